@@ -1,0 +1,347 @@
+#include "base/fields.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "base/error.h"
+#include "base/str.h"
+
+namespace ucas {
+
+namespace {
+
+std::string range_text(Range r) {
+  bool low = std::isfinite(r.low), high = std::isfinite(r.high);
+  if (low && high) return str(r.low, " .. ", r.high);
+  if (low) return str(">= ", r.low);
+  if (high) return str("<= ", r.high);
+  return "";
+}
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      const char* hex = "0123456789abcdef";
+      out += c == '\n' ? "\\n" : str("\\u00", hex[(c >> 4) & 15], hex[c & 15]);
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
+std::string toml_number(double value) {
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  std::string text = str(value);
+  return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
+}
+
+// Keeps track of the dotted prefix for all visitors.
+class Prefixed : public Fields {
+ protected:
+  void enter(const char* name) override { prefix_ += str(name, "."); }
+  void leave() override {
+    prefix_.pop_back();
+    size_t dot = prefix_.rfind('.');
+    prefix_.resize(dot == std::string::npos ? 0 : dot + 1);
+  }
+  std::string prefix_;
+};
+
+// Lists keys with their values as TOML text, range and help.
+class Lister final : public Prefixed {
+ public:
+  struct Row {
+    std::string section, key, value, help, type, allowed;
+  };
+  std::vector<Row> rows;
+
+ private:
+  void add(const char* key, std::string value, const char* help, const char* type, std::string allowed = "") {
+    std::string section = prefix_.empty() ? "" : prefix_.substr(0, prefix_.size() - 1);
+    rows.push_back({section, key, std::move(value), help, type, std::move(allowed)});
+  }
+  template <class List, class Show>
+  static std::string list_text(const List& values, Show show) {
+    std::vector<std::string> parts;
+    for (const auto& v : values) parts.push_back(show(v));
+    return "[" + join(parts, ", ") + "]";
+  }
+  void visit(const char* k, bool& v, const char* h) override { add(k, str(v), h, "BOOL"); }
+  void visit(const char* k, int64_t& v, Range r, const char* h) override { add(k, str(v), h, "INT", range_text(r)); }
+  void visit(const char* k, double& v, Range r, const char* h) override {
+    add(k, toml_number(v), h, "NUM", range_text(r));
+  }
+  void visit(const char* k, std::string& v, const char* h) override { add(k, quoted(v), h, "TEXT"); }
+  void visit(const char* k, std::vector<std::string>& v, const char* h) override {
+    add(k, list_text(v, quoted), h, "A,B,..");
+  }
+  void visit(const char* k, std::vector<int64_t>& v, Range r, const char* h) override {
+    add(k, list_text(v, [](int64_t n) { return str(n); }), h, "N,M,..", range_text(r));
+  }
+  void visit_choice(const char* k, int& index, const std::vector<std::string>& names, const char* h) override {
+    add(k, quoted(names.at(static_cast<size_t>(index))), h, "NAME", join(names, " | "));
+  }
+};
+
+// Writes settings into the fields they name.
+class Applier final : public Prefixed {
+ public:
+  explicit Applier(const std::vector<Setting>& settings) : settings_(settings), used_(settings.size()) {}
+  std::vector<bool>& used() { return used_; }
+  const std::vector<std::string>& keys() const { return keys_; }
+
+ private:
+  // The last setting of this key: later ones (the command line) override earlier ones (the file).
+  const Setting* find(const char* key) {
+    keys_.push_back(prefix_ + key);
+    const Setting* found = nullptr;
+    for (size_t i = 0; i < settings_.size(); ++i) {
+      if (settings_[i].key != keys_.back()) continue;
+      used_[i] = true;
+      found = &settings_[i];
+    }
+    return found;
+  }
+  [[noreturn]] static void bad(const Setting& s, const std::string& expected) {
+    std::string got = std::visit(
+        [](const auto& v) -> std::string {
+          using T = std::decay_t<decltype(v)>;
+          if constexpr (std::is_same_v<T, std::string>) {
+            return quoted(printable(v));
+          } else if constexpr (std::is_arithmetic_v<T>) {
+            return str(v);
+          } else {
+            return "a list";
+          }
+        },
+        s.value);
+    throw Error("config", str(s.where, ": ", s.key, " = ", got, ": expected ", expected));
+  }
+  static void check(const Setting& s, double value, Range r) {
+    if (std::isnan(value) || value < r.low || value > r.high) bad(s, "a value " + range_text(r));
+  }
+  template <class Number>
+  static std::optional<Number> number(std::string_view text) {
+    Number value{};
+    if (!text.empty() && text[0] == '+') text.remove_prefix(1);
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    return value;
+  }
+  // "a,b" or [a, b] or ["a", "b"]
+  static std::vector<std::string> list_items(std::string_view text) {
+    text = trim(text);
+    if (text.size() >= 2 && text.front() == '[' && text.back() == ']') text = text.substr(1, text.size() - 2);
+    std::vector<std::string> items;
+    if (trim(text).empty()) return items;
+    for (const std::string& part : split(text, ',')) {
+      std::string_view item = trim(part);
+      if (item.size() >= 2 && item.front() == '"' && item.back() == '"') item = item.substr(1, item.size() - 2);
+      items.emplace_back(item);
+    }
+    return items;
+  }
+
+  void visit(const char* key, bool& value, const char*) override {
+    const Setting* s = find(key);
+    if (s == nullptr) return;
+    if (const bool* b = std::get_if<bool>(&s->value)) {
+      value = *b;
+    } else if (const auto* t = std::get_if<std::string>(&s->value); s->from_text && (*t == "true" || *t == "false")) {
+      value = *t == "true";
+    } else {
+      bad(*s, "true or false");
+    }
+  }
+  void visit(const char* key, int64_t& value, Range range, const char*) override {
+    const Setting* s = find(key);
+    if (s == nullptr) return;
+    if (const int64_t* n = std::get_if<int64_t>(&s->value)) {
+      value = *n;
+    } else if (s->from_text && number<int64_t>(std::get<std::string>(s->value))) {
+      value = *number<int64_t>(std::get<std::string>(s->value));
+    } else {
+      bad(*s, "a whole number");
+    }
+    check(*s, static_cast<double>(value), range);
+  }
+  void visit(const char* key, double& value, Range range, const char*) override {
+    const Setting* s = find(key);
+    if (s == nullptr) return;
+    if (const double* d = std::get_if<double>(&s->value)) {
+      value = *d;
+    } else if (const int64_t* n = std::get_if<int64_t>(&s->value)) {
+      value = static_cast<double>(*n);
+    } else if (s->from_text && number<double>(std::get<std::string>(s->value))) {
+      value = *number<double>(std::get<std::string>(s->value));
+    } else {
+      bad(*s, "a number");
+    }
+    check(*s, value, range);
+  }
+  void visit(const char* key, std::string& value, const char*) override {
+    const Setting* s = find(key);
+    if (s == nullptr) return;
+    const auto* t = std::get_if<std::string>(&s->value);
+    if (t == nullptr) bad(*s, "text in quotes");
+    value = *t;
+  }
+  void visit(const char* key, std::vector<std::string>& value, const char*) override {
+    const Setting* s = find(key);
+    if (s == nullptr) return;
+    if (const auto* list = std::get_if<std::vector<std::string>>(&s->value)) {
+      value = *list;
+    } else if (const auto* t = std::get_if<std::string>(&s->value)) {
+      value = s->from_text ? list_items(*t) : std::vector<std::string>{*t};
+    } else if (const auto* n = std::get_if<std::vector<int64_t>>(&s->value); n != nullptr && n->empty()) {
+      value.clear();
+    } else {
+      bad(*s, "a list of texts");
+    }
+  }
+  void visit(const char* key, std::vector<int64_t>& value, Range range, const char*) override {
+    const Setting* s = find(key);
+    if (s == nullptr) return;
+    std::vector<int64_t> read;
+    if (const auto* list = std::get_if<std::vector<int64_t>>(&s->value)) {
+      read = *list;
+    } else if (const int64_t* n = std::get_if<int64_t>(&s->value)) {
+      read = {*n};
+    } else if (const auto* t = std::get_if<std::string>(&s->value); t != nullptr && s->from_text) {
+      for (const std::string& item : list_items(*t)) {
+        auto n = number<int64_t>(item);
+        if (!n) bad(*s, "a list of whole numbers");
+        read.push_back(*n);
+      }
+    } else {
+      bad(*s, "a list of whole numbers");
+    }
+    for (int64_t n : read) check(*s, static_cast<double>(n), range);
+    value = read;
+  }
+  void visit_choice(const char* key, int& index, const std::vector<std::string>& names, const char*) override {
+    const Setting* s = find(key);
+    if (s == nullptr) return;
+    const auto* t = std::get_if<std::string>(&s->value);
+    auto at = t == nullptr ? names.end() : std::find(names.begin(), names.end(), *t);
+    if (at == names.end()) {
+      std::string near = t == nullptr ? "" : nearest(*t, names);
+      bad(*s, str("one of ", join(names, ", "), near.empty() ? "" : str(" (did you mean ", near, "?)")));
+    }
+    index = static_cast<int>(at - names.begin());
+  }
+
+  const std::vector<Setting>& settings_;
+  std::vector<bool> used_;
+  std::vector<std::string> keys_;
+};
+
+}  // namespace
+
+void apply_settings(Fielder list, void* config, const std::vector<Setting>& settings, bool strict) {
+  Applier applier(settings);
+  list(applier, config);
+  if (!strict) return;
+  for (size_t i = 0; i < settings.size(); ++i) {
+    if (applier.used()[i]) continue;
+    std::string near = nearest(settings[i].key, applier.keys());
+    if (near.empty()) {  // a right name in the wrong table
+      std::string tail = "." + settings[i].key.substr(settings[i].key.rfind('.') + 1);
+      for (const std::string& key : applier.keys()) {
+        if (("." + key).ends_with(tail)) near = key;
+      }
+    }
+    throw Error("config", str(settings[i].where, ": unknown key ", printable(settings[i].key),
+                              near.empty() ? "" : str(" (did you mean ", near, "?)")));
+  }
+}
+
+std::string dump_toml(Fielder list, void* config) {
+  Lister lister;
+  list(lister, config);
+  std::string top, tables, section;
+  // Top-level keys must stand before the first table.
+  for (const auto& row : lister.rows) {
+    if (row.section.empty()) top += str(row.key, " = ", row.value, "\n");
+  }
+  for (const auto& row : lister.rows) {
+    if (row.section.empty()) continue;
+    if (row.section != section) tables += str(tables.empty() && top.empty() ? "" : "\n", "[", row.section, "]\n");
+    section = row.section;
+    tables += str(row.key, " = ", row.value, "\n");
+  }
+  return top + tables;
+}
+
+std::string help_text(Fielder list, void* config) {
+  Lister lister;
+  list(lister, config);
+  std::string text, section;
+  size_t width = 0;
+  auto name_of = [](const Lister::Row& row) {
+    return str("  --", row.section.empty() ? "" : row.section + ".", row.key, " ", row.type);
+  };
+  for (const auto& row : lister.rows) width = std::max(width, name_of(row).size());
+  width = std::min<size_t>(width, 44);
+  bool first = true;
+  for (const auto& row : lister.rows) {
+    if (first || row.section != section) {
+      text += str(first ? "" : "\n", row.section.empty() ? "Options:\n" : str("[", row.section, "]\n"));
+    }
+    first = false;
+    section = row.section;
+    std::string name = name_of(row);
+    text += name.size() > width ? name + "\n" + std::string(width, ' ') : pad_right(name, width);
+    text += str("  ", row.help, row.allowed.empty() ? "" : str("; ", row.allowed), " [", row.value, "]\n");
+  }
+  return text;
+}
+
+std::vector<FieldValue> list_fields(Fielder list, void* config) {
+  Lister lister;
+  list(lister, config);
+  std::vector<FieldValue> values;
+  for (const auto& row : lister.rows) {
+    values.push_back({row.section.empty() ? row.key : row.section + "." + row.key, row.value, row.help});
+  }
+  return values;
+}
+
+CommandLine parse_command_line(const std::vector<std::string>& arguments, const std::vector<std::string>& flags) {
+  CommandLine line;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
+    if (word == "-h" || word == "--help") {
+      line.help = true;
+    } else if (word == "-o" && i + 1 < arguments.size()) {
+      line.settings.push_back({"out", arguments[++i], "-o", true});
+    } else if (word.size() > 2 && word.starts_with("--")) {
+      size_t equals = word.find('=');
+      std::string key = word.substr(2, equals == std::string::npos ? equals : equals - 2);
+      bool flag = std::find(flags.begin(), flags.end(), key) != flags.end();
+      if (equals != std::string::npos) {
+        line.settings.push_back({key, word.substr(equals + 1), "--" + key, true});
+      } else if (flag) {
+        line.settings.push_back({key, true, "--" + key, true});
+      } else if (i + 1 < arguments.size()) {
+        line.settings.push_back({key, arguments[++i], "--" + key, true});
+      } else {
+        throw Error("usage", str("--", key, ": a value is missing after it"));
+      }
+    } else if (word.size() > 1 && word[0] == '-' && word != "-") {
+      throw Error("usage", str(printable(word), ": unknown option (options are written --key value)"));
+    } else {
+      line.positionals.push_back(word);
+    }
+  }
+  return line;
+}
+
+}  // namespace ucas

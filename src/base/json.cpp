@@ -1,0 +1,92 @@
+#include "base/json.h"
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/str.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr size_t kMaxDepth = 64;
+
+// Builds the document while it checks depth and duplicate keys (nlohmann's own DOM parser keeps the last duplicate).
+class StrictReader : public nlohmann::json_sax<Json> {
+ public:
+  StrictReader(Json& root, const std::string& where) : root_(root), where_(where) {}
+
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(number_integer_t value) override { return add(value); }
+  bool number_unsigned(number_unsigned_t value) override { return add(value); }
+  bool number_float(number_float_t value, const string_t&) override { return add(value); }
+  bool string(string_t& value) override { return add(std::move(value)); }
+  bool binary(binary_t&) override { return false; }
+  bool start_object(size_t) override { return open(Json::object()); }
+  bool start_array(size_t) override { return open(Json::array()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool key(string_t& name) override {
+    auto [slot, fresh] = stack_.back()->get_ref<Json::object_t&>().emplace(name, nullptr);
+    if (!fresh) throw Error("dup_key", str(where_, ": the key \"", printable(name), "\" stands twice in one object"));
+    slot_ = &slot->second;
+    return true;
+  }
+  bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception& error) override {
+    std::string text = error.what();
+    size_t colon = text.rfind("; ");
+    std::string reason = text.find("UTF-8") != std::string::npos ? "invalid UTF-8"
+                         : colon == std::string::npos            ? text
+                                                                 : text.substr(colon + 2);
+    throw Error(reason == "invalid UTF-8" ? "utf8" : "header_json",
+                str(where_, ": not valid JSON at byte ", position, ": ", printable(reason)));
+  }
+
+ private:
+  Json* place(Json&& value) {
+    if (stack_.empty()) {
+      root_ = std::move(value);
+      return &root_;
+    }
+    if (stack_.back()->is_array()) {
+      stack_.back()->push_back(std::move(value));
+      return &stack_.back()->back();
+    }
+    *slot_ = std::move(value);
+    return slot_;
+  }
+  bool add(Json&& value) {
+    place(std::move(value));
+    return true;
+  }
+  bool open(Json&& value) {
+    if (stack_.size() >= kMaxDepth) throw Error("limit", str(where_, ": JSON nested deeper than ", kMaxDepth));
+    stack_.push_back(place(std::move(value)));
+    return true;
+  }
+  bool close() {
+    stack_.pop_back();
+    return true;
+  }
+
+  Json& root_;
+  const std::string& where_;
+  std::vector<Json*> stack_;
+  Json* slot_ = nullptr;
+};
+
+}  // namespace
+
+Json parse_json(std::string_view text, const std::string& where) {
+  Json root;
+  StrictReader reader(root, where);
+  Json::sax_parse(text.begin(), text.end(), &reader);
+  return root;
+}
+
+Json read_json(const std::string& path, int64_t limit) { return parse_json(read_file(path, limit), path); }
+
+}  // namespace ucas

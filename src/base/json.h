@@ -1,0 +1,21 @@
+// JSON from disk is hostile: strict parsing with a depth limit of 64, no duplicate keys, UTF-8 only, errors that name
+// the place. Reading gives Json (sorted keys, O(log n) lookup); writing uses OrderedJson so files read in the order
+// they were written. Include <nlohmann/json.hpp> only in .cpp files that need it.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+namespace ucas {
+
+using Json = nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;
+
+// Throws Error(kind, "WHERE: ...") with kind in {utf8, dup_key, limit, header_json}. `where` is a file or file:line.
+Json parse_json(std::string_view text, const std::string& where);
+// A whole file, at most `limit` bytes.
+Json read_json(const std::string& path, int64_t limit);
+
+}  // namespace ucas

@@ -1,0 +1,120 @@
+#include "base/log.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+
+#include "base/str.h"
+
+namespace ucas {
+
+namespace {
+
+std::mutex& mutex() {
+  static std::mutex m;
+  return m;
+}
+
+bool progress_line_open = false;  // guarded by mutex(): a progress line is on the terminal without its newline
+
+void to_stderr(const std::string& text) {
+  size_t done = 0;
+  while (done < text.size()) {
+    ssize_t n = ::write(STDERR_FILENO, text.data() + done, text.size() - done);
+    if (n <= 0) return;  // a closed terminal must not stop a run
+    done += static_cast<size_t>(n);
+  }
+}
+
+void default_sink(LogLevel level, const std::string& message) {
+  std::string line = progress_line_open ? "\r\033[K" : "";
+  progress_line_open = false;
+  to_stderr(str(line, level == LogLevel::warning ? "warning: " : "", message, "\n"));
+}
+
+LogSink& sink() {
+  static LogSink current = default_sink;
+  return current;
+}
+
+size_t terminal_width() {
+  winsize size{};
+  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 100;
+}
+
+}  // namespace
+
+void log(const std::string& message) {
+  std::lock_guard lock(mutex());
+  sink()(LogLevel::info, message);
+}
+
+void warn(const std::string& message) {
+  std::lock_guard lock(mutex());
+  sink()(LogLevel::warning, message);
+}
+
+LogSink set_log_sink(LogSink next) {
+  std::lock_guard lock(mutex());
+  LogSink before = sink();
+  sink() = next ? std::move(next) : default_sink;
+  return before;
+}
+
+void out(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+bool stderr_is_terminal() {
+  static const bool yes = ::isatty(STDERR_FILENO) == 1 && std::getenv("NO_TTY") == nullptr;
+  return yes;
+}
+
+double now_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+Progress::Progress(std::string what, int64_t total, std::string unit)
+    : what_(std::move(what)), unit_(std::move(unit)), total_(total), began_(now_seconds()) {}
+
+Progress::~Progress() { finish(); }
+
+void Progress::update(int64_t done, const std::string& note) {
+  done_ = done;
+  double now = now_seconds();
+  double pause = stderr_is_terminal() ? 0.1 : 5.0;
+  if (now - std::max(printed_, stderr_is_terminal() ? 0.0 : began_) < pause) return;
+  printed_ = now;
+  print(false, note);
+}
+
+void Progress::finish(const std::string& note) {
+  if (finished_) return;
+  finished_ = true;
+  print(true, note);
+}
+
+void Progress::print(bool last, const std::string& note) {
+  double elapsed = now_seconds() - began_;
+  double rate = elapsed > 0 ? static_cast<double>(done_) / elapsed : 0;
+  std::string text = str(what_, "  ", grouped(done_), total_ > 0 ? "/" + grouped(total_) : "", " ", unit_, "  ",
+                         fixed(rate, rate < 10 ? 2 : 0), " ", unit_, "/s  ");
+  text += last || rate <= 0 || total_ <= 0 ? "took " + human_seconds(elapsed)
+                                           : "ETA " + human_seconds(static_cast<double>(total_ - done_) / rate);
+  if (!note.empty()) text += "  " + note;
+  std::lock_guard lock(mutex());
+  if (stderr_is_terminal()) {
+    if (text.size() >= terminal_width()) text.resize(terminal_width() - 1);
+    to_stderr(str("\r\033[K", text, last ? "\n" : ""));
+    progress_line_open = !last;
+  } else {
+    sink()(LogLevel::info, text);
+  }
+}
+
+}  // namespace ucas

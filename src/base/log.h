@@ -1,0 +1,42 @@
+// Messages to people. Library code never prints: it calls log(), which goes to a sink that the command line owns
+// (standard error by default). Results of commands go to standard output through out().
+// Threads: any; a message is written whole.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace ucas {
+
+enum class LogLevel { info, warning };
+using LogSink = std::function<void(LogLevel, const std::string&)>;
+
+void log(const std::string& message);        // one line, no trailing newline
+void warn(const std::string& message);       // the same, marked "warning:"
+LogSink set_log_sink(LogSink sink);          // returns the one before
+
+void out(const std::string& text);           // to standard output, as it is; a closed pipe is ignored
+
+bool stderr_is_terminal();
+
+// Progress of long work: on a terminal one line that rewrites itself, otherwise a plain line every few seconds.
+//   train  12/24 steps  2.1 step/s  ETA 6s  reward 0.81
+class Progress {
+ public:
+  Progress(std::string what, int64_t total, std::string unit);
+  ~Progress();                                // ends the line
+  void update(int64_t done, const std::string& note = "");
+  void finish(const std::string& note = "");
+
+ private:
+  void print(bool last, const std::string& note);
+  std::string what_, unit_;
+  int64_t total_, done_ = 0;
+  double began_, printed_ = 0;
+  bool finished_ = false;
+};
+
+double now_seconds();                         // monotonic
+
+}  // namespace ucas

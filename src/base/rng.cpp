@@ -1,0 +1,77 @@
+#include "base/rng.h"
+
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+namespace ucas {
+
+std::array<uint32_t, 4> philox(std::array<uint32_t, 4> c, std::array<uint32_t, 2> k) {
+  for (int round = 0; round < 10; ++round) {
+    uint64_t p0 = uint64_t{0xD2511F53} * c[0], p1 = uint64_t{0xCD9E8D57} * c[2];
+    c = {static_cast<uint32_t>(p1 >> 32) ^ c[1] ^ k[0], static_cast<uint32_t>(p1),
+         static_cast<uint32_t>(p0 >> 32) ^ c[3] ^ k[1], static_cast<uint32_t>(p0)};
+    k[0] += 0x9E3779B9;
+    k[1] += 0xBB67AE85;
+  }
+  return c;
+}
+
+namespace {
+double to_unit(uint32_t high, uint32_t low) {
+  uint64_t bits = (uint64_t{high} << 32 | low) >> 11;
+  return static_cast<double>(bits) * 0x1.0p-53;
+}
+std::array<uint32_t, 2> as_key(uint64_t seed) {
+  return {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)};
+}
+}  // namespace
+
+double uniform(const SampleKey& key) {
+  auto r = philox({key.position, key.response, key.problem, key.step}, as_key(key.seed));
+  return to_unit(r[0], r[1]);
+}
+
+uint32_t Rng::next() {
+  if (used_ == 4) {
+    // The high bit pattern of the stream keeps these draws apart from sampling keys with the same seed.
+    buffer_ = philox({static_cast<uint32_t>(block_), static_cast<uint32_t>(block_ >> 32),
+                      static_cast<uint32_t>(stream_), static_cast<uint32_t>(stream_ >> 32)},
+                     as_key(seed_ ^ 0x5ca1ab1e0ddba11ull));
+    ++block_;
+    used_ = 0;
+  }
+  return buffer_[static_cast<size_t>(used_++)];
+}
+
+double Rng::uniform() {
+  uint32_t high = next();
+  return to_unit(high, next());
+}
+
+int64_t Rng::below(int64_t n) {
+  auto range = static_cast<uint64_t>(n);
+  uint64_t limit = UINT64_MAX - UINT64_MAX % range;
+  while (true) {
+    uint64_t high = next();
+    uint64_t draw = high << 32 | next();
+    if (draw < limit) return static_cast<int64_t>(draw % range);
+  }
+}
+
+double Rng::normal() {
+  double radius = std::sqrt(-2 * std::log1p(-uniform()));
+  return radius * std::cos(2 * 3.14159265358979323846 * uniform());
+}
+
+std::vector<int64_t> epoch_order(uint64_t seed, int64_t epoch, int64_t n) {
+  std::vector<int64_t> order(static_cast<size_t>(n));
+  std::iota(order.begin(), order.end(), 0);
+  Rng rng(seed, 0x0e90c400000000ull + static_cast<uint64_t>(epoch));
+  for (int64_t i = n - 1; i > 0; --i) {
+    std::swap(order[static_cast<size_t>(i)], order[static_cast<size_t>(rng.below(i + 1))]);
+  }
+  return order;
+}
+
+}  // namespace ucas

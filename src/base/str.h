@@ -1,0 +1,57 @@
+// Small string tools: str(...) joins anything printable; numbers print shortest-exact unless a width is asked for.
+// (g++ 12 has no <format>; the torch wheel's fmt would cost 3.4 s of compile time in each file that prints.)
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace ucas {
+
+void append(std::string& out, std::string_view value);
+void append(std::string& out, double value);    // shortest text that reads back as the same double
+void append(std::string& out, float value);     // the same for float
+void append(std::string& out, int64_t value);
+void append(std::string& out, uint64_t value);
+inline void append(std::string& out, const char* value) { append(out, std::string_view(value)); }
+inline void append(std::string& out, const std::string& value) { append(out, std::string_view(value)); }
+inline void append(std::string& out, char value) { out.push_back(value); }
+inline void append(std::string& out, bool value) { append(out, value ? "true" : "false"); }
+template <class Int>
+  requires(std::is_integral_v<Int> && !std::is_same_v<Int, char> && !std::is_same_v<Int, bool>)
+void append(std::string& out, Int value) {
+  if constexpr (std::is_signed_v<Int>) {
+    append(out, static_cast<int64_t>(value));
+  } else {
+    append(out, static_cast<uint64_t>(value));
+  }
+}
+
+template <class... Parts>
+std::string str(const Parts&... parts) {
+  std::string out;
+  (append(out, parts), ...);
+  return out;
+}
+
+std::string fixed(double value, int digits);           // 3.14159, 2 -> "3.14"
+std::string percent(double share, int digits = 1);     // 0.125 -> "12.5 %"
+std::string grouped(int64_t value);                    // 1234567 -> "1,234,567"
+std::string human_seconds(double seconds);             // 75 -> "1m15s"; 3.2 -> "3.2s"
+std::string human_bytes(double bytes);                 // 1.5e9 -> "1.40 GiB"
+std::string pad_left(std::string_view text, size_t width);
+std::string pad_right(std::string_view text, size_t width);
+std::string join(const std::vector<std::string>& parts, std::string_view separator);
+std::vector<std::string> split(std::string_view text, char separator);
+std::string_view trim(std::string_view text);
+
+// Control bytes and invalid UTF-8 as \xNN, cut to `limit` bytes: for text from files or models inside messages.
+std::string printable(std::string_view text, size_t limit = 120);
+bool valid_utf8(std::string_view text);
+
+// Nearest of `candidates` to `word` by edit distance, or "" when none is near (for "did you mean").
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
+
+}  // namespace ucas

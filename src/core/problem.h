@@ -1,0 +1,18 @@
+// What a model is asked, and what counts as right. Made by data/problems, read by train and evaluate.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ucas {
+
+struct Problem {
+  std::string id;                  // from the file, or "FILE-STEM/LINE"
+  std::string source;              // data_source of the verl schema, else the file's stem; metrics are kept by source
+  std::string text;                // the question, before any template
+  std::string system;              // system message of a verl prompt[], if any
+  std::vector<std::string> gold;   // alternatives, any one counts; never empty
+};
+
+}  // namespace ucas

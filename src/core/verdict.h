@@ -1,0 +1,23 @@
+// What the verifier says of one answer.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace ucas {
+
+enum class VerdictKind : uint8_t { equal, unequal, unparseable, over_budget };
+
+inline const char* name_of(VerdictKind kind) {
+  constexpr const char* names[] = {"equal", "unequal", "unparseable", "over_budget"};
+  return names[static_cast<int>(kind)];
+}
+
+struct Verdict {
+  VerdictKind kind = VerdictKind::unparseable;
+  std::string answer;         // what was extracted from the response, "" if nothing
+  std::string reason;         // one phrase for people
+  int32_t answer_class = -1;  // equal answers of one group share a class; -1: not grouped or unparseable
+};
+
+}  // namespace ucas

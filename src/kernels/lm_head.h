@@ -1,0 +1,34 @@
+// Row statistics of logits: the one definition that the sampler and the trainer share (algorithms: Sec. 17).
+// Rows are independent and each is reduced in a fixed order (tiles of kTile columns, fixed lanes inside a tile), so a
+// row's result does not depend on the batch it came in.
+// Pointers only, no allocation, no exceptions. Threads: any.
+#pragma once
+
+#include <cstdint>
+
+namespace ucas::kernels {
+
+constexpr int64_t kTile = 8192;   // vocabulary columns handled at a time
+
+// Running statistics over tiles of one row. z = logit / temperature.
+struct RowStats {
+  float max = -3.4e38f;      // m
+  double sum = 0;            // S  = sum e^(z - m)
+  double weighted = 0;       // S1 = sum e^(z - m) (z - m)
+  double total = 0;          // sum of z, for the mean
+};
+
+// Merges columns [0, n) of `logits` into `stats`; call tile by tile from column 0 (n <= kTile).
+void row_stats(const float* logits, int64_t n, float inverse_temperature, RowStats& stats);
+
+double lse_of(const RowStats& stats);       // m + ln S
+// d loss / d logit of one tile of a row: out = inverse_temperature * (g (1[v=y] - p) - e p (ln p + H) + u (p - 1/V))
+struct RowGradient {
+  float lse, entropy, g, e, u, inverse_temperature, inverse_vocab;
+};
+void row_gradient(const float* logits, int64_t n, int64_t target, const RowGradient& row, float* out);
+
+const char* isa();         // "avx512", "avx2" or "scalar": what runs here
+const char* isa_reason();  // why, for doctor and env.json
+
+}  // namespace ucas::kernels

@@ -1,0 +1,34 @@
+// Grades responses: text in, verdict out. The reward of RLVR is this and nothing else.
+// Fed by rollout texts (train/collect, evaluate) and by `ucas verify`. Only the response is read, never the prompt.
+// Threads: grade() may be called from any thread; implementations hold no mutable state.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/verdict.h"
+
+namespace ucas {
+
+enum class Extract { strict, lenient, bare };   // last box only | box, else the usual phrases | the whole text
+
+struct Answer {
+  std::string_view response;                    // as the model wrote it
+  const std::vector<std::string>* gold;         // alternatives, any one counts
+};
+
+class Verifier {
+ public:
+  virtual ~Verifier() = default;
+  // One verdict per answer, in order. Never throws on any response; an empty gold is a verdict, too.
+  virtual std::vector<Verdict> grade(std::span<const Answer> answers) const = 0;
+  // Sets answer_class within one group: equal answers share a number, in order of first appearance.
+  virtual void classify(std::span<Verdict> group) const = 0;
+};
+
+std::unique_ptr<Verifier> make_math_verifier(Extract extract = Extract::strict);
+
+}  // namespace ucas
