@@ -1,0 +1,139 @@
+#include "train/config.h"
+
+#include "base/embedded.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/str.h"
+
+namespace ucas {
+
+void TrainDataConfig::fields(Fields& f) {
+  f.field("files", files, "training problems, JSONL");
+  f.field("template", prompt_template, "prompt template: a name (qwen_math, qwen_boxed, plain) or a file");
+  f.field("max_prompt_length", max_prompt_length, Range{1, 1 << 20}, "longer prompts are dropped, counted");
+  f.field("train_batch_size", train_batch_size, Range{1, 1 << 20}, "prompts trained on per step");
+  f.field("gen_batch_size", gen_batch_size, Range{0, 1 << 20}, "prompts generated at a time; 0 = train_batch_size");
+  f.field("max_num_gen_batches", max_num_gen_batches, Range{1, 1 << 20}, "generation batches per step at most");
+  f.field("shuffle", shuffle, "a new order each epoch, keyed by the seed");
+  f.field("skip_bad_rows", skip_bad_rows, "skip and count unusable rows (stops above 1 %)");
+  f.field("val_files", val_files, "validation problems, JSONL");
+  f.field("val_limit", val_limit, Range{0, 1 << 30}, "validate on the first N problems; 0 = all");
+}
+
+void TrainRolloutConfig::fields(Fields& f) {
+  f.field("n", n, Range{1, 1 << 16}, "responses per prompt (G)");
+  f.field("temperature", temperature, Range{1e-3, 100}, "sampling temperature");
+  f.field("top_p", top_p, Range{1e-6, 1}, "nucleus; 1 = off");
+  f.field("top_k", top_k, Range{0, 1 << 20}, "0 = off");
+  f.field("response_length", response_length, Range{1, 1 << 20}, "longest response in tokens, end token included");
+  f.field("max_slots", max_slots, Range{0, 1 << 16}, "responses decoded at once; 0 = chosen from the shape");
+}
+
+void RewardConfig::fields(Fields& f) {
+  f.field("correct", correct, Range{-100, 100}, "reward of a right answer");
+  f.field("wrong", wrong, Range{-100, 100}, "reward of a wrong or unparseable answer");
+  f.choice("truncated", truncated, {"grade", "wrong"}, "a response cut at the length limit: graded as it is, or wrong");
+  f.field("overlong_buffer", overlong_buffer, Range{0, 1 << 20},
+          "DAPO overlong shaping over the last N tokens; 0 = off");
+  f.field("overlong_factor", overlong_factor, Range{0, 100}, "its largest penalty");
+}
+
+void UpdateConfig::fields(Fields& f) {
+  f.field("mini_batch_size", mini_batch_size, Range{1, 1 << 20}, "prompts per optimizer update");
+  f.field("epochs", epochs, Range{1, 1000}, "passes over each step's batch");
+  f.field("micro_batch_tokens", micro_batch_tokens, Range{16, 1 << 24}, "tokens per forward and backward pass");
+}
+
+void RunConfig::fields(Fields& f) {
+  f.field("steps", steps, Range{0, 1e9}, "rollout steps; 0 = as many as the epochs give");
+  f.field("epochs", epochs, Range{1, 1e6}, "passes over the problems, where steps is 0");
+  f.field("save_freq", save_freq, Range{0, 1e9}, "checkpoint every N steps; 0 = at the end only");
+  f.field("keep", keep, Range{1, 1000}, "checkpoints kept");
+  f.field("test_freq", test_freq, Range{0, 1e9}, "greedy validation every N steps; 0 = off");
+  f.field("val_before_train", val_before_train, "validate before the first step too");
+  f.field("stored_prompts", stored_prompts, Range{0, 1000}, "prompts per step whose responses are kept for the report");
+  f.field("stored_responses", stored_responses, Range{0, 1000}, "responses kept of each");
+  f.field("max_hours", max_hours, Range{0, 1e5}, "save and exit 75 after this long; 0 = no limit");
+}
+
+void TrainConfig::fields(Fields& f) {
+  f.field("label", label, "name of the run in reports; empty = the method's title");
+  f.field("model", model, "Hugging Face checkpoint directory");
+  f.field("device", device, "cpu, cuda or cuda:N");
+  f.field("threads", threads, Range{0, 4096}, "CPU threads; 0 = all cores");
+  f.field("seed", seed, Range{0, 9e15}, "of sampling and data order");
+  f.section("data", data);
+  f.section("rollout", rollout);
+  f.section("reward", reward);
+  struct MethodSection {
+    TrainConfig* config;
+    void fields(Fields& inner) {
+      inner.field("name", config->method_name, "the method, one of those listed below");
+      if (config->method) config->method->fields(inner);
+    }
+  } method_section{this};
+  f.section("method", method_section);
+  f.section("objective", objective);
+  f.section("update", update);
+  f.section("optimizer", optimizer);
+  f.section("train", train);
+}
+
+void TrainConfig::validate() const {
+  auto refuse = [](const std::string& message) { throw Error("config", message); };
+  if (data.files.empty()) refuse("data.files is empty: give --data FILE.jsonl");
+  if (model.empty()) refuse("model is empty: give --model DIR, a Hugging Face checkpoint directory");
+  if (update.mini_batch_size > data.train_batch_size) {
+    refuse(str("update.mini_batch_size = ", update.mini_batch_size, " is larger than data.train_batch_size = ",
+               data.train_batch_size, ": lower the one or raise the other"));
+  }
+  if (reward.correct <= reward.wrong) {
+    refuse(str("reward.correct = ", reward.correct, " must be larger than reward.wrong = ", reward.wrong));
+  }
+  if (reward.overlong_buffer >= rollout.response_length && reward.overlong_buffer > 0) {
+    refuse(str("reward.overlong_buffer = ", reward.overlong_buffer,
+               " must be smaller than rollout.response_length = ", rollout.response_length));
+  }
+  if (objective.keep_mixed_groups && rollout.n == 1) {
+    refuse("objective.keep_mixed_groups needs rollout.n >= 2: a group of one is never mixed");
+  }
+  if (train.test_freq > 0 && data.val_files.empty()) {
+    refuse(
+        str("train.test_freq = ", train.test_freq, " but data.val_files is empty: give --data.val_files FILE.jsonl"));
+  }
+  if (objective.dual_clip != 0 && objective.dual_clip <= 1) {
+    refuse(str("objective.dual_clip = ", objective.dual_clip, ": must be above 1, or 0 for off"));
+  }
+  if (method) method->validate();
+}
+
+std::string TrainConfig::title() const { return !label.empty() ? label : method ? method->title() : method_name; }
+
+TrainConfig make_train_config(const std::vector<Setting>& settings) {
+  TrainConfig first;
+  apply(first, settings, false);  // finds method.name
+  TrainConfig config;
+  config.method_name = first.method_name;
+  config.method = make_method(config.method_name);
+  config.objective = config.method->objective_defaults();
+  apply(config, settings);
+  return config;
+}
+
+std::vector<Setting> read_config_file(const std::string& path_or_name) {
+  if (!exists(path_or_name)) {
+    if (auto text = embedded(str("configs/", path_or_name, ".toml"))) {
+      return parse_toml(std::string(*text), path_or_name + ".toml");
+    }
+    std::vector<std::string> names;
+    for (const std::string& file : embedded_names("configs/")) names.push_back(file.substr(8, file.size() - 13));
+    if (path_or_name.find('/') == std::string::npos && !path_or_name.ends_with(".toml")) {
+      std::string near = nearest(path_or_name, names);
+      throw Error("path", str(printable(path_or_name), ": neither a file nor one of the embedded configs (",
+                              join(names, ", "), ")", near.empty() ? "" : str("; did you mean ", near, "?")));
+    }
+  }
+  return read_toml(path_or_name);
+}
+
+}  // namespace ucas
