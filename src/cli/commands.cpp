@@ -1,0 +1,89 @@
+#include "base/error.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "cli/command.h"
+
+namespace ucas {
+
+// Each command lives in cli/NAME.cpp: run_NAME, and help_NAME for its --help. An engine command has no run here: it is
+// a row of cli/engine/entry.cpp, and its help stays in a plain file.
+
+namespace {
+
+constexpr const char* kIntroduction =
+    "ucas - reinforcement learning of language models with verifiable rewards\n"
+    "\n"
+    "Usage: ucas COMMAND [ARGUMENTS] [--key value ...]\n"
+    "\n"
+    "Commands:\n";
+
+constexpr const char* kClosing =
+    "\n"
+    "  ucas COMMAND --help    all options of a command, with ranges and defaults\n"
+    "  ucas --version         the version\n"
+    "\n"
+    "Exit codes: 0 done, 1 differences found, 2 bad input, 70 numeric or internal failure, 74 write failed,\n"
+    "            75 interrupted and resumable\n";
+
+std::string program_help() {
+  size_t width = 0;
+  for (const Command& command : commands()) width = std::max(width, std::string(command.name).size());
+  std::string text = kIntroduction;
+  for (const Command& command : commands()) {
+    text += str("  ", pad_right(command.name, width), "  ", command.summary, "\n");
+  }
+  return text + kClosing;
+}
+
+const Command& find_command(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Command& command : commands()) {
+    if (name == command.name) return command;
+    names.emplace_back(command.name);
+  }
+  std::string near = nearest(name, names);
+  throw Error("usage", str("unknown command ", printable(name), near.empty() ? "" : str(" (did you mean ", near, "?)"),
+                           "; `ucas --help` lists the commands"));
+}
+
+bool asks_for_help(const Words& words) {
+  for (const std::string& word : words) {
+    if (word == "--help" || word == "-h") return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::span<const Command> commands() {
+  static const std::vector<Command> table = {
+      // {name, one line for --help, run or nullptr, help}, in the order a newcomer meets them
+  };
+  return table;
+}
+
+std::string version() { return UCAS_VERSION; }
+
+int run_program(const Words& words) {
+  if (words.empty() || words[0] == "--help" || words[0] == "-h" || (words[0] == "help" && words.size() == 1)) {
+    out(program_help());
+    return words.empty() ? kBadInput : kDone;
+  }
+  if (words[0] == "--version" || words[0] == "version") {
+    out(str("ucas ", version(), "\n"));
+    return kDone;
+  }
+  if (words[0] == "help") {
+    out(find_command(words[1]).help());
+    return kDone;
+  }
+  const Command& command = find_command(words[0]);
+  Words rest(words.begin() + 1, words.end());
+  if (asks_for_help(rest)) {
+    out(command.help());
+    return kDone;
+  }
+  return command.run != nullptr ? command.run(rest) : run_in_engine(command.name, rest);
+}
+
+}  // namespace ucas

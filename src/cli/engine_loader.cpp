@@ -1,0 +1,61 @@
+// Loads libucas_engine.so, which needs LibTorch (0.2 s, 100 MB), only for the commands that use it.
+#include <dlfcn.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "cli/command.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr const char* kEngineFile = "libucas_engine.so";
+
+// RTLD_GLOBAL: LibTorch's own plugins expect its symbols to be visible. The handle is kept for the life of the process.
+void* engine_symbol(const char* symbol) {
+  static void* engine = [] {
+    std::string path = engine_path();
+    if (!exists(path)) {
+      throw Error("path", str(path, ": not found; it is built beside the program (`make build`) and belongs with it"));
+    }
+    void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+    if (handle == nullptr) {
+      const char* reason = ::dlerror();
+      throw Error("path", str(path, ": cannot be loaded: ", printable(reason ? reason : "unknown reason", 400),
+                              "; is the LibTorch it was built with still there? `make build` mends it"));
+    }
+    return handle;
+  }();
+  void* address = ::dlsym(engine, symbol);
+  if (address == nullptr) {
+    throw Error("path", str(engine_path(), ": lacks ", symbol, ": of another build; run `make build`"));
+  }
+  return address;
+}
+
+}  // namespace
+
+std::string engine_path() {
+  Dl_info info{};
+  std::string self;
+  if (::dladdr(reinterpret_cast<const void*>(&engine_path), &info) != 0 && info.dli_fname != nullptr) {
+    self = info.dli_fname;
+  }
+  size_t slash = self.rfind('/');
+  return slash == std::string::npos ? kEngineFile : path_join(self.substr(0, slash), kEngineFile);
+}
+
+int run_in_engine(const std::string& name, const Words& words) {
+  using Run = int (*)(const char*, const Words*);
+  return reinterpret_cast<Run>(engine_symbol("ucas_engine_run"))(name.c_str(), &words);
+}
+
+std::vector<std::pair<std::string, std::string>> describe_engine() {
+  std::vector<std::pair<std::string, std::string>> rows;
+  using Describe = void (*)(decltype(rows)*);
+  reinterpret_cast<Describe>(engine_symbol("ucas_engine_describe"))(&rows);
+  return rows;
+}
+
+}  // namespace ucas

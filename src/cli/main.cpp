@@ -1,0 +1,36 @@
+// The one place where errors become text and exit codes. Links libucas only, so that --help starts in milliseconds.
+#include <csignal>
+#include <exception>
+#include <new>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "cli/command.h"
+
+namespace {
+
+constexpr int kInternal = 70;  // EX_SOFTWARE
+
+int fail(const std::string& kind, std::string message, int exit_code) {
+  for (char& c : message) {
+    if (c == '\n') c = ' ';  // one error, one line
+  }
+  ucas::log(ucas::str("ucas: error[", kind, "]: ", message));
+  return exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that left must not end a run
+  try {
+    return ucas::run_program(ucas::Words(argv + 1, argv + argc));
+  } catch (const ucas::Error& error) {
+    return fail(error.kind(), error.what(), error.exit_code());
+  } catch (const std::bad_alloc&) {
+    return fail("memory", "out of memory: try fewer slots, a smaller token budget or a smaller model", kInternal);
+  } catch (const std::exception& error) {
+    return fail("internal", ucas::str(error.what(), " (a bug in ucas; please report it with the command)"), kInternal);
+  }
+}
