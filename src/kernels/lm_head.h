@@ -22,6 +22,16 @@ struct RowStats {
 void row_stats(const float* logits, int64_t n, float inverse_temperature, RowStats& stats);
 
 double lse_of(const RowStats& stats);       // m + ln S
+
+// What the statistics of a whole row of V columns say of the token chosen there; the only place where these
+// expressions are written, so that sampler and trainer agree bit for bit.
+struct TokenStats {
+  float logprob;      // z_y - LSE
+  float entropy;      // ln S - S1 / S
+  float confidence;   // C = LSE - mean_v z
+};
+TokenStats token_stats(const RowStats& stats, float chosen_logit, float inverse_temperature, int64_t vocab);
+
 // d loss / d logit of one tile of a row: out = inverse_temperature * (g (1[v=y] - p) - e p (ln p + H) + u (p - 1/V))
 struct RowGradient {
   float lse, entropy, g, e, u, inverse_temperature, inverse_vocab;

@@ -1,0 +1,74 @@
+// What an evaluation found, and its two files (docs/formats.md): NAME.json with the figures, NAME.jsonl with one line
+// per problem. Filled by evaluator.cpp; read by the trainer (validation), the summary tables and, as files, the report.
+// LibTorch-free. Threads: values.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/verdict.h"
+#include "evaluate/config.h"
+
+namespace ucas {
+
+struct Estimate {
+  double value = 0, low = 0, high = 0;
+};
+
+struct EstimateAt {
+  int64_t k = 0;
+  Estimate estimate;
+};
+
+// Over one set of problems. Shares and means of responses are over the samples, or over the greedy responses where
+// there are no samples.
+struct EvalFigures {
+  int64_t problems = 0;
+  std::optional<Estimate> greedy;    // pass@1 of the greedy response; interval Clopper-Pearson
+  std::vector<EstimateAt> mean;      // mean@n = share of right samples; intervals: bootstrap over problems
+  std::vector<EstimateAt> pass;      // unbiased pass@k
+  std::vector<EstimateAt> majority;  // maj@n
+  double entropy = 0;                // mean over tokens, nats
+  double length = 0;                 // mean tokens per response
+  double truncated_share = 0;        // cut at the length limit
+  double unparseable_share = 0;      // no answer found
+};
+
+struct EvalResponse {
+  std::string response, answer;
+  VerdictKind verdict = VerdictKind::unparseable;
+  int64_t tokens = 0;
+  bool finished = true;
+};
+
+struct EvalProblem {
+  std::string id, source, problem;
+  std::vector<std::string> gold;
+  std::optional<EvalResponse> greedy;
+  int64_t samples = 0, correct = 0;
+  double mean_length = 0;               // of the samples; of the greedy response where there are none
+  std::vector<EvalResponse> responses;  // the first few samples
+};
+
+struct EvalResult {
+  std::string label, model;
+  int64_t step = -1;              // training step, -1: none
+  std::vector<std::string> data;  // names of the files
+  EvalConfig config;
+  EvalFigures overall;
+  std::map<std::string, EvalFigures> by_source;
+  std::vector<EvalProblem> problems;
+  int64_t tokens = 0;  // generated
+  double seconds = 0;
+  bool complete = true;  // false: should_stop ended it early, no figures
+};
+
+std::string to_json(const EvalResult& result);   // NAME.json
+std::string to_jsonl(const EvalResult& result);  // NAME.jsonl
+// Both files, DIRECTORY/NAME.json and .jsonl; the directory is made.
+void write_result(const EvalResult& result, const std::string& directory, const std::string& name);
+
+}  // namespace ucas

@@ -1,0 +1,21 @@
+// The rollout engine: continuous batching over a KV cache. Every prompt is prefilled once and its keys and values are
+// copied to the slots of its n samples; a slot whose response ends is refilled before the next step.
+// Fed by train/collect, evaluate and `ucas generate`; reads a Model (borrowed) with its weights of the moment.
+// Determinism: on the CPU the result depends on (weights, jobs, sampling, seed, step) alone, not on slots, prefill
+// packing, admission order or threads.
+// Threads: one caller at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "model/model.h"
+#include "rollout/engine_config.h"
+#include "rollout/rollout.h"
+
+namespace ucas {
+
+std::unique_ptr<Rollout> make_engine(Model& model, EngineConfig config = {});
+
+}  // namespace ucas

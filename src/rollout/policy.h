@@ -1,0 +1,37 @@
+// A checkpoint ready to generate: model, tokenizer and the ids that end a response.
+// Threads: one caller at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/model.h"
+#include "text/tokenizer.h"
+
+namespace ucas {
+
+// Ids that end a response: eos of config.json and generation_config.json, eos_token of the tokenizer, and what the
+// prompt template ends a turn with. Sorted, each once.
+std::vector<int32_t> collect_stop_ids(const Qwen2Config& config, const Tokenizer& tokenizer,
+                                      std::span<const std::string> template_stops = {});
+
+// Text of a response as verifiers and people read it: special tokens left out, and so are ids beyond the vocabulary
+// (the padding rows of an LM head can be drawn, they mean no text).
+std::string response_text(const Tokenizer& tokenizer, std::span<const int32_t> ids);
+
+struct Policy {
+  std::unique_ptr<Model> model;
+  Tokenizer tokenizer;
+};
+
+// "cpu", "cuda" or "cuda:N"; refuses a device that is not there.
+at::Device parse_device(const std::string& name);
+// CPU threads of everything that follows; 0 leaves the default. Call before the first operation.
+void use_threads(int64_t threads);
+// Refuses a tokenizer with more ids than the LM head has rows.
+Policy open_policy(const std::string& directory, at::Device device);
+
+}  // namespace ucas
