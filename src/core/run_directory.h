@@ -1,0 +1,64 @@
+// A run directory is the contract between train, evaluate and report:
+//   config.toml   as resolved            env.json   version, machine, start        .lock   held while a trainer runs
+//   steps.jsonl   one JSON line a step   eval/step-0000012.jsonl   rollouts/step-0000012.jsonl
+//   checkpoints/step-0000012/            see train/checkpoint.h
+// The report can be rebuilt from it alone, on another machine. Threads: one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/file.h"
+
+namespace ucas {
+
+std::string step_name(int64_t step);               // 12 -> "step-0000012"
+int64_t parse_step_name(const std::string& name);  // -1 unless it is exactly such a name (".jsonl" allowed)
+std::string utc_now();                             // "2026-01-31T12:00:00Z"
+
+struct RunEnvironment {  // env.json
+  std::string version;   // of ucas
+  std::string torch;     // of LibTorch
+  std::string isa, isa_reason;
+  std::string device;
+  int64_t threads = 0;
+  std::string started;      // UTC, ISO 8601; see utc_now()
+  std::string model, data;  // as given by the user
+};
+
+class RunDirectory {
+ public:
+  // A fresh run. Refuses a directory that already holds one: Error("path") naming --resume.
+  static RunDirectory create(const std::string& path, const std::string& config_toml,
+                             const RunEnvironment& environment);
+  // An existing run, to go on with. Error("path") if there is none, or another ucas is using it.
+  static RunDirectory open(const std::string& path);
+
+  const std::string& path() const { return path_; }
+  std::string config_file() const { return path_join(path_, "config.toml"); }
+  std::string env_file() const { return path_join(path_, "env.json"); }
+  std::string steps_file() const { return path_join(path_, "steps.jsonl"); }
+  std::string checkpoints() const { return path_join(path_, "checkpoints"); }
+  std::string checkpoint(int64_t step) const { return path_join(checkpoints(), step_name(step)); }
+  std::string eval_file(int64_t step) const { return path_join(path_join(path_, "eval"), step_name(step) + ".jsonl"); }
+  std::string rollout_file(int64_t step) const {
+    return path_join(path_join(path_, "rollouts"), step_name(step) + ".jsonl");
+  }
+
+  // One line of JSON (no newline in it) with an integer "training/global_step" or "step"; written at once, made durable
+  // by sync(), which save_checkpoint calls before it seals a checkpoint.
+  void append_step(const std::string& json_line);
+  void sync() const;
+  // For resume: removes steps.jsonl lines, eval and rollout files of steps after `step`, so none appears twice.
+  // A torn last line (a crash while writing) goes too.
+  void cut_after(int64_t step);
+
+ private:
+  explicit RunDirectory(std::string path);
+  std::string path_;
+  std::unique_ptr<FileLock> lock_;
+  std::unique_ptr<FileWriter> steps_;  // opened at the first append
+};
+
+}  // namespace ucas

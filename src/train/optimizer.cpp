@@ -1,0 +1,152 @@
+#include "train/optimizer.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_fused_adamw.h>
+#include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr int64_t kChunk = 16384;  // elements of one partial sum, and of one task of the update
+
+// Sum of squares in a fixed order: eight lanes inside a chunk, chunks one after another, all in double.
+double sum_of_squares(const float* g, int64_t n) {
+  int64_t chunks = (n + kChunk - 1) / kChunk;
+  std::vector<double> partial(static_cast<size_t>(chunks));
+  at::parallel_for(0, chunks, 1, [&](int64_t first, int64_t last) {
+    for (int64_t c = first; c < last; ++c) {
+      const float* x = g + c * kChunk;
+      int64_t size = std::min(kChunk, n - c * kChunk), whole = size / 8 * 8;
+      double lane[8] = {};
+      for (int64_t i = 0; i < whole; i += 8) {
+        for (int j = 0; j < 8; ++j) lane[j] += static_cast<double>(x[i + j]) * static_cast<double>(x[i + j]);
+      }
+      for (int64_t i = whole; i < size; ++i) lane[0] += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+      partial[static_cast<size_t>(c)] =
+          ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
+    }
+  });
+  double sum = 0;
+  for (double p : partial) sum += p;
+  return sum;
+}
+
+struct Coefficients {
+  float clip;  // gradients are multiplied by this first
+  float keep;  // 1 - lr wd
+  float beta1, beta2;
+  float step_size;        // lr / (1 - beta1^t)
+  float root_correction;  // sqrt(1 - beta2^t)
+  float eps;
+};
+
+// p <- p keep; m <- m + (g - m)(1 - b1); v <- b2 v + (1 - b2) g^2; p <- p - step_size m / (sqrt v / root + eps).
+// IEEE operations only, element by element: the same bits however the loop is cut or vectorised. Zeroes the gradient.
+void update_elements(float* __restrict p, float* __restrict g, float* __restrict m, float* __restrict v, int64_t n,
+                     const Coefficients& c) {
+  const Coefficients k = c;
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) {
+    float gradient = g[i] * k.clip;
+    m[i] = k.beta1 * m[i] + (1 - k.beta1) * gradient;
+    v[i] = k.beta2 * v[i] + (1 - k.beta2) * gradient * gradient;
+    p[i] = p[i] * k.keep - k.step_size * (m[i] / (std::sqrt(v[i]) / k.root_correction + k.eps));
+    g[i] = 0;
+  }
+}
+
+}  // namespace
+
+AdamW::AdamW(std::vector<NamedTensor> parameters, const OptimizerConfig& config) : config_(config) {
+  at::NoGradGuard no_grad;
+  for (NamedTensor& p : parameters) {
+    UCAS_CHECK(p.tensor.scalar_type() == at::kFloat && p.tensor.is_contiguous(), "master weights are contiguous f32");
+    bool decays = config.decay == Decay::all || p.tensor.dim() >= 2;
+    slots_.push_back({p.name, p.tensor, at::zeros_like(p.tensor), at::zeros_like(p.tensor), decays});
+  }
+}
+
+double AdamW::grad_norm() const {
+  double sum = 0;
+  for (const Slot& slot : slots_) {
+    at::Tensor g = slot.parameter.grad();
+    if (!g.defined()) continue;
+    if (g.is_cpu()) {
+      at::Tensor flat = g.contiguous();
+      sum += sum_of_squares(flat.const_data_ptr<float>(), flat.numel());
+    } else {
+      double norm = at::linalg_vector_norm(g, 2, {}, false, at::kDouble).item<double>();
+      sum += norm * norm;
+    }
+  }
+  return std::sqrt(sum);
+}
+
+StepResult AdamW::step(double lr) {
+  at::NoGradGuard no_grad;
+  StepResult result{grad_norm(), false};
+  if (!std::isfinite(result.grad_norm)) {
+    zero_grad();
+    return result;
+  }
+  result.applied = true;
+  ++steps_;
+  double clip = config_.grad_clip > 0 ? std::min(1.0, config_.grad_clip / (result.grad_norm + 1e-6)) : 1.0;
+  auto t = static_cast<double>(steps_);
+  Coefficients c{};
+  c.clip = static_cast<float>(clip);
+  c.beta1 = static_cast<float>(config_.beta1);
+  c.beta2 = static_cast<float>(config_.beta2);
+  c.step_size = static_cast<float>(lr / (1 - std::pow(config_.beta1, t)));
+  c.root_correction = static_cast<float>(std::sqrt(1 - std::pow(config_.beta2, t)));
+  c.eps = static_cast<float>(config_.eps);
+  for (Slot& slot : slots_) {
+    at::Tensor& g = slot.parameter.mutable_grad();
+    if (!g.defined()) continue;
+    double decay = slot.decays ? config_.weight_decay : 0;
+    if (!slot.parameter.is_cpu()) {
+      g.mul_(clip);
+      // torch's kernel counts steps in a tensor that it expects to be advanced already.
+      std::vector<at::Tensor> count{at::zeros_like(g.view({-1}).narrow(0, 0, 1)).fill_(t).squeeze()};
+      std::vector<at::Tensor> p{slot.parameter}, gs{g}, m{slot.exp_avg}, v{slot.exp_avg_sq};
+      at::_fused_adamw_(p, gs, m, v, {}, count, lr, config_.beta1, config_.beta2, decay, config_.eps, false, false);
+      g.zero_();
+      continue;
+    }
+    if (!g.is_contiguous()) g = g.contiguous();
+    c.keep = static_cast<float>(1 - lr * decay);
+    float *p = slot.parameter.mutable_data_ptr<float>(), *gp = g.mutable_data_ptr<float>();
+    float *m = slot.exp_avg.mutable_data_ptr<float>(), *v = slot.exp_avg_sq.mutable_data_ptr<float>();
+    at::parallel_for(0, slot.parameter.numel(), kChunk, [&](int64_t first, int64_t last) {
+      update_elements(p + first, gp + first, m + first, v + first, last - first, c);
+    });
+  }
+  return result;
+}
+
+void AdamW::zero_grad() {
+  at::NoGradGuard no_grad;
+  for (Slot& slot : slots_) {
+    at::Tensor& g = slot.parameter.mutable_grad();
+    if (g.defined()) g.zero_();
+  }
+}
+
+std::vector<NamedTensor> AdamW::state() const {
+  std::vector<NamedTensor> tensors;
+  for (const Slot& slot : slots_) {
+    tensors.push_back({"exp_avg/" + slot.name, slot.exp_avg});
+    tensors.push_back({"exp_avg_sq/" + slot.name, slot.exp_avg_sq});
+  }
+  return tensors;
+}
+
+}  // namespace ucas

@@ -1,0 +1,52 @@
+// AdamW (algorithms: Sec. 18) over f32 master weights, with gradient clipping by the global L2 norm.
+// Fed by gradients that backward left in the parameters; owns both moments.
+// On the CPU each element's update and the order of the norm's sum are fixed: results do not depend on the thread
+// count. Threads: one caller.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/model.h"
+#include "train/optimizer_config.h"
+
+namespace ucas {
+
+struct StepResult {
+  double grad_norm = 0;  // before clipping
+  bool applied = false;  // false: the norm was not finite, nothing changed
+};
+
+class AdamW {
+ public:
+  // The tensors are shared with the model and updated in place.
+  AdamW(std::vector<NamedTensor> parameters, const OptimizerConfig& config);
+
+  // Global L2 norm of the gradients as they are now; parameters without a gradient count as 0.
+  double grad_norm() const;
+  // Clips, updates, and leaves all gradients at zero, whether applied or not. A parameter that has no gradient at all
+  // is left alone (as in torch).
+  StepResult step(double lr);
+  void zero_grad();
+
+  int64_t steps() const { return steps_; }  // updates applied so far: t of the bias correction
+  const OptimizerConfig& config() const { return config_; }
+
+  // For checkpoints: "exp_avg/NAME" and "exp_avg_sq/NAME" of every parameter, sharing storage.
+  std::vector<NamedTensor> state() const;
+  // After copying into state()'s tensors.
+  void set_steps(int64_t steps) { steps_ = steps; }
+
+ private:
+  struct Slot {
+    std::string name;
+    at::Tensor parameter, exp_avg, exp_avg_sq;
+    bool decays;
+  };
+  std::vector<Slot> slots_;
+  OptimizerConfig config_;
+  int64_t steps_ = 0;
+};
+
+}  // namespace ucas

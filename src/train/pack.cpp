@@ -1,0 +1,28 @@
+#include "train/pack.h"
+
+#include "base/error.h"
+
+namespace ucas {
+
+std::vector<MicroBatch> pack(std::span<const int64_t> lengths, int64_t max_tokens) {
+  UCAS_CHECK(max_tokens > 0, "a token budget is positive");
+  std::vector<MicroBatch> batches;
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    auto at = static_cast<int64_t>(i);
+    if (batches.empty() || (batches.back().tokens > 0 && batches.back().tokens + lengths[i] > max_tokens)) {
+      batches.push_back({at, at, 0});
+    }
+    batches.back().last = at + 1;
+    batches.back().tokens += lengths[i];
+  }
+  return batches;
+}
+
+void append_sequence(Packed& packed, std::span<const int32_t> tokens) {
+  if (packed.begin.empty()) packed.begin.push_back(0);
+  packed.token.insert(packed.token.end(), tokens.begin(), tokens.end());
+  for (size_t i = 0; i < tokens.size(); ++i) packed.position.push_back(static_cast<int32_t>(i));
+  packed.begin.push_back(static_cast<int64_t>(packed.token.size()));
+}
+
+}  // namespace ucas
