@@ -32,7 +32,7 @@ class Error : public std::runtime_error {
 }  // namespace ucas
 
 // A condition that only a bug in ucas can break; never reachable from user input.
-#define UCAS_CHECK(condition, message)                                       \
-  do {                                                                       \
+#define UCAS_CHECK(condition, message)                                               \
+  do {                                                                               \
     if (!(condition)) ::ucas::check_failed(#condition, message, __FILE__, __LINE__); \
   } while (false)

@@ -80,11 +80,11 @@ int open_regular(const std::string& path, int64_t* size) {
   if (path.find('\0') != std::string::npos) throw Error("path", "a path holds a NUL byte");
   int fd = faulty("open") ? -1 : ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) fail_read(path, "open");
-  struct stat info {};
+  struct stat info{};
   if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
     ::close(fd);
-    throw Error("not_regular_file", str(printable(path, 400), ": not a regular file",
-                                        S_ISDIR(info.st_mode) ? " (it is a directory)" : ""));
+    throw Error("not_regular_file",
+                str(printable(path, 400), ": not a regular file", S_ISDIR(info.st_mode) ? " (it is a directory)" : ""));
   }
   *size = info.st_size;
   return fd;
@@ -113,12 +113,12 @@ std::string parent_of(const std::string& path) {
 }  // namespace
 
 bool exists(const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   return ::stat(path.c_str(), &info) == 0;
 }
 
 bool is_directory(const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
@@ -145,7 +145,7 @@ std::vector<std::string> list_directory(const std::string& path) {
 }
 
 int64_t free_space(const std::string& path) {
-  struct statvfs info {};
+  struct statvfs info{};
   if (::statvfs(path.c_str(), &info) != 0) return INT64_MAX;
   return static_cast<int64_t>(info.f_bavail) * static_cast<int64_t>(info.f_frsize);
 }

@@ -17,8 +17,8 @@ namespace ucas {
 bool exists(const std::string& path);
 bool is_directory(const std::string& path);
 int64_t file_size(const std::string& path);
-std::vector<std::string> list_directory(const std::string& path);   // plain names, sorted
-int64_t free_space(const std::string& path);                        // bytes
+std::vector<std::string> list_directory(const std::string& path);  // plain names, sorted
+int64_t free_space(const std::string& path);                       // bytes
 std::string path_join(const std::string& a, const std::string& b);
 
 std::string read_file(const std::string& path, int64_t limit = int64_t{1} << 30);
@@ -28,7 +28,7 @@ void read_at(const std::string& path, int64_t offset, void* out, int64_t size);
 void make_directories(const std::string& path);
 // Writes beside the target, fsyncs, renames over it.
 void write_file(const std::string& path, std::string_view bytes);
-void rename_path(const std::string& from, const std::string& to);   // and fsyncs the parent
+void rename_path(const std::string& from, const std::string& to);  // and fsyncs the parent
 void sync_directory(const std::string& path);
 void remove_all(const std::string& path);
 void truncate_file(const std::string& path, int64_t size);

@@ -12,11 +12,11 @@ namespace ucas {
 enum class LogLevel { info, warning };
 using LogSink = std::function<void(LogLevel, const std::string&)>;
 
-void log(const std::string& message);        // one line, no trailing newline
-void warn(const std::string& message);       // the same, marked "warning:"
-LogSink set_log_sink(LogSink sink);          // returns the one before
+void log(const std::string& message);   // one line, no trailing newline
+void warn(const std::string& message);  // the same, marked "warning:"
+LogSink set_log_sink(LogSink sink);     // returns the one before
 
-void out(const std::string& text);           // to standard output, as it is; a closed pipe is ignored
+void out(const std::string& text);  // to standard output, as it is; a closed pipe is ignored
 
 bool stderr_is_terminal();
 
@@ -25,7 +25,7 @@ bool stderr_is_terminal();
 class Progress {
  public:
   Progress(std::string what, int64_t total, std::string unit);
-  ~Progress();                                // ends the line
+  ~Progress();  // ends the line
   void update(int64_t done, const std::string& note = "");
   void finish(const std::string& note = "");
 
@@ -37,6 +37,6 @@ class Progress {
   bool finished_ = false;
 };
 
-double now_seconds();                         // monotonic
+double now_seconds();  // monotonic
 
 }  // namespace ucas

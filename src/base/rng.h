@@ -30,9 +30,9 @@ class Rng {
  public:
   Rng(uint64_t seed, uint64_t stream) : seed_(seed), stream_(stream) {}
   uint32_t next();
-  double uniform();               // [0, 1)
-  int64_t below(int64_t n);       // 0 .. n-1, unbiased
-  double normal();                // standard normal (Box-Muller)
+  double uniform();          // [0, 1)
+  int64_t below(int64_t n);  // 0 .. n-1, unbiased
+  double normal();           // standard normal (Box-Muller)
 
  private:
   uint64_t seed_, stream_, block_ = 0;

@@ -11,8 +11,8 @@
 namespace ucas {
 
 void append(std::string& out, std::string_view value);
-void append(std::string& out, double value);    // shortest text that reads back as the same double
-void append(std::string& out, float value);     // the same for float
+void append(std::string& out, double value);  // shortest text that reads back as the same double
+void append(std::string& out, float value);   // the same for float
 void append(std::string& out, int64_t value);
 void append(std::string& out, uint64_t value);
 inline void append(std::string& out, const char* value) { append(out, std::string_view(value)); }
@@ -36,11 +36,11 @@ std::string str(const Parts&... parts) {
   return out;
 }
 
-std::string fixed(double value, int digits);           // 3.14159, 2 -> "3.14"
-std::string percent(double share, int digits = 1);     // 0.125 -> "12.5 %"
-std::string grouped(int64_t value);                    // 1234567 -> "1,234,567"
-std::string human_seconds(double seconds);             // 75 -> "1m15s"; 3.2 -> "3.2s"
-std::string human_bytes(double bytes);                 // 1.5e9 -> "1.40 GiB"
+std::string fixed(double value, int digits);        // 3.14159, 2 -> "3.14"
+std::string percent(double share, int digits = 1);  // 0.125 -> "12.5 %"
+std::string grouped(int64_t value);                 // 1234567 -> "1,234,567"
+std::string human_seconds(double seconds);          // 75 -> "1m15s"; 3.2 -> "3.2s"
+std::string human_bytes(double bytes);              // 1.5e9 -> "1.40 GiB"
 std::string pad_left(std::string_view text, size_t width);
 std::string pad_right(std::string_view text, size_t width);
 std::string join(const std::vector<std::string>& parts, std::string_view separator);

@@ -59,8 +59,8 @@ std::vector<Setting> parse_toml(const std::string& text, const std::string& wher
   try {
     flatten(toml::parse(text), "", where, settings);
   } catch (const toml::parse_error& error) {
-    throw Error("config", str(where, ":", static_cast<int64_t>(error.source().begin.line), ": not valid TOML: ",
-                              printable(error.description(), 300)));
+    throw Error("config", str(where, ":", static_cast<int64_t>(error.source().begin.line),
+                              ": not valid TOML: ", printable(error.description(), 300)));
   }
   return settings;
 }

@@ -1,0 +1,61 @@
+# What a user types. Everything real is in CMakeLists.txt; this only strings the steps together.
+#   make demo            set up, build, run the main job (ARGS="--seeds 4" passes options on)
+#   make test            set up, build, run the tests
+.DEFAULT_GOAL := help
+.PHONY: help setup configure build demo test check-all coverage format doctor clean
+
+# One compiler per core, but at least 1.5 GB of free memory for each (a LibTorch file takes up to 1.4 GB).
+JOBS ?= $(shell awk -v cores=$$(nproc) '/MemAvailable/ {n = int($$2 / 1500000); print n < 1 ? 1 : (n < cores ? n : cores)}' /proc/meminfo)
+export CCACHE_DIR ?= $(CURDIR)/.ccache
+export CCACHE_BASEDIR ?= $(CURDIR)
+export CCACHE_MAXSIZE ?= 2G
+
+help:
+	@echo 'make demo            sets everything up, builds, runs the main job; prints where the report is'
+	@echo '                     (make demo ARGS="--seeds 4": mean and spread over seeds)'
+	@echo 'make test            sets everything up, builds, passes the tests'
+	@echo 'make build           only builds: build/ucas --help'
+	@echo 'make doctor          what this machine has and what ucas makes of it'
+	@echo 'make format          formats the sources'
+	@echo 'make check-all       the long checks: sanitizers, slow tests'
+	@echo 'make coverage        line coverage of src/'
+	@echo 'make clean           removes what was built (.venv and .ccache stay)'
+
+setup:
+	@tools/setup
+
+configure: setup
+	@cmake --preset release --log-level=WARNING
+
+build: configure
+	@cmake --build build -j $(JOBS)
+
+demo: configure
+	@cmake --build build -j $(JOBS) --target ucas
+	@build/ucas demo $(ARGS)
+
+doctor: configure
+	@cmake --build build -j $(JOBS) --target ucas
+	@build/ucas doctor
+
+test: configure
+	@cmake --build build -j $(JOBS) --target ucas ucas-tests ucas-tests-engine
+	@ctest --test-dir build --output-on-failure -j $(JOBS) -LE slow
+
+check-all: setup
+	@cmake --preset dev --log-level=WARNING
+	@cmake --build build-dev -j $(JOBS) --target ucas ucas-tests ucas-tests-engine
+	@ctest --test-dir build-dev --output-on-failure -j $(JOBS)
+
+coverage: setup
+	@cmake --preset coverage --log-level=WARNING
+	@cmake --build build-coverage -j $(JOBS) --target ucas ucas-tests ucas-tests-engine
+	@find build-coverage -name '*.gcda' -delete
+	@ctest --test-dir build-coverage --output-on-failure -j $(JOBS) -LE slow
+	@python3 tools/coverage.py build-coverage
+
+format: setup
+	@python3 tests/guards/formatter.py --fix
+
+clean:
+	@rm -rf build build-dev build-coverage

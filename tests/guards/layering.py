@@ -1,0 +1,87 @@
+"""Who may include whom (src/README.md has the picture). `a: b c` reads "a may include b and c"."""
+import os
+import re
+
+from tree import ROOT, files, report, text
+
+ALLOWED = {
+    "base": "",
+    "core": "base",
+    "kernels": "base",
+    "text": "base core",
+    "data": "base core",
+    "verify": "base core",
+    "methods": "base core",
+    "stats": "base core",
+    "report": "base core stats",
+    "model": "base core text kernels",
+    "rollout": "base core text kernels model",
+    "evaluate": "base core text kernels model rollout verify data stats",
+    # evaluate: validation during training is the same code as `ucas evaluate`
+    "train": "base core text kernels model rollout methods verify data stats evaluate",
+    "cli": "base core text kernels model rollout methods verify data stats evaluate train report",
+}
+ENGINE = ("src/model/", "src/rollout/", "src/train/", "src/evaluate/", "src/cli/engine/")
+LIBTORCH = re.compile(r"^(ATen|c10|torch)/")
+# Named one by one instead of the headers that pull in everything: 4 s a file instead of 18 s.
+TOO_MUCH = {"torch/torch.h", "torch/extension.h", "ATen/ATen.h", "ATen/Functions.h", "ATen/NativeFunctions.h"}
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', re.M)
+
+
+def includes(path):
+    return [(a or b, bool(a)) for a, b in INCLUDE.findall(text(path))]
+
+
+def main():
+    sources = files(".h", ".cpp", under="src")
+    problems = []
+    own = {}
+    for path in sources:
+        layer = path.split("/")[1]
+        own[path] = []
+        if layer not in ALLOWED:
+            problems.append(f"{path}: src/{layer}/ is not a layer")
+            continue
+        allowed = {layer, *ALLOWED[layer].split()}
+        for name, quoted in includes(path):
+            if name in TOO_MUCH:
+                problems.append(f"{path}: <{name}> is too much: include the single headers, <ATen/ops/x.h>")
+            elif LIBTORCH.match(name) and not path.startswith(ENGINE):
+                problems.append(f"{path}: LibTorch header <{name}> outside the engine layers")
+            elif name == "nlohmann/json.hpp" and path.endswith(".h"):
+                problems.append(f"{path}: <nlohmann/json.hpp> in a header; use base/json.h")
+            if not quoted:
+                continue
+            target = f"src/{name}"
+            if not os.path.exists(os.path.join(ROOT, target)):
+                if not path.endswith("_test.cpp"):  # tests also have tests/ on their include path
+                    problems.append(f'{path}: "{name}" is not rooted at src/')
+                continue
+            own[path].append(target)
+            if name.split("/")[0] not in allowed and not path.endswith("_test.cpp"):
+                problems.append(f'{path}: layer {layer} must not include "{name}"')
+            if name.startswith("cli/engine/") and not path.startswith("src/cli/engine/"):
+                problems.append(f'{path}: "{name}" belongs to the engine')
+
+    # Plain commands may read options of engine layers, but no header that brings LibTorch along.
+    reach = {}
+
+    def torch_through(path):
+        if path not in reach:
+            reach[path] = None
+            for name, _ in includes(path):
+                if LIBTORCH.match(name):
+                    reach[path] = name
+            for target in own.get(path, []):
+                reach[path] = reach[path] or torch_through(target)
+        return reach[path]
+
+    for path in sources:
+        if not path.startswith(ENGINE):
+            for target in own[path]:
+                if torch_through(target):
+                    problems.append(f"{path}: {target} brings LibTorch ({torch_through(target)}) into a plain file")
+    report("layering", problems, len(sources))
+
+
+main()
