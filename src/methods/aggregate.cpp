@@ -1,0 +1,129 @@
+#include "methods/aggregate.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "methods/kl.h"
+
+namespace ucas {
+
+namespace {
+
+std::span<float> of(std::span<float> values, const Sequence& s) {
+  return values.subspan(static_cast<size_t>(s.first), static_cast<size_t>(s.length));
+}
+
+double sum(std::span<const float> values) {
+  double total = 0;
+  for (float v : values) total += v;
+  return total;
+}
+
+void count(Denominators& total, double weight) {
+  total.rows += 1;
+  total.sequences += weight > 0 ? 1 : 0;
+  total.token_count += weight;
+}
+
+// The method's own token losses, before aggregation.
+void run_token_loss(const Method& method, const ObjectiveConfig& objective, LossInput in, LossOutput& out) {
+  size_t n = in.logprob.size();
+  UCAS_CHECK(in.old_logprob.size() == n && in.advantage.size() == n && in.entropy.size() == n,
+             "spans differ in length");
+  UCAS_CHECK(out.loss.size() == n && out.d_logprob.size() == n && out.d_entropy.size() == n &&
+                 out.d_confidence.size() == n && out.weight.size() == n && out.clipped.size() == n,
+             "the output does not fit the input");
+  for (auto values : {out.loss, out.d_logprob, out.d_entropy, out.d_confidence}) std::ranges::fill(values, 0.0f);
+  std::ranges::fill(out.weight, 1.0f);
+  std::ranges::fill(out.clipped, uint8_t{0});
+  in.objective = &objective;
+  method.token_loss(in, out);
+  UCAS_CHECK(method.loss_scope() == LossScope::mini ||
+                 std::ranges::all_of(out.weight, [](float weight) { return weight == 1; }),
+             "only a method of scope `mini` may change token weights");
+}
+
+}  // namespace
+
+LossOutput LossBuffer::view(int64_t tokens) {
+  size_t n = static_cast<size_t>(tokens);
+  for (auto* values : {&loss_, &d_logprob_, &d_entropy_, &d_confidence_, &weight_}) values->resize(n);
+  clipped_.resize(n);
+  return {loss_, d_logprob_, d_entropy_, d_confidence_, weight_, clipped_};
+}
+
+Denominators denominators(const Method& method, const ObjectiveConfig& objective, const LossInput& whole_mini,
+                          int64_t response_limit) {
+  Denominators total;
+  total.norm_length = objective.norm_length > 0 ? objective.norm_length : static_cast<double>(response_limit);
+  if (method.loss_scope() != LossScope::mini) {
+    for (const Sequence& s : whole_mini.sequences) count(total, static_cast<double>(s.length));
+    return total;
+  }
+  LossBuffer buffer;
+  LossOutput out = buffer.view(static_cast<int64_t>(whole_mini.logprob.size()));
+  run_token_loss(method, objective, whole_mini, out);
+  for (const Sequence& s : whole_mini.sequences) count(total, sum(of(out.weight, s)));
+  return total;
+}
+
+void aggregation_weights(Aggregation aggregation, const Denominators& total, std::span<float> weight) {
+  double own = sum(weight);  // M_i
+  if (own == 0) return;      // an empty response has no share, whatever the mode
+  double divisor = 1;
+  switch (aggregation) {
+    case Aggregation::token_mean:
+      divisor = total.token_count;
+      break;
+    case Aggregation::seq_mean_token_mean:
+      divisor = total.sequences * own;
+      break;
+    case Aggregation::seq_mean_token_sum:
+      divisor = total.sequences;
+      break;
+    case Aggregation::seq_mean_token_sum_norm:
+      divisor = total.norm_length;
+      break;
+    case Aggregation::row_mean_token_sum_norm:
+      divisor = total.rows * total.norm_length;
+      break;
+  }
+  UCAS_CHECK(divisor > 0, "the mini-batch was counted without this sequence");
+  for (float& w : weight) w = static_cast<float>(w / divisor);
+}
+
+void objective_gradients(const Method& method, const ObjectiveConfig& objective, const LossInput& in,
+                         const Denominators& total, LossOutput& out, LossMetrics& metrics) {
+  run_token_loss(method, objective, in, out);
+  UCAS_CHECK(objective.kl_coeff == 0 || in.ref_logprob.size() == in.logprob.size(), "a KL loss needs the reference");
+  for (const Sequence& s : in.sequences) {
+    size_t first = static_cast<size_t>(s.first), end = first + static_cast<size_t>(s.length);
+    for (size_t t = first; t < end; ++t) {  // plain means over counted tokens
+      if (out.weight[t] == 0) continue;
+      double share = out.weight[t] / total.token_count;
+      metrics.clipfrac += out.clipped[t] == 1 ? share : 0;
+      metrics.clipfrac_lower += out.clipped[t] == 2 ? share : 0;
+      metrics.ppo_kl += share * (static_cast<double>(in.old_logprob[t]) - in.logprob[t]);
+    }
+    aggregation_weights(objective.aggregation, total, of(out.weight, s));
+    for (size_t t = first; t < end; ++t) {
+      double w = out.weight[t];
+      if (w == 0) {  // not counted: no gradient, whatever the method wrote
+        out.loss[t] = out.d_logprob[t] = out.d_entropy[t] = out.d_confidence[t] = 0;
+        continue;
+      }
+      KlTerm kl =
+          objective.kl_coeff == 0 ? KlTerm{} : kl_term(objective.kl_estimator, in.logprob[t], in.ref_logprob[t]);
+      metrics.pg_loss += w * out.loss[t];
+      metrics.entropy += w * in.entropy[t];
+      metrics.kl_loss += w * kl.value;
+      out.loss[t] = static_cast<float>(
+          w * (out.loss[t] - objective.entropy_coeff * in.entropy[t] + objective.kl_coeff * kl.value));
+      out.d_logprob[t] = static_cast<float>(w * (out.d_logprob[t] + objective.kl_coeff * kl.d_logprob));
+      out.d_entropy[t] = static_cast<float>(w * (out.d_entropy[t] - objective.entropy_coeff));
+      out.d_confidence[t] = static_cast<float>(w * out.d_confidence[t]);
+    }
+  }
+}
+
+}  // namespace ucas

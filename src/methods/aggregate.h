@@ -1,0 +1,78 @@
+// From per-token losses to the loss of a mini-batch (Eq. 1, 4, 11), exactly, however the mini-batch is cut into
+// micro-batches: each token gets a weight w_it with  loss = sum_it w_it loss_it,  and w_it depends on counts over the
+// whole mini-batch only. With m_it the method's token weights (1 almost always), M_i = sum_t m_it, n = responses with
+// M_i > 0, rows = all responses and const = the norm length:
+//
+//   token_mean               w_it = m_it / sum_i M_i
+//   seq_mean_token_mean      w_it = m_it / (n M_i)
+//   seq_mean_token_sum       w_it = m_it / n
+//   seq_mean_token_sum_norm  w_it = m_it / const            verl's Dr.GRPO: no division by n
+//   row_mean_token_sum_norm  w_it = m_it / (rows const)     Oat's Dr.GRPO: empty responses count
+//
+// Use, for one mini-batch:
+//   Denominators total = denominators(method, objective, whole_mini, response_limit);   // summed over ranks by +=
+//   LossMetrics metrics;
+//   for each micro-batch: objective_gradients(method, objective, micro, total, out, metrics);
+//                         feed out.d_logprob, d_entropy, d_confidence to the LM head's backward; gradients add up.
+// A method of scope `mini` is called once, with the whole mini-batch; slices of `out` then go to the micro-batches.
+// Threads: one per LossMetrics.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "methods/method.h"
+
+namespace ucas {
+
+// Counts over the whole mini-batch, over all ranks.
+struct Denominators {
+  double token_count = 0;  // sum of token weights
+  double sequences = 0;    // responses with at least one counted token
+  double rows = 0;         // all responses, empty ones too
+  double norm_length = 0;  // objective.norm_length, or the response limit
+  Denominators& operator+=(const Denominators& other) {
+    token_count += other.token_count;
+    sequences += other.sequences;
+    rows += other.rows;
+    return *this;
+  }
+};
+
+// `whole_mini` needs only its sequences, except for methods of scope `mini`, whose token weights must be computed.
+Denominators denominators(const Method& method, const ObjectiveConfig& objective, const LossInput& whole_mini,
+                          int64_t response_limit);
+
+// Each is the aggregate over what was added so far, so after the last micro-batch that of the mini-batch; means over
+// micro-batches would be inexact.
+struct LossMetrics {
+  double pg_loss = 0;         // policy term alone: without entropy bonus and KL loss
+  double clipfrac = 0;        // share of counted tokens clipped at 1 - clip_low or 1 + clip_high
+  double clipfrac_lower = 0;  // share of counted tokens stopped by the dual clip
+  double ppo_kl = 0;          // mean of old_logprob - logprob over counted tokens
+  double entropy = 0;         // aggregated like the loss
+  double kl_loss = 0;         // aggregated like the loss, before kl_coeff
+};
+
+// The loss of a set of whole sequences and its gradients, scaled: afterwards
+//   out.loss = w_it (loss_it - entropy_coeff H_it + kl_coeff KL_it), out.d_* its derivatives, and `metrics` has grown
+//   by
+// these sequences' share. Everything in `out` is overwritten.
+void objective_gradients(const Method& method, const ObjectiveConfig& objective, const LossInput& in,
+                         const Denominators& total, LossOutput& out, LossMetrics& metrics);
+
+// w_it of the table above for one sequence, from its token weights (in place).
+void aggregation_weights(Aggregation aggregation, const Denominators& total, std::span<float> weight);
+
+// Owns the arrays that a LossOutput points into.
+class LossBuffer {
+ public:
+  LossOutput view(int64_t tokens);  // valid until the next call
+
+ private:
+  std::vector<float> loss_, d_logprob_, d_entropy_, d_confidence_, weight_;
+  std::vector<uint8_t> clipped_;
+};
+
+}  // namespace ucas

@@ -1,0 +1,43 @@
+// Eq. 1 and 2, the inner term: PPO's clipped ratio with separate bounds below and above (DAPO's clip-higher) and verl's
+// dual clip, which bounds the loss of a wrong response whose ratio explodes.
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "methods/method.h"
+
+namespace ucas {
+
+void clipped_ratio_loss(const LossInput& in, LossOutput& out) {
+  UCAS_CHECK(in.objective != nullptr, "the objective's options are missing");
+  const ObjectiveConfig& objective = *in.objective;
+  constexpr double kLargest = 20;  // |log ratio|, so that exp stays finite
+  for (size_t t = 0; t < in.logprob.size(); ++t) {
+    double A = in.advantage[t];
+    if (A == 0) {
+      out.loss[t] = out.d_logprob[t] = 0;
+      out.clipped[t] = 0;
+      continue;
+    }
+    double difference = static_cast<double>(in.logprob[t]) - in.old_logprob[t];
+    // A NaN stays a NaN through all of this: the trainer must see it and skip the step.
+    bool beyond = std::fabs(difference) > kLargest;
+    double ratio = std::exp(difference < -kLargest ? -kLargest : difference > kLargest ? kLargest : difference);
+    double l1 = -A * ratio;
+    double l2 = -A * std::clamp(ratio, 1 - objective.clip_low, 1 + objective.clip_high);
+    double loss = l2 > l1 ? l2 : l1;
+    double derivative = l2 > l1 || beyond ? 0 : -A * ratio;
+    uint8_t clipped = l2 > l1 ? 1 : 0;
+    double l3 = -A * objective.dual_clip;
+    if (objective.dual_clip > 0 && A < 0 && loss > l3) {
+      loss = l3;
+      derivative = 0;
+      clipped = 2;
+    }
+    out.loss[t] = static_cast<float>(loss);
+    out.d_logprob[t] = static_cast<float>(derivative);
+    out.clipped[t] = clipped;
+  }
+}
+
+}  // namespace ucas

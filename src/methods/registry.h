@@ -1,0 +1,20 @@
+// The methods, one row each. A row without a file methods/NAME.cpp that defines make_NAME() fails to link; a file
+// without a row fails a guard.
+#pragma once
+
+#include <memory>
+
+#include "methods/method.h"
+
+#define UCAS_METHODS(X) \
+  X(grpo)               \
+  X(dapo)               \
+  X(ucas)
+
+namespace ucas {
+
+#define UCAS_DECLARE(name) std::unique_ptr<Method> make_##name();
+UCAS_METHODS(UCAS_DECLARE)
+#undef UCAS_DECLARE
+
+}  // namespace ucas
