@@ -1,0 +1,55 @@
+#include "stats/samples.h"
+
+#include <map>
+
+#include "base/error.h"
+
+namespace ucas {
+
+double pass_at_k(SampleCount samples, int64_t k) {
+  auto [n, c] = samples;
+  UCAS_CHECK(n >= 1 && c >= 0 && c <= n && k >= 1 && k <= n, "pass@k needs 0 <= c <= n and 1 <= k <= n");
+  if (n - c < k) return 1;
+  double all_wrong = 1;
+  for (int64_t i = n - c + 1; i <= n; ++i) all_wrong *= 1 - static_cast<double>(k) / static_cast<double>(i);
+  return 1 - all_wrong;
+}
+
+double mean_at_n(SampleCount samples) {
+  UCAS_CHECK(samples.n >= 1, "no samples");
+  return static_cast<double>(samples.c) / static_cast<double>(samples.n);
+}
+
+double mean_pass_at_k(std::span<const SampleCount> problems, int64_t k) {
+  double sum = 0;
+  for (SampleCount samples : problems) sum += pass_at_k(samples, k);
+  return problems.empty() ? 0 : sum / static_cast<double>(problems.size());
+}
+
+double mean_mean_at_n(std::span<const SampleCount> problems) {
+  double sum = 0;
+  for (SampleCount samples : problems) sum += mean_at_n(samples);
+  return problems.empty() ? 0 : sum / static_cast<double>(problems.size());
+}
+
+std::optional<size_t> majority(std::span<const int32_t> answer_class) {
+  struct Votes {
+    int64_t count = 0;
+    size_t first = 0;
+  };
+  std::map<int32_t, Votes> by_class;
+  for (size_t i = 0; i < answer_class.size(); ++i) {
+    if (answer_class[i] < 0) continue;
+    Votes& votes = by_class[answer_class[i]];
+    if (votes.count++ == 0) votes.first = i;
+  }
+  std::optional<Votes> best;
+  for (const auto& [name, votes] : by_class) {
+    bool wins = !best || votes.count > best->count || (votes.count == best->count && votes.first < best->first);
+    if (wins) best = votes;
+  }
+  if (!best) return std::nullopt;
+  return best->first;
+}
+
+}  // namespace ucas

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Writes tests/goldens/stats.json: reference figures for src/stats, from exact fractions and scipy.
+
+Needed only to renew the goldens, never to build or run.   python3 tools/make_stats_goldens.py
+"""
+import json
+import math
+import pathlib
+from fractions import Fraction
+
+import numpy as np
+import scipy
+from scipy import stats
+
+rng = np.random.default_rng(7)
+out = {"about": f"scipy {scipy.__version__}, numpy {np.__version__}; pass@k by exact fractions"}
+
+out["pass_at_k"] = [
+    {"n": n, "c": c, "k": k,
+     "value": float(1 - Fraction(math.comb(n - c, k), math.comb(n, k)))}
+    for n in (1, 2, 16, 64, 1000, 4096) for c in sorted({0, 1, n // 7, n // 2, n - 1, n}) if 0 <= c
+    for k in sorted({1, min(2, n), max(1, n // 3), n})]
+
+out["incomplete_beta"] = [
+    {"a": a, "b": b, "x": x, "value": float(stats.beta.cdf(x, a, b))}
+    for a, b in ((0.5, 0.5), (1, 1), (2, 5), (30, 1), (1, 30), (400, 113), (5000, 7))
+    for x in (1e-6, 0.01, 0.3, 0.5, 0.77, 0.99, 0.999999)]
+
+out["normal_quantile"] = [{"p": p, "value": float(stats.norm.ppf(p))} for p in (1e-9, 0.005, 0.025, 0.5, 0.9, 0.995)]
+
+out["share"] = []
+for k, n in ((0, 1), (1, 1), (0, 30), (3, 30), (30, 30), (15, 30), (256, 512), (511, 512), (7, 10000)):
+    for level in (0.95, 0.8):
+        test = stats.binomtest(k, n)
+        exact = test.proportion_ci(level, method="exact")
+        wilson = test.proportion_ci(level, method="wilson")
+        out["share"].append({"successes": k, "trials": n, "level": level,
+                             "clopper_pearson": [float(exact.low), float(exact.high)],
+                             "wilson": [float(wilson.low), float(wilson.high)]})
+
+values = rng.beta(0.4, 0.6, size=40).round(3)
+out["summary"] = {"values": values.tolist(), "mean": float(values.mean()), "std": float(values.std(ddof=1))}
+boot = stats.bootstrap((values,), np.mean, method="percentile", n_resamples=200000, rng=np.random.default_rng(1))
+out["bootstrap_mean"] = {"values": values.tolist(), "level": 0.95, "tolerance": 0.006,
+                         "interval": [float(boot.confidence_interval.low), float(boot.confidence_interval.high)]}
+
+out["paired"] = []
+for shift in (0.0, 0.06, 0.3):  # 14 problems: scipy enumerates all 2^14 sign flips
+    a = rng.beta(0.4, 0.6, size=14).round(3)
+    b = (a + shift + rng.normal(0, 0.15, size=14)).round(3)
+    test = stats.permutation_test((b - a,), np.mean, permutation_type="samples", n_resamples=np.inf)
+    out["paired"].append({"a": a.tolist(), "b": b.tolist(), "mean": float((b - a).mean()), "p": float(test.pvalue),
+                          "tolerance": 0.015})
+
+path = pathlib.Path(__file__).resolve().parent.parent / "tests" / "goldens" / "stats.json"
+path.write_text(json.dumps(out, indent=1) + "\n")
+print(path)
