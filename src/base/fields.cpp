@@ -26,7 +26,7 @@ std::string quoted(const std::string& text) {
     if (c == '"' || c == '\\') {
       out += '\\';
       out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
       const char* hex = "0123456789abcdef";
       out += c == '\n' ? "\\n" : str("\\u00", hex[(c >> 4) & 15], hex[c & 15]);
     } else {

@@ -81,6 +81,9 @@ class StrictReader : public nlohmann::json_sax<Json> {
 }  // namespace
 
 Json parse_json(std::string_view text, const std::string& where) {
+  if (text.starts_with("\xef\xbb\xbf")) {
+    throw Error("header_json", str(where, ": begins with a byte order mark; save it as plain UTF-8"));
+  }
   Json root;
   StrictReader reader(root, where);
   Json::sax_parse(text.begin(), text.end(), &reader);

@@ -50,7 +50,7 @@ std::string fixed(double value, int digits) {
 std::string percent(double share, int digits) { return fixed(100 * share, digits) + " %"; }
 
 std::string grouped(int64_t value) {
-  std::string digits = str(value < 0 ? -value : value), out;
+  std::string digits = str(value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value)), out;
   for (size_t i = 0; i < digits.size(); ++i) {
     if (i > 0 && (digits.size() - i) % 3 == 0) out.push_back(',');
     out.push_back(digits[i]);
@@ -142,6 +142,7 @@ bool valid_utf8(std::string_view text) {
 
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
   std::string best;
+  if (word.size() > 200) return best;  // nobody mistypes that; the table below would be large
   size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
     std::vector<size_t> row(candidate.size() + 1);

@@ -1,0 +1,163 @@
+#include "base/fields.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "base/str.h"
+
+namespace ucas {
+
+namespace {
+
+enum class Colour { red, green };
+
+struct Inner {
+  double beta = 0.01;
+  std::vector<int64_t> betas = {0, 1};
+  void fields(Fields& f) {
+    f.field("beta", beta, Range{0, 10}, "penalty");
+    f.field("betas", betas, Range{0, 9}, "several");
+  }
+};
+
+struct Outer {
+  int64_t steps = 3;
+  bool fast = false;
+  std::string name = "x";
+  std::vector<std::string> files;
+  Colour colour = Colour::red;
+  Inner method;
+  void fields(Fields& f) {
+    f.field("steps", steps, Range{1, 100}, "how many");
+    f.field("fast", fast, "quick");
+    f.field("name", name, "what");
+    f.field("files", files, "which");
+    f.choice("colour", colour, {"red", "green"}, "hue");
+    f.section("method", method);
+  }
+};
+
+Outer from_toml(const std::string& text) {
+  Outer config;
+  ucas::apply(config, parse_toml(text, "run.toml"));
+  return config;
+}
+
+Outer from_words(const std::vector<std::string>& words) {
+  Outer config;
+  ucas::apply(config, parse_command_line(words, {"fast"}).settings);
+  return config;
+}
+
+template <class Read>
+std::string message(Read read) {
+  try {
+    read();
+    return "nothing was refused";
+  } catch (const Error& error) {
+    return str(error.kind(), ": ", error.what());
+  }
+}
+
+std::string toml_error(const std::string& text) {
+  return message([&] { from_toml(text); });
+}
+std::string words_error(const std::vector<std::string>& words) {
+  return message([&] { from_words(words); });
+}
+
+}  // namespace
+
+TEST(fields, a_file_sets_what_it_names_and_leaves_the_rest) {
+  Outer c = from_toml("steps = 7\ncolour = \"green\"\nfiles = [\"a\", \"b\"]\n[method]\nbeta = 1\nbetas = []\n");
+  EXPECT_EQ(c.steps, 7);
+  EXPECT_EQ(c.colour, Colour::green);
+  EXPECT_EQ(c.files, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(c.method.beta, 1.0);
+  EXPECT_TRUE(c.method.betas.empty());
+  EXPECT_EQ(c.name, "x");
+}
+
+TEST(fields, the_command_line_overrides_the_file) {
+  Outer c;
+  auto settings = parse_toml("steps = 7\n[method]\nbeta = 0.5", "run.toml");
+  auto line =
+      parse_command_line({"pos", "--method.beta=0.25", "--fast", "--files", "a,b", "-", "--steps", "9"}, {"fast"});
+  settings.insert(settings.end(), line.settings.begin(), line.settings.end());
+  ucas::apply(c, settings);
+  EXPECT_EQ(c.method.beta, 0.25);
+  EXPECT_EQ(c.steps, 9);
+  EXPECT_TRUE(c.fast);
+  EXPECT_EQ(c.files, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(line.positionals, (std::vector<std::string>{"pos", "-"}));
+  EXPECT_TRUE(parse_command_line({"-h"}, {}).help);
+}
+
+TEST(fields, an_unknown_key_names_its_place_and_the_nearest_key) {
+  EXPECT_EQ(toml_error("steps = 1\n\n[method]\nbeto = 1"),
+            "config: run.toml:4: unknown key method.beto (did you mean method.beta?)");
+  EXPECT_EQ(toml_error("beta = 1"), "config: run.toml:1: unknown key beta (did you mean method.beta?)");
+  EXPECT_EQ(toml_error("qqqqqqqqq = 1"), "config: run.toml:1: unknown key qqqqqqqqq");
+  EXPECT_EQ(words_error({"--stesp", "4"}), "config: --stesp: unknown key stesp (did you mean steps?)");
+}
+
+TEST(fields, wrong_types_and_ranges_say_what_was_got_and_expected) {
+  EXPECT_EQ(toml_error("steps = 0"), "config: run.toml:1: steps = 0: expected a value 1 .. 100");
+  EXPECT_EQ(toml_error("steps = 1.5"), "config: run.toml:1: steps = 1.5: expected a whole number");
+  EXPECT_EQ(toml_error("steps = \"7\""), "config: run.toml:1: steps = \"7\": expected a whole number");
+  EXPECT_EQ(toml_error("fast = 1"), "config: run.toml:1: fast = 1: expected true or false");
+  EXPECT_EQ(toml_error("name = [1]"), "config: run.toml:1: name = a list: expected text in quotes");
+  EXPECT_EQ(toml_error("colour = \"gren\""),
+            "config: run.toml:1: colour = \"gren\": expected one of red, green (did you mean green?)");
+  EXPECT_EQ(toml_error("[method]\nbeta = nan"), "config: run.toml:2: method.beta = nan: expected a value 0 .. 10");
+  EXPECT_EQ(toml_error("[method]\nbetas = [1, 99]"),
+            "config: run.toml:2: method.betas = a list: expected a value 0 .. 9");
+  EXPECT_EQ(words_error({"--steps", "7x"}), "config: --steps: steps = \"7x\": expected a whole number");
+  EXPECT_EQ(words_error({"--method.beta", "inf"}),
+            "config: --method.beta: method.beta = \"inf\": expected a value 0 .. 10");
+  EXPECT_EQ(words_error({"--steps"}), "usage: --steps: a value is missing after it");
+  EXPECT_EQ(words_error({"-x"}), "usage: -x: unknown option (options are written --key value)");
+}
+
+TEST(fields, what_is_not_toml_is_refused_with_its_line) {
+  for (const char* bad :
+       {"steps = 1\nsteps = 2", "x", "a = [", "= 1", "a = \"\xff\"", "a = 1979-05-27", "a = [1, \"b\"]", "a = [1.5]"}) {
+    EXPECT_TRUE(toml_error(bad).starts_with("config: run.toml:")) << bad << " -> " << toml_error(bad);
+  }
+  EXPECT_TRUE(toml_error("a = " + std::string(100000, '[')).starts_with("config: run.toml:1"));
+}
+
+TEST(fields, help_shows_every_option_with_range_and_default) {
+  std::string help = options_help(Outer{});
+  for (const char* part :
+       {"--steps INT", "1 .. 100", "[3]", "--method.beta NUM", "[0.01]", "red | green", "--fast BOOL"}) {
+    EXPECT_NE(help.find(part), std::string::npos) << part << " in\n" << help;
+  }
+  auto rows = fields_of(Outer{});
+  ASSERT_EQ(rows.size(), 7u);
+  EXPECT_EQ(rows[5].key, "method.beta");
+  EXPECT_EQ(rows[5].value, "0.01");
+}
+
+RC_GTEST_PROP(fields, the_dump_reads_back_as_the_same_values, (bool fast, double beta, std::vector<uint8_t> letters)) {
+  Outer c;
+  c.fast = fast;
+  c.method.beta = std::fmod(std::fabs(beta), 10.0);
+  c.name.clear();
+  for (uint8_t letter : letters) c.name += static_cast<char>(letter & 0x7f);  // control bytes and quotes included
+  c.files = {c.name, ""};
+  c.method.betas = {static_cast<int64_t>(letters.size() % 10)};
+  c.colour = fast ? Colour::green : Colour::red;
+  Outer back = from_toml(to_toml(c));
+  RC_ASSERT(back.fast == c.fast);
+  RC_ASSERT(back.method.beta == c.method.beta);
+  RC_ASSERT(back.name == c.name);
+  RC_ASSERT(back.files == c.files);
+  RC_ASSERT(back.method.betas == c.method.betas);
+  RC_ASSERT(back.colour == c.colour);
+}
+
+}  // namespace ucas
