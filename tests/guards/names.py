@@ -4,6 +4,7 @@ import re
 
 from tree import ROOT, files, report, text
 
+DEFINITION = re.compile(r"^std::unique_ptr<Method> make_(\w+)\(\) \{", re.M)
 ROW = re.compile(r"\bX\((\w+)\)")
 
 
@@ -15,12 +16,12 @@ def main():
     for name in methods:
         if not os.path.exists(f"{ROOT}/src/methods/{name}.cpp"):
             problems.append(f"src/methods/registry.h: row {name} has no file src/methods/{name}.cpp")
-    # A .cpp of methods/ without a header of its own is a method.
     for path in files(".cpp", under="src/methods"):
-        stem = os.path.basename(path)[:-4]
-        alone = not os.path.exists(f"{ROOT}/src/methods/{stem}.h")
-        if alone and not stem.endswith("_test") and stem not in methods:
-            problems.append(f"{path}: no row X({stem}) in src/methods/registry.h")
+        for name in DEFINITION.findall(text(path)):
+            if name not in methods:
+                problems.append(f"{path}: no row X({name}) in src/methods/registry.h")
+            elif path != f"src/methods/{name}.cpp":
+                problems.append(f"{path}: make_{name}() belongs into src/methods/{name}.cpp")
 
     quoted = '"(?:%s)"' % "|".join(methods)
     compares = re.compile(rf"[!=]=\s*{quoted}|{quoted}\s*[!=]=|(?:compare|starts_with|contains)\(\s*{quoted}")
