@@ -22,24 +22,25 @@ class Tokenizer {
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
 
-  enum class Special { as_text, parse };   // does "<|endoftext|>" in the text mean the token, or its characters?
+  enum class Special { as_text, parse };  // does "<|endoftext|>" in the text mean the token, or its characters?
   std::vector<int32_t> encode(std::string_view text, Special special = Special::parse) const;
-  // Bytes as they are; an id outside the vocabulary is an Error("tokenizer").
+  // Bytes as they are. An id that names no token decodes to nothing, as in Hugging Face: a model may have more rows
+  // than its tokenizer has tokens, and sample one. A negative id is an Error("tokenizer").
   std::string decode(std::span<const int32_t> ids, bool skip_special = false) const;
-  std::string token_text(int32_t id) const;                  // what this one token decodes to, bytes
+  std::string token_text(int32_t id) const;  // what this one token decodes to, bytes
 
-  int64_t vocab_size() const;                                // highest id + 1, added tokens included
-  std::optional<int32_t> id_of(std::string_view token) const;   // by its text in the file
-  std::vector<int32_t> eos_ids() const;                      // eos_token of tokenizer_config.json, if any
+  int64_t vocab_size() const;                                  // highest id + 1, added tokens included
+  std::optional<int32_t> id_of(std::string_view token) const;  // by its text in the file
+  std::vector<int32_t> eos_ids() const;                        // eos_token of tokenizer_config.json, if any
   std::optional<int32_t> pad_id() const;
-  const std::string& directory() const;                      // where it was loaded from (files are passed through)
+  const std::string& directory() const;  // where it was loaded from (files are passed through)
 
   // Turns a growing id sequence into text, holding back bytes of an unfinished UTF-8 character.
   class Stream {
    public:
     explicit Stream(const Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}
-    std::string push(int32_t id);   // the text that became complete
-    std::string finish();           // what was held back, with U+FFFD for broken bytes
+    std::string push(int32_t id);  // the text that became complete
+    std::string finish();          // what was held back, with U+FFFD for broken bytes
 
    private:
     const Tokenizer* tokenizer_;

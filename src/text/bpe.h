@@ -1,0 +1,63 @@
+// Byte-pair encoding: a piece starts as its bytes, then the adjacent pair of lowest rank, leftmost first, becomes one
+// token until no pair has a merge. O(n log n) in the length of the piece, also for 10^7 equal bytes.
+// Threads: const functions may be called from any thread.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ucas {
+
+class Bpe {
+ public:
+  // tokens[i] = (bytes, id). Every single byte must be a token; bytes and ids are each unique (checked).
+  explicit Bpe(std::vector<std::pair<std::string, int32_t>> tokens, bool ignore_merges);
+  // In order of rank. Both parts and their concatenation must be tokens, and no pair may come twice: otherwise a
+  // message saying which is wrong, "" when all went well.
+  std::string add_merge(std::string_view left, std::string_view right);
+  void reserve_merges(size_t count);
+
+  void encode(std::string_view piece, std::vector<int32_t>& ids) const;
+  std::optional<int32_t> find(std::string_view bytes) const;
+  // The first byte that has no token.
+  std::optional<uint8_t> missing_byte() const;
+
+  // The two merge loops, with the same result: quadratic for short pieces, a queue by rank for long ones.
+  void merge_short(std::string_view piece, std::vector<int32_t>& ids) const;
+  void merge_long(std::string_view piece, std::vector<int32_t>& ids) const;
+
+ private:
+  static constexpr uint32_t kNoRank = 0xFFFFFFFF;
+  struct Merge {
+    uint64_t pair = kEmpty;  // left id, right id
+    uint32_t rank = kNoRank;
+    int32_t merged = -1;
+  };
+  static constexpr uint64_t kEmpty = ~uint64_t{0};
+  static uint64_t pair_key(int32_t left, int32_t right) {
+    return uint64_t{static_cast<uint32_t>(left)} << 32 | static_cast<uint32_t>(right);
+  }
+
+  const Merge* find_merge(int32_t left, int32_t right) const;  // nullptr: no merge
+  void grow_merges(size_t slots);
+  size_t token_slot(std::string_view bytes) const;  // where it is, or the free slot where it would be
+  bool is_whole(size_t index) const;                // does merging the bytes of tokens_[index] give that token alone?
+
+  std::vector<std::pair<std::string, int32_t>> tokens_;
+  std::vector<uint32_t> slots_;  // open addressing by hash of the bytes: index in tokens_ + 1, 0 free
+  std::vector<Merge> merges_;    // open addressing by pair
+  size_t merge_count_ = 0;
+  std::array<int32_t, 256> byte_ids_{};
+  bool ignore_merges_;
+  // Lazily filled per token: 0 not known yet, 1 whole, 2 not (merges may not reach a token, or cross it).
+  std::unique_ptr<std::atomic<uint8_t>[]> whole_;
+};
+
+}  // namespace ucas

@@ -1,0 +1,41 @@
+// What the tokenizer needs of Unicode 16: reading UTF-8, classes of characters, normalisation form C.
+// Bytes that are not UTF-8 are characters of their own, of no class, and pass through unchanged.
+// Threads: any.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace ucas {
+
+constexpr uint32_t kInvalid = 0xFFFFFFFF;  // the code of a byte that belongs to no well-formed character
+
+struct Char {
+  uint32_t code;
+  size_t length;  // bytes
+};
+
+Char char_at(std::string_view text, size_t at);       // at < text.size()
+Char char_before(std::string_view text, size_t end);  // end > 0
+void append_utf8(std::string& out, uint32_t code);
+// Bytes at the end of `text` that begin a character whose rest is missing: 0..3.
+size_t unfinished_tail(std::string_view text);
+// Each maximal broken sequence becomes one U+FFFD, as String::from_utf8_lossy and Python's "replace" do.
+std::string replace_invalid(std::string_view text);
+
+enum CharClass : uint8_t {
+  kLetter = 1,      // \p{L}
+  kNumber = 2,      // \p{N}
+  kSpace = 4,       // \s (White_Space)
+  kWord = 8,        // \w: alphabetic, marks, decimal digits, connectors, joiners
+  kComposing = 16,  // may change under NFC, alone or after its predecessor
+};
+const uint8_t* char_classes();  // [0x110000], built at the first call
+inline uint8_t char_class(uint32_t code) { return code < 0x110000 ? char_classes()[code] : uint8_t{0}; }
+
+// Normalisation form C; text that is in it already comes back as it is.
+std::string nfc(std::string_view text);
+bool may_change_under_nfc(std::string_view text);  // false: nfc(text) == text for certain
+
+}  // namespace ucas
