@@ -160,7 +160,7 @@ int convert(const Tokenizer& tokenizer, const Config& config) {
 int run_tokenize(const Words& words) {
   CommandLine line = parse_command_line(words, {"decode", "tokens", "as-text"});
   Config config;
-  apply(config, line.settings);
+  ucas::apply(config, line.settings);  // qualified: std::apply would be found too
   if (!line.positionals.empty()) {
     throw Error("usage", str("tokenize: unexpected \"", printable(line.positionals[0]),
                              "\"; the directory is given as --tokenizer DIR, the text on standard input"));
