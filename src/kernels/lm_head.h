@@ -8,31 +8,35 @@
 
 namespace ucas::kernels {
 
-constexpr int64_t kTile = 8192;   // vocabulary columns handled at a time
+constexpr int64_t kTile = 8192;  // vocabulary columns handled at a time
 
 // Running statistics over tiles of one row. z = logit / temperature.
 struct RowStats {
-  float max = -3.4e38f;      // m
-  double sum = 0;            // S  = sum e^(z - m)
-  double weighted = 0;       // S1 = sum e^(z - m) (z - m)
-  double total = 0;          // sum of z, for the mean
+  float max = -3.4e38f;  // m
+  double sum = 0;        // S  = sum e^(z - m)
+  double weighted = 0;   // S1 = sum e^(z - m) (z - m)
+  double total = 0;      // sum of z, for the mean
 };
 
 // Merges columns [0, n) of `logits` into `stats`; call tile by tile from column 0 (n <= kTile).
 void row_stats(const float* logits, int64_t n, float inverse_temperature, RowStats& stats);
 
-double lse_of(const RowStats& stats);       // m + ln S
+// A whole row of `vocab` logits, in tiles of kTile.
+RowStats stats_of_row(const float* logits, int64_t vocab, float inverse_temperature);
+
+double lse_of(const RowStats& stats);  // m + ln S
 
 // What the statistics of a whole row of V columns say of the token chosen there; the only place where these
 // expressions are written, so that sampler and trainer agree bit for bit.
 struct TokenStats {
-  float logprob;      // z_y - LSE
-  float entropy;      // ln S - S1 / S
-  float confidence;   // C = LSE - mean_v z
+  float logprob;     // z_y - LSE
+  float entropy;     // ln S - S1 / S
+  float confidence;  // C = LSE - mean_v z
 };
 TokenStats token_stats(const RowStats& stats, float chosen_logit, float inverse_temperature, int64_t vocab);
 
-// d loss / d logit of one tile of a row: out = inverse_temperature * (g (1[v=y] - p) - e p (ln p + H) + u (p - 1/V))
+// d loss / d logit of one tile of a row, target counted from the tile's first column (outside [0, n): not in it):
+// out = inverse_temperature * (g (1[v=y] - p) - e p (ln p + H) + u (p - 1/V))
 struct RowGradient {
   float lse, entropy, g, e, u, inverse_temperature, inverse_vocab;
 };

@@ -20,13 +20,13 @@ namespace ucas {
 
 // Several sequences end to end. The row count is padded by the model; results have one row per token given here.
 struct Packed {
-  std::vector<int32_t> token;         // [R]
-  std::vector<int32_t> position;      // [R], from 0 in each sequence
-  std::vector<int64_t> begin;         // [sequences + 1] offsets into token
+  std::vector<int32_t> token;     // [R]
+  std::vector<int32_t> position;  // [R], from 0 in each sequence
+  std::vector<int64_t> begin;     // [sequences + 1] offsets into token
 };
 
 struct NamedTensor {
-  std::string name;                   // HF name: "model.layers.0.self_attn.q_proj.weight"
+  std::string name;  // HF name: "model.layers.0.self_attn.q_proj.weight"
   at::Tensor tensor;
 };
 
@@ -36,7 +36,7 @@ class KvCache {
   virtual ~KvCache() = default;
   virtual int64_t slots() const = 0;
   virtual int64_t length() const = 0;
-  virtual void copy(int64_t from_slot, int64_t to_slot, int64_t tokens) = 0;   // a prompt's prefill, shared
+  virtual void copy(int64_t from_slot, int64_t to_slot, int64_t tokens) = 0;  // a prompt's prefill, shared
 };
 
 class Model {
@@ -71,10 +71,10 @@ void save_model(Model& model, const std::string& directory, const std::string& l
 // LM-head statistics of rows (algorithms: Sec. 17), one autograd function, chunked over tokens and vocabulary, never
 // holding [R, V]. z = logits / temperature.
 struct HeadStats {
-  at::Tensor logprob;      // [R] z_y - LSE
-  at::Tensor entropy;      // [R] H
-  at::Tensor confidence;   // [R] C = LSE - mean_v z
-  at::Tensor logit;        // [R] raw, no gradient
+  at::Tensor logprob;     // [R] z_y - LSE
+  at::Tensor entropy;     // [R] H
+  at::Tensor confidence;  // [R] C = LSE - mean_v z
+  at::Tensor logit;       // [R] raw, no gradient
 };
 HeadStats head_stats(const at::Tensor& hidden, const at::Tensor& lm_head, const std::vector<int32_t>& target,
                      double temperature);

@@ -1,0 +1,105 @@
+// Chooses the kernels for this CPU.
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "base/error.h"
+#include "base/str.h"
+#include "kernels/kernels.h"
+
+namespace ucas::kernels {
+
+namespace {
+
+struct Row {
+  const Table* table;
+  bool (*supported)();
+  const char* needs;
+};
+
+#if defined(__x86_64__)
+bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+bool has_avx512() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && has_avx2();
+}
+#else
+bool has_avx2() { return false; }
+bool has_avx512() { return false; }
+#endif
+
+const Row kRows[] = {{&avx512::kTable, has_avx512, "AVX-512 F, BW, DQ and VL"},
+                     {&avx2::kTable, has_avx2, "AVX2 and FMA"},
+                     {&scalar::kTable, [] { return true; }, "nothing"}};
+
+struct Choice {
+  const Table* table;
+  std::string reason;
+};
+
+Choice choose() {
+  const char* forced = std::getenv("UCAS_ISA");
+  if (forced != nullptr && *forced != '\0') {
+    for (const Row& row : kRows) {
+      if (std::strcmp(row.table->name, forced) != 0) continue;
+      if (!row.supported()) throw Error("config", str("UCAS_ISA=", forced, ": this CPU lacks some of ", row.needs));
+      return {row.table, "forced by UCAS_ISA"};
+    }
+    throw Error("config", str("UCAS_ISA=", printable(forced), ": expected scalar, avx2 or avx512"));
+  }
+  std::string missing;
+  for (const Row& row : kRows) {
+    if (row.supported()) {
+      std::string why = str("the CPU has ", row.needs);
+      if (row.table == &scalar::kTable) why = "no faster set is supported";
+      return {row.table, missing.empty() ? why : str(why, "; it lacks ", missing)};
+    }
+    missing += (missing.empty() ? "" : ", ") + std::string(row.needs);
+  }
+  return {&scalar::kTable, ""};
+}
+
+const Choice& choice() {
+  static const Choice chosen = choose();
+  return chosen;
+}
+
+}  // namespace
+
+const Table& table() { return *choice().table; }
+
+const Table* table_of(const char* name) {
+  for (const Row& row : kRows)
+    if (std::strcmp(row.table->name, name) == 0 && row.supported()) return row.table;
+  return nullptr;
+}
+
+const char* isa() { return table().name; }
+const char* isa_reason() { return choice().reason.c_str(); }
+
+void row_stats(const float* logits, int64_t n, float inverse_temperature, RowStats& stats) {
+  table().row_stats(logits, n, inverse_temperature, stats);
+}
+
+RowStats stats_of_row(const float* logits, int64_t vocab, float inverse_temperature) {
+  RowStats stats;
+  for (int64_t at = 0; at < vocab; at += kTile)
+    row_stats(logits + at, vocab - at < kTile ? vocab - at : kTile, inverse_temperature, stats);
+  return stats;
+}
+
+double lse_of(const RowStats& stats) { return static_cast<double>(stats.max) + std::log(stats.sum); }
+
+TokenStats token_stats(const RowStats& stats, float logit, float inverse_temperature, int64_t vocab) {
+  double lse = lse_of(stats);
+  return {static_cast<float>(static_cast<double>(logit * inverse_temperature) - lse),
+          static_cast<float>(std::log(stats.sum) - stats.weighted / stats.sum),
+          static_cast<float>(lse - stats.total / static_cast<double>(vocab))};
+}
+
+void row_gradient(const float* logits, int64_t n, int64_t target, const RowGradient& row, float* out) {
+  table().row_gradient(logits, n, target, row, out);
+}
+
+}  // namespace ucas::kernels

@@ -1,0 +1,147 @@
+// Checkpoint directories in and out, and random initialisation.
+#include <ATen/core/Tensor.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/rng.h"
+#include "base/str.h"
+#include "model/qwen2.h"
+#include "model/safetensors.h"
+
+namespace ucas {
+
+namespace {
+
+std::string shape_text(at::IntArrayRef shape) {
+  std::vector<std::string> parts;
+  for (int64_t size : shape) parts.push_back(str(size));
+  return "[" + join(parts, ", ") + "]";
+}
+
+bool ends_with(const std::string& text, std::string_view end) { return std::string_view(text).ends_with(end); }
+
+// Buffers that old checkpoints carry and nobody needs.
+bool ignorable(const std::string& name) { return ends_with(name, ".self_attn.rotary_emb.inv_freq"); }
+
+// Fills a CPU f32 tensor, then moves the values where the parameter lives.
+template <class Fill>
+void fill_parameter(const at::Tensor& parameter, Fill fill) {
+  at::Tensor target = parameter.detach();
+  if (target.device().is_cpu()) {
+    fill(target.data_ptr<float>());
+    return;
+  }
+  at::Tensor staging = target.cpu();
+  fill(staging.data_ptr<float>());
+  target.copy_(staging);
+}
+
+void check_shape(const StoredTensor& stored, at::IntArrayRef expected) {
+  if (at::IntArrayRef(stored.shape) != expected)
+    throw Error("shape", str(stored.file, ": tensor ", printable(stored.name), ": shape ", shape_text(stored.shape),
+                             ", config.json asks for ", shape_text(expected)));
+}
+
+// transformers ties by config alone; a tied checkpoint with another head would silently lose it.
+void check_tied_head(const StoredTensor& head, const at::Tensor& embed) {
+  check_shape(head, embed.sizes());
+  std::vector<float> values(static_cast<size_t>(head.elements()));
+  read_as_f32(head, values.data());
+  at::Tensor host = embed.detach().cpu();
+  if (!std::equal(values.begin(), values.end(), host.data_ptr<float>()))
+    throw Error("config", str(head.file,
+                              ": tie_word_embeddings is true, but lm_head.weight differs from "
+                              "model.embed_tokens.weight; set it to false to use both"));
+}
+
+void copy_tokenizer(const std::string& from, const std::string& to) {
+  constexpr const char* names[] = {"tokenizer.json",     "tokenizer_config.json",   "vocab.json",
+                                   "merges.txt",         "special_tokens_map.json", "added_tokens.json",
+                                   "chat_template.jinja"};
+  for (const char* name : names) {
+    std::string path = path_join(from, name);
+    if (exists(path)) write_file(path_join(to, name), read_file(path));
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Model> load_model(const std::string& directory, at::Device device) {
+  Qwen2Config config = read_qwen2_config(directory);
+  std::map<std::string, StoredTensor> stored;
+  for (StoredTensor& t : list_weights(directory)) {
+    std::string name = t.name;
+    if (auto [it, fresh] = stored.emplace(name, std::move(t)); !fresh)
+      throw Error("dup_key", str(directory, ": tensor ", printable(name), " stands in two files"));
+  }
+  // Cheap checks on every tensor before the first allocation.
+  auto expect_some = stored.find("model.embed_tokens.weight");
+  if (expect_some == stored.end())
+    throw Error("missing_tensor",
+                str(directory, ": tensor model.embed_tokens.weight is missing; found ", stored.size(), " others"));
+  check_shape(expect_some->second, {config.vocab_size, config.hidden_size});
+  int64_t elements = 0;
+  for (const auto& [name, t] : stored) elements += t.elements();
+  if (elements < config.parameter_count())
+    throw Error("missing_tensor", str(directory, ": the files hold ", elements, " parameters, config.json asks for ",
+                                      config.parameter_count()));
+  Weights weights = allocate_weights(config, device);
+  for (const NamedTensor& parameter : weights.parameters) {
+    auto it = stored.find(parameter.name);
+    if (it == stored.end())
+      throw Error("missing_tensor", str(directory, ": tensor ", parameter.name, " ",
+                                        shape_text(parameter.tensor.sizes()), " is missing"));
+    check_shape(it->second, parameter.tensor.sizes());
+    fill_parameter(parameter.tensor, [&](float* out) { read_as_f32(it->second, out); });
+    stored.erase(it);
+  }
+  if (auto head = stored.find("lm_head.weight"); head != stored.end()) {
+    check_tied_head(head->second, weights.embed);
+    stored.erase(head);
+  }
+  for (const auto& [name, t] : stored)
+    if (!ignorable(name))
+      throw Error("unexpected_tensor", str(t.file, ": tensor ", printable(name), " is none of a Qwen2 model with ",
+                                           config.num_hidden_layers, " layers"));
+  return make_qwen2(config, std::move(weights));
+}
+
+std::unique_ptr<Model> make_model(const Qwen2Config& config, uint64_t seed, at::Device device) {
+  Weights weights = allocate_weights(config, device);
+  double residual = 1 / std::sqrt(2.0 * static_cast<double>(config.num_hidden_layers));
+  uint64_t stream = 0;
+  for (const NamedTensor& parameter : weights.parameters) {
+    const std::string& name = parameter.name;
+    Rng rng(seed, stream++);
+    double fan_in = static_cast<double>(parameter.tensor.size(-1));
+    double sigma = ends_with(name, "embed_tokens.weight") ? 0.02 : 1 / std::sqrt(fan_in);
+    if (ends_with(name, "o_proj.weight") || ends_with(name, "down_proj.weight")) sigma *= residual;
+    if (ends_with(name, ".bias")) sigma = 0;
+    bool is_norm = ends_with(name, "norm.weight");
+    int64_t count = parameter.tensor.numel();
+    fill_parameter(parameter.tensor, [&](float* out) {
+      for (int64_t i = 0; i < count; ++i)
+        out[i] = is_norm ? 1.0f : sigma == 0 ? 0.0f : static_cast<float>(sigma * rng.normal());
+    });
+  }
+  return make_qwen2(config, std::move(weights));
+}
+
+void save_model(Model& model, const std::string& directory, const std::string& like, int64_t shard_bytes) {
+  write_qwen2_config(model.config(), directory, like);
+  at::Tensor staging;  // keeps one parameter's copy alive while it is written
+  std::vector<TensorToStore> tensors;
+  for (const NamedTensor& parameter : model.parameters())
+    tensors.push_back({parameter.name, parameter.tensor.sizes().vec(), [&staging, tensor = parameter.tensor] {
+                         staging = tensor.detach().cpu().contiguous();
+                         return static_cast<const float*>(staging.data_ptr<float>());
+                       }});
+  write_weights(directory, tensors, model.config().torch_dtype, shard_bytes);
+  if (!like.empty()) copy_tokenizer(like, directory);
+}
+
+}  // namespace ucas

@@ -1,0 +1,49 @@
+// Weights on disk: a directory with model.safetensors, or shards and model.safetensors.index.json. LibTorch-free.
+// Every length, offset and shape is checked before anything is allocated; nothing is mapped, so a file that changes
+// underneath cannot kill the process.
+// Threads: any, on different files.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace ucas {
+
+enum class StoredType : uint8_t { f32, f16, bf16, other };
+
+struct StoredTensor {
+  std::string name;
+  std::string file;   // path of the file that holds it
+  std::string dtype;  // as written: "F32"
+  StoredType type = StoredType::other;
+  std::vector<int64_t> shape;
+  int64_t offset = 0;  // absolute, in the file
+  int64_t bytes = 0;
+  int64_t elements() const;
+};
+
+// The tensors of one file, sorted by offset; its header checked completely.
+std::vector<StoredTensor> read_safetensors_header(const std::string& path);
+// The tensors of a checkpoint directory, sorted by name.
+std::vector<StoredTensor> list_weights(const std::string& directory);
+// Converts to f32 into out[elements()]. Error("dtype") unless F32, F16 or BF16.
+void read_as_f32(const StoredTensor& tensor, float* out);
+
+struct TensorToStore {
+  std::string name;
+  std::vector<int64_t> shape;
+  std::function<const float*()> data;  // asked once, when its turn comes; valid until the next one is asked
+};
+
+// Writes model.safetensors, or model-0000i-of-0000n.safetensors and the index when the whole exceeds `shard_bytes`.
+// `torch_dtype` is "float32", "float16" or "bfloat16" (round to nearest even).
+void write_weights(const std::string& directory, const std::vector<TensorToStore>& tensors,
+                   const std::string& torch_dtype, int64_t shard_bytes);
+
+float f32_of_f16(uint16_t bits);
+uint16_t f16_of_f32(float value);
+uint16_t bf16_of_f32(float value);
+
+}  // namespace ucas
