@@ -91,13 +91,6 @@ RowStats stats_of_row(const float* logits, int64_t vocab, float inverse_temperat
 
 double lse_of(const RowStats& stats) { return static_cast<double>(stats.max) + std::log(stats.sum); }
 
-TokenStats token_stats(const RowStats& stats, float logit, float inverse_temperature, int64_t vocab) {
-  double lse = lse_of(stats);
-  return {static_cast<float>(static_cast<double>(logit * inverse_temperature) - lse),
-          static_cast<float>(std::log(stats.sum) - stats.weighted / stats.sum),
-          static_cast<float>(lse - stats.total / static_cast<double>(vocab))};
-}
-
 void row_gradient(const float* logits, int64_t n, int64_t target, const RowGradient& row, float* out) {
   table().row_gradient(logits, n, target, row, out);
 }

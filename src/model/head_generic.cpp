@@ -1,5 +1,6 @@
 #include "model/head_generic.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/exp.h>

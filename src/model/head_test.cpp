@@ -1,0 +1,98 @@
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/log_softmax.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/tensor.h>
+#include <c10/core/GradMode.h>
+#include <gtest/gtest.h>
+
+#include "kernels/lm_head.h"
+#include "model/head_generic.h"
+#include "model/model.h"
+
+namespace ucas {
+namespace {
+
+struct Reference {
+  at::Tensor logprob, entropy, confidence;
+};
+
+// The whole thing in float64 with everything stored.
+Reference reference(const at::Tensor& hidden, const at::Tensor& head, const std::vector<int32_t>& target, double tau) {
+  at::Tensor z = at::mm(hidden, head.t()) / tau, lp = at::log_softmax(z, 1);
+  at::Tensor index = at::tensor(std::vector<int64_t>(target.begin(), target.end())).unsqueeze(1);
+  return {lp.gather(1, index).squeeze(1), -(lp.exp() * lp).sum(1), z.logsumexp(1) - z.mean(1)};
+}
+
+double max_difference(const at::Tensor& a, const at::Tensor& b) {
+  return (a.detach().to(at::kDouble) - b.detach().to(at::kDouble)).abs().max().item<double>();
+}
+
+using Head = HeadStats (*)(const at::Tensor&, const at::Tensor&, const std::vector<int32_t>&, double);
+
+void check_against_double(Head head, int64_t rows, int64_t width, int64_t vocab, double tau) {
+  at::Tensor h = at::randn({rows, width}), w = at::randn({vocab, width}) * 0.4;
+  h.set_requires_grad(true);
+  w.set_requires_grad(true);
+  at::Tensor h64 = h.detach().to(at::kDouble).set_requires_grad(true);
+  at::Tensor w64 = w.detach().to(at::kDouble).set_requires_grad(true);
+  std::vector<int32_t> target;
+  for (int64_t i = 0; i < rows; ++i) target.push_back(static_cast<int32_t>((i * 7919) % vocab));
+  target[0] = static_cast<int32_t>(vocab - 1);
+  HeadStats got = head(h, w, target, tau);
+  Reference want = reference(h64, w64, target, tau);
+  EXPECT_LT(max_difference(got.logprob, want.logprob), 2e-5);
+  EXPECT_LT(max_difference(got.entropy, want.entropy), 2e-5);
+  EXPECT_LT(max_difference(got.confidence, want.confidence), 2e-5);
+  at::Tensor g = at::randn({rows}), e = at::randn({rows}), u = at::randn({rows});
+  for (at::Tensor* t : {&g, &e, &u}) t->narrow(0, rows / 3, rows / 4).zero_();  // rows that are skipped
+  (got.logprob * g + got.entropy * e + got.confidence * u).sum().backward();
+  (want.logprob * g + want.entropy * e + want.confidence * u).sum().backward();
+  EXPECT_LT(max_difference(h.grad(), h64.grad()), 1e-4 * (1 + h64.grad().abs().max().item<double>()));
+  EXPECT_LT(max_difference(w.grad(), w64.grad()), 1e-4 * (1 + w64.grad().abs().max().item<double>()));
+}
+
+TEST(head_stats, agree_with_a_stored_float64_softmax_in_value_and_gradient) {
+  for (Head head : {Head(head_stats), Head(head_stats_generic)}) {
+    check_against_double(head, 5, 16, 58, 1.0);
+    check_against_double(head, 16, 32, 64, 0.6);
+    check_against_double(head, 300, 24, 1009, 1.3);                  // two chunks of rows
+    check_against_double(head, 9, 8, 2 * kernels::kTile + 77, 1.0);  // three tiles of the vocabulary
+  }
+}
+
+TEST(head_stats, equal_logits_are_the_uniform_distribution_with_no_entropy_gradient) {
+  at::Tensor h = at::randn({4, 8}).set_requires_grad(true);
+  at::Tensor w = at::randn({1, 8}).repeat({33, 1});
+  HeadStats stats = head_stats(h, w, {0, 5, 9, 32}, 0.7);
+  for (const at::Tensor& t : {-stats.logprob, stats.entropy, stats.confidence})
+    EXPECT_LT(max_difference(t, at::full({4}, std::log(33.0))), 1e-5);
+  stats.entropy.sum().backward();
+  EXPECT_LT(h.grad().abs().max().item<double>(), 1e-6);
+}
+
+TEST(head_stats, a_row_is_bit_equal_alone_and_in_any_batch_and_to_the_samplers_logits) {
+  at::Tensor h = at::randn({70, 64}), w = at::randn({kernels::kTile + 123, 64});
+  std::vector<int32_t> target;
+  for (int32_t i = 0; i < 70; ++i) target.push_back(i * 101);
+  HeadStats all = head_stats(h, w, target, 0.9);
+  at::Tensor logits = head_logits(h, w);
+  for (int64_t row : {0, 1, 17, 42, 69}) {
+    std::vector<int32_t> one{target[static_cast<size_t>(row)]};
+    HeadStats alone = head_stats(h.narrow(0, row, 1), w, one, 0.9);
+    EXPECT_EQ(alone.logprob.item<float>(), all.logprob[row].item<float>());
+    EXPECT_EQ(alone.entropy.item<float>(), all.entropy[row].item<float>());
+    EXPECT_EQ(alone.confidence.item<float>(), all.confidence[row].item<float>());
+    at::Tensor own = head_logits(h.narrow(0, row, 1), w)[0].contiguous();
+    EXPECT_TRUE(own.equal(logits[row]));
+    float chosen = own.data_ptr<float>()[one[0]], inverse = static_cast<float>(1 / 0.9);
+    kernels::RowStats stats = kernels::stats_of_row(own.data_ptr<float>(), own.numel(), inverse);
+    EXPECT_EQ(kernels::token_stats(stats, chosen, inverse, own.numel()).logprob, alone.logprob.item<float>());
+    EXPECT_EQ(chosen, alone.logit.item<float>());
+  }
+}
+
+}  // namespace
+}  // namespace ucas
