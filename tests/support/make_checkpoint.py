@@ -1,0 +1,107 @@
+"""A random Qwen2 checkpoint with a word-level tokenizer, written with nothing but Python's own library.
+
+    make_checkpoint.py DIR [--words "a,b,..."] [--vocab 512] [--hidden 128] [--layers 4] [--heads 4] [--kv-heads 2]
+                           [--intermediate 512] [--untied] [--seed 0]
+
+Without --words the words are " w0" .. " wN", so that "vocab" tokens are in use with <pad> and <eos> as the last two.
+"""
+import argparse
+import json
+import os
+import random
+import struct
+from array import array
+
+
+def word_pattern(words):
+    escaped = []
+    for word in sorted(words, key=lambda w: (-len(w.encode()), w)):
+        escaped.append("".join("\\" + c if c in "\\.+*?()|[]{}^$" else c for c in word))
+    return "|".join(escaped)
+
+
+def write_json(path, value):
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(value, file, indent=1)
+        file.write("\n")
+
+
+def write_tokenizer(folder, words):
+    special = [{"id": len(words) + i, "content": text, "single_word": False, "lstrip": False, "rstrip": False,
+                "normalized": False, "special": True} for i, text in enumerate(["<pad>", "<eos>"])]
+    vocab = {word: i for i, word in enumerate([*words, "<pad>", "<eos>"])}
+    write_json(f"{folder}/tokenizer.json", {
+        "version": "1.0", "truncation": None, "padding": None, "added_tokens": special, "normalizer": None,
+        "pre_tokenizer": {"type": "Split", "pattern": {"Regex": word_pattern(words)}, "behavior": "Isolated",
+                          "invert": False},
+        "post_processor": None, "decoder": {"type": "Fuse"},
+        "model": {"type": "WordLevel", "vocab": vocab, "unk_token": "<unk>"}})
+    write_json(f"{folder}/tokenizer_config.json", {
+        "tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False, "eos_token": "<eos>",
+        "pad_token": "<pad>"})
+
+
+def shapes(a):
+    """Tensor names and shapes of a Qwen2 model, as Hugging Face names them."""
+    width = a.hidden // a.heads
+    yield "model.embed_tokens.weight", (a.vocab, a.hidden)
+    for i in range(a.layers):
+        layer = f"model.layers.{i}"
+        for name, heads in (("q", a.heads), ("k", a.kv_heads), ("v", a.kv_heads)):
+            yield f"{layer}.self_attn.{name}_proj.weight", (heads * width, a.hidden)
+            yield f"{layer}.self_attn.{name}_proj.bias", (heads * width,)
+        yield f"{layer}.self_attn.o_proj.weight", (a.hidden, a.heads * width)
+        yield f"{layer}.mlp.gate_proj.weight", (a.intermediate, a.hidden)
+        yield f"{layer}.mlp.up_proj.weight", (a.intermediate, a.hidden)
+        yield f"{layer}.mlp.down_proj.weight", (a.hidden, a.intermediate)
+        yield f"{layer}.input_layernorm.weight", (a.hidden,)
+        yield f"{layer}.post_attention_layernorm.weight", (a.hidden,)
+    yield "model.norm.weight", (a.hidden,)
+    if a.untied:
+        yield "lm_head.weight", (a.vocab, a.hidden)
+
+
+def write_weights(folder, a):
+    draw = random.Random(a.seed)
+    header, offset, blocks = {"__metadata__": {"format": "pt"}}, 0, []
+    for name, shape in shapes(a):
+        count = shape[0] * (shape[1] if len(shape) == 2 else 1)
+        if "norm" in name:
+            values = array("f", [1.0] * count)
+        else:
+            values = array("f", (draw.gauss(0, 0.02) for _ in range(count)))
+        header[name] = {"dtype": "F32", "shape": list(shape), "data_offsets": [offset, offset + 4 * count]}
+        offset += 4 * count
+        blocks.append(values.tobytes())
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(f"{folder}/model.safetensors", "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + b"".join(blocks))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder")
+    parser.add_argument("--words", default="")
+    for name, default in (("vocab", 512), ("hidden", 128), ("layers", 4), ("heads", 4), ("kv-heads", 2),
+                          ("intermediate", 512), ("seed", 0)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--untied", action="store_true")
+    a = parser.parse_args()
+    words = a.words.split(",") if a.words else [f" w{i}" for i in range(a.vocab - 2)]
+    a.vocab = max(a.vocab, len(words) + 2) if not a.words else len(words) + 2
+    os.makedirs(a.folder, exist_ok=True)
+    eos, pad = len(words) + 1, len(words)
+    write_json(f"{a.folder}/config.json", {
+        "architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "hidden_size": a.hidden,
+        "num_hidden_layers": a.layers, "num_attention_heads": a.heads, "num_key_value_heads": a.kv_heads,
+        "intermediate_size": a.intermediate, "vocab_size": a.vocab, "max_position_embeddings": 4096,
+        "rope_theta": 10000.0, "rms_norm_eps": 1e-6, "hidden_act": "silu", "attention_dropout": 0.0,
+        "tie_word_embeddings": not a.untied, "use_sliding_window": False, "torch_dtype": "float32",
+        "eos_token_id": eos, "pad_token_id": pad})
+    write_json(f"{a.folder}/generation_config.json", {"eos_token_id": eos, "pad_token_id": pad})
+    write_tokenizer(a.folder, words)
+    write_weights(a.folder, a)
+
+
+main()
