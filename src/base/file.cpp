@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 
 #include "base/error.h"
 #include "base/str.h"
@@ -31,24 +32,25 @@ struct Fault {
   std::string mode;
 };
 
-const Fault* fault() {
-  static const Fault* parsed = []() -> const Fault* {
-    const char* text = std::getenv("UCAS_FAULT");
-    if (text == nullptr) return nullptr;
-    std::vector<std::string> parts = split(text, ':');
-    if (parts.size() < 3) return nullptr;
-    return new Fault{parts[0], std::atoll(parts[1].c_str()), std::atoi(parts[2].c_str()),
-                     parts.size() > 3 ? parts[3] : ""};
-  }();
-  return parsed;
+std::optional<Fault> parse_fault(const char* text) {
+  if (text == nullptr) return std::nullopt;
+  std::vector<std::string> parts = split(text, ':');
+  if (parts.size() < 3) return std::nullopt;
+  return Fault{parts[0], std::atoll(parts[1].c_str()), std::atoi(parts[2].c_str()), parts.size() > 3 ? parts[3] : ""};
 }
+
+std::optional<Fault>& fault() {
+  static std::optional<Fault> current = parse_fault(std::getenv("UCAS_FAULT"));
+  return current;
+}
+
+std::atomic<int64_t> fault_calls{0};
 
 // Is this call the one to fail? Sets errno if so; `shorten` asks for a partial write.
 bool faulty(const char* op, bool* shorten = nullptr) {
-  const Fault* f = fault();
-  if (f == nullptr || (f->op != op && f->op != "any")) return false;
-  static std::atomic<int64_t> calls{0};
-  int64_t call = ++calls;
+  const std::optional<Fault>& f = fault();
+  if (!f || (f->op != op && f->op != "any")) return false;
+  int64_t call = ++fault_calls;
   if (call != f->at && !(f->mode == "sticky" && call > f->at)) return false;
   if (f->mode == "kill") ::kill(::getpid(), SIGKILL);
   if (f->mode == "short" && shorten != nullptr) {
@@ -111,6 +113,11 @@ std::string parent_of(const std::string& path) {
 }
 
 }  // namespace
+
+int64_t set_fault(const std::string& spec) {
+  fault() = parse_fault(spec.c_str());
+  return fault_calls.exchange(0);
+}
 
 bool exists(const std::string& path) {
   struct stat info{};

@@ -14,6 +14,10 @@
 
 namespace ucas {
 
+// For tests: replaces UCAS_FAULT ("" = none) and counts from 0 again. Returns the calls counted so far ("any:0:0" only
+// counts). Not while another thread is in here.
+int64_t set_fault(const std::string& spec);
+
 bool exists(const std::string& path);
 bool is_directory(const std::string& path);
 int64_t file_size(const std::string& path);

@@ -22,6 +22,7 @@ struct FoundCheckpoint {
 
 // Returns the directory. `state_json` is the caller's own state, given back by load_checkpoint; tokenizer files are
 // copied from `tokenizer_from` unless it is "". Keeps the newest `keep` checkpoints (at least 1).
+// A step that is saved already, and whole, is not saved again: the same step of a run is the same state.
 // A failure throws Error("io", exit 74): nothing of this save stays, earlier checkpoints are untouched.
 std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model, const AdamW& optimizer,
                             const std::string& state_json, const std::string& tokenizer_from, int64_t keep);
@@ -35,9 +36,5 @@ std::string load_checkpoint(const FoundCheckpoint& found, Model& model, AdamW& o
 
 // "" if the directory is a complete checkpoint, otherwise what is wrong. Reads every byte.
 std::string verify_checkpoint(const std::string& directory);
-
-// The same protocol for a plain HF directory (no optimizer): written beside `directory` and renamed into place.
-// `directory` must not exist or be an empty directory. `extra` is called with the temporary directory before the seal.
-void save_model_atomically(Model& model, const std::string& directory, const std::string& tokenizer_from);
 
 }  // namespace ucas

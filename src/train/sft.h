@@ -1,11 +1,10 @@
 // Supervised fine-tuning: next-token loss on the response and its end token only, token mean over the batch.
-// Fed by JSONL of prompts and responses, or by examples that are tokens already (the demo's).
+// Fed by JSONL of prompts and responses, or by examples that are tokens already.
 // Threads: one caller.
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -16,8 +15,8 @@
 namespace ucas {
 
 struct SftExample {
-  std::vector<int32_t> prompt;
-  std::vector<int32_t> response;  // end token included
+  std::vector<int32_t> prompt;    // not empty
+  std::vector<int32_t> response;  // not empty; end token included
 };
 
 struct SftPhase {
@@ -27,33 +26,41 @@ struct SftPhase {
 };
 
 struct SftStep {      // one line of sft.jsonl
-  int64_t step = 0;   // from 1
+  int64_t step = 0;   // updates finished, this one included
+  int64_t place = 0;  // the same in the plan: runs ahead of `step` once a phase has ended early
+  int64_t planned = 0;
   int64_t phase = 0;  // from 0
-  double loss = 0, lr = 0, grad_norm = 0;
+  double loss = 0;    // token mean before the update
+  double lr = 0, grad_norm = 0;
   int64_t tokens = 0;  // response tokens of the batch
   bool applied = true;
 };
 
 struct SftResult {
-  int64_t steps = 0;                     // updates made
-  int64_t planned = 0;                   // before phases ended early
-  int64_t tokens = 0;                    // response tokens trained on
-  int64_t skipped = 0;                   // updates left out because the gradient was not finite
-  double first_loss = 0, last_loss = 0;  // last: running loss (mean of the last 20 updates of the last phase)
+  int64_t steps = 0;    // updates made
+  int64_t planned = 0;  // before any phase ended early
+  int64_t tokens = 0;   // response tokens trained on
+  int64_t skipped = 0;  // updates left out because the gradient was not finite
+  double first_loss = 0;
+  double last_loss = 0;  // mean of the last 20 updates of the last phase
   double seconds = 0;
 };
 
-// Reads {"prompt": TEXT, "response": TEXT} rows; "prompt_ids" / "response_ids" are taken as they are. Adds the end
-// token. Rows that are too long are dropped and counted in a warning. Errors: data_line with FILE:LINE, empty.
+// Rows of {"prompt": TEXT, "response": TEXT}, or "prompt_ids" / "response_ids", taken as they are; prompts go through
+// config.prompt_template if there is one. `eos` is added to text responses (-1: nothing). Rows that are too long are
+// dropped and counted in a warning. Errors: data_line with FILE:LINE; empty.
 std::vector<SftExample> read_sft_examples(const std::string& path, const Tokenizer& tokenizer, int32_t eos,
                                           const SftConfig& config);
 
-// Trains in place. `on_step` (may be null) sees every update, e.g. to write the log.
-SftResult run_sft(Model& model, const std::vector<SftPhase>& phases, const SftConfig& config,
-                  const std::function<void(const SftStep&)>& on_step);
+// Trains in place; shows no progress, writes no file. `on_step` (may be empty) sees every update.
+// A phase that ends early (config.phase_end_loss) takes its rest of the schedule with it: the next phase runs at the
+// learning rates that were planned for it. Error("numeric", exit 70) after three gradients in a row that are not
+// finite.
+SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const SftConfig& config,
+                    const std::function<void(const SftStep&)>& on_step);
 
-// Reads config.data, trains, and puts a Hugging Face directory with the tokenizer's files and sft.jsonl at `out`,
-// all or nothing.
+// Reads config.data, trains with progress on standard error, and puts a Hugging Face directory with the tokenizer's
+// files and sft.jsonl at `out`, all or nothing.
 SftResult run_sft(Model& model, const Tokenizer& tokenizer, const SftConfig& config, const std::string& out);
 
 }  // namespace ucas

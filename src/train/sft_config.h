@@ -16,9 +16,10 @@ struct SftConfig {
   std::vector<std::string> data;  // files of {"prompt", "response"} rows, one phase each, in this order
   std::vector<int64_t> steps;     // updates per phase; empty: `epochs` passes over each file
   int64_t epochs = 1;
-  int64_t batch_size = 32;     // sequences per update
-  int64_t max_tokens = 16384;  // per micro-batch; bounds memory, does not change the result
-  int64_t max_length = 4096;   // longer sequences are dropped, with a count
+  std::string prompt_template;  // "" = prompts as they are
+  int64_t batch_size = 32;      // sequences per update
+  int64_t max_tokens = 16384;   // per micro-batch; bounds memory, does not change the result
+  int64_t max_length = 4096;    // longer sequences are dropped, with a count
   int64_t seed = 0;
   double phase_end_loss = 0;  // a phase before the last ends once its running loss is below; 0 = never
   bool append_eos = true;

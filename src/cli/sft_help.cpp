@@ -1,0 +1,68 @@
+#include "base/error.h"
+#include "base/str.h"
+#include "cli/sft_options.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr const char* kUsage =
+    "ucas sft - supervised fine-tuning on prompts and responses\n"
+    "\n"
+    "Usage: ucas sft --model DIR --data FILE.jsonl --out DIR [--key value ...]\n"
+    "       ucas sft --init qwen2 --model.hidden_size 64 --tokenizer DIR --data FILE.jsonl --out DIR\n"
+    "       ucas sft CONFIG.toml [--key value ...]\n"
+    "\n"
+    "Rows are {\"prompt\": TEXT, \"response\": TEXT} (or prompt_ids, response_ids). Only the response and its end "
+    "token\n"
+    "are learnt. --out becomes a Hugging Face checkpoint with the tokenizer's files and sft.jsonl, all or nothing.\n"
+    "\n"
+    "Several files are phases under one learning-rate schedule:\n"
+    "  --data worked.jsonl,mixed.jsonl --steps 608,152 --phase_end_loss 0.04\n"
+    "\n";
+
+}  // namespace
+
+void ModelShape::fields(Fields& f) {
+  f.field("hidden_size", hidden_size, Range{1, 65536}, "width D");
+  f.field("num_hidden_layers", num_hidden_layers, Range{1, 1024}, "layers L");
+  f.field("num_attention_heads", num_attention_heads, Range{1, 1024}, "query heads");
+  f.field("num_key_value_heads", num_key_value_heads, Range{1, 1024}, "key and value heads");
+  f.field("intermediate_size", intermediate_size, Range{1, 1e6}, "width of the MLP");
+  f.field("max_position_embeddings", max_position_embeddings, Range{1, 1e7}, "longest sequence");
+  f.field("rope_theta", rope_theta, Range{1, 1e9}, "base of the rotary embedding");
+  f.field("rms_norm_eps", rms_norm_eps, Range{1e-12, 1}, "added under the root of RMSNorm");
+  f.field("tie_word_embeddings", tie_word_embeddings, "the LM head is the embedding matrix");
+}
+
+void SftOptions::fields(Fields& f) {
+  f.field("model", model, "Hugging Face checkpoint to start from");
+  f.field("init", init, "start from random weights instead: qwen2, its shape under model.*");
+  f.field("tokenizer", tokenizer, "directory with tokenizer.json; empty: the model's");
+  f.field("out", out, "directory to write; must not exist");
+  f.field("device", device, "cpu or cuda");
+  f.field("threads", threads, Range{0, 4096}, "0 = all cores");
+  sft.fields(f);
+  f.section("model", shape);
+}
+
+void SftOptions::validate() const {
+  if (model.empty() == init.empty()) throw Error("config", "give either --model DIR or --init qwen2");
+  if (!init.empty() && init != "qwen2") throw Error("config", str("--init ", printable(init), ": expected qwen2"));
+  if (!init.empty() && tokenizer.empty()) {
+    throw Error("config", "--init needs --tokenizer DIR: its vocabulary is the model's");
+  }
+  if (out.empty()) throw Error("config", "--out DIR is missing: where the trained checkpoint goes");
+  if (!init.empty() && (shape.hidden_size % shape.num_attention_heads != 0 ||
+                        shape.num_attention_heads % shape.num_key_value_heads != 0 ||
+                        shape.hidden_size / shape.num_attention_heads % 2 != 0)) {
+    throw Error("config", str("model.hidden_size = ", shape.hidden_size, ", num_attention_heads = ",
+                              shape.num_attention_heads, ", num_key_value_heads = ", shape.num_key_value_heads,
+                              ": heads must divide hidden_size into an even width, key/value heads must divide heads"));
+  }
+  sft.validate();
+}
+
+std::string help_sft() { return kUsage + options_help(SftOptions()); }
+
+}  // namespace ucas

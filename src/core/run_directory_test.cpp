@@ -1,0 +1,110 @@
+#include "core/run_directory.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/json.h"
+
+namespace ucas {
+namespace {
+
+class run_directory : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    path_ = (std::filesystem::temp_directory_path() / ("ucas-run-" + std::to_string(::getpid()))).string();
+    std::filesystem::remove_all(path_);
+  }
+  void TearDown() override { std::filesystem::remove_all(path_); }
+
+  static RunEnvironment environment() {
+    return {"0.1",    "2.13.0", "avx2", "best this CPU has", "cpu", 2, "2026-01-31T12:00:00Z", "models/a \"b\"",
+            "d.jsonl"};
+  }
+  static std::string kind_of(const std::function<void()>& work, const std::string& says) {
+    try {
+      work();
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(says), std::string::npos) << error.what();
+      return error.kind();
+    }
+    return "nothing thrown";
+  }
+  std::string path_;
+};
+
+TEST_F(run_directory, a_fresh_one_holds_config_and_environment) {
+  RunDirectory run = RunDirectory::create(path_, "seed = 1\n", environment());
+  EXPECT_EQ(read_file(run.config_file()), "seed = 1\n");
+  Json env = read_json(run.env_file(), 1 << 20);
+  EXPECT_EQ(env["model"], "models/a \"b\"");
+  EXPECT_EQ(env["threads"], 2);
+  EXPECT_TRUE(is_directory(run.checkpoints()));
+  EXPECT_EQ(run.checkpoint(12), path_ + "/checkpoints/step-0000012");
+}
+
+TEST_F(run_directory, a_second_run_does_not_move_in) {
+  {
+    RunDirectory run = RunDirectory::create(path_, "", environment());
+  }
+  EXPECT_EQ(kind_of([&] { RunDirectory::create(path_, "other", environment()); }, "--resume"), "path");
+  EXPECT_EQ(read_file(path_ + "/config.toml"), "");
+}
+
+TEST_F(run_directory, two_trainers_cannot_share_it) {
+  RunDirectory run = RunDirectory::create(path_, "", environment());
+  EXPECT_EQ(kind_of([&] { RunDirectory::open(path_); }, "in use by another ucas (pid "), "path");
+}
+
+TEST_F(run_directory, opening_what_is_no_run_is_refused) {
+  EXPECT_EQ(kind_of([&] { RunDirectory::open(path_); }, "no such run directory"), "path");
+  make_directories(path_);
+  EXPECT_EQ(kind_of([&] { RunDirectory::open(path_); }, "no config.toml"), "path");
+  EXPECT_FALSE(exists(path_ + "/.lock"));  // nothing was left behind
+}
+
+TEST_F(run_directory, lines_past_the_checkpoint_are_cut) {
+  RunDirectory run = RunDirectory::create(path_, "", environment());
+  for (int step = 1; step <= 5; ++step) run.append_step(R"({"training/global_step":)" + std::to_string(step) + "}");
+  write_file(run.eval_file(2), "a");
+  write_file(run.eval_file(4), "b");
+  write_file(run.rollout_file(5), "c");
+  run.sync();
+  run.cut_after(3);
+  EXPECT_EQ(read_file(run.steps_file()),
+            "{\"training/global_step\":1}\n{\"training/global_step\":2}\n{\"training/global_step\":3}\n");
+  EXPECT_TRUE(exists(run.eval_file(2)));
+  EXPECT_FALSE(exists(run.eval_file(4)));
+  EXPECT_FALSE(exists(run.rollout_file(5)));
+  run.append_step(R"({"step":4})");
+  EXPECT_TRUE(read_file(run.steps_file()).ends_with("{\"training/global_step\":3}\n{\"step\":4}\n"));
+  run.cut_after(0);
+  EXPECT_EQ(read_file(run.steps_file()), "");
+}
+
+TEST_F(run_directory, a_torn_last_line_goes_too) {
+  RunDirectory run = RunDirectory::create(path_, "", environment());
+  write_file(run.steps_file(), "{\"step\":1}\n{\"step\":2}\n{\"ste");
+  run.cut_after(2);
+  EXPECT_EQ(read_file(run.steps_file()), "{\"step\":1}\n{\"step\":2}\n");
+}
+
+TEST_F(run_directory, a_damaged_log_is_refused_rather_than_shortened) {
+  RunDirectory run = RunDirectory::create(path_, "", environment());
+  write_file(run.steps_file(), "{\"step\":1}\nwhat\n{\"step\":2}\n");
+  EXPECT_EQ(kind_of([&] { run.cut_after(2); }, "steps.jsonl:2"), "data_line");
+}
+
+TEST(step_names, read_back_exactly) {
+  for (int64_t step : {0, 1, 12, 9999999, 123456789}) EXPECT_EQ(parse_step_name(step_name(step)), step);
+  EXPECT_EQ(parse_step_name("step-0000012.jsonl"), 12);
+  for (const char* name :
+       {"step-12", "step-", "step--000001", "step-00000012", "step-0000012x", ".tmp-step-0000001-7"}) {
+    EXPECT_EQ(parse_step_name(name), -1) << name;
+  }
+}
+
+}  // namespace
+}  // namespace ucas

@@ -1,0 +1,144 @@
+#include "train/manifest.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/str.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr const char* kName = "manifest.json";
+constexpr int64_t kManifestLimit = int64_t{4} << 20;
+constexpr int64_t kBlock = int64_t{8} << 20;
+// The manifest ends with this, its own hash (of everything before), and kTail.
+constexpr std::string_view kSelf = ",\n  \"self\": \"";
+constexpr std::string_view kTail = "\"\n}\n";
+
+std::string hex(XXH128_hash_t hash) {
+  XXH128_canonical_t bytes;
+  XXH128_canonicalFromHash(&bytes, hash);
+  std::string text;
+  for (unsigned char b : bytes.digest) {
+    text += "0123456789abcdef"[b >> 4];
+    text += "0123456789abcdef"[b & 15];
+  }
+  return text;
+}
+
+std::string hash_of_text(std::string_view text) { return hex(XXH3_128bits(text.data(), text.size())); }
+
+std::string hash_of_file(const std::string& path, int64_t size) {
+  struct Free {
+    void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
+  };
+  std::unique_ptr<XXH3_state_t, Free> state(XXH3_createState());
+  XXH3_128bits_reset(state.get());
+  std::vector<char> block(static_cast<size_t>(std::min(size, kBlock)));
+  for (int64_t at = 0; at < size; at += kBlock) {
+    int64_t n = std::min(kBlock, size - at);
+    read_at(path, at, block.data(), n);
+    XXH3_128bits_update(state.get(), block.data(), static_cast<size_t>(n));
+  }
+  return hex(XXH3_128bits_digest(state.get()));
+}
+
+struct Entry {
+  std::string name, hash;
+  int64_t size = 0;
+};
+
+struct Manifest {
+  std::string problem;
+  int64_t step = -1;
+  std::vector<Entry> files;
+};
+
+// Typed reads; nullopt where the manifest is not what we write.
+std::optional<int64_t> number_at(const Json& json, const char* key) {
+  if (!json.is_object() || !json.contains(key) || !json[key].is_number_integer()) return std::nullopt;
+  return json[key].get<int64_t>();
+}
+std::optional<std::string> text_at(const Json& json, const char* key) {
+  if (!json.is_object() || !json.contains(key) || !json[key].is_string()) return std::nullopt;
+  return json[key].get<std::string>();
+}
+
+Manifest read_manifest(const std::string& directory) {
+  Manifest manifest;
+  std::string path = path_join(directory, kName);
+  if (!exists(path)) return {"it has no manifest.json (the save did not finish)", -1, {}};
+  std::string text = read_file(path, kManifestLimit);
+  size_t self = text.rfind(kSelf);
+  if (self == std::string::npos || text.size() != self + kSelf.size() + 32 + kTail.size() || !text.ends_with(kTail) ||
+      text.substr(self + kSelf.size(), 32) != hash_of_text(std::string_view(text).substr(0, self))) {
+    return {"its manifest.json is damaged", -1, {}};
+  }
+  Json json = parse_json(text, path);
+  auto format = number_at(json, "format"), step = number_at(json, "step");
+  if (!format || !step || !json.contains("files") || !json["files"].is_array()) {
+    return {"its manifest.json lacks format, step or files", -1, {}};
+  }
+  if (*format > kManifestFormat) {
+    return {str("its format ", *format, " is newer than this program knows (", kManifestFormat, ")"), -1, {}};
+  }
+  manifest.step = *step;
+  for (const Json& row : json["files"]) {
+    auto name = text_at(row, "name"), hash = text_at(row, "xxh3_128");
+    auto size = number_at(row, "size");
+    bool plain = name && !name->empty() && (*name)[0] != '.' && name->find('/') == std::string::npos;
+    if (!plain || !hash || !size) return {"its manifest.json has a row without name, size or hash", -1, {}};
+    manifest.files.push_back({*name, *hash, *size});
+  }
+  return manifest;
+}
+
+}  // namespace
+
+void seal_directory(const std::string& directory, int64_t step) {
+  OrderedJson json;
+  json["format"] = kManifestFormat;
+  json["step"] = step;
+  json["files"] = OrderedJson::array();
+  for (const std::string& name : list_directory(directory)) {
+    std::string path = path_join(directory, name);
+    int64_t size = file_size(path);
+    json["files"].push_back({{"name", name}, {"size", size}, {"xxh3_128", hash_of_file(path, size)}});
+  }
+  std::string text = json.dump(2);
+  text.resize(text.rfind("\n}"));  // reopened for the last key
+  write_file(path_join(directory, kName), str(text, kSelf, hash_of_text(text), kTail));
+}
+
+SealCheck check_seal(const std::string& directory, bool deep) {
+  try {
+    Manifest manifest = read_manifest(directory);
+    if (!manifest.problem.empty()) return {manifest.problem, manifest.step};
+    for (const Entry& entry : manifest.files) {
+      std::string path = path_join(directory, entry.name);
+      if (!exists(path)) return {str(printable(entry.name), " is missing"), manifest.step};
+      int64_t size = file_size(path);
+      if (size != entry.size) {
+        return {str(printable(entry.name), " has ", size, " bytes, its manifest says ", entry.size), manifest.step};
+      }
+      if (deep && hash_of_file(path, size) != entry.hash) {
+        return {str(printable(entry.name), " is damaged (its hash differs from the manifest's)"), manifest.step};
+      }
+    }
+    return {"", manifest.step};
+  } catch (const Error& error) {
+    return {error.what(), -1};
+  }
+}
+
+}  // namespace ucas

@@ -1,0 +1,23 @@
+// manifest.json seals a directory: it is written last, with the size and XXH3-128 of every other file and of its own
+// text. A directory whose manifest verifies is complete and is what was written. (SHA-256 would cost 0.5 GB/s here;
+// this guards against crashes and rot, not against forgers.) LibTorch-free. Threads: one per directory.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace ucas {
+
+constexpr int64_t kManifestFormat = 1;
+
+// Hashes all files of `directory` (plain files only, no folders) and writes its manifest.json durably.
+void seal_directory(const std::string& directory, int64_t step);
+
+struct SealCheck {
+  std::string problem;  // "" = verified; otherwise what is wrong, for a message
+  int64_t step = -1;    // as sealed
+};
+// `deep` reads every byte; otherwise only sizes are compared. Files that the manifest does not list are ignored.
+SealCheck check_seal(const std::string& directory, bool deep);
+
+}  // namespace ucas
