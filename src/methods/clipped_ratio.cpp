@@ -1,10 +1,9 @@
-// Eq. 1 and 2, the inner term: PPO's clipped ratio with separate bounds below and above (DAPO's clip-higher) and verl's
-// dual clip, which bounds the loss of a wrong response whose ratio explodes.
+#include "methods/clipped_ratio.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
-#include "methods/method.h"
 
 namespace ucas {
 

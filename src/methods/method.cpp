@@ -1,5 +1,7 @@
 #include "methods/method.h"
 
+#include "methods/clipped_ratio.h"
+
 namespace ucas {
 
 void ObjectiveConfig::fields(Fields& f) {

@@ -101,12 +101,9 @@ class Method {
 
   // A_it for every token of the batch, from the old policy, once per step. advantage: [N].
   virtual void advantages(const Batch& batch, std::span<float> advantage, Trace& trace) const = 0;
-  // Only where the method changes the loss itself. Default: clipped_ratio_loss.
+  // Only where the method changes the loss itself. Default: methods/clipped_ratio.h.
   virtual void token_loss(const LossInput& in, LossOutput& out) const;
 };
-
-// Eq. 2 with asymmetric clip and dual clip, per token (algorithms: verl compute_policy_loss).
-void clipped_ratio_loss(const LossInput& in, LossOutput& out);
 
 struct MethodRow {
   const char* name;

@@ -1,0 +1,92 @@
+#include "stats/intervals.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "base/json.h"
+#include "base/rng.h"
+
+namespace ucas {
+namespace {
+
+const Json& goldens() {
+  static const Json kGoldens = read_json(UCAS_SOURCE_DIR "/tests/goldens/stats.json", 1 << 20);
+  return kGoldens;
+}
+
+TEST(intervals, special_functions_agree_with_scipy) {
+  for (const Json& row : goldens().at("incomplete_beta")) {
+    double a = row.at("a"), b = row.at("b"), x = row.at("x"), value = row.at("value");
+    EXPECT_NEAR(incomplete_beta(a, b, x), value, 1e-13 + 1e-10 * value) << row.dump();
+    if (value > 1e-12 && value < 1 - 1e-6) EXPECT_NEAR(beta_quantile(a, b, value), x, 1e-9) << row.dump();
+  }
+  for (const Json& row : goldens().at("normal_quantile")) {
+    EXPECT_NEAR(normal_quantile(row.at("p")), row.at("value").get<double>(), 1e-9) << row.dump();
+  }
+}
+
+TEST(intervals, of_a_share_agree_with_scipy) {
+  for (const Json& row : goldens().at("share")) {
+    Interval exact = clopper_pearson(row.at("successes"), row.at("trials"), row.at("level"));
+    Interval near = wilson(row.at("successes"), row.at("trials"), row.at("level"));
+    EXPECT_NEAR(exact.low, row.at("clopper_pearson")[0].get<double>(), 1e-9) << row.dump();
+    EXPECT_NEAR(exact.high, row.at("clopper_pearson")[1].get<double>(), 1e-9) << row.dump();
+    EXPECT_NEAR(near.low, row.at("wilson")[0].get<double>(), 1e-9) << row.dump();
+    EXPECT_NEAR(near.high, row.at("wilson")[1].get<double>(), 1e-9) << row.dump();
+  }
+  EXPECT_EQ(clopper_pearson(0, 0).low, 0);
+  EXPECT_EQ(clopper_pearson(0, 0).high, 1);
+  EXPECT_EQ(wilson(0, 0).high, 1);
+}
+
+TEST(intervals, clopper_pearson_covers_at_least_its_level) {
+  Rng rng(4, 2);
+  int covered = 0, runs = 2000;
+  for (int run = 0; run < runs; ++run) {
+    int64_t right = 0;
+    for (int i = 0; i < 30; ++i) right += rng.uniform() < 0.2;
+    Interval interval = clopper_pearson(right, 30, 0.9);
+    covered += interval.low <= 0.2 && 0.2 <= interval.high;
+  }
+  EXPECT_GE(covered, 0.89 * runs);
+}
+
+TEST(intervals, summary_uses_the_sample_standard_deviation) {
+  const Json& row = goldens().at("summary");
+  Summary s = summarize(row.at("values").get<std::vector<double>>());
+  EXPECT_NEAR(s.mean, row.at("mean").get<double>(), 1e-12);
+  EXPECT_NEAR(s.std, row.at("std").get<double>(), 1e-12);
+  EXPECT_EQ(summarize(std::vector<double>{0.25}).std, 0);
+  EXPECT_EQ(summarize({}).count, 0);
+}
+
+TEST(intervals, the_bootstrap_agrees_with_scipy_and_repeats_to_the_bit) {
+  const Json& row = goldens().at("bootstrap_mean");
+  auto values = row.at("values").get<std::vector<double>>();
+  Interval interval = bootstrap_mean(values, 1, row.at("level"), 20000);
+  EXPECT_NEAR(interval.low, row.at("interval")[0].get<double>(), row.at("tolerance").get<double>());
+  EXPECT_NEAR(interval.high, row.at("interval")[1].get<double>(), row.at("tolerance").get<double>());
+  Interval again = bootstrap_mean(values, 1, row.at("level"), 20000);
+  EXPECT_EQ(interval.low, again.low);
+  EXPECT_EQ(interval.high, again.high);
+  EXPECT_NE(bootstrap_mean(values, 2).low, bootstrap_mean(values, 1).low);
+  EXPECT_EQ(bootstrap_mean(std::vector<double>(9, 0.5), 1).low, 0.5);
+}
+
+TEST(intervals, the_paired_test_agrees_with_the_exact_permutation_test) {
+  for (const Json& row : goldens().at("paired")) {
+    auto result = paired_difference(row.at("a").get<std::vector<double>>(), row.at("b").get<std::vector<double>>(), 3);
+    EXPECT_NEAR(result.mean, row.at("mean").get<double>(), 1e-12);
+    EXPECT_NEAR(result.p, row.at("p").get<double>(), row.at("tolerance").get<double>());
+    EXPECT_LE(result.interval.low, result.mean);
+    EXPECT_GE(result.interval.high, result.mean);
+  }
+  std::vector<double> same = {0, 1, 0.5};
+  EXPECT_EQ(paired_difference(same, same, 1).p, 1);
+}
+
+}  // namespace
+}  // namespace ucas

@@ -1,0 +1,88 @@
+#include "support/batches.h"
+
+#include <algorithm>
+
+namespace ucas::testing {
+
+Batch make_batch(const std::vector<Row>& rows) {
+  Batch batch;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const Row& row = rows[i];
+    if (i == 0 || row.group != rows[i - 1].group) {
+      Group group;
+      group.problem = row.group;
+      group.first = static_cast<int64_t>(i);
+      batch.groups.push_back(group);
+    }
+    Group& group = batch.groups.back();
+    Response response;
+    response.first = batch.token_count();
+    response.length = static_cast<int64_t>(row.logit.size());
+    response.group = static_cast<int64_t>(batch.groups.size()) - 1;
+    response.sample = group.count++;
+    response.score = response.reward = row.reward;
+    batch.responses.push_back(response);
+    batch.token.resize(batch.token.size() + row.logit.size());
+    batch.confidence.insert(batch.confidence.end(), row.confidence.begin(), row.confidence.end());
+    batch.logit.insert(batch.logit.end(), row.logit.begin(), row.logit.end());
+  }
+  return batch;
+}
+
+void LossCase::add(const std::vector<float>& lp, const std::vector<float>& old, const std::vector<float>& A,
+                   const std::vector<float>& H, const std::vector<float>& ref) {
+  int64_t first = tokens();
+  sequences.push_back({first, static_cast<int64_t>(lp.size()), static_cast<int64_t>(sequences.size())});
+  auto append = [&](std::vector<float>& to, const std::vector<float>& from) {
+    to.insert(to.end(), from.begin(), from.end());
+    to.resize(static_cast<size_t>(first) + lp.size());
+  };
+  for (auto [to, from] : {std::pair{&old_logprob, &old}, {&advantage, &A}, {&entropy, &H}, {&ref_logprob, &ref}}) {
+    append(*to, *from);
+  }
+  append(logprob, lp);
+}
+
+LossCase LossCase::slice(size_t first, size_t count) const {
+  LossCase part;
+  for (size_t i = first; i < std::min(first + count, sequences.size()); ++i) {
+    auto cut = [&](const std::vector<float>& values) {
+      auto begin = values.begin() + sequences[i].first;
+      return std::vector<float>(begin, begin + sequences[i].length);
+    };
+    part.add(cut(logprob), cut(old_logprob), cut(advantage), cut(entropy), cut(ref_logprob));
+  }
+  return part;
+}
+
+LossInput LossCase::input() const {
+  LossInput in;
+  in.sequences = sequences;
+  in.logprob = logprob;
+  in.old_logprob = old_logprob;
+  in.ref_logprob = ref_logprob;
+  in.rollout_logprob = old_logprob;
+  in.advantage = advantage;
+  in.entropy = entropy;
+  in.confidence = entropy;
+  return in;
+}
+
+ObjectiveResult run_objective(const Method& method, const ObjectiveConfig& objective, const LossCase& mini, size_t size,
+                              int64_t response_limit) {
+  ObjectiveResult result;
+  Denominators total = denominators(method, objective, mini.input(), response_limit);
+  if (size == 0) size = std::max<size_t>(1, mini.sequences.size());
+  LossBuffer buffer;
+  for (size_t first = 0; first < mini.sequences.size(); first += size) {
+    LossCase micro = mini.slice(first, size);
+    LossOutput out = buffer.view(micro.tokens());
+    objective_gradients(method, objective, micro.input(), total, out, result.metrics);
+    for (float loss : out.loss) result.loss += loss;
+    result.d_logprob.insert(result.d_logprob.end(), out.d_logprob.begin(), out.d_logprob.end());
+    result.d_entropy.insert(result.d_entropy.end(), out.d_entropy.begin(), out.d_entropy.end());
+  }
+  return result;
+}
+
+}  // namespace ucas::testing
