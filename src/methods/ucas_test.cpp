@@ -23,7 +23,7 @@ struct Shaped {
 
 Shaped shape(const Batch& batch, const std::vector<Setting>& settings = {}, const char* name = "ucas") {
   std::unique_ptr<Method> method = make_method(name);
-  apply(*method, settings);
+  ucas::apply(*method, settings);
   Shaped shaped;
   shaped.advantage.assign(batch.token.size(), -99);
   Trace trace;

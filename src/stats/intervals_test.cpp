@@ -21,7 +21,8 @@ TEST(intervals, special_functions_agree_with_scipy) {
   for (const Json& row : goldens().at("incomplete_beta")) {
     double a = row.at("a"), b = row.at("b"), x = row.at("x"), value = row.at("value");
     EXPECT_NEAR(incomplete_beta(a, b, x), value, 1e-13 + 1e-10 * value) << row.dump();
-    if (value > 1e-12 && value < 1 - 1e-6) EXPECT_NEAR(beta_quantile(a, b, value), x, 1e-9) << row.dump();
+    if (value < 1e-12 || value > 1 - 1e-6) continue;
+    EXPECT_NEAR(beta_quantile(a, b, value), x, 1e-9) << row.dump();
   }
   for (const Json& row : goldens().at("normal_quantile")) {
     EXPECT_NEAR(normal_quantile(row.at("p")), row.at("value").get<double>(), 1e-9) << row.dump();

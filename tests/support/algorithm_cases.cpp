@@ -98,7 +98,7 @@ void check_advantages(const Json& c, CaseReport& report, const std::string& meth
     if (in.contains(key)) settings.push_back(setting(key, in.at(key)));
   }
   std::unique_ptr<Method> method = make_method(method_name);
-  apply(*method, settings);
+  ucas::apply(*method, settings);
   Batch batch = batch_of(in);
   std::vector<float> advantage(batch.token.size());
   Trace trace;
