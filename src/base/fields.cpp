@@ -12,11 +12,17 @@ namespace ucas {
 
 namespace {
 
+// 1e+06 is hard to read as a limit: 1,000,000.
+std::string limit_text(double value) {
+  bool whole = std::fabs(value) < 1e15 && value == std::floor(value);
+  return whole ? grouped(static_cast<int64_t>(value)) : str(value);
+}
+
 std::string range_text(Range r) {
   bool low = std::isfinite(r.low), high = std::isfinite(r.high);
-  if (low && high) return str(r.low, " .. ", r.high);
-  if (low) return str(">= ", r.low);
-  if (high) return str("<= ", r.high);
+  if (low && high) return str(limit_text(r.low), " .. ", limit_text(r.high));
+  if (low) return ">= " + limit_text(r.low);
+  if (high) return "<= " + limit_text(r.high);
   return "";
 }
 

@@ -8,6 +8,11 @@ namespace ucas {
 // Each command lives in cli/NAME.cpp: run_NAME, and help_NAME for its --help. An engine command has no run here: it is
 // a row of cli/engine/entry.cpp, and its help stays in a plain file.
 
+int run_tokenize(const Words& words);
+std::string help_tokenize();
+int run_doctor(const Words& words);
+std::string help_doctor();
+
 namespace {
 
 constexpr const char* kIntroduction =
@@ -58,6 +63,8 @@ bool asks_for_help(const Words& words) {
 std::span<const Command> commands() {
   static const std::vector<Command> table = {
       // {name, one line for --help, run or nullptr, help}, in the order a newcomer meets them
+      {"tokenize", "text to token ids, or a check against known ids", run_tokenize, help_tokenize},
+      {"doctor", "what this machine has and what ucas makes of it", run_doctor, help_doctor},
   };
   return table;
 }
