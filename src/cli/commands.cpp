@@ -10,6 +10,8 @@ namespace ucas {
 
 int run_tokenize(const Words& words);
 std::string help_tokenize();
+int run_report(const Words& words);
+std::string help_report();
 int run_doctor(const Words& words);
 std::string help_doctor();
 
@@ -64,6 +66,7 @@ std::span<const Command> commands() {
   static const std::vector<Command> table = {
       // {name, one line for --help, run or nullptr, help}, in the order a newcomer meets them
       {"tokenize", "text to token ids, or a check against known ids", run_tokenize, help_tokenize},
+      {"report", "run directories to one HTML page: results, curves, responses", run_report, help_report},
       {"doctor", "what this machine has and what ucas makes of it", run_doctor, help_doctor},
   };
   return table;

@@ -1,0 +1,56 @@
+// `ucas report`: run directories -> one HTML file.
+#include "report/report.h"
+
+#include "base/error.h"
+#include "base/fields.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "cli/command.h"
+#include "report/summary.h"
+
+namespace ucas {
+
+namespace {
+
+struct ReportOptions {
+  std::string out = "report.html";
+  std::string title;
+  bool text = false;
+  void fields(Fields& f) {
+    f.field("out", out, "the file to write (also -o FILE)");
+    f.field("title", title, "heading of the page; made from the runs if empty");
+    f.field("text", text, "print the summary table only, write no page");
+  }
+};
+
+}  // namespace
+
+std::string help_report() {
+  return "usage: ucas report RUN... -o FILE.html\n\n"
+         "Writes one self-contained HTML page about run directories: results with intervals, curves, responses, time,\n"
+         "settings. Runs that differ only in their seed are shown as one line with a band. The page opens "
+         "offline.\n\n" +
+         options_help(ReportOptions{});
+}
+
+int run_report(const Words& words) {
+  CommandLine line = parse_command_line(words, {"text"});
+  if (line.help) {
+    out(help_report());
+    return kDone;
+  }
+  ReportOptions options;
+  ucas::apply(options, line.settings);
+  if (line.positionals.empty()) {
+    throw Error("usage", "report: no run directory given, expected ucas report RUN... -o FILE.html");
+  }
+  if (!options.text) {
+    write_report(line.positionals, options.out, options.title);
+  }
+  out(summary_table(line.positionals));
+  if (!options.text) log(str("report: ", options.out, ", ", human_bytes(static_cast<double>(file_size(options.out)))));
+  return kDone;
+}
+
+}  // namespace ucas

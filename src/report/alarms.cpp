@@ -1,0 +1,283 @@
+#include "report/alarms.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/str.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr double kCollapsedTo = 0.1;  // of the entropy of the first step
+constexpr double kMostDead = 0.5;
+constexpr double kMostTruncated = 0.1;
+constexpr double kMostUnparseable = 0.1;
+constexpr double kMostMismatch = 1e-3;
+constexpr size_t kLastSteps = 10;   // shares are averaged over the last steps
+constexpr size_t kFewestSteps = 3;  // a trend needs that many
+
+// Mean of the last known values, and how many there were.
+double recent(const StepTable& steps, const std::string& key, size_t& count) {
+  std::vector<double> known;
+  if (const auto* values = steps.find(key)) {
+    for (auto it = values->rbegin(); it != values->rend() && known.size() < kLastSteps; ++it) {
+      if (!std::isnan(*it)) known.push_back(*it);
+    }
+  }
+  count = known.size();
+  return mean_of(known);
+}
+
+std::string short_number(double value) {
+  if (value == 0) return "0";
+  double size = std::fabs(value);
+  if (size < 1e-3 || size >= 1e5) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.1e", value);
+    return text;
+  }
+  return fixed(value, size >= 100 ? 0 : size >= 1 ? 2 : 3);
+}
+
+class Finder {
+ public:
+  Finder(const std::vector<RunGroup>& groups, const std::vector<ResultTable>& summaries)
+      : groups_(groups), summaries_(summaries) {}
+
+  AlarmReport run() {
+    for (const RunGroup& group : groups_) {
+      for (const RunRecord* run : group.runs) {
+        group_ = &group;
+        run_ = run;
+        entropy();
+        dead_groups();
+        recent_share("Length clipping", "response_length/clip_ratio", kMostTruncated, "responses hit the length limit",
+                     "Answers are cut before they end. Raise the response limit, or look whether the model rambles.");
+        recent_share(
+            "Unparseable answers", "verifier/unparseable_share", kMostUnparseable,
+            "responses hold no answer that could be read",
+            "The reward sees format, not skill. Check the template and the stop tokens against a few responses.");
+        mismatch();
+        not_finite();
+        skipped();
+        for (const ResultTable& summary : summaries_) evaluated(summary);
+      }
+    }
+    comparability();
+    std::stable_sort(report_.alarms.begin(), report_.alarms.end(),
+                     [](const Alarm& a, const Alarm& b) { return a.serious > b.serious; });
+    for (const std::string& check : checked_) {
+      if (std::none_of(report_.alarms.begin(), report_.alarms.end(),
+                       [&](const Alarm& a) { return a.title == check; })) {
+        report_.quiet.push_back(check);
+      }
+    }
+    return std::move(report_);
+  }
+
+ private:
+  void add(bool serious, const char* title, std::string what, std::string cause) {
+    std::string who = group_->title;
+    if (group_->runs.size() > 1) who += ", " + run_->name;
+    report_.alarms.push_back({serious, title, who, std::move(what), std::move(cause)});
+  }
+  void checked(const char* title) {
+    if (std::find(checked_.begin(), checked_.end(), title) == checked_.end()) checked_.push_back(title);
+  }
+
+  // Low entropy alone is what success looks like on an easy task; lost pass@k is what makes it a collapse.
+  void entropy() {
+    const auto* values = run_->steps.find("actor/entropy");
+    if (!values || values->size() < kFewestSteps) return;
+    checked("Entropy collapse");
+    double first = run_->steps.first("actor/entropy");
+    for (size_t i = 0; i < values->size(); ++i) {
+      if (!((*values)[i] < kCollapsedTo * first)) continue;
+      double change = kUnknown;
+      std::string pass = pass_change(change);
+      bool kept = change >= -0.01;
+      add(!kept, "Entropy collapse",
+          str("entropy ", short_number(first), " -> ", short_number(run_->steps.last("actor/entropy")), ", below ",
+              percent(kCollapsedTo, 0), " of its start from step ", run_->steps.step[i], " on",
+              pass.empty() ? "" : "; ", pass),
+          kept ? "The policy has become sure of itself without losing problems it could solve: not harmful here."
+               : "The policy hardly explores any more. Look at pass@k: if it falls while accuracy stalls, use a higher "
+                 "upper clip, an entropy bonus, or stop earlier.");
+      return;
+    }
+  }
+
+  // "pass@64 99.9 % -> 100.0 %" of this run against the untrained one of its seed (or the first).
+  std::string pass_change(double& change) {
+    for (const ResultTable& summary : summaries_) {
+      const EvalRecord* after = final_evaluation(*run_, summary.data);
+      const EvalRecord* before = nullptr;
+      for (const RunGroup& group : groups_) {
+        if (group.trained) continue;
+        for (const RunRecord* base : group.runs) {
+          if (!before || base->seed == run_->seed) before = final_evaluation(*base, summary.data);
+        }
+      }
+      if (!after || !before || after->pass_at.empty() || before->pass_at.empty()) continue;
+      const FigureAt &a = after->pass_at.back(), &b = before->pass_at.back();
+      if (a.k != b.k) continue;
+      change = a.share.value - b.share.value;
+      return str("pass@", a.k, " ", percent(b.share.value), " -> ", percent(a.share.value));
+    }
+    return "";
+  }
+
+  void dead_groups() {
+    size_t count = 0;
+    double share = recent(run_->steps, "train/dead_groups", count);
+    if (count == 0) return;
+    checked("Dead groups");
+    if (!(share > kMostDead)) return;
+    size_t n = 0;
+    double all = recent(run_->steps, "train/solve_all", n), none = recent(run_->steps, "train/solve_none", n);
+    std::string split = n == 0        ? ""
+                        : all >= none ? "Most are solved by every response: the task has become too easy."
+                                      : "Most are solved by no response: the task is too hard for this model.";
+    add(true, "Dead groups",
+        str(percent(share), " of groups had one verdict for all responses (mean of the last ", count, " steps)"),
+        str("Such groups teach nothing and cost their rollouts. ", split, split.empty() ? "" : " ",
+            "Use other problems or more samples a prompt."));
+  }
+
+  void recent_share(const char* title, const char* key, double most, const char* of_what, const char* cause) {
+    size_t count = 0;
+    double share = recent(run_->steps, key, count);
+    if (count == 0) return;
+    checked(title);
+    if (share > most) {
+      add(true, title,
+          str(percent(share), " of ", of_what, " (mean of the last ", count, " steps; threshold ", percent(most, 0),
+              ")"),
+          cause);
+    }
+  }
+
+  void evaluated(const ResultTable& summary) {
+    const EvalRecord* evaluation = final_evaluation(*run_, summary.data);
+    if (!evaluation) return;
+    auto check = [&](const char* title, double share, double most, const char* of_what, const char* cause) {
+      if (std::isnan(share)) return;
+      checked(title);
+      if (share <= most) return;
+      for (const Alarm& alarm : report_.alarms) {  // said for the training steps already
+        if (alarm.title == title && alarm.run.starts_with(group_->title) && alarm.run.ends_with(run_->name)) return;
+      }
+      add(run_->steps.step.size() > 0, title,
+          str(percent(share), " of ", of_what, " in the evaluation", summary.data.empty() ? "" : " on ", summary.data,
+              " (threshold ", percent(most, 0), ")"),
+          cause);
+    };
+    check("Length clipping", evaluation->truncated, kMostTruncated, "responses hit the length limit",
+          "A cut answer cannot be right. Compare with a longer limit before trusting the accuracy.");
+    check("Unparseable answers", evaluation->unparseable, kMostUnparseable,
+          "responses hold no answer that could be read",
+          "Accuracy measures format as well as skill here. Check template and stop tokens.");
+  }
+
+  void mismatch() {
+    const auto* values = run_->steps.find("rollout/logprob_diff_max");
+    if (!values) return;
+    checked("Sampler/trainer mismatch");
+    size_t worst = values->size(), above = 0;
+    for (size_t i = 0; i < values->size(); ++i) {
+      if (std::isnan((*values)[i])) continue;
+      above += (*values)[i] > kMostMismatch;
+      if (worst == values->size() || (*values)[i] > (*values)[worst]) worst = i;
+    }
+    if (above == 0) return;
+    add(true, "Sampler/trainer mismatch",
+        str("log-probs of one token differ by up to ", short_number((*values)[worst]), " (step ",
+            run_->steps.step[worst], "); beyond ", short_number(kMostMismatch), " in ", above, " of ", values->size(),
+            " steps"),
+        "Responses are then sampled from another policy than the one that is trained. Expected with low-precision "
+        "sampling; in f32 on one device it points to a bug.");
+  }
+
+  void not_finite() {
+    checked("Numbers that are not finite");
+    std::vector<std::string> keys;
+    for (const char* key : {"actor/pg_loss", "actor/grad_norm", "actor/entropy", "critic/score/mean"}) {
+      const auto* values = run_->steps.find(key);
+      if (!values) continue;
+      auto gap = std::find_if(values->begin(), values->end(), [](double v) { return std::isnan(v); });
+      if (gap != values->end()) {
+        keys.push_back(str(key, " at step ", run_->steps.step[static_cast<size_t>(gap - values->begin())]));
+      }
+    }
+    if (!keys.empty()) {
+      add(true, "Numbers that are not finite", join(keys, ", "),
+          "The step was skipped or its numbers overflowed. Lower the learning rate; look at the gradient norm before "
+          "it.");
+    }
+  }
+
+  void skipped() {
+    const auto* values = run_->steps.find("train/skipped_steps");
+    if (!values) return;
+    checked("Skipped steps");
+    double most = 0;
+    for (double value : *values) most = std::isnan(value) ? most : std::max(most, value);
+    if (most > 0) {
+      add(true, "Skipped steps", str("up to ", most, " optimizer steps left out"),
+          "Loss or gradient were not finite there, or no group had both right and wrong responses.");
+    }
+  }
+
+  // A comparison is only as good as what the runs share.
+  void comparability() {
+    std::vector<const RunGroup*> trained;
+    for (const RunGroup& group : groups_) {
+      if (group.trained) trained.push_back(&group);
+    }
+    if (trained.size() < 2) return;
+    checked("Unequal seeds");
+    std::set<std::multiset<int64_t>> seeds;
+    std::vector<std::string> texts;
+    for (const RunGroup* group : trained) {
+      std::multiset<int64_t> own;
+      for (const RunRecord* run : group->runs) own.insert(run->seed);
+      seeds.insert(own);
+      texts.push_back(str(group->title, ": ", group->seeds()));
+    }
+    if (seeds.size() > 1) {
+      report_.alarms.push_back({false, "Unequal seeds", "all runs", join(texts, "; "),
+                                "The methods were not run with the same seeds; part of a difference may be luck."});
+    }
+    checked("Unequal number of steps");
+    std::set<double> lengths;
+    texts.clear();
+    for (const RunGroup* group : trained) {
+      for (const RunRecord* run : group->runs) {
+        if (run->steps.empty()) continue;
+        lengths.insert(run->steps.step.back());
+        texts.push_back(str(run->name, ": ", run->steps.step.back()));
+      }
+    }
+    if (lengths.size() > 1) {
+      report_.alarms.push_back({false, "Unequal number of steps", "all runs", join(texts, ", "),
+                                "The runs did not train equally long (or one is still running)."});
+    }
+  }
+
+  const std::vector<RunGroup>& groups_;
+  const std::vector<ResultTable>& summaries_;
+  const RunGroup* group_ = nullptr;
+  const RunRecord* run_ = nullptr;
+  std::vector<std::string> checked_;
+  AlarmReport report_;
+};
+
+}  // namespace
+
+AlarmReport find_alarms(const std::vector<RunGroup>& groups, const std::vector<ResultTable>& summaries) {
+  return Finder(groups, summaries).run();
+}
+
+}  // namespace ucas

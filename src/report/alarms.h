@@ -1,0 +1,28 @@
+// What a careful reader would ask about first. Each alarm names the run, the number, the threshold and what it usually
+// means; a note is the same with a reason not to worry. Checks that found nothing are listed, too.
+// Threads: any.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/summary.h"
+
+namespace ucas {
+
+struct Alarm {
+  bool serious = true;  // false: a note
+  std::string title;    // "Entropy collapse"
+  std::string run;      // title of the group and the run's name
+  std::string what;     // the numbers
+  std::string cause;    // what it usually means and what to look at
+};
+
+struct AlarmReport {
+  std::vector<Alarm> alarms;       // serious ones first
+  std::vector<std::string> quiet;  // checks that ran and found nothing
+};
+
+AlarmReport find_alarms(const std::vector<RunGroup>& groups, const std::vector<ResultTable>& summaries);
+
+}  // namespace ucas

@@ -1,0 +1,323 @@
+// Draws the charts of a report from the JSON on the page. No library, no network; without this script the tables stay.
+(() => {
+  "use strict";
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const hidden = new Set();              // indices of groups switched off
+  const charts = [];
+  const SVG = "http://www.w3.org/2000/svg";
+
+  function svg(name, attributes, parent) {
+    const node = document.createElementNS(SVG, name);
+    for (const key in attributes) node.setAttribute(key, attributes[key]);
+    if (parent) parent.appendChild(node);
+    return node;
+  }
+  function html(name, className, text, parent) {
+    const node = document.createElement(name);
+    if (className) node.className = className;
+    if (text !== undefined) node.textContent = text;
+    if (parent) parent.appendChild(node);
+    return node;
+  }
+
+  // Numbers as people read them: three or four digits that matter.
+  function format(value, share) {
+    if (value === null || value === undefined) return "\u2013";
+    if (share) {
+      const percent = 100 * value;
+      const digits = percent !== 0 && Math.abs(percent) < 1 ? 2 : 1;
+      return percent.toFixed(digits).replace("-", "\u2212") + "\u2009%";
+    }
+    const size = Math.abs(value);
+    let text;
+    if (value === 0) text = "0";
+    else if (size >= 1e5 || size < 1e-3) text = value.toExponential(1).replace("e+", "e");
+    else if (size >= 1000) text = Math.round(value).toLocaleString("en-US");
+    else if (Number.isInteger(value)) text = String(value);
+    else text = value.toFixed(size >= 100 ? 1 : size >= 10 ? 2 : size >= 1 ? 3 : 4);
+    return text.replace("-", "\u2212");
+  }
+  function spread(value, share) {
+    return share ? (100 * value).toFixed(1) : format(value, false);
+  }
+
+  // Round tick positions covering [low, high].
+  function ticks(low, high, count) {
+    const rough = (high - low) / Math.max(1, count);
+    const power = Math.pow(10, Math.floor(Math.log10(rough)));
+    const step = power * [1, 2, 2.5, 5, 10].find((m) => m * power >= rough * 0.999);
+    const first = Math.floor(low / step + 1e-9), last = Math.ceil(high / step - 1e-9);
+    const list = [];
+    for (let i = first; i <= last; ++i) list.push(Math.abs(i) < 1e-9 ? 0 : i * step);
+    return { list, step };
+  }
+  function tickText(value, step, share) {
+    if (share) {
+      const digits = Math.max(0, Math.ceil(-Math.log10(100 * step) - 1e-9));
+      return (100 * value).toFixed(Math.min(4, 100 * step % 1 === 0 ? 0 : Math.max(1, digits))).replace("-", "\u2212") + "\u2009%";
+    }
+    const size = Math.max(Math.abs(value), Math.abs(step));
+    if (value === 0) return "0";
+    if (size >= 1e6 || step < 1e-4) return value.toExponential(step / Math.abs(value) < 0.99 ? 1 : 0).replace("e+", "e").replace("-", "\u2212");
+    let digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+    if (Math.abs(step * Math.pow(10, digits) - Math.round(step * Math.pow(10, digits))) > 1e-6) digits += 1;
+    return size >= 1000 ? value.toLocaleString("en-US") : value.toFixed(digits).replace("-", "\u2212");
+  }
+
+  class Chart {
+    constructor(figure) {
+      this.panel = data.panels[+figure.dataset.panel];
+      this.plot = figure.querySelector(".plot");
+      this.read = figure.querySelector(".read");
+      this.button = figure.querySelector(".as-table");
+      this.index = this.panel.x.length - 1;
+      this.table = false;
+      this.button.addEventListener("click", () => {
+        this.table = !this.table;
+        this.button.setAttribute("aria-pressed", this.table);
+        this.draw();
+      });
+      this.plot.addEventListener("pointermove", (event) => this.point(event));
+      this.plot.addEventListener("pointerdown", (event) => this.point(event));
+      this.plot.addEventListener("pointerleave", () => showAll(null, null));
+      this.plot.addEventListener("focus", () => this.move(this.index));
+      this.plot.addEventListener("blur", () => showAll(null, null));
+      this.plot.addEventListener("keydown", (event) => {
+        const step = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10 }[event.key];
+        const to = event.key === "Home" ? 0 : event.key === "End" ? this.panel.x.length - 1 : this.index + step;
+        if (this.table || Number.isNaN(to) || to === undefined) return;
+        event.preventDefault();
+        this.move(to);
+      });
+    }
+
+    visible() { return this.panel.series.filter((s) => !hidden.has(s.group)); }
+
+    // Lower and upper edge of the band of one curve at one place, or null.
+    edges(s, i) {
+      if (s.std && s.std[i] !== null) {
+        let low = s.mean[i] - s.std[i], high = s.mean[i] + s.std[i];
+        if (this.panel.share) { low = Math.max(0, low); high = Math.min(1, high); }
+        return [low, high];
+      }
+      if (s.low && s.low[i] !== null && s.high[i] !== null) return [s.low[i], s.high[i]];
+      return null;
+    }
+
+    range() {
+      let low = Infinity, high = -Infinity;
+      for (const s of this.visible()) {
+        s.mean.forEach((v, i) => {
+          if (v === null) return;
+          const [a, b] = this.edges(s, i) || [v, v];
+          low = Math.min(low, a, v);
+          high = Math.max(high, b, v);
+        });
+      }
+      if (low > high) return [0, 1];
+      if (low >= 0 && (low < 0.6 * high || this.panel.share)) low = 0;
+      if (this.panel.share && high > 0.55) high = 1;
+      if (high === low) {
+        if (high === 0) return [0, 1];
+        const room = Math.abs(high) * 0.5;
+        return high > 0 ? [0, high + room] : [low - room, 0];
+      }
+      return [low, high];
+    }
+
+    draw() {
+      this.plot.textContent = "";
+      this.cursor = null;
+      if (this.table) return this.drawTable();
+      const p = this.panel, width = Math.max(220, this.plot.clientWidth), height = 190;
+      const [low, high] = this.range();
+      const flat = this.visible().every((s) => s.mean.every((v) => v === null || v === 0));
+      const { list, step } = ticks(low, high, 4);
+      const bottom = list[0], top = p.share ? Math.max(high, list[list.length - 1] > 1 ? 1 : list[list.length - 1]) : list[list.length - 1];
+      const labels = list.filter((v) => v <= top + 1e-12).map((v) => tickText(v, step, p.share));
+      const left = 10 + 6.3 * Math.max(...labels.map((t) => t.length)), right = 10, head = 8, foot = 24;
+      const root = svg("svg", { viewBox: `0 0 ${width} ${height}`, height }, this.plot);
+      const log = p.axis === "samples";
+      const place = (v) => (log ? Math.log2(v) : v);
+      const x0 = place(p.x[0]), x1 = place(p.x[p.x.length - 1]);
+      this.X = (v) => (x1 === x0 ? (left + width - right) / 2 : left + ((place(v) - x0) / (x1 - x0)) * (width - left - right));
+      this.Y = (v) => head + ((top - v) / (top - bottom || 1)) * (height - head - foot);
+
+      list.filter((v) => v <= top + 1e-12).forEach((v, i) => {
+        const y = Math.round(this.Y(v)) + 0.5;
+        if (!flat || v === 0) {
+          svg("line", { x1: left, x2: width - right, y1: y, y2: y, class: v === bottom ? "axis" : "gridline" }, root);
+          svg("text", { x: left - 7, y: y + 3.5, "text-anchor": "end" }, root).textContent = labels[i];
+        }
+      });
+      this.xLabels(root, width, height, left, right, log);
+      if (flat) {
+        svg("text", { x: (left + width - right) / 2, y: height / 2, "text-anchor": "middle" }, root).textContent =
+          this.visible().length ? "0 at every " + p.xName : "all runs are switched off";
+      }
+      for (const s of this.visible()) this.drawBand(root, s);
+      for (const s of this.visible()) this.drawCurve(root, s, log);
+      this.cursor = svg("g", { visibility: "hidden" }, root);
+      this.height = height; this.head = head; this.foot = foot;
+      this.show(null);
+    }
+
+    xLabels(root, width, height, left, right, log) {
+      const p = this.panel, y = height - 6;
+      let marks;
+      if (log) {
+        marks = p.x.filter((v) => Number.isInteger(Math.log2(v)));
+      } else {
+        const most = Math.max(2, Math.floor((width - left - right) / 70));
+        const { list } = ticks(p.x[0], p.x[p.x.length - 1], most);
+        marks = list.filter((v) => v >= p.x[0] && v <= p.x[p.x.length - 1] && Number.isInteger(v));
+        if (!marks.length) marks = [p.x[p.x.length - 1]];
+      }
+      for (const v of marks) svg("text", { x: this.X(v), y, "text-anchor": "middle" }, root).textContent = v.toLocaleString("en-US");
+      const name = svg("text", { x: left - 7, y, "text-anchor": "end" }, root);
+      name.textContent = p.xName;
+    }
+
+    drawBand(root, s) {
+      const up = [], down = [];
+      s.mean.forEach((v, i) => {
+        const edge = v === null ? null : this.edges(s, i);
+        if (!edge) return;
+        up.push(`${this.X(this.panel.x[i]).toFixed(1)},${this.Y(edge[1]).toFixed(1)}`);
+        down.unshift(`${this.X(this.panel.x[i]).toFixed(1)},${this.Y(edge[0]).toFixed(1)}`);
+      });
+      if (up.length > 1) svg("polygon", { points: up.concat(down).join(" "), class: `band g${s.group % 8}` }, root);
+    }
+
+    drawCurve(root, s, dots) {
+      const points = [];
+      s.mean.forEach((v, i) => { if (v !== null) points.push([this.X(this.panel.x[i]), this.Y(v)]); });
+      svg("polyline", { points: points.map((q) => q.map((v) => v.toFixed(1)).join(",")).join(" "), class: `curve g${s.group % 8}` }, root);
+      if (dots || points.length < 13) {
+        for (const [cx, cy] of points) svg("circle", { cx, cy, r: 2.6, class: `point g${s.group % 8}` }, root);
+      }
+    }
+
+    drawTable() {
+      const p = this.panel, rows = html("div", "rows", undefined, this.plot), table = html("table", "", undefined, rows);
+      const head = html("tr", "", undefined, html("thead", "", undefined, table));
+      html("th", "", p.xName, head);
+      for (const s of this.visible()) html("th", "", data.groups[s.group].title, head);
+      const body = html("tbody", "", undefined, table);
+      p.x.forEach((x, i) => {
+        const row = html("tr", "", undefined, body);
+        html("th", "", x.toLocaleString("en-US"), row);
+        for (const s of this.visible()) {
+          const runs = s.runs ? s.runs.map((r) => format(r[i], p.share)).join("  ") : "";
+          const cell = html("td", "", this.text(s, i), row);
+          if (runs) cell.title = "each run: " + runs;
+        }
+      });
+      this.read.textContent = "";
+    }
+
+    text(s, i) {
+      let text = format(s.mean[i], this.panel.share);
+      if (s.mean[i] === null) return text;
+      if (s.std && s.std[i] !== null) text += " \u00b1\u2009" + spread(s.std[i], this.panel.share);
+      else if (s.low && s.low[i] !== null) text += ` (${spread(s.low[i], this.panel.share)}\u2013${spread(s.high[i], this.panel.share)})`;
+      return text;
+    }
+
+    // Reads out place `i`; null: the last place, without the crosshair.
+    show(i) {
+      if (this.table) return;
+      const p = this.panel, at = i === null ? p.x.length - 1 : i;
+      this.read.textContent = "";
+      html("span", "at", `${p.xName} ${p.x[at].toLocaleString("en-US")}`, this.read);
+      const dots = [];
+      for (const s of this.visible()) {
+        const item = html("span", "nowrap", undefined, this.read);
+        html("span", `key g${s.group % 8}`, "", item);
+        item.append(data.groups[s.group].title + " ");
+        html("b", "", this.text(s, at), item);
+        if (s.mean[at] !== null) dots.push([s.group, this.Y(s.mean[at])]);
+      }
+      this.cursor.textContent = "";
+      this.cursor.setAttribute("visibility", i === null ? "hidden" : "visible");
+      if (i === null) return;
+      const x = this.X(p.x[at]);
+      svg("line", { x1: x, x2: x, y1: this.head, y2: this.height - this.foot, class: "cross" }, this.cursor);
+      for (const [group, y] of dots) svg("circle", { cx: x, cy: y, r: 4.5, class: `hit g${group % 8}` }, this.cursor);
+    }
+
+    point(event) {
+      if (this.table) return;
+      const box = this.plot.getBoundingClientRect(), x = event.clientX - box.left;
+      let best = 0;
+      this.panel.x.forEach((v, i) => { if (Math.abs(this.X(v) - x) < Math.abs(this.X(this.panel.x[best]) - x)) best = i; });
+      this.move(best);
+    }
+
+    move(i) {
+      if (this.table) return;
+      this.index = Math.min(this.panel.x.length - 1, Math.max(0, i));
+      showAll(this, this.panel.x[this.index]);
+    }
+  }
+
+  // Every chart with the same kind of axis reads out the same step.
+  function showAll(source, x) {
+    for (const chart of charts) {
+      if (x === null || (source !== chart && chart.panel.xName !== source.panel.xName)) { chart.show(null); continue; }
+      const i = chart.panel.x.indexOf(x);
+      chart.show(i < 0 ? null : i);
+    }
+  }
+
+  for (const figure of document.querySelectorAll(".panel")) charts.push(new Chart(figure));
+  function drawAll() { for (const chart of charts) chart.draw(); }
+  drawAll();
+  let width = window.innerWidth, waiting = 0;
+  window.addEventListener("resize", () => {
+    if (window.innerWidth === width) return;   // phones resize when their bars hide
+    width = window.innerWidth;
+    cancelAnimationFrame(waiting);
+    waiting = requestAnimationFrame(drawAll);
+  });
+  window.addEventListener("beforeprint", drawAll);
+
+  for (const button of document.querySelectorAll(".legend")) {
+    button.addEventListener("click", () => {
+      const group = +button.dataset.group, on = hidden.has(group);
+      if (on) hidden.delete(group); else hidden.add(group);
+      button.setAttribute("aria-pressed", on);
+      drawAll();
+    });
+  }
+
+  const chips = [...document.querySelectorAll(".chips button")];
+  for (const chip of chips) {
+    chip.addEventListener("click", () => {
+      for (const other of chips) other.setAttribute("aria-pressed", other === chip);
+      for (const sample of document.querySelectorAll(".sample")) {
+        sample.hidden = chip.dataset.kind !== "" && sample.dataset.kind !== chip.dataset.kind;
+      }
+    });
+  }
+
+  const seeds = document.getElementById("seeds");
+  if (seeds) {
+    seeds.addEventListener("change", () => {
+      for (const table of document.querySelectorAll(".summary")) table.classList.toggle("show-seeds", seeds.checked);
+    });
+  }
+
+  const theme = document.getElementById("theme"), order = ["system", "light", "dark"];
+  function setTheme(name) {
+    if (name === "system") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = name;
+    theme.textContent = name === "system" ? "theme" : name;
+    theme.dataset.now = name;
+    try { localStorage.setItem("ucas-report-theme", name); } catch (error) { /* private windows */ }
+  }
+  let saved = "system";
+  try { saved = localStorage.getItem("ucas-report-theme") || "system"; } catch (error) { /* private windows */ }
+  setTheme(order.includes(saved) ? saved : "system");
+  theme.addEventListener("click", () => setTheme(order[(order.indexOf(theme.dataset.now) + 1) % 3]));
+})();

@@ -1,0 +1,91 @@
+// Reads one run directory (docs/formats.md): the only source of everything that a report says. Strict about what is
+// there (a wrong type names file and line), tolerant of what is not: each absent part is listed in `missing`.
+// Fed by train, evaluate and the demo through the file system; feeds summary, series, alarms, samples.
+// Threads: any; a RunRecord is a value.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "stats/spread.h"
+
+namespace ucas {
+
+// steps.jsonl as columns; a number that a step lacks, or that was not finite, is unknown (NaN).
+struct StepTable {
+  std::vector<double> step;                           // [S] training/global_step, ascending
+  std::map<std::string, std::vector<double>> column;  // each [S]
+  bool empty() const { return step.empty(); }
+  const std::vector<double>* find(const std::string& key) const;
+  double last(const std::string& key) const;  // last known value, or unknown
+  double first(const std::string& key) const;
+};
+
+struct SampledResponse {
+  std::string response, verdict, answer;
+  int64_t tokens = -1;  // -1: not recorded
+};
+
+struct ProblemRow {
+  std::string id, source, problem;
+  std::vector<std::string> gold;
+  bool has_greedy = false;
+  SampledResponse greedy;
+  int64_t samples = 0, correct = 0;
+  std::vector<SampledResponse> responses;  // a few of the samples
+};
+
+struct FigureAt {
+  int64_t k = 0;
+  Figure share;
+};
+
+struct EvalRecord {
+  std::string name;  // the file's stem
+  std::string label, model, data, interval;
+  int64_t step = 0, problems = 0, samples = 0, seed = -1;  // seed -1: not recorded
+  double temperature = kUnknown, entropy = kUnknown, length = kUnknown;
+  double truncated = kUnknown, unparseable = kUnknown;  // shares
+  Figure greedy;                                        // pass@1 of the greedy response
+  std::vector<FigureAt> mean_at, pass_at;               // ascending k
+  std::vector<ProblemRow> rows;
+};
+
+struct StoredResponse {
+  int64_t step = 0, sample = 0, tokens = -1;
+  std::string problem, source, prompt, response, verdict, answer, reason;
+  std::vector<std::string> gold;
+  bool finished = true;
+  double score = kUnknown, reward = kUnknown, advantage = kUnknown;
+};
+
+struct SftTable {
+  std::vector<double> step, loss, lr, tokens;
+};
+
+struct RunRecord {
+  std::string path;
+  std::string name;                                         // last part of the path
+  std::string method;                                       // method.name; "" for an evaluation of an untrained model
+  std::string label;                                        // label of the config or of env.json; may be ""
+  int64_t seed = -1;                                        // seed of the config, else of an evaluation; -1: none
+  std::map<std::string, std::string> env;                   // env.json, values as text
+  std::vector<std::pair<std::string, std::string>> config;  // resolved, dotted keys, in order of the file
+  StepTable steps;
+  SftTable sft;
+  std::vector<EvalRecord> evaluations;                        // by name
+  std::vector<StoredResponse> first_rollouts, last_rollouts;  // of the first and the last stored step
+  std::vector<std::string> missing;                           // absent parts, for people
+  std::vector<std::string> remarks;                           // e.g. an incomplete last line
+
+  std::string setting(const std::string& key) const;      // "" if absent
+  std::string environment(const std::string& key) const;  // "" if absent
+};
+
+// Throws Error: path (no such directory), config, data_line, header_json, utf8, dup_key, empty (nothing to report).
+RunRecord read_run(const std::string& path);
+
+}  // namespace ucas

@@ -1,0 +1,62 @@
+// What the runs came to, in numbers: one row per group of runs, mean and standard deviation over seeds, intervals, and
+// sentences that claim a difference only where the interval excludes zero. Used by `ucas report`, the demo and the
+// page. Threads: any.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/groups.h"
+
+namespace ucas {
+
+struct SummaryColumn {
+  std::string key;  // "greedy", "mean@16", "pass@64", "entropy", "length", "truncated", "unparseable"
+  std::string title;
+  std::string help;
+  bool share = true;  // printed in percent
+  bool main = false;  // accuracy: worth an interval bar
+};
+
+struct SummaryCell {
+  std::vector<double> values;  // one per run that has it, in order of the group's runs
+  std::vector<Figure> each;    // the same with the bounds over problems, as evaluated
+  double mean = kUnknown, deviation = kUnknown;
+  Figure interval;  // over problems for one run, over seeds (t) for several
+};
+
+struct SummaryRow {
+  const RunGroup* group = nullptr;
+  std::vector<SummaryCell> cells;  // one per column
+};
+
+struct Difference {
+  size_t from = 0, to = 0;  // indices of groups; the difference is `to` minus `from`
+  std::string metric;       // "greedy pass@1", "mean@16"
+  Figure change;            // of shares
+  std::string basis;        // "paired by seed, 3 seeds" ...
+  bool told_apart() const { return change.bounded() && (change.low > 0 || change.high < 0); }
+  std::string sentence;  // for people
+};
+
+struct ResultTable {
+  std::string data;  // what was evaluated
+  int64_t problems = 0, samples = 0;
+  double temperature = kUnknown;
+  std::string interval;  // how the bounds over problems were made, as the evaluation says
+  std::vector<SummaryColumn> columns;
+  std::vector<SummaryRow> rows;
+  std::vector<Difference> differences;  // each trained group from the first untrained, then from the first trained
+};
+
+// One per evaluated data set. Groups must outlive the result.
+std::vector<ResultTable> results_of(const std::vector<RunGroup>& groups);
+
+// A value as the tables print it: percent with one digit for shares, three significant digits otherwise.
+std::string cell_number(double value, bool share);
+
+// The same for a terminal: aligned plain text, then the sentences.
+std::string summary_table(const std::vector<ResultTable>& summaries);
+std::string summary_table(const std::vector<std::string>& runs);  // run directories
+
+}  // namespace ucas
