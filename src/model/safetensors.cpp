@@ -193,6 +193,14 @@ void write_values(FileWriter& file, const float* data, int64_t count, StoredType
   }
 }
 
+StoredType stored_type(const std::string& torch_dtype) {
+  StoredType type = torch_dtype == "float32"   ? StoredType::f32
+                    : torch_dtype == "float16" ? StoredType::f16
+                                               : StoredType::bf16;
+  UCAS_CHECK(type != StoredType::bf16 || torch_dtype == "bfloat16", "a checkpoint dtype that read_qwen2_config allows");
+  return type;
+}
+
 void write_shard(const std::string& path, const TensorToStore* tensors, size_t count, StoredType type) {
   OrderedJson header;
   header["__metadata__"] = {{"format", "pt"}};
@@ -295,12 +303,14 @@ void read_as_f32(const StoredTensor& tensor, float* out) {
   }
 }
 
+void write_safetensors(const std::string& path, const std::vector<TensorToStore>& tensors,
+                       const std::string& torch_dtype) {
+  write_shard(path, tensors.data(), tensors.size(), stored_type(torch_dtype));
+}
+
 void write_weights(const std::string& directory, const std::vector<TensorToStore>& tensors,
                    const std::string& torch_dtype, int64_t shard_bytes) {
-  StoredType type = torch_dtype == "float32"   ? StoredType::f32
-                    : torch_dtype == "float16" ? StoredType::f16
-                                               : StoredType::bf16;
-  UCAS_CHECK(type != StoredType::bf16 || torch_dtype == "bfloat16", "a checkpoint dtype that read_qwen2_config allows");
+  StoredType type = stored_type(torch_dtype);
   int64_t width = type == StoredType::f32 ? 4 : 2;
   std::vector<Shard> shards = plan_shards(tensors, width, shard_bytes);
   OrderedJson map = OrderedJson::object();

@@ -37,6 +37,10 @@ struct TensorToStore {
   std::function<const float*()> data;  // asked once, when its turn comes; valid until the next one is asked
 };
 
+// One file; see write_weights for `torch_dtype`.
+void write_safetensors(const std::string& path, const std::vector<TensorToStore>& tensors,
+                       const std::string& torch_dtype);
+
 // Writes model.safetensors, or model-0000i-of-0000n.safetensors and the index when the whole exceeds `shard_bytes`.
 // `torch_dtype` is "float32", "float16" or "bfloat16" (round to nearest even).
 void write_weights(const std::string& directory, const std::vector<TensorToStore>& tensors,

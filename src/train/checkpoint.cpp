@@ -1,0 +1,226 @@
+#include "train/checkpoint.h"
+
+#include <ATen/core/Tensor.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "model/safetensors.h"
+#include "train/manifest.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr const char* kOptimizerFile = "optimizer.safetensors";
+constexpr const char* kCounterFile = "optimizer.json";
+constexpr const char* kStateFile = "state.json";
+constexpr int64_t kStateLimit = int64_t{64} << 20;
+
+// Weights stored in 16 bits cannot restore the f32 masters: those go beside the moments then.
+bool needs_masters(Model& model) { return model.config().torch_dtype != "float32"; }
+
+// What the optimizer's file holds, under the names it holds it by.
+std::vector<NamedTensor> optimizer_tensors(Model& model, const AdamW& optimizer, bool masters) {
+  std::vector<NamedTensor> tensors = optimizer.state();
+  if (!masters) return tensors;
+  for (const NamedTensor& p : model.parameters()) tensors.push_back({"master/" + p.name, p.tensor});
+  return tensors;
+}
+
+void check_free_space(const std::string& directory, Model& model, const std::vector<NamedTensor>& extra) {
+  double bytes = 1 << 20;
+  double width = needs_masters(model) ? 2 : 4;
+  for (const NamedTensor& p : model.parameters()) bytes += width * static_cast<double>(p.tensor.numel());
+  for (const NamedTensor& p : extra) bytes += 4 * static_cast<double>(p.tensor.numel());
+  auto free = static_cast<double>(free_space(directory));
+  if (free >= 1.1 * bytes) return;
+  throw Error("io",
+              str(directory, ": a checkpoint needs about ", human_bytes(1.1 * bytes), ", ", human_bytes(free),
+                  " are free; make room, or keep fewer (train.keep)"),
+              kIoFailure);
+}
+
+void write_optimizer(const std::string& directory, const std::vector<NamedTensor>& tensors, int64_t steps) {
+  at::Tensor staging;  // keeps a copy from another device alive while it is written
+  std::vector<TensorToStore> stored;
+  for (const NamedTensor& t : tensors) {
+    stored.push_back({t.name, t.tensor.sizes().vec(), [&staging, tensor = t.tensor] {
+                        staging = tensor.detach().cpu().contiguous();
+                        return staging.const_data_ptr<float>();
+                      }});
+  }
+  write_safetensors(path_join(directory, kOptimizerFile), stored, "float32");
+  OrderedJson counter;
+  counter["steps"] = steps;
+  write_file(path_join(directory, kCounterFile), counter.dump() + "\n");
+}
+
+std::string temporary_name(const char* kind, int64_t step) {
+  return str(".", kind, "-", step_name(step), "-", ::getpid());
+}
+
+// By rename first, so that a crash never leaves half a checkpoint under its real name.
+void discard(const RunDirectory& run, int64_t step) {
+  std::string trash = path_join(run.checkpoints(), temporary_name("trash", step));
+  if (exists(trash)) remove_all(trash);
+  rename_path(run.checkpoint(step), trash);
+  remove_all(trash);
+}
+
+std::vector<int64_t> steps_on_disk(const RunDirectory& run) {
+  std::vector<int64_t> steps;
+  if (!is_directory(run.checkpoints())) return steps;
+  for (const std::string& name : list_directory(run.checkpoints())) {
+    int64_t step = parse_step_name(name);
+    if (step >= 0 && !name.ends_with(".jsonl")) steps.push_back(step);
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+// Leftovers of a save or a prune that was killed; only the holder of the run's lock gets here.
+void remove_leftovers(const RunDirectory& run) {
+  for (const std::string& name : list_directory(run.checkpoints())) {
+    if (!name.starts_with(".tmp-") && !name.starts_with(".trash-")) continue;
+    try {
+      remove_all(path_join(run.checkpoints(), name));
+    } catch (const Error& error) {
+      warn(error.what());
+    }
+  }
+}
+
+// Keeps the newest `keep` up to `step`. Later ones can only be what a resume has rejected; they do not count and stay
+// until this run reaches their step. Broken ones do not count either. A failure is no reason to stop.
+void prune(const RunDirectory& run, int64_t step, int64_t keep) {
+  std::vector<int64_t> steps = steps_on_disk(run);
+  int64_t kept = 0;
+  for (auto it = steps.rbegin(); it != steps.rend(); ++it) {
+    if (*it > step) continue;
+    bool good = *it == step || check_seal(run.checkpoint(*it), false).problem.empty();
+    if (kept < std::max<int64_t>(1, keep)) {
+      kept += good ? 1 : 0;
+      continue;
+    }
+    try {
+      discard(run, *it);
+    } catch (const Error& error) {
+      warn(str("an old checkpoint stays: ", error.what()));
+    }
+  }
+}
+
+void write_checkpoint(const std::string& directory, const RunDirectory& run, int64_t step, Model& model,
+                      const AdamW& optimizer, const std::string& state_json, const std::string& tokenizer_from) {
+  std::vector<NamedTensor> extra = optimizer_tensors(model, optimizer, needs_masters(model));
+  check_free_space(run.checkpoints(), model, extra);
+  make_directories(directory);
+  save_model(model, directory, tokenizer_from);
+  write_optimizer(directory, extra, optimizer.steps());
+  write_file(path_join(directory, kStateFile), state_json);
+  run.sync();
+  seal_directory(directory, step);
+  sync_directory(directory);
+}
+
+void restore(const std::map<std::string, StoredTensor>& stored, const std::string& name, const at::Tensor& tensor,
+             const std::string& where) {
+  auto found = stored.find(name);
+  if (found == stored.end()) throw Error("missing_tensor", str(where, ": tensor ", name, " is missing"));
+  if (at::IntArrayRef(found->second.shape) != tensor.sizes()) {
+    throw Error("shape", str(where, ": tensor ", name, " has another shape than the model's"));
+  }
+  at::Tensor target = tensor.detach();
+  if (target.is_cpu()) {
+    UCAS_CHECK(target.is_contiguous(), "parameters and moments are contiguous");
+    read_as_f32(found->second, target.mutable_data_ptr<float>());
+    return;
+  }
+  at::Tensor staging = target.cpu().contiguous();
+  read_as_f32(found->second, staging.mutable_data_ptr<float>());
+  target.copy_(staging);
+}
+
+std::map<std::string, StoredTensor> by_name(std::vector<StoredTensor> tensors) {
+  std::map<std::string, StoredTensor> map;
+  for (StoredTensor& t : tensors) map.emplace(t.name, t);
+  return map;
+}
+
+int64_t read_counter(const std::string& path) {
+  Json json = read_json(path, 4096);
+  if (!json.is_object() || !json.contains("steps") || !json["steps"].is_number_integer()) {
+    throw Error("schema", str(path, ": expected {\"steps\": N}"));
+  }
+  return json["steps"].get<int64_t>();
+}
+
+}  // namespace
+
+std::string verify_checkpoint(const std::string& directory) { return check_seal(directory, true).problem; }
+
+std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model, const AdamW& optimizer,
+                            const std::string& state_json, const std::string& tokenizer_from, int64_t keep) {
+  std::string target = run.checkpoint(step);
+  std::string temporary = path_join(run.checkpoints(), temporary_name("tmp", step));
+  if (exists(target) && check_seal(target, true).problem.empty()) return target;
+  try {
+    if (exists(temporary)) remove_all(temporary);
+    write_checkpoint(temporary, run, step, model, optimizer, state_json, tokenizer_from);
+    // What stands there is broken: a resume passed over it.
+    if (exists(target)) discard(run, step);
+    rename_path(temporary, target);
+  } catch (const Error& failure) {
+    try {
+      if (exists(temporary)) remove_all(temporary);
+    } catch (const Error& error) {
+      warn(error.what());  // ignored by every reader, and removed by the next start
+    }
+    throw Error("io", str("checkpoint of step ", step, " not saved: ", failure.what()), kIoFailure);
+  }
+  SealCheck check = check_seal(target, true);
+  if (!check.problem.empty()) {
+    throw Error("io", str(target, ": read back after saving: ", check.problem), kIoFailure);
+  }
+  prune(run, step, keep);
+  return target;
+}
+
+std::optional<FoundCheckpoint> newest_checkpoint(const RunDirectory& run) {
+  if (!is_directory(run.checkpoints())) return std::nullopt;
+  remove_leftovers(run);
+  std::vector<int64_t> steps = steps_on_disk(run);
+  for (auto it = steps.rbegin(); it != steps.rend(); ++it) {
+    std::string path = run.checkpoint(*it);
+    SealCheck check = check_seal(path, true);
+    if (check.problem.empty() && check.step != *it) check.problem = str("it was saved at step ", check.step);
+    if (check.problem.empty()) return FoundCheckpoint{path, *it};
+    warn(str("checkpoint ", path, " is passed over: ", check.problem));
+  }
+  if (steps.empty()) return std::nullopt;
+  throw Error("io", str(run.checkpoints(), ": none of the ", steps.size(),
+                        " checkpoints is complete (see the warnings); put one back, or start anew with another --out"));
+}
+
+std::string load_checkpoint(const FoundCheckpoint& found, Model& model, AdamW& optimizer) {
+  std::string file = path_join(found.path, kOptimizerFile);
+  auto stored = by_name(read_safetensors_header(file));
+  bool masters = needs_masters(model);
+  for (const NamedTensor& t : optimizer_tensors(model, optimizer, masters)) restore(stored, t.name, t.tensor, file);
+  if (!masters) {
+    auto weights = by_name(list_weights(found.path));
+    for (const NamedTensor& p : model.parameters()) restore(weights, p.name, p.tensor, found.path);
+  }
+  optimizer.set_steps(read_counter(path_join(found.path, kCounterFile)));
+  return read_file(path_join(found.path, kStateFile), kStateLimit);
+}
+
+}  // namespace ucas

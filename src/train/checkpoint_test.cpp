@@ -1,0 +1,332 @@
+#include "train/checkpoint.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty_like.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <functional>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/rng.h"
+#include "base/str.h"
+#include "train/manifest.h"
+
+namespace ucas {
+namespace {
+
+constexpr int kNoSpace = 28;  // ENOSPC
+
+// Everything that a resume must give back.
+struct Snapshot {
+  std::vector<std::vector<float>> values;
+  int64_t steps = 0;
+  std::string state;
+  bool operator==(const Snapshot&) const = default;
+};
+
+class checkpoint : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    // Thousands of fsyncs: in memory where that is to be had.
+    std::string parent = ::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : std::filesystem::temp_directory_path().string();
+    path_ = str(parent, "/ucas-checkpoint-", ::getpid());
+    std::filesystem::remove_all(path_);
+    run_.emplace(RunDirectory::create(path_, "", {}));
+    make("float32");
+    before_ = set_log_sink([this](LogLevel level, const std::string& message) {
+      if (level == LogLevel::warning) warnings_.push_back(message);
+    });
+  }
+  void TearDown() override {
+    set_fault("");
+    set_log_sink(before_);
+    std::filesystem::remove_all(path_);
+  }
+
+  void make(const std::string& dtype) {
+    Qwen2Config config;
+    config.hidden_size = 8;
+    config.num_hidden_layers = 1;
+    config.num_attention_heads = 2;
+    config.num_key_value_heads = 1;
+    config.head_dim = 4;
+    config.intermediate_size = 12;
+    config.vocab_size = 11;
+    config.torch_dtype = dtype;
+    model_ = make_model(config, 3, at::kCPU);
+    optimizer_.emplace(model_->parameters(), OptimizerConfig{.lr = 0.01});
+  }
+
+  // One update with random gradients, so that every step has its own state.
+  void train(uint64_t step) {
+    Rng rng(11, step);
+    for (NamedTensor& p : model_->parameters()) {
+      at::Tensor grad = at::empty_like(p.tensor.detach());
+      for (int64_t i = 0; i < grad.numel(); ++i) grad.mutable_data_ptr<float>()[i] = static_cast<float>(rng.normal());
+      p.tensor.mutable_grad() = grad;
+    }
+    optimizer_->step(0.01);
+  }
+  Snapshot snapshot(const std::string& state) {
+    Snapshot s{{}, optimizer_->steps(), state};
+    auto add = [&](const at::Tensor& t) {
+      const float* data = t.const_data_ptr<float>();
+      s.values.emplace_back(data, data + t.numel());
+    };
+    for (const NamedTensor& p : model_->parameters()) add(p.tensor);
+    for (const NamedTensor& m : optimizer_->state()) add(m.tensor);
+    return s;
+  }
+  void restore(const Snapshot& from) {
+    size_t next = 0;
+    auto put = [&](const at::Tensor& t) {
+      const std::vector<float>& values = from.values[next++];
+      std::copy(values.begin(), values.end(), t.detach().mutable_data_ptr<float>());
+    };
+    for (const NamedTensor& p : model_->parameters()) put(p.tensor);
+    for (const NamedTensor& m : optimizer_->state()) put(m.tensor);
+    optimizer_->set_steps(from.steps);
+  }
+  std::string save(int64_t step, int64_t keep = 2) {
+    return save_checkpoint(*run_, step, *model_, *optimizer_, state_of(step), "", keep);
+  }
+  Snapshot train_and_save(int64_t step, int64_t keep = 2) {
+    train(static_cast<uint64_t>(step));
+    save(step, keep);
+    return snapshot(state_of(step));
+  }
+  // Into a model and optimizer that held something else.
+  Snapshot load(const FoundCheckpoint& found) {
+    train(999);
+    std::string state = load_checkpoint(found, *model_, *optimizer_);
+    return snapshot(state);
+  }
+  static std::string state_of(int64_t step) { return str("{\"cursor\": ", step * 7, "}\n"); }
+  std::vector<std::string> names() const { return list_directory(run_->checkpoints()); }
+
+  std::string path_;
+  std::optional<RunDirectory> run_;
+  std::unique_ptr<Model> model_;
+  std::optional<AdamW> optimizer_;
+  std::vector<std::string> warnings_;
+  LogSink before_;
+};
+
+TEST_F(checkpoint, gives_back_weights_moments_and_state_bit_for_bit) {
+  for (const char* dtype : {"float32", "bfloat16", "float16"}) {
+    make(dtype);
+    std::filesystem::remove_all(run_->checkpoints());
+    make_directories(run_->checkpoints());
+    Snapshot saved = train_and_save(5);
+    auto found = newest_checkpoint(*run_);
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->step, 5);
+    EXPECT_EQ(load(*found), saved) << dtype;
+    // And it is a model directory like any other.
+    EXPECT_EQ(load_model(found->path, at::kCPU)->config().torch_dtype, dtype);
+  }
+  EXPECT_TRUE(warnings_.empty());
+}
+
+TEST_F(checkpoint, none_saved_yet_is_no_error) { EXPECT_FALSE(newest_checkpoint(*run_)); }
+
+TEST_F(checkpoint, only_the_newest_k_stay) {
+  for (int64_t step : {1, 2, 3, 4}) train_and_save(step, 2);
+  EXPECT_EQ(names(), (std::vector<std::string>{"step-0000003", "step-0000004"}));
+  train_and_save(5, 1);
+  EXPECT_EQ(names(), std::vector<std::string>{"step-0000005"});
+}
+
+TEST_F(checkpoint, saving_a_step_twice_keeps_the_first) {
+  Snapshot saved = train_and_save(3);
+  auto written = std::filesystem::last_write_time(run_->checkpoint(3));
+  EXPECT_EQ(save(3), run_->checkpoint(3));
+  EXPECT_EQ(std::filesystem::last_write_time(run_->checkpoint(3)), written);
+}
+
+TEST_F(checkpoint, damage_to_any_file_makes_the_one_before_count) {
+  Snapshot first = train_and_save(1);
+  train_and_save(2);
+  std::string newest = run_->checkpoint(2);
+  struct Damage {
+    const char* what;
+    std::function<void(const std::string&)> apply;
+  };
+  const Damage damages[] = {
+      {"flipped",
+       [](const std::string& file) {
+         std::string bytes = read_file(file);
+         bytes[bytes.size() / 2] ^= 1;
+         write_file(file, bytes);
+       }},
+      {"cut", [](const std::string& file) { truncate_file(file, file_size(file) - 1); }},
+      {"emptied", [](const std::string& file) { truncate_file(file, 0); }},
+      {"longer", [](const std::string& file) { write_file(file, read_file(file) + "\n"); }},
+      {"gone", [](const std::string& file) { remove_all(file); }},
+  };
+  for (const std::string& name : list_directory(newest)) {
+    std::string file = path_join(newest, name), whole = read_file(file);
+    for (const Damage& damage : damages) {
+      damage.apply(file);
+      warnings_.clear();
+      auto found = newest_checkpoint(*run_);
+      ASSERT_TRUE(found && found->step == 1) << name << " " << damage.what;
+      ASSERT_EQ(warnings_.size(), 1u);
+      EXPECT_NE(warnings_[0].find(name), std::string::npos) << warnings_[0];
+      write_file(file, whole);
+    }
+  }
+  EXPECT_EQ(newest_checkpoint(*run_)->step, 2);  // mended
+  EXPECT_EQ(load({run_->checkpoint(1), 1}), first);
+}
+
+TEST_F(checkpoint, a_broken_one_is_replaced_when_its_step_comes_again) {
+  train_and_save(1);
+  train_and_save(2);
+  truncate_file(path_join(run_->checkpoint(2), "state.json"), 1);
+  load(*newest_checkpoint(*run_));
+  Snapshot again = train_and_save(2);
+  auto found = newest_checkpoint(*run_);
+  EXPECT_EQ(found->step, 2);
+  EXPECT_EQ(load(*found), again);
+}
+
+TEST_F(checkpoint, a_rejected_later_one_does_not_push_out_good_ones) {
+  for (int64_t step : {1, 2, 9}) train_and_save(step, 3);
+  truncate_file(path_join(run_->checkpoint(9), "model.safetensors"), 100);
+  train_and_save(3, 2);
+  EXPECT_EQ(newest_checkpoint(*run_)->step, 3);
+  EXPECT_EQ(names(), (std::vector<std::string>{"step-0000002", "step-0000003", "step-0000009"}));
+}
+
+TEST_F(checkpoint, none_good_is_an_error_and_never_a_fresh_start) {
+  train_and_save(1);
+  remove_all(path_join(run_->checkpoint(1), "manifest.json"));
+  try {
+    newest_checkpoint(*run_);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), "io");
+  }
+  ASSERT_EQ(warnings_.size(), 1u);
+  EXPECT_NE(warnings_[0].find("did not finish"), std::string::npos);
+}
+
+TEST_F(checkpoint, a_directory_renamed_to_another_step_is_passed_over) {
+  train_and_save(1);
+  std::filesystem::rename(run_->checkpoint(1), run_->checkpoint(7));
+  EXPECT_THROW(newest_checkpoint(*run_), Error);
+  EXPECT_NE(warnings_.at(0).find("saved at step 1"), std::string::npos);
+}
+
+TEST_F(checkpoint, one_of_a_newer_format_is_named_as_such) {
+  train_and_save(1);
+  std::string file = path_join(run_->checkpoint(1), "manifest.json"), text = read_file(file);
+  text.replace(text.find("\"format\": 1"), 11, "\"format\": 2");
+  size_t self = text.rfind(",\n  \"self\": \"");
+  XXH128_canonical_t hash;
+  XXH128_canonicalFromHash(&hash, XXH3_128bits(text.data(), self));
+  std::string hex;
+  for (unsigned char b : hash.digest) hex += {"0123456789abcdef"[b >> 4], "0123456789abcdef"[b & 15]};
+  text.replace(self + 13, 32, hex);
+  write_file(file, text);
+  EXPECT_NE(verify_checkpoint(run_->checkpoint(1)).find("newer"), std::string::npos);
+}
+
+TEST_F(checkpoint, leftovers_and_strange_names_are_ignored) {
+  train_and_save(1);
+  for (const char* name : {".tmp-step-0000009-4", ".trash-step-0000001-4", "step-9", "notes", "step-00000000009"}) {
+    make_directories(path_join(run_->checkpoints(), name));
+  }
+  EXPECT_EQ(newest_checkpoint(*run_)->step, 1);
+  EXPECT_EQ(names(), (std::vector<std::string>{"notes", "step-00000000009", "step-0000001", "step-9"}));
+}
+
+TEST_F(checkpoint, a_moment_of_another_shape_is_refused) {
+  train_and_save(1);
+  Qwen2Config other = model_->config();
+  other.intermediate_size = 16;
+  auto model = make_model(other, 3, at::kCPU);
+  AdamW optimizer(model->parameters(), {});
+  EXPECT_THROW(load_checkpoint({run_->checkpoint(1), 1}, *model, optimizer), Error);
+}
+
+// Every I/O call of a save fails in turn, alone and from then on: the caller hears of it, nothing of the save stays
+// under a real name unless it is complete, and the checkpoint before is intact.
+TEST_F(checkpoint, a_failure_at_any_call_leaves_the_one_before) {
+  Snapshot first = train_and_save(1);
+  train(2);
+  Snapshot second = snapshot(state_of(2));
+  for (const char* mode : {"", ":sticky", ":short"}) {
+    int64_t n = 1, calls = 0;
+    for (;; ++n) {
+      set_fault(str("any:", n, ":", kNoSpace, mode));
+      bool thrown = false;
+      try {
+        save(2);
+      } catch (const Error& error) {
+        thrown = true;
+        EXPECT_EQ(error.kind(), "io");
+        EXPECT_EQ(error.exit_code(), kIoFailure);
+      }
+      calls = set_fault("");
+      if (mode[0] == '\0' && thrown) {
+        for (const std::string& name : names()) EXPECT_FALSE(name.starts_with(".tmp-")) << "call " << n;
+      }
+      auto found = newest_checkpoint(*run_);
+      ASSERT_TRUE(found) << "call " << n << mode;
+      Snapshot loaded = load(*found);
+      ASSERT_TRUE(thrown ? loaded == first || loaded == second : loaded == second) << "call " << n << mode;
+      load_checkpoint({run_->checkpoint(1), 1}, *model_, *optimizer_);  // still there, whatever happened
+      train(2);
+      if (exists(run_->checkpoint(2))) remove_all(run_->checkpoint(2));
+      if (calls < n) break;
+    }
+    EXPECT_GT(n, 30) << "the loop must reach every call";
+  }
+}
+
+// SIGKILL at every I/O call of a save that also prunes.
+TEST_F(checkpoint, a_kill_at_any_call_loses_at_most_the_save_in_flight) {
+  train_and_save(1, 1);
+  Snapshot first = train_and_save(2, 1);
+  train(3);
+  Snapshot second = snapshot(state_of(3));
+  int64_t kills = 0;
+  for (int64_t n = 1;; ++n) {
+    pid_t child = ::fork();
+    if (child == 0) {
+      set_fault(str("any:", n, ":0:kill"));
+      save(3, 1);
+      ::_exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    bool killed = WIFSIGNALED(status);
+    auto found = newest_checkpoint(*run_);
+    ASSERT_TRUE(found) << "call " << n;
+    Snapshot loaded = load(*found);
+    ASSERT_TRUE(loaded == second || (killed && loaded == first)) << "call " << n;
+    for (const std::string& name : names()) EXPECT_FALSE(name.starts_with(".")) << "call " << n;
+    if (!killed) break;
+    ++kills;
+    // Back to where the child began.
+    std::filesystem::remove_all(run_->checkpoints());
+    make_directories(run_->checkpoints());
+    restore(first);
+    save(2, 1);
+    restore(second);
+  }
+  EXPECT_GT(kills, 30);
+}
+
+}  // namespace
+}  // namespace ucas
