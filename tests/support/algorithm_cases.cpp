@@ -11,7 +11,6 @@
 #include "methods/aggregate.h"
 #include "methods/clipped_ratio.h"
 #include "methods/kl.h"
-#include "methods/overlong.h"
 #include "methods/registry.h"
 #include "stats/samples.h"
 #include "support/batches.h"
@@ -228,18 +227,6 @@ void check_forking_tokens(const Json& c, CaseReport& report) {
   report.close("loss", result.loss, expected.at(released ? "loss_div_selected" : "loss_div_all").get<double>());
 }
 
-void check_overlong(const Json& c, CaseReport& report) {
-  const Json& in = c.at("inputs");
-  std::vector<double> released, paper;
-  for (int64_t length : in.at("lengths")) {
-    int64_t limit = in.at("max_len"), buffer = in.at("buffer");
-    released.push_back(overlong_penalty(length, limit, buffer, in.at("factor")));
-    paper.push_back(overlong_penalty(length, limit, buffer, 1));
-  }
-  report.close("penalty", released, c.at("expected").at("penalty"));
-  report.close("paper_penalty", paper, c.at("expected").at("paper_penalty"));
-}
-
 void check_pass_at_k(const Json& c, CaseReport& report) {
   std::vector<double> values;
   for (int64_t right : c.at("inputs").at("c")) {
@@ -272,8 +259,6 @@ bool check(const Json& c, CaseReport& report) {
     for (size_t micro : {0, 1, 2, 3}) {
       check_aggregation(in, "per_token", report, {{"token-mean", expected.at("exact")}}, micro);
     }
-  } else if (id == "dapo-overlong") {
-    check_overlong(c, report);
   } else if (method == "gspo") {
     check_loss(c, report, *make_gspo(), {{"seq-mean-token-mean", expected.at("loss")}});
   } else if (method == "high-entropy-20") {
@@ -318,7 +303,9 @@ std::vector<CaseResult> run_algorithm_cases(const std::string& path, const std::
     CaseReport report;
     bool covered = true;
     try {
-      if (auto own = more.find(result.method); own != more.end()) {
+      auto own = more.find(result.id);
+      if (own == more.end()) own = more.find(result.method);
+      if (own != more.end()) {
         own->second(c, report);
       } else {
         covered = check(c, report);

@@ -40,7 +40,7 @@ struct CaseResult {
 };
 
 using CaseCheck = std::function<void(const Json& test_case, CaseReport& report)>;
-// `more`: checks by the case's method, tried before the built-in ones.
+// `more`: checks by the case's id or method, tried before the built-in ones.
 std::vector<CaseResult> run_algorithm_cases(const std::string& path, const std::map<std::string, CaseCheck>& more = {});
 
 // The design sheet's file beside the shared data, or "" where it is absent.
