@@ -102,7 +102,7 @@ for name, alpha_pos, alpha_neg, beta in (("both", 0.25, 0.25, 0.01), ("response-
 # The whole objective by autograd: clipped ratio, entropy bonus, k3 KL, every aggregation; one response is empty.
 M = mask.double()
 for number, (low, high, c, entropy_coeff, kl_coeff) in enumerate(((0.2, 0.28, 10.0, 0.0, 0.0),
-                                                                 (0.2, 0.2, 3.0, 0.001, 0.0),
+                                                                 (0.2, 0.2, 1.5, 0.001, 0.0),
                                                                  (0.1, 0.3, 0.0, -0.02, 0.04))):
     old = quarter_steps(-3 * torch.rand(mask.shape)) * M
     lp0 = old + quarter_steps(torch.randn(mask.shape)) * M
@@ -138,6 +138,11 @@ for number, (low, high, c, entropy_coeff, kl_coeff) in enumerate(((0.2, 0.28, 10
         expected[name] = {"loss": rounded(total.item()), "d_logp": rounded(lp.grad), "d_entropy": rounded(H_grad),
                           "entropy": rounded(aggregate(H).item()),
                           "kl": rounded(aggregate(kl).item() if kl_coeff else 0.0)}
+        with torch.no_grad():
+            l1, l2 = -A * ratio, -A * ratio.clamp(1 - low, 1 + high)
+            lower = (A < 0) & (torch.maximum(l1, l2) > -A * c) if c else torch.zeros_like(A, dtype=torch.bool)
+            for key, value in (("clipfrac", (l2 > l1).double()), ("clipfrac_lower", lower.double()), ("ppo_kl", old - lp)):
+                expected[name][key] = rounded(((value * M).sum() / M.sum()).item())
     add(f"objective-{number}", "objective", "autograd", inputs, expected)
 
 out = {"about": f"written by tools/make_method_goldens.py, torch {torch.__version__.split('+')[0]} float64", "cases": cases}

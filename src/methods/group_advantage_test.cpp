@@ -57,6 +57,12 @@ TEST(group_advantage, sums_to_zero_and_follows_its_rows_bit_for_bit) {
   }));
 }
 
+TEST(zscore, of_equal_values_is_exactly_zero_even_where_their_mean_is_inexact) {
+  for (double eps : {0.0, 1e-6}) {  // 0.1 + 0.1 + 0.1 is not 0.3
+    EXPECT_EQ(zscore(std::vector<double>{0.1, 0.1, 0.1}, {}, eps, 1), (std::vector<double>{0, 0, 0}));
+  }
+}
+
 TEST(zscore, leaves_out_what_is_not_counted) {
   std::vector<double> x = {3, 100, 5};
   auto z = zscore(x, {true, false, true}, 0, 1);

@@ -193,6 +193,9 @@ void check_objective(const Json& c, CaseReport& report) {
       report.close(name + " d entropy", result.d_entropy, packed(want.at("d_entropy"), in.at("mask")));
       report.close(name + " entropy", result.metrics.entropy, want.at("entropy").get<double>());
       report.close(name + " KL", result.metrics.kl_loss, want.at("kl").get<double>());
+      report.close(name + " clipfrac", result.metrics.clipfrac, want.at("clipfrac").get<double>());
+      report.close(name + " clipfrac_lower", result.metrics.clipfrac_lower, want.at("clipfrac_lower").get<double>());
+      report.close(name + " ppo_kl", result.metrics.ppo_kl, want.at("ppo_kl").get<double>());
     }
   }
 }
