@@ -1,0 +1,43 @@
+// JSON Lines, one strict reader for all of them: problems, demonstrations, answers to verify.
+// Every refusal is Error("data_line", "FILE:LINE: ...").
+// Threads: one per call.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+
+namespace ucas {
+
+enum class BadRows { stop, skip };  // skip: leave the row out and count it; more than 1 % of a file stops the run
+
+struct JsonRow {
+  const Json& value;         // always an object
+  const std::string& where;  // "FILE:LINE"
+  int64_t line = 0;          // from 1
+};
+
+struct LineCounts {
+  int64_t rows = 0;     // taken
+  int64_t skipped = 0;  // left out under BadRows::skip
+};
+
+constexpr int64_t kLineLimit = int64_t{16} << 20;  // bytes
+constexpr int64_t kFileLimit = int64_t{4} << 30;   // bytes
+
+// Calls `take` for each row of the file; blank lines are ignored. `take` may throw Error for a row it does not like.
+// An empty file is Error("empty").
+LineCounts read_json_lines(const std::string& path, BadRows bad_rows, const std::function<void(const JsonRow&)>& take);
+
+// The text under `key`, which must be there; NUL bytes are refused.
+std::string text_field(const JsonRow& row, const std::string& key);
+// The first of `keys` that the row has (not null), or "" when it has none.
+std::string first_key(const JsonRow& row, const std::vector<std::string>& keys);
+// A text, a number, or a list of those, as texts. `allow_empty`: no alternatives, or empty ones, are fine.
+std::vector<std::string> answer_field(const JsonRow& row, const Json& value, const std::string& key, bool allow_empty);
+
+}  // namespace ucas

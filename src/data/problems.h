@@ -1,0 +1,34 @@
+// Problem files -> Problem. JSON Lines with
+//   problem | question | prompt   the question
+//   answer | ground_truth         text, number, or a list of alternatives
+//   id | unique_id                optional
+// or rows of the verl schema: prompt = [{role, content}], reward_model.ground_truth, data_source, extra_info.index.
+// Feeds train and evaluate. Threads: one per call.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/fields.h"
+#include "core/problem.h"
+#include "data/jsonl.h"
+
+namespace ucas {
+
+struct ProblemOptions {
+  BadRows bad_rows = BadRows::stop;
+
+  void fields(Fields& f) {
+    f.choice("bad_rows", bad_rows, {"stop", "skip"},
+             "a bad row ends the run, or is left out and counted (at most 1 %)");
+  }
+};
+
+// The problems of all files, in order. Errors: path, limit, empty, data_line.
+std::vector<Problem> read_problems(const std::vector<std::string>& files, const ProblemOptions& options = {});
+
+// A stable 64-bit hash of everything that a run takes from the problems: resume refuses a changed data set.
+uint64_t content_hash(const std::vector<Problem>& problems);
+
+}  // namespace ucas

@@ -1,0 +1,182 @@
+#include "data/problems.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+
+namespace ucas {
+namespace {
+
+class problems : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = str(testing::TempDir(), "ucas_problems_", ::getpid());
+    make_directories(folder_);
+  }
+  void TearDown() override { remove_all(folder_); }
+
+  std::string file(const std::string& text, const std::string& name = "set.jsonl") {
+    std::string path = path_join(folder_, name);
+    write_file(path, text);
+    return path;
+  }
+  std::vector<Problem> read(const std::string& text) { return read_problems({file(text)}); }
+  // The class of the refusal; its message must name the place.
+  std::string refusal(const std::string& text, const std::string& place = "set.jsonl:1:") {
+    try {
+      read(text);
+      return "accepted";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(place), std::string::npos) << error.what();
+      message_ = error.what();
+      return error.kind();
+    }
+  }
+
+  std::string folder_, message_;
+};
+
+TEST_F(problems, are_read_under_every_name_of_the_fields) {
+  auto read_all = read(
+      "{\"id\": \"a\", \"problem\": \"1+1?\", \"answer\": \"2\"}\n"
+      "\n"
+      "{\"unique_id\": 7, \"question\": \"1+2?\", \"ground_truth\": 3}\n"
+      "{\"prompt\": \"1+3?\", \"answer\": [\"4\", 4.0]}\r\n"
+      "{\"problem\": \"1+4?\", \"answer\": 2.5, \"id\": null}");
+  ASSERT_EQ(read_all.size(), 4u);
+  EXPECT_EQ(read_all[0].id, "a");
+  EXPECT_EQ(read_all[0].source, "set");
+  EXPECT_EQ(read_all[1].id, "7");
+  EXPECT_EQ(read_all[1].gold, std::vector<std::string>{"3"});
+  EXPECT_EQ(read_all[2].id, "set/4");
+  EXPECT_EQ(read_all[2].text, "1+3?");
+  EXPECT_EQ(read_all[2].gold, (std::vector<std::string>{"4", "4.0"}));
+  EXPECT_EQ(read_all[3].gold, std::vector<std::string>{"2.5"});
+}
+
+TEST_F(problems, of_the_verl_schema_keep_system_source_and_index) {
+  auto one = read(
+      "{\"data_source\": \"dapo\", \"prompt\": [{\"role\": \"system\", \"content\": \"Think.\"},"
+      "{\"role\": \"user\", \"content\": \"1+1?\"}], \"reward_model\": {\"style\": \"rule\", \"ground_truth\": \"2\"},"
+      "\"extra_info\": {\"index\": 17}}\n");
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_EQ(one[0].id, "17");
+  EXPECT_EQ(one[0].source, "dapo");
+  EXPECT_EQ(one[0].system, "Think.");
+  EXPECT_EQ(one[0].text, "1+1?");
+  EXPECT_EQ(one[0].gold, std::vector<std::string>{"2"});
+}
+
+TEST_F(problems, with_bad_rows_are_refused_with_file_and_line) {
+  std::string good = "{\"problem\": \"p\", \"answer\": \"1\"}\n";
+  const char* bad[] = {
+      "{\"problem\": \"p\", \"answer\": \"1\"",      // cut off
+      "{\"problem\": \"p\", \"answer\": \"1\"} {}",  // two objects
+      "[1]",
+      "17",
+      "\"text\"",
+      "null",
+      "{\"problem\": \"p\", \"problem\": \"q\", \"answer\": \"1\"}",        // a key twice
+      "{\"problem\": \"p\", \"\\u0070roblem\": \"q\", \"answer\": \"1\"}",  // the same, spelled with an escape
+      "{\"answer\": \"1\"}",
+      "{\"problem\": \"p\"}",
+      "{\"problem\": 5, \"answer\": \"1\"}",
+      "{\"problem\": \" \", \"answer\": \"1\"}",
+      "{\"problem\": \"p\", \"answer\": \"\"}",
+      "{\"problem\": \"p\", \"answer\": \" \\n\"}",
+      "{\"problem\": \"p\", \"answer\": []}",
+      "{\"problem\": \"p\", \"answer\": [\"1\", \"\"]}",
+      "{\"problem\": \"p\", \"answer\": true}",
+      "{\"problem\": \"p\", \"answer\": null}",
+      "{\"problem\": \"p\", \"answer\": {\"a\": 1}}",
+      "{\"problem\": \"p\", \"answer\": [[\"1\"]]}",
+      "{\"problem\": \"p\\u0000\", \"answer\": \"1\"}",
+      "{\"problem\": \"p\", \"answer\": \"1\\u0000\"}",
+      "{\"problem\": \"p\\ud800\", \"answer\": \"1\"}",       // half a surrogate pair
+      "{\"problem\": \"\xff\", \"answer\": \"1\"}",           // not UTF-8
+      "\xef\xbb\xbf{\"problem\": \"p\", \"answer\": \"1\"}",  // byte-order mark
+      "{\"problem\": \"p\", \"answer\": NaN}",
+      "{\"problem\": \"p\", \"answer\": 1e999}",
+      "{\"id\": [1], \"problem\": \"p\", \"answer\": \"1\"}",
+      "{\"data_source\": 1, \"problem\": \"p\", \"answer\": \"1\"}",
+      "{\"prompt\": [], \"answer\": \"1\"}",
+      "{\"prompt\": [\"p\"], \"answer\": \"1\"}",
+      "{\"prompt\": [{\"role\": \"user\"}], \"answer\": \"1\"}",
+      "{\"prompt\": [{\"role\": \"assistant\", \"content\": \"p\"}], \"answer\": \"1\"}",
+      "{\"prompt\": [{\"role\": \"user\", \"content\": \"p\"}, {\"role\": \"user\", \"content\": \"q\"}], \"answer\": "
+      "\"1\"}",
+      "{\"problem\": \"p\", \"reward_model\": {}}",
+      "{\"problem\": \"p\", \"reward_model\": \"1\"}",
+  };
+  for (const char* row : bad) {
+    SCOPED_TRACE(row);
+    EXPECT_EQ(refusal(str(row, "\n")), "data_line");
+    EXPECT_EQ(refusal(str(good, good, row, "\n", good), "set.jsonl:3:"), "data_line");
+  }
+  EXPECT_EQ(refusal(std::string("{\"problem\": \"p\0\", \"answer\": \"1\"}\n", 34)), "data_line");
+  EXPECT_EQ(refusal(std::string(100000, '[') + "\n"), "data_line");
+  EXPECT_EQ(refusal("{\"problem\": \"" + std::string(17 << 20, 'x') + "\", \"answer\": \"1\"}\n"), "data_line");
+  EXPECT_NE(message_.find("16.0 MiB"), std::string::npos) << message_;
+  EXPECT_EQ(refusal("", "set.jsonl"), "empty");
+  EXPECT_EQ(refusal("\n\n", "set.jsonl"), "empty");
+}
+
+TEST_F(problems, in_files_that_are_no_files_are_refused) {
+  EXPECT_THROW(read_problems({path_join(folder_, "missing.jsonl")}), Error);
+  EXPECT_THROW(read_problems({folder_}), Error);
+  EXPECT_THROW(read_problems({}), Error);
+}
+
+TEST_F(problems, may_miss_one_row_in_a_hundred_where_asked) {
+  std::string rows;
+  for (int i = 0; i < 99; ++i) rows += str("{\"problem\": \"p", i, "\", \"answer\": ", i, "}\n");
+  std::vector<std::string> warnings;
+  LogSink before = set_log_sink([&](LogLevel, const std::string& text) { warnings.push_back(text); });
+  ProblemOptions skip{BadRows::skip};
+  auto kept = read_problems({file(rows + "not json\n")}, skip);
+  EXPECT_EQ(kept.size(), 99u);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find("1 of 100"), std::string::npos) << warnings[0];
+  EXPECT_NE(warnings[0].find("set.jsonl:100"), std::string::npos) << warnings[0];
+  EXPECT_THROW(read_problems({file(rows + "not json\n{}\n")}, skip), Error);
+  EXPECT_THROW(read_problems({file(rows + "not json\n")}), Error);
+  set_log_sink(before);
+}
+
+TEST_F(problems, have_a_hash_that_sees_every_change) {
+  std::vector<Problem> set = {{"a", "s", "p", "", {"1", "2"}}, {"b", "s", "q", "", {"3"}}};
+  uint64_t whole = content_hash(set);
+  EXPECT_EQ(whole, content_hash(set));
+  EXPECT_EQ(content_hash({}), content_hash({}));
+  auto changed = [&](auto change) {
+    std::vector<Problem> other = set;
+    change(other);
+    return content_hash(other) != whole;
+  };
+  EXPECT_TRUE(changed([](auto& s) { s[0].text = "P"; }));
+  EXPECT_TRUE(changed([](auto& s) { s[0].gold = {"12"}; }));
+  EXPECT_TRUE(changed([](auto& s) { s[0].gold = {"1", "2", ""}; }));
+  EXPECT_TRUE(changed([](auto& s) { s[0].system = "x"; }));
+  EXPECT_TRUE(changed([](auto& s) { std::swap(s[0], s[1]); }));
+  EXPECT_TRUE(changed([](auto& s) { s.pop_back(); }));
+  EXPECT_TRUE(changed([](auto& s) { s[0].id = "as", s[0].source = ""; }));
+}
+
+TEST_F(problems, of_the_shared_files_are_all_read) {
+  const char* root = std::getenv("UCAS_SHARED_DATA");
+  std::string data = root != nullptr ? root : UCAS_SOURCE_DIR "/../shared/data";
+  if (!is_directory(data)) GTEST_SKIP() << data << " is not there (set UCAS_SHARED_DATA)";
+  std::vector<std::string> files;
+  for (const char* name : {"aime24", "math500", "amc83", "minerva", "olympiadbench"}) {
+    files.push_back(str(data, "/eval/", name, ".jsonl"));
+  }
+  EXPECT_EQ(read_problems(files).size(), 1560u);
+  EXPECT_EQ(read_problems({data + "/train/math_lvl3to5.jsonl"}).size(), 8888u);
+}
+
+}  // namespace
+}  // namespace ucas

@@ -1,0 +1,52 @@
+// Prompt templates: how a question is put to a model. Data, not code: templates/NAME.toml (in the binary), or a file of
+// the user's own with the same keys.
+// A template's own text may hold special tokens; a question never can: "<|im_end|>" in a question stays plain text.
+// Feeds train and evaluate with prompt ids. Threads: all functions from any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/fields.h"
+#include "core/problem.h"
+#include "text/tokenizer.h"
+
+namespace ucas {
+
+struct Template {
+  std::string name;
+  std::string text;                  // holds {problem} once, and {system} at most once
+  std::string system;                // for {system}, where the problem brings none of its own
+  std::vector<std::string> special;  // token texts that stand for themselves in `text`
+  std::vector<std::string> stop;     // tokens that end a response, beside those of the model's own files
+
+  void fields(Fields& f) {
+    f.field("name", name, "what reports call it");
+    f.field("text", text, "the prompt, with {problem} and {system}");
+    f.field("system", system, "what {system} becomes where a problem has no system message");
+    f.field("special", special, "special tokens of `text`; each must be one token of the tokenizer");
+    f.field("stop", stop, "tokens that end a response; each must be one token of the tokenizer");
+  }
+};
+
+// "qwen_math", "qwen_boxed", "plain", or the path of a .toml file.
+Template load_template(const std::string& name_or_path);
+
+// The prompt as people read it.
+std::string render(const Template& form, const Problem& problem);
+// The prompt as the model gets it. Special tokens split the text; between them it is encoded as one run, so that tokens
+// are the same as those of the whole text.
+std::vector<int32_t> encode_prompt(const Template& form, const Problem& problem, const Tokenizer& tokenizer);
+std::vector<int32_t> stop_ids(const Template& form, const Tokenizer& tokenizer);
+
+struct PreparedPrompts {
+  std::vector<std::vector<int32_t>> ids;
+  std::vector<int64_t> problem;  // index into the problems
+  int64_t dropped = 0;           // longer than the limit
+};
+// Prompts of more than `max_prompt_length` tokens are left out and counted; Error("empty") if none is left.
+PreparedPrompts prepare_prompts(const Template& form, const std::vector<Problem>& problems, const Tokenizer& tokenizer,
+                                int64_t max_prompt_length);
+
+}  // namespace ucas

@@ -1,0 +1,193 @@
+#include "verify/math/extract.h"
+
+#include <array>
+#include <vector>
+
+#include "base/str.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr size_t kNone = std::string_view::npos;
+constexpr size_t kUnclosed = kNone;
+
+struct Box {
+  size_t begin = 0, end = kUnclosed;  // of its content
+};
+
+// Length of the command \boxed or \fbox at `at`; kNone: none stands there.
+size_t command_length(std::string_view text, size_t at) {
+  for (std::string_view command : {std::string_view("\\boxed"), std::string_view("\\fbox")}) {
+    if (text.compare(at, command.size(), command) != 0) continue;
+    size_t next = at + command.size();
+    bool longer_name = next < text.size() && ((text[next] | 32) >= 'a' && (text[next] | 32) <= 'z');
+    return longer_name ? kNone : command.size();
+  }
+  return kNone;
+}
+
+Box box_without_braces(std::string_view text, size_t begin) {
+  size_t end = text.find_first_of("$\n\\", begin);
+  return {begin, end == kNone ? text.size() : end};
+}
+
+// The last box; where it lies inside another closed box, that one. {npos, npos} when there is none.
+Box last_box(std::string_view text) {
+  struct Open {
+    bool is_box;
+    size_t begin;
+  };
+  std::vector<Open> open;  // braces since the outermost open box
+  Box last{kNone, kNone}, outermost{kNone, kNone};
+  for (size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (c == '\\') {
+      size_t length = command_length(text, i);
+      if (length == kNone) {
+        // An escaped brace opens nothing; but "\\boxed" is a box whose backslash was escaped once too often.
+        bool doubled = i + 1 < text.size() && text[i + 1] == '\\' && command_length(text, i + 1) != kNone;
+        if (!doubled) ++i;
+        continue;
+      }
+      size_t content = i + length;
+      size_t brace = std::min(text.find_first_not_of(" \t\n", content), text.size());
+      if (brace < text.size() && text[brace] == '{') {
+        open.push_back({true, brace + 1});
+        last = {brace + 1, kUnclosed};
+        i = brace;
+      } else {
+        last = box_without_braces(text, content);
+        i = content - 1;
+      }
+    } else if (c == '{' && !open.empty()) {
+      open.push_back({false, i + 1});
+    } else if (c == '}' && !open.empty()) {
+      if (open.back().is_box) {
+        outermost = {open.back().begin, i};
+        if (last.begin == open.back().begin) last.end = i;
+      }
+      open.pop_back();
+    }
+  }
+  if (last.begin == kNone || last.end == kUnclosed) return last;
+  return outermost.begin != kNone && outermost.begin <= last.begin && outermost.end >= last.end ? outermost : last;
+}
+
+Extracted from_box(std::string_view text) {
+  Box box = last_box(text);
+  if (box.begin == kNone) return {false, {}, "no box"};
+  if (box.end == kUnclosed) return {false, {}, "the last box is not closed"};
+  std::string_view content = trim(text.substr(box.begin, box.end - box.begin));
+  if (content.empty()) return {false, {}, "the last box is empty"};
+  return {true, content, "last box"};
+}
+
+// Last place where `phrase` (lower case) stands, letters compared without case.
+size_t rfind_phrase(std::string_view text, std::string_view phrase) {
+  auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  for (size_t at = text.size() + 1; at-- > phrase.size();) {
+    size_t begin = at - phrase.size(), i = 0;
+    while (i < phrase.size() && lower(text[begin + i]) == phrase[i]) ++i;
+    if (i == phrase.size()) return begin;
+  }
+  return kNone;
+}
+
+// What follows a phrase such as "the answer is": to the end of the sentence or line; a formula in dollars if it starts
+// with one.
+std::string_view sentence_after(std::string_view text, size_t begin) {
+  text = text.substr(begin);
+  size_t start = text.find_first_not_of(" \t:*=\n");
+  if (start == kNone) return {};
+  text.remove_prefix(start);
+  if (text.starts_with("$")) {
+    size_t open = text.starts_with("$$") ? 2 : 1;
+    size_t close = text.find('$', open);
+    if (close != kNone) return trim(text.substr(open, close - open));
+  }
+  size_t end = text.size();
+  for (size_t i = 0; i < text.size(); ++i) {
+    bool stop = (text[i] == '.' || text[i] == '!' || text[i] == ';') &&
+                (i + 1 == text.size() || text[i + 1] == ' ' || text[i + 1] == '\n');
+    if (text[i] == '\n' || stop) {
+      end = i;
+      break;
+    }
+  }
+  text = trim(text.substr(0, end));
+  while (!text.empty() && (text.back() == '*' || text.back() == '.')) text.remove_suffix(1);
+  return trim(text);
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// The last number of the text: 12, -3.5, 1,234, 3/4, \frac{3}{4}, each with its sign.
+std::string_view last_number(std::string_view text) {
+  size_t end = text.size();
+  while (end > 0 && !is_digit(text[end - 1])) --end;
+  if (end == 0) return {};
+  size_t close = end < text.size() && text[end] == '}' ? end + 1 : end;
+  size_t fraction = text.rfind("frac{");
+  if (fraction != kNone && fraction > 0 && close != end) {
+    std::string_view tail = text.substr(fraction, close - fraction);
+    size_t begin = text.rfind('\\', fraction);
+    bool whole = begin != kNone && fraction - begin <= 2 && tail.find_first_not_of("frac{}0123456789.-,") == kNone;
+    if (whole) {
+      if (begin > 0 && text[begin - 1] == '-') --begin;
+      return text.substr(begin, close - begin);
+    }
+  }
+  size_t begin = end;
+  while (begin > 0) {
+    char c = text[begin - 1];
+    bool inside = is_digit(c) || ((c == '.' || c == ',' || c == '/') && begin < end && is_digit(text[begin]) &&
+                                  (c == '.' || (begin > 1 && is_digit(text[begin - 2]))));
+    if (!inside) break;
+    --begin;
+  }
+  bool sign = begin > 0 && (text[begin - 1] == '-' || text[begin - 1] == '+');
+  // "5-3": a minus between numbers is not a sign.
+  if (sign && !(begin > 1 && (is_digit(text[begin - 2]) || text[begin - 2] == ')'))) --begin;
+  return text.substr(begin, end - begin);
+}
+
+Extracted lenient(std::string_view text) {
+  auto after = [&](std::string_view phrase, const char* how) -> Extracted {
+    size_t at = rfind_phrase(text, phrase);
+    if (at == kNone) return {};
+    std::string_view found = sentence_after(text, at + phrase.size());
+    return {!found.empty(), found, how};
+  };
+  if (Extracted e = after("final answer is", "after \"final answer is\""); e.found) return e;
+  size_t tag = rfind_phrase(text, "<answer>");
+  if (tag != kNone) {
+    std::string_view inside = text.substr(tag + 8);
+    size_t close = rfind_phrase(inside, "</answer>");
+    inside = trim(inside.substr(0, close));
+    if (close == kNone || inside.empty()) return {false, {}, "the last <answer> is empty or not closed"};
+    return {true, inside, "<answer>"};
+  }
+  if (Extracted e = after("####", "after ####"); e.found) return e;
+  if (Extracted e = after("answer is", "after \"answer is\""); e.found) return e;
+  if (Extracted e = after("answer:", "after \"answer:\""); e.found) return e;
+  std::string_view number = last_number(text);
+  if (number.empty()) return {false, {}, "no box, no phrase, no number"};
+  return {true, number, "last number"};
+}
+
+}  // namespace
+
+Extracted extract_answer(std::string_view response, Extract mode) {
+  if (response.size() > kResponseLimit) response.remove_prefix(response.size() - kResponseLimit);
+  if (mode == Extract::bare) {
+    std::string_view whole = trim(response);
+    if (whole.empty()) return {false, {}, "no answer"};
+    return {true, whole, "the whole text"};
+  }
+  Extracted boxed = from_box(response);
+  bool has_box = boxed.found || std::string_view(boxed.how) != "no box";
+  return has_box || mode == Extract::strict ? boxed : lenient(response);
+}
+
+}  // namespace ucas

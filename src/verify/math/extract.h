@@ -1,0 +1,25 @@
+// Which part of a response is its answer. One linear pass; at most the last MiB of a response is looked at.
+#pragma once
+
+#include <string_view>
+
+#include "verify/verifier.h"
+
+namespace ucas {
+
+constexpr size_t kResponseLimit = size_t{1} << 20;  // bytes scanned, from the end
+constexpr size_t kAnswerLimit = size_t{8} << 10;    // bytes of one answer
+
+struct Extracted {
+  bool found = false;
+  std::string_view answer;  // into the response
+  const char* how = "";     // "last box", or why nothing was found
+};
+
+// strict: the last \boxed{} or \fbox{}, and nothing if that one is not closed: an earlier box never counts.
+// lenient: the same; without any box the text after the last "final answer is", <answer>, ####, "answer is" or
+//          "answer:", else the last number.
+// bare: the whole text.
+Extracted extract_answer(std::string_view response, Extract mode);
+
+}  // namespace ucas

@@ -1,0 +1,273 @@
+#include "verify/math/normalize.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/str.h"
+
+namespace ucas {
+
+namespace {
+
+struct Rename {
+  std::string_view from, to;
+};
+
+// Commands (without backslash) that mean the same as another, or nothing. Sorted by name for the eye only.
+constexpr Rename kCommands[] = {
+    {"Bigg", ""},
+    {"Big", ""},
+    {"bigg", ""},
+    {"big", ""},
+    {"bigl", ""},
+    {"bigr", ""},
+    {"Bigl", ""},
+    {"Bigr", ""},
+    {"cfrac", "\\frac"},
+    {"degree", "^\\circ"},
+    {"dfrac", "\\frac"},
+    {"displaystyle", ""},
+    {"geq", "\\ge"},
+    {"geqslant", "\\ge"},
+    {"lbrace", "\\{"},
+    {"left", ""},
+    {"leq", "\\le"},
+    {"leqslant", "\\le"},
+    {"limits", ""},
+    {"mathbf", "\\text"},
+    {"mathrm", "\\text"},
+    {"mathsf", "\\text"},
+    {"mathit", "\\text"},
+    {"mbox", "\\text"},
+    {"neq", "\\ne"},
+    {"nobreakspace", " "},
+    {"operatorname", "\\text"},
+    {"qquad", " "},
+    {"quad", " "},
+    {"rbrace", "\\}"},
+    {"right", ""},
+    {"textbf", "\\text"},
+    {"textit", "\\text"},
+    {"textnormal", "\\text"},
+    {"textrm", "\\text"},
+    {"textsf", "\\text"},
+    {"textstyle", ""},
+    {"texttt", "\\text"},
+    {"tfrac", "\\frac"},
+    {"thinspace", ""},
+    {"enspace", " "},
+    {"hspace", " "},
+};
+
+constexpr Rename kSymbols[] = {
+    {"\xe2\x88\x92", "-"},     {"\xe2\x80\x93", "-"},        {"\xc2\xb0", "^\\circ"},   {"\xc2\xa0", " "},
+    {"\xe2\x80\x89", " "},     {"\xe2\x80\xaf", " "},        {"\xc3\x97", "\\times "},  {"\xc2\xb7", "\\cdot "},
+    {"\xcf\x80", "\\pi "},     {"\xe2\x88\x9e", "\\infty "}, {"\xe2\x89\xa4", "\\le "}, {"\xe2\x89\xa5", "\\ge "},
+    {"\xe2\x89\xa0", "\\ne "}, {"\xce\xb8", "\\theta "},     {"\xce\xb1", "\\alpha "},  {"\xce\xb2", "\\beta "},
+};
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// Position of the brace that closes the one at `open`, or npos.
+size_t closing(std::string_view text, size_t open) {
+  int64_t depth = 0;
+  for (size_t i = open; i < text.size(); ++i) {
+    if (text[i] == '\\') {
+      ++i;
+    } else if (text[i] == '{') {
+      ++depth;
+    } else if (text[i] == '}' && --depth == 0) {
+      return i;
+    }
+  }
+  return std::string_view::npos;
+}
+
+// Takes PREFIX{...} off when it is the whole text.
+bool unwrap(std::string_view& text, std::string_view prefix) {
+  if (!text.starts_with(prefix) || text.back() != '}') return false;
+  if (closing(text, prefix.size() - 1) != text.size() - 1) return false;
+  text = trim(text.substr(prefix.size(), text.size() - prefix.size() - 1));
+  return true;
+}
+
+bool strip(std::string_view& text, std::string_view open, std::string_view close) {
+  if (text.size() <= open.size() + close.size() || !text.starts_with(open) || !text.ends_with(close)) return false;
+  text = trim(text.substr(open.size(), text.size() - open.size() - close.size()));
+  return true;
+}
+
+// What stands around the whole answer: $..$, \(..\), **..**, \boxed{..}, a final full stop. At most eight layers, so
+// that the work stays linear.
+std::string_view without_wrapping(std::string_view text) {
+  text = trim(text);
+  for (int layer = 0; layer < 8 && !text.empty(); ++layer) {
+    bool changed = strip(text, "$$", "$$") || strip(text, "\\(", "\\)") || strip(text, "\\[", "\\]") ||
+                   strip(text, "**", "**") || unwrap(text, "\\boxed{") || unwrap(text, "\\fbox{") || unwrap(text, "{");
+    if (!changed && text.size() > 1 && text.back() == '.') {
+      text = trim(text.substr(0, text.size() - 1));
+      changed = true;
+    }
+    if (!changed) break;
+  }
+  return text;
+}
+
+// One command at text[i] == '\\': appends its spelling to `out` and returns the position after it.
+size_t add_command(std::string_view text, size_t i, std::string& out) {
+  size_t end = i + 1;
+  while (end < text.size() && is_letter(text[end])) ++end;
+  std::string_view name = text.substr(i + 1, end - i - 1);
+  if (name.empty()) {
+    if (end == text.size()) return end;
+    char c = text[end];
+    if (c == '!') return end + 1;
+    if (c == ',' || c == ';' || c == ':' || c == ' ') {
+      // 12\,345: a thin space between groups of three digits.
+      bool group = c == ',' && !out.empty() && is_digit(out.back()) && end + 3 < text.size() &&
+                   is_digit(text[end + 1]) && is_digit(text[end + 2]) && is_digit(text[end + 3]);
+      out.push_back(group ? ',' : ' ');
+    } else if (c == '%' || c == '#' || c == '&' || c == '_') {
+      out.push_back(c);
+    } else if (c != '$' && c != '(' && c != ')' && c != '[' && c != ']') {
+      out.append({'\\', c});
+    }
+    return end + 1;
+  }
+  for (const Rename& rename : kCommands) {
+    if (rename.from == name) {
+      out += rename.to;
+      return end;
+    }
+  }
+  out += text.substr(i, end - i);
+  if (end < text.size() && text[end] == ' ') out.push_back(' ');
+  return end;
+}
+
+std::string collapse_spaces(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    bool blank = c == ' ' || c == '\t' || c == '\n' || c == '\r';
+    if (!blank) {
+      out.push_back(c);
+    } else if (!out.empty() && out.back() != ' ') {
+      out.push_back(' ');
+    }
+  }
+  if (!out.empty() && out.back() == ' ') out.pop_back();
+  return out;
+}
+
+}  // namespace
+
+std::string normalize(std::string_view answer) {
+  std::string_view text = without_wrapping(answer);
+  std::string out;
+  for (size_t i = 0; i < text.size();) {
+    if (text[i] == '\\') {
+      i = add_command(text, i, out);
+      continue;
+    }
+    if (text[i] == '$') {
+      ++i;
+      continue;
+    }
+    if (text.substr(i, 3) == "{,}") {
+      out.push_back(',');
+      i += 3;
+      continue;
+    }
+    bool replaced = false;
+    if (static_cast<unsigned char>(text[i]) >= 0x80) {
+      for (const Rename& symbol : kSymbols) {
+        if (text.compare(i, symbol.from.size(), symbol.from) != 0) continue;
+        out += symbol.to;
+        i += symbol.from.size();
+        replaced = true;
+        break;
+      }
+    }
+    if (!replaced) {
+      out.push_back(text[i] == '~' ? ' ' : text[i]);
+      ++i;
+    }
+  }
+  out = collapse_spaces(out);
+  std::string_view whole = out;
+  for (int layer = 0; layer < 4 && unwrap(whole, "\\text{"); ++layer) {
+  }
+  return std::string(whole);
+}
+
+std::string text_key(std::string_view text) {
+  // "(A)" and "A" name the same choice.
+  if (text.size() == 3 && text[0] == '(' && text[2] == ')' && text[1] >= 'A' && text[1] <= 'Z')
+    text = text.substr(1, 1);
+  std::string key;
+  bool words = true;
+  std::vector<bool> dropped;  // for each open brace: is it left out?
+  for (size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (c == ' ') continue;
+    if (text.compare(i, 6, "\\text{") == 0) {
+      i += 5;
+      dropped.push_back(true);
+      continue;
+    }
+    if (c == '\\' && i + 1 < text.size()) {
+      words = false;
+      key.push_back(c);
+      key.push_back(text[++i]);
+      continue;
+    }
+    if (c == '{') {
+      // ^{2} and _{n}: braces around a single character.
+      bool single = i > 0 && (text[i - 1] == '^' || text[i - 1] == '_') && i + 2 < text.size() && text[i + 2] == '}' &&
+                    text[i + 1] != '\\' && text[i + 1] != '{';
+      dropped.push_back(single);
+      if (single) continue;
+    } else if (c == '}' && !dropped.empty()) {
+      bool drop = dropped.back();
+      dropped.pop_back();
+      if (drop) continue;
+    } else if (key.ends_with("\\frac") || key.ends_with("\\sqrt")) {
+      // \frac12 and \sqrt2 take single characters.
+      if (is_digit(c)) {
+        key += str("{", c, "}");
+        if (key.size() >= 8 && key.compare(key.size() - 8, 5, "\\frac") == 0 && i + 1 < text.size() &&
+            is_digit(text[i + 1])) {
+          key += str("{", text[++i], "}");
+        }
+        words = false;
+        continue;
+      }
+    }
+    words = words && (is_letter(c) || c == '-' || c == '\'' || c == '.' || static_cast<unsigned char>(c) >= 0x80);
+    key.push_back(c);
+  }
+  if (words && key.size() > 1) {
+    for (char& c : key) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  }
+  return key;
+}
+
+bool well_formed(std::string_view answer) {
+  if (!valid_utf8(answer)) return false;
+  int64_t depth = 0;
+  for (size_t i = 0; i < answer.size(); ++i) {
+    char c = answer[i];
+    auto byte = static_cast<unsigned char>(c);
+    if ((byte < 0x20 && c != '\n' && c != '\t' && c != '\r') || byte == 0x7f) return false;
+    if (c == '\\' && i + 1 < answer.size() && (answer[i + 1] == '{' || answer[i + 1] == '}' || answer[i + 1] == '\\')) {
+      ++i;
+      continue;
+    }
+    if (c == '{') ++depth;
+    if (c == '}' && --depth < 0) return false;
+  }
+  return depth == 0;
+}
+
+}  // namespace ucas
