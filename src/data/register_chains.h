@@ -88,12 +88,9 @@ class RegisterChains {
   Rng rng_;
 };
 
-struct TaskFiles {
-  int64_t train = 0, dev = 0, test = 0, worked = 0, mixed = 0;  // rows written
-  int64_t vocabulary = 0;
-};
 // Writes train.jsonl, dev.jsonl, test.jsonl {id, problem, answer} (no question twice within a file), sft_worked.jsonl,
-// sft_mixed.jsonl {prompt, response}, task.toml (the options), and tokenizer/ for Tokenizer::load.
-TaskFiles write_register_chains(const std::string& directory, const TaskOptions& options);
+// sft_mixed.jsonl {prompt, response}, task.toml (the options), and tokenizer/ for Tokenizer::load. Returns the size of
+// the vocabulary.
+int64_t write_register_chains(const std::string& directory, const TaskOptions& options);
 
 }  // namespace ucas

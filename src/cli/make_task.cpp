@@ -1,0 +1,64 @@
+// ucas make-task: writes the embedded task's files.
+#include "base/error.h"
+#include "base/fields.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "cli/command.h"
+#include "data/register_chains.h"
+
+namespace ucas {
+
+namespace {
+
+enum class Form { chains, length };
+
+struct MakeTaskConfig {
+  std::string out;
+  Form form = Form::chains;
+  TaskOptions task;
+
+  void fields(Fields& f) {
+    f.field("out", out, "directory for the files; made if it is not there");
+    f.choice("form", form, {"chains", "length"},
+             "chains of 5 to 10 definitions; or, to see whether chains longer than those demonstrated are worked out, "
+             "5 to 12 from a random letter with 7 at most demonstrated: sets the defaults of the options below");
+    task.fields(f);
+  }
+};
+
+}  // namespace
+
+std::string help_make_task() {
+  return str(
+      "Usage: ucas make-task --out DIR [--key value ...]\n\n"
+      "Writes a task that a tiny model learns in seconds: chains of definitions such as\n"
+      "   a3 b*2 c-3 d+1.      (a = 3, b = a*2, c = b-3, d = c+1; asked: the last value)\n"
+      "answered at once by \\boxed{4}, or worked out by \" b6 c3 d4\" first.\n\n"
+      "Files: train.jsonl, dev.jsonl, test.jsonl (problem, answer; no question is in two of them), sft_worked.jsonl,\n"
+      "sft_mixed.jsonl (prompt, response), tokenizer/ and task.toml, which records the options.\n\n",
+      options_help(MakeTaskConfig{}));
+}
+
+int run_make_task(const Words& words) {
+  CommandLine line = parse_command_line(words, {});
+  if (!line.positionals.empty()) {
+    throw Error("usage", str("make-task: ", printable(line.positionals[0]), ": expected options only; see --help"));
+  }
+  MakeTaskConfig config;
+  ucas::apply(config, line.settings);
+  if (config.form == Form::length) {
+    config.task = length_generalisation();
+    ucas::apply(config, line.settings);  // what was given on the command line stands
+  }
+  if (config.out.empty()) throw Error("usage", "make-task: --out DIR is missing");
+  double began = now_seconds();
+  int64_t vocabulary = write_register_chains(config.out, config.task);
+  const TaskOptions& task = config.task;
+  out(str(printable(config.out, 400), ": ", grouped(task.count_train), " train, ", grouped(task.count_dev), " dev and ",
+          grouped(task.count_test), " test problems; ", grouped(task.count_worked), " worked and ",
+          grouped(task.count_mixed), " mixed demonstrations; a tokenizer of ", vocabulary, " tokens (",
+          human_seconds(now_seconds() - began), ")\n"));
+  return kDone;
+}
+
+}  // namespace ucas

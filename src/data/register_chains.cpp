@@ -1,0 +1,214 @@
+#include "data/register_chains.h"
+
+#include <nlohmann/json.hpp>
+#include <unordered_set>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "data/md5.h"
+#include "text/word_level.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr int64_t kValues = 30;  // every value is in 0 .. 29
+
+std::string letter(int64_t index) { return str(" ", static_cast<char>('a' + index)); }
+
+}  // namespace
+
+void TaskOptions::validate() const {
+  auto refuse = [](const std::string& what) { throw Error("config", what); };
+  if (n_min > n_max) refuse(str("n_min = ", n_min, ", n_max = ", n_max, ": expected n_min <= n_max"));
+  if (n_max > letters) {
+    refuse(
+        str("n_max = ", n_max, ", letters = ", letters, ": a chain needs a letter for each definition; raise letters"));
+  }
+  if (worked_n_max != 0 && worked_n_max < n_min) {
+    refuse(str("worked_n_max = ", worked_n_max, ", n_min = ", n_min,
+               ": no chain could be worked out; raise worked_n_max"));
+  }
+}
+
+TaskOptions length_generalisation() {
+  TaskOptions options;
+  options.n_max = options.letters = 12;
+  options.random_start = true;
+  options.worked_n_max = 7;
+  options.share_direct = 0.8;
+  return options;
+}
+
+Split split_of(const std::string& question) {
+  int remainder = 0;  // of the digest, as one big-endian number, by 10
+  for (uint8_t byte : md5(question)) remainder = (remainder * 256 + byte) % 10;
+  return remainder == 0 ? Split::test : remainder == 1 ? Split::dev : Split::train;
+}
+
+std::string question_of(const Chain& chain) {
+  std::string text;
+  for (size_t i = 0; i < chain.terms.size(); ++i) {
+    text += letter(chain.first_letter + static_cast<int64_t>(i)) + chain.terms[i];
+  }
+  return text + ".\n";
+}
+
+std::string response_of(const Chain& chain, Style style) {
+  std::string text;
+  if (style == Style::worked) {
+    for (size_t i = 1; i < chain.values.size(); ++i) {
+      text += letter(chain.first_letter + static_cast<int64_t>(i)) + str(chain.values[i]);
+    }
+    text += "\n";
+  }
+  return text + str("\\boxed{", chain.values.back(), "}");
+}
+
+RegisterChains::RegisterChains(const TaskOptions& options, uint64_t stream)
+    : options_(options), rng_(static_cast<uint64_t>(options.seed), stream) {
+  options_.validate();
+}
+
+Chain RegisterChains::draw_of_length(int64_t n) {
+  Chain chain;
+  if (options_.random_start) chain.first_letter = rng_.below(options_.letters - n + 1);
+  int64_t value = 1 + rng_.below(9);
+  chain.terms.push_back(str(value));
+  chain.values.push_back(value);
+  while (static_cast<int64_t>(chain.values.size()) < n) {
+    std::string term;
+    int64_t next = -1;
+    if (rng_.uniform() < 0.35) {
+      int64_t k = 2 + rng_.below(2);
+      if (value == 0) continue;
+      term = str("*", k);
+      next = value * k;
+    } else {
+      bool plus = rng_.uniform() < 0.45;
+      int64_t k = 1 + rng_.below(5);
+      term = str(plus ? "+" : "-", k);
+      next = plus ? value + k : value - k;
+    }
+    if (next < 0 || next >= kValues) continue;
+    value = next;
+    chain.terms.push_back(std::move(term));
+    chain.values.push_back(value);
+  }
+  return chain;
+}
+
+Chain RegisterChains::draw(Split split, int64_t n_max) {
+  // The length is drawn anew with each try: a chain's split does not depend on it, so lengths stay uniform.
+  while (true) {
+    Chain chain = draw_of_length(options_.n_min + rng_.below(n_max - options_.n_min + 1));
+    if (split_of(question_of(chain)) == split) return chain;
+  }
+}
+
+Chain RegisterChains::draw(Split split) { return draw(split, options_.n_max); }
+
+Problem RegisterChains::draw_problem(Split split) {
+  Chain chain = draw(split);
+  Problem problem;
+  problem.source = "register_chains";
+  problem.text = question_of(chain);
+  problem.gold = {str(chain.values.back())};
+  return problem;
+}
+
+bool RegisterChains::can_be_worked(const Chain& chain) const {
+  return options_.worked_n_max == 0 || static_cast<int64_t>(chain.values.size()) <= options_.worked_n_max;
+}
+
+Demonstration RegisterChains::demonstrate(Phase phase) {
+  int64_t longest = options_.worked_n_max == 0 ? options_.n_max : std::min(options_.worked_n_max, options_.n_max);
+  Chain chain = draw(Split::train, phase == Phase::worked ? longest : options_.n_max);
+  Style style = Style::worked;
+  if (phase == Phase::mixed && (!can_be_worked(chain) || rng_.uniform() < options_.share_direct)) style = Style::direct;
+  return {question_of(chain), response_of(chain, style)};
+}
+
+std::vector<std::string> RegisterChains::words() const {
+  std::vector<std::string> words;
+  for (int64_t i = 0; i < options_.letters; ++i) words.push_back(letter(i));
+  for (const char* sign : {"+", "-"}) {
+    for (int64_t k = 1; k <= 5; ++k) words.push_back(str(sign, k));
+  }
+  for (int64_t k = 2; k <= 3; ++k) words.push_back(str("*", k));
+  for (int64_t value = 0; value < kValues; ++value) words.push_back(str(value));
+  for (const char* word : {"\\boxed{", "}", ".\n", "\n"}) words.push_back(word);
+  return words;
+}
+
+namespace {
+
+// Streams of the counter-based generator: one per file, so that the count of one file does not change another.
+enum Stream : uint64_t { kTrain = 0x7a5c, kDev, kTest, kWorked, kMixed };
+
+std::string problem_lines(const TaskOptions& options, Split split, Stream stream, int64_t count) {
+  static constexpr const char* kNames[] = {"train", "dev", "test"};
+  const char* name = kNames[static_cast<int>(split)];
+  RegisterChains chains(options, stream);
+  std::unordered_set<std::string> seen;
+  std::string text;
+  int64_t repeats = 0;
+  while (static_cast<int64_t>(seen.size()) < count) {
+    Problem problem = chains.draw_problem(split);
+    if (!seen.insert(problem.text).second) {
+      if (++repeats > 20 * count + 10000) {
+        throw Error("config", str("count_", name, " = ", count, ": there are hardly more than ", seen.size(),
+                                  " different questions of this kind; raise n_max or lower the count"));
+      }
+      continue;
+    }
+    OrderedJson row;
+    row["id"] = str(name, "-", seen.size() - 1);
+    row["problem"] = problem.text;
+    row["answer"] = problem.gold[0];
+    text += row.dump() + "\n";
+  }
+  return text;
+}
+
+std::string demonstration_lines(const TaskOptions& options, Phase phase, Stream stream, int64_t count) {
+  RegisterChains chains(options, stream);
+  std::string text;
+  for (int64_t i = 0; i < count; ++i) {
+    Demonstration shown = chains.demonstrate(phase);
+    OrderedJson row;
+    row["prompt"] = shown.prompt;
+    row["response"] = shown.response;
+    text += row.dump() + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+int64_t write_register_chains(const std::string& directory, const TaskOptions& options) {
+  options.validate();
+  // All draws come before the first write: options that cannot be met leave nothing behind.
+  struct File {
+    const char* name;
+    std::string text;
+  };
+  const File files[] = {
+      {"train.jsonl", problem_lines(options, Split::train, kTrain, options.count_train)},
+      {"dev.jsonl", problem_lines(options, Split::dev, kDev, options.count_dev)},
+      {"test.jsonl", problem_lines(options, Split::test, kTest, options.count_test)},
+      {"sft_worked.jsonl", demonstration_lines(options, Phase::worked, kWorked, options.count_worked)},
+      {"sft_mixed.jsonl", demonstration_lines(options, Phase::mixed, kMixed, options.count_mixed)},
+      {"task.toml", str("# Options of `ucas make-task` that made these files.\n", to_toml(options))},
+  };
+  std::vector<std::string> words = RegisterChains(options, kTrain).words();
+  std::string tokenizer = path_join(directory, "tokenizer");
+  make_directories(tokenizer);
+  for (const File& file : files) write_file(path_join(directory, file.name), file.text);
+  write_word_level_tokenizer(tokenizer, words, RegisterChains::kEnd, RegisterChains::kPad);
+  return static_cast<int64_t>(words.size()) + 2;
+}
+
+}  // namespace ucas

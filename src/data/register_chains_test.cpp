@@ -1,0 +1,216 @@
+#include "data/register_chains.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "data/jsonl.h"
+#include "data/md5.h"
+#include "data/problems.h"
+#include "text/tokenizer.h"
+
+namespace ucas {
+namespace {
+
+std::string hex(std::string_view bytes) {
+  std::string text;
+  for (uint8_t byte : md5(bytes)) text += str("0123456789abcdef"[byte >> 4], "0123456789abcdef"[byte & 15]);
+  return text;
+}
+
+TEST(md5, gives_the_digests_of_rfc_1321) {
+  EXPECT_EQ(hex(""), "d41d8cd98f00b204e9800998ecf8427e");
+  EXPECT_EQ(hex("abc"), "900150983cd24fb0d6963f7d28e17f72");
+  EXPECT_EQ(hex("abcdefghijklmnopqrstuvwxyz"), "c3fcd3d76192e4007dfb496cca67e13b");
+  EXPECT_EQ(hex("12345678901234567890123456789012345678901234567890123456789012345678901234567890"),
+            "57edf4a22be3c955ac49da2e2107b67a");
+  // Lengths around the padding boundary, against the digests of the coreutils.
+  EXPECT_EQ(hex(std::string(55, 'a')), "ef1772b6dff9a122358552954ad0df65");
+  EXPECT_EQ(hex(std::string(56, 'a')), "3b0c8ac703f828b04c6c197006d17218");
+  EXPECT_EQ(hex(std::string(64, 'a')), "014842d480b571495a4a0363793f7367");
+}
+
+// Reads the question back and works it out, independently of the generator.
+std::vector<int64_t> work_out(const std::string& question) {
+  std::vector<int64_t> values;
+  size_t at = 0;
+  while (question[at] == ' ') {
+    at += 2;
+    size_t end = question.find_first_of(" .", at + 1);
+    std::string term = question.substr(at, end - at);
+    int64_t k = std::stoll(term.substr(std::isdigit(static_cast<unsigned char>(term[0])) ? 0 : 1));
+    int64_t before = values.empty() ? 0 : values.back();
+    values.push_back(term[0] == '*' ? before * k : term[0] == '+' ? before + k : term[0] == '-' ? before - k : k);
+    at = end;
+  }
+  EXPECT_EQ(question.substr(at), ".\n");
+  return values;
+}
+
+TEST(register_chains, ask_for_the_value_of_the_last_letter) {
+  Chain chain{0, {"3", "*2", "-3", "+1", "+3"}, {3, 6, 3, 4, 7}};
+  EXPECT_EQ(question_of(chain), " a3 b*2 c-3 d+1 e+3.\n");
+  EXPECT_EQ(response_of(chain, Style::direct), "\\boxed{7}");
+  EXPECT_EQ(response_of(chain, Style::worked), " b6 c3 d4 e7\n\\boxed{7}");
+}
+
+TEST(register_chains, hold_values_of_0_to_29_that_follow_from_their_terms) {
+  RegisterChains source(TaskOptions{}, 1);
+  std::map<size_t, int> lengths;
+  std::map<char, int> operations;
+  for (int i = 0; i < 4000; ++i) {
+    Chain chain = source.draw(Split::train);
+    EXPECT_EQ(work_out(question_of(chain)), chain.values);
+    for (int64_t value : chain.values) EXPECT_TRUE(value >= 0 && value <= 29) << value;
+    EXPECT_TRUE(chain.values[0] >= 1 && chain.values[0] <= 9);
+    for (size_t k = 1; k < chain.terms.size(); ++k) {
+      ++operations[chain.terms[k][0]];
+      EXPECT_FALSE(chain.terms[k][0] == '*' && chain.values[k - 1] == 0);
+    }
+    ++lengths[chain.values.size()];
+  }
+  ASSERT_EQ(lengths.size(), 6u);
+  for (auto [length, count] : lengths) EXPECT_NEAR(count, 4000 / 6.0, 120) << length;  // 5 standard deviations
+  EXPECT_EQ(operations.size(), 3u);
+  EXPECT_GT(operations['-'], operations['+']);
+}
+
+TEST(register_chains, belong_to_the_split_that_the_digest_says) {
+  // As python says: int(hashlib.md5(b" a3 b*2 c-3 d+1 e+3.\n").hexdigest(), 16) % 10
+  EXPECT_EQ(split_of(" a3 b*2 c-3 d+1 e+3.\n"), Split::train);
+  RegisterChains source(TaskOptions{}, 2);
+  for (Split split : {Split::train, Split::dev, Split::test}) {
+    for (int i = 0; i < 200; ++i) EXPECT_EQ(split_of(source.draw_problem(split).text), split);
+  }
+  int tests = 0;
+  for (int i = 0; i < 10000; ++i) tests += split_of(str("question ", i)) == Split::test;
+  EXPECT_NEAR(tests, 1000, 150);
+}
+
+TEST(register_chains, are_demonstrated_only_from_train_and_always_rightly) {
+  RegisterChains source(TaskOptions{}, 3);
+  int direct = 0;
+  for (int i = 0; i < 3000; ++i) {
+    for (Phase phase : {Phase::worked, Phase::mixed}) {
+      Demonstration shown = source.demonstrate(phase);
+      EXPECT_EQ(split_of(shown.prompt), Split::train);
+      std::string answer = str("\\boxed{", work_out(shown.prompt).back(), "}");
+      EXPECT_TRUE(shown.response.ends_with(answer)) << shown.prompt << shown.response;
+      bool is_direct = shown.response == answer;
+      EXPECT_FALSE(phase == Phase::worked && is_direct);
+      direct += is_direct;
+    }
+  }
+  EXPECT_NEAR(direct, 2700, 90);
+}
+
+TEST(register_chains, of_length_generalisation_are_worked_out_only_when_short) {
+  TaskOptions options = length_generalisation();
+  RegisterChains source(options, 4);
+  std::set<std::string> letters;
+  int short_direct = 0, short_all = 0;
+  for (int i = 0; i < 4000; ++i) {
+    Demonstration worked = source.demonstrate(Phase::worked), mixed = source.demonstrate(Phase::mixed);
+    EXPECT_LE(work_out(worked.prompt).size(), 7u);
+    letters.insert(worked.prompt.substr(0, 2));
+    bool is_direct = mixed.response.starts_with("\\boxed");
+    if (work_out(mixed.prompt).size() > 7) {
+      EXPECT_TRUE(is_direct);
+    } else {
+      ++short_all;
+      short_direct += is_direct;
+    }
+  }
+  EXPECT_NEAR(short_direct, 0.8 * short_all, 5 * std::sqrt(short_all * 0.16));
+  EXPECT_EQ(letters.size(), 8u);  // a chain of 5 begins at a..h
+}
+
+TEST(register_chains, are_the_same_for_the_same_seed_and_stream_only) {
+  TaskOptions other;
+  other.seed = 1;
+  auto first = [](RegisterChains source) { return source.draw_problem(Split::train).text; };
+  std::string text = first(RegisterChains(TaskOptions{}, 1));
+  EXPECT_EQ(text, first(RegisterChains(TaskOptions{}, 1)));
+  EXPECT_NE(text, first(RegisterChains(TaskOptions{}, 2)));
+  EXPECT_NE(text, first(RegisterChains(other, 1)));
+}
+
+TEST(register_chains, refuse_options_that_contradict_each_other) {
+  TaskOptions letters;
+  letters.n_max = 12;
+  EXPECT_THROW(RegisterChains(letters, 0), Error);
+  TaskOptions lengths;
+  lengths.n_min = 9;
+  lengths.n_max = 8;
+  EXPECT_THROW(RegisterChains(lengths, 0), Error);
+  TaskOptions worked;
+  worked.worked_n_max = 4;
+  EXPECT_THROW(RegisterChains(worked, 0), Error);
+}
+
+class TaskFolder : public testing::Test {
+ protected:
+  void SetUp() override { folder_ = str(testing::TempDir(), "ucas_task_", ::getpid()); }
+  void TearDown() override { remove_all(folder_); }
+  std::string at(const char* name) const { return path_join(folder_, name); }
+  std::string folder_;
+};
+
+TEST_F(TaskFolder, holds_disjoint_problems_and_a_tokenizer_without_unused_tokens) {
+  TaskOptions options;
+  options.count_train = 2000;
+  options.count_dev = options.count_test = 300;
+  options.count_worked = options.count_mixed = 1500;
+  EXPECT_EQ(write_register_chains(folder_, options), 58);
+  std::set<std::string> questions;
+  for (const char* name : {"train.jsonl", "dev.jsonl", "test.jsonl"}) {
+    for (const Problem& problem : read_problems({at(name)})) {
+      EXPECT_TRUE(questions.insert(problem.text).second) << problem.text;
+      EXPECT_EQ(problem.gold, std::vector<std::string>{str(work_out(problem.text).back())});
+    }
+  }
+  EXPECT_EQ(questions.size(), 2600u);
+
+  Tokenizer tokenizer = Tokenizer::load(at("tokenizer"));
+  EXPECT_EQ(tokenizer.vocab_size(), 58);
+  std::set<int32_t> used;
+  size_t longest_prompt = 0, longest_response = 0;
+  for (const char* name : {"sft_worked.jsonl", "sft_mixed.jsonl"}) {
+    LineCounts counts = read_json_lines(at(name), BadRows::stop, [&](const JsonRow& row) {
+      std::string prompt = text_field(row, "prompt"), response = text_field(row, "response");
+      auto p = tokenizer.encode(prompt), r = tokenizer.encode(response);
+      EXPECT_EQ(tokenizer.decode(p), prompt);
+      EXPECT_EQ(tokenizer.decode(r), response);
+      longest_prompt = std::max(longest_prompt, p.size());
+      longest_response = std::max(longest_response, r.size());
+      used.insert(p.begin(), p.end());
+      used.insert(r.begin(), r.end());
+      EXPECT_FALSE(questions.contains(prompt) && split_of(prompt) != Split::train);
+    });
+    EXPECT_EQ(counts.rows, 1500);
+  }
+  EXPECT_EQ(used.size(), 56u);  // all but pad and end
+  EXPECT_EQ(longest_prompt, 21u);
+  EXPECT_EQ(longest_response, 22u);
+  ASSERT_EQ(tokenizer.eos_ids().size(), 1u);
+  EXPECT_TRUE(tokenizer.pad_id().has_value());
+  EXPECT_EQ(to_toml(options), read_file(at("task.toml")).substr(read_file(at("task.toml")).find('\n') + 1));
+}
+
+TEST_F(TaskFolder, cannot_hold_more_questions_than_there_are) {
+  TaskOptions options;
+  options.n_min = options.n_max = 2;
+  options.count_train = options.count_test = 500;
+  EXPECT_THROW(write_register_chains(folder_, options), Error);
+  EXPECT_FALSE(exists(folder_));  // and nothing is half-written
+}
+
+}  // namespace
+}  // namespace ucas

@@ -1,0 +1,157 @@
+#include "data/templates.h"
+
+#include "base/embedded.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/str.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr std::string_view kProblem = "{problem}", kSystem = "{system}";
+
+size_t occurrences(std::string_view text, std::string_view part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + part.size())) ++count;
+  return count;
+}
+
+void check(const Template& form, const std::string& where) {
+  auto refuse = [&](const std::string& what) { throw Error("config", str(where, ": ", what)); };
+  if (occurrences(form.text, kProblem) != 1) refuse("text: expected {problem} exactly once");
+  if (occurrences(form.text, kSystem) > 1) refuse("text: {system} stands more than once");
+  for (const auto& list : {form.special, form.stop}) {
+    for (const std::string& token : list) {
+      if (token.empty()) refuse("special, stop: an empty token");
+    }
+  }
+  for (const std::string& token : form.special) {
+    if (occurrences(form.text, token) == 0) refuse(str("special: \"", printable(token), "\" does not occur in text"));
+  }
+}
+
+const std::string& system_of(const Template& form, const Problem& problem) {
+  if (problem.system.empty()) return form.system;
+  if (form.text.find(kSystem) == std::string::npos) {
+    throw Error("config", str("template ", form.name, " has no {system}, but problem ", printable(problem.id),
+                              " brings a system message; use a template with {system}"));
+  }
+  return problem.system;
+}
+
+int32_t token_of(const Template& form, const std::string& text, const Tokenizer& tokenizer) {
+  if (auto id = tokenizer.id_of(text)) return *id;
+  throw Error("tokenizer", str("template ", form.name, ": \"", printable(text), "\" is not a token of ",
+                               tokenizer.directory(), "; choose another template (plain has no special tokens)"));
+}
+
+// The template's text cut at its special tokens: (run, special after it), the last with an empty special.
+struct Piece {
+  std::string run, special;
+};
+std::vector<Piece> pieces_of(const Template& form) {
+  std::vector<Piece> pieces(1);
+  for (size_t at = 0; at < form.text.size();) {
+    const std::string* found = nullptr;
+    for (const std::string& token : form.special) {
+      bool here = form.text.compare(at, token.size(), token) == 0;
+      if (here && (found == nullptr || token.size() > found->size())) found = &token;
+    }
+    if (found == nullptr) {
+      pieces.back().run.push_back(form.text[at++]);
+    } else {
+      pieces.back().special = *found;
+      at += found->size();
+      pieces.emplace_back();
+    }
+  }
+  return pieces;
+}
+
+// Fills the placeholders in one pass: a question that contains "{system}" keeps it.
+std::string fill_in(std::string_view run, const std::string& system, const std::string& question) {
+  std::string out;
+  while (!run.empty()) {
+    size_t brace = std::min(run.find('{'), run.size());
+    out.append(run.substr(0, brace));
+    run.remove_prefix(brace);
+    if (run.starts_with(kProblem)) {
+      out += question;
+      run.remove_prefix(kProblem.size());
+    } else if (run.starts_with(kSystem)) {
+      out += system;
+      run.remove_prefix(kSystem.size());
+    } else if (!run.empty()) {
+      out.push_back('{');
+      run.remove_prefix(1);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Template load_template(const std::string& name_or_path) {
+  auto text = embedded(str("templates/", name_or_path, ".toml"));
+  bool is_path = name_or_path.find('/') != std::string::npos || name_or_path.ends_with(".toml");
+  if (!text && !is_path) {
+    std::vector<std::string> names;
+    for (std::string name : embedded_names("templates/")) {
+      name = name.substr(name.find('/') + 1);
+      if (name.ends_with(".toml")) names.push_back(name.substr(0, name.size() - 5));
+    }
+    std::string near = nearest(name_or_path, names);
+    throw Error("config", str("template ", printable(name_or_path), ": unknown",
+                              near.empty() ? "" : str(" (did you mean ", near, "?)"), "; there are ", join(names, ", "),
+                              ", or give the path of a .toml file"));
+  }
+  std::string where = text ? str("template ", name_or_path) : name_or_path;
+  Template form;
+  ucas::apply(form, text ? parse_toml(std::string(*text), where) : read_toml(name_or_path));
+  if (form.name.empty()) form.name = name_or_path;
+  check(form, where);
+  return form;
+}
+
+std::string render(const Template& form, const Problem& problem) {
+  return fill_in(form.text, system_of(form, problem), problem.text);
+}
+
+std::vector<int32_t> encode_prompt(const Template& form, const Problem& problem, const Tokenizer& tokenizer) {
+  const std::string& system = system_of(form, problem);
+  std::vector<int32_t> ids;
+  for (const Piece& piece : pieces_of(form)) {
+    std::vector<int32_t> run = tokenizer.encode(fill_in(piece.run, system, problem.text), Tokenizer::Special::as_text);
+    ids.insert(ids.end(), run.begin(), run.end());
+    if (!piece.special.empty()) ids.push_back(token_of(form, piece.special, tokenizer));
+  }
+  return ids;
+}
+
+std::vector<int32_t> stop_ids(const Template& form, const Tokenizer& tokenizer) {
+  std::vector<int32_t> ids;
+  for (const std::string& token : form.stop) ids.push_back(token_of(form, token, tokenizer));
+  return ids;
+}
+
+PreparedPrompts prepare_prompts(const Template& form, const std::vector<Problem>& problems, const Tokenizer& tokenizer,
+                                int64_t max_prompt_length) {
+  PreparedPrompts prepared;
+  for (size_t i = 0; i < problems.size(); ++i) {
+    std::vector<int32_t> ids = encode_prompt(form, problems[i], tokenizer);
+    if (ids.empty() || static_cast<int64_t>(ids.size()) > max_prompt_length) {
+      ++prepared.dropped;
+      continue;
+    }
+    prepared.ids.push_back(std::move(ids));
+    prepared.problem.push_back(static_cast<int64_t>(i));
+  }
+  if (prepared.ids.empty()) {
+    throw Error("empty", str("all ", problems.size(), " prompts are longer than ", max_prompt_length,
+                             " tokens; raise the prompt limit"));
+  }
+  return prepared;
+}
+
+}  // namespace ucas

@@ -1,0 +1,137 @@
+#include "data/templates.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "data/problems.h"
+#include "data/register_chains.h"
+#include "text/word_level.h"
+
+namespace ucas {
+namespace {
+
+Problem question(const std::string& text, const std::string& system = "") { return {"1", "s", text, system, {"1"}}; }
+
+// A tokenizer of single characters and the two special tokens of ChatML.
+class templates : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = str(testing::TempDir(), "ucas_templates_", ::getpid());
+    make_directories(folder_);
+    std::vector<std::string> words;
+    for (char c = ' '; c <= '~'; ++c) words.emplace_back(1, c);
+    words.emplace_back("\n");
+    words.emplace_back("?\n");  // merges across the end of a question
+    words.emplace_back("<|im_start|>");
+    write_word_level_tokenizer(folder_, words, "<|im_end|>", "<pad>");
+  }
+  void TearDown() override { remove_all(folder_); }
+
+  std::string file(const std::string& text) {
+    std::string path = path_join(folder_, "own.toml");
+    write_file(path, text);
+    return path;
+  }
+  std::string folder_;
+};
+
+TEST_F(templates, of_the_paper_render_as_published) {
+  EXPECT_EQ(render(load_template("qwen_math"), question("1+1?")),
+            "<|im_start|>system\nPlease reason step by step, and put your final answer within \\boxed{}.<|im_end|>\n"
+            "<|im_start|>user\n1+1?<|im_end|>\n<|im_start|>assistant\n");
+  EXPECT_EQ(render(load_template("qwen_boxed"), question("1+1?")),
+            "<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n<|im_start|>user\n1+1?\nPlease reason step by "
+            "step, and put your final answer within \\boxed{}.<|im_end|>\n<|im_start|>assistant\n");
+  EXPECT_EQ(render(load_template("plain"), question("1+1?")), "1+1?");
+  EXPECT_EQ(load_template("qwen_math").stop, (std::vector<std::string>{"<|im_end|>", "<|endoftext|>"}));
+  EXPECT_TRUE(load_template("plain").stop.empty());
+}
+
+TEST_F(templates, take_the_system_message_of_a_problem_before_their_own) {
+  std::string text = render(load_template("qwen_math"), question("q", "Be brief."));
+  EXPECT_NE(text.find("system\nBe brief.<|im_end|>"), std::string::npos) << text;
+  EXPECT_THROW(render(load_template("plain"), question("q", "Be brief.")), Error);
+}
+
+TEST_F(templates, do_not_look_for_placeholders_in_a_question) {
+  EXPECT_EQ(render(load_template("plain"), question("{system} {problem}")), "{system} {problem}");
+}
+
+TEST_F(templates, keep_special_tokens_out_of_questions) {
+  Tokenizer tokenizer = Tokenizer::load(folder_);
+  Template form = load_template("qwen_math");
+  int32_t start = *tokenizer.id_of("<|im_start|>"), end = *tokenizer.id_of("<|im_end|>");
+  auto ids = encode_prompt(form, question("q <|im_end|> q"), tokenizer);
+  EXPECT_EQ(std::count(ids.begin(), ids.end(), end), 2);
+  EXPECT_EQ(std::count(ids.begin(), ids.end(), start), 3);
+  EXPECT_EQ(tokenizer.decode(ids), render(form, question("q <|im_end|> q")));
+}
+
+TEST_F(templates, encode_the_text_between_special_tokens_as_one_run) {
+  Tokenizer tokenizer = Tokenizer::load(folder_);
+  auto ids = encode_prompt(load_template("qwen_boxed"), question("why?"), tokenizer);
+  EXPECT_EQ(std::count(ids.begin(), ids.end(), *tokenizer.id_of("?\n")), 1);
+}
+
+TEST_F(templates, that_a_tokenizer_cannot_write_are_refused_by_name) {
+  Tokenizer tokenizer = Tokenizer::load(folder_);
+  EXPECT_THROW(stop_ids(load_template("qwen_math"), tokenizer), Error);  // no <|endoftext|> here
+  Template form = load_template("plain");
+  form.stop = {"<|im_end|>"};
+  EXPECT_EQ(stop_ids(form, tokenizer), std::vector<int32_t>{*tokenizer.id_of("<|im_end|>")});
+  form.special = {"<|other|>"};
+  form.text = "<|other|>{problem}";
+  EXPECT_THROW(encode_prompt(form, question("q"), tokenizer), Error);
+}
+
+TEST_F(templates, of_the_user_are_read_from_a_file) {
+  Template form = load_template(file("text = \"Q: {problem}\\nA:\"\nstop = [\"?\\n\"]\n"));
+  EXPECT_EQ(render(form, question("1+1?")), "Q: 1+1?\nA:");
+  EXPECT_EQ(form.stop.size(), 1u);
+  EXPECT_THROW(load_template(file("text = \"no slot\"\n")), Error);
+  EXPECT_THROW(load_template(file("text = \"{problem} {problem}\"\n")), Error);
+  EXPECT_THROW(load_template(file("text = \"{problem}\"\nspecial = [\"<|x|>\"]\n")), Error);
+  EXPECT_THROW(load_template(file("text = \"{problem}\"\nstops = [\"x\"]\n")), Error);
+  EXPECT_THROW(load_template(path_join(folder_, "missing.toml")), Error);
+  try {
+    load_template("qwen_maths");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("did you mean qwen_math?"), std::string::npos) << error.what();
+  }
+}
+
+TEST_F(templates, drop_prompts_that_are_too_long_and_count_them) {
+  Tokenizer tokenizer = Tokenizer::load(folder_);
+  Template form = load_template("plain");
+  std::vector<Problem> set = {question("12345"), question("123456"), question("1")};
+  PreparedPrompts prepared = prepare_prompts(form, set, tokenizer, 5);
+  EXPECT_EQ(prepared.dropped, 1);
+  EXPECT_EQ(prepared.problem, (std::vector<int64_t>{0, 2}));
+  ASSERT_EQ(prepared.ids.size(), 2u);
+  EXPECT_EQ(prepared.ids[0].size(), 5u);
+  EXPECT_THROW(prepare_prompts(form, {set[1]}, tokenizer, 5), Error);
+}
+
+TEST_F(templates, encode_qwen_prompts_as_the_whole_text_is_encoded) {
+  const char* root = std::getenv("UCAS_SHARED_DATA");
+  std::string data = root != nullptr ? root : UCAS_SOURCE_DIR "/../shared/data";
+  if (!is_directory(data)) GTEST_SKIP() << data << " is not there (set UCAS_SHARED_DATA)";
+  Tokenizer tokenizer = Tokenizer::load(data + "/tokenizer-qwen2");
+  std::vector<Problem> set = read_problems({data + "/eval/math500.jsonl"});
+  for (const char* name : {"qwen_math", "qwen_boxed", "plain"}) {
+    Template form = load_template(name);
+    for (const Problem& problem : set) {
+      EXPECT_EQ(encode_prompt(form, problem, tokenizer), tokenizer.encode(render(form, problem))) << problem.id;
+    }
+  }
+  EXPECT_EQ(stop_ids(load_template("qwen_math"), tokenizer), (std::vector<int32_t>{151645, 151643}));
+}
+
+}  // namespace
+}  // namespace ucas
