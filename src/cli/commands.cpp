@@ -8,6 +8,10 @@ namespace ucas {
 // Each command lives in cli/NAME.cpp: run_NAME, and help_NAME for its --help. An engine command has no run here: it is
 // a row of cli/engine/entry.cpp, and its help stays in a plain file.
 
+int run_make_task(const Words& words);
+std::string help_make_task();
+int run_verify(const Words& words);
+std::string help_verify();
 int run_tokenize(const Words& words);
 std::string help_tokenize();
 int run_report(const Words& words);
@@ -65,6 +69,8 @@ bool asks_for_help(const Words& words) {
 std::span<const Command> commands() {
   static const std::vector<Command> table = {
       // {name, one line for --help, run or nullptr, help}, in the order a newcomer meets them
+      {"make-task", "write the embedded task: problems, demonstrations, tokenizer", run_make_task, help_make_task},
+      {"verify", "grade answers against the right ones", run_verify, help_verify},
       {"tokenize", "text to token ids, or a check against known ids", run_tokenize, help_tokenize},
       {"report", "run directories to one HTML page: results, curves, responses", run_report, help_report},
       {"doctor", "what this machine has and what ucas makes of it", run_doctor, help_doctor},
