@@ -44,7 +44,7 @@ struct EvalResponse {
   bool finished = true;
 };
 
-struct EvalProblem {
+struct EvalRow {
   std::string id, source, problem;
   std::vector<std::string> gold;
   std::optional<EvalResponse> greedy;
@@ -60,8 +60,8 @@ struct EvalResult {
   EvalConfig config;
   EvalFigures overall;
   std::map<std::string, EvalFigures> by_source;
-  std::vector<EvalProblem> problems;
-  int64_t tokens = 0;  // generated
+  std::vector<EvalRow> rows;  // by problem
+  int64_t tokens = 0;         // generated
   double seconds = 0;
   bool complete = true;  // false: should_stop ended it early, no figures
 };

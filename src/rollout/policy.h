@@ -14,9 +14,9 @@
 namespace ucas {
 
 // Ids that end a response: eos of config.json and generation_config.json, eos_token of the tokenizer, and what the
-// prompt template ends a turn with. Sorted, each once.
+// prompt template ends a turn with (data/templates: stop_ids). Sorted, each once.
 std::vector<int32_t> collect_stop_ids(const Qwen2Config& config, const Tokenizer& tokenizer,
-                                      std::span<const std::string> template_stops = {});
+                                      std::span<const int32_t> template_stops = {});
 
 // Text of a response as verifiers and people read it: special tokens left out, and so are ids beyond the vocabulary
 // (the padding rows of an LM head can be drawn, they mean no text).

@@ -1,0 +1,106 @@
+#include "evaluate/table.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/str.h"
+
+namespace ucas {
+
+namespace {
+
+using Row = std::vector<std::string>;
+
+std::string text_of(const Estimate& e) {
+  std::string text = fixed(100 * e.value, 1);
+  if (std::isfinite(e.low) && std::isfinite(e.high)) {
+    text += str(" [", fixed(100 * e.low, 1), ", ", fixed(100 * e.high, 1), "]");
+  }
+  return text;
+}
+
+// A row per metric that any model has; "-" where a model has it not.
+template <class Get>
+void add_row(std::vector<Row>& rows, const std::string& name, const std::vector<const EvalFigures*>& models, Get get) {
+  Row row = {name};
+  for (const EvalFigures* figures : models) {
+    std::string text = get(*figures);
+    row.push_back(text.empty() ? "-" : text);
+  }
+  rows.push_back(std::move(row));
+}
+
+void add_estimates(std::vector<Row>& rows, const char* name, const std::vector<const EvalFigures*>& models,
+                   std::vector<EstimateAt> EvalFigures::* list) {
+  std::vector<int64_t> ks;
+  for (const EvalFigures* figures : models) {
+    for (const EstimateAt& e : figures->*list) ks.push_back(e.k);
+  }
+  std::sort(ks.begin(), ks.end());
+  ks.erase(std::unique(ks.begin(), ks.end()), ks.end());
+  for (int64_t k : ks) {
+    add_row(rows, str(name, k, " %"), models, [&](const EvalFigures& figures) {
+      for (const EstimateAt& e : figures.*list) {
+        if (e.k == k) return text_of(e.estimate);
+      }
+      return std::string();
+    });
+  }
+}
+
+std::string layout(const std::vector<Row>& rows) {
+  std::vector<size_t> width(rows.front().size());
+  for (const Row& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
+  }
+  std::string text;
+  for (const Row& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      line += i == 0 ? pad_right(row[i], width[i]) : "  " + pad_right(row[i], width[i]);
+    }
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  return text;
+}
+
+std::string table_of(const std::string& title, const Row& labels, const std::vector<const EvalFigures*>& models) {
+  std::vector<Row> rows;
+  rows.push_back({str(title, " (", models.front()->problems, ")")});
+  rows.back().insert(rows.back().end(), labels.begin(), labels.end());
+  if (std::any_of(models.begin(), models.end(), [](const EvalFigures* f) { return f->greedy.has_value(); })) {
+    add_row(rows, "greedy pass@1 %", models,
+            [](const EvalFigures& f) { return f.greedy ? text_of(*f.greedy) : std::string(); });
+  }
+  add_estimates(rows, "mean@", models, &EvalFigures::mean);
+  add_estimates(rows, "maj@", models, &EvalFigures::majority);
+  add_estimates(rows, "pass@", models, &EvalFigures::pass);
+  add_row(rows, "entropy", models, [](const EvalFigures& f) { return fixed(f.entropy, 3); });
+  add_row(rows, "tokens", models, [](const EvalFigures& f) { return fixed(f.length, 1); });
+  add_row(rows, "cut at limit %", models, [](const EvalFigures& f) { return fixed(100 * f.truncated_share, 1); });
+  add_row(rows, "unparseable %", models, [](const EvalFigures& f) { return fixed(100 * f.unparseable_share, 1); });
+  return layout(rows);
+}
+
+}  // namespace
+
+std::string summary_table(std::span<const EvalResult> results) {
+  if (results.empty()) return "";
+  Row labels;
+  std::vector<const EvalFigures*> overall;
+  for (const EvalResult& result : results) {
+    labels.push_back(result.label);
+    overall.push_back(&result.overall);
+  }
+  std::string text = table_of("problems", labels, overall);
+  const auto& sources = results.front().by_source;
+  for (const auto& [source, ignored] : sources) {
+    if (sources.size() < 2) break;
+    std::vector<const EvalFigures*> models;
+    for (const EvalResult& result : results) models.push_back(&result.by_source.at(source));
+    text += "\n" + table_of(source, labels, models);
+  }
+  return text;
+}
+
+}  // namespace ucas

@@ -1,0 +1,301 @@
+#include "rollout/engine.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/stack.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/rng.h"
+#include "base/str.h"
+#include "rollout/sampler.h"
+#include "rollout/scheduler.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr int64_t kLogitBytes = int64_t{256} << 20;  // of one [rows, V] block of logits
+constexpr int64_t kMostSlots = 512;                  // where max_slots is 0
+constexpr int64_t kMostPromptSlots = 32;
+constexpr int64_t kGrain = 32768;  // logits that are worth a thread
+
+void check_request(const RolloutRequest& request, const Qwen2Config& model) {
+  for (size_t j = 0; j < request.jobs.size(); ++j) {
+    const auto& prompt = request.jobs[j].prompt;
+    if (prompt.empty()) throw Error("empty", str("prompt ", j + 1, " has no tokens; every prompt needs at least one"));
+    for (int32_t id : prompt) {
+      if (id >= 0 && id < model.vocab_size) continue;
+      throw Error("tokenizer", str("prompt ", j + 1, ": token id ", id, " is outside the model's vocabulary of ",
+                                   model.vocab_size, " ids; use the tokenizer of this checkpoint"));
+    }
+    if (static_cast<int64_t>(prompt.size()) + request.sampling.max_tokens > model.max_position_embeddings) {
+      throw Error("config",
+                  str("prompt ", j + 1, " has ", prompt.size(), " tokens and max_tokens is ",
+                      request.sampling.max_tokens, ", together more than the model's ", model.max_position_embeddings,
+                      " positions (max_position_embeddings); lower max_tokens or drop longer prompts"));
+    }
+  }
+}
+
+struct Plan {
+  int64_t slots = 0;         // responses decoded at once
+  int64_t prompt_slots = 0;  // prompts whose samples are not all admitted yet
+  int64_t length = 0;        // tokens a slot can hold
+};
+
+Plan make_plan(const RolloutRequest& request, const EngineConfig& config, const Qwen2Config& model) {
+  Plan plan;
+  int64_t samples = 0, longest = 0;
+  for (const PromptJob& job : request.jobs) {
+    samples += std::max<int64_t>(job.samples, 0);
+    longest = std::max(longest, static_cast<int64_t>(job.prompt.size()));
+  }
+  plan.length = longest + request.sampling.max_tokens;
+  plan.slots = config.max_slots;
+  if (plan.slots == 0) {
+    const int64_t width = model.num_hidden_layers * model.num_key_value_heads * model.head_dim;
+    const int64_t slot_bytes = 2 * static_cast<int64_t>(sizeof(float)) * width * plan.length;
+    plan.slots = std::clamp<int64_t>((config.cache_mb << 20) / std::max<int64_t>(slot_bytes, 1), 1, kMostSlots);
+  }
+  plan.slots = std::min(plan.slots, samples);
+  const auto jobs = static_cast<int64_t>(request.jobs.size());
+  plan.prompt_slots = std::clamp<int64_t>(std::min(plan.slots / 8, jobs), 1, kMostPromptSlots);
+  return plan;
+}
+
+// A response being decoded.
+struct Live {
+  size_t result;  // index into the results
+  int64_t slot;
+  int32_t token = 0, position = 0;  // to feed next
+};
+
+// What one row of logits is drawn for.
+struct Ask {
+  size_t result;
+  const float* logits;
+};
+
+class Run {
+ public:
+  Run(Model& model, const EngineConfig& config, const RolloutRequest& request);
+  std::vector<Sampled> finish();
+
+ private:
+  void fill_slots();
+  bool prefill_next();
+  void admit(const std::vector<Scheduler::Admission>& admissions);
+  void decode_step();
+  void draw(std::span<const Ask> asks);
+  bool take(size_t result, const Drawn& drawn);
+  [[noreturn]] void not_finite(const Sampled& response) const;
+  const PromptJob& job(int64_t index) const { return request_.jobs[static_cast<size_t>(index)]; }
+  at::Tensor logits_of(const at::Tensor& hidden) { return head_logits(hidden, model_.lm_head()).cpu().contiguous(); }
+
+  Model& model_;
+  const RolloutRequest& request_;
+  const int64_t vocab_;
+  const Plan plan_;
+  Scheduler scheduler_;
+  std::unique_ptr<KvCache> cache_;        // slots of samples first, then those of prompts
+  std::vector<int64_t> free_slots_;       // of samples
+  std::vector<at::Tensor> first_logits_;  // by prompt slot: [V], of the prompt's last token
+  std::vector<Live> live_;
+  std::vector<size_t> first_result_;  // by job
+  std::vector<Sampled> results_;
+  std::vector<char> done_;         // by result
+  std::vector<Sampler> samplers_;  // by thread
+  std::vector<Drawn> drawn_;       // by ask
+};
+
+Run::Run(Model& model, const EngineConfig& config, const RolloutRequest& request)
+    : model_(model),
+      request_(request),
+      vocab_(model.config().vocab_size),
+      plan_(make_plan(request, config, model.config())),
+      scheduler_(request.jobs, plan_.prompt_slots, config.prefill_tokens) {
+  for (size_t j = 0; j < request.jobs.size(); ++j) {
+    first_result_.push_back(results_.size());
+    for (int64_t i = 0; i < request.jobs[j].samples; ++i) {
+      Sampled& response = results_.emplace_back();
+      response.job = static_cast<int64_t>(j);
+      response.sample = request.jobs[j].first_sample + static_cast<uint32_t>(i);
+    }
+  }
+  done_.resize(results_.size());
+  if (results_.empty()) return;
+  cache_ = model.make_cache(plan_.slots + plan_.prompt_slots, plan_.length);
+  for (int64_t slot = plan_.slots - 1; slot >= 0; --slot) free_slots_.push_back(slot);
+  first_logits_.resize(static_cast<size_t>(plan_.prompt_slots));
+  samplers_.assign(static_cast<size_t>(at::get_num_threads()), Sampler(request.sampling));
+}
+
+std::vector<Sampled> Run::finish() {
+  while (!results_.empty()) {
+    if (request_.should_stop && request_.should_stop()) break;
+    fill_slots();
+    if (live_.empty()) break;
+    decode_step();
+  }
+  std::vector<Sampled> ended;
+  for (size_t i = 0; i < results_.size(); ++i) {
+    if (done_[i]) ended.push_back(std::move(results_[i]));
+  }
+  return ended;
+}
+
+void Run::fill_slots() {
+  while (!free_slots_.empty()) {
+    auto admissions = scheduler_.next_samples(static_cast<int64_t>(free_slots_.size()));
+    if (!admissions.empty()) {
+      admit(admissions);
+    } else if (!prefill_next()) {
+      return;
+    }
+  }
+}
+
+bool Run::prefill_next() {
+  const auto batch = scheduler_.next_prefill();
+  if (batch.empty()) return false;
+  Packed packed;
+  packed.begin.push_back(0);
+  std::vector<int64_t> slots;
+  for (const auto& [job_index, prompt_slot] : batch) {
+    const auto prompt = job(job_index).prompt;
+    packed.token.insert(packed.token.end(), prompt.begin(), prompt.end());
+    for (size_t i = 0; i < prompt.size(); ++i) packed.position.push_back(static_cast<int32_t>(i));
+    packed.begin.push_back(static_cast<int64_t>(packed.token.size()));
+    slots.push_back(plan_.slots + prompt_slot);
+  }
+  const at::Tensor hidden = model_.prefill(packed, *cache_, slots);
+  std::vector<at::Tensor> last;
+  for (size_t i = 0; i < batch.size(); ++i) last.push_back(hidden.select(0, packed.begin[i + 1] - 1));
+  const at::Tensor logits = logits_of(at::stack(last));  // [prompts, V]
+  for (size_t i = 0; i < batch.size(); ++i) {
+    first_logits_[static_cast<size_t>(batch[i].prompt_slot)] = logits.select(0, static_cast<int64_t>(i));
+  }
+  return true;
+}
+
+void Run::admit(const std::vector<Scheduler::Admission>& admissions) {
+  std::vector<Ask> asks;
+  for (const auto& a : admissions) {
+    const size_t result = first_result_[static_cast<size_t>(a.job)] + (a.sample - job(a.job).first_sample);
+    asks.push_back({result, first_logits_[static_cast<size_t>(a.prompt_slot)].const_data_ptr<float>()});
+  }
+  draw(asks);
+  for (size_t i = 0; i < asks.size(); ++i) {
+    if (!take(asks[i].result, drawn_[i])) continue;
+    const auto prompt_length = static_cast<int64_t>(job(admissions[i].job).prompt.size());
+    const int64_t slot = free_slots_.back();
+    free_slots_.pop_back();
+    cache_->copy(plan_.slots + admissions[i].prompt_slot, slot, prompt_length);
+    live_.push_back({asks[i].result, slot, drawn_[i].token, static_cast<int32_t>(prompt_length)});
+  }
+}
+
+void Run::decode_step() {
+  std::vector<int32_t> token, position;
+  std::vector<int64_t> slot;
+  for (const Live& live : live_) {
+    token.push_back(live.token);
+    position.push_back(live.position);
+    slot.push_back(live.slot);
+  }
+  const at::Tensor hidden = model_.decode(token, position, slot, *cache_);
+  const int64_t rows = std::max<int64_t>(kLogitBytes / (vocab_ * static_cast<int64_t>(sizeof(float))) / 16 * 16, 16);
+  const auto n = static_cast<int64_t>(live_.size());
+  std::vector<Live> still;
+  for (int64_t first = 0; first < n; first += rows) {
+    const int64_t count = std::min(rows, n - first);
+    const at::Tensor logits = logits_of(hidden.narrow(0, first, count));
+    std::vector<Ask> asks;
+    for (int64_t i = 0; i < count; ++i) {
+      asks.push_back({live_[static_cast<size_t>(first + i)].result, logits.const_data_ptr<float>() + i * vocab_});
+    }
+    draw(asks);
+    for (int64_t i = 0; i < count; ++i) {
+      Live live = live_[static_cast<size_t>(first + i)];
+      if (take(live.result, drawn_[static_cast<size_t>(i)])) {
+        live.token = drawn_[static_cast<size_t>(i)].token;
+        ++live.position;
+        still.push_back(live);
+      } else {
+        free_slots_.push_back(live.slot);
+      }
+    }
+  }
+  live_ = std::move(still);
+}
+
+// drawn_[i] for each ask, rows shared out among the threads.
+void Run::draw(std::span<const Ask> asks) {
+  drawn_.resize(asks.size());
+  at::parallel_for(0, static_cast<int64_t>(asks.size()), std::max<int64_t>(kGrain / vocab_, 1),
+                   [&](int64_t begin, int64_t end) {
+                     Sampler& sampler = samplers_[static_cast<size_t>(at::get_thread_num())];
+                     for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
+                       const Sampled& response = results_[asks[i].result];
+                       const SampleKey key{.seed = request_.seed,
+                                           .step = request_.step,
+                                           .problem = job(response.job).problem,
+                                           .response = response.sample,
+                                           .position = static_cast<uint32_t>(response.token.size())};
+                       drawn_[i] = sampler.draw({asks[i].logits, static_cast<size_t>(vocab_)}, uniform(key));
+                     }
+                   });
+}
+
+// Appends the token; false when it ends the response.
+bool Run::take(size_t result, const Drawn& drawn) {
+  Sampled& response = results_[result];
+  if (drawn.token < 0) not_finite(response);
+  response.token.push_back(drawn.token);
+  response.logprob.push_back(drawn.logprob);
+  response.entropy.push_back(drawn.entropy);
+  response.confidence.push_back(drawn.confidence);
+  response.logit.push_back(drawn.logit);
+  if (request_.on_token) request_.on_token(response.job, response.sample, drawn.token);
+  const auto& stops = request_.stop_ids;
+  response.finished = std::find(stops.begin(), stops.end(), drawn.token) != stops.end();
+  if (!response.finished && static_cast<int64_t>(response.token.size()) < request_.sampling.max_tokens) return true;
+  done_[result] = 1;
+  if (request_.on_response) request_.on_response(response);
+  return false;
+}
+
+void Run::not_finite(const Sampled& response) const {
+  throw Error("numeric",
+              str("logits are not finite: prompt ", response.job + 1, ", sample ", response.sample, ", token ",
+                  response.token.size() + 1,
+                  " of the response; the weights have diverged or the checkpoint is damaged. Go back to an earlier "
+                  "checkpoint, or lower the learning rate"),
+              kNumeric);
+}
+
+class Engine final : public Rollout {
+ public:
+  Engine(Model& model, EngineConfig config) : model_(model), config_(config) {}
+
+  std::vector<Sampled> run(const RolloutRequest& request) override {
+    const at::NoGradGuard no_grad;
+    check_request(request, model_.config());
+    return Run(model_, config_, request).finish();
+  }
+
+ private:
+  Model& model_;
+  EngineConfig config_;
+};
+
+}  // namespace
+
+std::unique_ptr<Rollout> make_engine(Model& model, EngineConfig config) {
+  return std::make_unique<Engine>(model, config);
+}
+
+}  // namespace ucas

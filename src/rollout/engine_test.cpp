@@ -1,0 +1,214 @@
+#include "rollout/engine.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/rng.h"
+#include "support/engine/fake_model.h"
+
+namespace ucas {
+
+namespace {
+
+using testing::FakeModel;
+
+std::vector<std::vector<int32_t>> random_prompts(int64_t count, int64_t longest, int64_t vocab) {
+  Rng rng(77, 1);
+  std::vector<std::vector<int32_t>> prompts(static_cast<size_t>(count));
+  for (auto& prompt : prompts) {
+    for (int64_t i = 0, n = 1 + rng.below(longest); i < n; ++i)
+      prompt.push_back(static_cast<int32_t>(rng.below(vocab)));
+  }
+  return prompts;
+}
+
+std::vector<PromptJob> jobs_of(const std::vector<std::vector<int32_t>>& prompts, int64_t samples) {
+  std::vector<PromptJob> jobs;
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    jobs.push_back({.prompt = prompts[i], .problem = static_cast<uint32_t>(i), .samples = samples});
+  }
+  return jobs;
+}
+
+RolloutRequest request_of(std::span<const PromptJob> jobs, SamplingConfig sampling, std::vector<int32_t> stops = {0}) {
+  RolloutRequest request;
+  request.jobs = jobs;
+  request.sampling = sampling;
+  request.seed = 42;
+  request.step = 7;
+  request.stop_ids = std::move(stops);
+  return request;
+}
+
+std::unique_ptr<Model> tiny_model() {
+  Qwen2Config config;  // d 64, 2 layers, 4/2 heads, V 58
+  config.max_position_embeddings = 256;
+  return make_model(config, 3, at::kCPU);
+}
+
+}  // namespace
+
+TEST(engine, results_are_ordered_by_job_and_sample_and_end_at_a_stop_or_the_limit) {
+  FakeModel model;
+  const auto prompts = random_prompts(7, 12, 23);
+  const auto jobs = jobs_of(prompts, 5);
+  const auto responses = make_engine(model, {.max_slots = 6})->run(request_of(jobs, {.max_tokens = 20}, {0, 3}));
+  ASSERT_EQ(responses.size(), 35u);
+  int64_t finished = 0;
+  for (size_t i = 0; i < responses.size(); ++i) {
+    const Sampled& r = responses[i];
+    EXPECT_EQ(r.job, static_cast<int64_t>(i / 5));
+    EXPECT_EQ(r.sample, i % 5);
+    ASSERT_FALSE(r.token.empty());
+    for (const auto* column : {&r.logprob, &r.entropy, &r.confidence, &r.logit})
+      EXPECT_EQ(column->size(), r.token.size());
+    const auto is_stop = [](int32_t id) { return id == 0 || id == 3; };
+    EXPECT_EQ(std::count_if(r.token.begin(), r.token.end(), is_stop), r.finished ? 1 : 0);
+    EXPECT_EQ(is_stop(r.token.back()), r.finished);
+    if (!r.finished) {
+      EXPECT_EQ(r.token.size(), 20u);
+    }
+    finished += r.finished;
+  }
+  EXPECT_GT(finished, 0);
+  EXPECT_LT(finished, 35);
+}
+
+TEST(engine, a_sequence_of_the_fake_model_is_what_drawing_step_by_step_gives) {
+  FakeModel model;
+  const auto prompts = random_prompts(3, 9, 23);
+  const auto jobs = jobs_of(prompts, 4);
+  const auto responses = make_engine(model, {.max_slots = 2})->run(request_of(jobs, {.max_tokens = 9}));
+  for (const Sampled& r : responses) {
+    Packed packed;
+    packed.token = prompts[static_cast<size_t>(r.job)];
+    packed.token.insert(packed.token.end(), r.token.begin(), r.token.end());
+    packed.begin = {0, static_cast<int64_t>(packed.token.size())};
+    packed.position.resize(packed.token.size());
+    std::iota(packed.position.begin(), packed.position.end(), 0);
+    const at::Tensor hidden = model.hidden(packed);
+    const auto prompt = static_cast<int64_t>(prompts[static_cast<size_t>(r.job)].size());
+    const auto stats =
+        head_stats(hidden.narrow(0, prompt - 1, static_cast<int64_t>(r.token.size())), model.lm_head(), r.token, 1.0);
+    for (size_t t = 0; t < r.token.size(); ++t) {
+      EXPECT_EQ(stats.logprob.data_ptr<float>()[t], r.logprob[t]) << "token " << t;
+    }
+  }
+}
+
+TEST(engine, each_prompt_is_prefilled_once_in_packs_under_the_budget) {
+  FakeModel model;
+  const auto prompts = random_prompts(40, 12, 23);
+  int64_t total = 0;
+  for (const auto& prompt : prompts) total += static_cast<int64_t>(prompt.size());
+  const auto jobs = jobs_of(prompts, 8);
+  make_engine(model, {.max_slots = 64, .prefill_tokens = 32})->run(request_of(jobs, {.max_tokens = 8}));
+  const auto& packs = model.counts.prefill_tokens;
+  EXPECT_EQ(std::accumulate(packs.begin(), packs.end(), int64_t{0}), total);
+  EXPECT_LE(*std::max_element(packs.begin(), packs.end()), 32);
+  EXPECT_LT(packs.size(), prompts.size());
+}
+
+TEST(engine, a_finished_slot_is_refilled_before_the_next_step) {
+  FakeModel model;
+  const auto prompts = random_prompts(30, 6, 23);
+  const auto jobs = jobs_of(prompts, 4);
+  make_engine(model, {.max_slots = 8})->run(request_of(jobs, {.max_tokens = 12}, {0, 1, 2}));
+  const auto& rows = model.counts.decode_rows;
+  // All slots work until no sample is left to admit; from there the number of live ones only falls.
+  EXPECT_EQ(*std::max_element(rows.begin(), rows.end()), 8);
+  const auto first_short = std::find_if(rows.begin(), rows.end(), [](int64_t n) { return n < 8; });
+  EXPECT_TRUE(std::is_sorted(first_short, rows.end(), std::greater<>()));
+  EXPECT_GT(first_short - rows.begin(), 20);
+}
+
+TEST(engine, greedy_decoding_repeats_and_differs_from_sampling) {
+  auto model = tiny_model();
+  const auto prompts = random_prompts(4, 10, 58);
+  const auto jobs = jobs_of(prompts, 2);
+  const auto greedy = make_engine(*model)->run(request_of(jobs, {.temperature = 0, .max_tokens = 16}));
+  for (size_t i = 0; i < greedy.size(); i += 2) EXPECT_EQ(greedy[i].token, greedy[i + 1].token);
+  const auto sampled = make_engine(*model)->run(request_of(jobs, {.max_tokens = 16}));
+  for (size_t i = 0; i < sampled.size(); i += 2) EXPECT_NE(sampled[i].token, sampled[i + 1].token);
+}
+
+TEST(engine, draws_are_keyed_by_seed_step_problem_and_sample) {
+  FakeModel model;
+  const auto prompts = random_prompts(1, 6, 23);
+  const auto run = [&](uint64_t seed, uint32_t step, uint32_t problem, uint32_t sample) {
+    const PromptJob job{.prompt = prompts[0], .problem = problem, .samples = 1, .first_sample = sample};
+    RolloutRequest request = request_of({&job, 1}, {.max_tokens = 30}, {});
+    request.seed = seed;
+    request.step = step;
+    return make_engine(model)->run(request)[0].token;
+  };
+  const auto base = run(1, 2, 3, 4);
+  EXPECT_EQ(base, run(1, 2, 3, 4));
+  EXPECT_NE(base, run(2, 2, 3, 4));
+  EXPECT_NE(base, run(1, 3, 3, 4));
+  EXPECT_NE(base, run(1, 2, 4, 4));
+  EXPECT_NE(base, run(1, 2, 3, 5));
+}
+
+TEST(engine, callbacks_tell_every_token_in_order_and_every_response_once) {
+  FakeModel model;
+  const auto prompts = random_prompts(5, 8, 23);
+  const auto jobs = jobs_of(prompts, 3);
+  RolloutRequest request = request_of(jobs, {.max_tokens = 10});
+  std::map<std::pair<int64_t, uint32_t>, std::vector<int32_t>> streamed;
+  std::vector<Sampled> ended;
+  request.on_token = [&](int64_t job, uint32_t sample, int32_t token) { streamed[{job, sample}].push_back(token); };
+  request.on_response = [&](const Sampled& r) { ended.push_back(r); };
+  const auto responses = make_engine(model, {.max_slots = 4})->run(request);
+  ASSERT_EQ(ended.size(), responses.size());
+  for (const Sampled& r : responses) EXPECT_EQ((streamed[{r.job, r.sample}]), r.token);
+}
+
+TEST(engine, stopping_early_returns_what_is_done) {
+  FakeModel model;
+  const auto prompts = random_prompts(20, 8, 23);
+  const auto jobs = jobs_of(prompts, 3);
+  RolloutRequest request = request_of(jobs, {.max_tokens = 10});
+  int64_t ended = 0;
+  request.on_response = [&](const Sampled&) { ++ended; };
+  request.should_stop = [&] { return ended >= 7; };
+  const auto some = make_engine(model, {.max_slots = 4})->run(request);
+  EXPECT_EQ(static_cast<int64_t>(some.size()), ended);
+  EXPECT_GE(ended, 7);
+  EXPECT_LT(ended, 60);
+}
+
+TEST(engine, one_token_responses_and_no_jobs_at_all_are_fine) {
+  FakeModel model;
+  const auto prompts = random_prompts(5, 8, 23);
+  const auto jobs = jobs_of(prompts, 3);
+  const auto ones = make_engine(model, {.max_slots = 2})->run(request_of(jobs, {.max_tokens = 1}));
+  ASSERT_EQ(ones.size(), 15u);
+  for (const Sampled& r : ones) EXPECT_EQ(r.token.size(), 1u);
+  EXPECT_TRUE(model.counts.decode_rows.empty());
+  EXPECT_TRUE(make_engine(model)->run(request_of({}, {})).empty());
+}
+
+TEST(engine, bad_requests_and_bad_weights_are_errors_that_say_what) {
+  FakeModel model;
+  const auto message = [&](const std::vector<int32_t>& prompt, int64_t max_tokens) -> std::string {
+    const PromptJob job{.prompt = prompt};
+    try {
+      make_engine(model)->run(request_of({&job, 1}, {.max_tokens = max_tokens}));
+    } catch (const Error& error) {
+      return error.kind() + ": " + error.what();
+    }
+    return "no error";
+  };
+  EXPECT_TRUE(message({}, 4).starts_with("empty: prompt 1")) << message({}, 4);
+  EXPECT_NE(message({1, 23}, 4).find("token id 23 is outside"), std::string::npos);
+  EXPECT_NE(message({1}, 256).find("max_position_embeddings"), std::string::npos);
+  model.broken = true;
+  EXPECT_TRUE(message({1}, 4).starts_with("numeric: logits are not finite: prompt 1")) << message({1}, 4);
+}
+
+}  // namespace ucas

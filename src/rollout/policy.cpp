@@ -1,0 +1,69 @@
+#include "rollout/policy.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/detail/CUDAHooksInterface.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/str.h"
+
+namespace ucas {
+
+std::vector<int32_t> collect_stop_ids(const Qwen2Config& config, const Tokenizer& tokenizer,
+                                      std::span<const int32_t> template_stops) {
+  std::vector<int32_t> ids = config.eos_token_id;
+  for (int32_t id : tokenizer.eos_ids()) ids.push_back(id);
+  ids.insert(ids.end(), template_stops.begin(), template_stops.end());
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  return ids;
+}
+
+std::string response_text(const Tokenizer& tokenizer, std::span<const int32_t> ids) {
+  std::vector<int32_t> known;
+  const int64_t vocabulary = tokenizer.vocab_size();
+  std::copy_if(ids.begin(), ids.end(), std::back_inserter(known), [&](int32_t id) { return id < vocabulary; });
+  return tokenizer.decode(known, true);
+}
+
+at::Device parse_device(const std::string& name) {
+  if (name == "cpu") return at::kCPU;
+  int index = 0;
+  if (name.starts_with("cuda:")) {
+    const std::string digits = name.substr(5);
+    if (digits.empty() || digits.size() > 3 || digits.find_first_not_of("0123456789") != std::string::npos) {
+      throw Error("config", str("device = \"", printable(name), "\": expected cpu, cuda or cuda:N"));
+    }
+    index = std::stoi(digits);
+  } else if (name != "cuda") {
+    throw Error("config", str("device = \"", printable(name), "\": expected cpu, cuda or cuda:N"));
+  }
+  const int there = at::globalContext().hasCUDA() ? at::detail::getCUDAHooks().deviceCount() : 0;
+  if (index >= there) {
+    throw Error("config", str("device = \"", name, "\": ",
+                              there == 0 ? std::string("no CUDA device is usable here (a CPU build of LibTorch, or no "
+                                                       "driver; `ucas doctor` tells)")
+                                         : str("there are ", there, " CUDA devices, numbered from 0"),
+                              "; use device = \"cpu\""));
+  }
+  return at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(index));
+}
+
+void use_threads(int64_t threads) {
+  if (threads > 0) at::set_num_threads(static_cast<int>(threads));
+}
+
+Policy open_policy(const std::string& directory, at::Device device) {
+  Tokenizer tokenizer = Tokenizer::load(directory);
+  const int64_t rows = read_qwen2_config(directory).vocab_size;
+  if (tokenizer.vocab_size() > rows) {
+    throw Error("tokenizer", str(directory, ": the tokenizer has ", grouped(tokenizer.vocab_size()),
+                                 " ids but the model's vocabulary only ", grouped(rows),
+                                 " rows (vocab_size of config.json); the files belong to different models"));
+  }
+  return {load_model(directory, device), std::move(tokenizer)};
+}
+
+}  // namespace ucas

@@ -1,0 +1,117 @@
+// A Model without a network: the hidden state after a token is a pure function of the whole sequence up to it, so any
+// mistake with slots, positions or copies changes what is generated. Counts what the engine asks for.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "base/error.h"
+#include "base/rng.h"
+#include "model/model.h"
+
+namespace ucas::testing {
+
+class FakeModel final : public Model {
+ public:
+  explicit FakeModel(int64_t vocab = 23) {
+    config_.vocab_size = vocab;
+    config_.hidden_size = kWidth;
+    config_.max_position_embeddings = 256;
+    head_ = at::empty({vocab, kWidth});
+    Rng rng(5, 5);
+    for (int64_t i = 0; i < head_.numel(); ++i) head_.data_ptr<float>()[i] = static_cast<float>(rng.normal());
+  }
+
+  struct Counts {
+    std::vector<int64_t> prefill_tokens, decode_rows;  // per call
+    int64_t copies = 0, slots = 0;
+  };
+  Counts counts;
+  bool broken = false;  // hidden states become NaN
+
+  const Qwen2Config& config() const override { return config_; }
+  at::Device device() const override { return at::kCPU; }
+  at::Tensor lm_head() override { return head_; }
+  std::vector<NamedTensor> parameters() override { return {}; }
+
+  at::Tensor hidden(const Packed& packed) override {
+    at::Tensor rows = at::empty({static_cast<int64_t>(packed.token.size()), kWidth});
+    for (size_t s = 0; s + 1 < packed.begin.size(); ++s) {
+      std::vector<int32_t> sequence;
+      for (int64_t i = packed.begin[s]; i < packed.begin[s + 1]; ++i) {
+        UCAS_CHECK(packed.position[static_cast<size_t>(i)] == static_cast<int32_t>(sequence.size()),
+                   "positions run on");
+        sequence.push_back(packed.token[static_cast<size_t>(i)]);
+        write(sequence, rows, i);
+      }
+    }
+    return rows;
+  }
+
+  std::unique_ptr<KvCache> make_cache(int64_t slots, int64_t length) override {
+    counts.slots = slots;
+    return std::make_unique<Cache>(*this, slots, length);
+  }
+
+  at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) override {
+    counts.prefill_tokens.push_back(static_cast<int64_t>(packed.token.size()));
+    for (size_t s = 0; s < slots.size(); ++s) {
+      sequence_of(cache, slots[s])
+          .assign(packed.token.begin() + packed.begin[s], packed.token.begin() + packed.begin[s + 1]);
+    }
+    return hidden(packed);
+  }
+
+  at::Tensor decode(std::span<const int32_t> token, std::span<const int32_t> position, std::span<const int64_t> slot,
+                    KvCache& cache) override {
+    counts.decode_rows.push_back(static_cast<int64_t>(token.size()));
+    at::Tensor rows = at::empty({static_cast<int64_t>(token.size()), kWidth});
+    for (size_t i = 0; i < token.size(); ++i) {
+      std::vector<int32_t>& sequence = sequence_of(cache, slot[i]);
+      UCAS_CHECK(position[i] == static_cast<int32_t>(sequence.size()), "a token follows those in its slot");
+      UCAS_CHECK(position[i] < cache.length(), "the slot is long enough");
+      sequence.push_back(token[i]);
+      write(sequence, rows, static_cast<int64_t>(i));
+    }
+    return rows;
+  }
+
+ private:
+  static constexpr int64_t kWidth = 16;
+
+  struct Cache final : KvCache {
+    Cache(FakeModel& model, int64_t slots, int64_t length)
+        : owner(model), sequence(static_cast<size_t>(slots)), most(length) {}
+    int64_t slots() const override { return static_cast<int64_t>(sequence.size()); }
+    int64_t length() const override { return most; }
+    void copy(int64_t from, int64_t to, int64_t tokens) override {
+      ++owner.counts.copies;
+      const auto& source = sequence.at(static_cast<size_t>(from));
+      sequence.at(static_cast<size_t>(to)).assign(source.begin(), source.begin() + tokens);
+    }
+    FakeModel& owner;
+    std::vector<std::vector<int32_t>> sequence;
+    int64_t most;
+  };
+
+  static std::vector<int32_t>& sequence_of(KvCache& cache, int64_t slot) {
+    return static_cast<Cache&>(cache).sequence.at(static_cast<size_t>(slot));
+  }
+
+  void write(const std::vector<int32_t>& sequence, at::Tensor& rows, int64_t row) const {
+    uint64_t hash = 14695981039346656037u;
+    for (int32_t token : sequence) hash = (hash ^ static_cast<uint64_t>(token + 1)) * 1099511628211u;
+    Rng rng(hash, 1);
+    float* out = rows.data_ptr<float>() + row * kWidth;
+    for (int64_t i = 0; i < kWidth; ++i) out[i] = broken ? 0.0f / 0.0f : static_cast<float>(0.5 * rng.normal());
+  }
+
+  Qwen2Config config_;
+  at::Tensor head_;
+};
+
+}  // namespace ucas::testing
