@@ -52,6 +52,18 @@ for shift in (0.0, 0.06, 0.3):  # 14 problems: scipy enumerates all 2^14 sign fl
     out["paired"].append({"a": a.tolist(), "b": b.tolist(), "mean": float((b - a).mean()), "p": float(test.pvalue),
                           "tolerance": 0.015})
 
+out["student_975"] = [{"freedom": v, "value": float(stats.t.ppf(0.975, v))} for v in (1, 2, 3, 15, 30, 31, 100, 5000)]
+seeds = [0.91, 0.955, 0.87]
+interval = stats.t.interval(0.95, 2, np.mean(seeds), stats.sem(seeds))
+out["mean_estimate"] = {"values": seeds, "value": float(np.mean(seeds)), "interval": [float(x) for x in interval]}
+# Bonett and Price 2012: add one to each discordant count, two to the pairs.
+out["paired_share"] = []
+for gained, lost, pairs in ((40, 3, 512), (0, 0, 30), (30, 0, 30), (5, 6, 100)):
+    up, down = Fraction(gained + 1, pairs + 2), Fraction(lost + 1, pairs + 2)
+    half = stats.norm.ppf(0.975) * math.sqrt((up + down - (up - down) ** 2) / (pairs + 2))
+    out["paired_share"].append({"gained": gained, "lost": lost, "pairs": pairs, "value": (gained - lost) / pairs,
+                                "low": max(-1.0, float(up - down) - half), "high": min(1.0, float(up - down) + half)})
+
 path = pathlib.Path(__file__).resolve().parent.parent / "tests" / "goldens" / "stats.json"
 path.write_text(json.dumps(out, indent=1) + "\n")
 print(path)

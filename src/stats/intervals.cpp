@@ -7,16 +7,11 @@
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "stats/spread.h"
 
 namespace ucas {
 
 namespace {
-
-double mean_of(std::span<const double> values) {
-  double sum = 0;
-  for (double v : values) sum += v;
-  return values.empty() ? 0 : sum / static_cast<double>(values.size());
-}
 
 // Linear between order statistics, as numpy does by default.
 double quantile(std::span<const double> sorted, double p) {
@@ -67,9 +62,7 @@ Summary summarize(std::span<const double> values) {
   auto [low, high] = std::minmax_element(values.begin(), values.end());
   s.min = *low;
   s.max = *high;
-  double squares = 0;
-  for (double v : values) squares += (v - s.mean) * (v - s.mean);
-  if (s.count > 1) s.std = std::sqrt(squares / static_cast<double>(s.count - 1));
+  if (s.count > 1) s.std = deviation_of(values);
   return s;
 }
 

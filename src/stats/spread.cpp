@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "stats/intervals.h"
+
 namespace ucas {
 
 double mean_of(std::span<const double> values) {
@@ -20,16 +22,9 @@ double deviation_of(std::span<const double> values) {
 }
 
 double student_975(int64_t freedom) {
-  constexpr double table[] = {12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281,
-                              2.2010,  2.1788, 2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860,
-                              2.0796,  2.0739, 2.0687, 2.0639, 2.0595, 2.0555, 2.0518, 2.0484, 2.0452, 2.0423};
   if (freedom < 1) return kUnknown;
-  if (freedom <= 30) return table[freedom - 1];
-  // Cornish-Fisher expansion around the normal quantile; from 31 degrees on it is exact to 1e-4.
-  constexpr double z = 1.959964;
-  double n = static_cast<double>(freedom);
-  double z3 = z * z * z, z5 = z3 * z * z;
-  return z + (z3 + z) / (4 * n) + (5 * z5 + 16 * z3 + 3 * z) / (96 * n * n);
+  double v = static_cast<double>(freedom);
+  return std::sqrt(v * (1 / beta_quantile(v / 2, 0.5, 0.05) - 1));  // P(|T| > t) = I_x(v/2, 1/2), x = v / (v + t^2)
 }
 
 Figure mean_estimate(std::span<const double> values) {
