@@ -10,8 +10,50 @@
 
 namespace ucas::kernels {
 
+// Attention of one token over its own key/value head: `group` query heads share it. Keys come in tiles of 16 tokens,
+// [tile][d][16], so that scores need no horizontal sums; values in rows of `stride` floats, a multiple of 16, zero
+// beyond d. Keys after the last one may hold anything.
+struct Attend {
+  int64_t group, keys, d, stride;
+  float scale;
+  const float* q;      // [group, d]
+  const float* key;    // [tiles, d, 16]
+  const float* value;  // [keys, stride]
+  float* weight;       // scratch [group, 16 tiles]
+  float* out;          // [group, d]
+  float* norm;         // [group, 2] largest score and 1 / sum e^(score - largest), for the backward; may be null
+};
+
+// Its backward: writes d_q, adds to d_key and d_value.
+struct AttendBackward {
+  int64_t group, keys, d, stride;
+  float scale;
+  const float *q, *out, *d_out, *norm;  // as above
+  const float *key, *value;             // both in tiles
+  const float* key_rows;                // [keys, stride]
+  float* scratch;                       // 2 * group * 16 tiles + 2 * group * stride
+  float* d_q;                           // [group, d]
+  float *d_key, *d_value;               // [keys, stride]
+};
+inline int64_t tiles_of(int64_t tokens) { return (tokens + 15) / 16; }
+
 struct Table {
   const char* name;
+  // out = x w / sqrt(mean x^2 + eps)
+  void (*rms_norm)(const float* x, const float* w, int64_t n, float eps, float* out);
+  // dx += d loss / d x, dw += d loss / d w
+  void (*rms_norm_backward)(const float* x, const float* w, const float* d_out, int64_t n, float eps, float* dx,
+                            float* dw);
+  // Adds the bias to a row of `heads` heads of width d and rotates the first `rotated` of them.
+  void (*bias_rope)(float* row, const float* bias, const float* cos, const float* sin, int64_t heads, int64_t rotated,
+                    int64_t d);
+  void (*rope_backward)(float* row, const float* cos, const float* sin, int64_t rotated, int64_t d);
+  // out = silu(gate) up, from a row [gate | up] of 2 n
+  void (*swiglu)(const float* gate_up, int64_t n, float* out);
+  void (*swiglu_backward)(const float* gate_up, const float* d_out, int64_t n, float* d_gate_up);
+  void (*add)(const float* x, int64_t n, float* sum);  // sum += x
+  void (*attend)(const Attend& a);
+  void (*attend_backward)(const AttendBackward& a);
   void (*row_stats)(const float* logits, int64_t n, float inverse_temperature, RowStats& stats);
   void (*row_gradient)(const float* logits, int64_t n, int64_t target, const RowGradient& row, float* out);
 };

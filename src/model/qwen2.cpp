@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "model/generic.h"
+#include "model/native.h"
 
 namespace ucas {
 
@@ -13,7 +14,9 @@ namespace {
 class Qwen2 : public Model {
  public:
   Qwen2(const Qwen2Config& config, Weights weights, Path path)
-      : config_(config), weights_(std::move(weights)), generic_(config_, weights_) {}
+      : config_(config), weights_(std::move(weights)), generic_(config_, weights_), native_(config_, weights_) {
+    use_native_ = path == Path::automatic && weights_.embed.device().is_cpu();
+  }
 
   const Qwen2Config& config() const override { return config_; }
   at::Device device() const override { return weights_.embed.device(); }
@@ -23,16 +26,19 @@ class Qwen2 : public Model {
 
   at::Tensor hidden(const Packed& packed) override {
     check(packed);
-    return generic_.hidden(packed);
+    return use_native_ ? native_.hidden(packed) : generic_.hidden(packed);
   }
   std::unique_ptr<KvCache> make_cache(int64_t slots, int64_t length) override {
-    return generic_.make_cache(slots, length);
+    return use_native_ ? native_.make_cache(slots, length) : generic_.make_cache(slots, length);
   }
   at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) override {
     check(packed);
     UCAS_CHECK(slots.size() + 1 == packed.begin.size(), "one slot for each sequence");
+    for (size_t s = 0; s < slots.size(); ++s)
+      UCAS_CHECK(slots[s] >= 0 && slots[s] < cache.slots() && packed.begin[s + 1] - packed.begin[s] <= cache.length(),
+                 "prefilling inside the cache");
     c10::NoGradGuard no_grad;
-    return generic_.prefill(packed, cache, slots);
+    return use_native_ ? native_.prefill(packed, cache, slots) : generic_.prefill(packed, cache, slots);
   }
   at::Tensor decode(std::span<const int32_t> token, std::span<const int32_t> position, std::span<const int64_t> slot,
                     KvCache& cache) override {
@@ -43,7 +49,7 @@ class Qwen2 : public Model {
       UCAS_CHECK(position[i] >= 0 && position[i] < cache.length() && slot[i] >= 0 && slot[i] < cache.slots(),
                  "decoding inside the cache");
     c10::NoGradGuard no_grad;
-    return generic_.decode(token, position, slot, cache);
+    return use_native_ ? native_.decode(token, position, slot, cache) : generic_.decode(token, position, slot, cache);
   }
 
  private:
@@ -67,6 +73,8 @@ class Qwen2 : public Model {
   Qwen2Config config_;
   Weights weights_;
   GenericForward generic_;
+  NativeForward native_;
+  bool use_native_;
 };
 
 }  // namespace

@@ -1,0 +1,205 @@
+// The guard of docs/numerics.md: on the CPU in f32 a token's numbers are bit-equal however it is computed. If this
+// fails after an update of LibTorch, its GEMM is no longer stable per row; see kRowAlign in model/native.h.
+#include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <c10/core/GradMode.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "base/rng.h"
+#include "kernels/lm_head.h"
+#include "model/qwen2.h"
+
+namespace ucas {
+namespace {
+
+struct Shape {
+  const char* name;
+  int64_t D, layers, H, K, d, F, V;
+};
+
+std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << shape.name; }
+
+Qwen2Config config_of(const Shape& s) {
+  Qwen2Config c;
+  c.hidden_size = s.D;
+  c.num_hidden_layers = s.layers;
+  c.num_attention_heads = s.H;
+  c.num_key_value_heads = s.K;
+  c.head_dim = s.d;
+  c.intermediate_size = s.F;
+  c.vocab_size = s.V;
+  return c;
+}
+
+class Threads {
+ public:
+  explicit Threads(int count) : before_(at::get_num_threads()) { at::set_num_threads(count); }
+  ~Threads() { at::set_num_threads(before_); }
+
+ private:
+  int before_;
+};
+
+using Sequence = std::vector<int32_t>;
+
+std::vector<Sequence> random_sequences(int64_t vocab) {
+  Rng rng(11, 0);
+  std::vector<Sequence> sequences;
+  for (int64_t length : {1, 5, 16, 17, 40, 33, 64, 2, 80, 21, 48, 7, 9, 31, 15, 70, 3, 26, 54, 12}) {
+    Sequence sequence;
+    for (int64_t i = 0; i < length; ++i) sequence.push_back(static_cast<int32_t>(rng.below(vocab)));
+    sequences.push_back(sequence);
+  }
+  return sequences;
+}
+
+Packed pack(const std::vector<Sequence>& sequences) {
+  Packed packed;
+  packed.begin = {0};
+  for (const Sequence& sequence : sequences) {
+    for (size_t i = 0; i < sequence.size(); ++i) {
+      packed.token.push_back(sequence[i]);
+      packed.position.push_back(static_cast<int32_t>(i));
+    }
+    packed.begin.push_back(static_cast<int64_t>(packed.token.size()));
+  }
+  return packed;
+}
+
+bool same_bits(const at::Tensor& a, const at::Tensor& b) {
+  at::Tensor x = a.detach().contiguous(), y = b.detach().contiguous();
+  return x.sizes() == y.sizes() &&
+         std::memcmp(x.data_ptr<float>(), y.data_ptr<float>(), static_cast<size_t>(x.numel()) * 4) == 0;
+}
+
+// Decodes every sequence from its prompt of `prompt` tokens on, `width` slots at once, in the order of `order`;
+// gives the hidden states from the last prompt token on.
+std::vector<at::Tensor> decode_all(Model& model, const std::vector<Sequence>& sequences, size_t prompt, size_t width) {
+  std::vector<at::Tensor> out(sequences.size());
+  for (size_t first = 0; first < sequences.size(); first += width) {
+    size_t count = std::min(width, sequences.size() - first);
+    auto cache = model.make_cache(static_cast<int64_t>(width) + 1, 96);
+    std::vector<std::vector<at::Tensor>> rows(count);
+    size_t longest = 0;
+    for (size_t i = 0; i < count; ++i) {
+      const Sequence& sequence = sequences[first + i];
+      Sequence head(sequence.begin(), sequence.begin() + static_cast<int64_t>(std::min(prompt, sequence.size())));
+      auto slot = static_cast<int64_t>(width);  // prefilled elsewhere, then copied
+      at::Tensor hidden = model.prefill(pack({head}), *cache, {&slot, 1});
+      cache->copy(slot, static_cast<int64_t>(i), static_cast<int64_t>(head.size()));
+      rows[i].push_back(hidden.narrow(0, hidden.size(0) - 1, 1));
+      longest = std::max(longest, sequence.size());
+    }
+    for (size_t at = prompt; at < longest; ++at) {
+      std::vector<int32_t> token, position;
+      std::vector<int64_t> slot;
+      for (size_t i = 0; i < count; ++i)
+        if (at < sequences[first + i].size()) {
+          token.push_back(sequences[first + i][at]);
+          position.push_back(static_cast<int32_t>(at));
+          slot.push_back(static_cast<int64_t>(i));
+        }
+      at::Tensor hidden = model.decode(token, position, slot, *cache);
+      for (size_t r = 0; r < slot.size(); ++r)
+        rows[static_cast<size_t>(slot[r])].push_back(hidden.narrow(0, static_cast<int64_t>(r), 1));
+    }
+    for (size_t i = 0; i < count; ++i) out[first + i] = at::cat(rows[i]);
+  }
+  return out;
+}
+
+class BitEquality : public testing::TestWithParam<Shape> {};
+
+TEST_P(BitEquality, a_tokens_numbers_do_not_depend_on_batch_slots_packing_or_threads) {
+  Qwen2Config config = config_of(GetParam());
+  auto model = make_model(config, 3, at::kCPU);
+  std::vector<Sequence> sequences = random_sequences(config.vocab_size);
+  Packed packed = pack(sequences);
+  at::Tensor reference, head_reference;
+  std::vector<int32_t> target;
+  for (size_t i = 0; i < packed.token.size(); ++i)
+    target.push_back(static_cast<int32_t>((i * 31) % static_cast<size_t>(config.vocab_size)));
+  {
+    Threads one(1);
+    reference = model->hidden(packed).detach();  // training's pass: gradients are on
+    head_reference = head_stats(reference, model->lm_head().detach(), target, 0.7).logprob;
+  }
+  c10::NoGradGuard no_grad;
+  for (int threads : {1, 2}) {
+    Threads set(threads);
+    EXPECT_TRUE(same_bits(model->hidden(packed), reference)) << "packed, threads " << threads;
+    for (size_t s = 0; s < sequences.size(); ++s) {
+      int64_t first = packed.begin[s], count = packed.begin[s + 1] - first;
+      EXPECT_TRUE(same_bits(model->hidden(pack({sequences[s]})), reference.narrow(0, first, count)))
+          << "alone, sequence " << s << ", threads " << threads;
+    }
+    std::vector<Sequence> reversed(sequences.rbegin(), sequences.rend());
+    at::Tensor other = model->hidden(pack(reversed));
+    EXPECT_TRUE(same_bits(other.narrow(0, other.size(0) - packed.begin[1], packed.begin[1]),
+                          reference.narrow(0, 0, packed.begin[1])));
+    for (size_t width : {1, 3, 7, 20}) {
+      std::vector<at::Tensor> decoded = decode_all(*model, sequences, 6, width);
+      for (size_t s = 0; s < sequences.size(); ++s) {
+        int64_t rows = decoded[s].size(0);
+        EXPECT_TRUE(same_bits(decoded[s], reference.narrow(0, packed.begin[s + 1] - rows, rows)))
+            << "decoded, sequence " << s << ", slots " << width << ", threads " << threads;
+      }
+    }
+    HeadStats all = head_stats(reference, model->lm_head(), target, 0.7);
+    EXPECT_TRUE(same_bits(all.logprob, head_reference)) << "head, threads " << threads;
+    for (int64_t row : {0L, 5L, 100L, reference.size(0) - 1}) {
+      HeadStats one =
+          head_stats(reference.narrow(0, row, 1), model->lm_head(), {target[static_cast<size_t>(row)]}, 0.7);
+      EXPECT_TRUE(same_bits(one.logprob, all.logprob.narrow(0, row, 1)));
+      EXPECT_TRUE(same_bits(one.entropy, all.entropy.narrow(0, row, 1)));
+      at::Tensor logits = head_logits(reference.narrow(0, row, 1), model->lm_head()).contiguous();
+      auto inverse = static_cast<float>(1 / 0.7);
+      kernels::RowStats stats = kernels::stats_of_row(logits.data_ptr<float>(), config.vocab_size, inverse);
+      float chosen = logits.data_ptr<float>()[target[static_cast<size_t>(row)]];
+      EXPECT_EQ(kernels::token_stats(stats, chosen, inverse, config.vocab_size).logprob, all.logprob[row].item<float>())
+          << "sampler's row " << row;
+    }
+  }
+}
+
+TEST_P(BitEquality, both_paths_agree_closely_in_value_and_gradient) {
+  Qwen2Config config = config_of(GetParam());
+  auto model = make_model(config, 3, at::kCPU);
+  auto generic = generic_view(*model);
+  std::vector<Sequence> sequences = random_sequences(config.vocab_size);
+  sequences.resize(9);
+  Packed packed = pack(sequences);
+  std::vector<at::Tensor> native_gradients;
+  at::Tensor native = model->hidden(packed);
+  at::Tensor weight = at::empty(native.sizes(), native.options()).uniform_(-1, 1);
+  (native * weight).sum().backward();
+  for (const NamedTensor& p : model->parameters()) {
+    if (p.name == "lm_head.weight") continue;
+    native_gradients.push_back(p.tensor.grad().clone());
+    p.tensor.mutable_grad().reset();
+  }
+  at::Tensor reference = generic->hidden(packed);
+  EXPECT_LT((native - reference).abs().max().item<float>(), 2e-5);
+  (reference * weight).sum().backward();
+  size_t i = 0;
+  for (const NamedTensor& p : generic->parameters()) {
+    if (p.name == "lm_head.weight") continue;
+    double scale = p.tensor.grad().abs().max().item<double>();
+    EXPECT_LT((native_gradients[i++] - p.tensor.grad()).abs().max().item<double>(), 2e-5 * scale + 1e-5) << p.name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(shapes, BitEquality,
+                         testing::Values(Shape{"task", 64, 2, 4, 2, 16, 192, 58},
+                                         Shape{"tiny", 128, 4, 4, 2, 32, 352, 512},
+                                         Shape{"odd", 60, 2, 6, 2, 10, 90, 33}, Shape{"mha", 48, 1, 3, 3, 16, 100, 64},
+                                         Shape{"wide", 256, 2, 8, 2, 32, 704, 9000}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace ucas
