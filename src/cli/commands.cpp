@@ -14,6 +14,7 @@ int run_verify(const Words& words);
 std::string help_verify();
 int run_tokenize(const Words& words);
 std::string help_tokenize();
+std::string help_sft();
 int run_report(const Words& words);
 std::string help_report();
 int run_doctor(const Words& words);
@@ -70,6 +71,7 @@ std::span<const Command> commands() {
   static const std::vector<Command> table = {
       // {name, one line for --help, run or nullptr, help}, in the order a newcomer meets them
       {"make-task", "write the embedded task: problems, demonstrations, tokenizer", run_make_task, help_make_task},
+      {"sft", "supervised fine-tuning on prompts and responses", nullptr, help_sft},
       {"verify", "grade answers against the right ones", run_verify, help_verify},
       {"tokenize", "text to token ids, or a check against known ids", run_tokenize, help_tokenize},
       {"report", "run directories to one HTML page: results, curves, responses", run_report, help_report},

@@ -37,7 +37,8 @@ Json algorithm_case(const std::string& id) {
   std::string path =
       path_join(data != nullptr ? data : UCAS_SOURCE_DIR "/../shared/data", "../design/algorithm-cases.json");
   if (!exists(path)) return nullptr;
-  for (const Json& row : read_json(path, 64 << 20)["cases"]) {
+  Json all = read_json(path, 64 << 20);
+  for (const Json& row : all["cases"]) {
     if (row["id"] == id) return row;
   }
   return nullptr;

@@ -12,6 +12,8 @@
 
 namespace ucas {
 
+int run_sft_command(const Words& words);
+
 namespace {
 
 struct EngineCommand {
@@ -22,6 +24,7 @@ struct EngineCommand {
 std::span<const EngineCommand> engine_commands() {
   static const std::vector<EngineCommand> table = {
       // {name, run}
+      {"sft", run_sft_command},
   };
   return table;
 }

@@ -1,0 +1,76 @@
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/core/Tensor.h>
+
+#include <thread>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "cli/command.h"
+#include "cli/sft_options.h"
+#include "train/sft.h"
+
+namespace ucas {
+
+namespace {
+
+at::Device device_of(const std::string& name) {
+  if (name == "cpu") return at::kCPU;
+  if (name != "cuda") throw Error("config", str("--device ", printable(name), ": expected cpu or cuda"));
+  if (!at::globalContext().hasCUDA()) {
+    throw Error("unsupported", "--device cuda: this LibTorch has no CUDA or sees no GPU; `ucas doctor` says more");
+  }
+  return at::Device(at::kCUDA, 0);
+}
+
+std::unique_ptr<Model> starting_model(const SftOptions& options, const Tokenizer& tokenizer) {
+  at::Device device = device_of(options.device);
+  if (!options.model.empty()) {
+    auto model = load_model(options.model, device);
+    if (tokenizer.vocab_size() > model->config().vocab_size) {
+      throw Error("tokenizer", str(printable(tokenizer.directory(), 400), ": ", tokenizer.vocab_size(),
+                                   " token ids, the model has ", model->config().vocab_size, " rows for them"));
+    }
+    return model;
+  }
+  Qwen2Config config = options.shape;
+  config.head_dim = config.hidden_size / config.num_attention_heads;
+  config.vocab_size = tokenizer.vocab_size();
+  config.eos_token_id = tokenizer.eos_ids();
+  if (auto pad = tokenizer.pad_id()) config.pad_token_id = *pad;
+  return make_model(config, static_cast<uint64_t>(options.sft.seed), device);
+}
+
+}  // namespace
+
+int run_sft_command(const Words& words) {
+  CommandLine line = parse_command_line(words, {});
+  std::vector<Setting> settings;
+  for (const std::string& file : line.positionals) {
+    for (Setting& setting : read_toml(file)) settings.push_back(std::move(setting));
+  }
+  settings.insert(settings.end(), line.settings.begin(), line.settings.end());
+  SftOptions options;
+  ucas::apply(options, settings);
+  options.validate();
+  for (const Setting& setting : settings) {
+    if (setting.key.starts_with("model.") && !options.model.empty()) {
+      throw Error("config", str(setting.where, ": ", setting.key, " shapes a new model (--init); ", options.model,
+                                " has its own shape"));
+    }
+  }
+  if (options.threads > 0) at::set_num_threads(static_cast<int>(options.threads));
+
+  Tokenizer tokenizer = Tokenizer::load(options.tokenizer.empty() ? options.model : options.tokenizer);
+  std::unique_ptr<Model> model = starting_model(options, tokenizer);
+  log(str("sft: ", grouped(model->config().parameter_count()), " parameters on ", options.device));
+  SftResult result = run_sft(*model, tokenizer, options.sft, options.out);
+  log(str("sft: ", options.out, ": loss ", fixed(result.first_loss, 4), " -> ", fixed(result.last_loss, 4), " in ",
+          grouped(result.steps), " updates, ", grouped(result.tokens), " response tokens, ",
+          human_seconds(result.seconds),
+          result.skipped > 0 ? str("; ", result.skipped, " updates skipped, gradient not finite") : ""));
+  return kDone;
+}
+
+}  // namespace ucas

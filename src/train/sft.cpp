@@ -1,0 +1,306 @@
+#include "train/sft.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/from_blob.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/rng.h"
+#include "base/str.h"
+#include "data/jsonl.h"
+#include "data/templates.h"
+#include "train/optimizer.h"
+#include "train/pack.h"
+#include "train/schedule.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr int64_t kNonFiniteLimit = 3;  // in a row
+constexpr size_t kLossWindow = 20;      // updates of the running loss
+
+// --- data -------------------------------------------------------------------------------------------------------
+
+std::vector<int32_t> ids_field(const JsonRow& row, const std::string& key, int64_t vocab_size) {
+  const Json& list = row.value[key];
+  auto bad = [&](const std::string& what) { return Error("data_line", str(row.where, ": ", key, ": ", what)); };
+  if (!list.is_array()) throw bad("expected a list of token ids");
+  std::vector<int32_t> ids;
+  for (const Json& item : list) {
+    if (!item.is_number_integer()) throw bad("a token id is a whole number");
+    auto id = item.get<int64_t>();
+    if (id < 0 || id >= vocab_size) throw bad(str("token id ", id, " is outside 0 .. ", vocab_size - 1));
+    ids.push_back(static_cast<int32_t>(id));
+  }
+  return ids;
+}
+
+SftExample read_example(const JsonRow& row, const Tokenizer& tokenizer, const Template* form, int32_t eos) {
+  SftExample example;
+  if (row.value.contains("prompt_ids")) {
+    example.prompt = ids_field(row, "prompt_ids", tokenizer.vocab_size());
+  } else if (form != nullptr) {
+    Problem problem;
+    problem.text = text_field(row, "prompt");
+    example.prompt = encode_prompt(*form, problem, tokenizer);
+  } else {
+    example.prompt = tokenizer.encode(text_field(row, "prompt"));
+  }
+  if (row.value.contains("response_ids")) {
+    example.response = ids_field(row, "response_ids", tokenizer.vocab_size());
+  } else {
+    example.response = tokenizer.encode(text_field(row, "response"), Tokenizer::Special::as_text);
+    if (eos >= 0) example.response.push_back(eos);
+  }
+  if (example.prompt.empty()) throw Error("data_line", str(row.where, ": the prompt has no tokens"));
+  if (example.response.empty()) throw Error("data_line", str(row.where, ": the response has no tokens to learn"));
+  return example;
+}
+
+// --- one update -------------------------------------------------------------------------------------------------
+
+struct BatchLoss {
+  double loss = 0;     // token mean
+  int64_t tokens = 0;  // response tokens
+};
+
+at::Tensor as_index(std::vector<int64_t>& rows, at::Device device) {
+  return at::from_blob(rows.data(), {static_cast<int64_t>(rows.size())}, at::kLong).to(device);
+}
+
+// Sum of -log p over the response tokens of one micro-batch, divided by the tokens of the whole batch; leaves its
+// gradient in the parameters. The last token of a sequence predicts nothing and is not run.
+double micro_loss(Model& model, std::span<const SftExample* const> examples, int64_t batch_tokens) {
+  Packed packed;
+  std::vector<int64_t> rows;  // positions whose next token is of a response
+  std::vector<int32_t> target;
+  for (const SftExample* e : examples) {
+    auto base = static_cast<int64_t>(packed.token.size());
+    std::vector<int32_t> input = e->prompt;
+    input.insert(input.end(), e->response.begin(), e->response.end() - 1);
+    append_sequence(packed, input);
+    for (size_t t = 0; t < e->response.size(); ++t) {
+      rows.push_back(base + static_cast<int64_t>(e->prompt.size() + t) - 1);
+      target.push_back(e->response[t]);
+    }
+  }
+  at::Tensor hidden = model.hidden(packed).index_select(0, as_index(rows, model.device()));
+  HeadStats stats = head_stats(hidden, model.lm_head(), target, 1.0);
+  at::Tensor loss = stats.logprob.sum().mul(-1.0 / static_cast<double>(batch_tokens));
+  loss.backward();
+  return loss.item<double>();
+}
+
+BatchLoss batch_gradient(Model& model, const std::vector<const SftExample*>& batch, int64_t max_tokens) {
+  BatchLoss result;
+  std::vector<int64_t> lengths;
+  for (const SftExample* e : batch) {
+    lengths.push_back(static_cast<int64_t>(e->prompt.size() + e->response.size()));
+    result.tokens += static_cast<int64_t>(e->response.size());
+  }
+  for (const MicroBatch& micro : pack(lengths, max_tokens)) {
+    std::span<const SftExample* const> part(batch.data() + micro.first, static_cast<size_t>(micro.last - micro.first));
+    result.loss += micro_loss(model, part, result.tokens);
+  }
+  return result;
+}
+
+// Draws batches in the order of shuffled epochs; a function of (seed, phase) alone.
+class Batches {
+ public:
+  Batches(const SftPhase& phase, int64_t number, const SftConfig& config)
+      : phase_(phase), number_(number), config_(config) {}
+
+  std::vector<const SftExample*> next() {
+    std::vector<const SftExample*> batch;
+    auto count = static_cast<int64_t>(phase_.examples.size());
+    for (int64_t i = 0; i < config_.batch_size; ++i, ++drawn_) {
+      if (drawn_ % count == 0) {
+        int64_t stream = number_ * (int64_t{1} << 24) + drawn_ / count;  // phases do not share an order
+        order_ = epoch_order(static_cast<uint64_t>(config_.seed), stream, count);
+      }
+      batch.push_back(&phase_.examples[static_cast<size_t>(order_[static_cast<size_t>(drawn_ % count)])]);
+    }
+    return batch;
+  }
+
+ private:
+  const SftPhase& phase_;
+  int64_t number_, drawn_ = 0;
+  const SftConfig& config_;
+  std::vector<int64_t> order_;
+};
+
+double mean(const std::deque<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(std::max<size_t>(1, values.size()));
+}
+
+// --- output -----------------------------------------------------------------------------------------------------
+
+std::string log_line(const SftStep& s) {
+  OrderedJson json;
+  json["step"] = s.step;
+  json["phase"] = s.phase;
+  json["loss"] = s.loss;
+  json["lr"] = s.lr;
+  json["grad_norm"] = s.grad_norm;
+  json["tokens"] = s.tokens;
+  json["applied"] = s.applied;
+  return json.dump() + "\n";
+}
+
+std::vector<SftPhase> read_phases(const SftConfig& config, const Tokenizer& tokenizer, int32_t eos) {
+  std::vector<SftPhase> phases;
+  for (size_t i = 0; i < config.data.size(); ++i) {
+    SftPhase phase;
+    phase.name = config.data[i];
+    phase.examples = read_sft_examples(config.data[i], tokenizer, eos, config);
+    auto count = static_cast<int64_t>(phase.examples.size());
+    phase.steps =
+        config.steps.empty() ? (count * config.epochs + config.batch_size - 1) / config.batch_size : config.steps[i];
+    phases.push_back(std::move(phase));
+  }
+  return phases;
+}
+
+// The token that ends a response: the model's own if its tokenizer has it, else the tokenizer's.
+int32_t end_token(const Model& model, const Tokenizer& tokenizer, bool wanted) {
+  if (!wanted) return -1;
+  std::vector<int32_t> ids = tokenizer.eos_ids();
+  const std::vector<int32_t>& stops = model.config().eos_token_id;
+  ids.insert(ids.end(), stops.begin(), stops.end());
+  for (int32_t id : ids) {
+    if (id >= 0 && id < tokenizer.vocab_size()) return id;
+  }
+  throw Error("tokenizer", str(printable(tokenizer.directory(), 400),
+                               ": names no end token (eos_token), so responses would never end; add it to "
+                               "tokenizer_config.json, or give --append_eos false"));
+}
+
+void refuse_existing(const std::string& out) {
+  if (!exists(out)) return;
+  if (is_directory(out) && list_directory(out).empty()) return;
+  throw Error("path", str(printable(out, 400), ": exists already; choose another --out, or remove it"));
+}
+
+}  // namespace
+
+std::vector<SftExample> read_sft_examples(const std::string& path, const Tokenizer& tokenizer, int32_t eos,
+                                          const SftConfig& config) {
+  Template form;
+  if (!config.prompt_template.empty()) form = load_template(config.prompt_template);
+  std::vector<SftExample> examples;
+  int64_t too_long = 0;
+  read_json_lines(path, BadRows::stop, [&](const JsonRow& row) {
+    SftExample e = read_example(row, tokenizer, config.prompt_template.empty() ? nullptr : &form, eos);
+    if (static_cast<int64_t>(e.prompt.size() + e.response.size()) > config.max_length) {
+      ++too_long;
+    } else {
+      examples.push_back(std::move(e));
+    }
+  });
+  if (too_long > 0) {
+    warn(str(printable(path, 400), ": ", grouped(too_long), " of ",
+             grouped(too_long + static_cast<int64_t>(examples.size())),
+             " rows have more than max_length = ", config.max_length, " tokens and are left out"));
+  }
+  if (examples.empty())
+    throw Error("empty", str(printable(path, 400), ": no row of at most ", config.max_length, " tokens"));
+  return examples;
+}
+
+SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const SftConfig& config,
+                    const std::function<void(const SftStep&)>& on_step) {
+  SftResult result;
+  for (const SftPhase& phase : phases) {
+    if (phase.examples.empty()) throw Error("empty", str(printable(phase.name), ": no examples"));
+    result.planned += phase.steps;
+  }
+  double began = now_seconds();
+  AdamW optimizer(model.parameters(), config.optimizer);
+  int64_t start = 0, in_a_row = 0;  // start: where the phase stands in the plan
+  std::deque<double> recent;
+  for (size_t p = 0; p < phases.size(); start += phases[p].steps, ++p) {
+    Batches batches(phases[p], static_cast<int64_t>(p), config);
+    recent.clear();
+    bool last_phase = p + 1 == phases.size();
+    for (int64_t i = 0; i < phases[p].steps; ++i) {
+      BatchLoss batch = batch_gradient(model, batches.next(), config.max_tokens);
+      double lr = update_lr(config.optimizer, start + i, result.planned);
+      StepResult update = optimizer.step(lr);
+      in_a_row = update.applied ? 0 : in_a_row + 1;
+      result.skipped += update.applied ? 0 : 1;
+      result.tokens += batch.tokens;
+      if (++result.steps == 1) result.first_loss = batch.loss;
+      recent.push_back(batch.loss);
+      if (recent.size() > kLossWindow) recent.pop_front();
+      if (on_step) {
+        on_step({result.steps, start + i + 1, result.planned, static_cast<int64_t>(p), batch.loss, lr, update.grad_norm,
+                 batch.tokens, update.applied});
+      }
+      if (in_a_row == kNonFiniteLimit) {
+        throw Error("numeric",
+                    str("update ", result.steps, ": the gradient is not finite ", kNonFiniteLimit,
+                        " times in a row (loss ", batch.loss, "); lower optimizer.lr or check the data"),
+                    kNumeric);
+      }
+      bool low = recent.size() == kLossWindow && mean(recent) < config.phase_end_loss;
+      if (low && !last_phase && i + 1 < phases[p].steps) {
+        log(str("sft: ", printable(phases[p].name), ": loss ", fixed(mean(recent), 4), " is below ",
+                config.phase_end_loss, " after ", i + 1, " of ", phases[p].steps, " updates, on to ",
+                printable(phases[p + 1].name)));
+        break;
+      }
+    }
+  }
+  result.last_loss = mean(recent);
+  result.seconds = now_seconds() - began;
+  return result;
+}
+
+SftResult run_sft(Model& model, const Tokenizer& tokenizer, const SftConfig& config, const std::string& out) {
+  config.validate();
+  refuse_existing(out);
+  int32_t eos = end_token(model, tokenizer, config.append_eos);
+  std::vector<SftPhase> phases = read_phases(config, tokenizer, eos);
+  int64_t planned = 0;
+  for (const SftPhase& phase : phases) {
+    planned += phase.steps;
+    log(str("sft: ", printable(phase.name, 400), ": ", grouped(static_cast<int64_t>(phase.examples.size())),
+            " examples, ", grouped(phase.steps), " updates of ", config.batch_size));
+  }
+  std::string partial = str(out, ".partial-", ::getpid());
+  make_directories(partial);
+  try {
+    FileWriter lines(path_join(partial, "sft.jsonl"));
+    Progress progress("sft", planned, "updates");
+    SftResult result = train_sft(model, phases, config, [&](const SftStep& s) {
+      lines.write(log_line(s));
+      progress.update(s.place, str("loss ", fixed(s.loss, 4), "  lr ", s.lr));
+    });
+    progress.finish(str("loss ", fixed(result.last_loss, 4)));
+    lines.close();
+    save_model(model, partial, tokenizer.directory());
+    sync_directory(partial);
+    rename_path(partial, out);
+    return result;
+  } catch (...) {
+    try {
+      remove_all(partial);
+    } catch (const Error&) {  // the first error is the one to tell
+    }
+    throw;
+  }
+}
+
+}  // namespace ucas
