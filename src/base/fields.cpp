@@ -14,7 +14,7 @@ namespace {
 
 // 1e+06 is hard to read as a limit: 1,000,000.
 std::string limit_text(double value) {
-  bool whole = std::fabs(value) < 1e15 && value == std::floor(value);
+  bool whole = std::fabs(value) < 1e16 && value == std::floor(value);
   return whole ? grouped(static_cast<int64_t>(value)) : str(value);
 }
 
@@ -286,6 +286,27 @@ std::string dump_toml(Fielder list, void* config) {
   return top + tables;
 }
 
+namespace {
+
+constexpr size_t kHelpWidth = 110;
+
+// Words of `text` from column `indent` on, in lines of kHelpWidth; the first line is already there up to `indent`.
+std::string wrapped(const std::string& text, size_t indent) {
+  std::string out;
+  size_t column = indent;
+  for (const std::string& word : split(text, ' ')) {
+    if (column + 1 + word.size() > kHelpWidth && column > indent) {
+      out += "\n" + std::string(indent, ' ');
+      column = indent;
+    }
+    out += (column == indent ? "" : " ") + word;
+    column += word.size() + (column == indent ? 0 : 1);
+  }
+  return out + "\n";
+}
+
+}  // namespace
+
 std::string help_text(Fielder list, void* config) {
   Lister lister;
   list(lister, config);
@@ -305,7 +326,8 @@ std::string help_text(Fielder list, void* config) {
     section = row.section;
     std::string name = name_of(row);
     text += name.size() > width ? name + "\n" + std::string(width, ' ') : pad_right(name, width);
-    text += str("  ", row.help, row.allowed.empty() ? "" : str("; ", row.allowed), " [", row.value, "]\n");
+    text +=
+        "  " + wrapped(str(row.help, row.allowed.empty() ? "" : "; " + row.allowed, " [", row.value, "]"), width + 2);
   }
   return text;
 }

@@ -37,10 +37,10 @@ class StrictReader : public nlohmann::json_sax<Json> {
   }
   bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception& error) override {
     std::string text = error.what();
-    size_t colon = text.rfind("; ");
+    size_t dash = text.find(" - ");
     std::string reason = text.find("UTF-8") != std::string::npos ? "invalid UTF-8"
-                         : colon == std::string::npos            ? text
-                                                                 : text.substr(colon + 2);
+                         : dash == std::string::npos             ? text.substr(text.find("] ") + 2)
+                                                                 : text.substr(dash + 3);
     throw Error(reason == "invalid UTF-8" ? "utf8" : "header_json",
                 str(where_, ": not valid JSON at byte ", position, ": ", printable(reason)));
   }
