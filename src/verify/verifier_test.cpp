@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/rng.h"
 #include "base/str.h"
 #include "data/jsonl.h"
 #include "verify/math/compare.h"
@@ -206,6 +207,47 @@ TEST(verifier, units_are_told_from_parts_of_the_answer) {
   EXPECT_EQ(read_unit("x"), std::nullopt);
   EXPECT_EQ(read_unit("\\text{ or 7}"), std::nullopt);
   EXPECT_EQ(read_unit("\\text{ thousand}"), std::nullopt);
+}
+
+// Random strings of the pieces that answers are made of.
+std::string random_answer(Rng& rng) {
+  static const std::vector<std::string> pieces = {
+      "0",      "1",        "7",         "12",       "345",         ".",
+      ",",      "-",        "+",         "/",        " ",           "{",
+      "}",      "\\frac",   "$",         "\\boxed{", "\\text{",     "cm",
+      "or",     "=",        "x",         "^",        "_",           "%",
+      "e5",     "(",        ")",         "\\sqrt",   "\\pi",        "\\,",
+      "\\left", "\\right",  "\\{",       "\\}",      "\\\\",        "\xe2\x88\x92",
+      "\n",     "**",       "\\(",       "\\)",      "\\circ",      "answer is ",
+      "####",   "<answer>", "</answer>", "\xff",     "\\times 10^", std::string(1, '\0')};
+  // Every other one of few pieces of numbers only.
+  bool number = rng.uniform() < 0.5;
+  int64_t longest = number ? 5 : 14, kinds = number ? 11 : static_cast<int64_t>(pieces.size());
+  std::string text;
+  for (int64_t n = rng.below(longest); n > 0; --n) text += pieces[static_cast<size_t>(rng.below(kinds))];
+  return text;
+}
+
+TEST(verifier, random_answers_equal_themselves_and_equality_of_numbers_goes_both_ways) {
+  Rng rng(1, 1);
+  int64_t numbers = 0;
+  for (int i = 0; i < 40000; ++i) {
+    std::string a = random_answer(rng), b = random_answer(rng);
+    for (Extract extract : {Extract::strict, Extract::lenient}) {
+      Verdict verdict = grade(a, {b}, extract);
+      EXPECT_FALSE(verdict.reason.empty());
+    }
+    MathAnswer x = read_answer(a), y = read_answer(b);
+    bool readable = x.form == MathAnswer::Form::number || x.form == MathAnswer::Form::text;
+    EXPECT_EQ(grade(a, {a}, Extract::bare).kind == VerdictKind::equal, readable) << printable(a);
+    if (x.form != MathAnswer::Form::number || y.form != MathAnswer::Form::number) continue;
+    ++numbers;
+    Budget budget;
+    EXPECT_EQ(equal_numbers(x.number, y.number, budget), equal_numbers(y.number, x.number, budget));
+    bool same = *equal_numbers(x.number, y.number, budget);
+    EXPECT_TRUE(!same || fingerprint(x.number) == fingerprint(y.number));
+  }
+  EXPECT_GT(numbers, 500);
 }
 
 // What the shared evaluation files hold as gold must be met by itself.

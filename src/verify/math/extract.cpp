@@ -1,6 +1,6 @@
 #include "verify/math/extract.h"
 
-#include <array>
+#include <algorithm>
 #include <vector>
 
 #include "base/str.h"
@@ -122,11 +122,23 @@ std::string_view sentence_after(std::string_view text, size_t begin) {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// The last number of the text: 12, -3.5, 1,234, 3/4, \frac{3}{4}, each with its sign.
+// The formula in $..$ or \(..\) that the byte at `at` belongs to, "" for none.
+std::string_view formula_around(std::string_view text, size_t at) {
+  auto dollars = std::count(text.begin() + static_cast<std::ptrdiff_t>(at), text.end(), '$');
+  size_t open = text.rfind('$', at), close = text.find('$', at);
+  if (dollars % 2 == 1 && open != kNone) return trim(text.substr(open + 1, close - open - 1));
+  open = text.rfind("\\(", at);
+  close = text.find("\\)", at);
+  bool inside = open != kNone && close != kNone && text.substr(open, at - open).find("\\)") == kNone;
+  return inside ? trim(text.substr(open + 2, close - open - 2)) : std::string_view();
+}
+
+// The last number of the text: 12, -3.5, 1,234, 3/4, \frac{3}{4}, each with its sign; or the formula it is part of.
 std::string_view last_number(std::string_view text) {
   size_t end = text.size();
   while (end > 0 && !is_digit(text[end - 1])) --end;
   if (end == 0) return {};
+  if (std::string_view formula = formula_around(text, end - 1); !formula.empty()) return formula;
   size_t close = end < text.size() && text[end] == '}' ? end + 1 : end;
   size_t fraction = text.rfind("frac{");
   if (fraction != kNone && fraction > 0 && close != end) {
@@ -146,6 +158,8 @@ std::string_view last_number(std::string_view text) {
     if (!inside) break;
     --begin;
   }
+  // A digit in an exponent, a root or the like is no answer.
+  if (begin > 0 && std::string_view("{^_\\").find(text[begin - 1]) != kNone) return {};
   bool sign = begin > 0 && (text[begin - 1] == '-' || text[begin - 1] == '+');
   // "5-3": a minus between numbers is not a sign.
   if (sign && !(begin > 1 && (is_digit(text[begin - 2]) || text[begin - 2] == ')'))) --begin;
