@@ -117,10 +117,10 @@ class Applier final : public Prefixed {
   }
   [[noreturn]] static void bad(const Setting& s, const std::string& expected) {
     std::string got = std::visit(
-        [](const auto& v) -> std::string {
+        [&](const auto& v) -> std::string {
           using T = std::decay_t<decltype(v)>;
           if constexpr (std::is_same_v<T, std::string>) {
-            return quoted(printable(v));
+            return s.from_text && !v.empty() ? printable(v) : quoted(printable(v));
           } else if constexpr (std::is_arithmetic_v<T>) {
             return str(v);
           } else {
@@ -128,7 +128,9 @@ class Applier final : public Prefixed {
           }
         },
         s.value);
-    throw Error("config", str(s.where, ": ", s.key, " = ", got, ": expected ", expected));
+    // From a file "run.toml:3: steps = 0", from the command line "--steps 0".
+    std::string place = s.from_text ? str(s.where, " ", got) : str(s.where, ": ", s.key, " = ", got);
+    throw Error("config", str(place, ": expected ", expected));
   }
   static void check(const Setting& s, double value, Range r) {
     if (std::isnan(value) || value < r.low || value > r.high) bad(s, "a value " + range_text(r));
@@ -264,8 +266,10 @@ void apply_settings(Fielder list, void* config, const std::vector<Setting>& sett
         if (("." + key).ends_with(tail)) near = key;
       }
     }
-    throw Error("config", str(settings[i].where, ": unknown key ", printable(settings[i].key),
-                              near.empty() ? "" : str(" (did you mean ", near, "?)")));
+    bool typed = settings[i].from_text;
+    throw Error("config",
+                str(printable(settings[i].where), ": unknown key", typed ? "" : " " + printable(settings[i].key),
+                    near.empty() ? "" : str(" (did you mean ", typed ? "--" : "", near, "?)")));
   }
 }
 

@@ -2,6 +2,7 @@
 
     # a comment
     needs shared                  skipped where the shared data is not there ($SHARED)
+    do mkdir x; cp a x            set-up by bash, must end with 0
     file NAME                     followed by lines "| text": a file in the scratch folder
     $ ucas train absent.toml      a command for bash, in the scratch folder; `ucas` is the one just built
     exit 2                        its exit code, 0 if not said
@@ -31,7 +32,7 @@ def parse(path):
                 continue
             word, _, rest = line.partition(" ")
             last = steps[-1] if steps else None
-            if word in ("file", "needs"):
+            if word in ("file", "needs", "do"):
                 steps.append({"do": word, "name": rest, "text": []})
             elif word == "|" and last and last["do"] == "file":
                 last["text"].append(rest + "\n")
@@ -96,6 +97,8 @@ def main():
                 os.makedirs(os.path.dirname(path), exist_ok=True)
                 with open(path, "w", encoding="utf-8") as file:
                     file.write("".join(step["text"]))
+            elif step["do"] == "do":
+                subprocess.run(["bash", "-c", step["name"]], cwd=scratch, env=environment, check=True, timeout=240)
             else:
                 commands += 1
                 before = snapshot(scratch)
