@@ -26,6 +26,10 @@ struct Tokenizer::Impl {
   std::unordered_map<std::string, int32_t> names;  // tokens that are not spelled in the byte alphabet: added, words
   std::optional<int32_t> eos, pad;
 
+  void take_added_tokens(const TokenizerFile& file);
+  void take_bpe(const TokenizerFile& file);
+  void take_words(const TokenizerFile& file);
+
   // Text without added tokens, already normalised.
   void encode_plain(std::string_view text, std::vector<int32_t>& ids) const {
     if (word_level) return word_level->encode(text, ids);
@@ -119,6 +123,50 @@ Tokenizer::~Tokenizer() = default;
 Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 
+// Before the vocabulary is read: an added token goes before the tokens of the model.
+void Tokenizer::Impl::take_added_tokens(const TokenizerFile& file) {
+  for (const AddedToken& token : file.added) {
+    auto [place, fresh] = names.emplace(token.content, token.id);
+    if (!fresh && place->second != token.id) {
+      throw Error("tokenizer", str(file.where, ": added_tokens: \"", printable(token.content), "\" has two ids, ",
+                                   place->second, " and ", token.id));
+    }
+    special[token.id] |= token.special;
+    std::string searched = token.normalized && file.nfc ? ucas::nfc(token.content) : token.content;
+    (token.normalized ? normalized_added : raw_added).add(token, searched);
+    bytes[token.id] = searched;
+  }
+  for (const auto& [word, id] : file.vocab) {
+    auto place = names.find(word);
+    if (place != names.end() && place->second != id) {  // Hugging Face would silently take the model's id
+      throw Error("tokenizer", str(file.where, ": added_tokens: \"", printable(word), "\" has id ", place->second,
+                                   ", but model.vocab says ", id));
+    }
+  }
+}
+
+void Tokenizer::Impl::take_bpe(const TokenizerFile& file) {
+  bpe = make_bpe(file, names);
+  // Added tokens are written as text, yet Hugging Face reads them in the byte alphabet too, wherever that is possible.
+  for (std::string& spelling : bytes) {
+    if (std::optional<std::string> spelled = bytes_of_spelling(spelling)) spelling = std::move(*spelled);
+  }
+}
+
+void Tokenizer::Impl::take_words(const TokenizerFile& file) {
+  std::vector<std::pair<std::string, int32_t>> words;
+  std::optional<int32_t> unknown;
+  for (const auto& [word, id] : file.vocab) {
+    if (word == file.unknown) {
+      unknown = id;
+    } else if (!names.contains(word)) {
+      words.emplace_back(word, id);
+    }
+  }
+  for (const auto& [word, id] : words) names.emplace(word, id);
+  word_level = WordLevel(words, unknown);
+}
+
 Tokenizer Tokenizer::load(const std::string& directory) {
   TokenizerFile file = read_tokenizer_file(directory);
   auto impl = std::make_unique<Impl>();
@@ -128,35 +176,8 @@ Tokenizer Tokenizer::load(const std::string& directory) {
   impl->add_prefix_space = file.add_prefix_space;
   impl->bytes = spellings_by_id(file);
   impl->special.resize(impl->bytes.size());
-  for (const AddedToken& token : file.added) {
-    auto [place, fresh] = impl->names.emplace(token.content, token.id);
-    if (!fresh && place->second != token.id) {
-      throw Error("tokenizer", str(file.where, ": added_tokens: \"", printable(token.content), "\" has two ids, ",
-                                   place->second, " and ", token.id));
-    }
-    impl->special[token.id] |= token.special;
-    AddedTokenFinder& finder = token.normalized ? impl->normalized_added : impl->raw_added;
-    finder.add(token, token.normalized && file.nfc ? ucas::nfc(token.content) : token.content);
-  }
-  if (file.model == TokenizerFile::Model::bpe) {
-    impl->bpe = make_bpe(file, impl->names);
-    // Added tokens are spelled as text, yet Hugging Face decodes them by the byte alphabet too where that is possible.
-    for (std::string& spelling : impl->bytes) {
-      if (std::optional<std::string> bytes = bytes_of_spelling(spelling)) spelling = std::move(*bytes);
-    }
-  } else {
-    std::vector<std::pair<std::string, int32_t>> words;
-    std::optional<int32_t> unknown;
-    for (const auto& [word, id] : file.vocab) {
-      if (word == file.unknown) {
-        unknown = id;
-      } else if (!impl->names.contains(word)) {
-        words.emplace_back(word, id);
-      }
-    }
-    for (const auto& [word, id] : words) impl->names.emplace(word, id);
-    impl->word_level = WordLevel(words, unknown);
-  }
+  impl->take_added_tokens(file);
+  file.model == TokenizerFile::Model::bpe ? impl->take_bpe(file) : impl->take_words(file);
   Tokenizer tokenizer(std::move(impl));
   auto resolve = [&](const char* key, const std::optional<std::string>& token) -> std::optional<int32_t> {
     if (!token) return std::nullopt;
