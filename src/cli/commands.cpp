@@ -19,6 +19,9 @@ int run_report(const Words& words);
 std::string help_report();
 int run_doctor(const Words& words);
 std::string help_doctor();
+std::string help_generate();
+std::string help_score();
+std::string help_evaluate();
 
 namespace {
 
@@ -74,6 +77,9 @@ std::span<const Command> commands() {
       {"sft", "supervised fine-tuning on prompts and responses", nullptr, help_sft},
       {"verify", "grade answers against the right ones", run_verify, help_verify},
       {"tokenize", "text to token ids, or a check against known ids", run_tokenize, help_tokenize},
+      {"generate", "responses of a checkpoint, to a prompt or to problem files", nullptr, help_generate},
+      {"score", "per-token log-prob, entropy, confidence of given responses", nullptr, help_score},
+      {"evaluate", "greedy and sampled accuracy, pass@k, with intervals", nullptr, help_evaluate},
       {"report", "run directories to one HTML page: results, curves, responses", run_report, help_report},
       {"doctor", "what this machine has and what ucas makes of it", run_doctor, help_doctor},
   };

@@ -13,7 +13,8 @@ void EvalConfig::fields(Fields& f) {
   f.field("seed", seed, Range{0, 9e15}, "of the samples and of the bootstrap");
   f.choice("truncated", truncated, {"grade", "wrong"}, "a response cut at max_tokens: graded as it is, or wrong");
   f.field("stored_responses", stored_responses, Range{0, 1 << 16}, "sampled responses written per problem");
-  f.field("bootstrap_draws", bootstrap_draws, Range{100, 1e6}, "resamplings of the problems behind each interval");
+  f.field("bootstrap_draws", bootstrap_draws, Range{0, 1e6},
+          "resamplings of the problems behind each interval; 0 = none");
   f.field("confidence_level", confidence_level, Range{0.5, 0.9999}, "of the intervals");
 }
 

@@ -35,7 +35,7 @@ class Assessment {
   std::optional<std::vector<Tally>> generate(int64_t samples, const SamplingConfig& sampling, int64_t stored);
   Tally tally(std::span<const Sampled> responses, const Problem& problem, int64_t stored) const;
   EvalFigures figures(const std::vector<size_t>& problems) const;
-  Estimate bootstrapped(const std::vector<double>& values) const;
+  Estimate interval_of_mean(const std::vector<double>& values) const;
   std::vector<EvalRow> rows();
 
   Rollout& rollout_;
@@ -155,16 +155,18 @@ Tally Assessment::tally(std::span<const Sampled> responses, const Problem& probl
   return out;
 }
 
-Estimate Assessment::bootstrapped(const std::vector<double>& values) const {
+// Where all problems agree on 0 or 1 a bootstrap has no width and would feign certainty; the exact interval of that
+// many yes/no trials stands in.
+Estimate Assessment::interval_of_mean(const std::vector<double>& values) const {
   constexpr double kUnmeasured = std::numeric_limits<double>::quiet_NaN();
-  Estimate out{summarize(values).mean, kUnmeasured, kUnmeasured};
-  if (config_.bootstrap_draws > 0) {
-    const auto interval =
-        bootstrap_mean(values, static_cast<uint64_t>(config_.seed), config_.confidence_level, config_.bootstrap_draws);
-    out.low = interval.low;
-    out.high = interval.high;
-  }
-  return out;
+  const Summary summary = summarize(values);
+  if (config_.bootstrap_draws == 0) return {summary.mean, kUnmeasured, kUnmeasured};
+  const bool extreme = summary.min == summary.max && (summary.min == 0 || summary.max == 1);
+  const Interval interval =
+      extreme ? clopper_pearson(summary.max == 1 ? summary.count : 0, summary.count, config_.confidence_level)
+              : bootstrap_mean(values, static_cast<uint64_t>(config_.seed), config_.confidence_level,
+                               config_.bootstrap_draws);
+  return {summary.mean, interval.low, interval.high};
 }
 
 EvalFigures Assessment::figures(const std::vector<size_t>& problems) const {
@@ -180,7 +182,7 @@ EvalFigures Assessment::figures(const std::vector<size_t>& problems) const {
   const auto over_problems = [&](auto value) {
     std::vector<double> values;
     for (size_t i : problems) values.push_back(value(sampled_[i]));
-    return bootstrapped(values);
+    return interval_of_mean(values);
   };
   if (!sampled_.empty()) {
     const int64_t n = config_.samples;

@@ -13,6 +13,9 @@
 namespace ucas {
 
 int run_sft_command(const Words& words);
+int run_generate(const Words& words);
+int run_score(const Words& words);
+int run_evaluate(const Words& words);
 
 namespace {
 
@@ -25,6 +28,9 @@ std::span<const EngineCommand> engine_commands() {
   static const std::vector<EngineCommand> table = {
       // {name, run}
       {"sft", run_sft_command},
+      {"generate", run_generate},
+      {"score", run_score},
+      {"evaluate", run_evaluate},
   };
   return table;
 }

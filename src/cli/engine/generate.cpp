@@ -1,0 +1,142 @@
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "cli/command.h"
+#include "cli/engine/prompts.h"
+#include "cli/policy_options.h"
+#include "rollout/engine.h"
+
+namespace ucas {
+
+namespace {
+
+// Model output for a terminal: control characters other than newline and tab are shown, not obeyed.
+std::string shown(const std::string& text) {
+  std::string out;
+  for (char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7f) {
+      const char* hex = "0123456789abcdef";
+      out += str("\\x", hex[byte >> 4], hex[byte & 15]);
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+bool contains(const std::vector<int32_t>& ids, int32_t id) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
+RolloutRequest request_of(const GenerateOptions& options, const Questions& questions, std::vector<PromptJob>& jobs) {
+  for (size_t i = 0; i < questions.prompts.size(); ++i) {
+    jobs.push_back({.prompt = questions.prompts[i], .problem = static_cast<uint32_t>(i), .samples = options.samples});
+  }
+  RolloutRequest request;
+  request.jobs = jobs;
+  request.sampling = options.sampling;
+  request.seed = static_cast<uint64_t>(options.seed);
+  request.stop_ids = questions.stop_ids;
+  return request;
+}
+
+// One prompt: the first sample streams, further ones follow whole.
+void answer(Rollout& engine, const GenerateOptions& options, const Policy& policy, const Questions& questions) {
+  std::vector<PromptJob> jobs;
+  RolloutRequest request = request_of(options, questions, jobs);
+  Tokenizer::Stream stream(policy.tokenizer);
+  int64_t tokens = 0;
+  const double began = now_seconds();
+  request.on_token = [&](int64_t, uint32_t sample, int32_t token) {
+    ++tokens;
+    if (sample != 0 || contains(request.stop_ids, token) || token >= policy.tokenizer.vocab_size()) return;
+    out(shown(stream.push(token)));
+  };
+  const std::vector<Sampled> responses = engine.run(request);
+  out(shown(stream.finish()) + "\n");
+  for (size_t i = 1; i < responses.size(); ++i) {
+    out(str("\n--- sample ", i + 1, " of ", responses.size(), " ---\n",
+            shown(response_text(policy.tokenizer, responses[i].token)), "\n"));
+  }
+  const double seconds = now_seconds() - began;
+  log(str(grouped(tokens), " tokens in ", human_seconds(seconds), ", ",
+          fixed(static_cast<double>(tokens) / std::max(seconds, 1e-9), 1), " tokens/s",
+          responses.front().finished ? "" : str("; cut at max_tokens = ", options.sampling.max_tokens)));
+}
+
+std::string row_of(const Sampled& response, const Questions& questions, const Policy& policy) {
+  const auto i = static_cast<size_t>(response.job);
+  double logprob = 0;
+  for (float value : response.logprob) logprob += value;
+  OrderedJson row;
+  row["id"] = questions.problems[i].id;
+  row["sample"] = response.sample;
+  row["prompt"] = policy.tokenizer.decode(questions.prompts[i]);
+  row["prompt_ids"] = questions.prompts[i];
+  row["response"] = response_text(policy.tokenizer, response.token);
+  row["response_ids"] = response.token;
+  row["finished"] = response.finished;
+  row["logprob"] = logprob;
+  return row.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
+
+void answer_file(Rollout& engine, const GenerateOptions& options, const Policy& policy, const Questions& questions) {
+  std::vector<PromptJob> jobs;
+  RolloutRequest request = request_of(options, questions, jobs);
+  Progress progress("generate", static_cast<int64_t>(jobs.size()) * options.samples, "responses");
+  int64_t ended = 0, tokens = 0;
+  request.on_response = [&](const Sampled& response) {
+    tokens += static_cast<int64_t>(response.token.size());
+    progress.update(++ended, str(grouped(tokens), " tokens"));
+  };
+  const std::vector<Sampled> responses = engine.run(request);
+  progress.finish(str(grouped(tokens), " tokens"));
+  std::string rows;
+  for (const Sampled& response : responses) {
+    rows += row_of(response, questions, policy);
+    if (!options.out.empty()) continue;
+    out(rows);
+    rows.clear();
+  }
+  if (options.out.empty()) return;
+  write_file(options.out, rows);
+  log(str(options.out, ": ", grouped(static_cast<int64_t>(responses.size())), " responses"));
+}
+
+}  // namespace
+
+int run_generate(const Words& words) {
+  PolicyLine line = read_policy_line(words, {"data"});
+  if (!line.positionals.empty()) {
+    throw Error("usage", str(printable(line.positionals[0]),
+                             ": unexpected word; the prompt goes after --prompt, the "
+                             "checkpoint after --model"));
+  }
+  GenerateOptions options;
+  ucas::apply(options, line.settings);
+  options.validate();
+  use_threads(options.machine.threads);
+  const Template form = load_template(options.prompt_template);
+  std::vector<Problem> problems;
+  if (options.data.empty()) {
+    problems.push_back({.id = "prompt", .source = "", .text = options.prompt, .system = "", .gold = {}});
+  } else {
+    problems = read_limited(options.data, options.limit, options.problems);
+  }
+  const Policy policy = open_policy(options.model, parse_device(options.machine.device));
+  const Questions questions = encode_questions(problems, form, policy, options.sampling.max_tokens);
+  const auto engine = make_engine(*policy.model, options.engine);
+  if (options.data.empty()) {
+    answer(*engine, options, policy, questions);
+  } else {
+    answer_file(*engine, options, policy, questions);
+  }
+  return kDone;
+}
+
+}  // namespace ucas

@@ -1,0 +1,35 @@
+#include "cli/engine/prompts.h"
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/str.h"
+
+namespace ucas {
+
+std::vector<Problem> read_limited(const std::vector<std::string>& files, int64_t limit, const ProblemOptions& options) {
+  std::vector<Problem> problems = read_problems(files, options);
+  if (limit > 0 && static_cast<int64_t>(problems.size()) > limit) problems.resize(static_cast<size_t>(limit));
+  return problems;
+}
+
+Questions encode_questions(const std::vector<Problem>& problems, const Template& form, const Policy& policy,
+                           int64_t max_tokens) {
+  const Qwen2Config& model = policy.model->config();
+  const int64_t room = model.max_position_embeddings - max_tokens;
+  if (room < 1) {
+    throw Error("config", str("max_tokens = ", max_tokens, " leaves no room for a prompt: the model has ",
+                              model.max_position_embeddings, " positions (max_position_embeddings); lower max_tokens"));
+  }
+  PreparedPrompts prepared = prepare_prompts(form, problems, policy.tokenizer, room);
+  if (prepared.dropped > 0) {
+    warn(str(prepared.dropped, " of ", problems.size(), " prompts dropped: empty, or longer than ", room,
+             " tokens (the model's ", model.max_position_embeddings, " positions less max_tokens = ", max_tokens, ")"));
+  }
+  Questions out;
+  for (int64_t index : prepared.problem) out.problems.push_back(problems[static_cast<size_t>(index)]);
+  out.prompts = std::move(prepared.ids);
+  out.stop_ids = collect_stop_ids(model, policy.tokenizer, stop_ids(form, policy.tokenizer));
+  return out;
+}
+
+}  // namespace ucas

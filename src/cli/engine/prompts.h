@@ -1,0 +1,28 @@
+// Prompts for the commands that answer problem files: read, cut to --limit, encoded, over-long ones dropped with a
+// warning. Threads: one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/problem.h"
+#include "data/problems.h"
+#include "data/templates.h"
+#include "rollout/policy.h"
+
+namespace ucas {
+
+struct Questions {
+  std::vector<Problem> problems;
+  std::vector<std::vector<int32_t>> prompts;  // token ids, one per problem
+  std::vector<int32_t> stop_ids;
+};
+
+std::vector<Problem> read_limited(const std::vector<std::string>& files, int64_t limit, const ProblemOptions& options);
+
+// Drops prompts that leave no room for `max_tokens` in the model's positions.
+Questions encode_questions(const std::vector<Problem>& problems, const Template& form, const Policy& policy,
+                           int64_t max_tokens);
+
+}  // namespace ucas

@@ -1,0 +1,170 @@
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "cli/command.h"
+#include "cli/policy_options.h"
+#include "data/jsonl.h"
+#include "rollout/policy.h"
+
+namespace ucas {
+
+namespace {
+
+struct Row {
+  int64_t line = 0;
+  std::string id;  // JSON text, "" if the row has none
+  std::vector<int32_t> prompt, response;
+  int64_t length() const { return static_cast<int64_t>(prompt.size() + response.size()); }
+};
+
+std::vector<int32_t> ids_of(const JsonRow& row, const std::string& key, int64_t vocabulary) {
+  const Json& value = row.value.at(key);
+  const auto refuse = [&](const std::string& got) {
+    throw Error("data_line",
+                str(row.where, ": \"", key, "\": ", got, ", expected a list of token ids from 0 to ", vocabulary - 1));
+  };
+  if (!value.is_array()) refuse(str("is a ", value.type_name()));
+  std::vector<int32_t> ids;
+  for (const Json& item : value) {
+    if (!item.is_number_integer()) refuse(str("holds ", printable(item.dump(-1, ' ', true), 40)));
+    const bool fits = !(item.is_number_unsigned() && item.get<uint64_t>() > INT32_MAX);
+    if (!fits || item.get<int64_t>() < 0 || item.get<int64_t>() >= vocabulary) refuse(str("holds ", item.dump()));
+    ids.push_back(item.get<int32_t>());
+  }
+  return ids;
+}
+
+std::vector<int32_t> tokens_of(const JsonRow& row, const std::string& key, const Policy& policy) {
+  const std::string ids_key = key + "_ids";
+  if (row.value.contains(ids_key)) return ids_of(row, ids_key, policy.model->config().vocab_size);
+  if (!row.value.contains(key)) {
+    throw Error("data_line", str(row.where, ": neither \"", key, "\" nor \"", ids_key, "\" is there"));
+  }
+  return policy.tokenizer.encode(text_field(row, key));
+}
+
+Row read_row(const JsonRow& row, const Policy& policy) {
+  Row out;
+  out.line = row.line;
+  if (row.value.contains("id")) out.id = row.value.at("id").dump(-1, ' ', false, Json::error_handler_t::replace);
+  out.prompt = tokens_of(row, "prompt", policy);
+  out.response = tokens_of(row, "response", policy);
+  if (out.prompt.empty()) {
+    throw Error("data_line",
+                str(row.where, ": the prompt has no tokens; the first token of a response needs one before it"));
+  }
+  const int64_t positions = policy.model->config().max_position_embeddings;
+  if (out.length() > positions) {
+    throw Error("data_line", str(row.where, ": prompt and response have ", out.length(), " tokens, the model ",
+                                 positions, " positions (max_position_embeddings)"));
+  }
+  return out;
+}
+
+std::string numbers(const at::Tensor& values, int64_t first, int64_t count, const Row& row) {
+  std::string text = "[";
+  const float* data = values.const_data_ptr<float>() + first;
+  for (int64_t i = 0; i < count; ++i) {
+    if (!std::isfinite(data[i])) {
+      throw Error("numeric",
+                  str("line ", row.line, ": token ", i + 1, " of the response gives ", data[i],
+                      "; the checkpoint holds non-finite or huge weights"),
+                  kNumeric);
+    }
+    if (i > 0) text += ", ";
+    append(text, data[i]);
+  }
+  return text + "]";
+}
+
+// One line of JSON per row.
+std::string score(const std::vector<Row>& rows, const Policy& policy, double temperature) {
+  const at::NoGradGuard no_grad;
+  Packed packed;
+  packed.begin.push_back(0);
+  for (const Row& row : rows) {
+    for (const auto* part : {&row.prompt, &row.response}) {
+      packed.token.insert(packed.token.end(), part->begin(), part->end());
+    }
+    for (int64_t i = 0; i < row.length(); ++i) packed.position.push_back(static_cast<int32_t>(i));
+    packed.begin.push_back(static_cast<int64_t>(packed.token.size()));
+  }
+  const at::Tensor hidden = policy.model->hidden(packed);
+  std::vector<at::Tensor> parts;  // the position before each response token predicts it
+  std::vector<int32_t> target;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const auto prompt = static_cast<int64_t>(rows[i].prompt.size());
+    parts.push_back(hidden.narrow(0, packed.begin[i] + prompt - 1, static_cast<int64_t>(rows[i].response.size())));
+    target.insert(target.end(), rows[i].response.begin(), rows[i].response.end());
+  }
+  HeadStats stats;
+  if (!target.empty()) stats = head_stats(at::cat(parts), policy.model->lm_head(), target, temperature);
+  std::string text;
+  int64_t first = 0;
+  for (const Row& row : rows) {
+    const auto count = static_cast<int64_t>(row.response.size());
+    std::string ids;
+    for (int32_t id : row.response) ids += str(ids.empty() ? "" : ", ", id);
+    text += str("{\"line\": ", row.line, row.id.empty() ? "" : str(", \"id\": ", row.id), ", \"ids\": [", ids, "]");
+    const std::pair<const char*, at::Tensor> columns[] = {{"logprob", stats.logprob},
+                                                          {"entropy", stats.entropy},
+                                                          {"confidence", stats.confidence},
+                                                          {"logit", stats.logit}};
+    for (const auto& [name, values] : columns) {
+      text += str(", \"", name, "\": ", count == 0 ? "[]" : numbers(values.cpu().contiguous(), first, count, row));
+    }
+    text += "}\n";
+    first += count;
+  }
+  return text;
+}
+
+}  // namespace
+
+int run_score(const Words& words) {
+  const PolicyLine line = read_policy_line(words, {});
+  ScoreOptions options;
+  ucas::apply(options, line.settings);
+  if (options.model.empty()) throw Error("usage", "--model DIR is missing; see `ucas score --help`");
+  if (line.positionals.size() != 1)
+    throw Error("usage", "give one FILE.jsonl of rows to score; see `ucas score --help`");
+  use_threads(options.machine.threads);
+  const Policy policy = open_policy(options.model, parse_device(options.machine.device));
+
+  std::vector<Row> rows;
+  int64_t total = 0;
+  read_json_lines(line.positionals[0], BadRows::stop, [&](const JsonRow& row) {
+    rows.push_back(read_row(row, policy));
+    total += rows.back().length();
+  });
+  Progress progress("score", total, "tokens");
+  std::string text;
+  int64_t done = 0;
+  for (size_t next = 0; next < rows.size();) {
+    std::vector<Row> batch;
+    int64_t tokens = 0;
+    while (next < rows.size() && (batch.empty() || tokens + rows[next].length() <= options.batch_tokens)) {
+      tokens += rows[next].length();
+      batch.push_back(std::move(rows[next++]));
+    }
+    text += score(batch, policy, options.temperature);
+    if (options.out.empty()) {
+      out(text);
+      text.clear();
+    }
+    progress.update(done += tokens);
+  }
+  progress.finish();
+  if (!options.out.empty()) write_file(options.out, text);
+  return kDone;
+}
+
+}  // namespace ucas

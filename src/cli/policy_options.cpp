@@ -1,0 +1,117 @@
+#include "cli/policy_options.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/str.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr const char* kGenerate =
+    "ucas generate - responses of a checkpoint\n"
+    "\n"
+    "Usage: ucas generate --model DIR --prompt TEXT [--key value ...]\n"
+    "       ucas generate --model DIR --data FILE.jsonl --out OUT.jsonl [--key value ...]\n"
+    "\n"
+    "One prompt is answered on standard output, as the text comes. For the problems of --data each response is a row\n"
+    "{id, sample, prompt, prompt_ids, response, response_ids, finished, logprob}, in --out or on standard output;\n"
+    "`ucas score` reads such rows.\n"
+    "\n";
+
+constexpr const char* kScore =
+    "ucas score - what a checkpoint thinks of given responses\n"
+    "\n"
+    "Usage: ucas score --model DIR FILE.jsonl [--out OUT.jsonl] [--key value ...]\n"
+    "\n"
+    "Rows hold prompt (text) or prompt_ids, and response (text) or response_ids; texts are encoded as they stand, no\n"
+    "template is applied. For each row the answer is {line, id, ids, logprob, entropy, confidence, logit}: one number\n"
+    "per token of the response. With z = logits / temperature: logprob = z_y - LSE(z), entropy of softmax(z),\n"
+    "confidence C = LSE(z) - mean(z), logit = the raw one of the token.\n"
+    "\n";
+
+constexpr const char* kEvaluate =
+    "ucas evaluate - greedy and sampled accuracy on problems with known answers\n"
+    "\n"
+    "Usage: ucas evaluate MODEL... --data FILE.jsonl [--data FILE2.jsonl] --out DIR [--key value ...]\n"
+    "\n"
+    "Prints a table of greedy pass@1, mean@n, unbiased pass@k and maj@n with confidence intervals, and writes\n"
+    "DIR/LABEL.json (figures, overall and by source) and DIR/LABEL.jsonl (one row per problem) for each MODEL.\n"
+    "Problems whose prompt leaves no room for max_tokens are dropped and counted.\n"
+    "\n";
+
+}  // namespace
+
+void MachineOptions::fields(Fields& f) {
+  f.field("device", device, "cpu, cuda or cuda:N");
+  f.field("threads", threads, Range{0, 4096}, "CPU threads; 0 = all cores");
+}
+
+void GenerateOptions::fields(Fields& f) {
+  f.field("model", model, "Hugging Face checkpoint directory");
+  f.field("prompt", prompt, "one question, answered on standard output");
+  f.field("data", data, "problem files, JSONL (may be given several times)");
+  f.field("template", prompt_template, "prompt template: plain, qwen_math, qwen_boxed, or a file");
+  f.field("out", out, "file to write the rows to; empty = standard output");
+  f.field("samples", samples, Range{1, 1 << 20}, "responses per prompt");
+  sampling.fields(f);
+  f.field("seed", seed, Range{0, 9e15}, "of the draws");
+  f.field("limit", limit, Range{0, 1 << 30}, "only the first N problems; 0 = all");
+  problems.fields(f);
+  engine.fields(f);
+  machine.fields(f);
+}
+
+void GenerateOptions::validate() const {
+  if (model.empty()) throw Error("usage", "--model DIR is missing; see `ucas generate --help`");
+  if (prompt.empty() == data.empty()) {
+    throw Error("usage", prompt.empty() ? "nothing to answer: give --prompt TEXT or --data FILE.jsonl"
+                                        : "--prompt and --data are both given; choose one of them");
+  }
+}
+
+void ScoreOptions::fields(Fields& f) {
+  f.field("model", model, "Hugging Face checkpoint directory");
+  f.field("out", out, "file to write the rows to; empty = standard output");
+  f.field("temperature", temperature, Range{1e-3, 100}, "logits are divided by it");
+  f.field("batch_tokens", batch_tokens, Range{16, 1 << 24}, "tokens per forward pass");
+  machine.fields(f);
+}
+
+void EvaluateOptions::fields(Fields& f) {
+  f.field("data", data, "problem files, JSONL (may be given several times)");
+  f.field("template", prompt_template, "prompt template: plain, qwen_math, qwen_boxed, or a file");
+  f.field("out", out, "directory for the results; empty = print only");
+  f.field("labels", labels, "names of the models in table and files; empty = from their paths");
+  f.field("limit", limit, Range{0, 1 << 30}, "only the first N problems; 0 = all");
+  eval.fields(f);
+  problems.fields(f);
+  engine.fields(f);
+  machine.fields(f);
+}
+
+PolicyLine read_policy_line(const std::vector<std::string>& words, const std::vector<std::string>& lists) {
+  CommandLine line = parse_command_line(words, {});
+  PolicyLine out;
+  out.positionals = std::move(line.positionals);
+  for (Setting& setting : line.settings) {
+    std::replace(setting.key.begin(), setting.key.end(), '-', '_');
+    if (std::find(lists.begin(), lists.end(), setting.key) != lists.end()) {
+      auto before = std::find_if(out.settings.begin(), out.settings.end(),
+                                 [&](const Setting& s) { return s.key == setting.key; });
+      if (before != out.settings.end()) {
+        std::get<std::string>(before->value) += "," + std::get<std::string>(setting.value);
+        continue;
+      }
+    }
+    out.settings.push_back(std::move(setting));
+  }
+  return out;
+}
+
+std::string help_generate() { return kGenerate + options_help(GenerateOptions()); }
+std::string help_score() { return kScore + options_help(ScoreOptions()); }
+std::string help_evaluate() { return kEvaluate + options_help(EvaluateOptions()); }
+
+}  // namespace ucas
