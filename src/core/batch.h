@@ -15,34 +15,34 @@
 namespace ucas {
 
 struct Response {
-  int64_t first = 0;      // index of its first token in the packed arrays
-  int64_t length = 0;     // L_i, end token included; may be 0
-  int64_t group = 0;      // index into Batch::groups
-  int64_t sample = 0;     // its number within all samples of the prompt (key of its randomness)
-  bool finished = true;   // ended by a stop token; false = cut at the length limit
-  float score = 0;        // verifier's reward, before shaping
-  float reward = 0;       // R_i: score + shaping; what advantages are computed from
+  int64_t first = 0;     // index of its first token in the packed arrays
+  int64_t length = 0;    // L_i, end token included; may be 0
+  int64_t group = 0;     // index into Batch::groups
+  int64_t sample = 0;    // its number within all samples of the prompt (key of its randomness)
+  bool finished = true;  // ended by a stop token; false = cut at the length limit
+  float score = 0;       // verifier's reward, before shaping
+  float reward = 0;      // R_i: score + shaping; what advantages are computed from
   Verdict verdict;
 };
 
-struct Group {            // the responses o_1 .. o_G to one prompt
-  int64_t problem = 0;    // index in the problem file
-  int64_t first = 0;      // index of its first response
-  int64_t count = 0;      // G
+struct Group {                  // the responses o_1 .. o_G to one prompt
+  int64_t problem = 0;          // index in the problem file
+  int64_t first = 0;            // index of its first response
+  int64_t count = 0;            // G
   std::vector<int32_t> prompt;  // token ids
 };
 
 struct Batch {
   std::vector<Group> groups;
-  std::vector<Response> responses;    // [B], those of a group are neighbours
+  std::vector<Response> responses;  // [B], those of a group are neighbours
 
-  std::vector<int32_t> token;         // [N]
-  std::vector<float> rollout_logprob; // [N] as the sampler reported it
-  std::vector<float> old_logprob;     // [N] trainer policy before the step's first update
-  std::vector<float> ref_logprob;     // [N] frozen reference; empty unless needed
-  std::vector<float> entropy;         // [N] H of the old policy
-  std::vector<float> confidence;      // [N] C = LSE(z) - mean_v z of the old policy, z = logits / temperature
-  std::vector<float> logit;           // [N] raw logit of the chosen token, before the temperature
+  std::vector<int32_t> token;          // [N]
+  std::vector<float> rollout_logprob;  // [N] as the sampler reported it
+  std::vector<float> old_logprob;      // [N] trainer policy before the step's first update
+  std::vector<float> ref_logprob;      // [N] frozen reference; empty unless needed
+  std::vector<float> entropy;          // [N] H of the old policy
+  std::vector<float> confidence;       // [N] C = LSE(z) - mean_v z of the old policy, z = logits / temperature
+  std::vector<float> logit;            // [N] raw logit of the chosen token, before the temperature
 
   int64_t token_count() const { return static_cast<int64_t>(token.size()); }
   std::span<const Response> of(const Group& group) const {

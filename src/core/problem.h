@@ -8,11 +8,11 @@
 namespace ucas {
 
 struct Problem {
-  std::string id;                  // from the file, or "FILE-STEM/LINE"
-  std::string source;              // data_source of the verl schema, else the file's stem; metrics are kept by source
-  std::string text;                // the question, before any template
-  std::string system;              // system message of a verl prompt[], if any
-  std::vector<std::string> gold;   // alternatives, any one counts; never empty
+  std::string id;                 // from the file, or "FILE-STEM/LINE"
+  std::string source;             // data_source of the verl schema, else the file's stem; metrics are kept by source
+  std::string text;               // the question, before any template
+  std::string system;             // system message of a verl prompt[], if any
+  std::vector<std::string> gold;  // alternatives, any one counts; never empty
 };
 
 }  // namespace ucas
