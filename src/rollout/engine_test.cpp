@@ -7,42 +7,17 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "base/rng.h"
 #include "support/engine/fake_model.h"
+#include "support/engine/rollout_requests.h"
 
 namespace ucas {
 
 namespace {
 
 using testing::FakeModel;
-
-std::vector<std::vector<int32_t>> random_prompts(int64_t count, int64_t longest, int64_t vocab) {
-  Rng rng(77, 1);
-  std::vector<std::vector<int32_t>> prompts(static_cast<size_t>(count));
-  for (auto& prompt : prompts) {
-    for (int64_t i = 0, n = 1 + rng.below(longest); i < n; ++i)
-      prompt.push_back(static_cast<int32_t>(rng.below(vocab)));
-  }
-  return prompts;
-}
-
-std::vector<PromptJob> jobs_of(const std::vector<std::vector<int32_t>>& prompts, int64_t samples) {
-  std::vector<PromptJob> jobs;
-  for (size_t i = 0; i < prompts.size(); ++i) {
-    jobs.push_back({.prompt = prompts[i], .problem = static_cast<uint32_t>(i), .samples = samples});
-  }
-  return jobs;
-}
-
-RolloutRequest request_of(std::span<const PromptJob> jobs, SamplingConfig sampling, std::vector<int32_t> stops = {0}) {
-  RolloutRequest request;
-  request.jobs = jobs;
-  request.sampling = sampling;
-  request.seed = 42;
-  request.step = 7;
-  request.stop_ids = std::move(stops);
-  return request;
-}
+using testing::jobs_of;
+using testing::random_prompts;
+using testing::request_of;
 
 std::unique_ptr<Model> tiny_model() {
   Qwen2Config config;  // d 64, 2 layers, 4/2 heads, V 58

@@ -1,0 +1,124 @@
+// Bit-for-bit guards on a real tiny model: what a response is depends on its key and the weights alone, and the trainer
+// computes the very numbers that the sampler recorded (docs/numerics.md).
+#include "rollout/engine.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "support/engine/rollout_requests.h"
+
+namespace ucas {
+
+namespace {
+
+// One thread: on a busy machine two mostly wait for each other, and results must not depend on it anyway.
+class Threads {
+ public:
+  explicit Threads(int n) : before_(at::get_num_threads()) { at::set_num_threads(n); }
+  ~Threads() { at::set_num_threads(before_); }
+
+ private:
+  int before_;
+};
+
+using testing::jobs_of;
+using testing::random_prompts;
+using testing::request_of;
+
+bool same(const Sampled& a, const Sampled& b) {
+  return a.sample == b.sample && a.finished == b.finished && a.token == b.token && a.logprob == b.logprob &&
+         a.entropy == b.entropy && a.confidence == b.confidence && a.logit == b.logit;
+}
+
+int64_t differing(const std::vector<Sampled>& a, const std::vector<Sampled>& b) {
+  EXPECT_EQ(a.size(), b.size());
+  int64_t count = 0;
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) count += !same(a[i], b[i]) || a[i].job != b[i].job;
+  return count;
+}
+
+std::unique_ptr<Model> tiny_model() {
+  Qwen2Config config;  // d 64, 2 layers, 4/2 heads, V 58
+  config.max_position_embeddings = 256;
+  return make_model(config, 3, at::kCPU);
+}
+
+}  // namespace
+
+TEST(engine_parity, slots_prefill_budget_and_order_of_jobs_change_nothing) {
+  const Threads one_thread(1);
+  auto model = tiny_model();
+  const auto prompts = random_prompts(9, 20, 58);
+  const auto jobs = jobs_of(prompts, 5);
+  const SamplingConfig sampling{.temperature = 0.9, .max_tokens = 24};
+  const auto reference = make_engine(*model, {.max_slots = 45})->run(request_of(jobs, sampling));
+  for (const EngineConfig& config : {EngineConfig{.max_slots = 1}, EngineConfig{.max_slots = 3, .prefill_tokens = 16},
+                                     EngineConfig{.max_slots = 7}, EngineConfig{.max_slots = 0}}) {
+    EXPECT_EQ(differing(reference, make_engine(*model, config)->run(request_of(jobs, sampling))), 0)
+        << "slots " << config.max_slots;
+  }
+  std::vector<PromptJob> reversed(jobs.rbegin(), jobs.rend());
+  auto other = make_engine(*model, {.max_slots = 4})->run(request_of(reversed, sampling));
+  for (Sampled& r : other) r.job = static_cast<int64_t>(jobs.size()) - 1 - r.job;
+  std::stable_sort(other.begin(), other.end(), [](const Sampled& a, const Sampled& b) { return a.job < b.job; });
+  EXPECT_EQ(differing(reference, other), 0);
+}
+
+TEST(engine_parity, the_number_of_threads_changes_nothing) {
+  const Threads one_thread(1);
+  auto model = tiny_model();
+  const auto prompts = random_prompts(6, 20, 58);
+  const auto jobs = jobs_of(prompts, 7);
+  const auto run = [&](int threads) {
+    const Threads set(threads);
+    return make_engine(*model, {.max_slots = 16})->run(request_of(jobs, {.max_tokens = 16}));
+  };
+  EXPECT_EQ(differing(run(1), run(2)), 0);
+}
+
+TEST(engine_parity, the_log_prob_of_the_sampler_is_the_trainers_bit_for_bit) {
+  const Threads one_thread(1);
+  auto model = tiny_model();
+  const auto prompts = random_prompts(8, 30, 58);
+  const auto jobs = jobs_of(prompts, 6);
+  for (double temperature : {1.0, 0.7}) {
+    const auto responses =
+        make_engine(*model, {.max_slots = 10})->run(request_of(jobs, {.temperature = temperature, .max_tokens = 40}));
+    // The trainer's view: all sequences packed, hidden states of the positions that predict.
+    Packed packed;
+    packed.begin.push_back(0);
+    std::vector<at::Tensor> rows;
+    std::vector<std::pair<int64_t, int64_t>> where;
+    for (const Sampled& r : responses) {
+      const auto& prompt = prompts[static_cast<size_t>(r.job)];
+      where.push_back(
+          {packed.begin.back() + static_cast<int64_t>(prompt.size()) - 1, static_cast<int64_t>(r.token.size())});
+      packed.token.insert(packed.token.end(), prompt.begin(), prompt.end());
+      packed.token.insert(packed.token.end(), r.token.begin(), r.token.end());
+      for (int64_t i = packed.begin.back(); i < static_cast<int64_t>(packed.token.size()); ++i) {
+        packed.position.push_back(static_cast<int32_t>(i - packed.begin.back()));
+      }
+      packed.begin.push_back(static_cast<int64_t>(packed.token.size()));
+    }
+    const at::NoGradGuard no_grad;
+    const at::Tensor hidden = model->hidden(packed);
+    float most = 0;
+    for (size_t i = 0; i < responses.size(); ++i) {
+      const Sampled& r = responses[i];
+      const auto stats =
+          head_stats(hidden.narrow(0, where[i].first, where[i].second), model->lm_head(), r.token, temperature);
+      for (size_t t = 0; t < r.token.size(); ++t) {
+        most = std::max(most, std::fabs(stats.logprob.data_ptr<float>()[t] - r.logprob[t]));
+        most = std::max(most, std::fabs(stats.entropy.data_ptr<float>()[t] - r.entropy[t]));
+        most = std::max(most, std::fabs(stats.confidence.data_ptr<float>()[t] - r.confidence[t]));
+        most = std::max(most, std::fabs(stats.logit.data_ptr<float>()[t] - r.logit[t]));
+      }
+    }
+    EXPECT_EQ(most, 0) << "temperature " << temperature;
+  }
+}
+
+}  // namespace ucas
