@@ -53,8 +53,14 @@ struct Row {
   Ids ids;
 };
 
+Json parse_row(std::string_view line, const std::string& where) try {
+  return parse_json(line, where);
+} catch (const Error& error) {
+  throw Error("data_line", error.what());
+}
+
 Row read_row(std::string_view line, const std::string& where) {
-  Json json = parse_json(line, where);
+  Json json = parse_row(line, where);
   auto wrong = [&](const char* what) {
     throw Error("data_line", str(where, ": ", what, "; expected {\"text\": \"...\", \"ids\": [1, 2, 3]}"));
   };
@@ -177,8 +183,7 @@ std::string help_tokenize() {
          "and prints text. With --check it encodes the \"text\" of each row, compares with its \"ids\", prints the "
          "first\n"
          "differences and \"N of M identical\"; the exit code is 1 if any differ.\n"
-         "\n"
-         "Options:\n" +
+         "\n" +
          options_help(Config{});
 }
 

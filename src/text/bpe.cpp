@@ -64,7 +64,7 @@ Bpe::Bpe(std::vector<std::pair<std::string, int32_t>> tokens, bool ignore_merges
   for (size_t i = 0; i < tokens_.size(); ++i) {
     const auto& [bytes, id] = tokens_[i];
     size_t slot = token_slot(bytes);
-    UCAS_CHECK(slots_[slot] == 0, "tokens are unique");
+    if (slots_[slot] != 0) doubled_ = bytes;
     slots_[slot] = static_cast<uint32_t>(i + 1);
     if (bytes.size() == 1) byte_ids_[static_cast<unsigned char>(bytes[0])] = id;
   }

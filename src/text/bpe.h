@@ -17,8 +17,10 @@ namespace ucas {
 
 class Bpe {
  public:
-  // tokens[i] = (bytes, id). Every single byte must be a token; bytes and ids are each unique (checked).
+  // tokens[i] = (bytes, id). Every single byte must be a token, and no bytes may come twice: see the next two.
   explicit Bpe(std::vector<std::pair<std::string, int32_t>> tokens, bool ignore_merges);
+  std::optional<uint8_t> missing_byte() const;                            // the first byte that has no token
+  const std::optional<std::string>& doubled() const { return doubled_; }  // bytes that came twice
   // In order of rank. Both parts and their concatenation must be tokens, and no pair may come twice: otherwise a
   // message saying which is wrong, "" when all went well.
   std::string add_merge(std::string_view left, std::string_view right);
@@ -26,8 +28,6 @@ class Bpe {
 
   void encode(std::string_view piece, std::vector<int32_t>& ids) const;
   std::optional<int32_t> find(std::string_view bytes) const;
-  // The first byte that has no token.
-  std::optional<uint8_t> missing_byte() const;
 
   // The two merge loops, with the same result: quadratic for short pieces, a queue by rank for long ones.
   void merge_short(std::string_view piece, std::vector<int32_t>& ids) const;
@@ -55,6 +55,7 @@ class Bpe {
   std::vector<Merge> merges_;    // open addressing by pair
   size_t merge_count_ = 0;
   std::array<int32_t, 256> byte_ids_{};
+  std::optional<std::string> doubled_;
   bool ignore_merges_;
   // Lazily filled per token: 0 not known yet, 1 whole, 2 not (merges may not reach a token, or cross it).
   std::unique_ptr<std::atomic<uint8_t>[]> whole_;

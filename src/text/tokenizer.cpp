@@ -98,6 +98,10 @@ Bpe make_bpe(const TokenizerFile& file, const std::unordered_map<std::string, in
     }
   }
   Bpe bpe(std::move(tokens), file.ignore_merges);
+  if (bpe.doubled()) {
+    throw Error("dup_key", str(file.where, ": model.vocab: the token \"", printable(spelling_of_bytes(*bpe.doubled())),
+                               "\" stands twice"));
+  }
   if (std::optional<uint8_t> byte = bpe.missing_byte()) {
     throw Error("tokenizer", str(file.where, ": model.vocab: no token for the byte ", int{*byte}, " (\"",
                                  spelling_of_bytes(std::string(1, static_cast<char>(*byte))),
@@ -163,7 +167,11 @@ void Tokenizer::Impl::take_words(const TokenizerFile& file) {
       words.emplace_back(word, id);
     }
   }
-  for (const auto& [word, id] : words) names.emplace(word, id);
+  for (const auto& [word, id] : words) {
+    if (!names.emplace(word, id).second) {
+      throw Error("dup_key", str(file.where, ": model.vocab: the word \"", printable(word), "\" stands twice"));
+    }
+  }
   word_level = WordLevel(words, unknown);
 }
 

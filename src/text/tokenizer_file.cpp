@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "text/tokenizer_json.h"
 #include "text/word_level.h"
 
 namespace ucas {
@@ -14,8 +15,6 @@ namespace ucas {
 namespace {
 
 constexpr int64_t kFileLimit = int64_t{256} << 20;
-constexpr int64_t kMaxTokens = 4 << 20;
-constexpr size_t kMaxTokenBytes = 4096;
 constexpr size_t kMaxAddedBytes = 512;  // bounds the work per byte of text
 
 // A place in the file, for messages: tokenizer.json: pre_tokenizer.pretokenizers[0].
@@ -176,37 +175,14 @@ int32_t checked_id(const Node& node, const Json& value, const std::string& token
   return static_cast<int32_t>(id);
 }
 
-void read_vocab(const Node& model, TokenizerFile& file) {
-  Node node = model.child("vocab");
-  if (!node.json.is_object()) node.wrong(str("expected an object, got ", node.json.type_name()));
-  if (node.json.empty()) node.wrong("it is empty");
-  if (static_cast<int64_t>(node.json.size()) > kMaxTokens) node.wrong(str("more than ", kMaxTokens, " tokens"));
-  file.vocab.reserve(node.json.size());
-  for (const auto& [token, id] : node.json.get_ref<const Json::object_t&>()) {
-    if (token.empty()) node.wrong("an empty token");
-    if (token.size() > kMaxTokenBytes) node.wrong(str("a token longer than ", kMaxTokenBytes, " bytes"));
-    file.vocab.emplace_back(token, checked_id(node, id, token));
-  }
-}
-
-void read_merges(const Node& model, TokenizerFile& file) {
-  Node node = model.child("merges");
-  if (!node.json.is_array()) node.wrong(str("expected a list, got ", node.json.type_name()));
-  if (static_cast<int64_t>(node.json.size()) > kMaxTokens) node.wrong(str("more than ", kMaxTokens, " merges"));
-  file.merges.reserve(node.json.size());
-  for (size_t i = 0; i < node.json.size(); ++i) {
-    const Json& row = node.json[i];
-    auto bad = [&] { node.wrong(str("[", i, "] is not two tokens: ", printable(row.dump()))); };
-    if (row.is_string()) {
-      const std::string& line = row.get_ref<const std::string&>();
-      size_t space = line.find(' ');
-      if (space == std::string::npos || line.find(' ', space + 1) != std::string::npos) bad();
-      file.merges.emplace_back(line.substr(0, space), line.substr(space + 1));
-    } else {
-      if (!row.is_array() || row.size() != 2 || !row[0].is_string() || !row[1].is_string()) bad();
-      file.merges.emplace_back(row[0].get<std::string>(), row[1].get<std::string>());
-    }
-  }
+// The tables were read already (text/tokenizer_json.h); an empty one of the right type stands in their place.
+void check_tables(const Node& model, bool merges, const TokenizerFile& file) {
+  Node vocab = model.child("vocab");
+  if (!vocab.json.is_object()) vocab.wrong(str("expected an object, got ", vocab.json.type_name()));
+  if (file.vocab.empty()) vocab.wrong("it is empty");
+  if (!merges) return;
+  Node list = model.child("merges");
+  if (!list.json.is_array()) list.wrong(str("expected a list, got ", list.json.type_name()));
 }
 
 void read_bpe(const Node& root, const Node& model, TokenizerFile& file) {
@@ -222,8 +198,7 @@ void read_bpe(const Node& root, const Node& model, TokenizerFile& file) {
   if (model.flag("byte_fallback", false))
     model.refuse("byte_fallback is not supported (only byte-level vocabularies are)");
   file.ignore_merges = model.flag("ignore_merges", false);
-  read_vocab(model, file);
-  read_merges(model, file);
+  check_tables(model, true, file);
   read_bpe_pre_tokenizer(root.child("pre_tokenizer"), file);
   Node decoder = root.child("decoder");
   if (decoder.type() != "ByteLevel") {
@@ -236,7 +211,7 @@ void read_word_level(const Node& root, const Node& model, TokenizerFile& file) {
   model.only({"type", "vocab", "unk_token"});
   file.model = TokenizerFile::Model::word_level;
   file.unknown = model.text("unk_token");
-  read_vocab(model, file);
+  check_tables(model, false, file);
   Node split = root.child("pre_tokenizer");
   if (split.type() != "Split") {
     split.refuse(str("the pre-tokenizer ", printable(split.type()), " is not supported (WordLevel: Split)"));
@@ -327,7 +302,10 @@ void read_config(const std::string& path, TokenizerFile& file) {
 TokenizerFile read_tokenizer_file(const std::string& directory) {
   TokenizerFile file;
   file.where = path_join(directory, "tokenizer.json");
-  Json json = read_json(file.where, kFileLimit);
+  TokenizerTables tables;
+  Json json = read_tokenizer_json(file.where, kFileLimit, tables);
+  file.vocab = std::move(tables.vocab);
+  file.merges = std::move(tables.merges);
   Node root{json, file.where, ": "};
   if (!json.is_object()) root.wrong(str("expected an object, got ", json.type_name()));
   root.only({"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor",

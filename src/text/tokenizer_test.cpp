@@ -283,6 +283,34 @@ TEST(tokenizer, what_is_not_known_or_not_sound_is_refused_by_name) {
   }
 }
 
+TEST(tokenizer, a_token_that_stands_twice_is_refused) {
+  std::string good = read_file(kGoldens + "qwen2-like/tokenizer.json");
+  Directory directory;
+  for (const char* more : {"\"!\":424,", "\"!\":0,"}) {
+    std::string bad = good;
+    bad.insert(bad.find("\"vocab\":{") + 9, more);
+    put(directory.path + "/tokenizer.json", bad);
+    try {
+      Tokenizer::load(directory.path);
+      ADD_FAILURE() << more << ": loaded";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), "dup_key") << error.what();
+      EXPECT_NE(std::string(error.what()).find("\"!\" stands twice"), std::string::npos) << error.what();
+    }
+  }
+}
+
+TEST(tokenizer, merges_are_read_in_both_spellings) {
+  Json json = read_json(kGoldens + "qwen2-like/tokenizer.json", 1 << 20);
+  for (Json& merge : json["model"]["merges"]) {
+    ASSERT_TRUE(merge.is_array());
+    merge = str(merge[0].get<std::string>(), " ", merge[1].get<std::string>());
+  }
+  Directory directory;
+  put(directory.path + "/tokenizer.json", json.dump());
+  expect_same(Tokenizer::load(directory.path), kGoldens + "qwen2-like/cases.jsonl", 331);
+}
+
 TEST(tokenizer, a_damaged_file_is_an_error_and_nothing_else) {
   std::string good = read_file(kGoldens + "added-tokens/tokenizer.json");
   Directory directory;
