@@ -13,11 +13,11 @@
 
 namespace ucas {
 
-enum class Extract { strict, lenient, bare };   // last box only | box, else the usual phrases | the whole text
+enum class Extract { strict, lenient, bare };  // last box only | box, else the usual phrases | the whole text
 
 struct Answer {
-  std::string_view response;                    // as the model wrote it
-  const std::vector<std::string>* gold;         // alternatives, any one counts
+  std::string_view response;             // as the model wrote it
+  const std::vector<std::string>* gold;  // alternatives, any one counts
 };
 
 class Verifier {

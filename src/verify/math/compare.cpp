@@ -1,5 +1,8 @@
 #include "verify/math/compare.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/str.h"
 #include "verify/math/extract.h"
 #include "verify/math/normalize.h"
@@ -20,17 +23,34 @@ int64_t nesting(std::string_view text) {
   return deepest;
 }
 
-// Splits "x = 5" and "f(x) = 5" at the only sign of equality; the name is short and starts with a letter.
+constexpr std::string_view kGreek[] = {"\\alpha", "\\beta", "\\gamma", "\\delta", "\\epsilon", "\\theta",  "\\lambda",
+                                       "\\mu",    "\\rho",  "\\sigma", "\\tau",   "\\phi",     "\\varphi", "\\omega"};
+
+bool is_alphanumeric(char c) { return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z'); }
+
+// x, x_1, x_{10}, f(x), \theta. Anything else before "=" is part of the answer: "\not" turns the meaning around.
+bool is_variable(std::string_view name) {
+  if (std::find(std::begin(kGreek), std::end(kGreek), name) != std::end(kGreek)) return true;
+  if (name.empty() || name.size() > 6 || !is_alphanumeric(name[0]) || name[0] <= '9') return false;
+  std::string_view tail = name.substr(1);
+  if (tail.starts_with("_{") && tail.ends_with("}")) {
+    tail = tail.substr(2, tail.size() - 3);
+  } else if (tail.starts_with("(") && tail.ends_with(")")) {
+    tail = tail.substr(1, tail.size() - 2);
+  } else if (tail.size() == 2 && tail[0] == '_') {
+    tail = tail.substr(1);
+  } else if (!tail.empty()) {
+    return false;
+  }
+  return std::all_of(tail.begin(), tail.end(), is_alphanumeric);
+}
+
+// Splits "x = 5" at its only sign of equality.
 std::string_view take_variable(std::string_view text, std::string& variable) {
   size_t equals = text.find('=');
   if (equals == std::string_view::npos || text.find('=', equals + 1) != std::string_view::npos) return text;
   std::string_view name = trim(text.substr(0, equals)), value = trim(text.substr(equals + 1));
-  bool letter = !name.empty() && ((name[0] | 32) >= 'a' && (name[0] | 32) <= 'z');
-  bool greek = name.size() > 2 && name[0] == '\\' &&
-               name.find_first_not_of("abcdefghijklmnopqrstuvwxyz", 1) == std::string_view::npos;
-  bool simple =
-      letter && (name.size() == 1 || (name.size() > 2 && name.size() <= 6 && (name[1] == '_' || name[1] == '(')));
-  if ((!simple && !greek) || value.empty()) return text;
+  if (!is_variable(name) || value.empty()) return text;
   variable = text_key(name);
   return value;
 }

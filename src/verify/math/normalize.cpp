@@ -247,7 +247,8 @@ std::string text_key(std::string_view text) {
     words = words && (is_letter(c) || c == '-' || c == '\'' || c == '.' || static_cast<unsigned char>(c) >= 0x80);
     key.push_back(c);
   }
-  if (words && key.size() > 1) {
+  // Words have no case, but AB and ab are different products and segments.
+  if (words && (key.size() > 3 || key == "Yes" || key == "YES" || key == "No" || key == "NO")) {
     for (char& c : key) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
   }
   return key;

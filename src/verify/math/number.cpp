@@ -149,7 +149,7 @@ std::optional<Fraction> take_slash(std::string_view& text, const Decimal& over) 
   return Fraction{negative, over, std::move(*under)};
 }
 
-// w + n/d for short whole numbers; longer ones are nobody's mixed number.
+// w + n/d, n < d, for short whole numbers; longer ones are nobody's mixed number.
 std::optional<Rational> mixed(bool negative, const Decimal& whole, const Fraction& part) {
   auto value = [](const Decimal& d) -> std::optional<uint64_t> {
     if (!d.whole || d.digits.size() > 15) return std::nullopt;
@@ -158,7 +158,7 @@ std::optional<Rational> mixed(bool negative, const Decimal& whole, const Fractio
     return n;
   };
   auto w = value(whole), n = value(part.over), d = value(part.under);
-  if (!w || !n || !d || part.negative) return std::nullopt;
+  if (!w || !n || !d || part.negative || *n >= *d) return std::nullopt;
   unsigned __int128 total = static_cast<unsigned __int128>(*w) * *d + *n;
   Decimal over;
   for (; total > 0; total /= 10)
