@@ -69,7 +69,7 @@ TEST(sft_options, what_does_not_fit_together_is_refused_with_both_sides) {
   expect_refused(
       {"--init", "qwen2", "--model.num_attention_heads", "5", "--tokenizer", "t", "--data", "a", "--out", "m"},
       "num_attention_heads = 5");
-  expect_refused({"--model", "x", "--data", "a", "--out", "m", "--optimiser.lr", "1"}, "did you mean optimizer.lr");
+  expect_refused({"--model", "x", "--data", "a", "--out", "m", "--optimiser.lr", "1"}, "did you mean --optimizer.lr");
 }
 
 TEST(sft_options, the_help_lists_every_option) {

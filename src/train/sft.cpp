@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <deque>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -147,6 +148,12 @@ double mean(const std::deque<double>& values) {
 
 // --- output -----------------------------------------------------------------------------------------------------
 
+std::string scientific(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1e", value);
+  return text;
+}
+
 std::string log_line(const SftStep& s) {
   OrderedJson json;
   json["step"] = s.step;
@@ -185,12 +192,6 @@ int32_t end_token(const Model& model, const Tokenizer& tokenizer, bool wanted) {
   throw Error("tokenizer", str(printable(tokenizer.directory(), 400),
                                ": names no end token (eos_token), so responses would never end; add it to "
                                "tokenizer_config.json, or give --append_eos false"));
-}
-
-void refuse_existing(const std::string& out) {
-  if (!exists(out)) return;
-  if (is_directory(out) && list_directory(out).empty()) return;
-  throw Error("path", str(printable(out, 400), ": exists already; choose another --out, or remove it"));
 }
 
 }  // namespace
@@ -268,9 +269,15 @@ SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const Sft
   return result;
 }
 
+void check_sft_output(const std::string& out) {
+  if (!exists(out)) return;
+  if (is_directory(out) && list_directory(out).empty()) return;
+  throw Error("path", str(printable(out, 400), ": exists already; choose another --out, or remove it"));
+}
+
 SftResult run_sft(Model& model, const Tokenizer& tokenizer, const SftConfig& config, const std::string& out) {
   config.validate();
-  refuse_existing(out);
+  check_sft_output(out);
   int32_t eos = end_token(model, tokenizer, config.append_eos);
   std::vector<SftPhase> phases = read_phases(config, tokenizer, eos);
   int64_t planned = 0;
@@ -286,7 +293,7 @@ SftResult run_sft(Model& model, const Tokenizer& tokenizer, const SftConfig& con
     Progress progress("sft", planned, "updates");
     SftResult result = train_sft(model, phases, config, [&](const SftStep& s) {
       lines.write(log_line(s));
-      progress.update(s.place, str("loss ", fixed(s.loss, 4), "  lr ", s.lr));
+      progress.update(s.place, str("loss ", fixed(s.loss, 4), "  lr ", scientific(s.lr)));
     });
     progress.finish(str("loss ", fixed(result.last_loss, 4)));
     lines.close();

@@ -60,6 +60,7 @@ int run_sft_command(const Words& words) {
                                 " has its own shape"));
     }
   }
+  check_sft_output(options.out);
   if (options.threads > 0) at::set_num_threads(static_cast<int>(options.threads));
 
   Tokenizer tokenizer = Tokenizer::load(options.tokenizer.empty() ? options.model : options.tokenizer);
