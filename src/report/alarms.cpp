@@ -65,6 +65,7 @@ class Finder {
         for (const ResultTable& summary : summaries_) evaluated(summary);
       }
     }
+    merge();
     comparability();
     std::stable_sort(report_.alarms.begin(), report_.alarms.end(),
                      [](const Alarm& a, const Alarm& b) { return a.serious > b.serious; });
@@ -79,9 +80,7 @@ class Finder {
 
  private:
   void add(bool serious, const char* title, std::string what, std::string cause) {
-    std::string who = group_->title;
-    if (group_->runs.size() > 1) who += ", " + run_->name;
-    report_.alarms.push_back({serious, title, who, std::move(what), std::move(cause)});
+    report_.alarms.push_back({serious, title, group_->title, run_->name, std::move(what), std::move(cause)});
   }
   void checked(const char* title) {
     if (std::find(checked_.begin(), checked_.end(), title) == checked_.end()) checked_.push_back(title);
@@ -98,8 +97,8 @@ class Finder {
       double change = kUnknown;
       std::string pass = pass_change(change);
       bool kept = change >= -0.01;
-      add(!kept, "Entropy collapse",
-          str("entropy ", short_number(first), " -> ", short_number(run_->steps.last("actor/entropy")), ", below ",
+      add(!kept, kept ? "Low entropy" : "Entropy collapse",
+          str("entropy from ", short_number(first), " to ", short_number(run_->steps.last("actor/entropy")), ", below ",
               percent(kCollapsedTo, 0), " of its start from step ", run_->steps.step[i], " on",
               pass.empty() ? "" : "; ", pass),
           kept ? "The policy has become sure of itself without losing problems it could solve: not harmful here."
@@ -124,7 +123,7 @@ class Finder {
       const FigureAt &a = after->pass_at.back(), &b = before->pass_at.back();
       if (a.k != b.k) continue;
       change = a.share.value - b.share.value;
-      return str("pass@", a.k, " ", percent(b.share.value), " -> ", percent(a.share.value));
+      return str("pass@", a.k, " from ", percent(b.share.value), " to ", percent(a.share.value));
     }
     return "";
   }
@@ -167,7 +166,7 @@ class Finder {
       checked(title);
       if (share <= most) return;
       for (const Alarm& alarm : report_.alarms) {  // said for the training steps already
-        if (alarm.title == title && alarm.run.starts_with(group_->title) && alarm.run.ends_with(run_->name)) return;
+        if (alarm.title == title && alarm.group == group_->title && alarm.run == run_->name) return;
       }
       add(run_->steps.step.size() > 0, title,
           str(percent(share), " of ", of_what, " in the evaluation", summary.data.empty() ? "" : " on ", summary.data,
@@ -230,6 +229,29 @@ class Finder {
     }
   }
 
+  // The same finding in several runs of a group is told once, with the numbers of the first.
+  void merge() {
+    std::vector<Alarm> merged;
+    std::vector<std::vector<std::string>> names;
+    for (const Alarm& alarm : report_.alarms) {
+      size_t i = 0;
+      while (i < merged.size() && !(merged[i].title == alarm.title && merged[i].group == alarm.group &&
+                                    merged[i].serious == alarm.serious && merged[i].cause == alarm.cause)) {
+        ++i;
+      }
+      if (i == merged.size()) {
+        merged.push_back(alarm);
+        names.emplace_back();
+      }
+      if (std::find(names[i].begin(), names[i].end(), alarm.run) == names[i].end()) names[i].push_back(alarm.run);
+    }
+    for (size_t i = 0; i < merged.size(); ++i) {
+      if (names[i].size() > 1) merged[i].what = str(names[i][0], ": ", merged[i].what);
+      merged[i].run = join(names[i], ", ");
+    }
+    report_.alarms = std::move(merged);
+  }
+
   // A comparison is only as good as what the runs share.
   void comparability() {
     std::vector<const RunGroup*> trained;
@@ -247,7 +269,7 @@ class Finder {
       texts.push_back(str(group->title, ": ", group->seeds()));
     }
     if (seeds.size() > 1) {
-      report_.alarms.push_back({false, "Unequal seeds", "all runs", join(texts, "; "),
+      report_.alarms.push_back({false, "Unequal seeds", "all runs", "", join(texts, "; "),
                                 "The methods were not run with the same seeds; part of a difference may be luck."});
     }
     checked("Unequal number of steps");
@@ -261,7 +283,7 @@ class Finder {
       }
     }
     if (lengths.size() > 1) {
-      report_.alarms.push_back({false, "Unequal number of steps", "all runs", join(texts, ", "),
+      report_.alarms.push_back({false, "Unequal number of steps", "all runs", "", join(texts, ", "),
                                 "The runs did not train equally long (or one is still running)."});
     }
   }

@@ -13,7 +13,8 @@ namespace ucas {
 struct Alarm {
   bool serious = true;  // false: a note
   std::string title;    // "Entropy collapse"
-  std::string run;      // title of the group and the run's name
+  std::string group;    // its title
+  std::string run;      // the run's name, or several
   std::string what;     // the numbers
   std::string cause;    // what it usually means and what to look at
 };

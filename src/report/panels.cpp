@@ -19,8 +19,6 @@ constexpr PanelRow kRows[] = {
     {"Learning", "actor/entropy", "Entropy", "mean over response tokens of the policy's entropy, nats"},
     {"Learning", "response_length/mean", "Response length", "mean tokens of a response, end token included"},
     {"Learning", "self_certainty/mean", "Confidence", "mean over tokens of C = logsumexp minus mean logit"},
-    {"Learning", "train/dead_groups", "Dead groups", "share of prompts whose responses are all right or all wrong",
-     true},
     {"Optimisation", "actor/pg_clipfrac", "Clip fraction", "share of tokens whose ratio left the clip range", true},
     {"Optimisation", "actor/grad_norm", "Gradient norm", "global L2 norm before clipping"},
     {"Optimisation", "actor/ppo_kl", "Policy change", "mean of old minus new log-prob within the step's updates, nats"},
@@ -30,6 +28,7 @@ constexpr PanelRow kRows[] = {
     {"Health", "response_length/clip_ratio", "Truncated responses", "share that hit the length limit", true},
     {"Health", "verifier/unparseable_share", "Unparseable responses", "share without an answer that could be read",
      true},
+    {"Health", "train/dead_groups", "Dead groups", "share of prompts whose responses are all right or all wrong", true},
     {"Health", "rollout/logprob_diff_max", "Sampler against trainer",
      "largest log-prob difference of a token; 0 = bit-equal"},
     {"Health", "rollout/logprob_diff_share", "Tokens beyond 1e-3",
@@ -89,16 +88,17 @@ std::vector<std::string> matching(const std::set<std::string>& keys, std::string
 }
 
 Panel pass_panel(const std::vector<RunGroup>& groups, const ResultTable& summary, bool several) {
-  Panel panel{
-      "Pass@k",
-      "pass@k",
-      several && !summary.data.empty() ? str("pass@k, ", summary.data) : "pass@k",
-      "chance that at least one of k samples is right; band: 95 % interval for one run, mean +- std for several seeds",
-      true,
-      Axis::samples,
-      "k",
-      {},
-      {}};
+  bool seeds = std::any_of(groups.begin(), groups.end(), [](const RunGroup& group) { return group.runs.size() > 1; });
+  Panel panel{"Learning",
+              "pass@k",
+              several && !summary.data.empty() ? str("pass@k, ", summary.data) : "pass@k",
+              str("chance that one of k samples is right; band: ",
+                  seeds ? "one standard deviation over seeds" : "95 % interval over problems"),
+              true,
+              Axis::samples,
+              "k",
+              {},
+              {}};
   std::set<int64_t> all_k;
   for (const RunGroup& group : groups) {
     for (const RunRecord* run : group.runs) {

@@ -51,6 +51,23 @@ std::string own_title(const std::vector<RunGroup>& groups) {
   return list_with_and(trained) + (trained.size() > 1 ? ", side by side" : "");
 }
 
+// "2026-01-31T12:00:00Z" -> "2026-01-31 12:00 UTC"; anything else as it is.
+std::string readable_time(const std::string& text) {
+  bool iso = text.size() == 20 && text[10] == 'T' && text[13] == ':' && text.back() == 'Z';
+  return iso ? str(text.substr(0, 10), " ", text.substr(11, 5), " UTC") : text;
+}
+
+// Minus signs before numbers, as print has them.
+std::string with_minus_signs(const std::string& html) {
+  std::string out;
+  for (size_t i = 0; i < html.size(); ++i) {
+    bool minus = html[i] == '-' && i > 0 && (html[i - 1] == ' ' || html[i - 1] == '(') && i + 1 < html.size() &&
+                 html[i + 1] >= '0' && html[i + 1] <= '9';
+    out += minus ? "&#8722;" : std::string(1, html[i]);
+  }
+  return out;
+}
+
 class Page {
  public:
   Page(const std::vector<RunRecord>& runs, const std::string& title)
@@ -61,7 +78,14 @@ class Page {
         title_(title.empty() ? own_title(groups_) : title) {}
 
   std::string html(const SampleLimits& limits) {
-    std::string main = header() + results() + alarms() + curves() + samples(limits) + time() + settings() + sources();
+    std::string main = header();  // one after the other: the navigation keeps their order
+    main += results();
+    main += alarms();
+    main += curves();
+    main += samples(limits);
+    main += time();
+    main += settings();
+    main += sources();
     std::string data = script_json(panels_json(groups_, panels_));
     std::string script(asset("report/assets/report.js"));
     std::string nonce = fingerprint(main + data);
@@ -161,7 +185,7 @@ class Page {
     for (const RunRecord& run : runs_) {
       if (!run.environment("started").empty()) started.push_back(run.environment("started"));
     }
-    if (!started.empty()) fact("Started", html_text(*std::min_element(started.begin(), started.end())));
+    if (!started.empty()) fact("Started", html_text(readable_time(*std::min_element(started.begin(), started.end()))));
     return str("<header class=\"top\"><h1>", html_text(title_), "</h1><dl class=\"facts\">", facts, "</dl></header>\n");
   }
 
@@ -182,7 +206,7 @@ class Page {
         content += "<ul class=\"findings\">";
         for (const Difference& d : summary.differences) {
           const char* mark = !d.told_apart() ? "level" : d.change.value > 0 ? "up" : "down";
-          content += str("<li class=\"", mark, "\">", html_text(d.sentence), "</li>");
+          content += str("<li class=\"", mark, "\">", with_minus_signs(html_text(d.sentence)), "</li>");
         }
         content += "</ul>";
       }
@@ -208,14 +232,18 @@ class Page {
   std::string alarms() {
     std::string content;
     for (const Alarm& alarm : alarms_.alarms) {
-      content += str("<li class=\"", alarm.serious ? "serious" : "mild", "\"><h3>", alarm.title,
-                     " <span class=\"quiet\">", html_text(alarm.run), "</span></h3><p>", html_text(alarm.what),
-                     ".</p><p class=\"quiet\">", html_text(alarm.cause), "</p></li>");
+      content +=
+          str("<li class=\"", alarm.serious ? "serious" : "mild", "\"><h3>", alarm.title, " <span class=\"quiet\">",
+              html_text(alarm.group), alarm.run.empty() ? "" : ": ", html_text(alarm.run), "</span></h3><p>",
+              html_text(alarm.what), ".</p><p class=\"quiet\">", html_text(alarm.cause), "</p></li>");
     }
     if (!content.empty()) content = str("<ul class=\"alarms\">", content, "</ul>");
     if (!alarms_.quiet.empty())
       content += str("<p class=\"note\">Checked and quiet: ", html_text(join(alarms_.quiet, ", ")), ".</p>");
-    return section("alarms", "Alarms", content);
+    bool none = std::none_of(alarms_.alarms.begin(), alarms_.alarms.end(), [](const Alarm& a) { return a.serious; });
+    std::string lead;
+    if (none) lead = alarms_.alarms.empty() ? "None." : "None; what follows is worth knowing.";
+    return section("alarms", "Alarms", content, lead);
   }
 
   std::string curves() {

@@ -164,12 +164,11 @@ std::string flow_html(const std::vector<Compared>& all, const std::vector<RunGro
   }
   if (rows.empty()) return "";
   return str(
-      "<div class=\"scroll\"><table class=\"plain\"><caption>Greedy responses, problems by what training changed "
-      "(first seed, against ",
+      "<p class=\"note\">What training changed: problems by their greedy response, first seed, against ",
       html_text(groups[base].title),
-      ")</caption><thead><tr><td></td><th scope=\"col\">wrong &#8594; right</th>"
-      "<th scope=\"col\">right &#8594; wrong</th><th scope=\"col\">right &#8594; right</th>"
-      "<th scope=\"col\">wrong &#8594; wrong</th></tr></thead><tbody>",
+      ".</p><div class=\"scroll\"><table class=\"plain\"><thead><tr><td></td><th scope=\"col\">gained</th>"
+      "<th scope=\"col\">lost</th><th scope=\"col\">right in both</th><th scope=\"col\">wrong in both</th></tr></thead>"
+      "<tbody>",
       rows, "</tbody></table></div>");
 }
 

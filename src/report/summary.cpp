@@ -137,9 +137,15 @@ Figure over_problems(const EvalRecord& from, const EvalRecord& to, bool greedy, 
   return greedy ? paired_share_difference(gained, lost, pairs) : mean_estimate(differences);
 }
 
-std::string points(double share) {
+// Percentage points, with a second digit where one would say nothing.
+std::string magnitude(double share) {
   std::string text = fixed(100 * std::fabs(share), 1);
-  return str(text == "0.0" ? "" : share < 0 ? "-" : "+", text);
+  return text == "0.0" ? fixed(100 * std::fabs(share), 2) : text;
+}
+
+std::string points(double share) {
+  std::string text = magnitude(share);
+  return str(text == "0.00" ? "" : share < 0 ? "-" : "+", text == "0.00" ? "0" : text);
 }
 
 Difference difference(const std::vector<RunGroup>& groups, size_t from, size_t to, const std::string& data,
@@ -153,7 +159,9 @@ Difference difference(const std::vector<RunGroup>& groups, size_t from, size_t t
       if (!std::isnan(change)) changes.push_back(change);
     }
     d.change = mean_estimate(changes);
-    d.basis = str("paired by seed, ", changes.size(), " seeds");
+    d.change.low = std::max(-1.0, d.change.low);
+    d.change.high = std::min(1.0, d.change.high);
+    d.basis = str(changes.size(), " seeds, paired");
     return d;
   }
   const EvalRecord *a = nullptr, *b = nullptr;
@@ -166,7 +174,7 @@ Difference difference(const std::vector<RunGroup>& groups, size_t from, size_t t
   if (!a || !b) return d;
   int64_t count = 0;
   d.change = over_problems(*a, *b, column.key == "greedy", count);
-  d.basis = str("paired over ", grouped(count), " problems, one run each", pairs.empty() ? ", seeds differ" : "");
+  d.basis = str(grouped(count), " problems, paired", pairs.empty() ? "; the seeds differ" : "");
   if (count == 0) {
     d.change = {figure(*b, column.key).value - figure(*a, column.key).value, kUnknown, kUnknown};
     d.basis = "one run each, no rows per problem to pair";
@@ -174,20 +182,19 @@ Difference difference(const std::vector<RunGroup>& groups, size_t from, size_t t
   return d;
 }
 
-void say(Difference& d, const std::vector<RunGroup>& groups, const SummaryCell& before, const SummaryCell& after) {
-  std::string figures = str(cell_number(before.mean, true), " to ", cell_number(after.mean, true), " %");
-  std::string verdict;
+void say(Difference& d, const std::vector<RunGroup>& groups) {
+  const std::string &to = groups[d.to].title, &from = groups[d.from].title;
+  std::string bounds = str("95 % interval ", points(d.change.low), " to ", points(d.change.high));
   if (!d.change.bounded()) {
-    verdict = "no interval, so no claim";
+    d.sentence = str(to, ", ", d.metric, ": ", points(d.change.value), " points from ", from, " (", d.basis,
+                     "): no interval, so no claim.");
   } else if (!d.told_apart()) {
-    verdict = "not distinguishable from zero";
+    d.sentence = str(to, ", ", d.metric, ": not distinguishable from ", from, " (", points(d.change.value), " points, ",
+                     bounds, "; ", d.basis, ").");
   } else {
-    verdict = d.change.value > 0 ? "higher" : "lower";
+    d.sentence = str(to, ", ", d.metric, ": ", magnitude(d.change.value), " points ",
+                     d.change.value > 0 ? "higher than " : "lower than ", from, " (", bounds, "; ", d.basis, ").");
   }
-  std::string bounds =
-      d.change.bounded() ? str("95 % interval ", points(d.change.low), " to ", points(d.change.high), "; ") : "";
-  d.sentence = str(groups[d.to].title, " against ", groups[d.from].title, ", ", d.metric, ": ", figures, ", ",
-                   points(d.change.value), " points (", bounds, d.basis, "): ", verdict, ".");
 }
 
 void compare(ResultTable& summary, const std::vector<RunGroup>& groups) {
@@ -205,7 +212,7 @@ void compare(ResultTable& summary, const std::vector<RunGroup>& groups) {
       if (from.cells[c].values.empty() || to.cells[c].values.empty()) continue;
       Difference d = difference(groups, index(from.group), index(to.group), summary.data, column);
       if (std::isnan(d.change.value)) continue;
-      say(d, groups, from.cells[c], to.cells[c]);
+      say(d, groups);
       summary.differences.push_back(std::move(d));
     }
   };

@@ -34,7 +34,7 @@ std::string bounds_text(const Figure& interval, bool share) {
 
 std::string cell_html(const SummaryCell& cell, const SummaryColumn& column) {
   std::string out = figure_html(cell, column.share);
-  std::string bounds = bounds_text(cell.interval, column.share);
+  std::string bounds = column.main ? bounds_text(cell.interval, true) : "";
   if (!bounds.empty()) out += str("<span class=\"bounds\">", bounds, "</span>");
   return out;
 }
@@ -71,7 +71,7 @@ std::string seed_rows(const ResultTable& summary, const SummaryRow& row) {
       out += "<td>";
       if (cell.values.size() == place && found < place) {
         out += str(cell_number(cell.values[found], share));
-        std::string bounds = bounds_text(cell.each[found], share);
+        std::string bounds = summary.columns[c].main ? bounds_text(cell.each[found], true) : "";
         if (!bounds.empty()) out += str("<span class=\"bounds\">", bounds, "</span>");
       }
       out += "</td>";
@@ -92,6 +92,8 @@ constexpr std::array<std::pair<const char*, const char*>, 11> kPhases = {{{"gen"
                                                                           {"testing", "validation"},
                                                                           {"save_checkpoint", "checkpoints"},
                                                                           {"other", "other"}}};
+
+std::string short_seconds(double seconds) { return seconds < 10 ? fixed(seconds, 2) + " s" : human_seconds(seconds); }
 
 // Seconds a phase per step, averaged over all steps and runs of the group; index 10 is what step holds beyond them.
 std::array<double, 11> phase_seconds(const RunGroup& group, int64_t& steps, double& total) {
@@ -221,28 +223,30 @@ std::string time_html(const std::vector<RunGroup>& groups) {
     for (size_t p = 0; p < kPhases.size(); ++p) {
       if (bar.seconds[p] <= 0) continue;
       out += str("<i class=\"p", p, "\" style=\"width:", percent_of_width(bar.seconds[p] / longest), "\" title=\"",
-                 kPhases[p].second, " ", human_seconds(bar.seconds[p]), "\"></i>");
+                 kPhases[p].second, " ", short_seconds(bar.seconds[p]), "\"></i>");
     }
-    out += str("</span><span class=\"figure\"><b>", human_seconds(bar.total / static_cast<double>(bar.steps)),
+    out += str("</span><span class=\"figure\"><b>", short_seconds(bar.total / static_cast<double>(bar.steps)),
                "</b> a step</span></div>");
   }
-  out +=
-      "</div><div class=\"scroll\"><table class=\"plain\"><caption>Seconds a step, mean over all steps and "
-      "seeds</caption>"
-      "<thead><tr><td></td>";
+  out += "</div><div class=\"scroll\"><table class=\"plain\"><thead><tr><th scope=\"col\">seconds a step</th>";
+  for (const Bar& bar : bars) out += str("<th scope=\"col\">", html_text(groups[bar.group].title), "</th>");
+  out += "</tr></thead><tbody>";
+  auto row = [&](const std::string& head, auto&& cell) {
+    out += str("<tr><th scope=\"row\">", head, "</th>");
+    for (const Bar& bar : bars) out += str("<td>", cell(bar), "</td>");
+    out += "</tr>";
+  };
   for (size_t p = 0; p < kPhases.size(); ++p) {
-    if (used[p]) out += str("<th scope=\"col\"><span class=\"key p", p, "\"></span>", kPhases[p].second, "</th>");
+    if (!used[p]) continue;
+    row(str("<span class=\"key p", p, "\"></span>", kPhases[p].second),
+        [&](const Bar& bar) { return fixed(bar.seconds[p], 3); });
   }
-  out += "<th scope=\"col\">step</th><th scope=\"col\">all steps</th></tr></thead><tbody>";
-  for (const Bar& bar : bars) {
-    out += str("<tr><th scope=\"row\">", html_text(groups[bar.group].title), "</th>");
-    for (size_t p = 0; p < kPhases.size(); ++p) {
-      if (used[p]) out += str("<td>", fixed(bar.seconds[p], 3), "</td>");
-    }
-    out +=
-        str("<td><b>", fixed(bar.total / static_cast<double>(bar.steps), 3), "</b></td><td>", human_seconds(bar.total),
-            groups[bar.group].runs.size() > 1 ? str(" in ", groups[bar.group].runs.size(), " runs") : "", "</td></tr>");
-  }
+  row("<b>step</b>",
+      [](const Bar& bar) { return str("<b>", fixed(bar.total / static_cast<double>(bar.steps), 3), "</b>"); });
+  row("all steps", [&](const Bar& bar) {
+    size_t runs = groups[bar.group].runs.size();
+    return human_seconds(bar.total) + (runs > 1 ? str(" in ", runs, " runs") : "");
+  });
   return out + "</tbody></table></div>";
 }
 

@@ -21,24 +21,25 @@
   }
 
   // Numbers as people read them: three or four digits that matter.
-  function format(value, share) {
+  function format(value, share, like) {
     if (value === null || value === undefined) return "\u2013";
     if (share) {
       const percent = 100 * value;
       const digits = percent !== 0 && Math.abs(percent) < 1 ? 2 : 1;
       return percent.toFixed(digits).replace("-", "\u2212") + "\u2009%";
     }
-    const size = Math.abs(value);
+    const size = Math.abs(like === undefined ? value : like);
     let text;
     if (value === 0) text = "0";
     else if (size >= 1e5 || size < 1e-3) text = value.toExponential(1).replace("e+", "e");
     else if (size >= 1000) text = Math.round(value).toLocaleString("en-US");
     else if (Number.isInteger(value)) text = String(value);
-    else text = value.toFixed(size >= 100 ? 1 : size >= 10 ? 2 : size >= 1 ? 3 : 4);
+    else text = value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : size >= 0.1 ? 3 : size >= 0.01 ? 4 : 5);
     return text.replace("-", "\u2212");
   }
-  function spread(value, share) {
-    return share ? (100 * value).toFixed(1) : format(value, false);
+  // A deviation or bound, with the digits of the value it belongs to.
+  function spread(value, share, like) {
+    return share ? (100 * value).toFixed(like !== 0 && Math.abs(like) < 0.01 ? 2 : 1) : format(value, false, like);
   }
 
   // Round tick positions covering [low, high].
@@ -192,10 +193,15 @@
     drawCurve(root, s, dots) {
       const points = [];
       s.mean.forEach((v, i) => { if (v !== null) points.push([this.X(this.panel.x[i]), this.Y(v)]); });
-      svg("polyline", { points: points.map((q) => q.map((v) => v.toFixed(1)).join(",")).join(" "), class: `curve g${s.group % 8}` }, root);
+      svg("polyline", { points: points.map((q) => q.map((v) => v.toFixed(1)).join(",")).join(" "), class: `curve g${s.group % 8}${this.over(s) ? " over" : ""}` }, root);
       if (dots || points.length < 13) {
         for (const [cx, cy] of points) svg("circle", { cx, cy, r: 2.6, class: `point g${s.group % 8}` }, root);
       }
+    }
+
+    // Every second trained curve is dashed: where two runs agree, both stay visible.
+    over(s) {
+      return this.panel.series.filter((o) => data.groups[o.group].trained).indexOf(s) % 2 === 1;
     }
 
     drawTable() {
@@ -219,8 +225,8 @@
     text(s, i) {
       let text = format(s.mean[i], this.panel.share);
       if (s.mean[i] === null) return text;
-      if (s.std && s.std[i] !== null) text += " \u00b1\u2009" + spread(s.std[i], this.panel.share);
-      else if (s.low && s.low[i] !== null) text += ` (${spread(s.low[i], this.panel.share)}\u2013${spread(s.high[i], this.panel.share)})`;
+      if (s.std && s.std[i] !== null) text += " \u00b1\u2009" + spread(s.std[i], this.panel.share, s.mean[i]);
+      else if (s.low && s.low[i] !== null) text += ` (${spread(s.low[i], this.panel.share, s.mean[i])}\u2013${spread(s.high[i], this.panel.share, s.mean[i])})`;
       return text;
     }
 
