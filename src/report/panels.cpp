@@ -93,7 +93,7 @@ Panel pass_panel(const std::vector<RunGroup>& groups, const ResultTable& summary
               "pass@k",
               several && !summary.data.empty() ? str("pass@k, ", summary.data) : "pass@k",
               str("chance that one of k samples is right; band: ",
-                  seeds ? "one standard deviation over seeds" : "95 % interval over problems"),
+                  seeds ? "deviation over seeds" : "95 % interval over problems"),
               true,
               Axis::samples,
               "k",

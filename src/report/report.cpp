@@ -19,7 +19,6 @@ namespace ucas {
 
 namespace {
 
-constexpr size_t kLargestPage = 10 << 20;
 constexpr int64_t kChartBudget = 3 << 20;
 
 std::string_view asset(const char* name) {
@@ -342,13 +341,13 @@ class Page {
 
 }  // namespace
 
-std::string report_html(const std::vector<std::string>& paths, const std::string& title) {
+std::string report_html(const std::vector<std::string>& paths, const std::string& title, size_t largest) {
   std::vector<RunRecord> runs;
   for (const std::string& path : paths) runs.push_back(read_run(path));
   SampleLimits limits;
   while (true) {
     std::string html = Page(runs, title).html(limits);
-    if (html.size() <= kLargestPage || limits.bytes < 200) return html;
+    if (html.size() <= largest || limits.bytes < 200) return html;
     limits.bytes /= 2;
     limits.problems = std::max<size_t>(2, limits.problems * 2 / 3);
     limits.responses = std::min<size_t>(limits.responses, 1);

@@ -2,6 +2,7 @@
 // its own style, script and numbers. Everything in it comes from the run directories (docs/formats.md). Threads: any.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,7 @@ namespace ucas {
 // Throws Error if a run cannot be read; nothing is written then. An empty title is made from the runs.
 void write_report(const std::vector<std::string>& runs, const std::string& out_file, const std::string& title);
 
-// The page itself.
-std::string report_html(const std::vector<std::string>& runs, const std::string& title);
+// The page itself. Shown responses are cut and thinned out until it has at most `largest` bytes.
+std::string report_html(const std::vector<std::string>& runs, const std::string& title, size_t largest = 10 << 20);
 
 }  // namespace ucas

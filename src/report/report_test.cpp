@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "report/escape.h"
+#include "report/panels.h"
 #include "support/synthetic_run.h"
 
 namespace ucas {
@@ -20,9 +20,9 @@ class report : public ::testing::Test {
     root_ = mkdtemp(name);
   }
   void TearDown() override {
-    if (const char* keep = std::getenv("UCAS_KEEP_REPORT")) {
-      write_file(keep, read_file(path_join(root_, "report.html")));
-    }
+    const char* keep = std::getenv("UCAS_KEEP_REPORT");  // to look at the page by eye
+    std::string page = path_join(root_, "report.html");
+    if (keep != nullptr && exists(page)) write_file(keep, read_file(page));
     remove_all(root_);
   }
   std::string root_;
@@ -48,6 +48,96 @@ TEST_F(report, the_demo_becomes_one_page_that_asks_the_network_for_nothing) {
   }
   EXPECT_EQ(count(html, "http://"), 1u);  // the name of the SVG namespace
   EXPECT_NE(html.find("default-src 'none'"), std::string::npos);
+}
+
+const std::string kHostile =
+    std::string("</script><script>document.title='owned'</script><img src=x onerror=alert(1)>") +
+    "\xe2\x80\xa8\xe2\x80\xa9\xe2\x80\xae" + std::string("\0", 1) + "]]><!-- \"'&";
+
+// A page about runs whose every text is hostile.
+std::string hostile_page(const std::string& root) {
+  SyntheticRun base, trained;
+  base.label = "base </title>";
+  trained.method = "dapo";
+  trained.label = "<svg onload=alert(1)>";
+  base.response = trained.response = kHostile;
+  std::string a = write_synthetic_run(path_join(root, "base"), base),
+              b = write_synthetic_run(path_join(root, "dapo"), trained);
+  std::string steps = read_file(path_join(b, "steps.jsonl"));
+  write_file(path_join(b, "steps.jsonl"), steps + "{\"training/global_step\":99,\"</script><b>/x\":1}\n");
+  return report_html({a, b}, "</title><script>alert(1)</script>");
+}
+
+TEST_F(report, hostile_model_text_stays_text) {
+  std::string html = hostile_page(root_);
+  EXPECT_EQ(count(html, "<script"), 2u);  // the numbers and the program
+  EXPECT_EQ(count(html, "</script>"), 2u);
+  EXPECT_EQ(count(html, "</title>"), 1u);
+  for (const char* tag : {"<img", "<svg", "<!--", "]]>"}) EXPECT_EQ(count(html, tag), 0u) << tag;
+  EXPECT_EQ(html.find('\0'), std::string::npos);
+  for (const char* mark : {"\xe2\x80\xa8", "\xe2\x80\xa9", "\xe2\x80\xae"}) EXPECT_EQ(count(html, mark), 0u);
+  EXPECT_NE(html.find("<i class=\"cc\">U+202E</i>"), std::string::npos);
+  EXPECT_NE(html.find("<i class=\"cc\">U+0000</i>"), std::string::npos);
+}
+
+TEST_F(report, long_responses_do_not_make_a_page_too_large) {
+  SyntheticRun run;
+  run.method = "dapo";
+  run.response = std::string(20000, '<');
+  run.problems = 8;
+  std::vector<std::string> runs;
+  for (int64_t i = 0; i < 3; ++i) {
+    run.label = str("run ", i);
+    runs.push_back(write_synthetic_run(path_join(root_, str(i)), run));
+  }
+  size_t natural = report_html(runs, "").size();
+  EXPECT_LE(natural, 10u << 20);
+  EXPECT_LE(report_html(runs, "", natural / 3).size(), natural / 3);
+}
+
+TEST_F(report, absent_parts_are_left_out_and_named) {
+  write_file(path_join(root_, "steps.jsonl"), "{\"training/global_step\":1,\"critic/score/mean\":0.25}\n");
+  std::string html = report_html({root_}, "");
+  EXPECT_EQ(count(html, "<section id=\"responses\""), 0u);
+  EXPECT_EQ(count(html, "<section id=\"time\""), 0u);
+  EXPECT_NE(html.find("hold no evaluation"), std::string::npos);
+  EXPECT_NE(html.find("config.toml (the settings)"), std::string::npos);
+}
+
+TEST_F(report, a_run_that_cannot_be_read_leaves_no_file_behind) {
+  std::string file = path_join(root_, "report.html");
+  EXPECT_THROW(write_report({path_join(root_, "nothing")}, file, ""), Error);
+  EXPECT_THROW(write_report({}, file, ""), Error);
+  EXPECT_FALSE(exists(file));
+}
+
+TEST_F(report, every_drawn_number_is_documented) {
+  std::string path = path_join(UCAS_SOURCE_DIR, "docs/metrics.md");
+  if (!exists(path)) GTEST_SKIP() << "no docs/metrics.md beside the sources";
+  std::string text = read_file(path);
+  for (const PanelRow& row : panel_rows()) {
+    std::string key = row.key;
+    if (size_t star = key.find('*'); star != std::string::npos) key.replace(star, 1, "SOURCE");
+    EXPECT_NE(text.find(str("`", key, "`")), std::string::npos) << key;
+  }
+}
+
+// In a browser: nothing throws, every chart is drawn, hostile text runs nothing.
+TEST_F(report, a_browser_draws_every_chart_and_runs_no_foreign_script) {
+  if (std::system("command -v chromium >/dev/null 2>&1") != 0) GTEST_SKIP() << "no chromium on this machine";
+  std::string html = hostile_page(root_);
+  size_t charts = count(html, "<div class=\"plot\"");
+  write_file(path_join(root_, "report.html"), html);
+  std::string command =
+      str("timeout 100 chromium --headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking "
+          "--disable-component-update --disable-sync --user-data-dir=",
+          root_, "/profile --dump-dom file://", root_, "/report.html >", root_, "/dom.html 2>/dev/null");
+  if (std::system(command.c_str()) != 0) GTEST_SKIP() << "chromium does not start here";
+  std::string dom = read_file(path_join(root_, "dom.html"));
+  EXPECT_GT(charts, 15u);
+  EXPECT_EQ(count(dom, "<svg viewBox"), charts);
+  EXPECT_EQ(count(dom, "<title>owned</title>"), 0u);
+  EXPECT_EQ(count(dom, "<img"), 0u);
 }
 
 }  // namespace

@@ -20,30 +20,30 @@
     return node;
   }
 
-  // Numbers as people read them: three or four digits that matter.
-  function format(value, share, like) {
-    if (value === null || value === undefined) return "\u2013";
-    if (share) {
-      const percent = 100 * value;
-      const digits = percent !== 0 && Math.abs(percent) < 1 ? 2 : 1;
-      return percent.toFixed(digits).replace("-", "\u2212") + "\u2009%";
-    }
-    const size = Math.abs(like === undefined ? value : like);
-    let text;
-    if (value === 0) text = "0";
-    else if (size >= 1e5 || size < 1e-3) text = value.toExponential(1).replace("e+", "e");
-    else if (size >= 1000) text = Math.round(value).toLocaleString("en-US");
-    else if (Number.isInteger(value)) text = String(value);
-    else text = value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : size >= 0.1 ? 3 : size >= 0.01 ? 4 : 5);
-    return text.replace("-", "\u2212");
+  // Numbers as people read them: three or four digits that matter. Digits come from the value itself, and from its
+  // deviation where that would otherwise round to nothing.
+  function digitsOf(value, share, deviation) {
+    const size = Math.abs(share ? 100 * value : value), spread = share ? 100 * deviation : deviation;
+    let digits = share ? (size !== 0 && size < 1 ? 2 : 1)
+      : size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : size >= 0.1 ? 3 : size >= 0.01 ? 4 : 5;
+    for (let extra = 0; extra < 2 && spread > 0 && spread < 0.5 * Math.pow(10, -digits); ++extra) digits += 1;
+    return digits;
   }
-  // A deviation or bound, with the digits of the value it belongs to.
-  function spread(value, share, like) {
-    return share ? (100 * value).toFixed(like !== 0 && Math.abs(like) < 0.01 ? 2 : 1) : format(value, false, like);
+  function format(value, share, digits) {
+    if (value === null || value === undefined) return "\u2013";
+    if (digits === undefined) digits = digitsOf(value, share, 0);
+    let text;
+    if (share) text = (100 * value).toFixed(digits);
+    else if (value === 0 || (Number.isInteger(value) && Math.abs(value) < 1000 && digits === digitsOf(value, share, 0))) text = String(value);
+    else if (Math.abs(value) >= 1e6 || Math.abs(value) < 1e-4) text = value.toExponential(1).replace("e+", "e");
+    else if (Math.abs(value) >= 1000) text = Math.round(value).toLocaleString("en-US");
+    else text = value.toFixed(digits);
+    return text.replace(/-/g, "\u2212");
   }
 
   // Round tick positions covering [low, high].
   function ticks(low, high, count) {
+    if (!(high > low)) return { list: [low], step: 1 };
     const rough = (high - low) / Math.max(1, count);
     const power = Math.pow(10, Math.floor(Math.log10(rough)));
     const step = power * [1, 2, 2.5, 5, 10].find((m) => m * power >= rough * 0.999);
@@ -214,7 +214,7 @@
         const row = html("tr", "", undefined, body);
         html("th", "", x.toLocaleString("en-US"), row);
         for (const s of this.visible()) {
-          const runs = s.runs ? s.runs.map((r) => format(r[i], p.share)).join("  ") : "";
+          const runs = s.runs ? s.runs.map((r) => format(r[i], p.share)).join(", ") : "";
           const cell = html("td", "", this.text(s, i), row);
           if (runs) cell.title = "each run: " + runs;
         }
@@ -223,10 +223,13 @@
     }
 
     text(s, i) {
-      let text = format(s.mean[i], this.panel.share);
-      if (s.mean[i] === null) return text;
-      if (s.std && s.std[i] !== null) text += " \u00b1\u2009" + spread(s.std[i], this.panel.share, s.mean[i]);
-      else if (s.low && s.low[i] !== null) text += ` (${spread(s.low[i], this.panel.share, s.mean[i])}\u2013${spread(s.high[i], this.panel.share, s.mean[i])})`;
+      const share = this.panel.share, unit = share ? "\u2009%" : "", deviation = s.std ? s.std[i] : null;
+      if (s.mean[i] === null) return format(null);
+      const digits = digitsOf(s.mean[i], share, deviation || 0);
+      let text = format(s.mean[i], share, digits);
+      if (deviation !== null) text += " \u00b1\u2009" + format(deviation, share, digits) + unit;
+      else text += unit;
+      if (s.low && s.low[i] !== null) text += ` (${format(s.low[i], share, digits)}\u2013${format(s.high[i], share, digits)})`;
       return text;
     }
 
@@ -267,11 +270,12 @@
     }
   }
 
-  // Every chart with the same kind of axis reads out the same step.
+  // Every chart with the same kind of axis reads out the same step, or the last one before it.
   function showAll(source, x) {
     for (const chart of charts) {
       if (x === null || (source !== chart && chart.panel.xName !== source.panel.xName)) { chart.show(null); continue; }
-      const i = chart.panel.x.indexOf(x);
+      let i = -1;                            // the last place at or before x
+      while (i + 1 < chart.panel.x.length && chart.panel.x[i + 1] <= x) ++i;
       chart.show(i < 0 ? null : i);
     }
   }

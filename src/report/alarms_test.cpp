@@ -1,0 +1,98 @@
+#include "report/alarms.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/file.h"
+#include "support/synthetic_run.h"
+
+namespace ucas {
+namespace {
+
+class alarms : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/ucas-alarms-XXXXXX";
+    root_ = mkdtemp(name);
+  }
+  void TearDown() override { remove_all(root_); }
+
+  AlarmReport of(const std::vector<std::string>& paths) {
+    runs_.clear();
+    for (const std::string& path : paths) runs_.push_back(read_run(path));
+    groups_ = group_runs(runs_);
+    return find_alarms(groups_, results_of(groups_));
+  }
+  static const Alarm* find(const AlarmReport& report, const std::string& title) {
+    for (const Alarm& alarm : report.alarms) {
+      if (alarm.title == title) return &alarm;
+    }
+    return nullptr;
+  }
+  std::string root_;
+  std::vector<RunRecord> runs_;
+  std::vector<RunGroup> groups_;
+};
+
+TEST_F(alarms, a_healthy_demo_raises_none_and_says_what_was_checked) {
+  AlarmReport report = of(write_synthetic_demo(root_, 2));
+  for (const Alarm& alarm : report.alarms) EXPECT_FALSE(alarm.serious) << alarm.title << ": " << alarm.what;
+  EXPECT_EQ(std::count(report.quiet.begin(), report.quiet.end(), "Sampler/trainer mismatch"), 1);
+  EXPECT_EQ(std::count(report.quiet.begin(), report.quiet.end(), "Dead groups"), 1);
+}
+
+TEST_F(alarms, entropy_that_falls_without_losing_pass_at_k_is_a_note) {
+  AlarmReport report = of(write_synthetic_demo(root_, 1));
+  const Alarm* low = find(report, "Low entropy");
+  ASSERT_NE(low, nullptr);
+  EXPECT_FALSE(low->serious);
+  EXPECT_NE(low->what.find("pass@64"), std::string::npos) << low->what;
+}
+
+TEST_F(alarms, a_troubled_run_raises_every_alarm_with_its_number) {
+  SyntheticRun made;
+  made.method = "dapo";
+  made.troubled = true;
+  AlarmReport report = of({write_synthetic_run(root_ + "/r", made)});
+  for (const char* title : {"Entropy collapse", "Dead groups", "Length clipping", "Unparseable answers",
+                            "Sampler/trainer mismatch", "Numbers that are not finite", "Skipped steps"}) {
+    const Alarm* alarm = find(report, title);
+    ASSERT_NE(alarm, nullptr) << title;
+    EXPECT_TRUE(alarm->serious) << title;
+    EXPECT_FALSE(alarm->cause.empty()) << title;
+  }
+  EXPECT_NE(find(report, "Dead groups")->what.find("80.0 %"), std::string::npos);
+  EXPECT_NE(find(report, "Dead groups")->cause.find("too hard"), std::string::npos);
+  EXPECT_NE(find(report, "Sampler/trainer mismatch")->what.find("0.020"), std::string::npos);
+  EXPECT_NE(find(report, "Numbers that are not finite")->what.find("actor/grad_norm at step 3"), std::string::npos);
+}
+
+TEST_F(alarms, methods_run_with_other_seeds_or_lengths_are_remarked) {
+  SyntheticRun a, b;
+  a.method = "dapo";
+  b.method = "ucas";
+  b.seed = 5;
+  b.steps = 12;
+  AlarmReport report = of({write_synthetic_run(root_ + "/a", a), write_synthetic_run(root_ + "/b", b)});
+  ASSERT_NE(find(report, "Unequal seeds"), nullptr);
+  ASSERT_NE(find(report, "Unequal number of steps"), nullptr);
+}
+
+TEST_F(alarms, the_same_finding_in_several_seeds_is_told_once) {
+  SyntheticRun made;
+  made.method = "dapo";
+  made.troubled = true;
+  std::vector<std::string> paths;
+  for (made.seed = 0; made.seed < 3; ++made.seed)
+    paths.push_back(write_synthetic_run(root_ + "/" + std::to_string(made.seed), made));
+  AlarmReport report = of(paths);
+  EXPECT_EQ(std::count_if(report.alarms.begin(), report.alarms.end(),
+                          [](const Alarm& a) { return a.title == "Dead groups"; }),
+            1);
+  EXPECT_EQ(find(report, "Dead groups")->run, "0, 1, 2");
+}
+
+}  // namespace
+}  // namespace ucas
