@@ -200,16 +200,14 @@ class Finder {
   }
 
   void not_finite() {
+    if (run_->steps.empty()) return;
     checked("Numbers that are not finite");
     std::vector<std::string> keys;
-    for (const char* key : {"actor/pg_loss", "actor/grad_norm", "actor/entropy", "critic/score/mean"}) {
-      const auto* values = run_->steps.find(key);
-      if (!values) continue;
-      auto gap = std::find_if(values->begin(), values->end(), [](double v) { return std::isnan(v); });
-      if (gap != values->end()) {
-        keys.push_back(str(key, " at step ", run_->steps.step[static_cast<size_t>(gap - values->begin())]));
-      }
+    std::set<std::string> seen;
+    for (const auto& [key, step] : run_->steps.not_finite) {
+      if (seen.insert(key).second && keys.size() < 4) keys.push_back(str(printable(key), " at step ", step));
     }
+    if (seen.size() > keys.size()) keys.push_back(str(seen.size() - keys.size(), " other numbers"));
     if (!keys.empty()) {
       add(true, "Numbers that are not finite", join(keys, ", "),
           "The step was skipped or its numbers overflowed. Lower the learning rate; look at the gradient norm before "
@@ -218,14 +216,22 @@ class Finder {
   }
 
   void skipped() {
-    const auto* values = run_->steps.find("train/skipped_steps");
-    if (!values) return;
-    checked("Skipped steps");
-    double most = 0;
-    for (double value : *values) most = std::isnan(value) ? most : std::max(most, value);
-    if (most > 0) {
-      add(true, "Skipped steps", str("up to ", most, " optimizer steps left out"),
-          "Loss or gradient were not finite there, or no group had both right and wrong responses.");
+    const std::pair<const char*, const char*> kinds[] = {
+        {"train/skipped_steps", "optimizer steps left out because loss or gradient were not finite"},
+        {"train/empty_steps", "steps without a single group to train on"}};
+    std::vector<std::string> found;
+    for (const auto& [key, words] : kinds) {
+      const auto* values = run_->steps.find(key);
+      if (!values) continue;
+      checked("Skipped steps");
+      double most = 0;
+      for (double value : *values) most = std::isnan(value) ? most : std::max(most, value);
+      if (most > 0) found.push_back(str(most, " ", words));
+    }
+    if (!found.empty()) {
+      add(true, "Skipped steps", join(found, ", "),
+          "Steps that were not finite: lower the learning rate. Steps without groups: use problems that the model "
+          "sometimes solves, or more samples a prompt.");
     }
   }
 

@@ -15,7 +15,9 @@ namespace {
 
 constexpr PanelRow kRows[] = {
     {"Learning", "val-core/*/acc/mean@1", "Held-out accuracy", "greedy responses to the validation problems", true},
-    {"Learning", "critic/score/mean", "Reward", "mean verifier score of the responses sampled in the step"},
+    {"Learning", "critic/score/mean", "Reward", "mean verifier score of the responses trained on"},
+    {"Learning", "train/accuracy", "Accuracy in training", "share of right responses among all that were sampled",
+     true},
     {"Learning", "actor/entropy", "Entropy", "mean over response tokens of the policy's entropy, nats"},
     {"Learning", "response_length/mean", "Response length", "mean tokens of a response, end token included"},
     {"Learning", "self_certainty/mean", "Confidence", "mean over tokens of C = logsumexp minus mean logit"},
@@ -35,13 +37,15 @@ constexpr PanelRow kRows[] = {
      "share of tokens on which sampler and trainer differ", true},
     {"Health", "train/num_gen_batches", "Generation batches", "rounds of sampling that dynamic sampling needed"},
     {"Health", "train/skipped_steps", "Skipped steps", "optimizer steps left out so far"},
-    {"Cost", "perf/throughput", "Tokens per second", "prompt and response tokens of the step over its time"},
+    {"Cost", "perf/throughput", "Tokens per second", "generated tokens of the step over its time"},
     {"Cost", "timing_s/step", "Time of a step", "seconds, everything included"},
     {"Cost", "perf/cpu_memory_used_gb", "Memory", "resident memory of the process, GB"},
 };
 
 // A method's own numbers; docs/metrics.md has the formulas.
 constexpr std::pair<const char*, const char*> kDiagnostics[] = {
+    {"policy/kl_uniform_p", "mean KL(U||p), how far from uniform: C minus ln V"},
+    {"policy/kl_p_uniform", "mean KL(p||U) = ln V minus entropy"},
     {"ucas/weight/mean", "mean of the response weights W (Eq. 8)"},
     {"ucas/weight/std", "spread of the response weights W (Eq. 8)"},
     {"ucas/weight/min", "smallest response weight W (Eq. 8)"},
@@ -195,7 +199,7 @@ std::vector<Panel> make_panels(const std::vector<RunGroup>& groups, const std::v
   for (const std::string& key : keys) {
     if (common(key) || own == kMostPanelsOfAPattern) continue;
     size_t before = panels.size();
-    add({"The method's own numbers",
+    add({"Diagnostics",
          key,
          key.substr(key.find('/') + 1),
          diagnostic_help(key),

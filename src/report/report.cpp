@@ -311,7 +311,11 @@ class Page {
     std::string rows;
     for (const RunGroup& group : groups_) {
       for (const RunRecord* run : group.runs) {
-        std::string parts = run->steps.empty() ? "no training steps" : str(run->steps.step.size(), " steps");
+        std::string parts =
+            run->steps.empty()
+                ? "no training steps"
+                : str(std::count_if(run->steps.step.begin(), run->steps.step.end(), [](double s) { return s > 0; }),
+                      " steps");
         parts += str(", ", run->evaluations.size(), run->evaluations.size() == 1 ? " evaluation" : " evaluations");
         rows += str("<tr><th scope=\"row\">", html_text(run->name), "</th><td>", html_text(group.title), "</td><td>",
                     run->seed >= 0 ? str(run->seed) : "&#8211;", "</td><td>", parts, "</td><td>",

@@ -112,6 +112,7 @@ void read_steps(RunRecord& run, const std::string& path) {
     for (auto it = row.begin(); it != row.end(); ++it) {
       if (it->is_null()) {
         if (!table.column.contains(it.key())) table.column[it.key()].assign(index + 1, kUnknown);
+        table.not_finite.emplace_back(it.key(), step);
         continue;
       }
       if (it->is_boolean() || it->is_string()) continue;  // notes for people, not series
@@ -294,6 +295,14 @@ std::vector<std::string> stems(const std::string& directory, const std::string& 
   return found;
 }
 
+// "base-seed2" -> 2, otherwise -1: an evaluation's own seed is that of its samples, not of the model.
+int64_t seed_in_name(const std::string& name) {
+  size_t at = name.rfind("seed");
+  std::string digits = at == std::string::npos ? "" : name.substr(at + 4);
+  bool number = !digits.empty() && digits.size() < 10 && digits.find_first_not_of("0123456789") == std::string::npos;
+  return number ? std::stoll(digits) : -1;
+}
+
 std::string last_part(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   size_t slash = path.rfind('/');
@@ -365,6 +374,7 @@ RunRecord read_run(const std::string& path) {
     run.missing.push_back("rollouts/*.jsonl (responses sampled in training)");
   }
   if (run.label.empty()) run.label = run.environment("label");
+  if (run.seed < 0) run.seed = seed_in_name(run.name);
   for (const EvalRecord& evaluation : run.evaluations) {
     if (run.seed < 0) run.seed = evaluation.seed;
   }

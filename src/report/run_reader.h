@@ -16,8 +16,9 @@ namespace ucas {
 
 // steps.jsonl as columns; a number that a step lacks, or that was not finite, is unknown (NaN).
 struct StepTable {
-  std::vector<double> step;                           // [S] training/global_step, ascending
-  std::map<std::string, std::vector<double>> column;  // each [S]
+  std::vector<double> step;                                // [S] training/global_step, ascending
+  std::map<std::string, std::vector<double>> column;       // each [S]
+  std::vector<std::pair<std::string, double>> not_finite;  // key and step of each null
   bool empty() const { return step.empty(); }
   const std::vector<double>* find(const std::string& key) const;
   double last(const std::string& key) const;  // last known value, or unknown
@@ -71,7 +72,7 @@ struct RunRecord {
   std::string name;                                         // last part of the path
   std::string method;                                       // method.name; "" for an evaluation of an untrained model
   std::string label;                                        // label of the config or of env.json; may be ""
-  int64_t seed = -1;                                        // seed of the config, else of an evaluation; -1: none
+  int64_t seed = -1;                                        // of the config, of the name ("x-seed2"), of an evaluation
   std::map<std::string, std::string> env;                   // env.json, values as text
   std::vector<std::pair<std::string, std::string>> config;  // resolved, dotted keys, in order of the file
   StepTable steps;

@@ -94,6 +94,13 @@ TEST_F(run_reader, an_evaluation_alone_is_a_run) {
   EXPECT_FALSE(has(run.missing, "steps.jsonl"));
 }
 
+TEST_F(run_reader, the_seed_of_an_untrained_model_may_stand_in_the_directory_name) {
+  put("base-seed12/eval/final.json", R"({"label":"base","seed":0})");
+  EXPECT_EQ(read_run(at("base-seed12")).seed, 12);
+  put("base-seeds/eval/final.json", R"({"label":"base","seed":3})");
+  EXPECT_EQ(read_run(at("base-seeds")).seed, 3);
+}
+
 TEST_F(run_reader, numbers_that_were_not_finite_are_gaps) {
   put("steps.jsonl",
       "{\"training/global_step\":1,\"actor/grad_norm\":1.5}\n"
@@ -104,6 +111,8 @@ TEST_F(run_reader, numbers_that_were_not_finite_are_gaps) {
   EXPECT_TRUE(std::isnan((*run.steps.find("late"))[0]));
   EXPECT_EQ((*run.steps.find("late"))[1], 4);
   EXPECT_EQ(run.steps.last("actor/grad_norm"), 1.5);
+  ASSERT_EQ(run.steps.not_finite.size(), 1u);  // the absent "late" of step 1 is not one
+  EXPECT_EQ(run.steps.not_finite[0].first, "actor/grad_norm");
 }
 
 TEST_F(run_reader, a_line_cut_short_at_the_end_is_left_out_and_remarked) {

@@ -12,7 +12,7 @@
 namespace ucas {
 
 struct SampleLimits {
-  size_t problems = 8;  // side by side
+  size_t problems = 8;   // side by side
   size_t responses = 3;  // of the samples, folded below the greedy one
   size_t bytes = 4000;   // of one text
 };

@@ -104,8 +104,9 @@ std::array<double, 11> phase_seconds(const RunGroup& group, int64_t& steps, doub
     const auto* whole = run->steps.find("timing_s/step");
     for (size_t i = 0; whole && i < whole->size(); ++i) {
       if (std::isnan((*whole)[i])) continue;
-      ++steps;
       total += (*whole)[i];
+      if (run->steps.step[i] < 1) continue;  // the validation before the first step
+      ++steps;
       double named = 0;
       for (size_t p = 0; p + 1 < kPhases.size(); ++p) {
         const auto* values = run->steps.find(str("timing_s/", kPhases[p].first));
@@ -199,15 +200,16 @@ std::string time_html(const std::vector<RunGroup>& groups) {
     size_t group;
     std::array<double, 11> seconds;
     int64_t steps;
-    double total;
+    double total;     // of all steps and runs
+    double step = 0;  // mean of one
   };
   std::vector<Bar> bars;
   double longest = 0;
   for (size_t g = 0; g < groups.size(); ++g) {
-    Bar bar{g, {}, 0, 0};
+    Bar bar{g, {}, 0, 0, 0};
     bar.seconds = phase_seconds(groups[g], bar.steps, bar.total);
     if (bar.steps == 0) continue;
-    double sum = 0;
+    double& sum = bar.step;
     for (size_t p = 0; p < bar.seconds.size(); ++p) {
       used[p] = used[p] || bar.seconds[p] > 0;
       sum += bar.seconds[p];
@@ -225,8 +227,7 @@ std::string time_html(const std::vector<RunGroup>& groups) {
       out += str("<i class=\"p", p, "\" style=\"width:", percent_of_width(bar.seconds[p] / longest), "\" title=\"",
                  kPhases[p].second, " ", short_seconds(bar.seconds[p]), "\"></i>");
     }
-    out += str("</span><span class=\"figure\"><b>", short_seconds(bar.total / static_cast<double>(bar.steps)),
-               "</b> a step</span></div>");
+    out += str("</span><span class=\"figure\"><b>", short_seconds(bar.step), "</b> a step</span></div>");
   }
   out += "</div><div class=\"scroll\"><table class=\"plain\"><thead><tr><th scope=\"col\">seconds a step</th>";
   for (const Bar& bar : bars) out += str("<th scope=\"col\">", html_text(groups[bar.group].title), "</th>");
@@ -241,8 +242,7 @@ std::string time_html(const std::vector<RunGroup>& groups) {
     row(str("<span class=\"key p", p, "\"></span>", kPhases[p].second),
         [&](const Bar& bar) { return fixed(bar.seconds[p], 3); });
   }
-  row("<b>step</b>",
-      [](const Bar& bar) { return str("<b>", fixed(bar.total / static_cast<double>(bar.steps), 3), "</b>"); });
+  row("<b>step</b>", [](const Bar& bar) { return str("<b>", fixed(bar.step, 3), "</b>"); });
   row("all steps", [&](const Bar& bar) {
     size_t runs = groups[bar.group].runs.size();
     return human_seconds(bar.total) + (runs > 1 ? str(" in ", runs, " runs") : "");
