@@ -1,0 +1,77 @@
+// prompts -> o_i ~ pi_old, verdicts, rewards R_i, kept groups: one step's Batch, without the trainer's own signals
+// (train/logprobs adds those).
+// Fed by data/templates (prompt ids), the rollout and the verifier. Dynamic sampling (DAPO) lives here.
+// Threads: one.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/batch.h"
+#include "core/problem.h"
+#include "rollout/rollout.h"
+#include "text/tokenizer.h"
+#include "train/config.h"
+#include "verify/verifier.h"
+
+namespace ucas {
+
+// The problems of a run whose prompts fit, with their token ids.
+struct TrainingSet {
+  std::vector<Problem> problems;
+  std::vector<std::vector<int32_t>> prompt;   // ids, same order
+  int64_t dropped = 0;                        // too long
+  uint64_t hash = 0;                          // of the data, for resume
+};
+
+// Where the run stands in its problems. Part of the checkpoint; nothing is replayed on resume.
+struct DataCursor {
+  int64_t epoch = 0;
+  int64_t index = 0;        // next position in epoch_order(seed, epoch)
+  int64_t fruitless = 0;    // prompts generated since the last kept group
+};
+
+struct CollectStats {
+  int64_t gen_batches = 0;
+  int64_t groups_generated = 0, groups_kept = 0, groups_trained = 0;
+  int64_t solve_all = 0, solve_none = 0;      // groups whose responses are all right, all wrong
+  int64_t responses = 0, truncated = 0;       // of all generated
+  int64_t generated_tokens = 0;
+  std::array<int64_t, 4> verdicts{};          // by VerdictKind
+  double correct_share = 0;                   // of all generated responses
+  double seconds_gen = 0, seconds_reward = 0;
+};
+
+struct Collected {
+  Batch batch;
+  std::vector<std::string> text;              // [B] response texts, without the stop token
+  CollectStats stats;
+  bool stopped = false;                       // should_stop said so: nothing may be trained on
+};
+
+struct Collector {
+  const TrainConfig& config;
+  const TrainingSet& data;
+  Rollout& rollout;
+  const Tokenizer& tokenizer;
+  const Verifier& verifier;
+  std::vector<int32_t> stop_ids;
+  bool answer_classes = false;
+  std::function<bool()> should_stop;
+  std::function<void(const CollectStats&, int64_t kept)> on_batch;   // progress between generation batches
+
+  // Generates until data.train_batch_size groups are kept, or the generation batches are used up. May keep none.
+  // Throws Error("no_signal") when a whole epoch kept nothing.
+  Collected collect(int64_t step, DataCursor& cursor) const;
+};
+
+// s.t. 0 < |{o_i : is_equiv(o_i, a)}| < G, on the verdict, before any shaping. A group of one counts as mixed.
+bool is_mixed(std::span<const Response> group);
+
+// DAPO's overlong penalty (algorithms: Sec. 2): min(-(L - (limit - buffer)) / buffer * factor, 0).
+double overlong_penalty(int64_t length, int64_t limit, int64_t buffer, double factor);
+
+}  // namespace ucas

@@ -1,0 +1,102 @@
+#include "train/logprobs.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/index_select.h>
+#include <ATen/ops/tensor.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "train/pack.h"
+
+namespace ucas {
+
+PackedResponses pack_responses(const Batch& batch, std::span<const int64_t> responses) {
+  PackedResponses out;
+  out.packed.begin.push_back(0);
+  for (int64_t index : responses) {
+    const Response& o = batch.responses[static_cast<size_t>(index)];
+    if (o.length == 0) continue;
+    const std::vector<int32_t>& prompt = batch.groups[static_cast<size_t>(o.group)].prompt;
+    auto token = Batch::tokens(batch.token, o);
+    auto base = static_cast<int64_t>(out.packed.token.size());
+    out.packed.token.insert(out.packed.token.end(), prompt.begin(), prompt.end());
+    out.packed.token.insert(out.packed.token.end(), token.begin(), token.end() - 1);
+    auto prompt_length = static_cast<int64_t>(prompt.size());
+    for (int64_t p = 0; p < prompt_length + o.length - 1; ++p) out.packed.position.push_back(static_cast<int32_t>(p));
+    for (int64_t t = 0; t < o.length; ++t) {
+      out.row.push_back(base + prompt_length - 1 + t);
+      out.target.push_back(token[static_cast<size_t>(t)]);
+      out.token_index.push_back(o.first + t);
+    }
+    out.packed.begin.push_back(static_cast<int64_t>(out.packed.token.size()));
+    out.response.push_back(index);
+  }
+  return out;
+}
+
+std::vector<std::vector<int64_t>> micro_batches(const Batch& batch, std::span<const int64_t> responses,
+                                                int64_t token_budget) {
+  std::vector<int64_t> lengths, kept;
+  for (int64_t index : responses) {
+    const Response& o = batch.responses[static_cast<size_t>(index)];
+    if (o.length == 0) continue;
+    kept.push_back(index);
+    lengths.push_back(static_cast<int64_t>(batch.groups[static_cast<size_t>(o.group)].prompt.size()) + o.length - 1);
+  }
+  std::vector<std::vector<int64_t>> micros;
+  for (const MicroBatch& micro : pack(lengths, token_budget)) {
+    micros.emplace_back(kept.begin() + micro.first, kept.begin() + micro.last);
+  }
+  return micros;
+}
+
+HeadStats response_stats(Model& model, const PackedResponses& packed, double temperature) {
+  at::Tensor hidden = model.hidden(packed.packed);
+  at::Tensor rows = at::tensor(packed.row, at::kLong).to(hidden.device());
+  return head_stats(at::index_select(hidden, 0, rows), model.lm_head(), packed.target, temperature);
+}
+
+std::vector<float> to_host(const at::Tensor& values) {
+  at::Tensor host = values.detach().to(at::kCPU, at::kFloat).contiguous();
+  const float* data = host.const_data_ptr<float>();
+  return std::vector<float>(data, data + host.numel());
+}
+
+void compute_signals(Model& model, Batch& batch, double temperature, int64_t token_budget) {
+  at::NoGradGuard no_grad;
+  auto n = static_cast<size_t>(batch.token_count());
+  for (auto* values : {&batch.old_logprob, &batch.entropy, &batch.confidence, &batch.logit}) values->assign(n, 0.0f);
+  std::vector<int64_t> all(batch.responses.size());
+  std::iota(all.begin(), all.end(), 0);
+  for (const auto& micro : micro_batches(batch, all, token_budget)) {
+    PackedResponses packed = pack_responses(batch, micro);
+    HeadStats stats = response_stats(model, packed, temperature);
+    auto scatter = [&](const at::Tensor& from, std::vector<float>& to) {
+      std::vector<float> values = to_host(from);
+      for (size_t k = 0; k < values.size(); ++k) to[static_cast<size_t>(packed.token_index[k])] = values[k];
+    };
+    scatter(stats.logprob, batch.old_logprob);
+    scatter(stats.entropy, batch.entropy);
+    scatter(stats.confidence, batch.confidence);
+    scatter(stats.logit, batch.logit);
+  }
+}
+
+Mismatch mismatch(const Batch& batch) {
+  Mismatch m;
+  for (size_t i = 0; i < batch.old_logprob.size(); ++i) {
+    double difference = std::abs(static_cast<double>(batch.rollout_logprob[i]) - batch.old_logprob[i]);
+    m.max = std::max(m.max, difference);
+    m.mean += difference;
+    m.share += difference > 1e-3 ? 1 : 0;
+  }
+  auto n = static_cast<double>(std::max<size_t>(1, batch.old_logprob.size()));
+  m.mean /= n;
+  m.share /= n;
+  return m;
+}
+
+}  // namespace ucas

@@ -1,0 +1,47 @@
+// Packs prompts with their responses, and reads the old policy's signals off one forward pass: log-prob, H, C and the
+// raw logit of every generated token (algorithms: Sec. 17).
+// Legend: R rows of a packed micro-batch, N response tokens in it.
+// Threads: one.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/batch.h"
+#include "model/model.h"
+
+namespace ucas {
+
+// Some responses of a batch as one packed micro-batch. Row `row[k]` of the hidden states produced token `target[k]`.
+struct PackedResponses {
+  Packed packed;                     // prompt + response without its last token, one sequence a response
+  std::vector<int64_t> row;          // [N]
+  std::vector<int32_t> target;       // [N]
+  std::vector<int64_t> token_index;  // [N] position in Batch::token
+  std::vector<int64_t> response;     // indices in Batch::responses, in packed order; empty ones are left out
+};
+PackedResponses pack_responses(const Batch& batch, std::span<const int64_t> responses);
+
+// Groups responses into micro-batches under a token budget, in order.
+std::vector<std::vector<int64_t>> micro_batches(const Batch& batch, std::span<const int64_t> responses,
+                                                int64_t token_budget);
+
+// LM-head statistics of those rows; differentiable when gradients are on.
+HeadStats response_stats(Model& model, const PackedResponses& packed, double temperature);
+
+// Copies a [N] tensor to the host.
+std::vector<float> to_host(const at::Tensor& values);
+
+// Fills old_logprob, entropy, confidence and logit of the whole batch.
+void compute_signals(Model& model, Batch& batch, double temperature, int64_t token_budget);
+
+// What the sampler said against what the trainer says, over all tokens.
+struct Mismatch {
+  double max = 0;         // largest |rollout - old|
+  double mean = 0;
+  double share = 0;       // of tokens beyond 1e-3
+};
+Mismatch mismatch(const Batch& batch);
+
+}  // namespace ucas

@@ -1,0 +1,139 @@
+#include "train/metrics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <limits>
+
+#include "base/str.h"
+
+namespace ucas {
+
+void StepMetrics::set(const std::string& name, double value) {
+  for (auto& [known, old] : values_) {
+    if (known == name) {
+      old = value;
+      return;
+    }
+  }
+  values_.emplace_back(name, value);
+}
+
+void StepMetrics::set_spread(const std::string& prefix, std::span<const float> values) {
+  double sum = 0, high = -std::numeric_limits<double>::infinity(), low = -high;
+  for (float v : values) {
+    sum += v;
+    high = std::max(high, static_cast<double>(v));
+    low = std::min(low, static_cast<double>(v));
+  }
+  set(prefix + "/mean", sum / static_cast<double>(values.size()));
+  set(prefix + "/max", high);
+  set(prefix + "/min", low);
+}
+
+double StepMetrics::get(const std::string& name) const {
+  for (const auto& [known, value] : values_) {
+    if (known == name) return value;
+  }
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+std::string StepMetrics::json() const {
+  std::string line = "{";
+  for (const auto& [name, value] : values_) {
+    if (line.size() > 1) line += ", ";
+    line += str("\"", name, "\": ");
+    if (!std::isfinite(value)) {
+      line += "null";
+    } else if (value == std::floor(value) && std::abs(value) < 1e15) {
+      line += str(static_cast<int64_t>(value));
+    } else {
+      line += str(value);
+    }
+  }
+  return line + "}";
+}
+
+void record_collection(StepMetrics& m, const CollectStats& s) {
+  auto share = [](int64_t part, int64_t whole) {
+    return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
+  };
+  m.set("train/accuracy", s.correct_share);
+  m.set("train/num_gen_batches", static_cast<double>(s.gen_batches));
+  m.set("train/groups_generated", static_cast<double>(s.groups_generated));
+  m.set("train/groups_kept", static_cast<double>(s.groups_kept));
+  m.set("train/groups_trained", static_cast<double>(s.groups_trained));
+  m.set("train/solve_all", share(s.solve_all, s.groups_generated));
+  m.set("train/solve_none", share(s.solve_none, s.groups_generated));
+  m.set("train/dead_groups", share(s.solve_all + s.solve_none, s.groups_generated));
+  m.set("train/truncated_share", share(s.truncated, s.responses));
+  m.set("train/generated_tokens", static_cast<double>(s.generated_tokens));
+  for (int kind = 0; kind < 4; ++kind) {
+    m.set(str("verifier/", name_of(static_cast<VerdictKind>(kind)), "_share"),
+          share(s.verdicts[static_cast<size_t>(kind)], s.responses));
+  }
+}
+
+void record_batch(StepMetrics& m, const Batch& batch, std::span<const float> advantage, int64_t response_limit,
+                  int64_t vocabulary) {
+  std::vector<float> score, reward, length, prompt;
+  double at_limit = 0;
+  for (const Response& o : batch.responses) {
+    score.push_back(o.score);
+    reward.push_back(o.reward);
+    length.push_back(static_cast<float>(o.length));
+    at_limit += o.length == response_limit ? 1 : 0;
+    prompt.push_back(static_cast<float>(batch.groups[static_cast<size_t>(o.group)].prompt.size()));
+  }
+  m.set_spread("critic/score", score);
+  m.set_spread("critic/rewards", reward);
+  m.set_spread("critic/advantages", advantage);
+  m.set_spread("response_length", length);
+  m.set("response_length/clip_ratio", at_limit / static_cast<double>(length.size()));
+  m.set_spread("prompt_length", prompt);
+  m.set_spread("self_certainty", batch.confidence);
+  double log_v = std::log(static_cast<double>(vocabulary));
+  double entropy = 0;
+  for (float h : batch.entropy) entropy += h;
+  entropy /= static_cast<double>(std::max<size_t>(1, batch.entropy.size()));
+  m.set("actor/entropy", entropy);  // of the old policy, over the step's tokens
+  m.set("policy/kl_uniform_p", m.get("self_certainty/mean") - log_v);  // KL(U||p) = C - ln V
+  m.set("policy/kl_p_uniform", log_v - entropy);                       // KL(p||U) = ln V - H
+}
+
+void record_mismatch(StepMetrics& m, const Mismatch& mismatch) {
+  m.set("rollout/logprob_diff_max", mismatch.max);
+  m.set("rollout/logprob_diff_mean", mismatch.mean);
+  m.set("rollout/logprob_diff_share", mismatch.share);
+}
+
+void record_losses(StepMetrics& m, std::span<const LossMetrics> updates) {
+  auto mean = [&](double LossMetrics::*field) {
+    double sum = 0;
+    for (const LossMetrics& u : updates) sum += u.*field;
+    return sum / static_cast<double>(std::max<size_t>(1, updates.size()));
+  };
+  m.set("actor/pg_loss", mean(&LossMetrics::pg_loss));
+  m.set("actor/pg_clipfrac", mean(&LossMetrics::clipfrac));
+  m.set("actor/pg_clipfrac_lower", mean(&LossMetrics::clipfrac_lower));
+  m.set("actor/ppo_kl", mean(&LossMetrics::ppo_kl));
+}
+
+namespace {
+double status_gb(const std::string& key) {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  while (status >> word) {
+    if (word != key) continue;
+    double kib = 0;
+    status >> kib;
+    return kib / 1024 / 1024;
+  }
+  return 0;
+}
+}  // namespace
+
+double resident_gb() { return status_gb("VmRSS:"); }
+double peak_resident_gb() { return status_gb("VmHWM:"); }
+
+}  // namespace ucas

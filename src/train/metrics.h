@@ -1,0 +1,39 @@
+// The numbers of one step under verl's names (docs/metrics.md), as one line of steps.jsonl.
+// LibTorch-free in spirit: plain numbers in, JSON out. Threads: one.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/batch.h"
+#include "methods/aggregate.h"
+#include "train/collect.h"
+#include "train/logprobs.h"
+
+namespace ucas {
+
+class StepMetrics {
+ public:
+  void set(const std::string& name, double value);                       // later values replace earlier ones
+  void set_spread(const std::string& prefix, std::span<const float> values);   // prefix/{mean,max,min}
+  double get(const std::string& name) const;                             // NaN if it is not there
+  // {"training/global_step":1,...}: in the order of setting; non-finite numbers are null.
+  std::string json() const;
+
+ private:
+  std::vector<std::pair<std::string, double>> values_;
+};
+
+// Groups of names, each from what its stage produced.
+void record_collection(StepMetrics& m, const CollectStats& stats);
+void record_batch(StepMetrics& m, const Batch& batch, std::span<const float> advantage, int64_t response_limit,
+                  int64_t vocabulary);
+void record_mismatch(StepMetrics& m, const Mismatch& mismatch);
+void record_losses(StepMetrics& m, std::span<const LossMetrics> updates);   // means over the step's updates
+double resident_gb();       // of this process, now
+double peak_resident_gb();  // since it started
+
+}  // namespace ucas

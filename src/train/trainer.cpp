@@ -1,0 +1,265 @@
+#include "train/trainer.h"
+
+#include <csignal>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "evaluate/evaluator.h"
+#include "train/checkpoint.h"
+#include "train/logprobs.h"
+#include "train/objective.h"
+#include "train/response_log.h"
+#include "train/schedule.h"
+
+namespace ucas {
+
+namespace {
+
+volatile std::sig_atomic_t stop_signal = 0;
+
+void on_signal(int signal) {
+  stop_signal = signal;
+  std::signal(signal, SIG_DFL);  // a second one ends the program at once; the last checkpoint stands
+}
+
+// `count` items in ceil(count / size) runs whose sizes differ by at most one.
+std::vector<std::pair<int64_t, int64_t>> even_ranges(int64_t count, int64_t size) {
+  int64_t parts = (count + size - 1) / size;
+  std::vector<std::pair<int64_t, int64_t>> ranges;
+  for (int64_t p = 0; p < parts; ++p) ranges.emplace_back(count * p / parts, count * (p + 1) / parts);
+  return ranges;
+}
+
+}  // namespace
+
+void install_stop_signals() {
+  for (int signal : {SIGTERM, SIGINT, SIGUSR1}) std::signal(signal, on_signal);
+  for (int signal : {SIGHUP, SIGPIPE}) std::signal(signal, SIG_IGN);
+}
+
+bool stop_requested() { return stop_signal != 0; }
+
+Trainer::Trainer(Training& training)
+    : t_(training),
+      collector_{t_.config, t_.data, *t_.rollout, t_.policy.tokenizer, *t_.verifier, t_.stop_ids,
+                 t_.config.method->needs().answer_classes, [this] { return should_stop(); }, nullptr},
+      began_(now_seconds()) {
+  const TrainConfig& c = t_.config;
+  auto problems = static_cast<int64_t>(t_.data.problems.size());
+  total_steps_ = c.train.steps > 0 ? c.train.steps : (problems * c.train.epochs + c.gen_batch() - 1) / c.gen_batch();
+  saved_step_ = t_.state.step > 0 ? t_.state.step : -1;
+}
+
+bool Trainer::should_stop() const {
+  return stop_requested() ||
+         (t_.config.train.max_hours > 0 && now_seconds() - began_ > t_.config.train.max_hours * 3600);
+}
+
+// One step of Sec. 2: o_i ~ pi_old, R_i, A_it, then Eq. 11 on each mini-batch.
+Trainer::Outcome Trainer::step() {
+  double began = now_seconds();
+  TrainState before = t_.state;
+  Collected collected = collector_.collect(t_.state.step + 1, t_.state.cursor);
+  if (collected.stopped) {
+    t_.state = before;  // an abandoned step leaves no trace
+    return Outcome::stopped;
+  }
+  ++t_.state.step;
+  StepMetrics m;
+  m.set("training/global_step", static_cast<double>(t_.state.step));
+  m.set("training/epoch", static_cast<double>(t_.state.cursor.epoch));
+  record_collection(m, collected.stats);
+  Batch& batch = collected.batch;
+  Outcome outcome = Outcome::trained;
+  if (batch.groups.empty()) {
+    warn(str("step ", t_.state.step, ": none of ", collected.stats.groups_generated,
+             " groups had both right and wrong answers; nothing to learn from, step skipped"));
+    ++t_.state.empty_steps;
+    outcome = Outcome::empty;
+  } else {
+    double signals = now_seconds();
+    compute_signals(*t_.policy.model, batch, t_.config.rollout.temperature, t_.config.update.micro_batch_tokens);
+    record_mismatch(m, mismatch(batch));
+    double shaping = now_seconds();
+    std::vector<float> advantage(static_cast<size_t>(batch.token_count()));
+    Trace trace;
+    t_.config.method->advantages(batch, advantage, trace);
+    double updating = now_seconds();
+    record_batch(m, batch, advantage, t_.config.rollout.response_length, t_.policy.model->config().vocab_size);
+    for (const auto& [name, value] : trace.metrics) m.set(name, value);
+    update(batch, advantage, m);
+    m.set("timing_s/old_log_prob", shaping - signals);
+    m.set("timing_s/adv", updating - shaping);
+    m.set("timing_s/update_actor", now_seconds() - updating);
+    store_responses(collected, advantage);
+  }
+  m.set("train/skipped_steps", static_cast<double>(t_.state.skipped_steps));
+  m.set("train/empty_steps", static_cast<double>(t_.state.empty_steps));
+  m.set("timing_s/gen", collected.stats.seconds_gen);
+  m.set("timing_s/reward", collected.stats.seconds_reward);
+  bool last = t_.state.step >= total_steps_;
+  if (t_.config.train.test_freq > 0 && (t_.state.step % t_.config.train.test_freq == 0 || last)) validate(m);
+  finish_row(m, began);
+  return outcome;
+}
+
+void Trainer::update(const Batch& batch, std::span<const float> advantage, StepMetrics& m) {
+  const TrainConfig& c = t_.config;
+  double lr = rollout_lr(c.optimizer, t_.state.step - 1, total_steps_);
+  std::vector<LossMetrics> losses;
+  double norm_sum = 0;
+  int64_t updates = 0;
+  for (int64_t epoch = 0; epoch < c.update.epochs; ++epoch) {
+    for (auto [first, last] : even_ranges(static_cast<int64_t>(batch.groups.size()), c.update.mini_batch_size)) {
+      const Group& from = batch.groups[static_cast<size_t>(first)];
+      const Group& to = batch.groups[static_cast<size_t>(last - 1)];
+      std::vector<int64_t> responses(static_cast<size_t>(to.first + to.count - from.first));
+      std::iota(responses.begin(), responses.end(), from.first);
+      uint64_t seed = static_cast<uint64_t>(c.seed) + (static_cast<uint64_t>(t_.state.step) << 20) + static_cast<uint64_t>(updates);
+      losses.push_back(accumulate_gradients(*t_.policy.model,
+                                            {batch, advantage, responses, *c.method, c.objective, c.rollout.temperature,
+                                             c.rollout.response_length, c.update.micro_batch_tokens, seed}));
+      StepResult result = t_.optimizer->step(lr);
+      norm_sum += result.grad_norm;
+      ++updates;
+      t_.state.nonfinite_streak = result.applied ? 0 : t_.state.nonfinite_streak + 1;
+      if (result.applied) continue;
+      ++t_.state.skipped_steps;
+      warn(str("step ", t_.state.step, ": the gradient is not finite; update skipped (", t_.state.skipped_steps, " so far)"));
+      if (t_.state.nonfinite_streak >= 3) {
+        throw Error("numeric", str("step ", t_.state.step, ": three updates in a row had a gradient that is not finite (problems ",
+                                   t_.data.problems[static_cast<size_t>(from.problem)].id, " .. ",
+                                   t_.data.problems[static_cast<size_t>(to.problem)].id, ", seed ", c.seed,
+                                   "); lower optimizer.lr or look at the data; the last checkpoint stands"),
+                    kNumeric);
+      }
+    }
+  }
+  record_losses(m, losses);
+  m.set("actor/grad_norm", norm_sum / static_cast<double>(std::max<int64_t>(1, updates)));
+  m.set("actor/lr", lr);
+  m.set("train/updates", static_cast<double>(updates));
+}
+
+void Trainer::validate(StepMetrics& m) {
+  double began = now_seconds();
+  EvalInput input;
+  input.problems = t_.validation.problems;
+  input.prompts = t_.validation.prompt;
+  input.stop_ids = t_.stop_ids;
+  input.label = "validation";
+  input.show_progress = false;
+  EvalConfig eval;
+  eval.samples = 0;
+  eval.max_tokens = t_.config.rollout.response_length;
+  eval.truncated = static_cast<EvalConfig::Truncated>(t_.config.reward.truncated);
+  eval.bootstrap_draws = 0;
+  eval.stored_responses = 0;
+  EvalResult result = evaluate(*t_.rollout, t_.policy.tokenizer, *t_.verifier, input, eval);
+  for (const auto& [source, figures] : result.by_source) {
+    if (figures.greedy) m.set(str("val-core/", source, "/acc/mean@1"), figures.greedy->value);
+    m.set(str("val-aux/", source, "/response_length/mean"), figures.length);
+    m.set(str("val-aux/", source, "/truncated_share"), figures.truncated_share);
+    m.set(str("val-aux/", source, "/unparseable_share"), figures.unparseable_share);
+  }
+  m.set("timing_s/testing", now_seconds() - began);
+}
+
+void Trainer::finish_row(StepMetrics& m, double began) {
+  double seconds = now_seconds() - began;
+  double tokens = m.get("train/generated_tokens");
+  m.set("timing_s/step", seconds);
+  m.set("perf/time_per_step", seconds);
+  m.set("perf/total_num_tokens", tokens);
+  m.set("perf/throughput", tokens / seconds);
+  m.set("perf/cpu_memory_used_gb", resident_gb());
+  m.set("perf/cpu_memory_peak_gb", peak_resident_gb());
+  t_.run.append_step(m.json());
+  auto shown = [&](const char* what, const char* name, int digits) {
+    double value = m.get(name);
+    return std::isfinite(value) ? str("  ", what, " ", fixed(value, digits)) : std::string();
+  };
+  std::string note = shown("acc", "train/accuracy", 3) + shown("H", "actor/entropy", 3) +
+                     shown("len", "response_length/mean", 1) + shown("grad", "actor/grad_norm", 2) +
+                     shown("mismatch", "rollout/logprob_diff_max", 6);
+  for (const Problem& problem : std::span(t_.validation.problems).first(t_.validation.problems.empty() ? 0 : 1)) {
+    note += shown("val", str("val-core/", problem.source, "/acc/mean@1").c_str(), 3);
+  }
+  if (note_) note_(note);
+}
+
+void Trainer::store_responses(const Collected& collected, std::span<const float> advantage) const {
+  const RunConfig& c = t_.config.train;
+  std::string rows = response_rows(collected, t_.data, advantage, t_.state.step, c.stored_prompts, c.stored_responses);
+  if (!rows.empty()) write_file(t_.run.rollout_file(t_.state.step), rows);
+}
+
+void Trainer::save() {
+  if (saved_step_ == t_.state.step) return;
+  save_checkpoint(t_.run, t_.state.step, *t_.policy.model, *t_.optimizer, t_.state.json(t_.fingerprint),
+                  t_.policy.tokenizer.directory(), t_.config.train.keep);
+  saved_step_ = t_.state.step;
+}
+
+// What is about to happen, before it does.
+void Trainer::announce() const {
+  const TrainConfig& c = t_.config;
+  int64_t batch = c.data.train_batch_size, updates = (batch + c.update.mini_batch_size - 1) / c.update.mini_batch_size;
+  auto row = [](const std::string& name, const std::string& value) { log(str("  ", pad_right(name, 22), value)); };
+  log(str(c.title(), " on ", c.model, " -> ", t_.run.path()));
+  row("problems", str(grouped(static_cast<int64_t>(t_.data.problems.size())),
+                      t_.data.dropped > 0 ? str(" (", t_.data.dropped, " over-long prompts dropped)") : ""));
+  row("prompts per step", str(batch, ", generated ", c.gen_batch(), " at a time",
+                              c.objective.keep_mixed_groups
+                                  ? str(", mixed groups kept, up to ", c.data.max_num_gen_batches, " times")
+                                  : ""));
+  row("samples per prompt", str(c.rollout.n, ", up to ", c.rollout.response_length, " tokens, temperature ",
+                                c.rollout.temperature));
+  row("updates per step", str(updates * c.update.epochs, " of ", std::min(batch, c.update.mini_batch_size), " prompts (",
+                              std::min(batch, c.update.mini_batch_size) * c.rollout.n, " responses), lr ", c.optimizer.lr));
+  row("tokens per step", str("at most ", grouped(c.gen_batch() * c.rollout.n * c.rollout.response_length), " a generation batch"));
+  row("steps", str(total_steps_, t_.state.step > 0 ? str(", ", t_.state.step, " done") : ""));
+  if (!t_.validation.problems.empty()) {
+    row("validation", str(t_.validation.problems.size(), " problems, greedy, every ", c.train.test_freq, " steps"));
+  }
+}
+
+int Trainer::run() {
+  announce();
+  const RunConfig& c = t_.config.train;
+  if (t_.state.step == 0 && c.test_freq > 0 && c.val_before_train) {
+    StepMetrics m;
+    m.set("training/global_step", 0);
+    m.set("training/epoch", 0);
+    validate(m);
+    t_.run.append_step(m.json());
+  }
+  {
+    Progress progress(c.steps > 0 || c.epochs > 0 ? t_.config.title() : "train", total_steps_, "steps");
+    note_ = [&](const std::string& note) { progress.update(t_.state.step, note); };
+    collector_.on_batch = [&](const CollectStats& stats, int64_t kept) {
+      if (kept < t_.config.data.train_batch_size && stats.gen_batches > 1) {
+        progress.update(t_.state.step, str("  collecting: ", kept, " of ", t_.config.data.train_batch_size, " groups after ",
+                                           stats.gen_batches, " generation batches"));
+      }
+    };
+    while (t_.state.step < total_steps_) {
+      Outcome outcome = should_stop() ? Outcome::stopped : step();
+      if (outcome == Outcome::stopped) {
+        note_ = nullptr;
+        save();
+        log(str("stopped after step ", t_.state.step, ", saved; go on with: ucas train --resume ", t_.run.path()));
+        return kInterrupted;
+      }
+      if (c.save_freq > 0 && t_.state.step % c.save_freq == 0) save();
+    }
+    note_ = nullptr;
+  }
+  save();
+  return kDone;
+}
+
+}  // namespace ucas
