@@ -21,7 +21,6 @@ struct Command {
 std::span<const Command> commands();
 // The whole program behind main(): picks the command, answers --help and --version.
 int run_program(const Words& words);
-std::string version();
 
 // Runs NAME in the engine library (loaded once). Defined in cli/engine_loader.cpp, like the next two.
 int run_in_engine(const std::string& name, const Words& words);

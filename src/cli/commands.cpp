@@ -1,3 +1,4 @@
+#include "base/build_info.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -85,8 +86,6 @@ std::span<const Command> commands() {
   };
   return table;
 }
-
-std::string version() { return UCAS_VERSION; }
 
 int run_program(const Words& words) {
   if (words.empty() || words[0] == "--help" || words[0] == "-h" || (words[0] == "help" && words.size() == 1)) {

@@ -160,8 +160,8 @@ void keep(const Generated& made, const Group& group, Collected& into) {
 
 bool is_mixed(std::span<const Response> group) {
   if (group.size() == 1) return true;
-  auto right = std::count_if(group.begin(), group.end(),
-                             [](const Response& o) { return o.verdict.kind == VerdictKind::equal; });
+  auto right =
+      std::count_if(group.begin(), group.end(), [](const Response& o) { return o.verdict.kind == VerdictKind::equal; });
   return right > 0 && right < static_cast<std::ptrdiff_t>(group.size());
 }
 
@@ -202,16 +202,19 @@ Collected Collector::collect(int64_t step, DataCursor& cursor) const {
     if (on_batch) on_batch(stats, kept());
     if (cursor.fruitless >= total && cursor.fruitless > 0) {
       throw Error("no_signal",
-                  str("a whole epoch (", total, " problems) gave no group with both right and wrong answers: the problems are "
+                  str("a whole epoch (", total,
+                      " problems) gave no group with both right and wrong answers: the problems are "
                       "too hard or too easy for this model, or the answers cannot be parsed (",
-                      percent(static_cast<double>(stats.verdicts[2]) / static_cast<double>(std::max<int64_t>(1, stats.responses))),
+                      percent(static_cast<double>(stats.verdicts[2]) /
+                              static_cast<double>(std::max<int64_t>(1, stats.responses))),
                       " unparseable); look at rollouts/, try other problems, a larger rollout.n, or "
                       "objective.keep_mixed_groups = false"),
                   kNumeric);
     }
   }
   stats.groups_trained = kept();
-  stats.correct_share = stats.responses == 0 ? 0 : static_cast<double>(stats.verdicts[0]) / static_cast<double>(stats.responses);
+  stats.correct_share =
+      stats.responses == 0 ? 0 : static_cast<double>(stats.verdicts[0]) / static_cast<double>(stats.responses);
   return result;
 }
 

@@ -22,34 +22,34 @@ namespace ucas {
 // The problems of a run whose prompts fit, with their token ids.
 struct TrainingSet {
   std::vector<Problem> problems;
-  std::vector<std::vector<int32_t>> prompt;   // ids, same order
-  int64_t dropped = 0;                        // too long
-  uint64_t hash = 0;                          // of the data, for resume
+  std::vector<std::vector<int32_t>> prompt;  // ids, same order
+  int64_t dropped = 0;                       // too long
+  uint64_t hash = 0;                         // of the data, for resume
 };
 
 // Where the run stands in its problems. Part of the checkpoint; nothing is replayed on resume.
 struct DataCursor {
   int64_t epoch = 0;
-  int64_t index = 0;        // next position in epoch_order(seed, epoch)
-  int64_t fruitless = 0;    // prompts generated since the last kept group
+  int64_t index = 0;      // next position in epoch_order(seed, epoch)
+  int64_t fruitless = 0;  // prompts generated since the last kept group
 };
 
 struct CollectStats {
   int64_t gen_batches = 0;
   int64_t groups_generated = 0, groups_kept = 0, groups_trained = 0;
-  int64_t solve_all = 0, solve_none = 0;      // groups whose responses are all right, all wrong
-  int64_t responses = 0, truncated = 0;       // of all generated
+  int64_t solve_all = 0, solve_none = 0;  // groups whose responses are all right, all wrong
+  int64_t responses = 0, truncated = 0;   // of all generated
   int64_t generated_tokens = 0;
-  std::array<int64_t, 4> verdicts{};          // by VerdictKind
-  double correct_share = 0;                   // of all generated responses
+  std::array<int64_t, 4> verdicts{};  // by VerdictKind
+  double correct_share = 0;           // of all generated responses
   double seconds_gen = 0, seconds_reward = 0;
 };
 
 struct Collected {
   Batch batch;
-  std::vector<std::string> text;              // [B] response texts, without the stop token
+  std::vector<std::string> text;  // [B] response texts, without the stop token
   CollectStats stats;
-  bool stopped = false;                       // should_stop said so: nothing may be trained on
+  bool stopped = false;  // should_stop said so: nothing may be trained on
 };
 
 struct Collector {
@@ -61,7 +61,7 @@ struct Collector {
   std::vector<int32_t> stop_ids;
   bool answer_classes = false;
   std::function<bool()> should_stop;
-  std::function<void(const CollectStats&, int64_t kept)> on_batch;   // progress between generation batches
+  std::function<void(const CollectStats&, int64_t kept)> on_batch;  // progress between generation batches
 
   // Generates until data.train_batch_size groups are kept, or the generation batches are used up. May keep none.
   // Throws Error("no_signal") when a whole epoch kept nothing.

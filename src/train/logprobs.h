@@ -38,9 +38,9 @@ void compute_signals(Model& model, Batch& batch, double temperature, int64_t tok
 
 // What the sampler said against what the trainer says, over all tokens.
 struct Mismatch {
-  double max = 0;         // largest |rollout - old|
+  double max = 0;  // largest |rollout - old|
   double mean = 0;
-  double share = 0;       // of tokens beyond 1e-3
+  double share = 0;  // of tokens beyond 1e-3
 };
 Mismatch mismatch(const Batch& batch);
 

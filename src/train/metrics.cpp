@@ -96,7 +96,7 @@ void record_batch(StepMetrics& m, const Batch& batch, std::span<const float> adv
   double entropy = 0;
   for (float h : batch.entropy) entropy += h;
   entropy /= static_cast<double>(std::max<size_t>(1, batch.entropy.size()));
-  m.set("actor/entropy", entropy);  // of the old policy, over the step's tokens
+  m.set("actor/entropy", entropy);                                     // of the old policy, over the step's tokens
   m.set("policy/kl_uniform_p", m.get("self_certainty/mean") - log_v);  // KL(U||p) = C - ln V
   m.set("policy/kl_p_uniform", log_v - entropy);                       // KL(p||U) = ln V - H
 }
@@ -108,7 +108,7 @@ void record_mismatch(StepMetrics& m, const Mismatch& mismatch) {
 }
 
 void record_losses(StepMetrics& m, std::span<const LossMetrics> updates) {
-  auto mean = [&](double LossMetrics::*field) {
+  auto mean = [&](double LossMetrics::* field) {
     double sum = 0;
     for (const LossMetrics& u : updates) sum += u.*field;
     return sum / static_cast<double>(std::max<size_t>(1, updates.size()));

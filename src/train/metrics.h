@@ -17,9 +17,9 @@ namespace ucas {
 
 class StepMetrics {
  public:
-  void set(const std::string& name, double value);                       // later values replace earlier ones
-  void set_spread(const std::string& prefix, std::span<const float> values);   // prefix/{mean,max,min}
-  double get(const std::string& name) const;                             // NaN if it is not there
+  void set(const std::string& name, double value);                            // later values replace earlier ones
+  void set_spread(const std::string& prefix, std::span<const float> values);  // prefix/{mean,max,min}
+  double get(const std::string& name) const;                                  // NaN if it is not there
   // {"training/global_step":1,...}: in the order of setting; non-finite numbers are null.
   std::string json() const;
 
@@ -32,8 +32,8 @@ void record_collection(StepMetrics& m, const CollectStats& stats);
 void record_batch(StepMetrics& m, const Batch& batch, std::span<const float> advantage, int64_t response_limit,
                   int64_t vocabulary);
 void record_mismatch(StepMetrics& m, const Mismatch& mismatch);
-void record_losses(StepMetrics& m, std::span<const LossMetrics> updates);   // means over the step's updates
-double resident_gb();       // of this process, now
-double peak_resident_gb();  // since it started
+void record_losses(StepMetrics& m, std::span<const LossMetrics> updates);  // means over the step's updates
+double resident_gb();                                                      // of this process, now
+double peak_resident_gb();                                                 // since it started
 
 }  // namespace ucas

@@ -89,7 +89,8 @@ LossMetrics accumulate_at_mini_scope(Model& model, const ObjectiveInput& in,
   for (const PackedResponses& micro : micros) {
     HeadStats stats = response_stats(model, micro, in.temperature);
     size_t n = micro.row.size();
-    backward(stats, out.d_logprob.subspan(first, n), out.d_entropy.subspan(first, n), out.d_confidence.subspan(first, n));
+    backward(stats, out.d_logprob.subspan(first, n), out.d_entropy.subspan(first, n),
+             out.d_confidence.subspan(first, n));
     first += n;
   }
   return metrics;

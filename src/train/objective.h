@@ -1,8 +1,7 @@
-// One optimizer update's gradient (Eq. 1, 2, 4, 11): forward, the method's per-token loss, backward, over micro-batches.
-// The gradient does not depend on how the mini-batch is cut: every token's weight in the loss is known before the first
-// backward pass (exact accumulation, algorithms: Sec. 0). Autograd is used for the network alone; the loss itself and
-// its derivatives are plain arithmetic in methods/.
-// Threads: one.
+// One optimizer update's gradient (Eq. 1, 2, 4, 11): forward, the method's per-token loss, backward, over
+// micro-batches. The gradient does not depend on how the mini-batch is cut: every token's weight in the loss is known
+// before the first backward pass (exact accumulation, algorithms: Sec. 0). Autograd is used for the network alone; the
+// loss itself and its derivatives are plain arithmetic in methods/. Threads: one.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +16,14 @@ namespace ucas {
 
 struct ObjectiveInput {
   const Batch& batch;
-  std::span<const float> advantage;        // [N] of the whole batch
-  std::span<const int64_t> responses;      // the mini-batch
+  std::span<const float> advantage;    // [N] of the whole batch
+  std::span<const int64_t> responses;  // the mini-batch
   const Method& method;
   const ObjectiveConfig& config;
   double temperature = 1;
-  int64_t response_limit = 1;             // norm_length where the config says 0
+  int64_t response_limit = 1;  // norm_length where the config says 0
   int64_t token_budget = 4096;
-  uint64_t seed = 0;                       // differs by step and mini-batch; for methods that draw
+  uint64_t seed = 0;  // differs by step and mini-batch; for methods that draw
 };
 
 // Adds d loss / d parameter to the gradients. Returns what the loss saw.

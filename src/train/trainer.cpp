@@ -44,8 +44,15 @@ bool stop_requested() { return stop_signal != 0; }
 
 Trainer::Trainer(Training& training)
     : t_(training),
-      collector_{t_.config, t_.data, *t_.rollout, t_.policy.tokenizer, *t_.verifier, t_.stop_ids,
-                 t_.config.method->needs().answer_classes, [this] { return should_stop(); }, nullptr},
+      collector_{t_.config,
+                 t_.data,
+                 *t_.rollout,
+                 t_.policy.tokenizer,
+                 *t_.verifier,
+                 t_.stop_ids,
+                 t_.config.method->needs().answer_classes,
+                 [this] { return should_stop(); },
+                 nullptr},
       began_(now_seconds()) {
   const TrainConfig& c = t_.config;
   auto problems = static_cast<int64_t>(t_.data.problems.size());
@@ -118,7 +125,8 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, StepM
       const Group& to = batch.groups[static_cast<size_t>(last - 1)];
       std::vector<int64_t> responses(static_cast<size_t>(to.first + to.count - from.first));
       std::iota(responses.begin(), responses.end(), from.first);
-      uint64_t seed = static_cast<uint64_t>(c.seed) + (static_cast<uint64_t>(t_.state.step) << 20) + static_cast<uint64_t>(updates);
+      uint64_t seed =
+          static_cast<uint64_t>(c.seed) + (static_cast<uint64_t>(t_.state.step) << 20) + static_cast<uint64_t>(updates);
       losses.push_back(accumulate_gradients(*t_.policy.model,
                                             {batch, advantage, responses, *c.method, c.objective, c.rollout.temperature,
                                              c.rollout.response_length, c.update.micro_batch_tokens, seed}));
@@ -128,12 +136,14 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, StepM
       t_.state.nonfinite_streak = result.applied ? 0 : t_.state.nonfinite_streak + 1;
       if (result.applied) continue;
       ++t_.state.skipped_steps;
-      warn(str("step ", t_.state.step, ": the gradient is not finite; update skipped (", t_.state.skipped_steps, " so far)"));
+      warn(str("step ", t_.state.step, ": the gradient is not finite; update skipped (", t_.state.skipped_steps,
+               " so far)"));
       if (t_.state.nonfinite_streak >= 3) {
-        throw Error("numeric", str("step ", t_.state.step, ": three updates in a row had a gradient that is not finite (problems ",
-                                   t_.data.problems[static_cast<size_t>(from.problem)].id, " .. ",
-                                   t_.data.problems[static_cast<size_t>(to.problem)].id, ", seed ", c.seed,
-                                   "); lower optimizer.lr or look at the data; the last checkpoint stands"),
+        throw Error("numeric",
+                    str("step ", t_.state.step, ": three updates in a row had a gradient that is not finite (problems ",
+                        t_.data.problems[static_cast<size_t>(from.problem)].id, " .. ",
+                        t_.data.problems[static_cast<size_t>(to.problem)].id, ", seed ", c.seed,
+                        "); lower optimizer.lr or look at the data; the last checkpoint stands"),
                     kNumeric);
       }
     }
@@ -212,15 +222,17 @@ void Trainer::announce() const {
   log(str(c.title(), " on ", c.model, " -> ", t_.run.path()));
   row("problems", str(grouped(static_cast<int64_t>(t_.data.problems.size())),
                       t_.data.dropped > 0 ? str(" (", t_.data.dropped, " over-long prompts dropped)") : ""));
-  row("prompts per step", str(batch, ", generated ", c.gen_batch(), " at a time",
-                              c.objective.keep_mixed_groups
-                                  ? str(", mixed groups kept, up to ", c.data.max_num_gen_batches, " times")
-                                  : ""));
-  row("samples per prompt", str(c.rollout.n, ", up to ", c.rollout.response_length, " tokens, temperature ",
-                                c.rollout.temperature));
-  row("updates per step", str(updates * c.update.epochs, " of ", std::min(batch, c.update.mini_batch_size), " prompts (",
-                              std::min(batch, c.update.mini_batch_size) * c.rollout.n, " responses), lr ", c.optimizer.lr));
-  row("tokens per step", str("at most ", grouped(c.gen_batch() * c.rollout.n * c.rollout.response_length), " a generation batch"));
+  row("prompts per step",
+      str(batch, ", generated ", c.gen_batch(), " at a time",
+          c.objective.keep_mixed_groups ? str(", mixed groups kept, up to ", c.data.max_num_gen_batches, " times")
+                                        : ""));
+  row("samples per prompt",
+      str(c.rollout.n, ", up to ", c.rollout.response_length, " tokens, temperature ", c.rollout.temperature));
+  row("updates per step",
+      str(updates * c.update.epochs, " of ", std::min(batch, c.update.mini_batch_size), " prompts (",
+          std::min(batch, c.update.mini_batch_size) * c.rollout.n, " responses), lr ", c.optimizer.lr));
+  row("tokens per step",
+      str("at most ", grouped(c.gen_batch() * c.rollout.n * c.rollout.response_length), " a generation batch"));
   row("steps", str(total_steps_, t_.state.step > 0 ? str(", ", t_.state.step, " done") : ""));
   if (!t_.validation.problems.empty()) {
     row("validation", str(t_.validation.problems.size(), " problems, greedy, every ", c.train.test_freq, " steps"));
@@ -242,8 +254,8 @@ int Trainer::run() {
     note_ = [&](const std::string& note) { progress.update(t_.state.step, note); };
     collector_.on_batch = [&](const CollectStats& stats, int64_t kept) {
       if (kept < t_.config.data.train_batch_size && stats.gen_batches > 1) {
-        progress.update(t_.state.step, str("  collecting: ", kept, " of ", t_.config.data.train_batch_size, " groups after ",
-                                           stats.gen_batches, " generation batches"));
+        progress.update(t_.state.step, str("  collecting: ", kept, " of ", t_.config.data.train_batch_size,
+                                           " groups after ", stats.gen_batches, " generation batches"));
       }
     };
     while (t_.state.step < total_steps_) {

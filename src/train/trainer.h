@@ -20,10 +20,10 @@ namespace ucas {
 
 // What a checkpoint's state.json holds besides weights and moments.
 struct TrainState {
-  int64_t step = 0;                 // finished rollout steps
+  int64_t step = 0;  // finished rollout steps
   DataCursor cursor;
-  int64_t skipped_steps = 0;        // optimizer updates left out because the gradient was not finite
-  int64_t empty_steps = 0;          // rollout steps that kept no group
+  int64_t skipped_steps = 0;  // optimizer updates left out because the gradient was not finite
+  int64_t empty_steps = 0;    // rollout steps that kept no group
   int64_t nonfinite_streak = 0;
   std::string json(const std::string& fingerprint) const;
   // Throws Error("config") naming what differs if `fingerprint` is not the one saved.
@@ -41,7 +41,7 @@ struct Training {
   TrainingSet data;
   TrainingSet validation;
   std::vector<int32_t> stop_ids;
-  std::string fingerprint;          // of data, tokenizer, initial weights and result-changing options, a line each
+  std::string fingerprint;  // of data, tokenizer, initial weights and result-changing options, a line each
   TrainState state;
 };
 
@@ -73,7 +73,7 @@ class Trainer {
   int64_t saved_step_ = -1;
   double began_ = 0;
   double seconds_validating_ = 0;
-  std::function<void(const std::string&)> note_;   // progress line
+  std::function<void(const std::string&)> note_;  // progress line
 };
 
 // SIGTERM, SIGINT and SIGUSR1 ask for a save and exit 75; a second one ends the program at once.

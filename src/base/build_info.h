@@ -1,0 +1,12 @@
+// What this binary was built from; the build system says it.
+#pragma once
+
+#include <string>
+
+namespace ucas {
+
+std::string version();        // of ucas
+std::string torch_version();  // of the LibTorch it was built against
+std::string build_type();
+
+}  // namespace ucas
