@@ -1,0 +1,40 @@
+// Options of `ucas demo`, LibTorch-free for --help.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/fields.h"
+
+namespace ucas {
+
+struct DemoConfig {
+  std::string out = "runs/demo";
+  std::vector<std::string> methods = {"dapo", "ucas"};  // each names an embedded config METHOD-tiny
+  int64_t seeds = 1;
+  int64_t steps = 24;
+  int64_t sft_worked_steps = 608;
+  int64_t sft_mixed_steps = 152;
+  int64_t test_problems = 512;
+  int64_t test_samples = 64;
+  std::string device = "cpu";
+  int64_t threads = 0;
+  int64_t sft_seed = 0;
+
+  void fields(Fields& f) {
+    f.field("out", out, "where everything goes; finished parts found there are reused");
+    f.field("methods", methods, "RLVR methods to run, each an embedded config NAME-tiny");
+    f.field("seeds", seeds, Range{1, 100}, "RL seeds per method");
+    f.field("steps", steps, Range{1, 1000000}, "RL steps per run");
+    f.field("sft_worked_steps", sft_worked_steps, Range{0, 1000000}, "warm-up updates on worked demonstrations");
+    f.field("sft_mixed_steps", sft_mixed_steps, Range{1, 1000000}, "then on 90 % direct, 10 % worked");
+    f.field("test_problems", test_problems, Range{1, 100000}, "held-out problems");
+    f.field("test_samples", test_samples, Range{1, 4096}, "samples of each, for mean@k and pass@k");
+    f.field("device", device, "cpu, cuda or cuda:N");
+    f.field("threads", threads, Range{0, 4096}, "CPU threads; 0 = all cores");
+    f.field("sft_seed", sft_seed, Range{0, 9e15}, "seed of the task, the initial weights and the warm-up");
+  }
+};
+
+}  // namespace ucas
