@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/add.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/sum.h>
@@ -63,8 +64,8 @@ void backward(const HeadStats& stats, std::span<const float> g, std::span<const 
   };
   // One scalar whose gradient with respect to the three arrays is exactly g, e, u.
   at::Tensor root = at::sum(at::mul(stats.logprob, tensor(g)));
-  if (any(e)) root = root + at::sum(at::mul(stats.entropy, tensor(e)));
-  if (any(u)) root = root + at::sum(at::mul(stats.confidence, tensor(u)));
+  if (any(e)) root = at::add(root, at::sum(at::mul(stats.entropy, tensor(e))));
+  if (any(u)) root = at::add(root, at::sum(at::mul(stats.confidence, tensor(u))));
   root.backward();
 }
 

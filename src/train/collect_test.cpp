@@ -1,0 +1,150 @@
+#include "train/collect.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "support/engine/scripted_rollout.h"
+#include "text/word_level.h"
+
+namespace ucas {
+namespace {
+
+// Words a..e are ids 0..4 (or as the tokenizer numbers them); every problem's gold is "a".
+class CollectTest : public ::testing::Test {
+ protected:
+  CollectTest() {
+    directory_ = std::filesystem::temp_directory_path() / ("ucas-collect-" + std::to_string(::getpid()));
+    std::vector<std::string> words = {"a", "b", "c", "d", "e"};
+    std::filesystem::create_directories(directory_);
+    write_word_level_tokenizer(directory_.string(), words, "<eos>", "<pad>");
+    tokenizer_ = std::make_unique<Tokenizer>(Tokenizer::load(directory_.string()));
+    a_ = *tokenizer_->id_of("a");
+    b_ = *tokenizer_->id_of("b");
+    eos_ = *tokenizer_->id_of("<eos>");
+    for (int p = 0; p < 8; ++p) {
+      data_.problems.push_back({std::to_string(p), "test", "question", "", {"a"}});
+      data_.prompt.push_back({b_, b_});
+    }
+    config_.data.train_batch_size = 4;
+    config_.data.max_num_gen_batches = 10;
+    config_.data.shuffle = false;
+    config_.rollout.n = 4;
+    config_.rollout.response_length = 6;
+    config_.objective.keep_mixed_groups = true;
+  }
+  ~CollectTest() override { std::filesystem::remove_all(directory_); }
+
+  Collected collect(ScriptedRollout& rollout, int64_t step = 1) {
+    Collector collector{config_, data_, rollout, *tokenizer_, verifier_, {eos_}, false, nullptr, nullptr};
+    return collector.collect(step, cursor_);
+  }
+  std::vector<int32_t> right() const { return {a_, eos_}; }
+  std::vector<int32_t> wrong() const { return {b_, b_, eos_}; }
+
+  std::filesystem::path directory_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  int32_t a_ = 0, b_ = 0, eos_ = 0;
+  TrainingSet data_;
+  TrainConfig config_;
+  SameTextVerifier verifier_;
+  DataCursor cursor_;
+};
+
+TEST_F(CollectTest, dynamic_sampling_keeps_mixed_groups_and_tops_up) {
+  // Odd problems are mixed, even ones all wrong.
+  ScriptedRollout rollout(
+      [&](uint32_t p, uint32_t i, uint32_t) { return p % 2 == 1 && i % 2 == 0 ? right() : wrong(); });
+  Collected got = collect(rollout);
+  EXPECT_EQ(rollout.calls, 2);
+  ASSERT_EQ(got.batch.groups.size(), 4u);
+  EXPECT_EQ(got.stats.solve_none, 4);
+  EXPECT_EQ(got.stats.gen_batches, 2);
+  for (const Group& g : got.batch.groups) EXPECT_EQ(g.problem % 2, 1);
+  EXPECT_EQ(cursor_.index, 8);
+  // Packed arrays follow their responses.
+  int64_t at = 0;
+  for (const Response& o : got.batch.responses) {
+    EXPECT_EQ(o.first, at);
+    EXPECT_EQ(o.length, o.verdict.kind == VerdictKind::equal ? 2 : 3);
+    at += o.length;
+  }
+  EXPECT_EQ(at, got.batch.token_count());
+  EXPECT_EQ(static_cast<int64_t>(got.batch.rollout_logprob.size()), at);
+}
+
+TEST_F(CollectTest, the_limit_of_generation_batches_is_kept_and_what_there_is_is_trained_on) {
+  config_.data.max_num_gen_batches = 1;
+  ScriptedRollout rollout([&](uint32_t p, uint32_t i, uint32_t) { return p == 1 && i == 0 ? right() : wrong(); });
+  Collected got = collect(rollout);
+  EXPECT_EQ(rollout.calls, 1);
+  EXPECT_EQ(got.batch.groups.size(), 1u);
+}
+
+TEST_F(CollectTest, surplus_groups_are_discarded_in_arrival_order) {
+  config_.data.gen_batch_size = 8;
+  ScriptedRollout rollout([&](uint32_t, uint32_t i, uint32_t) { return i == 0 ? right() : wrong(); });
+  Collected got = collect(rollout);
+  ASSERT_EQ(got.batch.groups.size(), 4u);
+  EXPECT_EQ(got.stats.groups_kept, 8);
+  for (int64_t g = 0; g < 4; ++g) EXPECT_EQ(got.batch.groups[static_cast<size_t>(g)].problem, g);
+}
+
+TEST_F(CollectTest, an_epoch_without_a_mixed_group_stops_the_run_with_the_reason) {
+  ScriptedRollout rollout([&](uint32_t, uint32_t, uint32_t) { return wrong(); });
+  try {
+    collect(rollout);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), "no_signal");
+    EXPECT_EQ(error.exit_code(), kNumeric);
+  }
+}
+
+TEST_F(CollectTest, a_right_answer_cut_at_the_limit_is_wrong_only_if_asked) {
+  config_.objective.keep_mixed_groups = false;
+  ScriptedRollout rollout([&](uint32_t, uint32_t, uint32_t) { return std::vector<int32_t>{a_}; });
+  Collected graded = collect(rollout);
+  EXPECT_EQ(graded.batch.responses[0].verdict.kind, VerdictKind::equal);
+  EXPECT_EQ(graded.stats.truncated, graded.stats.responses);
+  config_.reward.truncated = Truncated::wrong;
+  Collected strict = collect(rollout);
+  EXPECT_EQ(strict.batch.responses[0].verdict.kind, VerdictKind::unequal);
+  EXPECT_EQ(strict.batch.responses[0].score, 0.0f);
+}
+
+TEST_F(CollectTest, a_problem_drawn_twice_in_a_step_gets_new_samples) {
+  data_.problems.resize(3);
+  data_.prompt.resize(3);
+  config_.objective.keep_mixed_groups = false;
+  ScriptedRollout rollout([&](uint32_t, uint32_t i, uint32_t) { return i >= 4 ? right() : wrong(); });
+  Collected got = collect(rollout);
+  ASSERT_EQ(got.batch.groups.size(), 4u);
+  EXPECT_EQ(got.batch.groups[3].problem, 0);
+  EXPECT_EQ(got.batch.of(got.batch.groups[3])[0].verdict.kind, VerdictKind::equal);
+  EXPECT_EQ(cursor_.epoch, 1);
+}
+
+TEST_F(CollectTest, overlong_shaping_follows_dapo) {
+  EXPECT_EQ(overlong_penalty(10, 20, 8, 1.0), 0.0);
+  EXPECT_DOUBLE_EQ(overlong_penalty(16, 20, 8, 1.0), -0.5);
+  EXPECT_DOUBLE_EQ(overlong_penalty(20, 20, 8, 0.5), -0.5);
+  EXPECT_EQ(overlong_penalty(20, 20, 0, 1.0), 0.0);
+  // The verdict, not the shaped reward, decides what is mixed.
+  config_.reward.overlong_buffer = 5;
+  ScriptedRollout rollout([&](uint32_t, uint32_t i, uint32_t) { return i == 0 ? right() : wrong(); });
+  Collected got = collect(rollout);
+  EXPECT_FLOAT_EQ(got.batch.responses[0].reward, 1.0f - 0.2f);
+  EXPECT_FLOAT_EQ(got.batch.responses[1].reward, -0.4f);
+  EXPECT_FLOAT_EQ(got.batch.responses[1].score, 0.0f);
+}
+
+TEST_F(CollectTest, stopping_while_generating_gives_nothing_to_train_on) {
+  ScriptedRollout rollout([&](uint32_t, uint32_t, uint32_t) { return right(); });
+  Collector collector{config_, data_, rollout, *tokenizer_, verifier_, {eos_}, false, [] { return true; }, nullptr};
+  EXPECT_TRUE(collector.collect(1, cursor_).stopped);
+}
+
+}  // namespace
+}  // namespace ucas

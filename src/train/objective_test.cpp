@@ -1,0 +1,175 @@
+#include "train/objective.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "base/rng.h"
+#include "train/logprobs.h"
+
+namespace ucas {
+namespace {
+
+Qwen2Config small_shape() {
+  Qwen2Config shape;
+  shape.hidden_size = 32;
+  shape.num_attention_heads = 4;
+  shape.num_key_value_heads = 2;
+  shape.head_dim = 8;
+  shape.intermediate_size = 48;
+  shape.vocab_size = 40;
+  return shape;
+}
+
+// Random groups with ragged lengths, one response empty.
+Batch random_batch(Model& model, int64_t groups, int64_t per_group) {
+  Rng rng(7, 0);
+  Batch batch;
+  for (int64_t g = 0; g < groups; ++g) {
+    Group group{g, static_cast<int64_t>(batch.responses.size()), per_group, {}};
+    for (int64_t p = 0; p < 3 + g; ++p) group.prompt.push_back(static_cast<int32_t>(rng.below(40)));
+    for (int64_t i = 0; i < per_group; ++i) {
+      Response o;
+      o.first = batch.token_count();
+      o.length = g == 1 && i == 0 ? 0 : 1 + rng.below(9);
+      o.group = g;
+      o.reward = o.score = static_cast<float>(i % 2);
+      for (int64_t t = 0; t < o.length; ++t) batch.token.push_back(static_cast<int32_t>(rng.below(40)));
+      batch.responses.push_back(o);
+    }
+    batch.groups.push_back(group);
+  }
+  compute_signals(model, batch, 1.0, 64);
+  batch.rollout_logprob = batch.old_logprob;
+  // Off-policy, so that ratio, clip and dual clip all matter.
+  for (float& lp : batch.old_logprob) lp += static_cast<float>(0.5 * rng.normal());
+  return batch;
+}
+
+std::vector<double> gradient(Model& model) {
+  std::vector<double> all;
+  for (NamedTensor& p : model.parameters()) {
+    at::Tensor g = p.tensor.grad().defined() ? p.tensor.grad() : at::zeros(p.tensor.sizes());
+    for (float v : to_host(g.reshape({-1}))) all.push_back(v);
+    p.tensor.mutable_grad() = at::Tensor();
+  }
+  return all;
+}
+
+double relative_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  double difference = 0, size = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    difference += (a[i] - b[i]) * (a[i] - b[i]);
+    size += b[i] * b[i];
+  }
+  return std::sqrt(difference / size);
+}
+
+void expect_exact_accumulation(const Method& method, Aggregation aggregation) {
+  std::unique_ptr<Model> model = make_model(small_shape(), 3, at::kCPU);
+  Batch batch = random_batch(*model, 4, 4);
+  std::vector<float> advantage(static_cast<size_t>(batch.token_count()));
+  Trace trace;
+  method.advantages(batch, advantage, trace);
+  std::vector<int64_t> responses(batch.responses.size());
+  std::iota(responses.begin(), responses.end(), 0);
+  ObjectiveConfig config = method.objective_defaults();
+  config.aggregation = aggregation;
+  config.entropy_coeff = 0.01;
+  auto run = [&](int64_t budget) {
+    LossMetrics metrics =
+        accumulate_gradients(*model, {batch, advantage, responses, method, config, 1.0, 16, budget, 0});
+    return std::pair(gradient(*model), metrics.pg_loss);
+  };
+  auto [whole, loss] = run(1 << 20);
+  double norm = std::sqrt(std::inner_product(whole.begin(), whole.end(), whole.begin(), 0.0));
+  EXPECT_GT(norm, 1e-3);
+  for (int64_t budget : {1, 30, 90}) {  // one response, a few, many to a micro-batch
+    auto [cut, cut_loss] = run(budget);
+    EXPECT_LE(relative_difference(cut, whole), 1e-5) << "budget " << budget;
+    EXPECT_NEAR(cut_loss, loss, 1e-5 * (1 + std::abs(loss)));
+  }
+}
+
+TEST(objective, the_gradient_does_not_depend_on_the_cut_into_micro_batches) {
+  for (const char* name : {"grpo", "dapo", "ucas"}) {
+    for (Aggregation a :
+         {Aggregation::token_mean, Aggregation::seq_mean_token_mean, Aggregation::seq_mean_token_sum_norm}) {
+      SCOPED_TRACE(name);
+      expect_exact_accumulation(*make_method(name), a);
+    }
+  }
+}
+
+TEST(objective, its_gradient_is_that_of_its_loss) {
+  // Central differences of the reported loss along a random direction.
+  std::unique_ptr<Model> model = make_model(small_shape(), 5, at::kCPU);
+  Batch batch = random_batch(*model, 3, 4);
+  auto method = make_method("dapo");
+  std::vector<float> advantage(static_cast<size_t>(batch.token_count()));
+  Trace trace;
+  method->advantages(batch, advantage, trace);
+  std::vector<int64_t> responses(batch.responses.size());
+  std::iota(responses.begin(), responses.end(), 0);
+  ObjectiveConfig config = method->objective_defaults();
+  auto loss = [&] {
+    return accumulate_gradients(*model, {batch, advantage, responses, *method, config, 1.0, 16, 4096, 0}).pg_loss;
+  };
+  loss();
+  std::vector<double> g = gradient(*model);
+  Rng rng(11, 1);
+  std::vector<double> direction(g.size());
+  for (double& d : direction) d = rng.normal();
+  auto move = [&](double step) {
+    size_t at = 0;
+    for (NamedTensor& p : model->parameters()) {
+      at::Tensor data = p.tensor.detach();
+      float* values = data.data_ptr<float>();
+      for (int64_t i = 0; i < data.numel(); ++i) values[i] += static_cast<float>(step * direction[at++]);
+    }
+  };
+  double h = 1e-3;
+  move(h);
+  double up = loss();
+  gradient(*model);
+  move(-2 * h);
+  double down = loss();
+  gradient(*model);
+  double slope = (up - down) / (2 * h), expected = std::inner_product(g.begin(), g.end(), direction.begin(), 0.0);
+  EXPECT_NEAR(slope, expected, 0.02 * std::abs(expected) + 1e-3);
+}
+
+TEST(logprobs, packing_lays_prompt_and_response_end_to_end) {
+  std::unique_ptr<Model> model = make_model(small_shape(), 3, at::kCPU);
+  Batch batch = random_batch(*model, 2, 3);
+  std::vector<int64_t> responses = {0, 1, 2, 3, 4, 5};
+  PackedResponses packed = pack_responses(batch, responses);
+  EXPECT_EQ(packed.response.size(), 5u);  // the empty one is left out
+  for (size_t k = 0; k < packed.row.size(); ++k) {
+    int64_t token = packed.token_index[k];
+    EXPECT_EQ(packed.target[k], batch.token[static_cast<size_t>(token)]);
+    // The row before a response token holds the token before it.
+    bool first = std::any_of(batch.responses.begin(), batch.responses.end(),
+                             [&](const Response& o) { return o.first == token && o.length > 0; });
+    if (!first) {
+      EXPECT_EQ(packed.packed.token[static_cast<size_t>(packed.row[k])], batch.token[static_cast<size_t>(token - 1)]);
+    }
+  }
+}
+
+TEST(logprobs, signals_do_not_depend_on_the_token_budget) {
+  std::unique_ptr<Model> model = make_model(small_shape(), 3, at::kCPU);
+  Batch a = random_batch(*model, 3, 4), b = a;
+  compute_signals(*model, a, 0.7, 1);
+  compute_signals(*model, b, 0.7, 4096);
+  EXPECT_EQ(a.old_logprob, b.old_logprob);
+  EXPECT_EQ(a.entropy, b.entropy);
+  EXPECT_EQ(a.confidence, b.confidence);
+  EXPECT_EQ(a.logit, b.logit);
+}
+
+}  // namespace
+}  // namespace ucas
