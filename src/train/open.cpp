@@ -15,6 +15,7 @@
 #include "kernels/lm_head.h"
 #include "rollout/engine.h"
 #include "train/checkpoint.h"
+#include "train/self_check.h"
 #include "train/trainer.h"
 
 namespace ucas {
@@ -107,6 +108,7 @@ Parts load_parts(const TrainConfig& config, const std::string& weights) {
                               " is more than the model's max_position_embeddings = ",
                               parts.policy.model->config().max_position_embeddings, ": lower one of them"));
   }
+  check_head(*parts.policy.model, parts.data.prompt.front(), config.rollout.temperature);
   EngineConfig engine;
   engine.max_slots = config.rollout.max_slots;
   parts.rollout = make_engine(*parts.policy.model, engine);

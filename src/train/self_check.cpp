@@ -1,0 +1,94 @@
+#include "train/self_check.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/abs.h>
+#include <ATen/ops/add.h>
+#include <ATen/ops/div.h>
+#include <ATen/ops/exp.h>
+#include <ATen/ops/gather.h>
+#include <ATen/ops/logsumexp.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/max.h>
+#include <ATen/ops/mean.h>
+#include <ATen/ops/mul.h>
+#include <ATen/ops/sub.h>
+#include <ATen/ops/sum.h>
+#include <ATen/ops/tensor.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/str.h"
+
+namespace ucas {
+
+namespace {
+
+// Sec. 17 written down literally, in double precision over whole rows.
+HeadStats materialised(const at::Tensor& hidden, const at::Tensor& lm_head, const std::vector<int32_t>& target,
+                       double temperature) {
+  at::Tensor raw = at::matmul(hidden, lm_head.t()).to(at::kDouble);
+  at::Tensor z = at::div(raw, temperature), lse = at::logsumexp(z, {1});
+  std::vector<int64_t> ids(target.begin(), target.end());
+  at::Tensor index = at::tensor(ids, at::kLong).to(hidden.device()).unsqueeze(1);
+  at::Tensor p = at::exp(at::sub(z, lse.unsqueeze(1)));
+  HeadStats s;
+  s.logprob = at::sub(at::gather(z, 1, index).squeeze(1), lse);
+  s.entropy = at::sub(lse, at::sum(at::mul(p, z), {1}));
+  s.confidence = at::sub(lse, at::mean(z, {1}));
+  s.logit = at::gather(raw, 1, index).squeeze(1);
+  return s;
+}
+
+double largest(const at::Tensor& values) { return at::max(at::abs(values.detach().to(at::kDouble))).item<double>(); }
+
+at::Tensor gradient(const HeadStats& s, const at::Tensor& hidden) {
+  at::Tensor root =
+      at::add(at::sum(s.logprob), at::add(at::mul(at::sum(s.entropy), 0.5), at::mul(at::sum(s.confidence), 0.25)));
+  root.backward();
+  at::Tensor g = hidden.grad().clone();
+  hidden.mutable_grad() = at::Tensor();
+  return g;
+}
+
+}  // namespace
+
+HeadCheck check_head(Model& model, const std::vector<int32_t>& prompt, double temperature) {
+  auto rows = std::min<int64_t>(8, static_cast<int64_t>(prompt.size()));
+  Packed packed;
+  packed.token.assign(prompt.begin(), prompt.begin() + rows);
+  for (int64_t i = 0; i < rows; ++i) packed.position.push_back(static_cast<int32_t>(i));
+  packed.begin = {0, rows};
+  at::Tensor hidden;
+  {
+    at::NoGradGuard no_grad;
+    hidden = model.hidden(packed).detach().clone();
+  }
+  hidden.requires_grad_(true);
+  at::Tensor head = model.lm_head().detach();
+  std::vector<int32_t> target = packed.token;
+  HeadStats fused = head_stats(hidden, head, target, temperature);
+  at::Tensor fused_gradient = gradient(fused, hidden);
+  HeadStats plain = materialised(hidden, head, target, temperature);
+  at::Tensor plain_gradient = gradient(plain, hidden);
+
+  HeadCheck check;
+  for (auto [a, b] : {std::pair(&fused.logprob, &plain.logprob), std::pair(&fused.entropy, &plain.entropy),
+                      std::pair(&fused.confidence, &plain.confidence), std::pair(&fused.logit, &plain.logit)}) {
+    check.value_difference = std::max(check.value_difference, largest(at::sub(*a, *b)));
+  }
+  check.gradient_difference =
+      largest(at::sub(fused_gradient, plain_gradient)) / std::max(1e-12, largest(plain_gradient));
+  if (!(check.value_difference <= 1e-3) || !(check.gradient_difference <= 1e-3)) {
+    throw Error("numeric",
+                str("start-up check: the LM-head statistics differ from a plain computation by ",
+                    check.value_difference, " (values) and ", check.gradient_difference,
+                    " (gradient), at most 0.001 expected; try UCAS_ISA=scalar, "
+                    "and look for weights that are not finite"),
+                kNumeric);
+  }
+  return check;
+}
+
+}  // namespace ucas
