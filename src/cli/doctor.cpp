@@ -5,6 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/build_info.h"
 #include "base/embedded.h"
 #include "base/error.h"
 #include "base/fields.h"
