@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/rng.h"
 #include "base/str.h"
+#include "rollout/policy.h"
 
 namespace ucas {
 
@@ -85,7 +86,7 @@ Generated generate(const Collector& c, int64_t step, const std::vector<int64_t>&
     ++made.batch.groups.back().count;
     append_response(made.batch, s);
     std::span<const int32_t> ids(s.token);
-    made.text.push_back(c.tokenizer.decode(s.finished && !ids.empty() ? ids.first(ids.size() - 1) : ids, true));
+    made.text.push_back(response_text(c.tokenizer, s.finished && !ids.empty() ? ids.first(ids.size() - 1) : ids));
   }
   return made;
 }

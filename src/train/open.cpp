@@ -93,8 +93,7 @@ Parts load_parts(const TrainConfig& config, const std::string& weights) {
   if (!config.data.val_files.empty()) {
     parts.validation = load_set(config, config.data.val_files, tokenizer, form, config.data.val_limit);
   }
-  stop_ids(form, tokenizer);  // refuses a template whose stops are not tokens
-  parts.stop_ids = collect_stop_ids(parts.policy.model->config(), tokenizer, form.stop);
+  parts.stop_ids = collect_stop_ids(parts.policy.model->config(), tokenizer, stop_ids(form, tokenizer));
   if (parts.stop_ids.empty()) {
     throw Error(
         "config",

@@ -87,9 +87,10 @@ class Demo {
     TaskOptions options;
     options.seed = config_.sft_seed;
     options.count_test = config_.test_problems;
-    TaskFiles files = write_register_chains(places_.task(), options);
-    log(str(files.train, " training problems, ", files.dev, " dev, ", files.test, " test (disjoint by construction), ",
-            grouped(files.worked + files.mixed), " demonstrations, vocabulary ", files.vocabulary));
+    int64_t vocabulary = write_register_chains(places_.task(), options);
+    log(str(options.count_train, " training problems, ", options.count_dev, " dev, ", options.count_test,
+            " test (disjoint by construction), ", grouped(options.count_worked + options.count_mixed),
+            " demonstrations, vocabulary ", vocabulary));
   }
 
   void make_base() {
