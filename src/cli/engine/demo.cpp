@@ -201,7 +201,7 @@ int run_demo(const Words& words) {
   CommandLine line = parse_command_line(words, {});
   if (!line.positionals.empty()) throw Error("usage", str("demo takes options only, got ", line.positionals[0]));
   DemoConfig config;
-  apply(config, line.settings);
+  ucas::apply(config, line.settings);
   return Demo(config).run();
 }
 
