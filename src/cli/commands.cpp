@@ -15,7 +15,9 @@ int run_verify(const Words& words);
 std::string help_verify();
 int run_tokenize(const Words& words);
 std::string help_tokenize();
+std::string help_demo();
 std::string help_sft();
+std::string help_train();
 int run_report(const Words& words);
 std::string help_report();
 int run_doctor(const Words& words);
@@ -74,6 +76,8 @@ bool asks_for_help(const Words& words) {
 std::span<const Command> commands() {
   static const std::vector<Command> table = {
       // {name, one line for --help, run or nullptr, help}, in the order a newcomer meets them
+      {"demo", "the main job on the embedded task: warm-up, RLVR per method, evaluation, report", nullptr, help_demo},
+      {"train", "reinforcement learning with verifiable rewards", nullptr, help_train},
       {"make-task", "write the embedded task: problems, demonstrations, tokenizer", run_make_task, help_make_task},
       {"sft", "supervised fine-tuning on prompts and responses", nullptr, help_sft},
       {"verify", "grade answers against the right ones", run_verify, help_verify},

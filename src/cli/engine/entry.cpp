@@ -12,10 +12,12 @@
 
 namespace ucas {
 
+int run_demo(const Words& words);
 int run_sft_command(const Words& words);
 int run_generate(const Words& words);
 int run_score(const Words& words);
 int run_evaluate(const Words& words);
+int run_train(const Words& words);
 
 namespace {
 
@@ -27,10 +29,12 @@ struct EngineCommand {
 std::span<const EngineCommand> engine_commands() {
   static const std::vector<EngineCommand> table = {
       // {name, run}
+      {"demo", run_demo},
       {"sft", run_sft_command},
       {"generate", run_generate},
       {"score", run_score},
       {"evaluate", run_evaluate},
+      {"train", run_train},
   };
   return table;
 }
