@@ -62,6 +62,7 @@ bool is_incidental(const std::string& key, const std::string& value) {
 }
 
 std::string RunGroup::seeds() const {
+  if (!trained && runs.size() == 1) return "";  // its seed is that of the evaluation, if any
   std::set<int64_t> distinct;
   for (const RunRecord* run : runs) {
     if (run->seed >= 0) distinct.insert(run->seed);

@@ -15,7 +15,7 @@ struct RunGroup {
   std::string title;                   // label, else the method's name in capitals, else the run's name
   bool trained = false;                // has training steps or a method; untrained ones stand first
   std::vector<const RunRecord*> runs;  // by seed
-  std::string seeds() const;           // "seeds 0, 1, 2", "seed 0", "3 runs"
+  std::string seeds() const;           // "seeds 0, 1, 2", "seed 0", "3 runs", ""
 };
 
 std::vector<RunGroup> group_runs(std::span<const RunRecord> runs);

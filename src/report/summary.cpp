@@ -152,6 +152,15 @@ Difference difference(const std::vector<RunGroup>& groups, size_t from, size_t t
                       const SummaryColumn& column) {
   Difference d{from, to, column.key == "greedy" ? "greedy pass@1" : column.key, {}, "", ""};
   auto pairs = paired(groups[from], groups[to], data);
+  bool one_base = false;
+  if (groups[from].runs.size() == 1 && groups[to].runs.size() > 1) {  // every seed began at the same checkpoint
+    pairs.clear();
+    const EvalRecord* base = final_evaluation(*groups[from].runs[0], data);
+    for (const RunRecord* run : groups[to].runs) {
+      if (const EvalRecord* evaluation = final_evaluation(*run, data)) pairs.emplace_back(base, evaluation);
+    }
+    one_base = true;
+  }
   if (pairs.size() > 1) {
     std::vector<double> changes;
     for (auto [a, b] : pairs) {
@@ -161,7 +170,7 @@ Difference difference(const std::vector<RunGroup>& groups, size_t from, size_t t
     d.change = mean_estimate(changes);
     d.change.low = std::max(-1.0, d.change.low);
     d.change.high = std::min(1.0, d.change.high);
-    d.basis = str(changes.size(), " seeds, paired");
+    d.basis = str(changes.size(), one_base ? " seeds against one run" : " seeds, paired");
     return d;
   }
   const EvalRecord *a = nullptr, *b = nullptr;

@@ -95,6 +95,18 @@ TEST(summary, methods_are_compared_seed_by_seed_and_a_difference_inside_the_inte
   EXPECT_NE(differences[2].sentence.find("3 seeds, paired"), std::string::npos);
 }
 
+TEST(summary, several_seeds_that_began_at_one_base_are_each_compared_with_it) {
+  std::vector<RunRecord> runs = {run_of("base", "", 0, 0.1, 1)};
+  for (int64_t seed = 0; seed < 3; ++seed)
+    runs.push_back(run_of("", "dapo", seed, 0.9 + 0.01 * static_cast<double>(seed), 9));
+  auto groups = group_runs(runs);
+  auto results = results_of(groups);
+  const Difference& d = results[0].differences.at(0);
+  EXPECT_NEAR(d.change.value, 0.81, 1e-12);
+  EXPECT_NEAR(d.change.high - d.change.value, 4.3027 * 0.01 / std::sqrt(3.0), 1e-4);
+  EXPECT_NE(d.basis.find("3 seeds against one run"), std::string::npos) << d.basis;
+}
+
 TEST(summary, single_runs_are_compared_problem_by_problem) {
   std::vector<RunRecord> runs = {run_of("base", "", 0, 0.1, 1), run_of("", "dapo", 0, 1.0, 10)};
   auto groups = group_runs(runs);
