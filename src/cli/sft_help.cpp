@@ -40,7 +40,7 @@ void SftOptions::fields(Fields& f) {
   f.field("init", init, "start from random weights instead: qwen2, its shape under model.*");
   f.field("tokenizer", tokenizer, "directory with tokenizer.json; empty: the model's");
   f.field("out", out, "directory to write; must not exist");
-  f.field("device", device, "cpu or cuda");
+  f.field("device", device, "cpu, cuda or cuda:N");
   f.field("threads", threads, Range{0, 4096}, "0 = all cores");
   sft.fields(f);
   f.section("model", shape);

@@ -1,6 +1,7 @@
 #include "train/optimizer.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
@@ -134,6 +135,26 @@ TEST(optimizer, no_clipping_when_grad_clip_is_zero) {
   set_grad(p[0], {100});
   adam.step(0.1);
   EXPECT_FLOAT_EQ(adam.state()[0].tensor.item<float>(), 10.0f);
+}
+
+// The kernel that other devices use, on the CPU: the same formula, called the same way.
+TEST(optimizer, the_fused_kernel_of_other_devices_agrees) {
+  OptimizerConfig config;
+  config.weight_decay = 0.1;
+  config.grad_clip = 0;
+  std::vector<NamedTensor> p{parameter("w", {1, -2, 0.5f, 4})};
+  AdamW adam(p, config);
+  std::vector<at::Tensor> q{at::tensor({1.0f, -2.0f, 0.5f, 4.0f})}, m{at::zeros({4})}, v{at::zeros({4})};
+  Rng rng(1, 2);
+  for (int s = 1; s <= 5; ++s) {
+    std::vector<float> g(4);
+    for (float& x : g) x = static_cast<float>(rng.normal());
+    set_grad(p[0], g);
+    adam.step(0.01);
+    std::vector<at::Tensor> grads{at::tensor(g)}, count{at::tensor(static_cast<float>(s))};
+    at::_fused_adamw_(q, grads, m, v, {}, count, 0.01, config.beta1, config.beta2, 0.1, config.eps, false, false);
+    for (int64_t i = 0; i < 4; ++i) EXPECT_NEAR(value(p[0], i), q[0][i].item<float>(), 5e-7) << "step " << s;
+  }
 }
 
 // A large parameter with an odd size: the bits must not depend on how many threads share the work.

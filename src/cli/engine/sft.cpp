@@ -1,31 +1,20 @@
-#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
-
-#include <thread>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/command.h"
 #include "cli/sft_options.h"
+#include "rollout/policy.h"
 #include "train/sft.h"
 
 namespace ucas {
 
 namespace {
 
-at::Device device_of(const std::string& name) {
-  if (name == "cpu") return at::kCPU;
-  if (name != "cuda") throw Error("config", str("--device ", printable(name), ": expected cpu or cuda"));
-  if (!at::globalContext().hasCUDA()) {
-    throw Error("unsupported", "--device cuda: this LibTorch has no CUDA or sees no GPU; `ucas doctor` says more");
-  }
-  return at::Device(at::kCUDA, 0);
-}
-
 std::unique_ptr<Model> starting_model(const SftOptions& options, const Tokenizer& tokenizer) {
-  at::Device device = device_of(options.device);
+  at::Device device = parse_device(options.device);
   if (!options.model.empty()) {
     auto model = load_model(options.model, device);
     if (tokenizer.vocab_size() > model->config().vocab_size) {
