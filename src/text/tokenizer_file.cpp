@@ -310,8 +310,12 @@ TokenizerFile read_tokenizer_file(const std::string& directory) {
   if (!json.is_object()) root.wrong(str("expected an object, got ", json.type_name()));
   root.only({"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor",
              "decoder", "model"});
-  for (const char* key : {"truncation", "padding"}) {
-    if (root.find(key) != nullptr) root.refuse(str(key, " is set; set it to null (ucas cuts and pads by itself)"));
+  // What the last caller of the library asked for, saved with the file; transformers resets both at every call.
+  if (root.find("truncation") != nullptr) {
+    root.child("truncation").only({"direction", "max_length", "strategy", "stride"});
+  }
+  if (root.find("padding") != nullptr) {
+    root.child("padding").only({"strategy", "direction", "pad_to_multiple_of", "pad_id", "pad_type_id", "pad_token"});
   }
   read_added_tokens(root, file);
   if (root.find("normalizer") != nullptr) read_normalizer(root.child("normalizer"), file);

@@ -222,7 +222,8 @@ const std::vector<Refusal>& refusals() {
       {"dropout", "unsupported", "dropout", [](Json& j) { j["model"]["dropout"] = 0.1; }},
       {"byte fallback", "unsupported", "byte_fallback", [](Json& j) { j["model"]["byte_fallback"] = true; }},
       {"suffix", "unsupported", "end_of_word_suffix", [](Json& j) { j["model"]["end_of_word_suffix"] = "</w>"; }},
-      {"truncation", "unsupported", "truncation is set", [](Json& j) { j["truncation"] = {{"max_length", 8}}; }},
+      {"truncation", "unsupported", "truncation: unknown setting \"surprise\"",
+       [](Json& j) { j["truncation"] = {{"max_length", 8}, {"surprise", 1}}; }},
       {"unknown section", "unsupported", "unknown setting \"surprise\"", [](Json& j) { j["surprise"] = 1; }},
       {"two tokens, one id", "tokenizer", "id 3 is both", [](Json& j) { j["model"]["vocab"]["\""] = 3; }},
       {"negative id", "tokenizer", "is -1", [](Json& j) { j["model"]["vocab"]["!"] = -1; }},
@@ -298,6 +299,15 @@ TEST(tokenizer, a_token_that_stands_twice_is_refused) {
       EXPECT_NE(std::string(error.what()).find("\"!\" stands twice"), std::string::npos) << error.what();
     }
   }
+}
+
+TEST(tokenizer, truncation_and_padding_of_an_earlier_caller_change_nothing) {
+  Json json = read_json(kGoldens + "qwen2-like/tokenizer.json", 1 << 20);
+  json["truncation"] = {{"direction", "Right"}, {"max_length", 2}, {"strategy", "LongestFirst"}, {"stride", 0}};
+  json["padding"] = {{"strategy", {{"Fixed", 50}}}, {"direction", "Left"}, {"pad_id", 0}, {"pad_token", "!"}};
+  Directory directory;
+  put(directory.path + "/tokenizer.json", json.dump());
+  expect_same(Tokenizer::load(directory.path), kGoldens + "qwen2-like/cases.jsonl", 331);
 }
 
 TEST(tokenizer, merges_are_read_in_both_spellings) {
