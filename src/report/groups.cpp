@@ -94,6 +94,8 @@ std::vector<RunGroup> group_runs(std::span<const RunRecord> runs) {
   std::stable_sort(groups.begin(), groups.end(),
                    [](const RunGroup& a, const RunGroup& b) { return a.trained < b.trained; });
   tell_apart(groups);
+  size_t colors = 0;
+  for (RunGroup& group : groups) group.color = &group == groups.data() && !group.trained ? 0 : 1 + colors++ % 7;
   return groups;
 }
 

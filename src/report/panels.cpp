@@ -228,7 +228,8 @@ std::string panels_json(const std::vector<RunGroup>& groups, const std::vector<P
   OrderedJson root;
   root["groups"] = OrderedJson::array();
   for (const RunGroup& group : groups) {
-    root["groups"].push_back({{"title", group.title}, {"trained", group.trained}, {"runs", group.runs.size()}});
+    root["groups"].push_back(
+        {{"title", group.title}, {"trained", group.trained}, {"color", group.color}, {"runs", group.runs.size()}});
   }
   root["panels"] = OrderedJson::array();
   for (const Panel& panel : panels) {

@@ -131,7 +131,7 @@ class Page {
     }
     for (size_t g = 0; g < groups_.size(); ++g) {
       keys += str("<button type=\"button\" class=\"legend\" data-group=\"", g,
-                  "\" aria-pressed=\"true\" title=\"show or hide in the charts\">", color_key(g),
+                  "\" aria-pressed=\"true\" title=\"show or hide in the charts\">", color_key(groups_[g]),
                   html_text(groups_[g].title), "</button>");
     }
     return str(
@@ -199,8 +199,8 @@ class Page {
         asked += str(", one greedy response and ", summary.samples, " samples each");
         if (!std::isnan(summary.temperature)) asked += str(" at temperature ", summary.temperature);
       }
-      content += str("<p class=\"lead\">", asked, ".</p><div class=\"picture\">",
-                     summary_picture_html(summary, groups_), "</div>");
+      content +=
+          str("<p class=\"lead\">", asked, ".</p><div class=\"picture\">", summary_picture_html(summary), "</div>");
       if (!summary.differences.empty()) {
         content += "<ul class=\"findings\">";
         for (const Difference& d : summary.differences) {
@@ -209,7 +209,9 @@ class Page {
         }
         content += "</ul>";
       }
-      content += summary_table_html(summary, groups_);
+      std::string rest = unclaimed_sentence(summary);
+      if (!rest.empty()) content += str("<p class=\"quiet\">", html_text(rest), "</p>");
+      content += summary_table_html(summary);
       std::string note = several
                              ? "Figures are mean &#177; standard deviation over seeds; small figures below them: 95 % "
                                "t interval of that mean over seeds. "
@@ -272,7 +274,7 @@ class Page {
         std::any_of(groups_.begin(), groups_.end(), [](const RunGroup& group) { return group.runs.size() > 1; });
     std::string lead = "Move over a chart, or use the arrow keys, to read all runs at one step.";
     if (several) lead += " Lines are means over seeds, bands one standard deviation to either side.";
-    if (stride > 1) lead += str(" Long runs: every ", stride, "th step is drawn.");
+    if (stride > 1) lead += str(" Long runs: one step in ", stride, " is drawn.");
     return section("curves", "Curves",
                    "<noscript><p>The charts need JavaScript; the tables do not.</p></noscript>" + content, lead);
   }

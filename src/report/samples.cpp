@@ -122,7 +122,7 @@ std::string response_html(const SampledResponse& r, size_t bytes) {
 }
 
 std::string answer_html(const RunGroup& group, size_t index, const ProblemRow* row, const SampleLimits& limits) {
-  std::string out = str("<div class=\"answer g", index % 8, "\"><h4>", html_text(group.title), "</h4>");
+  std::string out = str("<div class=\"answer g", group.color, "\"><h4>", html_text(group.title), "</h4>");
   if (!row) return out + "<p class=\"quiet\">not evaluated</p></div>";
   if (row->has_greedy) out += response_html(row->greedy, limits.bytes);
   if (row->samples > 0) {
@@ -158,7 +158,8 @@ std::string flow_html(const std::vector<Compared>& all, const std::vector<RunGro
       ++total;
     }
     if (total == 0) continue;
-    rows += str("<tr><th scope=\"row\"><span class=\"key g", g % 8, "\"></span>", html_text(groups[g].title), "</th>");
+    rows += str("<tr><th scope=\"row\"><span class=\"key g", groups[g].color, "\"></span>", html_text(groups[g].title),
+                "</th>");
     for (size_t i : {1, 2, 3, 0}) rows += str("<td>", grouped(count[i]), "</td>");
     rows += "</tr>";
   }
@@ -261,7 +262,8 @@ std::string rollouts_html(const std::vector<RunGroup>& groups, const SampleLimit
       }
     }
     if (!run) continue;
-    out += str("<details class=\"fold\"><summary><span class=\"key g", g % 8, "\"></span>", html_text(groups[g].title),
+    out += str("<details class=\"fold\"><summary><span class=\"key g", groups[g].color, "\"></span>",
+               html_text(groups[g].title),
                groups[g].runs.size() > 1 ? str(" <span class=\"quiet\">", html_text(run->name), "</span>") : "",
                "</summary><div class=\"steps\">", step_html(run->first_rollouts, limits),
                step_html(run->last_rollouts, limits), "</div></details>");

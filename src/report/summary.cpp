@@ -194,10 +194,7 @@ Difference difference(const std::vector<RunGroup>& groups, size_t from, size_t t
 void say(Difference& d, const std::vector<RunGroup>& groups) {
   const std::string &to = groups[d.to].title, &from = groups[d.from].title;
   std::string bounds = str("95 % interval ", points(d.change.low), " to ", points(d.change.high));
-  if (!d.change.bounded()) {
-    d.sentence = str(to, ", ", d.metric, ": ", points(d.change.value), " points from ", from, " (", d.basis,
-                     "): no interval, so no claim.");
-  } else if (!d.told_apart()) {
+  if (!d.told_apart()) {
     d.sentence = str(to, ", ", d.metric, ": not distinguishable from ", from, " (", points(d.change.value), " points, ",
                      bounds, "; ", d.basis, ").");
   } else {
@@ -221,6 +218,10 @@ void compare(ResultTable& summary, const std::vector<RunGroup>& groups) {
       if (from.cells[c].values.empty() || to.cells[c].values.empty()) continue;
       Difference d = difference(groups, index(from.group), index(to.group), summary.data, column);
       if (std::isnan(d.change.value)) continue;
+      if (!d.change.bounded()) {
+        ++summary.unclaimed;
+        continue;
+      }
       say(d, groups);
       summary.differences.push_back(std::move(d));
     }
@@ -267,6 +268,12 @@ std::vector<ResultTable> results_of(const std::vector<RunGroup>& groups) {
   return summaries;
 }
 
+std::string unclaimed_sentence(const ResultTable& summary) {
+  if (summary.unclaimed == 0) return "";
+  return str("No claim about ", summary.unclaimed, summary.unclaimed == 1 ? " other difference" : " other differences",
+             ": neither two common seeds nor answers per problem to pair.");
+}
+
 std::string cell_number(double value, bool share) {
   if (std::isnan(value)) return "-";
   if (share) return fixed(100 * value, 1);
@@ -311,6 +318,8 @@ std::string summary_table(const std::vector<ResultTable>& summaries) {
     }
     if (!summary.differences.empty()) out += "\n";
     for (const Difference& d : summary.differences) out += "  " + printable(d.sentence, 400) + "\n";
+    std::string rest = unclaimed_sentence(summary);
+    if (!rest.empty()) out += str(summary.differences.empty() ? "\n" : "", "  ", rest, "\n");
   }
   return out;
 }

@@ -47,10 +47,14 @@ struct ResultTable {
   std::vector<SummaryColumn> columns;
   std::vector<SummaryRow> rows;
   std::vector<Difference> differences;  // each trained group from the first untrained, then from the first trained
+  size_t unclaimed = 0;                 // comparisons without an interval, so without a sentence
 };
 
 // One per evaluated data set. Groups must outlive the result.
 std::vector<ResultTable> results_of(const std::vector<RunGroup>& groups);
+
+// About the comparisons that have no sentence; "" if all have one.
+std::string unclaimed_sentence(const ResultTable& summary);
 
 // A value as the tables print it: percent with one digit for shares, three significant digits otherwise.
 std::string cell_number(double value, bool share);

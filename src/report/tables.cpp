@@ -13,10 +13,6 @@ namespace ucas {
 
 namespace {
 
-size_t index_of(const RunGroup* group, const std::vector<RunGroup>& groups) {
-  return static_cast<size_t>(group - groups.data());
-}
-
 std::string percent_of_width(double share) { return fixed(100 * std::clamp(share, 0.0, 1.0), 2) + "%"; }
 
 // "99.6 <small>+-0.5</small>"
@@ -123,9 +119,9 @@ std::array<double, 11> phase_seconds(const RunGroup& group, int64_t& steps, doub
 
 }  // namespace
 
-std::string color_key(size_t group) { return str("<span class=\"key g", group % 8, "\"></span>"); }
+std::string color_key(const RunGroup& group) { return str("<span class=\"key g", group.color, "\"></span>"); }
 
-std::string summary_picture_html(const ResultTable& summary, const std::vector<RunGroup>& groups) {
+std::string summary_picture_html(const ResultTable& summary) {
   std::string out;
   for (size_t c = 0; c < summary.columns.size(); ++c) {
     const SummaryColumn& column = summary.columns[c];
@@ -135,8 +131,7 @@ std::string summary_picture_html(const ResultTable& summary, const std::vector<R
     for (const SummaryRow& row : summary.rows) {
       const SummaryCell& cell = row.cells[c];
       if (cell.values.empty()) continue;
-      size_t g = index_of(row.group, groups);
-      out += str("<div class=\"dot g", g % 8, "\"><span class=\"who\">", html_text(row.group->title),
+      out += str("<div class=\"dot g", row.group->color, "\"><span class=\"who\">", html_text(row.group->title),
                  "</span><span class=\"track\">");
       if (cell.interval.bounded()) {
         out += str("<i class=\"whisker\" style=\"left:", percent_of_width(cell.interval.low),
@@ -159,16 +154,15 @@ std::string summary_picture_html(const ResultTable& summary, const std::vector<R
   return out;
 }
 
-std::string summary_table_html(const ResultTable& summary, const std::vector<RunGroup>& groups) {
+std::string summary_table_html(const ResultTable& summary) {
   bool seeds = false;
   for (const SummaryRow& row : summary.rows) seeds |= row.group->runs.size() > 1;
   std::string wide = "<div class=\"scroll wide-only\"><table class=\"summary\"><thead><tr><td></td>";
   for (const SummaryColumn& column : summary.columns) wide += column_head(column, "col");
   wide += "</tr></thead>";
   for (const SummaryRow& row : summary.rows) {
-    size_t g = index_of(row.group, groups);
-    wide += str("<tbody><tr><th scope=\"row\">", color_key(g), html_text(row.group->title), "<span class=\"bounds\">",
-                row.group->seeds(), "</span></th>");
+    wide += str("<tbody><tr><th scope=\"row\">", color_key(*row.group), html_text(row.group->title),
+                "<span class=\"bounds\">", row.group->seeds(), "</span></th>");
     for (size_t c = 0; c < row.cells.size(); ++c)
       wide += str("<td>", cell_html(row.cells[c], summary.columns[c]), "</td>");
     wide += "</tr>";
@@ -179,7 +173,7 @@ std::string summary_table_html(const ResultTable& summary, const std::vector<Run
   // The same turned round: a phone has room for a few models, not for nine numbers.
   std::string narrow = "<div class=\"scroll narrow-only\"><table class=\"summary\"><thead><tr><td></td>";
   for (const SummaryRow& row : summary.rows) {
-    narrow += str("<th scope=\"col\">", color_key(index_of(row.group, groups)), html_text(row.group->title), "</th>");
+    narrow += str("<th scope=\"col\">", color_key(*row.group), html_text(row.group->title), "</th>");
   }
   narrow += "</tr></thead><tbody>";
   for (size_t c = 0; c < summary.columns.size(); ++c) {
@@ -220,8 +214,8 @@ std::string time_html(const std::vector<RunGroup>& groups) {
   if (bars.empty() || longest <= 0) return "";
   std::string out = "<div class=\"bars\">";
   for (const Bar& bar : bars) {
-    out += str("<div class=\"bar\"><span class=\"who\">", color_key(bar.group), html_text(groups[bar.group].title),
-               "</span><span class=\"stack\">");
+    out += str("<div class=\"bar\"><span class=\"who\">", color_key(groups[bar.group]),
+               html_text(groups[bar.group].title), "</span><span class=\"stack\">");
     for (size_t p = 0; p < kPhases.size(); ++p) {
       if (bar.seconds[p] <= 0) continue;
       out += str("<i class=\"p", p, "\" style=\"width:", percent_of_width(bar.seconds[p] / longest), "\" title=\"",
@@ -274,7 +268,7 @@ std::string settings_html(const std::vector<RunGroup>& groups) {
     return join(values, " | ");
   };
   std::string head = "<thead><tr><th scope=\"col\">setting</th>";
-  for (size_t g : with) head += str("<th scope=\"col\">", color_key(g), html_text(groups[g].title), "</th>");
+  for (size_t g : with) head += str("<th scope=\"col\">", color_key(groups[g]), html_text(groups[g].title), "</th>");
   head += "</tr></thead>";
   std::string differing, all;
   size_t differences = 0;

@@ -9,9 +9,9 @@
 
 namespace ucas {
 
-std::string color_key(size_t group);  // the coloured mark before a group's name
-std::string summary_picture_html(const ResultTable& summary, const std::vector<RunGroup>& groups);
-std::string summary_table_html(const ResultTable& summary, const std::vector<RunGroup>& groups);
+std::string color_key(const RunGroup& group);  // the coloured mark before a group's name
+std::string summary_picture_html(const ResultTable& summary);
+std::string summary_table_html(const ResultTable& summary);
 std::string time_html(const std::vector<RunGroup>& groups);
 std::string settings_html(const std::vector<RunGroup>& groups);
 

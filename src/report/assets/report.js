@@ -6,6 +6,7 @@
   const charts = [];
   const SVG = "http://www.w3.org/2000/svg";
 
+  function color(group) { return data.groups[group].color; }
   function svg(name, attributes, parent) {
     const node = document.createElementNS(SVG, name);
     for (const key in attributes) node.setAttribute(key, attributes[key]);
@@ -156,7 +157,7 @@
         svg("text", { x: (left + width - right) / 2, y: height / 2, "text-anchor": "middle" }, root).textContent =
           this.visible().length ? "0 at every " + p.xName : "all runs are switched off";
       }
-      for (const s of this.visible()) this.drawBand(root, s);
+      if (this.visible().length <= 4) for (const s of this.visible()) this.drawBand(root, s);   // more would be fog
       for (const s of this.visible()) this.drawCurve(root, s, log);
       this.cursor = svg("g", { visibility: "hidden" }, root);
       this.height = height; this.head = head; this.foot = foot;
@@ -187,15 +188,15 @@
         up.push(`${this.X(this.panel.x[i]).toFixed(1)},${this.Y(edge[1]).toFixed(1)}`);
         down.unshift(`${this.X(this.panel.x[i]).toFixed(1)},${this.Y(edge[0]).toFixed(1)}`);
       });
-      if (up.length > 1) svg("polygon", { points: up.concat(down).join(" "), class: `band g${s.group % 8}` }, root);
+      if (up.length > 1) svg("polygon", { points: up.concat(down).join(" "), class: `band g${color(s.group)}` }, root);
     }
 
     drawCurve(root, s, dots) {
       const points = [];
       s.mean.forEach((v, i) => { if (v !== null) points.push([this.X(this.panel.x[i]), this.Y(v)]); });
-      svg("polyline", { points: points.map((q) => q.map((v) => v.toFixed(1)).join(",")).join(" "), class: `curve g${s.group % 8}${this.over(s) ? " over" : ""}` }, root);
+      svg("polyline", { points: points.map((q) => q.map((v) => v.toFixed(1)).join(",")).join(" "), class: `curve g${color(s.group)}${this.over(s) ? " over" : ""}` }, root);
       if (dots || points.length < 13) {
-        for (const [cx, cy] of points) svg("circle", { cx, cy, r: 2.6, class: `point g${s.group % 8}` }, root);
+        for (const [cx, cy] of points) svg("circle", { cx, cy, r: 2.6, class: `point g${color(s.group)}` }, root);
       }
     }
 
@@ -242,7 +243,7 @@
       const dots = [];
       for (const s of this.visible()) {
         const item = html("span", "nowrap", undefined, this.read);
-        html("span", `key g${s.group % 8}`, "", item);
+        html("span", `key g${color(s.group)}`, "", item);
         item.append(data.groups[s.group].title + " ");
         html("b", "", this.text(s, at), item);
         if (s.mean[at] !== null) dots.push([s.group, this.Y(s.mean[at])]);
@@ -252,7 +253,7 @@
       if (i === null) return;
       const x = this.X(p.x[at]);
       svg("line", { x1: x, x2: x, y1: this.head, y2: this.height - this.foot, class: "cross" }, this.cursor);
-      for (const [group, y] of dots) svg("circle", { cx: x, cy: y, r: 4.5, class: `hit g${group % 8}` }, this.cursor);
+      for (const [group, y] of dots) svg("circle", { cx: x, cy: y, r: 4.5, class: `hit g${color(group)}` }, this.cursor);
     }
 
     point(event) {
