@@ -14,6 +14,12 @@
 
 namespace ucas {
 
+namespace {
+
+constexpr size_t kTextLimit = size_t{1} << 30;  // bytes; places in a piece are 32-bit
+
+}  // namespace
+
 struct Tokenizer::Impl {
   std::string directory;
   std::optional<Bpe> bpe;
@@ -202,6 +208,10 @@ Tokenizer Tokenizer::load(const std::string& directory) {
 }
 
 std::vector<int32_t> Tokenizer::encode(std::string_view text, Special special) const {
+  if (text.size() > kTextLimit) {
+    throw Error("limit", str("a text of ", human_bytes(static_cast<double>(text.size())), "; at most ",
+                             human_bytes(static_cast<double>(kTextLimit)), " can be encoded at once"));
+  }
   std::vector<int32_t> ids;
   ids.reserve(text.size() / 3);
   bool as_text = special == Special::as_text;
