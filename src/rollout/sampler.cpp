@@ -1,6 +1,7 @@
 #include "rollout/sampler.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "kernels/lm_head.h"
@@ -10,6 +11,11 @@ namespace ucas {
 namespace {
 
 constexpr int64_t kBlock = 64;  // columns summed at a time in the search for the drawn one
+
+constexpr int kBucketShift = 20;  // of a float's bits: 8 of exponent and 3 of mantissa stay
+constexpr size_t kBuckets = size_t{1} << (31 - kBucketShift);  // probabilities have no sign
+
+size_t bucket_of(float p) { return (std::bit_cast<uint32_t>(p) >> kBucketShift) & (kBuckets - 1); }
 
 // Of kBlock values in a fixed order: 16 running sums, then pairwise. Written so that it vectorises at any width.
 double block_sum(const float* p) {
@@ -68,7 +74,7 @@ Drawn Sampler::draw(std::span<const float> logits, double uniform) {
 
   double kept_mass = 1;
   if (greedy) {
-    drawn.token = static_cast<int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+    drawn.token = static_cast<int32_t>(std::find(logits.begin(), logits.end(), stats.max) - logits.begin());
   } else {
     probability_.resize(logits.size());
     probabilities(logits, inverse_temperature, lse, probability_.data());
@@ -100,57 +106,85 @@ int32_t Sampler::draw_from_all(double uniform) {
   return static_cast<int32_t>(blocks * kBlock + search(p + blocks * kBlock, n - blocks * kBlock, target));
 }
 
-void Sampler::gather(float threshold) {
-  candidates_.clear();
-  for (size_t v = 0; v < probability_.size(); ++v) {
-    if (probability_[v] >= threshold) candidates_.push_back({probability_[v], static_cast<int32_t>(v)});
+// Sorts the row into buckets by probability (exponent and three bits of the mantissa), so that a cut sorts only the
+// bucket it falls into: those above are kept whole.
+void Sampler::fill_buckets() {
+  bucket_.assign(kBuckets, {});
+  for (float p : probability_) {
+    Bucket& bucket = bucket_[bucket_of(p)];
+    bucket.mass += p;
+    ++bucket.count;
   }
+}
+
+// candidates_ = the ids of higher buckets in order of id, then those of bucket `last` from the most probable on, equal
+// ones by id. Returns the number of the former.
+size_t Sampler::gather(size_t last) {
+  candidates_.clear();
+  boundary_.clear();
+  const float low = std::bit_cast<float>(static_cast<uint32_t>(last) << kBucketShift);
+  for (size_t v = 0; v < probability_.size(); ++v) {
+    if (probability_[v] < low) continue;
+    const bool above = bucket_of(probability_[v]) > last;
+    (above ? candidates_ : boundary_).push_back({probability_[v], static_cast<int32_t>(v)});
+  }
+  std::sort(boundary_.begin(), boundary_.end(), more_probable);
+  const size_t above = candidates_.size();
+  candidates_.insert(candidates_.end(), boundary_.begin(), boundary_.end());
+  return above;
+}
+
+void Sampler::keep_top_k(int64_t k) {
+  size_t last = kBuckets - 1;
+  for (int64_t count = bucket_[last].count; count < k; count += bucket_[last].count) --last;
+  gather(last);
+  candidates_.resize(static_cast<size_t>(k));
+}
+
+// The shortest prefix, by probability, of a row of mass `total` that holds top_p of it; one id at least.
+void Sampler::keep_top_p(double total) {
+  const double wanted = config_.top_p * total;
+  size_t last = kBuckets - 1;
+  double above = 0;
+  while (last > 0 && above + bucket_[last].mass < wanted) above += bucket_[last--].mass;
+  size_t count = gather(last);
+  while (count < candidates_.size() && (count == 0 || above < wanted)) above += candidates_[count++].probability;
+  candidates_.resize(count);
 }
 
 int32_t Sampler::draw_truncated(double uniform, double& kept_mass) {
   const auto n = static_cast<int64_t>(probability_.size());
-  const double total = sum(probability_.data(), n);
-  const int64_t k = config_.top_k > 0 ? std::min(config_.top_k, n) : n;
-  // All ids above a threshold are a prefix of the order by probability, so the cut needs no sort of the whole row:
-  // lower the threshold until the prefix holds k ids, or the mass where only top-p is asked for.
-  const float largest = *std::max_element(probability_.begin(), probability_.end());
-  for (float threshold = largest / 64;; threshold /= 4096) {
-    if (threshold < 1e-30f) threshold = 0;
-    gather(threshold);
-    if (threshold == 0) break;
-    if (config_.top_k > 0) {
-      if (static_cast<int64_t>(candidates_.size()) >= k) break;
-    } else {
-      double mass = 0;
-      for (const Candidate& c : candidates_) mass += c.probability;
-      if (mass >= config_.top_p * total) break;
+  fill_buckets();
+  double total = 0, kept = 0;
+  for (const Bucket& bucket : bucket_) total += bucket.mass;
+  if (config_.top_k > 0 && config_.top_k < n) {
+    keep_top_k(config_.top_k);
+    if (config_.top_p < 1) {  // over what top-k left
+      double left = 0;
+      for (const Candidate& c : candidates_) left += c.probability;
+      std::sort(candidates_.begin(), candidates_.end(), more_probable);
+      size_t count = 0;
+      for (double mass = 0; count < candidates_.size() && (count == 0 || mass < config_.top_p * left); ++count) {
+        mass += candidates_[count].probability;
+      }
+      candidates_.resize(count);
     }
+  } else if (config_.top_p < 1) {
+    keep_top_p(total);
+  } else {
+    return draw_from_all(uniform);
   }
-  std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
-    return a.probability != b.probability ? a.probability > b.probability : a.id < b.id;
-  });
-  candidates_.resize(std::min(candidates_.size(), static_cast<size_t>(k)));
-
-  // top-p over what top-k left: the shortest prefix that holds the mass, one id at least.
-  double left = total;
-  if (k < n) {
-    left = 0;
-    for (const Candidate& c : candidates_) left += c.probability;
-  }
-  double kept = 0;
-  size_t count = 0;
-  while (count < candidates_.size() && (count == 0 || config_.top_p >= 1 || kept < config_.top_p * left)) {
-    kept += candidates_[count++].probability;
-  }
-  kept_mass = static_cast<int64_t>(count) == n ? 1 : std::min(1.0, kept / total);
+  for (const Candidate& c : candidates_) kept += c.probability;
+  kept_mass = static_cast<int64_t>(candidates_.size()) == n ? 1 : std::min(1.0, kept / total);
   const double target = uniform * kept;
   double running = 0;
-  for (size_t i = 0; i < count; ++i) {
-    running += candidates_[i].probability;
-    if (running > target) return candidates_[i].id;
+  for (const Candidate& c : candidates_) {
+    running += c.probability;
+    if (running > target) return c.id;
   }
-  while (count > 1 && candidates_[count - 1].probability == 0) --count;
-  return candidates_[count - 1].id;
+  return std::max_element(candidates_.begin(), candidates_.end(),
+                          [](const Candidate& a, const Candidate& b) { return a.probability < b.probability; })
+      ->id;
 }
 
 }  // namespace ucas

@@ -31,15 +31,26 @@ class Sampler {
     float probability;
     int32_t id;
   };
+  struct Bucket {
+    double mass = 0;
+    int64_t count = 0;
+  };
+  static bool more_probable(const Candidate& a, const Candidate& b) {
+    return a.probability != b.probability ? a.probability > b.probability : a.id < b.id;
+  }
   int32_t draw_from_all(double uniform);
   int32_t draw_truncated(double uniform, double& kept_mass);
-  void gather(float threshold);  // candidates_ = ids at least that probable, in order of id
+  void fill_buckets();
+  size_t gather(size_t last);
+  void keep_top_k(int64_t k);
+  void keep_top_p(double total);
 
   SamplingConfig config_;
   bool truncated_;
   std::vector<float> probability_;  // [V], up to a common factor
   std::vector<double> block_;       // [V / kBlock] their sums
-  std::vector<Candidate> candidates_;
+  std::vector<Bucket> bucket_;
+  std::vector<Candidate> candidates_, boundary_;
 };
 
 }  // namespace ucas
