@@ -45,7 +45,7 @@ class Assessment {
   const EvalConfig& config_;
   std::vector<Tally> greedy_, sampled_;  // by problem; empty if not asked for
   std::optional<Progress> progress_;
-  int64_t ended_ = 0, tokens_ = 0;
+  int64_t ended_ = 0, streamed_ = 0, tokens_ = 0;
 };
 
 EvalResult Assessment::run() {
@@ -77,7 +77,10 @@ EvalResult Assessment::run() {
     result.complete = tallies.has_value();
     if (tallies) sampled_ = std::move(*tallies);
   }
-  if (progress_) progress_->finish();
+  if (progress_) {
+    progress_->update(ended_);
+    progress_->finish(str(grouped(tokens_), " tokens"));
+  }
   result.tokens = tokens_;
   result.seconds = now_seconds() - began;
   if (!result.complete) return result;
@@ -107,12 +110,13 @@ std::optional<std::vector<Tally>> Assessment::generate(int64_t samples, const Sa
   request.step = kEvaluationStep;
   request.stop_ids = input_.stop_ids;
   request.should_stop = input_.should_stop;
-  request.on_response = [&](const Sampled& response) {
-    tokens_ += static_cast<int64_t>(response.token.size());
-    if (progress_) progress_->update(++ended_, str(grouped(tokens_), " tokens"));
+  request.on_response = [&](const Sampled&) { ++ended_; };
+  request.on_token = [&](int64_t, uint32_t, int32_t) {
+    if (++streamed_ % 64 == 0 && progress_) progress_->update(ended_, str(grouped(streamed_), " tokens"));
   };
   const std::vector<Sampled> responses = rollout_.run(request);
   if (responses.size() != jobs.size() * static_cast<size_t>(samples)) return std::nullopt;
+  for (const Sampled& response : responses) tokens_ += static_cast<int64_t>(response.token.size());
   std::vector<Tally> tallies;
   for (size_t i = 0; i < jobs.size(); ++i) {
     const auto mine = std::span(responses).subspan(i * static_cast<size_t>(samples), static_cast<size_t>(samples));

@@ -90,11 +90,12 @@ void answer_file(Rollout& engine, const GenerateOptions& options, const Policy& 
   RolloutRequest request = request_of(options, questions, jobs);
   Progress progress("generate", static_cast<int64_t>(jobs.size()) * options.samples, "responses");
   int64_t ended = 0, tokens = 0;
-  request.on_response = [&](const Sampled& response) {
-    tokens += static_cast<int64_t>(response.token.size());
-    progress.update(++ended, str(grouped(tokens), " tokens"));
+  request.on_response = [&](const Sampled&) { ++ended; };
+  request.on_token = [&](int64_t, uint32_t, int32_t) {
+    if (++tokens % 64 == 0) progress.update(ended, str(grouped(tokens), " tokens"));
   };
   const std::vector<Sampled> responses = engine.run(request);
+  progress.update(ended);
   progress.finish(str(grouped(tokens), " tokens"));
   std::string rows;
   for (const Sampled& response : responses) {
