@@ -38,8 +38,8 @@ def small_task():
     ucas("make-task", "--out", path("task"), "--count_train", 400, "--count_dev", 20, "--count_test", 20,
          "--count_worked", 4000, "--count_mixed", 1000, "--n_max", 6)
     ucas("sft", "--init", "qwen2", "--tokenizer", path("task", "tokenizer"), "--data",
-         f"{path('task', 'sft_worked.jsonl')},{path('task', 'sft_mixed.jsonl')}", "--sft.steps", "30,20",
-         "--sft.batch_size", 64, "--sft.optimizer.lr", "5e-3", "--out", path("base"))
+         f"{path('task', 'sft_worked.jsonl')},{path('task', 'sft_mixed.jsonl')}", "--steps", "30,20",
+         "--batch_size", 64, "--optimizer.lr", "5e-3", "--out", path("base"))
 
 
 def train_words(out, *more):
