@@ -83,7 +83,7 @@ def check(step, done):
 def main():
     binary, test = sys.argv[1], sys.argv[2]
     shared = os.environ.get("UCAS_SHARED_DATA") or os.path.join(HERE, "../../../shared/data")
-    environment = dict(os.environ, PATH=os.path.dirname(binary) + ":" + os.environ["PATH"], NO_TTY="1", LC_ALL="C.UTF-8",
+    environment = dict(os.environ, PATH=os.path.dirname(binary) + ":" + os.environ["PATH"], NO_TTY="1", LC_ALL="C.UTF-8", OMP_WAIT_POLICY="passive",
                        TESTS=os.path.dirname(HERE), SHARED=os.path.realpath(shared))
     commands = failures = 0
     with tempfile.TemporaryDirectory(prefix="ucas-cli-") as scratch:
