@@ -1,6 +1,8 @@
 // Loads libucas_engine.so, which needs LibTorch (0.2 s, 100 MB), only for the commands that use it.
 #include <dlfcn.h>
 
+#include <cstdlib>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "base/str.h"
@@ -19,6 +21,9 @@ void* engine_symbol(const char* symbol) {
     if (!exists(path)) {
       throw Error("path", str(path, ": not found; it is built beside the program (`make build`) and belongs with it"));
     }
+    // Must be set before LibTorch's OpenMP runtime is loaded. Its waiting threads spin by default: on a machine that is
+    // busy with anything else, steps of a tiny model then took 20 times longer. The user's own choice stands.
+    if (std::getenv("GOMP_SPINCOUNT") == nullptr) ::setenv("OMP_WAIT_POLICY", "passive", 0);
     void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
     if (handle == nullptr) {
       const char* reason = ::dlerror();
