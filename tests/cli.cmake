@@ -9,5 +9,6 @@ foreach(file IN LISTS CLI_TESTS)
   if(name MATCHES "\\.slow$")
     set(label slow)
   endif()
-  set_tests_properties(cli.${name} PROPERTIES LABELS ${label} TIMEOUT 300 SKIP_RETURN_CODE 77)
+  set_tests_properties(cli.${name} PROPERTIES LABELS ${label} TIMEOUT 300 SKIP_RETURN_CODE 77
+    ENVIRONMENT OMP_WAIT_POLICY=passive)
 endforeach()

@@ -52,6 +52,14 @@ void remove_later_files(const std::string& folder, int64_t step) {
   }
 }
 
+void refuse_run_in(const std::string& path) {
+  for (const char* name : {"config.toml", "steps.jsonl", "checkpoints"}) {
+    if (!exists(path_join(path, name))) continue;
+    throw Error("path", str(printable(path, 400), ": already holds a run (", name, "); go on with it by --resume ",
+                            printable(path, 400), ", or choose another --out"));
+  }
+}
+
 }  // namespace
 
 std::string step_name(int64_t step) {
@@ -86,13 +94,10 @@ RunDirectory::RunDirectory(std::string path)
 
 RunDirectory RunDirectory::create(const std::string& path, const std::string& config_toml,
                                   const RunEnvironment& environment) {
+  refuse_run_in(path);  // before a lock file is left in somebody's directory
   make_directories(path);
   RunDirectory run(path);
-  for (const std::string& held : {run.config_file(), run.steps_file(), run.checkpoints()}) {
-    if (!exists(held)) continue;
-    throw Error("path", str(printable(path, 400), ": already holds a run (", held.substr(path.size()),
-                            "); go on with it by --resume ", printable(path, 400), ", or choose another --out"));
-  }
+  refuse_run_in(path);  // another may have been quicker
   for (const char* folder : {"checkpoints", "eval", "rollouts"}) make_directories(path_join(path, folder));
   write_file(run.env_file(), environment_json(environment));
   write_file(run.config_file(), config_toml);

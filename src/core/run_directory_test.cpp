@@ -53,6 +53,13 @@ TEST_F(run_directory, a_second_run_does_not_move_in) {
   EXPECT_EQ(read_file(path_ + "/config.toml"), "");
 }
 
+TEST_F(run_directory, a_refused_place_is_left_as_it_was) {
+  make_directories(path_);
+  write_file(path_ + "/config.toml", "somebody's");
+  EXPECT_EQ(kind_of([&] { RunDirectory::create(path_, "", environment()); }, "config.toml"), "path");
+  EXPECT_EQ(list_directory(path_), std::vector<std::string>{"config.toml"});
+}
+
 TEST_F(run_directory, two_trainers_cannot_share_it) {
   RunDirectory run = RunDirectory::create(path_, "", environment());
   EXPECT_EQ(kind_of([&] { RunDirectory::open(path_); }, "in use by another ucas (pid "), "path");

@@ -21,7 +21,7 @@ def main():
     problems = []
     mentions = 0
     # Names of files that runs and checkpoints hold, not the project.
-    elsewhere = re.compile(r"^_|^(config|generation_config|tokenizer\w*|special_tokens_map|added_tokens|vocab|env|state|\S*"
+    elsewhere = re.compile(r"^_|^(config|generation_config|tokenizer\w*|special_tokens_map|added_tokens|vocab|env|state|optimizer|\S*"
                            r"index|manifest|chat_template)\.(json|toml)$|^(DIR|FILE|CONFIG|NAME|runs|LAYER)\b|.*NAME.*|.*LAYER.*")
     for document in files(".md"):
         body = text(document)
