@@ -69,6 +69,9 @@ void GenerateOptions::validate() const {
     throw Error("usage", prompt.empty() ? "nothing to answer: give --prompt TEXT or --data FILE.jsonl"
                                         : "--prompt and --data are both given; choose one of them");
   }
+  if (sampling.temperature > 0 && sampling.temperature < 1e-3) {
+    throw Error("config", str("temperature = ", sampling.temperature, ": expected 0 (greedy) or at least 0.001"));
+  }
 }
 
 void ScoreOptions::fields(Fields& f) {

@@ -17,8 +17,8 @@ namespace ucas {
 
 namespace {
 
-constexpr int64_t kLogitBytes = int64_t{256} << 20;  // of one [rows, V] block of logits
-constexpr int64_t kMostSlots = 256;                  // where max_slots is 0; more gain nothing (bench_rollout)
+constexpr int64_t kLogitBytes = int64_t{64} << 20;  // of one [rows, V] block of logits
+constexpr int64_t kMostSlots = 256;                 // where max_slots is 0; more gain nothing (bench_rollout)
 constexpr int64_t kMostPromptSlots = 32;
 constexpr int64_t kGrain = 32768;  // logits that are worth a thread
 

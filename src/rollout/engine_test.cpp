@@ -143,6 +143,21 @@ TEST(engine, callbacks_tell_every_token_in_order_and_every_response_once) {
   for (const Sampled& r : responses) EXPECT_EQ((streamed[{r.job, r.sample}]), r.token);
 }
 
+TEST(engine, a_large_vocabulary_is_sampled_in_blocks_of_rows_with_the_same_results) {
+  FakeModel model(400000);  // 32 rows of logits a block: 34 slots are two blocks
+  const auto prompts = random_prompts(2, 5, 23);
+  const auto jobs = jobs_of(prompts, 17);
+  const SamplingConfig sampling{.max_tokens = 2};
+  const auto many = make_engine(model, {.max_slots = 34})->run(request_of(jobs, sampling));
+  EXPECT_EQ(*std::max_element(model.counts.decode_rows.begin(), model.counts.decode_rows.end()), 34);
+  const auto few = make_engine(model, {.max_slots = 16})->run(request_of(jobs, sampling));
+  ASSERT_EQ(many.size(), few.size());
+  for (size_t i = 0; i < many.size(); ++i) {
+    EXPECT_EQ(many[i].token, few[i].token);
+    EXPECT_EQ(many[i].logprob, few[i].logprob);
+  }
+}
+
 TEST(engine, stopping_early_returns_what_is_done) {
   FakeModel model;
   const auto prompts = random_prompts(20, 8, 23);

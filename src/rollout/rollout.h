@@ -14,42 +14,42 @@
 namespace ucas {
 
 struct SamplingConfig {
-  double temperature = 1.0;      // 0 = greedy
+  double temperature = 1.0;  // 0 = greedy
   double top_p = 1.0;
-  int64_t top_k = 0;             // 0 = off
-  int64_t max_tokens = 1024;     // response limit, end token included
+  int64_t top_k = 0;          // 0 = off
+  int64_t max_tokens = 1024;  // response limit, end token included
   void fields(Fields& f);
 };
 
 struct PromptJob {
-  std::span<const int32_t> prompt;   // token ids, at least one
-  uint32_t problem = 0;              // key of its randomness (rng.h), and for the caller
-  int64_t samples = 1;               // n responses; they share the prompt's prefill
-  uint32_t first_sample = 0;         // number of the first of them
+  std::span<const int32_t> prompt;  // token ids, at least one
+  uint32_t problem = 0;             // key of its randomness (rng.h), and for the caller
+  int64_t samples = 1;              // n responses; they share the prompt's prefill
+  uint32_t first_sample = 0;        // number of the first of them
 };
 
-struct Sampled {                     // one response; all vectors have its length, end token included
-  int64_t job = 0;                   // index into the jobs
+struct Sampled {    // one response; all vectors have its length, end token included
+  int64_t job = 0;  // index into the jobs
   uint32_t sample = 0;
-  bool finished = false;             // ended by a stop id (which is the last token)
+  bool finished = false;  // ended by a stop id (which is the last token)
   std::vector<int32_t> token;
   // Of the distribution that was sampled from (temperature applied; log-prob after top-k/top-p renormalisation).
   std::vector<float> logprob;
-  std::vector<float> entropy;        // H of softmax(z), z = logits / temperature
-  std::vector<float> confidence;     // C = LSE(z) - mean_v z
-  std::vector<float> logit;          // raw logit of the chosen token
+  std::vector<float> entropy;     // H of softmax(z), z = logits / temperature
+  std::vector<float> confidence;  // C = LSE(z) - mean_v z
+  std::vector<float> logit;       // raw logit of the chosen token
 };
 
 struct RolloutRequest {
   std::span<const PromptJob> jobs;
   SamplingConfig sampling;
   uint64_t seed = 0;
-  uint32_t step = 0;                 // with the seed, the problem, the sample and the position the key of each draw
+  uint32_t step = 0;  // with the seed, the problem, the sample and the position the key of each draw
   std::vector<int32_t> stop_ids;
   // Called from the calling thread as responses end, and per token if on_token is set.
   std::function<void(const Sampled&)> on_response;
   std::function<void(int64_t job, uint32_t sample, int32_t token)> on_token;
-  std::function<bool()> should_stop; // polled once per decode step; true = give up and return what is done
+  std::function<bool()> should_stop;  // polled once per decode step; true = give up and return what is done
 };
 
 class Rollout {

@@ -29,12 +29,8 @@ struct EngineCommand {
 std::span<const EngineCommand> engine_commands() {
   static const std::vector<EngineCommand> table = {
       // {name, run}
-      {"demo", run_demo},
-      {"sft", run_sft_command},
-      {"generate", run_generate},
-      {"score", run_score},
-      {"evaluate", run_evaluate},
-      {"train", run_train},
+      {"demo", run_demo},   {"sft", run_sft_command},   {"generate", run_generate},
+      {"score", run_score}, {"evaluate", run_evaluate}, {"train", run_train},
   };
   return table;
 }
