@@ -1,4 +1,5 @@
-// Chooses the kernels for this CPU.
+#include "kernels/dispatch.h"
+
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -6,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "kernels/kernels.h"
 
 namespace ucas::kernels {
 
@@ -33,13 +33,9 @@ const Row kRows[] = {{&avx512::kTable, has_avx512, "AVX-512 F, BW, DQ and VL"},
                      {&avx2::kTable, has_avx2, "AVX2 and FMA"},
                      {&scalar::kTable, [] { return true; }, "nothing"}};
 
-struct Choice {
-  const Table* table;
-  std::string reason;
-};
+}  // namespace
 
-Choice choose() {
-  const char* forced = std::getenv("UCAS_ISA");
+Choice choose(const char* forced) {
   if (forced != nullptr && *forced != '\0') {
     for (const Row& row : kRows) {
       if (std::strcmp(row.table->name, forced) != 0) continue;
@@ -60,8 +56,10 @@ Choice choose() {
   return {&scalar::kTable, ""};
 }
 
+namespace {
+
 const Choice& choice() {
-  static const Choice chosen = choose();
+  static const Choice chosen = choose(std::getenv("UCAS_ISA"));
   return chosen;
 }
 

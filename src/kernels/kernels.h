@@ -35,7 +35,8 @@ struct AttendBackward {
   float* d_q;                           // [group, d]
   float *d_key, *d_value;               // [keys, stride]
 };
-inline int64_t tiles_of(int64_t tokens) { return (tokens + 15) / 16; }
+// static: an inline function shared by the files would be linked once, maybe with instructions this CPU lacks.
+static inline int64_t tiles_of(int64_t tokens) { return (tokens + 15) / 16; }
 
 struct Table {
   const char* name;

@@ -18,8 +18,6 @@ namespace ucas {
 
 namespace {
 
-constexpr int64_t kGrain = 16;  // rows: a few microseconds of work
-
 // Keys [layer][slot][kv head][tile][d][16] and values [layer][slot][kv head][token][stride].
 class TiledCache : public KvCache {
  public:
@@ -64,8 +62,8 @@ at::Tensor rows_of(int64_t rows, int64_t width) { return at::empty({rows, width}
 float* data(const at::Tensor& x) { return x.data_ptr<float>(); }
 
 template <class PerRow>
-void each_row(int64_t rows, PerRow per_row) {
-  at::parallel_for(0, rows, kGrain, [&](int64_t begin, int64_t end) {
+void each_row(int64_t rows, int64_t work, PerRow per_row) {
+  at::parallel_for(0, rows, grain_of(work), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) per_row(row);
   });
 }
@@ -99,7 +97,7 @@ void NativeForward::attention(const Layer& layer, std::span<const Place> places,
   float *qkv = data(kept.qkv), *out = data(kept.attended);
   float* norm = kept.norm.defined() ? data(kept.norm) : nullptr;
   const float* bias = data(layer.qkv_bias);
-  each_row(rows, [&](int64_t i) {
+  each_row(rows, 4 * width, [&](int64_t i) {
     const Place& place = places[static_cast<size_t>(i)];
     float* row = qkv + i * width;
     kernel.bias_rope(row, bias, rope_.cosines(place.position), rope_.sines(place.position), H + 2 * K, H + K, d);
@@ -112,7 +110,7 @@ void NativeForward::attention(const Layer& layer, std::span<const Place> places,
       std::fill(to + d, to + stride, 0.0f);
     }
   });
-  at::parallel_for(0, rows, kGrain / 4, [&](int64_t begin, int64_t end) {
+  at::parallel_for(0, rows, grain_of(128 * H * d), [&](int64_t begin, int64_t end) {
     std::vector<float> scratch;
     for (int64_t i = begin; i < end; ++i) {
       const Place& place = places[static_cast<size_t>(i)];
@@ -143,11 +141,12 @@ at::Tensor NativeForward::run(std::span<const int32_t> token, std::span<const Pl
   clear_padding(h, rows);
   clear_padding(act, rows);
   const float* embed = data(weights_.embed);
-  each_row(rows, [&](int64_t i) { std::copy_n(embed + token[static_cast<size_t>(i)] * D, D, data(x) + i * D); });
+  float *first = data(x), *act_rows = data(act);
+  each_row(rows, D, [&](int64_t i) { std::copy_n(embed + token[static_cast<size_t>(i)] * D, D, first + i * D); });
   auto norm_rows = [&](const at::Tensor& from, const at::Tensor& weight) {
     const float *source = data(from), *w = data(weight);
     float* to = data(h);
-    each_row(rows, [&](int64_t i) { kernel.rms_norm(source + i * D, w, D, eps, to + i * D); });
+    each_row(rows, D, [&](int64_t i) { kernel.rms_norm(source + i * D, w, D, eps, to + i * D); });
   };
 
   KeptLayer layer;  // without `kept` its buffers serve every layer
@@ -165,7 +164,7 @@ at::Tensor NativeForward::run(std::span<const int32_t> token, std::span<const Pl
     norm_rows(layer.middle, w.post_norm);
     at::mm_out(layer.gate_up, h, w.gate_up.t());
     const float* gate_up = data(layer.gate_up);
-    each_row(rows, [&](int64_t i) { kernel.swiglu(gate_up + i * 2 * F, F, data(act) + i * F); });
+    each_row(rows, 8 * F, [&](int64_t i) { kernel.swiglu(gate_up + i * 2 * F, F, act_rows + i * F); });
     if (kept != nullptr) {
       kept->layers.push_back(layer);
       x = rows_of(P, D);
@@ -175,7 +174,8 @@ at::Tensor NativeForward::run(std::span<const int32_t> token, std::span<const Pl
   if (kept != nullptr) kept->last = x;
   at::Tensor result = rows_of(rows, D);
   const float *source = data(x), *w = data(weights_.norm);
-  each_row(rows, [&](int64_t i) { kernel.rms_norm(source + i * D, w, D, eps, data(result) + i * D); });
+  float* out = data(result);
+  each_row(rows, D, [&](int64_t i) { kernel.rms_norm(source + i * D, w, D, eps, out + i * D); });
   return result;
 }
 

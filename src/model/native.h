@@ -61,7 +61,9 @@ class NativeForward {
 std::vector<at::Tensor> native_backward(const Qwen2Config& config, const Weights& weights, const RopeTable& rope,
                                         Kept& kept, const at::Tensor& d_hidden);
 
-// Rows in parallel; `grain` rows at least for each thread.
+// Rows that are worth a thread of their own when each is about `work` simple operations: some 20 us.
+inline int64_t grain_of(int64_t work) { return work >= 131072 ? 1 : 131072 / (work > 0 ? work : 1); }
+
 constexpr int64_t kRowAlign = 16;
 inline int64_t aligned(int64_t rows) { return (rows + kRowAlign - 1) / kRowAlign * kRowAlign; }
 

@@ -28,10 +28,11 @@ template <class Visit>
 at::Tensor sum_over_rows(int64_t rows, int64_t width, Visit visit) {
   int64_t blocks = (rows + kBlock - 1) / kBlock;
   at::Tensor partial = at::zeros({blocks, width}, at::kFloat), total = at::zeros({width}, at::kFloat);
+  float* sums = data(partial);
   at::parallel_for(0, blocks, 1, [&](int64_t begin, int64_t end) {
     for (int64_t block = begin; block < end; ++block)
       for (int64_t row = block * kBlock; row < std::min(rows, (block + 1) * kBlock); ++row)
-        visit(row, data(partial) + block * width);
+        visit(row, sums + block * width);
   });
   for (int64_t block = 0; block < blocks; ++block)
     kernels::table().add(data(partial) + block * width, width, data(total));
@@ -60,9 +61,10 @@ class LayerBackward {
     // MLP
     at::mm_out(d_act_, dx, w.down.detach());
     const float *gate_up = data(kept.gate_up), *d_act = data(d_act_);
-    each_row([&](int64_t i) {
-      kernel.swiglu(gate_up + i * 2 * F, F, data(act_) + i * F);
-      kernel.swiglu_backward(gate_up + i * 2 * F, d_act + i * F, F, data(d_gate_up_) + i * 2 * F);
+    float *act = data(act_), *d_gate_up_rows = data(d_gate_up_);
+    each_row(20 * F, [&](int64_t i) {
+      kernel.swiglu(gate_up + i * 2 * F, F, act + i * F);
+      kernel.swiglu_backward(gate_up + i * 2 * F, d_act + i * F, F, d_gate_up_rows + i * 2 * F);
     });
     at::Tensor d_down = at::mm(dx.t(), act_);
     norm_again(kept.middle, w.post_norm);
@@ -73,8 +75,9 @@ class LayerBackward {
     at::mm_out(d_attended_, dx, w.o.detach());
     at::Tensor d_o = at::mm(dx.t(), kept.attended);
     attention(kept);
-    at::Tensor d_bias = sum_over_rows(
-        rows_, width(), [&](int64_t i, float* sum) { kernel.add(data(d_qkv_) + i * width(), width(), sum); });
+    const float* d_qkv_rows = data(d_qkv_);
+    int64_t N = width();
+    at::Tensor d_bias = sum_over_rows(rows_, N, [&](int64_t i, float* sum) { kernel.add(d_qkv_rows + i * N, N, sum); });
     norm_again(kept.x, w.input_norm);
     at::Tensor d_qkv = at::mm(d_qkv_.t(), h_);
     at::mm_out(d_h_, d_qkv_, w.qkv);
@@ -99,9 +102,11 @@ class LayerBackward {
   at::Tensor norm_backward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& dx) {
     int64_t D = c_.hidden_size;
     auto eps = static_cast<float>(c_.rms_norm_eps);
+    const float *from = data(x), *w = data(weight), *d_out = data(d_h_);
+    float* to = data(dx);
+    const kernels::Table& kernel = kernels::table();
     return sum_over_rows(rows_, D, [&](int64_t i, float* sum) {
-      kernels::table().rms_norm_backward(data(x) + i * D, data(weight), data(d_h_) + i * D, D, eps, data(dx) + i * D,
-                                         sum);
+      kernel.rms_norm_backward(from + i * D, w, d_out + i * D, D, eps, to + i * D, sum);
     });
   }
   const at::Tensor& d_h() const { return d_h_; }
@@ -111,8 +116,8 @@ class LayerBackward {
   int64_t width() const { return query() + 2 * c_.num_key_value_heads * c_.head_dim; }
 
   template <class PerRow>
-  void each_row(PerRow per_row) {
-    at::parallel_for(0, rows_, 16, [&](int64_t begin, int64_t end) {
+  void each_row(int64_t work, PerRow per_row) {
+    at::parallel_for(0, rows_, grain_of(work), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) per_row(row);
     });
   }
@@ -120,7 +125,9 @@ class LayerBackward {
   void norm_again(const at::Tensor& x, const at::Tensor& weight) {
     int64_t D = c_.hidden_size;
     auto eps = static_cast<float>(c_.rms_norm_eps);
-    each_row([&](int64_t i) { kernels::table().rms_norm(data(x) + i * D, data(weight), D, eps, data(h_) + i * D); });
+    const float *from = data(x), *w = data(weight);
+    float* to = data(h_);
+    each_row(D, [&](int64_t i) { kernels::table().rms_norm(from + i * D, w, D, eps, to + i * D); });
   }
 
   // d_attended_ -> d_qkv_, one task for each sequence and key/value head.
@@ -131,10 +138,12 @@ class LayerBackward {
       std::vector<float> scratch;
       for (int64_t task = begin; task < end; ++task) attention_of(kept, task / K, task % K, scratch);
     });
-    each_row([&](int64_t i) {
+    float* rows = data(d_qkv_);
+    int64_t N = width();
+    each_row(N, [&](int64_t i) {
       int64_t p = kept_.position[static_cast<size_t>(i)];
-      kernels::table().rope_backward(data(d_qkv_) + i * width(), rope_.cosines(p), rope_.sines(p),
-                                     c_.num_attention_heads + K, c_.head_dim);
+      kernels::table().rope_backward(rows + i * N, rope_.cosines(p), rope_.sines(p), c_.num_attention_heads + K,
+                                     c_.head_dim);
     });
   }
 
@@ -147,9 +156,12 @@ class LayerBackward {
     scratch.assign(static_cast<size_t>(2 * tile_size + 3 * row_size + 2 * group * (tiles * 16 + stride)), 0.0f);
     float *key = scratch.data(), *value = key + tile_size, *key_rows = value + tile_size;
     float *d_key = key_rows + row_size, *d_value = d_key + row_size, *rest = d_value + row_size;
-    const float* qkv = data(kept.qkv);
+    int64_t N = width();
+    const float *qkv = data(kept.qkv), *attended = data(kept.attended), *d_attended = data(d_attended_);
+    const float* norm = data(kept.norm);
+    float* d_qkv = data(d_qkv_);
     for (int64_t j = 0; j < length; ++j) {
-      const float *k = qkv + (first + j) * width() + (H + head) * d, *v = k + K * d;
+      const float *k = qkv + (first + j) * N + (H + head) * d, *v = k + K * d;
       float *k_tile = key + j / 16 * 16 * d + j % 16, *v_tile = value + j / 16 * 16 * d + j % 16;
       for (int64_t x = 0; x < d; ++x) {
         k_tile[x * 16] = k[x];
@@ -160,13 +172,12 @@ class LayerBackward {
     float scale = 1.0f / std::sqrt(static_cast<float>(d));
     for (int64_t i = 0; i < length; ++i) {
       int64_t row = first + i, at = row * query() + head * group * d;
-      kernel.attend_backward({group, i + 1, d, stride, scale, qkv + row * width() + head * group * d,
-                              data(kept.attended) + at, data(d_attended_) + at,
-                              data(kept.norm) + (row * H + head * group) * 2, key, value, key_rows, rest,
-                              data(d_qkv_) + row * width() + head * group * d, d_key, d_value});
+      kernel.attend_backward({group, i + 1, d, stride, scale, qkv + row * N + head * group * d, attended + at,
+                              d_attended + at, norm + (row * H + head * group) * 2, key, value, key_rows, rest,
+                              d_qkv + row * N + head * group * d, d_key, d_value});
     }
     for (int64_t j = 0; j < length; ++j) {
-      float* to = data(d_qkv_) + (first + j) * width() + (H + head) * d;
+      float* to = d_qkv + (first + j) * N + (H + head) * d;
       std::copy_n(d_key + j * stride, d, to);
       std::copy_n(d_value + j * stride, d, to + K * d);
     }

@@ -1,0 +1,66 @@
+// One training step's forward and backward on the tiny shape: 256 sequences, about 20,000 tokens, packed into
+// micro-batches. Prints tokens/s on one thread and the share of this machine's f32 GEMM limit that they reach
+// (2 x 3 flops for each weight and token; recomputation is not counted as work).
+//   build/bench_train_step [tokens in a micro-batch]
+#include <ATen/TensorOperators.h>
+#include <sys/resource.h>
+
+#include <cstdlib>
+
+#include "bench_model.h"
+#include "kernels/lm_head.h"
+
+using namespace ucas;
+
+int main(int argc, char** argv) {
+  at::set_num_threads(1);
+  int64_t budget = argc > 1 ? std::atoll(argv[1]) : 2048;
+  Qwen2Config config = tiny_shape();
+  auto model = make_model(config, 1, at::kCPU);
+  Rng rng(1, 2);
+  std::vector<Packed> micro(1);
+  micro[0].begin = {0};
+  double tokens = 0;
+  for (int s = 0; s < 256; ++s) {
+    int64_t length = 46 + rng.below(67);  // 46 .. 112, mean 79
+    if (micro.back().begin.back() + length > budget && micro.back().begin.back() > 0) {
+      micro.emplace_back();
+      micro.back().begin = {0};
+    }
+    Packed& packed = micro.back();
+    for (int64_t i = 0; i < length; ++i) {
+      packed.token.push_back(static_cast<int32_t>(rng.below(config.vocab_size)));
+      packed.position.push_back(static_cast<int32_t>(i));
+    }
+    packed.begin.push_back(static_cast<int64_t>(packed.token.size()));
+    tokens += static_cast<double>(length);
+  }
+  double forward = 0, head = 0, backward = 0;
+  auto step = [&] {
+    forward = head = backward = 0;
+    for (const NamedTensor& p : model->parameters()) p.tensor.mutable_grad().reset();
+    for (const Packed& packed : micro) {
+      double t0 = cpu_seconds();
+      at::Tensor hidden = model->hidden(packed);
+      double t1 = cpu_seconds();
+      HeadStats stats = head_stats(hidden, model->lm_head(), packed.token, 1.0);
+      at::Tensor loss = -(stats.logprob.sum() + stats.entropy.sum() * 1e-3);
+      double t2 = cpu_seconds();
+      loss.backward();
+      forward += t1 - t0;
+      head += t2 - t1;
+      backward += cpu_seconds() - t2;
+    }
+  };
+  double seconds = best_of(3, step), limit = gemm_limit();
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  std::printf("isa %s, %.0f tokens in %zu micro-batches, 1 thread, GEMM limit %.1f GFLOP/s\n", kernels::isa(), tokens,
+              micro.size(), limit);
+  std::printf("train   %9.0f tok/s   %5.1f us/token   %4.1f %% of the GEMM limit, peak %ld MB\n", tokens / seconds,
+              1e6 * seconds / tokens, 100 * 6e-9 * products_per_token(config) * tokens / seconds / limit,
+              usage.ru_maxrss / 1024);
+  std::printf("        forward %.1f us, head %.1f us, backward %.1f us a token (last round)\n", 1e6 * forward / tokens,
+              1e6 * head / tokens, 1e6 * backward / tokens);
+  return 0;
+}

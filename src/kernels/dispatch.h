@@ -1,0 +1,18 @@
+// Which kernels run on this CPU, and why. Apart from kernels.h because the per-instruction-set files may not see the
+// standard library: an inline function compiled there could be linked into code that runs on any CPU.
+#pragma once
+
+#include <string>
+
+#include "kernels/kernels.h"
+
+namespace ucas::kernels {
+
+struct Choice {
+  const Table* table;
+  std::string reason;
+};
+// `forced` is the value of UCAS_ISA, null or "" for the fastest supported. Error("config") if it cannot run here.
+Choice choose(const char* forced);
+
+}  // namespace ucas::kernels
