@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/str.h"
+#include "report/escape.h"
 
 namespace ucas {
 
@@ -169,8 +170,8 @@ class Finder {
         if (alarm.title == title && alarm.group == group_->title && alarm.run == run_->name) return;
       }
       add(run_->steps.step.size() > 0, title,
-          str(percent(share), " of ", of_what, " in the evaluation", summary.data.empty() ? "" : " on ", summary.data,
-              " (threshold ", percent(most, 0), ")"),
+          str(percent(share), " of ", of_what, " in the evaluation", summary.data.empty() ? "" : " on ",
+              short_path(summary.data, 1), " (threshold ", percent(most, 0), ")"),
           cause);
     };
     check("Length clipping", evaluation->truncated, kMostTruncated, "responses hit the length limit",

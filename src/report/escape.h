@@ -17,6 +17,9 @@ std::string html_text(std::string_view text);
 // newlines stay. At most `limit` bytes of the text are shown; what was cut is said.
 std::string model_text(std::string_view text, size_t limit = 6000);
 
+// The last `parts` parts of a path: "/data/runs/base/model", 2 -> "base/model". Text that is no path stays.
+std::string short_path(const std::string& text, int parts);
+
 // A JSON document for <script type="application/json">: no '<', '>' or '&' and no U+2028/U+2029 is left unescaped, so
 // no text inside can end the element.
 std::string script_json(std::string_view json);

@@ -38,6 +38,16 @@ TEST(escape, model_text_marks_what_it_replaced_and_says_what_it_cut) {
   EXPECT_EQ(model_text("\xe6\x95\xb0\xe5\xad\xa6", 4).substr(0, 4), "\xe6\x95\xb0<");
 }
 
+TEST(escape, paths_are_shown_by_their_last_parts) {
+  EXPECT_EQ(short_path("/data/runs/base/model", 2), "base/model");
+  EXPECT_EQ(short_path("/data/task/test.jsonl", 1), "test.jsonl");
+  EXPECT_EQ(short_path("test.jsonl", 1), "test.jsonl");
+  EXPECT_EQ(short_path("Qwen/Qwen2.5-Math-7B", 2), "Qwen/Qwen2.5-Math-7B");
+  EXPECT_EQ(short_path("problems of kind a/b", 1), "problems of kind a/b");
+  EXPECT_EQ(short_path("/", 1), "/");
+  EXPECT_EQ(short_path("", 1), "");
+}
+
 TEST(escape, json_cannot_end_its_script) {
   std::string safe = script_json("{\"a\":\"</script><!--&\xe2\x80\xa8\xe2\x80\xa9\xe2\x82\xac\"}");
   EXPECT_EQ(safe, "{\"a\":\"\\u003c/script\\u003e\\u003c!--\\u0026\\u2028\\u2029\xe2\x82\xac\"}");

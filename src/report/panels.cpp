@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/str.h"
+#include "report/escape.h"
 
 namespace ucas {
 
@@ -20,7 +21,7 @@ constexpr PanelRow kRows[] = {
      true},
     {"Learning", "actor/entropy", "Entropy", "mean over response tokens of the policy's entropy, nats"},
     {"Learning", "response_length/mean", "Response length", "mean tokens of a response, end token included"},
-    {"Learning", "self_certainty/mean", "Confidence", "mean over tokens of C = logsumexp minus mean logit"},
+    {"Diagnostics", "self_certainty/mean", "Confidence", "mean over tokens of C = logsumexp minus mean logit"},
     {"Optimisation", "actor/pg_clipfrac", "Clip fraction", "share of tokens whose ratio left the clip range", true},
     {"Optimisation", "actor/grad_norm", "Gradient norm", "global L2 norm before clipping"},
     {"Optimisation", "actor/ppo_kl", "Policy change", "mean of old minus new log-prob within the step's updates, nats"},
@@ -95,7 +96,7 @@ Panel pass_panel(const std::vector<RunGroup>& groups, const ResultTable& summary
   bool seeds = std::any_of(groups.begin(), groups.end(), [](const RunGroup& group) { return group.runs.size() > 1; });
   Panel panel{"Learning",
               "pass@k",
-              several && !summary.data.empty() ? str("pass@k, ", summary.data) : "pass@k",
+              several && !summary.data.empty() ? str("pass@k, ", short_path(summary.data, 1)) : "pass@k",
               str("chance that one of k samples is right; band: ",
                   seeds ? "deviation over seeds" : "95 % interval over problems"),
               true,
@@ -195,6 +196,7 @@ std::vector<Panel> make_panels(const std::vector<RunGroup>& groups, const std::v
   add_rows("Learning");
   for (const ResultTable& summary : summaries) add(pass_panel(groups, summary, summaries.size() > 1));
   add_rows("Optimisation");
+  add_rows("Diagnostics");
   size_t own = 0;
   for (const std::string& key : keys) {
     if (common(key) || own == kMostPanelsOfAPattern) continue;

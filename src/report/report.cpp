@@ -28,10 +28,11 @@ std::string_view asset(const char* name) {
 }
 
 // Distinct nonempty values of one env.json key over all runs.
-std::string values_of(const std::vector<RunRecord>& runs, const std::string& key) {
+std::string values_of(const std::vector<RunRecord>& runs, const std::string& key, int path_parts = 0) {
   std::vector<std::string> values;
   for (const RunRecord& run : runs) {
     std::string value = run.environment(key);
+    if (path_parts > 0) value = short_path(value, path_parts);
     if (!value.empty() && std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
   }
   if (values.size() > 3) return str(values[0], " and ", values.size() - 1, " others");
@@ -158,7 +159,7 @@ class Page {
     }
     std::vector<std::string> seed_texts;
     for (int64_t seed : seeds) seed_texts.push_back(str(seed));
-    std::string model = values_of(runs_, "model"), parameters = values_of(runs_, "parameters");
+    std::string model = values_of(runs_, "model", 2), parameters = values_of(runs_, "parameters");
     fact("Compared", join(methods, ", "));
     fact(seeds.size() == 1 ? "Seed" : "Seeds", html_text(join(seed_texts, ", ")));
     if (steps > 0) fact("Training", str(grouped(static_cast<int64_t>(steps)), " steps"));
@@ -166,7 +167,9 @@ class Page {
     bool whole = !parameters.empty() && parameters.find_first_not_of("0123456789") == std::string::npos &&
                  parameters.size() < 16;
     fact("Parameters", html_text(whole ? grouped(std::stoll(parameters)) : parameters));
-    fact("Data", html_text(values_of(runs_, "data")));
+    fact("Data", html_text(values_of(runs_, "data", 1)));
+    std::string about = values_of(runs_, "about");
+    if (!about.empty()) about = str("<p class=\"about\">", html_text(about), "</p>");
     std::string isa = values_of(runs_, "isa"), reason = values_of(runs_, "isa_reason");
     std::string device = values_of(runs_, "device"), threads = values_of(runs_, "threads");
     std::string machine = html_text(device);
@@ -185,7 +188,8 @@ class Page {
       if (!run.environment("started").empty()) started.push_back(run.environment("started"));
     }
     if (!started.empty()) fact("Started", html_text(readable_time(*std::min_element(started.begin(), started.end()))));
-    return str("<header class=\"top\"><h1>", html_text(title_), "</h1><dl class=\"facts\">", facts, "</dl></header>\n");
+    return str("<header class=\"top\"><h1>", html_text(title_), "</h1>", about, "<dl class=\"facts\">", facts,
+               "</dl></header>\n");
   }
 
   std::string results() {
@@ -193,8 +197,8 @@ class Page {
     for (const ResultTable& summary : summaries_) {
       bool several = std::any_of(summary.rows.begin(), summary.rows.end(),
                                  [](const SummaryRow& row) { return row.group->runs.size() > 1; });
-      std::string asked =
-          str(html_text(summary.data), summary.data.empty() ? "" : ": ", grouped(summary.problems), " problems");
+      std::string asked = str(html_text(short_path(summary.data, 1)), summary.data.empty() ? "" : ": ",
+                              grouped(summary.problems), " problems");
       if (summary.samples > 0) {
         asked += str(", one greedy response and ", summary.samples, " samples each");
         if (!std::isnan(summary.temperature)) asked += str(" at temperature ", summary.temperature);
@@ -209,14 +213,18 @@ class Page {
         }
         content += "</ul>";
       }
+      std::string ceiling = ceiling_sentence(summary);
+      if (!ceiling.empty()) content += str("<p class=\"quiet\">", html_text(ceiling), "</p>");
       std::string rest = unclaimed_sentence(summary);
       if (!rest.empty()) content += str("<p class=\"quiet\">", html_text(rest), "</p>");
       content += summary_table_html(summary);
-      std::string note = several
-                             ? "Figures are mean &#177; standard deviation over seeds; small figures below them: 95 % "
-                               "t interval of that mean over seeds. "
-                               "Runs of different methods are compared seed by seed. "
-                             : "Small figures: 95 % interval over problems. Two runs are compared problem by problem. ";
+      std::string note =
+          several
+              ? "Figures are mean &#177; standard deviation over seeds; small figures below them: 95 % "
+                "t interval of that mean over seeds. "
+                "Runs of different methods are compared seed by seed. "
+              : "Small figures: 95 % interval over problems. Two runs are compared problem by problem: that covers the "
+                "choice of problems, not the luck of training, for which it takes more seeds. ";
       if (!summary.interval.empty()) note += str("Intervals of one run: ", html_text(summary.interval), ". ");
       note +=
           "A difference is called higher or lower only if its interval excludes zero; no correction for making several "

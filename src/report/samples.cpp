@@ -91,21 +91,32 @@ std::vector<Compared> compare(const std::vector<RunGroup>& groups, const std::st
   return all;
 }
 
-// A few of each kind, in turn, so that no kind hides the others.
-std::vector<const Compared*> choose(const std::vector<Compared>& all, size_t limit) {
-  std::array<std::vector<const Compared*>, kKinds.size()> by_kind;
-  for (const Compared& c : all) by_kind[c.kind].push_back(&c);
-  std::vector<const Compared*> chosen;
-  for (size_t round = 0; chosen.size() < limit; ++round) {
+using ByKind = std::array<std::vector<const Compared*>, kKinds.size()>;
+
+void take_in_turn(const ByKind& by_kind, size_t limit, std::vector<const Compared*>& chosen) {
+  for (size_t round = 0;; ++round) {
     bool any = false;
     for (const auto& list : by_kind) {
-      if (round < list.size() && chosen.size() < limit) {
-        chosen.push_back(list[round]);
-        any = true;
-      }
+      if (chosen.size() == limit) return;
+      if (round >= list.size()) continue;
+      chosen.push_back(list[round]);
+      any = true;
     }
-    if (!any) break;
+    if (!any) return;
   }
+}
+
+// A few of each kind, in turn, so that no kind hides the others; of those that training left alone only one at first.
+std::vector<const Compared*> choose(const std::vector<Compared>& all, size_t limit) {
+  ByKind by_kind, later;
+  for (const Compared& c : all) by_kind[c.kind].push_back(&c);
+  std::vector<const Compared*> chosen;
+  for (size_t k : {3, 4}) {
+    if (by_kind[k].size() > 1) later[k].assign(by_kind[k].begin() + 1, by_kind[k].end());
+    by_kind[k].resize(std::min<size_t>(by_kind[k].size(), 1));
+  }
+  take_in_turn(by_kind, limit, chosen);
+  take_in_turn(later, limit, chosen);
   std::stable_sort(chosen.begin(), chosen.end(),
                    [](const Compared* a, const Compared* b) { return a->kind < b->kind; });
   return chosen;
@@ -199,8 +210,9 @@ std::string step_html(const std::vector<StoredResponse>& rollouts, const SampleL
     for (const StoredResponse& r : rollouts) {
       if (r.problem != problem || shown == kRolloutResponses) continue;
       if (shown++ == 0) {
-        out += str("<div class=\"asked\"><pre class=\"text\" dir=\"auto\">", model_text(r.prompt, limits.bytes / 2),
-                   "</pre><p class=\"quiet\">gold ", gold_text(r.gold), "</p></div>");
+        out +=
+            str("<div class=\"asked\"><pre class=\"text\" dir=\"auto\">", model_text(trim(r.prompt), limits.bytes / 2),
+                "</pre><p class=\"quiet\">gold ", gold_text(r.gold), "</p></div>");
       }
       out += str("<div class=\"rollout\"><div class=\"meta\">", verdict_pill(r.verdict));
       if (!r.finished) out += "<span class=\"pill none\">cut at the limit</span>";
@@ -241,7 +253,7 @@ std::string samples_html(const std::vector<RunGroup>& groups, const std::string&
                kKinds[c->kind].title, "</span><code>", html_text(c->problem->id),
                "</code></header><pre class=\"text problem\" "
                "dir=\"auto\">",
-               model_text(c->problem->problem, limits.bytes), "</pre><p class=\"gold\">gold ",
+               model_text(trim(c->problem->problem), limits.bytes), "</pre><p class=\"gold\">gold ",
                gold_text(c->problem->gold), "</p><div class=\"answers\" style=\"--columns:", columns, "\">");
     for (size_t g = 0; g < groups.size(); ++g) {
       if (shown(groups[g], data)) out += answer_html(groups[g], g, c->rows[g], limits);

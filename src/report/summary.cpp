@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/str.h"
+#include "report/escape.h"
 
 namespace ucas {
 
@@ -274,6 +275,19 @@ std::string unclaimed_sentence(const ResultTable& summary) {
              ": neither two common seeds nor answers per problem to pair.");
 }
 
+std::string ceiling_sentence(const ResultTable& summary) {
+  constexpr double kCeiling = 0.99;
+  size_t trained = 0;
+  for (const SummaryRow& row : summary.rows) {
+    if (!row.group->trained) continue;
+    ++trained;
+    if (row.cells.empty() || summary.columns[0].key != "greedy" || !(row.cells[0].mean >= kCeiling)) return "";
+  }
+  return trained < 2
+             ? ""
+             : "Greedy accuracy is at its ceiling for every method: these problems cannot tell them apart there.";
+}
+
 std::string cell_number(double value, bool share) {
   if (std::isnan(value)) return "-";
   if (share) return fixed(100 * value, 1);
@@ -287,8 +301,8 @@ std::string summary_table(const std::vector<ResultTable>& summaries) {
     bool several = false;
     for (const SummaryRow& row : summary.rows) several |= row.group->runs.size() > 1;
     if (!out.empty()) out += "\n";
-    out += str(summary.data.empty() ? "evaluation" : printable(summary.data), ": ", grouped(summary.problems),
-               " problems");
+    out += str(summary.data.empty() ? "evaluation" : printable(short_path(summary.data, 1)), ": ",
+               grouped(summary.problems), " problems");
     if (summary.samples > 0) out += str(", ", summary.samples, " samples each");
     if (!std::isnan(summary.temperature)) out += str(" at temperature ", summary.temperature);
     out += several ? "; mean +- std over seeds\n\n" : "\n\n";
@@ -318,6 +332,8 @@ std::string summary_table(const std::vector<ResultTable>& summaries) {
     }
     if (!summary.differences.empty()) out += "\n";
     for (const Difference& d : summary.differences) out += "  " + printable(d.sentence, 400) + "\n";
+    std::string ceiling = ceiling_sentence(summary);
+    if (!ceiling.empty()) out += "  " + ceiling + "\n";
     std::string rest = unclaimed_sentence(summary);
     if (!rest.empty()) out += str(summary.differences.empty() ? "\n" : "", "  ", rest, "\n");
   }

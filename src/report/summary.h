@@ -53,6 +53,8 @@ struct ResultTable {
 // One per evaluated data set. Groups must outlive the result.
 std::vector<ResultTable> results_of(const std::vector<RunGroup>& groups);
 
+// Where every trained group solves nearly all problems, that this settles nothing; otherwise "".
+std::string ceiling_sentence(const ResultTable& summary);
 // About the comparisons that have no sentence; "" if all have one.
 std::string unclaimed_sentence(const ResultTable& summary);
 
