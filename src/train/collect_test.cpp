@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "support/algorithm_cases.h"
 #include "support/engine/scripted_rollout.h"
 #include "text/word_level.h"
 
@@ -144,6 +146,54 @@ TEST_F(CollectTest, stopping_while_generating_gives_nothing_to_train_on) {
   ScriptedRollout rollout([&](uint32_t, uint32_t, uint32_t) { return right(); });
   Collector collector{config_, data_, rollout, *tokenizer_, verifier_, {eos_}, false, [] { return true; }, nullptr};
   EXPECT_TRUE(collector.collect(1, cursor_).stopped);
+}
+
+TEST_F(CollectTest, the_worked_cases_of_dapo_pass) {
+  std::string path = testing::shared_algorithm_cases();
+  if (path.empty()) GTEST_SKIP() << "no algorithm-cases.json beside the shared data";
+  auto overlong = [](const Json& c, testing::CaseReport& report) {
+    const Json& in = c.at("inputs");
+    std::vector<double> released, paper;
+    for (int64_t length : in.at("lengths")) {
+      released.push_back(overlong_penalty(length, in.at("max_len"), in.at("buffer"), in.at("factor")));
+      paper.push_back(overlong_penalty(length, in.at("max_len"), in.at("buffer"), 1.0));
+    }
+    report.close("penalty", released, c.at("expected").at("penalty"));
+    report.close("paper_penalty", paper, c.at("expected").at("paper_penalty"));
+  };
+  auto dynamic_sampling = [this](const Json& c, testing::CaseReport& report) {
+    const Json& in = c.at("inputs");
+    std::vector<std::vector<int>> outcome;  // by problem, then sample
+    data_ = {};
+    for (const Json& gen_batch : in.at("gen_batches")) {
+      for (const Json& row : gen_batch) {
+        data_.problems.push_back({row.at(0), "test", "question", "", {"a"}});
+        data_.prompt.push_back({b_});
+        outcome.push_back(row.at(1));
+      }
+    }
+    config_.data.train_batch_size = in.at("train_batch");
+    config_.data.gen_batch_size = 3;
+    config_.data.max_num_gen_batches = in.at("max_num_gen_batches");
+    config_.rollout.n = 2;
+    ScriptedRollout rollout([&](uint32_t p, uint32_t i, uint32_t) { return outcome[p][i] == 1 ? right() : wrong(); });
+    Collected got = collect(rollout);
+    std::vector<std::string> trained;
+    for (const Group& g : got.batch.groups) trained.push_back(data_.problems[static_cast<size_t>(g.problem)].id);
+    if (trained != c.at("expected").at("trained").get<std::vector<std::string>>())
+      report.fail("other groups trained on");
+    report.close("num_gen_batches", static_cast<double>(got.stats.gen_batches), c.at("expected").at("num_gen_batches"));
+    report.close("kept", static_cast<double>(got.stats.groups_kept),
+                 static_cast<double>(c.at("expected").at("kept").size()));
+  };
+  int64_t checked = 0;
+  for (const auto& result :
+       testing::run_algorithm_cases(path, {{"dapo-overlong", overlong}, {"dapo-dynamic-sampling", dynamic_sampling}})) {
+    if (!result.id.starts_with("dapo-overlong") && !result.id.starts_with("dapo-dynamic")) continue;
+    EXPECT_EQ(result.outcome, testing::CaseOutcome::passed) << result.id << ": " << result.detail;
+    ++checked;
+  }
+  EXPECT_EQ(checked, 2);
 }
 
 }  // namespace
