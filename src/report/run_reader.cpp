@@ -20,7 +20,9 @@ constexpr int64_t kSmallFile = 4 << 20;
 constexpr int64_t kLargeFile = int64_t{1} << 30;
 
 [[noreturn]] void refuse(const std::string& where, const std::string& key, const Json& got, const char* expected) {
-  throw Error("data_line", str(where, ": \"", printable(key), "\" is a ", got.type_name(), ", expected ", expected));
+  throw Error("data_line",
+              str(where, ": \"", printable(key), "\": ", got.type_name(), " ",
+                  printable(got.dump(-1, ' ', false, Json::error_handler_t::replace), 40), ", expected ", expected));
 }
 
 const Json* member(const Json& object, const char* key) {
@@ -100,8 +102,9 @@ void each_line(const std::string& path, std::vector<std::string>& remarks,
 void read_steps(RunRecord& run, const std::string& path) {
   StepTable& table = run.steps;
   each_line(path, run.remarks, [&](const Json& row, const std::string& where) {
-    double step = number_at(row, "training/global_step", where);
-    if (std::isnan(step)) throw Error("data_line", str(where, ": training/global_step is missing"));
+    int64_t number = whole_at(row, "training/global_step", where, -1);
+    if (number < 0) throw Error("data_line", str(where, ": training/global_step is missing or negative"));
+    auto step = static_cast<double>(number);
     if (!table.step.empty() && step <= table.step.back()) {
       throw Error("data_line",
                   str(where, ": step ", step, " after step ", table.step.back(), ", expected a later one"));
@@ -115,7 +118,6 @@ void read_steps(RunRecord& run, const std::string& path) {
         table.not_finite.emplace_back(it.key(), step);
         continue;
       }
-      if (it->is_boolean() || it->is_string()) continue;  // notes for people, not series
       if (!it->is_number()) refuse(where, it.key(), *it, "a number or null");
       auto& column = table.column[it.key()];
       column.resize(index + 1, kUnknown);
@@ -197,7 +199,9 @@ std::vector<FigureAt> at_k(const Json& root, const char* key, const std::string&
   if (!value->is_array()) refuse(where, key, *value, "a list of {k, value, low, high}");
   for (const Json& item : *value) {
     object_of(item, str(where, ": ", key));
-    list.push_back({whole_at(item, "k", where, 0), interval_of(item, where)});
+    int64_t k = whole_at(item, "k", where, 0);
+    if (k < 1) throw Error("data_line", str(where, ": ", key, ": k is ", k, ", expected at least 1"));
+    list.push_back({k, interval_of(item, where)});
   }
   std::sort(list.begin(), list.end(), [](const FigureAt& a, const FigureAt& b) { return a.k < b.k; });
   return list;

@@ -134,15 +134,19 @@ TEST_F(run_reader, wrong_types_and_orders_name_file_line_and_key) {
     const char *name, *text, *kind, *part;
   };
   const Case cases[] = {
-      {"steps.jsonl", "{\"training/global_step\":1,\"a\":[1]}\n", "data_line", "steps.jsonl:1: \"a\" is a array"},
+      {"steps.jsonl", "{\"training/global_step\":1,\"a\":[1]}\n", "data_line",
+       "steps.jsonl:1: \"a\": array [1], expected a number or null"},
       {"steps.jsonl", "{\"a\":1}\n", "data_line", "training/global_step is missing"},
       {"steps.jsonl", "{\"training/global_step\":2}\n{\"training/global_step\":2}\n", "data_line",
        "steps.jsonl:2: step 2 after step 2"},
       {"steps.jsonl", "[1]\n", "data_line", "expected an object"},
       {"steps.jsonl", "{\"training/global_step\":1,\"a\":1,\"a\":2}\n", "dup_key", "steps.jsonl:1"},
-      {"eval/x.json", "{\"problems\":\"many\"}", "data_line", "\"problems\" is a string, expected a whole number"},
+      {"eval/x.json", "{\"problems\":\"many\"}", "data_line", "\"problems\": string \"many\", expected a whole number"},
       {"eval/x.json", "{\"pass@k\":{}}", "data_line", "pass@k"},
       {"eval/x.json", "{\"problems\":1e300}", "data_line", "problems"},
+      {"eval/x.json", "{\"pass@k\":[{\"k\":0,\"value\":1}]}", "data_line", "expected at least 1"},
+      {"steps.jsonl", "{\"training/global_step\":1e300}\n", "data_line", "expected a whole number"},
+      {"steps.jsonl", "{\"training/global_step\":1.5}\n", "data_line", "number 1.5, expected a whole number"},
       {"config.toml", "seed = \"one\"\n", "config", "config.toml:1: seed"},
       {"config.toml", "seed = = 1\n", "config", "config.toml:1"},
   };
