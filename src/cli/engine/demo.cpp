@@ -21,6 +21,12 @@ namespace ucas {
 
 namespace {
 
+// For the report's head.
+constexpr const char* kAbout =
+    "Each problem is a chain of definitions such as a3 b*2 c-3 (a = 3, b = a * 2, c = b - 3) and asks for the last "
+    "value. The base model was shown nine answers guessed at once for each one worked out letter by letter; "
+    "reinforcement learning finds out that working it out pays.";
+
 constexpr int64_t kResponseLimit = 28;  // the embedded task: at most 22 tokens and the end token
 
 // Paths of everything the demo writes.
@@ -129,7 +135,7 @@ class Demo {
     write_file(path_join(places_.base(), "env.json"),
                str("{\"label\": \"base\", \"version\": \"", version(), "\", \"torch\": \"", torch_version(),
                    "\", \"started\": \"", utc_now(), "\", \"device\": \"", config_.device,
-                   "\", \"data\": \"embedded register chains\", \"parameters\": ", shape.parameter_count(), "}\n"));
+                   "\", \"data\": \"embedded register chains\", \"about\": \"", kAbout, "\", \"parameters\": ", shape.parameter_count(), "}\n"));
   }
 
   int train(const std::string& method, int64_t seed) {
