@@ -193,7 +193,7 @@ class Demo {
       throw Error("interrupted", "stopped during the evaluation; run the same command to go on", kInterrupted);
     write_result(result, path_join(run, "eval"), "test");
     log(str("test: greedy ", percent(result.overall.greedy->value), ", sampled ",
-            percent(result.overall.mean[0].estimate.value), ", ", fixed(result.overall.length, 1), " tokens"));
+            percent(result.overall.mean.back().estimate.value), ", ", fixed(result.overall.length, 1), " tokens"));
   }
 
   DemoConfig config_;
