@@ -15,10 +15,10 @@ namespace ucas {
 
 namespace {
 
-// One problem's responses of one kind (greedy or sampled), reduced to what the figures need.
 // mean@16 is what the field quotes: with more samples it is still given, over the first 16 of each problem.
 constexpr int64_t kUsualSamples = 16;
 
+// One problem's responses of one kind (greedy or sampled), reduced to what the figures need.
 struct Tally {
   int64_t responses = 0, correct = 0, correct_of_first = 0, tokens = 0, truncated = 0, unparseable = 0;
   double entropy = 0;  // sum over tokens

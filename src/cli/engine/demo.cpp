@@ -135,7 +135,8 @@ class Demo {
     write_file(path_join(places_.base(), "env.json"),
                str("{\"label\": \"base\", \"version\": \"", version(), "\", \"torch\": \"", torch_version(),
                    "\", \"started\": \"", utc_now(), "\", \"device\": \"", config_.device,
-                   "\", \"data\": \"embedded register chains\", \"about\": \"", kAbout, "\", \"parameters\": ", shape.parameter_count(), "}\n"));
+                   "\", \"data\": \"embedded register chains\", \"about\": \"", kAbout,
+                   "\", \"parameters\": ", shape.parameter_count(), "}\n"));
   }
 
   int train(const std::string& method, int64_t seed) {
