@@ -34,16 +34,18 @@ class MathVerifier final : public Verifier {
     verdicts.reserve(answers.size());
     // The answers of one group come one after another with the same gold, which is read once.
     const std::vector<std::string>* read = nullptr;
+    bool read_as_response = false;
     std::vector<MathAnswer> gold;
     for (const Answer& answer : answers) {
-      if (answer.gold != read || read == nullptr) {
+      if (answer.gold != read || read == nullptr || answer.gold_is_response != read_as_response) {
         read = answer.gold;
+        read_as_response = answer.gold_is_response;
         gold.clear();
         if (read != nullptr) {
-          for (const std::string& text : *read) gold.push_back(read_answer(text));
+          for (const std::string& text : *read) gold.push_back(read_answer(gold_text(text, read_as_response)));
         }
       }
-      verdicts.push_back(grade_one(answer.response, gold));
+      verdicts.push_back(grade_one(answer.response, answer.extract.value_or(extract_), gold));
     }
     return verdicts;
   }
@@ -83,9 +85,15 @@ class MathVerifier final : public Verifier {
   }
 
  private:
-  Verdict grade_one(std::string_view response, const std::vector<MathAnswer>& gold) const {
+  static std::string_view gold_text(std::string_view text, bool is_response) {
+    if (!is_response) return text;
+    Extracted extracted = extract_answer(text, Extract::lenient);
+    return extracted.found ? extracted.answer : text;
+  }
+
+  static Verdict grade_one(std::string_view response, Extract extract, const std::vector<MathAnswer>& gold) {
     Verdict verdict;
-    Extracted extracted = extract_answer(response, extract_);
+    Extracted extracted = extract_answer(response, extract);
     if (!extracted.found) {
       verdict.reason = extracted.how;
       return verdict;

@@ -3,7 +3,9 @@
 // Threads: grade() may be called from any thread; implementations hold no mutable state.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +20,11 @@ enum class Extract { strict, lenient, bare };  // last box only | box, else the 
 struct Answer {
   std::string_view response;             // as the model wrote it
   const std::vector<std::string>* gold;  // alternatives, any one counts
+  // What follows is for test suites of other graders; training leaves it alone.
+  std::optional<Extract> extract = {};  // instead of the verifier's own
+  bool gold_is_response = false;        // the answer is looked for in the gold, too (lenient)
+  bool letter = false;                  // the answer is a choice letter, not mathematics
+  int32_t precision = -1;               // decimals of a decimal fraction that must agree; -1: as many as the gold shows
 };
 
 class Verifier {
