@@ -1,6 +1,7 @@
-// Decoding on the tiny shape: 256 sequences, prompt 16, 64 new tokens, log-prob and entropy of every token included.
-// Prints tokens/s on one thread and the share of this machine's f32 GEMM limit that they reach.
-//   build/bench_decode [batch]
+// Decoding: prompt 16, 64 new tokens, log-prob and entropy of every token included; the tiny shape with 256 sequences,
+// the embedded task's with 1,024. Prints tokens/s on one thread and the share of this machine's f32 GEMM limit that
+// they reach.
+//   build/bench_decode [batch of the tiny shape]
 #include <c10/core/GradMode.h>
 
 #include <cstdlib>
@@ -10,11 +11,10 @@
 
 using namespace ucas;
 
-int main(int argc, char** argv) {
-  at::set_num_threads(1);
-  c10::NoGradGuard no_grad;
-  int64_t batch = argc > 1 ? std::atoll(argv[1]) : 256, prompt = 16, fresh = 64;
-  Qwen2Config config = tiny_shape();
+namespace {
+
+bool measure(const char* name, const Qwen2Config& config, int64_t batch) {
+  int64_t prompt = 16, fresh = 64;
   auto model = make_model(config, 1, at::kCPU);
   auto cache = model->make_cache(batch, prompt + fresh);
   Rng rng(1, 2);
@@ -44,7 +44,8 @@ int main(int argc, char** argv) {
       const float* row = logits.data_ptr<float>();
       for (size_t i = 0; i < token.size(); ++i, row += logits.stride(0)) {
         kernels::RowStats stats = kernels::stats_of_row(row, config.vocab_size, 1.0f);
-        token[i] = static_cast<int32_t>((i * 37 + static_cast<size_t>(step) * 11) % 512);
+        token[i] =
+            static_cast<int32_t>((i * 37 + static_cast<size_t>(step) * 11) % static_cast<size_t>(config.vocab_size));
         entropy += static_cast<double>(kernels::token_stats(stats, row[token[i]], 1.0f, config.vocab_size).entropy);
       }
       in_model += t1 - t0;
@@ -54,7 +55,7 @@ int main(int argc, char** argv) {
   };
   double seconds = best_of(3, decode), limit = gemm_limit();
   double tokens = static_cast<double>(batch * fresh), products = products_per_token(config);
-  std::printf("isa %s, batch %ld, 1 thread, GEMM limit %.1f GFLOP/s\n", kernels::isa(), batch, limit);
+  std::printf("%s shape, isa %s, batch %ld, 1 thread, GEMM limit %.1f GFLOP/s\n", name, kernels::isa(), batch, limit);
   std::printf("decode  %9.0f tok/s   %5.1f us/token   %4.1f %% of the GEMM limit\n", tokens / seconds,
               1e6 * seconds / tokens, 100 * 2e-9 * products * tokens / seconds / limit);
   std::printf("        layers %.1f us, head %.1f us, statistics %.1f us a token (last round)\n",
@@ -63,5 +64,14 @@ int main(int argc, char** argv) {
   double layers = products - static_cast<double>(config.vocab_size * config.hidden_size);
   std::printf("prefill %9.0f tok/s   %5.1f us/token   %4.1f %% of the GEMM limit\n", rows / prefill,
               1e6 * prefill / rows, 100 * 2e-9 * layers * rows / prefill / limit);
-  return entropy > 0 ? 0 : 1;
+  return entropy > 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  at::set_num_threads(1);
+  c10::NoGradGuard no_grad;
+  bool good = measure("tiny", tiny_shape(), argc > 1 ? std::atoll(argv[1]) : 256);
+  return measure("task", task_shape(), 1024) && good ? 0 : 1;
 }

@@ -1,5 +1,5 @@
-// Shared by the model's benches: the tiny shape of the design (d 128, 4 layers, V 512), timing in CPU seconds of the
-// calling thread, and the GEMM limit measured in the same run.
+// Shared by the model's benches: the tiny shape (d 128, 4 layers, V 512) and that of the embedded task, timing in CPU
+// seconds of the calling thread, and the GEMM limit measured in the same run.
 #pragma once
 
 #include <ATen/Parallel.h>
@@ -44,6 +44,14 @@ inline Qwen2Config tiny_shape() {
   c.head_dim = 32;
   c.intermediate_size = 512;
   c.vocab_size = 512;
+  return c;
+}
+
+// That of the embedded task.
+inline Qwen2Config task_shape() {
+  Qwen2Config c;  // its defaults, but for:
+  c.intermediate_size = 192;
+  c.vocab_size = 58;
   return c;
 }
 

@@ -1,6 +1,6 @@
-// One training step's forward and backward on the tiny shape: 256 sequences, about 20,000 tokens, packed into
-// micro-batches. Prints tokens/s on one thread and the share of this machine's f32 GEMM limit that they reach
-// (2 x 3 flops for each weight and token; recomputation is not counted as work).
+// One training step's forward and backward on the tiny shape and the embedded task's: 256 sequences, about 20,000
+// tokens, packed into micro-batches. Prints tokens/s on one thread and the share of this machine's f32 GEMM limit that
+// they reach (2 x 3 flops for each weight and token; recomputation is not counted as work).
 //   build/bench_train_step [tokens in a micro-batch]
 #include <ATen/TensorOperators.h>
 #include <sys/resource.h>
@@ -12,10 +12,9 @@
 
 using namespace ucas;
 
-int main(int argc, char** argv) {
-  at::set_num_threads(1);
-  int64_t budget = argc > 1 ? std::atoll(argv[1]) : 2048;
-  Qwen2Config config = tiny_shape();
+namespace {
+
+void measure(const char* name, const Qwen2Config& config, int64_t budget) {
   auto model = make_model(config, 1, at::kCPU);
   Rng rng(1, 2);
   std::vector<Packed> micro(1);
@@ -55,12 +54,21 @@ int main(int argc, char** argv) {
   double seconds = best_of(3, step), limit = gemm_limit();
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);
-  std::printf("isa %s, %.0f tokens in %zu micro-batches, 1 thread, GEMM limit %.1f GFLOP/s\n", kernels::isa(), tokens,
-              micro.size(), limit);
+  std::printf("%s shape, isa %s, %.0f tokens in %zu micro-batches, 1 thread, GEMM limit %.1f GFLOP/s\n", name,
+              kernels::isa(), tokens, micro.size(), limit);
   std::printf("train   %9.0f tok/s   %5.1f us/token   %4.1f %% of the GEMM limit, peak %ld MB\n", tokens / seconds,
               1e6 * seconds / tokens, 100 * 6e-9 * products_per_token(config) * tokens / seconds / limit,
               usage.ru_maxrss / 1024);
   std::printf("        forward %.1f us, head %.1f us, backward %.1f us a token (last round)\n", 1e6 * forward / tokens,
               1e6 * head / tokens, 1e6 * backward / tokens);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  at::set_num_threads(1);
+  int64_t budget = argc > 1 ? std::atoll(argv[1]) : 2048;
+  measure("tiny", tiny_shape(), budget);
+  measure("task", task_shape(), budget);
   return 0;
 }
