@@ -14,6 +14,7 @@ void expand_short_forms(std::vector<Setting>& settings) {
     if (setting.key == "data") setting.key = "data.files";
     if (setting.key == "val") setting.key = "data.val_files";
     if (setting.key == "method") setting.key = "method.name";
+    if (setting.key == "max-hours") setting.key = "train.max_hours";
   }
 }
 
