@@ -1,0 +1,121 @@
+#include "cli/verify_report.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/str.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr size_t kShown = 300;  // bytes of a text in a listing
+
+// Verdicts against what rows say is right.
+struct Tally {
+  int64_t known = 0, agree = 0, false_positive = 0, false_negative = 0;
+  void add(const VerifyRow& row, const Verdict& verdict) {
+    if (row.expected < 0) return;
+    bool paid = verdict.kind == VerdictKind::equal;
+    ++known;
+    agree += paid == (row.expected == 1);
+    false_positive += paid && row.expected == 0;
+    false_negative += !paid && row.expected == 1;
+  }
+};
+
+std::string share_line(const std::string& name, int64_t count, int64_t all) {
+  double share = all == 0 ? 0 : static_cast<double>(count) / static_cast<double>(all);
+  return str("  ", pad_right(name, 16), pad_left(grouped(count), 9), pad_left(percent(share), 9), "\n");
+}
+
+std::string group_table(const std::map<std::string, Tally>& groups) {
+  size_t width = 8;
+  for (const auto& [name, tally] : groups) width = std::max(width, std::min<size_t>(name.size(), 40));
+  std::string text = str("  ", pad_right("group", width), pad_left("answers", 9), pad_left("agree", 9),
+                         pad_left("false pos", 11), pad_left("false neg", 11), "\n");
+  for (const auto& [name, tally] : groups) {
+    text +=
+        str("  ", pad_right(name.empty() ? "(none)" : printable(name, 40), width), pad_left(grouped(tally.known), 9),
+            pad_left(percent(static_cast<double>(tally.agree) / static_cast<double>(tally.known)), 9),
+            pad_left(grouped(tally.false_positive), 11), pad_left(grouped(tally.false_negative), 11), "\n");
+  }
+  return text;
+}
+
+std::string duration(double seconds) {
+  if (seconds < 1e-3) return str(fixed(seconds * 1e6, 1), " us");
+  if (seconds < 1) return str(fixed(seconds * 1e3, 2), " ms");
+  return str(fixed(seconds, 2), " s");
+}
+
+std::string speed_lines(const Grading& grading) {
+  auto count = static_cast<double>(grading.verdicts.size());
+  double cpu = 0;
+  std::vector<double> sorted = grading.cpu_seconds;
+  for (double seconds : sorted) cpu += seconds;
+  std::sort(sorted.begin(), sorted.end());
+  auto at = [&](double share) {  // nearest rank
+    auto rank = static_cast<size_t>(share * count);
+    return duration(sorted.empty() ? 0 : sorted[std::min(rank, sorted.size() - 1)]);
+  };
+  return str("  ", grouped(static_cast<int64_t>(count / std::max(grading.seconds, 1e-9))), " verdicts/s\n", "  ",
+             grouped(static_cast<int64_t>(count / std::max(cpu, 1e-9))), " verdicts per CPU second; each p50 ", at(0.5),
+             ", p99 ", at(0.99), ", max ", at(1), "\n");
+}
+
+std::string joined(const std::vector<std::string>& alternatives) {
+  std::string text;
+  for (const std::string& one : alternatives) text += str(text.empty() ? "" : " | ", printable(one, kShown));
+  return text.empty() ? "(none)" : text;
+}
+
+}  // namespace
+
+std::string verify_summary(std::span<const VerifyRow> rows, const Grading& grading) {
+  int64_t kinds[4] = {};
+  Tally all;
+  std::map<std::string, Tally> groups;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const Verdict& verdict = grading.verdicts[i];
+    ++kinds[static_cast<int>(verdict.kind)];
+    all.add(rows[i], verdict);
+    if (rows[i].expected >= 0) groups[rows[i].group].add(rows[i], verdict);
+  }
+  std::string text;
+  for (int kind = 0; kind < 4; ++kind) {
+    text += share_line(name_of(static_cast<VerdictKind>(kind)), kinds[kind], static_cast<int64_t>(rows.size()));
+  }
+  if (all.known > 0) {
+    text += str("where \"expected\" says what is right (", grouped(all.known), " rows)\n");
+    text += share_line("agree", all.agree, all.known);
+    text += share_line("false positives", all.false_positive, all.known);
+    text += share_line("false negatives", all.false_negative, all.known);
+    if (groups.size() > 1) text += group_table(groups);
+  }
+  return text + speed_lines(grading);
+}
+
+std::string disagreements(std::span<const VerifyRow> rows, std::span<const Verdict> verdicts, int64_t limit) {
+  std::string text;
+  int64_t shown = 0, all = 0;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const VerifyRow& row = rows[i];
+    if (row.expected < 0 || (verdicts[i].kind == VerdictKind::equal) == (row.expected == 1)) continue;
+    if (++all > limit) continue;
+    ++shown;
+    text += str("\n", printable(row.id, 80), row.group.empty() ? "" : str(" (", printable(row.group, 40), ")"), ": ",
+                row.expected == 1 ? "right" : "wrong", ", graded ", name_of(verdicts[i].kind), ": ", verdicts[i].reason,
+                "\n  gold       ", joined(row.gold), "\n  extracted  ",
+                verdicts[i].answer.empty() ? "(nothing)" : printable(verdicts[i].answer, kShown), "\n");
+    if (row.prediction != verdicts[i].answer) {
+      bool cut = row.prediction.size() > kShown;  // an answer stands at the end
+      std::string_view tail = std::string_view(row.prediction).substr(cut ? row.prediction.size() - kShown : 0);
+      text += str("  prediction ", cut ? "..." : "", printable(tail, kShown), "\n");
+    }
+  }
+  return str(grouped(all), all == 1 ? " disagreement" : " disagreements",
+             shown < all ? str(", the first ", grouped(shown), " of them") : "", "\n", text);
+}
+
+}  // namespace ucas

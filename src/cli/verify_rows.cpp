@@ -1,0 +1,153 @@
+#include "cli/verify_rows.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <atomic>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr size_t kBlock = 32;  // answers a thread takes at once
+
+double thread_cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+[[noreturn]] void refuse(const JsonRow& line, const std::string& what) {
+  throw Error("data_line", str(line.where, ": ", what));
+}
+
+std::string optional_text(const JsonRow& line, const char* key) {
+  auto value = line.value.find(key);
+  if (value == line.value.end() || value->is_null()) return "";
+  if (!value->is_string()) refuse(line, str("\"", key, "\": expected text"));
+  return value->get<std::string>();
+}
+
+// {"match_types": [..], "precision": N}: how a suite of Math-Verify's kind configures its extractor. Its other options
+// (language, default_parse ..) have no counterpart here.
+void read_config(const JsonRow& line, VerifyRow& row) {
+  auto config = line.value.find("config");
+  if (config == line.value.end() || config->is_null()) return;
+  if (!config->is_object()) refuse(line, "\"config\": expected an object");
+  auto types = config->find("match_types");
+  if (types != config->end()) {
+    if (!types->is_array()) refuse(line, "\"config\": \"match_types\": expected a list of texts");
+    bool letter = false, other = false;
+    for (const Json& type : *types) {
+      if (!type.is_string()) refuse(line, "\"config\": \"match_types\": expected a list of texts");
+      (type.get<std::string>().ends_with("Letters") ? letter : other) = true;
+    }
+    row.letter = letter && !other;
+  }
+  auto precision = config->find("precision");
+  if (precision == config->end() || precision->is_null()) return;
+  if (!precision->is_number_integer() || precision->get<int64_t>() < 0 || precision->get<int64_t>() > 1000) {
+    refuse(line, "\"config\": \"precision\": expected a number of decimals, 0 to 1000");
+  }
+  row.precision = precision->get<int32_t>();
+}
+
+VerifyRow read_row(const JsonRow& line, bool kinds) {
+  VerifyRow row;
+  const Json& value = line.value;
+  row.id = first_key(line, {"id"}).empty() ? str(line.line)
+           : value.at("id").is_string()    ? value.at("id").get<std::string>()
+                                           : value.at("id").dump();
+  auto prediction = value.find("prediction");
+  if (prediction == value.end() || !prediction->is_string()) refuse(line, "\"prediction\": expected text");
+  row.prediction = prediction->get<std::string>();
+  if (!value.contains("gold")) refuse(line, "the field \"gold\" is missing");
+  if (!value.at("gold").is_null()) row.gold = answer_field(line, value.at("gold"), "gold", true);
+  auto expected = value.find("expected");
+  if (expected != value.end() && !expected->is_null()) {
+    if (!expected->is_boolean()) refuse(line, "\"expected\": expected true or false");
+    row.expected = expected->get<bool>() ? 1 : 0;
+  }
+  row.group = optional_text(line, "group");
+  if (!kinds) return row;
+  row.kind = optional_text(line, "kind");
+  if (!row.kind.empty() && row.kind != "bare" && row.kind != "output" && row.kind != "test") {
+    refuse(line, str("\"kind\": expected bare, output or test, got ", printable(row.kind, 40),
+                     " (with --extract no row needs a kind)"));
+  }
+  if (row.kind == "test") read_config(line, row);
+  return row;
+}
+
+}  // namespace
+
+std::vector<VerifyRow> read_verify_rows(const std::string& path, BadRows bad_rows, bool kinds) {
+  std::vector<VerifyRow> rows;
+  read_json_lines(path, bad_rows, [&](const JsonRow& line) { rows.push_back(read_row(line, kinds)); });
+  return rows;
+}
+
+std::vector<Answer> answers_of(std::span<const VerifyRow> rows, std::optional<Extract> extract) {
+  std::vector<Answer> answers;
+  answers.reserve(rows.size());
+  for (const VerifyRow& row : rows) {
+    Answer answer{row.prediction, &row.gold};
+    answer.extract = extract.value_or(row.kind == "bare" ? Extract::bare
+                                      : row.kind.empty() ? Extract::strict
+                                                         : Extract::lenient);
+    answer.gold_is_response = row.kind == "test" && !extract;
+    answer.letter = row.letter;
+    answer.precision = row.precision;
+    answers.push_back(answer);
+  }
+  return answers;
+}
+
+Grading grade_rows(const Verifier& verifier, std::span<const Answer> answers, int64_t threads) {
+  Grading result;
+  result.verdicts.resize(answers.size());
+  result.cpu_seconds.resize(answers.size());
+  size_t blocks = (answers.size() + kBlock - 1) / kBlock;
+  if (threads <= 0) threads = std::max<int64_t>(1, std::thread::hardware_concurrency());
+  threads = std::min(threads, std::max<int64_t>(1, static_cast<int64_t>(blocks)));
+  std::atomic<size_t> next{0};
+  auto work = [&] {
+    for (size_t block; (block = next.fetch_add(1)) < blocks;) {
+      for (size_t i = block * kBlock; i < std::min(answers.size(), (block + 1) * kBlock); ++i) {
+        double began = thread_cpu_seconds();
+        result.verdicts[i] = std::move(verifier.grade(answers.subspan(i, 1)).front());
+        result.cpu_seconds[i] = thread_cpu_seconds() - began;
+      }
+    }
+  };
+  double began = now_seconds();
+  std::vector<std::jthread> helpers;
+  for (int64_t i = 1; i < threads; ++i) helpers.emplace_back(work);
+  work();
+  helpers.clear();  // joins
+  result.seconds = now_seconds() - began;
+  return result;
+}
+
+void write_verdicts(const std::string& path, std::span<const VerifyRow> rows, std::span<const Verdict> verdicts) {
+  std::string text;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    OrderedJson line;
+    line["id"] = rows[i].id;
+    line["verdict"] = name_of(verdicts[i].kind);
+    line["answer"] = verdicts[i].answer;
+    line["reason"] = verdicts[i].reason;
+    // An answer may be cut inside a character; broken bytes become U+FFFD.
+    text += line.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+  }
+  write_file(path, text);
+}
+
+}  // namespace ucas
