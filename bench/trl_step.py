@@ -16,16 +16,20 @@ import tempfile
 import time
 
 PROMPTS, SAMPLES, PROMPT_TOKENS, NEW_TOKENS = 16, 16, 16, 64
+# One word of the vocabulary is a whole answer, so that a random model is right now and then (about one in ten).
+ANSWER = "\\boxed{7}"
+WORDS = [ANSWER, *(f" w{i}" for i in range(1, 510))]
 HERE = os.path.dirname(os.path.realpath(__file__))
 
 
 def prepare(folder):
     """The checkpoint and a problem file that both sides read."""
-    subprocess.run([sys.executable, f"{HERE}/../tests/support/make_checkpoint.py", f"{folder}/model"], check=True)
+    subprocess.run([sys.executable, f"{HERE}/../tests/support/make_checkpoint.py", f"{folder}/model", "--words",
+                    ",".join(WORDS)], check=True)
     draw = random.Random(0)
     with open(f"{folder}/problems.jsonl", "w", encoding="utf-8") as file:
         for _ in range(64):
-            text = "".join(f" w{draw.randrange(510)}" for _ in range(PROMPT_TOKENS))
+            text = "".join(draw.choice(WORDS[1:]) for _ in range(PROMPT_TOKENS))
             file.write(json.dumps({"problem": text, "answer": "7"}) + "\n")
 
 
@@ -85,7 +89,7 @@ def peer(folder, steps):
                         max_steps=1 + steps, learning_rate=1e-5, logging_steps=1, disable_tqdm=True, temperature=1.0,
                         beta=0.0, gradient_checkpointing=False, dataloader_pin_memory=False)
     model = AutoModelForCausalLM.from_pretrained(f"{folder}/model", dtype=torch.float32)
-    trainer = GRPOTrainer(model=model, reward_funcs=lambda completions, **_: [float(len(c) % 3) for c in completions],
+    trainer = GRPOTrainer(model=model, reward_funcs=lambda completions, **_: [float(ANSWER in c) for c in completions],
                           args=config, train_dataset=data, processing_class=tokenizer, callbacks=[Mark()])
     trainer.train()
     lengths = [row["completions/mean_length"] for row in trainer.state.log_history if "completions/mean_length" in row]
