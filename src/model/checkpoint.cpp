@@ -58,6 +58,22 @@ void check_tied_head(const StoredTensor& head, const at::Tensor& embed) {
                               "model.embed_tokens.weight; set it to false to use both"));
 }
 
+// Every tensor's name and shape, before the first allocation: config.json alone must not make us take memory.
+void check_all_there(const Qwen2Config& config, const std::map<std::string, StoredTensor>& stored,
+                     const std::string& directory) {
+  if (config.num_hidden_layers > static_cast<int64_t>(stored.size()))
+    throw Error("missing_tensor", str(directory, ": config.json asks for ", config.num_hidden_layers,
+                                      " layers, the files hold ", stored.size(), " tensors"));
+  Weights shapes = allocate_weights(config, at::Device(at::kMeta));  // meta tensors have no storage
+  for (const NamedTensor& parameter : shapes.parameters) {
+    auto found = stored.find(parameter.name);
+    if (found == stored.end())
+      throw Error("missing_tensor", str(directory, ": tensor ", parameter.name, " ",
+                                        shape_text(parameter.tensor.sizes()), " is missing"));
+    check_shape(found->second, parameter.tensor.sizes());
+  }
+}
+
 void copy_tokenizer(const std::string& from, const std::string& to) {
   constexpr const char* names[] = {"tokenizer.json",     "tokenizer_config.json",   "vocab.json",
                                    "merges.txt",         "special_tokens_map.json", "added_tokens.json",
@@ -78,24 +94,10 @@ std::unique_ptr<Model> load_model(const std::string& directory, at::Device devic
     if (auto [it, fresh] = stored.emplace(name, std::move(t)); !fresh)
       throw Error("dup_key", str(directory, ": tensor ", printable(name), " stands in two files"));
   }
-  // Cheap checks on every tensor before the first allocation.
-  auto expect_some = stored.find("model.embed_tokens.weight");
-  if (expect_some == stored.end())
-    throw Error("missing_tensor",
-                str(directory, ": tensor model.embed_tokens.weight is missing; found ", stored.size(), " others"));
-  check_shape(expect_some->second, {config.vocab_size, config.hidden_size});
-  int64_t elements = 0;
-  for (const auto& [name, t] : stored) elements += t.elements();
-  if (elements < config.parameter_count())
-    throw Error("missing_tensor", str(directory, ": the files hold ", elements, " parameters, config.json asks for ",
-                                      config.parameter_count()));
+  check_all_there(config, stored, directory);
   Weights weights = allocate_weights(config, device);
   for (const NamedTensor& parameter : weights.parameters) {
     auto it = stored.find(parameter.name);
-    if (it == stored.end())
-      throw Error("missing_tensor", str(directory, ": tensor ", parameter.name, " ",
-                                        shape_text(parameter.tensor.sizes()), " is missing"));
-    check_shape(it->second, parameter.tensor.sizes());
     fill_parameter(parameter.tensor, [&](float* out) { read_as_f32(it->second, out); });
     stored.erase(it);
   }

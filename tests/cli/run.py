@@ -48,7 +48,8 @@ def parse(path):
 
 
 def snapshot(folder):
-    return {os.path.join(d, n): os.stat(os.path.join(d, n)).st_mtime_ns for d, _, ns in os.walk(folder) for n in ns}
+    paths = [os.path.join(d, n) for d, _, names in os.walk(folder) for n in names if "lock" not in n]
+    return {path: os.stat(path).st_mtime_ns for path in paths}
 
 
 def matches(mark, wanted, line):
