@@ -6,8 +6,10 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/command.h"
+#include "cli/verify_audit.h"
 #include "cli/verify_report.h"
 #include "cli/verify_rows.h"
+#include "verify/graders.h"
 
 namespace ucas {
 
@@ -21,14 +23,22 @@ struct VerifyConfig {
   int64_t threads = 0;
   int64_t show = 0;
   BadRows bad_rows = BadRows::stop;
+  Grader grader = Grader::ucas;
+  bool audit = false;
 
   void fields(Fields& f) {
     f.field("out", out, "file for the verdicts, a JSON line per row: id, verdict, answer, reason");
     f.field("extract", extract,
             "where the answer is: strict, in the last box; lenient, there or after the usual phrases; bare, the whole "
             "prediction. Without it the \"kind\" of a row decides");
+    f.choice("grader", grader, {"ucas", "released-train", "strict-numeric"},
+             "this program's verifier; the released reward (last box, equal normal forms of two strings); plain "
+             "numbers only");
+    f.field("audit", audit, "grade under every grader: who pays what, rates of error, where they disagree");
     f.field("threads", threads, Range{0, 1024}, "0: all cores; verdicts do not depend on it");
-    f.field("show", show, Range{0, 1e9}, "list so many rows whose verdict is not the expected one");
+    f.field("show", show, Range{0, 1e9},
+            "list so many rows whose verdict is not the expected one (with --audit: on which graders "
+            "disagree)");
     f.choice("bad_rows", bad_rows, {"stop", "skip"},
              "a bad row ends the run, or is left out and counted (at most 1 %)");
   }
@@ -43,6 +53,14 @@ struct VerifyConfig {
                               near.empty() ? "" : str(" (did you mean ", near, "?)")));
   }
 };
+
+std::string run_audit(std::span<const VerifyRow> rows, std::span<const Answer> answers, const VerifyConfig& config) {
+  std::vector<Audited> graders;
+  for (Grader grader : {Grader::ucas, Grader::released_train, Grader::strict_numeric}) {
+    graders.push_back({name_of(grader), grade_rows(*make_grader(grader), answers, config.threads)});
+  }
+  return audit_report(rows, graders, config.show);
+}
 
 bool says_kind(std::span<const VerifyRow> rows) {
   for (const VerifyRow& row : rows) {
@@ -71,24 +89,33 @@ std::string help_verify() {
 }
 
 int run_verify(const Words& words) {
-  CommandLine line = parse_command_line(words, {});
+  CommandLine line = parse_command_line(words, {"audit"});
   VerifyConfig config;
   ucas::apply(config, line.settings);
   if (line.positionals.size() != 1) {
     throw Error("usage",
                 str("verify: expected one FILE.jsonl, got ", line.positionals.size(), "; see ucas verify --help"));
   }
+  if (config.audit && (!config.out.empty() || config.grader != Grader::ucas)) {
+    throw Error("usage",
+                "verify: --audit grades under every grader and writes no verdicts; leave --grader and --out out");
+  }
   const std::string& path = line.positionals[0];
   std::optional<Extract> extract = config.extract_mode();
   std::vector<VerifyRow> rows = read_verify_rows(path, config.bad_rows, !extract);
   std::vector<Answer> answers = answers_of(rows, extract);
-  Grading grading = grade_rows(*make_math_verifier(), answers, config.threads);
+  std::string title = str(printable(path, 400), ": ", grouped(static_cast<int64_t>(rows.size())), " answers, extract ",
+                          extract           ? kExtractNames[static_cast<size_t>(*extract)]
+                          : says_kind(rows) ? "by kind"
+                                            : "strict",
+                          config.grader == Grader::ucas ? "" : str(", grader ", name_of(config.grader)), "\n");
+  if (config.audit) {
+    out(title + run_audit(rows, answers, config));
+    return kDone;
+  }
+  Grading grading = grade_rows(*make_grader(config.grader), answers, config.threads);
   if (!config.out.empty()) write_verdicts(config.out, rows, grading.verdicts);
-  out(str(printable(path, 400), ": ", grouped(static_cast<int64_t>(rows.size())), " answers, extract ",
-          extract           ? kExtractNames[static_cast<size_t>(*extract)]
-          : says_kind(rows) ? "by kind"
-                            : "strict",
-          "\n", verify_summary(rows, grading)));
+  out(title + verify_summary(rows, grading));
   if (config.show > 0) out(str("\n", disagreements(rows, grading.verdicts, config.show)));
   return kDone;
 }
