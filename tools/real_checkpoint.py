@@ -104,7 +104,7 @@ def main():
         if len(steps) != a.steps:
             problems.append(f"{len(steps)} steps were logged, {a.steps} asked for")
         trained = os.path.join(runs, "checkpoints", sorted(os.listdir(f"{runs}/checkpoints"))[-1])
-        evaluation = run([a.ucas, "evaluate", trained, "--data", f"{a.data}/eval/aime24.jsonl", "--samples", "1",
+        evaluation = run([a.ucas, "evaluate", trained, "--data", f"{a.data}/eval/aime24.jsonl", "--samples", "0",
                           "--max_tokens", "256", "--out", f"{work}/eval"])
         draw = random.Random(0)
         with open(f"{work}/rows.jsonl", "w", encoding="utf-8") as file:
