@@ -1,0 +1,107 @@
+// The state of one comparison and its rules, spread over equal.cpp (what is compared with what), equal_scalars.cpp
+// (numbers, decimals, percent, units), equal_reals.cpp (sets of reals) and equal_relations.cpp (equations, names).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "verify/math/circuit.h"
+#include "verify/math/equal.h"
+#include "verify/math/exact.h"
+#include "verify/math/lower.h"
+
+namespace ucas::math {
+
+// A part of one of the two answers, with the signs that its \pm take.
+struct Part {
+  const Tree* tree = nullptr;
+  NodeId id = kNoNode;
+  uint32_t signs = 0;
+  bool expanded = false;  // the signs have been chosen
+
+  const Node& node() const { return (*tree)[id]; }
+  Kind kind() const { return node().kind; }
+  size_t size() const { return tree->children(id).size(); }
+  Part child(size_t k) const { return {tree, tree->child(id, k), signs, expanded}; }
+  std::string_view text() const { return tree->text(id); }
+  bool is(Constant c) const { return kind() == Kind::constant && node().tag == static_cast<uint8_t>(c); }
+};
+
+enum class Outcome : uint8_t { different, equal, undecided, over_budget };
+
+struct Finding {
+  Outcome outcome = Outcome::different;
+  const char* reason = "a different answer";
+  bool equal() const { return outcome == Outcome::equal; }
+};
+
+// An interval of the real line, or a point. Ends are circuit nodes; kInfinite for none.
+struct Piece {
+  static constexpr int kInfinite = -1;
+  int low = kInfinite, high = kInfinite;
+  bool low_closed = false, high_closed = false;
+};
+
+struct Named {
+  std::string name;  // "" for none
+  Part value;
+};
+
+class Comparer {
+ public:
+  Comparer(const Tree& gold, const Tree& answer, Budget& budget);
+  Finding compare(Part gold, Part answer, int depth = 0);
+  Part gold() const { return {&gold_, gold_.root()}; }
+  Part answer() const { return {&answer_, answer_.root()}; }
+
+ private:
+  // equal.cpp
+  Finding same_order(Part gold, Part answer, int depth);
+  Finding collections(Part gold, Part answer, int depth);
+  Finding match(const std::vector<Part>& gold, const std::vector<Part>& answer, int depth);
+  Finding structure(Part gold, Part answer, int depth);
+  std::vector<Part> elements(Part part, bool independent);
+
+  // equal_scalars.cpp
+  Finding scalars(Part gold, Part answer);
+  Finding values(Part gold, Part answer);
+  Finding decimals(Part gold, Part answer, int g, int a);
+  bool within(int g, int a, int64_t exponent, bool half);
+
+  // equal_relations.cpp
+  std::optional<Finding> relations(Part gold, Part answer, int depth);
+  Finding equations(Part gold, Part answer, int depth);
+  Finding solved(Part equation, std::string_view symbol, Part value);
+  Named strip_name(Part part);
+
+  // equal_reals.cpp
+  bool is_real_set(Part part) const;
+  std::optional<std::vector<Piece>> pieces(Part part, int depth = 0);
+  std::optional<std::vector<Piece>> inequality(Part part);
+  Finding real_sets(const std::vector<Piece>& gold, const std::vector<Piece>& answer);
+  bool normalize(std::vector<Piece>& pieces);
+  std::optional<int> order(int a, int b);
+
+  int lower(Part part);
+  Finding equal_nodes(int g, int a);
+  void rename_symbols();
+  Finding finding(const Decision& decision);
+
+  const Tree& gold_;
+  const Tree& answer_;
+  Budget& budget_;
+  uint64_t seed_;
+  Circuit circuit_;
+  std::vector<Renaming> renamed_;  // of the answer's symbols
+};
+
+bool is_name(Part part);
+bool is_list(Part part);
+// A \pm below whose sign has not been chosen.
+bool has_open_signs(Part part);
+// "(1, 2)" may be a pair or an interval.
+bool is_pair(Part part);
+std::string show(Part part);
+
+}  // namespace ucas::math

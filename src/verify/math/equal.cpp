@@ -1,0 +1,257 @@
+#include "verify/math/equal.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "verify/math/comparer.h"
+
+namespace ucas::math {
+
+namespace {
+
+constexpr size_t kElementLimit = 200;
+
+uint64_t hash(std::string_view text, uint64_t h) {
+  for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  return h;
+}
+
+bool is_word_like(Kind kind) { return kind == Kind::text || kind == Kind::choice || kind == Kind::symbol; }
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return lower;
+}
+
+// k, n, m: letters that stand for any integer; c, C, K: for any constant. One may stand for the other.
+bool is_free_letter(std::string_view name) {
+  static constexpr std::string_view kLetters[] = {"k", "n", "m", "l", "K", "c", "C", "C_1", "c_1", "C_{1}"};
+  return std::find(std::begin(kLetters), std::end(kLetters), name) != std::end(kLetters);
+}
+
+}  // namespace
+
+std::string show(Part part) { return to_string(*part.tree, part.id); }
+
+bool is_list(Part part) { return part.kind() == Kind::list || part.kind() == Kind::set; }
+
+bool has_open_signs(Part part) { return !part.expanded && signs_below(*part.tree, part.id) != 0; }
+
+bool is_pair(Part part) {
+  return part.kind() == Kind::tuple && part.size() == 2 && part.node().tag == static_cast<uint8_t>(Bracket::round);
+}
+
+Comparer::Comparer(const Tree& gold, const Tree& answer, Budget& budget)
+    : gold_(gold), answer_(answer), budget_(budget), seed_(0) {
+  seed_ = hash(to_string(answer), hash(to_string(gold), 0xcbf29ce484222325ULL));
+  rename_symbols();
+}
+
+// One symbol that only the gold has and one that only the answer has may be the same free letter.
+void Comparer::rename_symbols() {
+  auto g = symbols_of(gold_, gold_.root()), a = symbols_of(answer_, answer_.root());
+  auto only = [](const std::vector<std::string>& x, const std::vector<std::string>& y) {
+    std::vector<std::string> names;
+    for (const std::string& name : x) {
+      if (std::find(y.begin(), y.end(), name) == y.end()) names.push_back(name);
+    }
+    return names;
+  };
+  auto gold_only = only(g, a), answer_only = only(a, g);
+  if (gold_only.size() != 1 || answer_only.size() != 1) return;
+  bool free = is_free_letter(gold_only[0]) && is_free_letter(answer_only[0]);
+  bool spelling = gold_only[0].size() == 1 && lower_case(gold_only[0]) == lower_case(answer_only[0]);
+  if ((free || spelling) && (g.size() > 1 || gold_[gold_.root()].kind != Kind::symbol)) {
+    renamed_.push_back({answer_only[0], gold_only[0]});
+  }
+}
+
+int Comparer::lower(Part part) {
+  Lowering lowering(*part.tree, circuit_);
+  lowering.signs = part.signs;
+  if (part.tree == &answer_) lowering.renamed = &renamed_;
+  return lowering(part.id);
+}
+
+Finding Comparer::finding(const Decision& decision) {
+  if (decision.answer == Decision::equal) return {Outcome::equal, decision.how};
+  if (decision.answer == Decision::different) return {Outcome::different, decision.how};
+  return {decision.over_budget ? Outcome::over_budget : Outcome::undecided, decision.how};
+}
+
+Finding Comparer::equal_nodes(int g, int a) {
+  if (g == a) return {Outcome::equal, "the same value"};
+  return finding(Exact(circuit_, seed_, budget_).equal(g, a));
+}
+
+// The elements of a list or set, with each \pm written out; one element for anything else. `independent`: several \pm
+// of one element take their signs freely, otherwise together.
+std::vector<Part> Comparer::elements(Part part, bool independent) {
+  std::vector<Part> open{part}, found;
+  while (!open.empty() && found.size() <= kElementLimit) {
+    Part p = open.back();
+    open.pop_back();
+    if (p.kind() == Kind::list || (p.kind() == Kind::set && p.id == part.id)) {
+      for (size_t k = p.size(); k > 0; --k) open.push_back(p.child(k - 1));
+      continue;
+    }
+    Named named = strip_name(p);
+    if (is_list(named.value)) {  // x = 1, 2
+      for (size_t k = named.value.size(); k > 0; --k) open.push_back(named.value.child(k - 1));
+      continue;
+    }
+    uint32_t bits = p.expanded ? 0 : signs_below(*p.tree, p.id);
+    p.expanded = true;
+    if (bits == 0 || __builtin_popcount(bits) > 6) {
+      found.push_back(p);
+    } else if (!independent || has_minus_plus(*p.tree, p.id)) {
+      found.push_back(p);
+      found.push_back({p.tree, p.id, bits, true});
+    } else {
+      for (uint32_t signs = bits;; signs = (signs - 1) & bits) {
+        found.push_back({p.tree, p.id, signs, true});
+        if (signs == 0) break;
+      }
+    }
+  }
+  return found;
+}
+
+// A perfect matching. Equality is transitive, so taking the first partner that fits is enough.
+Finding Comparer::match(const std::vector<Part>& gold, const std::vector<Part>& answer, int depth) {
+  if (gold.size() != answer.size()) {
+    return {Outcome::different,
+            answer.size() > gold.size() ? "more values than the gold answer" : "fewer values than the gold answer"};
+  }
+  if (gold.size() > kElementLimit) return {Outcome::over_budget, "more than 200 elements"};
+  std::vector<char> taken(answer.size());
+  for (const Part& g : gold) {
+    Finding worst{Outcome::different, "an element without a partner"};
+    bool found = false;
+    for (size_t k = 0; k < answer.size() && !found; ++k) {
+      if (taken[k]) continue;
+      Finding f = compare(g, answer[k], depth + 1);
+      found = f.equal();
+      if (found) taken[k] = 1;
+      if (f.outcome == Outcome::over_budget) worst = f;
+    }
+    if (!found) return worst;
+  }
+  return {Outcome::equal, "the same elements"};
+}
+
+Finding Comparer::collections(Part gold, Part answer, int depth) {
+  Finding first{Outcome::different, "a different answer"};
+  bool several = __builtin_popcount(signs_below(*gold.tree, gold.id)) > 1 ||
+                 __builtin_popcount(signs_below(*answer.tree, answer.id)) > 1;
+  for (bool independent : {false, true}) {
+    auto g = elements(gold, independent), a = elements(answer, independent);
+    // a set has each element once
+    for (auto* list : {&g, &a}) {
+      if ((list == &g ? gold : answer).kind() != Kind::set) continue;
+      std::vector<Part> distinct;
+      for (const Part& p : *list) {
+        bool known = std::any_of(distinct.begin(), distinct.end(),
+                                 [&](const Part& q) { return show(p) == show(q) && p.signs == q.signs; });
+        if (!known) distinct.push_back(p);
+      }
+      *list = std::move(distinct);
+    }
+    Finding f = match(g, a, depth);
+    if (f.equal()) return f;
+    if (!independent) first = f;
+    if (!several) break;
+  }
+  return first;
+}
+
+Finding Comparer::same_order(Part gold, Part answer, int depth) {
+  if (gold.size() != answer.size()) return {Outcome::different, "a different number of components"};
+  for (size_t k = 0; k < gold.size(); ++k) {
+    Finding f = compare(gold.child(k), answer.child(k), depth + 1);
+    if (!f.equal()) return f.outcome == Outcome::over_budget ? f : Finding{f.outcome, "a different component"};
+  }
+  return {Outcome::equal, "the same components"};
+}
+
+// Same kind, same fields, equal children: for everything that has no value of its own.
+Finding Comparer::structure(Part gold, Part answer, int depth) {
+  const Node &g = gold.node(), &a = answer.node();
+  if (g.kind != a.kind || g.tag != a.tag || g.value != a.value || gold.text() != answer.text() ||
+      g.kind == Kind::error) {
+    return {Outcome::different, "a different kind of answer"};
+  }
+  if (g.child_count == 0) {
+    return {Outcome::equal, "the same text"};
+  }
+  return same_order(gold, answer, depth);
+}
+
+Finding Comparer::compare(Part gold, Part answer, int depth) {
+  if (depth > kDepthLimit || !budget_.spend(10))
+    return {Outcome::over_budget, "the comparison takes more steps than the budget"};
+  if (gold.kind() == Kind::error || answer.kind() == Kind::error) return {Outcome::different, "not a readable answer"};
+  if (auto decided = relations(gold, answer, depth)) return *decided;
+
+  Kind g = gold.kind(), a = answer.kind();
+  if (is_word_like(g) && is_word_like(a) && (g != Kind::symbol || a != Kind::symbol)) {
+    bool same =
+        g == a && g == Kind::text ? gold.text() == answer.text() : lower_case(gold.text()) == lower_case(answer.text());
+    return same ? Finding{Outcome::equal, "the same text"} : Finding{Outcome::different, "a different text"};
+  }
+  bool real_gold = is_real_set(gold), real_answer = is_real_set(answer);
+  if (real_gold || real_answer) {
+    auto p = pieces(gold), q = pieces(answer);
+    if (p && q) return real_sets(*p, *q);
+    if (real_gold && real_answer) {
+      if (g == a) return structure(gold, answer, depth);
+      return {Outcome::different, "a different set"};
+    }
+  }
+  // a pair for two values in this order, and the other way round
+  auto ordered = [](Part p) { return p.kind() == Kind::tuple || p.kind() == Kind::matrix; };
+  auto plain_list = [](Part p) {
+    return p.kind() == Kind::list && p.node().tag <= static_cast<uint8_t>(Connective::conj_and);
+  };
+  bool open_signs = has_open_signs(gold) || has_open_signs(answer);
+  if (ordered(gold) && ordered(answer) && !open_signs) {
+    if (g == Kind::matrix && a == Kind::matrix && gold.node().value != answer.node().value) {
+      return {Outcome::different, "a matrix of another shape"};
+    }
+    auto is_row = [](Part p) {
+      return p.kind() == Kind::tuple || p.node().value == 1 || p.node().value == static_cast<int32_t>(p.size());
+    };
+    if (!is_row(gold) || !is_row(answer)) {
+      if (g != a) return {Outcome::different, "a matrix and a tuple"};
+    }
+    return same_order(gold, answer, depth);
+  }
+  if ((!open_signs && ordered(gold) && plain_list(answer) && gold.size() == answer.size() && gold.size() > 1 &&
+       !ordered(answer.child(0))) ||
+      (!open_signs && ordered(answer) && plain_list(gold) && gold.size() == answer.size() && gold.size() > 1 &&
+       !ordered(gold.child(0)))) {
+    return same_order(gold, answer, depth);
+  }
+  if (is_list(gold) || is_list(answer) || open_signs) return collections(gold, answer, depth);
+  Finding value = scalars(gold, answer);
+  if (value.outcome != Outcome::undecided) return value;
+  Finding same = structure(gold, answer, depth);
+  return same.outcome == Outcome::different && value.reason[0] != 0 ? Finding{Outcome::different, value.reason} : same;
+}
+
+Equality compare_trees(const Tree& gold, const Tree& answer, Budget& budget) {
+  if (gold.root() == kNoNode || answer.root() == kNoNode) return {VerdictKind::unparseable, "no answer"};
+  Comparer comparer(gold, answer, budget);
+  Finding f = comparer.compare(comparer.gold(), comparer.answer());
+  switch (f.outcome) {
+    case Outcome::equal:
+      return {VerdictKind::equal, f.reason};
+    case Outcome::over_budget:
+      return {VerdictKind::over_budget, f.reason};
+    default:
+      return {VerdictKind::unequal, f.reason};
+  }
+}
+
+}  // namespace ucas::math

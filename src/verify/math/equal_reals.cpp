@@ -1,0 +1,298 @@
+#include <algorithm>
+
+#include "verify/math/comparer.h"
+
+namespace ucas::math {
+
+namespace {
+
+constexpr int kInfinite = Piece::kInfinite;
+
+// +1, -1: plus or minus infinity; 0: neither.
+int infinity_sign(Part p) {
+  if (p.is(Constant::infinity)) return 1;
+  if (p.kind() == Kind::negate) return -infinity_sign(p.child(0));
+  return 0;
+}
+
+bool is_order(char c) { return c == '<' || c == '>' || c == 'l' || c == 'g'; }
+
+bool is_order_chain(Part p) {
+  return p.kind() == Kind::relation && !p.text().empty() && std::all_of(p.text().begin(), p.text().end(), is_order);
+}
+
+bool is_membership(Part p) { return p.kind() == Kind::relation && p.text() == "e"; }
+bool is_exclusion(Part p) { return p.kind() == Kind::relation && p.text() == "!"; }
+
+bool is_unknown(Part p) { return p.kind() == Kind::symbol; }
+
+}  // namespace
+
+bool Comparer::is_real_set(Part p) const {
+  switch (p.kind()) {
+    case Kind::interval:
+    case Kind::set_builder:
+    case Kind::set_operation:
+      return true;
+    case Kind::constant:
+      return p.is(Constant::reals) || p.is(Constant::empty_set);
+    case Kind::relation:
+      return is_order_chain(p) || is_membership(p) || is_exclusion(p);
+    case Kind::tuple:
+      return is_pair(p) && (infinity_sign(p.child(0)) != 0 || infinity_sign(p.child(1)) != 0);
+    case Kind::list:
+      for (size_t k = 0; k < p.size(); ++k) {
+        if (!is_real_set(p.child(k)) && !(p.child(k).kind() == Kind::relation)) return false;
+      }
+      return p.size() > 0 &&
+             std::any_of(p.tree->children(p.id).begin(), p.tree->children(p.id).end(),
+                         [&](NodeId id) { return is_real_set({p.tree, id, p.signs, p.expanded}); }) &&
+             p.node().tag >= static_cast<uint8_t>(Connective::conj_and);
+    default:
+      return false;
+  }
+}
+
+// -1, 0, 1 as a <, =, > b; nullopt for expressions with variables.
+std::optional<int> Comparer::order(int a, int b) {
+  if (a == b) return 0;
+  int difference = circuit_.apply(CircuitOp::sub, a, b);
+  if (equal_nodes(a, b).equal()) return 0;
+  return Exact(circuit_, seed_, budget_).sign(difference);
+}
+
+// x < 3, 3 < x <= 5 for a lone symbol x; |x| < 3.
+std::optional<std::vector<Piece>> Comparer::inequality(Part p) {
+  std::string_view gaps = p.text();
+  size_t n = gaps.size();
+  if (n == 0 || n > 2) return std::nullopt;
+  Part middle = p.child(n == 2 ? 1 : is_unknown(p.child(0)) || !is_unknown(p.child(1)) ? 0 : 1);
+  bool absolute = middle.kind() == Kind::call && middle.node().tag == static_cast<uint8_t>(Function::abs) &&
+                  is_unknown(middle.child(0));
+  if (!is_unknown(middle) && !absolute) return std::nullopt;
+  Piece piece;
+  auto bound = [&](Part side, char gap, bool side_is_left) {
+    bool side_below = (gap == '<' || gap == 'l') == side_is_left;  // side < x
+    bool closed = gap == 'l' || gap == 'g';
+    int sign = infinity_sign(side);
+    int node = sign != 0 ? kInfinite : lower(side);
+    if (sign == 0 && node < 0) return false;
+    if (sign != 0 && (sign > 0) == side_below) return false;
+    if (side_below) {
+      piece.low = node, piece.low_closed = closed && sign == 0;
+    } else {
+      piece.high = node, piece.high_closed = closed && sign == 0;
+    }
+    return true;
+  };
+  if (n == 2) {
+    bool rising = (gaps[0] == '<' || gaps[0] == 'l') && (gaps[1] == '<' || gaps[1] == 'l');
+    bool falling = (gaps[0] == '>' || gaps[0] == 'g') && (gaps[1] == '>' || gaps[1] == 'g');
+    if (!rising && !falling) return std::nullopt;
+    if (!bound(p.child(0), gaps[0], true) || !bound(p.child(2), gaps[1], false)) return std::nullopt;
+  } else if (middle.id == p.child(0).id) {
+    if (!bound(p.child(1), gaps[0], false)) return std::nullopt;
+  } else if (!bound(p.child(0), gaps[0], true)) {
+    return std::nullopt;
+  }
+  if (!absolute) return std::vector{piece};
+  // |x| < c, |x| > c, a < |x| < b
+  std::vector<Piece> both;
+  auto negative = [&](int node) { return node == kInfinite ? kInfinite : circuit_.neg(node); };
+  if (piece.low == kInfinite) {
+    if (piece.high == kInfinite) return std::nullopt;
+    return std::vector{Piece{negative(piece.high), piece.high, piece.high_closed, piece.high_closed}};
+  }
+  both.push_back({negative(piece.high), negative(piece.low), piece.high_closed, piece.low_closed});
+  both.push_back(piece);
+  return both;
+}
+
+// The set of reals that a part describes; nullopt where it is none.
+std::optional<std::vector<Piece>> Comparer::pieces(Part p, int depth) {
+  using Pieces = std::vector<Piece>;
+  if (depth > 30 || has_open_signs(p)) return std::nullopt;
+  switch (p.kind()) {
+    case Kind::constant:
+      if (p.is(Constant::reals)) return Pieces{Piece{}};
+      if (p.is(Constant::empty_set)) return Pieces{};
+      break;
+    case Kind::tuple:
+    case Kind::interval: {
+      if (p.kind() == Kind::tuple && !is_pair(p)) return std::nullopt;
+      Piece piece;
+      int below = infinity_sign(p.child(0)), above = infinity_sign(p.child(1));
+      if (below > 0 || above < 0) return std::nullopt;
+      piece.low = below != 0 ? kInfinite : lower(p.child(0));
+      piece.high = above != 0 ? kInfinite : lower(p.child(1));
+      if ((below == 0 && piece.low < 0) || (above == 0 && piece.high < 0)) return std::nullopt;
+      uint8_t closed = p.kind() == Kind::interval ? p.node().tag : 0;
+      piece.low_closed = (closed & kLeftClosed) != 0 && below == 0;
+      piece.high_closed = (closed & kRightClosed) != 0 && above == 0;
+      return Pieces{piece};
+    }
+    case Kind::set: {
+      Pieces points;
+      for (size_t k = 0; k < p.size(); ++k) {
+        int node = lower(p.child(k));
+        if (node < 0) return std::nullopt;
+        points.push_back({node, node, true, true});
+      }
+      return points;
+    }
+    case Kind::set_builder: {
+      if (p.size() != 2 || !is_unknown(p.child(0))) {
+        if (p.size() == 2 && is_membership(p.child(0))) return pieces(p.child(1), depth + 1);
+        return std::nullopt;
+      }
+      return pieces(p.child(1), depth + 1);
+    }
+    case Kind::relation: {
+      if (is_order_chain(p)) return inequality(p);
+      if (is_membership(p) && is_unknown(p.child(0))) return pieces(p.child(1), depth + 1);
+      if (p.text() == "=" && is_unknown(p.child(0)) && depth > 0) {
+        int node = lower(p.child(1));
+        if (node < 0) return std::nullopt;
+        return Pieces{{node, node, true, true}};
+      }
+      if (is_exclusion(p) && is_unknown(p.child(0))) {
+        Part values = p.child(1);
+        Pieces excluded;
+        for (size_t k = 0; k < (is_list(values) ? values.size() : 1); ++k) {
+          int node = lower(is_list(values) ? values.child(k) : values);
+          if (node < 0) return std::nullopt;
+          excluded.push_back({node, node, true, true});
+        }
+        if (excluded.size() != 1) return std::nullopt;
+        int node = excluded[0].low;
+        return Pieces{{kInfinite, node, false, false}, {node, kInfinite, false, false}};
+      }
+      break;
+    }
+    case Kind::list: {  // x < 1 or x > 2
+      if (p.node().tag != static_cast<uint8_t>(Connective::conj_or)) return std::nullopt;
+      Pieces all;
+      for (size_t k = 0; k < p.size(); ++k) {
+        auto part = pieces(p.child(k), depth + 1);
+        if (!part) return std::nullopt;
+        all.insert(all.end(), part->begin(), part->end());
+      }
+      return all;
+    }
+    case Kind::set_operation: {
+      if (p.size() < 2) return std::nullopt;
+      auto first = pieces(p.child(0), depth + 1);
+      if (!first) return std::nullopt;
+      for (size_t k = 1; k < p.size(); ++k) {
+        auto next = pieces(p.child(k), depth + 1);
+        if (!next) return std::nullopt;
+        if (p.node().tag == static_cast<uint8_t>(SetOperation::unite)) {
+          first->insert(first->end(), next->begin(), next->end());
+        } else if (p.node().tag == static_cast<uint8_t>(SetOperation::subtract)) {
+          if (first->size() > 50 || next->size() > 50) return std::nullopt;
+          for (const Piece& hole : *next) {
+            if (hole.low < 0 || hole.low != hole.high) return std::nullopt;  // points only
+            Pieces cut;
+            for (const Piece& piece : *first) {
+              auto above = piece.low == kInfinite ? std::optional<int>(1) : order(hole.low, piece.low);
+              auto below = piece.high == kInfinite ? std::optional<int>(-1) : order(hole.low, piece.high);
+              if (!above || !below) return std::nullopt;
+              if (*above < 0 || *below > 0) {
+                cut.push_back(piece);
+                continue;
+              }
+              if (*above > 0) cut.push_back({piece.low, hole.low, piece.low_closed, false});
+              if (*below < 0) cut.push_back({hole.low, piece.high, false, piece.high_closed});
+            }
+            *first = std::move(cut);
+          }
+        } else {
+          return std::nullopt;
+        }
+      }
+      return first;
+    }
+    default:
+      break;
+  }
+  if (depth == 0) return std::nullopt;
+  return std::nullopt;
+}
+
+// Sorted, disjoint and as few as possible; false where ends cannot be ordered.
+bool Comparer::normalize(std::vector<Piece>& pieces) {
+  if (pieces.size() > 60) return false;
+  std::vector<Piece> kept;
+  for (const Piece& piece : pieces) {
+    if (piece.low == kInfinite || piece.high == kInfinite) {
+      kept.push_back(piece);
+      continue;
+    }
+    auto gap = order(piece.low, piece.high);
+    if (!gap) return false;
+    if (*gap < 0 || (*gap == 0 && piece.low_closed && piece.high_closed)) kept.push_back(piece);
+  }
+  bool ordered = true;
+  auto before = [&](const Piece& x, const Piece& y) {
+    if (x.low == kInfinite || y.low == kInfinite) return x.low == kInfinite && y.low != kInfinite;
+    auto gap = order(x.low, y.low);
+    if (!gap) ordered = false;
+    return gap && (*gap < 0 || (*gap == 0 && x.low_closed && !y.low_closed));
+  };
+  for (size_t k = 1; k < kept.size(); ++k) {  // insertion: a comparison that fails cannot confuse it
+    for (size_t j = k; j > 0 && before(kept[j], kept[j - 1]); --j) std::swap(kept[j], kept[j - 1]);
+  }
+  if (!ordered) return false;
+  pieces.clear();
+  for (const Piece& piece : kept) {
+    if (pieces.empty()) {
+      pieces.push_back(piece);
+      continue;
+    }
+    Piece& last = pieces.back();
+    if (last.high == kInfinite) continue;
+    auto gap = piece.low == kInfinite ? std::optional<int>(-1) : order(piece.low, last.high);
+    if (!gap) return false;
+    if (*gap > 0 || (*gap == 0 && !piece.low_closed && !last.high_closed)) {
+      pieces.push_back(piece);
+      continue;
+    }
+    auto further = piece.high == kInfinite ? std::optional<int>(1) : order(piece.high, last.high);
+    if (!further) return false;
+    if (*further > 0) {
+      last.high = piece.high;
+      last.high_closed = piece.high_closed;
+    } else if (*further == 0) {
+      last.high_closed |= piece.high_closed;
+    }
+  }
+  return true;
+}
+
+Finding Comparer::real_sets(const std::vector<Piece>& gold, const std::vector<Piece>& answer) {
+  auto same_end = [&](int g, int a) {
+    return g == a || (g != kInfinite && a != kInfinite && equal_nodes(g, a).equal());
+  };
+  auto same = [&](const Piece& g, const Piece& a) {
+    return g.low_closed == a.low_closed && g.high_closed == a.high_closed && same_end(g.low, a.low) &&
+           same_end(g.high, a.high);
+  };
+  auto matched = [&](const std::vector<Piece>& g, const std::vector<Piece>& a) {
+    if (g.size() != a.size()) return false;
+    std::vector<char> taken(a.size());
+    for (const Piece& piece : g) {
+      size_t k = 0;
+      while (k < a.size() && (taken[k] || !same(piece, a[k]))) ++k;
+      if (k == a.size()) return false;
+      taken[k] = 1;
+    }
+    return true;
+  };
+  if (gold.size() > 60 || answer.size() > 60) return {Outcome::over_budget, "more than 60 intervals"};
+  if (matched(gold, answer)) return {Outcome::equal, "the same set"};
+  auto g = gold, a = answer;
+  if (normalize(g) && normalize(a) && matched(g, a)) return {Outcome::equal, "the same set"};
+  return {Outcome::different, "a different set"};
+}
+
+}  // namespace ucas::math
