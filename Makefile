@@ -2,7 +2,7 @@
 #   make demo            set up, build, run the main job (ARGS="--seeds 4" passes options on)
 #   make test            set up, build, run the tests
 .DEFAULT_GOAL := help
-.PHONY: help setup configure build demo test check-all coverage format doctor clean
+.PHONY: help setup configure build demo test check-all fuzz coverage format doctor clean
 
 # One compiler per core, but at least 1.5 GB of free memory for each (a LibTorch file takes up to 1.4 GB).
 JOBS ?= $(shell awk -v cores=$$(nproc) '/MemAvailable/ {n = int($$2 / 1500000); print n < 1 ? 1 : (n < cores ? n : cores)}' /proc/meminfo)
@@ -18,6 +18,7 @@ help:
 	@echo 'make doctor          what this machine has and what ucas makes of it'
 	@echo 'make format          formats the sources'
 	@echo 'make check-all       the long checks: sanitizers, slow tests'
+	@echo 'make fuzz            random answers to the verifier for SECONDS=60, under sanitizers (needs clang++-19)'
 	@echo 'make coverage        line coverage of src/'
 	@echo 'make clean           removes what was built (.venv and .ccache stay)'
 
@@ -46,6 +47,14 @@ check-all: setup
 	@cmake --preset dev --log-level=WARNING
 	@cmake --build build-dev -j $(JOBS) --target ucas ucas-tests ucas-tests-engine
 	@ctest --test-dir build-dev --output-on-failure -j $(JOBS)
+	@! command -v clang++-19 > /dev/null || $(MAKE) --no-print-directory fuzz SECONDS=30
+
+SECONDS ?= 60
+fuzz: setup
+	@command -v clang++-19 > /dev/null || { echo 'make fuzz needs clang++-19 (Debian: clang-19 libclang-rt-19-dev)' >&2; exit 2; }
+	@cmake --preset fuzz --log-level=WARNING
+	@cmake --build build-fuzz -j $(JOBS) --target fuzz_verify
+	@python3 -B tests/fuzz/run.py build-fuzz/fuzz_verify $(SECONDS)
 
 coverage: setup
 	@cmake --preset coverage --log-level=WARNING
@@ -58,4 +67,4 @@ format: setup
 	@python3 tests/guards/formatter.py --fix
 
 clean:
-	@rm -rf build build-dev build-coverage
+	@rm -rf build build-dev build-coverage build-fuzz
