@@ -50,7 +50,7 @@ struct Named {
 
 class Comparer {
  public:
-  Comparer(const Tree& gold, const Tree& answer, Budget& budget);
+  Comparer(const Tree& gold, const Tree& answer, Budget& budget, int precision);
   Finding compare(Part gold, Part answer, int depth = 0);
   Part gold() const { return {&gold_, gold_.root()}; }
   Part answer() const { return {&answer_, answer_.root()}; }
@@ -91,7 +91,8 @@ class Comparer {
   const Tree& gold_;
   const Tree& answer_;
   Budget& budget_;
-  uint64_t seed_;
+  int precision_;
+  uint64_t seed_ = 0;
   Circuit circuit_;
   std::vector<Renaming> renamed_;  // of the answer's symbols
 };

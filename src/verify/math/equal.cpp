@@ -9,7 +9,7 @@ namespace ucas::math {
 
 namespace {
 
-constexpr size_t kElementLimit = 200;
+constexpr size_t kElementLimit = 100;
 
 uint64_t hash(std::string_view text, uint64_t h) {
   for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
@@ -42,8 +42,8 @@ bool is_pair(Part part) {
   return part.kind() == Kind::tuple && part.size() == 2 && part.node().tag == static_cast<uint8_t>(Bracket::round);
 }
 
-Comparer::Comparer(const Tree& gold, const Tree& answer, Budget& budget)
-    : gold_(gold), answer_(answer), budget_(budget), seed_(0) {
+Comparer::Comparer(const Tree& gold, const Tree& answer, Budget& budget, int precision)
+    : gold_(gold), answer_(answer), budget_(budget), precision_(precision) {
   seed_ = hash(to_string(answer), hash(to_string(gold), 0xcbf29ce484222325ULL));
   rename_symbols();
 }
@@ -124,7 +124,7 @@ Finding Comparer::match(const std::vector<Part>& gold, const std::vector<Part>& 
     return {Outcome::different,
             answer.size() > gold.size() ? "more values than the gold answer" : "fewer values than the gold answer"};
   }
-  if (gold.size() > kElementLimit) return {Outcome::over_budget, "more than 200 elements"};
+  if (gold.size() > kElementLimit) return {Outcome::over_budget, "more than 100 elements"};
   std::vector<char> taken(answer.size());
   for (const Part& g : gold) {
     Finding worst{Outcome::different, "an element without a partner"};
@@ -240,9 +240,9 @@ Finding Comparer::compare(Part gold, Part answer, int depth) {
   return same.outcome == Outcome::different && value.reason[0] != 0 ? Finding{Outcome::different, value.reason} : same;
 }
 
-Equality compare_trees(const Tree& gold, const Tree& answer, Budget& budget) {
+Equality compare_trees(const Tree& gold, const Tree& answer, Budget& budget, int precision) {
   if (gold.root() == kNoNode || answer.root() == kNoNode) return {VerdictKind::unparseable, "no answer"};
-  Comparer comparer(gold, answer, budget);
+  Comparer comparer(gold, answer, budget, precision);
   Finding f = comparer.compare(comparer.gold(), comparer.answer());
   switch (f.outcome) {
     case Outcome::equal:

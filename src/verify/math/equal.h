@@ -14,6 +14,8 @@ struct Equality {
   const char* reason = "";
 };
 
-Equality compare_trees(const Tree& gold, const Tree& answer, Budget& budget);
+// `precision` >= 0: where one of two numbers is a decimal fraction, so many decimals must agree (as test suites of
+// other graders ask for); otherwise the digits shown decide.
+Equality compare_trees(const Tree& gold, const Tree& answer, Budget& budget, int precision = -1);
 
 }  // namespace ucas::math

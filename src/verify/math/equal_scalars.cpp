@@ -82,6 +82,9 @@ Finding Comparer::decimals(Part gold, Part answer, int g, int a) {
   Dressed dg = undress(gold), da = undress(answer);
   constexpr Finding kDifferent{Outcome::different, "a different number"};
   if (circuit_[g].open || circuit_[a].open) return kDifferent;
+  if (precision_ >= 0 && (is_decimal(dg) || is_decimal(da)) && within(g, a, -precision_, true)) {
+    return {Outcome::equal, "the same number to the decimals asked for"};
+  }
   // in the units of the shown digits: percent shift by two places
   int64_t gold_place = last_place(dg) - (dg.percent ? 2 : 0), answer_place = last_place(da) - (da.percent ? 2 : 0);
   if (is_decimal(dg)) {
