@@ -1,0 +1,433 @@
+#include "verify/math/lexer.h"
+
+#include <algorithm>
+
+#include "base/str.h"
+
+namespace ucas::math {
+
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_ascii_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_letter(char c) { return is_ascii_letter(c) || static_cast<unsigned char>(c) >= 0x80; }
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+// A control character and the tail of the command that it was before some program took \f, \t, \b or \r of \frac,
+// \text, \times, \theta, \begin, \binom, \right for an escape.
+char lost_letter(std::string_view text, size_t i) {
+  struct Lost {
+    char byte, letter;
+    std::string_view tail;
+  };
+  constexpr Lost kLost[] = {{'\f', 'f', "rac"},  {'\t', 't', "ext"},  {'\t', 't', "frac"}, {'\t', 't', "imes"},
+                            {'\t', 't', "heta"}, {'\b', 'b', "egin"}, {'\b', 'b', "inom"}, {'\b', 'b', "oxed"},
+                            {'\r', 'r', "ight"}, {'\t', 't', "an"}};
+  for (const Lost& lost : kLost) {
+    if (text[i] == lost.byte && text.compare(i + 1, lost.tail.size(), lost.tail) == 0) return lost.letter;
+  }
+  return '\0';
+}
+
+char32_t decode(std::string_view text, size_t& i) {
+  auto byte = static_cast<unsigned char>(text[i]);
+  int more = byte >= 0xf0 ? 3 : byte >= 0xe0 ? 2 : 1;
+  char32_t code = byte & (0x3f >> more);
+  for (++i; more-- > 0 && i < text.size(); ++i) code = code << 6 | (static_cast<unsigned char>(text[i]) & 0x3f);
+  return code;
+}
+
+// Backslashes doubled throughout, as in text that was escaped once too often: "\\frac", unless rows of a matrix are
+// what they stand for.
+bool doubled_backslashes(std::string_view text) {
+  bool doubled = false;
+  for (size_t i = 0; i + 1 < text.size(); ++i) {
+    if (text[i] != '\\') continue;
+    size_t run = text.find_first_not_of('\\', i);
+    if (run == std::string_view::npos) break;
+    if (run - i == 1 && text.compare(run, 5, "begin") == 0) return false;
+    doubled |= run - i == 2 && is_ascii_letter(text[run]) && run + 1 < text.size() && is_ascii_letter(text[run + 1]);
+    i = run - 1;
+  }
+  return doubled;
+}
+
+}  // namespace
+
+bool Lexer::expand(std::string_view text) {
+  if (!valid_utf8(text)) {
+    reason_ = "bytes that are not UTF-8";
+    return false;
+  }
+  bool halve = doubled_backslashes(text);
+  size_t script_end = 0;  // just behind an exponent or index written in Unicode
+  buffer_.reserve(text.size() * 2);
+  for (size_t i = 0; i < text.size();) {
+    char c = text[i];
+    if (static_cast<unsigned char>(c) >= 0x80) {
+      size_t begin = i;
+      std::string_view latex = latex_of(decode(text, i));
+      bool script = latex.starts_with("^{") || latex.starts_with("_{");
+      if (script && script_end == buffer_.size() && script_end > 0) {  // x to the 10 are two characters
+        buffer_.pop_back();
+        latex.remove_prefix(2);
+      }
+      buffer_ += latex.empty() ? text.substr(begin, i - begin) : latex;
+      script_end = script ? buffer_.size() : 0;
+      continue;
+    }
+    if (char letter = lost_letter(text, i); letter != '\0') {
+      while (buffer_.ends_with('\\')) buffer_.pop_back();
+      buffer_ += {'\\', letter};
+    } else if (c == '\\' && halve && i + 1 < text.size() && text[i + 1] == '\\') {
+      buffer_.push_back(c);
+      ++i;
+    } else if ((static_cast<unsigned char>(c) < 0x20 && !is_blank(c)) || c == 0x7f) {
+      reason_ = "a control character";
+      return false;
+    } else {
+      buffer_.push_back(c);
+    }
+    ++i;
+  }
+  return true;
+}
+
+bool Lexer::run(std::string_view text, LexOptions options) {
+  options_ = options;
+  if (!expand(text)) return false;
+  digits_.reserve(buffer_.size() + 1);
+  // A single dollar sign is money. Where formulas are marked, what is outside of them is prose.
+  size_t dollars = 0;
+  for (size_t i = 0; i < buffer_.size(); ++i) {
+    if (buffer_[i] == '\\') {
+      ++i;
+    } else {
+      dollars += buffer_[i] == '$';
+    }
+  }
+  dollars_pair_ = dollars % 2 == 0 && dollars > 0;
+  outside_ = dollars_pair_ || buffer_.find("\\(") != std::string::npos || buffer_.find("\\[") != std::string::npos
+                 ? Style::text
+                 : Style::math;
+  style_ = outside_;
+  scan();
+  balanced_ &= styles_.empty();
+  Token end;
+  end.space_before = space_;
+  tokens_.push_back(end);
+  return true;
+}
+
+void Lexer::push(Token token) {
+  token.space_before = space_;
+  if (token.style == Style::math) token.style = style_;
+  space_ = false;
+  tokens_.push_back(token);
+}
+
+void Lexer::push_symbol(char c) {
+  Token token;
+  token.kind = TokenKind::symbol;
+  token.symbol = c;
+  push(token);
+}
+
+void Lexer::open_brace() {
+  // The braces of \text{..} and \mathbf{..} only say how far the style reaches.
+  bool silent = pending_style_ && next_style_ != Style::math;
+  styles_.push_back({style_, silent});
+  if (pending_style_) style_ = next_style_;
+  pending_style_ = false;
+  if (!silent) push_symbol('{');
+  brackets_.push_back('{');
+}
+
+void Lexer::close_brace() {
+  if (styles_.empty()) {
+    balanced_ = false;
+    return;
+  }
+  if (!styles_.back().silent) push_symbol('}');
+  style_ = styles_.back().outer;
+  styles_.pop_back();
+  while (!brackets_.empty() && brackets_.back() != '{') brackets_.pop_back();
+  if (!brackets_.empty()) brackets_.pop_back();
+}
+
+void Lexer::scan() {
+  while (i_ < buffer_.size()) {
+    char c = buffer_[i_];
+    if (is_blank(c)) {
+      bool paragraph = c == '\n' && at(i_ + 1) == '\n' && !tokens_.empty();
+      if (paragraph) {
+        Token token;
+        token.kind = TokenKind::separator;
+        push(token);
+      }
+      space_ = true;
+      ++i_;
+    } else if (is_digit(c) || (c == '.' && is_digit(at(i_ + 1)) && (i_ == 0 || !is_digit(buffer_[i_ - 1])))) {
+      scan_number();
+    } else if (is_letter(c)) {
+      size_t end = i_ + 1;
+      while (end < buffer_.size() && is_letter(buffer_[end])) ++end;
+      if (pending_style_) end = i_ + 1;  // \mathbf v
+      Token token;
+      token.kind = TokenKind::word;
+      token.text = std::string_view(buffer_).substr(i_, end - i_);
+      if (pending_style_) token.style = next_style_;
+      pending_style_ = false;
+      i_ = end;
+      push(token);
+    } else if (c == '\\') {
+      scan_backslash();
+    } else {
+      scan_symbol(c);
+    }
+  }
+}
+
+void Lexer::scan_dollar() {
+  bool money = !dollars_pair_ && (is_digit(at(i_ + 1)) || at(i_ + 1) == '.' || at(i_ + 1) == ' ');
+  if (money) {
+    static const Command kDollar{"dollar", Meaning::money, '$'};
+    Token token;
+    token.kind = TokenKind::command;
+    token.command = &kDollar;
+    push(token);
+  } else if (dollars_pair_ && styles_.empty()) {
+    in_dollars_ = !in_dollars_;
+    style_ = in_dollars_ ? Style::math : outside_;
+    space_ = true;
+  } else {
+    // Inside \text{..$x$..}.
+    style_ = style_ == Style::text ? Style::math : styles_.empty() ? Style::math : Style::text;
+    space_ = true;
+  }
+  ++i_;
+  if (at(i_) == '$') ++i_;  // $$
+}
+
+void Lexer::scan_symbol(char c) {
+  size_t length = 1;
+  auto next = at(i_ + 1);
+  Token token;
+  token.kind = TokenKind::relation;
+  switch (c) {
+    case '$':
+      return scan_dollar();
+    case '{':
+      ++i_;
+      if (next == '}' && !pending_style_) {  // {} keeps things apart
+        ++i_;
+        return;
+      }
+      return open_brace();
+    case '}':
+      ++i_;
+      return close_brace();
+    case '~':
+      space_ = true;
+      ++i_;
+      return;
+    case '<':
+      if (next == '=') length = 2;
+      if (next == '>') length = 2;
+      token.symbol = next == '=' ? relation::kLessEqual : next == '>' ? relation::kNotEqual : relation::kLess;
+      break;
+    case '>':
+      if (next == '=') length = 2;
+      token.symbol = next == '=' ? relation::kGreaterEqual : relation::kGreater;
+      break;
+    case '=':
+      if (next == '=') length = 2;
+      if (next == '>') length = 2;
+      token.symbol = next == '>' ? relation::kImplies : relation::kEqual;
+      if (next == '<') {
+        length = 2;
+        token.symbol = relation::kLessEqual;
+      }
+      break;
+    case '!':
+      if (next == '=' && at(i_ + 2) != '=') {
+        length = 2;
+        token.symbol = relation::kNotEqual;
+        break;
+      }
+      [[fallthrough]];
+    default:
+      token.kind = TokenKind::symbol;
+      token.symbol = c;
+      if (c == '*' && next == '*') {
+        length = 2;
+        token.symbol = '^';
+      }
+      if (c == '-' && next == '>') {
+        length = 2;
+        token.kind = TokenKind::relation;
+        token.symbol = relation::kArrow;
+      }
+      if (c == '.' && next == '.') {
+        size_t end = buffer_.find_first_not_of('.', i_);
+        length = std::min(end, buffer_.size()) - i_;
+        token.kind = TokenKind::command;
+        token.command = find_command("ldots");
+      }
+      if (c == '"') token.symbol = '\'';
+      if (c == '(' || c == '[') brackets_.push_back(c);
+      if ((c == ')' || c == ']') && !brackets_.empty() && brackets_.back() != '{') brackets_.pop_back();
+  }
+  i_ += length;
+  pending_style_ = false;
+  push(token);
+}
+
+void Lexer::scan_backslash() {
+  size_t end = i_ + 1;
+  while (end < buffer_.size() && is_ascii_letter(buffer_[end])) ++end;
+  std::string_view name = std::string_view(buffer_).substr(i_ + 1, end - i_ - 1);
+  if (!name.empty()) {
+    i_ = end;
+    return scan_command(name);
+  }
+  char c = at(i_ + 1);
+  i_ += c == '\0' && i_ + 1 >= buffer_.size() ? 1 : 2;
+  switch (c) {
+    case '\0':
+    case ',':
+    case ';':
+    case ':':
+    case ' ':
+    case '!':
+    case '>':
+    case '\n':
+    case '/':
+    case '-':
+    case '@':
+      space_ = space_ || c != '!';
+      return;
+    case '(':
+    case '[':
+      if (styles_.empty()) style_ = Style::math;
+      space_ = true;
+      return;
+    case ')':
+    case ']':
+      if (styles_.empty()) style_ = outside_;
+      space_ = true;
+      return;
+    case '\\': {
+      Token token;
+      token.kind = TokenKind::row;
+      push(token);
+      if (at(i_) == '[' && environments_ > 0) {  // \\[2pt]
+        size_t close = buffer_.find(']', i_);
+        if (close != std::string::npos && close - i_ < 12 && is_digit(at(i_ + 1))) i_ = close + 1;
+      }
+      return;
+    }
+    case '{':
+    case '}': {
+      Token token;
+      token.kind = TokenKind::command;
+      token.command = find_command(c == '{' ? "{" : "}");
+      if (c == '{') {
+        brackets_.push_back('s');
+      } else if (!brackets_.empty() && brackets_.back() == 's') {
+        brackets_.pop_back();
+      }
+      return push(token);
+    }
+    case '$': {
+      static const Command kDollar{"dollar", Meaning::money, '$'};
+      Token token;
+      token.kind = TokenKind::command;
+      token.command = &kDollar;
+      return push(token);
+    }
+    case '|':
+      return push_symbol('V');
+    case '%':
+    case '&':
+    case '_':
+    case '#':
+    case '\'':
+    case '"':
+    case '=':
+    case '.':
+      i_ -= 1;
+      return c == '_' ? (void)(space_ = true, ++i_) : scan_symbol(c);
+    default:
+      i_ -= 1;  // the backslash alone says nothing
+      return;
+  }
+}
+
+void Lexer::scan_command(std::string_view name) {
+  const Command* command = find_command(name);
+  Token token;
+  if (command == nullptr) {
+    token.kind = TokenKind::unknown;
+    token.text = name;
+    return push(token);
+  }
+  auto skip_argument = [&] {
+    size_t brace = buffer_.find_first_not_of(' ', i_);
+    if (brace == std::string::npos || buffer_[brace] != '{') return;
+    size_t close = buffer_.find('}', brace);
+    if (close != std::string::npos) i_ = close + 1;
+  };
+  switch (command->meaning) {
+    case Meaning::skip:
+      if ((name == "left" || name == "right") && at(i_) == '.') ++i_;
+      if (name == "left" || name == "right" || name == "middle") {
+        // \left| and \right| say which side they are on.
+        size_t next = std::min(buffer_.find_first_not_of(' ', i_), buffer_.size());
+        bool bar = at(next) == '|', norm = buffer_.compare(next, 2, "\\|") == 0;
+        bool vert = buffer_.compare(next, 5, "\\vert") == 0;
+        if ((bar || norm || vert) && name != "middle") {
+          std::string_view side = norm ? (name == "left" ? "lVert" : "rVert") : (name == "left" ? "lvert" : "rvert");
+          i_ = next + (bar ? 1 : norm ? 2 : 5);
+          return scan_command(side);
+        }
+      }
+      return;
+    case Meaning::space:
+      space_ = true;
+      if (name == "vspace") skip_argument();
+      return;
+    case Meaning::separator:
+      if (name == "hspace") skip_argument();
+      token.kind = TokenKind::separator;
+      return push(token);
+    case Meaning::style:
+      next_style_ = static_cast<Style>(command->value);
+      pending_style_ = true;
+      if (at(i_) == '*') ++i_;  // \operatorname*
+      return;
+    case Meaning::op:
+      pending_style_ = false;
+      return push_symbol(static_cast<char>(command->value));
+    case Meaning::relation:
+      token.kind = TokenKind::relation;
+      token.symbol = static_cast<char>(command->value);
+      return push(token);
+    case Meaning::begin:
+      ++environments_;
+      break;
+    case Meaning::end:
+      --environments_;
+      break;
+    default:
+      break;
+  }
+  token.kind = TokenKind::command;
+  token.command = command;
+  token.text = command->name;
+  if (pending_style_) token.style = next_style_;
+  pending_style_ = false;
+  push(token);
+}
+
+}  // namespace ucas::math

@@ -1,0 +1,84 @@
+// Answer text to tokens. Spacing, sizes and fonts become flags, symbols of Unicode and aliases one spelling, thousands
+// separators go. One pass over the text; tokens point into the lexer's own buffers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "verify/math/macros.h"
+
+namespace ucas::math {
+
+enum class TokenKind : uint8_t {
+  end,
+  number,  // text: digits and at most one '.'
+  word,    // a run of letters; text
+  symbol,  // one character in `symbol`: + - * / ^ _ ( ) [ ] { } | ! % ' & , ; : P (\pm) M (\mp) U N D (set operations)
+  relation,   // the letter of namespace relation in `symbol`
+  command,    // anything else of the vocabulary; `command`
+  row,        // line break of a matrix or a list of lines
+  separator,  // \quad, a paragraph
+  unknown,    // text: a command outside the vocabulary or a character without meaning
+};
+
+struct Token {
+  TokenKind kind = TokenKind::end;
+  Style style = Style::math;
+  char symbol = 0;
+  bool space_before = false;
+  bool grouped = false;  // number: thousands separators were taken out; word: the whole of one \text{..}
+  int32_t exponent = 0;  // number: of 3.2e-5
+  int32_t repeat = 0;    // number: repeating decimals
+  std::string_view text;
+  const Command* command = nullptr;
+};
+
+struct LexOptions {
+  bool second_reading = false;  // what can be read in two ways is read in the other way: 1,234 as two numbers, 2e-3 as
+                                // a difference, 1000,5 with a decimal comma
+};
+
+class Lexer {
+ public:
+  // False, with a reason, where the bytes are no text: NUL and other control characters, invalid UTF-8.
+  bool run(std::string_view text, LexOptions options);
+  std::vector<Token>& tokens() { return tokens_; }
+  const char* reason() const { return reason_; }
+  bool ambiguous() const { return ambiguous_; }  // the other reading differs
+  bool balanced() const { return balanced_; }    // braces match
+
+ private:
+  bool expand(std::string_view text);  // into buffer_
+  void scan();
+  void scan_number();
+  void scan_backslash();
+  void scan_command(std::string_view name);
+  void scan_symbol(char c);
+  void scan_dollar();
+  void open_brace();
+  void close_brace();
+  size_t thousands_end(size_t end) const;
+  void push(Token token);
+  void push_symbol(char c);
+  char at(size_t i) const { return i < buffer_.size() ? buffer_[i] : '\0'; }
+
+  std::string buffer_, digits_;
+  std::vector<Token> tokens_;
+  struct Brace {
+    Style outer;
+    bool silent;
+  };
+  std::vector<Brace> styles_;   // of open braces
+  std::vector<char> brackets_;  // open ( [ { |, where a comma parts elements
+  Style style_ = Style::math, next_style_ = Style::math, outside_ = Style::math;
+  bool pending_style_ = false, space_ = false, in_dollars_ = false, balanced_ = true, ambiguous_ = false;
+  bool dollars_pair_ = false;
+  int environments_ = 0;
+  size_t i_ = 0;
+  LexOptions options_;
+  const char* reason_ = "";
+};
+
+}  // namespace ucas::math

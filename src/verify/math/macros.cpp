@@ -1,0 +1,252 @@
+#include "verify/math/macros.h"
+
+#include <algorithm>
+#include <array>
+
+namespace ucas::math {
+
+namespace {
+
+constexpr int id(Style s) { return static_cast<int>(s); }
+constexpr int id(Constant c) { return static_cast<int>(c); }
+constexpr int id(Function f) { return static_cast<int>(f); }
+using enum Meaning;
+
+// clang-format off
+constexpr auto kCommands = [] {
+  std::array table = std::to_array<Command>({
+      // what leaves no trace
+      {"left", skip}, {"right", skip}, {"middle", skip}, {"big", skip}, {"Big", skip}, {"bigg", skip}, {"Bigg", skip},
+      {"bigl", skip}, {"bigr", skip}, {"Bigl", skip}, {"Bigr", skip}, {"biggl", skip}, {"biggr", skip},
+      {"Biggl", skip}, {"Biggr", skip}, {"displaystyle", skip}, {"textstyle", skip}, {"limits", skip},
+      {"nolimits", skip}, {"scriptstyle", skip}, {"rm", skip}, {"bf", skip}, {"it", skip}, {"hfill", skip},
+      {"nonumber", skip}, {"hline", skip}, {"strut", skip}, {"n", skip}, {"normalsize", skip}, {"large", skip},
+      {"Large", skip}, {"small", skip}, {"tiny", skip}, {"boldmath", skip}, {"qed", skip}, {"blacksquare", skip},
+      {"thinspace", space}, {"enspace", space}, {"nobreakspace", space}, {"space", space}, {"negthinspace", space},
+      {"medspace", space}, {"thickspace", space}, {"quad", separator}, {"qquad", separator}, {"newline", separator},
+      {"hspace", separator}, {"vspace", space},
+      // styles
+      {"text", style, id(Style::text)}, {"mbox", style, id(Style::text)}, {"textbf", style, id(Style::text)},
+      {"textit", style, id(Style::text)}, {"textrm", style, id(Style::text)}, {"textsf", style, id(Style::text)},
+      {"texttt", style, id(Style::text)}, {"textnormal", style, id(Style::text)}, {"hbox", style, id(Style::text)},
+      {"textsc", style, id(Style::text)}, {"emph", style, id(Style::text)}, {"mathtt", style, id(Style::roman)},
+      {"mathrm", style, id(Style::roman)}, {"mathsf", style, id(Style::roman)}, {"rmfamily", skip},
+      {"operatorname", style, id(Style::roman)}, {"mathit", style, id(Style::math)}, {"mathcal", style, id(Style::math)},
+      {"mathscr", style, id(Style::math)}, {"mathfrak", style, id(Style::math)}, {"mathnormal", style, id(Style::math)},
+      {"mathop", style, id(Style::math)}, {"mathrel", style, id(Style::math)}, {"mathbin", style, id(Style::math)},
+      {"ensuremath", style, id(Style::math)}, {"mathbf", style, id(Style::bold)}, {"boldsymbol", style, id(Style::bold)},
+      {"bm", style, id(Style::bold)}, {"pmb", style, id(Style::bold)}, {"mathbb", style, id(Style::blackboard)},
+      {"Bbb", style, id(Style::blackboard)}, {"si", style, id(Style::roman)}, {"unit", style, id(Style::roman)},
+      // operators
+      {"times", op, '*'}, {"cdot", op, '*'}, {"ast", op, '*'}, {"bullet", op, '*'}, {"cdotp", op, '*'}, {"star", op, '*'},
+      {"div", op, '/'}, {"slash", op, '/'}, {"pm", op, 'P'}, {"mp", op, 'M'}, {"cup", op, 'U'}, {"bigcup", op, 'U'},
+      {"cupdot", op, 'U'}, {"sqcup", op, 'U'}, {"cap", op, 'N'}, {"bigcap", op, 'N'}, {"setminus", op, 'D'},
+      {"smallsetminus", op, 'D'}, {"backslash", op, 'D'}, {"colon", op, ':'}, {"prime", op, '\''}, {"comma", op, ','},
+      {"lor", op, 'O'}, {"vee", op, 'O'}, {"land", op, 'A'}, {"wedge", op, 'A'}, {"minus", op, '-'}, {"plus", op, '+'},
+      {"mid", op, '|'}, {"vert", op, '|'}, {"Vert", op, 'V'}, {"sp", op, '^'}, {"sb", op, '_'}, {"oplus", op, '+'},
+      {"lbrack", op, '['}, {"rbrack", op, ']'}, {"lparen", op, '('}, {"rparen", op, ')'}, {"percent", op, '%'},
+      {"surd", root}, {"And", op, 'A'},
+      // relations
+      {"le", relation, 'l'}, {"leq", relation, 'l'}, {"leqslant", relation, 'l'}, {"leqq", relation, 'l'},
+      {"ge", relation, 'g'}, {"geq", relation, 'g'}, {"geqslant", relation, 'g'}, {"geqq", relation, 'g'},
+      {"lt", relation, '<'}, {"gt", relation, '>'}, {"ne", relation, '!'}, {"neq", relation, '!'}, {"eq", relation, '='},
+      {"approx", relation, '~'}, {"simeq", relation, '~'}, {"doteq", relation, '~'}, {"approxeq", relation, '~'},
+      {"in", relation, 'e'}, {"notin", relation, 'n'}, {"subset", relation, 's'}, {"subseteq", relation, 's'},
+      {"equiv", relation, 'c'}, {"cong", relation, 'm'}, {"sim", relation, 'm'}, {"propto", relation, 'm'},
+      {"to", relation, 'a'}, {"rightarrow", relation, 'a'}, {"longrightarrow", relation, 'a'}, {"mapsto", relation, 'a'},
+      {"perp", relation, 'p'}, {"parallel", relation, 'q'}, {"Rightarrow", relation, 'i'}, {"implies", relation, 'i'},
+      {"Longrightarrow", relation, 'i'}, {"therefore", skip}, {"iff", relation, 'i'}, {"Leftrightarrow", relation, 'i'},
+      {"leftrightarrow", relation, 'a'}, {"triangleq", relation, '='}, {"coloneqq", relation, '='}, {"divides", relation, 'd'},
+      // letters
+      {"alpha", greek}, {"beta", greek}, {"gamma", greek}, {"delta", greek}, {"epsilon", greek}, {"varepsilon", greek},
+      {"zeta", greek}, {"eta", greek}, {"theta", greek}, {"vartheta", greek}, {"iota", greek}, {"kappa", greek},
+      {"lambda", greek}, {"mu", greek}, {"nu", greek}, {"xi", greek}, {"rho", greek}, {"varrho", greek}, {"sigma", greek},
+      {"tau", greek}, {"upsilon", greek}, {"phi", greek}, {"varphi", greek}, {"chi", greek}, {"psi", greek}, {"omega", greek},
+      {"Gamma", greek}, {"Delta", greek}, {"Theta", greek}, {"Lambda", greek}, {"Xi", greek}, {"Pi", greek}, {"Sigma", greek},
+      {"Phi", greek}, {"Psi", greek}, {"Omega", greek}, {"Upsilon", greek}, {"ell", greek}, {"hbar", greek},
+      {"partial", greek}, {"nabla", greek}, {"aleph", greek}, {"imath", greek}, {"jmath", greek}, {"mho", greek}, {"wp", greek},
+      {"square", greek}, {"Box", greek}, {"diamond", greek},
+      // constants
+      {"pi", Meaning::constant, id(Constant::pi)}, {"infty", Meaning::constant, id(Constant::infinity)},
+      {"infin", Meaning::constant, id(Constant::infinity)}, {"emptyset", Meaning::constant, id(Constant::empty_set)},
+      {"varnothing", Meaning::constant, id(Constant::empty_set)}, {"R", Meaning::constant, id(Constant::reals)},
+      {"Z", Meaning::constant, id(Constant::integers)}, {"N", Meaning::constant, id(Constant::naturals)},
+      {"Q", Meaning::constant, id(Constant::rationals)}, {"C", Meaning::constant, id(Constant::complexes)},
+      {"reals", Meaning::constant, id(Constant::reals)},
+      // functions
+      {"sin", function, id(Function::sin)}, {"cos", function, id(Function::cos)}, {"tan", function, id(Function::tan)},
+      {"tg", function, id(Function::tan)}, {"sec", function, id(Function::sec)}, {"csc", function, id(Function::csc)},
+      {"cosec", function, id(Function::csc)}, {"cot", function, id(Function::cot)}, {"ctg", function, id(Function::cot)},
+      {"arcsin", function, id(Function::arcsin)}, {"arccos", function, id(Function::arccos)},
+      {"arctan", function, id(Function::arctan)}, {"arctg", function, id(Function::arctan)},
+      {"arcsec", function, id(Function::arcsec)}, {"arccsc", function, id(Function::arccsc)},
+      {"arccot", function, id(Function::arccot)}, {"sinh", function, id(Function::sinh)}, {"cosh", function, id(Function::cosh)},
+      {"tanh", function, id(Function::tanh)}, {"log", function, id(Function::log)}, {"lg", function, id(Function::log)},
+      {"ln", function, id(Function::ln)}, {"exp", function, id(Function::exp)}, {"gcd", function, id(Function::gcd)},
+      {"lcm", function, id(Function::lcm)}, {"max", function, id(Function::max)}, {"min", function, id(Function::min)},
+      {"Re", function, id(Function::real_part)}, {"Im", function, id(Function::imaginary_part)},
+      {"arg", function, id(Function::arg)}, {"abs", function, id(Function::abs)}, {"sgn", function, id(Function::sign)},
+      // shapes
+      {"frac", fraction}, {"dfrac", fraction}, {"tfrac", fraction}, {"cfrac", fraction}, {"nicefrac", fraction},
+      {"sfrac", fraction}, {"fraction", fraction}, {"binom", binomial}, {"dbinom", binomial}, {"tbinom", binomial},
+      {"sqrt", root}, {"hat", accent}, {"widehat", accent}, {"bar", accent}, {"overline", accent}, {"tilde", accent},
+      {"widetilde", accent}, {"dot", accent}, {"ddot", accent}, {"underline", boxed}, {"vec", dressed},
+      {"overrightarrow", dressed}, {"overleftrightarrow", dressed}, {"sum", big}, {"prod", big}, {"int", big}, {"iint", big},
+      {"oint", big}, {"lim", big}, {"sup", big}, {"inf", big}, {"pmod", modulus, 'p'}, {"mod", modulus, 'p'},
+      {"bmod", modulus, 'b'}, {"degree", degree}, {"circ", degree}, {"degrees", degree}, {"textdegree", degree},
+      {"begin", Meaning::begin}, {"end", Meaning::end}, {"boxed", boxed}, {"fbox", boxed}, {"framebox", boxed},
+      {"ldots", dots}, {"cdots", dots}, {"dots", dots}, {"dotsc", dots}, {"dotsb", dots}, {"vdots", dots}, {"ddots", dots},
+      {"lfloor", opening, 'f'}, {"rfloor", closing, 'f'}, {"lceil", opening, 'c'}, {"rceil", closing, 'c'},
+      {"langle", opening, 'a'}, {"rangle", closing, 'a'}, {"lvert", opening, '|'}, {"rvert", closing, '|'},
+      {"lVert", opening, 'V'}, {"rVert", closing, 'V'}, {"{", opening, '{'}, {"}", closing, '{'}, {"lbrace", opening, '{'},
+      {"rbrace", closing, '{'}, {"angle", named}, {"triangle", named}, {"measuredangle", named}, {"odot", named},
+      {"parallelogram", named}, {"dollar", money, '$'}, {"pounds", money, 'P'}, {"pound", money, 'P'}, {"euro", money, 'E'},
+      {"yen", money, 'Y'}, {"rupee", money, 'R'}, {"choose", choose}, {"over", over}, {"forall", named},
+  });
+  std::sort(table.begin(), table.end(), [](const Command& a, const Command& b) { return a.name < b.name; });
+  return table;
+}();
+
+struct Letter {
+  char32_t code_point;
+  std::string_view latex;
+};
+
+// Sorted by code point.
+constexpr Letter kLetters[] = {
+    {0xa2, "\\text{ cents }"}, {0xa3, "\\pounds "}, {0xa5, "\\yen "}, {0xa0, " "}, {0xad, ""}, {0xb0, "^\\circ "}, {0xb1, "\\pm "}, {0xb2, "^{2}"},
+    {0xb3, "^{3}"}, {0xb4, "'"}, {0xb5, "\\mu "}, {0xb7, "\\cdot "}, {0xb9, "^{1}"}, {0xbc, "\\frac{1}{4}"},
+    {0xbd, "\\frac{1}{2}"}, {0xbe, "\\frac{3}{4}"}, {0xd7, "\\times "}, {0xf7, "\\div "},
+    {0x391, "A"}, {0x393, "\\Gamma "}, {0x394, "\\Delta "}, {0x398, "\\Theta "}, {0x39b, "\\Lambda "}, {0x3a0, "\\Pi "},
+    {0x3a3, "\\Sigma "}, {0x3a6, "\\Phi "}, {0x3a8, "\\Psi "}, {0x3a9, "\\Omega "}, {0x3b1, "\\alpha "}, {0x3b2, "\\beta "},
+    {0x3b3, "\\gamma "}, {0x3b4, "\\delta "}, {0x3b5, "\\epsilon "}, {0x3b6, "\\zeta "}, {0x3b7, "\\eta "},
+    {0x3b8, "\\theta "}, {0x3b9, "\\iota "}, {0x3ba, "\\kappa "}, {0x3bb, "\\lambda "}, {0x3bc, "\\mu "}, {0x3bd, "\\nu "},
+    {0x3be, "\\xi "}, {0x3c0, "\\pi "}, {0x3c1, "\\rho "}, {0x3c3, "\\sigma "}, {0x3c4, "\\tau "}, {0x3c6, "\\phi "},
+    {0x3c7, "\\chi "}, {0x3c8, "\\psi "}, {0x3c9, "\\omega "}, {0x3d5, "\\phi "},
+    {0x2000, " "}, {0x2001, " "}, {0x2002, " "}, {0x2003, " "}, {0x2004, " "}, {0x2005, " "}, {0x2006, " "}, {0x2007, " "},
+    {0x2008, " "}, {0x2009, " "}, {0x200a, " "}, {0x200b, ""}, {0x200c, ""}, {0x200d, ""}, {0x2010, "-"}, {0x2011, "-"},
+    {0x2012, "-"}, {0x2013, "-"}, {0x2014, "-"}, {0x2016, "\\Vert "}, {0x2018, "'"}, {0x2019, "'"}, {0x201c, ""}, {0x201d, ""},
+    {0x2022, "\\cdot "}, {0x2026, "\\ldots "}, {0x202f, " "}, {0x2032, "'"}, {0x2033, "''"}, {0x2044, "/"}, {0x2060, ""},
+    {0x2061, ""}, {0x2062, ""}, {0x2063, ","}, {0x2070, "^{0}"}, {0x2074, "^{4}"}, {0x2075, "^{5}"}, {0x2076, "^{6}"},
+    {0x2077, "^{7}"}, {0x2078, "^{8}"}, {0x2079, "^{9}"}, {0x207a, "^{+}"}, {0x207b, "^{-}"}, {0x207f, "^{n}"},
+    {0x2080, "_{0}"}, {0x2081, "_{1}"}, {0x2082, "_{2}"}, {0x2083, "_{3}"}, {0x2084, "_{4}"}, {0x2085, "_{5}"},
+    {0x2086, "_{6}"}, {0x2087, "_{7}"}, {0x2088, "_{8}"}, {0x2089, "_{9}"}, {0x2099, "_{n}"}, {0x20ac, "\\euro "},
+    {0x20b9, "\\rupee "}, {0x2102, "\\mathbb{C}"}, {0x2103, "^\\circ\\mathrm{C}"}, {0x2109, "^\\circ\\mathrm{F}"},
+    {0x2113, "\\ell "}, {0x2115, "\\mathbb{N}"}, {0x211a, "\\mathbb{Q}"}, {0x211d, "\\mathbb{R}"}, {0x2124, "\\mathbb{Z}"},
+    {0x2126, "\\Omega "}, {0x212f, "e"}, {0x2153, "\\frac{1}{3}"}, {0x2154, "\\frac{2}{3}"}, {0x2155, "\\frac{1}{5}"},
+    {0x2156, "\\frac{2}{5}"}, {0x2157, "\\frac{3}{5}"}, {0x2158, "\\frac{4}{5}"}, {0x2159, "\\frac{1}{6}"},
+    {0x215a, "\\frac{5}{6}"}, {0x215b, "\\frac{1}{8}"}, {0x215c, "\\frac{3}{8}"}, {0x215d, "\\frac{5}{8}"},
+    {0x215e, "\\frac{7}{8}"}, {0x2190, "\\leftarrow "}, {0x2192, "\\to "}, {0x2194, "\\leftrightarrow "},
+    {0x21d2, "\\implies "}, {0x21d4, "\\iff "}, {0x2200, "\\forall "}, {0x2202, "\\partial "}, {0x2203, "\\exists "},
+    {0x2205, "\\emptyset "}, {0x2207, "\\nabla "}, {0x2208, "\\in "}, {0x2209, "\\notin "}, {0x2211, "\\sum "},
+    {0x220f, "\\prod "}, {0x2212, "-"}, {0x2213, "\\mp "}, {0x2215, "/"}, {0x2216, "\\setminus "}, {0x2217, "*"},
+    {0x2218, "\\circ "}, {0x2219, "\\cdot "}, {0x221a, "\\sqrt "}, {0x221b, "\\sqrt[3]"}, {0x221d, "\\propto "},
+    {0x221e, "\\infty "}, {0x2220, "\\angle "}, {0x2223, "|"}, {0x2225, "\\parallel "}, {0x2227, "\\land "},
+    {0x2228, "\\lor "}, {0x2229, "\\cap "}, {0x222a, "\\cup "}, {0x222b, "\\int "}, {0x2234, ""}, {0x2236, ":"},
+    {0x223c, "\\sim "}, {0x2245, "\\cong "}, {0x2248, "\\approx "}, {0x2260, "\\ne "}, {0x2261, "\\equiv "},
+    {0x2264, "\\le "}, {0x2265, "\\ge "}, {0x2266, "\\le "}, {0x2267, "\\ge "}, {0x2282, "\\subset "}, {0x2286, "\\subseteq "},
+    {0x22a5, "\\perp "}, {0x22c5, "\\cdot "}, {0x22ef, "\\ldots "}, {0x2308, "\\lceil "}, {0x2309, "\\rceil "},
+    {0x230a, "\\lfloor "}, {0x230b, "\\rfloor "}, {0x25b3, "\\triangle "}, {0x27e8, "\\langle "}, {0x27e9, "\\rangle "},
+    {0x2a7d, "\\le "}, {0x2a7e, "\\ge "}, {0x3000, " "}, {0x3001, ","}, {0x3002, "."}, {0x3008, "\\langle "},
+    {0x3009, "\\rangle "}, {0x301c, "\\sim "}, {0x6216, "\\text{ or }"}, {0xfe63, "-"}, {0xfeff, ""},
+};
+// clang-format on
+
+struct Word {
+  std::string_view word;
+  int value;
+};
+constexpr Word kFunctions[] = {
+    {"sin", id(Function::sin)},
+    {"cos", id(Function::cos)},
+    {"tan", id(Function::tan)},
+    {"sec", id(Function::sec)},
+    {"csc", id(Function::csc)},
+    {"cot", id(Function::cot)},
+    {"arcsin", id(Function::arcsin)},
+    {"arccos", id(Function::arccos)},
+    {"arctan", id(Function::arctan)},
+    {"asin", id(Function::arcsin)},
+    {"acos", id(Function::arccos)},
+    {"atan", id(Function::arctan)},
+    {"arccot", id(Function::arccot)},
+    {"arcsec", id(Function::arcsec)},
+    {"arccsc", id(Function::arccsc)},
+    {"sinh", id(Function::sinh)},
+    {"cosh", id(Function::cosh)},
+    {"tanh", id(Function::tanh)},
+    {"log", id(Function::log)},
+    {"lg", id(Function::log)},
+    {"ln", id(Function::ln)},
+    {"exp", id(Function::exp)},
+    {"sqrt", id(Function::sqrt)},
+    {"abs", id(Function::abs)},
+    {"gcd", id(Function::gcd)},
+    {"lcm", id(Function::lcm)},
+    {"max", id(Function::max)},
+    {"min", id(Function::min)},
+    {"floor", id(Function::floor)},
+    {"ceil", id(Function::ceil)},
+    {"sgn", id(Function::sign)},
+    {"cbrt", id(Function::root)},
+    {"binom", id(Function::binomial)},
+    {"Re", id(Function::real_part)},
+    {"Im", id(Function::imaginary_part)},
+};
+
+constexpr Word kNumberWords[] = {
+    {"zero", 0},      {"one", 1},       {"two", 2},       {"three", 3},    {"four", 4},     {"five", 5},
+    {"six", 6},       {"seven", 7},     {"eight", 8},     {"nine", 9},     {"ten", 10},     {"eleven", 11},
+    {"twelve", 12},   {"thirteen", 13}, {"fourteen", 14}, {"fifteen", 15}, {"sixteen", 16}, {"seventeen", 17},
+    {"eighteen", 18}, {"nineteen", 19}, {"twenty", 20},   {"thirty", 30},  {"forty", 40},   {"fifty", 50},
+    {"sixty", 60},    {"seventy", 70},  {"eighty", 80},   {"ninety", 90},
+};
+
+constexpr Word kPowerWords[] = {{"hundred", 2}, {"thousand", 3}, {"million", 6}, {"billion", 9}, {"trillion", 12}};
+
+template <class Table>
+const Word* find(const Table& table, std::string_view word) {
+  auto at = std::find_if(std::begin(table), std::end(table), [&](const Word& w) { return w.word == word; });
+  return at == std::end(table) ? nullptr : &*at;
+}
+
+}  // namespace
+
+const Command* find_command(std::string_view name) {
+  auto at = std::lower_bound(kCommands.begin(), kCommands.end(), name,
+                             [](const Command& c, std::string_view n) { return c.name < n; });
+  return at != kCommands.end() && at->name == name ? &*at : nullptr;
+}
+
+std::string_view latex_of(char32_t code_point) {
+  if (code_point >= 0xff01 && code_point <= 0xff5e) {  // full-width forms of ASCII
+    static constexpr auto ascii = [] {
+      std::array<char, 0x7f> all{};
+      for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<char>(i);
+      return all;
+    }();
+    return {&ascii[code_point - 0xff01 + 0x21], 1};
+  }
+  for (const Letter& letter : kLetters) {
+    if (letter.code_point == code_point) return letter.latex.empty() ? std::string_view(" ") : letter.latex;
+  }
+  return {};
+}
+
+std::optional<Function> find_function(std::string_view word) {
+  const Word* at = find(kFunctions, word);
+  return at ? std::optional(static_cast<Function>(at->value)) : std::nullopt;
+}
+
+int number_word(std::string_view word) {
+  const Word* at = find(kNumberWords, word);
+  return at ? at->value : -1;
+}
+
+int power_word(std::string_view word) {
+  if (word.ends_with('s')) word.remove_suffix(1);
+  const Word* at = find(kPowerWords, word);
+  return at ? at->value : 0;
+}
+
+}  // namespace ucas::math

@@ -1,0 +1,436 @@
+// From the whole answer down to what stands on one side of a relation: lists, clauses, chains, words, ratios, sets.
+#include <algorithm>
+
+#include "base/str.h"
+#include "verify/math/parser_impl.h"
+
+namespace ucas::math {
+
+namespace {
+
+template <size_t N>
+bool among(const std::string_view (&list)[N], std::string_view word) {
+  return std::find(std::begin(list), std::end(list), word) != std::end(list);
+}
+
+constexpr std::string_view kClauseWords[] = {"where", "for", "if", "when", "with", "such", "given", "while", "as"};
+// What people write before an answer.
+constexpr std::string_view kNoise[] = {"the",       "answer",  "is",     "are",           "solution", "solutions",
+                                       "only",      "thus",    "so",     "hence",         "we",       "get",
+                                       "final",     "about",   "then",   "approximately", "have",     "exactly",
+                                       "therefore", "roughly", "equals", "value",         "correct",  "be"};
+
+struct Phrase {
+  std::string_view key;
+  Constant constant;
+};
+constexpr Phrase kPhrases[] = {
+    {"allrealnumbers", Constant::reals},
+    {"allreals", Constant::reals},
+    {"anyrealnumber", Constant::reals},
+    {"realnumbers", Constant::reals},
+    {"reals", Constant::reals},
+    {"allreal", Constant::reals},
+    {"allintegers", Constant::integers},
+    {"integers", Constant::integers},
+    {"anyinteger", Constant::integers},
+    {"allnaturalnumbers", Constant::naturals},
+    {"nosolution", Constant::no_answer},
+    {"nosolutions", Constant::no_answer},
+    {"norealsolution", Constant::no_answer},
+    {"norealsolutions", Constant::no_answer},
+    {"none", Constant::no_answer},
+    {"nointegersolutions", Constant::no_answer},
+    {"therearenosolutions", Constant::no_answer},
+    {"doesnotexist", Constant::undefined},
+    {"dne", Constant::undefined},
+    {"undefined", Constant::undefined},
+    {"notdefined", Constant::undefined},
+    {"emptyset", Constant::empty_set},
+    {"infinity", Constant::infinity},
+    {"positiveinfinity", Constant::infinity},
+};
+
+}  // namespace
+
+bool Parser::is_connective(size_t ahead) const {
+  const Token& token = peek(ahead);
+  if (token.kind == TokenKind::symbol) {
+    return token.symbol == ',' || token.symbol == ';' || token.symbol == 'A' || token.symbol == 'O' ||
+           (token.symbol == '&' && !in_environment_);
+  }
+  if (token.kind == TokenKind::separator || (token.kind == TokenKind::row && !in_environment_)) return true;
+  if (token.kind != TokenKind::word) return false;
+  std::string_view w = token.text;
+  return w == "or" || w == "and" || w == "OR" || w == "AND" || w == "Or" || w == "And";
+}
+
+bool Parser::at_stop(size_t ahead) const {
+  const Token& token = peek(ahead);
+  if (token.kind == TokenKind::end || is_connective(ahead)) return true;
+  if (token.kind == TokenKind::row) return true;
+  if (token.kind == TokenKind::command) {
+    return token.command->meaning == Meaning::closing || token.command->meaning == Meaning::end;
+  }
+  if (token.kind != TokenKind::symbol) return false;
+  if (token.symbol == '.')
+    return peek(ahead + 1).kind == TokenKind::end || peek(ahead + 1).kind == TokenKind::separator;
+  if (token.symbol == '|' || token.symbol == 'V') return bars_ > 0 || set_bar_;
+  return token.symbol == ')' || token.symbol == ']' || token.symbol == '}' || token.symbol == '&' ||
+         (token.symbol == ':' && set_bar_);
+}
+
+bool Parser::connective(Items& out) {
+  bool any = false;
+  while (is_connective() || (any && is_symbol('.') && at_stop())) {
+    const Token& token = peek();
+    Connective found = Connective::comma;
+    if (token.kind == TokenKind::word) found = (token.text[0] | 32) == 'o' ? Connective::conj_or : Connective::conj_and;
+    if (token.kind == TokenKind::symbol && token.symbol == ';') found = Connective::semicolon;
+    if (token.kind == TokenKind::symbol && token.symbol == 'O') found = Connective::conj_or;
+    if (token.kind == TokenKind::symbol && (token.symbol == 'A' || token.symbol == '&')) found = Connective::conj_and;
+    if (token.kind == TokenKind::row) found = Connective::semicolon;
+    if (!any || static_cast<int>(found) > static_cast<int>(out.connective)) out.connective = found;
+    any = true;
+    advance();
+  }
+  return any;
+}
+
+// Items up to a closing bracket or the end, then grouped: "x = 1, y = 2 or x = 2, y = 1" is an or of two lists.
+bool Parser::items(Items& out) {
+  std::vector<Connective> gaps;
+  std::vector<NodeId> nodes, conditions;
+  while (is_connective() && peek().kind != TokenKind::word && peek().kind != TokenKind::symbol) advance();
+  while (!failed_) {
+    if (!nodes.empty() && peek().kind == TokenKind::word && integer_clause(conditions)) {
+    } else if (!nodes.empty() && peek().kind == TokenKind::word && among(kClauseWords, lower_case(peek().text)) &&
+               clause(conditions)) {
+    } else {
+      NodeId node = item();
+      if (node == kNoNode) return false;
+      nodes.push_back(node);
+      gaps.push_back(Connective::comma);
+      if (peek().kind == TokenKind::word && !is_connective() && among(kClauseWords, lower_case(peek().text))) {
+        if (!clause(conditions)) return fail("a clause that cannot be read"), false;
+      }
+    }
+    if (take_symbol('.') && peek().kind == TokenKind::end) break;
+    Items gap;
+    if (!connective(gap)) break;
+    out.separated = true;
+    if (!gaps.empty()) gaps.back() = gap.connective;
+    if (at_stop()) break;  // a trailing comma
+  }
+  if (failed_) return false;
+  if (!gaps.empty()) gaps.pop_back();
+  if (gaps.size() >= nodes.size() && !nodes.empty()) gaps.resize(nodes.size() - 1);
+  if (nodes.empty()) return fail("nothing to read"), false;
+  auto has = [&](Connective c) { return std::find(gaps.begin(), gaps.end(), c) != gaps.end(); };
+  // What parts the groups, if two kinds of connectives occur: or before ; before comma. "1, 2, or 3" is one group.
+  size_t first_or = static_cast<size_t>(std::find(gaps.begin(), gaps.end(), Connective::conj_or) - gaps.begin());
+  bool after_or = std::any_of(gaps.begin() + static_cast<std::ptrdiff_t>(std::min(first_or, gaps.size())), gaps.end(),
+                              [](Connective c) { return c != Connective::conj_or; });
+  bool or_groups = has(Connective::conj_or) && (after_or || has(Connective::conj_and) || has(Connective::semicolon));
+  bool line_groups = has(Connective::semicolon) && (has(Connective::comma) || has(Connective::conj_and));
+  if (or_groups || line_groups) {
+    Connective outer = or_groups ? Connective::conj_or : Connective::semicolon;
+    Items group;
+    for (size_t i = 0; i < nodes.size() && !failed_; ++i) {
+      group.nodes.push_back(nodes[i]);
+      if (i < gaps.size() && gaps[i] != outer) {
+        group.connective = std::max(group.connective, gaps[i]);
+        continue;
+      }
+      out.nodes.push_back(list_of(group));
+      group = Items();
+    }
+    out.connective = outer;
+  } else {
+    out.nodes = nodes;
+    out.connective = Connective::comma;
+    for (Connective gap : gaps) out.connective = std::max(out.connective, gap);
+  }
+  conditions_.insert(conditions_.end(), conditions.begin(), conditions.end());
+  return !failed_;
+}
+
+// One item stands for itself. "x = 1, 2" is one relation whose right side is the list 1, 2.
+NodeId Parser::list_of(Items& items) {
+  std::vector<NodeId> nodes;
+  for (size_t i = 0; i < items.nodes.size() && !failed_; ++i) {
+    NodeId node = items.nodes[i];
+    if (node == kNoNode) return kNoNode;
+    std::string_view gaps = kind(node) == Kind::relation ? tree_.text(node) : std::string_view();
+    if (gaps == "=" || gaps == "!") {
+      std::vector<NodeId> values{tree_.child(node, 1)};
+      while (i + 1 < items.nodes.size() && items.nodes[i + 1] != kNoNode) {
+        Kind next = kind(items.nodes[i + 1]);
+        if (next == Kind::relation || next == Kind::text || next == Kind::list) break;
+        values.push_back(items.nodes[++i]);
+      }
+      if (values.size() > 1) {
+        std::string relation(gaps);
+        NodeId left = tree_.child(node, 0);
+        NodeId right = make(Kind::list, static_cast<uint8_t>(items.connective), values);
+        node = make(Kind::relation, {left, right}, uint8_t{0}, relation);
+        note("values after \"x = 1\" read as values of x");
+      }
+    }
+    nodes.push_back(node);
+  }
+  if (nodes.size() == 1) return nodes[0];
+  return make(Kind::list, static_cast<uint8_t>(items.connective), nodes);
+}
+
+NodeId Parser::answer() {
+  // P(x) = .. makes P a function in all of the answer.
+  for (size_t i = 0; i + 3 < tokens_.size(); ++i) {
+    bool start = i == 0 ||
+                 (tokens_[i - 1].kind == TokenKind::symbol &&
+                  std::string_view(",;({").find(tokens_[i - 1].symbol) != std::string_view::npos) ||
+                 tokens_[i - 1].kind == TokenKind::word || tokens_[i - 1].kind == TokenKind::separator;
+    const Token& name = tokens_[i];
+    bool letter = (name.kind == TokenKind::word && name.text.size() == 1) ||
+                  (name.kind == TokenKind::command && name.command->meaning == Meaning::greek);
+    bool opens = tokens_[i + 1].kind == TokenKind::symbol && tokens_[i + 1].symbol == '(';
+    if (!start || !letter || !opens) continue;
+    for (size_t k = i + 2; k < std::min(i + 10, tokens_.size() - 1); ++k) {
+      if (tokens_[k].kind != TokenKind::symbol || tokens_[k].symbol != ')') continue;
+      bool equation = tokens_[k + 1].kind == TokenKind::relation && tokens_[k + 1].symbol == relation::kEqual;
+      bool pair = tokens_[k + 1].kind == TokenKind::symbol && tokens_[k + 1].symbol == ',' && i > 0 &&
+                  tokens_[i - 1].kind == TokenKind::symbol && tokens_[i - 1].symbol == '(';  // (P(x), Q(x)) = ..
+      if ((equation || pair) && functions_.size() < 8) functions_.emplace_back(name.text);
+      break;
+    }
+  }
+  Items all;
+  if (!items(all)) return kNoNode;
+  while (is_symbol('.')) advance();
+  if (peek().kind != TokenKind::end) return fail("something is left over");
+  NodeId root = list_of(all);
+  if (conditions_.empty() || root == kNoNode) return root;
+  std::vector<NodeId> parts{root};
+  parts.insert(parts.end(), conditions_.begin(), conditions_.end());
+  return make(Kind::list, static_cast<uint8_t>(Connective::comma), parts);
+}
+
+void Parser::skip_noise() {
+  size_t start = at_;
+  while (peek().kind == TokenKind::word && !at_stop(1) &&
+         (peek().text.size() > 2 || lower_case(peek().text) == "is" || lower_case(peek().text) == "so") &&
+         among(kNoise, lower_case(peek().text))) {
+    advance();
+    if (is_symbol(':')) advance();
+  }
+  if (at_ != start) note("introductory words left out");
+  // "= 5", "\approx 3.2"
+  const Token& token = peek();
+  bool leading = token.kind == TokenKind::relation &&
+                 (token.symbol == relation::kEqual || token.symbol == relation::kApproximately);
+  if (leading && depth_ == 0 && !at_stop(1)) advance();
+}
+
+NodeId Parser::item() {
+  skip_noise();
+  std::vector<NodeId> parts;
+  std::string relations;
+  NodeId first = operand();
+  if (first == kNoNode) return kNoNode;
+  parts.push_back(first);
+  while (!failed_ && peek().kind == TokenKind::relation) {
+    char symbol = peek().symbol;
+    advance();
+    NodeId next = operand();
+    if (next == kNoNode) return kNoNode;
+    if (symbol == relation::kIn || symbol == relation::kNotIn) next = as_set(next);
+    relations.push_back(symbol);
+    parts.push_back(next);
+  }
+  if (failed_) return kNoNode;
+  if (parts.size() == 1) return parts[0];
+  return make(Kind::relation, 0, parts, relations);
+}
+
+// "where k is an integer", "for n \ge 1": relations among the conditions. Puts everything back if it is none.
+bool Parser::clause(std::vector<NodeId>& conditions) {
+  while (peek().kind == TokenKind::word && (among(kClauseWords, lower_case(peek().text)) || is_word("that"))) advance();
+  if (integer_clause(conditions)) return true;
+  Items inner;
+  if (!items(inner)) return false;
+  for (NodeId node : inner.nodes) {
+    if (kind(node) != Kind::relation) return fail("a clause that cannot be read"), false;
+    conditions.push_back(node);
+  }
+  return true;
+}
+
+// "k is an integer", "k, m integers", "any integer n", "C is a constant".
+bool Parser::integer_clause(std::vector<NodeId>& conditions) {
+  constexpr std::string_view kFiller[] = {"is",    "are",  "be",   "an",        "a",     "any", "all",
+                                          "every", "each", "some", "arbitrary", "being", "the", "denotes",
+                                          "can",   "both", "for",  "and",       "of",    "set"};
+  constexpr std::string_view kPlain[] = {"positive",  "negative", "nonnegative", "real",    "integer",
+                                         "integers",  "number",   "numbers",     "natural", "constant",
+                                         "constants", "non",      "reals",       "whole",   "rational"};
+  size_t start = at_;
+  std::vector<std::string> names;
+  bool positive = false, real = false, natural = false, fixed = false, whole = false, other = false;
+  size_t i = 0;
+  for (;; ++i) {
+    const Token& token = peek(i);
+    if (token.kind == TokenKind::symbol && (token.symbol == ',' || token.symbol == '-')) {
+      if (token.symbol == ',' && (whole || real || natural || fixed)) break;
+      continue;
+    }
+    if (token.kind == TokenKind::command && token.command->meaning == Meaning::greek) {
+      names.emplace_back(token.text);
+      continue;
+    }
+    if (token.kind != TokenKind::word) break;
+    std::string word = lower_case(token.text);
+    if (token.text.size() == 1 && word != "a") {
+      std::string name(token.text);
+      if (is_symbol('_', i + 1) && (peek(i + 2).kind == TokenKind::number || peek(i + 2).kind == TokenKind::word)) {
+        name += str("_", peek(i + 2).text);
+        i += 2;
+      }
+      names.push_back(name);
+      continue;
+    }
+    if (among(kPlain, word)) {
+      positive |= word == "positive";
+      other |= word == "negative" || word == "nonnegative" || word == "non" || word == "rational";
+      real |= word == "real" || word == "reals";
+      natural |= word == "natural";
+      fixed |= word.starts_with("constant");
+      whole |= word.starts_with("integer") || word == "whole";
+    } else if (!among(kFiller, word)) {
+      break;
+    }
+  }
+  bool ends =
+      peek(i).kind == TokenKind::end || at_stop(i) || (peek(i).kind == TokenKind::symbol && peek(i).symbol == '.');
+  if (!ends || !(whole || real || natural || fixed) || (names.empty() && start == 0)) return false;
+  for (; i > 0; --i) advance();
+  for (const std::string& name : names) {
+    if (fixed) break;
+    NodeId symbol = name == "i" || name == "e" ? make(Kind::symbol, {}, uint8_t{0}, name)
+                                               : make(Kind::symbol, {}, uint8_t{0}, name);
+    NodeId domain = other ? make(Kind::text, {}, uint8_t{0}, whole ? "someintegers" : "somenumbers")
+                    : natural || (positive && whole) ? constant(Constant::naturals)
+                    : whole                          ? constant(Constant::integers)
+                                                     : constant(Constant::reals);
+    conditions.push_back(make(Kind::relation, {symbol, domain}, uint8_t{0}, "e"));
+  }
+  note("a clause on the range of a variable");
+  return true;
+}
+
+NodeId Parser::operand() {
+  if (!enter()) return kNoNode;
+  NodeId node = phrase();
+  if (node != kNoNode && is_symbol(':') && !set_bar_) {  // "Paolo: 18" is a value with a label
+    advance();
+    NodeId value = operand();
+    node = value == kNoNode ? kNoNode : make(Kind::relation, {node, value}, uint8_t{0}, "=");
+  } else if (node == kNoNode && !failed_) {
+    node = ratio();
+  }
+  leave();
+  return node;
+}
+
+// Words up to the end of the item, or kNoNode without failing where a formula stands.
+NodeId Parser::phrase() {
+  const Token& first = peek();
+  if (first.kind != TokenKind::word || first.grouped || starts_factor(first) || first.text.size() < 2) return kNoNode;
+  size_t i = 0;
+  for (;; ++i) {
+    const Token& token = peek(i);
+    bool hyphen = token.kind == TokenKind::symbol && (token.symbol == '-' || token.symbol == '\'') && i > 0;
+    if (at_stop(i) || token.kind == TokenKind::relation || (token.kind == TokenKind::symbol && token.symbol == ':'))
+      break;
+    if (token.kind != TokenKind::word && !hyphen) return kNoNode;
+    if (i > 0 && among(kClauseWords, lower_case(token.text)) && token.text != "for" && token.text != "with") break;
+  }
+  size_t begin = at_, end = at_ + i;
+  NodeId node = text_of(begin, end);
+  if (node == kNoNode) return kNoNode;
+  std::string key(tree_.text(node));
+  for (; i > 0; --i) advance();
+  NodeId value = words_value(key);
+  return value == kNoNode && !failed_ ? node : value;
+}
+
+NodeId Parser::words_value(std::string_view key) {
+  for (const Phrase& phrase : kPhrases) {
+    if (phrase.key == key) return constant(phrase.constant);
+  }
+  if (key == "negativeinfinity" || key == "minusinfinity") {
+    return make(Kind::negate, {constant(Constant::infinity)});
+  }
+  int value = number_word(key);
+  for (size_t cut = 5; value < 0 && cut <= 7 && cut < key.size(); ++cut) {  // twentyfive
+    int tens = number_word(key.substr(0, cut)), ones = number_word(key.substr(cut));
+    if (tens >= 20 && ones >= 1 && ones <= 9) value = tens + ones;
+  }
+  if (value < 0) return kNoNode;
+  note("a number in words");
+  return number(str(value));
+}
+
+NodeId Parser::ratio() {
+  NodeId first = set();
+  if (first == kNoNode || !is_symbol(':') || set_bar_) return first;
+  std::vector<NodeId> parts{first};
+  while (take_symbol(':')) {
+    NodeId next = set();
+    if (next == kNoNode) return fail("a part of a ratio is missing");
+    parts.push_back(next);
+  }
+  // 12:30, perhaps a time, and then PM or p.m.
+  std::string_view minutes = kind(parts[1]) == Kind::number ? tree_.text(parts[1]) : std::string_view();
+  bool time = parts.size() <= 3 && kind(parts[0]) == Kind::number && tree_.text(parts[0]).size() <= 2 &&
+              minutes.size() == 2 && minutes[0] < '6' && minutes[1] != '.';
+  std::string half;
+  if (time && peek().kind == TokenKind::word) {
+    std::string word = lower_case(peek().text);
+    bool dotted = (word == "a" || word == "p") && is_symbol('.', 1) && (is_word("m", 2) || is_word("M", 2));
+    if (word == "am" || word == "pm" || dotted) {
+      half = {word[0], 'm'};
+      for (int k = dotted ? 3 : 1; k > 0; --k) advance();
+      if (dotted && is_symbol('.')) advance();
+    }
+  }
+  return make(Kind::ratio, 0, parts, half, time);
+}
+
+NodeId Parser::as_set(NodeId node) {
+  if (node == kNoNode || kind(node) != Kind::tuple || tree_[node].child_count != 2 ||
+      tree_[node].tag != static_cast<uint8_t>(Bracket::round)) {
+    return node;
+  }
+  return make(Kind::interval, {tree_.child(node, 0), tree_.child(node, 1)});
+}
+
+NodeId Parser::set() {
+  NodeId left = sum();
+  while (!failed_ && left != kNoNode && (is_symbol('U') || is_symbol('N') || is_symbol('D'))) {
+    char symbol = peek().symbol;
+    std::vector<NodeId> parts{as_set(left)};
+    while (take_symbol(symbol)) {
+      NodeId next = sum();
+      if (next == kNoNode) return kNoNode;
+      parts.push_back(as_set(next));
+      if (symbol == 'D') break;
+    }
+    SetOperation operation = symbol == 'U'   ? SetOperation::unite
+                             : symbol == 'N' ? SetOperation::intersect
+                                             : SetOperation::subtract;
+    left = make(Kind::set_operation, static_cast<uint8_t>(operation), parts);
+  }
+  return left;
+}
+
+}  // namespace ucas::math

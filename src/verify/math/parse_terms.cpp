@@ -1,0 +1,608 @@
+// Sums, products, powers and what they are made of.
+#include <algorithm>
+
+#include "base/str.h"
+#include "verify/math/parser_impl.h"
+
+namespace ucas::math {
+
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
+bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
+
+// A run of letters in a formula is a product of variables unless it looks like a word: four letters or more with a
+// vowel, not in alphabetical order (abcd), or letters beyond ASCII.
+bool looks_like_word(std::string_view run) {
+  bool ascii = std::all_of(run.begin(), run.end(), [](char c) { return is_lower(c) || is_upper(c); });
+  if (!ascii) return true;
+  if (run.size() < 3) return run == "no" || run == "No" || run == "NO";
+  std::string low = lower_case(run);
+  constexpr std::string_view kShort[] = {"yes", "odd", "one", "two", "six", "ten", "all", "any", "not",  "red",
+                                         "the", "for", "and", "are", "has", "can", "may", "set", "even", "none"};
+  if (std::find(std::begin(kShort), std::end(kShort), low) != std::end(kShort)) return true;
+  if (run.size() == 3) return false;
+  bool capitals = std::all_of(run.begin(), run.end(), is_upper);
+  bool vowel = low.find_first_of("aeiou") != std::string::npos;
+  return vowel && !capitals && !std::is_sorted(low.begin(), low.end());
+}
+
+int digit_value(char c) { return is_digit(c) ? c - '0' : (c | 32) - 'a' + 10; }
+
+}  // namespace
+
+NodeId Parser::sum() {
+  if (!enter()) return kNoNode;
+  std::vector<NodeId> terms;
+  bool first = true;
+  while (!failed_) {
+    char sign = '+';
+    if (first || is_symbol('+') || is_symbol('-') || is_symbol('P') || is_symbol('M')) {
+      // Signs one after another: - - x.
+      while (is_symbol('+') || is_symbol('-') || is_symbol('P') || is_symbol('M')) {
+        char c = current().symbol;
+        advance();
+        if (c == '-' && is_symbol('/', 0)) {
+          if (peek(1).kind == TokenKind::symbol && (peek(1).symbol == '+')) return fail("+/-");
+        }
+        if (c == '+' && is_symbol('/') && is_symbol('-', 1)) {  // +/-
+          advance();
+          advance();
+          c = 'P';
+        }
+        if (c == '+' && is_symbol('-') && !peek().space_before && first) c = 'P', advance();  // "+-3"
+        if (c == 'P' || c == 'M') {
+          sign = c;
+        } else if (c == '-') {
+          sign = sign == '-' ? '+' : sign == '+' ? '-' : sign;
+        }
+      }
+    } else {
+      break;
+    }
+    first = false;
+    NodeId next = term();
+    if (next == kNoNode) return fail("a term is missing");
+    if (sign == '-') next = make(Kind::negate, {next});
+    if (sign == 'P' || sign == 'M') next = make(Kind::plus_minus, {next}, uint8_t{sign == 'M'});
+    terms.push_back(next);
+  }
+  leave();
+  if (failed_) return kNoNode;
+  return lift_unit(terms);
+}
+
+NodeId Parser::signed_factor() {
+  bool negative = false;
+  char both = 0;
+  while (is_symbol('-') || is_symbol('+') || is_symbol('P') || is_symbol('M')) {
+    char c = current().symbol;
+    if (c == '-') negative = !negative;
+    if (c == 'P' || c == 'M') both = c;
+    advance();
+  }
+  NodeId value = factor();
+  if (value == kNoNode) return kNoNode;
+  if (both) return make(Kind::plus_minus, {value}, uint8_t{both == 'M'});
+  return negative ? make(Kind::negate, {value}) : value;
+}
+
+// 1.2 \times 10^{-3} is one number, whose precision is known.
+NodeId Parser::scientific(NodeId mantissa, NodeId power) {
+  if (kind(mantissa) != Kind::number || kind(power) != Kind::power) return kNoNode;
+  const Node& digits = tree_[mantissa];
+  NodeId base = tree_.child(power, 0), exponent = tree_.child(power, 1);
+  bool negative = kind(exponent) == Kind::negate;
+  if (negative) exponent = tree_.child(exponent, 0);
+  if (!integer_literal(base) || tree_.text(base) != "10" || !integer_literal(exponent)) return kNoNode;
+  std::string_view text = tree_.text(exponent);
+  if (text.size() > 5 || digits.number.repeat != 0 || digits.number.exponent != 0) return kNoNode;
+  int32_t value = 0;
+  for (char c : text) value = value * 10 + (c - '0');
+  std::string shown(tree_.text(mantissa));
+  return number(shown, {negative ? -value : value, -1, 0});
+}
+
+// Is the token at `at_` + `at` the start of \frac{a}{b} or a/b of two integers?
+bool Parser::plain_fraction(size_t at) const {
+  const Token& token = peek(at);
+  if (token.kind == TokenKind::number) {
+    return token.space_before && is_symbol('/', at + 1) && peek(at + 2).kind == TokenKind::number;
+  }
+  if (!is_command(Meaning::fraction, at)) return false;
+  // \frac 12, \frac{1}{2}
+  size_t i = at + 1;
+  for (int part = 0; part < 2; ++part) {
+    bool brace = is_symbol('{', i);
+    i += brace;
+    if (peek(i).kind != TokenKind::number || peek(i).text.find('.') != std::string_view::npos) return false;
+    if (part == 0 && !brace && peek(i).text.size() == 2) return true;  // \frac12
+    ++i;
+    if (brace && !is_symbol('}', i)) return false;
+    i += brace;
+  }
+  return true;
+}
+
+// 2\frac{1}{2} and 2 1/2: a whole number before a fraction of two integers is a mixed number, not a product.
+NodeId Parser::mixed(NodeId whole) {
+  NodeId part = kNoNode;
+  if (is_command(Meaning::fraction)) {
+    advance();
+    part = fraction();
+  } else {
+    NodeId top = number_atom();
+    advance();  // the slash
+    NodeId bottom = number_atom();
+    part = make(Kind::quotient, {top, bottom});
+  }
+  if (part == kNoNode) return kNoNode;
+  note("a whole number beside a fraction read as a mixed number");
+  return make(Kind::sum, {whole, part});
+}
+
+NodeId Parser::term() {
+  std::vector<NodeId> factors;
+  auto product = [&]() -> NodeId {
+    NodeId node = factors.size() == 1 ? factors[0] : make(Kind::product, 0, factors);
+    factors.assign(1, node);
+    return node;
+  };
+  size_t first_token = at_;
+  NodeId first = factor();
+  if (first == kNoNode) return kNoNode;
+  factors.push_back(first);
+  // A bare number just read: what a mixed number or a unit without \text may follow.
+  auto bare = [&] { return !factors.empty() && integer_literal(factors.back()) && at_ > first_token; };
+  bool literal = bare();
+  while (!failed_) {
+    if (literal && factors.size() == 1 && at_ == first_token + 1 && plain_fraction(0)) {
+      factors[0] = mixed(factors[0]);
+      literal = false;
+      continue;
+    }
+    bool numeric = !factors.empty() && kind(factors.back()) == Kind::number;
+    if (take_symbol('*')) {
+      NodeId next = signed_factor();
+      if (next == kNoNode) return fail("a factor is missing");
+      NodeId one = factors.size() == 1 ? scientific(factors[0], next) : kNoNode;
+      if (failed_) return kNoNode;
+      if (one != kNoNode) {
+        factors[0] = one;
+      } else {
+        factors.push_back(next);
+      }
+      literal = false;
+      continue;
+    }
+    if (is_symbol('/')) {
+      advance();
+      NodeId left = product(), right = signed_factor();
+      if (right == kNoNode) return fail("a divisor is missing");
+      factors.assign(1, make(Kind::quotient, {left, right}));
+      literal = false;
+      continue;
+    }
+    if (is_command(Meaning::modulus)) {
+      factors.assign(1, modulus(product()));
+      continue;
+    }
+    const Token& token = peek();
+    if (token.kind == TokenKind::word || is_command(Meaning::money) || token.kind == TokenKind::unknown ||
+        is_command(Meaning::greek)) {
+      if (is_connective()) break;
+      std::string word = token.kind == TokenKind::word ? lower_case(token.text) : std::string();
+      if (word == "mod" && starts_factor(peek(1))) {
+        factors.assign(1, modulus(product()));
+        continue;
+      }
+      if ((word == "choose") && starts_factor(peek(1))) {
+        advance();
+        NodeId left = product(), right = factor();
+        factors.assign(1, make(Kind::call, {left, right}, Function::binomial));
+        continue;
+      }
+      if (numeric && power_word(word) > 0) {  // 2.5 million
+        const Node& node = tree_[factors.back()];
+        Number n = node.number;
+        n.exponent += power_word(word);
+        std::string shown(tree_.text(factors.back()));
+        factors.back() = number(shown, n);
+        advance();
+        continue;
+      }
+      if (numeric && (word == "dozen")) {
+        advance();
+        factors.push_back(number("12"));
+        continue;
+      }
+      size_t before = at_;
+      NodeId value = with_unit(product(), numeric);
+      if (failed_) return kNoNode;
+      if (at_ != before) {
+        factors.assign(1, value);
+        literal = false;
+        continue;
+      }
+    }
+    if (!starts_factor(token)) break;
+    if (token.kind == TokenKind::number && !factors.empty()) {
+      Kind last = kind(factors.back());
+      if (last == Kind::quantity && factors.size() == 1) {  // 5 feet 3 inches
+        NodeId more = term();
+        if (more == kNoNode || kind(more) != Kind::quantity) return fail("a number behind a unit");
+        factors[0] = make(Kind::sum, {factors[0], more});
+        continue;
+      }
+      bool after_number = last == Kind::number || last == Kind::based;
+      if (after_number) return fail("two numbers side by side");
+    }
+    size_t conditions = conditions_.size();
+    NodeId next = factor();
+    if (next == kNoNode) return kNoNode;
+    if (kind(next) == Kind::relation) {  // n\pi (n \in \mathbb{Z})
+      conditions_.push_back(next);
+      continue;
+    }
+    (void)conditions;
+    // 5 feet 3 inches.
+    if (kind(next) == Kind::quantity && factors.size() == 1 && kind(factors[0]) == Kind::quantity) {
+      factors[0] = make(Kind::sum, {factors[0], next});
+      continue;
+    }
+    if (kind(next) == Kind::tuple || kind(next) == Kind::interval) return fail("a pair behind a value");
+    factors.push_back(next);
+    literal = false;
+  }
+  if (failed_) return kNoNode;
+  return product();
+}
+
+bool Parser::starts_factor(const Token& token) const {
+  switch (token.kind) {
+    case TokenKind::number:
+      return true;
+    case TokenKind::word: {
+      if (token.style == Style::text && token.text.size() > 1 && !find_function(token.text)) {
+        return token.text == "pi" || std::all_of(token.text.begin(), token.text.end(), is_upper);
+      }
+      return token.grouped || find_function(token.text) || !looks_like_word(token.text);
+    }
+    case TokenKind::symbol:
+      if (token.symbol == '|' || token.symbol == 'V') return bars_ == 0 && !set_bar_;
+      return token.symbol == '(' || token.symbol == '[' || token.symbol == '{';
+    case TokenKind::command:
+      switch (token.command->meaning) {
+        case Meaning::greek:
+        case Meaning::constant:
+        case Meaning::function:
+        case Meaning::fraction:
+        case Meaning::binomial:
+        case Meaning::root:
+        case Meaning::accent:
+        case Meaning::dressed:
+        case Meaning::big:
+        case Meaning::begin:
+        case Meaning::boxed:
+        case Meaning::opening:
+        case Meaning::named:
+        case Meaning::money:
+        case Meaning::style:
+          return true;
+        default:
+          return false;
+      }
+    default:
+      return false;
+  }
+}
+
+NodeId Parser::factor() {
+  if (!enter()) return kNoNode;
+  NodeId base = atom();
+  NodeId out = base == kNoNode ? kNoNode : postfix(base);
+  leave();
+  return out;
+}
+
+NodeId Parser::postfix(NodeId base) {
+  while (!failed_) {
+    if (is_symbol('^')) {
+      advance();
+      bool brace = is_symbol('{');
+      // ^\circ, ^{\circ}
+      if (is_command(Meaning::degree, brace) && (!brace || is_symbol('}', 2))) {
+        for (int k = brace ? 3 : 1; k > 0; --k) advance();
+        base = make(Kind::degree, {base});
+        continue;
+      }
+      // ^{\prime}
+      if (is_symbol('\'', brace)) {
+        advance();
+        if (brace) advance(), take_symbol('}');
+        base = make(Kind::call, {base}, Function::user, "'");
+        continue;
+      }
+      if (brace && is_word("th", 1) && is_symbol('}', 2)) {  // 5^{th}
+        for (int k = 0; k < 3; ++k) advance();
+        continue;
+      }
+      if (brace && is_word("T", 1) && is_symbol('}', 2) && kind(base) == Kind::matrix) {
+        for (int k = 0; k < 3; ++k) advance();
+        base = make(Kind::call, {base}, Function::user, "transpose");
+        continue;
+      }
+      NodeId exponent = argument(false);
+      base = make(Kind::power, {base, exponent});
+    } else if (is_symbol('!')) {
+      advance();
+      bool twice = take_symbol('!');
+      base = make(Kind::call, {base}, twice ? Function::double_factorial : Function::factorial);
+    } else if (is_symbol('%')) {
+      advance();
+      base = make(Kind::percent, {base});
+    } else if (is_command(Meaning::degree)) {
+      advance();
+      base = make(Kind::degree, {base});
+    } else if (is_symbol('\'') && kind(base) == Kind::number && kind(base) != Kind::symbol) {
+      return fail("a prime behind a number");
+    } else if (is_symbol('_') && kind(base) == Kind::number) {
+      return fail("an index behind a number");
+    } else {
+      break;
+    }
+  }
+  return failed_ ? kNoNode : base;
+}
+
+NodeId Parser::atom() {
+  Token& token = current();
+  switch (token.kind) {
+    case TokenKind::number: {
+      NodeId based = based_atom();
+      return based != kNoNode || failed_ ? based : number_atom();
+    }
+    case TokenKind::word: {
+      NodeId based = based_atom();
+      return based != kNoNode || failed_ ? based : word_atom();
+    }
+    case TokenKind::symbol:
+      switch (token.symbol) {
+        case '(':
+        case '[':
+        case ']':
+          return bracket(token.symbol);
+        case '{':
+          return group();
+        case '|':
+        case 'V':
+          return bars(token.symbol);
+        default:
+          return fail(str("unexpected ", token.symbol));
+      }
+    case TokenKind::command:
+      return command_atom();
+    case TokenKind::unknown:
+      return fail(str("unknown command \\", token.text.substr(0, 24)));
+    case TokenKind::end:
+      return fail("it ends too early");
+    default:
+      return fail("a value is missing");
+  }
+}
+
+NodeId Parser::number_atom() {
+  Token token = current();
+  if (token.kind != TokenKind::number) return fail("a number is missing");
+  advance();
+  if (token.grouped) note("thousands separators taken out");
+  NodeId node = number(token.text, {token.exponent, -1, token.repeat});
+  // 0.333... and 15th.
+  if (is_command(Meaning::dots) && token.text.find('.') != std::string_view::npos) advance();
+  if (peek().kind == TokenKind::word && !peek().space_before) {
+    std::string_view tail = peek().text;
+    if (tail == "th" || tail == "st" || tail == "nd" || tail == "rd") advance();
+  }
+  return node;
+}
+
+// 1011_2, 2A_{16}, \text{AF}_{16}, 11_{\text{two}}, 101 base 2; kNoNode without failing for anything else.
+NodeId Parser::based_atom() {
+  std::string digits;
+  size_t i = 0;
+  bool letters = false;
+  for (; i < 8; ++i) {
+    const Token& token = peek(i);
+    bool part = (token.kind == TokenKind::number && token.exponent == 0 && token.repeat == 0) ||
+                (token.kind == TokenKind::word && std::all_of(token.text.begin(), token.text.end(), is_upper));
+    if (!part || (i > 0 && token.space_before)) break;
+    letters |= token.kind == TokenKind::word;
+    digits += token.text;
+  }
+  if (i == 0) return kNoNode;
+  size_t base_at = i;
+  bool brace = false;
+  if (is_symbol('_', i)) {
+    brace = is_symbol('{', i + 1);
+    base_at = i + 1 + brace;
+  } else if (is_word("base", i) && !letters) {
+    base_at = i + 1;
+  } else {
+    return kNoNode;
+  }
+  const Token& token = peek(base_at);
+  int base = 0;
+  if (token.kind == TokenKind::number && token.text.size() <= 2 && token.text.find('.') == std::string_view::npos) {
+    for (char c : token.text) base = base * 10 + (c - '0');
+  } else if (token.kind == TokenKind::word) {
+    base = number_word(lower_case(token.text));
+    if (token.text == "sixteen") base = 16;
+  }
+  size_t end = base_at + 1;
+  if (brace && !is_symbol('}', end)) return kNoNode;
+  end += brace;
+  // "A_2" is a variable: digits come first, or the base needs letters.
+  if (base < 2 || base > 36 || (peek().kind == TokenKind::word && base <= 10)) return kNoNode;
+  int points = 0;
+  for (char& c : digits) {
+    points += c == '.';
+    if (c != '.' && digit_value(c) >= base) return kNoNode;
+    if (is_upper(c)) c = static_cast<char>(c + 32);
+  }
+  if (points > 1) return kNoNode;
+  for (; end > 0; --end) advance();
+  return make(Kind::based, 0, {}, digits, base);
+}
+
+NodeId Parser::subscript(std::string& name) {
+  // Index texts become part of the name: x_1, a_{n+1}, x_{\max}.
+  advance();
+  std::string index;
+  auto add = [&](const Token& token) {
+    if (token.kind == TokenKind::symbol || token.kind == TokenKind::relation) {
+      index.push_back(token.symbol);
+    } else {
+      index += token.text;
+    }
+  };
+  if (is_symbol('{')) {
+    int depth = 0;
+    do {
+      if (peek().kind == TokenKind::end) return fail("an index is not closed");
+      depth += is_symbol('{') ? 1 : is_symbol('}') ? -1 : 0;
+      if (!is_symbol('{') && !is_symbol('}')) add(peek());
+      advance();
+    } while (depth > 0);
+  } else if (peek().kind == TokenKind::word && peek().style == Style::math && peek().text.size() > 1 &&
+             !looks_like_word(peek().text)) {
+    index += peek().text.substr(0, 1);
+    current().text.remove_prefix(1);
+    current().space_before = false;
+  } else if (peek().kind == TokenKind::end || at_stop()) {
+    return fail("an index is missing");
+  } else {
+    add(peek());
+    advance();
+  }
+  name += "_" + index;
+  return 0;
+}
+
+NodeId Parser::symbol_named(std::string name) {
+  if (is_symbol('_') && subscript(name) == kNoNode) return kNoNode;
+  std::string primes;
+  while (is_symbol('\'')) {
+    primes.push_back('\'');
+    advance();
+  }
+  while (is_symbol('^') && (is_symbol('\'', 1) || (is_symbol('{', 1) && is_symbol('\'', 2)))) {
+    advance();
+    bool brace = take_symbol('{');
+    while (take_symbol('\'')) primes.push_back('\'');
+    if (brace && !take_symbol('}')) return fail("a prime with more");
+  }
+  return apply_or_multiply(name + primes);
+}
+
+// x(y) is a product, f(x) a call: names that an equation of the answer defines ("P(x) = ..") and f, g, F, G, \phi with
+// primes or indices are functions, everything else is a factor.
+NodeId Parser::apply_or_multiply(std::string_view name) {
+  auto base = name.substr(0, name.find_first_of("_'"));
+  bool usual = base == "f" || base == "g" || base == "F" || base == "G" || base == "phi" || base == "varphi";
+  bool defined = std::find(functions_.begin(), functions_.end(), name) != functions_.end();
+  bool inverse = usual && is_symbol('^') && is_symbol('{', 1) && is_symbol('-', 2) && peek(3).text == "1" &&
+                 is_symbol('}', 4) && is_symbol('(', 5);
+  if ((!usual && !defined && name.find('\'') == std::string_view::npos) || (!is_symbol('(') && !inverse)) {
+    return make(Kind::symbol, {}, uint8_t{0}, name);
+  }
+  std::string called(name);
+  if (inverse) {
+    called += "^-1";
+    for (int k = 0; k < 5; ++k) advance();
+  }
+  advance();
+  BarScope scope(*this);
+  Items arguments;
+  if (!enter() || !items(arguments)) return kNoNode;
+  leave();
+  if (!take_symbol(')')) return fail("a bracket is not closed");
+  return make(Kind::call, static_cast<uint8_t>(Function::user), arguments.nodes, called);
+}
+
+NodeId Parser::word_atom() {
+  Token& token = current();
+  if (!token.grouped) {
+    std::string_view run = token.text;
+    if (run.size() > 1) {
+      if (auto function = find_function(run)) {
+        advance();
+        return function_call(*function);
+      }
+      if (run == "pi" || run == "Pi" || run == "PI") {
+        advance();
+        return constant(Constant::pi);
+      }
+      std::string low = lower_case(run);
+      if (low == "inf" || low == "infty" || low == "infinity" || low == "oo") {
+        advance();
+        return constant(Constant::infinity);
+      }
+      if (const Command* greek = find_command(run); greek && greek->meaning == Meaning::greek && run.size() > 2) {
+        std::string name(run);
+        advance();
+        return symbol_named(name);
+      }
+      // sinx, lnx, 2sin2x: a function stuck to its argument.
+      for (size_t length = std::min<size_t>(6, run.size() - 1); length >= 2; --length) {
+        auto function = find_function(run.substr(0, length));
+        if (!function || run.size() - length > 2 || *function == Function::real_part ||
+            *function == Function::imaginary_part || *function == Function::max || *function == Function::min) {
+          continue;
+        }
+        token.text.remove_prefix(length);
+        token.space_before = false;
+        return function_call(*function);
+      }
+      bool formula = token.style == Style::math || token.style == Style::bold || token.style == Style::blackboard;
+      if (looks_like_word(run) || (!formula && is_lower(run.back()) && run.size() > 2)) {
+        return fail(str("the word \"", run.substr(0, 24), "\""));
+      }
+      token.grouped = true;  // letters, one by one
+    }
+  }
+  char letter = token.text[0];
+  Style style = token.style;
+  if (static_cast<unsigned char>(letter) >= 0x80) return fail("a letter that is no variable");
+  bool more = token.text.size() > 1;
+  if (more) {
+    token.text.remove_prefix(1);
+    token.space_before = false;
+  } else {
+    advance();
+  }
+  if (style == Style::blackboard) {
+    constexpr std::string_view kSets = "NZQRC";
+    size_t which = kSets.find(letter);
+    if (which != std::string_view::npos) {
+      NodeId node = constant(static_cast<Constant>(static_cast<size_t>(Constant::naturals) + which));
+      // \mathbb{Z}^+, \mathbb{R}_{>0}: keep the name.
+      if (is_symbol('^') || is_symbol('_')) {
+        std::string name = str("set ", letter);
+        bool power = is_symbol('^') && peek(1).kind == TokenKind::number;
+        if (!power) {
+          if (subscript(name) == kNoNode) return kNoNode;
+          return make(Kind::symbol, {}, uint8_t{0}, name);
+        }
+      }
+      return node;
+    }
+  }
+  if (style != Style::bold && !is_symbol('_') && !is_symbol('\'')) {
+    if (letter == 'e') return constant(Constant::e);
+    if (letter == 'i') return constant(Constant::i);
+  }
+  return symbol_named(std::string(1, letter));
+}
+
+}  // namespace ucas::math

@@ -1,0 +1,121 @@
+#include "verify/math/unit_table.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+namespace ucas::math {
+
+namespace {
+
+// clang-format off
+constexpr auto kUnits = [] {
+  std::array table = std::to_array<Unit>({
+      // length
+      {"m", "m", "1"}, {"meter", "m", "1"}, {"metre", "m", "1"}, {"cm", "m", "1", "100"}, {"centimeter", "m", "1", "100"},
+      {"centimetre", "m", "1", "100"}, {"mm", "m", "1", "1000"}, {"millimeter", "m", "1", "1000"}, {"dm", "m", "1", "10"},
+      {"millimetre", "m", "1", "1000"}, {"decimeter", "m", "1", "10"}, {"km", "m", "1000"}, {"kilometer", "m", "1000"},
+      {"kilometre", "m", "1000"}, {"nm", "m", "1", "1000000000"}, {"nanometer", "m", "1", "1000000000"},
+      {"micron", "m", "1", "1000000"}, {"micrometer", "m", "1", "1000000"}, {"in", "m", "0.0254"}, {"inch", "m", "0.0254"},
+      {"inche", "m", "0.0254"}, {"ft", "m", "0.3048"}, {"foot", "m", "0.3048"}, {"feet", "m", "0.3048"},
+      {"yd", "m", "0.9144"}, {"yard", "m", "0.9144"}, {"mi", "m", "1609.344"}, {"mile", "m", "1609.344"},
+      {"angstrom", "m", "1", "10000000000"}, {"pc", "m", "30856775814913673"}, {"parsec", "m", "30856775814913673"},
+      {"ly", "m", "9460730472580800"}, {"au", "m", "149597870700"},
+      // area, volume
+      {"acre", "m^2", "4046.8564224"}, {"hectare", "m^2", "10000"}, {"ha", "m^2", "10000"}, {"l", "m^3", "1", "1000"},
+      {"liter", "m^3", "1", "1000"}, {"litre", "m^3", "1", "1000"}, {"ml", "m^3", "1", "1000000"},
+      {"milliliter", "m^3", "1", "1000000"}, {"millilitre", "m^3", "1", "1000000"}, {"cc", "m^3", "1", "1000000"},
+      {"gallon", "m^3", "0.003785411784"}, {"gal", "m^3", "0.003785411784"}, {"quart", "m^3", "0.000946352946"},
+      {"pint", "m^3", "0.000473176473"}, {"cup", "m^3", "0.0002365882365"},
+      // mass
+      {"kg", "kg", "1"}, {"kilogram", "kg", "1"}, {"kilo", "kg", "1"}, {"g", "kg", "1", "1000"}, {"gram", "kg", "1", "1000"},
+      {"gm", "kg", "1", "1000"}, {"mg", "kg", "1", "1000000"}, {"milligram", "kg", "1", "1000000"}, {"tonne", "kg", "1000"},
+      {"ton", "kg", "907.18474"}, {"lb", "kg", "0.45359237"}, {"pound", "kg", "0.45359237"}, {"oz", "kg", "0.028349523125"},
+      {"ounce", "kg", "0.028349523125"},
+      // time
+      {"s", "s", "1"}, {"sec", "s", "1"}, {"second", "s", "1"}, {"ms", "s", "1", "1000"}, {"millisecond", "s", "1", "1000"},
+      {"ns", "s", "1", "1000000000"}, {"nanosecond", "s", "1", "1000000000"}, {"microsecond", "s", "1", "1000000"},
+      {"min", "s", "60"}, {"minute", "s", "60"}, {"h", "s", "3600"}, {"hr", "s", "3600"}, {"hour", "s", "3600"},
+      {"day", "s", "86400"}, {"week", "s", "604800"}, {"fortnight", "s", "1209600"}, {"month", "month", "1"},
+      {"year", "month", "12"}, {"yr", "month", "12"}, {"decade", "month", "120"}, {"century", "month", "1200"},
+      // money
+      {"dollar", "dollar", "1"}, {"usd", "dollar", "1"}, {"cent", "dollar", "1", "100"}, {"penny", "dollar", "1", "100"},
+      {"pennie", "dollar", "1", "100"}, {"euro", "euro", "1"}, {"eur", "euro", "1"}, {"yen", "yen", "1"}, {"yuan", "yuan", "1"},
+      {"rupee", "rupee", "1"}, {"rs", "rupee", "1"}, {"buck", "dollar", "1"},
+      // mechanics, heat
+      {"n", "kg m s^-2", "1"}, {"newton", "kg m s^-2", "1"}, {"j", "kg m^2 s^-2", "1"}, {"joule", "kg m^2 s^-2", "1"},
+      {"kj", "kg m^2 s^-2", "1000"}, {"kilojoule", "kg m^2 s^-2", "1000"}, {"cal", "kg m^2 s^-2", "4.184"},
+      {"calorie", "kg m^2 s^-2", "4.184"}, {"kcal", "kg m^2 s^-2", "4184"}, {"ev", "kg m^2 s^-2", "0.0000000000000000001602176634"},
+      {"erg", "kg m^2 s^-2", "0.0000001"}, {"w", "kg m^2 s^-3", "1"}, {"watt", "kg m^2 s^-3", "1"}, {"kw", "kg m^2 s^-3", "1000"},
+      {"kilowatt", "kg m^2 s^-3", "1000"}, {"mw", "kg m^2 s^-3", "1000000"}, {"pa", "kg m^-1 s^-2", "1"},
+      {"pascal", "kg m^-1 s^-2", "1"}, {"kpa", "kg m^-1 s^-2", "1000"}, {"atm", "kg m^-1 s^-2", "101325"},
+      {"bar", "kg m^-1 s^-2", "100000"}, {"dyne", "kg m s^-2", "0.00001"}, {"mph", "m s^-1", "0.44704"},
+      {"kmh", "m s^-1", "5", "18"}, {"kph", "m s^-1", "5", "18"}, {"mps", "m s^-1", "1"}, {"fps", "m s^-1", "0.3048"},
+      {"hz", "s^-1", "1"}, {"hertz", "s^-1", "1"}, {"khz", "s^-1", "1000"}, {"mhz", "s^-1", "1000000"}, {"ghz", "s^-1", "1000000000"},
+      {"k", "K", "1"}, {"kelvin", "K", "1"}, {"celsius", "celsius", "1"}, {"fahrenheit", "fahrenheit", "1"},
+      // electricity, light, matter
+      {"a", "A", "1"}, {"amp", "A", "1"}, {"ampere", "A", "1"}, {"ma", "A", "1", "1000"}, {"c", "A s", "1"},
+      {"coulomb", "A s", "1"}, {"v", "kg m^2 s^-3 A^-1", "1"}, {"volt", "kg m^2 s^-3 A^-1", "1"},
+      {"ohm", "kg m^2 s^-3 A^-2", "1"}, {"f", "kg^-1 m^-2 s^4 A^2", "1"}, {"farad", "kg^-1 m^-2 s^4 A^2", "1"},
+      {"t", "kg s^-2 A^-1", "1"}, {"tesla", "kg s^-2 A^-1", "1"}, {"gauss", "kg s^-2 A^-1", "0.0001"},
+      {"mol", "mol", "1"}, {"mole", "mol", "1"}, {"cd", "cd", "1"}, {"lumen", "cd", "1"},
+      {"rad", "", "1"}, {"radian", "", "1"},
+      // counts of bits
+      {"bit", "bit", "1"}, {"byte", "bit", "8"}, {"kb", "bit", "8000"}, {"mb", "bit", "8000000"}, {"gb", "bit", "8000000000"},
+      {"kilobyte", "bit", "8000"}, {"megabyte", "bit", "8000000"}, {"gigabyte", "bit", "8000000000"},
+  });
+  std::sort(table.begin(), table.end(), [](const Unit& a, const Unit& b) { return a.name < b.name; });
+  return table;
+}();
+
+constexpr std::string_view kNever[] = {
+    "or", "and", "to", "not", "from", "between", "about", "less", "more", "than", "plus", "minus", "times", "over", "half",
+    "halves", "third", "thirds", "quarter", "quarters", "mod", "base", "if", "when", "for", "is", "are", "but", "also",
+    "maybe", "either", "approximately", "except", "without", "remainder", "wrong", "no", "where", "with", "which", "that",
+    "since", "because", "so", "thus", "hence", "then", "be", "can", "any", "all", "every", "some", "each", "such", "was",
+    "instead", "rather", "actually", "wait", "answer", "correct", "incorrect", "divided", "multiplied", "equals", "equal",
+    "unless", "while", "until", "neither", "nor", "both", "at", "as", "by", "until", "it", "the", "integer", "integers",
+    "real", "undefined", "infinity", "factorial", "inclusive", "exclusive", "below", "above", "least", "most", "greater",
+    "fewer", "false", "true", "am", "pm", "negative", "positive", "nan", "none", "root", "roots", "power", "option", "choice", "squared",
+    "cubed", "dozen", "percentage", "double", "triple", "twice", "solution", "solutions", "does", "otherwise",
+};
+// clang-format on
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  return out;
+}
+
+const Unit* exact(std::string_view name) {
+  auto at = std::lower_bound(kUnits.begin(), kUnits.end(), name,
+                             [](const Unit& u, std::string_view n) { return u.name < n; });
+  return at != kUnits.end() && at->name == name ? &*at : nullptr;
+}
+
+}  // namespace
+
+const Unit* find_unit(std::string_view word) {
+  if (word.empty() || word.size() > 12) return nullptr;
+  std::string name = lower(word);
+  if (const Unit* unit = exact(name)) {
+    // Of one-letter symbols the case counts: m s g h l are units, and so are N J W K A C V F T; "L" is usual, too.
+    bool capital = word[0] >= 'A' && word[0] <= 'Z';
+    bool wants_capital = std::string_view("njwkacvft").find(name[0]) != std::string_view::npos;
+    if (name.size() == 1 && capital != wants_capital && name != "l") return nullptr;
+    if (word == "MW" || name != "mw") return unit;
+    return nullptr;
+  }
+  for (std::string_view plural : {std::string_view("es"), std::string_view("s")}) {
+    if (name.size() <= plural.size() + 1 || !name.ends_with(plural)) continue;
+    std::string_view singular = std::string_view(name).substr(0, name.size() - plural.size());
+    if (const Unit* unit = exact(singular); unit && singular.size() > 1) return unit;
+  }
+  return name == "centuries" ? exact("century") : nullptr;
+}
+
+bool never_unit(std::string_view word) {
+  return std::find(std::begin(kNever), std::end(kNever), word) != std::end(kNever);
+}
+
+}  // namespace ucas::math
