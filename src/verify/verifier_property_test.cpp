@@ -6,6 +6,7 @@
 
 #include "base/str.h"
 #include "support/math_texts.h"
+#include "support/verdicts.h"
 #include "verify/verifier.h"
 
 namespace ucas {
@@ -13,28 +14,6 @@ namespace ucas {
 namespace {
 
 using namespace math_texts;
-
-Verdict grade_one(const std::vector<std::string>& gold, const std::string& response, Extract extract = Extract::bare) {
-  static const std::unique_ptr<Verifier> verifier = make_math_verifier();
-  Answer answer{response, &gold};
-  answer.extract = extract;
-  return verifier->grade({&answer, 1}).front();
-}
-
-bool equal(const std::string& gold, const std::string& answer) {
-  return grade_one({gold}, answer).kind == VerdictKind::equal;
-}
-
-// Both ways round: neither text may be worth more as the gold.
-void expect_equal(const std::string& a, const std::string& b) {
-  if (!equal(a, b)) RC_FAIL(str(a, "  is not equal to  ", b, ": ", grade_one({a}, b).reason));
-  if (!equal(b, a)) RC_FAIL(str(b, "  is not equal to  ", a, ": ", grade_one({b}, a).reason));
-}
-
-void expect_unequal(const std::string& a, const std::string& b) {
-  if (equal(a, b)) RC_FAIL(str(a, "  is equal to  ", b, ": ", grade_one({a}, b).reason));
-  if (equal(b, a)) RC_FAIL(str(b, "  is equal to  ", a, ": ", grade_one({b}, a).reason));
-}
 
 RC_GTEST_PROP(verifier_property, any_bytes_are_a_verdict_and_never_unequal_to_themselves, ()) {
   std::string text = coin() ? draw_bytes() : draw_soup();
@@ -111,7 +90,7 @@ RC_GTEST_PROP(verifier_property, a_number_is_not_paid_for_several_candidates, ()
         str("(", right, ", ", wrong, ")"), str(right, "; ", wrong, "; ", other), str("[", wrong, ", ", right, "]"),
         str(right, " = ", wrong), str(wrong, " = ", right), str("\\pm ", value.above == 0 ? wrong : right),
         str("x \\ge ", right), std::string("x"), std::string("NaN"), std::string("\\infty"), std::string("{}")}) {
-    if (equal(right, hedge)) RC_FAIL(str(hedge, "  is paid where the gold is  ", right));
+    if (is_paid(right, hedge)) RC_FAIL(str(hedge, "  is paid where the gold is  ", right));
   }
 }
 
