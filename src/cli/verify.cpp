@@ -9,6 +9,7 @@
 #include "cli/verify_audit.h"
 #include "cli/verify_report.h"
 #include "cli/verify_rows.h"
+#include "verify/explain.h"
 #include "verify/graders.h"
 
 namespace ucas {
@@ -25,6 +26,8 @@ struct VerifyConfig {
   BadRows bad_rows = BadRows::stop;
   Grader grader = Grader::ucas;
   bool audit = false;
+  bool explain = false;
+  std::string gold, answer;
 
   void fields(Fields& f) {
     f.field("out", out, "file for the verdicts, a JSON line per row: id, verdict, answer, reason");
@@ -35,6 +38,12 @@ struct VerifyConfig {
              "this program's verifier; the released reward (last box, equal normal forms of two strings); plain "
              "numbers only");
     f.field("audit", audit, "grade under every grader: who pays what, rates of error, where they disagree");
+    f.field(
+        "explain", explain,
+        "how gold and answer were read and which rule decided: of --gold and --answer, of the rows that --show lists, "
+        "and in --out");
+    f.field("gold", gold, "instead of a file, with --answer: grade one answer");
+    f.field("answer", answer, "the answer to grade: its last box, or the whole text where it has none");
     f.field("threads", threads, Range{0, 1024}, "0: all cores; verdicts do not depend on it");
     f.field("show", show, Range{0, 1e9},
             "list so many rows whose verdict is not the expected one (with --audit: on which graders "
@@ -62,6 +71,21 @@ std::string run_audit(std::span<const VerifyRow> rows, std::span<const Answer> a
   return audit_report(rows, graders, config.show);
 }
 
+// ucas verify --gold G --answer A
+int grade_one(const VerifyConfig& config, std::optional<Extract> extract) {
+  std::vector<std::string> gold = {config.gold};
+  Answer answer{config.answer, &gold};
+  bool box = config.answer.find("\\boxed") != std::string::npos || config.answer.find("\\fbox") != std::string::npos;
+  answer.extract = extract.value_or(box ? Extract::strict : Extract::bare);
+  if (config.explain) {
+    for (const std::string& line : to_lines(ucas::explain(answer, Extract::strict))) out(line + "\n");
+    return kDone;
+  }
+  Verdict verdict = make_grader(config.grader)->grade({&answer, 1}).front();
+  out(str(name_of(verdict.kind), ": ", verdict.reason, "\n"));
+  return kDone;
+}
+
 bool says_kind(std::span<const VerifyRow> rows) {
   for (const VerifyRow& row : rows) {
     if (!row.kind.empty()) return true;
@@ -73,7 +97,8 @@ bool says_kind(std::span<const VerifyRow> rows) {
 
 std::string help_verify() {
   return str(
-      "Usage: ucas verify FILE.jsonl [--key value ...]\n\n"
+      "Usage: ucas verify FILE.jsonl [--key value ...]\n"
+      "       ucas verify --gold TEXT --answer TEXT [--explain]\n\n"
       "Grades answers. Each row has\n"
       "  gold         the right answer: text, a number, or a list of which any one counts\n"
       "  prediction   the response of a model\n"
@@ -89,9 +114,19 @@ std::string help_verify() {
 }
 
 int run_verify(const Words& words) {
-  CommandLine line = parse_command_line(words, {"audit"});
+  CommandLine line = parse_command_line(words, {"audit", "explain"});
   VerifyConfig config;
   ucas::apply(config, line.settings);
+  std::optional<Extract> extract = config.extract_mode();
+  if (config.explain && (config.audit || config.grader != Grader::ucas)) {
+    throw Error("usage", "verify: --explain is of this program's own verifier; leave --audit and --grader out");
+  }
+  if (!config.gold.empty() || !config.answer.empty()) {
+    if (!line.positionals.empty() || config.audit || !config.out.empty()) {
+      throw Error("usage", "verify: --gold and --answer grade one answer, without a file, --audit or --out");
+    }
+    return grade_one(config, extract);
+  }
   if (line.positionals.size() != 1) {
     throw Error("usage",
                 str("verify: expected one FILE.jsonl, got ", line.positionals.size(), "; see ucas verify --help"));
@@ -101,7 +136,6 @@ int run_verify(const Words& words) {
                 "verify: --audit grades under every grader and writes no verdicts; leave --grader and --out out");
   }
   const std::string& path = line.positionals[0];
-  std::optional<Extract> extract = config.extract_mode();
   std::vector<VerifyRow> rows = read_verify_rows(path, config.bad_rows, !extract);
   std::vector<Answer> answers = answers_of(rows, extract);
   std::string title = str(printable(path, 400), ": ", grouped(static_cast<int64_t>(rows.size())), " answers, extract ",
@@ -114,9 +148,11 @@ int run_verify(const Words& words) {
     return kDone;
   }
   Grading grading = grade_rows(*make_grader(config.grader), answers, config.threads);
-  if (!config.out.empty()) write_verdicts(config.out, rows, grading.verdicts);
+  if (!config.out.empty())
+    write_verdicts(config.out, rows, grading.verdicts, config.explain ? answers : std::span<Answer>{});
   out(title + verify_summary(rows, grading));
-  if (config.show > 0) out(str("\n", disagreements(rows, grading.verdicts, config.show)));
+  if (config.show > 0)
+    out(str("\n", disagreements(rows, grading.verdicts, config.show, config.explain ? answers : std::span<Answer>{})));
   return kDone;
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/str.h"
+#include "verify/explain.h"
 
 namespace ucas {
 
@@ -96,7 +97,8 @@ std::string verify_summary(std::span<const VerifyRow> rows, const Grading& gradi
   return text + speed_lines(grading);
 }
 
-std::string disagreements(std::span<const VerifyRow> rows, std::span<const Verdict> verdicts, int64_t limit) {
+std::string disagreements(std::span<const VerifyRow> rows, std::span<const Verdict> verdicts, int64_t limit,
+                          std::span<const Answer> explained) {
   std::string text;
   int64_t shown = 0, all = 0;
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -113,6 +115,8 @@ std::string disagreements(std::span<const VerifyRow> rows, std::span<const Verdi
       std::string_view tail = std::string_view(row.prediction).substr(cut ? row.prediction.size() - kShown : 0);
       text += str("  prediction ", cut ? "..." : "", printable(tail, kShown), "\n");
     }
+    if (explained.empty()) continue;
+    for (const std::string& line : to_lines(explain(explained[i], Extract::strict))) text += str("    ", line, "\n");
   }
   return str(grouped(all), all == 1 ? " disagreement" : " disagreements",
              shown < all ? str(", the first ", grouped(shown), " of them") : "", "\n", text);

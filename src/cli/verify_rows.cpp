@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "verify/explain.h"
 
 namespace ucas {
 
@@ -136,7 +137,8 @@ Grading grade_rows(const Verifier& verifier, std::span<const Answer> answers, in
   return result;
 }
 
-void write_verdicts(const std::string& path, std::span<const VerifyRow> rows, std::span<const Verdict> verdicts) {
+void write_verdicts(const std::string& path, std::span<const VerifyRow> rows, std::span<const Verdict> verdicts,
+                    std::span<const Answer> explained) {
   std::string text;
   for (size_t i = 0; i < rows.size(); ++i) {
     OrderedJson line;
@@ -144,6 +146,7 @@ void write_verdicts(const std::string& path, std::span<const VerifyRow> rows, st
     line["verdict"] = name_of(verdicts[i].kind);
     line["answer"] = verdicts[i].answer;
     line["reason"] = verdicts[i].reason;
+    if (!explained.empty()) line["explanation"] = to_lines(explain(explained[i], Extract::strict));
     // An answer may be cut inside a character; broken bytes become U+FFFD.
     text += line.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
   }

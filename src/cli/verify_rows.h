@@ -35,7 +35,8 @@ struct Grading {
 // One answer at a time, blocks of answers to whichever thread is free. 0 threads: all cores.
 Grading grade_rows(const Verifier& verifier, std::span<const Answer> answers, int64_t threads);
 
-// id, verdict, answer, reason: a JSON line per row.
-void write_verdicts(const std::string& path, std::span<const VerifyRow> rows, std::span<const Verdict> verdicts);
+// id, verdict, answer, reason: a JSON line per row; with `explained` (all answers, or none) how it came about, too.
+void write_verdicts(const std::string& path, std::span<const VerifyRow> rows, std::span<const Verdict> verdicts,
+                    std::span<const Answer> explained);
 
 }  // namespace ucas
