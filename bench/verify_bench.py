@@ -154,6 +154,37 @@ def bench_hostile(arguments, folder, peer, results):
         print(f"  {name:<28}{figures['max_ms']:>10.3f}  {verdicts[0]:<14}{shown if peer else '':>16}", flush=True)
 
 
+def bench_groups(arguments, folder, results):
+    """Right verdicts by group on cases.jsonl, beside what was measured of math-verify there (peer-verdicts.jsonl)."""
+    def load(name):
+        with open(os.path.join(arguments.data, name), encoding="utf-8") as file:
+            return [json.loads(line) for line in file]
+    peers = {row["id"]: row["verdicts"]["math_verify"] for row in load("peer-verdicts.jsonl")}
+    out = os.path.join(folder, "verdicts.jsonl")
+    subprocess.run([arguments.ucas, "verify", os.path.join(arguments.data, "cases.jsonl"), "--out", out], check=True,
+                   stdout=subprocess.DEVNULL)
+    with open(out, encoding="utf-8") as file:
+        ours = {row["id"]: row["verdict"] == "equal" for row in map(json.loads, file)}
+    groups = {}
+    for row in load("cases.jsonl"):
+        names = [row["group"], "all", "all but outputs"] if row["kind"] != "output" else [row["group"], "all"]
+        for name in names:
+            tally = groups.setdefault(name, [0] * 7)
+            tally[0] += 1
+            for place, paid in ((1, ours[row["id"]]), (4, peers[row["id"]])):
+                tally[place] += paid == row["expected"]
+                tally[place + 1] += paid and not row["expected"]
+                tally[place + 2] += not paid and row["expected"]
+    print("| group | answers | ucas | wrong paid | right not paid | math-verify | wrong paid | right not paid |\n"
+          "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+    for name in sorted(groups, key=lambda name: (name.startswith("all"), name)):
+        n, right, paid, missed, peer_right, peer_paid, peer_missed = groups[name]
+        print(f"| {name} | {n:,} | {right / n:.1%} | {paid} | {missed} | {peer_right / n:.1%} | {peer_paid} "
+              f"| {peer_missed} |".replace("%", " %"))
+    print()
+    results["groups"] = groups
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", help="folder with cases.jsonl and math_cot_100.jsonl")
@@ -177,6 +208,8 @@ def main():
         peer = False
     results = {}
     with tempfile.TemporaryDirectory() as folder:
+        if os.path.exists(os.path.join(arguments.data, "peer-verdicts.jsonl")):
+            bench_groups(arguments, folder, results)
         bench_rows(arguments, folder, peer, results)
         if not arguments.no_hostile:
             bench_hostile(arguments, folder, peer, results)
