@@ -60,6 +60,9 @@ bool Lexer::expand(std::string_view text) {
     return false;
   }
   bool halve = doubled_backslashes(text);
+  if (text.starts_with("ext{") || text.starts_with("rac{")) {  // the tab of \t in "\text" was trimmed as a space
+    buffer_ += text.starts_with("ext{") ? "\\t" : "\\f";
+  }
   size_t script_end = 0;  // just behind an exponent or index written in Unicode
   buffer_.reserve(text.size() * 2);
   for (size_t i = 0; i < text.size();) {
@@ -172,6 +175,12 @@ void Lexer::scan() {
     } else if (is_letter(c)) {
       size_t end = i_ + 1;
       while (end < buffer_.size() && is_letter(buffer_[end])) ++end;
+      std::string_view run = std::string_view(buffer_).substr(i_, end - i_);
+      for (std::string_view word : {std::string_view("or"), std::string_view("and")}) {  // 1orW(x) = 2
+        if (run.size() > word.size() && run.starts_with(word) && run[word.size()] >= 'A' && run[word.size()] <= 'Z') {
+          end = i_ + word.size();
+        }
+      }
       if (pending_style_) end = i_ + 1;  // \mathbf v
       Token token;
       token.kind = TokenKind::word;
@@ -378,8 +387,13 @@ void Lexer::scan_command(std::string_view name) {
     size_t close = buffer_.find('}', brace);
     if (close != std::string::npos) i_ = close + 1;
   };
+  // \bigcup_{k} .. is one union over k, \bigcup alone an operator.
+  bool indexed = name.starts_with("bigc") && at(std::min(buffer_.find_first_not_of(' ', i_), buffer_.size())) == '_';
+  static const Command kUnion{"bigcup", Meaning::big, 0}, kIntersection{"bigcap", Meaning::big, 0};
+  if (indexed) command = name == "bigcup" ? &kUnion : &kIntersection;
   switch (command->meaning) {
     case Meaning::skip:
+      if (name.ends_with("phantom") || name == "label" || name == "tag" || name.ends_with("color")) skip_argument();
       if ((name == "left" || name == "right") && at(i_) == '.') ++i_;
       if (name == "left" || name == "right" || name == "middle") {
         // \left| and \right| say which side they are on.

@@ -21,7 +21,7 @@ constexpr auto kCommands = [] {
       {"Biggl", skip}, {"Biggr", skip}, {"displaystyle", skip}, {"textstyle", skip}, {"limits", skip},
       {"nolimits", skip}, {"scriptstyle", skip}, {"rm", skip}, {"bf", skip}, {"it", skip}, {"hfill", skip},
       {"nonumber", skip}, {"hline", skip}, {"strut", skip}, {"n", skip}, {"normalsize", skip}, {"large", skip},
-      {"Large", skip}, {"small", skip}, {"tiny", skip}, {"boldmath", skip}, {"qed", skip}, {"blacksquare", skip},
+      {"Large", skip}, {"small", skip}, {"tiny", skip}, {"boldmath", skip}, {"qed", skip}, {"phantom", skip}, {"hphantom", skip}, {"vphantom", skip}, {"label", skip}, {"tag", skip}, {"color", skip}, {"textcolor", skip}, {"blacksquare", skip},
       {"thinspace", space}, {"enspace", space}, {"nobreakspace", space}, {"space", space}, {"negthinspace", space},
       {"medspace", space}, {"thickspace", space}, {"quad", separator}, {"qquad", separator}, {"newline", separator},
       {"hspace", separator}, {"vspace", space},
@@ -69,7 +69,7 @@ constexpr auto kCommands = [] {
       // constants
       {"pi", Meaning::constant, id(Constant::pi)}, {"infty", Meaning::constant, id(Constant::infinity)},
       {"infin", Meaning::constant, id(Constant::infinity)}, {"emptyset", Meaning::constant, id(Constant::empty_set)},
-      {"varnothing", Meaning::constant, id(Constant::empty_set)}, {"R", Meaning::constant, id(Constant::reals)},
+      {"oslash", Meaning::constant, id(Constant::empty_set)}, {"varnothing", Meaning::constant, id(Constant::empty_set)}, {"R", Meaning::constant, id(Constant::reals)},
       {"Z", Meaning::constant, id(Constant::integers)}, {"N", Meaning::constant, id(Constant::naturals)},
       {"Q", Meaning::constant, id(Constant::rationals)}, {"C", Meaning::constant, id(Constant::complexes)},
       {"reals", Meaning::constant, id(Constant::reals)},

@@ -135,7 +135,13 @@ NodeId Parser::curly() {
   leave();
   in_environment_ = outer;
   if (!closes()) {
-    if (system && elements.nodes.size() == 1 && condition == kNoNode) return elements.nodes[0];
+    if (system && elements.nodes.size() == 1 && condition == kNoNode) {
+      NodeId rows = elements.nodes[0];
+      if (kind(rows) != Kind::matrix) return rows;
+      std::vector<NodeId> lines(tree_.children(rows).begin(), tree_.children(rows).end());
+      bool equations = std::all_of(lines.begin(), lines.end(), [&](NodeId n) { return kind(n) == Kind::relation; });
+      return equations ? make(Kind::list, static_cast<uint8_t>(Connective::semicolon), lines) : rows;
+    }
     return fail("a set is not closed");
   }
   advance();
@@ -155,11 +161,13 @@ NodeId Parser::group() {
   Items inner;
   NodeId condition = kNoNode, out = kNoNode;
   if (is_symbol('}')) return fail("an empty group");
+  // {x | x > 0}: the whole answer, a variable, a bar or a colon.
+  bool bare_set = at_ == 1 && peek().kind == TokenKind::word && (is_symbol('|', 1) || is_symbol(':', 1));
   {
-    BarScope scope(*this, 0, set_bar_ || (at_ == 1));
+    BarScope scope(*this, 0, set_bar_ || bare_set);
     if (!items(inner)) return kNoNode;
   }
-  if (at_ > 1 && (is_symbol('|') || is_symbol(':'))) {
+  if (bare_set && (is_symbol('|') || is_symbol(':'))) {
     advance();
     BarScope scope(*this);
     Items conditions;

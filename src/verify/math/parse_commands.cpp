@@ -47,8 +47,13 @@ NodeId Parser::command_atom() {
     case Meaning::named: {
       advance();
       if (peek().kind != TokenKind::word || command.name == "forall") return fail(str("\\", command.name));
-      std::string name = str(command.name, " ", peek().text);
-      advance();
+      std::string name = str(command.name, " ");
+      while (peek().kind == TokenKind::word && peek().style == Style::math &&
+             (peek().text.size() == 1 || name.back() == ' ') && !is_connective()) {
+        name += peek().text;
+        advance();
+        if (is_symbol('_') && subscript(name) == kNoNode) return kNoNode;
+      }
       return make(Kind::symbol, {}, uint8_t{0}, name);
     }
     case Meaning::money:

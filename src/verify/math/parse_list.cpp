@@ -14,11 +14,11 @@ bool among(const std::string_view (&list)[N], std::string_view word) {
 }
 
 constexpr std::string_view kClauseWords[] = {"where", "for", "if", "when", "with", "such", "given", "while", "as"};
-// What people write before an answer.
-constexpr std::string_view kNoise[] = {"the",       "answer",  "is",     "are",           "solution", "solutions",
-                                       "only",      "thus",    "so",     "hence",         "we",       "get",
-                                       "final",     "about",   "then",   "approximately", "have",     "exactly",
-                                       "therefore", "roughly", "equals", "value",         "correct",  "be"};
+// What people write before an answer: adverbs alone, or a phrase that ends with "is", "are" or a colon.
+constexpr std::string_view kAdverbs[] = {"only",  "thus",          "so",      "hence",  "therefore", "then",
+                                         "about", "approximately", "roughly", "exactly"};
+constexpr std::string_view kIntroduction[] = {"the",   "answer",  "answers", "solution", "solutions", "set", "final",
+                                              "value", "correct", "result",  "our",      "required",  "my"};
 
 struct Phrase {
   std::string_view key;
@@ -183,27 +183,42 @@ NodeId Parser::list_of(Items& items) {
   return make(Kind::list, static_cast<uint8_t>(items.connective), nodes);
 }
 
-NodeId Parser::answer() {
-  // P(x) = .. makes P a function in all of the answer.
+// P(x) = .. and (P(x), Q(x)) = .. make P and Q functions in all of the answer.
+void Parser::declare_functions() {
+  bool tuple = is_symbol('(');
   for (size_t i = 0; i + 3 < tokens_.size(); ++i) {
-    bool start = i == 0 ||
-                 (tokens_[i - 1].kind == TokenKind::symbol &&
-                  std::string_view(",;({").find(tokens_[i - 1].symbol) != std::string_view::npos) ||
-                 tokens_[i - 1].kind == TokenKind::word || tokens_[i - 1].kind == TokenKind::separator;
-    const Token& name = tokens_[i];
-    bool letter = (name.kind == TokenKind::word && name.text.size() == 1) ||
-                  (name.kind == TokenKind::command && name.command->meaning == Meaning::greek);
-    bool opens = tokens_[i + 1].kind == TokenKind::symbol && tokens_[i + 1].symbol == '(';
-    if (!start || !letter || !opens) continue;
-    for (size_t k = i + 2; k < std::min(i + 10, tokens_.size() - 1); ++k) {
-      if (tokens_[k].kind != TokenKind::symbol || tokens_[k].symbol != ')') continue;
-      bool equation = tokens_[k + 1].kind == TokenKind::relation && tokens_[k + 1].symbol == relation::kEqual;
-      bool pair = tokens_[k + 1].kind == TokenKind::symbol && tokens_[k + 1].symbol == ',' && i > 0 &&
-                  tokens_[i - 1].kind == TokenKind::symbol && tokens_[i - 1].symbol == '(';  // (P(x), Q(x)) = ..
-      if ((equation || pair) && functions_.size() < 8) functions_.emplace_back(name.text);
+    tuple = tuple && tokens_[i].kind != TokenKind::relation;
+    const Token* before = i == 0 ? nullptr : &tokens_[i - 1];
+    bool start =
+        before == nullptr || before->kind == TokenKind::word || before->kind == TokenKind::separator ||
+        (before->kind == TokenKind::symbol && std::string_view(",;({").find(before->symbol) != std::string_view::npos);
+    bool letter = (tokens_[i].kind == TokenKind::word && tokens_[i].text.size() == 1) ||
+                  (tokens_[i].kind == TokenKind::command && tokens_[i].command->meaning == Meaning::greek);
+    if (!start || !letter || functions_.size() >= 8) continue;
+    std::string name(tokens_[i].text);
+    auto symbol = [&](size_t k, char c) {
+      return k < tokens_.size() && tokens_[k].kind == TokenKind::symbol && tokens_[k].symbol == c;
+    };
+    size_t k = i + 1;
+    if (symbol(k, '_')) {
+      bool brace = symbol(k + 1, '{');
+      k += 1 + brace;
+      if (k + 1 >= tokens_.size() || tokens_[k].text.empty()) continue;
+      name += str("_", tokens_[k].text);
+      k += 1 + brace;
+    }
+    if (!symbol(k, '(')) continue;
+    for (size_t close = k + 2; close < std::min(k + 9, tokens_.size() - 1); ++close) {
+      if (!symbol(close, ')')) continue;
+      bool equation = tokens_[close + 1].kind == TokenKind::relation && tokens_[close + 1].symbol == relation::kEqual;
+      if (equation || tuple) functions_.push_back(name);
       break;
     }
   }
+}
+
+NodeId Parser::answer() {
+  declare_functions();
   Items all;
   if (!items(all)) return kNoNode;
   while (is_symbol('.')) advance();
@@ -217,11 +232,15 @@ NodeId Parser::answer() {
 
 void Parser::skip_noise() {
   size_t start = at_;
-  while (peek().kind == TokenKind::word && !at_stop(1) &&
-         (peek().text.size() > 2 || lower_case(peek().text) == "is" || lower_case(peek().text) == "so") &&
-         among(kNoise, lower_case(peek().text))) {
-    advance();
-    if (is_symbol(':')) advance();
+  while (peek().kind == TokenKind::word && !at_stop(1) && among(kAdverbs, lower_case(peek().text))) advance();
+  size_t i = 0;
+  while (peek(i).kind == TokenKind::word && among(kIntroduction, lower_case(peek(i).text))) ++i;
+  bool verb = is_word("is", i) || is_word("are", i);
+  if ((i > 0 && (verb || is_symbol(':', i))) || (i == 0 && verb)) {
+    i += 1 + (verb && is_symbol(':', i + 1));
+    if (!at_stop(i)) {
+      for (; i > 0; --i) advance();
+    }
   }
   if (at_ != start) note("introductory words left out");
   // "= 5", "\approx 3.2"
@@ -389,19 +408,15 @@ NodeId Parser::ratio() {
     if (next == kNoNode) return fail("a part of a ratio is missing");
     parts.push_back(next);
   }
-  // 12:30, perhaps a time, and then PM or p.m.
+  // 12:30, perhaps a time, whose last part may have PM or p.m. behind it.
+  bool last_half = kind(parts.back()) == Kind::ratio;
   std::string_view minutes = kind(parts[1]) == Kind::number ? tree_.text(parts[1]) : std::string_view();
-  bool time = parts.size() <= 3 && kind(parts[0]) == Kind::number && tree_.text(parts[0]).size() <= 2 &&
-              minutes.size() == 2 && minutes[0] < '6' && minutes[1] != '.';
+  bool time = last_half || (parts.size() <= 3 && kind(parts[0]) == Kind::number && tree_.text(parts[0]).size() <= 2 &&
+                            minutes.size() == 2 && minutes[0] < '6' && minutes[1] != '.');
   std::string half;
-  if (time && peek().kind == TokenKind::word) {
-    std::string word = lower_case(peek().text);
-    bool dotted = (word == "a" || word == "p") && is_symbol('.', 1) && (is_word("m", 2) || is_word("M", 2));
-    if (word == "am" || word == "pm" || dotted) {
-      half = {word[0], 'm'};
-      for (int k = dotted ? 3 : 1; k > 0; --k) advance();
-      if (dotted && is_symbol('.')) advance();
-    }
+  if (last_half) {
+    half = tree_.text(parts.back());
+    parts.back() = tree_.child(parts.back(), 0);
   }
   return make(Kind::ratio, 0, parts, half, time);
 }

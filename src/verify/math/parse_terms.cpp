@@ -25,7 +25,8 @@ bool looks_like_word(std::string_view run) {
   if (run.size() == 3) return false;
   bool capitals = std::all_of(run.begin(), run.end(), is_upper);
   bool vowel = low.find_first_of("aeiou") != std::string::npos;
-  return vowel && !capitals && !std::is_sorted(low.begin(), low.end());
+  bool alphabet = std::is_sorted(low.begin(), low.end()) && low.back() - low.front() <= static_cast<int>(low.size());
+  return vowel && !capitals && !alphabet;
 }
 
 int digit_value(char c) { return is_digit(c) ? c - '0' : (c | 32) - 'a' + 10; }
@@ -142,6 +143,32 @@ NodeId Parser::mixed(NodeId whole) {
   return make(Kind::sum, {whole, part});
 }
 
+// How many tokens here say "a.m." or "pm"; 0 for none.
+int Parser::half_of_day() const {
+  if (peek().kind != TokenKind::word) return 0;
+  std::string word = lower_case(peek().text);
+  if (word == "am" || word == "pm") return is_symbol('.', 1) ? 2 : 1;
+  bool dotted = (word == "a" || word == "p") && is_symbol('.', 1) && (is_word("m", 2) || is_word("M", 2));
+  return dotted ? 3 + is_symbol('.', 3) : 0;
+}
+
+// Minutes and seconds of an angle behind its degrees, each with one or two primes.
+NodeId Parser::minutes(NodeId degrees) {
+  std::vector<NodeId> parts{tree_.child(degrees, 0)};
+  while (!failed_ && peek().kind == TokenKind::number && parts.size() < 3) {
+    NodeId part = number_atom();
+    bool hat = is_symbol('^');
+    if (hat) advance();
+    bool brace = hat && take_symbol('{');
+    int primes = 0;
+    while (take_symbol('\'')) ++primes;
+    if (brace && !take_symbol('}')) return fail("a prime with more");
+    if (primes < 1 || primes > 2) return fail("a number behind degrees");
+    parts.push_back(make(Kind::quotient, {part, number(primes == 1 ? "60" : "3600")}));
+  }
+  return make(Kind::degree, {make(Kind::sum, 0, parts)});
+}
+
 NodeId Parser::term() {
   std::vector<NodeId> factors;
   auto product = [&]() -> NodeId {
@@ -189,8 +216,17 @@ NodeId Parser::term() {
       continue;
     }
     const Token& token = peek();
-    if (token.kind == TokenKind::word || is_command(Meaning::money) || token.kind == TokenKind::unknown ||
-        is_command(Meaning::greek)) {
+    bool variable = token.kind == TokenKind::word && token.text.size() == 1 && token.style != Style::text &&
+                    token.style != Style::roman && !numeric && kind(factors.back()) != Kind::degree;
+    variable |= token.kind == TokenKind::word && token.grouped;
+    if (numeric && factors.size() == 1 && half_of_day() > 0) {  // 9 a.m.
+      std::string half{(token.text[0] | 32) == 'a' ? "am" : "pm"};
+      for (int k = half_of_day(); k > 0; --k) advance();
+      return make(Kind::ratio, 0, factors, half, 1);
+    }
+    if (variable) {
+    } else if (token.kind == TokenKind::word || is_command(Meaning::money) || token.kind == TokenKind::unknown ||
+               is_command(Meaning::greek)) {
       if (is_connective()) break;
       std::string word = token.kind == TokenKind::word ? lower_case(token.text) : std::string();
       if (word == "mod" && starts_factor(peek(1))) {
@@ -235,22 +271,25 @@ NodeId Parser::term() {
         factors[0] = make(Kind::sum, {factors[0], more});
         continue;
       }
+      if (last == Kind::degree && factors.size() == 1) {  // 60^\circ 42' 30''
+        factors[0] = minutes(factors[0]);
+        continue;
+      }
       bool after_number = last == Kind::number || last == Kind::based;
       if (after_number) return fail("two numbers side by side");
     }
-    size_t conditions = conditions_.size();
     NodeId next = factor();
     if (next == kNoNode) return kNoNode;
     if (kind(next) == Kind::relation) {  // n\pi (n \in \mathbb{Z})
       conditions_.push_back(next);
       continue;
     }
-    (void)conditions;
     // 5 feet 3 inches.
     if (kind(next) == Kind::quantity && factors.size() == 1 && kind(factors[0]) == Kind::quantity) {
       factors[0] = make(Kind::sum, {factors[0], next});
       continue;
     }
+    if (kind(next) == Kind::text) return fail("words behind a value");
     if (kind(next) == Kind::tuple || kind(next) == Kind::interval) return fail("a pair behind a value");
     factors.push_back(next);
     literal = false;
@@ -288,7 +327,7 @@ bool Parser::starts_factor(const Token& token) const {
         case Meaning::opening:
         case Meaning::named:
         case Meaning::money:
-        case Meaning::style:
+        case Meaning::dots:
           return true;
         default:
           return false;
@@ -334,6 +373,11 @@ NodeId Parser::postfix(NodeId base) {
         continue;
       }
       NodeId exponent = argument(false);
+      if (is_symbol('_') && kind(base) == Kind::symbol) {  // v^2_0
+        std::string name(tree_.text(base));
+        if (subscript(name) == kNoNode) return kNoNode;
+        base = make(Kind::symbol, {}, uint8_t{0}, name);
+      }
       base = make(Kind::power, {base, exponent});
     } else if (is_symbol('!')) {
       advance();

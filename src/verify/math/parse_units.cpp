@@ -138,8 +138,8 @@ NodeId Parser::with_unit(NodeId value, bool numeric) {
       continue;
     }
     const Unit* unit = find_unit(name);
-    bool formula_ok = numeric && (name.size() >= 3 || (name.size() == 2 && token.space_before) ||
-                                  (name.size() == 2 && kind(value) == Kind::number && name != "pi"));
+    bool short_ok = token.space_before || (kind(value) == Kind::number && name != "pi");
+    bool formula_ok = (name.size() >= 4 && unit) || (numeric && (name.size() >= 3 || (name.size() == 2 && short_ok)));
     if (any && !textual && unit && name.size() == 1 && sign < 0) formula_ok = true;  // km/h
     if (unit && !textual && !formula_ok) unit = nullptr;
     if (unit && textual && unit->name == "in" && !at_stop(1) && !is_symbol('^', 1) && !is_symbol('.', 1))

@@ -135,7 +135,7 @@ NodeId Parser::choice() {
   if (open) ++i;
   if (i >= end || tokens_[i].kind != TokenKind::word || tokens_[i].text.size() != 1) return kNoNode;
   char letter = tokens_[i].text[0];
-  if (letter < 'A' || letter > 'Z') return kNoNode;
+  if (letter < 'A' || letter > 'Z' || tokens_[i].style == Style::blackboard) return kNoNode;
   ++i;
   bool marked = false;
   if (i < end && (symbol(i, ')') || (!open && (symbol(i, '.') || symbol(i, ':'))))) {

@@ -43,6 +43,7 @@ class Parser {
   };
   bool items(Items& out);
   bool connective(Items& out);
+  void declare_functions();
   NodeId list_of(Items& items);
   NodeId item();
   NodeId absorb(NodeId chain, Items& items, size_t at);
@@ -70,6 +71,8 @@ class Parser {
   NodeId subscript(std::string& name);
   NodeId scientific(NodeId mantissa, NodeId power);
   NodeId mixed(NodeId whole);
+  NodeId minutes(NodeId degrees);
+  int half_of_day() const;
   NodeId apply_or_multiply(std::string_view name);
   bool starts_factor(const Token& token) const;
   bool plain_fraction(size_t at) const;

@@ -72,12 +72,12 @@ constexpr std::string_view kNever[] = {
     "or", "and", "to", "not", "from", "between", "about", "less", "more", "than", "plus", "minus", "times", "over", "half",
     "halves", "third", "thirds", "quarter", "quarters", "mod", "base", "if", "when", "for", "is", "are", "but", "also",
     "maybe", "either", "approximately", "except", "without", "remainder", "wrong", "no", "where", "with", "which", "that",
-    "since", "because", "so", "thus", "hence", "then", "be", "can", "any", "all", "every", "some", "each", "such", "was",
+    "since", "because", "so", "thus", "hence", "then", "be", "can", "such", "was",
     "instead", "rather", "actually", "wait", "answer", "correct", "incorrect", "divided", "multiplied", "equals", "equal",
-    "unless", "while", "until", "neither", "nor", "both", "at", "as", "by", "until", "it", "the", "integer", "integers",
+    "unless", "while", "until", "neither", "nor", "both", "at", "as", "by", "until", "it", "the",
     "real", "undefined", "infinity", "factorial", "inclusive", "exclusive", "below", "above", "least", "most", "greater",
-    "fewer", "false", "true", "am", "pm", "negative", "positive", "nan", "none", "root", "roots", "power", "option", "choice", "squared",
-    "cubed", "dozen", "percentage", "double", "triple", "twice", "solution", "solutions", "does", "otherwise",
+    "fewer", "false", "true", "am", "pm", "negative", "positive", "nan", "none", "power", "option", "choice", "squared",
+    "cubed", "dozen", "percentage", "double", "triple", "twice", "does", "otherwise",
 };
 // clang-format on
 
