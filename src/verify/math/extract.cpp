@@ -74,12 +74,47 @@ Box last_box(std::string_view text) {
   return outermost.begin != kNone && outermost.begin <= last.begin && outermost.end >= last.end ? outermost : last;
 }
 
-Extracted from_box(std::string_view text) {
+// Boxes side by side are one answer of several values: "$\\boxed{1}$ and $\\boxed{2}$". Where the run of boxes that
+// ends with `last` begins: at its first backslash, or kNone if `last` stands alone.
+size_t run_of_boxes(std::string_view text, Box last) {
+  size_t first = kNone;
+  size_t begin = text.rfind('\\', last.begin);
+  while (begin != kNone && begin > 0) {
+    size_t i = begin;  // backwards over what may stand between two boxes
+    for (bool moved = true; moved && i > 0;) {
+      moved = true;
+      std::string_view before = text.substr(0, i);
+      if (before.ends_with("\\(") || before.ends_with("\\)") || before.ends_with("\\,") || before.ends_with("or")) {
+        i -= 2;
+      } else if (before.ends_with("and")) {
+        i -= 3;
+      } else if (std::string_view(" \n$,;").find(before.back()) != kNone) {
+        i -= 1;
+      } else {
+        moved = false;
+      }
+    }
+    if (i == 0 || text[i - 1] != '}') break;
+    // The box that closes here holds no other brace, so that looking for its start stays linear.
+    size_t open = text.rfind('{', i - 1);
+    if (open == kNone || open < 5) break;
+    size_t command = text.rfind('\\', open);
+    if (command == kNone || command_length(text, command) != open - command) break;
+    if (text.substr(open + 1, i - open - 2).find('}') != kNone) break;
+    first = begin = command;
+  }
+  return first;
+}
+
+Extracted from_box(std::string_view text, bool several) {
   Box box = last_box(text);
   if (box.begin == kNone) return {false, {}, "no box"};
   if (box.end == kUnclosed) return {false, {}, "the last box is not closed"};
   std::string_view content = trim(text.substr(box.begin, box.end - box.begin));
   if (content.empty()) return {false, {}, "the last box is empty"};
+  if (size_t first = several ? run_of_boxes(text, box) : kNone; first != kNone) {
+    return {true, text.substr(first, box.end + 1 - first), "the last boxes"};
+  }
   return {true, content, "last box"};
 }
 
@@ -166,11 +201,81 @@ std::string_view last_number(std::string_view text) {
   return text.substr(begin, end - begin);
 }
 
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+// The last closed formula in $..$, $$..$$, \(..\) or \[..\] that is more than a name such as $n$ or $ABCD$; `end` is
+// where it ends in the text.
+std::string_view last_formula(std::string_view text, size_t& end) {
+  std::string_view best;
+  end = 0;
+  auto keep = [&](size_t begin, size_t close, size_t after) {
+    std::string_view inside = trim(text.substr(begin, close - begin));
+    bool name = inside.size() <= 4 && std::all_of(inside.begin(), inside.end(), is_letter);
+    if (inside.empty() || name) return;
+    best = inside;
+    end = after;
+  };
+  size_t dollar = kNone, bracket = kNone;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\' && i + 1 < text.size()) {
+      char c = text[i + 1];
+      if (c == '(' || c == '[') bracket = i + 2;
+      if ((c == ')' || c == ']') && bracket != kNone) {
+        keep(bracket, i, i + 2);
+        bracket = kNone;
+      }
+      ++i;
+    } else if (text[i] == '$') {
+      size_t width = i + 1 < text.size() && text[i + 1] == '$' ? 2 : 1;
+      if (dollar == kNone) {
+        dollar = i + width;
+      } else {
+        keep(dollar, i, i + width);
+        dollar = kNone;
+      }
+      i += width - 1;
+    }
+  }
+  return best;
+}
+
+// The formula or number that prose ends with: "The largest $n$ is 34" says 34.
+std::string_view last_value(std::string_view text, const char*& how) {
+  size_t end = 0;
+  std::string_view formula = last_formula(text, end);
+  std::string_view number = last_number(formula.empty() ? text : text.substr(end));
+  how = number.empty() ? "last formula" : "last number";
+  return number.empty() ? formula : number;
+}
+
+// Prose around a value: begins with a word and has at least two of three letters or more outside of formulas.
+bool is_prose(std::string_view text) {
+  if (text.empty() || !is_letter(text[0])) return false;
+  int words = 0, run = 0;
+  bool formula = false;
+  for (size_t i = 0; i <= text.size(); ++i) {
+    char c = i < text.size() ? text[i] : ' ';
+    if (c == '$') formula = !formula;
+    if (c == '\\') return words >= 2;
+    if (!formula && is_letter(c)) {
+      ++run;
+      continue;
+    }
+    words += run >= 3;
+    run = 0;
+  }
+  return words >= 2;
+}
+
 Extracted lenient(std::string_view text) {
   auto after = [&](std::string_view phrase, const char* how) -> Extracted {
     size_t at = rfind_phrase(text, phrase);
     if (at == kNone) return {};
     std::string_view found = sentence_after(text, at + phrase.size());
+    const char* narrower = how;
+    if (is_prose(found)) {
+      if (std::string_view value = last_value(found, narrower); !value.empty()) found = value;
+    }
     return {!found.empty(), found, how};
   };
   if (Extracted e = after("final answer is", "after \"final answer is\""); e.found) return e;
@@ -183,11 +288,14 @@ Extracted lenient(std::string_view text) {
     return {true, inside, "<answer>"};
   }
   if (Extracted e = after("####", "after ####"); e.found) return e;
+  if (Extracted e = after("final answer:", "after \"final answer:\""); e.found) return e;
   if (Extracted e = after("answer is", "after \"answer is\""); e.found) return e;
   if (Extracted e = after("answer:", "after \"answer:\""); e.found) return e;
-  std::string_view number = last_number(text);
-  if (number.empty()) return {false, {}, "no box, no phrase, no number"};
-  return {true, number, "last number"};
+  if (Extracted e = after("\na:", "after \"A:\""); e.found) return e;
+  const char* how = "";
+  std::string_view value = last_value(text, how);
+  if (value.empty()) return {false, {}, "no box, no phrase, no formula, no number"};
+  return {true, value, how};
 }
 
 }  // namespace
@@ -199,7 +307,7 @@ Extracted extract_answer(std::string_view response, Extract mode) {
     if (whole.empty()) return {false, {}, "no answer"};
     return {true, whole, "the whole text"};
   }
-  Extracted boxed = from_box(response);
+  Extracted boxed = from_box(response, mode == Extract::lenient);
   bool has_box = boxed.found || std::string_view(boxed.how) != "no box";
   return has_box || mode == Extract::strict ? boxed : lenient(response);
 }

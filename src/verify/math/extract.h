@@ -17,8 +17,9 @@ struct Extracted {
 };
 
 // strict: the last \boxed{} or \fbox{}, and nothing if that one is not closed: an earlier box never counts.
-// lenient: the same; without any box the text after the last "final answer is", <answer>, ####, "answer is" or
-//          "answer:", else the last number.
+// lenient: the same, but boxes side by side ("\boxed{1} and \boxed{2}") are one answer; without any box the text after
+//          the last "final answer is", <answer>, ####, "answer is" or "answer:" (of a sentence of prose only its last
+//          formula or number), else the last formula or number.
 // bare: the whole text.
 Extracted extract_answer(std::string_view response, Extract mode);
 

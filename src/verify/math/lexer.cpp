@@ -1,6 +1,7 @@
 #include "verify/math/lexer.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/str.h"
 
@@ -435,6 +436,11 @@ void Lexer::scan_command(std::string_view name) {
       break;
     default:
       break;
+  }
+  if (command->meaning == Meaning::boxed && name != "underline" && std::exchange(boxed_, true)) {
+    Token between;  // \boxed{1}\boxed{2} is no product
+    between.kind = TokenKind::separator;
+    push(between);
   }
   token.kind = TokenKind::command;
   token.command = command;

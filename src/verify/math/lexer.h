@@ -74,7 +74,7 @@ class Lexer {
   std::vector<char> brackets_;  // open ( [ { |, where a comma parts elements
   Style style_ = Style::math, next_style_ = Style::math, outside_ = Style::math;
   bool pending_style_ = false, space_ = false, in_dollars_ = false, balanced_ = true, ambiguous_ = false;
-  bool dollars_pair_ = false;
+  bool dollars_pair_ = false, boxed_ = false;
   int environments_ = 0;
   size_t i_ = 0;
   LexOptions options_;
