@@ -63,6 +63,7 @@ RC_GTEST_PROP(verifier_property, a_number_is_itself_in_any_spelling, ()) {
 RC_GTEST_PROP(verifier_property, another_number_is_not_paid_in_any_spelling, ()) {
   Fraction value = draw_fraction();
   expect_unequal(dress(write(value)), dress(write(change(value))));
+  expect_unequal(dress(write(value, true)), dress(write(change(value, true), true)));
 }
 
 RC_GTEST_PROP(verifier_property, any_gold_alternative_counts_and_the_others_do_no_harm, ()) {
@@ -84,7 +85,8 @@ RC_GTEST_PROP(verifier_property, only_the_last_box_counts, ()) {
 
 RC_GTEST_PROP(verifier_property, a_number_is_not_paid_for_several_candidates, ()) {
   Fraction value = draw_fraction();
-  std::string right = write(value, true), wrong = write(change(value), true), other = write(change(value), true);
+  std::string right = write(value, true), wrong = write(change(value, true), true),
+              other = write(change(value, true), true);
   for (const std::string& hedge :
        {str(right, " \\text{ or } ", wrong), str(wrong, " or ", right), str("\\{", right, ", ", wrong, "\\}"),
         str("(", right, ", ", wrong, ")"), str(right, "; ", wrong, "; ", other), str("[", wrong, ", ", right, "]"),

@@ -116,10 +116,10 @@ std::string write(Fraction value, bool exact) {
   return str(minus ? "-" : "", write_quotient(p, q));
 }
 
-Fraction change(Fraction value) {
+Fraction change(Fraction value, bool exact) {
   switch (draw(0, 3)) {
     case 0:
-      return value + fraction(coin() ? 1 : -1, value.below);
+      return value + fraction(coin() ? 1 : -1, exact ? value.below : 1);
     case 1:
       if (value.above != 0) return {-value.above, value.below};
       break;
@@ -157,7 +157,10 @@ std::string write(const Surd& value) {
     if (b.below != 1 && surd.find('/') != std::string::npos)
       surd = write_quotient(multiple(b.above), std::to_string(b.below));
     if (value.a.above == 0) return str(sign[0] == '-' ? "-" : "", surd);
-    if (sign[0] == '+' && coin()) return str(surd, value.a.above < 0 ? "" : "+", write(value.a, true));
+    if (sign[0] == '+' && coin()) {
+      std::string rational = write(value.a, true);  // its minus sign may stand inside a fraction
+      return str(surd, rational[0] == '-' ? "" : "+", rational);
+    }
     return str(write(value.a, true), sign, surd);
   }
   int64_t below = std::lcm(value.a.below, value.b.below);

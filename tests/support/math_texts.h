@@ -33,7 +33,8 @@ Fraction operator*(Fraction a, Fraction b);
 // Numbers. `exact`: no decimals, whose precision would count.
 Fraction draw_fraction();
 std::string write(Fraction value, bool exact = false);
-Fraction change(Fraction value);  // another number, apart by more than any rounding
+// Another number: apart by more than any rounding, or with `exact` perhaps by 1/below only.
+Fraction change(Fraction value, bool exact = false);
 
 // a + b sqrt(root), b != 0, root squarefree.
 struct Surd {
