@@ -1,8 +1,10 @@
 #include "verify/verifier.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "base/str.h"
+#include "verify/choice.h"
 #include "verify/math/compare.h"
 #include "verify/math/extract.h"
 
@@ -25,6 +27,57 @@ int weight(VerdictKind kind) {
   return 0;
 }
 
+// Equal answers share a number, in order of first appearance.
+class Classes {
+ public:
+  int32_t right() {  // all that counts as right is one class, however it is written
+    if (right_ < 0) right_ = next_++;
+    return right_;
+  }
+
+  int32_t of(const std::string& text) {
+    if (auto known = by_text_.find(text); known != by_text_.end()) return known->second;
+    return by_text_[text] = of(read_answer(text));
+  }
+
+ private:
+  int32_t of(MathAnswer answer) {
+    bool is_number = answer.form == MathAnswer::Form::number;
+    if (!is_number && answer.form != MathAnswer::Form::text) return -1;
+    std::string key =
+        is_number ? str("number ", fingerprint(answer.number), " ", answer.unit) : str("text ", answer.key);
+    std::vector<Member>& bucket = buckets_[key];
+    for (const Member& member : bucket) {
+      Budget budget;
+      if (!is_number || equal_numbers(member.answer.number, answer.number, budget).value_or(false))
+        return member.number;
+    }
+    bucket.push_back({answer, next_});
+    // Other forms of the same: only against the first classes, and within one budget for the group.
+    for (const Member& known : classes_) {
+      bool both_plain = is_number && known.answer.form == MathAnswer::Form::number && answer.unit == known.answer.unit;
+      if (both_plain) continue;
+      if (budget_.steps <= 0) break;
+      if (compare_answers(known.answer, answer, budget_).kind == VerdictKind::equal) {
+        return bucket.back().number = known.number;
+      }
+    }
+    if (classes_.size() < kCompared) classes_.push_back(bucket.back());
+    return next_++;
+  }
+
+  struct Member {
+    MathAnswer answer;
+    int32_t number;
+  };
+  static constexpr size_t kCompared = 64;
+  std::unordered_map<std::string, int32_t> by_text_;
+  std::unordered_map<std::string, std::vector<Member>> buckets_;
+  std::vector<Member> classes_;
+  Budget budget_{5'000'000};
+  int32_t next_ = 0, right_ = -1;
+};
+
 class MathVerifier final : public Verifier {
  public:
   explicit MathVerifier(Extract extract) : extract_(extract) {}
@@ -45,42 +98,18 @@ class MathVerifier final : public Verifier {
           for (const std::string& text : *read) gold.push_back(read_answer(gold_text(text, read_as_response)));
         }
       }
-      verdicts.push_back(grade_one(answer.response, answer.extract.value_or(extract_), gold));
+      verdicts.push_back(answer.letter ? grade_letter(answer)
+                                       : grade_one(answer, answer.extract.value_or(extract_), gold));
     }
     return verdicts;
   }
 
   void classify(std::span<Verdict> group) const override {
-    // Buckets by fingerprint or text, then exact comparison inside a bucket.
-    struct Member {
-      MathAnswer answer;
-      int32_t number;
-    };
-    std::unordered_map<std::string, std::vector<Member>> buckets;
-    int32_t next = 0, right = -1;
+    Classes classes;
     for (Verdict& verdict : group) {
       verdict.answer_class = -1;
       if (verdict.answer.empty() || verdict.kind == VerdictKind::over_budget) continue;
-      if (verdict.kind == VerdictKind::equal) {  // all that counts as right is one class, however it is written
-        if (right < 0) right = next++;
-        verdict.answer_class = right;
-        continue;
-      }
-      MathAnswer answer = read_answer(verdict.answer);
-      if (answer.form != MathAnswer::Form::number && answer.form != MathAnswer::Form::text) continue;
-      bool is_number = answer.form == MathAnswer::Form::number;
-      std::vector<Member>& bucket =
-          buckets[is_number ? str("number ", fingerprint(answer.number)) : str("text ", answer.key)];
-      for (const Member& member : bucket) {
-        Budget budget;
-        if (!is_number || equal_numbers(member.answer.number, answer.number, budget).value_or(false)) {
-          verdict.answer_class = member.number;
-          break;
-        }
-      }
-      if (verdict.answer_class >= 0) continue;
-      verdict.answer_class = next;
-      bucket.push_back({std::move(answer), next++});
+      verdict.answer_class = verdict.kind == VerdictKind::equal ? classes.right() : classes.of(verdict.answer);
     }
   }
 
@@ -91,9 +120,27 @@ class MathVerifier final : public Verifier {
     return extracted.found ? extracted.answer : text;
   }
 
-  static Verdict grade_one(std::string_view response, Extract extract, const std::vector<MathAnswer>& gold) {
+  static Verdict grade_letter(const Answer& answer) {
     Verdict verdict;
-    Extracted extracted = extract_answer(response, extract);
+    auto letter = choice_letter(
+        answer.response.substr(answer.response.size() - std::min(answer.response.size(), kResponseLimit)));
+    verdict.reason = "no choice letter in the response";
+    if (!letter || answer.gold == nullptr) return verdict;
+    verdict.answer = std::string(1, *letter);
+    verdict.reason = "no choice letter in the gold answer";
+    for (const std::string& gold : *answer.gold) {
+      auto expected = choice_letter(gold);
+      if (!expected) continue;
+      verdict.kind = *expected == *letter ? VerdictKind::equal : VerdictKind::unequal;
+      verdict.reason = *expected == *letter ? "the same letter" : "another letter";
+      if (*expected == *letter) break;
+    }
+    return verdict;
+  }
+
+  static Verdict grade_one(const Answer& graded, Extract extract, const std::vector<MathAnswer>& gold) {
+    Verdict verdict;
+    Extracted extracted = extract_answer(graded.response, extract);
     if (!extracted.found) {
       verdict.reason = extracted.how;
       return verdict;
@@ -103,7 +150,7 @@ class MathVerifier final : public Verifier {
     MathAnswer answer = read_answer(extracted.answer);
     Budget budget;  // one for all alternatives
     for (const MathAnswer& alternative : gold) {
-      Comparison comparison = compare_answers(alternative, answer, budget);
+      Comparison comparison = compare_answers(alternative, answer, budget, graded.precision);
       if (&alternative != &gold.front() && weight(comparison.kind) <= weight(verdict.kind)) continue;
       verdict.kind = comparison.kind;
       verdict.reason = std::move(comparison.reason);

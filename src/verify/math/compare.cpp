@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "base/str.h"
+#include "verify/math/equal.h"
 #include "verify/math/extract.h"
 #include "verify/math/normalize.h"
 #include "verify/math/units.h"
@@ -57,40 +58,53 @@ std::string_view take_variable(std::string_view text, std::string& variable) {
 
 bool is_percent(const MathAnswer& a) { return a.unit == "%"; }
 
-bool at_least_one(const Rational& r) {
-  auto places = static_cast<int64_t>(r.numerator.size()) + r.exponent - static_cast<int64_t>(r.denominator.size());
-  return places > 0 || (places == 0 && r.numerator >= r.denominator);  // digits without leading zeros: text order
+// "--8" is a slip or a hedge, no answer.
+bool two_signs(const math::Tree& tree) {
+  return tree[tree.root()].kind == math::Kind::negate && tree[tree.child(tree.root(), 0)].kind == math::Kind::negate;
 }
 
-// One of the two carries a percent sign. 50 % counts for 50 and for 0.5, and either for 50 %; but 0.5 % is not 0.5.
-std::optional<bool> equal_with_percent(const MathAnswer& gold, const MathAnswer& answer, Budget& budget) {
-  Rational share = is_percent(gold) ? gold.number : answer.number;
-  share.exponent -= 2;
-  auto same_share = equal_numbers(share, is_percent(gold) ? answer.number : gold.number, budget);
-  if (!same_share || *same_share) return same_share;
-  if (is_percent(answer) && !at_least_one(gold.number)) return false;
-  return equal_numbers(gold.number, answer.number, budget);
+bool shows_places(const MathAnswer& a) { return a.source.find('.') != std::string::npos; }
+
+// Two numbers in normalised text. nullopt: rules beyond "the same number" may apply (units, percent, rounded decimals).
+std::optional<Comparison> compare_numbers(const MathAnswer& gold, const MathAnswer& answer, Budget& budget) {
+  if (is_percent(gold) != is_percent(answer)) return std::nullopt;
+  if (gold.unit != answer.unit && !gold.unit.empty() && !answer.unit.empty()) return std::nullopt;
+  std::optional<bool> equal = equal_numbers(gold.number, answer.number, budget);
+  if (!equal) return Comparison{VerdictKind::over_budget, "the numbers are too long to compare"};
+  if (*equal) return Comparison{VerdictKind::equal, "the same number"};
+  if (shows_places(gold) || shows_places(answer)) return std::nullopt;
+  bool fraction = gold.source.find_first_of("/\\%") != std::string::npos;
+  if (fraction) return std::nullopt;
+  return Comparison{VerdictKind::unequal, "a different number"};
 }
 
-Comparison compare_numbers(const MathAnswer& gold, const MathAnswer& answer, Budget& budget) {
-  std::optional<bool> equal;
-  if (gold.unit == answer.unit) {
-    equal = equal_numbers(gold.number, answer.number, budget);
-  } else if (is_percent(gold) != is_percent(answer) && (gold.unit.empty() || answer.unit.empty())) {
-    equal = equal_with_percent(gold, answer, budget);
-  } else if (gold.unit.empty() || answer.unit.empty()) {
-    equal = equal_numbers(gold.number, answer.number, budget);
-  } else {
-    return {VerdictKind::unequal, str("unit ", printable(answer.unit, 40), ", expected ", printable(gold.unit, 40))};
+Comparison compare_parsed(const MathAnswer& gold, const MathAnswer& answer, Budget& budget, int precision) {
+  using math::ParseStatus;
+  const math::ParseResult &g = gold.tree(), &a = answer.tree();
+  if (g.status == ParseStatus::empty) return {VerdictKind::unparseable, "the gold answer is empty"};
+  if (g.status == ParseStatus::unparseable) {
+    return {VerdictKind::unparseable, str("the gold answer cannot be read: ", g.reason)};
   }
-  if (!equal) return {VerdictKind::over_budget, "the numbers are too long to compare"};
-  return {*equal ? VerdictKind::equal : VerdictKind::unequal, *equal ? "the same number" : "a different number"};
+  if (a.status == ParseStatus::empty) return {VerdictKind::unparseable, "the answer is empty"};
+  if (a.status == ParseStatus::unparseable) return {VerdictKind::unparseable, a.reason};
+  if (g.status == ParseStatus::over_budget || a.status == ParseStatus::over_budget) {
+    return {VerdictKind::over_budget, g.status == ParseStatus::over_budget ? g.reason : a.reason};
+  }
+  if (two_signs(a.tree)) return {VerdictKind::unparseable, "two signs before a number"};
+  math::Equality equality = math::compare_trees(g.tree, a.tree, budget, precision);
+  return {equality.kind, equality.reason};
 }
 
 }  // namespace
 
+const math::ParseResult& MathAnswer::tree() const {
+  if (parsed == nullptr) parsed = std::make_shared<math::ParseResult>(math::parse_math(source));
+  return *parsed;
+}
+
 MathAnswer read_answer(std::string_view text) {
   MathAnswer answer;
+  if (text.size() <= kAnswerLimit) answer.source = text;
   if (text.size() > kAnswerLimit) {
     answer.form = MathAnswer::Form::too_long;
     return answer;
@@ -113,7 +127,7 @@ MathAnswer read_answer(std::string_view text) {
   return answer;
 }
 
-Comparison compare_answers(const MathAnswer& gold, const MathAnswer& answer, Budget& budget) {
+Comparison compare_answers(const MathAnswer& gold, const MathAnswer& answer, Budget& budget, int precision) {
   using Form = MathAnswer::Form;
   if (gold.form == Form::empty) return {VerdictKind::unparseable, "the gold answer is empty"};
   if (gold.form == Form::broken) return {VerdictKind::unparseable, "the gold answer cannot be read"};
@@ -124,12 +138,14 @@ Comparison compare_answers(const MathAnswer& gold, const MathAnswer& answer, Bud
   if (answer.form == Form::broken) {
     return {VerdictKind::unparseable, "unbalanced braces, deep nesting or bytes that are not text"};
   }
-  bool both_named = !gold.variable.empty() && !answer.variable.empty();
-  if (both_named && gold.variable != answer.variable) return {VerdictKind::unequal, "a value of another variable"};
-  if (gold.form == Form::number && answer.form == Form::number) return compare_numbers(gold, answer, budget);
-  if (gold.key == answer.key) return {VerdictKind::equal, "the same text"};
-  if (gold.form == Form::number) return {VerdictKind::unparseable, "not a number in a form that can be read"};
-  return {VerdictKind::unequal, "a different text"};
+  bool same_name = gold.variable == answer.variable || gold.variable.empty() || answer.variable.empty();
+  if (same_name) {
+    if (gold.form == Form::number && answer.form == Form::number) {
+      if (auto decided = compare_numbers(gold, answer, budget)) return *decided;
+    }
+    if (gold.key == answer.key) return {VerdictKind::equal, "the same text"};
+  }
+  return compare_parsed(gold, answer, budget, precision);
 }
 
 }  // namespace ucas

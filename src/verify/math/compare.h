@@ -1,13 +1,15 @@
-// Two answers, one verdict. This is the place that a fuller reading of mathematics extends: read_answer() learns more
-// forms, compare_answers() more ways to be equal; what is around them stays.
+// Two answers, one verdict. Most answers are plain numbers or the same text: those are decided here, from normalised
+// text; everything else is parsed (verify/math/parser.h) and compared as trees (verify/math/equal.h).
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "core/verdict.h"
 #include "verify/math/number.h"
+#include "verify/math/parser.h"
 
 namespace ucas {
 
@@ -18,6 +20,11 @@ struct MathAnswer {
   std::string variable;  // "x" of "x = 5"
   std::string unit;      // "cm" of 5\text{ cm}, "%" of 50\%; "" for none
   Rational number;       // where form is number
+  std::string source;    // the answer as written
+  // Parsed when first needed; an answer belongs to one thread.
+  mutable std::shared_ptr<const math::ParseResult> parsed;
+
+  const math::ParseResult& tree() const;
 };
 
 MathAnswer read_answer(std::string_view text);
@@ -26,6 +33,6 @@ struct Comparison {
   VerdictKind kind = VerdictKind::unparseable;
   std::string reason;
 };
-Comparison compare_answers(const MathAnswer& gold, const MathAnswer& answer, Budget& budget);
+Comparison compare_answers(const MathAnswer& gold, const MathAnswer& answer, Budget& budget, int precision = -1);
 
 }  // namespace ucas

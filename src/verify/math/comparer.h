@@ -41,6 +41,7 @@ struct Piece {
   static constexpr int kInfinite = -1;
   int low = kInfinite, high = kInfinite;
   bool low_closed = false, high_closed = false;
+  Part low_part, high_part;  // the ends as written, id kNoNode where they were computed
 };
 
 struct Named {
@@ -65,6 +66,7 @@ class Comparer {
 
   // equal_scalars.cpp
   Finding scalars(Part gold, Part answer);
+  Finding angles(Part gold, Part answer);
   Finding values(Part gold, Part answer);
   Finding decimals(Part gold, Part answer, int g, int a);
   bool within(int g, int a, int64_t exponent, bool half);
@@ -74,6 +76,7 @@ class Comparer {
   Finding equations(Part gold, Part answer, int depth);
   Finding solved(Part equation, std::string_view symbol, Part value);
   Named strip_name(Part part);
+  bool roughly_equal(Part exact, Part rounded);
 
   // equal_reals.cpp
   bool is_real_set(Part part) const;
@@ -86,6 +89,7 @@ class Comparer {
   int lower(Part part);
   Finding equal_nodes(int g, int a);
   void rename_symbols();
+  static std::vector<std::string> value_symbols(Part part);
   Finding finding(const Decision& decision);
 
   const Tree& gold_;

@@ -48,9 +48,25 @@ Comparer::Comparer(const Tree& gold, const Tree& answer, Budget& budget, int pre
   rename_symbols();
 }
 
+// The symbols of values: without the names that they are given.
+std::vector<std::string> Comparer::value_symbols(Part part) {
+  std::vector<std::string> names;
+  std::vector<Part> open{part};
+  while (!open.empty()) {
+    Part p = open.back();
+    open.pop_back();
+    if (p.kind() == Kind::symbol && std::find(names.begin(), names.end(), p.text()) == names.end()) {
+      names.emplace_back(p.text());
+    }
+    bool named = p.kind() == Kind::relation && p.size() == 2 && p.text() == "=" && is_name(p.child(0));
+    for (size_t k = named ? 1 : 0; k < p.size(); ++k) open.push_back(p.child(k));
+  }
+  return names;
+}
+
 // One symbol that only the gold has and one that only the answer has may be the same free letter.
 void Comparer::rename_symbols() {
-  auto g = symbols_of(gold_, gold_.root()), a = symbols_of(answer_, answer_.root());
+  auto g = value_symbols(gold()), a = value_symbols(answer());
   auto only = [](const std::vector<std::string>& x, const std::vector<std::string>& y) {
     std::vector<std::string> names;
     for (const std::string& name : x) {
@@ -60,11 +76,10 @@ void Comparer::rename_symbols() {
   };
   auto gold_only = only(g, a), answer_only = only(a, g);
   if (gold_only.size() != 1 || answer_only.size() != 1) return;
+  if (gold_[gold_.root()].kind == Kind::symbol || answer_[answer_.root()].kind == Kind::symbol) return;
   bool free = is_free_letter(gold_only[0]) && is_free_letter(answer_only[0]);
   bool spelling = gold_only[0].size() == 1 && lower_case(gold_only[0]) == lower_case(answer_only[0]);
-  if ((free || spelling) && (g.size() > 1 || gold_[gold_.root()].kind != Kind::symbol)) {
-    renamed_.push_back({answer_only[0], gold_only[0]});
-  }
+  if (free || spelling) renamed_.push_back({answer_only[0], gold_only[0]});
 }
 
 int Comparer::lower(Part part) {
@@ -92,7 +107,10 @@ std::vector<Part> Comparer::elements(Part part, bool independent) {
   while (!open.empty() && found.size() <= kElementLimit) {
     Part p = open.back();
     open.pop_back();
-    if (p.kind() == Kind::list || (p.kind() == Kind::set && p.id == part.id)) {
+    bool inner_list = p.kind() == Kind::list && p.id != part.id &&
+                      p.node().tag == static_cast<uint8_t>(Connective::comma) && part.kind() == Kind::list &&
+                      part.node().tag == static_cast<uint8_t>(Connective::semicolon);
+    if ((p.kind() == Kind::list && !inner_list) || (p.kind() == Kind::set && p.id == part.id)) {
       for (size_t k = p.size(); k > 0; --k) open.push_back(p.child(k - 1));
       continue;
     }
@@ -196,8 +214,8 @@ Finding Comparer::compare(Part gold, Part answer, int depth) {
 
   Kind g = gold.kind(), a = answer.kind();
   if (is_word_like(g) && is_word_like(a) && (g != Kind::symbol || a != Kind::symbol)) {
-    bool same =
-        g == a && g == Kind::text ? gold.text() == answer.text() : lower_case(gold.text()) == lower_case(answer.text());
+    bool letters = g != Kind::symbol && a != Kind::symbol && g != a;  // (b) written as a word
+    bool same = letters ? lower_case(gold.text()) == lower_case(answer.text()) : gold.text() == answer.text();
     return same ? Finding{Outcome::equal, "the same text"} : Finding{Outcome::different, "a different text"};
   }
   bool real_gold = is_real_set(gold), real_answer = is_real_set(answer);

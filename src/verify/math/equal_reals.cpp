@@ -24,6 +24,15 @@ bool is_order_chain(Part p) {
 bool is_membership(Part p) { return p.kind() == Kind::relation && p.text() == "e"; }
 bool is_exclusion(Part p) { return p.kind() == Kind::relation && p.text() == "!"; }
 
+Piece between(int low, int high, bool low_closed, bool high_closed) {
+  Piece piece;
+  piece.low = low, piece.high = high;
+  piece.low_closed = low_closed, piece.high_closed = high_closed;
+  return piece;
+}
+
+Piece point(int node) { return between(node, node, true, true); }
+
 bool is_unknown(Part p) { return p.kind() == Kind::symbol; }
 
 }  // namespace
@@ -79,9 +88,9 @@ std::optional<std::vector<Piece>> Comparer::inequality(Part p) {
     if (sign == 0 && node < 0) return false;
     if (sign != 0 && (sign > 0) == side_below) return false;
     if (side_below) {
-      piece.low = node, piece.low_closed = closed && sign == 0;
+      piece.low = node, piece.low_closed = closed && sign == 0, piece.low_part = side;
     } else {
-      piece.high = node, piece.high_closed = closed && sign == 0;
+      piece.high = node, piece.high_closed = closed && sign == 0, piece.high_part = side;
     }
     return true;
   };
@@ -101,9 +110,9 @@ std::optional<std::vector<Piece>> Comparer::inequality(Part p) {
   auto negative = [&](int node) { return node == kInfinite ? kInfinite : circuit_.neg(node); };
   if (piece.low == kInfinite) {
     if (piece.high == kInfinite) return std::nullopt;
-    return std::vector{Piece{negative(piece.high), piece.high, piece.high_closed, piece.high_closed}};
+    return std::vector{between(negative(piece.high), piece.high, piece.high_closed, piece.high_closed)};
   }
-  both.push_back({negative(piece.high), negative(piece.low), piece.high_closed, piece.low_closed});
+  both.push_back(between(negative(piece.high), negative(piece.low), piece.high_closed, piece.low_closed));
   both.push_back(piece);
   return both;
 }
@@ -127,6 +136,8 @@ std::optional<std::vector<Piece>> Comparer::pieces(Part p, int depth) {
       piece.high = above != 0 ? kInfinite : lower(p.child(1));
       if ((below == 0 && piece.low < 0) || (above == 0 && piece.high < 0)) return std::nullopt;
       uint8_t closed = p.kind() == Kind::interval ? p.node().tag : 0;
+      piece.low_part = p.child(0);
+      piece.high_part = p.child(1);
       piece.low_closed = (closed & kLeftClosed) != 0 && below == 0;
       piece.high_closed = (closed & kRightClosed) != 0 && above == 0;
       return Pieces{piece};
@@ -136,7 +147,7 @@ std::optional<std::vector<Piece>> Comparer::pieces(Part p, int depth) {
       for (size_t k = 0; k < p.size(); ++k) {
         int node = lower(p.child(k));
         if (node < 0) return std::nullopt;
-        points.push_back({node, node, true, true});
+        points.push_back(point(node));
       }
       return points;
     }
@@ -153,7 +164,7 @@ std::optional<std::vector<Piece>> Comparer::pieces(Part p, int depth) {
       if (p.text() == "=" && is_unknown(p.child(0)) && depth > 0) {
         int node = lower(p.child(1));
         if (node < 0) return std::nullopt;
-        return Pieces{{node, node, true, true}};
+        return Pieces{point(node)};
       }
       if (is_exclusion(p) && is_unknown(p.child(0))) {
         Part values = p.child(1);
@@ -161,11 +172,11 @@ std::optional<std::vector<Piece>> Comparer::pieces(Part p, int depth) {
         for (size_t k = 0; k < (is_list(values) ? values.size() : 1); ++k) {
           int node = lower(is_list(values) ? values.child(k) : values);
           if (node < 0) return std::nullopt;
-          excluded.push_back({node, node, true, true});
+          excluded.push_back(point(node));
         }
         if (excluded.size() != 1) return std::nullopt;
         int node = excluded[0].low;
-        return Pieces{{kInfinite, node, false, false}, {node, kInfinite, false, false}};
+        return Pieces{between(kInfinite, node, false, false), between(node, kInfinite, false, false)};
       }
       break;
     }
@@ -201,8 +212,8 @@ std::optional<std::vector<Piece>> Comparer::pieces(Part p, int depth) {
                 cut.push_back(piece);
                 continue;
               }
-              if (*above > 0) cut.push_back({piece.low, hole.low, piece.low_closed, false});
-              if (*below < 0) cut.push_back({hole.low, piece.high, false, piece.high_closed});
+              if (*above > 0) cut.push_back(between(piece.low, hole.low, piece.low_closed, false));
+              if (*below < 0) cut.push_back(between(hole.low, piece.high, false, piece.high_closed));
             }
             *first = std::move(cut);
           }
@@ -270,12 +281,17 @@ bool Comparer::normalize(std::vector<Piece>& pieces) {
 }
 
 Finding Comparer::real_sets(const std::vector<Piece>& gold, const std::vector<Piece>& answer) {
-  auto same_end = [&](int g, int a) {
-    return g == a || (g != kInfinite && a != kInfinite && equal_nodes(g, a).equal());
+  auto same_end = [&](int g, int a, Part gold_part, Part answer_part) {
+    if (g == a) return true;
+    if (g == kInfinite || a == kInfinite) return false;
+    // by the rules for numbers, rounded ones too, where both ends are there as written
+    if (gold_part.id != kNoNode && answer_part.id != kNoNode)
+      return scalars(gold_part, answer_part).outcome == Outcome::equal;
+    return equal_nodes(g, a).equal();
   };
   auto same = [&](const Piece& g, const Piece& a) {
-    return g.low_closed == a.low_closed && g.high_closed == a.high_closed && same_end(g.low, a.low) &&
-           same_end(g.high, a.high);
+    return g.low_closed == a.low_closed && g.high_closed == a.high_closed &&
+           same_end(g.low, a.low, g.low_part, a.low_part) && same_end(g.high, a.high, g.high_part, a.high_part);
   };
   auto matched = [&](const std::vector<Piece>& g, const std::vector<Piece>& a) {
     if (g.size() != a.size()) return false;

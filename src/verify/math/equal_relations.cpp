@@ -42,6 +42,7 @@ std::string_view bound_symbol(Part p) {
 bool is_name(Part p) {
   switch (p.kind()) {
     case Kind::symbol:
+      return p.text().find("not") == std::string_view::npos;  // "x_\\not = 8"
     case Kind::text:
     case Kind::choice:
       return true;
@@ -69,6 +70,15 @@ bool is_name(Part p) {
   }
 }
 
+// 17/4 \approx 4.2: within 1 %, and the exact one is no integer.
+bool Comparer::roughly_equal(Part exact, Part rounded) {
+  int x = lower(exact), y = lower(rounded);
+  if (x < 0 || y < 0 || circuit_[x].denominator == 1) return false;
+  int size = circuit_.apply(CircuitOp::abs, circuit_.apply(CircuitOp::mul, x, circuit_.rational(1, 100)));
+  int gap = circuit_.apply(CircuitOp::abs, circuit_.apply(CircuitOp::sub, x, y));
+  return Exact(circuit_, seed_, budget_).sign(circuit_.apply(CircuitOp::sub, size, gap)) == 1;
+}
+
 // "x = 5" is 5 with the name x; "x = 2 + 3 = 5" and "1/3 \approx 0.33" as well. An equation keeps its form.
 Named Comparer::strip_name(Part part) {
   if (!is_relation(part) || !only_equalities(part)) return {"", part};
@@ -76,8 +86,14 @@ Named Comparer::strip_name(Part part) {
   size_t last = part.size() - 1;  // index of the value
   size_t about = gaps.find('~');
   bool named = is_name(part.child(0));
+  // "Maximum = 2, Minimum = 1" has words for names; "wrong = 8" alone may say anything
+  if (part.child(0).kind() == Kind::text && part.id == part.tree->root()) named = false;
   if (about != std::string_view::npos && about > 0) last = about;
   if (about == 0 && !named) last = 0;
+  // An exact value beside its decimals; not two values beside each other.
+  if (about != std::string_view::npos && last == about && !roughly_equal(part.child(about), part.child(about + 1))) {
+    return {"", part};
+  }
   if (last == 0) return {"", part.child(0)};
   if (named) return {show(part.child(0)), part.child(last)};
   if (last == 1 && is_name(part.child(1)) && part.child(1).kind() == Kind::symbol &&

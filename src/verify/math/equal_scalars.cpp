@@ -113,6 +113,19 @@ Finding Comparer::values(Part gold, Part answer) {
   return f;
 }
 
+// Only one of them is in degrees: the sign was left out, or the other one is in radians, with a \pi.
+Finding Comparer::angles(Part gold, Part answer) {
+  Finding plain = values(gold, answer);
+  if (plain.outcome != Outcome::different) return plain;
+  bool gold_degrees = undress(gold).degree;
+  int degrees = lower(gold_degrees ? gold : answer), radians = lower(gold_degrees ? answer : gold);
+  bool has_pi = false;
+  for (int n = 0; n <= radians && !has_pi; ++n) has_pi = circuit_[n].op == CircuitOp::pi;
+  if (!has_pi || circuit_[radians].rational) return plain;
+  int unit = circuit_.apply(CircuitOp::div, circuit_.leaf(CircuitOp::pi), circuit_.constant(180));
+  return equal_nodes(circuit_.apply(CircuitOp::mul, degrees, unit), radians);
+}
+
 Finding Comparer::scalars(Part gold, Part answer) {
   if (gold.kind() == Kind::number && answer.kind() == Kind::number) return values(gold, answer);
   Dressed g = undress(gold), a = undress(answer);
@@ -129,6 +142,7 @@ Finding Comparer::scalars(Part gold, Part answer) {
     if (answer.kind() == Kind::quantity) plain_answer = without_unit(answer);
     if (plain_gold.id != gold.id || plain_answer.id != answer.id) return scalars(plain_gold, plain_answer);
   }
+  if (g.degree != a.degree && !g.percent && !a.percent) return angles(gold, answer);
   if (g.percent == a.percent) return values(gold, answer);
   // 50 % counts for 50 and for 0.5, and either for 50 %; but 0.5 % is not 0.5
   Finding share = values(gold, answer);

@@ -1,0 +1,13 @@
+// The letter of a multiple-choice answer, for rows that ask for letters only.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace ucas {
+
+// The first lone capital letter A to Z after the last "answer", else in the whole text; "I" and an "A" before a word in
+// lower case are no letters but words. Linear.
+std::optional<char> choice_letter(std::string_view text);
+
+}  // namespace ucas
