@@ -47,7 +47,8 @@ TEST_P(EqualCases, agree_bare_and_in_a_box) {
   });
   EXPECT_GT(count, 30);
 }
-INSTANTIATE_TEST_SUITE_P(verifier, EqualCases, testing::Values("numbers.jsonl", "forms.jsonl", "hostile.jsonl", "equality.jsonl"));
+INSTANTIATE_TEST_SUITE_P(verifier, EqualCases,
+                         testing::Values("numbers.jsonl", "forms.jsonl", "hostile.jsonl", "equality.jsonl"));
 
 TEST(verifier, hostile_cases_are_all_unpaid_and_the_right_answer_beside_them_is_paid) {
   read_json_lines(golden("hostile.jsonl"), BadRows::stop, [&](const JsonRow& row) {
@@ -84,7 +85,7 @@ TEST(verifier, unparseable_is_not_unequal) {
   EXPECT_EQ(grade("no box", {"7"}).kind, VerdictKind::unparseable);
   EXPECT_EQ(grade("no box", {"7"}).reason, "no box");
   EXPECT_EQ(grade("\\boxed{}", {"7"}).reason, "the last box is empty");
-  EXPECT_EQ(grade("\\boxed{--7}", {"7"}).kind, VerdictKind::unparseable);
+  EXPECT_EQ(grade("\\boxed{7\x01}", {"7"}).kind, VerdictKind::unparseable);
   EXPECT_EQ(grade("\\boxed{8}", {"7"}).kind, VerdictKind::unequal);
   EXPECT_EQ(grade("\\boxed{7}", {}).kind, VerdictKind::unparseable);
   EXPECT_EQ(grade("\\boxed{7}", {""}).reason, "the gold answer is empty");

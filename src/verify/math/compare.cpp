@@ -58,11 +58,6 @@ std::string_view take_variable(std::string_view text, std::string& variable) {
 
 bool is_percent(const MathAnswer& a) { return a.unit == "%"; }
 
-// "--8" is a slip or a hedge, no answer.
-bool two_signs(const math::Tree& tree) {
-  return tree[tree.root()].kind == math::Kind::negate && tree[tree.child(tree.root(), 0)].kind == math::Kind::negate;
-}
-
 bool shows_places(const MathAnswer& a) { return a.source.find('.') != std::string::npos; }
 
 // Two numbers in normalised text. nullopt: rules beyond "the same number" may apply (units, percent, rounded decimals).
@@ -90,7 +85,6 @@ Comparison compare_parsed(const MathAnswer& gold, const MathAnswer& answer, Budg
   if (g.status == ParseStatus::over_budget || a.status == ParseStatus::over_budget) {
     return {VerdictKind::over_budget, g.status == ParseStatus::over_budget ? g.reason : a.reason};
   }
-  if (two_signs(a.tree)) return {VerdictKind::unparseable, "two signs before a number"};
   math::Equality equality = math::compare_trees(g.tree, a.tree, budget, precision);
   return {equality.kind, equality.reason};
 }

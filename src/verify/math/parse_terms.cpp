@@ -44,6 +44,7 @@ NodeId Parser::sum() {
       while (is_symbol('+') || is_symbol('-') || is_symbol('P') || is_symbol('M')) {
         char c = current().symbol;
         advance();
+        if (first && c == '-' && is_symbol('-')) return fail("two signs in a row");  // "--8": a slip or a hedge
         if (c == '-' && is_symbol('/', 0)) {
           if (peek(1).kind == TokenKind::symbol && (peek(1).symbol == '+')) return fail("+/-");
         }
@@ -126,7 +127,7 @@ bool Parser::plain_fraction(size_t at) const {
   return true;
 }
 
-// 2\frac{1}{2} and 2 1/2: a whole number before a fraction of two integers is a mixed number, not a product.
+// 2\frac{1}{2} and 2 1/2: a whole number before a proper fraction is a mixed number; before another one a product.
 NodeId Parser::mixed(NodeId whole) {
   NodeId part = kNoNode;
   if (is_command(Meaning::fraction)) {
@@ -139,6 +140,15 @@ NodeId Parser::mixed(NodeId whole) {
     part = make(Kind::quotient, {top, bottom});
   }
   if (part == kNoNode) return kNoNode;
+  if (kind(part) == Kind::quotient) {
+    auto digits = [&](size_t k) {
+      std::string_view text = tree_.text(tree_.child(part, k));
+      return text.substr(std::min(text.find_first_not_of('0'), text.size()));
+    };
+    std::string_view top = digits(0), bottom = digits(1);
+    bool proper = top.size() < bottom.size() || (top.size() == bottom.size() && top < bottom);
+    if (!proper) return make(Kind::product, {whole, part});
+  }
   note("a whole number beside a fraction read as a mixed number");
   return make(Kind::sum, {whole, part});
 }
