@@ -52,6 +52,8 @@ void read_config(const JsonRow& line, VerifyRow& row) {
     }
     row.letter = letter && !other;
   }
+  auto relations = config->find("allow_set_relation_comp");
+  row.relation_for_set = relations != config->end() && relations->is_boolean() && relations->get<bool>();
   auto precision = config->find("precision");
   if (precision == config->end() || precision->is_null()) return;
   if (!precision->is_number_integer() || precision->get<int64_t>() < 0 || precision->get<int64_t>() > 1000) {
@@ -106,6 +108,7 @@ std::vector<Answer> answers_of(std::span<const VerifyRow> rows, std::optional<Ex
     answer.gold_is_response = row.kind == "test" && !extract;
     answer.letter = row.letter;
     answer.precision = row.precision;
+    answer.relation_for_set = row.relation_for_set;
     answers.push_back(answer);
   }
   return answers;

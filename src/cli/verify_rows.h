@@ -16,9 +16,10 @@ struct VerifyRow {
   std::string id, prediction, group;
   std::string kind;  // bare, output, test, or "" where the row does not say
   std::vector<std::string> gold;
-  int expected = -1;       // 1 right, 0 wrong, -1 not said
-  bool letter = false;     // of kind test: a choice letter
-  int32_t precision = -1;  // of kind test: decimals that must agree
+  int expected = -1;             // 1 right, 0 wrong, -1 not said
+  bool letter = false;           // of kind test: a choice letter
+  int32_t precision = -1;        // of kind test: decimals that must agree
+  bool relation_for_set = true;  // of kind test: an inequality counts for a gold set
 };
 
 // `kinds`: a row's "kind" and "config" are read, too, and refused where they are not known.

@@ -24,6 +24,7 @@ struct Answer {
   std::optional<Extract> extract = {};  // instead of the verifier's own
   bool gold_is_response = false;        // the answer is looked for in the gold, too (lenient)
   bool letter = false;                  // the answer is a choice letter, not mathematics
+  bool relation_for_set = true;         // an inequality may be given for a gold set or interval
   int32_t precision = -1;               // decimals of a decimal fraction that must agree; -1: as many as the gold shows
 };
 

@@ -73,7 +73,7 @@ std::optional<Comparison> compare_numbers(const MathAnswer& gold, const MathAnsw
   return Comparison{VerdictKind::unequal, "a different number"};
 }
 
-Comparison compare_parsed(const MathAnswer& gold, const MathAnswer& answer, Budget& budget, int precision) {
+Comparison compare_parsed(const MathAnswer& gold, const MathAnswer& answer, Budget& budget, const math::Rules& rules) {
   using math::ParseStatus;
   const math::ParseResult &g = gold.tree(), &a = answer.tree();
   if (g.status == ParseStatus::empty) return {VerdictKind::unparseable, "the gold answer is empty"};
@@ -85,7 +85,7 @@ Comparison compare_parsed(const MathAnswer& gold, const MathAnswer& answer, Budg
   if (g.status == ParseStatus::over_budget || a.status == ParseStatus::over_budget) {
     return {VerdictKind::over_budget, g.status == ParseStatus::over_budget ? g.reason : a.reason};
   }
-  math::Equality equality = math::compare_trees(g.tree, a.tree, budget, precision);
+  math::Equality equality = math::compare_trees(g.tree, a.tree, budget, rules);
   return {equality.kind, equality.reason};
 }
 
@@ -121,7 +121,7 @@ MathAnswer read_answer(std::string_view text) {
   return answer;
 }
 
-Comparison compare_answers(const MathAnswer& gold, const MathAnswer& answer, Budget& budget, int precision) {
+Comparison compare_answers(const MathAnswer& gold, const MathAnswer& answer, Budget& budget, const math::Rules& rules) {
   using Form = MathAnswer::Form;
   if (gold.form == Form::empty) return {VerdictKind::unparseable, "the gold answer is empty"};
   if (gold.form == Form::broken) return {VerdictKind::unparseable, "the gold answer cannot be read"};
@@ -139,7 +139,7 @@ Comparison compare_answers(const MathAnswer& gold, const MathAnswer& answer, Bud
     }
     if (gold.key == answer.key) return {VerdictKind::equal, "the same text"};
   }
-  return compare_parsed(gold, answer, budget, precision);
+  return compare_parsed(gold, answer, budget, rules);
 }
 
 }  // namespace ucas

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/verdict.h"
+#include "verify/math/equal.h"
 #include "verify/math/number.h"
 #include "verify/math/parser.h"
 
@@ -33,6 +34,7 @@ struct Comparison {
   VerdictKind kind = VerdictKind::unparseable;
   std::string reason;
 };
-Comparison compare_answers(const MathAnswer& gold, const MathAnswer& answer, Budget& budget, int precision = -1);
+Comparison compare_answers(const MathAnswer& gold, const MathAnswer& answer, Budget& budget,
+                           const math::Rules& rules = {});
 
 }  // namespace ucas

@@ -51,7 +51,7 @@ struct Named {
 
 class Comparer {
  public:
-  Comparer(const Tree& gold, const Tree& answer, Budget& budget, int precision);
+  Comparer(const Tree& gold, const Tree& answer, Budget& budget, const Rules& rules);
   Finding compare(Part gold, Part answer, int depth = 0);
   Part gold() const { return {&gold_, gold_.root()}; }
   Part answer() const { return {&answer_, answer_.root()}; }
@@ -95,7 +95,7 @@ class Comparer {
   const Tree& gold_;
   const Tree& answer_;
   Budget& budget_;
-  int precision_;
+  Rules rules_;
   uint64_t seed_ = 0;
   Circuit circuit_;
   std::vector<Renaming> renamed_;  // of the answer's symbols

@@ -42,8 +42,8 @@ bool is_pair(Part part) {
   return part.kind() == Kind::tuple && part.size() == 2 && part.node().tag == static_cast<uint8_t>(Bracket::round);
 }
 
-Comparer::Comparer(const Tree& gold, const Tree& answer, Budget& budget, int precision)
-    : gold_(gold), answer_(answer), budget_(budget), precision_(precision) {
+Comparer::Comparer(const Tree& gold, const Tree& answer, Budget& budget, const Rules& rules)
+    : gold_(gold), answer_(answer), budget_(budget), rules_(rules) {
   seed_ = hash(to_string(answer), hash(to_string(gold), 0xcbf29ce484222325ULL));
   rename_symbols();
 }
@@ -115,7 +115,7 @@ std::vector<Part> Comparer::elements(Part part, bool independent) {
       continue;
     }
     Named named = strip_name(p);
-    if (is_list(named.value)) {  // x = 1, 2
+    if (is_list(named.value) && named.value.id != p.id) {  // x = 1, 2
       for (size_t k = named.value.size(); k > 0; --k) open.push_back(named.value.child(k - 1));
       continue;
     }
@@ -258,9 +258,9 @@ Finding Comparer::compare(Part gold, Part answer, int depth) {
   return same.outcome == Outcome::different && value.reason[0] != 0 ? Finding{Outcome::different, value.reason} : same;
 }
 
-Equality compare_trees(const Tree& gold, const Tree& answer, Budget& budget, int precision) {
+Equality compare_trees(const Tree& gold, const Tree& answer, Budget& budget, const Rules& rules) {
   if (gold.root() == kNoNode || answer.root() == kNoNode) return {VerdictKind::unparseable, "no answer"};
-  Comparer comparer(gold, answer, budget, precision);
+  Comparer comparer(gold, answer, budget, rules);
   Finding f = comparer.compare(comparer.gold(), comparer.answer());
   switch (f.outcome) {
     case Outcome::equal:

@@ -14,8 +14,12 @@ struct Equality {
   const char* reason = "";
 };
 
-// `precision` >= 0: where one of two numbers is a decimal fraction, so many decimals must agree (as test suites of
-// other graders ask for); otherwise the digits shown decide.
-Equality compare_trees(const Tree& gold, const Tree& answer, Budget& budget, int precision = -1);
+// What test suites of other graders may ask for.
+struct Rules {
+  int precision = -1;  // where one number is a decimal fraction, so many decimals must agree; -1: digits shown
+  bool relation_for_set = true;  // x > 3 counts for a gold of (3, \infty)
+};
+
+Equality compare_trees(const Tree& gold, const Tree& answer, Budget& budget, const Rules& rules = {});
 
 }  // namespace ucas::math

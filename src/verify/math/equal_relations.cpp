@@ -30,6 +30,8 @@ char mirrored(char c) {
 
 bool is_order(char c) { return c == '<' || c == '>' || c == 'l' || c == 'g'; }
 
+char relation_sign(Part p) { return is_relation(p) ? p.text()[0] : ' '; }
+
 // f(x) with a lone symbol as argument: the symbol.
 std::string_view bound_symbol(Part p) {
   if (p.kind() != Kind::call || p.node().tag != static_cast<uint8_t>(Function::user) || p.size() != 1) return {};
@@ -47,6 +49,9 @@ bool is_name(Part p) {
     case Kind::choice:
       return true;
     case Kind::call:
+      if (p.node().tag == static_cast<uint8_t>(Function::abs)) {  // |AB|
+        return p.child(0).kind() == Kind::product && is_name(p.child(0));
+      }
       return p.node().tag == static_cast<uint8_t>(Function::user);
     case Kind::ratio:
     case Kind::tuple:
@@ -209,6 +214,9 @@ std::optional<Finding> Comparer::relations(Part gold, Part answer, int depth) {
     return compare(g.value, a.value, depth + 1);
   }
   if (answer_value && !is_relation(g.value)) return compare(g.value, a.value, depth + 1);
+  if (!rules_.relation_for_set && is_order(relation_sign(answer)) && !is_order(relation_sign(gold))) {
+    return Finding{Outcome::different, "a relation for a set"};
+  }
   if (is_real_set(gold) || is_real_set(answer)) {
     auto p = pieces(gold), q = pieces(answer);
     if (p && q) {

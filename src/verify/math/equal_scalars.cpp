@@ -82,7 +82,7 @@ Finding Comparer::decimals(Part gold, Part answer, int g, int a) {
   Dressed dg = undress(gold), da = undress(answer);
   constexpr Finding kDifferent{Outcome::different, "a different number"};
   if (circuit_[g].open || circuit_[a].open) return kDifferent;
-  if (precision_ >= 0 && (is_decimal(dg) || is_decimal(da)) && within(g, a, -precision_, true)) {
+  if (rules_.precision >= 0 && (is_decimal(dg) || is_decimal(da)) && within(g, a, -rules_.precision, true)) {
     return {Outcome::equal, "the same number to the decimals asked for"};
   }
   // in the units of the shown digits: percent shift by two places

@@ -15,14 +15,14 @@ bool is_letter(char c) { return is_ascii_letter(c) || static_cast<unsigned char>
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 // A control character and the tail of the command that it was before some program took \f, \t, \b or \r of \frac,
-// \text, \times, \theta, \begin, \binom, \right for an escape.
+// \textcirc, \times, \theta, \begin, \binom, \right for an escape.
 char lost_letter(std::string_view text, size_t i) {
   struct Lost {
     char byte, letter;
     std::string_view tail;
   };
-  constexpr Lost kLost[] = {{'\f', 'f', "rac"},  {'\t', 't', "ext"},  {'\t', 't', "frac"}, {'\t', 't', "imes"},
-                            {'\t', 't', "heta"}, {'\b', 'b', "egin"}, {'\b', 'b', "inom"}, {'\b', 'b', "oxed"},
+  constexpr Lost kLost[] = {{'\f', 'f', "rac"},  {'\t', 't', "extcirc"}, {'\t', 't', "frac"}, {'\t', 't', "imes"},
+                            {'\t', 't', "heta"}, {'\b', 'b', "egin"},    {'\b', 'b', "inom"}, {'\b', 'b', "oxed"},
                             {'\r', 'r', "ight"}, {'\t', 't', "an"}};
   for (const Lost& lost : kLost) {
     if (text[i] == lost.byte && text.compare(i + 1, lost.tail.size(), lost.tail) == 0) return lost.letter;
@@ -61,10 +61,8 @@ bool Lexer::expand(std::string_view text) {
     return false;
   }
   bool halve = doubled_backslashes(text);
-  if (text.starts_with("ext{") || text.starts_with("rac{")) {  // the tab of \t in "\text" was trimmed as a space
-    buffer_ += text.starts_with("ext{") ? "\\t" : "\\f";
-  }
-  size_t script_end = 0;  // just behind an exponent or index written in Unicode
+  if (text.starts_with("rac{")) buffer_ += "\\f";  // the form feed of \f in "\frac" was trimmed as a space
+  size_t script_end = 0;                           // just behind an exponent or index written in Unicode
   buffer_.reserve(text.size() * 2);
   for (size_t i = 0; i < text.size();) {
     char c = text[i];
