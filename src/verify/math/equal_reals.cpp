@@ -184,6 +184,8 @@ std::optional<std::vector<Piece>> Comparer::pieces(Part p, int depth) {
       if (p.node().tag != static_cast<uint8_t>(Connective::conj_or)) return std::nullopt;
       Pieces all;
       for (size_t k = 0; k < p.size(); ++k) {
+        Kind kind = p.child(k).kind();
+        if (kind == Kind::constant || kind == Kind::set) return std::nullopt;  // "nothing, or x > 3" hedges
         auto part = pieces(p.child(k), depth + 1);
         if (!part) return std::nullopt;
         all.insert(all.end(), part->begin(), part->end());

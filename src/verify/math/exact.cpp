@@ -152,6 +152,15 @@ struct Exact::Work {
     return acb_contains_zero(d) ? 2 : 1;
   }
 
+  bool divides_by_zero() const {
+    for (int n = 0; n <= top; ++n) {
+      const CircuitNode& node = circuit[n];
+      if (!needed[static_cast<size_t>(n)] || node.op != CircuitOp::div) continue;
+      if (circuit[node.b].denominator != 0 && circuit[node.b].numerator == 0) return true;
+    }
+    return false;
+  }
+
   // The last difference is below 2^-bits.
   bool smaller_than(slong bits) { return !balls::larger_than(values[circuit.size()], -bits); }
 
@@ -278,9 +287,10 @@ Decision Exact::Work::numbers(int a, int b) {
   ModularZero zero = zero_modulo_primes(circuit, a, b, seed, budget);
   if (zero == ModularZero::yes) return {Decision::equal, "the same number", false};
   if (zero == ModularZero::no) return {Decision::different, "different numbers", false};
-  if (!known)
-    return {Decision::undecided, "not a number that can be worked out",
-            circuit[a].opaque || circuit[b].opaque ? false : true};
+  if (!known) {
+    bool nonsense = circuit[a].opaque || circuit[b].opaque || divides_by_zero();
+    return {Decision::undecided, nonsense ? "not a number" : "numbers too large to compare", !nonsense};
+  }
   if (separation(a, b) == 0) {
     int proved = budget.spend(50'000) ? proof(a, b) : -1;
     if (proved == 1) return {Decision::equal, "proved equal", false};
