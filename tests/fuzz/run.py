@@ -33,7 +33,7 @@ def main():
     print(f"fuzz_verify: {write_seeds(corpus)} seeds, {seconds} s", flush=True)
     # The limits per input are generous: a verdict takes at most 50 ms without sanitizers on a quiet machine.
     command = [binary, corpus, f"-dict={HERE}/latex.dict", f"-max_total_time={seconds}", "-timeout=10",
-               "-rss_limit_mb=2048", "-max_len=4096", "-print_final_stats=1", "-verbosity=0",
+               "-rss_limit_mb=2048", "-max_len=4096", "-print_final_stats=1", "-verbosity=0", "-print_funcs=0", "-print_pcs=0",
                f"-artifact_prefix={build}/"]
     sys.exit(subprocess.run(command, cwd=build, check=False).returncode)
 
