@@ -64,6 +64,9 @@ bool shows_places(const MathAnswer& a) { return a.source.find('.') != std::strin
 std::optional<Comparison> compare_numbers(const MathAnswer& gold, const MathAnswer& answer, Budget& budget) {
   if (is_percent(gold) != is_percent(answer)) return std::nullopt;
   if (gold.unit != answer.unit && !gold.unit.empty() && !answer.unit.empty()) return std::nullopt;
+  // money is a unit, too, but its sign is not part of a normalised text
+  bool money = (gold.source + answer.source).find("\\$") != std::string::npos;
+  if (money && gold.unit != answer.unit) return std::nullopt;
   std::optional<bool> equal = equal_numbers(gold.number, answer.number, budget);
   if (!equal) return Comparison{VerdictKind::over_budget, "the numbers are too long to compare"};
   if (*equal) return Comparison{VerdictKind::equal, "the same number"};

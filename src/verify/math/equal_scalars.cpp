@@ -131,6 +131,12 @@ Finding Comparer::scalars(Part gold, Part answer) {
   Dressed g = undress(gold), a = undress(answer);
   bool gold_unit = g.unit.id != kNoNode, answer_unit = a.unit.id != kNoNode;
   if (gold_unit && answer_unit && !same_dimension(g.unit, a.unit)) return {Outcome::different, "another unit"};
+  // 5 cm is neither 5 % nor 5 degrees
+  auto measured = [](const Dressed& d) {
+    return d.unit.id != kNoNode && d.unit.node().tag == static_cast<uint8_t>(UnitKind::known);
+  };
+  auto bare_sign = [](const Dressed& d) { return d.unit.id == kNoNode && (d.percent || d.degree); };
+  if ((measured(g) && bare_sign(a)) || (measured(a) && bare_sign(g))) return {Outcome::different, "another unit"};
   // 5 cm for 5 and 5 for 5 cm: the unit that only one of them has is left out
   if (gold_unit != answer_unit || (gold_unit && g.unit.text() != a.unit.text())) {
     Part plain_gold = gold, plain_answer = answer;
