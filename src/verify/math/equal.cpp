@@ -36,6 +36,29 @@ std::string show(Part part) { return to_string(*part.tree, part.id); }
 
 bool is_list(Part part) { return part.kind() == Kind::list || part.kind() == Kind::set; }
 
+// "n \\in \\mathbb{N}": where a letter of the answer comes from, not an answer.
+bool is_domain(Part part) {
+  if (part.kind() != Kind::relation || part.text() != "e") return false;
+  Part letter = part.child(0), domain = part.child(1);
+  bool letters =
+      letter.kind() == Kind::symbol || (letter.kind() == Kind::list && letter.child(0).kind() == Kind::symbol);
+  return letters && domain.kind() == Kind::constant && domain.node().tag >= static_cast<uint8_t>(Constant::naturals) &&
+         domain.node().tag <= static_cast<uint8_t>(Constant::complexes);
+}
+
+// A list of one answer and the domains of its letters is that answer.
+Part without_domains(Part part) {
+  if (part.kind() != Kind::list) return part;
+  Part only = part;
+  int answers = 0;
+  for (size_t k = 0; k < part.size(); ++k) {
+    if (is_domain(part.child(k))) continue;
+    only = part.child(k);
+    ++answers;
+  }
+  return answers == 1 ? only : part;
+}
+
 bool has_open_signs(Part part) { return !part.expanded && signs_below(*part.tree, part.id) != 0; }
 
 bool is_pair(Part part) {
@@ -114,6 +137,7 @@ std::vector<Part> Comparer::elements(Part part, bool independent) {
       for (size_t k = p.size(); k > 0; --k) open.push_back(p.child(k - 1));
       continue;
     }
+    if (p.id != part.id && is_domain(p)) continue;
     Named named = strip_name(p);
     if (is_list(named.value) && named.value.id != p.id) {  // x = 1, 2
       for (size_t k = named.value.size(); k > 0; --k) open.push_back(named.value.child(k - 1));
@@ -209,6 +233,7 @@ Finding Comparer::structure(Part gold, Part answer, int depth) {
 Finding Comparer::compare(Part gold, Part answer, int depth) {
   if (depth > kDepthLimit || !budget_.spend(10))
     return {Outcome::over_budget, "the comparison takes more steps than the budget"};
+  gold = without_domains(gold), answer = without_domains(answer);
   if (gold.kind() == Kind::error || answer.kind() == Kind::error) return {Outcome::different, "not a readable answer"};
   if (auto decided = relations(gold, answer, depth)) return *decided;
 
