@@ -44,7 +44,7 @@ bool Comparer::is_real_set(Part p) const {
     case Kind::set_operation:
       return true;
     case Kind::constant:
-      return p.is(Constant::reals) || p.is(Constant::empty_set);
+      return p.is(Constant::reals) || p.is(Constant::empty_set) || p.is(Constant::no_answer);
     case Kind::relation:
       return is_order_chain(p) || is_membership(p) || is_exclusion(p);
     case Kind::tuple:
@@ -124,7 +124,7 @@ std::optional<std::vector<Piece>> Comparer::pieces(Part p, int depth) {
   switch (p.kind()) {
     case Kind::constant:
       if (p.is(Constant::reals)) return Pieces{Piece{}};
-      if (p.is(Constant::empty_set)) return Pieces{};
+      if (p.is(Constant::empty_set) || p.is(Constant::no_answer)) return Pieces{};
       break;
     case Kind::tuple:
     case Kind::interval: {
@@ -228,7 +228,6 @@ std::optional<std::vector<Piece>> Comparer::pieces(Part p, int depth) {
     default:
       break;
   }
-  if (depth == 0) return std::nullopt;
   return std::nullopt;
 }
 

@@ -77,7 +77,8 @@ bool Comparer::within(int g, int a, int64_t exponent, bool half) {
 // A decimal stands for what it was rounded from:
 //   - a gold of three digits or more is met by any exact value (or decimal of three more places) that rounds, or is cut
 //     off, to it;
-//   - an exact gold is met by a decimal of four digits or more that it rounds to, unless the gold is an integer.
+//   - an exact gold that is no integer is met by a decimal that it rounds to: of five digits or more for a fraction, of
+//     six for anything else.
 Finding Comparer::decimals(Part gold, Part answer, int g, int a) {
   Dressed dg = undress(gold), da = undress(answer);
   constexpr Finding kDifferent{Outcome::different, "a different number"};
@@ -99,7 +100,8 @@ Finding Comparer::decimals(Part gold, Part answer, int g, int a) {
     if (sign == 1) return {Outcome::equal, "the gold answer is this value cut off"};
     return kDifferent;
   }
-  if (!is_decimal(da) || dg.value.kind() == Kind::number || significant_digits(da) < 4) return kDifferent;
+  int digits = circuit_[g].rational ? 5 : 6;
+  if (!is_decimal(da) || dg.value.kind() == Kind::number || significant_digits(da) < digits) return kDifferent;
   if (circuit_[g].denominator == 1) return kDifferent;
   if (within(g, a, answer_place, true)) return {Outcome::equal, "the exact gold answer, rounded"};
   return kDifferent;
