@@ -74,6 +74,16 @@ Box last_box(std::string_view text) {
   return outermost.begin != kNone && outermost.begin <= last.begin && outermost.end >= last.end ? outermost : last;
 }
 
+// May stand between two values of one answer: spaces, commas, "and", "or".
+bool only_joins(std::string_view text) {
+  while (!text.empty()) {
+    size_t length = text.starts_with("and") ? 3 : text.starts_with("or") ? 2 : 0;
+    if (length == 0 && std::string_view(" \n,;").find(text[0]) == kNone) return false;
+    text.remove_prefix(std::max<size_t>(length, 1));
+  }
+  return true;
+}
+
 // Boxes side by side are one answer of several values: "$\\boxed{1}$ and $\\boxed{2}$". Where the run of boxes that
 // ends with `last` begins: at its first backslash, or kNone if `last` stands alone.
 size_t run_of_boxes(std::string_view text, Box last) {
@@ -84,7 +94,16 @@ size_t run_of_boxes(std::string_view text, Box last) {
     for (bool moved = true; moved && i > 0;) {
       moved = true;
       std::string_view before = text.substr(0, i);
-      if (before.ends_with("\\(") || before.ends_with("\\)") || before.ends_with("\\,") || before.ends_with("or")) {
+      // Only the last bytes are searched: work stays linear in the number of boxes.
+      size_t recent = before.size() - std::min<size_t>(before.size(), 16);
+      size_t quoted = before.ends_with('}') ? before.substr(recent).rfind("\\text{") : kNone;
+      if (quoted != kNone) quoted += recent;
+      if (quoted != kNone && only_joins(before.substr(quoted + 6, i - quoted - 7))) {
+        i = quoted;  // \text{ and }
+      } else if (before.ends_with("\\quad")) {
+        i -= 5;
+      } else if (before.ends_with("\\(") || before.ends_with("\\)") || before.ends_with("\\,") ||
+                 before.ends_with("or")) {
         i -= 2;
       } else if (before.ends_with("and")) {
         i -= 3;
@@ -188,8 +207,12 @@ std::string_view last_number(std::string_view text) {
   size_t begin = end;
   while (begin > 0) {
     char c = text[begin - 1];
-    bool inside = is_digit(c) || ((c == '.' || c == ',' || c == '/') && begin < end && is_digit(text[begin]) &&
-                                  (c == '.' || (begin > 1 && is_digit(text[begin - 2]))));
+    // 1 000 000: groups of three digits.
+    bool group = c == ' ' && begin + 3 <= end && begin > 1 && is_digit(text[begin - 2]) &&
+                 (begin + 3 == end || text[begin + 3] == ' ');
+    bool inside = group || is_digit(c) ||
+                  ((c == '.' || c == ',' || c == '/') && begin < end && is_digit(text[begin]) &&
+                   (c == '.' || (begin > 1 && is_digit(text[begin - 2]))));
     if (!inside) break;
     --begin;
   }
@@ -203,17 +226,24 @@ std::string_view last_number(std::string_view text) {
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-// The last closed formula in $..$, $$..$$, \(..\) or \[..\] that is more than a name such as $n$ or $ABCD$; `end` is
-// where it ends in the text.
+// The last closed formula in $..$, $$..$$, \(..\) or \[..\]; one that is more than a name such as $n$ or $ABCD$ if
+// there is any. Formulas with nothing but "and" or commas between them are one: $k = 45$, $n = 2$. `end` is where it
+// ends in the text.
 std::string_view last_formula(std::string_view text, size_t& end) {
-  std::string_view best;
-  end = 0;
-  auto keep = [&](size_t begin, size_t close, size_t after) {
-    std::string_view inside = trim(text.substr(begin, close - begin));
-    bool name = inside.size() <= 4 && std::all_of(inside.begin(), inside.end(), is_letter);
-    if (inside.empty() || name) return;
-    best = inside;
-    end = after;
+  struct Found {
+    size_t outer = 0, inner = 0, close = 0, end = 0;  // $$ a $$: outer at the first $, inner at a, close, end after $$
+  };
+  Found best, name, previous;
+  auto keep = [&](Found found) {
+    std::string_view inside = trim(text.substr(found.inner, found.close - found.inner));
+    if (inside.empty()) return;
+    if (previous.end > 0 && only_joins(text.substr(previous.end, found.outer - previous.end))) {
+      found.outer = found.inner = previous.outer;
+      found.close = found.end;
+    }
+    previous = found;
+    bool is_name = inside.size() <= 4 && std::all_of(inside.begin(), inside.end(), is_letter);
+    (is_name ? name : best) = found;
   };
   size_t dollar = kNone, bracket = kNone;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -221,22 +251,24 @@ std::string_view last_formula(std::string_view text, size_t& end) {
       char c = text[i + 1];
       if (c == '(' || c == '[') bracket = i + 2;
       if ((c == ')' || c == ']') && bracket != kNone) {
-        keep(bracket, i, i + 2);
+        keep({bracket - 2, bracket, i, i + 2});
         bracket = kNone;
       }
       ++i;
     } else if (text[i] == '$') {
       size_t width = i + 1 < text.size() && text[i + 1] == '$' ? 2 : 1;
       if (dollar == kNone) {
-        dollar = i + width;
+        dollar = i;
       } else {
-        keep(dollar, i, i + width);
+        keep({dollar, dollar + width, i, i + width});
         dollar = kNone;
       }
       i += width - 1;
     }
   }
-  return best;
+  if (best.end == 0) best = name;
+  end = best.end;
+  return best.close < best.inner ? std::string_view() : trim(text.substr(best.inner, best.close - best.inner));
 }
 
 // The formula or number that prose ends with: "The largest $n$ is 34" says 34.

@@ -78,7 +78,17 @@ bool Lexer::expand(std::string_view text) {
       script_end = script ? buffer_.size() : 0;
       continue;
     }
-    if (char letter = lost_letter(text, i); letter != '\0') {
+    struct Tag {
+      std::string_view html, latex;
+    };
+    constexpr Tag kTags[] = {{"<sup>", "^{"}, {"</sup>", "}"}, {"<sub>", "_{"}, {"</sub>", "}"}};
+    const Tag* tag = c != '<' ? std::end(kTags) : std::find_if(std::begin(kTags), std::end(kTags), [&](const Tag& t) {
+      return text.substr(i).starts_with(t.html);
+    });
+    if (tag != std::end(kTags)) {
+      buffer_ += tag->latex;
+      i += tag->html.size() - 1;
+    } else if (char letter = lost_letter(text, i); letter != '\0') {
       while (buffer_.ends_with('\\')) buffer_.pop_back();
       buffer_ += {'\\', letter};
     } else if (c == '\\' && halve && i + 1 < text.size() && text[i + 1] == '\\') {
@@ -376,6 +386,13 @@ void Lexer::scan_command(std::string_view name) {
   const Command* command = find_command(name);
   Token token;
   if (command == nullptr) {
+    // \pir, \quadx, \timesy: a command stuck to one or two letters.
+    for (size_t rest = 1; rest <= 2 && rest + 2 <= name.size(); ++rest) {
+      const Command* shorter = find_command(name.substr(0, name.size() - rest));
+      if (shorter == nullptr || shorter->meaning == Meaning::style || shorter->meaning == Meaning::skip) continue;
+      i_ -= rest;
+      return scan_command(name.substr(0, name.size() - rest));
+    }
     token.kind = TokenKind::unknown;
     token.text = name;
     return push(token);

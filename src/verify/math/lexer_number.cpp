@@ -12,7 +12,15 @@ bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 
 // Length of a separator between groups of three digits that can be nothing else: {,} ,\! \! \, and \  ; 0 for none.
 size_t definite_separator(std::string_view text) {
-  constexpr std::string_view kForms[] = {"{,}\\!", "{,}", "{,\\!}", "{\\,}", ",\\!", "\\,", "\\!", "\\ ", "{ }", "~"};
+  constexpr std::string_view kForms[] = {"{,\\!}", "{\\,}", ",\\!", "\\,", "\\!", "\\ ", "{ }", "~"};
+  if (size_t open = text.find_first_not_of(' '); open != std::string_view::npos && text[open] == '{') {  // {, }
+    size_t comma = text.find_first_not_of(' ', open + 1);
+    size_t close = comma == std::string_view::npos ? comma : text.find_first_not_of(' ', comma + 1);
+    if (close != std::string_view::npos && text[comma] == ',' && text[close] == '}') {
+      size_t next = text.find_first_not_of(" !\\", close + 1);
+      return std::min(next, text.size());
+    }
+  }
   for (std::string_view form : kForms) {
     if (!text.starts_with(form)) continue;
     size_t length = form.size();

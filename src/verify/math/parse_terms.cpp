@@ -197,6 +197,7 @@ NodeId Parser::term() {
     if (literal && factors.size() == 1 && at_ == first_token + 1 && plain_fraction(0)) {
       factors[0] = mixed(factors[0]);
       literal = false;
+      if (peek().kind == TokenKind::number) return fail("a number behind a mixed number");
       continue;
     }
     bool numeric = !factors.empty() && kind(factors.back()) == Kind::number;

@@ -116,7 +116,7 @@ NodeId Parser::with_unit(NodeId value, bool numeric) {
     std::string low = lower_case(name);
     bool textual = token.style == Style::text || token.style == Style::roman || micro || ohm;
     if (is_connective() || (token.style == Style::bold && low.size() < 3)) break;
-    if (!any && (low == "percent" || low == "pct" || low == "percents")) {
+    if (!any && (low == "percent" || low == "pct" || low == "percentage")) {
       advance();
       return make(Kind::percent, {value});
     }

@@ -76,6 +76,7 @@ void Parser::restart() {
 NodeId Parser::text_of(size_t begin, size_t end) {
   std::string key;
   bool word_before = true;
+  size_t single = 0;  // where a brace closes around one part
   auto add = [&](std::string_view part, bool word) {
     if (!word_before && !word) key.push_back(' ');
     key += part;
@@ -99,6 +100,12 @@ NodeId Parser::text_of(size_t begin, size_t end) {
             tokens_[i + 1].kind == TokenKind::word) {
           break;  // well-defined
         }
+        if (token.symbol == '{' && i + 2 < end && tokens_[i + 2].kind == TokenKind::symbol &&
+            tokens_[i + 2].symbol == '}') {
+          single = i + 2;
+          break;
+        }
+        if (i == single && token.symbol == '}') break;
         add(std::string_view(&token.symbol, 1), false);
         break;
       case TokenKind::relation:
