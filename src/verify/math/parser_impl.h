@@ -171,5 +171,6 @@ class Parser {
 };
 
 std::string lower_case(std::string_view text);
+bool looks_like_word(std::string_view run);  // rather than a product of variables
 
 }  // namespace ucas::math
