@@ -125,7 +125,7 @@ std::string summary_picture_html(const ResultTable& summary) {
   std::string out;
   for (size_t c = 0; c < summary.columns.size(); ++c) {
     const SummaryColumn& column = summary.columns[c];
-    if (!column.main || (column.key != "greedy" && !column.key.starts_with("mean@"))) continue;
+    if (column.key != "greedy" && !column.key.starts_with("mean@")) continue;
     out += str("<div class=\"dots\"><h3>", column.key == "greedy" ? "Greedy accuracy" : "Sampled accuracy", " <small>",
                column.key == "greedy" ? "pass@1" : column.title, "</small></h3>");
     for (const SummaryRow& row : summary.rows) {
