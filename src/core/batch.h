@@ -15,13 +15,15 @@
 namespace ucas {
 
 struct Response {
-  int64_t first = 0;     // index of its first token in the packed arrays
-  int64_t length = 0;    // L_i, end token included; may be 0
-  int64_t group = 0;     // index into Batch::groups
-  int64_t sample = 0;    // its number within all samples of the prompt (key of its randomness)
-  bool finished = true;  // ended by a stop token; false = cut at the length limit
-  float score = 0;       // verifier's reward, before shaping
-  float reward = 0;      // R_i: score + shaping; what advantages are computed from
+  int64_t first = 0;          // index of its first token in the packed arrays
+  int64_t length = 0;         // L_i, end token included; may be 0
+  int64_t group = 0;          // index into Batch::groups
+  int64_t sample = 0;         // its number within all samples of the prompt (key of its randomness)
+  bool finished = true;       // ended by a stop token; false = cut at the length limit
+  float score = 0;            // verifier's reward, before shaping
+  float reward = 0;           // R_i: score + shaping - kl_penalty; what advantages are computed from
+  float kl_penalty = 0;       // sum of its tokens' Batch::reward_kl
+  float tail_confidence = 0;  // C of the distribution after the last token; 0 at the length limit, or unless needed
   Verdict verdict;
 };
 
@@ -40,6 +42,9 @@ struct Batch {
   std::vector<float> rollout_logprob;  // [N] as the sampler reported it
   std::vector<float> old_logprob;      // [N] trainer policy before the step's first update
   std::vector<float> ref_logprob;      // [N] frozen reference; empty unless needed
+  std::vector<float> reward_kl;        // [N] beta KL(old, ref), taken off the token's reward; empty without such a term
+  std::vector<float> value;            // [N] V_t of the critic before its update; empty unless needed
+  std::vector<float> prm_logratio;     // [N] q_it = lp_phi - lp_ref of the implicit reward model; empty unless needed
   std::vector<float> entropy;          // [N] H of the old policy
   std::vector<float> confidence;       // [N] C = LSE(z) - mean_v z of the old policy, z = logits / temperature
   std::vector<float> logit;            // [N] raw logit of the chosen token, before the temperature

@@ -31,39 +31,40 @@ void run_token_loss(const Method& method, const ObjectiveConfig& objective, Loss
   UCAS_CHECK(in.old_logprob.size() == n && in.advantage.size() == n && in.entropy.size() == n,
              "spans differ in length");
   UCAS_CHECK(out.loss.size() == n && out.d_logprob.size() == n && out.d_entropy.size() == n &&
-                 out.d_confidence.size() == n && out.weight.size() == n && out.clipped.size() == n,
+                 out.d_confidence.size() == n && out.clipped.size() == n,
              "the output does not fit the input");
   for (auto values : {out.loss, out.d_logprob, out.d_entropy, out.d_confidence}) std::ranges::fill(values, 0.0f);
-  std::ranges::fill(out.weight, 1.0f);
   std::ranges::fill(out.clipped, uint8_t{0});
   in.objective = &objective;
   method.token_loss(in, out);
-  UCAS_CHECK(method.loss_scope() == LossScope::mini ||
-                 std::ranges::all_of(out.weight, [](float weight) { return weight == 1; }),
-             "only a method of scope `mini` may change token weights");
 }
 
 }  // namespace
 
 LossOutput LossBuffer::view(int64_t tokens) {
   size_t n = static_cast<size_t>(tokens);
-  for (auto* values : {&loss_, &d_logprob_, &d_entropy_, &d_confidence_, &weight_}) values->resize(n);
+  for (auto* values : {&loss_, &d_logprob_, &d_entropy_, &d_confidence_}) values->resize(n);
   clipped_.resize(n);
-  return {loss_, d_logprob_, d_entropy_, d_confidence_, weight_, clipped_};
+  return {loss_, d_logprob_, d_entropy_, d_confidence_, clipped_};
+}
+
+void counted_tokens(const Method& method, const ObjectiveConfig& /*objective*/, const LossInput& in,
+                    std::span<float> counted) {
+  std::ranges::fill(counted, 1.0f);
+  if (in.mark.empty()) return;
+  UCAS_CHECK(in.mark.size() == counted.size(), "marks do not fit the tokens");
+  for (size_t t = 0; t < counted.size(); ++t) counted[t] = method.counted(in.mark[t]) ? 1.0f : 0.0f;
 }
 
 Denominators denominators(const Method& method, const ObjectiveConfig& objective, const LossInput& whole_mini,
                           int64_t response_limit) {
   Denominators total;
   total.norm_length = objective.norm_length > 0 ? objective.norm_length : static_cast<double>(response_limit);
-  if (method.loss_scope() != LossScope::mini) {
-    for (const Sequence& s : whole_mini.sequences) count(total, static_cast<double>(s.length));
-    return total;
-  }
-  LossBuffer buffer;
-  LossOutput out = buffer.view(static_cast<int64_t>(whole_mini.logprob.size()));
-  run_token_loss(method, objective, whole_mini, out);
-  for (const Sequence& s : whole_mini.sequences) count(total, sum(of(out.weight, s)));
+  size_t n = 0;
+  for (const Sequence& s : whole_mini.sequences) n = std::max(n, static_cast<size_t>(s.first + s.length));
+  std::vector<float> counted(n);
+  counted_tokens(method, objective, whole_mini, counted);
+  for (const Sequence& s : whole_mini.sequences) count(total, sum(of(counted, s)));
   return total;
 }
 
@@ -96,18 +97,20 @@ void objective_gradients(const Method& method, const ObjectiveConfig& objective,
                          const Denominators& total, LossOutput& out, LossMetrics& metrics) {
   run_token_loss(method, objective, in, out);
   UCAS_CHECK(objective.kl_coeff == 0 || in.ref_logprob.size() == in.logprob.size(), "a KL loss needs the reference");
+  std::vector<float> weight(in.logprob.size());
+  counted_tokens(method, objective, in, weight);
   for (const Sequence& s : in.sequences) {
     size_t first = static_cast<size_t>(s.first), end = first + static_cast<size_t>(s.length);
     for (size_t t = first; t < end; ++t) {  // plain means over counted tokens
-      if (out.weight[t] == 0) continue;
-      double share = out.weight[t] / total.token_count;
+      if (weight[t] == 0) continue;
+      double share = weight[t] / total.token_count;
       metrics.clipfrac += out.clipped[t] == 1 ? share : 0;
       metrics.clipfrac_lower += out.clipped[t] == 2 ? share : 0;
       metrics.ppo_kl += share * (static_cast<double>(in.old_logprob[t]) - in.logprob[t]);
     }
-    aggregation_weights(objective.aggregation, total, of(out.weight, s));
+    aggregation_weights(objective.aggregation, total, of(weight, s));
     for (size_t t = first; t < end; ++t) {
-      double w = out.weight[t];
+      double w = weight[t];
       if (w == 0) {  // not counted: no gradient, whatever the method wrote
         out.loss[t] = out.d_logprob[t] = out.d_entropy[t] = out.d_confidence[t] = 0;
         continue;

@@ -1,7 +1,7 @@
 // From per-token losses to the loss of a mini-batch (Eq. 1, 4, 11), exactly, however the mini-batch is cut into
 // micro-batches: each token gets a weight w_it with  loss = sum_it w_it loss_it,  and w_it depends on counts over the
-// whole mini-batch only. With m_it the method's token weights (1 almost always), M_i = sum_t m_it, n = responses with
-// M_i > 0, rows = all responses and const = the norm length:
+// whole mini-batch only. With m_it = 1 where the token counts (all do, but for methods that select), M_i = sum_t m_it,
+// n = responses with M_i > 0, rows = all responses and const = the norm length:
 //
 //   token_mean               w_it = m_it / sum_i M_i
 //   seq_mean_token_mean      w_it = m_it / (n M_i)
@@ -14,7 +14,6 @@
 //   LossMetrics metrics;
 //   for each micro-batch: objective_gradients(method, objective, micro, total, out, metrics);
 //                         feed out.d_logprob, d_entropy, d_confidence to the LM head's backward; gradients add up.
-// A method of scope `mini` is called once, with the whole mini-batch; slices of `out` then go to the micro-batches.
 // Threads: one per LossMetrics.
 #pragma once
 
@@ -28,7 +27,7 @@ namespace ucas {
 
 // Counts over the whole mini-batch, over all ranks.
 struct Denominators {
-  double token_count = 0;  // sum of token weights
+  double token_count = 0;  // counted tokens
   double sequences = 0;    // responses with at least one counted token
   double rows = 0;         // all responses, empty ones too
   double norm_length = 0;  // objective.norm_length, or the response limit
@@ -40,7 +39,7 @@ struct Denominators {
   }
 };
 
-// `whole_mini` needs only its sequences, except for methods of scope `mini`, whose token weights must be computed.
+// `whole_mini` needs its sequences, the marks where the method selects, old_logprob and rollout_logprob.
 Denominators denominators(const Method& method, const ObjectiveConfig& objective, const LossInput& whole_mini,
                           int64_t response_limit);
 
@@ -56,13 +55,15 @@ struct LossMetrics {
 };
 
 // The loss of a set of whole sequences and its gradients, scaled: afterwards
-//   out.loss = w_it (loss_it - entropy_coeff H_it + kl_coeff KL_it), out.d_* its derivatives, and `metrics` has grown
-//   by
-// these sequences' share. Everything in `out` is overwritten.
+//   out.loss = w_it (loss_it - entropy_coeff H_it + kl_coeff KL_it), out.d_* its derivatives,
+// and `metrics` has grown by these sequences' share. Everything in `out` is overwritten.
 void objective_gradients(const Method& method, const ObjectiveConfig& objective, const LossInput& in,
                          const Denominators& total, LossOutput& out, LossMetrics& metrics);
 
-// w_it of the table above for one sequence, from its token weights (in place).
+// m_it of every token, [n].
+void counted_tokens(const Method& method, const ObjectiveConfig& objective, const LossInput& in,
+                    std::span<float> counted);
+// w_it of the table above for one sequence, from its m_it (in place).
 void aggregation_weights(Aggregation aggregation, const Denominators& total, std::span<float> weight);
 
 // Owns the arrays that a LossOutput points into.
@@ -71,7 +72,7 @@ class LossBuffer {
   LossOutput view(int64_t tokens);  // valid until the next call
 
  private:
-  std::vector<float> loss_, d_logprob_, d_entropy_, d_confidence_, weight_;
+  std::vector<float> loss_, d_logprob_, d_entropy_, d_confidence_;
   std::vector<uint8_t> clipped_;
 };
 

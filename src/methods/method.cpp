@@ -14,7 +14,23 @@ void ObjectiveConfig::fields(Fields& f) {
       "how token losses are averaged over a mini-batch");
   f.field("norm_length", norm_length, Range{0, 1e9}, "constant of the ..._norm aggregations; 0 = the response limit");
   f.field("entropy_coeff", entropy_coeff, Range{-10, 10}, "entropy bonus: loss -= entropy_coeff * mean entropy");
+  f.field("kl_coeff", kl_coeff, Range{0, 100}, "KL loss against the frozen reference: loss += kl_coeff * mean KL");
+  f.choice("kl_estimator", kl_estimator, {"k1", "abs", "k2", "k3", "k3_plus"}, "estimator of that KL");
   f.field("keep_mixed_groups", keep_mixed_groups, "train only on prompts with some right and some wrong responses");
+}
+
+void CriticConfig::fields(Fields& f) {
+  f.section("optimizer", optimizer);
+  f.field("updates", updates, Range{1, 1000}, "critic updates per rollout step");
+  f.field("value_clip", value_clip, Range{0, 1e6}, "the value may move this far from the old one; beyond, no gradient");
+  f.field("model", model, "checkpoint that the critic starts from; empty = the policy's");
+}
+
+void PrmConfig::fields(Fields& f) {
+  f.section("optimizer", optimizer);
+  f.choice("order", order, {"before", "after"}, "train the reward model before or after it scores the batch");
+  f.field("beta", beta, Range{1e-6, 100}, "P(right) = sigmoid(beta * sum of log-ratios)");
+  f.field("model", model, "checkpoint that the reward model starts from; empty = the policy's");
 }
 
 void Method::token_loss(const LossInput& in, LossOutput& out) const { clipped_ratio_loss(in, out); }

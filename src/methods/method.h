@@ -7,12 +7,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/fields.h"
 #include "core/batch.h"
+#include "core/optimizer_config.h"
 
 namespace ucas {
 
@@ -37,23 +39,43 @@ struct ObjectiveConfig {
   Aggregation aggregation = Aggregation::token_mean;
   double norm_length = 0;    // constant of the ..._norm aggregations; 0 = the response limit
   double entropy_coeff = 0;  // entropy bonus
-  double kl_coeff = 0;       // KL loss against the reference; not in fields() while train holds no reference
+  double kl_coeff = 0;       // KL loss against the frozen reference
   KlEstimator kl_estimator = KlEstimator::k3;
   bool keep_mixed_groups = false;  // DAPO dynamic sampling: train only on groups with 0 < correct < G
   void fields(Fields& f);
 };
 
-// What the trainer must provide. Only these are computed and held.
-struct Needs {
-  bool answer_classes = false;  // Verdict::answer_class within each group
-  bool reference = false;       // Batch::ref_logprob
+// A critic beside the policy: the policy's initial body with a scalar head, trained on returns().
+struct CriticConfig {
+  OptimizerConfig optimizer;
+  int64_t updates = 1;      // optimizer updates per rollout step; each sees its share of the step's responses
+  double value_clip = 0.5;  // of V - V_old, in the clipped value loss
+  std::string model;        // checkpoint to start from; "" = the policy's
+  void fields(Fields& f);
 };
 
-// Where a token_loss looks. Its spans always hold whole sequences: any number of them for `token` and `sequence`
-// (a micro-batch), the whole mini-batch for `mini`. Only at `mini` scope may it change the weights.
-enum class LossScope { token, sequence, mini };
+// An implicit process reward model (PRIME): a second trained language model phi and its frozen start, read through
+// q_it = lp_phi - lp_ref at temperature 1.
+enum class PrmOrder { before, after };  // train phi on the batch before or after it scores the batch
+struct PrmConfig {
+  OptimizerConfig optimizer;
+  PrmOrder order = PrmOrder::before;
+  double beta = 0.05;  // P(right) = sigmoid(beta sum_t q_it)
+  std::string model;   // checkpoint to start from; "" = the policy's
+  void fields(Fields& f);
+};
 
-// One scope's tokens at update time. All spans are [n]; `first`/`length` of sequences index into them.
+// What the trainer must provide. Only these are computed and held. May depend on the method's options.
+struct Needs {
+  bool labels = true;                  // right answers; false: problems without one are welcome
+  bool answer_classes = false;         // Verdict::answer_class within each group
+  bool reference = false;              // Batch::ref_logprob
+  bool tail_confidence = false;        // Response::tail_confidence
+  std::optional<CriticConfig> critic;  // Batch::value
+  std::optional<PrmConfig> prm;        // Batch::prm_logratio
+};
+
+// What an update sees of some whole sequences. All spans are [n]; `first`/`length` of sequences index into them.
 struct Sequence {
   int64_t first = 0, length = 0;
   int64_t response = 0;  // index in Batch::responses
@@ -65,15 +87,26 @@ struct LossInput {
   std::span<const float> confidence;  // C, current policy
   std::span<const float> old_logprob, rollout_logprob, advantage;
   std::span<const float> ref_logprob;  // frozen reference; empty unless needed
+  std::span<const uint8_t> mark;       // what select() said; empty where the method selects nothing
   uint64_t seed = 0;                   // for a method that draws: Rng(seed, stream); differs by step and mini-batch
   const ObjectiveConfig* objective = nullptr;
 };
-// Per token, before aggregation: the loss, its derivatives with respect to lp, H and C, and the token's weight in the
-// aggregation (1 = counted; 0 = neither in the sum nor in the denominator). `clipped`: 1 upper/lower clip, 2 dual clip.
-// token_loss receives them as 0, the weight as 1, and writes what differs.
+// Per token, before aggregation: the loss and its derivatives with respect to lp, H and C. `clipped`: 1 upper/lower
+// clip, 2 dual clip. token_loss receives all of them as 0 and writes what differs.
 struct LossOutput {
-  std::span<float> loss, d_logprob, d_entropy, d_confidence, weight;
+  std::span<float> loss, d_logprob, d_entropy, d_confidence;
   std::span<uint8_t> clipped;
+};
+
+// Among which tokens select() chooses. At `step` scope it runs once, on the old policy's signals; at the others before
+// every update, on the current ones (one more forward pass). `micro` depends on update.micro_batch_tokens.
+enum class SelectionScope { none, micro, mini, step };
+
+// For people: one line of `ucas explain`.
+struct Equation {
+  std::string where;    // "Eq. 8"
+  std::string formula;  // with this run's values: "W = exp(-0.25 C_hat) if A > 0, exp(0.25 C_hat) if A < 0"
+  std::string words;    // "a confident right answer counts less, a confident wrong one is punished more"
 };
 
 // What a method records for the report, per token or per response, under the paper's symbols ("W", "C_hat", "A_mod",
@@ -93,16 +126,28 @@ class Method {
   virtual ~Method() = default;
   virtual std::string title() const = 0;  // "UCAS", for people
   virtual std::string paper() const = 0;  // citation
-  virtual Needs needs() const { return {}; }
+  // Named sets of settings, where articles and released code differ; the first is the default. use_preset() is called
+  // at most once, before objective_defaults() and before any single option is set.
+  virtual std::vector<std::string> presets() const { return {"paper"}; }
+  virtual void use_preset(const std::string& /*name*/) {}
   virtual ObjectiveConfig objective_defaults() const { return {}; }
   virtual void fields(Fields&) {}   // its own options: [method] beta = ...
   virtual void validate() const {}  // cross-field errors
-  virtual LossScope loss_scope() const { return LossScope::token; }
+  virtual Needs needs() const { return {}; }
+  virtual std::vector<Equation> equations() const { return {}; }  // its own part, in order, with values
 
   // A_it for every token of the batch, from the old policy, once per step. advantage: [N].
   virtual void advantages(const Batch& batch, std::span<float> advantage, Trace& trace) const = 0;
-  // Only where the method changes the loss itself. Default: methods/clipped_ratio.h.
+  // What the critic learns, [N]; called only if needs().critic.
+  virtual void returns(const Batch& /*batch*/, std::span<float> /*returns*/) const {}
+
+  // Only where the method changes the loss itself: per token, from whole sequences. Default: methods/clipped_ratio.h.
   virtual void token_loss(const LossInput& in, LossOutput& out) const;
+  // Only where the loss depends on a choice among the tokens of a scope: mark[t] = 0 as received, or what the method
+  // makes of it; token_loss then reads in.mark.
+  virtual SelectionScope selection_scope() const { return SelectionScope::none; }
+  virtual void select(const LossInput& /*in*/, std::span<uint8_t> /*mark*/) const {}
+  virtual bool counted(uint8_t /*mark*/) const { return true; }  // false: neither in the sum nor in the denominator
 };
 
 struct MethodRow {

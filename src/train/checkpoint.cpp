@@ -168,7 +168,8 @@ int64_t read_counter(const std::string& path) {
 std::string verify_checkpoint(const std::string& directory) { return check_seal(directory, true).problem; }
 
 std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model, const AdamW& optimizer,
-                            const std::string& state_json, const std::string& tokenizer_from, int64_t keep) {
+                            const Companions& companions, const std::string& state_json,
+                            const std::string& tokenizer_from, int64_t keep) {
   std::string target = run.checkpoint(step);
   std::string temporary = path_join(run.checkpoints(), temporary_name("tmp", step));
   if (exists(target) && check_seal(target, true).problem.empty()) return target;
@@ -210,7 +211,8 @@ std::optional<FoundCheckpoint> newest_checkpoint(const RunDirectory& run) {
                         " checkpoints is complete (see the warnings); put one back, or start anew with another --out"));
 }
 
-std::string load_checkpoint(const FoundCheckpoint& found, Model& model, AdamW& optimizer) {
+std::string load_checkpoint(const FoundCheckpoint& found, Model& model, AdamW& optimizer,
+                            const Companions& companions) {
   std::string file = path_join(found.path, kOptimizerFile);
   auto stored = by_name(read_safetensors_header(file));
   bool masters = needs_masters(model);

@@ -1,16 +1,20 @@
 // Checkpoints that survive a kill, a power cut or a full disk at any instant: a directory is written under a temporary
 // name, synced, sealed by manifest.json (size and XXH3-128 of every file, and of itself), renamed into place, read
 // back, and only then are old ones pruned. There is no "latest" pointer: the newest directory whose manifest verifies
-// is it. A checkpoint is a Hugging Face directory plus optimizer.safetensors, state.json and manifest.json. Owned by
-// the holder of the run directory's lock. Threads: one.
+// is it. A checkpoint is a Hugging Face directory plus optimizer.safetensors, state.json and manifest.json, and for
+// every companion that is trained NAME.safetensors and NAME-optimizer.safetensors. Owned by the holder of the run
+// directory's lock. Threads: one.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "core/run_directory.h"
 #include "model/model.h"
+#include "train/companion.h"
 #include "train/optimizer.h"
 
 namespace ucas {
@@ -24,15 +28,18 @@ struct FoundCheckpoint {
 // copied from `tokenizer_from` unless it is "". Keeps the newest `keep` checkpoints (at least 1).
 // A step that is saved already, and whole, is not saved again: the same step of a run is the same state.
 // A failure throws Error("io", exit 74): nothing of this save stays, earlier checkpoints are untouched.
+using Companions = std::vector<std::unique_ptr<Companion>>;
 std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model, const AdamW& optimizer,
-                            const std::string& state_json, const std::string& tokenizer_from, int64_t keep);
+                            const Companions& companions, const std::string& state_json,
+                            const std::string& tokenizer_from, int64_t keep);
 
 // The newest checkpoint that verifies; a warning with the reason for each one passed over. nullopt only if the run
 // never saved any; if there are some and none is good, Error("io"): never a silent fresh start.
 std::optional<FoundCheckpoint> newest_checkpoint(const RunDirectory& run);
 
-// Weights (the f32 masters), both moments and the step count, bit for bit. Returns the caller's state_json.
-std::string load_checkpoint(const FoundCheckpoint& found, Model& model, AdamW& optimizer);
+// Weights (the f32 masters), both moments and the step count, bit for bit, of the policy and of its companions. Returns
+// the caller's state_json.
+std::string load_checkpoint(const FoundCheckpoint& found, Model& model, AdamW& optimizer, const Companions& companions);
 
 // "" if the directory is a complete checkpoint, otherwise what is wrong. Reads every byte.
 std::string verify_checkpoint(const std::string& directory);

@@ -96,7 +96,7 @@ class checkpoint : public ::testing::Test {
     optimizer_->set_steps(from.steps);
   }
   std::string save(int64_t step, int64_t keep = 2) {
-    return save_checkpoint(*run_, step, *model_, *optimizer_, state_of(step), "", keep);
+    return save_checkpoint(*run_, step, *model_, *optimizer_, {}, state_of(step), "", keep);
   }
   Snapshot train_and_save(int64_t step, int64_t keep = 2) {
     train(static_cast<uint64_t>(step));
@@ -106,7 +106,7 @@ class checkpoint : public ::testing::Test {
   // Into a model and optimizer that held something else.
   Snapshot load(const FoundCheckpoint& found) {
     train(999);
-    std::string state = load_checkpoint(found, *model_, *optimizer_);
+    std::string state = load_checkpoint(found, *model_, *optimizer_, {});
     return snapshot(state);
   }
   static std::string state_of(int64_t step) { return str("{\"cursor\": ", step * 7, "}\n"); }
@@ -256,7 +256,7 @@ TEST_F(checkpoint, a_moment_of_another_shape_is_refused) {
   other.intermediate_size = 16;
   auto model = make_model(other, 3, at::kCPU);
   AdamW optimizer(model->parameters(), {});
-  EXPECT_THROW(load_checkpoint({run_->checkpoint(1), 1}, *model, optimizer), Error);
+  EXPECT_THROW(load_checkpoint({run_->checkpoint(1), 1}, *model, optimizer, {}), Error);
 }
 
 // Every I/O call of a save fails in turn, alone and from then on: the caller hears of it, nothing of the save stays
@@ -285,7 +285,7 @@ TEST_F(checkpoint, a_failure_at_any_call_leaves_the_one_before) {
       ASSERT_TRUE(found) << "call " << n << mode;
       Snapshot loaded = load(*found);
       ASSERT_TRUE(thrown ? loaded == first || loaded == second : loaded == second) << "call " << n << mode;
-      load_checkpoint({run_->checkpoint(1), 1}, *model_, *optimizer_);  // still there, whatever happened
+      load_checkpoint({run_->checkpoint(1), 1}, *model_, *optimizer_, {});  // still there, whatever happened
       train(2);
       if (exists(run_->checkpoint(2))) remove_all(run_->checkpoint(2));
       if (calls < n) break;

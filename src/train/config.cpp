@@ -1,5 +1,7 @@
 #include "train/config.h"
 
+#include <algorithm>
+
 #include "base/embedded.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -69,6 +71,7 @@ void TrainConfig::fields(Fields& f) {
     TrainConfig* config;
     void fields(Fields& inner) {
       inner.field("name", config->method_name, "the method, one of those listed below");
+      inner.field("preset", config->method_preset, "which form of it, as listed below; empty = its first");
       if (config->method) config->method->fields(inner);
     }
   } method_section{this};
@@ -109,14 +112,28 @@ void TrainConfig::validate() const {
 
 std::string TrainConfig::title() const { return !label.empty() ? label : method ? method->title() : method_name; }
 
+Needs TrainConfig::needs() const {
+  Needs needs = method ? method->needs() : Needs{};
+  needs.reference = needs.reference || objective.kl_coeff > 0;
+  return needs;
+}
+
 TrainConfig make_train_config(const std::vector<Setting>& settings) {
   TrainConfig first;
   apply(first, settings, false);  // finds method.name
   TrainConfig config;
   config.method_name = first.method_name;
   config.method = make_method(config.method_name);
+  std::vector<std::string> presets = config.method->presets();
+  config.method_preset = first.method_preset.empty() ? presets.front() : first.method_preset;
+  if (std::ranges::find(presets, config.method_preset) == presets.end()) {
+    throw Error("config", str("method.preset = \"", printable(config.method_preset), "\": ", config.method_name,
+                              " has ", join(presets, ", ")));
+  }
+  config.method->use_preset(config.method_preset);
   config.objective = config.method->objective_defaults();
   apply(config, settings);
+  if (config.method_preset.empty()) config.method_preset = presets.front();
   return config;
 }
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/fields.h"
+#include "core/optimizer_config.h"
 #include "methods/method.h"
-#include "train/optimizer_config.h"
 
 namespace ucas {
 
@@ -77,6 +77,7 @@ struct TrainConfig {
   TrainRolloutConfig rollout;
   RewardConfig reward;
   std::string method_name = "grpo";
+  std::string method_preset;       // one of the method's presets()
   std::shared_ptr<Method> method;  // made from method_name, holds the method's own options
   ObjectiveConfig objective;
   UpdateConfig update;
@@ -87,10 +88,12 @@ struct TrainConfig {
   // Cross-field checks, before anything is loaded. Messages name both values and the remedy.
   void validate() const;
   std::string title() const;  // label, or the method's title
+  Needs needs() const;        // the method's, and what the objective and the reward add
   int64_t gen_batch() const { return data.gen_batch_size > 0 ? data.gen_batch_size : data.train_batch_size; }
 };
 
-// The method named in `settings` brings its objective defaults; then all settings apply in order, strictly.
+// The method named in `settings`, under the preset named there, brings its objective defaults; then all settings apply
+// in order, strictly.
 TrainConfig make_train_config(const std::vector<Setting>& settings);
 // A TOML file: a path, or the name of an embedded one ("dapo-tiny").
 std::vector<Setting> read_config_file(const std::string& path_or_name);

@@ -7,6 +7,7 @@
 #include <ATen/ops/mul.h>
 #include <ATen/ops/sum.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "train/logprobs.h"
@@ -19,20 +20,22 @@ namespace {
 struct LossArrays {
   std::vector<Sequence> sequences;
   std::vector<float> logprob, entropy, confidence, old_logprob, rollout_logprob, advantage, ref_logprob;
+  std::vector<uint8_t> mark;
 
   void append(const ObjectiveInput& in, const PackedResponses& packed) {
     for (int64_t index : packed.response) {
       const Response& o = in.batch.responses[static_cast<size_t>(index)];
       sequences.push_back({static_cast<int64_t>(old_logprob.size()), o.length, index});
-      auto take = [&](std::span<const float> from, std::vector<float>& to) {
+      auto take = [&](auto from, auto& to) {
         if (from.empty()) return;
         auto part = from.subspan(static_cast<size_t>(o.first), static_cast<size_t>(o.length));
         to.insert(to.end(), part.begin(), part.end());
       };
-      take(in.batch.old_logprob, old_logprob);
-      take(in.batch.rollout_logprob, rollout_logprob);
+      take(std::span(in.batch.old_logprob), old_logprob);
+      take(std::span(in.batch.rollout_logprob), rollout_logprob);
       take(in.advantage, advantage);
-      take(in.batch.ref_logprob, ref_logprob);
+      take(std::span(in.batch.ref_logprob), ref_logprob);
+      take(in.step_mark, mark);
     }
   }
   void append(const HeadStats& stats) {
@@ -45,10 +48,36 @@ struct LossArrays {
     add(stats.confidence, confidence);
   }
   LossInput view(const ObjectiveInput& in) const {
-    return {sequences,       logprob,   entropy,     confidence, old_logprob,
-            rollout_logprob, advantage, ref_logprob, in.seed,    &in.config};
+    return {sequences, logprob,     entropy, confidence, old_logprob, rollout_logprob,
+            advantage, ref_logprob, mark,    in.seed,    &in.config};
   }
 };
+
+// What select() says of every micro-batch of the mini-batch under the current policy: a forward pass without gradients,
+// then one call per micro-batch or one for all.
+std::vector<std::vector<uint8_t>> select_now(Model& model, const ObjectiveInput& in,
+                                             const std::vector<PackedResponses>& micros) {
+  at::NoGradGuard no_grad;
+  bool whole = in.method.selection_scope() == SelectionScope::mini;
+  std::vector<std::vector<uint8_t>> marks;
+  LossArrays arrays;
+  for (const PackedResponses& micro : micros) {
+    if (!whole) arrays = {};
+    arrays.append(in, micro);
+    arrays.append(response_stats(model, micro, in.temperature));
+    marks.emplace_back(micro.row.size());
+    if (!whole) in.method.select(arrays.view(in), marks.back());
+  }
+  if (!whole) return marks;
+  std::vector<uint8_t> all(arrays.logprob.size());
+  in.method.select(arrays.view(in), all);
+  auto next = all.begin();
+  for (std::vector<uint8_t>& mark : marks) {
+    std::copy_n(next, mark.size(), mark.begin());
+    next += static_cast<std::ptrdiff_t>(mark.size());
+  }
+  return marks;
+}
 
 // Feeds d loss / d (lp, H, C) of these rows, [n] each, into the network.
 void backward(const HeadStats& stats, std::span<const float> g, std::span<const float> e, std::span<const float> u) {
@@ -69,52 +98,52 @@ void backward(const HeadStats& stats, std::span<const float> g, std::span<const 
   root.backward();
 }
 
-// Methods that look at the whole mini-batch first: a forward pass without gradients, the loss once, then micro-batches.
-LossMetrics accumulate_at_mini_scope(Model& model, const ObjectiveInput& in,
-                                     const std::vector<PackedResponses>& micros) {
-  LossArrays arrays;
-  {
-    at::NoGradGuard no_grad;
-    for (const PackedResponses& micro : micros) {
-      arrays.append(in, micro);
-      arrays.append(response_stats(model, micro, in.temperature));
-    }
-  }
-  LossInput loss_input = arrays.view(in);
-  Denominators total = denominators(in.method, in.config, loss_input, in.response_limit);
-  LossBuffer buffer;
-  LossOutput out = buffer.view(static_cast<int64_t>(arrays.logprob.size()));
-  LossMetrics metrics;
-  objective_gradients(in.method, in.config, loss_input, total, out, metrics);
-  size_t first = 0;
-  for (const PackedResponses& micro : micros) {
-    HeadStats stats = response_stats(model, micro, in.temperature);
-    size_t n = micro.row.size();
-    backward(stats, out.d_logprob.subspan(first, n), out.d_entropy.subspan(first, n),
-             out.d_confidence.subspan(first, n));
-    first += n;
-  }
-  return metrics;
-}
-
 }  // namespace
+
+std::vector<uint8_t> select_in_step(const Method& method, const ObjectiveConfig& config, const Batch& batch,
+                                    std::span<const float> advantage, uint64_t seed) {
+  if (method.selection_scope() != SelectionScope::step) return {};
+  std::vector<Sequence> sequences;
+  for (size_t i = 0; i < batch.responses.size(); ++i) {
+    sequences.push_back({batch.responses[i].first, batch.responses[i].length, static_cast<int64_t>(i)});
+  }
+  LossInput in{sequences,
+               batch.old_logprob,
+               batch.entropy,
+               batch.confidence,
+               batch.old_logprob,
+               batch.rollout_logprob,
+               advantage,
+               batch.ref_logprob,
+               {},
+               seed,
+               &config};
+  std::vector<uint8_t> mark(batch.token.size());
+  method.select(in, mark);
+  return mark;
+}
 
 LossMetrics accumulate_gradients(Model& model, const ObjectiveInput& in) {
   std::vector<PackedResponses> micros;
   for (const auto& responses : micro_batches(in.batch, in.responses, in.token_budget)) {
     micros.push_back(pack_responses(in.batch, responses));
   }
-  if (in.method.loss_scope() == LossScope::mini) return accumulate_at_mini_scope(model, in, micros);
+  SelectionScope scope = in.method.selection_scope();
+  bool selects_now = scope == SelectionScope::micro || scope == SelectionScope::mini;
+  std::vector<std::vector<uint8_t>> marks;
+  if (selects_now) marks = select_now(model, in, micros);
 
   LossArrays whole;  // counts alone matter here: the weights are known before the first backward pass
   for (const PackedResponses& micro : micros) whole.append(in, micro);
+  for (const auto& mark : marks) whole.mark.insert(whole.mark.end(), mark.begin(), mark.end());
   Denominators total = denominators(in.method, in.config, whole.view(in), in.response_limit);
   LossMetrics metrics;
   LossBuffer buffer;
-  for (const PackedResponses& micro : micros) {
-    HeadStats stats = response_stats(model, micro, in.temperature);
+  for (size_t m = 0; m < micros.size(); ++m) {
+    HeadStats stats = response_stats(model, micros[m], in.temperature);
     LossArrays arrays;
-    arrays.append(in, micro);
+    arrays.append(in, micros[m]);
+    if (selects_now) arrays.mark = marks[m];
     arrays.append(stats);
     LossOutput out = buffer.view(static_cast<int64_t>(arrays.logprob.size()));
     objective_gradients(in.method, in.config, arrays.view(in), total, out, metrics);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "core/batch.h"
 #include "methods/aggregate.h"
@@ -23,8 +24,14 @@ struct ObjectiveInput {
   double temperature = 1;
   int64_t response_limit = 1;  // norm_length where the config says 0
   int64_t token_budget = 4096;
-  uint64_t seed = 0;  // differs by step and mini-batch; for methods that draw
+  uint64_t seed = 0;                        // differs by step and mini-batch; for methods that draw
+  std::span<const uint8_t> step_mark = {};  // [N] of select_in_step(); empty for all other scopes
 };
+
+// What a method of selection scope `step` marks in the batch, [N]: once, from the old policy's signals. Empty for
+// others.
+std::vector<uint8_t> select_in_step(const Method& method, const ObjectiveConfig& config, const Batch& batch,
+                                    std::span<const float> advantage, uint64_t seed);
 
 // Adds d loss / d parameter to the gradients. Returns what the loss saw.
 LossMetrics accumulate_gradients(Model& model, const ObjectiveInput& in);

@@ -79,6 +79,7 @@ struct Parts {
   Policy policy;
   std::unique_ptr<Rollout> rollout;
   std::unique_ptr<AdamW> optimizer;
+  std::vector<std::unique_ptr<Companion>> companions;
   TrainingSet data, validation;
   std::vector<int32_t> stop_ids;
 };
@@ -87,7 +88,7 @@ Parts load_parts(const TrainConfig& config, const std::string& weights) {
   use_threads(config.threads);
   Template form = load_template(config.data.prompt_template);
   at::Device device = parse_device(config.device);
-  Parts parts{open_policy(weights, device), nullptr, nullptr, {}, {}, {}};
+  Parts parts{open_policy(weights, device), nullptr, nullptr, {}, {}, {}, {}};
   const Tokenizer& tokenizer = parts.policy.tokenizer;
   parts.data = load_set(config, config.data.files, tokenizer, form, 0);
   if (!config.data.val_files.empty()) {
@@ -112,6 +113,7 @@ Parts load_parts(const TrainConfig& config, const std::string& weights) {
   engine.max_slots = config.rollout.max_slots;
   parts.rollout = make_engine(*parts.policy.model, engine);
   parts.optimizer = std::make_unique<AdamW>(parts.policy.model->parameters(), config.optimizer);
+  parts.companions = make_companions(config, device);
   return parts;
 }
 
@@ -122,6 +124,7 @@ Training assemble(TrainConfig config, RunDirectory run, Parts parts) {
              std::move(parts.rollout),
              make_math_verifier(Extract::strict),
              std::move(parts.optimizer),
+             std::move(parts.companions),
              std::move(parts.data),
              std::move(parts.validation),
              std::move(parts.stop_ids),
@@ -135,10 +138,6 @@ Training assemble(TrainConfig config, RunDirectory run, Parts parts) {
 
 Training open_training(TrainConfig config, const std::string& out) {
   config.validate();
-  if (config.method->needs().reference) {
-    throw Error("unsupported",
-                str("method ", config.method_name, " needs a frozen reference policy, which train does not hold yet"));
-  }
   Parts parts = load_parts(config, config.model);
   RunEnvironment environment;
   environment.version = version();
@@ -176,8 +175,9 @@ Training resume_training(const std::string& path, const std::vector<Setting>& ov
   Parts parts = load_parts(config, found ? found->path : config.model);
   Training t = assemble(std::move(config), std::move(run), std::move(parts));
   if (found) {
-    std::string state = load_checkpoint(*found, *t.policy.model, *t.optimizer);
+    std::string state = load_checkpoint(*found, *t.policy.model, *t.optimizer, t.companions);
     t.state = TrainState::parse(state, allow_changes ? "" : t.fingerprint, found->path);
+    for (auto& companion : t.companions) companion->restore(t.state.companions[companion->name()]);
     log(str("resuming ", path, " after step ", t.state.step));
   } else {
     log(str("resuming ", path, ": no checkpoint yet, starting over from ", t.config.model));
@@ -196,6 +196,7 @@ std::string TrainState::json(const std::string& fingerprint) const {
                        {"skipped_steps", skipped_steps},
                        {"empty_steps", empty_steps},
                        {"nonfinite_streak", nonfinite_streak},
+                       {"companions", companions},
                        {"fingerprint", fingerprint}};
   return state.dump(1) + "\n";
 }
@@ -209,6 +210,7 @@ TrainState TrainState::parse(const std::string& text, const std::string& fingerp
     s.skipped_steps = json.at("skipped_steps");
     s.empty_steps = json.at("empty_steps");
     s.nonfinite_streak = json.at("nonfinite_streak");
+    s.companions = json.value("companions", s.companions);
   } catch (const Json::exception& error) {
     throw Error("io", str(where, "/state.json: not a training state: ", error.what()));
   }

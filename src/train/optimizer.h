@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "core/optimizer_config.h"
 #include "model/model.h"
-#include "train/optimizer_config.h"
 
 namespace ucas {
 

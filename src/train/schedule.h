@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "train/optimizer_config.h"
+#include "core/optimizer_config.h"
 
 namespace ucas {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/fields.h"
-#include "train/optimizer_config.h"
+#include "core/optimizer_config.h"
 
 namespace ucas {
 

@@ -50,7 +50,7 @@ Trainer::Trainer(Training& training)
                  t_.policy.tokenizer,
                  *t_.verifier,
                  t_.stop_ids,
-                 t_.config.method->needs().answer_classes,
+                 t_.config.needs().answer_classes,
                  [this] { return should_stop(); },
                  nullptr},
       began_(now_seconds()) {
@@ -87,19 +87,22 @@ Trainer::Outcome Trainer::step() {
     ++t_.state.empty_steps;
     outcome = Outcome::empty;
   } else {
-    double signals = now_seconds();
+    double began_signals = now_seconds();
     compute_signals(*t_.policy.model, batch, t_.config.rollout.temperature, t_.config.update.micro_batch_tokens);
     record_mismatch(m, mismatch(batch));
+    m.set("timing_s/old_log_prob", now_seconds() - began_signals);
+    for (auto& companion : t_.companions) companion->prepare(batch, context(), m);
     double shaping = now_seconds();
     std::vector<float> advantage(static_cast<size_t>(batch.token_count()));
     Trace trace;
     t_.config.method->advantages(batch, advantage, trace);
+    double shaped = now_seconds();
+    for (auto& companion : t_.companions) companion->learn(batch, context(), m);
     double updating = now_seconds();
     record_batch(m, batch, advantage, t_.config.rollout.response_length, t_.policy.model->config().vocab_size);
     for (const auto& [name, value] : trace.metrics) m.set(name, value);
     update(batch, advantage, m);
-    m.set("timing_s/old_log_prob", shaping - signals);
-    m.set("timing_s/adv", updating - shaping);
+    m.set("timing_s/adv", shaped - shaping);
     m.set("timing_s/update_actor", now_seconds() - updating);
     store_responses(collected, advantage);
   }
@@ -113,23 +116,28 @@ Trainer::Outcome Trainer::step() {
   return outcome;
 }
 
+StepContext Trainer::context() const {
+  uint64_t seed = static_cast<uint64_t>(t_.config.seed) + (static_cast<uint64_t>(t_.state.step) << 20);
+  return {t_.state.step, total_steps_, seed};
+}
+
 void Trainer::update(const Batch& batch, std::span<const float> advantage, StepMetrics& m) {
   const TrainConfig& c = t_.config;
   double lr = rollout_lr(c.optimizer, t_.state.step - 1, total_steps_);
   std::vector<LossMetrics> losses;
   double norm_sum = 0;
   int64_t updates = 0;
+  std::vector<uint8_t> step_mark = select_in_step(*c.method, c.objective, batch, advantage, context().seed);
   for (int64_t epoch = 0; epoch < c.update.epochs; ++epoch) {
     for (auto [first, last] : even_ranges(static_cast<int64_t>(batch.groups.size()), c.update.mini_batch_size)) {
       const Group& from = batch.groups[static_cast<size_t>(first)];
       const Group& to = batch.groups[static_cast<size_t>(last - 1)];
       std::vector<int64_t> responses(static_cast<size_t>(to.first + to.count - from.first));
       std::iota(responses.begin(), responses.end(), from.first);
-      uint64_t seed =
-          static_cast<uint64_t>(c.seed) + (static_cast<uint64_t>(t_.state.step) << 20) + static_cast<uint64_t>(updates);
+      uint64_t seed = context().seed + static_cast<uint64_t>(updates);
       losses.push_back(accumulate_gradients(*t_.policy.model,
                                             {batch, advantage, responses, *c.method, c.objective, c.rollout.temperature,
-                                             c.rollout.response_length, c.update.micro_batch_tokens, seed}));
+                                             c.rollout.response_length, c.update.micro_batch_tokens, seed, step_mark}));
       StepResult result = t_.optimizer->step(lr);
       norm_sum += result.grad_norm;
       ++updates;
@@ -209,7 +217,9 @@ void Trainer::store_responses(const Collected& collected, std::span<const float>
 
 void Trainer::save() {
   if (saved_step_ == t_.state.step) return;
-  save_checkpoint(t_.run, t_.state.step, *t_.policy.model, *t_.optimizer, t_.state.json(t_.fingerprint),
+  t_.state.companions.clear();
+  for (auto& companion : t_.companions) t_.state.companions[companion->name()] = companion->state();
+  save_checkpoint(t_.run, t_.state.step, *t_.policy.model, *t_.optimizer, t_.companions, t_.state.json(t_.fingerprint),
                   t_.policy.tokenizer.directory(), t_.config.train.keep);
   saved_step_ = t_.state.step;
 }
@@ -250,7 +260,7 @@ int Trainer::run() {
     t_.run.append_step(m.json());
   }
   {
-    Progress progress(c.steps > 0 || c.epochs > 0 ? t_.config.title() : "train", total_steps_, "steps");
+    Progress progress(t_.config.title(), total_steps_, "steps");
     note_ = [&](const std::string& note) { progress.update(t_.state.step, note); };
     collector_.on_batch = [&](const CollectStats& stats, int64_t kept) {
       if (kept < t_.config.data.train_batch_size && stats.gen_batches > 1) {

@@ -6,12 +6,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
 #include "core/run_directory.h"
 #include "rollout/policy.h"
 #include "train/collect.h"
+#include "train/companion.h"
 #include "train/config.h"
 #include "train/metrics.h"
 #include "train/optimizer.h"
@@ -25,6 +27,7 @@ struct TrainState {
   int64_t skipped_steps = 0;  // optimizer updates left out because the gradient was not finite
   int64_t empty_steps = 0;    // rollout steps that kept no group
   int64_t nonfinite_streak = 0;
+  std::map<std::string, std::map<std::string, double>> companions;  // Companion::state() by name
   std::string json(const std::string& fingerprint) const;
   // Throws Error("config") naming what differs if `fingerprint` is not the one saved.
   static TrainState parse(const std::string& json, const std::string& fingerprint, const std::string& where);
@@ -38,6 +41,7 @@ struct Training {
   std::unique_ptr<Rollout> rollout;
   std::unique_ptr<Verifier> verifier;
   std::unique_ptr<AdamW> optimizer;
+  std::vector<std::unique_ptr<Companion>> companions;
   TrainingSet data;
   TrainingSet validation;
   std::vector<int32_t> stop_ids;
@@ -59,6 +63,7 @@ class Trainer {
  private:
   enum class Outcome { trained, empty, stopped };
   Outcome step();
+  StepContext context() const;
   void update(const Batch& batch, std::span<const float> advantage, StepMetrics& m);
   void validate(StepMetrics& m);
   void save();
@@ -72,7 +77,6 @@ class Trainer {
   int64_t total_steps_ = 0;
   int64_t saved_step_ = -1;
   double began_ = 0;
-  double seconds_validating_ = 0;
   std::function<void(const std::string&)> note_;  // progress line
 };
 

@@ -51,6 +51,9 @@ LossCase LossCase::slice(size_t first, size_t count) const {
       return std::vector<float>(begin, begin + sequences[i].length);
     };
     part.add(cut(logprob), cut(old_logprob), cut(advantage), cut(entropy), cut(ref_logprob));
+    if (mark.empty()) continue;
+    auto begin = mark.begin() + sequences[i].first;
+    part.mark.insert(part.mark.end(), begin, begin + sequences[i].length);
   }
   return part;
 }
@@ -65,12 +68,20 @@ LossInput LossCase::input() const {
   in.advantage = advantage;
   in.entropy = entropy;
   in.confidence = entropy;
+  in.mark = mark;
   return in;
 }
 
-ObjectiveResult run_objective(const Method& method, const ObjectiveConfig& objective, const LossCase& mini, size_t size,
-                              int64_t response_limit) {
+ObjectiveResult run_objective(const Method& method, const ObjectiveConfig& objective, const LossCase& unmarked,
+                              size_t size, int64_t response_limit) {
   ObjectiveResult result;
+  LossCase mini = unmarked;
+  if (method.selection_scope() != SelectionScope::none) {
+    LossInput in = mini.input();
+    in.objective = &objective;
+    mini.mark.assign(mini.logprob.size(), 0);
+    method.select(in, mini.mark);
+  }
   Denominators total = denominators(method, objective, mini.input(), response_limit);
   if (size == 0) size = std::max<size_t>(1, mini.sequences.size());
   LossBuffer buffer;

@@ -24,6 +24,7 @@ Batch make_batch(const std::vector<Row>& rows);
 struct LossCase {
   std::vector<Sequence> sequences;
   std::vector<float> logprob, old_logprob, ref_logprob, advantage, entropy;
+  std::vector<uint8_t> mark;
 
   void add(const std::vector<float>& lp, const std::vector<float>& old, const std::vector<float>& A,
            const std::vector<float>& H = {}, const std::vector<float>& ref = {});
@@ -33,7 +34,8 @@ struct LossCase {
   int64_t tokens() const { return static_cast<int64_t>(logprob.size()); }
 };
 
-// objective_gradients over micro-batches of `size` sequences (0 = all at once), concatenated.
+// The method's select() over the whole of it, then objective_gradients over micro-batches of `size` sequences (0 = all
+// at once), concatenated.
 struct ObjectiveResult {
   LossMetrics metrics;
   double loss = 0;  // sum of scaled losses

@@ -19,7 +19,6 @@ class LossMethod : public Method {
 
 class Gspo final : public LossMethod {
  public:
-  LossScope loss_scope() const override { return LossScope::sequence; }
   ObjectiveConfig objective_defaults() const override {
     ObjectiveConfig objective;
     objective.clip_low = 3e-4;
@@ -52,29 +51,29 @@ class Gspo final : public LossMethod {
 class ForkingTokens final : public LossMethod {
  public:
   ForkingTokens(double share, bool released) : share_(share), released_(released) {}
-  LossScope loss_scope() const override { return LossScope::mini; }
+  SelectionScope selection_scope() const override { return SelectionScope::mini; }
+  bool counted(uint8_t mark) const override { return !released_ || mark == 1; }
   void token_loss(const LossInput& in, LossOutput& out) const override {
     clipped_ratio_loss(in, out);
+    for (size_t t = 0; t < in.mark.size(); ++t) {
+      if (in.mark[t] == 0) out.loss[t] = out.d_logprob[t] = 0;
+    }
+  }
+  void select(const LossInput& in, std::span<uint8_t> mark) const override {
     size_t n = in.entropy.size();
     if (n == 0) return;
     std::vector<size_t> order(n);
     std::iota(order.begin(), order.end(), size_t{0});
     std::ranges::stable_sort(order, [&](size_t a, size_t b) { return in.entropy[a] > in.entropy[b]; });
-    std::vector<bool> selected(n);
     if (released_) {
       size_t k = std::max<size_t>(1, static_cast<size_t>(static_cast<double>(n) * share_ + 0.9999));
-      for (size_t i = 0; i < std::min(k, n); ++i) selected[order[i]] = true;
+      for (size_t i = 0; i < std::min(k, n); ++i) mark[order[i]] = 1;
     } else {
       double at = share_ * static_cast<double>(n - 1);  // quantile 1 - share, counted from the top
       size_t above = static_cast<size_t>(at), below = std::min(above + 1, n - 1);
       double threshold = in.entropy[order[above]] +
                          (at - static_cast<double>(above)) * (in.entropy[order[below]] - in.entropy[order[above]]);
-      for (size_t t = 0; t < n; ++t) selected[t] = in.entropy[t] >= threshold;
-    }
-    for (size_t t = 0; t < n; ++t) {
-      if (selected[t]) continue;
-      out.loss[t] = out.d_logprob[t] = 0;
-      if (released_) out.weight[t] = 0;
+      for (size_t t = 0; t < n; ++t) mark[t] = in.entropy[t] >= threshold;
     }
   }
 

@@ -1,4 +1,4 @@
-#include "train/optimizer_config.h"
+#include "core/optimizer_config.h"
 
 namespace ucas {
 

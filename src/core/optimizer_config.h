@@ -1,4 +1,5 @@
-// Options of the optimizer and its learning-rate schedule, shared by `train` and `sft`. LibTorch-free.
+// Options of an optimizer and its learning-rate schedule: of the policy, of SFT, and of the models that a method trains
+// beside the policy.
 #pragma once
 
 #include <cstdint>

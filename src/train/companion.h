@@ -1,0 +1,53 @@
+// A model that stands beside the policy because a method needs it: the frozen reference, a critic, an implicit process
+// reward model. Each fills its signal of the batch before advantages are computed; one that is trained updates itself,
+// and is saved and restored with the run, bit for bit. The trainer knows companions, never which ones.
+// Owned by Training. Threads: one.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/batch.h"
+#include "model/model.h"
+#include "train/config.h"
+#include "train/metrics.h"
+#include "train/optimizer.h"
+
+namespace ucas {
+
+struct StepContext {
+  int64_t step = 0;  // 1 = the first
+  int64_t total_steps = 0;
+  uint64_t seed = 0;
+};
+
+class Companion {
+ public:
+  virtual ~Companion() = default;
+  virtual std::string name() const = 0;  // "critic": part of file names and messages
+  // Fills its signal of the batch; old_logprob is there already. Records its metrics and its seconds.
+  virtual void prepare(Batch& batch, const StepContext& step, StepMetrics& m) = 0;
+  // Its own update, after the advantages and before the policy's.
+  virtual void learn(const Batch& /*batch*/, const StepContext& /*step*/, StepMetrics& /*m*/) {}
+
+  // What a checkpoint keeps of it; nothing for a frozen one. Tensors share storage with the companion.
+  virtual std::vector<NamedTensor> weights() { return {}; }
+  virtual AdamW* optimizer() { return nullptr; }
+  virtual std::map<std::string, double> state() const { return {}; }
+  virtual void restore(const std::map<std::string, double>& /*state*/) {}
+};
+
+// Those that `config` asks for, in the order in which they work. `directory` of each that names no model of its own is
+// config.model, whatever checkpoint the policy itself came from.
+std::vector<std::unique_ptr<Companion>> make_companions(const TrainConfig& config, at::Device device);
+
+// The rows of make_companions(); each returns nullptr where the config does not ask for it.
+std::unique_ptr<Companion> make_reference(const TrainConfig& config, at::Device device);
+std::unique_ptr<Companion> make_critic(const TrainConfig& config, at::Device device);
+std::unique_ptr<Companion> make_implicit_prm(const TrainConfig& config, at::Device device);
+
+}  // namespace ucas
