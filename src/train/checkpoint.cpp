@@ -19,27 +19,45 @@ namespace ucas {
 
 namespace {
 
-constexpr const char* kOptimizerFile = "optimizer.safetensors";
-constexpr const char* kCounterFile = "optimizer.json";
 constexpr const char* kStateFile = "state.json";
 constexpr int64_t kStateLimit = int64_t{64} << 20;
 
 // Weights stored in 16 bits cannot restore the f32 masters: those go beside the moments then.
 bool needs_masters(Model& model) { return model.config().torch_dtype != "float32"; }
 
-// What the optimizer's file holds, under the names it holds it by.
-std::vector<NamedTensor> optimizer_tensors(Model& model, const AdamW& optimizer, bool masters) {
-  std::vector<NamedTensor> tensors = optimizer.state();
-  if (!masters) return tensors;
-  for (const NamedTensor& p : model.parameters()) tensors.push_back({"master/" + p.name, p.tensor});
-  return tensors;
+// NAME.safetensors in f32, and where it belongs to an optimizer its step count in NAME.json.
+struct Part {
+  std::string name;
+  std::vector<NamedTensor> tensors;
+  const AdamW* optimizer = nullptr;
+  std::string file(const std::string& directory) const { return path_join(directory, name + ".safetensors"); }
+  std::string counter(const std::string& directory) const { return path_join(directory, name + ".json"); }
+};
+
+// What stands beside the policy's Hugging Face checkpoint: its optimizer, then weights and optimizer of every companion
+// that is trained.
+std::vector<Part> parts_of(Model& model, const AdamW& optimizer, const Companions& companions) {
+  std::vector<Part> parts;
+  parts.push_back({"optimizer", optimizer.state(), &optimizer});
+  if (needs_masters(model)) {
+    for (const NamedTensor& p : model.parameters()) parts[0].tensors.push_back({"master/" + p.name, p.tensor});
+  }
+  for (const auto& companion : companions) {
+    std::vector<NamedTensor> weights = companion->weights();
+    if (!weights.empty()) parts.push_back({companion->name(), std::move(weights), nullptr});
+    const AdamW* own = companion->optimizer();
+    if (own != nullptr) parts.push_back({companion->name() + "-optimizer", own->state(), own});
+  }
+  return parts;
 }
 
-void check_free_space(const std::string& directory, Model& model, const std::vector<NamedTensor>& extra) {
+void check_free_space(const std::string& directory, Model& model, const std::vector<Part>& parts) {
   double bytes = 1 << 20;
   double width = needs_masters(model) ? 2 : 4;
   for (const NamedTensor& p : model.parameters()) bytes += width * static_cast<double>(p.tensor.numel());
-  for (const NamedTensor& p : extra) bytes += 4 * static_cast<double>(p.tensor.numel());
+  for (const Part& part : parts) {
+    for (const NamedTensor& t : part.tensors) bytes += 4 * static_cast<double>(t.tensor.numel());
+  }
   auto free = static_cast<double>(free_space(directory));
   if (free >= 1.1 * bytes) return;
   throw Error("io",
@@ -48,19 +66,20 @@ void check_free_space(const std::string& directory, Model& model, const std::vec
               kIoFailure);
 }
 
-void write_optimizer(const std::string& directory, const std::vector<NamedTensor>& tensors, int64_t steps) {
+void write_part(const std::string& directory, const Part& part) {
   at::Tensor staging;  // keeps a copy from another device alive while it is written
   std::vector<TensorToStore> stored;
-  for (const NamedTensor& t : tensors) {
+  for (const NamedTensor& t : part.tensors) {
     stored.push_back({t.name, t.tensor.sizes().vec(), [&staging, tensor = t.tensor] {
                         staging = tensor.detach().cpu().contiguous();
                         return staging.const_data_ptr<float>();
                       }});
   }
-  write_safetensors(path_join(directory, kOptimizerFile), stored, "float32");
+  write_safetensors(part.file(directory), stored, "float32");
+  if (part.optimizer == nullptr) return;
   OrderedJson counter;
-  counter["steps"] = steps;
-  write_file(path_join(directory, kCounterFile), counter.dump() + "\n");
+  counter["steps"] = part.optimizer->steps();
+  write_file(part.counter(directory), counter.dump() + "\n");
 }
 
 std::string temporary_name(const char* kind, int64_t step) {
@@ -119,12 +138,12 @@ void prune(const RunDirectory& run, int64_t step, int64_t keep) {
 }
 
 void write_checkpoint(const std::string& directory, const RunDirectory& run, int64_t step, Model& model,
-                      const AdamW& optimizer, const std::string& state_json, const std::string& tokenizer_from) {
-  std::vector<NamedTensor> extra = optimizer_tensors(model, optimizer, needs_masters(model));
-  check_free_space(run.checkpoints(), model, extra);
+                      const std::vector<Part>& parts, const std::string& state_json,
+                      const std::string& tokenizer_from) {
+  check_free_space(run.checkpoints(), model, parts);
   make_directories(directory);
   save_model(model, directory, tokenizer_from);
-  write_optimizer(directory, extra, optimizer.steps());
+  for (const Part& part : parts) write_part(directory, part);
   write_file(path_join(directory, kStateFile), state_json);
   run.sync();
   seal_directory(directory, step);
@@ -175,7 +194,7 @@ std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model,
   if (exists(target) && check_seal(target, true).problem.empty()) return target;
   try {
     if (exists(temporary)) remove_all(temporary);
-    write_checkpoint(temporary, run, step, model, optimizer, state_json, tokenizer_from);
+    write_checkpoint(temporary, run, step, model, parts_of(model, optimizer, companions), state_json, tokenizer_from);
     // What stands there is broken: a resume passed over it.
     if (exists(target)) discard(run, step);
     rename_path(temporary, target);
@@ -213,15 +232,20 @@ std::optional<FoundCheckpoint> newest_checkpoint(const RunDirectory& run) {
 
 std::string load_checkpoint(const FoundCheckpoint& found, Model& model, AdamW& optimizer,
                             const Companions& companions) {
-  std::string file = path_join(found.path, kOptimizerFile);
-  auto stored = by_name(read_safetensors_header(file));
-  bool masters = needs_masters(model);
-  for (const NamedTensor& t : optimizer_tensors(model, optimizer, masters)) restore(stored, t.name, t.tensor, file);
-  if (!masters) {
+  for (const Part& part : parts_of(model, optimizer, companions)) {
+    std::string file = part.file(found.path);
+    auto stored = by_name(read_safetensors_header(file));
+    for (const NamedTensor& t : part.tensors) restore(stored, t.name, t.tensor, file);
+  }
+  if (!needs_masters(model)) {
     auto weights = by_name(list_weights(found.path));
     for (const NamedTensor& p : model.parameters()) restore(weights, p.name, p.tensor, found.path);
   }
-  optimizer.set_steps(read_counter(path_join(found.path, kCounterFile)));
+  optimizer.set_steps(read_counter(path_join(found.path, "optimizer.json")));
+  for (const auto& companion : companions) {
+    AdamW* own = companion->optimizer();
+    if (own != nullptr) own->set_steps(read_counter(path_join(found.path, companion->name() + "-optimizer.json")));
+  }
   return read_file(path_join(found.path, kStateFile), kStateLimit);
 }
 

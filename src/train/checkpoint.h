@@ -1,9 +1,9 @@
 // Checkpoints that survive a kill, a power cut or a full disk at any instant: a directory is written under a temporary
 // name, synced, sealed by manifest.json (size and XXH3-128 of every file, and of itself), renamed into place, read
 // back, and only then are old ones pruned. There is no "latest" pointer: the newest directory whose manifest verifies
-// is it. A checkpoint is a Hugging Face directory plus optimizer.safetensors, state.json and manifest.json, and for
-// every companion that is trained NAME.safetensors and NAME-optimizer.safetensors. Owned by the holder of the run
-// directory's lock. Threads: one.
+// is it. A checkpoint is a Hugging Face directory plus optimizer.{safetensors,json}, state.json and manifest.json, and
+// for every companion that is trained NAME.safetensors and NAME-optimizer.{safetensors,json}. Owned by the holder of
+// the run directory's lock. Threads: one.
 #pragma once
 
 #include <cstdint>

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 
@@ -24,10 +25,32 @@ namespace {
 
 constexpr int kNoSpace = 28;  // ENOSPC
 
+// A companion that is trained: a model of its own with its own optimizer.
+class TrainedCompanion final : public Companion {
+ public:
+  explicit TrainedCompanion(const Qwen2Config& config)
+      : model_(make_model(config, 5, at::kCPU)), optimizer_(model_->parameters(), OptimizerConfig{.lr = 0.01}) {}
+  std::string name() const override { return "critic"; }
+  void prepare(Batch&, const StepContext&, StepMetrics&) override {}
+  std::vector<NamedTensor> weights() override { return model_->parameters(); }
+  AdamW* optimizer() override { return &optimizer_; }
+
+ private:
+  std::unique_ptr<Model> model_;
+  AdamW optimizer_;
+};
+
+// One that only reads: a checkpoint knows nothing of it.
+class FrozenCompanion final : public Companion {
+ public:
+  std::string name() const override { return "ref"; }
+  void prepare(Batch&, const StepContext&, StepMetrics&) override {}
+};
+
 // Everything that a resume must give back.
 struct Snapshot {
   std::vector<std::vector<float>> values;
-  int64_t steps = 0;
+  std::vector<int64_t> steps;
   std::string state;
   bool operator==(const Snapshot&) const = default;
 };
@@ -63,40 +86,57 @@ class checkpoint : public ::testing::Test {
     config.torch_dtype = dtype;
     model_ = make_model(config, 3, at::kCPU);
     optimizer_.emplace(model_->parameters(), OptimizerConfig{.lr = 0.01});
+    companions_.clear();
+    companions_.push_back(std::make_unique<FrozenCompanion>());
+    companions_.push_back(std::make_unique<TrainedCompanion>(config));
+  }
+  std::vector<AdamW*> optimizers() { return {&*optimizer_, companions_[1]->optimizer()}; }
+  // Weights and moments of the policy and of what is trained beside it.
+  std::vector<at::Tensor> tensors() {
+    std::vector<at::Tensor> all;
+    auto add = [&](const std::vector<NamedTensor>& named) {
+      for (const NamedTensor& t : named) all.push_back(t.tensor.detach());
+    };
+    add(model_->parameters());
+    add(optimizer_->state());
+    add(companions_[1]->weights());
+    add(companions_[1]->optimizer()->state());
+    return all;
   }
 
   // One update with random gradients, so that every step has its own state.
   void train(uint64_t step) {
     Rng rng(11, step);
-    for (NamedTensor& p : model_->parameters()) {
-      at::Tensor grad = at::empty_like(p.tensor.detach());
-      for (int64_t i = 0; i < grad.numel(); ++i) grad.mutable_data_ptr<float>()[i] = static_cast<float>(rng.normal());
-      p.tensor.mutable_grad() = grad;
+    for (auto& parameters : {model_->parameters(), companions_[1]->weights()}) {
+      for (const NamedTensor& p : parameters) {
+        at::Tensor grad = at::empty_like(p.tensor.detach());
+        for (int64_t i = 0; i < grad.numel(); ++i) grad.mutable_data_ptr<float>()[i] = static_cast<float>(rng.normal());
+        p.tensor.mutable_grad() = grad;
+      }
     }
     optimizer_->step(0.01);
+    // The companion's count must not be the policy's.
+    for (int i = 0; i < 2; ++i) companions_[1]->optimizer()->step(0.01);
   }
   Snapshot snapshot(const std::string& state) {
-    Snapshot s{{}, optimizer_->steps(), state};
-    auto add = [&](const at::Tensor& t) {
+    Snapshot s{{}, {}, state};
+    for (const AdamW* optimizer : optimizers()) s.steps.push_back(optimizer->steps());
+    for (const at::Tensor& t : tensors()) {
       const float* data = t.const_data_ptr<float>();
       s.values.emplace_back(data, data + t.numel());
-    };
-    for (const NamedTensor& p : model_->parameters()) add(p.tensor);
-    for (const NamedTensor& m : optimizer_->state()) add(m.tensor);
+    }
     return s;
   }
   void restore(const Snapshot& from) {
     size_t next = 0;
-    auto put = [&](const at::Tensor& t) {
+    for (const at::Tensor& t : tensors()) {
       const std::vector<float>& values = from.values[next++];
-      std::copy(values.begin(), values.end(), t.detach().mutable_data_ptr<float>());
-    };
-    for (const NamedTensor& p : model_->parameters()) put(p.tensor);
-    for (const NamedTensor& m : optimizer_->state()) put(m.tensor);
-    optimizer_->set_steps(from.steps);
+      std::copy(values.begin(), values.end(), t.mutable_data_ptr<float>());
+    }
+    for (size_t i = 0; i < from.steps.size(); ++i) optimizers()[i]->set_steps(from.steps[i]);
   }
   std::string save(int64_t step, int64_t keep = 2) {
-    return save_checkpoint(*run_, step, *model_, *optimizer_, {}, state_of(step), "", keep);
+    return save_checkpoint(*run_, step, *model_, *optimizer_, companions_, state_of(step), "", keep);
   }
   Snapshot train_and_save(int64_t step, int64_t keep = 2) {
     train(static_cast<uint64_t>(step));
@@ -106,7 +146,7 @@ class checkpoint : public ::testing::Test {
   // Into a model and optimizer that held something else.
   Snapshot load(const FoundCheckpoint& found) {
     train(999);
-    std::string state = load_checkpoint(found, *model_, *optimizer_, {});
+    std::string state = load_checkpoint(found, *model_, *optimizer_, companions_);
     return snapshot(state);
   }
   static std::string state_of(int64_t step) { return str("{\"cursor\": ", step * 7, "}\n"); }
@@ -116,6 +156,7 @@ class checkpoint : public ::testing::Test {
   std::optional<RunDirectory> run_;
   std::unique_ptr<Model> model_;
   std::optional<AdamW> optimizer_;
+  Companions companions_;
   std::vector<std::string> warnings_;
   LogSink before_;
 };
@@ -134,6 +175,25 @@ TEST_F(checkpoint, gives_back_weights_moments_and_state_bit_for_bit) {
     EXPECT_EQ(load_model(found->path, at::kCPU)->config().torch_dtype, dtype);
   }
   EXPECT_TRUE(warnings_.empty());
+}
+
+TEST_F(checkpoint, companions_that_are_trained_have_files_of_their_own) {
+  train_and_save(1);
+  std::vector<std::string> files = list_directory(run_->checkpoint(1));
+  for (const char* name : {"critic.safetensors", "critic-optimizer.safetensors", "critic-optimizer.json"}) {
+    EXPECT_NE(std::ranges::find(files, name), files.end()) << name;
+  }
+  for (const std::string& name : files) EXPECT_FALSE(name.starts_with("ref")) << name;
+}
+
+TEST_F(checkpoint, one_saved_without_the_companion_is_refused_naming_its_file) {
+  save_checkpoint(*run_, 1, *model_, *optimizer_, {}, state_of(1), "", 2);
+  try {
+    load_checkpoint({run_->checkpoint(1), 1}, *model_, *optimizer_, companions_);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("critic.safetensors"), std::string::npos) << error.what();
+  }
 }
 
 TEST_F(checkpoint, none_saved_yet_is_no_error) { EXPECT_FALSE(newest_checkpoint(*run_)); }
@@ -285,7 +345,7 @@ TEST_F(checkpoint, a_failure_at_any_call_leaves_the_one_before) {
       ASSERT_TRUE(found) << "call " << n << mode;
       Snapshot loaded = load(*found);
       ASSERT_TRUE(thrown ? loaded == first || loaded == second : loaded == second) << "call " << n << mode;
-      load_checkpoint({run_->checkpoint(1), 1}, *model_, *optimizer_, {});  // still there, whatever happened
+      load_checkpoint({run_->checkpoint(1), 1}, *model_, *optimizer_, companions_);  // still there, whatever happened
       train(2);
       if (exists(run_->checkpoint(2))) remove_all(run_->checkpoint(2));
       if (calls < n) break;
