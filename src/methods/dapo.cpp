@@ -24,6 +24,7 @@ class Dapo final : public Method {
     return objective;
   }
   void fields(Fields& f) override { config_.fields(f); }
+  std::vector<Equation> equations() const override { return {group_advantage_equation(config_, "Eq. 9")}; }
 
   void advantages(const Batch& batch, std::span<float> advantage, Trace& trace) const override {
     broadcast_group_advantage(batch, config_, advantage, trace);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
+#include "base/str.h"
 #include "methods/method.h"
 
 namespace ucas {
@@ -13,30 +15,65 @@ void GroupAdvantageConfig::fields(Fields& f) {
   f.choice("group_of_one", group_of_one, {"reward", "zero"}, "advantage of the only response to a prompt");
 }
 
-std::vector<double> zscore(std::span<const double> x, const std::vector<bool>& counted, double eps, int64_t ddof) {
+namespace {
+
+// Mean and deviation of the counted values.
+struct Moments {
+  bool spread = false;  // at least two of them, and not all equal
+  double mean = 0, std = 0;
+};
+
+Moments moments(std::span<const double> x, const std::vector<bool>& counted, int64_t ddof) {
+  UCAS_CHECK(counted.empty() || counted.size() == x.size(), "one mark per value");
   std::vector<double> values;
   for (size_t i = 0; i < x.size(); ++i) {
     if (counted.empty() || counted[i]) values.push_back(x[i]);
   }
-  std::vector<double> z(x.size(), 0.0);
-  if (values.size() < 2) return z;
   std::sort(values.begin(), values.end());
   // Equal values must give exactly 0: their computed mean may be off by an ulp, which eps would magnify.
-  if (values.front() == values.back()) return z;
+  if (values.size() < 2 || values.front() == values.back()) return {};
   double n = static_cast<double>(values.size()), sum = 0, squares = 0;
   for (double v : values) sum += v;
   double mu = sum / n;
   for (double v : values) squares += (v - mu) * (v - mu);
-  double sigma = std::sqrt(squares / (n - static_cast<double>(ddof)));
-  for (size_t i = 0; i < x.size(); ++i) {
-    if (counted.empty() || counted[i]) z[i] = (x[i] - mu) / (sigma + eps);
+  return {true, mu, std::sqrt(squares / (n - static_cast<double>(ddof)))};
+}
+
+// (x_i - mean) / divisor for the counted values; `m` is theirs.
+std::vector<double> standardized(std::span<const double> x, const std::vector<bool>& counted, const Moments& m,
+                                 double divisor) {
+  std::vector<double> z(x.size(), 0.0);
+  for (size_t i = 0; m.spread && i < x.size(); ++i) {
+    if (counted.empty() || counted[i]) z[i] = (x[i] - m.mean) / divisor;
   }
   return z;
 }
 
-std::vector<double> group_advantage(std::span<const Response> group, const GroupAdvantageConfig& config) {
+std::vector<double> rewards_of(std::span<const Response> group) {
   std::vector<double> R;
   for (const Response& o_i : group) R.push_back(o_i.reward);
+  return R;
+}
+
+}  // namespace
+
+std::vector<double> zscore(std::span<const double> x, const std::vector<bool>& counted, double eps, int64_t ddof) {
+  Moments m = moments(x, counted, ddof);
+  return standardized(x, counted, m, m.std + eps);
+}
+
+std::vector<double> centered(std::span<const double> x, const std::vector<bool>& counted) {
+  return standardized(x, counted, moments(x, counted, 0), 1);
+}
+
+std::vector<double> centered_rewards(std::span<const Response> group, GroupOfOne group_of_one) {
+  std::vector<double> R = rewards_of(group);
+  if (R.size() == 1 && group_of_one == GroupOfOne::reward) return R;
+  return centered(R, {});
+}
+
+std::vector<double> group_advantage(std::span<const Response> group, const GroupAdvantageConfig& config) {
+  std::vector<double> R = rewards_of(group);
   if (R.size() == 1 && config.group_of_one == GroupOfOne::reward) return {R[0] / (1 + config.eps)};
   return zscore(R, {}, config.eps, config.ddof);
 }
@@ -63,12 +100,12 @@ std::vector<bool> non_empty(std::span<const Response> responses) {
   return is;
 }
 
-void broadcast_group_advantage(const Batch& batch, const GroupAdvantageConfig& config, std::span<float> advantage,
-                               Trace& trace) {
+void broadcast(const Batch& batch, const AdvantageOf& advantage_of, std::span<float> advantage, Trace& trace) {
   Trace::Row row{"A", false, std::vector<float>(batch.responses.size())};
   for (const Group& group : batch.groups) {
     auto o = batch.of(group);
-    std::vector<double> A = group_advantage(o, config);  // Eq. 3
+    std::vector<double> A = advantage_of(o);
+    UCAS_CHECK(A.size() == o.size(), "one advantage per response");
     for (size_t i = 0; i < o.size(); ++i) {
       row.values[static_cast<size_t>(group.first) + i] = static_cast<float>(A[i]);
       auto of_i = advantage.subspan(static_cast<size_t>(o[i].first), static_cast<size_t>(o[i].length));
@@ -76,6 +113,21 @@ void broadcast_group_advantage(const Batch& batch, const GroupAdvantageConfig& c
     }
   }
   trace.rows.push_back(std::move(row));
+}
+
+void broadcast_group_advantage(const Batch& batch, const GroupAdvantageConfig& config, std::span<float> advantage,
+                               Trace& trace) {
+  broadcast(batch, [&](std::span<const Response> group) { return group_advantage(group, config); }, advantage, trace);
+}
+
+Equation group_advantage_equation(const GroupAdvantageConfig& config, const std::string& where,
+                                  const std::string& reward) {
+  return {where,
+          str("A_i = (", reward, "_i - mean(", reward, ")) / (std(", reward, ") + ", config.eps, "), std over G",
+              config.ddof == 1 ? " - 1" : ""),
+          str("a response's reward against those of the same prompt; the same for all its tokens; 0 where all rewards "
+              "are equal; alone in its group: ",
+              config.group_of_one == GroupOfOne::reward ? "its reward" : "0")};
 }
 
 }  // namespace ucas

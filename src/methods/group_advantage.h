@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/fields.h"
@@ -25,6 +27,14 @@ struct GroupAdvantageConfig {
 // A_i of every response of one group: [G]. Exactly 0 for all where all rewards are equal.
 std::vector<double> group_advantage(std::span<const Response> group, const GroupAdvantageConfig& config);
 
+// R_i - mean: Eq. 3 without its deviation (Dr.GRPO). Exactly 0 for all where all rewards are equal. Of a group of one:
+// its reward, or 0.
+std::vector<double> centered_rewards(std::span<const Response> group, GroupOfOne group_of_one);
+
+// x_i - mean over the values with counted[i] (all, where `counted` is empty); 0 for the others, and for all where the
+// counted values are equal or fewer than two.
+std::vector<double> centered(std::span<const double> x, const std::vector<bool>& counted);
+
 // (x_i - mean) / (std + eps) over the values with counted[i] (all, where `counted` is empty). 0 for the others, and for
 // all where the counted values are equal or fewer than two.
 std::vector<double> zscore(std::span<const double> x, const std::vector<bool>& counted, double eps, int64_t ddof);
@@ -37,9 +47,18 @@ double mean(std::span<const float> x);  // 0 if empty
 // Which responses have at least one token.
 std::vector<bool> non_empty(std::span<const Response> responses);
 
-// Writes A_i to every token of response i and records the trace row "A": all of a method that stops at Eq. 3.
+// Writes A_i of every response to all its tokens and records the trace row "A": all of a method that gives a response
+// one advantage. `advantage_of` maps a group to its A_i, [G].
 struct Trace;
+using AdvantageOf = std::function<std::vector<double>(std::span<const Response>)>;
+void broadcast(const Batch& batch, const AdvantageOf& advantage_of, std::span<float> advantage, Trace& trace);
+// The same with Eq. 3.
 void broadcast_group_advantage(const Batch& batch, const GroupAdvantageConfig& config, std::span<float> advantage,
                                Trace& trace);
+
+// For people: Eq. 3 with these values.
+struct Equation;
+Equation group_advantage_equation(const GroupAdvantageConfig& config, const std::string& where,
+                                  const std::string& reward = "R");
 
 }  // namespace ucas

@@ -6,10 +6,15 @@
 
 #include "methods/method.h"
 
-#define UCAS_METHODS(X) \
-  X(grpo)               \
-  X(dapo)               \
-  X(ucas)
+#define UCAS_METHODS(X)    \
+  X(grpo)                  \
+  X(drgrpo)                \
+  X(dapo)                  \
+  X(ucas)                  \
+  X(rloo)                  \
+  X(reinforce_pp)          \
+  X(reinforce_pp_baseline) \
+  X(intuitor)
 
 namespace ucas {
 

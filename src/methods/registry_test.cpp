@@ -14,7 +14,9 @@ TEST(methods, an_unknown_name_is_refused_with_the_nearest_one) {
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), "config");
     EXPECT_NE(std::string(error.what()).find("did you mean ucas?"), std::string::npos) << error.what();
-    EXPECT_NE(std::string(error.what()).find("grpo, dapo, ucas"), std::string::npos) << error.what();
+    for (const MethodRow& row : method_rows()) {
+      EXPECT_NE(std::string(error.what()).find(row.name), std::string::npos) << error.what();
+    }
   }
 }
 
