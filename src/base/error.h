@@ -15,7 +15,7 @@ enum ExitCode : int { kDone = 0, kDiffers = 1, kBadInput = 2, kNumeric = 70, kIo
 class Error : public std::runtime_error {
  public:
   // `kind` is the class printed in brackets: config, path, io, truncated, header_json, utf8, dup_key, offset, shape,
-  // dtype, limit, missing_tensor, unsupported, tokenizer, data_line, empty, usage, numeric ...
+  // dtype, limit, missing_tensor, unexpected_tensor, unsupported, tokenizer, data_line, empty, usage, numeric ...
   Error(std::string kind, const std::string& message, int exit_code = kBadInput);
   ~Error() override;
 

@@ -1,6 +1,5 @@
 // The guard of docs/numerics.md: on the CPU in f32 a token's numbers are bit-equal however it is computed. If this
 // fails after an update of LibTorch, its GEMM is no longer stable per row; see kRowAlign in model/native.h.
-#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/cat.h>
@@ -13,9 +12,12 @@
 #include "base/rng.h"
 #include "kernels/lm_head.h"
 #include "model/qwen2.h"
+#include "support/engine/threads.h"
 
 namespace ucas {
 namespace {
+
+using testing::Threads;
 
 struct Shape {
   const char* name;
@@ -35,15 +37,6 @@ Qwen2Config config_of(const Shape& s) {
   c.vocab_size = s.V;
   return c;
 }
-
-class Threads {
- public:
-  explicit Threads(int count) : before_(at::get_num_threads()) { at::set_num_threads(count); }
-  ~Threads() { at::set_num_threads(before_); }
-
- private:
-  int before_;
-};
 
 using Sequence = std::vector<int32_t>;
 
@@ -113,7 +106,7 @@ std::vector<at::Tensor> decode_all(Model& model, const std::vector<Sequence>& se
   return out;
 }
 
-class BitEquality : public testing::TestWithParam<Shape> {};
+class BitEquality : public ::testing::TestWithParam<Shape> {};
 
 TEST_P(BitEquality, a_tokens_numbers_do_not_depend_on_batch_slots_packing_or_threads) {
   Qwen2Config config = config_of(GetParam());
@@ -197,10 +190,11 @@ TEST_P(BitEquality, both_paths_agree_closely_in_value_and_gradient) {
 }
 
 INSTANTIATE_TEST_SUITE_P(shapes, BitEquality,
-                         testing::Values(Shape{"task", 64, 2, 4, 2, 16, 192, 58},
-                                         Shape{"tiny", 128, 4, 4, 2, 32, 352, 512},
-                                         Shape{"odd", 60, 2, 6, 2, 10, 90, 33}, Shape{"mha", 48, 1, 3, 3, 16, 100, 64},
-                                         Shape{"wide", 256, 2, 8, 2, 32, 704, 9000}),
+                         ::testing::Values(Shape{"task", 64, 2, 4, 2, 16, 192, 58},
+                                           Shape{"tiny", 128, 4, 4, 2, 32, 352, 512},
+                                           Shape{"odd", 60, 2, 6, 2, 10, 90, 33},
+                                           Shape{"mha", 48, 1, 3, 3, 16, 100, 64},
+                                           Shape{"wide", 256, 2, 8, 2, 32, 704, 9000}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

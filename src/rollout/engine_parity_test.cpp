@@ -2,31 +2,22 @@
 // computes the very numbers that the sampler recorded (docs/numerics.md).
 #include "rollout/engine.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "support/engine/rollout_requests.h"
+#include "support/engine/threads.h"
 
 namespace ucas {
 
 namespace {
 
-// One thread: on a busy machine two mostly wait for each other, and results must not depend on it anyway.
-class Threads {
- public:
-  explicit Threads(int n) : before_(at::get_num_threads()) { at::set_num_threads(n); }
-  ~Threads() { at::set_num_threads(before_); }
-
- private:
-  int before_;
-};
-
 using testing::jobs_of;
 using testing::random_prompts;
 using testing::request_of;
+using testing::Threads;
 
 bool same(const Sampled& a, const Sampled& b) {
   return a.sample == b.sample && a.finished == b.finished && a.token == b.token && a.logprob == b.logprob &&

@@ -55,14 +55,17 @@ void use_threads(int64_t threads) {
   if (threads > 0) at::set_num_threads(static_cast<int>(threads));
 }
 
+void check_vocabulary(const Tokenizer& tokenizer, const Qwen2Config& config) {
+  if (tokenizer.vocab_size() <= config.vocab_size) return;
+  throw Error("tokenizer",
+              str(printable(tokenizer.directory(), 400), ": the tokenizer has ", grouped(tokenizer.vocab_size()),
+                  " ids but the model's vocabulary only ", grouped(config.vocab_size),
+                  " rows (vocab_size of config.json); the files belong to different models"));
+}
+
 Policy open_policy(const std::string& directory, at::Device device) {
   Tokenizer tokenizer = Tokenizer::load(directory);
-  const int64_t rows = read_qwen2_config(directory).vocab_size;
-  if (tokenizer.vocab_size() > rows) {
-    throw Error("tokenizer", str(directory, ": the tokenizer has ", grouped(tokenizer.vocab_size()),
-                                 " ids but the model's vocabulary only ", grouped(rows),
-                                 " rows (vocab_size of config.json); the files belong to different models"));
-  }
+  check_vocabulary(tokenizer, read_qwen2_config(directory));
   return {load_model(directory, device), std::move(tokenizer)};
 }
 

@@ -32,6 +32,8 @@ at::Device parse_device(const std::string& name);
 // CPU threads of everything that follows; 0 leaves the default. Call before the first operation.
 void use_threads(int64_t threads);
 // Refuses a tokenizer with more ids than the LM head has rows.
+void check_vocabulary(const Tokenizer& tokenizer, const Qwen2Config& config);
+// A checkpoint with its tokenizer; checks the vocabulary before it reads the weights.
 Policy open_policy(const std::string& directory, at::Device device);
 
 }  // namespace ucas

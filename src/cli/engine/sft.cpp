@@ -1,4 +1,3 @@
-#include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 
 #include "base/error.h"
@@ -16,12 +15,8 @@ namespace {
 std::unique_ptr<Model> starting_model(const SftOptions& options, const Tokenizer& tokenizer) {
   at::Device device = parse_device(options.device);
   if (!options.model.empty()) {
-    auto model = load_model(options.model, device);
-    if (tokenizer.vocab_size() > model->config().vocab_size) {
-      throw Error("tokenizer", str(printable(tokenizer.directory(), 400), ": ", tokenizer.vocab_size(),
-                                   " token ids, the model has ", model->config().vocab_size, " rows for them"));
-    }
-    return model;
+    check_vocabulary(tokenizer, read_qwen2_config(options.model));
+    return load_model(options.model, device);
   }
   Qwen2Config config = options.shape;
   config.head_dim = config.hidden_size / config.num_attention_heads;
@@ -50,7 +45,7 @@ int run_sft_command(const Words& words) {
     }
   }
   check_sft_output(options.out);
-  if (options.threads > 0) at::set_num_threads(static_cast<int>(options.threads));
+  use_threads(options.threads);
 
   Tokenizer tokenizer = Tokenizer::load(options.tokenizer.empty() ? options.model : options.tokenizer);
   std::unique_ptr<Model> model = starting_model(options, tokenizer);

@@ -105,8 +105,7 @@ bool Lexer::expand(std::string_view text) {
   return true;
 }
 
-bool Lexer::run(std::string_view text, LexOptions options) {
-  options_ = options;
+bool Lexer::run(std::string_view text) {
   if (!expand(text)) return false;
   digits_.reserve(buffer_.size() + 1);
   // A single dollar sign is money. Where formulas are marked, what is outside of them is prose.

@@ -35,19 +35,13 @@ struct Token {
   const Command* command = nullptr;
 };
 
-struct LexOptions {
-  bool second_reading = false;  // what can be read in two ways is read in the other way: 1,234 as two numbers, 2e-3 as
-                                // a difference, 1000,5 with a decimal comma
-};
-
 class Lexer {
  public:
   // False, with a reason, where the bytes are no text: NUL and other control characters, invalid UTF-8.
-  bool run(std::string_view text, LexOptions options);
+  bool run(std::string_view text);
   std::vector<Token>& tokens() { return tokens_; }
   const char* reason() const { return reason_; }
-  bool ambiguous() const { return ambiguous_; }  // the other reading differs
-  bool balanced() const { return balanced_; }    // braces match
+  bool balanced() const { return balanced_; }  // braces match
 
  private:
   bool expand(std::string_view text);  // into buffer_
@@ -73,11 +67,10 @@ class Lexer {
   std::vector<Brace> styles_;   // of open braces
   std::vector<char> brackets_;  // open ( [ { |, where a comma parts elements
   Style style_ = Style::math, next_style_ = Style::math, outside_ = Style::math;
-  bool pending_style_ = false, space_ = false, in_dollars_ = false, balanced_ = true, ambiguous_ = false;
+  bool pending_style_ = false, space_ = false, in_dollars_ = false, balanced_ = true;
   bool dollars_pair_ = false, boxed_ = false;
   int environments_ = 0;
   size_t i_ = 0;
-  LexOptions options_;
   const char* reason_ = "";
 };
 

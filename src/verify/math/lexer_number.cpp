@@ -84,25 +84,8 @@ void Lexer::scan_number() {
     grouped = true;
   }
   if (size_t last = grouped ? end : thousands_end(end); last != end) {
-    bool comma = at(end) == ',';
-    ambiguous_ |= comma;
-    if (!comma || !options_.second_reading) {
-      take(last);
-      grouped = true;
-    }
-  } else if (at(end) == ',' && is_digit(at(end + 1)) && end > i_ && brackets_.empty() && i_ == 0) {
-    // 1000,5: a list, or a decimal comma if it is all there is.
-    size_t tail = end + 1;
-    while (is_digit(at(tail))) ++tail;
-    if (tail == buffer_.size()) {
-      ambiguous_ = true;
-      if (options_.second_reading) {
-        digits_.push_back('.');
-        ++end;
-        run();
-        grouped = true;
-      }
-    }
+    take(last);
+    grouped = true;
   }
   bool point = std::find(digits_.begin() + static_cast<std::ptrdiff_t>(begin), digits_.end(), '.') != digits_.end();
   // "3." ends a sentence, "3.5" does not; "3.5.1" is no number.
@@ -133,7 +116,7 @@ void Lexer::scan_number() {
       ++end;
     }
   }
-  // 3.2e-5. "2e-3" may also be a difference; "2e3" hardly a product.
+  // 3.2e-5, and "2e-3" too, which is hardly ever a difference.
   if ((at(end) == 'e' || at(end) == 'E') && token.repeat == 0 && style_ != Style::bold) {
     size_t to = end + 1;
     bool sign = at(to) == '-' || at(to) == '+';
@@ -142,9 +125,7 @@ void Lexer::scan_number() {
     while (is_digit(at(to))) ++to;
     bool scientific = to > first && to - first <= 6 && !is_letter(at(to)) && at(to) != '.' && at(to) != '^' &&
                       !(sign && at(to) == '\\');
-    bool unsure = scientific && sign && !point && to - first == 1 && at(end) == 'e';
-    ambiguous_ |= unsure;
-    if (scientific && !(unsure && options_.second_reading)) {
+    if (scientific) {
       for (size_t k = first; k < to; ++k) token.exponent = token.exponent * 10 + (buffer_[k] - '0');
       if (at(end + 1) == '-') token.exponent = -token.exponent;
       end = to;

@@ -204,11 +204,10 @@ ParseResult parse_math(std::string_view text, const ParseOptions& options) {
     return result;
   }
   Lexer lexer;
-  if (!lexer.run(text, {options.second_reading})) {
+  if (!lexer.run(text)) {
     set_error(result, ParseStatus::unparseable, lexer.reason());
     return result;
   }
-  result.ambiguous = lexer.ambiguous();
   std::vector<Token>& tokens = lexer.tokens();
   if (tokens.size() == 1) {
     set_error(result, ParseStatus::empty, "nothing but spaces and braces");

@@ -62,16 +62,10 @@ TEST(math_parser, commas_part_thousands_where_nothing_else_fits) {
   EXPECT_EQ(read("12,34"), "(list 12 34)");
 }
 
-TEST(math_parser, a_second_reading_takes_what_is_ambiguous_the_other_way) {
-  ParseOptions second;
-  second.second_reading = true;
-  EXPECT_TRUE(parse_math("1,234").ambiguous);
-  EXPECT_EQ(read("1,234", second), "(list 1 234)");
+TEST(math_parser, what_can_be_read_in_two_ways_is_read_in_the_usual_one) {
+  EXPECT_EQ(read("1,234"), "1234");
   EXPECT_EQ(read("1000,99"), "(list 1000 99)");
-  EXPECT_EQ(read("1000,99", second), "1000.99");
   EXPECT_EQ(read("2e-1"), "2e-1");
-  EXPECT_EQ(read("2e-1", second), "(+ (* 2 e) (- 1))");
-  EXPECT_FALSE(parse_math("1{,}234").ambiguous);
 }
 
 TEST(math_parser, numbers_keep_every_digit_they_show) {
