@@ -78,13 +78,14 @@ std::vector<double> group_advantage(std::span<const Response> group, const Group
   return zscore(R, {}, config.eps, config.ddof);
 }
 
-std::vector<double> min_max(std::span<const float> x, double eps) {
-  std::vector<double> scaled(x.size(), 0.0);
+std::vector<double> min_max(std::span<const float> x, double eps, EqualValues equal) {
+  std::vector<double> scaled(x.size(), equal == EqualValues::half ? 0.5 : 0.0);
   if (x.empty()) return scaled;
-  auto [low, high] = std::minmax_element(x.begin(), x.end());
-  double range = static_cast<double>(*high) - *low;
-  if (range == 0) return scaled;
-  for (size_t t = 0; t < x.size(); ++t) scaled[t] = (static_cast<double>(x[t]) - *low) / (range + eps);
+  auto [least, most] = std::minmax_element(x.begin(), x.end());
+  double low = *least, range = *most - low;
+  double close = equal == EqualValues::half ? 1e-8 + 1e-5 * std::fabs(low) : 0;
+  if (range <= close) return scaled;
+  for (size_t t = 0; t < x.size(); ++t) scaled[t] = (x[t] - low) / (range + eps);
   return scaled;
 }
 

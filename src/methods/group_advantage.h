@@ -39,8 +39,10 @@ std::vector<double> centered(std::span<const double> x, const std::vector<bool>&
 // all where the counted values are equal or fewer than two.
 std::vector<double> zscore(std::span<const double> x, const std::vector<bool>& counted, double eps, int64_t ddof);
 
-// (x_t - min) / (max - min + eps); 0 for all where all are equal.
-std::vector<double> min_max(std::span<const float> x, double eps);
+// (x_t - min) / (max - min + eps). Where all are equal: 0 for all; with `half` 0.5 for all, there and where they are as
+// close as torch.isclose calls close.
+enum class EqualValues { zero, half };
+std::vector<double> min_max(std::span<const float> x, double eps, EqualValues equal = EqualValues::zero);
 
 double mean(std::span<const float> x);  // 0 if empty
 

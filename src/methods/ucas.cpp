@@ -1,25 +1,53 @@
-// UCAS, paper form (Algorithm 1): Eq. 3's advantage, first weighted by how confident the response is among its group
-// (stage 1), then lowered per token by how certain the token's raw logit is among its response (stage 2).
-// All signals come from the old policy: C_it = logsumexp(z) - mean_v z with z = logits / temperature, and l_it = the
-// raw logit of the sampled token (Eq. 5; kernels/lm_head.h computes both).
+// UCAS (Algorithm 1): Eq. 3's advantage, first weighted by how confident the response is among its group (stage 1),
+// then lowered per token by how certain the token's raw logit is among its response (stage 2). All signals come from
+// the old policy: C_it = logsumexp(z) - mean_v z with z = logits / temperature, and l_it = the raw logit of the sampled
+// token (Eq. 5; kernels/lm_head.h computes both).
+//
+// Each line of Config that the article does not have is a departure of its released code, or a variant for study; the
+// default is the article. `released` is what that code computes, but for its row scrambling (dynamic batching leaves C
+// and l in another order than the responses there) and its bfloat16 logits.
 #include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
+#include "base/str.h"
 #include "methods/group_advantage.h"
 #include "methods/registry.h"
+#include "methods/ucas_metrics.h"
 
 namespace ucas {
 
 namespace {
 
-// Defaults are the paper's table. A negative alpha_pos or alpha_neg means: the same as alpha.
+// Variants. C_it: what a response's confidence is made of; l_it: what a token's certainty is.
+enum class ResponseConfidence { kl_uniform, logprob, neg_entropy };  // C = KL(U||p) + ln V; ln pi(o_it); -H
+enum class TokenCertainty { logit, probability, neg_entropy };       // raw logit; pi(o_it); -H
+enum class Weight { exponential, linear };  // e^x, or its first-order expansion 1 + x, floored at 0
+
+// Departures of the released code, the second of each. EqualValues of the min-max is one more.
+enum class Pooling { mean, sum };            // of C_it over the response
+enum class Scope { response, batch };        // of the min-max
+enum class ZeroAdvantage { keep, wrong };    // a response with A = 0 stays at 0, or is shaped like a wrong one
+enum class AloneConfidence { zero, value };  // C_hat of the only response to a prompt
+
 struct Config {
   double alpha = 0.25;    // Eq. 8; 0 = token-level shaping only
-  double alpha_pos = -1;  // for right responses (A > 0)
-  double alpha_neg = -1;  // for wrong responses (A < 0)
+  double alpha_pos = -1;  // of right responses (A > 0); negative = alpha
+  double alpha_neg = -1;  // of wrong responses (A < 0); negative = alpha
   double beta = 0.01;     // Eq. 10; 0 = response-level shaping only
   GroupAdvantageConfig group;
+  bool norm_by_std = true;  // false: neither A nor C is divided by its deviation, as on Dr.GRPO
+
+  ResponseConfidence response_confidence = ResponseConfidence::kl_uniform;
+  TokenCertainty token_certainty = TokenCertainty::logit;
+  Weight weight = Weight::exponential;
+
+  Pooling pooling = Pooling::mean;
+  bool tail = false;  // the sum has one more slot, the distribution after the last token
+  Scope scope = Scope::response;
+  EqualValues equal_certainty = EqualValues::zero;
+  ZeroAdvantage zero_advantage = ZeroAdvantage::keep;
+  AloneConfidence alone_confidence = AloneConfidence::zero;
 
   double for_right() const { return alpha_pos < 0 ? alpha : alpha_pos; }
   double for_wrong() const { return alpha_neg < 0 ? alpha : alpha_neg; }
@@ -30,91 +58,157 @@ struct Config {
     f.field("alpha_neg", alpha_neg, Range{-1, 10}, "alpha of wrong responses; -1 = alpha");
     f.field("beta", beta, Range{0, 10}, "token certainty penalty (Eq. 10); 0 = off");
     group.fields(f);
+    f.field("norm_by_std", norm_by_std, "divide A and C by their deviations (Eq. 3, 7); false: only centre them");
+    f.choice("response_confidence", response_confidence, {"kl_uniform", "logprob", "neg_entropy"},
+             "what C is made of (Eq. 6): KL(U||p) (paper), the log-prob, or minus the entropy of each token");
+    f.choice("token_certainty", token_certainty, {"logit", "probability", "neg_entropy"},
+             "what l is (Eq. 9): the token's raw logit (paper), its probability, or minus the entropy");
+    f.choice("weight", weight, {"exponential", "linear"},
+             "W of Eq. 8: exp(-+alpha C_hat) (paper), or max(0, 1 -+ alpha C_hat)");
+    f.choice("pooling", pooling, {"mean", "sum"}, "C of a response: mean over its tokens (paper), or sum (released)");
+    f.field("tail", tail, "add C of the distribution after the last token to that sum (released)");
+    f.choice("scope", scope, {"response", "batch"},
+             "l_hat is scaled within the response (paper) or the step (released)");
+    f.choice("equal_certainty", equal_certainty, {"zero", "half"},
+             "l_hat where all are equal: 0 (paper), or 0.5, there and where they nearly are (released)");
+    f.choice("zero_advantage", zero_advantage, {"keep", "wrong"},
+             "a response with A = 0: stays at 0 (paper), or is pushed down like a wrong one (released)");
+    f.choice("alone_confidence", alone_confidence, {"zero", "value"},
+             "C_hat of the only response to a prompt: 0, or C / (1 + eps) (released)");
   }
 };
 
-// What Algorithm 1 computes on its way, kept for the report.
-struct Steps {
-  explicit Steps(const Batch& batch)
-      : A(batch.responses.size()), C_hat(A.size()), W(A.size(), 1.0f), A_mod(A.size()), l_hat(batch.token.size()) {}
-  std::vector<float> A, C_hat, W, A_mod;  // [B]
-  std::vector<float> l_hat;               // [N]
-};
+Config released() {
+  Config c;
+  c.alpha_pos = 0.25;
+  c.alpha_neg = 0.35;
+  c.beta = 0.05;
+  c.pooling = Pooling::sum;
+  c.tail = true;
+  c.scope = Scope::batch;
+  c.equal_certainty = EqualValues::half;
+  c.zero_advantage = ZeroAdvantage::wrong;
+  c.alone_confidence = AloneConfidence::value;
+  return c;
+}
 
-void algorithm_1(const Config& config, const Batch& batch, std::span<float> A_final, Steps& steps) {
-  const double alpha_pos = config.for_right(), alpha_neg = config.for_wrong(), beta = config.beta;
-  const double eps = config.group.eps;
+// C_it and l_it of every token under the chosen variant, [N].
+std::vector<float> response_signal(const Config& c, const Batch& batch) {
+  if (c.response_confidence == ResponseConfidence::kl_uniform) return batch.confidence;
+  if (c.response_confidence == ResponseConfidence::logprob) return batch.old_logprob;
+  std::vector<float> signal;
+  for (float H : batch.entropy) signal.push_back(-H);
+  return signal;
+}
+
+std::vector<float> token_signal(const Config& c, const Batch& batch) {
+  if (c.token_certainty == TokenCertainty::logit) return batch.logit;
+  std::vector<float> signal(batch.token.size());
+  bool probability = c.token_certainty == TokenCertainty::probability;
+  for (size_t t = 0; t < signal.size(); ++t) {
+    signal[t] = probability ? std::exp(batch.old_logprob[t]) : -batch.entropy[t];
+  }
+  return signal;
+}
+
+// Eq. 3
+std::vector<double> advantage_of(const Config& c, std::span<const Response> o) {
+  return c.norm_by_std ? group_advantage(o, c.group) : centered_rewards(o, c.group.group_of_one);
+}
+
+// Eq. 6: C(o_i|q) = mean_t C_it
+double confidence_of(const Config& c, std::span<const float> C_i, const Response& o_i) {
+  double C = mean(C_i);
+  if (c.pooling == Pooling::mean) return C;
+  return C * static_cast<double>(C_i.size()) + (c.tail ? o_i.tail_confidence : 0);
+}
+
+// Eq. 7. Empty responses have no confidence and stay out.
+std::vector<double> standardized_confidence(const Config& c, std::span<const double> C, std::span<const Response> o) {
+  if (C.size() == 1 && c.alone_confidence == AloneConfidence::value) {
+    return {C[0] / (c.norm_by_std ? 1 + c.group.eps : 1)};
+  }
+  return c.norm_by_std ? zscore(C, non_empty(o), c.group.eps, c.group.ddof) : centered(C, non_empty(o));
+}
+
+// e^x, or 1 + x where it is not negative. Only the C of a lone response, which is not centred, meets the bounds.
+double weight_of(const Config& c, double x) {
+  return c.weight == Weight::linear ? std::max(0.0, 1 + x) : std::exp(std::clamp(x, -20.0, 20.0));
+}
+
+// Eq. 9 for every token, [N]. The packed tokens of the batch are just its valid ones.
+std::vector<double> scaled_certainty(const Config& c, const Batch& batch) {
+  std::vector<float> l = token_signal(c, batch);
+  if (c.scope == Scope::batch) return min_max(l, c.group.eps, c.equal_certainty);
+  std::vector<double> l_hat;
+  for (const Response& o_i : batch.responses) {
+    std::vector<double> of_i = min_max(Batch::tokens(l, o_i), c.group.eps, c.equal_certainty);
+    l_hat.insert(l_hat.end(), of_i.begin(), of_i.end());
+  }
+  return l_hat;
+}
+
+void algorithm_1(const Config& c, const Batch& batch, std::span<float> A_final, UcasSteps& steps) {
+  const bool push_zero = c.zero_advantage == ZeroAdvantage::wrong;
+  const std::vector<float> C_it = response_signal(c, batch);
+  const std::vector<double> l_hat = scaled_certainty(c, batch);  // Eq. 9, within the response
   for (const Group& group : batch.groups) {
-    auto o = batch.of(group);                                  // o_1 .. o_G
-    std::vector<double> A = group_advantage(o, config.group);  // Eq. 3
-    std::vector<double> C;                                     // Eq. 6: C(o_i|q) = mean_t C_it
-    for (const Response& o_i : o) C.push_back(mean(Batch::tokens(batch.confidence, o_i)));
-    std::vector<double> C_hat = zscore(C, non_empty(o), eps, config.group.ddof);  // Eq. 7
+    auto o = batch.of(group);                    // o_1 .. o_G
+    std::vector<double> A = advantage_of(c, o);  // Eq. 3
+    std::vector<double> C;                       // Eq. 6: C(o_i|q) = mean_t C_it
+    for (const Response& o_i : o) C.push_back(confidence_of(c, Batch::tokens(C_it, o_i), o_i));
+    std::vector<double> C_hat = standardized_confidence(c, C, o);  // Eq. 7
     for (size_t i = 0; i < o.size(); ++i) {
-      double W = A[i] > 0   ? std::exp(-alpha_pos * C_hat[i])  // Eq. 8: a confident right answer counts less,
-                 : A[i] < 0 ? std::exp(alpha_neg * C_hat[i])   // a confident wrong one is punished more
-                            : 1.0;
+      double W = A[i] > 0                ? weight_of(c, -c.for_right() * C_hat[i])  // Eq. 8: a confident right answer
+                 : A[i] < 0 || push_zero ? weight_of(c, c.for_wrong() * C_hat[i])   // counts less, a confident wrong
+                                         : 1.0;                                     // one is punished more
       double A_mod = W * A[i];
-      std::vector<double> l_hat = min_max(Batch::tokens(batch.logit, o[i]), eps);  // Eq. 9, within the response
-      size_t first = static_cast<size_t>(o[i].first);
-      for (size_t t = 0; t < l_hat.size(); ++t) {  // Eq. 10
-        double shaped = A_mod - beta * l_hat[t];
-        A_final[first + t] = static_cast<float>(A_mod >= 0 ? std::max(0.0, shaped) : shaped);
-        steps.l_hat[first + t] = static_cast<float>(l_hat[t]);
+      bool push_down = A_mod < 0 || (A[i] == 0 && push_zero);
+      size_t first = static_cast<size_t>(o[i].first), end = first + static_cast<size_t>(o[i].length);
+      for (size_t t = first; t < end; ++t) {  // Eq. 10
+        double shaped = A_mod - c.beta * l_hat[t];
+        A_final[t] = static_cast<float>(push_down ? shaped : std::max(0.0, shaped));
+        steps.l_hat[t] = static_cast<float>(l_hat[t]);
       }
-      size_t row = static_cast<size_t>(group.first) + i;
-      steps.A[row] = static_cast<float>(A[i]);
-      steps.C_hat[row] = static_cast<float>(C_hat[i]);
-      steps.W[row] = static_cast<float>(W);
-      steps.A_mod[row] = static_cast<float>(A_mod);
+      steps.record(static_cast<size_t>(group.first) + i, A[i], C_hat[i], W, A_mod);
     }
   }
 }
 
-struct Spread {
-  double count = 0, sum = 0, squares = 0, low = 0, high = 0;
-  void add(double x) {
-    low = count == 0 ? x : std::min(low, x);
-    high = count == 0 ? x : std::max(high, x);
-    count += 1;
-    sum += x;
-    squares += x * x;
-  }
-  double mean() const { return count == 0 ? 0 : sum / count; }
-  double std() const { return count == 0 ? 0 : std::sqrt(std::max(0.0, squares / count - mean() * mean())); }
-};
-
-// What shaping did to the step (docs/numerics.md says how each is defined).
-void record_metrics(const Batch& batch, std::span<const float> A_final, const Steps& steps, Trace& trace) {
-  Spread weight, net, net_size;
-  double rewarded = 0, clamped = 0;  // tokens with A_mod > 0, and those of them that Eq. 10 holds at 0
-  for (const Group& group : batch.groups) {
-    double sum = 0, responses = 0;
-    for (int64_t row = group.first; row < group.first + group.count; ++row) {
-      const Response& o_i = batch.responses[static_cast<size_t>(row)];
-      if (o_i.length == 0) continue;
-      auto A_i = A_final.subspan(static_cast<size_t>(o_i.first), static_cast<size_t>(o_i.length));
-      if (steps.A[static_cast<size_t>(row)] != 0) weight.add(steps.W[static_cast<size_t>(row)]);
-      if (steps.A_mod[static_cast<size_t>(row)] > 0) {
-        rewarded += static_cast<double>(o_i.length);
-        clamped += static_cast<double>(std::count(A_i.begin(), A_i.end(), 0.0f));
-      }
-      sum += mean(A_i);
-      responses += 1;
-    }
-    if (responses == 0) continue;
-    net.add(sum / responses);
-    net_size.add(std::fabs(sum / responses));
-  }
-  if (weight.count == 0) weight.add(1.0);
-  trace.metrics.insert(trace.metrics.end(), {{"ucas/weight/mean", weight.mean()},
-                                             {"ucas/weight/std", weight.std()},
-                                             {"ucas/weight/min", weight.low},
-                                             {"ucas/weight/max", weight.high},
-                                             {"ucas/clamped_share", rewarded == 0 ? 0 : clamped / rewarded},
-                                             {"ucas/confidence/mean", mean(batch.confidence)},
-                                             {"ucas/net_advantage/mean", net.mean()},
-                                             {"ucas/net_advantage/abs_mean", net_size.mean()}});
+// Algorithm 1 for people, with the values of this run.
+std::vector<Equation> algorithm_1_in_words(const Config& c) {
+  const char* C_it[] = {"KL(U || p_it) + ln V", "ln pi(o_it)", "-H_it"};
+  const char* l_it[] = {"the raw logit of o_it", "pi(o_it)", "-H_it"};
+  double eps = c.group.eps;
+  auto phi = [&](double alpha, char sign) {
+    return c.weight == Weight::linear ? str("max(0, 1 ", sign, " ", alpha, " C_hat)")
+                                      : str("exp(", sign == '-' ? "-" : "", alpha, " C_hat)");
+  };
+  bool sum = c.pooling == Pooling::sum, push_zero = c.zero_advantage == ZeroAdvantage::wrong;
+  Equation A = group_advantage_equation(c.group, "Eq. 3");
+  if (!c.norm_by_std) A.formula = "A_i = R_i - mean(R)";
+  return {A,
+          {"Eq. 6",
+           str("C_i = ", sum ? "sum" : "mean", "_t C_it", c.tail ? " + C after the last token" : "",
+               ", C_it = ", C_it[static_cast<size_t>(c.response_confidence)]),
+           sum ? "a response's confidence; as a sum it is mostly the response's length" : "a response's confidence"},
+          {"Eq. 7",
+           c.norm_by_std ? str("C_hat = (C_i - mean(C)) / (std(C) + ", eps, ")") : std::string("C_hat = C_i - mean(C)"),
+           "against that of the other responses to the prompt"},
+          {"Eq. 8",
+           str("A_mod = W A, W = ", phi(c.for_right(), '-'), " if A > 0, ", phi(c.for_wrong(), '+'),
+               push_zero ? " otherwise" : " if A < 0, 1 if A = 0"),
+           "stage 1: a confident right answer counts less, a confident wrong one is punished more"},
+          {"Eq. 9",
+           str("l_hat = (l_it - min l) / (max l - min l + ", eps, ") over the ",
+               c.scope == Scope::batch ? "whole step" : "response",
+               ", l_it = ", l_it[static_cast<size_t>(c.token_certainty)]),
+           str("how certain a token is; where all are equal: ", c.equal_certainty == EqualValues::half ? "0.5" : "0")},
+          {"Eq. 10",
+           str("A_it = max(0, A_mod - ", c.beta, " l_hat) if A ", push_zero ? ">" : ">=", " 0, A_mod - ", c.beta,
+               " l_hat otherwise"),
+           push_zero ? "stage 2: certain tokens are pushed down, those of groups without a difference too"
+                     : "stage 2: certain tokens are pushed down; a right answer's never below 0"}};
 }
 
 class Ucas final : public Method {
@@ -124,33 +218,53 @@ class Ucas final : public Method {
     return "Xie et al. 2025, Unlocking Exploration in RLVR: Uncertainty-aware Advantage Shaping for Deeper Reasoning "
            "(arXiv:2510.10649)";
   }
-  // The loss is DAPO's (Eq. 11), with dynamic sampling.
+  std::vector<std::string> presets() const override { return {"paper", "released"}; }
+  void use_preset(const std::string& name) override {
+    released_ = name == "released";
+    if (released_) config_ = released();
+  }
+  // The loss is DAPO's (Eq. 11), with dynamic sampling. The release has two: its train_ucas_math scripts clip at 0.2 on
+  // both sides, c = 3, and train on all groups; its DAPO scripts have the article's loss, but scramble rows.
   ObjectiveConfig objective_defaults() const override {
     ObjectiveConfig objective;
     objective.clip_low = 0.2;
-    objective.clip_high = 0.28;
-    objective.dual_clip = 10;
+    objective.clip_high = released_ ? 0.2 : 0.28;
+    objective.dual_clip = released_ ? 3 : 10;
     objective.aggregation = Aggregation::token_mean;
-    objective.keep_mixed_groups = true;
+    objective.keep_mixed_groups = !released_;
     return objective;
   }
   void fields(Fields& f) override { config_.fields(f); }
+  void validate() const override {
+    if (!config_.tail) return;
+    if (config_.pooling != Pooling::sum) {
+      throw Error("config",
+                  "method.tail = true needs method.pooling = \"sum\": a mean has no slot after its last token");
+    }
+    if (config_.response_confidence != ResponseConfidence::kl_uniform) {
+      throw Error("config",
+                  "method.tail = true needs method.response_confidence = \"kl_uniform\": nothing else is known after "
+                  "the last token; set method.tail = false");
+    }
+  }
+  Needs needs() const override {
+    Needs needs;
+    needs.tail_confidence = config_.tail;
+    return needs;
+  }
+  std::vector<Equation> equations() const override { return algorithm_1_in_words(config_); }
 
   void advantages(const Batch& batch, std::span<float> advantage, Trace& trace) const override {
     UCAS_CHECK(batch.confidence.size() == advantage.size() && batch.logit.size() == advantage.size(),
                "UCAS needs the confidence and the chosen logit of every token");
-    Steps steps(batch);
+    UcasSteps steps(batch);
     algorithm_1(config_, batch, advantage, steps);
-    record_metrics(batch, advantage, steps, trace);
-    trace.rows.push_back({"A", false, std::move(steps.A)});
-    trace.rows.push_back({"C_hat", false, std::move(steps.C_hat)});
-    trace.rows.push_back({"W", false, std::move(steps.W)});
-    trace.rows.push_back({"A_mod", false, std::move(steps.A_mod)});
-    trace.rows.push_back({"l_hat", true, std::move(steps.l_hat)});
+    record_ucas(batch, advantage, std::move(steps), trace);
   }
 
  private:
   Config config_;
+  bool released_ = false;
 };
 
 }  // namespace
