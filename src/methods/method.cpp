@@ -22,7 +22,7 @@ void ObjectiveConfig::fields(Fields& f) {
 void CriticConfig::fields(Fields& f) {
   f.section("optimizer", optimizer);
   f.field("updates", updates, Range{1, 1000}, "critic updates per rollout step");
-  f.field("value_clip", value_clip, Range{0, 1e6}, "the value may move this far from the old one; beyond, no gradient");
+  f.field("value_clip", value_clip, Range{0, 1e6}, "the value may move this far from the old one; beyond, no gradient; 0 = off");
   f.field("model", model, "checkpoint that the critic starts from; empty = the policy's");
 }
 

@@ -11,6 +11,7 @@
   X(drgrpo)                \
   X(dapo)                  \
   X(ucas)                  \
+  X(ppo)                   \
   X(rloo)                  \
   X(reinforce_pp)          \
   X(reinforce_pp_baseline) \

@@ -1,12 +1,219 @@
+#include "train/critic.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/index_select.h>
+#include <ATen/ops/mul.h>
+#include <ATen/ops/sum.h>
+#include <ATen/ops/tensor.h>
+
+#include <cmath>
+#include <numeric>
+
 #include "base/error.h"
+#include "base/log.h"
+#include "base/rng.h"
 #include "base/str.h"
+#include "model/qwen2_config.h"
 #include "train/companion.h"
+#include "train/schedule.h"
 
 namespace ucas {
 
-std::unique_ptr<Companion> make_critic(const TrainConfig& config, at::Device /*device*/) {
-  if (!config.needs().critic) return nullptr;
-  throw Error("unsupported", str("method ", config.method_name, " needs a critic, which train does not hold yet"));
+namespace {
+
+constexpr uint64_t kHeadStream = 0x56;    // of the head's initial values
+constexpr int64_t kShareOrder = 1 << 30;  // epochs of data order never reach it
+constexpr int64_t kNonFiniteLimit = 3;    // updates in a row, as for the policy
+constexpr const char* kHead = "value_head.weight";
+
+class Critic final : public Companion {
+ public:
+  Critic(const TrainConfig& config, CriticConfig critic, ValueNetwork network)
+      : method_(config.method),
+        critic_(std::move(critic)),
+        budget_(config.update.micro_batch_tokens),
+        network_(std::move(network)),
+        optimizer_(network_.parameters(), critic_.optimizer) {}
+
+  std::string name() const override { return "critic"; }
+  std::vector<NamedTensor> weights() override { return network_.parameters(); }
+  AdamW* optimizer() override { return &optimizer_; }
+
+  std::map<std::string, double> state() const override {
+    return {{"skipped_updates", skipped_}, {"nonfinite_streak", streak_}};
+  }
+  void restore(const std::map<std::string, double>& state) override {
+    auto saved = [&](const char* key) { return state.contains(key) ? state.at(key) : 0.0; };
+    skipped_ = saved("skipped_updates");
+    streak_ = saved("nonfinite_streak");
+  }
+
+  void prepare(Batch& batch, const StepContext&, StepMetrics& m) override {
+    double began = now_seconds();
+    batch.value = batch_values(network_, batch, budget_);
+    if (!batch.value.empty()) m.set_spread("critic/values", batch.value);
+    m.set("timing_s/values", now_seconds() - began);
+  }
+
+  void learn(const Batch& batch, const StepContext& step, StepMetrics& m) override {
+    double began = now_seconds();
+    std::vector<float> returns(batch.token.size());
+    method_->returns(batch, returns);
+    double lr = rollout_lr(critic_.optimizer, step.step - 1, step.total_steps);
+    ValueLossMetrics mean;
+    double norm = 0;
+    std::vector<std::vector<int64_t>> shares = critic_shares(batch, critic_.updates, step.seed);
+    auto updates = static_cast<double>(std::max<size_t>(1, shares.size()));
+    for (const std::vector<int64_t>& share : shares) {
+      ValueLossMetrics seen = accumulate_value_gradients(network_, batch, returns, share, critic_.value_clip, budget_);
+      StepResult result = optimizer_.step(lr);
+      norm += result.grad_norm / updates;
+      mean.vf_loss += seen.vf_loss / updates;
+      mean.vf_clipfrac += seen.vf_clipfrac / updates;
+      mean.vpred_mean += seen.vpred_mean / updates;
+      note_outcome(result.applied, step.step);
+    }
+    if (!returns.empty()) m.set_spread("critic/returns", returns);
+    m.set("critic/vf_loss", mean.vf_loss);
+    m.set("critic/vf_clipfrac", mean.vf_clipfrac);
+    m.set("critic/vpred_mean", mean.vpred_mean);
+    m.set("critic/vf_explained_var", explained_variance(batch.value, returns));
+    m.set("critic/grad_norm", norm);
+    m.set("critic/lr", lr);
+    m.set("critic/skipped_updates", skipped_);
+    m.set("timing_s/update_critic", now_seconds() - began);
+  }
+
+ private:
+  void note_outcome(bool applied, int64_t step) {
+    streak_ = applied ? 0 : streak_ + 1;
+    if (applied) return;
+    ++skipped_;
+    warn(str("step ", step, ": the critic's gradient is not finite; update skipped (", skipped_, " so far)"));
+    if (streak_ < kNonFiniteLimit) return;
+    throw Error("numeric",
+                str("step ", step,
+                    ": three critic updates in a row had a gradient that is not finite; lower "
+                    "method.critic.optimizer.lr or look at the data; the last checkpoint stands"),
+                kNumeric);
+  }
+
+  std::shared_ptr<Method> method_;
+  CriticConfig critic_;
+  int64_t budget_;
+  ValueNetwork network_;
+  AdamW optimizer_;
+  double skipped_ = 0, streak_ = 0;
+};
+
+// A critic of another family member must still read the policy's tokens at the policy's positions.
+void check_fits(const TrainConfig& config, const std::string& directory, const Qwen2Config& body) {
+  int64_t vocabulary = read_qwen2_config(config.model).vocab_size;
+  if (body.vocab_size < vocabulary) {
+    throw Error("config", str("method.critic.model ", printable(directory, 400), ": has ", body.vocab_size,
+                              " token embeddings, the policy ", vocabulary,
+                              ": a critic must know every token of the policy; choose one of the same tokenizer"));
+  }
+  int64_t longest = config.data.max_prompt_length + config.rollout.response_length;
+  if (longest > body.max_position_embeddings) {
+    throw Error("config", str("data.max_prompt_length + rollout.response_length = ", longest,
+                              " is more than max_position_embeddings = ", body.max_position_embeddings, " of ",
+                              printable(directory, 400), " (method.critic.model): lower one of them"));
+  }
+}
+
+}  // namespace
+
+std::vector<NamedTensor> ValueNetwork::parameters() {
+  std::vector<NamedTensor> list;
+  for (NamedTensor& p : body->parameters()) {
+    if (p.name != "lm_head.weight") list.push_back(p);
+  }
+  list.push_back({kHead, head});
+  return list;
+}
+
+at::Tensor ValueNetwork::values(const PackedResponses& packed) {
+  at::Tensor hidden = body->hidden(packed.packed);
+  at::Tensor rows = at::index_select(hidden, 0, at::tensor(packed.row, at::kLong).to(hidden.device()));
+  // A product and a sum per row instead of a matrix product: the order of the sum does not depend on the other rows.
+  return at::sum(at::mul(rows.to(at::kFloat), head), 1);
+}
+
+ValueNetwork make_value_network(const std::string& directory, uint64_t seed, at::Device device) {
+  ValueNetwork network{load_model(directory, device), {}};
+  int64_t width = network.body->config().hidden_size;
+  at::Tensor head = at::empty({width}, at::kFloat);
+  Rng rng(seed, kHeadStream);
+  double sigma = 1.0 / static_cast<double>(width + 1);
+  for (int64_t i = 0; i < width; ++i) head.mutable_data_ptr<float>()[i] = static_cast<float>(sigma * rng.normal());
+  network.head = head.to(device).set_requires_grad(true);
+  return network;
+}
+
+std::vector<float> batch_values(ValueNetwork& network, const Batch& batch, int64_t token_budget) {
+  at::NoGradGuard no_grad;
+  std::vector<float> value(batch.token.size());
+  std::vector<int64_t> all(batch.responses.size());
+  std::iota(all.begin(), all.end(), 0);
+  for (const auto& micro : micro_batches(batch, all, token_budget)) {
+    PackedResponses packed = pack_responses(batch, micro);
+    std::vector<float> V = to_host(network.values(packed));
+    for (size_t k = 0; k < V.size(); ++k) value[static_cast<size_t>(packed.token_index[k])] = V[k];
+  }
+  return value;
+}
+
+ValueLossMetrics accumulate_value_gradients(ValueNetwork& network, const Batch& batch, std::span<const float> returns,
+                                            std::span<const int64_t> responses, double value_clip,
+                                            int64_t token_budget) {
+  double tokens = 0;
+  for (int64_t index : responses) tokens += static_cast<double>(batch.responses[static_cast<size_t>(index)].length);
+  ValueLossMetrics metrics;
+  for (const auto& micro : micro_batches(batch, responses, token_budget)) {
+    PackedResponses packed = pack_responses(batch, micro);
+    auto take = [&](std::span<const float> from) {
+      std::vector<float> part;
+      for (int64_t index : packed.token_index) part.push_back(from[static_cast<size_t>(index)]);
+      return part;
+    };
+    at::Tensor V = network.values(packed);
+    std::vector<float> d_value(packed.row.size());
+    value_loss(to_host(V), take(batch.value), take(returns), value_clip, tokens, d_value, metrics);
+    at::Tensor g = at::from_blob(d_value.data(), {static_cast<int64_t>(d_value.size())}, at::kFloat).to(V.device());
+    at::sum(at::mul(V, g)).backward();  // a scalar whose gradient with respect to V is exactly d_value
+  }
+  return metrics;
+}
+
+std::vector<std::vector<int64_t>> critic_shares(const Batch& batch, int64_t updates, uint64_t seed) {
+  std::vector<int64_t> kept;
+  for (size_t i = 0; i < batch.responses.size(); ++i) {
+    if (batch.responses[i].length > 0) kept.push_back(static_cast<int64_t>(i));
+  }
+  auto count = static_cast<int64_t>(kept.size());
+  std::vector<int64_t> order = epoch_order(seed, kShareOrder, count);
+  std::vector<std::vector<int64_t>> shares;
+  for (int64_t u = 0; u < updates; ++u) {
+    std::vector<int64_t> share;
+    for (int64_t i = count * u / updates; i < count * (u + 1) / updates; ++i) {
+      share.push_back(kept[static_cast<size_t>(order[static_cast<size_t>(i)])]);
+    }
+    if (!share.empty()) shares.push_back(std::move(share));
+  }
+  return shares;
+}
+
+std::unique_ptr<Companion> make_critic(const TrainConfig& config, at::Device device) {
+  std::optional<CriticConfig> critic = config.needs().critic;
+  if (!critic) return nullptr;
+  const std::string& directory = critic->model.empty() ? config.model : critic->model;
+  if (!critic->model.empty()) check_fits(config, directory, read_qwen2_config(directory));
+  ValueNetwork network = make_value_network(directory, static_cast<uint64_t>(config.seed), device);
+  return std::make_unique<Critic>(config, *critic, std::move(network));
 }
 
 }  // namespace ucas
