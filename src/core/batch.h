@@ -38,6 +38,8 @@ struct Batch {
   std::vector<Group> groups;
   std::vector<Response> responses;  // [B], those of a group are neighbours
 
+  std::vector<int32_t> stop_ids;  // the ids that end a response
+
   std::vector<int32_t> token;          // [N]
   std::vector<float> rollout_logprob;  // [N] as the sampler reported it
   std::vector<float> old_logprob;      // [N] trainer policy before the step's first update

@@ -11,6 +11,8 @@
   X(drgrpo)                \
   X(dapo)                  \
   X(ucas)                  \
+  X(ktae)                  \
+  X(seed_grpo)             \
   X(ppo)                   \
   X(rloo)                  \
   X(reinforce_pp)          \

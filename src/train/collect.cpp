@@ -174,6 +174,7 @@ double overlong_penalty(int64_t length, int64_t limit, int64_t buffer, double fa
 
 Collected Collector::collect(int64_t step, DataCursor& cursor) const {
   Collected result;
+  result.batch.stop_ids = stop_ids;
   CollectStats& stats = result.stats;
   std::map<int64_t, int64_t> times_drawn;
   auto total = static_cast<int64_t>(data.problems.size());
