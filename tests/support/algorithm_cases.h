@@ -1,5 +1,7 @@
-// Runs worked numeric cases {id, method, variant, inputs, expected} against the program. The file's figures are rounded
-// to 6 decimals. Cases whose formula lives in another library are checked by functions that the caller brings.
+// Runs worked numeric cases {id, method, variant, inputs, expected} against the program, whatever file they come from:
+// the check is chosen by method and by which inputs are there, never by id. Figures of such a file are rounded to
+// 6 decimals. An input that nothing reads, or an expected figure that nothing compares, fails its case.
+// Checks: cases_*.cpp, those that need the engine in support/engine/.
 #pragma once
 
 #include <functional>
@@ -9,39 +11,43 @@
 #include <vector>
 
 #include "base/json.h"
+#include "support/case_run.h"
 
 namespace ucas::testing {
-
-// Compares numbers of any nesting; remembers the first that is too far off and the largest difference of all.
-class CaseReport {
- public:
-  // |got - expected| <= tolerance * (1 + |expected|)
-  explicit CaseReport(double tolerance = 2e-6) : tolerance_(tolerance) {}
-  void close(const std::string& what, double got, double expected);
-  void close(const std::string& what, const std::vector<double>& got, const Json& expected);  // flattened
-  void close(const std::string& what, const std::vector<float>& got, const Json& expected);
-  void fail(const std::string& why);
-
-  int compared() const { return compared_; }
-  double worst() const { return worst_; }
-  const std::string& failure() const { return failure_; }
-
- private:
-  double tolerance_, worst_ = 0;
-  int compared_ = 0;
-  std::string failure_;
-};
 
 enum class CaseOutcome { passed, failed, not_covered };
 struct CaseResult {
   std::string id, method, variant, detail;
   CaseOutcome outcome = CaseOutcome::not_covered;
-  double worst = 0;
+  double worst = 0;  // largest absolute difference
+};
+
+// Says of a case that its formula is not in this binary.
+struct NotCovered {
+  std::string why;
+};
+using CaseKind = std::function<void(CaseRun& run)>;  // may throw NotCovered
+// The checks of this binary by method.
+std::map<std::string, CaseKind>& case_kinds();
+// Adds checks before main() runs: `const AddCaseKinds kMine{{"lm-head", check_lm_head}};`
+struct AddCaseKinds {
+  explicit AddCaseKinds(const std::map<std::string, CaseKind>& kinds) {
+    for (const auto& [method, check] : kinds) case_kinds()[method] = check;
+  }
 };
 
 using CaseCheck = std::function<void(const Json& test_case, CaseReport& report)>;
-// `more`: checks by the case's id or method, tried before the built-in ones.
-std::vector<CaseResult> run_algorithm_cases(const std::string& path, const std::map<std::string, CaseCheck>& more = {});
+// `more`: checks by the case's id or method, tried before the others; they compare what they like.
+// Throws Error if the file is not one of cases.
+std::vector<CaseResult> run_algorithm_cases(const std::string& path, const std::map<std::string, CaseCheck>& more = {},
+                                            Tolerance tolerance = kTight);
+
+// A table by method, a line for each case that failed or is not covered, and the sum.
+std::string case_table(const std::vector<CaseResult>& results);
+
+// `ucas-tests --algorithm-cases FILE`. The plain binary hands over to ucas-tests-engine beside it, if that is built.
+// Exit status: 0 all passed, 1 something failed or is not covered, 2 bad input.
+int algorithm_cases_main(int argc, char** argv);
 
 // The design sheet's file beside the shared data, or "" where it is absent.
 std::string shared_algorithm_cases();
