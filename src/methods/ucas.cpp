@@ -170,7 +170,7 @@ void algorithm_1(const Config& c, const Batch& batch, std::span<float> A_final, 
         A_final[t] = static_cast<float>(push_down ? shaped : std::max(0.0, shaped));
         steps.l_hat[t] = static_cast<float>(l_hat[t]);
       }
-      steps.record(static_cast<size_t>(group.first) + i, A[i], C_hat[i], W, A_mod);
+      steps.record(static_cast<size_t>(group.first) + i, A[i], C[i], C_hat[i], W, A_mod);
     }
   }
 }

@@ -60,6 +60,7 @@ void record_metrics(const Batch& batch, std::span<const float> A_final, const Uc
 void record_ucas(const Batch& batch, std::span<const float> A_final, UcasSteps steps, Trace& trace) {
   record_metrics(batch, A_final, steps, trace);
   trace.rows.push_back({"A", false, std::move(steps.A)});
+  trace.rows.push_back({"C", false, std::move(steps.C)});
   trace.rows.push_back({"C_hat", false, std::move(steps.C_hat)});
   trace.rows.push_back({"W", false, std::move(steps.W)});
   trace.rows.push_back({"A_mod", false, std::move(steps.A_mod)});

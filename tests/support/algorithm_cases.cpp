@@ -137,10 +137,10 @@ std::string case_table(const std::vector<CaseResult>& results) {
     text += str("FAILED ", printable(result.id), " (", printable(result.method), ", ", printable(result.variant),
                 "): ", printable(result.detail, 400), "\n");
   }
-  for (const CaseResult& result : results) {
-    if (result.outcome != CaseOutcome::not_covered) continue;
-    text += str("not covered: ", printable(result.id), " (", printable(result.method), ", ", printable(result.variant),
-                "): ", printable(result.detail, 400), "\n");
+  for (const std::string& method : order) {
+    if (int count = by_method[method].not_covered; count > 0) {
+      text += str("not covered: ", printable(method, 40), ", ", count, count == 1 ? " case" : " cases", "\n");
+    }
   }
   return text + str(all.cases, " cases: ", all.passed, " passed, ", all.failed, " failed, ", all.not_covered,
                     " not covered; largest difference ", scientific(all.worst), "\n");

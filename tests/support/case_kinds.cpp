@@ -74,7 +74,7 @@ const std::map<std::string, CaseKind> kPlainKinds = {
 bool has_engine_cases() { return case_kinds().contains("lm-head"); }
 
 // A method's cases may be of several kinds; their inputs say which.
-std::string kind_of(const CaseRun& run) {
+static std::string kind_of(const CaseRun& run) {
   static const std::pair<const char*, const char*> by_input[] = {
       {"gen_batches", "dynamic-sampling"},
       {"max_len", "overlong"},
@@ -91,10 +91,12 @@ std::string kind_of(const CaseRun& run) {
 }
 
 void check_case(CaseRun& run) {
+  std::string kind = kind_of(run);
   const std::map<std::string, CaseKind>* tables[] = {&case_kinds(), &kPlainKinds};
   for (const auto* kinds : tables) {
-    if (auto own = kinds->find(kind_of(run)); own != kinds->end()) return own->second(run);
+    if (auto own = kinds->find(kind); own != kinds->end()) return own->second(run);
   }
+  if (kind != run.method()) throw NotCovered{str("no check for ", kind)};
   registry_name(run.method());
   check_row(run);
 }

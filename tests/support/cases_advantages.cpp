@@ -13,7 +13,8 @@ namespace {
 
 // Figures that a method records under another name than the case's.
 const std::map<std::string, std::vector<std::string>> kTraceNames = {
-    {"conf", {"C"}}, {"conf_sum", {"C"}}, {"scale", {"f"}}, {"token_rewards", {"r_prm"}}, {"reward_sum", {"r"}},
+    {"conf", {"C"}},       {"conf_sum", {"C"}}, {"scale", {"f"}}, {"token_rewards", {"r_prm"}},
+    {"reward_sum", {"r"}}, {"returns", {"R"}},
 };
 
 const Trace::Row* trace_row(const Trace& trace, const std::string& figure) {
