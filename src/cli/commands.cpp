@@ -18,6 +18,7 @@ std::string help_tokenize();
 std::string help_demo();
 std::string help_sft();
 std::string help_train();
+std::string help_study();
 int run_report(const Words& words);
 std::string help_report();
 int run_doctor(const Words& words);
@@ -85,6 +86,7 @@ std::span<const Command> commands() {
       {"generate", "responses of a checkpoint, to a prompt or to problem files", nullptr, help_generate},
       {"score", "per-token log-prob, entropy, confidence of given responses", nullptr, help_score},
       {"evaluate", "greedy and sampled accuracy, pass@k, with intervals", nullptr, help_evaluate},
+      {"study", "several trainings over seeds, from one base, in one table", nullptr, help_study},
       {"report", "run directories to one HTML page: results, curves, responses", run_report, help_report},
       {"doctor", "what this machine has and what ucas makes of it", run_doctor, help_doctor},
   };

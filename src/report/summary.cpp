@@ -74,12 +74,26 @@ std::vector<SummaryColumn> columns_of(const std::vector<const EvalRecord*>& eval
   return columns;
 }
 
+constexpr const char* kStepSeconds = "step_seconds";
+
+// Mean seconds of a training step, validation left out.
+Figure step_seconds(const RunRecord& run) {
+  const std::vector<double>*step = run.steps.find("timing_s/step"), *testing = run.steps.find("timing_s/testing");
+  if (!step) return {};
+  std::vector<double> seconds;
+  for (size_t i = 0; i < step->size(); ++i) {
+    double validation = testing && !std::isnan((*testing)[i]) ? (*testing)[i] : 0;
+    if (!std::isnan((*step)[i])) seconds.push_back((*step)[i] - validation);
+  }
+  return {mean_of(seconds), kUnknown, kUnknown};
+}
+
 SummaryCell cell_of(const RunGroup& group, const std::string& data, const std::string& key) {
   SummaryCell cell;
   for (const RunRecord* run : group.runs) {
     const EvalRecord* evaluation = final_evaluation(*run, data);
     if (!evaluation) continue;
-    Figure value = figure(*evaluation, key);
+    Figure value = key == kStepSeconds ? step_seconds(*run) : figure(*evaluation, key);
     if (!value.known()) continue;
     cell.values.push_back(value.value);
     cell.each.push_back(value);
@@ -89,7 +103,7 @@ SummaryCell cell_of(const RunGroup& group, const std::string& data, const std::s
   if (cell.values.size() == 1) cell.interval = cell.each[0];
   if (cell.values.size() > 1) {
     cell.interval = mean_estimate(cell.values);
-    if (key != "entropy" && key != "length") {  // shares stay shares
+    if (key != "entropy" && key != "length" && key != kStepSeconds) {  // shares stay shares
       cell.interval.low = std::max(0.0, cell.interval.low);
       cell.interval.high = std::min(1.0, cell.interval.high);
     }
@@ -250,6 +264,12 @@ std::vector<ResultTable> results_of(const std::vector<RunGroup>& groups) {
       }
     }
     summary.columns = columns_of(evaluations);
+    bool timed = false;
+    for (const RunGroup& group : groups) {
+      for (const RunRecord* run : group.runs) timed |= run->steps.find("timing_s/step") != nullptr;
+    }
+    if (timed)
+      summary.columns.push_back({kStepSeconds, "s/step", "seconds per training step, validation left out", false});
     summary.problems = evaluations[0]->problems;
     summary.samples = evaluations[0]->samples;
     summary.temperature = evaluations[0]->temperature;

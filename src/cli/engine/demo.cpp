@@ -6,28 +6,15 @@
 #include "base/str.h"
 #include "cli/command.h"
 #include "cli/demo_config.h"
-#include "data/problems.h"
-#include "data/register_chains.h"
-#include "data/templates.h"
-#include "evaluate/evaluator.h"
+#include "cli/engine/embedded_base.h"
+#include "cli/engine/runs.h"
 #include "report/report.h"
 #include "report/summary.h"
-#include "rollout/engine.h"
-#include "train/checkpoint.h"
-#include "train/sft.h"
 #include "train/trainer.h"
 
 namespace ucas {
 
 namespace {
-
-// For the report's head.
-constexpr const char* kAbout =
-    "Each problem is a chain of definitions such as a3 b*2 c-3 (a = 3, b = a * 2, c = b - 3) and asks for the last "
-    "value. The base model was shown nine answers guessed at once for each one worked out letter by letter; "
-    "reinforcement learning finds out that working it out pays.";
-
-constexpr int64_t kResponseLimit = 28;  // the embedded task: at most 22 tokens and the end token
 
 // Paths of everything the demo writes.
 struct Places {
@@ -48,9 +35,10 @@ class Demo {
     install_stop_signals();
     claim_directory();
     stage("The task: chains of register operations, to be guessed or worked out");
-    make_task();
+    make_embedded_task(embedded_base());
     stage("Warm-up: a Qwen2 model from scratch, by supervised fine-tuning");
-    make_base();
+    make_embedded_model(embedded_base());
+    write_base_environment(places_.base(), embedded_base());
     evaluate_into(places_.base(), places_.base_model(), "base", -1);
     std::vector<std::string> runs = {places_.base()};
     for (int64_t seed = 0; seed < config_.seeds; ++seed) {
@@ -88,69 +76,23 @@ class Demo {
     if (!exists(file)) write_file(file, mine);
   }
 
-  void make_task() {
-    if (exists(path_join(places_.task(), "task.toml"))) return log(str("reusing ", places_.task()));
-    TaskOptions options;
-    options.seed = config_.sft_seed;
-    options.count_test = config_.test_problems;
-    int64_t vocabulary = write_register_chains(places_.task(), options);
-    log(str(options.count_train, " training problems, ", options.count_dev, " dev, ", options.count_test,
-            " test (disjoint by construction), ", grouped(options.count_worked + options.count_mixed),
-            " demonstrations, vocabulary ", vocabulary));
-  }
-
-  void make_base() {
-    if (exists(path_join(places_.base_model(), "config.json"))) return log(str("reusing ", places_.base_model()));
-    use_threads(config_.threads);
-    Tokenizer tokenizer = Tokenizer::load(path_join(places_.task(), "tokenizer"));
-    Qwen2Config shape;  // hidden 64, 2 layers, 4 query and 2 key/value heads, tied: 0.1 M parameters
-    shape.vocab_size = tokenizer.vocab_size();
-    shape.max_position_embeddings = 128;
-    shape.eos_token_id = tokenizer.eos_ids();
-    std::unique_ptr<Model> model =
-        make_model(shape, static_cast<uint64_t>(config_.sft_seed), parse_device(config_.device));
-    SftConfig sft;
-    sft.data = {path_join(places_.task(), "sft_worked.jsonl"), path_join(places_.task(), "sft_mixed.jsonl")};
-    sft.steps = {config_.sft_worked_steps, config_.sft_mixed_steps};
-    if (config_.sft_worked_steps == 0) {
-      sft.data.erase(sft.data.begin());
-      sft.steps.erase(sft.steps.begin());
-    }
-    sft.batch_size = 112;
-    sft.seed = config_.sft_seed;
-    sft.optimizer.lr = 5e-3;
-    sft.optimizer.beta1 = 0.9;
-    sft.optimizer.beta2 = 0.98;
-    sft.optimizer.weight_decay = 0.01;
-    sft.optimizer.decay = Decay::matrices;
-    sft.optimizer.grad_clip = 1;
-    sft.optimizer.warmup_steps = 40;
-    sft.optimizer.schedule = Schedule::cosine;
-    sft.optimizer.min_lr_ratio = 0.05;
-    run_sft(*model, tokenizer, sft, places_.base_model());
-    write_base_environment(shape);
-  }
-
-  void write_base_environment(const Qwen2Config& shape) {
-    write_file(path_join(places_.base(), "env.json"),
-               str("{\"label\": \"base\", \"version\": \"", version(), "\", \"torch\": \"", torch_version(),
-                   "\", \"started\": \"", utc_now(), "\", \"device\": \"", config_.device,
-                   "\", \"data\": \"embedded register chains\", \"about\": \"", kAbout,
-                   "\", \"parameters\": ", shape.parameter_count(), "}\n"));
+  EmbeddedBase embedded_base() const {
+    EmbeddedBase base;
+    base.task_directory = places_.task();
+    base.model_directory = places_.base_model();
+    base.task.seed = config_.sft_seed;
+    base.task.count_test = config_.test_problems;
+    base.worked_steps = config_.sft_worked_steps;
+    base.mixed_steps = config_.sft_mixed_steps;
+    base.device = config_.device;
+    base.threads = config_.threads;
+    return base;
   }
 
   int train(const std::string& method, int64_t seed) {
-    std::string path = places_.run(method, seed),
-                final_model = path_join(path, str("checkpoints/", step_name(config_.steps)));
-    if (!exists(path_join(final_model, "manifest.json"))) {
-      Training training = exists(path_join(path, "config.toml")) ? resume_training(path, {})
-                                                                 : open_training(train_config(method, seed), path);
-      if (int code = Trainer(training).run(); code != kDone) return code;
-    } else {
-      log(str("reusing ", path));
-    }
-    evaluate_into(path, final_model, method, config_.steps);
-    return kDone;
+    TrainedRun run = train_or_reuse(train_config(method, seed), places_.run(method, seed));
+    if (run.code == kDone) evaluate_into(places_.run(method, seed), run.checkpoint, method, run.step);
+    return run.code;
   }
 
   TrainConfig train_config(const std::string& method, int64_t seed) {
@@ -166,35 +108,17 @@ class Demo {
     return make_train_config(settings);
   }
 
-  void evaluate_into(const std::string& run, const std::string& model_directory, const std::string& label,
-                     int64_t step) {
-    if (exists(path_join(run, "eval/test.json"))) return;
-    use_threads(config_.threads);
-    Policy policy = open_policy(model_directory, parse_device(config_.device));
-    std::unique_ptr<Rollout> rollout = make_engine(*policy.model);
-    std::unique_ptr<Verifier> verifier = make_math_verifier(Extract::strict);
-    std::vector<std::string> files = {path_join(places_.task(), "test.jsonl")};
-    std::vector<Problem> problems = read_problems(files);
-    PreparedPrompts prompts = prepare_prompts(load_template("plain"), problems, policy.tokenizer, 32);
-    EvalInput input;
-    input.problems = problems;
-    input.prompts = prompts.ids;
-    input.stop_ids = collect_stop_ids(policy.model->config(), policy.tokenizer);
-    input.label = label;
-    input.model = model_directory;
-    input.step = step;
-    input.data = files;
-    input.should_stop = stop_requested;
-    EvalConfig eval;
-    eval.samples = config_.test_samples;
-    eval.max_tokens = kResponseLimit;
-    eval.truncated = EvalConfig::Truncated::wrong;
-    EvalResult result = evaluate(*rollout, policy.tokenizer, *verifier, input, eval);
-    if (!result.complete)
-      throw Error("interrupted", "stopped during the evaluation; run the same command to go on", kInterrupted);
-    write_result(result, path_join(run, "eval"), "test");
-    log(str("test: greedy ", percent(result.overall.greedy->value), ", sampled ",
-            percent(result.overall.mean.back().estimate.value), ", ", fixed(result.overall.length, 1), " tokens"));
+  void evaluate_into(const std::string& run, const std::string& model, const std::string& label, int64_t step) {
+    EvaluationPlan plan;
+    plan.files = {path_join(places_.task(), "test.jsonl")};
+    plan.prompt_template = "plain";
+    plan.max_prompt_length = kEmbeddedPromptLimit;
+    plan.config.samples = config_.test_samples;
+    plan.config.max_tokens = kEmbeddedResponseLimit;
+    plan.config.truncated = EvalConfig::Truncated::wrong;
+    plan.device = config_.device;
+    plan.threads = config_.threads;
+    evaluate_or_reuse(plan, model, run, label, step);
   }
 
   DemoConfig config_;

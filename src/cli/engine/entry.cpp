@@ -18,6 +18,7 @@ int run_generate(const Words& words);
 int run_score(const Words& words);
 int run_evaluate(const Words& words);
 int run_train(const Words& words);
+int run_study(const Words& words);
 
 namespace {
 
@@ -29,8 +30,8 @@ struct EngineCommand {
 std::span<const EngineCommand> engine_commands() {
   static const std::vector<EngineCommand> table = {
       // {name, run}
-      {"demo", run_demo},   {"sft", run_sft_command},   {"generate", run_generate},
-      {"score", run_score}, {"evaluate", run_evaluate}, {"train", run_train},
+      {"demo", run_demo},         {"sft", run_sft_command}, {"generate", run_generate}, {"score", run_score},
+      {"evaluate", run_evaluate}, {"train", run_train},     {"study", run_study},
   };
   return table;
 }

@@ -1,0 +1,32 @@
+// What a demonstration or a study on the embedded task begins from: its files and a warmed-up model, made once and
+// reused. Threads: one.
+#pragma once
+
+#include <string>
+
+#include "data/register_chains.h"
+
+namespace ucas {
+
+constexpr int64_t kEmbeddedResponseLimit = 28;  // at most 22 tokens and the end token
+constexpr int64_t kEmbeddedPromptLimit = 32;
+
+struct EmbeddedBase {
+  std::string task_directory;   // problems, demonstrations, tokenizer
+  std::string model_directory;  // the warmed-up Hugging Face checkpoint
+  TaskOptions task;
+  int64_t worked_steps = 608;  // warm-up updates on worked demonstrations
+  int64_t mixed_steps = 152;   // then on mostly direct ones
+  std::string device = "cpu";
+  int64_t threads = 0;
+
+  std::string file(const char* name) const;  // "test.jsonl" in the task's directory
+};
+
+// Both say what they reuse.
+void make_embedded_task(const EmbeddedBase& base);
+void make_embedded_model(const EmbeddedBase& base);
+// RUN/env.json of the untrained base, so that its evaluation is a row of reports.
+void write_base_environment(const std::string& run, const EmbeddedBase& base);
+
+}  // namespace ucas

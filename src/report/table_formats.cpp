@@ -1,0 +1,124 @@
+#include "report/table_formats.h"
+
+#include <cmath>
+#include <functional>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "report/escape.h"
+#include "report/run_reader.h"
+#include "report/summary.h"
+
+namespace ucas {
+
+namespace {
+
+// The tables of these runs; `use` runs while what they point into is alive.
+std::string with_tables(const std::vector<std::string>& paths,
+                        const std::function<std::string(const std::vector<ResultTable>&)>& use) {
+  std::vector<RunRecord> runs;
+  for (const std::string& path : paths) runs.push_back(read_run(path));
+  std::vector<RunGroup> groups = group_runs(runs);
+  return use(results_of(groups));
+}
+
+std::string cell_text(const SummaryCell& cell, bool share, const char* plus_minus) {
+  std::string text = cell_number(cell.mean, share);
+  if (!std::isnan(cell.deviation)) text += str(plus_minus, cell_number(cell.deviation, share));
+  return text;
+}
+
+std::string heading(const SummaryColumn& column, const char* percent) {
+  return column.title + (column.share ? percent : "");
+}
+
+// Titles hold whatever a label says.
+std::string escaped(const std::string& text, const std::string& special) {
+  std::string out;
+  for (char c : printable(text, 400)) out += special.find(c) == std::string::npos ? std::string(1, c) : str("\\", c);
+  return out;
+}
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (char c : printable(text, 200)) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return out + "\"";
+}
+
+std::string caption(const ResultTable& table) {
+  std::string text = str(short_path(table.data, 1), ": ", grouped(table.problems), " problems");
+  if (table.samples > 0) text += str(", ", table.samples, " samples each");
+  if (!std::isnan(table.temperature)) text += str(" at temperature ", table.temperature);
+  return text;
+}
+
+}  // namespace
+
+std::string results_markdown(const std::vector<std::string>& paths, const std::string& title,
+                             const std::string& command) {
+  return with_tables(paths, [&](const std::vector<ResultTable>& tables) {
+    std::string out = str("# ", title, "\n\nMade by `", command, "`. Mean +- standard deviation over seeds.\n");
+    for (const ResultTable& table : tables) {
+      out += str("\n", caption(table), ".\n\n| |");
+      for (const SummaryColumn& column : table.columns) out += str(" ", heading(column, " %"), " |");
+      out += "\n| --- |";
+      for (size_t c = 0; c < table.columns.size(); ++c) out += " --- |";
+      out += "\n";
+      for (const SummaryRow& row : table.rows) {
+        out += str("| ", escaped(row.group->title, "|*_`<"), " |");
+        for (size_t c = 0; c < row.cells.size(); ++c) {
+          out += str(" ", cell_text(row.cells[c], table.columns[c].share, " +- "), " |");
+        }
+        out += "\n";
+      }
+      if (!table.differences.empty()) out += "\n";
+      for (const Difference& d : table.differences) out += str("- ", escaped(d.sentence, "*_`<"), "\n");
+      for (const std::string& sentence : {ceiling_sentence(table), unclaimed_sentence(table)}) {
+        if (!sentence.empty()) out += str("- ", sentence, "\n");
+      }
+    }
+    return out;
+  });
+}
+
+std::string results_csv(const std::vector<std::string>& paths) {
+  return with_tables(paths, [&](const std::vector<ResultTable>& tables) {
+    std::string out = "data,run,runs,quantity,mean,std,low,high\n";
+    auto number = [](double value) { return std::isnan(value) ? std::string() : str(value); };
+    for (const ResultTable& table : tables) {
+      for (const SummaryRow& row : table.rows) {
+        for (size_t c = 0; c < row.cells.size(); ++c) {
+          const SummaryCell& cell = row.cells[c];
+          if (cell.values.empty()) continue;
+          out += str(quoted(short_path(table.data, 1)), ",", quoted(row.group->title), ",", cell.values.size(), ",",
+                     table.columns[c].key, ",", number(cell.mean), ",", number(cell.deviation), ",",
+                     number(cell.interval.low), ",", number(cell.interval.high), "\n");
+        }
+      }
+    }
+    return out;
+  });
+}
+
+std::string results_tex(const std::vector<std::string>& paths) {
+  return with_tables(paths, [&](const std::vector<ResultTable>& tables) {
+    std::string out;
+    for (const ResultTable& table : tables) {
+      out +=
+          str("% ", caption(table), "\n\\begin{tabular}{l", std::string(table.columns.size(), 'r'), "}\n\\toprule\n");
+      for (const SummaryColumn& column : table.columns) out += str(" & ", heading(column, " \\%"));
+      out += " \\\\\n\\midrule\n";
+      for (const SummaryRow& row : table.rows) {
+        out += escaped(row.group->title, "&%$#_{}");
+        for (size_t c = 0; c < row.cells.size(); ++c) {
+          out += str(" & ", cell_text(row.cells[c], table.columns[c].share, " $\\pm$ "));
+        }
+        out += " \\\\\n";
+      }
+      out += "\\bottomrule\n\\end{tabular}\n";
+    }
+    return out;
+  });
+}
+
+}  // namespace ucas
