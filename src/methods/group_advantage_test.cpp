@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "support/batches.h"
+#include "support/shaping.h"
 
 namespace ucas {
 namespace {
@@ -57,6 +57,13 @@ TEST(group_advantage, sums_to_zero_and_follows_its_rows_bit_for_bit) {
   }));
 }
 
+TEST(centered_rewards, are_the_rewards_less_their_mean_and_exactly_zero_where_all_are_equal) {
+  EXPECT_EQ(centered_rewards(group_of({1, 0, 0, 1}), GroupOfOne::reward), (std::vector<double>{0.5, -0.5, -0.5, 0.5}));
+  EXPECT_EQ(centered_rewards(group_of({0.7f, 0.7f, 0.7f}), GroupOfOne::reward), (std::vector<double>{0, 0, 0}));
+  EXPECT_EQ(centered_rewards(group_of({0.75f}), GroupOfOne::reward), std::vector<double>{0.75});
+  EXPECT_EQ(centered_rewards(group_of({0.75f}), GroupOfOne::zero), std::vector<double>{0});
+}
+
 TEST(zscore, of_equal_values_is_exactly_zero_even_where_their_mean_is_inexact) {
   for (double eps : {0.0, 1e-6}) {  // 0.1 + 0.1 + 0.1 is not 0.3
     EXPECT_EQ(zscore(std::vector<double>{0.1, 0.1, 0.1}, {}, eps, 1), (std::vector<double>{0, 0, 0}));
@@ -77,6 +84,28 @@ TEST(min_max, spans_zero_to_one_and_is_zero_without_a_range) {
   EXPECT_EQ(min_max(std::vector<float>{}, 1e-6), std::vector<double>());
   auto scaled = min_max(std::vector<float>{2, 6, 4}, 0);
   EXPECT_EQ(scaled, (std::vector<double>{0, 1, 0.5}));
+}
+
+TEST(min_max, can_put_values_without_a_range_in_the_middle) {
+  EXPECT_EQ(min_max(std::vector<float>{4, 4}, 1e-6, EqualValues::half), (std::vector<double>{0.5, 0.5}));
+  EXPECT_EQ(min_max(std::vector<float>{100, 100.0005f}, 1e-6, EqualValues::half), (std::vector<double>{0.5, 0.5}));
+  EXPECT_NEAR(min_max(std::vector<float>{100, 100.0005f}, 1e-6)[1], 1, 0.01);
+  EXPECT_NEAR(min_max(std::vector<float>{100, 100.01f}, 1e-6, EqualValues::half)[1], 1, 0.01);
+}
+
+TEST(baselines, of_equal_rewards_are_worth_exactly_nothing) {
+  for (const char* method : {"grpo", "drgrpo", "dapo", "rloo", "reinforce_pp", "reinforce_pp_baseline"}) {
+    for (float reward : {0.7f, 0.9f, -0.3f}) {
+      Batch batch = testing::group_of({reward, reward, reward}, {2, 0, 3});
+      for (float a : testing::shape(batch, method).advantage) EXPECT_EQ(a, 0.0f) << method;
+    }
+  }
+}
+
+TEST(baselines, an_empty_response_counts_in_the_mean_of_its_group) {
+  Batch batch = testing::group_of({1, 0, 0, 0}, {1, 0, 2, 0});
+  EXPECT_EQ(testing::per_response(batch, testing::shape(batch, "drgrpo")), (std::vector<float>{0.75, -0.25}));
+  EXPECT_NEAR(testing::shape(batch, "rloo").advantage[0], 1, 1e-7);
 }
 
 }  // namespace

@@ -1,39 +1,20 @@
 // What UCAS promises, in words; its numbers are in algorithm_cases_test.cpp.
 #include <gtest/gtest.h>
-#include <rapidcheck.h>
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
-#include "methods/registry.h"
-#include "support/batches.h"
+#include "support/shaping.h"
 
 namespace ucas {
 namespace {
 
 using testing::make_batch;
 using testing::Row;
-
-struct Shaped {
-  std::vector<float> advantage;
-  std::map<std::string, std::vector<float>> rows;
-  std::map<std::string, double> metrics;
-};
+using testing::Shaped;
 
 Shaped shape(const Batch& batch, const std::vector<Setting>& settings = {}, const char* name = "ucas") {
-  std::unique_ptr<Method> method = make_method(name);
-  ucas::apply(*method, settings);
-  Shaped shaped;
-  shaped.advantage.assign(batch.token.size(), -99);
-  Trace trace;
-  method->advantages(batch, shaped.advantage, trace);
-  for (Trace::Row& row : trace.rows) {
-    EXPECT_EQ(row.values.size(), row.per_token ? batch.token.size() : batch.responses.size());
-    shaped.rows[row.name] = row.values;
-  }
-  shaped.metrics.insert(trace.metrics.begin(), trace.metrics.end());
-  return shaped;
+  return testing::shape(batch, name, "", settings);
 }
 
 Setting number(const char* key, double value) { return {key, value, key, false}; }
@@ -143,58 +124,10 @@ TEST(ucas_method, metrics_are_those_of_the_rows) {
   EXPECT_DOUBLE_EQ(s.metrics["ucas/confidence/mean"], 17);
 }
 
-// Advantages by (group, sample), whatever the order of groups and rows was.
-using Keyed = std::map<std::pair<int64_t, int>, std::vector<float>>;
-
 TEST(ucas_method, the_order_of_prompts_and_responses_never_changes_an_advantage) {
-  EXPECT_TRUE(rc::check("permuting groups and rows permutes the advantages", [] {
-    auto length = *rc::gen::inRange(1, 7);
-    auto draw = [](int low, int high) { return static_cast<float>(*rc::gen::inRange(low, high)) / 8; };
-    struct Tagged {
-      Row row;
-      int tag;
-    };
-    std::vector<std::vector<Tagged>> groups;
-    for (int g = *rc::gen::inRange(1, 4); g > 0; --g) {
-      std::vector<Tagged> rows;
-      for (int i = *rc::gen::inRange(1, 6); i > 0; --i) {
-        Row r{static_cast<int64_t>(groups.size()), draw(-8, 9), {}, {}};
-        for (int t = *rc::gen::inRange(0, length + 1); t > 0; --t) {
-          r.confidence.push_back(draw(80, 160));
-          r.logit.push_back(draw(80, 240));
-        }
-        rows.push_back({r, i});
-      }
-      groups.push_back(rows);
-    }
-    auto run = [](const std::vector<std::vector<Tagged>>& all) {
-      std::vector<Row> rows;
-      std::vector<int> tags;
-      for (const auto& group : all) {
-        for (const Tagged& tagged : group) {
-          rows.push_back(tagged.row);
-          tags.push_back(tagged.tag);
-        }
-      }
-      Batch batch = make_batch(rows);
-      std::vector<float> advantage(batch.token.size());
-      Trace trace;
-      make_method("ucas")->advantages(batch, advantage, trace);
-      Keyed keyed;
-      for (size_t i = 0; i < rows.size(); ++i) {
-        auto of_i = Batch::tokens(advantage, batch.responses[i]);
-        keyed[{rows[i].group, tags[i]}] = std::vector<float>(of_i.begin(), of_i.end());
-      }
-      return keyed;
-    };
-    Keyed before = run(groups);
-    std::reverse(groups.begin(), groups.end());
-    for (auto& group : groups) {
-      auto by = *rc::gen::inRange<size_t>(0, group.size());
-      std::rotate(group.begin(), group.begin() + static_cast<std::ptrdiff_t>(by), group.end());
-    }
-    RC_ASSERT(run(groups) == before);
-  }));
+  EXPECT_TRUE(testing::order_never_matters("ucas"));
+  EXPECT_TRUE(testing::order_never_matters("ucas", "released"));
+  EXPECT_TRUE(testing::order_never_matters("ucas", "", {{"norm_by_std", false, "norm_by_std", false}}));
 }
 
 }  // namespace

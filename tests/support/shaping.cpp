@@ -1,0 +1,143 @@
+#include "support/shaping.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "methods/registry.h"
+
+namespace ucas::testing {
+
+namespace {
+
+// A response with all that the methods of this library may read, and who it is.
+struct Drawn {
+  Row row;
+  std::vector<float> old_logprob, entropy, reward_kl;
+  float kl_penalty = 0, tail_confidence = 0;
+  int tag = 0;
+};
+using Groups = std::vector<std::vector<Drawn>>;
+
+float draw(int low, int high) { return static_cast<float>(*rc::gen::inRange(low, high)) / 8; }
+
+Groups draw_groups() {
+  auto limit = *rc::gen::inRange(1, 7);
+  Groups groups;
+  for (int g = *rc::gen::inRange(1, 4); g > 0; --g) {
+    std::vector<Drawn> group;
+    for (int i = *rc::gen::inRange(1, 6); i > 0; --i) {
+      Drawn o;
+      o.row.group = static_cast<int64_t>(groups.size());
+      o.row.reward = draw(-8, 9) / 7;
+      o.tail_confidence = draw(0, 160);
+      o.tag = i;
+      for (int t = *rc::gen::inRange(0, limit + 1); t > 0; --t) {
+        o.row.confidence.push_back(draw(80, 160) / 3);
+        o.row.logit.push_back(draw(80, 240) / 3);
+        o.old_logprob.push_back(-draw(0, 40) / 3);
+        o.entropy.push_back(draw(0, 40) / 3);
+        o.reward_kl.push_back(draw(-8, 9) / 80);
+        o.kl_penalty += o.reward_kl.back();
+      }
+      group.push_back(o);
+    }
+    groups.push_back(group);
+  }
+  return groups;
+}
+
+// Advantages by (group, tag).
+std::map<std::pair<int64_t, int>, std::vector<float>> run(const Groups& groups, const std::string& method,
+                                                          const std::string& preset,
+                                                          const std::vector<Setting>& settings) {
+  std::vector<Row> rows;
+  std::vector<const Drawn*> drawn;
+  for (const auto& group : groups) {
+    for (const Drawn& o : group) {
+      rows.push_back(o.row);
+      drawn.push_back(&o);
+    }
+  }
+  Batch batch = make_batch(rows);
+  for (size_t i = 0; i < drawn.size(); ++i) {
+    Response& o = batch.responses[i];
+    o.reward -= drawn[i]->kl_penalty;
+    o.kl_penalty = drawn[i]->kl_penalty;
+    o.tail_confidence = drawn[i]->tail_confidence;
+    auto append = [](std::vector<float>& to, const std::vector<float>& from) {
+      to.insert(to.end(), from.begin(), from.end());
+    };
+    append(batch.old_logprob, drawn[i]->old_logprob);
+    append(batch.entropy, drawn[i]->entropy);
+    append(batch.reward_kl, drawn[i]->reward_kl);
+  }
+  Shaped shaped = shape(batch, method, preset, settings);
+  std::map<std::pair<int64_t, int>, std::vector<float>> keyed;
+  for (size_t i = 0; i < drawn.size(); ++i) {
+    auto of_i = Batch::tokens(shaped.advantage, batch.responses[i]);
+    keyed[{rows[i].group, drawn[i]->tag}] = std::vector<float>(of_i.begin(), of_i.end());
+  }
+  return keyed;
+}
+
+}  // namespace
+
+Shaped shape(const Batch& batch, const std::string& method_name, const std::string& preset,
+             const std::vector<Setting>& settings) {
+  std::unique_ptr<Method> method = make_method(method_name);
+  method->use_preset(preset.empty() ? method->presets().front() : preset);
+  ucas::apply(*method, settings);
+  method->validate();
+  Shaped shaped;
+  shaped.advantage.assign(batch.token.size(), -99);
+  Trace trace;
+  method->advantages(batch, shaped.advantage, trace);
+  for (Trace::Row& row : trace.rows) {
+    EXPECT_EQ(row.values.size(), row.per_token ? batch.token.size() : batch.responses.size()) << row.name;
+    shaped.rows[row.name] = row.values;
+  }
+  shaped.metrics.insert(trace.metrics.begin(), trace.metrics.end());
+  return shaped;
+}
+
+Batch group_of(const std::vector<float>& rewards, const std::vector<size_t>& lengths) {
+  std::vector<Row> rows;
+  for (size_t i = 0; i < rewards.size(); ++i) {
+    Row row{0, rewards[i], {}, {}};
+    for (size_t t = 0; t < lengths[i]; ++t) {
+      row.confidence.push_back(static_cast<float>(12 + 2 * i + t));
+      row.logit.push_back(static_cast<float>(20 + i - 3 * t));
+    }
+    rows.push_back(row);
+  }
+  return make_batch(rows);
+}
+
+std::vector<float> per_response(const Batch& batch, const Shaped& shaped) {
+  std::vector<float> values;
+  for (const Response& o : batch.responses) {
+    if (o.length == 0) continue;
+    auto of_i = Batch::tokens(shaped.advantage, o);
+    for (float a : of_i) EXPECT_EQ(a, of_i[0]);
+    values.push_back(of_i[0]);
+  }
+  return values;
+}
+
+bool order_never_matters(const std::string& method, const std::string& preset, const std::vector<Setting>& settings) {
+  return rc::check(method + " " + preset + ": permuting groups and rows permutes the advantages", [&] {
+    Groups groups = draw_groups();
+    auto before = run(groups, method, preset, settings);
+    std::reverse(groups.begin(), groups.end());
+    for (auto& group : groups) {
+      auto by = *rc::gen::inRange<size_t>(0, group.size());
+      std::rotate(group.begin(), group.begin() + static_cast<std::ptrdiff_t>(by), group.end());
+    }
+    RC_ASSERT(run(groups, method, preset, settings) == before);
+  });
+}
+
+}  // namespace ucas::testing
