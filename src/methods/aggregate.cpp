@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "methods/kl.h"
+#include "methods/mismatch.h"
 
 namespace ucas {
 
@@ -35,8 +36,28 @@ void run_token_loss(const Method& method, const ObjectiveConfig& objective, Loss
              "the output does not fit the input");
   for (auto values : {out.loss, out.d_logprob, out.d_entropy, out.d_confidence}) std::ranges::fill(values, 0.0f);
   std::ranges::fill(out.clipped, uint8_t{0});
+  RolloutCorrection correction = rollout_correction(objective, in.sequences, in.old_logprob, in.rollout_logprob);
   in.objective = &objective;
+  in.rejected = correction.rejected;
   method.token_loss(in, out);
+  for (size_t t = 0; t < correction.weight.size(); ++t) {
+    for (auto values : {out.loss, out.d_logprob, out.d_entropy, out.d_confidence}) values[t] *= correction.weight[t];
+  }
+}
+
+// The counts that a micro-batch's weights divide by, and the factor on top.
+struct Share {
+  Denominators counts;
+  double factor = 1;
+};
+Share share_of(const ObjectiveConfig& objective, const LossInput& in, std::span<float> counted,
+               const Denominators& total) {
+  if (objective.accumulation == Accumulation::exact) return {total, 1};
+  Share share;
+  share.counts.norm_length = total.norm_length;
+  for (const Sequence& s : in.sequences) count(share.counts, sum(of(counted, s)));
+  share.factor = share.counts.rows / total.rows;
+  return share;
 }
 
 }  // namespace
@@ -48,12 +69,23 @@ LossOutput LossBuffer::view(int64_t tokens) {
   return {loss_, d_logprob_, d_entropy_, d_confidence_, clipped_};
 }
 
-void counted_tokens(const Method& method, const ObjectiveConfig& /*objective*/, const LossInput& in,
+void select_tokens(const Method& method, const ObjectiveConfig& objective, LossInput in, std::span<uint8_t> mark) {
+  UCAS_CHECK(mark.size() == in.logprob.size(), "marks do not fit the tokens");
+  RolloutCorrection correction = rollout_correction(objective, in.sequences, in.old_logprob, in.rollout_logprob);
+  in.objective = &objective;
+  in.rejected = correction.rejected;
+  std::ranges::fill(mark, uint8_t{0});
+  method.select(in, mark);
+}
+
+void counted_tokens(const Method& method, const ObjectiveConfig& objective, const LossInput& in,
                     std::span<float> counted) {
-  std::ranges::fill(counted, 1.0f);
-  if (in.mark.empty()) return;
-  UCAS_CHECK(in.mark.size() == counted.size(), "marks do not fit the tokens");
-  for (size_t t = 0; t < counted.size(); ++t) counted[t] = method.counted(in.mark[t]) ? 1.0f : 0.0f;
+  UCAS_CHECK(in.mark.empty() || in.mark.size() == counted.size(), "marks do not fit the tokens");
+  RolloutCorrection correction = rollout_correction(objective, in.sequences, in.old_logprob, in.rollout_logprob);
+  for (size_t t = 0; t < counted.size(); ++t) {
+    bool rejected = !correction.rejected.empty() && correction.rejected[t] != 0;
+    counted[t] = !rejected && (in.mark.empty() || method.counted(in.mark[t])) ? 1.0f : 0.0f;
+  }
 }
 
 Denominators denominators(const Method& method, const ObjectiveConfig& objective, const LossInput& whole_mini,
@@ -99,6 +131,7 @@ void objective_gradients(const Method& method, const ObjectiveConfig& objective,
   UCAS_CHECK(objective.kl_coeff == 0 || in.ref_logprob.size() == in.logprob.size(), "a KL loss needs the reference");
   std::vector<float> weight(in.logprob.size());
   counted_tokens(method, objective, in, weight);
+  Share share_here = share_of(objective, in, weight, total);
   for (const Sequence& s : in.sequences) {
     size_t first = static_cast<size_t>(s.first), end = first + static_cast<size_t>(s.length);
     for (size_t t = first; t < end; ++t) {  // plain means over counted tokens
@@ -106,11 +139,11 @@ void objective_gradients(const Method& method, const ObjectiveConfig& objective,
       double share = weight[t] / total.token_count;
       metrics.clipfrac += out.clipped[t] == 1 ? share : 0;
       metrics.clipfrac_lower += out.clipped[t] == 2 ? share : 0;
-      metrics.ppo_kl += share * (static_cast<double>(in.old_logprob[t]) - in.logprob[t]);
+      metrics.ppo_kl += share * method.drift(in.logprob[t], in.old_logprob[t]);
     }
-    aggregation_weights(objective.aggregation, total, of(weight, s));
+    aggregation_weights(objective.aggregation, share_here.counts, of(weight, s));
     for (size_t t = first; t < end; ++t) {
-      double w = weight[t];
+      double w = weight[t] * share_here.factor;
       if (w == 0) {  // not counted: no gradient, whatever the method wrote
         out.loss[t] = out.d_logprob[t] = out.d_entropy[t] = out.d_confidence[t] = 0;
         continue;

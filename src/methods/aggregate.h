@@ -9,6 +9,9 @@
 //   seq_mean_token_sum_norm  w_it = m_it / const            verl's Dr.GRPO: no division by n
 //   row_mean_token_sum_norm  w_it = m_it / (rows const)     Oat's Dr.GRPO: empty responses count
 //
+// With accumulation = verl_legacy the counts are those of the micro-batch, and w_it is further multiplied by
+// rows_micro / rows_mini: what verl's classic actor does, which depends on how the mini-batch is cut.
+//
 // Use, for one mini-batch:
 //   Denominators total = denominators(method, objective, whole_mini, response_limit);   // summed over ranks by +=
 //   LossMetrics metrics;
@@ -47,9 +50,9 @@ Denominators denominators(const Method& method, const ObjectiveConfig& objective
 // micro-batches would be inexact.
 struct LossMetrics {
   double pg_loss = 0;         // policy term alone: without entropy bonus and KL loss
-  double clipfrac = 0;        // share of counted tokens clipped at 1 - clip_low or 1 + clip_high
+  double clipfrac = 0;        // share of counted tokens clipped at 1 - clip_low or 1 + clip_high, or as the method says
   double clipfrac_lower = 0;  // share of counted tokens stopped by the dual clip
-  double ppo_kl = 0;          // mean of old_logprob - logprob over counted tokens
+  double ppo_kl = 0;          // mean of Method::drift() over counted tokens: old_logprob - logprob
   double entropy = 0;         // aggregated like the loss
   double kl_loss = 0;         // aggregated like the loss, before kl_coeff
 };
@@ -60,7 +63,10 @@ struct LossMetrics {
 void objective_gradients(const Method& method, const ObjectiveConfig& objective, const LossInput& in,
                          const Denominators& total, LossOutput& out, LossMetrics& metrics);
 
-// m_it of every token, [n].
+// What the method marks among these tokens: select() with everything it may read filled in.
+void select_tokens(const Method& method, const ObjectiveConfig& objective, LossInput in, std::span<uint8_t> mark);
+
+// m_it of every token, [n]: 0 where the method does not count it or objective.reject leaves it out.
 void counted_tokens(const Method& method, const ObjectiveConfig& objective, const LossInput& in,
                     std::span<float> counted);
 // w_it of the table above for one sequence, from its m_it (in place).

@@ -7,10 +7,16 @@
 
 namespace ucas {
 
+Ratio ratio_of(double logprob, double old_logprob) {
+  constexpr double kLargest = 20;
+  double difference = logprob - old_logprob;
+  double value = std::exp(difference < -kLargest ? -kLargest : difference > kLargest ? kLargest : difference);
+  return {value, std::fabs(difference) > kLargest ? 0 : value};
+}
+
 void clipped_ratio_loss(const LossInput& in, LossOutput& out) {
   UCAS_CHECK(in.objective != nullptr, "the objective's options are missing");
   const ObjectiveConfig& objective = *in.objective;
-  constexpr double kLargest = 20;  // |log ratio|, so that exp stays finite
   for (size_t t = 0; t < in.logprob.size(); ++t) {
     double A = in.advantage[t];
     if (A == 0) {
@@ -18,14 +24,12 @@ void clipped_ratio_loss(const LossInput& in, LossOutput& out) {
       out.clipped[t] = 0;
       continue;
     }
-    double difference = static_cast<double>(in.logprob[t]) - in.old_logprob[t];
-    // A NaN stays a NaN through all of this: the trainer must see it and skip the step.
-    bool beyond = std::fabs(difference) > kLargest;
-    double ratio = std::exp(difference < -kLargest ? -kLargest : difference > kLargest ? kLargest : difference);
+    Ratio r = ratio_of(in.logprob[t], in.old_logprob[t]);
+    double ratio = r.value;
     double l1 = -A * ratio;
     double l2 = -A * std::clamp(ratio, 1 - objective.clip_low, 1 + objective.clip_high);
     double loss = l2 > l1 ? l2 : l1;
-    double derivative = l2 > l1 || beyond ? 0 : -A * ratio;
+    double derivative = l2 > l1 ? 0 : -A * r.derivative;
     uint8_t clipped = l2 > l1 ? 1 : 0;
     double l3 = -A * objective.dual_clip;
     if (objective.dual_clip > 0 && A < 0 && loss > l3) {

@@ -11,6 +11,13 @@
 
 namespace ucas {
 
+// exp(lp - old) and its derivative with respect to lp. The difference is held in +-20, so that exp stays finite;
+// beyond, the derivative is 0. A NaN stays a NaN: the trainer must see it and skip the step.
+struct Ratio {
+  double value = 1, derivative = 1;
+};
+Ratio ratio_of(double logprob, double old_logprob);
+
 void clipped_ratio_loss(const LossInput& in, LossOutput& out);
 
 }  // namespace ucas

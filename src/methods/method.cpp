@@ -1,5 +1,7 @@
 #include "methods/method.h"
 
+#include "base/error.h"
+#include "base/str.h"
 #include "methods/clipped_ratio.h"
 
 namespace ucas {
@@ -17,6 +19,28 @@ void ObjectiveConfig::fields(Fields& f) {
   f.field("kl_coeff", kl_coeff, Range{0, 100}, "KL loss against the frozen reference: loss += kl_coeff * mean KL");
   f.choice("kl_estimator", kl_estimator, {"k1", "abs", "k2", "k3", "k3_plus"}, "estimator of that KL");
   f.field("keep_mixed_groups", keep_mixed_groups, "train only on prompts with some right and some wrong responses");
+  f.choice("tis", tis, {"off", "token", "sequence", "sequence_mask"},
+           "weigh the loss by min(exp(old - rollout), tis_cap): per token, per response, or 0 for a response above it");
+  f.field("tis_cap", tis_cap, Range{1e-6, 1e6}, "largest such weight (verl: rollout_is_threshold)");
+  f.choice("reject", reject, {"off", "token_ratio", "sequence_ratio", "geometric_ratio", "token_k3", "sequence_k3"},
+           "leave out what the sampler saw otherwise (verl's rollout_rs: token_k1, seq_sum_k1, seq_mean_k1, token_k3, "
+           "seq_mean_k3)");
+  f.field("reject_low", reject_low, Range{0, 1}, "smallest accepted ratio exp(old - rollout)");
+  f.field("reject_high", reject_high, Range{0, 1e6}, "largest accepted ratio, or k3 divergence");
+  f.choice("accumulation", accumulation, {"exact", "verl_legacy"},
+           "micro-batches add up exactly, or as rows_micro / rows_mini times the mean inside each");
+}
+
+void ObjectiveConfig::validate() const {
+  bool by_ratio =
+      reject == Reject::token_ratio || reject == Reject::sequence_ratio || reject == Reject::geometric_ratio;
+  if (by_ratio && reject_high < 1) {
+    throw Error("config", str("objective.reject_high = ", reject_high,
+                              ": a ratio of 1, where sampler and trainer agree, would be rejected; raise it above 1"));
+  }
+  if (reject != Reject::off && reject_high <= 0) {
+    throw Error("config", "objective.reject_high = 0: everything would be rejected; raise it");
+  }
 }
 
 void CriticConfig::fields(Fields& f) {

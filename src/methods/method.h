@@ -31,6 +31,13 @@ enum class Aggregation {
 // Estimators of KL(pi || pi_ref) per token (methods/kl.h).
 enum class KlEstimator { k1, abs, k2, k3, k3_plus };
 
+// What is done about a sampler whose probabilities differ from the trainer's (methods/mismatch.h).
+enum class Tis { off, token, sequence, sequence_mask };
+enum class Reject { off, token_ratio, sequence_ratio, geometric_ratio, token_k3, sequence_k3 };
+
+// How micro-batches add up: exactly, or as verl's classic actor weighs them (methods/aggregate.h).
+enum class Accumulation { exact, verl_legacy };
+
 // The loss of Eq. 1, 2, 4, 11. A method sets its own defaults; the config file overrides them.
 struct ObjectiveConfig {
   double clip_low = 0.2;   // eps_low
@@ -42,7 +49,14 @@ struct ObjectiveConfig {
   double kl_coeff = 0;       // KL loss against the frozen reference
   KlEstimator kl_estimator = KlEstimator::k3;
   bool keep_mixed_groups = false;  // DAPO dynamic sampling: train only on groups with 0 < correct < G
+  Tis tis = Tis::off;              // truncated importance sampling: weights from old and rollout log-probs
+  double tis_cap = 2;              // C, where a weight is cut, or its sequence left out (sequence_mask)
+  Reject reject = Reject::off;     // leaves tokens or responses out, from the same log-probs
+  double reject_low = 0.5;         // a ratio below is rejected; no meaning for k3
+  double reject_high = 2;          // a ratio or k3 above is rejected
+  Accumulation accumulation = Accumulation::exact;
   void fields(Fields& f);
+  void validate() const;  // cross-field errors
 };
 
 // A critic beside the policy: the policy's initial body with a scalar head, trained on returns().
@@ -90,6 +104,7 @@ struct LossInput {
   std::span<const uint8_t> mark;       // what select() said; empty where the method selects nothing
   uint64_t seed = 0;                   // for a method that draws: Rng(seed, stream); differs by step and mini-batch
   const ObjectiveConfig* objective = nullptr;
+  std::span<const uint8_t> rejected = {};  // 1: left out by objective.reject; empty where none is. Filled for methods
 };
 // Per token, before aggregation: the loss and its derivatives with respect to lp, H and C. `clipped`: 1 upper/lower
 // clip, 2 dual clip. token_loss receives all of them as 0 and writes what differs.
@@ -148,6 +163,8 @@ class Method {
   virtual SelectionScope selection_scope() const { return SelectionScope::none; }
   virtual void select(const LossInput& /*in*/, std::span<uint8_t> /*mark*/) const {}
   virtual bool counted(uint8_t /*mark*/) const { return true; }  // false: neither in the sum nor in the denominator
+  // What actor/ppo_kl averages, of a token's lp and old lp.
+  virtual double drift(double logprob, double old_logprob) const { return old_logprob - logprob; }
 };
 
 struct MethodRow {

@@ -14,9 +14,17 @@
   X(ktae)                  \
   X(seed_grpo)             \
   X(ppo)                   \
+  X(entropy_adv)           \
+  X(clip_cov)              \
+  X(kl_cov)                \
+  X(forking_tokens)        \
   X(rloo)                  \
   X(reinforce_pp)          \
   X(reinforce_pp_baseline) \
+  X(gspo)                  \
+  X(cispo)                 \
+  X(sapo)                  \
+  X(gmpo)                  \
   X(intuitor)
 
 namespace ucas {

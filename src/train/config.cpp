@@ -107,6 +107,7 @@ void TrainConfig::validate() const {
   if (objective.dual_clip != 0 && objective.dual_clip <= 1) {
     refuse(str("objective.dual_clip = ", objective.dual_clip, ": must be above 1, or 0 for off"));
   }
+  objective.validate();
   if (method) method->validate();
 }
 

@@ -22,8 +22,8 @@ struct LossArrays {
   std::vector<float> logprob, entropy, confidence, old_logprob, rollout_logprob, advantage, ref_logprob;
   std::vector<uint8_t> mark;
 
-  void append(const ObjectiveInput& in, const PackedResponses& packed) {
-    for (int64_t index : packed.response) {
+  void append(const ObjectiveInput& in, std::span<const int64_t> responses) {
+    for (int64_t index : responses) {
       const Response& o = in.batch.responses[static_cast<size_t>(index)];
       sequences.push_back({static_cast<int64_t>(old_logprob.size()), o.length, index});
       auto take = [&](auto from, auto& to) {
@@ -63,14 +63,14 @@ std::vector<std::vector<uint8_t>> select_now(Model& model, const ObjectiveInput&
   LossArrays arrays;
   for (const PackedResponses& micro : micros) {
     if (!whole) arrays = {};
-    arrays.append(in, micro);
+    arrays.append(in, micro.response);
     arrays.append(response_stats(model, micro, in.temperature));
     marks.emplace_back(micro.row.size());
-    if (!whole) in.method.select(arrays.view(in), marks.back());
+    if (!whole) select_tokens(in.method, in.config, arrays.view(in), marks.back());
   }
   if (!whole) return marks;
   std::vector<uint8_t> all(arrays.logprob.size());
-  in.method.select(arrays.view(in), all);
+  select_tokens(in.method, in.config, arrays.view(in), all);
   auto next = all.begin();
   for (std::vector<uint8_t>& mark : marks) {
     std::copy_n(next, mark.size(), mark.begin());
@@ -119,7 +119,7 @@ std::vector<uint8_t> select_in_step(const Method& method, const ObjectiveConfig&
                seed,
                &config};
   std::vector<uint8_t> mark(batch.token.size());
-  method.select(in, mark);
+  select_tokens(method, config, in, mark);
   return mark;
 }
 
@@ -133,8 +133,8 @@ LossMetrics accumulate_gradients(Model& model, const ObjectiveInput& in) {
   std::vector<std::vector<uint8_t>> marks;
   if (selects_now) marks = select_now(model, in, micros);
 
-  LossArrays whole;  // counts alone matter here: the weights are known before the first backward pass
-  for (const PackedResponses& micro : micros) whole.append(in, micro);
+  LossArrays whole;                // counts alone matter here: the weights are known before the first backward pass
+  whole.append(in, in.responses);  // empty ones too: Oat's mean counts them
   for (const auto& mark : marks) whole.mark.insert(whole.mark.end(), mark.begin(), mark.end());
   Denominators total = denominators(in.method, in.config, whole.view(in), in.response_limit);
   LossMetrics metrics;
@@ -142,7 +142,7 @@ LossMetrics accumulate_gradients(Model& model, const ObjectiveInput& in) {
   for (size_t m = 0; m < micros.size(); ++m) {
     HeadStats stats = response_stats(model, micros[m], in.temperature);
     LossArrays arrays;
-    arrays.append(in, micros[m]);
+    arrays.append(in, micros[m].response);
     if (selects_now) arrays.mark = marks[m];
     arrays.append(stats);
     LossOutput out = buffer.view(static_cast<int64_t>(arrays.logprob.size()));

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "evaluate/evaluator.h"
+#include "methods/mismatch.h"
 #include "train/checkpoint.h"
 #include "train/logprobs.h"
 #include "train/objective.h"
@@ -90,6 +91,7 @@ Trainer::Outcome Trainer::step() {
     double began_signals = now_seconds();
     compute_signals(*t_.policy.model, batch, t_.config.rollout.temperature, t_.config.update.micro_batch_tokens);
     record_mismatch(m, mismatch(batch));
+    for (const auto& [name, value] : correction_metrics(t_.config.objective, batch)) m.set(name, value);
     m.set("timing_s/old_log_prob", now_seconds() - began_signals);
     for (auto& companion : t_.companions) companion->prepare(batch, context(), m);
     double shaping = now_seconds();

@@ -41,6 +41,7 @@ void LossCase::add(const std::vector<float>& lp, const std::vector<float>& old, 
     append(*to, *from);
   }
   append(logprob, lp);
+  append(rollout_logprob, old);
 }
 
 LossCase LossCase::slice(size_t first, size_t count) const {
@@ -51,6 +52,8 @@ LossCase LossCase::slice(size_t first, size_t count) const {
       return std::vector<float>(begin, begin + sequences[i].length);
     };
     part.add(cut(logprob), cut(old_logprob), cut(advantage), cut(entropy), cut(ref_logprob));
+    part.sequences.back().response = sequences[i].response;
+    std::ranges::copy(cut(rollout_logprob), part.rollout_logprob.end() - sequences[i].length);
     if (mark.empty()) continue;
     auto begin = mark.begin() + sequences[i].first;
     part.mark.insert(part.mark.end(), begin, begin + sequences[i].length);
@@ -64,7 +67,7 @@ LossInput LossCase::input() const {
   in.logprob = logprob;
   in.old_logprob = old_logprob;
   in.ref_logprob = ref_logprob;
-  in.rollout_logprob = old_logprob;
+  in.rollout_logprob = rollout_logprob;
   in.advantage = advantage;
   in.entropy = entropy;
   in.confidence = entropy;
@@ -76,11 +79,9 @@ ObjectiveResult run_objective(const Method& method, const ObjectiveConfig& objec
                               size_t size, int64_t response_limit) {
   ObjectiveResult result;
   LossCase mini = unmarked;
-  if (method.selection_scope() != SelectionScope::none) {
-    LossInput in = mini.input();
-    in.objective = &objective;
-    mini.mark.assign(mini.logprob.size(), 0);
-    method.select(in, mini.mark);
+  if (method.selection_scope() != SelectionScope::none && mini.mark.empty()) {
+    mini.mark.resize(mini.logprob.size());
+    select_tokens(method, objective, mini.input(), mini.mark);
   }
   Denominators total = denominators(method, objective, mini.input(), response_limit);
   if (size == 0) size = std::max<size_t>(1, mini.sequences.size());

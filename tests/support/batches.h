@@ -23,9 +23,10 @@ Batch make_batch(const std::vector<Row>& rows);
 // Token arrays of a set of sequences at update time. Any array may be left empty where it is not used.
 struct LossCase {
   std::vector<Sequence> sequences;
-  std::vector<float> logprob, old_logprob, ref_logprob, advantage, entropy;
+  std::vector<float> logprob, old_logprob, ref_logprob, rollout_logprob, advantage, entropy;
   std::vector<uint8_t> mark;
 
+  // The sampler's log-probs are set to `old`.
   void add(const std::vector<float>& lp, const std::vector<float>& old, const std::vector<float>& A,
            const std::vector<float>& H = {}, const std::vector<float>& ref = {});
   // The sequences [first, first + count) alone, as a micro-batch would hold them.
@@ -34,8 +35,8 @@ struct LossCase {
   int64_t tokens() const { return static_cast<int64_t>(logprob.size()); }
 };
 
-// The method's select() over the whole of it, then objective_gradients over micro-batches of `size` sequences (0 = all
-// at once), concatenated.
+// The method's select() over the whole of it (unless it is marked already), then objective_gradients over micro-batches
+// of `size` sequences (0 = all at once), concatenated.
 struct ObjectiveResult {
   LossMetrics metrics;
   double loss = 0;  // sum of scaled losses
