@@ -19,6 +19,8 @@ std::string help_demo();
 std::string help_sft();
 std::string help_train();
 std::string help_study();
+int run_explain(const Words& words);
+std::string help_explain();
 int run_report(const Words& words);
 std::string help_report();
 int run_doctor(const Words& words);
@@ -79,6 +81,8 @@ std::span<const Command> commands() {
       // {name, one line for --help, run or nullptr, help}, in the order a newcomer meets them
       {"demo", "the main job on the embedded task: warm-up, RLVR per method, evaluation, report", nullptr, help_demo},
       {"train", "reinforcement learning with verifiable rewards", nullptr, help_train},
+      {"explain", "what a training config does, equation by equation, and how it departs from its papers", run_explain,
+       help_explain},
       {"make-task", "write the embedded task: problems, demonstrations, tokenizer", run_make_task, help_make_task},
       {"sft", "supervised fine-tuning on prompts and responses", nullptr, help_sft},
       {"verify", "grade answers against the right ones", run_verify, help_verify},

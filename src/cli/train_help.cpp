@@ -14,7 +14,8 @@ std::string help_train() {
   for (const std::string& name : embedded_names("configs/")) text += " " + name.substr(8, name.size() - 13);
   text +=
       "\nOptions on the command line override the file. Short forms: --data for --data.files, --val for\n"
-      "--data.val_files, --method for --method.name, --max-hours for --train.max_hours. RUN must not hold a run yet.\n"
+      "--data.val_files, --method for --method.name, --preset for --method.preset, --max-hours for --train.max_hours.\n"
+      "RUN must not hold a run yet. `ucas explain CONFIG` says what a config does.\n"
       "SIGTERM, SIGINT and SIGUSR1 save and exit 75; --resume goes on, bit for bit as if never interrupted.\n"
       "--allow-changes resumes although data, build or machine changed (it is logged).\n\n";
   text +=

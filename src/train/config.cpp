@@ -86,6 +86,15 @@ void TrainConfig::validate() const {
   auto refuse = [](const std::string& message) { throw Error("config", message); };
   if (data.files.empty()) refuse("data.files is empty: give --data FILE.jsonl");
   if (model.empty()) refuse("model is empty: give --model DIR, a Hugging Face checkpoint directory");
+  if (train.test_freq > 0 && data.val_files.empty()) {
+    refuse(
+        str("train.test_freq = ", train.test_freq, " but data.val_files is empty: give --data.val_files FILE.jsonl"));
+  }
+  validate_settings();
+}
+
+void TrainConfig::validate_settings() const {
+  auto refuse = [](const std::string& message) { throw Error("config", message); };
   if (update.mini_batch_size > data.train_batch_size) {
     refuse(str("update.mini_batch_size = ", update.mini_batch_size, " is larger than data.train_batch_size = ",
                data.train_batch_size, ": lower the one or raise the other"));
@@ -99,10 +108,6 @@ void TrainConfig::validate() const {
   }
   if (objective.keep_mixed_groups && rollout.n == 1) {
     refuse("objective.keep_mixed_groups needs rollout.n >= 2: a group of one is never mixed");
-  }
-  if (train.test_freq > 0 && data.val_files.empty()) {
-    refuse(
-        str("train.test_freq = ", train.test_freq, " but data.val_files is empty: give --data.val_files FILE.jsonl"));
   }
   if (objective.dual_clip != 0 && objective.dual_clip <= 1) {
     refuse(str("objective.dual_clip = ", objective.dual_clip, ": must be above 1, or 0 for off"));

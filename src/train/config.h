@@ -87,8 +87,9 @@ struct TrainConfig {
   void fields(Fields& f);
   // Cross-field checks, before anything is loaded. Messages name both values and the remedy.
   void validate() const;
-  std::string title() const;  // label, or the method's title
-  Needs needs() const;        // the method's, and what the objective and the reward add
+  void validate_settings() const;  // the same but for model and data, which `ucas explain` can do without
+  std::string title() const;       // label, or the method's title
+  Needs needs() const;             // the method's, and what the objective and the reward add
   int64_t gen_batch() const { return data.gen_batch_size > 0 ? data.gen_batch_size : data.train_batch_size; }
 };
 

@@ -2,37 +2,14 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/command.h"
+#include "cli/train_options.h"
 #include "train/trainer.h"
 
 namespace ucas {
 
-namespace {
-
-// Short forms of the options that everyone types.
-void expand_short_forms(std::vector<Setting>& settings) {
-  for (Setting& setting : settings) {
-    if (setting.key == "data") setting.key = "data.files";
-    if (setting.key == "val") setting.key = "data.val_files";
-    if (setting.key == "method") setting.key = "method.name";
-    if (setting.key == "max-hours") setting.key = "train.max_hours";
-  }
-}
-
-std::string take(std::vector<Setting>& settings, const std::string& key) {
-  std::string value;
-  std::erase_if(settings, [&](const Setting& s) {
-    if (s.key != key) return false;
-    value = std::get<std::string>(s.value);
-    return true;
-  });
-  return value;
-}
-
-}  // namespace
-
 int run_train(const Words& words) {
   CommandLine line = parse_command_line(words, {"allow-changes"});
-  std::string out = take(line.settings, "out"), resume = take(line.settings, "resume");
+  std::string out = take_option(line.settings, "out"), resume = take_option(line.settings, "resume");
   expand_short_forms(line.settings);
   if (line.positionals.size() > 1) {
     throw Error("usage", str("one CONFIG at most, got ", join(line.positionals, " "), "; see ucas train --help"));
