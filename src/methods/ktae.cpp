@@ -14,12 +14,13 @@
 // table, K is sigmoid - 1/2 without division by h1 + h2, and no id is exempt. Departures from the release: its test
 // runs in float32, where p = 1 and ties are missed; its one exempt id (151643, end and padding) is here every id that
 // ends a response; its asin terms lack Cohen's factor 2, as here.
+#include "methods/ktae.h"
+
 #include <cmath>
 #include <unordered_map>
 
 #include "base/error.h"
 #include "base/str.h"
-#include "methods/fisher.h"
 #include "methods/group_advantage.h"
 #include "methods/registry.h"
 
@@ -85,10 +86,7 @@ double information_gain(const Table& t) {
   return gain;
 }
 
-double fisher_factor(const Table& t, FisherTest test) {
-  double p = test == FisherTest::two_sided ? fisher_two_sided(t) : table_probability(t);
-  return p >= 1 - 1e-6 ? 0 : std::exp(-2 * p);
-}
+double fisher_factor(double p) { return p >= 1 - 1e-6 ? 0 : std::exp(-2 * p); }
 
 // TF = tf (k1 + 1) / (tf + k1 (1 - b + b len / avg)), tf = count / len; 0 where there are no tokens.
 double term_frequency(int64_t count, int64_t length, double average, const Config& c) {
@@ -97,22 +95,26 @@ double term_frequency(int64_t count, int64_t length, double average, const Confi
   return tf * (c.k1 + 1) / (tf + c.k1 * (1 - c.b + c.b * len / average));
 }
 
-double key_value(const Occurrence& v, const Side& right, const Side& wrong, const Config& c) {
-  Table t{v.a, v.b, right.rows - v.a, wrong.rows - v.b};
-  double F = fisher_factor(t, c.fisher), IG = information_gain(t);
+KeyToken key_token(const Occurrence& v, const Side& right, const Side& wrong, const Config& c) {
+  KeyToken key;
+  Table t = key.table = {v.a, v.b, right.rows - v.a, wrong.rows - v.b};
+  key.p = c.fisher == FisherTest::two_sided ? fisher_two_sided(t) : table_probability(t);
+  key.F = fisher_factor(key.p);
+  key.IG = information_gain(t);
   double average = static_cast<double>(right.tokens + wrong.tokens) / 2;
-  double TF_right = term_frequency(v.right_tokens, right.tokens, average, c);
-  double TF_wrong = term_frequency(v.wrong_tokens, wrong.tokens, average, c);
-  double D = std::asin(std::sqrt(static_cast<double>(t.a) / static_cast<double>(right.rows))) -
-             std::asin(std::sqrt(static_cast<double>(t.b) / static_cast<double>(wrong.rows))) +
-             c.h3 * (TF_right / (TF_wrong + 1e-5) - TF_wrong / (TF_right + 1e-5));
-  double x = (c.h1 * F + c.h2 * IG) * D;
+  key.TF_right = term_frequency(v.right_tokens, right.tokens, average, c);
+  key.TF_wrong = term_frequency(v.wrong_tokens, wrong.tokens, average, c);
+  key.arcsine = std::asin(std::sqrt(static_cast<double>(t.a) / static_cast<double>(right.rows))) -
+                std::asin(std::sqrt(static_cast<double>(t.b) / static_cast<double>(wrong.rows)));
+  key.D = key.arcsine + c.h3 * (key.TF_right / (key.TF_wrong + 1e-5) - key.TF_wrong / (key.TF_right + 1e-5));
+  double x = (c.h1 * key.F + c.h2 * key.IG) * key.D;
   // 2 sigmoid(x) - 1 = tanh(x / 2), which does not overflow.
-  return c.form == Form::released ? c.top * std::tanh(x / (c.h1 + c.h2) / 2) : std::tanh(x / 2) / 2;
+  key.K = c.form == Form::released ? c.top * std::tanh(x / (c.h1 + c.h2) / 2) : std::tanh(x / 2) / 2;
+  return key;
 }
 
-// K of every token of one group, into K: [N]. Left at 0 where one side is empty.
-void key_tokens(const Config& c, const Batch& batch, const Group& group, std::span<float> K) {
+// What one group says of each of its token ids; nothing where one side is empty.
+std::unordered_map<int32_t, KeyToken> key_tokens_of(const Config& c, const Batch& batch, const Group& group) {
   auto o = batch.of(group);
   Side right, wrong;
   for (const Response& o_i : o) {
@@ -120,7 +122,7 @@ void key_tokens(const Config& c, const Batch& batch, const Group& group, std::sp
     ++side.rows;
     side.tokens += o_i.length;
   }
-  if (right.rows == 0 || wrong.rows == 0) return;
+  if (right.rows == 0 || wrong.rows == 0) return {};
   std::unordered_map<int32_t, Occurrence> seen;
   for (size_t i = 0; i < o.size(); ++i) {
     bool is_right = o[i].reward > 0;
@@ -132,15 +134,25 @@ void key_tokens(const Config& c, const Batch& batch, const Group& group, std::sp
       ++(is_right ? v.a : v.b);
     }
   }
-  std::unordered_map<int32_t, float> value;
-  for (const auto& [token, v] : seen) value[token] = static_cast<float>(key_value(v, right, wrong, c));
+  std::unordered_map<int32_t, KeyToken> keys;
+  for (const auto& [token, v] : seen) keys[token] = key_token(v, right, wrong, c);
+  auto exempt = [&](int32_t id) {
+    if (auto found = keys.find(id); found != keys.end()) found->second.K = 0;
+  };
   if (c.exempt_ends) {
-    for (int64_t id : c.zero_tokens) value[static_cast<int32_t>(id)] = 0;
-    for (int32_t id : c.zero_tokens.empty() ? batch.stop_ids : std::vector<int32_t>()) value[id] = 0;
+    for (int64_t id : c.zero_tokens) exempt(static_cast<int32_t>(id));
+    for (int32_t id : c.zero_tokens.empty() ? batch.stop_ids : std::vector<int32_t>()) exempt(id);
   }
-  for (const Response& o_i : o) {
+  return keys;
+}
+
+// K of every token of one group, into K: [N].
+void key_values(const Config& c, const Batch& batch, const Group& group, std::span<float> K) {
+  std::unordered_map<int32_t, KeyToken> keys = key_tokens_of(c, batch, group);
+  if (keys.empty()) return;
+  for (const Response& o_i : batch.of(group)) {
     for (auto t = static_cast<size_t>(o_i.first); t < static_cast<size_t>(o_i.first + o_i.length); ++t) {
-      K[t] = value[batch.token[t]];
+      K[t] = static_cast<float>(keys[batch.token[t]].K);
     }
   }
 }
@@ -205,7 +217,7 @@ class Ktae final : public Method {
   void advantages(const Batch& batch, std::span<float> advantage, Trace& trace) const override {
     broadcast_group_advantage(batch, config_.group, advantage, trace);  // A_i
     std::vector<float> K(batch.token.size());
-    for (const Group& group : batch.groups) key_tokens(config_, batch, group, K);
+    for (const Group& group : batch.groups) key_values(config_, batch, group, K);
     double size = 0, saturated = 0, turned = 0;
     double limit = 0.99 * (config_.form == Form::released ? config_.top : 0.5);
     for (size_t t = 0; t < K.size(); ++t) {
@@ -222,11 +234,18 @@ class Ktae final : public Method {
     trace.rows.push_back({"K", true, std::move(K)});
   }
 
+  const Config& config() const { return config_; }
+
  private:
   Config config_;
 };
 
 }  // namespace
+
+std::map<int32_t, KeyToken> key_tokens(const Method& ktae, const Batch& batch, const Group& group) {
+  auto keys = key_tokens_of(dynamic_cast<const Ktae&>(ktae).config(), batch, group);
+  return {keys.begin(), keys.end()};
+}
 
 std::unique_ptr<Method> make_ktae() { return std::make_unique<Ktae>(); }
 

@@ -65,8 +65,14 @@ void check_row(CaseRun& run) {
 }
 
 const std::map<std::string, CaseKind> kPlainKinds = {
-    {"objective", check_objective}, {"agg_loss", check_aggregation}, {"accumulation", check_accumulation},
-    {"kl", check_kl_estimator},     {"pass@k", check_pass_at_k},
+    {"objective", check_objective},
+    {"agg_loss", check_aggregation},
+    {"accumulation", check_accumulation},
+    {"kl", check_kl_estimator},
+    {"ktae", check_ktae},
+    {"ppo-gae", check_gae},
+    {"value-loss", check_value_loss},
+    {"pass@k", check_pass_at_k},
 };
 
 }  // namespace

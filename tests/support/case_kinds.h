@@ -48,6 +48,9 @@ void check_objective(CaseRun& run);     // several losses together, by automatic
 void check_aggregation(CaseRun& run);   // token losses in, their means out
 void check_accumulation(CaseRun& run);  // the same, cut into micro-batches
 void check_kl_estimator(CaseRun& run);
+void check_ktae(CaseRun& run);
+void check_gae(CaseRun& run);
+void check_value_loss(CaseRun& run);
 void check_pass_at_k(CaseRun& run);
 
 }  // namespace ucas::testing

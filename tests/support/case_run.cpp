@@ -78,6 +78,10 @@ std::vector<std::string> CaseRun::unread() const {
   return keys;
 }
 
+void CaseRun::forget_options() {
+  std::erase_if(read_, [&](const std::string& key) { return has(key) && !case_.at("inputs").at(key).is_array(); });
+}
+
 void CaseRun::shape() {
   if (shaped_) return;
   shaped_ = true;

@@ -59,6 +59,7 @@ class CaseRun {
   double number(const std::string& key, double fallback);
   void ignore(const std::string& key) { read_.insert(key); }  // known, and without influence here
   std::vector<std::string> unread() const;
+  void forget_options();  // numbers and texts count as unread again: for a second method
 
   // [B, T] arrays: `mask` says which slots are tokens (anywhere in the row), without one every row has one token.
   size_t rows();
