@@ -12,7 +12,7 @@ struct Problem {
   std::string source;             // data_source of the verl schema, else the file's stem; metrics are kept by source
   std::string text;               // the question, before any template
   std::string system;             // system message of a verl prompt[], if any
-  std::vector<std::string> gold;  // alternatives, any one counts; never empty
+  std::vector<std::string> gold;  // alternatives, any one counts; empty only where no right answer is asked for
 };
 
 }  // namespace ucas

@@ -59,9 +59,19 @@ void read_question(const JsonRow& row, Problem& problem) {
   if (trim(problem.text).empty()) refuse(row, str("\"", key, "\": the question is empty"));
 }
 
-void read_gold(const JsonRow& row, Problem& problem) {
+// `answer` of a problem without a right answer: missing, null, or an empty text or list.
+bool no_answer(const Json& value) {
+  return value.is_null() || (value.is_array() && value.empty()) ||
+         (value.is_string() && trim(value.get<std::string>()).empty());
+}
+
+void read_gold(const JsonRow& row, bool labels, Problem& problem) {
   auto reward = row.value.find("reward_model");
   if (reward != row.value.end() && !reward->is_null()) {
+    if (!labels && reward->is_object() &&
+        (!reward->contains("ground_truth") || no_answer(reward->at("ground_truth")))) {
+      return;
+    }
     if (!reward->is_object() || !reward->contains("ground_truth")) {
       refuse(row, "\"reward_model\": expected an object with \"ground_truth\"");
     }
@@ -69,6 +79,7 @@ void read_gold(const JsonRow& row, Problem& problem) {
     return;
   }
   std::string key = first_key(row, {"answer", "ground_truth"});
+  if (!labels && (key.empty() || no_answer(row.value.at(key)))) return;
   if (key.empty()) refuse(row, "no answer: expected a field \"answer\", \"ground_truth\" or \"reward_model\"");
   problem.gold = answer_field(row, row.value.at(key), key, false);
 }
@@ -96,7 +107,7 @@ std::vector<Problem> read_problems(const std::vector<std::string>& files, const 
     read_json_lines(file, options.bad_rows, [&](const JsonRow& row) {
       Problem problem;
       read_question(row, problem);
-      read_gold(row, problem);
+      read_gold(row, options.labels, problem);
       read_names(row, stem, problem);
       problems.push_back(std::move(problem));
     });

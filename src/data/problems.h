@@ -18,6 +18,7 @@ namespace ucas {
 
 struct ProblemOptions {
   BadRows bad_rows = BadRows::stop;
+  bool labels = true;  // every problem must have a right answer; false: those without one have an empty gold
 
   void fields(Fields& f) {
     f.choice("bad_rows", bad_rows, {"stop", "skip"},

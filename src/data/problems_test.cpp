@@ -58,6 +58,21 @@ TEST_F(problems, are_read_under_every_name_of_the_fields) {
   EXPECT_EQ(read_all[3].gold, std::vector<std::string>{"2.5"});
 }
 
+TEST_F(problems, may_come_without_answers_where_none_are_asked_for) {
+  ProblemOptions unlabelled;
+  unlabelled.labels = false;
+  auto all = read_problems({file("{\"problem\": \"1+1?\"}\n"
+                                 "{\"problem\": \"1+2?\", \"answer\": \"\"}\n"
+                                 "{\"problem\": \"1+3?\", \"answer\": []}\n"
+                                 "{\"problem\": \"1+4?\", \"reward_model\": {\"ground_truth\": null}}\n"
+                                 "{\"problem\": \"1+5?\", \"answer\": \"6\"}\n")},
+                           unlabelled);
+  ASSERT_EQ(all.size(), 5u);
+  for (size_t i = 0; i < 4; ++i) EXPECT_TRUE(all[i].gold.empty()) << i;
+  EXPECT_EQ(all[4].gold, std::vector<std::string>{"6"});
+  EXPECT_EQ(refusal("{\"problem\": \"1+1?\"}\n"), "data_line");
+}
+
 TEST_F(problems, of_the_verl_schema_keep_system_source_and_index) {
   auto one = read(
       "{\"data_source\": \"dapo\", \"prompt\": [{\"role\": \"system\", \"content\": \"Think.\"},"

@@ -19,6 +19,13 @@ void ObjectiveConfig::fields(Fields& f) {
   f.field("kl_coeff", kl_coeff, Range{0, 100}, "KL loss against the frozen reference: loss += kl_coeff * mean KL");
   f.choice("kl_estimator", kl_estimator, {"k1", "abs", "k2", "k3", "k3_plus"}, "estimator of that KL");
   f.field("keep_mixed_groups", keep_mixed_groups, "train only on prompts with some right and some wrong responses");
+  f.choice("keep_metric", keep_metric, {"acc", "score", "reward"},
+           "what must differ in a mixed group: the verdict, its score, or the shaped reward");
+  f.field("keep_low", keep_low, Range{0, 1}, "train only on prompts whose mean accuracy is at least this");
+  f.field("keep_high", keep_high, Range{0, 1}, "and at most this");
+  f.field("keep_untruncated", keep_untruncated, "and none of whose responses reaches the length limit less one token");
+  f.choice("keep_order", keep_order, {"refill", "prefer"},
+           "generate until enough prompts pass these tests, or take those that pass first and fill up with others");
   f.choice("tis", tis, {"off", "token", "sequence", "sequence_mask"},
            "weigh the loss by min(exp(old - rollout), tis_cap): per token, per response, or 0 for a response above it");
   f.field("tis_cap", tis_cap, Range{1e-6, 1e6}, "largest such weight (verl: rollout_is_threshold)");
@@ -46,7 +53,8 @@ void ObjectiveConfig::validate() const {
 void CriticConfig::fields(Fields& f) {
   f.section("optimizer", optimizer);
   f.field("updates", updates, Range{1, 1000}, "critic updates per rollout step");
-  f.field("value_clip", value_clip, Range{0, 1e6}, "the value may move this far from the old one; beyond, no gradient; 0 = off");
+  f.field("value_clip", value_clip, Range{0, 1e6},
+          "the value may move this far from the old one; beyond, no gradient; 0 = off");
   f.field("model", model, "checkpoint that the critic starts from; empty = the policy's");
 }
 

@@ -38,6 +38,11 @@ enum class Reject { off, token_ratio, sequence_ratio, geometric_ratio, token_k3,
 // How micro-batches add up: exactly, or as verl's classic actor weighs them (methods/aggregate.h).
 enum class Accumulation { exact, verl_legacy };
 
+// Dynamic sampling: what a prompt's responses are compared by, and what happens until enough prompts passed
+// (train/collect_rules.h).
+enum class KeepMetric { acc, score, reward };
+enum class KeepOrder { refill, prefer };
+
 // The loss of Eq. 1, 2, 4, 11. A method sets its own defaults; the config file overrides them.
 struct ObjectiveConfig {
   double clip_low = 0.2;   // eps_low
@@ -48,12 +53,16 @@ struct ObjectiveConfig {
   double entropy_coeff = 0;  // entropy bonus
   double kl_coeff = 0;       // KL loss against the frozen reference
   KlEstimator kl_estimator = KlEstimator::k3;
-  bool keep_mixed_groups = false;  // DAPO dynamic sampling: train only on groups with 0 < correct < G
-  Tis tis = Tis::off;              // truncated importance sampling: weights from old and rollout log-probs
-  double tis_cap = 2;              // C, where a weight is cut, or its sequence left out (sequence_mask)
-  Reject reject = Reject::off;     // leaves tokens or responses out, from the same log-probs
-  double reject_low = 0.5;         // a ratio below is rejected; no meaning for k3
-  double reject_high = 2;          // a ratio or k3 above is rejected
+  bool keep_mixed_groups = false;            // DAPO dynamic sampling: train only on groups with 0 < correct < G
+  KeepMetric keep_metric = KeepMetric::acc;  // what must differ in such a group: verdict, score, or shaped reward
+  double keep_low = 0, keep_high = 1;        // PRIME: train only on prompts with a mean accuracy within, ends included
+  bool keep_untruncated = false;             // PRIME in verl: and without a response at the length limit
+  KeepOrder keep_order = KeepOrder::refill;  // until enough pass, or those that pass first and others after them
+  Tis tis = Tis::off;                        // truncated importance sampling: weights from old and rollout log-probs
+  double tis_cap = 2;                        // C, where a weight is cut, or its sequence left out (sequence_mask)
+  Reject reject = Reject::off;               // leaves tokens or responses out, from the same log-probs
+  double reject_low = 0.5;                   // a ratio below is rejected; no meaning for k3
+  double reject_high = 2;                    // a ratio or k3 above is rejected
   Accumulation accumulation = Accumulation::exact;
   void fields(Fields& f);
   void validate() const;  // cross-field errors

@@ -91,17 +91,22 @@ Generated generate(const Collector& c, int64_t step, const std::vector<int64_t>&
   return made;
 }
 
+const std::vector<std::string>& gold_of(const Collector& c, const Generated& made, const Response& o) {
+  auto problem = static_cast<size_t>(made.batch.groups[static_cast<size_t>(o.group)].problem);
+  return c.data.problems[problem].gold;
+}
+
 void grade(const Collector& c, Generated& made) {
   std::vector<Answer> answers;
   for (size_t i = 0; i < made.text.size(); ++i) {
-    auto problem = static_cast<size_t>(made.batch.groups[static_cast<size_t>(made.batch.responses[i].group)].problem);
-    answers.push_back({made.text[i], &c.data.problems[problem].gold});
+    answers.push_back({made.text[i], &gold_of(c, made, made.batch.responses[i])});
   }
   std::vector<Verdict> verdicts = c.verifier.grade(answers);
   const RewardConfig& reward = c.config.reward;
   for (size_t i = 0; i < verdicts.size(); ++i) {
     Response& o = made.batch.responses[i];
     o.verdict = std::move(verdicts[i]);
+    if (answers[i].gold->empty()) o.verdict.reason = "the problem has no right answer to compare with";
     if (!o.finished && reward.truncated == Truncated::wrong && o.verdict.kind == VerdictKind::equal) {
       o.verdict.kind = VerdictKind::unequal;
       o.verdict.reason = "right, but cut at the length limit";
@@ -122,15 +127,18 @@ void grade(const Collector& c, Generated& made) {
   }
 }
 
-void count(const Generated& made, CollectStats& stats) {
+void count(const Collector& c, const Generated& made, CollectStats& stats) {
   stats.groups_generated += static_cast<int64_t>(made.batch.groups.size());
   stats.responses += static_cast<int64_t>(made.batch.responses.size());
   stats.generated_tokens += made.batch.token_count();
   for (const Response& o : made.batch.responses) {
-    ++stats.verdicts[static_cast<size_t>(o.verdict.kind)];
     stats.truncated += o.finished ? 0 : 1;
+    if (gold_of(c, made, o).empty()) continue;
+    ++stats.graded;
+    ++stats.verdicts[static_cast<size_t>(o.verdict.kind)];
   }
   for (const Group& group : made.batch.groups) {
+    if (gold_of(c, made, made.batch.of(group).front()).empty()) continue;
     int64_t right = 0;
     for (const Response& o : made.batch.of(group)) right += o.verdict.kind == VerdictKind::equal ? 1 : 0;
     stats.solve_all += right == group.count ? 1 : 0;
@@ -157,66 +165,103 @@ void keep(const Generated& made, const Group& group, Collected& into) {
   }
 }
 
-}  // namespace
-
-bool is_mixed(std::span<const Response> group) {
-  if (group.size() == 1) return true;
-  auto right =
-      std::count_if(group.begin(), group.end(), [](const Response& o) { return o.verdict.kind == VerdictKind::equal; });
-  return right > 0 && right < static_cast<std::ptrdiff_t>(group.size());
+// Nothing was kept for so long that going on would be in vain.
+[[noreturn]] void refuse_to_go_on(const KeepRule& rule, const CollectStats& stats, int64_t problems) {
+  double graded = static_cast<double>(std::max<int64_t>(1, stats.graded));
+  throw Error("no_signal",
+              str("a whole epoch (", problems, " problems) gave no group with ", rule.words(),
+                  ": the problems are too hard or too easy for this model, or the answers cannot be parsed (",
+                  percent(static_cast<double>(stats.verdicts[2]) / graded),
+                  " unparseable); look at rollouts/, try other problems, a larger rollout.n, or "
+                  "objective.keep_mixed_groups = false (keep_low = 0, keep_high = 1)"),
+              kNumeric);
 }
 
-double overlong_penalty(int64_t length, int64_t limit, int64_t buffer, double factor) {
-  if (buffer <= 0) return 0;
-  double beyond = static_cast<double>(length - (limit - buffer));
-  return std::min(-beyond / static_cast<double>(buffer) * factor, 0.0);
+[[noreturn]] void refuse_short_batch(const KeepRule& rule, int64_t kept) {
+  throw Error("no_signal",
+              str("only ", kept, " of data.train_batch_size = ", rule.wanted, " prompts showed ", rule.words(),
+                  " in data.max_num_gen_batches = ", rule.max_gen_batches,
+                  " generation batches: raise that limit or data.gen_batch_size, or train on fewer prompts with "
+                  "data.train_short = true"),
+              kNumeric);
+}
+
+}  // namespace
+
+PromptOutcome outcome_of(std::span<const Response> group, KeepMetric metric) {
+  PromptOutcome outcome;
+  int64_t rights = 0;
+  for (const Response& o : group) {
+    double right = o.verdict.kind == VerdictKind::equal ? 1 : 0;
+    outcome.metric.push_back(metric == KeepMetric::acc ? right : metric == KeepMetric::score ? o.score : o.reward);
+    rights += o.verdict.kind == VerdictKind::equal;
+    outcome.longest = std::max(outcome.longest, o.length);
+  }
+  outcome.accuracy = static_cast<double>(rights) / static_cast<double>(group.size());
+  return outcome;
 }
 
 Collected Collector::collect(int64_t step, DataCursor& cursor) const {
-  Collected result;
-  result.batch.stop_ids = stop_ids;
-  CollectStats& stats = result.stats;
+  KeepRule rule = config.keep_rule();
+  DynamicSampling sampling(rule);
+  Collected held;                // groups that may still be trained on
+  std::vector<int64_t> numbers;  // theirs, in order of arrival
+  CollectStats stats;
   std::map<int64_t, int64_t> times_drawn;
   auto total = static_cast<int64_t>(data.problems.size());
-  int64_t wanted = config.data.train_batch_size;
-  auto kept = [&] { return static_cast<int64_t>(result.batch.groups.size()); };
+  int64_t since_kept = 0;  // prompts generated
 
-  while (kept() < wanted && stats.gen_batches < config.data.max_num_gen_batches) {
+  SamplingAction action = SamplingAction::more;
+  while (action == SamplingAction::more) {
     double began = now_seconds();
     std::vector<int64_t> problems = next_problems(config, total, config.gen_batch(), cursor);
     Generated made = generate(*this, step, problems, times_drawn);
     double generated = now_seconds();
     stats.seconds_gen += generated - began;
     if (should_stop && should_stop()) {
-      result.stopped = true;
-      return result;
+      held.stopped = true;
+      held.stats = stats;
+      return held;
     }
-    ++stats.gen_batches;
     grade(*this, made);
-    count(made, stats);
+    count(*this, made, stats);
+    std::vector<PromptOutcome> outcomes;
     for (const Group& group : made.batch.groups) {
-      if (config.objective.keep_mixed_groups && !is_mixed(made.batch.of(group))) continue;
-      ++stats.groups_kept;
-      if (kept() < wanted) keep(made, group, result);  // the surplus is discarded, as in DAPO's code
+      outcomes.push_back(outcome_of(made.batch.of(group), config.objective.keep_metric));
     }
-    cursor.fruitless = stats.groups_kept > 0 ? 0 : cursor.fruitless + static_cast<int64_t>(problems.size());
+    int64_t number = sampling.arrived(), kept_before = static_cast<int64_t>(sampling.kept().size());
+    action = sampling.add(outcomes);
+    for (const Group& group : made.batch.groups) {
+      if (sampling.may_train(number)) {
+        keep(made, group, held);
+        numbers.push_back(number);
+      }
+      ++number;
+    }
+    stats.gen_batches = sampling.gen_batches();
+    stats.groups_kept = static_cast<int64_t>(sampling.kept().size());
+    auto fresh = static_cast<int64_t>(problems.size());
+    since_kept = stats.groups_kept > kept_before ? 0 : since_kept + fresh;
+    cursor.fruitless = numbers.empty() ? cursor.fruitless + fresh : 0;
     stats.seconds_reward += now_seconds() - generated;
-    if (on_batch) on_batch(stats, kept());
-    if (cursor.fruitless >= total && cursor.fruitless > 0) {
-      throw Error("no_signal",
-                  str("a whole epoch (", total,
-                      " problems) gave no group with both right and wrong answers: the problems are "
-                      "too hard or too easy for this model, or the answers cannot be parsed (",
-                      percent(static_cast<double>(stats.verdicts[2]) /
-                              static_cast<double>(std::max<int64_t>(1, stats.responses))),
-                      " unparseable); look at rollouts/, try other problems, a larger rollout.n, or "
-                      "objective.keep_mixed_groups = false"),
-                  kNumeric);
-    }
+    if (on_batch) on_batch(stats, std::min<int64_t>(rule.wanted, static_cast<int64_t>(numbers.size())));
+    // Without a limit of generation batches, an epoch in vain is one even if something was kept before it.
+    bool in_vain = action == SamplingAction::more && rule.max_gen_batches == 0 && since_kept >= total;
+    if (in_vain || (cursor.fruitless >= total && cursor.fruitless > 0)) refuse_to_go_on(rule, stats, total);
   }
-  stats.groups_trained = kept();
+  if (action == SamplingAction::abort) refuse_short_batch(rule, stats.groups_kept);
+
+  Collected result;
+  result.batch.stop_ids = stop_ids;
+  Generated from{std::move(held.batch), std::move(held.text)};
+  for (int64_t number : sampling.trained()) {
+    auto at = std::ranges::lower_bound(numbers, number) - numbers.begin();
+    keep(from, from.batch.groups[static_cast<size_t>(at)], result);
+  }
+  stats.groups_trained = static_cast<int64_t>(result.batch.groups.size());
   stats.correct_share =
-      stats.responses == 0 ? 0 : static_cast<double>(stats.verdicts[0]) / static_cast<double>(stats.responses);
+      stats.graded == 0 ? 0 : static_cast<double>(stats.verdicts[0]) / static_cast<double>(stats.graded);
+  result.stats = stats;
   return result;
 }
 

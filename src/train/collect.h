@@ -1,6 +1,7 @@
 // prompts -> o_i ~ pi_old, verdicts, rewards R_i, kept groups: one step's Batch, without the trainer's own signals
 // (train/logprobs adds those).
-// Fed by data/templates (prompt ids), the rollout and the verifier. Dynamic sampling (DAPO) lives here.
+// Fed by data/templates (prompt ids), the rollout and the verifier; train/collect_rules decides which prompts of a
+// generation batch are trained on (dynamic sampling).
 // Threads: one.
 #pragma once
 
@@ -14,6 +15,7 @@
 #include "core/problem.h"
 #include "rollout/rollout.h"
 #include "text/tokenizer.h"
+#include "train/collect_rules.h"
 #include "train/config.h"
 #include "verify/verifier.h"
 
@@ -39,9 +41,10 @@ struct CollectStats {
   int64_t groups_generated = 0, groups_kept = 0, groups_trained = 0;
   int64_t solve_all = 0, solve_none = 0;  // groups whose responses are all right, all wrong
   int64_t responses = 0, truncated = 0;   // of all generated
+  int64_t graded = 0;                     // of these, answers to problems with a right answer
   int64_t generated_tokens = 0;
   std::array<int64_t, 4> verdicts{};  // by VerdictKind
-  double correct_share = 0;           // of all generated responses
+  double correct_share = 0;           // of all graded responses
   double seconds_gen = 0, seconds_reward = 0;
 };
 
@@ -63,15 +66,12 @@ struct Collector {
   std::function<bool()> should_stop;
   std::function<void(const CollectStats&, int64_t kept)> on_batch;  // progress between generation batches
 
-  // Generates until data.train_batch_size groups are kept, or the generation batches are used up. May keep none.
-  // Throws Error("no_signal") when a whole epoch kept nothing.
+  // Generates until the step has its data.train_batch_size prompts (train/collect_rules.h), or the generation batches
+  // are used up. May keep none. Throws Error("no_signal") when a whole epoch kept nothing.
   Collected collect(int64_t step, DataCursor& cursor) const;
 };
 
-// s.t. 0 < |{o_i : is_equiv(o_i, a)}| < G, on the verdict, before any shaping. A group of one counts as mixed.
-bool is_mixed(std::span<const Response> group);
-
-// DAPO's overlong penalty (algorithms: Sec. 2): min(-(L - (limit - buffer)) / buffer * factor, 0).
-double overlong_penalty(int64_t length, int64_t limit, int64_t buffer, double factor);
+// What the rule sees of a group.
+PromptOutcome outcome_of(std::span<const Response> group, KeepMetric metric);
 
 }  // namespace ucas

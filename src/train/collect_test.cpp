@@ -142,6 +142,79 @@ TEST_F(CollectTest, overlong_shaping_follows_dapo) {
   EXPECT_FLOAT_EQ(got.batch.responses[1].score, 0.0f);
 }
 
+TEST_F(CollectTest, an_interval_of_accuracies_keeps_its_ends) {
+  config_.objective = {};
+  config_.objective.keep_low = 0.25;
+  config_.objective.keep_high = 0.5;
+  config_.data.gen_batch_size = 8;
+  config_.data.max_num_gen_batches = 1;
+  // Problem p has p right answers of 4, at most.
+  ScriptedRollout rollout([&](uint32_t p, uint32_t i, uint32_t) { return i < p ? right() : wrong(); });
+  Collected got = collect(rollout);
+  ASSERT_EQ(got.batch.groups.size(), 2u);
+  EXPECT_EQ(got.batch.groups[0].problem, 1);
+  EXPECT_EQ(got.batch.groups[1].problem, 2);
+}
+
+TEST_F(CollectTest, preferring_orders_the_batch_and_fills_it) {
+  config_.objective = {};
+  config_.objective.keep_low = 0.2;
+  config_.objective.keep_high = 0.8;
+  config_.objective.keep_order = KeepOrder::prefer;
+  config_.data.gen_batch_size = 8;
+  ScriptedRollout rollout([&](uint32_t p, uint32_t i, uint32_t) { return p >= 6 && i == 0 ? right() : wrong(); });
+  Collected got = collect(rollout);
+  EXPECT_EQ(rollout.calls, 1);
+  EXPECT_EQ(got.stats.groups_kept, 2);
+  std::vector<int64_t> trained;
+  for (const Group& g : got.batch.groups) trained.push_back(g.problem);
+  EXPECT_EQ(trained, (std::vector<int64_t>{6, 7, 0, 1}));
+  for (const Response& o : got.batch.responses) {
+    EXPECT_EQ(got.batch.token[static_cast<size_t>(o.first)], o.verdict.kind == VerdictKind::equal ? a_ : b_);
+  }
+  EXPECT_EQ(got.text.size(), got.batch.responses.size());
+}
+
+TEST_F(CollectTest, too_few_prompts_stop_the_run_where_the_config_says_so) {
+  config_.data.max_num_gen_batches = 1;
+  config_.data.train_short = false;
+  ScriptedRollout rollout([&](uint32_t p, uint32_t i, uint32_t) { return p == 1 && i == 0 ? right() : wrong(); });
+  EXPECT_THROW(collect(rollout), Error);
+}
+
+TEST_F(CollectTest, without_a_limit_an_epoch_in_vain_still_ends_the_search) {
+  config_.data.max_num_gen_batches = 0;
+  // One mixed group in the very first samples, none afterwards.
+  ScriptedRollout rollout([&](uint32_t p, uint32_t i, uint32_t) { return p == 0 && i == 0 ? right() : wrong(); });
+  EXPECT_THROW(collect(rollout), Error);
+  EXPECT_LE(rollout.calls, 4);
+}
+
+TEST_F(CollectTest, what_must_differ_may_be_the_shaped_reward) {
+  config_.reward.overlong_buffer = 5;
+  config_.objective.keep_metric = KeepMetric::reward;
+  config_.data.max_num_gen_batches = 1;
+  ScriptedRollout rollout(
+      [&](uint32_t, uint32_t i, uint32_t) { return i == 0 ? std::vector<int32_t>{b_, b_, b_, b_, eos_} : wrong(); });
+  EXPECT_EQ(collect(rollout).batch.groups.size(), 4u);  // wrong answers all, but of two lengths
+  config_.objective.keep_metric = KeepMetric::score;
+  EXPECT_TRUE(collect(rollout).batch.groups.empty());
+}
+
+TEST_F(CollectTest, problems_without_a_right_answer_are_not_counted_as_failures) {
+  config_.objective.keep_mixed_groups = false;
+  for (Problem& problem : data_.problems) problem.gold.clear();
+  data_.problems[0].gold = {"a"};
+  ScriptedRollout rollout([&](uint32_t, uint32_t, uint32_t) { return right(); });
+  Collected got = collect(rollout);
+  EXPECT_EQ(got.stats.responses, 16);
+  EXPECT_EQ(got.stats.graded, 4);
+  EXPECT_EQ(got.stats.correct_share, 1.0);
+  EXPECT_EQ(got.stats.solve_none, 0);
+  EXPECT_EQ(got.batch.responses.back().score, 0.0f);
+  EXPECT_FALSE(got.batch.responses.back().verdict.reason.empty());
+}
+
 TEST_F(CollectTest, stopping_while_generating_gives_nothing_to_train_on) {
   ScriptedRollout rollout([&](uint32_t, uint32_t, uint32_t) { return right(); });
   Collector collector{config_, data_, rollout, *tokenizer_, verifier_, {eos_}, false, [] { return true; }, nullptr};

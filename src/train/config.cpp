@@ -15,7 +15,10 @@ void TrainDataConfig::fields(Fields& f) {
   f.field("max_prompt_length", max_prompt_length, Range{1, 1 << 20}, "longer prompts are dropped, counted");
   f.field("train_batch_size", train_batch_size, Range{1, 1 << 20}, "prompts trained on per step");
   f.field("gen_batch_size", gen_batch_size, Range{0, 1 << 20}, "prompts generated at a time; 0 = train_batch_size");
-  f.field("max_num_gen_batches", max_num_gen_batches, Range{1, 1 << 20}, "generation batches per step at most");
+  f.field("max_num_gen_batches", max_num_gen_batches, Range{0, 1 << 20},
+          "generation batches per step at most; 0 = no limit");
+  f.field("train_short", train_short,
+          "when those did not give train_batch_size prompts: train on fewer, or stop (false; DAPO's code)");
   f.field("shuffle", shuffle, "a new order each epoch, keyed by the seed");
   f.field("skip_bad_rows", skip_bad_rows, "skip and count unusable rows (stops above 1 %)");
   f.field("val_files", val_files, "validation problems, JSONL");
@@ -109,6 +112,10 @@ void TrainConfig::validate_settings() const {
   if (objective.keep_mixed_groups && rollout.n == 1) {
     refuse("objective.keep_mixed_groups needs rollout.n >= 2: a group of one is never mixed");
   }
+  if (objective.keep_low > objective.keep_high) {
+    refuse(str("objective.keep_low = ", objective.keep_low, " is above objective.keep_high = ", objective.keep_high,
+               ": no prompt can pass"));
+  }
   if (objective.dual_clip != 0 && objective.dual_clip <= 1) {
     refuse(str("objective.dual_clip = ", objective.dual_clip, ": must be above 1, or 0 for off"));
   }
@@ -121,7 +128,22 @@ std::string TrainConfig::title() const { return !label.empty() ? label : method 
 Needs TrainConfig::needs() const {
   Needs needs = method ? method->needs() : Needs{};
   needs.reference = needs.reference || objective.kl_coeff > 0;
+  needs.labels = needs.labels || keep_rule().mixed || objective.keep_low > 0 || objective.keep_high < 1;
   return needs;
+}
+
+KeepRule TrainConfig::keep_rule() const {
+  KeepRule rule;
+  rule.mixed = objective.keep_mixed_groups;
+  rule.low = objective.keep_low;
+  rule.high = objective.keep_high;
+  rule.untruncated = objective.keep_untruncated;
+  rule.order = objective.keep_order;
+  rule.train_short = data.train_short;
+  rule.wanted = data.train_batch_size;
+  rule.max_gen_batches = data.max_num_gen_batches;
+  rule.response_limit = rollout.response_length;
+  return rule;
 }
 
 TrainConfig make_train_config(const std::vector<Setting>& settings) {

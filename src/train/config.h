@@ -10,6 +10,7 @@
 #include "base/fields.h"
 #include "core/optimizer_config.h"
 #include "methods/method.h"
+#include "train/collect_rules.h"
 
 namespace ucas {
 
@@ -19,7 +20,8 @@ struct TrainDataConfig {
   int64_t max_prompt_length = 1024;
   int64_t train_batch_size = 128;    // prompts trained on per step
   int64_t gen_batch_size = 0;        // prompts generated at a time; 0 = train_batch_size
-  int64_t max_num_gen_batches = 10;  // of dynamic sampling, per step
+  int64_t max_num_gen_batches = 10;  // of dynamic sampling, per step; 0 = no limit
+  bool train_short = true;           // out of generation batches: train on the fewer prompts there are, or stop
   bool shuffle = true;
   bool skip_bad_rows = false;
   std::vector<std::string> val_files;
@@ -90,6 +92,7 @@ struct TrainConfig {
   void validate_settings() const;  // the same but for model and data, which `ucas explain` can do without
   std::string title() const;       // label, or the method's title
   Needs needs() const;             // the method's, and what the objective and the reward add
+  KeepRule keep_rule() const;      // which prompts of a step are trained on
   int64_t gen_batch() const { return data.gen_batch_size > 0 ? data.gen_batch_size : data.train_batch_size; }
 };
 

@@ -70,7 +70,7 @@ void record_collection(StepMetrics& m, const CollectStats& s) {
   m.set("train/generated_tokens", static_cast<double>(s.generated_tokens));
   for (int kind = 0; kind < 4; ++kind) {
     m.set(str("verifier/", name_of(static_cast<VerdictKind>(kind)), "_share"),
-          share(s.verdicts[static_cast<size_t>(kind)], s.responses));
+          share(s.verdicts[static_cast<size_t>(kind)], s.graded));
   }
 }
 

@@ -31,8 +31,9 @@ const std::set<std::string>& free_options() {
 }
 
 TrainingSet load_set(const TrainConfig& config, const std::vector<std::string>& files, const Tokenizer& tokenizer,
-                     const Template& form, int64_t limit) {
+                     const Template& form, int64_t limit, bool labels) {
   ProblemOptions options;
+  options.labels = labels;
   options.bad_rows = config.data.skip_bad_rows ? BadRows::skip : BadRows::stop;
   std::vector<Problem> problems = read_problems(files, options);
   if (limit > 0 && limit < static_cast<int64_t>(problems.size())) problems.resize(static_cast<size_t>(limit));
@@ -90,9 +91,9 @@ Parts load_parts(const TrainConfig& config, const std::string& weights) {
   at::Device device = parse_device(config.device);
   Parts parts{open_policy(weights, device), nullptr, nullptr, {}, {}, {}, {}};
   const Tokenizer& tokenizer = parts.policy.tokenizer;
-  parts.data = load_set(config, config.data.files, tokenizer, form, 0);
+  parts.data = load_set(config, config.data.files, tokenizer, form, 0, config.needs().labels);
   if (!config.data.val_files.empty()) {
-    parts.validation = load_set(config, config.data.val_files, tokenizer, form, config.data.val_limit);
+    parts.validation = load_set(config, config.data.val_files, tokenizer, form, config.data.val_limit, true);
   }
   parts.stop_ids = collect_stop_ids(parts.policy.model->config(), tokenizer, stop_ids(form, tokenizer));
   if (parts.stop_ids.empty()) {

@@ -83,8 +83,8 @@ Trainer::Outcome Trainer::step() {
   Batch& batch = collected.batch;
   Outcome outcome = Outcome::trained;
   if (batch.groups.empty()) {
-    warn(str("step ", t_.state.step, ": none of ", collected.stats.groups_generated,
-             " groups had both right and wrong answers; nothing to learn from, step skipped"));
+    warn(str("step ", t_.state.step, ": none of ", collected.stats.groups_generated, " groups had ",
+             t_.config.keep_rule().words(), "; nothing to learn from, step skipped"));
     ++t_.state.empty_steps;
     outcome = Outcome::empty;
   } else {
@@ -230,14 +230,18 @@ void Trainer::save() {
 void Trainer::announce() const {
   const TrainConfig& c = t_.config;
   int64_t batch = c.data.train_batch_size, updates = (batch + c.update.mini_batch_size - 1) / c.update.mini_batch_size;
+  KeepRule kept = c.keep_rule();
   auto row = [](const std::string& name, const std::string& value) { log(str("  ", pad_right(name, 22), value)); };
   log(str(c.title(), " on ", c.model, " -> ", t_.run.path()));
   row("problems", str(grouped(static_cast<int64_t>(t_.data.problems.size())),
                       t_.data.dropped > 0 ? str(" (", t_.data.dropped, " over-long prompts dropped)") : ""));
   row("prompts per step",
       str(batch, ", generated ", c.gen_batch(), " at a time",
-          c.objective.keep_mixed_groups ? str(", mixed groups kept, up to ", c.data.max_num_gen_batches, " times")
-                                        : ""));
+          kept.filters() && kept.order == KeepOrder::refill
+              ? str(", those with ", kept.words(), " kept, ",
+                    kept.max_gen_batches == 0 ? "without limit" : str("up to ", kept.max_gen_batches, " times"))
+          : kept.filters() ? str(", those with ", kept.words(), " first")
+                           : ""));
   row("samples per prompt",
       str(c.rollout.n, ", up to ", c.rollout.response_length, " tokens, temperature ", c.rollout.temperature));
   row("updates per step",

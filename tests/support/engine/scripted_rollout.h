@@ -48,9 +48,9 @@ class SameTextVerifier final : public Verifier {
     for (const Answer& a : answers) {
       Verdict v;
       v.answer = std::string(a.response);
-      v.kind = a.response.empty()              ? VerdictKind::unparseable
-               : a.response == a.gold->front() ? VerdictKind::equal
-                                               : VerdictKind::unequal;
+      v.kind = a.response.empty() || a.gold->empty() ? VerdictKind::unparseable
+               : a.response == a.gold->front()       ? VerdictKind::equal
+                                                     : VerdictKind::unequal;
       verdicts.push_back(v);
     }
     return verdicts;
