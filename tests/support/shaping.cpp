@@ -23,19 +23,38 @@ using Groups = std::vector<std::vector<Drawn>>;
 
 float draw(int low, int high) { return static_cast<float>(*rc::gen::inRange(low, high)) / 8; }
 
+// A value that now and then is huge. Doubles add a few floats of one size without any rounding, so only sums in which
+// huge values cancel show in what order they were taken.
+float draw_wild() { return draw(-80, 81) / 7 * (*rc::gen::inRange(0, 3) == 0 ? 0x1p40f : 1.0f); }
+
+void negate(std::vector<float>& values) {
+  for (float& v : values) v = -v;
+}
+
 Groups draw_groups() {
   auto limit = *rc::gen::inRange(1, 7);
   Groups groups;
   for (int g = *rc::gen::inRange(1, 4); g > 0; --g) {
     std::vector<Drawn> group;
-    for (int i = *rc::gen::inRange(1, 6); i > 0; --i) {
+    for (int i = *rc::gen::inRange(1, 9); i > 0; --i) {
+      if (!group.empty() && *rc::gen::inRange(0, 2) == 0) {  // a response that cancels the last one
+        Drawn o = group.back();
+        o.tag = i;
+        o.row.reward = -o.row.reward;
+        o.tail_confidence = -o.tail_confidence;
+        negate(o.row.confidence);
+        negate(o.reward_kl);
+        o.kl_penalty = -o.kl_penalty;
+        group.push_back(o);
+        continue;
+      }
       Drawn o;
       o.row.group = static_cast<int64_t>(groups.size());
-      o.row.reward = draw(-8, 9) / 7;
-      o.tail_confidence = draw(0, 160);
+      o.row.reward = draw_wild();
+      o.tail_confidence = draw_wild();
       o.tag = i;
       for (int t = *rc::gen::inRange(0, limit + 1); t > 0; --t) {
-        o.row.confidence.push_back(draw(80, 160) / 3);
+        o.row.confidence.push_back(draw_wild());
         o.row.logit.push_back(draw(80, 240) / 3);
         o.old_logprob.push_back(-draw(0, 40) / 3);
         o.entropy.push_back(draw(0, 40) / 3);
