@@ -14,6 +14,7 @@
   X(ktae)                  \
   X(seed_grpo)             \
   X(ppo)                   \
+  X(simplerl)              \
   X(entropy_adv)           \
   X(clip_cov)              \
   X(kl_cov)                \

@@ -41,6 +41,12 @@ void RewardConfig::fields(Fields& f) {
   f.field("overlong_buffer", overlong_buffer, Range{0, 1 << 20},
           "DAPO overlong shaping over the last N tokens; 0 = off");
   f.field("overlong_factor", overlong_factor, Range{0, 100}, "its largest penalty");
+  f.field("kl_coeff", kl_coeff, Range{0, 100},
+          "KL in the reward: every token pays kl_coeff * KL(old policy, frozen reference); 0 = off");
+  f.choice("kl_estimator", kl_estimator, {"k1", "abs", "k2", "k3", "k3_plus"}, "estimator of that KL");
+  f.choice("kl_control", kl_control, {"fixed", "adaptive"}, "adaptive: kl_coeff is steered towards kl_target");
+  f.field("kl_target", kl_target, Range{1e-9, 1e6}, "mean KL per token, nats, that the controller aims at");
+  f.field("kl_horizon", kl_horizon, Range{1, 1e12}, "responses over which the controller may move by a factor");
 }
 
 void UpdateConfig::fields(Fields& f) {
@@ -109,6 +115,9 @@ void TrainConfig::validate_settings() const {
     refuse(str("reward.overlong_buffer = ", reward.overlong_buffer,
                " must be smaller than rollout.response_length = ", rollout.response_length));
   }
+  if (reward.kl_control == KlControl::adaptive && reward.kl_coeff == 0) {
+    refuse("reward.kl_control = \"adaptive\" needs reward.kl_coeff > 0 to start from, such as 0.001");
+  }
   if (objective.keep_mixed_groups && rollout.n == 1) {
     refuse("objective.keep_mixed_groups needs rollout.n >= 2: a group of one is never mixed");
   }
@@ -127,7 +136,7 @@ std::string TrainConfig::title() const { return !label.empty() ? label : method 
 
 Needs TrainConfig::needs() const {
   Needs needs = method ? method->needs() : Needs{};
-  needs.reference = needs.reference || objective.kl_coeff > 0;
+  needs.reference = needs.reference || objective.kl_coeff > 0 || reward.kl_coeff > 0;
   needs.labels = needs.labels || keep_rule().mixed || objective.keep_low > 0 || objective.keep_high < 1;
   return needs;
 }

@@ -40,12 +40,18 @@ struct TrainRolloutConfig {
 };
 
 enum class Truncated { grade, wrong };
+enum class KlControl { fixed, adaptive };
 
 struct RewardConfig {
   double correct = 1, wrong = 0;
   Truncated truncated = Truncated::grade;
   int64_t overlong_buffer = 0;  // DAPO overlong shaping (algorithms: Sec. 2); 0 = off
   double overlong_factor = 1;
+  double kl_coeff = 0;  // KL in the reward (methods/kl_reward.h); 0 = off. The first one where it is adaptive
+  KlEstimator kl_estimator = KlEstimator::k1;
+  KlControl kl_control = KlControl::fixed;
+  double kl_target = 0.1;
+  double kl_horizon = 10000;  // in responses
   void fields(Fields& f);
 };
 

@@ -7,14 +7,16 @@
 #include <ATen/ops/tensor.h>
 
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 #include "train/pack.h"
 
 namespace ucas {
 
-PackedResponses pack_responses(const Batch& batch, std::span<const int64_t> responses) {
+PackedResponses pack_responses(const Batch& batch, std::span<const int64_t> responses, int64_t tail_limit) {
   PackedResponses out;
+  std::vector<int64_t> tail_row;
   out.packed.begin.push_back(0);
   for (int64_t index : responses) {
     const Response& o = batch.responses[static_cast<size_t>(index)];
@@ -22,18 +24,25 @@ PackedResponses pack_responses(const Batch& batch, std::span<const int64_t> resp
     const std::vector<int32_t>& prompt = batch.groups[static_cast<size_t>(o.group)].prompt;
     auto token = Batch::tokens(batch.token, o);
     auto base = static_cast<int64_t>(out.packed.token.size());
+    bool tail = o.length < tail_limit;
+    int64_t rows = static_cast<int64_t>(prompt.size()) + o.length - (tail ? 0 : 1);
     out.packed.token.insert(out.packed.token.end(), prompt.begin(), prompt.end());
-    out.packed.token.insert(out.packed.token.end(), token.begin(), token.end() - 1);
-    auto prompt_length = static_cast<int64_t>(prompt.size());
-    for (int64_t p = 0; p < prompt_length + o.length - 1; ++p) out.packed.position.push_back(static_cast<int32_t>(p));
+    out.packed.token.insert(out.packed.token.end(), token.begin(), token.end() - (tail ? 0 : 1));
+    for (int64_t p = 0; p < rows; ++p) out.packed.position.push_back(static_cast<int32_t>(p));
     for (int64_t t = 0; t < o.length; ++t) {
-      out.row.push_back(base + prompt_length - 1 + t);
+      out.row.push_back(base + static_cast<int64_t>(prompt.size()) - 1 + t);
       out.target.push_back(token[static_cast<size_t>(t)]);
       out.token_index.push_back(o.first + t);
+    }
+    if (tail) {
+      out.tail.push_back(index);
+      tail_row.push_back(base + rows - 1);
     }
     out.packed.begin.push_back(static_cast<int64_t>(out.packed.token.size()));
     out.response.push_back(index);
   }
+  out.row.insert(out.row.end(), tail_row.begin(), tail_row.end());
+  out.target.resize(out.row.size());
   return out;
 }
 
@@ -65,24 +74,49 @@ std::vector<float> to_host(const at::Tensor& values) {
   return std::vector<float>(data, data + host.numel());
 }
 
-void compute_signals(Model& model, Batch& batch, double temperature, int64_t token_budget) {
+namespace {
+
+// The statistics of every token of the batch, micro-batch after micro-batch.
+void for_each_micro(Model& model, const Batch& batch, double temperature, int64_t token_budget, int64_t tail_limit,
+                    const std::function<void(const PackedResponses&, const HeadStats&)>& use) {
   at::NoGradGuard no_grad;
-  auto n = static_cast<size_t>(batch.token_count());
-  for (auto* values : {&batch.old_logprob, &batch.entropy, &batch.confidence, &batch.logit}) values->assign(n, 0.0f);
   std::vector<int64_t> all(batch.responses.size());
   std::iota(all.begin(), all.end(), 0);
   for (const auto& micro : micro_batches(batch, all, token_budget)) {
-    PackedResponses packed = pack_responses(batch, micro);
-    HeadStats stats = response_stats(model, packed, temperature);
-    auto scatter = [&](const at::Tensor& from, std::vector<float>& to) {
-      std::vector<float> values = to_host(from);
-      for (size_t k = 0; k < values.size(); ++k) to[static_cast<size_t>(packed.token_index[k])] = values[k];
-    };
-    scatter(stats.logprob, batch.old_logprob);
-    scatter(stats.entropy, batch.entropy);
-    scatter(stats.confidence, batch.confidence);
-    scatter(stats.logit, batch.logit);
+    PackedResponses packed = pack_responses(batch, micro, tail_limit);
+    use(packed, response_stats(model, packed, temperature));
   }
+}
+
+void scatter(const PackedResponses& packed, const std::vector<float>& values, std::vector<float>& to) {
+  for (size_t k = 0; k < packed.token_index.size(); ++k) to[static_cast<size_t>(packed.token_index[k])] = values[k];
+}
+
+}  // namespace
+
+void compute_signals(Model& model, Batch& batch, double temperature, int64_t token_budget, int64_t tail_limit) {
+  auto n = static_cast<size_t>(batch.token_count());
+  for (auto* values : {&batch.old_logprob, &batch.entropy, &batch.confidence, &batch.logit}) values->assign(n, 0.0f);
+  for (Response& o : batch.responses) o.tail_confidence = 0;
+  auto use = [&](const PackedResponses& packed, const HeadStats& stats) {
+    scatter(packed, to_host(stats.logprob), batch.old_logprob);
+    scatter(packed, to_host(stats.entropy), batch.entropy);
+    scatter(packed, to_host(stats.logit), batch.logit);
+    std::vector<float> confidence = to_host(stats.confidence);
+    scatter(packed, confidence, batch.confidence);
+    for (size_t k = 0; k < packed.tail.size(); ++k) {
+      batch.responses[static_cast<size_t>(packed.tail[k])].tail_confidence = confidence[packed.token_index.size() + k];
+    }
+  };
+  for_each_micro(model, batch, temperature, token_budget, tail_limit, use);
+}
+
+std::vector<float> compute_logprobs(Model& model, const Batch& batch, double temperature, int64_t token_budget) {
+  std::vector<float> logprob(batch.token.size());
+  for_each_micro(model, batch, temperature, token_budget, 0, [&](const PackedResponses& packed, const HeadStats& s) {
+    scatter(packed, to_host(s.logprob), logprob);
+  });
+  return logprob;
 }
 
 Mismatch mismatch(const Batch& batch) {

@@ -16,12 +16,14 @@ namespace ucas {
 // Some responses of a batch as one packed micro-batch. Row `row[k]` of the hidden states produced token `target[k]`.
 struct PackedResponses {
   Packed packed;                     // prompt + response without its last token, one sequence a response
-  std::vector<int64_t> row;          // [N]
-  std::vector<int32_t> target;       // [N]
+  std::vector<int64_t> row;          // [N], and one of each tail
+  std::vector<int32_t> target;       // as many as row; of a tail meaningless
   std::vector<int64_t> token_index;  // [N] position in Batch::token
   std::vector<int64_t> response;     // indices in Batch::responses, in packed order; empty ones are left out
+  std::vector<int64_t> tail;         // responses whose rows after the last token stand at the end of `row`
 };
-PackedResponses pack_responses(const Batch& batch, std::span<const int64_t> responses);
+// Responses shorter than `tail_limit` are packed with their last token, whose row is their tail.
+PackedResponses pack_responses(const Batch& batch, std::span<const int64_t> responses, int64_t tail_limit = 0);
 
 // Groups responses into micro-batches under a token budget, in order.
 std::vector<std::vector<int64_t>> micro_batches(const Batch& batch, std::span<const int64_t> responses,
@@ -33,8 +35,13 @@ HeadStats response_stats(Model& model, const PackedResponses& packed, double tem
 // Copies a [N] tensor to the host.
 std::vector<float> to_host(const at::Tensor& values);
 
-// Fills old_logprob, entropy, confidence and logit of the whole batch.
-void compute_signals(Model& model, Batch& batch, double temperature, int64_t token_budget);
+// Fills old_logprob, entropy, confidence and logit of the whole batch, from one forward pass. `tail_limit` > 0: also
+// Response::tail_confidence of responses shorter than that, the length limit.
+void compute_signals(Model& model, Batch& batch, double temperature, int64_t token_budget, int64_t tail_limit = 0);
+
+// Log-probs of the batch's tokens under another model, [N], without gradients; bit-equal to compute_signals' where the
+// weights are equal.
+std::vector<float> compute_logprobs(Model& model, const Batch& batch, double temperature, int64_t token_budget);
 
 // What the sampler said against what the trainer says, over all tokens.
 struct Mismatch {

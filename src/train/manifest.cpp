@@ -36,23 +36,6 @@ std::string hex(XXH128_hash_t hash) {
   return text;
 }
 
-std::string hash_of_text(std::string_view text) { return hex(XXH3_128bits(text.data(), text.size())); }
-
-std::string hash_of_file(const std::string& path, int64_t size) {
-  struct Free {
-    void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
-  };
-  std::unique_ptr<XXH3_state_t, Free> state(XXH3_createState());
-  XXH3_128bits_reset(state.get());
-  std::vector<char> block(static_cast<size_t>(std::min(size, kBlock)));
-  for (int64_t at = 0; at < size; at += kBlock) {
-    int64_t n = std::min(kBlock, size - at);
-    read_at(path, at, block.data(), n);
-    XXH3_128bits_update(state.get(), block.data(), static_cast<size_t>(n));
-  }
-  return hex(XXH3_128bits_digest(state.get()));
-}
-
 struct Entry {
   std::string name, hash;
   int64_t size = 0;
@@ -105,6 +88,24 @@ Manifest read_manifest(const std::string& directory) {
 
 }  // namespace
 
+std::string hash_of_text(std::string_view text) { return hex(XXH3_128bits(text.data(), text.size())); }
+
+std::string hash_of_file(const std::string& path) {
+  struct Free {
+    void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
+  };
+  std::unique_ptr<XXH3_state_t, Free> state(XXH3_createState());
+  XXH3_128bits_reset(state.get());
+  int64_t size = file_size(path);
+  std::vector<char> block(static_cast<size_t>(std::min(size, kBlock)));
+  for (int64_t at = 0; at < size; at += kBlock) {
+    int64_t n = std::min(kBlock, size - at);
+    read_at(path, at, block.data(), n);
+    XXH3_128bits_update(state.get(), block.data(), static_cast<size_t>(n));
+  }
+  return hex(XXH3_128bits_digest(state.get()));
+}
+
 void seal_directory(const std::string& directory, int64_t step) {
   OrderedJson json;
   json["format"] = kManifestFormat;
@@ -113,7 +114,7 @@ void seal_directory(const std::string& directory, int64_t step) {
   for (const std::string& name : list_directory(directory)) {
     std::string path = path_join(directory, name);
     int64_t size = file_size(path);
-    json["files"].push_back({{"name", name}, {"size", size}, {"xxh3_128", hash_of_file(path, size)}});
+    json["files"].push_back({{"name", name}, {"size", size}, {"xxh3_128", hash_of_file(path)}});
   }
   std::string text = json.dump(2);
   text.resize(text.rfind("\n}"));  // reopened for the last key
@@ -131,7 +132,7 @@ SealCheck check_seal(const std::string& directory, bool deep) {
       if (size != entry.size) {
         return {str(printable(entry.name), " has ", size, " bytes, its manifest says ", entry.size), manifest.step};
       }
-      if (deep && hash_of_file(path, size) != entry.hash) {
+      if (deep && hash_of_file(path) != entry.hash) {
         return {str(printable(entry.name), " is damaged (its hash differs from the manifest's)"), manifest.step};
       }
     }

@@ -79,7 +79,7 @@ void record_batch(StepMetrics& m, const Batch& batch, std::span<const float> adv
   std::vector<float> score, reward, length, prompt;
   double at_limit = 0;
   for (const Response& o : batch.responses) {
-    score.push_back(o.score);
+    score.push_back(o.reward + o.kl_penalty);
     reward.push_back(o.reward);
     length.push_back(static_cast<float>(o.length));
     at_limit += o.length == response_limit ? 1 : 0;
@@ -107,7 +107,7 @@ void record_mismatch(StepMetrics& m, const Mismatch& mismatch) {
   m.set("rollout/logprob_diff_share", mismatch.share);
 }
 
-void record_losses(StepMetrics& m, std::span<const LossMetrics> updates) {
+void record_losses(StepMetrics& m, std::span<const LossMetrics> updates, const ObjectiveConfig& objective) {
   auto mean = [&](double LossMetrics::* field) {
     double sum = 0;
     for (const LossMetrics& u : updates) sum += u.*field;
@@ -117,6 +117,9 @@ void record_losses(StepMetrics& m, std::span<const LossMetrics> updates) {
   m.set("actor/pg_clipfrac", mean(&LossMetrics::clipfrac));
   m.set("actor/pg_clipfrac_lower", mean(&LossMetrics::clipfrac_lower));
   m.set("actor/ppo_kl", mean(&LossMetrics::ppo_kl));
+  if (objective.kl_coeff == 0) return;
+  m.set("actor/kl_loss", mean(&LossMetrics::kl_loss));
+  m.set("actor/kl_coef", objective.kl_coeff);
 }
 
 namespace {

@@ -32,8 +32,9 @@ void record_collection(StepMetrics& m, const CollectStats& stats);
 void record_batch(StepMetrics& m, const Batch& batch, std::span<const float> advantage, int64_t response_limit,
                   int64_t vocabulary);
 void record_mismatch(StepMetrics& m, const Mismatch& mismatch);
-void record_losses(StepMetrics& m, std::span<const LossMetrics> updates);  // means over the step's updates
-double resident_gb();                                                      // of this process, now
-double peak_resident_gb();                                                 // since it started
+// Means over the step's updates.
+void record_losses(StepMetrics& m, std::span<const LossMetrics> updates, const ObjectiveConfig& objective);
+double resident_gb();       // of this process, now
+double peak_resident_gb();  // since it started
 
 }  // namespace ucas

@@ -1,6 +1,7 @@
 #include "train/objective.h"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
@@ -112,6 +113,25 @@ TEST(objective, methods_that_look_at_sequences_or_the_mini_batch_accumulate_exac
   expect_exact_accumulation(*testing::make_forking_tokens(0.2, false), Aggregation::token_mean);
 }
 
+TEST(objective, a_mean_over_all_rows_counts_the_empty_ones) {
+  std::unique_ptr<Model> model = make_model(small_shape(), 3, at::kCPU);
+  Batch batch = random_batch(*model, 2, 4);  // response 4 is empty
+  ASSERT_EQ(batch.responses[4].length, 0);
+  auto method = make_method("grpo");
+  std::vector<float> advantage(batch.token.size(), 0.5f);
+  ObjectiveConfig config = method->objective_defaults();
+  auto loss = [&](Aggregation aggregation, std::vector<int64_t> responses) {
+    config.aggregation = aggregation;
+    double value = accumulate_gradients(*model, {batch, advantage, responses, *method, config, 1.0, 16, 30, 0}).pg_loss;
+    gradient(*model);
+    return value;
+  };
+  // Oat divides by B on top of what verl divides by; without the empty response B is one smaller.
+  double sum = loss(Aggregation::seq_mean_token_sum_norm, {0, 1, 2, 3, 4, 5, 6, 7});
+  EXPECT_NEAR(loss(Aggregation::row_mean_token_sum_norm, {0, 1, 2, 3, 4, 5, 6, 7}), sum / 8, 1e-6);
+  EXPECT_NEAR(loss(Aggregation::row_mean_token_sum_norm, {0, 1, 2, 3, 5, 6, 7}), sum / 7, 1e-6);
+}
+
 TEST(objective, its_gradient_is_that_of_its_loss) {
   // Central differences of the reported loss along a random direction.
   std::unique_ptr<Model> model = make_model(small_shape(), 5, at::kCPU);
@@ -177,6 +197,49 @@ TEST(logprobs, signals_do_not_depend_on_the_token_budget) {
   EXPECT_EQ(a.entropy, b.entropy);
   EXPECT_EQ(a.confidence, b.confidence);
   EXPECT_EQ(a.logit, b.logit);
+}
+
+// C of the distribution that would produce the next token, from a pass over that response alone.
+float tail_confidence(Model& model, const Batch& batch, const Response& o) {
+  Packed packed;
+  packed.token = batch.groups[static_cast<size_t>(o.group)].prompt;
+  auto token = Batch::tokens(batch.token, o);
+  packed.token.insert(packed.token.end(), token.begin(), token.end());
+  auto rows = static_cast<int64_t>(packed.token.size());
+  for (int64_t p = 0; p < rows; ++p) packed.position.push_back(static_cast<int32_t>(p));
+  packed.begin = {0, rows};
+  at::NoGradGuard no_grad;
+  at::Tensor last = model.hidden(packed).narrow(0, rows - 1, 1);
+  return to_host(head_stats(last, model.lm_head(), {0}, 0.7).confidence)[0];
+}
+
+TEST(logprobs, the_tail_is_the_confidence_after_the_last_token) {
+  std::unique_ptr<Model> model = make_model(small_shape(), 3, at::kCPU);
+  Batch batch = random_batch(*model, 3, 4), without = batch;
+  const int64_t limit = 6;
+  compute_signals(*model, without, 0.7, 40);
+  int64_t tails = 0;
+  for (int64_t budget : {1, 40, 4096}) {
+    compute_signals(*model, batch, 0.7, budget, limit);
+    EXPECT_EQ(batch.old_logprob, without.old_logprob);
+    EXPECT_EQ(batch.confidence, without.confidence);
+    EXPECT_EQ(batch.entropy, without.entropy);
+    EXPECT_EQ(batch.logit, without.logit);
+    for (const Response& o : batch.responses) {
+      bool has_tail = o.length > 0 && o.length < limit;
+      EXPECT_EQ(o.tail_confidence, has_tail ? tail_confidence(*model, batch, o) : 0) << "length " << o.length;
+      tails += has_tail;
+    }
+  }
+  EXPECT_GT(tails, 3);
+  for (const Response& o : without.responses) EXPECT_EQ(o.tail_confidence, 0);
+}
+
+TEST(logprobs, those_of_equal_weights_are_equal_bit_for_bit) {
+  std::unique_ptr<Model> a = make_model(small_shape(), 3, at::kCPU), b = make_model(small_shape(), 3, at::kCPU);
+  Batch batch = random_batch(*a, 3, 4);
+  compute_signals(*a, batch, 0.7, 64, 16);
+  EXPECT_EQ(compute_logprobs(*b, batch, 0.7, 64), batch.old_logprob);
 }
 
 }  // namespace

@@ -13,8 +13,10 @@
 #include "data/problems.h"
 #include "data/templates.h"
 #include "kernels/lm_head.h"
+#include "model/safetensors.h"
 #include "rollout/engine.h"
 #include "train/checkpoint.h"
+#include "train/manifest.h"
 #include "train/self_check.h"
 #include "train/trainer.h"
 
@@ -56,10 +58,24 @@ std::string hex(uint64_t value) {
   return text;
 }
 
-uint64_t fnv1a(std::string_view bytes) {
-  uint64_t hash = 0xcbf29ce484222325ull;
-  for (char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ull;
-  return hash;
+// Of everything that decides what a checkpoint's model computes.
+std::string hash_of_model(const std::string& directory) {
+  std::set<std::string> files = {path_join(directory, "config.json")};
+  for (const StoredTensor& tensor : list_weights(directory)) files.insert(tensor.file);
+  std::string hashes;
+  for (const std::string& file : files) hashes += hash_of_file(file) + "\n";
+  return hash_of_text(hashes);
+}
+
+// The checkpoints that companions load whenever the run starts or goes on: what lies there must not change meanwhile.
+std::set<std::string> companion_models(const TrainConfig& config) {
+  Needs needs = config.needs();
+  std::set<std::string> models;
+  auto add = [&](const std::string& own) { models.insert(own.empty() ? config.model : own); };
+  if (needs.reference) add("");
+  if (needs.critic) add(needs.critic->model);
+  if (needs.prm) add(needs.prm->model);
+  return models;
 }
 
 // One `name = value` a line: what must be the same for a resumed run to equal an uninterrupted one.
@@ -69,7 +85,10 @@ std::string fingerprint_of(const Training& t) {
     if (!free_options().contains(field.key) && field.key != "threads") text += str(field.key, " = ", field.value, "\n");
   }
   text += str("data = ", hex(t.data.hash), "\n", "validation = ", hex(t.validation.hash), "\n");
-  text += str("tokenizer = ", hex(fnv1a(read_file(path_join(t.policy.tokenizer.directory(), "tokenizer.json")))), "\n");
+  text += str("tokenizer = ", hash_of_file(path_join(t.policy.tokenizer.directory(), "tokenizer.json")), "\n");
+  for (const std::string& model : companion_models(t.config)) {
+    text += str("weights of ", model, " = ", hash_of_model(model), "\n");
+  }
   text +=
       str("isa = ", kernels::isa(), "\n", "torch = ", torch_version(), "\n", "threads = ", at::get_num_threads(), "\n");
   return text;

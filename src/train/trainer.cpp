@@ -89,7 +89,8 @@ Trainer::Outcome Trainer::step() {
     outcome = Outcome::empty;
   } else {
     double began_signals = now_seconds();
-    compute_signals(*t_.policy.model, batch, t_.config.rollout.temperature, t_.config.update.micro_batch_tokens);
+    compute_signals(*t_.policy.model, batch, t_.config.rollout.temperature, t_.config.update.micro_batch_tokens,
+                    t_.config.needs().tail_confidence ? t_.config.rollout.response_length : 0);
     record_mismatch(m, mismatch(batch));
     for (const auto& [name, value] : correction_metrics(t_.config.objective, batch)) m.set(name, value);
     m.set("timing_s/old_log_prob", now_seconds() - began_signals);
@@ -158,7 +159,7 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, StepM
       }
     }
   }
-  record_losses(m, losses);
+  record_losses(m, losses, c.objective);
   m.set("actor/grad_norm", norm_sum / static_cast<double>(std::max<int64_t>(1, updates)));
   m.set("actor/lr", lr);
   m.set("train/updates", static_cast<double>(updates));

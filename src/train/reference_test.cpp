@@ -1,0 +1,138 @@
+#include <ATen/core/Tensor.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/rng.h"
+#include "base/str.h"
+#include "train/companion.h"
+#include "train/logprobs.h"
+
+namespace ucas {
+namespace {
+
+class reference : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Qwen2Config shape;
+    shape.hidden_size = 32;
+    shape.num_attention_heads = 4;
+    shape.num_key_value_heads = 2;
+    shape.head_dim = 8;
+    shape.intermediate_size = 48;
+    shape.vocab_size = 40;
+    policy_ = make_model(shape, 3, at::kCPU);
+    path_ = (std::filesystem::temp_directory_path() / str("ucas-reference-", ::getpid())).string();
+    std::filesystem::create_directories(path_);
+    save_model(*policy_, path_);
+    config_ = make_train_config({});
+    config_.model = path_;
+    config_.rollout.temperature = 0.7;
+    config_.update.micro_batch_tokens = 64;
+    Rng rng(7, 0);
+    for (int64_t g = 0; g < 3; ++g) {
+      Group group{g, 4 * g, 4, {}};
+      for (int64_t p = 0; p < 3 + g; ++p) group.prompt.push_back(static_cast<int32_t>(rng.below(40)));
+      for (int64_t i = 0; i < 4; ++i) {
+        Response o;
+        o.first = batch_.token_count();
+        o.length = g == 1 && i == 0 ? 0 : 1 + rng.below(9);
+        o.group = g;
+        o.reward = o.score = static_cast<float>(i % 2);
+        for (int64_t t = 0; t < o.length; ++t) batch_.token.push_back(static_cast<int32_t>(rng.below(40)));
+        batch_.responses.push_back(o);
+      }
+      batch_.groups.push_back(group);
+    }
+  }
+  void TearDown() override { std::filesystem::remove_all(path_); }
+
+  void policy_signals() { compute_signals(*policy_, batch_, 0.7, 64); }
+  void move_policy() {
+    Rng rng(5, 1);
+    for (NamedTensor& p : policy_->parameters()) {
+      at::Tensor data = p.tensor.detach();
+      for (int64_t i = 0; i < data.numel(); ++i)
+        data.mutable_data_ptr<float>()[i] += static_cast<float>(0.02 * rng.normal());
+    }
+  }
+  StepMetrics prepare(Companion& companion, Batch& batch) {
+    StepMetrics m;
+    companion.prepare(batch, {1, 10, 0}, m);
+    return m;
+  }
+
+  std::string path_;
+  TrainConfig config_;
+  std::unique_ptr<Model> policy_;
+  Batch batch_;
+};
+
+TEST_F(reference, is_made_only_where_something_asks_for_it) {
+  EXPECT_EQ(make_reference(config_, at::kCPU), nullptr);
+  config_.objective.kl_coeff = 0.1;
+  EXPECT_NE(make_reference(config_, at::kCPU), nullptr);
+  config_.objective.kl_coeff = 0;
+  config_.reward.kl_coeff = 0.1;
+  EXPECT_NE(make_reference(config_, at::kCPU), nullptr);
+}
+
+TEST_F(reference, equals_the_policy_bit_for_bit_before_the_first_update_and_never_moves) {
+  config_.objective.kl_coeff = 0.1;
+  auto companion = make_reference(config_, at::kCPU);
+  policy_signals();
+  StepMetrics m = prepare(*companion, batch_);
+  EXPECT_EQ(batch_.ref_logprob, batch_.old_logprob);
+  EXPECT_GE(m.get("timing_s/ref"), 0);
+  EXPECT_TRUE(batch_.reward_kl.empty());
+  std::vector<float> before = batch_.ref_logprob;
+  move_policy();
+  policy_signals();
+  prepare(*companion, batch_);
+  EXPECT_EQ(batch_.ref_logprob, before);
+  EXPECT_NE(batch_.old_logprob, before);
+  EXPECT_TRUE(companion->weights().empty());
+  EXPECT_EQ(companion->optimizer(), nullptr);
+}
+
+TEST_F(reference, takes_the_kl_off_the_reward_and_leaves_the_score) {
+  config_.reward.kl_coeff = 0.5;
+  auto companion = make_reference(config_, at::kCPU);
+  policy_signals();
+  StepMetrics first = prepare(*companion, batch_);
+  EXPECT_EQ(first.get("actor/reward_kl_penalty"), 0);
+  for (const Response& o : batch_.responses) EXPECT_EQ(o.reward, o.score);
+  move_policy();
+  policy_signals();
+  StepMetrics m = prepare(*companion, batch_);
+  EXPECT_EQ(m.get("actor/reward_kl_penalty_coeff"), 0.5);
+  for (const Response& o : batch_.responses) {
+    double sum = 0;
+    for (int64_t t = o.first; t < o.first + o.length; ++t) {
+      auto i = static_cast<size_t>(t);
+      sum += 0.5 * (static_cast<double>(batch_.old_logprob[i]) - batch_.ref_logprob[i]);
+    }
+    EXPECT_NEAR(o.kl_penalty, sum, 1e-5);
+    EXPECT_FLOAT_EQ(o.reward + o.kl_penalty, o.score);
+  }
+}
+
+TEST_F(reference, an_adaptive_coefficient_is_steered_and_goes_on_from_where_it_was) {
+  config_.reward.kl_coeff = 0.5;
+  config_.reward.kl_control = KlControl::adaptive;
+  config_.reward.kl_horizon = 100;
+  auto companion = make_reference(config_, at::kCPU);
+  policy_signals();
+  Batch batch = batch_;
+  prepare(*companion, batch);  // KL is 0, below the target: the coefficient falls by 0.2 * 12 responses / 100
+  EXPECT_DOUBLE_EQ(companion->state().at("kl_coeff"), 0.5 * (1 - 0.2 * 12 / 100));
+  auto resumed = make_reference(config_, at::kCPU);
+  resumed->restore(companion->state());
+  EXPECT_EQ(resumed->state(), companion->state());
+  batch = batch_;
+  EXPECT_EQ(prepare(*resumed, batch).get("actor/reward_kl_penalty_coeff"), 0.5 * (1 - 0.2 * 12 / 100));
+}
+
+}  // namespace
+}  // namespace ucas
