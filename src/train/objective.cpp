@@ -136,9 +136,6 @@ LossMetrics accumulate_gradients(Model& model, const ObjectiveInput& in) {
   LossArrays whole;                // counts alone matter here: the weights are known before the first backward pass
   whole.append(in, in.responses);  // empty ones too: Oat's mean counts them
   for (const auto& mark : marks) whole.mark.insert(whole.mark.end(), mark.begin(), mark.end());
-  for (int64_t index : in.responses) {  // micro-batches leave empty responses out, one aggregation divides by all
-    if (in.batch.responses[static_cast<size_t>(index)].length == 0) whole.sequences.push_back({0, 0, index});
-  }
   Denominators total = denominators(in.method, in.config, whole.view(in), in.response_limit);
   LossMetrics metrics;
   LossBuffer buffer;
