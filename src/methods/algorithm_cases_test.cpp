@@ -33,7 +33,7 @@ TEST(algorithm_cases, methods_and_objective_agree_with_an_independent_implementa
 TEST(algorithm_cases, the_design_sheet_agrees) {
   std::string path = shared_algorithm_cases();
   if (path.empty()) GTEST_SKIP() << "algorithm-cases.json is not beside the shared data (UCAS_SHARED_DATA)";
-  auto results = run_algorithm_cases(path);
+  auto results = run_algorithm_cases(path, {}, {1e-5, 1e-5});
   expect_no_failure(results);
   for (const CaseResult& result : results) {
     bool engine = result.method == "lm-head" || result.method == "adamw" || result.method == "lr";

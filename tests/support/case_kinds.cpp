@@ -15,14 +15,7 @@ namespace {
 
 // One option of a method may be called differently in articles and cases.
 const std::map<std::string, std::vector<std::string>> kOtherNames = {
-    {"lam", {"lambda"}},          {"tau", {"tau_pos", "tau_neg"}},
-    {"lb", {"cov_low", "lower"}}, {"ub", {"cov_high", "upper"}},
-    {"rho", {"share"}},           {"coef_prm", {"prm_coef"}},
-    {"coef_gt", {"gt_coef"}},     {"zero_token", {"zero_tokens"}},
-    {"coef", {"kl_coef"}},
-};
-const std::set<std::string> kLossOptions = {"clip",  "clip_low",      "clip_high", "clip_c",
-                                            "const", "entropy_coeff", "kl_coeff"};
+    {"lam", {"lambda"}}, {"tau", {"tau_pos", "tau_neg"}}, {"zero_token", {"zero_tokens"}}};
 
 std::string setting_text(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
@@ -60,7 +53,7 @@ bool is_method_row(const std::string& name) {
 }
 
 void check_row(CaseRun& run) {
-  if (run.has("logp") && run.has("advantages")) return check_policy_loss(run);
+  if (run.has("advantages")) return check_policy_loss(run);
   check_advantages(run);
 }
 
@@ -72,6 +65,7 @@ const std::map<std::string, CaseKind> kPlainKinds = {
     {"ktae", check_ktae},
     {"ppo-gae", check_gae},
     {"value-loss", check_value_loss},
+    {"tis", check_mismatch},
     {"pass@k", check_pass_at_k},
 };
 

@@ -51,6 +51,7 @@ void check_kl_estimator(CaseRun& run);
 void check_ktae(CaseRun& run);
 void check_gae(CaseRun& run);
 void check_value_loss(CaseRun& run);
+void check_mismatch(CaseRun& run);
 void check_pass_at_k(CaseRun& run);
 
 }  // namespace ucas::testing

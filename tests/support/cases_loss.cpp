@@ -9,6 +9,7 @@
 #include "methods/aggregate.h"
 #include "methods/kl.h"
 #include "methods/registry.h"
+#include "methods/selection.h"
 #include "stats/samples.h"
 #include "support/case_kinds.h"
 #include "support/loss_methods.h"
@@ -35,6 +36,74 @@ void compare_per_token(CaseRun& run, const Method& method, const ObjectiveConfig
   TokenLosses losses(method, objective, mini);
   run.tokens_are("per_token", losses.out.loss);
   run.tokens_are("grad_per_token", losses.out.d_logprob);
+}
+
+// What the method marks among the tokens, [N].
+std::vector<uint8_t> marks_of(const Method& method, const ObjectiveConfig& objective, const LossCase& mini) {
+  std::vector<uint8_t> mark(mini.logprob.size());
+  select_tokens(method, objective, mini.input(), mark);
+  return mark;
+}
+
+// How many tokens Clip-Cov would take if all were candidates.
+size_t clip_number(CaseRun& run, const ObjectiveConfig& objective, const LossCase& mini) {
+  std::unique_ptr<Method> method = open_method(registry_name(run.method()), run.variant());
+  ucas::apply(*method,
+              {{"ratio", run.number("ratio"), "case", false}, {"lb", -1e6, "case", false}, {"ub", 1e6, "case", false}});
+  ObjectiveConfig open = objective;
+  open.clip_low = 1;
+  open.clip_high = 1e30;
+  std::vector<uint8_t> mark = marks_of(*method, open, mini);
+  return static_cast<size_t>(std::count(mark.begin(), mark.end(), 1));
+}
+
+void compare_selection(CaseRun& run, const Method& method, const ObjectiveConfig& objective, const LossCase& mini) {
+  std::vector<double> selected(mini.mark.begin(), mini.mark.end()), H;
+  run.tokens_are("selected", selected);
+  run.number_is("k", static_cast<double>(std::count(mini.mark.begin(), mini.mark.end(), 1)));
+  LossInput in = mini.input();
+  in.objective = &objective;
+  std::vector<TokenAt> tokens = valid_tokens(in);
+  if (run.wants("cov")) run.tokens_are("cov", covariances(in, tokens));
+  if (run.wants("clip_num")) run.number_is("clip_num", static_cast<double>(clip_number(run, objective, mini)));
+  if (!run.wants("threshold")) return;
+  if (run.variant() == "trl") {
+    std::vector<double> all(mini.entropy.begin(), mini.entropy.end());
+    run.number_is("threshold", quantile(all, 1 - run.number("rho")));
+  } else {
+    for (size_t t = 0; t < mini.mark.size(); ++t) {
+      if (mini.mark[t] != 0) H.push_back(mini.entropy[t]);
+    }
+    run.number_is("threshold", H.empty() ? 0 : *std::min_element(H.begin(), H.end()));
+  }
+}
+
+// The same choice of tokens under both denominators.
+void compare_denominators(CaseRun& run, const LossCase& mini) {
+  for (auto [figure, divide_by] : {std::pair{"loss_div_selected", "selected"}, {"loss_div_all", "all"}}) {
+    if (!run.wants(figure)) continue;
+    std::unique_ptr<Method> method = open_method(registry_name(run.method()), run.variant());
+    run.forget_options();
+    ObjectiveConfig objective = case_objective(run, *method);
+    apply_options(run, *method);
+    ucas::apply(*method, {{"divide_by", std::string(divide_by), "case", true}});
+    for (size_t micro : {0, 1, 3}) run.number_is(figure, run_objective(*method, objective, mini, micro).loss);
+  }
+}
+
+// A method that shapes the advantage at update time, read off its loss at ratio 1, which is -A'.
+void compare_shaping(CaseRun& run, const Method& method, const ObjectiveConfig& objective, const LossCase& mini) {
+  if (!run.wants("psi") && !run.wants("advantages")) return;
+  LossCase on_policy = mini;
+  on_policy.logprob = on_policy.old_logprob;
+  TokenLosses losses(method, objective, on_policy);
+  std::vector<double> A, psi;
+  for (size_t t = 0; t < mini.advantage.size(); ++t) {
+    A.push_back(-losses.out.loss[t]);
+    psi.push_back(A.back() - mini.advantage[t]);
+  }
+  run.tokens_are("advantages", A);
+  run.tokens_are("psi", psi);
 }
 
 // Figures on the way to the loss, read off the loss itself for advantages of +1 and -1: with A = -1 and no clip the
@@ -102,6 +171,12 @@ void check_policy_loss(CaseRun& run) {
   LossCase mini = case_mini_batch(run);
   ObjectiveConfig objective = case_objective(run, *method);
   apply_options(run, *method);
+  if (method->selection_scope() != SelectionScope::none) {
+    mini.mark = marks_of(*method, objective, mini);
+    compare_selection(run, *method, objective, mini);
+    compare_denominators(run, mini);
+  }
+  compare_shaping(run, *method, objective, mini);
   compare_per_token(run, *method, objective, mini);
   compare_ratios(run, *method, objective, mini);
   compare_losses(run, *method, objective, mini);
@@ -175,7 +250,22 @@ void check_accumulation(CaseRun& run) {
   for (size_t micro : {0, 1, 2, 3}) {
     run.number_is("exact", run_objective(*given.method, objective, given.mini, micro).loss);
   }
-  if (run.wants("legacy_verl")) throw NotCovered{"verl's legacy accumulation"};
+  objective.accumulation = Accumulation::verl_legacy;
+  Denominators total = denominators(*given.method, objective, given.mini.input(), 1);
+  double legacy = 0;
+  for (const Json& rows : run.in("micro_batches")) {
+    LossCase micro;
+    for (size_t row : rows.get<std::vector<size_t>>()) {
+      LossCase one = given.mini.slice(row, 1);
+      micro.add(one.logprob, one.old_logprob, one.advantage);
+    }
+    LossBuffer buffer;
+    LossOutput out = buffer.view(micro.tokens());
+    LossMetrics metrics;
+    objective_gradients(*given.method, objective, micro.input(), total, out, metrics);
+    for (float loss : out.loss) legacy += loss;
+  }
+  run.number_is("legacy_verl", legacy);
 }
 
 void check_kl_estimator(CaseRun& run) {
