@@ -24,6 +24,8 @@ std::unique_ptr<Method> open_method(const std::string& row, const std::string& v
 void apply_options(CaseRun& run, Method& method);
 // The method's defaults, with the loss options of the case; a dual clip only if the case has one.
 ObjectiveConfig case_objective(CaseRun& run, const Method& method);
+// "k1", "low_var_kl", "k3+" ...; throws NotCovered.
+KlEstimator kl_estimator_of(const std::string& name);
 // "token-mean", "seq-mean-token-sum-norm(const=3)" ...; throws Error on another name.
 void set_aggregation(ObjectiveConfig& objective, const std::string& name);
 

@@ -268,18 +268,23 @@ void check_accumulation(CaseRun& run) {
   run.number_is("legacy_verl", legacy);
 }
 
-void check_kl_estimator(CaseRun& run) {
+KlEstimator kl_estimator_of(const std::string& name) {
   static const std::map<std::string, KlEstimator> by_name = {
       {"k1", KlEstimator::k1},         {"kl", KlEstimator::k1},       {"abs", KlEstimator::abs},
       {"k2", KlEstimator::k2},         {"mse", KlEstimator::k2},      {"k3", KlEstimator::k3},
       {"low_var_kl", KlEstimator::k3}, {"k3+", KlEstimator::k3_plus}, {"low_var_kl+", KlEstimator::k3_plus}};
-  auto estimator = by_name.find(run.variant());
-  if (estimator == by_name.end()) throw NotCovered{str("no estimator ", run.variant())};
+  auto found = by_name.find(name);
+  if (found == by_name.end()) throw NotCovered{str("no estimator ", name)};
+  return found->second;
+}
+
+void check_kl_estimator(CaseRun& run) {
+  KlEstimator estimator = kl_estimator_of(run.variant());
   std::vector<double> lp = flat(run.in("logp"), "inputs.logp"), ref = flat(run.in("ref_logp"), "inputs.ref_logp");
   if (lp.size() != ref.size()) throw Error("case", "logp and ref_logp differ in length");
   std::vector<double> value, gradient;
   for (size_t i = 0; i < lp.size(); ++i) {
-    KlTerm kl = kl_term(estimator->second, lp[i], ref[i]);
+    KlTerm kl = kl_term(estimator, lp[i], ref[i]);
     value.push_back(kl.value);
     gradient.push_back(kl.d_logprob);
   }
