@@ -21,6 +21,8 @@ std::string help_train();
 std::string help_study();
 int run_explain(const Words& words);
 std::string help_explain();
+int run_advantages(const Words& words);
+std::string help_advantages();
 int run_report(const Words& words);
 std::string help_report();
 int run_doctor(const Words& words);
@@ -91,6 +93,7 @@ std::span<const Command> commands() {
       {"score", "per-token log-prob, entropy, confidence of given responses", nullptr, help_score},
       {"evaluate", "greedy and sampled accuracy, pass@k, with intervals", nullptr, help_evaluate},
       {"study", "several trainings over seeds, from one base, in one table", nullptr, help_study},
+      {"advantages", "a saved step under another method: what would have changed", run_advantages, help_advantages},
       {"report", "run directories to one HTML page: results, curves, responses", run_report, help_report},
       {"doctor", "what this machine has and what ucas makes of it", run_doctor, help_doctor},
   };

@@ -98,7 +98,7 @@ RunDirectory RunDirectory::create(const std::string& path, const std::string& co
   make_directories(path);
   RunDirectory run(path);
   refuse_run_in(path);  // another may have been quicker
-  for (const char* folder : {"checkpoints", "eval", "rollouts"}) make_directories(path_join(path, folder));
+  for (const char* folder : {"checkpoints", "eval", "rollouts", "signals"}) make_directories(path_join(path, folder));
   write_file(run.env_file(), environment_json(environment));
   write_file(run.config_file(), config_toml);
   sync_directory(path);
@@ -112,7 +112,7 @@ RunDirectory RunDirectory::open(const std::string& path) {
                 str(printable(path, 400), ": not a run directory (no config.toml in it); start one with --out"));
   }
   RunDirectory run(path);
-  for (const char* folder : {"checkpoints", "eval", "rollouts"}) make_directories(path_join(path, folder));
+  for (const char* folder : {"checkpoints", "eval", "rollouts", "signals"}) make_directories(path_join(path, folder));
   return run;
 }
 
@@ -132,6 +132,7 @@ void RunDirectory::cut_after(int64_t step) {
   steps_.reset();
   remove_later_files(path_join(path_, "eval"), step);
   remove_later_files(path_join(path_, "rollouts"), step);
+  remove_later_files(path_join(path_, "signals"), step);
   if (!exists(steps_file())) return;
   std::string text = read_file(steps_file());
   size_t at = 0;

@@ -1,6 +1,7 @@
 // A run directory is the contract between train, evaluate and report:
 //   config.toml   as resolved            env.json   version, machine, start        .lock   held while a trainer runs
 //   steps.jsonl   one JSON line a step   eval/step-0000012.jsonl   rollouts/step-0000012.jsonl
+//   signals/step-0000012.jsonl           see core/step_data.h
 //   checkpoints/step-0000012/            see train/checkpoint.h
 // The report can be rebuilt from it alone, on another machine. Threads: one.
 #pragma once
@@ -46,11 +47,16 @@ class RunDirectory {
     return path_join(path_join(path_, "rollouts"), step_name(step) + ".jsonl");
   }
 
+  std::string signals_file(int64_t step) const {
+    return path_join(path_join(path_, "signals"), step_name(step) + ".jsonl");
+  }
+
   // One line of JSON (no newline in it) with an integer "training/global_step" or "step"; written at once, made durable
   // by sync(), which save_checkpoint calls before it seals a checkpoint.
   void append_step(const std::string& json_line);
   void sync() const;
-  // For resume: removes steps.jsonl lines, eval and rollout files of steps after `step`, so none appears twice.
+  // For resume: removes steps.jsonl lines, eval, rollout and signals files of steps after `step`, so none appears
+  // twice.
   // A torn last line (a crash while writing) goes too.
   void cut_after(int64_t step);
 

@@ -78,6 +78,8 @@ TEST_F(run_directory, lines_past_the_checkpoint_are_cut) {
   write_file(run.eval_file(2), "a");
   write_file(run.eval_file(4), "b");
   write_file(run.rollout_file(5), "c");
+  write_file(run.signals_file(1), "d");
+  write_file(run.signals_file(5), "e");
   run.sync();
   run.cut_after(3);
   EXPECT_EQ(read_file(run.steps_file()),
@@ -85,6 +87,8 @@ TEST_F(run_directory, lines_past_the_checkpoint_are_cut) {
   EXPECT_TRUE(exists(run.eval_file(2)));
   EXPECT_FALSE(exists(run.eval_file(4)));
   EXPECT_FALSE(exists(run.rollout_file(5)));
+  EXPECT_TRUE(exists(run.signals_file(1)));
+  EXPECT_FALSE(exists(run.signals_file(5)));
   run.append_step(R"({"step":4})");
   EXPECT_TRUE(read_file(run.steps_file()).ends_with("{\"training/global_step\":3}\n{\"step\":4}\n"));
   run.cut_after(0);

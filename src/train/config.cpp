@@ -64,6 +64,10 @@ void RunConfig::fields(Fields& f) {
   f.field("val_before_train", val_before_train, "validate before the first step too");
   f.field("stored_prompts", stored_prompts, Range{0, 1000}, "prompts per step whose responses are kept for the report");
   f.field("stored_responses", stored_responses, Range{0, 1000}, "responses kept of each");
+  f.field("stored_signals", stored_signals, Range{0, 1e9},
+          "keep all signals of every N-th step and of the first, for `ucas advantages` and the report; 0 = off");
+  f.field("stored_signal_tokens", stored_signal_tokens, Range{0, 1e12},
+          "most tokens of a step kept so, in whole prompts, about 130 bytes each; 0 = all");
   f.field("max_hours", max_hours, Range{0, 1e5}, "save and exit 75 after this long; 0 = no limit");
 }
 

@@ -26,9 +26,17 @@ namespace {
 
 // Options that may change between a run and its resumption: they do not change what a step computes.
 const std::set<std::string>& free_options() {
-  static const std::set<std::string> keys = {
-      "label",      "train.steps",       "train.epochs",         "train.max_hours",       "train.save_freq",
-      "train.keep", "rollout.max_slots", "train.stored_prompts", "train.stored_responses"};
+  static const std::set<std::string> keys = {"label",
+                                             "train.steps",
+                                             "train.epochs",
+                                             "train.max_hours",
+                                             "train.save_freq",
+                                             "train.keep",
+                                             "rollout.max_slots",
+                                             "train.stored_prompts",
+                                             "train.stored_responses",
+                                             "train.stored_signals",
+                                             "train.stored_signal_tokens"};
   return keys;
 }
 

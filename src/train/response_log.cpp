@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/str.h"
+#include "core/step_data.h"
 
 namespace ucas {
 
@@ -40,6 +41,34 @@ std::string response_rows(const Collected& collected, const TrainingSet& data, s
     }
   }
   return lines;
+}
+
+std::string signal_rows(const TrainConfig& config, const Collected& collected, const TrainingSet& data,
+                        const Tokenizer& tokenizer, std::span<const float> advantage, const Trace& trace,
+                        int64_t step) {
+  StepData kept;
+  kept.step = step;
+  kept.method = config.method_name;
+  kept.preset = config.method_preset;
+  auto list = [](Fields& f, void* method) { static_cast<Method*>(method)->fields(f); };
+  for (const FieldValue& field : list_fields(list, config.method.get())) {
+    kept.settings.emplace_back(field.key, field.value);
+  }
+  kept.answer_classes = config.needs().answer_classes;
+  kept.tail_confidence = config.needs().tail_confidence;
+  kept.groups_of_step = static_cast<int64_t>(collected.batch.groups.size());
+  kept.batch = leading_groups(collected.batch, config.train.stored_signal_tokens);
+  for (const Group& group : kept.batch.groups) {
+    kept.problem.push_back(data.problems[static_cast<size_t>(group.problem)].id);
+  }
+  size_t N = kept.batch.token.size(), B = kept.batch.responses.size();
+  for (int32_t id : kept.batch.token) kept.piece.push_back(tokenizer.token_text(id));
+  kept.advantage.assign(advantage.begin(), advantage.begin() + static_cast<std::ptrdiff_t>(N));
+  for (const Trace::Row& row : trace.rows) {
+    auto end = row.values.begin() + static_cast<std::ptrdiff_t>(row.per_token ? N : B);
+    kept.trace.push_back({row.name, row.per_token, std::vector<float>(row.values.begin(), end)});
+  }
+  return step_data_lines(kept);
 }
 
 }  // namespace ucas

@@ -107,7 +107,7 @@ Trainer::Outcome Trainer::step() {
     update(batch, advantage, m);
     m.set("timing_s/adv", shaped - shaping);
     m.set("timing_s/update_actor", now_seconds() - updating);
-    store_responses(collected, advantage);
+    store_responses(collected, advantage, trace);
   }
   m.set("train/skipped_steps", static_cast<double>(t_.state.skipped_steps));
   m.set("train/empty_steps", static_cast<double>(t_.state.empty_steps));
@@ -212,10 +212,14 @@ void Trainer::finish_row(StepMetrics& m, double began) {
   if (note_) note_(note);
 }
 
-void Trainer::store_responses(const Collected& collected, std::span<const float> advantage) const {
+void Trainer::store_responses(const Collected& collected, std::span<const float> advantage, const Trace& trace) const {
   const RunConfig& c = t_.config.train;
   std::string rows = response_rows(collected, t_.data, advantage, t_.state.step, c.stored_prompts, c.stored_responses);
   if (!rows.empty()) write_file(t_.run.rollout_file(t_.state.step), rows);
+  if (c.stored_signals > 0 && (t_.state.step == 1 || t_.state.step % c.stored_signals == 0)) {
+    write_file(t_.run.signals_file(t_.state.step),
+               signal_rows(t_.config, collected, t_.data, t_.policy.tokenizer, advantage, trace, t_.state.step));
+  }
 }
 
 void Trainer::save() {

@@ -68,7 +68,7 @@ class Trainer {
   void validate(StepMetrics& m);
   void save();
   void finish_row(StepMetrics& m, double began);
-  void store_responses(const Collected& collected, std::span<const float> advantage) const;
+  void store_responses(const Collected& collected, std::span<const float> advantage, const Trace& trace) const;
   void announce() const;
   bool should_stop() const;
 

@@ -7,12 +7,13 @@ from support import UCAS, check, clean, path, rows, same_bytes, small_task, trai
 
 STEPS = 12
 small_task()
-ucas(*train_words(path("whole"), "--train.steps", STEPS, "--train.save_freq", 5))
+OPTIONS = ("--train.steps", STEPS, "--train.save_freq", 5, "--train.stored_signals", 3)
+ucas(*train_words(path("whole"), *OPTIONS))
 
 
 def interrupted(name, signal_number, at_step, expect):
     run = path(name)
-    process = subprocess.Popen([UCAS, *map(str, train_words(run, "--train.steps", STEPS, "--train.save_freq", 5))],
+    process = subprocess.Popen([UCAS, *map(str, train_words(run, *OPTIONS))],
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     check(wait_for_step(run, at_step, process), f"{name}: reached step {at_step}")
     process.send_signal(signal_number)
@@ -25,6 +26,11 @@ def interrupted(name, signal_number, at_step, expect):
     for step in range(1, STEPS + 1):
         a, b = (os.path.join(r, "rollouts", f"step-{step:07d}.jsonl") for r in (run, path("whole")))
         check(same_bytes(a, b), f"{name}: responses of step {step} are the same")
+    signals = os.listdir(path("whole", "signals"))
+    check(len(signals) == 1 + STEPS // 3 and sorted(os.listdir(os.path.join(run, "signals"))) == sorted(signals),
+          f"{name}: signals of the same steps are kept")
+    for file in signals:
+        check(same_bytes(os.path.join(run, "signals", file), path("whole", "signals", file)), f"{name}: {file} too")
 
 
 interrupted("killed", signal.SIGKILL, 7, -signal.SIGKILL)

@@ -1,0 +1,246 @@
+// ucas advantages: a saved step's advantages under other methods or settings, without generating or training.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/error.h"
+#include "base/fields.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "cli/advantages_compare.h"
+#include "cli/command.h"
+#include "core/run_directory.h"
+#include "core/step_data.h"
+#include "methods/method.h"
+#include "verify/verifier.h"
+
+namespace ucas {
+
+namespace {
+
+struct AdvantagesConfig {
+  std::vector<std::string> method;
+  int64_t step = 0;
+  int64_t show = 10;
+  bool json = false;
+  void fields(Fields& f) {
+    f.field("method", method, "methods to recompute under, with their defaults; empty = the run's, with its settings");
+    f.field("step", step, Range{0, 1e9}, "which step of a run directory; 0 = the last one saved");
+    f.field("show", show, Range{0, 1e6}, "responses and tokens listed, largest change first");
+    f.field("json", json, "print everything as one JSON object, every response listed");
+  }
+};
+
+// A method's options under the names they have in a run's config: method.alpha.
+struct MethodSection {
+  Method* method;
+  void fields(Fields& f) { f.section("method", *method); }
+};
+
+std::set<std::string> keys_of(Method& method) {
+  std::set<std::string> keys;
+  for (const FieldValue& field : fields_of(MethodSection{&method})) keys.insert(field.key);
+  return keys;
+}
+
+// `path` itself, or the file of one step of the run directory `path`.
+std::string step_file(const std::string& path, int64_t step) {
+  if (!is_directory(path)) {
+    if (step > 0) throw Error("usage", str("--step ", step, ": ", printable(path, 400), " is a file, not a run"));
+    return path;
+  }
+  std::string folder = path_join(path, "signals");
+  int64_t last = -1;
+  for (const std::string& name : is_directory(folder) ? list_directory(folder) : std::vector<std::string>()) {
+    last = std::max(last, parse_step_name(name));
+  }
+  if (last < 0) {
+    throw Error("path", str(printable(path, 400),
+                            ": no signals/step-N.jsonl in it; `ucas train` writes them where train.stored_signals is "
+                            "above 0"));
+  }
+  return path_join(folder, step_name(step > 0 ? step : last) + ".jsonl");
+}
+
+// The run's own method with its settings, as the file states them.
+std::unique_ptr<Method> own_method(const StepData& data, const std::string& path) {
+  std::unique_ptr<Method> method = make_method(data.method);
+  if (!data.preset.empty()) {
+    auto presets = method->presets();
+    if (std::find(presets.begin(), presets.end(), data.preset) == presets.end()) {
+      throw Error("config", str(printable(path, 400), ": method ", data.method, " has no preset ",
+                                printable(data.preset), "; this file is of another version of ucas"));
+    }
+    method->use_preset(data.preset);
+  }
+  std::string toml;
+  for (const auto& [key, value] : data.settings) toml += str(key, " = ", value, "\n");
+  ucas::apply(*method, parse_toml(toml, str(printable(path, 400), ":1: settings")));
+  method->validate();
+  return method;
+}
+
+// What the file would have to hold and does not.
+void refuse_missing(const std::string& name, const Needs& needs, const StepData& data, const std::string& path) {
+  std::string lacks;
+  if (needs.critic && data.batch.value.empty()) lacks = "the values of a critic (\"value\")";
+  if (needs.reference && data.batch.ref_logprob.empty()) lacks = "the reference's log-probs (\"ref_logprob\")";
+  if (needs.prm && data.batch.prm_logratio.empty()) lacks = "the reward model's log-ratios (\"prm_logratio\")";
+  if (needs.tail_confidence && !data.tail_confidence) lacks = "the confidence after the last token";
+  if (lacks.empty()) return;
+  throw Error("unsupported", str("method ", name, " needs ", lacks, ", which ", printable(path, 400),
+                                 " does not hold: the run trained with ", data.method,
+                                 ", which does without; take a step of a run that had it, or another method"));
+}
+
+// Answers grouped by the verifier, where the run did not need it.
+Batch with_classes(const Batch& batch) {
+  Batch grouped = batch;
+  std::unique_ptr<Verifier> verifier = make_math_verifier();
+  for (const Group& group : grouped.groups) {
+    std::vector<Verdict> verdicts;
+    for (const Response& o : grouped.of(group)) verdicts.push_back(o.verdict);
+    verifier->classify(verdicts);
+    for (size_t i = 0; i < verdicts.size(); ++i) {
+      grouped.responses[static_cast<size_t>(group.first) + i].verdict.answer_class = verdicts[i].answer_class;
+    }
+  }
+  return grouped;
+}
+
+std::vector<float> recompute(const std::string& name, const Method& method, const StepData& data,
+                             const std::string& path) {
+  Needs needs = method.needs();
+  refuse_missing(name, needs, data, path);
+  std::vector<float> advantage(data.batch.token.size());
+  Trace trace;
+  bool classify = needs.answer_classes && !data.answer_classes;
+  method.advantages(classify ? with_classes(data.batch) : data.batch, advantage, trace);
+  return advantage;
+}
+
+// The methods asked for, each with those of the settings that it knows.
+std::vector<Recomputed> recomputed(const AdvantagesConfig& config, std::vector<Setting> settings, const StepData& data,
+                                   const std::string& path) {
+  std::string preset;
+  std::erase_if(settings, [&](const Setting& s) {
+    if (s.key != "method.preset") return false;
+    preset = std::get<std::string>(s.value);
+    return true;
+  });
+  bool own = config.method.empty();
+  std::vector<Recomputed> all;
+  std::set<std::string> used, presets;
+  for (const std::string& name : own ? std::vector<std::string>{data.method} : config.method) {
+    std::unique_ptr<Method> method = own && preset.empty() ? own_method(data, path) : make_method(name);
+    auto known = method->presets();
+    presets.insert(known.begin(), known.end());
+    bool has_preset = std::find(known.begin(), known.end(), preset) != known.end();
+    if (has_preset) method->use_preset(preset);
+    std::set<std::string> keys = keys_of(*method);
+    std::vector<Setting> own_settings;
+    for (const Setting& s : settings) {
+      if (keys.contains(s.key)) own_settings.push_back(s);
+    }
+    used.insert(keys.begin(), keys.end());
+    MethodSection section{method.get()};
+    // The last method's turn names what no method knew.
+    bool last = all.size() + 1 == std::max<size_t>(1, config.method.size());
+    bool all_known = std::ranges::all_of(settings, [&](const Setting& s) { return used.contains(s.key); });
+    ucas::apply(section, last && !all_known ? settings : own_settings);
+    method->validate();
+    all.push_back({name, method->title(),
+                   own && preset.empty() ? data.preset
+                   : has_preset          ? preset
+                                         : known.front(),
+                   fields_of(section), recompute(name, *method, data, path)});
+  }
+  if (!preset.empty() && !presets.contains(preset)) {
+    throw Error("config", str("--method.preset ", printable(preset), ": expected one of ",
+                              join(std::vector<std::string>(presets.begin(), presets.end()), ", ")));
+  }
+  return all;
+}
+
+// Whether the run's own settings give the stored advantages again, in words; `differs` if they should and do not.
+std::string reproduction(const StepData& data, std::span<const float> again, bool& differs) {
+  int64_t tokens = data.batch.token_count(), equal = 0;
+  double largest = 0;
+  for (size_t t = 0; t < again.size(); ++t) {
+    bool same = std::memcmp(&again[t], &data.advantage[t], sizeof(float)) == 0;
+    equal += same;
+    if (!same) largest = std::max(largest, std::fabs(static_cast<double>(again[t]) - data.advantage[t]));
+  }
+  if (equal == tokens) return str("all ", grouped(tokens), " stored advantages come out again, bit for bit");
+  differs = data.whole();
+  return str(grouped(equal), " of ", grouped(tokens), " stored advantages come out again, largest difference ",
+             fixed(largest, 6),
+             data.whole() ? "; another build or machine wrote them?"
+                          : "; only part of the step is stored, and the method looks at the whole of it");
+}
+
+std::string text_of(const std::string& path, const StepData& data, const std::string& again,
+                    std::span<const Recomputed> methods, int64_t show) {
+  const Batch& batch = data.batch;
+  std::string text =
+      str(printable(path, 400), "\n  step ", data.step, " of a run with ", data.method,
+          data.preset.empty() ? "" : str(", preset ", data.preset), ": ", batch.groups.size(), " of ",
+          data.groups_of_step, " prompts, ", grouped(static_cast<int64_t>(batch.responses.size())), " responses, ",
+          grouped(batch.token_count()), " tokens\n  the run's own settings: ", again, "\n");
+  if (!data.whole()) {
+    text += "  methods that look at the whole step see the stored prompts only (train.stored_signal_tokens)\n";
+  }
+  for (const Recomputed& method : methods) text += "\n" + comparison_text(data, method, show);
+  return text;
+}
+
+}  // namespace
+
+std::string help_advantages() {
+  return "Usage: ucas advantages STEP.jsonl|RUN [--method NAME,..] [--method.preset NAME] [--method.KEY VALUE ...]\n"
+         "\n"
+         "What would have changed: recomputes the advantages of a saved step (RUN/signals/step-N.jsonl) under other\n"
+         "methods or settings and compares them with those the run trained on, per response and per token. Nothing is\n"
+         "generated or trained.\n"
+         "\n"
+         "  ucas advantages RUN --method dapo,ucas          these methods, with their defaults\n"
+         "  ucas advantages RUN --method.alpha 0.5          the run's own method and settings, with one changed\n"
+         "\n"
+         "An option of a method is given as in a run's config; with several methods it goes to those that have it. A\n"
+         "method that changes the loss rather than the advantage may show no difference here. Exit code 1: the run's\n"
+         "own settings did not give its stored advantages again.\n"
+         "\n" +
+         options_help(AdvantagesConfig{});
+}
+
+int run_advantages(const Words& words) {
+  CommandLine line = parse_command_line(words, {"json"});
+  std::vector<Setting> general, of_method;
+  for (const Setting& s : line.settings) (s.key.starts_with("method.") ? of_method : general).push_back(s);
+  for (Setting& s : general) {
+    if (s.key == "method" && s.from_text && std::get<std::string>(s.value).empty()) {
+      throw Error("usage", "--method: a name is missing after it");
+    }
+  }
+  AdvantagesConfig config;
+  ucas::apply(config, general);
+  if (line.positionals.size() != 1) {
+    throw Error("usage", str("advantages: expected one STEP.jsonl or run directory, got ", line.positionals.size(),
+                             "; see ucas advantages --help"));
+  }
+  std::string path = step_file(line.positionals[0], config.step);
+  StepData data = read_step_data(path);
+  std::unique_ptr<Method> own = own_method(data, path);
+  bool differs = false;
+  std::string again = reproduction(data, recompute(data.method, *own, data, path), differs);
+  std::vector<Recomputed> methods = recomputed(config, of_method, data, path);
+  out(config.json ? comparison_json(path, data, !differs, again, methods)
+                  : text_of(path, data, again, methods, config.show));
+  return differs ? kDiffers : kDone;
+}
+
+}  // namespace ucas

@@ -1,0 +1,368 @@
+#include "core/step_data.h"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/str.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr const char* kFormat = "ucas-signals-1";
+constexpr int64_t kMaxBytes = int64_t{4} << 30;
+constexpr double kLargest = 3.4028235e38;  // the largest float as it is written
+
+using Array = std::pair<const char*, std::vector<float> Batch::*>;
+constexpr Array kArrays[] = {
+    {"rollout_logprob", &Batch::rollout_logprob},
+    {"old_logprob", &Batch::old_logprob},
+    {"ref_logprob", &Batch::ref_logprob},
+    {"reward_kl", &Batch::reward_kl},
+    {"value", &Batch::value},
+    {"prm_logratio", &Batch::prm_logratio},
+    {"entropy", &Batch::entropy},
+    {"confidence", &Batch::confidence},
+    {"logit", &Batch::logit},
+};
+
+// ------------------------------------------------------------------------------------------------------- writing
+
+// Text that reads back to the same float32 through a float64, as JSON readers do.
+void append_number(std::string& out, float value) {
+  if (!std::isfinite(value)) {
+    out += std::isnan(value) ? "\"nan\"" : value > 0 ? "\"inf\"" : "\"-inf\"";
+    return;
+  }
+  if (value == 0) {
+    out += std::signbit(value) ? "-0.0" : "0";
+    return;
+  }
+  size_t from = out.size();
+  append(out, value);
+  double read = 0;
+  std::from_chars(out.data() + from, out.data() + out.size(), read);
+  if (static_cast<float>(read) == value) return;
+  out.resize(from);  // the shortest text of the float lies beside the middle of two: write it out as a double
+  append(out, static_cast<double>(value));
+}
+
+std::string json_text(const std::string& text) {
+  return OrderedJson(text).dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
+template <class T, class Append>
+void append_list(std::string& out, const std::string& key, std::span<const T> values, Append append_value) {
+  out += str(", ", json_text(key), ": [");
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (i > 0) out += ", ";
+    append_value(out, values[i]);
+  }
+  out += "]";
+}
+
+std::string header_line(const StepData& data) {
+  OrderedJson header;
+  header["format"] = kFormat;
+  header["step"] = data.step;
+  header["method"] = data.method;
+  header["preset"] = data.preset;
+  header["settings"] = OrderedJson::object();
+  for (const auto& [key, value] : data.settings) header["settings"][key] = value;
+  header["groups_of_step"] = data.groups_of_step;
+  header["groups"] = data.batch.groups.size();
+  header["stop_ids"] = data.batch.stop_ids;
+  header["answer_classes"] = data.answer_classes;
+  header["tail_confidence"] = data.tail_confidence;
+  header["arrays"] = OrderedJson::array();
+  for (const auto& [name, member] : kArrays) {
+    if (!(data.batch.*member).empty()) header["arrays"].push_back(name);
+  }
+  header["pieces"] = !data.piece.empty();
+  header["trace"] = OrderedJson::array();
+  for (const auto& signal : data.trace) {
+    header["trace"].push_back({{"name", signal.name}, {"per_token", signal.per_token}});
+  }
+  return header.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
+
+void append_response(std::string& out, const StepData& data, size_t row) {
+  const Batch& batch = data.batch;
+  const Response& o = batch.responses[row];
+  out += str("{\"sample\": ", o.sample, ", \"finished\": ", o.finished);
+  for (auto [key, value] : {std::pair{"score", o.score},
+                            {"reward", o.reward},
+                            {"kl_penalty", o.kl_penalty},
+                            {"tail_confidence", o.tail_confidence}}) {
+    out += str(", \"", key, "\": ");
+    append_number(out, value);
+  }
+  out += str(", \"verdict\": \"", name_of(o.verdict.kind), "\", \"answer\": ", json_text(o.verdict.answer),
+             ", \"answer_class\": ", o.verdict.answer_class);
+  append_list(out, "token", Batch::tokens(batch.token, o), [](std::string& to, int32_t id) { append(to, id); });
+  if (!data.piece.empty()) {
+    append_list(out, "piece", Batch::tokens(data.piece, o),
+                [](std::string& to, const std::string& piece) { to += json_text(piece); });
+  }
+  for (const auto& [name, member] : kArrays) {
+    if (!(batch.*member).empty()) append_list(out, name, Batch::tokens(batch.*member, o), append_number);
+  }
+  append_list(out, "advantage", Batch::tokens(data.advantage, o), append_number);
+  for (const auto& signal : data.trace) {
+    std::string key = "trace/" + signal.name;
+    if (signal.per_token) {
+      append_list(out, key, Batch::tokens(signal.values, o), append_number);
+    } else {
+      out += str(", ", json_text(key), ": ");
+      append_number(out, signal.values[row]);
+    }
+  }
+  out += "}\n";
+}
+
+// ------------------------------------------------------------------------------------------------------- reading
+
+// One line of the file, strictly.
+class Line {
+ public:
+  Line(std::string_view text, std::string where) : where_(std::move(where)), json_(parse_json(text, where_)) {
+    if (!json_.is_object()) fail("expected an object");
+  }
+  [[noreturn]] void fail(const std::string& what) const { throw Error("data_line", str(where_, ": ", what)); }
+  const Json& at(const std::string& key) const {
+    auto found = json_.find(key);
+    if (found == json_.end()) fail(str("\"", printable(key), "\" is missing"));
+    return *found;
+  }
+  bool has(const std::string& key) const { return json_.contains(key); }
+  int64_t integer(const std::string& key, int64_t low, int64_t high) const { return integer(at(key), key, low, high); }
+  bool boolean(const std::string& key) const {
+    if (!at(key).is_boolean()) fail(str("\"", key, "\": expected true or false"));
+    return at(key).get<bool>();
+  }
+  std::string text(const std::string& key) const { return text(at(key), key); }
+  float number(const std::string& key) const { return number(at(key), key); }
+  const Json& list(const std::string& key) const {
+    if (!at(key).is_array()) fail(str("\"", printable(key), "\": expected a list"));
+    return at(key);
+  }
+  std::vector<int32_t> ids(const std::string& key) const {
+    std::vector<int32_t> ids;
+    for (const Json& item : list(key)) ids.push_back(static_cast<int32_t>(integer(item, key, 0, 2147483647)));
+    return ids;
+  }
+  std::string text(const Json& value, const std::string& key) const {
+    if (!value.is_string()) fail(str("\"", printable(key), "\": expected text"));
+    return value.get<std::string>();
+  }
+  // Appends exactly `count` numbers.
+  void numbers(const std::string& key, int64_t count, std::vector<float>& to) const {
+    const Json& values = list(key);
+    expect_count(key, static_cast<int64_t>(values.size()), count);
+    for (const Json& value : values) to.push_back(number(value, key));
+  }
+  void expect_count(const std::string& key, int64_t got, int64_t count) const {
+    if (got != count) {
+      fail(str("\"", printable(key), "\": ", got, " values for ", count, " tokens; expected one a token"));
+    }
+  }
+
+ private:
+  int64_t integer(const Json& value, const std::string& key, int64_t low, int64_t high) const {
+    bool whole = value.is_number_integer() && !(value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX);
+    if (!whole || value.get<int64_t>() < low || value.get<int64_t>() > high) {
+      fail(str("\"", printable(key), "\": expected a whole number from ", low, " to ", high));
+    }
+    return value.get<int64_t>();
+  }
+  float number(const Json& value, const std::string& key) const {
+    if (value == "nan") return std::numeric_limits<float>::quiet_NaN();
+    if (value == "inf" || value == "-inf") return (value == "inf" ? 1 : -1) * std::numeric_limits<float>::infinity();
+    if (!value.is_number() || std::fabs(value.get<double>()) > kLargest) {
+      fail(str("\"", printable(key), "\": expected 32-bit numbers, \"nan\", \"inf\" or \"-inf\""));
+    }
+    return static_cast<float>(value.get<double>());
+  }
+
+  std::string where_;
+  Json json_;
+};
+
+// The file's lines, one after another.
+class Lines {
+ public:
+  explicit Lines(const std::string& path) : path_(path), text_(read_file(path, kMaxBytes)) {}
+  bool more() const { return at_ < text_.size(); }
+  Line next(const char* what) {
+    std::string where = str(printable(path_, 400), ":", ++number_);
+    size_t end = text_.find('\n', at_);
+    if (end == std::string::npos) {
+      throw Error("data_line", str(where, ": the file ends here, expected ", what, "; it was cut short"));
+    }
+    std::string_view line = std::string_view(text_).substr(at_, end - at_);
+    at_ = end + 1;
+    return {line, where};
+  }
+
+ private:
+  std::string path_, text_;
+  size_t at_ = 0;
+  int64_t number_ = 0;
+};
+
+struct Header {
+  int64_t groups = 0;
+  std::vector<std::vector<float> Batch::*> arrays;
+  std::vector<const char*> names;
+  bool pieces = false;
+};
+
+Header read_header(const Line& line, StepData& data) {
+  if (!line.has("format") || line.at("format") != kFormat) {
+    line.fail(str("not a step's signals (no \"format\": \"", kFormat,
+                  "\"); they are in RUN/signals/, where train.stored_signals is above 0"));
+  }
+  Header header;
+  data.step = line.integer("step", 0, INT64_MAX);
+  data.method = line.text("method");
+  data.preset = line.text("preset");
+  if (!line.at("settings").is_object()) line.fail("\"settings\": expected an object");
+  for (const auto& [key, value] : line.at("settings").items()) data.settings.emplace_back(key, line.text(value, key));
+  data.groups_of_step = line.integer("groups_of_step", 1, INT32_MAX);
+  header.groups = line.integer("groups", 1, data.groups_of_step);
+  data.batch.stop_ids = line.ids("stop_ids");
+  data.answer_classes = line.boolean("answer_classes");
+  data.tail_confidence = line.boolean("tail_confidence");
+  header.pieces = line.boolean("pieces");
+  for (const Json& item : line.list("arrays")) {
+    std::string name = line.text(item, "arrays");
+    const Array* found = nullptr;
+    for (const Array& array : kArrays) found = name == array.first ? &array : found;
+    if (found == nullptr) line.fail(str("\"arrays\": \"", printable(name), "\" is no known signal"));
+    header.names.push_back(found->first);
+    header.arrays.push_back(found->second);
+  }
+  for (const Json& item : line.list("trace")) {
+    if (!item.is_object() || !item.contains("name") || !item.contains("per_token") || !item["per_token"].is_boolean()) {
+      line.fail("\"trace\": expected objects with a name and per_token");
+    }
+    data.trace.push_back({line.text(item["name"], "trace"), item["per_token"].get<bool>(), {}});
+  }
+  return header;
+}
+
+VerdictKind read_verdict(const Line& line) {
+  std::string name = line.text("verdict");
+  for (auto kind : {VerdictKind::equal, VerdictKind::unequal, VerdictKind::unparseable, VerdictKind::over_budget}) {
+    if (name == name_of(kind)) return kind;
+  }
+  line.fail(str("\"verdict\": \"", printable(name), "\", expected equal, unequal, unparseable or over_budget"));
+}
+
+void read_response(const Line& line, const Header& header, StepData& data) {
+  Batch& batch = data.batch;
+  Response o;
+  o.first = batch.token_count();
+  o.group = static_cast<int64_t>(batch.groups.size()) - 1;
+  o.sample = line.integer("sample", 0, INT32_MAX);
+  o.finished = line.boolean("finished");
+  o.score = line.number("score");
+  o.reward = line.number("reward");
+  o.kl_penalty = line.number("kl_penalty");
+  o.tail_confidence = line.number("tail_confidence");
+  o.verdict.kind = read_verdict(line);
+  o.verdict.answer = line.text("answer");
+  o.verdict.answer_class = static_cast<int32_t>(line.integer("answer_class", -1, INT32_MAX));
+  std::vector<int32_t> ids = line.ids("token");
+  o.length = static_cast<int64_t>(ids.size());
+  batch.token.insert(batch.token.end(), ids.begin(), ids.end());
+  if (header.pieces) {
+    line.expect_count("piece", static_cast<int64_t>(line.list("piece").size()), o.length);
+    for (const Json& piece : line.list("piece")) data.piece.push_back(line.text(piece, "piece"));
+  }
+  for (size_t i = 0; i < header.arrays.size(); ++i) {
+    line.numbers(header.names[i], o.length, batch.*header.arrays[i]);
+  }
+  line.numbers("advantage", o.length, data.advantage);
+  for (StepData::Signal& signal : data.trace) {
+    std::string key = "trace/" + signal.name;
+    if (signal.per_token) {
+      line.numbers(key, o.length, signal.values);
+    } else {
+      signal.values.push_back(line.number(key));
+    }
+  }
+  batch.responses.push_back(std::move(o));
+}
+
+}  // namespace
+
+Batch leading_groups(const Batch& batch, int64_t tokens) {
+  int64_t count = 0, end = 0, responses = 0;
+  for (const Group& group : batch.groups) {
+    int64_t next = end;
+    for (const Response& o : batch.of(group)) next += o.length;
+    if (count > 0 && tokens > 0 && next > tokens) break;
+    end = next;
+    responses += group.count;
+    ++count;
+  }
+  Batch part;
+  auto cut = [&]<class T>(const std::vector<T>& from, int64_t size) {
+    return std::vector<T>(from.begin(), from.begin() + std::min(size, static_cast<int64_t>(from.size())));
+  };
+  part.groups = cut(batch.groups, count);
+  part.responses = cut(batch.responses, responses);
+  part.stop_ids = batch.stop_ids;
+  part.token = cut(batch.token, end);
+  for (const auto& [name, member] : kArrays) part.*member = cut(batch.*member, end);
+  return part;
+}
+
+std::string step_data_lines(const StepData& data) {
+  const Batch& batch = data.batch;
+  size_t N = batch.token.size(), B = batch.responses.size();
+  UCAS_CHECK(data.problem.size() == batch.groups.size() && data.advantage.size() == N, "a step's parts fit together");
+  for (const auto& signal : data.trace) {
+    UCAS_CHECK(signal.values.size() == (signal.per_token ? N : B), "a trace row has a value per token or response");
+  }
+  std::string out = header_line(data);
+  for (size_t g = 0; g < batch.groups.size(); ++g) {
+    const Group& group = batch.groups[g];
+    out += str("{\"problem\": ", json_text(data.problem[g]), ", \"index\": ", group.problem,
+               ", \"responses\": ", group.count);
+    append_list(out, "prompt", std::span<const int32_t>(group.prompt),
+                [](std::string& to, int32_t id) { append(to, id); });
+    out += "}\n";
+    for (int64_t i = 0; i < group.count; ++i) append_response(out, data, static_cast<size_t>(group.first + i));
+  }
+  return out;
+}
+
+StepData read_step_data(const std::string& path) {
+  Lines lines(path);
+  StepData data;
+  Header header = read_header(lines.next("a step's signals"), data);
+  for (int64_t g = 0; g < header.groups; ++g) {
+    Line line = lines.next("a prompt");
+    Group group;
+    group.problem = line.integer("index", 0, INT64_MAX);
+    group.first = static_cast<int64_t>(data.batch.responses.size());
+    group.count = line.integer("responses", 1, INT32_MAX);
+    group.prompt = line.ids("prompt");
+    data.problem.push_back(line.text("problem"));
+    data.batch.groups.push_back(std::move(group));
+    for (int64_t i = 0; i < data.batch.groups.back().count; ++i) {
+      read_response(lines.next("a response"), header, data);
+    }
+  }
+  if (lines.more()) lines.next("nothing").fail("expected the end of the file: all groups have been read");
+  return data;
+}
+
+}  // namespace ucas
