@@ -13,6 +13,7 @@
   X(ucas)                  \
   X(ktae)                  \
   X(seed_grpo)             \
+  X(prime)                 \
   X(ppo)                   \
   X(simplerl)              \
   X(entropy_adv)           \

@@ -1,13 +1,170 @@
+#include "train/implicit_prm.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/mul.h>
+#include <ATen/ops/sum.h>
+
+#include <algorithm>
+#include <numeric>
+
 #include "base/error.h"
+#include "base/log.h"
 #include "base/str.h"
+#include "text/tokenizer.h"
 #include "train/companion.h"
+#include "train/logprobs.h"
+#include "train/schedule.h"
 
 namespace ucas {
 
-std::unique_ptr<Companion> make_implicit_prm(const TrainConfig& config, at::Device /*device*/) {
-  if (!config.needs().prm) return nullptr;
-  throw Error("unsupported", str("method ", config.method_name,
-                                 " needs an implicit process reward model, which train does not hold yet"));
+namespace {
+
+constexpr double kTemperature = 1;  // q is a property of the two models, not of how the policy is sampled
+
+std::vector<std::vector<int64_t>> micros_of(const Batch& batch, int64_t token_budget) {
+  std::vector<int64_t> all(batch.responses.size());
+  std::iota(all.begin(), all.end(), 0);
+  return micro_batches(batch, all, token_budget);
+}
+
+// phi reads the policy's tokens: the same ids must mean the same.
+void check_same_tokens(const std::string& policy, const std::string& phi) {
+  Tokenizer a = Tokenizer::load(policy), b = Tokenizer::load(phi);
+  int64_t ids = std::max(a.vocab_size(), b.vocab_size());
+  for (int32_t id = 0; id < ids; ++id) {
+    std::string ours = a.token_text(id), theirs = b.token_text(id);
+    if (ours == theirs) continue;
+    throw Error("config",
+                str("method.prm.model = ", printable(phi), ": its token ", id, " is \"", printable(theirs, 40),
+                    "\", but \"", printable(ours, 40), "\" in the policy's tokenizer (", printable(policy),
+                    "): the reward model must read the policy's tokens; choose a model of "
+                    "the same family"));
+  }
+}
+
+class ImplicitPrm final : public Companion {
+ public:
+  ImplicitPrm(const std::string& directory, const PrmConfig& config, int64_t token_budget, at::Device device)
+      : config_(config),
+        token_budget_(token_budget),
+        phi_(load_model(directory, device)),
+        frozen_(load_model(directory, device)),
+        optimizer_(phi_->parameters(), config.optimizer) {
+    for (NamedTensor& p : frozen_->parameters()) p.tensor.requires_grad_(false);
+  }
+
+  std::string name() const override { return "prm"; }
+  std::vector<NamedTensor> weights() override { return phi_->parameters(); }
+  AdamW* optimizer() override { return &optimizer_; }
+  std::map<std::string, double> state() const override {
+    return {{"skipped_updates", static_cast<double>(skipped_)}, {"nonfinite_streak", static_cast<double>(streak_)}};
+  }
+  void restore(const std::map<std::string, double>& state) override {
+    auto read = [&](const char* key) {
+      auto found = state.find(key);
+      return found == state.end() ? int64_t{0} : static_cast<int64_t>(found->second);
+    };
+    skipped_ = read("skipped_updates");
+    streak_ = read("nonfinite_streak");
+  }
+
+  void prepare(Batch& batch, const StepContext& step, StepMetrics& m) override {
+    double began = now_seconds();
+    ref_logprob_ = compute_logprobs(*frozen_, batch, kTemperature, token_budget_);
+    if (config_.order == PrmOrder::before) train(batch, step, m);
+    batch.prm_logratio = compute_logprobs(*phi_, batch, kTemperature, token_budget_);
+    for (size_t t = 0; t < ref_logprob_.size(); ++t) batch.prm_logratio[t] -= ref_logprob_[t];
+    m.set_spread("prm/logratio", batch.prm_logratio);
+    seconds_ = now_seconds() - began;
+    m.set("timing_s/prm", seconds_);
+  }
+
+  void learn(const Batch& batch, const StepContext& step, StepMetrics& m) override {
+    if (config_.order != PrmOrder::after) return;
+    double began = now_seconds();
+    train(batch, step, m);
+    m.set("timing_s/prm", seconds_ + now_seconds() - began);
+  }
+
+ private:
+  // One update over the whole batch.
+  void train(const Batch& batch, const StepContext& step, StepMetrics& m) {
+    double lr = rollout_lr(config_.optimizer, step.step - 1, step.total_steps);
+    PrmLoss loss = accumulate_prm_gradients(*phi_, batch, ref_logprob_, config_.beta, token_budget_);
+    StepResult result = optimizer_.step(lr);
+    m.set("prm/ce_loss", loss.loss);
+    m.set("prm/accuracy", loss.accuracy);
+    m.set("prm/grad_norm", result.grad_norm);
+    m.set("prm/lr", lr);
+    streak_ = result.applied ? 0 : streak_ + 1;
+    skipped_ += result.applied ? 0 : 1;
+    m.set("prm/skipped_updates", static_cast<double>(skipped_));
+    if (result.applied) return;
+    warn(str("step ", step.step, ": the gradient of the reward model is not finite; update skipped (", skipped_,
+             " so far)"));
+    if (streak_ < 3) return;
+    throw Error("numeric",
+                str("step ", step.step,
+                    ": the reward model's gradient was not finite in three steps in a row; lower "
+                    "method.prm.optimizer.lr = ",
+                    config_.optimizer.lr,
+                    " or look at the data; the last checkpoint "
+                    "stands"),
+                kNumeric);
+  }
+
+  PrmConfig config_;
+  int64_t token_budget_;
+  std::unique_ptr<Model> phi_, frozen_;
+  AdamW optimizer_;
+  std::vector<float> ref_logprob_;  // [N] of the current step's batch
+  int64_t skipped_ = 0, streak_ = 0;
+  double seconds_ = 0;
+};
+
+}  // namespace
+
+PrmLoss accumulate_prm_gradients(Model& phi, const Batch& batch, std::span<const float> ref_logprob, double beta,
+                                 int64_t token_budget) {
+  UCAS_CHECK(static_cast<int64_t>(ref_logprob.size()) == batch.token_count(), "a reference log-prob for every token");
+  PrmLoss total;
+  total.d_token.assign(batch.responses.size(), 0.0);
+  double n = 0;
+  for (const Response& o : batch.responses) n += o.length > 0 ? 1 : 0;
+  for (const auto& micro : micros_of(batch, token_budget)) {
+    PackedResponses packed = pack_responses(batch, micro);
+    HeadStats stats = response_stats(phi, packed, kTemperature);
+    std::vector<float> logprob = to_host(stats.logprob), g(logprob.size());
+    size_t k = 0;
+    for (int64_t index : packed.response) {
+      const Response& o = batch.responses[static_cast<size_t>(index)];
+      double sum = 0;
+      // q in f32, as Batch::prm_logratio holds it.
+      for (int64_t t = 0; t < o.length; ++t) {
+        sum += logprob[k + static_cast<size_t>(t)] - ref_logprob[static_cast<size_t>(o.first + t)];
+      }
+      PrmRow row = implicit_prm_row(sum, is_right(o), beta);
+      total.loss += row.loss;
+      total.accuracy += row.agrees ? 1 : 0;
+      total.d_token[static_cast<size_t>(index)] = row.d_token / n;
+      for (int64_t t = 0; t < o.length; ++t) g[k++] = static_cast<float>(row.d_token / n);
+    }
+    at::Tensor d_logprob =
+        at::from_blob(g.data(), {static_cast<int64_t>(g.size())}, at::kFloat).to(stats.logprob.device());
+    at::sum(at::mul(stats.logprob, d_logprob)).backward();
+  }
+  total.loss /= std::max(1.0, n);
+  total.accuracy /= std::max(1.0, n);
+  return total;
+}
+
+std::unique_ptr<Companion> make_implicit_prm(const TrainConfig& config, at::Device device) {
+  std::optional<PrmConfig> prm = config.needs().prm;
+  if (!prm) return nullptr;
+  if (!prm->model.empty() && prm->model != config.model) check_same_tokens(config.model, prm->model);
+  const std::string& directory = prm->model.empty() ? config.model : prm->model;
+  return std::make_unique<ImplicitPrm>(directory, *prm, config.update.micro_batch_tokens, device);
 }
 
 }  // namespace ucas

@@ -1,0 +1,20 @@
+// The implicit process reward model beside the policy (PRIME; algorithms: Sec. 7): phi, which learns from the verdicts
+// once per step, and its frozen start. Fills Batch::prm_logratio, q_it = lp_phi - lp_ref at temperature 1. Its loss is
+// methods/implicit_prm.h. Made by make_implicit_prm() (train/companion.h). Threads: one.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/batch.h"
+#include "methods/implicit_prm.h"
+#include "model/model.h"
+
+namespace ucas {
+
+// Adds the gradient of the cross-entropy over the whole batch to phi's parameters and returns what the loss saw. Each
+// response's share is 1 / n, known before the first backward pass, so the cut into micro-batches changes nothing.
+PrmLoss accumulate_prm_gradients(Model& phi, const Batch& batch, std::span<const float> ref_logprob, double beta,
+                                 int64_t token_budget);
+
+}  // namespace ucas
