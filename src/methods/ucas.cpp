@@ -80,8 +80,7 @@ struct Config {
 
 Config released() {
   Config c;
-  c.alpha_pos = 0.25;
-  c.alpha_neg = 0.35;
+  c.alpha_neg = 0.35;  // beside alpha = 0.25 for right responses
   c.beta = 0.05;
   c.pooling = Pooling::sum;
   c.tail = true;
