@@ -63,6 +63,19 @@ std::vector<Departure> only(std::vector<Departure> rows, Keep keep) {
   return rows;
 }
 
+// The embedded configs with a paper's or a release's values of this method: the 7b ones, or whatever size there is.
+std::vector<std::string> published(const std::string& method) {
+  std::vector<std::string> all, of_7b;
+  for (const std::string& file : embedded_names("configs/")) {
+    std::string name = file.substr(8, file.size() - 13);
+    if (name.find("-paper-") == std::string::npos && name.find("-released-") == std::string::npos) continue;
+    if (make_train_config(read_config_file(name)).method_name != method) continue;
+    if (name.ends_with("-7b")) of_7b.push_back(name);
+    all.push_back(std::move(name));
+  }
+  return of_7b.empty() ? all : of_7b;
+}
+
 bool is_method_part(const Departure& row) {
   return row.key.starts_with("method.") || row.key.starts_with("objective.");
 }
@@ -96,11 +109,9 @@ std::vector<Comparison> explain_comparisons(const TrainConfig& config, const std
   comparisons.push_back({"the program's defaults", "reward, data, rollout, update, optimizer",
                          only(departures(config, bare(config.method_name, config.method_preset)),
                               [](const Departure& row) { return !is_method_part(row); })});
-  for (const std::string& file : embedded_names("configs/")) {
-    const std::string other = file.substr(8, file.size() - 13);
-    if (other == name || !other.ends_with("-7b")) continue;
-    TrainConfig there = make_train_config(read_config_file(other));
-    if (there.method_name == config.method_name) comparisons.push_back({other, "", departures(config, there)});
+  for (const std::string& other : published(config.method_name)) {
+    if (other == name) continue;
+    comparisons.push_back({other, "", departures(config, make_train_config(read_config_file(other)))});
   }
   return comparisons;
 }

@@ -62,20 +62,39 @@ Lines reward(const TrainConfig& c, const Needs& needs) {
 }
 
 Lines selection_of_prompts(const TrainConfig& c) {
-  Lines lines;
-  const int64_t batches = c.data.max_num_gen_batches;
-  if (c.objective.keep_mixed_groups) {
-    lines.push_back({"kept", "0 < |{i: o_i right}| < G", "only prompts with both right and wrong responses"});
-    std::string until = batches == 1 ? str("one generation batch a step; of what it keeps, up to ",
-                                           plural(c.data.train_batch_size, "prompt"))
-                                     : str("generation batches until ", plural(c.data.train_batch_size, "prompt"),
-                                           " are kept", batches > 0 ? str(", at most ", batches, " a step") : "");
-    lines.push_back({"per step", "", str(until, "; the surplus is dropped")});
-    return lines;
+  const KeepRule rule = c.keep_rule();
+  const std::string wanted = plural(c.data.train_batch_size, "prompt");
+  if (!rule.filters()) {
+    return {{"kept", "",
+             str("all; ", wanted, " a step",
+                 c.gen_batch() > c.data.train_batch_size ? ", the rest of a batch is dropped" : "")}};
   }
-  lines.push_back({"kept", "",
-                   str("all; ", plural(c.data.train_batch_size, "prompt"), " a step",
-                       c.gen_batch() > c.data.train_batch_size ? ", the rest of a batch is dropped" : "")});
+  Lines lines;
+  if (rule.mixed) {
+    const KeepMetric metric = c.objective.keep_metric;
+    lines.push_back({"kept",
+                     metric == KeepMetric::acc     ? "0 < |{i: o_i right}| < G"
+                     : metric == KeepMetric::score ? "max score_i > min score_i"
+                                                   : "max R_i > min R_i",
+                     metric == KeepMetric::acc ? "only prompts with both right and wrong responses"
+                                               : "only prompts whose responses differ in it"});
+  }
+  if (rule.low > 0 || rule.high < 1) {
+    lines.push_back({"difficulty", str(rule.low, " <= |{i: o_i right}| / G <= ", rule.high), ""});
+  }
+  if (rule.untruncated) {
+    lines.push_back({"length", "", str("no response of ", plural(rule.response_limit - 1, "token"), " or more")});
+  }
+  std::string until;
+  if (rule.max_gen_batches == 1) {
+    until = str("one generation batch a step; of what it keeps, up to ", wanted);
+  } else {
+    until = str("generation batches until ", wanted, rule.order == KeepOrder::prefer ? " arrived" : " are kept",
+                rule.max_gen_batches > 0 ? str(", at most ", rule.max_gen_batches, " a step") : "",
+                rule.max_gen_batches > 0 ? rule.train_short ? ", then with those there are" : ", then stop" : "");
+  }
+  if (rule.order == KeepOrder::prefer) until += "; those that pass come first, others fill up";
+  lines.push_back({"per step", "", str(until, "; the surplus is dropped")});
   return lines;
 }
 
@@ -156,11 +175,53 @@ void token_losses(const TrainConfig& c, Lines& lines) {
   }
 }
 
+// What is done about a sampler that computes other probabilities than the trainer (methods/mismatch.h).
+void mismatch_remedies(const ObjectiveConfig& o, Lines& lines) {
+  const std::string ratio = "exp(lp_old - lp_rollout)";
+  if (o.tis == Tis::token) {
+    lines.push_back({"TIS", str("loss_it *= min(", ratio, ", ", o.tis_cap, ")"), "truncated importance sampling"});
+  } else if (o.tis != Tis::off) {
+    const bool mask = o.tis == Tis::sequence_mask;
+    lines.push_back({"TIS",
+                     mask ? str("loss_it *= w_i, w_i = prod_t ", ratio, ", 0 if above ", o.tis_cap)
+                          : str("loss_it *= min(prod_t ", ratio, ", ", o.tis_cap, ")"),
+                     "importance sampling, one weight per response"});
+  }
+  const std::string within = str("[", o.reject_low, ", ", o.reject_high, "]");
+  switch (o.reject) {
+    case Reject::off:
+      break;
+    case Reject::token_ratio:
+      lines.push_back({"rejection", str(ratio, " in ", within), "other tokens are left out"});
+      break;
+    case Reject::sequence_ratio:
+      lines.push_back({"rejection", str("prod_t ", ratio, " in ", within), "other responses are left out"});
+      break;
+    case Reject::geometric_ratio:
+      lines.push_back({"rejection", str("(prod_t ", ratio, ")^(1/L_i) in ", within), "other responses are left out"});
+      break;
+    case Reject::token_k3:
+      lines.push_back(
+          {"rejection", str("k3_it <= ", o.reject_high), "of sampler and trainer; other tokens are left out"});
+      break;
+    case Reject::sequence_k3:
+      lines.push_back({"rejection", str("mean_t k3_it <= ", o.reject_high),
+                       "of sampler and trainer; other responses are left out"});
+      break;
+  }
+}
+
 Lines loss(const TrainConfig& c) {
   const ObjectiveConfig& o = c.objective;
   Lines lines;
   token_losses(c, lines);
+  mismatch_remedies(o, lines);
   lines.push_back({"aggregation", aggregation_formula(c), aggregation_words(o.aggregation)});
+  if (o.accumulation == Accumulation::verl_legacy) {
+    lines.push_back({"", "",
+                     "inside each micro-batch, weighed by its share of the responses: depends on "
+                     "update.micro_batch_tokens"});
+  }
   if (o.entropy_coeff != 0) {
     lines.push_back({"entropy", str("L -= ", o.entropy_coeff, " mean H_it"),
                      o.entropy_coeff > 0 ? "a bonus for staying undecided" : "a penalty for staying undecided"});

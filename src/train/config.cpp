@@ -133,7 +133,52 @@ void TrainConfig::validate_settings() const {
     refuse(str("objective.dual_clip = ", objective.dual_clip, ": must be above 1, or 0 for off"));
   }
   objective.validate();
-  if (method) method->validate();
+  if (!method) return;
+  method->validate();
+  validate_combination();
+}
+
+// What method, objective and sizes cannot be together: each alone is fine.
+void TrainConfig::validate_combination() const {
+  auto refuse = [](const std::string& message) { throw Error("config", message); };
+  const Needs need = needs();
+  const int64_t generated = gen_batch() * data.max_num_gen_batches;
+  if (generated > 0 && generated < data.train_batch_size) {
+    refuse(str("data.train_batch_size = ", data.train_batch_size, " prompts are never reached with data.gen_batch_size",
+               " = ", gen_batch(), " and data.max_num_gen_batches = ", data.max_num_gen_batches,
+               ": raise one of these"));
+  }
+  if (objective.keep_low > 0 || objective.keep_high < 1) {
+    bool possible = false;
+    for (int64_t right = 0; right <= rollout.n; ++right) {
+      const double share = static_cast<double>(right) / static_cast<double>(rollout.n);
+      possible |= share >= objective.keep_low && share <= objective.keep_high;
+    }
+    if (!possible) {
+      refuse(str("no share of rollout.n = ", rollout.n, " responses lies within objective.keep_low = ",
+                 objective.keep_low, " and objective.keep_high = ", objective.keep_high,
+                 ": no prompt can pass; raise rollout.n or widen the interval"));
+    }
+  }
+  if (objective.norm_length > 0 && objective.aggregation != Aggregation::seq_mean_token_sum_norm &&
+      objective.aggregation != Aggregation::row_mean_token_sum_norm) {
+    refuse(str("objective.norm_length = ", objective.norm_length,
+               " has no meaning for a mean over tokens: set objective.aggregation to seq_mean_token_sum_norm or "
+               "row_mean_token_sum_norm, or leave it 0"));
+  }
+  if (need.critic && need.critic->updates > data.train_batch_size * rollout.n) {
+    refuse(str("method.critic.updates = ", need.critic->updates, " is more than the ", data.train_batch_size, " x ",
+               rollout.n, " responses of a step: each update needs one at least"));
+  }
+  if (!method->needs().labels && reward.overlong_buffer > 0) {
+    refuse(str("reward.overlong_buffer = ", reward.overlong_buffer, " would change nothing: ", method->title(),
+               " makes its own reward; set it to 0"));
+  }
+  for (const FieldValue& f : fields_of(*this)) {
+    if (rollout.n == 1 && f.key == "method.group_of_one" && f.value == "\"zero\"") {
+      refuse("rollout.n = 1 with method.group_of_one = \"zero\": every advantage would be 0; raise rollout.n");
+    }
+  }
 }
 
 std::string TrainConfig::title() const { return !label.empty() ? label : method ? method->title() : method_name; }

@@ -102,6 +102,9 @@ struct TrainConfig {
   Needs needs() const;             // the method's, and what the objective and the reward add
   KeepRule keep_rule() const;      // which prompts of a step are trained on
   int64_t gen_batch() const { return data.gen_batch_size > 0 ? data.gen_batch_size : data.train_batch_size; }
+
+ private:
+  void validate_combination() const;
 };
 
 // The method named in `settings`, under the preset named there, brings its objective defaults; then all settings apply
