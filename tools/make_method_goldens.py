@@ -10,6 +10,8 @@ import pathlib
 
 import torch
 
+import method_goldens_all
+
 torch.manual_seed(5)
 torch.set_default_dtype(torch.float64)
 cases = []
@@ -144,6 +146,11 @@ for number, (low, high, c, entropy_coeff, kl_coeff) in enumerate(((0.2, 0.28, 10
             for key, value in (("clipfrac", (l2 > l1).double()), ("clipfrac_lower", lower.double()), ("ppo_kl", old - lp)):
                 expected[name][key] = rounded(((value * M).sum() / M.sum()).item())
     add(f"objective-{number}", "objective", "autograd", inputs, expected)
+
+method_goldens_all.add_advantages(add, rounded, z_by_group, uid, lengths, mask, rewards, confidence)
+method_goldens_all.add_prime(add, rounded)
+distinct_H = torch.argsort(torch.argsort(torch.rand(mask.numel()))).reshape(mask.shape) / 32 * M  # no ties
+method_goldens_all.add_losses(add, rounded, mask, old, lp0, A, distinct_H)
 
 out = {"about": f"written by tools/make_method_goldens.py, torch {torch.__version__.split('+')[0]} float64", "cases": cases}
 path = pathlib.Path(__file__).resolve().parent.parent / "tests" / "goldens" / "method_cases.json"

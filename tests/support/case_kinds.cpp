@@ -64,6 +64,7 @@ const std::map<std::string, CaseKind> kPlainKinds = {
     {"kl", check_kl_estimator},
     {"ktae", check_ktae},
     {"ppo-gae", check_gae},
+    {"ppo", check_gae},
     {"value-loss", check_value_loss},
     {"tis", check_mismatch},
     {"pass@k", check_pass_at_k},

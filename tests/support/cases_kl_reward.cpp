@@ -1,0 +1,41 @@
+// Cases of KL in the reward and of the controller that steers its weight.
+#include <nlohmann/json.hpp>
+
+#include "methods/kl_reward.h"
+#include "methods/returns.h"
+#include "support/case_kinds.h"
+
+namespace ucas::testing {
+
+namespace {
+
+void check_kl_in_reward(CaseRun& run) {
+  CaseBatch made = case_batch(run);
+  std::vector<double> scores = run.packed("token_scores");  // a response's score stands at its last token
+  size_t at = 0;
+  for (size_t row = 0; row < run.rows(); ++row) {
+    Response& o = made.batch.responses[made.response_of_row[row]];
+    at += static_cast<size_t>(o.length);
+    if (o.length == 0) continue;
+    o.score = o.reward = static_cast<float>(scores[at - 1]);
+    scores[at - 1] = 0;
+  }
+  KlEstimator estimator = KlEstimator::k1;
+  if (run.has("kl")) estimator = kl_estimator_of(run.in("kl").get<std::string>());
+  double mean_kl = take_kl_off_reward(made.batch, estimator, run.number("beta"));
+  std::vector<double> rewards = made.packed(token_rewards(made.batch));
+  for (size_t t = 0; t < rewards.size(); ++t) rewards[t] += scores[t];  // scores elsewhere are not touched
+  run.tokens_are("token_rewards", rewards);
+  run.number_is("reward_kl_penalty", mean_kl);
+}
+
+void check_controller(CaseRun& run) {
+  run.number_is("coef", adapted_kl_coeff(run.number("coef"), run.number("current_kl"), run.number("target"),
+                                         run.number("horizon"), static_cast<int64_t>(run.number("n_steps"))));
+}
+
+const AddCaseKinds kKlReward{{{"kl-in-reward", check_kl_in_reward}, {"kl-controller", check_controller}}};
+
+}  // namespace
+
+}  // namespace ucas::testing
