@@ -52,7 +52,7 @@ void GenerateOptions::fields(Fields& f) {
   f.field("model", model, "Hugging Face checkpoint directory");
   f.field("prompt", prompt, "one question, answered on standard output");
   f.field("data", data, "problem files, JSONL (may be given several times)");
-  f.field("template", prompt_template, "prompt template: plain, qwen_math, qwen_boxed, or a file");
+  f.field("template", prompt_template, "prompt template: plain, qwen_math, qwen_boxed, orz, or a file");
   f.field("out", out, "file to write the rows to; empty = standard output");
   f.field("samples", samples, Range{1, 1 << 20}, "responses per prompt");
   sampling.fields(f);
@@ -84,7 +84,7 @@ void ScoreOptions::fields(Fields& f) {
 
 void EvaluateOptions::fields(Fields& f) {
   f.field("data", data, "problem files, JSONL (may be given several times)");
-  f.field("template", prompt_template, "prompt template: plain, qwen_math, qwen_boxed, or a file");
+  f.field("template", prompt_template, "prompt template: plain, qwen_math, qwen_boxed, orz, or a file");
   f.field("out", out, "directory for the results; empty = print only");
   f.field("labels", labels, "names of the models in table and files; empty = from their paths");
   f.field("limit", limit, Range{0, 1 << 30}, "only the first N problems; 0 = all");

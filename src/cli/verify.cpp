@@ -16,7 +16,7 @@ namespace ucas {
 
 namespace {
 
-constexpr std::array<const char*, 3> kExtractNames = {"strict", "lenient", "bare"};
+constexpr std::array<const char*, 4> kExtractNames = {"strict", "lenient", "answer_tag", "bare"};
 
 struct VerifyConfig {
   std::string out;
@@ -31,9 +31,11 @@ struct VerifyConfig {
 
   void fields(Fields& f) {
     f.field("out", out, "file for the verdicts, a JSON line per row: id, verdict, answer, reason");
-    f.field("extract", extract,
-            "where the answer is: strict, in the last box; lenient, there or after the usual phrases; bare, the whole "
-            "prediction. Without it the \"kind\" of a row decides");
+    f.field(
+        "extract", extract,
+        "where the answer is: strict, in the last box; lenient, there or after the usual phrases; answer_tag, in the "
+        "last box inside the last <answer>..</answer>; bare, the whole prediction. Without it the \"kind\" of a row "
+        "decides");
     f.choice("grader", grader, {"ucas", "released-train", "strict-numeric"},
              "this program's verifier; the released reward (last box, equal normal forms of two strings); plain "
              "numbers only");

@@ -30,7 +30,7 @@ struct Template {
   }
 };
 
-// "qwen_math", "qwen_boxed", "plain", or the path of a .toml file.
+// "qwen_math", "qwen_boxed", "orz", "plain", or the path of a .toml file.
 Template load_template(const std::string& name_or_path);
 
 // The prompt as people read it.

@@ -52,6 +52,15 @@ TEST_F(templates, of_the_paper_render_as_published) {
   EXPECT_TRUE(load_template("plain").stop.empty());
 }
 
+TEST_F(templates, the_dialogue_of_open_reasoner_zero_leaves_the_thoughts_open) {
+  std::string text = render(load_template("orz"), question("1+1?"));
+  EXPECT_TRUE(text.ends_with("\n1+1?\nAssistant: <think>")) << text;
+  for (const char* part : {"<think> thoughts </think> <answer> answer </answer>", "\\boxed{}", "User: "}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part;
+  }
+  EXPECT_TRUE(load_template("orz").special.empty());  // a base model has seen no ChatML
+}
+
 TEST_F(templates, take_the_system_message_of_a_problem_before_their_own) {
   std::string text = render(load_template("qwen_math"), question("q", "Be brief."));
   EXPECT_NE(text.find("system\nBe brief.<|im_end|>"), std::string::npos) << text;
@@ -124,7 +133,7 @@ TEST_F(templates, encode_qwen_prompts_as_the_whole_text_is_encoded) {
   if (!is_directory(data)) GTEST_SKIP() << data << " is not there (set UCAS_SHARED_DATA)";
   Tokenizer tokenizer = Tokenizer::load(data + "/tokenizer-qwen2");
   std::vector<Problem> set = read_problems({data + "/eval/math500.jsonl"});
-  for (const char* name : {"qwen_math", "qwen_boxed", "plain"}) {
+  for (const char* name : {"qwen_math", "qwen_boxed", "orz", "plain"}) {
     Template form = load_template(name);
     for (const Problem& problem : set) {
       EXPECT_EQ(encode_prompt(form, problem, tokenizer), tokenizer.encode(render(form, problem))) << problem.id;

@@ -11,7 +11,7 @@ namespace ucas {
 
 void TrainDataConfig::fields(Fields& f) {
   f.field("files", files, "training problems, JSONL");
-  f.field("template", prompt_template, "prompt template: a name (qwen_math, qwen_boxed, plain) or a file");
+  f.field("template", prompt_template, "prompt template: a name (qwen_math, qwen_boxed, orz, plain) or a file");
   f.field("max_prompt_length", max_prompt_length, Range{1, 1 << 20}, "longer prompts are dropped, counted");
   f.field("train_batch_size", train_batch_size, Range{1, 1 << 20}, "prompts trained on per step");
   f.field("gen_batch_size", gen_batch_size, Range{0, 1 << 20}, "prompts generated at a time; 0 = train_batch_size");
@@ -37,6 +37,9 @@ void TrainRolloutConfig::fields(Fields& f) {
 void RewardConfig::fields(Fields& f) {
   f.field("correct", correct, Range{-100, 100}, "reward of a right answer");
   f.field("wrong", wrong, Range{-100, 100}, "reward of a wrong or unparseable answer");
+  f.choice(
+      "extract", extract, {"strict", "lenient", "answer_tag"},
+      "where the answer is: the last box; there, or after the usual phrases; the last box inside the last <answer>");
   f.choice("truncated", truncated, {"grade", "wrong"}, "a response cut at the length limit: graded as it is, or wrong");
   f.field("overlong_buffer", overlong_buffer, Range{0, 1 << 20},
           "DAPO overlong shaping over the last N tokens; 0 = off");

@@ -11,6 +11,7 @@
 #include "core/optimizer_config.h"
 #include "methods/method.h"
 #include "train/collect_rules.h"
+#include "verify/verifier.h"
 
 namespace ucas {
 
@@ -44,6 +45,7 @@ enum class KlControl { fixed, adaptive };
 
 struct RewardConfig {
   double correct = 1, wrong = 0;
+  Extract extract = Extract::strict;
   Truncated truncated = Truncated::grade;
   int64_t overlong_buffer = 0;  // DAPO overlong shaping (algorithms: Sec. 2); 0 = off
   double overlong_factor = 1;

@@ -146,11 +146,12 @@ Parts load_parts(const TrainConfig& config, const std::string& weights) {
 }
 
 Training assemble(TrainConfig config, RunDirectory run, Parts parts) {
+  Extract extract = config.reward.extract;
   Training t{std::move(config),
              std::move(run),
              std::move(parts.policy),
              std::move(parts.rollout),
-             make_math_verifier(Extract::strict),
+             make_math_verifier(extract),
              std::move(parts.optimizer),
              std::move(parts.companions),
              std::move(parts.data),

@@ -160,9 +160,12 @@ class StringVerifier final : public Verifier {
   }
 
   std::optional<std::string> extracted(const Answer& answer) const {
-    if (answer.extract.value_or(extract_) == Extract::bare) return std::string(answer.response);
+    Extract mode = answer.extract.value_or(extract_);
+    if (mode == Extract::bare) return std::string(answer.response);
     size_t from = answer.response.size() - std::min(answer.response.size(), kResponseLimit);
-    return released_box(answer.response.substr(from));
+    std::string_view searched = answer.response.substr(from);
+    if (mode == Extract::answer_tag) searched = last_answer_tag(searched).value_or("");
+    return released_box(searched);
   }
 
   std::optional<std::string> normal_form(std::string_view text) const {

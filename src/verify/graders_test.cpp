@@ -21,6 +21,14 @@ bool numeric(const std::string& gold, const std::string& answer) {
   return graded(Grader::strict_numeric, gold, answer, Extract::bare) == VerdictKind::equal;
 }
 
+TEST(graders, read_inside_the_answer_tags_where_that_is_asked_for) {
+  for (Grader grader : {Grader::ucas, Grader::released_train, Grader::strict_numeric}) {
+    EXPECT_EQ(graded(grader, "7", "\\boxed{8} <answer>\\boxed{7}</answer> \\boxed{8}", Extract::answer_tag),
+              VerdictKind::equal);
+    EXPECT_EQ(graded(grader, "7", "<answer>7</answer> \\boxed{7}", Extract::answer_tag), VerdictKind::unparseable);
+  }
+}
+
 TEST(verify_graders, the_released_reward_knows_spellings_of_one_fraction) {
   EXPECT_TRUE(released("\\frac{1}{2}", "\\frac12"));
   EXPECT_TRUE(released("\\frac{1}{2}", "1/2"));

@@ -15,7 +15,8 @@
 
 namespace ucas {
 
-enum class Extract { strict, lenient, bare };  // last box only | box, else the usual phrases | the whole text
+// last box only | box, else the usual phrases | last box inside the last <answer> | the whole text
+enum class Extract { strict, lenient, answer_tag, bare };
 
 struct Answer {
   std::string_view response;             // as the model wrote it

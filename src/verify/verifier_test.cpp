@@ -62,13 +62,46 @@ TEST(verifier, hostile_cases_are_all_unpaid_and_the_right_answer_beside_them_is_
 TEST(verifier, extraction_cases_agree) {
   read_json_lines(golden("extraction.jsonl"), BadRows::stop, [&](const JsonRow& row) {
     std::string mode = row.value.at("extract");
-    Extract extract = mode == "strict" ? Extract::strict : mode == "lenient" ? Extract::lenient : Extract::bare;
+    Extract extract = mode == "strict"       ? Extract::strict
+                      : mode == "lenient"    ? Extract::lenient
+                      : mode == "answer_tag" ? Extract::answer_tag
+                                             : Extract::bare;
     std::string response = row.value.at("response"), answer = row.value.at("answer");
     Extracted found = extract_answer(response, extract);
     EXPECT_EQ(found.answer, answer) << row.where << " " << row.value.dump();
     EXPECT_EQ(found.found, !answer.empty()) << row.where;
     EXPECT_FALSE(std::string(found.how).empty()) << row.where;
   });
+}
+
+// Whatever stands around the last pair of tags, boxes and other pairs included, the verdict is that of what is inside.
+TEST(verifier, nothing_outside_the_answer_tags_is_ever_paid) {
+  const std::vector<std::string> parts = {"\\boxed{7}", "\\boxed{8}", "<answer>", "</answer>", "7",         "{",
+                                          "}",          "\\boxed{",   "<think>",  "</think>",  "\\fbox{7}", " so "};
+  Rng rng(21, 0);
+  auto noise = [&](bool before) {
+    std::string text;
+    for (int64_t i = rng.below(8); i > 0; --i) {
+      const std::string& part = parts[static_cast<size_t>(rng.below(static_cast<int64_t>(parts.size())))];
+      if (before || part != "<answer>") text += part;  // after the pair only what cannot open another one
+    }
+    return text;
+  };
+  int64_t paid = 0;
+  for (int i = 0; i < 3000; ++i) {
+    bool right = rng.below(2) == 1;
+    std::string inside = right ? "\\boxed{7}" : "\\boxed{8}";
+    std::string response = str(noise(true), "<answer>", inside, "</answer>", noise(false));
+    Verdict verdict = grade(response, {"7"}, Extract::answer_tag);
+    EXPECT_EQ(verdict.kind, right ? VerdictKind::equal : VerdictKind::unequal) << response;
+    paid += verdict.kind == VerdictKind::equal;
+  }
+  EXPECT_GT(paid, 1000);
+  for (int i = 0; i < 3000; ++i) {  // without a closing tag nothing is
+    std::string response = noise(true);
+    for (size_t at; (at = response.find("</answer>")) != std::string::npos;) response.erase(at, 9);
+    EXPECT_EQ(grade(response, {"7"}, Extract::answer_tag).kind, VerdictKind::unparseable) << response;
+  }
 }
 
 TEST(verifier, equality_of_numbers_is_symmetric) {
@@ -165,7 +198,7 @@ TEST(verifier, hostile_responses_cost_little_and_are_not_paid) {
       "\\boxed{" + repeated("^{2", 2000) + repeated("}", 2000) + "}",
   };
   std::vector<std::string> gold = {"7", "\\frac{" + std::string(3000, '7') + "}{" + std::string(2999, '3') + "1}"};
-  for (Extract extract : {Extract::strict, Extract::lenient, Extract::bare}) {
+  for (Extract extract : {Extract::strict, Extract::lenient, Extract::answer_tag, Extract::bare}) {
     auto verifier = make_math_verifier(extract);
     for (size_t i = 0; i < responses.size(); ++i) {
       std::vector<Answer> answers = {{responses[i], &gold}};

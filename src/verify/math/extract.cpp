@@ -332,12 +332,29 @@ Extracted lenient(std::string_view text) {
 
 }  // namespace
 
+std::optional<std::string_view> last_answer_tag(std::string_view response) {
+  constexpr std::string_view kOpen = "<answer>", kClose = "</answer>";
+  size_t close = response.rfind(kClose);
+  if (close == kNone) return std::nullopt;
+  size_t open = response.substr(0, close).rfind(kOpen);
+  if (open == kNone) return std::nullopt;
+  size_t begin = open + kOpen.size();
+  return response.substr(begin, response.find(kClose, begin) - begin);  // a stray </answer> later closes nothing
+}
+
 Extracted extract_answer(std::string_view response, Extract mode) {
   if (response.size() > kResponseLimit) response.remove_prefix(response.size() - kResponseLimit);
   if (mode == Extract::bare) {
     std::string_view whole = trim(response);
     if (whole.empty()) return {false, {}, "no answer"};
     return {true, whole, "the whole text"};
+  }
+  if (mode == Extract::answer_tag) {
+    std::optional<std::string_view> tagged = last_answer_tag(response);
+    if (!tagged) return {false, {}, "no <answer> that is closed"};
+    Extracted inside = from_box(*tagged, false);
+    bool no_box = !inside.found && std::string_view(inside.how) == "no box";
+    return no_box ? Extracted{false, {}, "no box inside the last <answer>"} : inside;
   }
   Extracted boxed = from_box(response, mode == Extract::lenient);
   bool has_box = boxed.found || std::string_view(boxed.how) != "no box";
