@@ -14,8 +14,11 @@ namespace ucas::testing {
 namespace {
 
 // One option of a method may be called differently in articles and cases.
-const std::map<std::string, std::vector<std::string>> kOtherNames = {
-    {"lam", {"lambda"}}, {"tau", {"tau_pos", "tau_neg"}}, {"zero_token", {"zero_tokens"}}};
+const std::map<std::string, std::string> kOtherNames = {{"lam", "lambda"},
+                                                        {"zero_token", "zero_tokens"},
+                                                        {"norm_adv_by_std_in_grpo", "norm_by_std"},
+                                                        {"norm_adv_by_std", "norm_by_std"},
+                                                        {"b_prime", "b"}};
 
 std::string setting_text(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
@@ -36,14 +39,10 @@ std::vector<std::string> option_names(Method& method) {
 }
 
 std::string option_for(const std::string& key, const std::vector<std::string>& options) {
-  std::vector<std::string> names = {key};
-  if (auto other = kOtherNames.find(key); other != kOtherNames.end()) {
-    names.insert(names.end(), other->second.begin(), other->second.end());
-  }
-  for (const std::string& name : names) {
-    for (const std::string& option : options) {
-      if (last_part(option) == name) return option;
-    }
+  auto other = kOtherNames.find(key);
+  std::string name = other == kOtherNames.end() ? key : other->second;
+  for (const std::string& option : options) {
+    if (last_part(option) == name) return option;
   }
   return "";
 }
@@ -132,7 +131,9 @@ void apply_options(CaseRun& run, Method& method) {
   std::vector<std::string> options = option_names(method);
   for (const std::string& key : run.unread()) {
     std::string option = option_for(key, options);
-    if (!option.empty()) settings.push_back({option, setting_text(run.in(key)), str("inputs.", key), true});
+    if (option.empty()) continue;
+    if (run.in(key).is_null()) continue;  // left at its default
+    settings.push_back({option, setting_text(run.in(key)), str("inputs.", key), true});
   }
   ucas::apply(method, settings);
   method.validate();

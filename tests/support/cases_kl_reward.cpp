@@ -21,7 +21,9 @@ void check_kl_in_reward(CaseRun& run) {
     scores[at - 1] = 0;
   }
   KlEstimator estimator = KlEstimator::k1;
-  if (run.has("kl")) estimator = kl_estimator_of(run.in("kl").get<std::string>());
+  for (const char* key : {"kl", "kl_penalty", "estimator"}) {
+    if (run.has(key)) estimator = kl_estimator_of(run.in(key).get<std::string>());
+  }
   double mean_kl = take_kl_off_reward(made.batch, estimator, run.number("beta"));
   std::vector<double> rewards = made.packed(token_rewards(made.batch));
   for (size_t t = 0; t < rewards.size(); ++t) rewards[t] += scores[t];  // scores elsewhere are not touched

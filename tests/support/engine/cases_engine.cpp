@@ -125,7 +125,7 @@ void check_learning_rate(CaseRun& run) {
   config.warmup_steps = static_cast<int64_t>(run.number("warmup", 0));
   config.min_lr_ratio = run.number("min_lr_ratio", 0);
   if (run.variant().find("cosine") != std::string::npos) config.schedule = Schedule::cosine;
-  auto total = static_cast<int64_t>(run.number("total_steps", 0));
+  auto total = static_cast<int64_t>(run.number("total_steps", run.number("total", 0)));
   std::vector<double> factor, rate;
   for (double step : flat(run.in("steps"), "inputs.steps")) {
     rate.push_back(rollout_lr(config, static_cast<int64_t>(step), total));
