@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "methods/clipped_ratio.h"
+#include "methods/gae.h"
 #include "methods/group_advantage.h"
 #include "methods/registry.h"
 #include "methods/returns.h"
@@ -81,9 +82,8 @@ class EntropyAdv final : public Method {
   void advantages(const Batch& batch, std::span<float> advantage, Trace& trace) const override {
     if (config_.critic_baseline) {
       UCAS_CHECK(batch.value.size() == advantage.size(), "the critic's values are missing");
-      std::vector<double> A = token_rewards(batch);
-      discount_backwards(batch, 1, A);
-      for (size_t t = 0; t < A.size(); ++t) A[t] -= batch.value[t];
+      std::vector<double> A(advantage.size());
+      gae(batch, token_rewards(batch), 1, 1, A);
       whiten(A);
       std::ranges::transform(A, advantage.begin(), [](double a) { return static_cast<float>(a); });
       trace.rows.push_back({"A", true, std::vector<float>(advantage.begin(), advantage.end())});

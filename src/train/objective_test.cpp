@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "base/rng.h"
-#include "support/loss_methods.h"
+#include "methods/registry.h"
 #include "train/logprobs.h"
 
 namespace ucas {
@@ -46,8 +46,11 @@ Batch random_batch(Model& model, int64_t groups, int64_t per_group) {
   }
   compute_signals(model, batch, 1.0, 64);
   batch.rollout_logprob = batch.old_logprob;
-  // Off-policy, so that ratio, clip and dual clip all matter.
+  // Off-policy, so that ratio, clip and dual clip all matter, and with all that any method may read.
   for (float& lp : batch.old_logprob) lp += static_cast<float>(0.5 * rng.normal());
+  for (auto* signal : {&batch.ref_logprob, &batch.value, &batch.prm_logratio}) {
+    for (float lp : batch.old_logprob) signal->push_back(lp + static_cast<float>(0.1 * rng.normal()));
+  }
   return batch;
 }
 
@@ -70,7 +73,7 @@ double relative_difference(const std::vector<double>& a, const std::vector<doubl
   return std::sqrt(difference / size);
 }
 
-void expect_exact_accumulation(const Method& method, Aggregation aggregation) {
+void expect_exact_accumulation(const Method& method, const ObjectiveConfig& config) {
   std::unique_ptr<Model> model = make_model(small_shape(), 3, at::kCPU);
   Batch batch = random_batch(*model, 4, 4);
   std::vector<float> advantage(static_cast<size_t>(batch.token_count()));
@@ -78,12 +81,10 @@ void expect_exact_accumulation(const Method& method, Aggregation aggregation) {
   method.advantages(batch, advantage, trace);
   std::vector<int64_t> responses(batch.responses.size());
   std::iota(responses.begin(), responses.end(), 0);
-  ObjectiveConfig config = method.objective_defaults();
-  config.aggregation = aggregation;
-  config.entropy_coeff = 0.01;
+  std::vector<uint8_t> step_mark = select_in_step(method, config, batch, advantage, 5);
   auto run = [&](int64_t budget) {
     LossMetrics metrics =
-        accumulate_gradients(*model, {batch, advantage, responses, method, config, 1.0, 16, budget, 0});
+        accumulate_gradients(*model, {batch, advantage, responses, method, config, 1.0, 16, budget, 9, step_mark});
     return std::pair(gradient(*model), metrics.pg_loss);
   };
   auto [whole, loss] = run(1 << 20);
@@ -96,21 +97,81 @@ void expect_exact_accumulation(const Method& method, Aggregation aggregation) {
   }
 }
 
-TEST(objective, the_gradient_does_not_depend_on_the_cut_into_micro_batches) {
-  for (const char* name : {"grpo", "dapo", "ucas"}) {
-    for (Aggregation a :
-         {Aggregation::token_mean, Aggregation::seq_mean_token_mean, Aggregation::seq_mean_token_sum_norm}) {
-      SCOPED_TRACE(name);
-      expect_exact_accumulation(*make_method(name), a);
+ObjectiveConfig with_bonus(const Method& method) {
+  ObjectiveConfig config = method.objective_defaults();
+  config.entropy_coeff = 0.01;
+  return config;
+}
+
+TEST(objective, the_gradient_of_no_method_depends_on_the_cut_into_micro_batches) {
+  for (const MethodRow& row : method_rows()) {
+    SCOPED_TRACE(row.name);
+    std::unique_ptr<Method> method = row.make();
+    expect_exact_accumulation(*method, with_bonus(*method));
+  }
+}
+
+TEST(objective, nor_does_it_under_any_aggregation_weight_or_mask) {
+  for (const char* name : {"dapo", "gspo", "forking_tokens"}) {
+    SCOPED_TRACE(name);
+    std::unique_ptr<Method> method = make_method(name);
+    ObjectiveConfig config = with_bonus(*method);
+    for (Aggregation a : {Aggregation::token_mean, Aggregation::seq_mean_token_mean,
+                          Aggregation::seq_mean_token_sum_norm, Aggregation::row_mean_token_sum_norm}) {
+      config.aggregation = a;
+      expect_exact_accumulation(*method, config);
+    }
+    config.tis = Tis::token;
+    config.reject = Reject::token_ratio;
+    expect_exact_accumulation(*method, config);
+  }
+}
+
+// A share of tokens is chosen from the step, the mini-batch, or, as released, each micro-batch: only the last depends
+// on its size.
+TEST(objective, methods_that_select_accumulate_exactly_at_mini_and_step_scope) {
+  for (const char* name : {"clip_cov", "kl_cov", "forking_tokens"}) {
+    SCOPED_TRACE(name);
+    for (const char* scope : {"mini", "step"}) {
+      std::unique_ptr<Method> method = make_method(name);
+      ucas::apply(*method, {{"ratio", 0.1, "ratio", false}, {"lb", 0.05, "lb", false}}, false);
+      ucas::apply(*method, {{"scope", std::string(scope), "scope", false}});
+      expect_exact_accumulation(*method, with_bonus(*method));
     }
   }
 }
 
-// Two methods that are not shipped, written against methods/method.h alone: whole sequences, whole mini-batches.
-TEST(objective, methods_that_look_at_sequences_or_the_mini_batch_accumulate_exactly_too) {
-  expect_exact_accumulation(*testing::make_gspo(), Aggregation::seq_mean_token_mean);
-  expect_exact_accumulation(*testing::make_forking_tokens(0.2, true), Aggregation::token_mean);
-  expect_exact_accumulation(*testing::make_forking_tokens(0.2, false), Aggregation::token_mean);
+TEST(objective, at_micro_scope_each_micro_batch_chooses_for_itself) {
+  std::unique_ptr<Model> model = make_model(small_shape(), 3, at::kCPU);
+  Batch batch = random_batch(*model, 4, 4);
+  std::vector<float> advantage(static_cast<size_t>(batch.token_count()));
+  Trace trace;
+  std::unique_ptr<Method> method = make_method("forking_tokens");
+  ucas::apply(*method, {{"scope", std::string("micro"), "scope", false}});
+  method->advantages(batch, advantage, trace);
+  std::vector<int64_t> responses(batch.responses.size());
+  std::iota(responses.begin(), responses.end(), 0);
+  auto run = [&](int64_t budget) {
+    accumulate_gradients(*model, {batch, advantage, responses, *method, method->objective_defaults(), 1.0, 16, budget});
+    return gradient(*model);
+  };
+  std::vector<double> whole = run(1 << 20), apart = run(1);
+  EXPECT_GT(relative_difference(apart, whole), 0.01);
+}
+
+TEST(objective, an_empty_response_counts_in_oats_mean) {
+  std::unique_ptr<Model> model = make_model(small_shape(), 3, at::kCPU);
+  Batch batch = random_batch(*model, 2, 4);  // one of its eight responses is empty
+  std::vector<float> advantage(static_cast<size_t>(batch.token_count()), 1.0f);
+  std::unique_ptr<Method> method = make_method("dapo");
+  ObjectiveConfig config = method->objective_defaults();
+  auto loss = [&](Aggregation a, std::vector<int64_t> responses) {
+    config.aggregation = a;
+    return accumulate_gradients(*model, {batch, advantage, responses, *method, config, 1.0, 16, 4096}).pg_loss;
+  };
+  std::vector<int64_t> all = {0, 1, 2, 3, 4, 5, 6, 7};
+  EXPECT_NEAR(loss(Aggregation::row_mean_token_sum_norm, all), loss(Aggregation::seq_mean_token_sum_norm, all) / 8,
+              1e-6);
 }
 
 TEST(objective, a_mean_over_all_rows_counts_the_empty_ones) {
