@@ -6,42 +6,71 @@ import subprocess
 from support import UCAS, check, clean, path, rows, same_bytes, small_task, train_words, ucas, wait_for_step
 
 STEPS = 12
+# What a run is made of beside the policy, and the files of a checkpoint that hold it. One row for each thing that has
+# to go on from where it was.
+KINDS = {
+    "policy": ([], []),
+    "reference": (["--objective.kl_coeff", 0.01, "--reward.kl_coeff", 0.05, "--reward.kl_control", "adaptive",
+                   "--reward.kl_target", 0.01, "--reward.kl_horizon", 200], []),
+}
+ALWAYS = ["model.safetensors", "optimizer.safetensors", "optimizer.json", "state.json"]
 small_task()
-OPTIONS = ("--train.steps", STEPS, "--train.save_freq", 5, "--train.stored_signals", 3)
-ucas(*train_words(path("whole"), *OPTIONS))
 
 
-def interrupted(name, signal_number, at_step, expect):
-    run = path(name)
-    process = subprocess.Popen([UCAS, *map(str, train_words(run, *OPTIONS))],
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    check(wait_for_step(run, at_step, process), f"{name}: reached step {at_step}")
+def words(kind, run, *more):
+    return train_words(run, "--train.steps", STEPS, "--train.save_freq", 5, "--train.stored_signals", 3,
+                       *KINDS[kind][0], *more)
+
+
+def interrupted(kind, name, signal_number, at_step, expect):
+    whole, run = path(kind), path(f"{kind}-{name}")
+    process = subprocess.Popen([UCAS, *map(str, words(kind, run))], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    check(wait_for_step(run, at_step, process), f"{kind}, {name}: reached step {at_step}")
     process.send_signal(signal_number)
-    check(process.wait(60) == expect, f"{name}: ended with {expect}")
+    check(process.wait(60) == expect, f"{kind}, {name}: ended with {expect}")
     ucas("train", "--resume", run)
-    check(rows(run) == rows(path("whole")), f"{name}: steps.jsonl is that of the uninterrupted run")
-    for file in ("model.safetensors", "optimizer.safetensors", "state.json"):
-        a, b = (os.path.join(r, "checkpoints", f"step-{STEPS:07d}", file) for r in (run, path("whole")))
-        check(same_bytes(a, b), f"{name}: {file} is the same")
+    check(rows(run) == rows(whole), f"{kind}, {name}: steps.jsonl is that of the uninterrupted run")
+    for file in ALWAYS + KINDS[kind][1]:
+        a, b = (os.path.join(r, "checkpoints", f"step-{STEPS:07d}", file) for r in (run, whole))
+        check(same_bytes(a, b), f"{kind}, {name}: {file} is the same")
     for step in range(1, STEPS + 1):
-        a, b = (os.path.join(r, "rollouts", f"step-{step:07d}.jsonl") for r in (run, path("whole")))
-        check(same_bytes(a, b), f"{name}: responses of step {step} are the same")
-    signals = os.listdir(path("whole", "signals"))
+        a, b = (os.path.join(r, "rollouts", f"step-{step:07d}.jsonl") for r in (run, whole))
+        check(same_bytes(a, b), f"{kind}, {name}: responses of step {step} are the same")
+    signals = os.listdir(os.path.join(whole, "signals"))
     check(len(signals) == 1 + STEPS // 3 and sorted(os.listdir(os.path.join(run, "signals"))) == sorted(signals),
-          f"{name}: signals of the same steps are kept")
+          f"{kind}, {name}: signals of the same steps are kept")
     for file in signals:
-        check(same_bytes(os.path.join(run, "signals", file), path("whole", "signals", file)), f"{name}: {file} too")
+        check(same_bytes(os.path.join(run, "signals", file), os.path.join(whole, "signals", file)),
+              f"{kind}, {name}: {file} too")
 
 
-interrupted("killed", signal.SIGKILL, 7, -signal.SIGKILL)
-interrupted("terminated", signal.SIGTERM, 3, 75)
+for kind in KINDS:
+    ucas(*words(kind, path(kind)))
+    interrupted(kind, "killed", signal.SIGKILL, 7, -signal.SIGKILL)
+interrupted("policy", "terminated", signal.SIGTERM, 3, 75)
+
+# The reference is the run's initial policy, and the coefficient was steered.
+steps = rows(path("reference"))[1:]
+check(steps[0]["actor/reward_kl_penalty"] == 0, "before the first update policy and reference agree to the bit")
+check(steps[-1]["actor/kl_loss"] > 0, "later they do not")
+check(len({step["actor/reward_kl_penalty_coeff"] for step in steps}) == STEPS, "the KL coefficient was steered")
+with open(path("base", "model.safetensors"), "r+b") as weights:
+    weights.seek(-1, os.SEEK_END)
+    last = weights.read(1)
+    weights.seek(-1, os.SEEK_END)
+    weights.write(bytes([last[0] ^ 1]))
+refused = ucas("train", "--resume", path("reference"), "--train.steps", STEPS + 1, expect=2)
+check("weights of" in refused.stderr and path("base") in refused.stderr, "a changed base is refused by name")
+with open(path("base", "model.safetensors"), "r+b") as weights:
+    weights.seek(-1, os.SEEK_END)
+    weights.write(last)
 
 # Another thread count gives the same responses (our arithmetic) and is refused on resume without being asked for.
 ucas(*train_words(path("one-thread"), "--train.steps", 1, "--threads", 1))
 ucas(*train_words(path("two-threads"), "--train.steps", 1, "--threads", 2))
 a, b = (path(name, "rollouts", "step-0000001.jsonl") for name in ("one-thread", "two-threads"))
 check(same_bytes(a, b), "responses do not depend on the number of threads")
-check(rows(path("whole"))[1]["rollout/logprob_diff_max"] == 0, "sampler and trainer agree bit for bit")
+check(rows(path("policy"))[1]["rollout/logprob_diff_max"] == 0, "sampler and trainer agree bit for bit")
 refused = ucas("train", "--resume", path("one-thread"), "--threads", 2, "--train.steps", 2, expect=2)
 check("threads" in refused.stderr and "--allow-changes" in refused.stderr, "a changed thread count is refused by name")
 refused = ucas("train", "--resume", path("one-thread"), "--optimizer.lr", 1, expect=2)
