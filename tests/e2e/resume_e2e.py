@@ -12,6 +12,8 @@ KINDS = {
     "policy": ([], []),
     "reference": (["--objective.kl_coeff", 0.01, "--reward.kl_coeff", 0.05, "--reward.kl_control", "adaptive",
                    "--reward.kl_target", 0.01, "--reward.kl_horizon", 200], []),
+    "critic": (["--method.name", "ppo"], ["critic.safetensors", "critic-optimizer.safetensors", "critic-optimizer.json"]),
+    "prm": (["--method.name", "prime"], ["prm.safetensors", "prm-optimizer.safetensors", "prm-optimizer.json"]),
 }
 ALWAYS = ["model.safetensors", "optimizer.safetensors", "optimizer.json", "state.json"]
 small_task()
