@@ -60,8 +60,9 @@ struct VerifyConfig {
       if (extract == kExtractNames[i]) return static_cast<Extract>(i);
     }
     std::string near = nearest(extract, {kExtractNames.begin(), kExtractNames.end()});
-    throw Error("config", str("--extract ", printable(extract, 40), ": expected one of strict, lenient, bare",
-                              near.empty() ? "" : str(" (did you mean ", near, "?)")));
+    throw Error("config",
+                str("--extract ", printable(extract, 40), ": expected one of strict, lenient, answer_tag, bare",
+                    near.empty() ? "" : str(" (did you mean ", near, "?)")));
   }
 };
 

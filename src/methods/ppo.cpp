@@ -90,10 +90,10 @@ class Ppo final : public Method {
                                              : "the critic's errors from this token on, later ones counting less"});
     if (config_.normalize == Normalize::biased) {
       list.push_back({"normalisation", "A = (A - mean A) / sqrt(max(var A, 1e-8)), var over n",
-                      "over all tokens of the step; the same A where nothing differs is 0"});
+                      "over all tokens of the step; exactly 0 where all A are equal"});
     } else if (config_.normalize == Normalize::unbiased) {
       list.push_back({"normalisation", "A = (A - mean A) / sqrt(var A + 1e-8), var over n - 1",
-                      "over all tokens of the step; the same A where nothing differs is 0"});
+                      "over all tokens of the step; exactly 0 where all A are equal"});
     }
     list.push_back({"returns", "R_t = A_t + V_t (A_t before normalisation)", "what the critic learns to predict"});
     std::string clipped = str("1/2 max((V - R)^2, (V_old + clip(V - V_old, +-", critic.value_clip, ") - R)^2)");
