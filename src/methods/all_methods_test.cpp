@@ -156,6 +156,22 @@ TEST(all_methods, losses_and_gradients_of_extreme_log_probs_are_finite) {
   });
 }
 
+TEST(all_methods, each_has_a_tiny_config_and_a_row_in_the_documentation) {
+  std::string paper = read_file(UCAS_SOURCE_DIR "/docs/paper.md");
+  std::set<std::string> configured;
+  for (const std::string& file : list_directory(UCAS_SOURCE_DIR "/configs")) {
+    if (file.find("-tiny.toml") == std::string::npos) continue;
+    for (const Setting& setting : read_toml(str(UCAS_SOURCE_DIR "/configs/", file))) {
+      if (setting.key == "method.name") configured.insert(std::get<std::string>(setting.value));
+    }
+  }
+  for (const MethodRow& row : method_rows()) {
+    EXPECT_TRUE(configured.contains(row.name)) << "no configs/*-tiny.toml has method.name = \"" << row.name << "\"";
+    EXPECT_NE(paper.find(str("methods/", row.name, ".cpp")), std::string::npos)
+        << row.name << " is not in docs/paper.md";
+  }
+}
+
 TEST(all_methods, each_has_a_worked_case_and_equations_in_words) {
   std::set<std::string> worked;
   Json goldens = read_json(UCAS_SOURCE_DIR "/tests/goldens/method_cases.json", 64 << 20);

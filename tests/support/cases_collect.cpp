@@ -37,7 +37,7 @@ SamplingAction action_of(const std::string& word) {
   for (const char* abort : {"abort", "error", "raise", "fail", "stop"}) {
     if (word.starts_with(abort)) return SamplingAction::abort;
   }
-  if (word.starts_with("train")) return SamplingAction::train;
+  if (word == "train") return SamplingAction::train;
   for (const char* more : {"continue", "more", "generate", "need", "exhausted", "incomplete", "drop"}) {
     if (word.starts_with(more)) return SamplingAction::more;
   }
