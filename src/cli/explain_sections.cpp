@@ -58,6 +58,16 @@ Lines reward(const TrainConfig& c, const Needs& needs) {
                      str("R_i += min(0, -(L_i - ", from, ") / ", r.overlong_buffer, " * ", r.overlong_factor, ")"),
                      str("from ", grouped(from), " tokens on, a response loses up to ", r.overlong_factor)});
   }
+  if (r.kl_coeff > 0) {
+    lines.push_back({"KL in reward",
+                     str("r_it = [t = L_i] R_i - beta KL_it,  KL_it = ", kl_formula(r.kl_estimator, "lp_old - lp_ref")),
+                     str("beta = ", r.kl_coeff, ": every token pays for leaving the frozen reference")});
+    if (r.kl_control == KlControl::adaptive) {
+      lines.push_back({"", str("beta *= 1 + clip(KL / ", r.kl_target, " - 1, -0.2, 0.2) responses / ", r.kl_horizon),
+                       "after every step"});
+    }
+    if (c.objective.kl_coeff > 0) lines.push_back({"", "", "the loss below has a KL term as well"});
+  }
   return lines;
 }
 
@@ -87,7 +97,8 @@ Lines selection_of_prompts(const TrainConfig& c) {
   }
   std::string until;
   if (rule.max_gen_batches == 1) {
-    until = str("one generation batch a step; of what it keeps, up to ", wanted);
+    until = rule.order == KeepOrder::prefer ? str("one generation batch a step, of which ", wanted)
+                                            : str("one generation batch a step; of what it keeps, up to ", wanted);
   } else {
     until = str("generation batches until ", wanted, rule.order == KeepOrder::prefer ? " arrived" : " are kept",
                 rule.max_gen_batches > 0 ? str(", at most ", rule.max_gen_batches, " a step") : "",
