@@ -48,7 +48,11 @@ Lines reward(const TrainConfig& c, const Needs& needs) {
   Lines lines;
   if (!needs.labels) lines.push_back({"labels", "", "none are needed: the method below makes its own reward"});
   lines.push_back({"R_i", str("R_i = ", r.correct, " if the answer is right, ", r.wrong, " if not"),
-                   "the verifier's verdict on the last answer; what cannot be read counts as wrong"});
+                   str("the verifier's verdict on ",
+                       r.extract == Extract::answer_tag ? "the last \\boxed{} inside <answer>..</answer>"
+                       : r.extract == Extract::lenient  ? "the last answer it can find"
+                                                        : "the last \\boxed{}",
+                       "; what cannot be read counts as wrong")});
   lines.push_back({"truncated", "",
                    r.truncated == Truncated::wrong ? "a response cut at T is wrong, whatever it says"
                                                    : "a response cut at T is graded as it is"});
