@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/fields.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -15,6 +16,7 @@
 #include "cli/command.h"
 #include "core/run_directory.h"
 #include "core/step_data.h"
+#include "core/step_methods.h"
 #include "methods/method.h"
 #include "verify/verifier.h"
 
@@ -27,11 +29,17 @@ struct AdvantagesConfig {
   int64_t step = 0;
   int64_t show = 10;
   bool json = false;
+  bool save = false;
   void fields(Fields& f) {
-    f.field("method", method, "methods to recompute under, with their defaults; empty = the run's, with its settings");
-    f.field("step", step, Range{0, 1e9}, "which step of a run directory; 0 = the last one saved");
+    f.field("method", method,
+            "methods to recompute under, NAME or NAME:PRESET, with their defaults; empty = the run's, with its "
+            "settings");
+    f.field("step", step, Range{0, 1e9},
+            "which step of a run directory; 0 = the last one saved, with --save every one saved");
     f.field("show", show, Range{0, 1e6}, "responses and tokens listed, largest change first");
     f.field("json", json, "print everything as one JSON object, every response listed");
+    f.field("save", save,
+            "print no comparison; write the advantages beside the step, step-N.methods.json, for ucas report");
   }
 };
 
@@ -47,23 +55,27 @@ std::set<std::string> keys_of(Method& method) {
   return keys;
 }
 
-// `path` itself, or the file of one step of the run directory `path`.
-std::string step_file(const std::string& path, int64_t step) {
+// `path` itself, or files of the run directory `path`: of one step, or with `all` of every saved one.
+std::vector<std::string> step_files(const std::string& path, int64_t step, bool all) {
   if (!is_directory(path)) {
     if (step > 0) throw Error("usage", str("--step ", step, ": ", printable(path, 400), " is a file, not a run"));
-    return path;
+    return {path};
   }
   std::string folder = path_join(path, "signals");
-  int64_t last = -1;
+  std::set<int64_t> saved;
   for (const std::string& name : is_directory(folder) ? list_directory(folder) : std::vector<std::string>()) {
-    last = std::max(last, parse_step_name(name));
+    if (name.ends_with(".jsonl") && parse_step_name(name) >= 0) saved.insert(parse_step_name(name));
   }
-  if (last < 0) {
+  if (saved.empty()) {
     throw Error("path", str(printable(path, 400),
                             ": no signals/step-N.jsonl in it; `ucas train` writes them where train.stored_signals is "
                             "above 0"));
   }
-  return path_join(folder, step_name(step > 0 ? step : last) + ".jsonl");
+  if (step > 0) saved = {step};
+  if (!all) saved = {*saved.rbegin()};
+  std::vector<std::string> files;
+  for (int64_t one : saved) files.push_back(path_join(folder, step_name(one) + ".jsonl"));
+  return files;
 }
 
 // The run's own method with its settings, as the file states them.
@@ -135,12 +147,19 @@ std::vector<Recomputed> recomputed(const AdvantagesConfig& config, std::vector<S
   bool own = config.method.empty();
   std::vector<Recomputed> all;
   std::set<std::string> used, presets;
-  for (const std::string& name : own ? std::vector<std::string>{data.method} : config.method) {
+  for (const std::string& word : own ? std::vector<std::string>{data.method} : config.method) {
+    size_t colon = std::min(word.find(':'), word.size());
+    std::string name = word.substr(0, colon);
+    std::string wanted = colon < word.size() ? word.substr(colon + 1) : preset;
     std::unique_ptr<Method> method = own && preset.empty() ? own_method(data, path) : make_method(name);
     auto known = method->presets();
     presets.insert(known.begin(), known.end());
-    bool has_preset = std::find(known.begin(), known.end(), preset) != known.end();
-    if (has_preset) method->use_preset(preset);
+    bool has_preset = std::find(known.begin(), known.end(), wanted) != known.end();
+    if (colon < word.size() && !has_preset) {
+      throw Error("config", str("--method ", printable(word), ": ", name, " has no such preset, expected one of ",
+                                known.empty() ? "none" : join({known.begin(), known.end()}, ", ")));
+    }
+    if (has_preset) method->use_preset(wanted);
     std::set<std::string> keys = keys_of(*method);
     std::vector<Setting> own_settings;
     for (const Setting& s : settings) {
@@ -155,7 +174,7 @@ std::vector<Recomputed> recomputed(const AdvantagesConfig& config, std::vector<S
     method->validate();
     all.push_back({name, method->title(),
                    own && preset.empty() ? data.preset
-                   : has_preset          ? preset
+                   : has_preset          ? wanted
                                          : known.front(),
                    fields_of(section), recompute(name, *method, data, path)});
   }
@@ -198,6 +217,20 @@ std::string text_of(const std::string& path, const StepData& data, const std::st
   return text;
 }
 
+void save_methods(const std::string& path, const StepData& data, std::span<const Recomputed> methods) {
+  std::vector<MethodAdvantages> saved;
+  for (const Recomputed& method : methods) {
+    saved.push_back({method.name, method.preset, method.title, {}, method.advantage});
+    for (const FieldValue& field : method.settings) {
+      saved.back().settings.emplace_back(field.key.substr(7), field.value);
+    }
+  }
+  std::string file = step_methods_file(path);
+  write_file(file, step_methods_json(data, hash_hex(read_file(path)), saved));
+  out(str(printable(file, 400), ": ", methods.size(), methods.size() == 1 ? " method, " : " methods, ",
+          grouped(data.batch.token_count()), " tokens\n"));
+}
+
 }  // namespace
 
 std::string help_advantages() {
@@ -209,6 +242,7 @@ std::string help_advantages() {
          "\n"
          "  ucas advantages RUN --method dapo,ucas          these methods, with their defaults\n"
          "  ucas advantages RUN --method.alpha 0.5          the run's own method and settings, with one changed\n"
+         "  ucas advantages RUN --method dapo,ucas --save   for the token explorer of ucas report\n"
          "\n"
          "An option of a method is given as in a run's config; with several methods it goes to those that have it. A\n"
          "method that changes the loss rather than the advantage may show no difference here. Exit code 1: the run's\n"
@@ -218,7 +252,7 @@ std::string help_advantages() {
 }
 
 int run_advantages(const Words& words) {
-  CommandLine line = parse_command_line(words, {"json"});
+  CommandLine line = parse_command_line(words, {"json", "save"});
   std::vector<Setting> general, of_method;
   for (const Setting& s : line.settings) (s.key.starts_with("method.") ? of_method : general).push_back(s);
   for (Setting& s : general) {
@@ -232,15 +266,23 @@ int run_advantages(const Words& words) {
     throw Error("usage", str("advantages: expected one STEP.jsonl or run directory, got ", line.positionals.size(),
                              "; see ucas advantages --help"));
   }
-  std::string path = step_file(line.positionals[0], config.step);
-  StepData data = read_step_data(path);
-  std::unique_ptr<Method> own = own_method(data, path);
-  bool differs = false;
-  std::string again = reproduction(data, recompute(data.method, *own, data, path), differs);
-  std::vector<Recomputed> methods = recomputed(config, of_method, data, path);
-  out(config.json ? comparison_json(path, data, !differs, again, methods)
-                  : text_of(path, data, again, methods, config.show));
-  return differs ? kDiffers : kDone;
+  if (config.save && config.json) throw Error("usage", "--save and --json: give one of them");
+  bool any_differs = false;
+  for (const std::string& path : step_files(line.positionals[0], config.step, config.save)) {
+    StepData data = read_step_data(path);
+    std::unique_ptr<Method> own = own_method(data, path);
+    bool differs = false;
+    std::string again = reproduction(data, recompute(data.method, *own, data, path), differs);
+    std::vector<Recomputed> methods = recomputed(config, of_method, data, path);
+    any_differs |= differs;
+    if (config.save) {
+      save_methods(path, data, methods);
+    } else {
+      out(config.json ? comparison_json(path, data, !differs, again, methods)
+                      : text_of(path, data, again, methods, config.show));
+    }
+  }
+  return any_differs ? kDiffers : kDone;
 }
 
 }  // namespace ucas

@@ -256,6 +256,19 @@ Header read_header(const Line& line, StepData& data) {
   return header;
 }
 
+// The question and its answers: files of earlier versions have none, so absent is empty.
+void read_question(const Line& line, StepData& data) {
+  if (line.has("question")) data.question.resize(data.problem.size() - 1);
+  if (line.has("question") || !data.question.empty()) {
+    data.question.push_back(line.has("question") ? line.text("question") : "");
+  }
+  if (line.has("gold")) data.gold.resize(data.problem.size() - 1);
+  if (!line.has("gold") && data.gold.empty()) return;
+  data.gold.emplace_back();
+  if (!line.has("gold")) return;
+  for (const Json& answer : line.list("gold")) data.gold.back().push_back(line.text(answer, "gold"));
+}
+
 VerdictKind read_verdict(const Line& line) {
   std::string name = line.text("verdict");
   for (auto kind : {VerdictKind::equal, VerdictKind::unequal, VerdictKind::unparseable, VerdictKind::over_budget}) {
@@ -328,6 +341,8 @@ std::string step_data_lines(const StepData& data) {
   const Batch& batch = data.batch;
   size_t N = batch.token.size(), B = batch.responses.size();
   UCAS_CHECK(data.problem.size() == batch.groups.size() && data.advantage.size() == N, "a step's parts fit together");
+  UCAS_CHECK(data.question.empty() || data.question.size() == data.problem.size(), "all questions or none");
+  UCAS_CHECK(data.gold.empty() || data.gold.size() == data.problem.size(), "all gold answers or none");
   for (const auto& signal : data.trace) {
     UCAS_CHECK(signal.values.size() == (signal.per_token ? N : B), "a trace row has a value per token or response");
   }
@@ -338,6 +353,11 @@ std::string step_data_lines(const StepData& data) {
                ", \"responses\": ", group.count);
     append_list(out, "prompt", std::span<const int32_t>(group.prompt),
                 [](std::string& to, int32_t id) { append(to, id); });
+    if (!data.question.empty()) out += ", \"question\": " + json_text(data.question[g]);
+    if (!data.gold.empty()) {
+      append_list(out, "gold", std::span<const std::string>(data.gold[g]),
+                  [](std::string& to, const std::string& answer) { to += json_text(answer); });
+    }
     out += "}\n";
     for (int64_t i = 0; i < group.count; ++i) append_response(out, data, static_cast<size_t>(group.first + i));
   }
@@ -356,6 +376,7 @@ StepData read_step_data(const std::string& path) {
     group.count = line.integer("responses", 1, INT32_MAX);
     group.prompt = line.ids("prompt");
     data.problem.push_back(line.text("problem"));
+    read_question(line, data);
     data.batch.groups.push_back(std::move(group));
     for (int64_t i = 0; i < data.batch.groups.back().count; ++i) {
       read_response(lines.next("a response"), header, data);

@@ -26,9 +26,11 @@ struct StepData {
   bool tail_confidence = false;                               // so was Response::tail_confidence
   int64_t groups_of_step = 0;                                 // that the step trained on; the first ones are here
   Batch batch;
-  std::vector<std::string> problem;  // id of each group's problem
-  std::vector<std::string> piece;    // [N] text of each token, for people; may be empty
-  std::vector<float> advantage;      // [N] as trained on
+  std::vector<std::string> problem;            // id of each group's problem
+  std::vector<std::string> question;           // its text before the template; may be empty, as `gold`
+  std::vector<std::vector<std::string>> gold;  // any one counts
+  std::vector<std::string> piece;              // [N] text of each token, for people; may be empty
+  std::vector<float> advantage;                // [N] as trained on
   std::vector<Signal> trace;
 
   bool whole() const { return static_cast<int64_t>(batch.groups.size()) == groups_of_step; }

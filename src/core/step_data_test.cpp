@@ -39,6 +39,8 @@ StepData small() {
                        std::numeric_limits<float>::quiet_NaN()};
   batch.entropy = {0.1f, 1.0f / 3, 3.4028235e38f, 1.1754944e-38f, 1e-45f};
   data.problem = {"p-1", "p \xff 2"};
+  data.question = {"1 + 1?", "</script> \"?\""};
+  data.gold = {{"2", "two"}, {}};
   data.piece = {"a", "\n", "</s>", " \xc3", "x"};
   data.advantage = {1, 2, 3, -4, 0};
   data.trace = {{"A", false, {0.5f, 0, -0.25f}}, {"l_hat", true, {0, 0.5f, 1, 0, 1}}};

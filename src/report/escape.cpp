@@ -59,7 +59,7 @@ const char* entity(char c) {
   }
 }
 
-std::string escaped(std::string_view text, const char* before, const char* after) {
+std::string escaped(std::string_view text, const char* before, const char* after, bool markup = true) {
   std::string out;
   out.reserve(text.size() + text.size() / 8);
   while (!text.empty()) {
@@ -68,7 +68,7 @@ std::string escaped(std::string_view text, const char* before, const char* after
       out += before;
       out += name_of_character(c);
       out += after;
-    } else if (const char* safe = c.length == 1 ? entity(text[0]) : nullptr) {
+    } else if (const char* safe = markup && c.length == 1 ? entity(text[0]) : nullptr) {
       out += safe;
     } else {
       out += text.substr(0, c.length);
@@ -78,21 +78,29 @@ std::string escaped(std::string_view text, const char* before, const char* after
   return out;
 }
 
+// At most `limit`, and not inside a character.
+size_t cut_at(std::string_view text, size_t limit) {
+  if (text.size() <= limit) return text.size();
+  while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xc0) == 0x80) --limit;
+  return limit;
+}
+
 }  // namespace
 
 std::string html_text(std::string_view text) { return escaped(text, "[", "]"); }
 
 std::string model_text(std::string_view text, size_t limit) {
-  size_t cut = text.size();
-  if (cut > limit) {
-    cut = limit;
-    while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xc0) == 0x80) --cut;  // not inside a character
-  }
+  size_t cut = cut_at(text, limit);
   std::string out = escaped(text.substr(0, cut), "<i class=\"cc\">", "</i>");
   if (cut < text.size()) {
     out += str("<i class=\"cut\">", grouped(static_cast<int64_t>(text.size() - cut)), " more bytes not shown</i>");
   }
   return out;
+}
+
+std::string visible_text(std::string_view text, size_t limit) {
+  size_t cut = cut_at(text, limit);
+  return escaped(text.substr(0, cut), "[", "]", false) + (cut < text.size() ? "..." : "");
 }
 
 std::string short_path(const std::string& text, int parts) {

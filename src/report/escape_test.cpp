@@ -24,6 +24,12 @@ TEST(escape, characters_that_act_on_the_page_become_names) {
   EXPECT_EQ(html_text("\xf4\x90\x80\x80").find('\xf4'), std::string::npos);  // beyond Unicode
 }
 
+TEST(escape, text_for_scripts_keeps_its_markup_but_no_character_that_acts) {
+  EXPECT_EQ(visible_text("<b>&\n", 99), "<b>&\n");
+  EXPECT_EQ(visible_text("x\xe2\x80\xaey", 99), "x[U+202E]y");
+  EXPECT_EQ(visible_text("a\xc3\xa9z", 2), "a...");
+}
+
 TEST(escape, ordinary_text_of_any_language_stays) {
   std::string text = "na\xc3\xafve \xe6\x95\xb0\xe5\xad\xa6 \xf0\x9f\x99\x82 \xd7\xa9\xd7\x9c\xd7\x95\xd7\x9d\n\tx";
   EXPECT_EQ(html_text(text), text);

@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "report/alarms.h"
 #include "report/escape.h"
+#include "report/explorer.h"
 #include "report/panels.h"
 #include "report/samples.h"
 #include "report/summary.h"
@@ -20,6 +21,8 @@ namespace ucas {
 namespace {
 
 constexpr int64_t kChartBudget = 3 << 20;
+constexpr const char* kTokensLead =
+    "Each token coloured by one recorded quantity. Point at a token, or move with the arrow keys, to read all of them.";
 
 std::string_view asset(const char* name) {
   auto text = embedded(name);
@@ -75,20 +78,29 @@ class Page {
         groups_(group_runs(runs)),
         summaries_(results_of(groups_)),
         alarms_(find_alarms(groups_, summaries_)),
+        explorer_(read_explorer(groups_)),
         title_(title.empty() ? own_title(groups_) : title) {}
 
   std::string html(const SampleLimits& limits) {
+    sections_.clear();
     std::string main = header();  // one after the other: the navigation keeps their order
     main += results();
     main += alarms();
     main += curves();
     main += samples(limits);
+    ExplorerPage tokens = explorer_page(explorer_, limits.token_bytes);
+    main += section("tokens", "Tokens", tokens.html, kTokensLead);
     main += time();
     main += settings();
     main += sources();
     std::string data = script_json(panels_json(groups_, panels_));
-    std::string script(asset("report/assets/report.js"));
-    std::string nonce = fingerprint(main + data);
+    std::string script = str(asset("report/assets/report.js"), asset("report/assets/explorer.js"));
+    std::string token_data = script_json(tokens.json);
+    std::string nonce = fingerprint(main + data + token_data);
+    auto json = [&](const char* id, const std::string& text) {
+      if (text.empty()) return std::string();
+      return str("<script type=\"application/json\" id=\"", id, "\" nonce=\"", nonce, "\">", text, "</script>\n");
+    };
     return str(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
@@ -98,9 +110,10 @@ class Page {
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
         "<meta name=\"generator\" content=\"ucas\">\n<title>",
         html_text(title_), "</title>\n<style>\n", asset("report/assets/report.css"),
+        asset("report/assets/explorer.css"),
         "</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#main\">to the results</a>\n", navigation(),
-        "<main id=\"main\">\n", main, "</main>\n<script type=\"application/json\" id=\"data\" nonce=\"", nonce, "\">",
-        data, "</script>\n<script nonce=\"", nonce, "\">\n", script, "</script>\n</body>\n</html>\n");
+        "<main id=\"main\">\n", main, "</main>\n", json("data", data), json("token-data", token_data),
+        "<script nonce=\"", nonce, "\">\n", script, "</script>\n</body>\n</html>\n");
   }
 
  private:
@@ -341,13 +354,19 @@ class Page {
             rows,
             "</tbody></table></div><p class=\"note\">Everything here was read from these run directories and nothing "
             "else. "
-            "Names in <code>this type</code> are those of the logs; docs/metrics.md defines each.</p>"));
+            "Names in <code>this type</code> are those of the logs; docs/metrics.md defines each.",
+            explorer_.empty()
+                ? " None of these runs saved single tokens (<code>train.stored_signals</code>), so there is "
+                  "no token explorer."
+                : "",
+            "</p>"));
   }
 
   const std::vector<RunRecord>& runs_;
   std::vector<RunGroup> groups_;
   std::vector<ResultTable> summaries_;
   AlarmReport alarms_;
+  Explorer explorer_;
   std::string title_;
   std::vector<Panel> panels_;
   std::vector<std::pair<const char*, const char*>> sections_;
@@ -359,9 +378,11 @@ std::string report_html(const std::vector<std::string>& paths, const std::string
   std::vector<RunRecord> runs;
   for (const std::string& path : paths) runs.push_back(read_run(path));
   SampleLimits limits;
+  Page page(runs, title);
   while (true) {
-    std::string html = Page(runs, title).html(limits);
+    std::string html = page.html(limits);
     if (html.size() <= largest || limits.bytes < 200) return html;
+    limits.token_bytes /= 2;
     limits.bytes /= 2;
     limits.problems = std::max<size_t>(2, limits.problems * 2 / 3);
     limits.responses = std::min<size_t>(limits.responses, 1);

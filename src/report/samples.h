@@ -12,9 +12,10 @@
 namespace ucas {
 
 struct SampleLimits {
-  size_t problems = 8;   // side by side
-  size_t responses = 3;  // of the samples, folded below the greedy one
-  size_t bytes = 4000;   // of one text
+  size_t problems = 8;                   // side by side
+  size_t responses = 3;                  // of the samples, folded below the greedy one
+  size_t bytes = 4000;                   // of one text
+  size_t token_bytes = size_t{5} << 20;  // of the token explorer's JSON
 };
 
 // HTML of the section's content; "" if no run has responses to `data`.

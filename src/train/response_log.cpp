@@ -59,7 +59,10 @@ std::string signal_rows(const TrainConfig& config, const Collected& collected, c
   kept.groups_of_step = static_cast<int64_t>(collected.batch.groups.size());
   kept.batch = leading_groups(collected.batch, config.train.stored_signal_tokens);
   for (const Group& group : kept.batch.groups) {
-    kept.problem.push_back(data.problems[static_cast<size_t>(group.problem)].id);
+    const Problem& problem = data.problems[static_cast<size_t>(group.problem)];
+    kept.problem.push_back(problem.id);
+    kept.question.push_back(problem.text);
+    kept.gold.push_back(problem.gold);
   }
   size_t N = kept.batch.token.size(), B = kept.batch.responses.size();
   for (int32_t id : kept.batch.token) kept.piece.push_back(tokenizer.token_text(id));

@@ -1,0 +1,24 @@
+// What is known about the tokens of one saved step: each row a quantity with its symbol, its meaning, and its equation
+// in the UCAS article. Feeds report/explorer. Threads: any.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/step_data.h"
+#include "core/step_methods.h"
+
+namespace ucas {
+
+struct TokenQuantity {
+  std::string symbol, title, equation;
+  enum class Kind { signal, trace, advantage, method } kind = Kind::signal;
+  bool per_token = true;      // values are [N] if so, else [B]
+  std::vector<float> values;  // NaN: not a finite number
+  std::vector<float> mean;    // [B] over the response, of advantages; else empty
+};
+
+std::vector<TokenQuantity> token_quantities(const StepData& data, std::span<const MethodAdvantages> methods);
+
+}  // namespace ucas
