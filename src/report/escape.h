@@ -17,8 +17,8 @@ std::string html_text(std::string_view text);
 // newlines stay. At most `limit` bytes of the text are shown; what was cut is said.
 std::string model_text(std::string_view text, size_t limit = 6000);
 
-// For text that a script sets as text, not markup: as html_text, but without entities. At most `limit` bytes; "..." where
-// it was cut.
+// For text that a script sets as text, not markup: as html_text, but without entities. At most `limit` bytes; "..."
+// where it was cut.
 std::string visible_text(std::string_view text, size_t limit);
 
 // The last `parts` parts of a path: "/data/runs/base/model", 2 -> "base/model". Text that is no path stays.
