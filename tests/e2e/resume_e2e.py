@@ -14,6 +14,9 @@ KINDS = {
                    "--reward.kl_target", 0.01, "--reward.kl_horizon", 200], []),
     "critic": (["--method.name", "ppo"], ["critic.safetensors", "critic-optimizer.safetensors", "critic-optimizer.json"]),
     "prm": (["--method.name", "prime"], ["prm.safetensors", "prm-optimizer.safetensors", "prm-optimizer.json"]),
+    "prm-after": (["--method.name", "prime", "--method.preset", "authors", "--method.prm.optimizer.lr", "6e-4",
+                   "--objective.keep_low", 0, "--objective.keep_high", 1],
+                  ["prm.safetensors", "prm-optimizer.safetensors", "prm-optimizer.json"]),
 }
 ALWAYS = ["model.safetensors", "optimizer.safetensors", "optimizer.json", "state.json"]
 small_task()
