@@ -159,21 +159,6 @@ TEST(objective, at_micro_scope_each_micro_batch_chooses_for_itself) {
   EXPECT_GT(relative_difference(apart, whole), 0.01);
 }
 
-TEST(objective, an_empty_response_counts_in_oats_mean) {
-  std::unique_ptr<Model> model = make_model(small_shape(), 3, at::kCPU);
-  Batch batch = random_batch(*model, 2, 4);  // one of its eight responses is empty
-  std::vector<float> advantage(static_cast<size_t>(batch.token_count()), 1.0f);
-  std::unique_ptr<Method> method = make_method("dapo");
-  ObjectiveConfig config = method->objective_defaults();
-  auto loss = [&](Aggregation a, std::vector<int64_t> responses) {
-    config.aggregation = a;
-    return accumulate_gradients(*model, {batch, advantage, responses, *method, config, 1.0, 16, 4096}).pg_loss;
-  };
-  std::vector<int64_t> all = {0, 1, 2, 3, 4, 5, 6, 7};
-  EXPECT_NEAR(loss(Aggregation::row_mean_token_sum_norm, all), loss(Aggregation::seq_mean_token_sum_norm, all) / 8,
-              1e-6);
-}
-
 TEST(objective, a_mean_over_all_rows_counts_the_empty_ones) {
   std::unique_ptr<Model> model = make_model(small_shape(), 3, at::kCPU);
   Batch batch = random_batch(*model, 2, 4);  // response 4 is empty
