@@ -40,7 +40,7 @@ TEST_F(report, the_demo_becomes_one_page_that_asks_the_network_for_nothing) {
   write_report(runs, file, "A synthetic demo");
   std::string html = read_file(file);
   EXPECT_LT(html.size(), 10u << 20);
-  for (const char* id : {"results", "alarms", "curves", "responses", "time", "settings", "sources"}) {
+  for (const char* id : {"results", "alarms", "curves", "responses", "tokens", "time", "settings", "sources"}) {
     EXPECT_EQ(count(html, str("<section id=\"", id, "\"")), 1u) << id;
   }
   for (const char* word : {" src=", "@import", "url(", "fetch(", "XMLHttpRequest", "<link", "https://"}) {
@@ -70,8 +70,8 @@ std::string hostile_page(const std::string& root) {
 
 TEST_F(report, hostile_model_text_stays_text) {
   std::string html = hostile_page(root_);
-  EXPECT_EQ(count(html, "<script"), 2u);  // the numbers and the program
-  EXPECT_EQ(count(html, "</script>"), 2u);
+  EXPECT_EQ(count(html, "<script"), 3u);  // the numbers, the tokens and the program
+  EXPECT_EQ(count(html, "</script>"), 3u);
   EXPECT_EQ(count(html, "</title>"), 1u);
   for (const char* tag : {"<img", "<svg", "<!--", "]]>"}) EXPECT_EQ(count(html, tag), 0u) << tag;
   EXPECT_EQ(html.find('\0'), std::string::npos);
@@ -100,6 +100,8 @@ TEST_F(report, absent_parts_are_left_out_and_named) {
   std::string html = report_html({root_}, "");
   EXPECT_EQ(count(html, "<section id=\"responses\""), 0u);
   EXPECT_EQ(count(html, "<section id=\"time\""), 0u);
+  EXPECT_EQ(count(html, "<section id=\"tokens\""), 0u);
+  EXPECT_NE(html.find("so there is no token explorer."), std::string::npos);
   EXPECT_NE(html.find("hold no evaluation"), std::string::npos);
   EXPECT_NE(html.find("config.toml (the settings)"), std::string::npos);
 }
@@ -138,6 +140,8 @@ TEST_F(report, a_browser_draws_every_chart_and_runs_no_foreign_script) {
   EXPECT_EQ(count(dom, "<svg viewBox"), charts);
   EXPECT_EQ(count(dom, "<title>owned</title>"), 0u);
   EXPECT_EQ(count(dom, "<img"), 0u);
+  EXPECT_EQ(count(dom, "<div class=\"tokens\""), 2u);  // the hostile tokens are drawn, as text
+  EXPECT_NE(dom.find("&lt;img src=x onerror=alert(1)&gt;"), std::string::npos);
 }
 
 }  // namespace

@@ -6,9 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/rng.h"
 #include "base/str.h"
+#include "core/run_directory.h"
+#include "core/step_data.h"
+#include "core/step_methods.h"
 
 namespace ucas {
 
@@ -190,6 +194,49 @@ void write_rollouts(const std::string& directory, const SyntheticRun& run, int64
   write_file(path_join(directory, str("rollouts/step-", std::string(7 - digits.size(), '0'), digits, ".jsonl")), rows);
 }
 
+// Single tokens of one prompt, right and wrong, and what another method would have made of them. Where model text is
+// replaced, so is every name in the files.
+void write_signals(const std::string& directory, const SyntheticRun& run, int64_t step) {
+  bool replaced = !run.response.empty();
+  StepData data;
+  data.step = step;
+  data.method = run.method;
+  data.groups_of_step = 2;
+  data.problem = {replaced ? run.response : "synthetic-train/0"};
+  data.question = {replaced ? run.response : problem_text(0)};
+  data.gold = {{replaced ? run.response : str(gold_of(0))}};
+  Batch& b = data.batch;
+  b.groups = {{0, 0, 2, {1, 2}}};
+  data.trace = {{"A", false, {1, -1}}, {replaced ? run.response : "l_hat", true, {}}};
+  for (int64_t i = 0; i < 2; ++i) {
+    Response o;
+    o.first = b.token_count();
+    o.length = 3 + i;
+    o.sample = i;
+    o.reward = o.score = static_cast<float>(1 - i);
+    o.verdict = {i == 0 ? VerdictKind::equal : VerdictKind::unequal, replaced ? run.response : "11", "", -1};
+    for (int64_t t = 0; t < o.length; ++t) {
+      float depth = static_cast<float>(t + 1) / 8;
+      b.token.push_back(static_cast<int32_t>(40 + t));
+      data.piece.push_back(replaced ? run.response : str("t", t));
+      b.old_logprob.push_back(-depth);
+      b.entropy.push_back(depth);
+      b.confidence.push_back(10 - depth);
+      b.logit.push_back(12 + depth);
+      data.trace[1].values.push_back(static_cast<float>(t) / static_cast<float>(o.length - 1));
+      data.advantage.push_back((i == 0 ? 1.0f : -1.0f) * (1 - depth));
+    }
+    b.responses.push_back(o);
+  }
+  b.rollout_logprob = b.old_logprob;
+  std::string text = step_data_lines(data), file = path_join(directory, str("signals/", step_name(step), ".jsonl"));
+  make_directories(path_join(directory, "signals"));
+  write_file(file, text);
+  std::string name = replaced ? run.response : "other";
+  std::vector<MethodAdvantages> methods = {{name, name, name, {}, std::vector<float>(7, 0.25f)}};
+  write_file(step_methods_file(file), step_methods_json(data, hash_hex(text), methods));
+}
+
 }  // namespace
 
 std::string write_synthetic_run(const std::string& path, const SyntheticRun& run) {
@@ -219,6 +266,8 @@ std::string write_synthetic_run(const std::string& path, const SyntheticRun& run
     write_file(path_join(path, "steps.jsonl"), steps);
     write_rollouts(path, run, 1);
     write_rollouts(path, run, run.steps);
+    write_signals(path, run, 1);
+    write_signals(path, run, run.steps);
   }
   write_evaluation(path, run, rng);
   return path;
