@@ -28,8 +28,11 @@ struct ReportOptions {
 
 std::string help_report() {
   return "usage: ucas report RUN... -o FILE.html\n\n"
-         "Writes one self-contained HTML page about run directories: results with intervals, curves, responses, time,\n"
-         "settings. Runs that differ only in their seed are shown as one line with a band. The page opens "
+         "Writes one self-contained HTML page about run directories: results with intervals, curves, responses, "
+         "single\n"
+         "tokens of saved steps (train.stored_signals; ucas advantages RUN --method NAME,.. --save sets other methods\n"
+         "beside them), time, settings. Runs that differ only in their seed are shown as one line with a band. The "
+         "page opens "
          "offline.\n\n" +
          options_help(ReportOptions{});
 }

@@ -22,7 +22,8 @@ namespace {
 
 constexpr int64_t kChartBudget = 3 << 20;
 constexpr const char* kTokensLead =
-    "Each token coloured by one recorded quantity. Point at a token, or move with the arrow keys, to read all of them.";
+    "Each token coloured by one recorded quantity. Point at a token or tap it, or move with the arrow keys, to read "
+    "all of them.";
 
 std::string_view asset(const char* name) {
   auto text = embedded(name);
