@@ -21,13 +21,13 @@ struct Known {
 };
 // Rows that methods record, under the symbols of their articles. A row that is not listed is shown by its name.
 constexpr Known kKnown[] = {
-    {"A", false, "group advantage of the response", "Eq. 3"},
+    {"A", false, "group advantage", "Eq. 3"},
     {"A", true, "advantage before it is shaped", ""},
-    {"C", false, "confidence of the response, mean of its tokens'", "Eq. 6"},
-    {"C_hat", false, "the response's confidence, standardised in its group", "Eq. 7"},
+    {"C", false, "confidence of the response", "Eq. 6"},
+    {"C_hat", false, "its z-score within the group", "Eq. 7"},
     {"W", false, "weight of the response", "Eq. 8"},
-    {"A_mod", false, "advantage after the weight", "Eq. 8"},
-    {"l_hat", true, "the token's logit from 0 to 1 within its response", "Eq. 9"},
+    {"A_mod", false, "weighted advantage", "Eq. 8"},
+    {"l_hat", true, "logit, 0 to 1 within the response", "Eq. 9"},
     {"K", true, "key-token value", ""},
     {"psi", true, "entropy bonus", ""},
     {"SE", false, "semantic entropy of the prompt", ""},
@@ -85,23 +85,22 @@ std::vector<TokenQuantity> token_quantities(const StepData& data, std::span<cons
   auto traced = [&](const char* name) {
     return std::ranges::any_of(data.trace, [&](const StepData::Signal& s) { return s.name == name; });
   };
-  signal("p", "probability of the token, old policy", "", exponential(b.old_logprob, {}));
-  signal("H", "entropy of the distribution it was drawn from", "", finite(b.entropy));
-  signal("C_t", "confidence of that distribution", "Eq. 5", finite(b.confidence));
-  signal("l", "raw logit of the token", "Eq. 5", finite(b.logit));
-  if (!b.ref_logprob.empty()) signal("p_ref", "its probability, reference policy", "", exponential(b.ref_logprob, {}));
+  signal("p", "probability, old policy", "", exponential(b.old_logprob, {}));
+  signal("H", "entropy of the distribution", "", finite(b.entropy));
+  signal("C_t", "confidence of the distribution", "Eq. 5", finite(b.confidence));
+  signal("l", "raw logit", "Eq. 5", finite(b.logit));
+  if (!b.ref_logprob.empty()) signal("p_ref", "probability, reference policy", "", exponential(b.ref_logprob, {}));
   bool apart = b.rollout_logprob.size() == b.old_logprob.size() && b.rollout_logprob != b.old_logprob;
   if (apart) {
-    signal("p/p_s", "trainer's probability over the sampler's; 1 if they agree", "",
-           exponential(b.old_logprob, b.rollout_logprob));
+    signal("p/p_s", "trainer over sampler, 1 if they agree", "", exponential(b.old_logprob, b.rollout_logprob));
   }
   if (!traced("V")) signal("V", "the critic's value before the token", "", finite(b.value));
   if (!traced("q")) signal("q", "log-ratio of the process reward model", "", finite(b.prm_logratio));
   signal("R_kl", "KL taken off the token's reward", "", finite(b.reward_kl));
   for (size_t i = 0; i < std::min(data.trace.size(), kMostTraceRows); ++i) all.push_back(of_trace(data.trace[i]));
   const char* equation = traced("A_mod") ? "Eq. 10" : "";
-  all.push_back({"A_t", "the advantage that the step trained on", equation, Kind::advantage, true,
-                 finite(data.advantage), means(data, data.advantage)});
+  all.push_back({"A_t", "advantage, as trained on", equation, Kind::advantage, true, finite(data.advantage),
+                 means(data, data.advantage)});
   for (size_t i = 0; i < std::min(methods.size(), kMostMethods); ++i) {
     const MethodAdvantages& m = methods[i];
     std::string preset = m.preset.empty() ? "" : ", preset " + visible_text(m.preset, kLongestName);

@@ -106,10 +106,10 @@
     if (p.count > p.responses.length) line.append(` \u00b7 the first ${p.responses.length} of ${p.count} responses are here`);
   }
 
-  // ---- colours: one scale for all responses of the prompt; two-sided around 0 where there are both signs
-  function scale(columns) {
+  // ---- colours: one scale for all responses of the prompt (or those given); two-sided around 0 where there are both signs
+  function scale(columns, responses) {
     let low = Infinity, high = -Infinity;
-    for (const r of prompt().responses) {
+    for (const r of responses || prompt().responses) {
       for (const q of columns) {
         for (let t = 0; t < r.id.length; ++t) {
           const v = valueOf(r, q, t);
@@ -200,12 +200,12 @@
   function methods(row) {
     const list = step().quantities, columns = list.map((q, i) => i).filter((i) => list[i].kind === "method" || list[i].kind === "advantage");
     if (columns.length < 2) return;
-    const s = scale(columns);
+    const s = scale(columns, [prompt().responses[row]]);
     make("h3", "part", `Response ${prompt().responses[row].sample} under each method, one scale from ${number(s && s.low)} to ${number(s && s.high)}`, cards);
     for (const i of columns) {
       const box = make("article", "token-card", null, cards), head = make("header", "", null, box);
       make("b", "", list[i].kind === "method" ? list[i].symbol : "as trained", head);
-      make("span", "quiet", list[i].kind === "method" ? list[i].title.replace("advantage ", "") : "", head);
+      make("span", "quiet", list[i].kind === "method" ? list[i].title.replace("advantage under ", "") : "", head);
       make("span", "num", "mean " + number(prompt().responses[row].mean[i]), head);
       tokens(box, row, i, s);
     }
