@@ -221,6 +221,7 @@ ExplorerPage explorer_page(const Explorer& explorer, size_t budget) {
     runs += str(runs.empty() ? "" : ",", "{\"name\":", quoted(visible_text(name, 200)),
                 ",\"title\":", quoted(visible_text(title, 200)), ",\"steps\":[", list, "]}");
   }
+  if (runs.empty() && !explorer.empty()) page.html = "<p>Not one saved prompt is small enough for this page.</p>";
   if (runs.empty()) return page;
   page.json = str("{\"runs\":[", runs, "]}");
   page.html = str("<div id=\"explorer\"></div><noscript><p>The token explorer needs JavaScript.</p></noscript>",

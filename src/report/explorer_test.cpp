@@ -107,6 +107,8 @@ TEST_F(explorer, thins_out_prompts_to_fit_and_says_so) {
   EXPECT_EQ(parse_json(small.json, "page")["runs"][0]["steps"][0]["prompts"].size(), 1u);
   EXPECT_NE(small.html.find("1 of the 9 prompts"), std::string::npos) << small.html;
   EXPECT_EQ(explorer_page(all, 10).json, "");
+  EXPECT_NE(explorer_page(all, 10).html.find("small enough"), std::string::npos);
+  EXPECT_EQ(explorer_page(Explorer(), 10).html, "");
 }
 
 TEST_F(explorer, spreads_the_steps_it_shows_over_the_training) {

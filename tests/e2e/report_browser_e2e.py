@@ -98,22 +98,21 @@ def response(sample, verdict, pieces, advantage):
             "logit": [1.5 + t for t in range(count)], "advantage": [advantage] * count, "trace/A": advantage}
 
 
-def write_run():
+def write_run(name, answer):
     """Two responses to one prompt; the second holds markup that must stay text."""
     head = {"format": "ucas-signals-1", "step": 7, "method": "drgrpo", "preset": "", "settings": {}, "groups_of_step": 1,
             "groups": 1, "stop_ids": [9], "answer_classes": False, "tail_confidence": False, "pieces": True,
             "arrays": ["rollout_logprob", "old_logprob", "entropy", "confidence", "logit"],
             "trace": [{"name": "A", "per_token": False}]}
     prompt = {"problem": "p-1", "index": 0, "responses": 2, "prompt": [1, 2], "question": "What is 2 + 2?", "gold": ["4"]}
-    rows = [head, prompt, response(0, "equal", ["two", " and", " two", "\n", "4"], 0.5),
+    rows = [head, prompt, response(0, "equal", ["two", " and", " two", "\n", answer], 0.5),
             response(1, "unequal", ["<img src=x onerror=alert(1)>", "</script>", "5"], -0.5)]
-    os.makedirs(path("run", "signals"))
-    with open(path("run", "signals", "step-0000007.jsonl"), "w") as out:
+    os.makedirs(path(name, "signals"))
+    with open(path(name, "signals", "step-0000007.jsonl"), "w") as out:
         out.writelines(json.dumps(row) + "\n" for row in rows)
-    with open(path("run", "steps.jsonl"), "w") as out:
+    with open(path(name, "steps.jsonl"), "w") as out:
         out.writelines(json.dumps({"training/global_step": s, "critic/score/mean": s / 10}) + "\n" for s in range(1, 8))
-    ucas("advantages", path("run"), "--method", "grpo,rloo", "--save")
-    ucas("report", path("run"), "--out", path("report.html"))
+    ucas("advantages", path(name), "--method", "grpo,rloo", "--save")
 
 
 def walk(browser):
@@ -143,6 +142,9 @@ def walk(browser):
     browser.run("document.querySelector('.token-card button').click()")
     check(browser.run("document.querySelectorAll('.token-card').length") == 4, "one response alone, as trained and under two methods")
     browser.run("document.querySelector('.token-card button').click()")
+    browser.run("(() => { const s = document.querySelector('.choices select'); s.value = 1; s.dispatchEvent(new Event('change')); })()")
+    check("four" in browser.run("document.querySelector('.tokens').innerText"), "another run can be chosen")
+    check("entropy" in browser.run("document.querySelector('.token-legend').innerText"), "the colour stays chosen")
 
 
 def main():
@@ -150,7 +152,9 @@ def main():
     if program is None:
         print("skipped: no chromium on this machine")
         sys.exit(SKIP)
-    write_run()
+    write_run("first", "4")
+    write_run("second", "four")
+    ucas("report", path("first"), path("second"), "--out", path("report.html"))
     page = os.environ.get("UCAS_REPORT_PAGE")  # only look at another page
     browser = Browser(program)
     try:

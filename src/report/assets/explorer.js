@@ -46,9 +46,9 @@
     select.addEventListener("change", () => change(select));
     return select;
   }
-  const chooseRun = choice("Run", (s) => { at.run = +s.value; at.step = Math.min(at.step, data.runs[at.run].steps.length - 1); reset(); });
-  const chooseStep = choice("Step", (s) => { at.step = +s.value; reset(); });
-  const choosePrompt = choice("Prompt", (s) => { at.prompt = +s.value; at.response = -1; reset(true); });
+  const chooseRun = choice("Run", (s) => goTo(+s.value, step().step));
+  const chooseStep = choice("Step", (s) => goTo(at.run, data.runs[at.run].steps[+s.value].step));
+  const choosePrompt = choice("Prompt", (s) => { at.prompt = +s.value; at.response = -1; reset(); });
   const chooseResponse = choice("Response", (s) => { at.response = +s.value; at.row = Math.max(0, at.response); at.token = 0; draw(); });
   const chooseQuantity = choice("Coloured by", (s) => { at.quantity = s.value; draw(); });
   if (data.runs.length === 1) chooseRun.parentNode.hidden = true;
@@ -60,6 +60,16 @@
   detail.setAttribute("aria-live", "polite");
   detail.setAttribute("aria-label", "the token");
 
+  // The same step and the same problem in another run or step, as far as they are there.
+  function goTo(run, number) {
+    const problem = prompt().problem, found = data.runs[run].steps.findIndex((s) => s.step === number);
+    at.run = run;
+    at.step = found >= 0 ? found : Math.min(at.step, data.runs[run].steps.length - 1);
+    at.prompt = Math.max(0, step().prompts.findIndex((p) => p.problem === problem));
+    at.response = -1;
+    reset();
+  }
+
   function fill(select, options, value) {
     select.textContent = "";
     for (const [v, text] of options) {
@@ -69,8 +79,7 @@
     select.value = value;
   }
 
-  function reset(keepPrompt) {
-    if (!keepPrompt) { at.prompt = 0; at.response = -1; }
+  function reset() {
     at.row = 0; at.token = 0;
     fill(chooseRun, data.runs.map((r, i) => [i, r.title === r.name ? r.name : `${r.title} (${r.name})`]), at.run);
     fill(chooseStep, data.runs[at.run].steps.map((s, i) => [i, s.step.toLocaleString("en-US")]), at.step);
