@@ -64,6 +64,18 @@ for gained, lost, pairs in ((40, 3, 512), (0, 0, 30), (30, 0, 30), (5, 6, 100)):
     out["paired_share"].append({"gained": gained, "lost": lost, "pairs": pairs, "value": (gained - lost) / pairs,
                                 "low": max(-1.0, float(up - down) - half), "high": min(1.0, float(up - down) + half)})
 
+out["mcnemar"] = [{"gained": a, "lost": b, "p": float(stats.binomtest(a, a + b, 0.5).pvalue)}
+                  for a, b in ((1, 0), (5, 5), (5, 6), (3, 12), (40, 3), (0, 30), (200, 260))]
+out["calibration"] = []
+for n, bins in ((40, 10), (500, 15)):
+    p = rng.beta(2, 1, size=n).round(2)  # rounded: ties, and values on borders
+    right = (rng.random(n) < p ** 2).astype(int)
+    u = stats.mannwhitneyu(p[right == 1], p[right == 0]).statistic
+    cell = np.clip(np.ceil(p * bins) - 1, 0, bins - 1)
+    ece = sum(abs(right[cell == b].mean() - p[cell == b].mean()) * (cell == b).sum() for b in set(cell)) / n
+    out["calibration"].append({"p": p.tolist(), "right": right.tolist(), "bins": bins, "ece": float(ece),
+                               "auroc": float(u / (right.sum() * (n - right.sum())))})
+
 path = pathlib.Path(__file__).resolve().parent.parent / "tests" / "goldens" / "stats.json"
 path.write_text(json.dumps(out, indent=1) + "\n")
 print(path)

@@ -78,6 +78,14 @@ double beta_quantile(double a, double b, double p) {
   return bisect(0.0, 1.0, [&](double x) { return incomplete_beta(a, b, x) - p; });
 }
 
+double mcnemar(int64_t gained, int64_t lost) {
+  int64_t n = gained + lost, few = std::min(gained, lost);
+  if (n == 0) return 1;
+  // P(X <= few) of a binomial(n, 1/2) is I_{1/2}(n - few, few + 1); by symmetry the other tail is the same.
+  double tail = incomplete_beta(static_cast<double>(n - few), static_cast<double>(few + 1), 0.5);
+  return std::min(1.0, 2 * tail);
+}
+
 double normal_quantile(double p) {
   UCAS_CHECK(p > 0 && p < 1, "a probability strictly between 0 and 1");
   if (p > 0.5) return -normal_quantile(1 - p);

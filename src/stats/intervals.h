@@ -36,6 +36,10 @@ struct PairedDifference {
 PairedDifference paired_difference(std::span<const double> a, std::span<const double> b, uint64_t seed,
                                    double level = 0.95, int64_t draws = 10000);
 
+// McNemar's test on two yes/no series of the same problems, exact: the two-sided p of `gained` among gained + lost fair
+// coin tosses. 1 where nothing differs.
+double mcnemar(int64_t gained, int64_t lost);
+
 // Regularized incomplete beta function I_x(a, b) for a, b > 0, and the x at which it is p.
 double incomplete_beta(double a, double b, double x);
 double beta_quantile(double a, double b, double p);

@@ -43,6 +43,14 @@ TEST(intervals, of_a_share_agree_with_scipy) {
   EXPECT_EQ(wilson(0, 0).high, 1);
 }
 
+TEST(intervals, the_paired_test_of_yes_and_no_agrees_with_scipy) {
+  for (const Json& row : goldens().at("mcnemar")) {
+    double p = row.at("p");
+    EXPECT_NEAR(mcnemar(row.at("gained"), row.at("lost")), p, 1e-9 * p + 1e-15) << row.dump();
+  }
+  EXPECT_EQ(mcnemar(0, 0), 1.0);
+}
+
 TEST(intervals, clopper_pearson_covers_at_least_its_level) {
   Rng rng(4, 2);
   int covered = 0, runs = 2000;
