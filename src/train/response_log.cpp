@@ -55,7 +55,7 @@ std::string signal_rows(const TrainConfig& config, const Collected& collected, c
     kept.settings.emplace_back(field.key, field.value);
   }
   kept.answer_classes = config.needs().answer_classes;
-  kept.tail_confidence = config.needs().tail_confidence;
+  kept.tail_confidence = true;  // the trainer computes it for every step that is saved
   kept.groups_of_step = static_cast<int64_t>(collected.batch.groups.size());
   kept.batch = leading_groups(collected.batch, config.train.stored_signal_tokens);
   for (const Group& group : kept.batch.groups) {

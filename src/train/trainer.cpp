@@ -89,8 +89,9 @@ Trainer::Outcome Trainer::step() {
     outcome = Outcome::empty;
   } else {
     double began_signals = now_seconds();
+    bool tail = t_.config.needs().tail_confidence || stores_signals();  // a saved step serves methods of all needs
     compute_signals(*t_.policy.model, batch, t_.config.rollout.temperature, t_.config.update.micro_batch_tokens,
-                    t_.config.needs().tail_confidence ? t_.config.rollout.response_length : 0);
+                    tail ? t_.config.rollout.response_length : 0);
     record_mismatch(m, mismatch(batch));
     for (const auto& [name, value] : correction_metrics(t_.config.objective, batch)) m.set(name, value);
     m.set("timing_s/old_log_prob", now_seconds() - began_signals);
@@ -212,11 +213,16 @@ void Trainer::finish_row(StepMetrics& m, double began) {
   if (note_) note_(note);
 }
 
+bool Trainer::stores_signals() const {
+  int64_t every = t_.config.train.stored_signals;
+  return every > 0 && (t_.state.step == 1 || t_.state.step % every == 0);
+}
+
 void Trainer::store_responses(const Collected& collected, std::span<const float> advantage, const Trace& trace) const {
   const RunConfig& c = t_.config.train;
   std::string rows = response_rows(collected, t_.data, advantage, t_.state.step, c.stored_prompts, c.stored_responses);
   if (!rows.empty()) write_file(t_.run.rollout_file(t_.state.step), rows);
-  if (c.stored_signals > 0 && (t_.state.step == 1 || t_.state.step % c.stored_signals == 0)) {
+  if (stores_signals()) {
     write_file(t_.run.signals_file(t_.state.step),
                signal_rows(t_.config, collected, t_.data, t_.policy.tokenizer, advantage, trace, t_.state.step));
   }

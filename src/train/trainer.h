@@ -70,6 +70,7 @@ class Trainer {
   void finish_row(StepMetrics& m, double began);
   void store_responses(const Collected& collected, std::span<const float> advantage, const Trace& trace) const;
   void announce() const;
+  bool stores_signals() const;  // of this step
   bool should_stop() const;
 
   Training& t_;

@@ -14,6 +14,8 @@
 
 namespace ucas {
 
+int run_advantages(const Words& words);
+
 namespace {
 
 // Paths of everything the demo writes.
@@ -49,6 +51,7 @@ class Demo {
       }
     }
     stage("Report");
+    compare_methods(runs);
     write_report(runs, places_.report(), "ucas demo: discovering that working it out pays");
     out(str("\n", summary_table(runs), "\nreport  ", places_.report(), "\ntook    ",
             human_seconds(now_seconds() - began), "\n"));
@@ -56,6 +59,14 @@ class Demo {
   }
 
  private:
+  // What the other methods would have made of the saved steps, for the report's token explorer.
+  void compare_methods(const std::vector<std::string>& runs) const {
+    for (const std::string& run : runs) {
+      if (!exists(path_join(run, "signals"))) continue;
+      run_advantages({run, "--method", "grpo,dapo,ucas,ucas:released,ktae", "--save"});
+    }
+  }
+
   void stage(const std::string& what) {
     log(str("\n[", ++stage_, "/", 3 + config_.seeds * static_cast<int64_t>(config_.methods.size()), "] ", what));
   }
