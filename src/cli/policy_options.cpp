@@ -88,6 +88,9 @@ void EvaluateOptions::fields(Fields& f) {
   f.field("out", out, "directory for the results; empty = print only");
   f.field("labels", labels, "names of the models in table and files; empty = from their paths");
   f.field("limit", limit, Range{0, 1 << 30}, "only the first N problems; 0 = all");
+  f.choice(
+      "extract", extract, {"strict", "lenient", "answer_tag"},
+      "where the answer is looked for: the last \\boxed{}; that, else the usual phrases; inside <answer>..</answer>");
   eval.fields(f);
   problems.fields(f);
   engine.fields(f);

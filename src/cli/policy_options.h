@@ -11,6 +11,7 @@
 #include "evaluate/config.h"
 #include "rollout/engine_config.h"
 #include "rollout/rollout.h"
+#include "verify/verifier.h"
 
 namespace ucas {
 
@@ -48,6 +49,7 @@ struct EvaluateOptions {
   std::string prompt_template = "qwen_math";
   std::string out;
   int64_t limit = 0;
+  Extract extract = Extract::strict;
   EvalConfig eval;
   ProblemOptions problems;
   EngineConfig engine;

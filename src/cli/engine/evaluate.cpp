@@ -63,7 +63,7 @@ EvalResult evaluate_model(const std::string& directory, const std::string& label
   const Policy policy = open_policy(directory, parse_device(options.machine.device));
   const Questions questions = encode_questions(problems, form, policy, options.eval.max_tokens);
   const auto engine = make_engine(*policy.model, options.engine);
-  const auto verifier = make_math_verifier();
+  const auto verifier = make_math_verifier(options.extract);
   EvalInput input;
   input.problems = questions.problems;
   input.prompts = questions.prompts;
