@@ -45,6 +45,42 @@ std::string quoted(const std::string& text) {
   return out + "\"";
 }
 
+constexpr size_t kFewRows = 6;  // above, a sentence for each comparison would bury what it says
+
+std::string sentences(const ResultTable& table) {
+  std::string out = "\n";
+  for (const Difference& d : table.differences) out += str("- ", escaped(d.sentence, "*_`<"), "\n");
+  return out;
+}
+
+// How many comparisons could be told apart, of how many, and which of those between trained rows. Many comparisons at
+// 95 % find differences by chance alone, so the expected number stands beside.
+std::string digest(const ResultTable& table) {
+  int64_t base = 0, base_apart = 0, trained = 0;
+  std::vector<std::string> apart;
+  for (const Difference& d : table.differences) {
+    if (d.from == 0 && !table.rows[0].group->trained) {  // the untrained group stands first
+      ++base;
+      base_apart += d.told_apart();
+    } else {
+      ++trained;
+      if (d.told_apart()) apart.push_back(d.sentence);
+    }
+  }
+  std::string out = "\n";
+  if (base > 0) {
+    out += str("- Against the untrained base: ", base_apart, " of ", base,
+               " comparisons (greedy and mean@k of each row) exclude no difference at 95 %.\n");
+  }
+  if (trained > 0) {
+    out += str("- Against the first trained row: ", apart.size(), " of ", trained,
+               " comparisons exclude no difference; ", "about ", fixed(0.05 * static_cast<double>(trained), 0),
+               " would by chance alone if all were equal", apart.empty() ? "." : ":", "\n");
+    for (const std::string& sentence : apart) out += str("  - ", escaped(sentence, "*_`<"), "\n");
+  }
+  return out;
+}
+
 std::string caption(const ResultTable& table) {
   std::string text = str(short_path(table.data, 1), ": ", grouped(table.problems), " problems");
   if (table.samples > 0) text += str(", ", table.samples, " samples each");
@@ -71,8 +107,7 @@ std::string results_markdown(const std::vector<std::string>& paths, const std::s
         }
         out += "\n";
       }
-      if (!table.differences.empty()) out += "\n";
-      for (const Difference& d : table.differences) out += str("- ", escaped(d.sentence, "*_`<"), "\n");
+      out += table.rows.size() <= kFewRows ? sentences(table) : digest(table);
       for (const std::string& sentence : {ceiling_sentence(table), unclaimed_sentence(table)}) {
         if (!sentence.empty()) out += str("- ", sentence, "\n");
       }

@@ -29,6 +29,22 @@ TEST_F(table_formats, markdown_has_a_row_per_group_and_says_what_makes_it) {
   EXPECT_NE(text.find("s/step"), std::string::npos);
 }
 
+TEST_F(table_formats, many_rows_get_a_count_of_what_could_be_told_apart_instead_of_a_sentence_each) {
+  for (const char* name : {"a", "b", "c", "d"}) {
+    for (int64_t seed : {0, 1}) {
+      SyntheticRun run;
+      run.label = name;
+      run.method = "grpo";
+      run.seed = seed;
+      runs_.push_back(write_synthetic_run(str(directory_.path(), "/", name, "-seed", seed), run));
+    }
+  }
+  std::string text = results_markdown(runs_, "Many", "ucas study many");
+  EXPECT_NE(text.find("- Against the untrained base: "), std::string::npos) << text;
+  EXPECT_NE(text.find(" would by chance alone"), std::string::npos);
+  EXPECT_EQ(text.find("not distinguishable"), std::string::npos);
+}
+
 TEST_F(table_formats, csv_has_a_line_per_quantity_with_the_number_of_runs) {
   std::string text = results_csv(runs_);
   EXPECT_TRUE(text.starts_with("data,run,runs,quantity,mean,std,low,high\n"));
