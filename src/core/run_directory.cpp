@@ -26,6 +26,7 @@ std::string environment_json(const RunEnvironment& e) {
   json["started"] = e.started;
   json["model"] = e.model;
   json["data"] = e.data;
+  json["method"] = e.method;
   return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 

@@ -26,6 +26,7 @@ struct RunEnvironment {  // env.json
   int64_t threads = 0;
   std::string started;      // UTC, ISO 8601; see utc_now()
   std::string model, data;  // as given by the user
+  std::string method;       // its title: "PPO (Open-Reasoner-Zero)"
 };
 
 class RunDirectory {

@@ -21,8 +21,8 @@ class run_directory : public ::testing::Test {
   void TearDown() override { std::filesystem::remove_all(path_); }
 
   static RunEnvironment environment() {
-    return {"0.1",    "2.13.0", "avx2", "best this CPU has", "cpu", 2, "2026-01-31T12:00:00Z", "models/a \"b\"",
-            "d.jsonl"};
+    return {"0.1",     "2.13.0", "avx2", "best this CPU has", "cpu", 2, "2026-01-31T12:00:00Z", "models/a \"b\"",
+            "d.jsonl", "DAPO"};
   }
   static std::string kind_of(const std::function<void()>& work, const std::string& says) {
     try {

@@ -80,7 +80,11 @@ std::vector<RunGroup> group_runs(std::span<const RunRecord> runs) {
                              [&](const RunGroup& group) { return same_group(*group.runs[0], run); });
     if (home == groups.end()) {
       RunGroup group;
-      group.title = !run.label.empty() ? run.label : !run.method.empty() ? capitals(run.method) : run.name;
+      std::string title = run.environment("method");
+      group.title = !run.label.empty()    ? run.label
+                    : !title.empty()      ? title
+                    : !run.method.empty() ? capitals(run.method)
+                                          : run.name;
       group.trained = !run.method.empty() || !run.steps.empty();
       groups.push_back(std::move(group));
       home = groups.end() - 1;

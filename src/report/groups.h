@@ -12,7 +12,7 @@
 namespace ucas {
 
 struct RunGroup {
-  std::string title;                   // label, else the method's name in capitals, else the run's name
+  std::string title;                   // label, else the method's title, else its name in capitals, else the run's
   bool trained = false;                // has training steps or a method; untrained ones stand first
   size_t color = 0;                    // 0: the gray of what was not trained; 1 .. 7 otherwise
   std::vector<const RunRecord*> runs;  // by seed

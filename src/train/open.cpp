@@ -178,6 +178,7 @@ Training open_training(TrainConfig config, const std::string& out) {
   environment.started = utc_now();
   environment.model = config.model;
   environment.data = join(config.data.files, ", ");
+  environment.method = config.method->title();
   RunDirectory run = RunDirectory::create(out, to_toml(config), environment);
   return assemble(std::move(config), std::move(run), std::move(parts));
 }
