@@ -70,12 +70,12 @@ std::string digest(const ResultTable& table) {
   std::string out = "\n";
   if (base > 0) {
     out += str("- Against the untrained base: ", base_apart, " of ", base,
-               " comparisons (greedy and mean@k of each row) exclude no difference at 95 %.\n");
+               " comparisons (greedy and mean@k of each row) can be told apart at 95 %.\n");
   }
   if (trained > 0) {
     out += str("- Against the first trained row: ", apart.size(), " of ", trained,
-               " comparisons exclude no difference; ", "about ", fixed(0.05 * static_cast<double>(trained), 0),
-               " would by chance alone if all were equal", apart.empty() ? "." : ":", "\n");
+               " comparisons can be told apart; about ", fixed(0.05 * static_cast<double>(trained), 0),
+               " would be by chance alone if all were equal", apart.empty() ? "." : ":", "\n");
     for (const std::string& sentence : apart) out += str("  - ", escaped(sentence, "*_`<"), "\n");
   }
   return out;
