@@ -1,4 +1,4 @@
-// XXH3-128 of bytes, as 32 hexadecimal digits: to notice change, not forgery. Threads: any.
+// XXH3-128 as 32 hexadecimal digits: to notice change, crashes and rot, not forgery. Threads: any.
 #pragma once
 
 #include <string>
@@ -6,6 +6,7 @@
 
 namespace ucas {
 
-std::string hash_hex(std::string_view bytes);
+std::string hash_of_text(std::string_view text);
+std::string hash_of_file(const std::string& path);  // of its bytes, read block by block
 
 }  // namespace ucas

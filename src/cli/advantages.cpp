@@ -226,7 +226,7 @@ void save_methods(const std::string& path, const StepData& data, std::span<const
     }
   }
   std::string file = step_methods_file(path);
-  write_file(file, step_methods_json(data, hash_hex(read_file(path)), saved));
+  write_file(file, step_methods_json(data, hash_of_file(path), saved));
   out(str(printable(file, 400), ": ", methods.size(), methods.size() == 1 ? " method, " : " methods, ",
           grouped(data.batch.token_count()), " tokens\n"));
 }

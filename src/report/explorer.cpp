@@ -149,7 +149,7 @@ void read_step(const std::string& file, size_t run, size_t& held, Explorer& expl
   std::vector<MethodAdvantages> methods;
   if (std::string beside = step_methods_file(file); exists(beside)) {
     try {
-      methods = read_step_methods(beside, data, hash_hex(read_file(file)));
+      methods = read_step_methods(beside, data, hash_of_file(file));
     } catch (const Error& error) {
       explorer.remarks.push_back(error.what());
     }

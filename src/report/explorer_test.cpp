@@ -126,7 +126,7 @@ TEST_F(explorer, sets_other_methods_beside_it_unless_the_step_has_changed_since)
   StepData data = two_prompts();
   save(data);
   std::vector<MethodAdvantages> methods = {{"other", "paper", "Other", {}, {1, 1, 1, 1, 2, 2, -2, -2}}};
-  write_file(step_methods_file(file(4)), step_methods_json(data, hash_hex(read_file(file(4))), methods));
+  write_file(step_methods_file(file(4)), step_methods_json(data, hash_of_text(read_file(file(4))), methods));
   Json step = page()["runs"][0]["steps"][0];
   size_t at = 0;
   EXPECT_EQ(quantity(step, "Other", at)["kind"], "method");

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 namespace ucas {
 
@@ -13,10 +12,6 @@ constexpr int64_t kManifestFormat = 1;
 
 // Hashes all files of `directory` (plain files only, no folders) and writes its manifest.json durably.
 void seal_directory(const std::string& directory, int64_t step);
-
-// XXH3-128 of a file's bytes, in hex.
-std::string hash_of_file(const std::string& path);
-std::string hash_of_text(std::string_view text);
 
 struct SealCheck {
   std::string problem;  // "" = verified; otherwise what is wrong, for a message

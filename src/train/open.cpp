@@ -7,6 +7,7 @@
 #include "base/build_info.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -16,7 +17,6 @@
 #include "model/safetensors.h"
 #include "rollout/engine.h"
 #include "train/checkpoint.h"
-#include "train/manifest.h"
 #include "train/self_check.h"
 #include "train/trainer.h"
 

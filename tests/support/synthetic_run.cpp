@@ -234,7 +234,7 @@ void write_signals(const std::string& directory, const SyntheticRun& run, int64_
   write_file(file, text);
   std::string name = replaced ? run.response : "other";
   std::vector<MethodAdvantages> methods = {{name, name, name, {}, std::vector<float>(7, 0.25f)}};
-  write_file(step_methods_file(file), step_methods_json(data, hash_hex(text), methods));
+  write_file(step_methods_file(file), step_methods_json(data, hash_of_text(text), methods));
 }
 
 }  // namespace

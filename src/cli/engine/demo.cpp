@@ -120,16 +120,9 @@ class Demo {
   }
 
   void evaluate_into(const std::string& run, const std::string& model, const std::string& label, int64_t step) {
-    EvaluationPlan plan;
-    plan.files = {path_join(places_.task(), "test.jsonl")};
-    plan.prompt_template = "plain";
-    plan.max_prompt_length = kEmbeddedPromptLimit;
-    plan.config.samples = config_.test_samples;
-    plan.config.max_tokens = kEmbeddedResponseLimit;
-    plan.config.truncated = EvalConfig::Truncated::wrong;
-    plan.device = config_.device;
-    plan.threads = config_.threads;
-    evaluate_or_reuse(plan, model, run, label, step);
+    EvalConfig config;
+    config.samples = config_.test_samples;
+    evaluate_or_reuse(embedded_evaluation(embedded_base(), config), model, run, label, step);
   }
 
   DemoConfig config_;

@@ -27,6 +27,19 @@ TrainedRun train_or_reuse(TrainConfig config, const std::string& path) {
   return {kDone, path_join(path, str("checkpoints/", step_name(step))), step};
 }
 
+EvaluationPlan embedded_evaluation(const EmbeddedBase& base, const EvalConfig& config) {
+  EvaluationPlan plan;
+  plan.files = {base.file("test.jsonl")};
+  plan.prompt_template = "plain";
+  plan.max_prompt_length = kEmbeddedPromptLimit;
+  plan.config = config;
+  plan.config.max_tokens = kEmbeddedResponseLimit;
+  plan.config.truncated = EvalConfig::Truncated::wrong;
+  plan.device = base.device;
+  plan.threads = base.threads;
+  return plan;
+}
+
 void evaluate_or_reuse(const EvaluationPlan& plan, const std::string& model, const std::string& run,
                        const std::string& label, int64_t step) {
   if (exists(path_join(run, str("eval/", plan.name, ".json")))) return;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/engine/embedded_base.h"
 #include "evaluate/config.h"
 #include "train/config.h"
 
@@ -29,6 +30,8 @@ struct EvaluationPlan {
   int64_t threads = 0;
   std::string name = "test";  // RUN/eval/NAME.json
 };
+// On the embedded task's held-out problems; its template and limits replace those of `config`.
+EvaluationPlan embedded_evaluation(const EmbeddedBase& base, const EvalConfig& config);
 // Leaves the result in RUN/eval unless it is there. Throws Error("interrupted") when told to stop.
 void evaluate_or_reuse(const EvaluationPlan& plan, const std::string& model, const std::string& run,
                        const std::string& label, int64_t step);

@@ -94,10 +94,10 @@ class StudyRunner {
 
   void prepare_base() {
     claim_base();
-    plan_.config = config_.evaluate;
-    plan_.device = config_.device;
-    plan_.threads = config_.threads;
     if (!embedded_task()) {
+      plan_.config = config_.evaluate;
+      plan_.device = config_.device;
+      plan_.threads = config_.threads;
       model_ = config_.base.model;
       plan_.files = config_.base.test;
       TrainConfig first = train_config(study_.runs.front(), 0);
@@ -111,11 +111,7 @@ class StudyRunner {
     make_embedded_model(base);
     write_base_environment(path_join(config_.out, "base"), base);
     model_ = base.model_directory;
-    plan_.files = {base.file("test.jsonl")};
-    plan_.prompt_template = "plain";
-    plan_.max_prompt_length = kEmbeddedPromptLimit;
-    plan_.config.max_tokens = kEmbeddedResponseLimit;
-    plan_.config.truncated = EvalConfig::Truncated::wrong;
+    plan_ = embedded_evaluation(base, config_.evaluate);
   }
 
   TrainConfig train_config(const StudyRun& run, int64_t seed) const {
@@ -142,7 +138,7 @@ class StudyRunner {
     for (const FieldValue& field : fields_of(train)) {
       if (!kFree.contains(field.key)) text += str(field.key, "=", field.value, "\n");
     }
-    return hash_hex(text).substr(0, 8);
+    return hash_of_text(text).substr(0, 8);
   }
 
   void write_results(const std::vector<std::string>& runs) const {
