@@ -11,6 +11,7 @@
 
 #include "core/verdict.h"
 #include "evaluate/config.h"
+#include "stats/calibration.h"
 
 namespace ucas {
 
@@ -21,6 +22,14 @@ struct Estimate {
 struct EstimateAt {
   int64_t k = 0;
   Estimate estimate;
+};
+
+// Does the model know when it is right? Over the same responses as the shares below. The stated probability of a
+// response is exp(mean log-prob of its tokens); its confidence is C(o|q) (Eq. 6), which only ranks.
+struct Calibration {
+  double auroc_logprob = 0, auroc_confidence = 0;  // NaN unless there are right and wrong responses
+  double ece = 0;                                  // of the stated probability, ten equal-width bins
+  std::vector<ReliabilityBin> bins;
 };
 
 // Over one set of problems. Shares and means of responses are over the samples, or over the greedy responses where
@@ -35,6 +44,7 @@ struct EvalFigures {
   double length = 0;                 // mean tokens per response
   double truncated_share = 0;        // cut at the length limit
   double unparseable_share = 0;      // no answer found
+  std::optional<Calibration> calibration;
 };
 
 struct EvalResponse {
@@ -42,6 +52,9 @@ struct EvalResponse {
   VerdictKind verdict = VerdictKind::unparseable;
   int64_t tokens = 0;
   bool finished = true;
+  std::vector<int32_t> ids;            // token ids, end token included
+  double logprob = 0;                  // sum over the tokens, of the distribution drawn from
+  double entropy = 0, confidence = 0;  // means over the tokens: H, and C(o|q) of Eq. 6
 };
 
 struct EvalRow {
