@@ -5,9 +5,9 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "data/md5.h"
 #include "text/word_level.h"
 
 namespace ucas {
@@ -44,7 +44,7 @@ TaskOptions length_generalisation() {
 
 Split split_of(const std::string& question) {
   int remainder = 0;  // of the digest, as one big-endian number, by 10
-  for (uint8_t byte : md5(question)) remainder = (remainder * 256 + byte) % 10;
+  for (uint8_t byte : md5_of_text(question)) remainder = (remainder * 256 + byte) % 10;
   return remainder == 0 ? Split::test : remainder == 1 ? Split::dev : Split::train;
 }
 

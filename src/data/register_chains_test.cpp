@@ -12,30 +12,11 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "data/jsonl.h"
-#include "data/md5.h"
 #include "data/problems.h"
 #include "text/tokenizer.h"
 
 namespace ucas {
 namespace {
-
-std::string hex(std::string_view bytes) {
-  std::string text;
-  for (uint8_t byte : md5(bytes)) text += str("0123456789abcdef"[byte >> 4], "0123456789abcdef"[byte & 15]);
-  return text;
-}
-
-TEST(md5, gives_the_digests_of_rfc_1321) {
-  EXPECT_EQ(hex(""), "d41d8cd98f00b204e9800998ecf8427e");
-  EXPECT_EQ(hex("abc"), "900150983cd24fb0d6963f7d28e17f72");
-  EXPECT_EQ(hex("abcdefghijklmnopqrstuvwxyz"), "c3fcd3d76192e4007dfb496cca67e13b");
-  EXPECT_EQ(hex("12345678901234567890123456789012345678901234567890123456789012345678901234567890"),
-            "57edf4a22be3c955ac49da2e2107b67a");
-  // Lengths around the padding boundary, against the digests of the coreutils.
-  EXPECT_EQ(hex(std::string(55, 'a')), "ef1772b6dff9a122358552954ad0df65");
-  EXPECT_EQ(hex(std::string(56, 'a')), "3b0c8ac703f828b04c6c197006d17218");
-  EXPECT_EQ(hex(std::string(64, 'a')), "014842d480b571495a4a0363793f7367");
-}
 
 // Reads the question back and works it out, independently of the generator.
 std::vector<int64_t> work_out(const std::string& question) {
