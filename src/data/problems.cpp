@@ -3,6 +3,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -12,6 +13,8 @@
 namespace ucas {
 
 namespace {
+
+constexpr size_t kMostChoices = 26;  // one capital letter each
 
 [[noreturn]] void refuse(const JsonRow& row, const std::string& what) {
   throw Error("data_line", str(row.where, ": ", what));
@@ -48,8 +51,15 @@ void read_messages(const JsonRow& row, Problem& problem) {
   }
 }
 
-void read_question(const JsonRow& row, Problem& problem) {
-  std::string key = first_key(row, {"problem", "question", "prompt"});
+// The column a file's description names, which must then be there, else the first of the usual ones ("" = none).
+std::string column(const JsonRow& row, const std::string& named, const std::vector<std::string>& usual) {
+  if (named.empty()) return first_key(row, usual);
+  if (first_key(row, {named}).empty()) refuse(row, str("the column \"", printable(named), "\" is missing"));
+  return named;
+}
+
+void read_question(const JsonRow& row, const std::string& named, Problem& problem) {
+  std::string key = column(row, named, {"problem", "question", "prompt"});
   if (key.empty()) refuse(row, "no question: expected a field \"problem\", \"question\" or \"prompt\"");
   if (key == "prompt" && row.value.at(key).is_array()) {
     read_messages(row, problem);
@@ -65,9 +75,10 @@ bool no_answer(const Json& value) {
          (value.is_string() && trim(value.get<std::string>()).empty());
 }
 
-void read_gold(const JsonRow& row, bool labels, Problem& problem) {
+void read_gold(const JsonRow& row, const ProblemOptions& options, Problem& problem) {
+  const bool labels = options.labels;
   auto reward = row.value.find("reward_model");
-  if (reward != row.value.end() && !reward->is_null()) {
+  if (options.columns.answer.empty() && reward != row.value.end() && !reward->is_null()) {
     if (!labels && reward->is_object() &&
         (!reward->contains("ground_truth") || no_answer(reward->at("ground_truth")))) {
       return;
@@ -78,15 +89,61 @@ void read_gold(const JsonRow& row, bool labels, Problem& problem) {
     problem.gold = answer_field(row, reward->at("ground_truth"), "reward_model.ground_truth", false);
     return;
   }
-  std::string key = first_key(row, {"answer", "ground_truth"});
+  const std::string& named = options.columns.answer;
+  std::string key = labels || named.empty() ? column(row, named, {"answer", "ground_truth"}) : first_key(row, {named});
   if (!labels && (key.empty() || no_answer(row.value.at(key)))) return;
   if (key.empty()) refuse(row, "no answer: expected a field \"answer\", \"ground_truth\" or \"reward_model\"");
   problem.gold = answer_field(row, row.value.at(key), key, false);
 }
 
-void read_names(const JsonRow& row, const std::string& stem, Problem& problem) {
+// Without a named column, anything but a list of texts under "choices" is some other file's business.
+void read_choices(const JsonRow& row, const ProblemColumns& columns, Problem& problem) {
+  const std::string key = column(row, columns.choices, {"choices"});
+  if (key.empty()) return;
+  const Json& value = row.value.at(key);
+  const bool texts = value.is_array() && value.size() >= 2 && value.size() <= kMostChoices &&
+                     std::all_of(value.begin(), value.end(), [](const Json& item) { return item.is_string(); });
+  if (!texts) {
+    if (columns.choices.empty()) return;
+    refuse(row, str("\"", printable(key), "\": expected a list of 2 to ", kMostChoices, " texts"));
+  }
+  problem.choices = value.get<std::vector<std::string>>();
+  for (const std::string& choice : problem.choices) {
+    if (trim(choice).empty()) refuse(row, str("\"", printable(key), "\": an empty choice"));
+    if (choice.find('\0') != std::string::npos) refuse(row, str("\"", printable(key), "\": contains a NUL character"));
+  }
+}
+
+// "C", the number 2, or the text of the third choice -> "C".
+std::string choice_letter_of(const JsonRow& row, const std::string& gold, bool number, const Problem& problem) {
+  const auto count = static_cast<int64_t>(problem.choices.size());
+  const auto letter = [](int64_t index) { return std::string(1, static_cast<char>('A' + index)); };
+  const std::string_view text = trim(gold);
+  if (!number) {
+    if (text.size() == 1 && text[0] >= 'A' && text[0] < 'A' + count) return std::string(text);
+    for (int64_t i = 0; i < count; ++i) {
+      if (trim(problem.choices[static_cast<size_t>(i)]) == text) return letter(i);
+    }
+  } else if (text.size() <= 2 && text.find_first_not_of("0123456789") == std::string_view::npos) {
+    if (const int64_t index = std::stoi(std::string(text)); index < count) return letter(index);
+  }
+  refuse(row, str("the answer \"", printable(gold, 60), "\" is none of the ", count, " choices; expected A to ",
+                  letter(count - 1), ", a number from 0 to ", count - 1, ", or the text of a choice"));
+}
+
+void gold_to_letters(const JsonRow& row, const std::string& named, Problem& problem) {
+  if (problem.choices.empty()) return;
+  const std::string key = named.empty() ? first_key(row, {"answer", "ground_truth"}) : named;
+  const bool number = !key.empty() && row.value.at(key).is_number();
+  for (std::string& gold : problem.gold) gold = choice_letter_of(row, gold, number, problem);
+}
+
+void read_names(const JsonRow& row, const std::string& stem, const ProblemColumns& columns, Problem& problem) {
+  if (const std::string subject = column(row, columns.subject, {"subject"}); !subject.empty()) {
+    if (!columns.subject.empty() || row.value.at(subject).is_string()) problem.subject = text_field(row, subject);
+  }
   problem.source = first_key(row, {"data_source"}).empty() ? stem : text_field(row, "data_source");
-  std::string key = first_key(row, {"id", "unique_id"});
+  std::string key = column(row, columns.id, {"id", "unique_id"});
   auto extra = row.value.find("extra_info");
   if (!key.empty()) {
     problem.id = id_text(row, row.value.at(key), key);
@@ -106,9 +163,11 @@ std::vector<Problem> read_problems(const std::vector<std::string>& files, const 
     std::string stem = std::filesystem::path(file).stem().string();
     read_json_lines(file, options.bad_rows, [&](const JsonRow& row) {
       Problem problem;
-      read_question(row, problem);
-      read_gold(row, options.labels, problem);
-      read_names(row, stem, problem);
+      read_question(row, options.columns.problem, problem);
+      read_choices(row, options.columns, problem);
+      read_gold(row, options, problem);
+      gold_to_letters(row, options.columns.answer, problem);
+      read_names(row, stem, options.columns, problem);
       problems.push_back(std::move(problem));
     });
   }
@@ -133,6 +192,9 @@ uint64_t content_hash(const std::vector<Problem>& problems) {
     for (const std::string* text : {&p.id, &p.source, &p.text, &p.system}) add(*text);
     add_count(p.gold.size());
     for (const std::string& gold : p.gold) add(gold);
+    if (p.choices.empty()) continue;  // so that data without choices keep the hash that older runs wrote down
+    add_count(p.choices.size());
+    for (const std::string& choice : p.choices) add(choice);
   }
   return XXH3_64bits_digest(&state);
 }

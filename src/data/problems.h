@@ -2,6 +2,8 @@
 //   problem | question | prompt   the question
 //   answer | ground_truth         text, number, or a list of alternatives
 //   id | unique_id                optional
+//   choices                       optional: a list of texts; the answer is then a letter, a number from 0, or one of
+//   them subject                       optional
 // or rows of the verl schema: prompt = [{role, content}], reward_model.ground_truth, data_source, extra_info.index.
 // Feeds train and evaluate. Threads: one per call.
 #pragma once
@@ -16,9 +18,22 @@
 
 namespace ucas {
 
+// Names of columns where a file has others than those above; "" = those.
+struct ProblemColumns {
+  std::string id, problem, answer, choices, subject;
+  void fields(Fields& f) {
+    f.field("id", id, "column of the problem's name");
+    f.field("problem", problem, "column of the question");
+    f.field("answer", answer, "column of the right answer");
+    f.field("choices", choices, "column of the list of choices");
+    f.field("subject", subject, "column of the subject");
+  }
+};
+
 struct ProblemOptions {
   BadRows bad_rows = BadRows::stop;
   bool labels = true;  // every problem must have a right answer; false: those without one have an empty gold
+  ProblemColumns columns;
 
   void fields(Fields& f) {
     f.choice("bad_rows", bad_rows, {"stop", "skip"},

@@ -40,6 +40,55 @@ class problems : public testing::Test {
   std::string folder_, message_;
 };
 
+TEST_F(problems, with_choices_have_a_letter_for_an_answer) {
+  auto all = read(R"({"problem": "1+1?", "choices": ["1", "2", "3"], "answer": 1, "subject": "sums"})"
+                  "\n"
+                  R"({"problem": "1+1?", "choices": ["1", "2", "3"], "answer": "C"})"
+                  "\n"
+                  R"({"problem": "1+1?", "choices": ["1", "2", "3"], "answer": "1"})"
+                  "\n"
+                  R"({"problem": "1+1?", "choices": {"text": ["1"]}, "answer": "1", "subject": 3})");
+  EXPECT_EQ(all[0].gold, std::vector<std::string>{"B"});
+  EXPECT_EQ(all[0].choices, (std::vector<std::string>{"1", "2", "3"}));
+  EXPECT_EQ(all[0].subject, "sums");
+  EXPECT_EQ(all[1].gold, std::vector<std::string>{"C"});
+  EXPECT_EQ(all[2].gold, std::vector<std::string>{"A"});  // a text is the choice itself, not its place
+  EXPECT_TRUE(all[3].choices.empty());
+  EXPECT_EQ(all[3].gold, std::vector<std::string>{"1"});
+  EXPECT_EQ(all[3].subject, "");
+  EXPECT_EQ(refusal(R"({"problem": "1+1?", "choices": ["1", "2"], "answer": 2})"), "data_line");
+  EXPECT_EQ(refusal(R"({"problem": "1+1?", "choices": ["1", "2"], "answer": -1})"), "data_line");
+  EXPECT_EQ(refusal(R"({"problem": "1+1?", "choices": ["1", "2"], "answer": 0.5})"), "data_line");
+  EXPECT_EQ(refusal(R"({"problem": "1+1?", "choices": ["1", " "], "answer": 0})"), "data_line");
+  const uint64_t hash = content_hash({all[0]});
+  all[0].choices[2] = "4";
+  EXPECT_NE(content_hash({all[0]}), hash);
+}
+
+TEST_F(problems, of_files_with_other_names_of_columns_are_read_by_them) {
+  ProblemOptions options;
+  options.columns = {.id = "key", .problem = "q", .answer = "target", .choices = "options", .subject = "topic"};
+  const std::string row =
+      R"({"key": 4, "q": "1+1?", "problem": "no", "target": "B", "answer": 9, "options": ["1", "2"], "topic": "t"})";
+  const Problem problem = read_problems({file(row)}, options).at(0);
+  EXPECT_EQ(problem.id, "4");
+  EXPECT_EQ(problem.text, "1+1?");
+  EXPECT_EQ(problem.gold, std::vector<std::string>{"B"});
+  EXPECT_EQ(problem.choices.size(), 2u);
+  EXPECT_EQ(problem.subject, "t");
+  for (const char* gone : {"key", "q", "target", "options", "topic"}) {
+    std::string other = row;
+    other.replace(other.find(str('"', gone, '"')) + 1, 1, "_");
+    try {
+      read_problems({file(other)}, options);
+      ADD_FAILURE() << gone;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(str("the column \"", gone, "\" is missing")), std::string::npos)
+          << error.what();
+    }
+  }
+}
+
 TEST_F(problems, are_read_under_every_name_of_the_fields) {
   auto read_all = read(
       "{\"id\": \"a\", \"problem\": \"1+1?\", \"answer\": \"2\"}\n"

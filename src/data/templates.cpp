@@ -1,5 +1,7 @@
 #include "data/templates.h"
 
+#include <algorithm>
+
 #include "base/embedded.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -9,7 +11,7 @@ namespace ucas {
 
 namespace {
 
-constexpr std::string_view kProblem = "{problem}", kSystem = "{system}";
+constexpr std::string_view kProblem = "{problem}", kSystem = "{system}", kChoices = "{choices}";
 
 size_t occurrences(std::string_view text, std::string_view part) {
   size_t count = 0;
@@ -21,6 +23,7 @@ void check(const Template& form, const std::string& where) {
   auto refuse = [&](const std::string& what) { throw Error("config", str(where, ": ", what)); };
   if (occurrences(form.text, kProblem) != 1) refuse("text: expected {problem} exactly once");
   if (occurrences(form.text, kSystem) > 1) refuse("text: {system} stands more than once");
+  if (occurrences(form.text, kChoices) > 1) refuse("text: {choices} stands more than once");
   for (const auto& list : {form.special, form.stop}) {
     for (const std::string& token : list) {
       if (token.empty()) refuse("special, stop: an empty token");
@@ -69,19 +72,39 @@ std::vector<Piece> pieces_of(const Template& form) {
   return pieces;
 }
 
+// What stands for the placeholders.
+struct Filling {
+  std::string system, question, choices;
+};
+
+Filling filling_of(const Template& form, const Problem& problem) {
+  Filling out{system_of(form, problem), problem.text, ""};
+  for (size_t i = 0; i < problem.choices.size(); ++i) {
+    out.choices += str(i == 0 ? "" : "\n", static_cast<char>('A' + i), ". ", problem.choices[i]);
+  }
+  const bool has_place = form.text.find(kChoices) != std::string::npos;
+  if (has_place && problem.choices.empty()) {
+    throw Error("config", str("template ", form.name, " has {choices}, but problem ", printable(problem.id),
+                              " has none; use a template without it"));
+  }
+  if (!has_place && !problem.choices.empty()) out.question += "\n" + out.choices;
+  return out;
+}
+
 // Fills the placeholders in one pass: a question that contains "{system}" keeps it.
-std::string fill_in(std::string_view run, const std::string& system, const std::string& question) {
+std::string fill_in(std::string_view run, const Filling& filling) {
+  const std::pair<std::string_view, const std::string&> places[] = {
+      {kProblem, filling.question}, {kSystem, filling.system}, {kChoices, filling.choices}};
   std::string out;
   while (!run.empty()) {
     size_t brace = std::min(run.find('{'), run.size());
     out.append(run.substr(0, brace));
     run.remove_prefix(brace);
-    if (run.starts_with(kProblem)) {
-      out += question;
-      run.remove_prefix(kProblem.size());
-    } else if (run.starts_with(kSystem)) {
-      out += system;
-      run.remove_prefix(kSystem.size());
+    const auto place =
+        std::find_if(std::begin(places), std::end(places), [&](const auto& p) { return run.starts_with(p.first); });
+    if (place != std::end(places)) {
+      out += place->second;
+      run.remove_prefix(place->first.size());
     } else if (!run.empty()) {
       out.push_back('{');
       run.remove_prefix(1);
@@ -115,14 +138,14 @@ Template load_template(const std::string& name_or_path) {
 }
 
 std::string render(const Template& form, const Problem& problem) {
-  return fill_in(form.text, system_of(form, problem), problem.text);
+  return fill_in(form.text, filling_of(form, problem));
 }
 
 std::vector<int32_t> encode_prompt(const Template& form, const Problem& problem, const Tokenizer& tokenizer) {
-  const std::string& system = system_of(form, problem);
+  const Filling filling = filling_of(form, problem);
   std::vector<int32_t> ids;
   for (const Piece& piece : pieces_of(form)) {
-    std::vector<int32_t> run = tokenizer.encode(fill_in(piece.run, system, problem.text), Tokenizer::Special::as_text);
+    std::vector<int32_t> run = tokenizer.encode(fill_in(piece.run, filling), Tokenizer::Special::as_text);
     ids.insert(ids.end(), run.begin(), run.end());
     if (!piece.special.empty()) ids.push_back(token_of(form, piece.special, tokenizer));
   }

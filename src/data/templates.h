@@ -1,5 +1,7 @@
 // Prompt templates: how a question is put to a model. Data, not code: templates/NAME.toml (in the binary), or a file of
 // the user's own with the same keys.
+// The choices of a multiple-choice problem stand at {choices} as lines "A. ..."; in a template without that place they
+// follow the question.
 // A template's own text may hold special tokens; a question never can: "<|im_end|>" in a question stays plain text.
 // Feeds train and evaluate with prompt ids. Threads: all functions from any thread.
 #pragma once
@@ -16,21 +18,21 @@ namespace ucas {
 
 struct Template {
   std::string name;
-  std::string text;                  // holds {problem} once, and {system} at most once
+  std::string text;                  // holds {problem} once, {system} and {choices} at most once
   std::string system;                // for {system}, where the problem brings none of its own
   std::vector<std::string> special;  // token texts that stand for themselves in `text`
   std::vector<std::string> stop;     // tokens that end a response, beside those of the model's own files
 
   void fields(Fields& f) {
     f.field("name", name, "what reports call it");
-    f.field("text", text, "the prompt, with {problem} and {system}");
+    f.field("text", text, "the prompt, with {problem}, {system} and {choices}");
     f.field("system", system, "what {system} becomes where a problem has no system message");
     f.field("special", special, "special tokens of `text`; each must be one token of the tokenizer");
     f.field("stop", stop, "tokens that end a response; each must be one token of the tokenizer");
   }
 };
 
-// "qwen_math", "qwen_boxed", "orz", "plain", or the path of a .toml file.
+// "qwen_math", "qwen_boxed", "orz", "prime_zero", "r1", "mmlu", "plain", or the path of a .toml file.
 Template load_template(const std::string& name_or_path);
 
 // The prompt as people read it.

@@ -15,7 +15,15 @@
 namespace ucas {
 namespace {
 
-Problem question(const std::string& text, const std::string& system = "") { return {"1", "s", text, system, {"1"}}; }
+Problem question(const std::string& text, const std::string& system = "") {
+  Problem problem;
+  problem.id = "1";
+  problem.source = "s";
+  problem.text = text;
+  problem.system = system;
+  problem.gold = {"1"};
+  return problem;
+}
 
 // A tokenizer of single characters and the two special tokens of ChatML.
 class templates : public testing::Test {
@@ -50,6 +58,21 @@ TEST_F(templates, of_the_paper_render_as_published) {
   EXPECT_EQ(render(load_template("plain"), question("1+1?")), "1+1?");
   EXPECT_EQ(load_template("qwen_math").stop, (std::vector<std::string>{"<|im_end|>", "<|endoftext|>"}));
   EXPECT_TRUE(load_template("plain").stop.empty());
+}
+
+TEST_F(templates, of_published_baselines_open_the_thoughts_or_leave_them_to_the_model) {
+  EXPECT_TRUE(render(load_template("r1"), question("1+1?")).ends_with("User: 1+1?\nAssistant: <think>"));
+  EXPECT_TRUE(render(load_template("prime_zero"), question("1+1?"))
+                  .ends_with("User: 1+1?\n\nPresent the answer in LaTex format: \\boxed{Your answer}. Assistant:"));
+}
+
+TEST_F(templates, put_choices_in_their_place_or_after_the_question) {
+  Problem problem = question("1+1?");
+  problem.choices = {"1", "{system}", "3"};
+  EXPECT_EQ(render(load_template("mmlu"), problem), "1+1?\nA. 1\nB. {system}\nC. 3\nAnswer:");
+  EXPECT_EQ(render(load_template("plain"), problem), "1+1?\nA. 1\nB. {system}\nC. 3");
+  EXPECT_THROW(render(load_template("mmlu"), question("1+1?")), Error);
+  EXPECT_THROW(load_template(file("text = \"{problem}{choices}{choices}\"")), Error);
 }
 
 TEST_F(templates, the_dialogue_of_open_reasoner_zero_leaves_the_thoughts_open) {

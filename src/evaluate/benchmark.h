@@ -3,20 +3,18 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/fields.h"
 #include "core/problem.h"
+#include "data/problems.h"
 #include "verify/verifier.h"
 
 namespace ucas {
 
-// Names of columns where a file has others than data/problems.h knows; "" = those.
-struct BenchmarkColumns {
-  std::string id, problem, answer, choices, subject;
-  void fields(Fields& f);
-};
+using BenchmarkColumns = ProblemColumns;
 
 struct Benchmark {
   enum class Grader {
@@ -25,12 +23,13 @@ struct Benchmark {
     choice   // nothing is generated: the choice of greatest log-prob, as the letter after the prompt
   };
   std::string name, title;
-  std::string path;      // below --data
-  int64_t problems = 0;  // how many there must be; 0 = any number
+  std::string path;        // below --data
+  int64_t problems = 0;    // how many there must be; 0 = any number
+  int64_t unanswered = 0;  // how many of them come without a right answer: never right, as other tables count them
   BenchmarkColumns columns;
   Grader grader = Grader::math;
   Extract extract = Extract::strict;
-  // What the model's own settings do not say (model > benchmark > suite > options of the command).
+  // What the model's own settings do not say (put_to_model below has the order).
   std::string prompt_template;    // "" = not said
   std::vector<std::string> stop;  // token texts that end a response, beside those of the model's files and template
   int64_t max_tokens = 0;         // 0 = not said
@@ -38,19 +37,61 @@ struct Benchmark {
   void fields(Fields& f);
 };
 
+const char* name_of(Benchmark::Grader grader);
+
 struct Suite {
   std::string name, title;
   std::vector<Benchmark> benchmarks;  // in order of the table
-  std::string prompt_template;
-  int64_t max_tokens = 0;
+  std::string prompt_template;        // "" = not said
+  int64_t max_tokens = 0;             // 0 = not said
+  int64_t samples = -1;               // per problem, beside the greedy response; -1 = not said
   std::string note;
 };
 
 // A file, or the name of an embedded suite ("math5") or of a single embedded benchmark ("aime24"). Reads no problems.
+// A suite's `benchmarks` are names of embedded ones, of its own [benchmark.NAME] tables (which also change keys of
+// embedded ones), or files beside it. Errors: config, path.
 Suite load_suite(const std::string& name_or_path);
 
-// The benchmark's problems; source is its name. Errors: path (says what --data must hold), limit (another number of
-// problems than it must have), data_line.
+// The benchmark's problems; source is its name. `path` is looked for below the directory as given, then by its last
+// part. Errors: path (says what --data must hold), limit (another number of problems than it must have), data_line
+// (also where an id stands twice: stored responses are found by it).
 std::vector<Problem> read_benchmark(const Benchmark& benchmark, const std::string& data_directory);
+
+// What is said of one checkpoint: --model.LABEL.KEY, or [model.LABEL] of a file given with --models.
+struct ModelSettings {
+  enum class FromWhere { unsaid, strict, lenient, answer_tag };
+
+  std::string label;  // "" = from the path
+  std::string path;
+  std::string prompt_template;    // "" = not said
+  std::vector<std::string> stop;  // further tokens that end a response
+  int64_t max_tokens = 0;         // 0 = not said
+  FromWhere extract = FromWhere::unsaid;
+  void fields(Fields& f);
+};
+
+// What the command line says for all models; nullopt = left at its default.
+struct CommandSettings {
+  std::optional<std::string> prompt_template;
+  std::optional<int64_t> max_tokens;
+  std::optional<Extract> extract;
+  std::string default_template = "qwen_math";
+  int64_t default_max_tokens = 1024;
+};
+
+// How one benchmark is put to one model.
+struct PutToModel {
+  std::string prompt_template;
+  std::vector<std::string> stop;  // token texts, beside those of the model's files and the template
+  int64_t max_tokens = 0;
+  Extract extract = Extract::strict;
+  bool operator==(const PutToModel&) const = default;
+};
+// The nearest word counts: the model's, else what was typed for all, else the benchmark's, else the suite's, else the
+// command's default; stops add up. A benchmark that compares choices keeps its own template and generates nothing: its
+// prompt must end where the letter stands, whatever a model was trained with.
+PutToModel put_to_model(const ModelSettings& model, const CommandSettings& command, const Benchmark& benchmark,
+                        const Suite& suite);
 
 }  // namespace ucas

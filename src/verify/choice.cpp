@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "verify/math/extract.h"
+
 namespace ucas {
 
 namespace {
@@ -26,6 +28,9 @@ std::optional<char> first_letter(std::string_view text) {
 }  // namespace
 
 std::optional<char> choice_letter(std::string_view text) {
+  if (const Extracted box = extract_answer(text, Extract::strict); box.found) {
+    if (auto letter = first_letter(box.answer)) return letter;
+  }
   constexpr std::string_view kWord = "nswer";
   if (size_t at = text.rfind(kWord); at != std::string_view::npos) {
     if (auto letter = first_letter(text.substr(at + kWord.size()))) return letter;

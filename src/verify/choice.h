@@ -6,8 +6,8 @@
 
 namespace ucas {
 
-// The first lone capital letter A to Z after the last "answer", else in the whole text; "I" and an "A" before a word in
-// lower case are no letters but words. Linear.
+// The first lone capital letter A to Z in the last \boxed{}, else after the last "answer", else in the whole text; "I"
+// and an "A" before a word in lower case are no letters but words. Linear.
 std::optional<char> choice_letter(std::string_view text);
 
 }  // namespace ucas

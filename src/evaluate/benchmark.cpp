@@ -1,0 +1,301 @@
+#include "evaluate/benchmark.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/embedded.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/str.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr std::initializer_list<const char*> kGraders = {"math", "letter", "choice"};
+
+std::string folder_of(const std::string& path) {
+  const size_t slash = path.find_last_of('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::string file_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
+
+std::string stem(const std::string& path) {
+  const std::string name = file_name(path);
+  return name.ends_with(".toml") ? name.substr(0, name.size() - 5) : name;
+}
+
+bool is_path(const std::string& text) { return text.find('/') != std::string::npos || text.ends_with(".toml"); }
+
+std::vector<std::string> embedded_stems(const std::string& folder) {
+  std::vector<std::string> names = embedded_names(folder);
+  for (std::string& name : names) name = stem(name);
+  return names;
+}
+
+// Settings of a description, and the folder that its relative paths begin from ("" = embedded: none).
+struct Description {
+  std::vector<Setting> settings;
+  std::string where, folder;
+};
+
+std::optional<Description> find_embedded(const std::string& folder, const std::string& name) {
+  const auto text = embedded(str(folder, name, ".toml"));
+  if (!text) return std::nullopt;
+  const std::string where = str(folder, name, ".toml");
+  return Description{parse_toml(std::string(*text), where), where, ""};
+}
+
+Description read_description(const std::string& path) { return {read_toml(path), path, folder_of(path)}; }
+
+void check(const Benchmark& benchmark, const std::string& where) {
+  const auto refuse = [&](const std::string& what) { throw Error("config", str(printable(where, 400), ": ", what)); };
+  const std::string& name = benchmark.name;
+  const bool plain =
+      !name.empty() && name[0] != '.' && name.find_first_of("/\\ ,\"") == std::string::npos && valid_utf8(name);
+  if (!plain) refuse(str("name \"", printable(name), "\": expected a word, as tables and files use it"));
+  if (benchmark.path.empty()) refuse(str("benchmark ", name, ": path is missing: the problem file, below --data"));
+  if (benchmark.grader == Benchmark::Grader::choice && benchmark.prompt_template.empty()) {
+    refuse(str("benchmark ", name, ": grader = \"choice\" needs a prompt_template that ends where the letter stands, ",
+               "for example \"mmlu\""));
+  }
+}
+
+// A file beside the description is meant before one below --data.
+Benchmark read_one(const Description& description, const std::vector<Setting>& changes, const std::string& name) {
+  Benchmark benchmark;
+  benchmark.name = name;
+  ucas::apply(benchmark, description.settings);
+  ucas::apply(benchmark, changes);
+  if (benchmark.title.empty()) benchmark.title = benchmark.name;
+  check(benchmark, description.where);
+  if (!description.folder.empty()) {
+    const std::string beside = path_join(description.folder, benchmark.path);
+    if (benchmark.path[0] != '/' && exists(beside)) benchmark.path = beside[0] == '/' ? beside : str("./", beside);
+  }
+  return benchmark;
+}
+
+struct SuiteHead {
+  std::string name, title, prompt_template, note;
+  std::vector<std::string> benchmarks;
+  int64_t max_tokens = 0, samples = -1;
+  void fields(Fields& f) {
+    f.field("name", name, "what tables and files call the suite");
+    f.field("title", title, "of its table");
+    f.field("benchmarks", benchmarks, "in the order of the table: names, [benchmark.NAME] tables, or files");
+    f.field("prompt_template", prompt_template, "for models and benchmarks that name none");
+    f.field("max_tokens", max_tokens, Range{0, 1 << 24}, "longest response; 0 = not said");
+    f.field("samples", samples, Range{-1, 1 << 16}, "sampled responses per problem; -1 = not said");
+    f.field("note", note, "shown under the table");
+  }
+};
+
+using Tables = std::map<std::string, std::vector<Setting>>;
+
+// Takes the [benchmark.NAME] tables out of the settings of a suite.
+Tables take_tables(std::vector<Setting>& settings) {
+  Tables tables;
+  std::vector<Setting> rest;
+  for (Setting& setting : settings) {
+    if (!setting.key.starts_with("benchmark.")) {
+      rest.push_back(std::move(setting));
+      continue;
+    }
+    const size_t dot = setting.key.find('.', 10);
+    if (dot == std::string::npos) {
+      throw Error("config", str(setting.where, ": ", printable(setting.key), ": expected a table [benchmark.NAME]"));
+    }
+    const std::string name = setting.key.substr(10, dot - 10);
+    setting.key = setting.key.substr(dot + 1);
+    tables[name].push_back(std::move(setting));
+  }
+  settings = std::move(rest);
+  return tables;
+}
+
+Benchmark find_benchmark(const std::string& entry, const Tables& tables, const Description& suite) {
+  const auto table = tables.find(entry);
+  const std::vector<Setting> changes = table == tables.end() ? std::vector<Setting>{} : table->second;
+  if (!is_path(entry)) {
+    if (const auto found = find_embedded("benchmarks/", entry)) return read_one(*found, changes, entry);
+    if (table != tables.end()) return read_one({{}, suite.where, suite.folder}, changes, entry);
+    std::vector<std::string> names = embedded_stems("benchmarks/");
+    const std::string near = nearest(entry, names);
+    throw Error("config", str(printable(suite.where, 400), ": benchmarks: ", printable(entry), " is unknown",
+                              near.empty() ? "" : str(" (did you mean ", near, "?)"), "; there are ", join(names, ", "),
+                              ", [benchmark.NAME] tables, and .toml files"));
+  }
+  const bool absolute = entry[0] == '/' || suite.folder.empty();
+  return read_one(read_description(absolute ? entry : path_join(suite.folder, entry)), changes, stem(entry));
+}
+
+Suite suite_of(Description description, const std::string& name) {
+  const Tables tables = take_tables(description.settings);
+  SuiteHead head;
+  head.name = name;
+  ucas::apply(head, description.settings);
+  const auto refuse = [&](const std::string& what) {
+    throw Error("config", str(printable(description.where, 400), ": ", what));
+  };
+  if (head.benchmarks.empty()) refuse("benchmarks is empty: name what to evaluate, benchmarks = [\"aime24\", ...]");
+  if (head.name.empty() || head.name[0] == '.' || head.name.find('/') != std::string::npos) {
+    refuse(str("name \"", printable(head.name), "\": expected a word that can be a file name"));
+  }
+  Suite suite{
+      head.name, head.title.empty() ? head.name : head.title, {}, head.prompt_template, head.max_tokens, head.samples,
+      head.note};
+  std::set<std::string> seen;
+  for (const std::string& entry : head.benchmarks) {
+    suite.benchmarks.push_back(find_benchmark(entry, tables, description));
+    if (!seen.insert(suite.benchmarks.back().name).second) {
+      refuse(str("benchmarks: ", printable(suite.benchmarks.back().name), " stands twice"));
+    }
+  }
+  for (const auto& [table, settings] : tables) {
+    if (std::ranges::find(head.benchmarks, table) == head.benchmarks.end()) {
+      refuse(str("[benchmark.", printable(table), "] is not in benchmarks = [", join(head.benchmarks, ", "), "]"));
+    }
+  }
+  return suite;
+}
+
+// A description of a single benchmark has a path, one of a suite a list of benchmarks.
+Suite suite_or_benchmark(Description description, const std::string& name) {
+  const bool is_suite =
+      std::ranges::any_of(description.settings, [](const Setting& s) { return s.key == "benchmarks"; });
+  if (is_suite) return suite_of(std::move(description), name);
+  const Benchmark benchmark = read_one(description, {}, name);
+  return {benchmark.name, benchmark.title, {benchmark}, "", 0, -1, ""};
+}
+
+std::string find_file(const Benchmark& benchmark, const std::string& directory) {
+  const std::string& path = benchmark.path;
+  if (path[0] == '/' || path.starts_with("./")) return path;
+  if (directory.empty()) {
+    throw Error("usage", str("benchmark ", benchmark.name, " needs ", path,
+                             "; say with --data DIR which folder holds it (docs/formats.md)"));
+  }
+  for (const std::string& below : {path, file_name(path)}) {
+    if (const std::string found = path_join(directory, below); exists(found)) return found;
+  }
+  throw Error("path", str("benchmark ", benchmark.name, ": neither ", path, " nor ", file_name(path), " is in --data ",
+                          printable(directory, 400)));
+}
+
+void check_choices(const Benchmark& benchmark, const Problem& problem) {
+  const auto refuse = [&](const std::string& what) {
+    throw Error("data_line", str("benchmark ", benchmark.name, ": problem ", printable(problem.id), " ", what));
+  };
+  if (benchmark.grader == Benchmark::Grader::choice && problem.choices.empty()) {
+    refuse("has no choices; grader = \"choice\" compares them");
+  }
+  if (benchmark.grader == Benchmark::Grader::math) return;
+  for (const std::string& gold : problem.gold) {
+    const std::string_view letter = trim(gold);
+    if (letter.size() == 1 && letter[0] >= 'A' && letter[0] <= 'Z') continue;
+    refuse(str("has the answer \"", printable(gold, 60), "\"; grader = \"", name_of(benchmark.grader),
+               "\" expects a choice letter"));
+  }
+}
+
+}  // namespace
+
+void Benchmark::fields(Fields& f) {
+  f.field("name", name, "what tables and files call it");
+  f.field("title", title, "as people know it");
+  f.field("path", path, "the problem file, below --data");
+  f.field("problems", problems, Range{0, 1 << 30}, "how many there must be; 0 = any number");
+  f.field("unanswered", unanswered, Range{0, 1 << 30}, "how many of them have no right answer; they count as wrong");
+  f.section("columns", columns);
+  f.choice("grader", grader, kGraders, "mathematics, the letter in the response, or the letter of greatest log-prob");
+  f.choice("extract", extract, {"strict", "lenient", "answer_tag"}, "where the answer is looked for");
+  f.field("prompt_template", prompt_template, "for models that name none");
+  f.field("stop", stop, "further tokens that end a response");
+  f.field("max_tokens", max_tokens, Range{0, 1 << 24}, "longest response; 0 = not said");
+  f.field("note", note, "what a reader must know of this set");
+}
+
+const char* name_of(Benchmark::Grader grader) { return kGraders.begin()[static_cast<int>(grader)]; }
+
+Suite load_suite(const std::string& name_or_path) {
+  if (is_path(name_or_path)) return suite_or_benchmark(read_description(name_or_path), stem(name_or_path));
+  if (const auto found = find_embedded("suites/", name_or_path)) return suite_of(*found, name_or_path);
+  if (const auto found = find_embedded("benchmarks/", name_or_path)) return suite_or_benchmark(*found, name_or_path);
+  std::vector<std::string> suites = embedded_stems("suites/"), benchmarks = embedded_stems("benchmarks/");
+  std::vector<std::string> all = suites;
+  all.insert(all.end(), benchmarks.begin(), benchmarks.end());
+  const std::string near = nearest(name_or_path, all);
+  throw Error("config",
+              str("suite ", printable(name_or_path), ": unknown",
+                  near.empty() ? "" : str(" (did you mean ", near, "?)"), "; there are the suites ", join(suites, ", "),
+                  ", the benchmarks ", join(benchmarks, ", "), ", and files of your own (PATH.toml)"));
+}
+
+std::vector<Problem> read_benchmark(const Benchmark& benchmark, const std::string& data_directory) {
+  const std::string path = find_file(benchmark, data_directory);
+  ProblemOptions options;
+  options.columns = benchmark.columns;
+  options.labels = benchmark.unanswered == 0;
+  std::vector<Problem> problems = read_problems({path}, options);
+  if (benchmark.problems > 0 && static_cast<int64_t>(problems.size()) != benchmark.problems) {
+    throw Error("limit", str(printable(path, 400), ": ", grouped(static_cast<int64_t>(problems.size())),
+                             " problems, but benchmark ", benchmark.name, " has ", grouped(benchmark.problems),
+                             "; scores on another number would not compare. Describe your file in a .toml of its own"));
+  }
+  const int64_t unanswered = std::ranges::count_if(problems, [](const Problem& p) { return p.gold.empty(); });
+  if (unanswered != benchmark.unanswered) {
+    throw Error("limit", str(printable(path, 400), ": ", unanswered, " problems without an answer, but benchmark ",
+                             benchmark.name, " has ", benchmark.unanswered));
+  }
+  std::set<std::string> ids;
+  for (Problem& problem : problems) {
+    problem.source = benchmark.name;
+    if (!ids.insert(problem.id).second) {
+      throw Error("data_line", str(printable(path, 400), ": the id ", printable(problem.id),
+                                   " stands twice; responses are stored by it"));
+    }
+    check_choices(benchmark, problem);
+  }
+  return problems;
+}
+
+void ModelSettings::fields(Fields& f) {
+  f.field("path", path, "Hugging Face checkpoint directory");
+  f.field("label", label, "its name in tables and files");
+  f.field("prompt_template", prompt_template, "the prompt that it was trained with");
+  f.field("stop", stop, "further tokens that end its responses");
+  f.field("max_tokens", max_tokens, Range{0, 1 << 24}, "its longest response; 0 = not said");
+  f.choice("extract", extract, {"", "strict", "lenient", "answer_tag"}, "where its answers are looked for");
+}
+
+PutToModel put_to_model(const ModelSettings& model, const CommandSettings& command, const Benchmark& benchmark,
+                        const Suite& suite) {
+  PutToModel put;
+  const bool compares = benchmark.grader == Benchmark::Grader::choice;
+  const std::string said = command.prompt_template.value_or("");
+  for (const std::string* name :
+       {&model.prompt_template, &said, &benchmark.prompt_template, &suite.prompt_template, &command.default_template}) {
+    if (put.prompt_template.empty()) put.prompt_template = *name;
+  }
+  if (compares) put.prompt_template = benchmark.prompt_template;
+  for (int64_t limit : {model.max_tokens, command.max_tokens.value_or(0), benchmark.max_tokens, suite.max_tokens,
+                        command.default_max_tokens}) {
+    if (put.max_tokens == 0) put.max_tokens = limit;
+  }
+  if (compares) put.max_tokens = 1;
+  for (const auto* stops : {&benchmark.stop, &model.stop}) {
+    for (const std::string& stop : *stops) {
+      if (std::ranges::find(put.stop, stop) == put.stop.end()) put.stop.push_back(stop);
+    }
+  }
+  put.extract = command.extract.value_or(benchmark.extract);
+  if (model.extract != ModelSettings::FromWhere::unsaid) {
+    put.extract = static_cast<Extract>(static_cast<int>(model.extract) - 1);
+  }
+  return put;
+}
+
+}  // namespace ucas

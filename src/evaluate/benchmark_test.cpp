@@ -1,0 +1,216 @@
+#include "evaluate/benchmark.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "base/embedded.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "support/temporary_directory.h"
+
+namespace ucas {
+namespace {
+
+class benchmark : public ::testing::Test {
+ protected:
+  std::string file(const std::string& name, const std::string& text) {
+    const std::string path = path_join(folder_.path(), name);
+    make_directories(path.substr(0, path.find_last_of('/')));
+    write_file(path, text);
+    return path;
+  }
+  template <class Call>
+  std::string refusal(Call call) {
+    try {
+      call();
+    } catch (const Error& error) {
+      return str("[", error.kind(), "] ", error.what());
+    }
+    return "accepted";
+  }
+  testing::TemporaryDirectory folder_;
+};
+
+const std::string kTwo =
+    "{\"id\": 1, \"problem\": \"1+1?\", \"answer\": \"2\"}\n{\"id\": 2, \"problem\": \"1+2?\", \"answer\": 3}\n";
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST_F(benchmark, the_paper_s_suite_has_its_five_sets_in_the_order_of_its_table) {
+  const Suite suite = load_suite("math5");
+  std::vector<std::string> names;
+  std::vector<int64_t> counts;
+  for (const Benchmark& b : suite.benchmarks) {
+    names.push_back(b.name);
+    counts.push_back(b.problems);
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"aime24", "math500", "amc83", "minerva", "olympiadbench"}));
+  EXPECT_EQ(counts, (std::vector<int64_t>{30, 500, 83, 272, 675}));
+  EXPECT_EQ(suite.max_tokens, 3000);
+  EXPECT_EQ(suite.samples, 0);
+  EXPECT_EQ(suite.prompt_template, "qwen_math");
+}
+
+TEST_F(benchmark, every_embedded_description_reads_and_is_named_like_its_file) {
+  int64_t suites = 0, benchmarks = 0;
+  for (const std::string& path : embedded_names("suites/")) {
+    const std::string name = path.substr(7, path.size() - 12);
+    EXPECT_EQ(load_suite(name).name, name);
+    ++suites;
+  }
+  for (const std::string& path : embedded_names("benchmarks/")) {
+    const std::string name = path.substr(11, path.size() - 16);
+    const Suite suite = load_suite(name);
+    ASSERT_EQ(suite.benchmarks.size(), 1u);
+    EXPECT_EQ(suite.benchmarks[0].name, name);
+    EXPECT_GT(suite.benchmarks[0].problems, 0);
+    ++benchmarks;
+  }
+  EXPECT_GE(suites, 3);
+  EXPECT_GE(benchmarks, 15);
+}
+
+TEST_F(benchmark, the_embedded_ones_fit_the_shared_data) {
+  const char* said = std::getenv("UCAS_SHARED_DATA");
+  const std::string data = said != nullptr ? said : str(UCAS_SOURCE_DIR, "/../shared/data");
+  if (!is_directory(data)) GTEST_SKIP() << "no shared data here (UCAS_SHARED_DATA)";
+  for (const std::string& path : embedded_names("benchmarks/")) {
+    const Benchmark b = load_suite(path.substr(11, path.size() - 16)).benchmarks[0];
+    const std::vector<Problem> problems = read_benchmark(b, data);
+    EXPECT_EQ(static_cast<int64_t>(problems.size()), b.problems) << b.name;
+    for (const Problem& problem : problems) EXPECT_EQ(problem.source, b.name);
+    if (b.path.starts_with("eval/")) EXPECT_EQ(read_benchmark(b, data + "/eval").size(), problems.size());
+  }
+}
+
+TEST_F(benchmark, files_are_found_below_the_folder_or_by_their_name_alone) {
+  Benchmark b;
+  b.name = "two";
+  b.path = "eval/two.jsonl";
+  EXPECT_TRUE(has(refusal([&] { read_benchmark(b, folder_.path()); }),
+                  "[path] benchmark two: neither eval/two.jsonl nor two.jsonl is in --data "));
+  EXPECT_TRUE(
+      has(refusal([&] { read_benchmark(b, ""); }), "[usage] benchmark two needs eval/two.jsonl; say with --data"));
+  file("two.jsonl", kTwo);
+  EXPECT_EQ(read_benchmark(b, folder_.path())[1].gold[0], "3");
+  file("eval/two.jsonl", kTwo + "{\"id\": 3, \"problem\": \"1+3?\", \"answer\": 4}\n");
+  EXPECT_EQ(read_benchmark(b, folder_.path()).size(), 3u);
+}
+
+TEST_F(benchmark, another_number_of_problems_or_an_id_twice_is_refused) {
+  Benchmark b;
+  b.name = "two";
+  b.path = "two.jsonl";
+  b.problems = 3;
+  file("two.jsonl", kTwo);
+  EXPECT_TRUE(
+      has(refusal([&] { read_benchmark(b, folder_.path()); }), "two.jsonl: 2 problems, but benchmark two has 3"));
+  b.problems = 4;
+  file("two.jsonl", kTwo + kTwo);
+  EXPECT_TRUE(has(refusal([&] { read_benchmark(b, folder_.path()); }), "[data_line] "));
+  EXPECT_TRUE(has(refusal([&] { read_benchmark(b, folder_.path()); }), "the id 1 stands twice"));
+}
+
+TEST_F(benchmark, problems_without_an_answer_are_counted_on) {
+  Benchmark b;
+  b.name = "two";
+  b.path = "two.jsonl";
+  file("two.jsonl", kTwo + "{\"id\": 3, \"problem\": \"1+3?\", \"answer\": \"\"}\n");
+  EXPECT_TRUE(has(refusal([&] { read_benchmark(b, folder_.path()); }), "two.jsonl:3: \"answer\": the answer is empty"));
+  b.unanswered = 1;
+  EXPECT_TRUE(read_benchmark(b, folder_.path()).at(2).gold.empty());
+  b.unanswered = 2;
+  EXPECT_TRUE(has(refusal([&] { read_benchmark(b, folder_.path()); }), "1 problems without an answer"));
+}
+
+TEST_F(benchmark, letters_and_choices_are_asked_for_where_they_are_graded) {
+  Benchmark b;
+  b.name = "two";
+  b.path = "two.jsonl";
+  b.grader = Benchmark::Grader::letter;
+  file("two.jsonl", kTwo);
+  EXPECT_TRUE(
+      has(refusal([&] { read_benchmark(b, folder_.path()); }), "problem 1 has the answer \"2\"; grader = \"letter\""));
+  b.grader = Benchmark::Grader::choice;
+  EXPECT_TRUE(has(refusal([&] { read_benchmark(b, folder_.path()); }), "problem 1 has no choices"));
+  file("two.jsonl", R"({"id": 1, "problem": "1+1?", "choices": ["1", "2"], "answer": 1})");
+  EXPECT_EQ(read_benchmark(b, folder_.path())[0].gold[0], "B");
+}
+
+TEST_F(benchmark, a_suite_of_one_s_own_mixes_names_tables_and_files) {
+  file("more/three.toml", "path = \"three.jsonl\"\nstop = [\"</s>\"]\n");
+  file("more/three.jsonl", kTwo);
+  file("two.jsonl", "{\"q\": \"1+1?\", \"a\": \"2\"}\n");
+  const std::string path = file("own.toml",
+                                "benchmarks = [\"amc83\", \"two\", \"more/three.toml\"]\nmax_tokens = 9\n"
+                                "[benchmark.amc83]\nmax_tokens = 7\n"
+                                "[benchmark.two]\npath = \"two.jsonl\"\ncolumns = {problem = \"q\", answer = \"a\"}\n");
+  const Suite suite = load_suite(path);
+  EXPECT_EQ(suite.name, "own");
+  EXPECT_EQ(suite.max_tokens, 9);
+  EXPECT_EQ(suite.samples, -1);
+  ASSERT_EQ(suite.benchmarks.size(), 3u);
+  EXPECT_EQ(suite.benchmarks[0].max_tokens, 7);
+  EXPECT_EQ(suite.benchmarks[0].problems, 83);
+  EXPECT_EQ(read_benchmark(suite.benchmarks[1], "")[0].gold[0], "2");
+  EXPECT_EQ(suite.benchmarks[2].name, "three");
+  EXPECT_EQ(read_benchmark(suite.benchmarks[2], "").size(), 2u);
+}
+
+TEST_F(benchmark, mistakes_in_a_suite_are_named_with_their_remedy) {
+  EXPECT_TRUE(
+      has(refusal([] { load_suite("mat5"); }), "[config] suite mat5: unknown (did you mean math5?); there are"));
+  const auto own = [&](const std::string& text) {
+    const std::string path = file("own.toml", text);
+    return refusal([&] { load_suite(path); });
+  };
+  EXPECT_TRUE(has(own("benchmarks = []\n"), "benchmarks is empty"));
+  EXPECT_TRUE(has(own("benchmarks = [\"aime42\"]\n"), "aime42 is unknown (did you mean aime"));
+  EXPECT_TRUE(has(own("benchmarks = [\"aime24\", \"aime24\"]\n"), "aime24 stands twice"));
+  EXPECT_TRUE(has(own("benchmarks = [\"aime24\"]\n[benchmark.two]\npath = \"x\"\n"), "[benchmark.two] is not in"));
+  EXPECT_TRUE(
+      has(own("benchmarks = [\"aime24\"]\nmax_token = 1\n"), "own.toml:2: unknown key max_token (did you mean"));
+  EXPECT_TRUE(
+      has(own("path = \"x\"\ngrader = \"letters\"\n"), "expected one of math, letter, choice (did you mean letter?)"));
+  EXPECT_TRUE(has(own("path = \"x\"\ngrader = \"choice\"\n"), "needs a prompt_template"));
+  EXPECT_TRUE(has(own("name = \"../x\"\npath = \"x\"\n"), "expected a word"));
+}
+
+TEST(put_to_model, the_nearest_word_counts) {
+  ModelSettings model;
+  CommandSettings command;
+  Benchmark b;
+  Suite suite;
+  EXPECT_EQ(put_to_model(model, command, b, suite), (PutToModel{"qwen_math", {}, 1024, Extract::strict}));
+  suite.prompt_template = "plain";
+  suite.max_tokens = 3000;
+  EXPECT_EQ(put_to_model(model, command, b, suite), (PutToModel{"plain", {}, 3000, Extract::strict}));
+  b.prompt_template = "qwen_boxed";
+  b.max_tokens = 4;
+  b.stop = {"x"};
+  b.extract = Extract::lenient;
+  EXPECT_EQ(put_to_model(model, command, b, suite), (PutToModel{"qwen_boxed", {"x"}, 4, Extract::lenient}));
+  command.prompt_template = "own.toml";
+  command.max_tokens = 64;
+  command.extract = Extract::strict;
+  EXPECT_EQ(put_to_model(model, command, b, suite), (PutToModel{"own.toml", {"x"}, 64, Extract::strict}));
+  model.prompt_template = "orz";
+  model.max_tokens = 8192;
+  model.stop = {"y", "x"};
+  model.extract = ModelSettings::FromWhere::answer_tag;
+  EXPECT_EQ(put_to_model(model, command, b, suite), (PutToModel{"orz", {"x", "y"}, 8192, Extract::answer_tag}));
+}
+
+TEST(put_to_model, compared_choices_keep_the_prompt_that_ends_where_the_letter_stands) {
+  ModelSettings model;
+  model.prompt_template = "orz";
+  model.max_tokens = 8192;
+  const PutToModel put = put_to_model(model, {}, load_suite("mmlu_stem_logprob").benchmarks[0], load_suite("mmlu"));
+  EXPECT_EQ(put.prompt_template, "mmlu");
+  EXPECT_EQ(put.max_tokens, 1);
+}
+
+}  // namespace
+}  // namespace ucas
