@@ -1,0 +1,10 @@
+// Which grader gave a verdict. Run cards state it (evaluate/card.h), so that verdicts of different times can be told
+// apart from tampered ones.
+#pragma once
+
+namespace ucas {
+
+// Raised whenever the verdict on any answer may change.
+constexpr int kGraderVersion = 1;
+
+}  // namespace ucas
