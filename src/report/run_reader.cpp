@@ -11,93 +11,14 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "report/eval_reader.h"
+#include "report/json_rows.h"
 
 namespace ucas {
 
 namespace {
 
 constexpr int64_t kSmallFile = 4 << 20;
-constexpr int64_t kLargeFile = int64_t{1} << 30;
-
-[[noreturn]] void refuse(const std::string& where, const std::string& key, const Json& got, const char* expected) {
-  throw Error("data_line",
-              str(where, ": \"", printable(key), "\": ", got.type_name(), " ",
-                  printable(got.dump(-1, ' ', false, Json::error_handler_t::replace), 40), ", expected ", expected));
-}
-
-const Json* member(const Json& object, const char* key) {
-  auto found = object.find(key);
-  return found == object.end() || found->is_null() ? nullptr : &*found;
-}
-
-double number_at(const Json& object, const char* key, const std::string& where) {
-  const Json* value = member(object, key);
-  if (!value) return kUnknown;
-  if (!value->is_number()) refuse(where, key, *value, "a number or null");
-  return value->get<double>();
-}
-
-int64_t whole_at(const Json& object, const char* key, const std::string& where, int64_t otherwise) {
-  const Json* value = member(object, key);
-  if (!value) return otherwise;
-  double number = value->is_number() ? value->get<double>() : kUnknown;
-  if (!(std::fabs(number) < 9e15) || number != std::floor(number)) refuse(where, key, *value, "a whole number");
-  return static_cast<int64_t>(number);
-}
-
-std::string text_at(const Json& object, const char* key, const std::string& where) {
-  const Json* value = member(object, key);
-  if (!value) return "";
-  if (!value->is_string()) refuse(where, key, *value, "a text");
-  return value->get<std::string>();
-}
-
-std::vector<std::string> texts_at(const Json& object, const char* key, const std::string& where) {
-  const Json* value = member(object, key);
-  std::vector<std::string> texts;
-  if (!value) return texts;
-  if (value->is_string()) return {value->get<std::string>()};
-  if (!value->is_array()) refuse(where, key, *value, "a list of texts");
-  for (const Json& item : *value) {
-    if (!item.is_string()) refuse(where, key, item, "a text in the list");
-    texts.push_back(item.get<std::string>());
-  }
-  return texts;
-}
-
-Figure interval_of(const Json& object, const std::string& where) {
-  return {number_at(object, "value", where), number_at(object, "low", where), number_at(object, "high", where)};
-}
-
-const Json& object_of(const Json& value, const std::string& where) {
-  if (!value.is_object()) throw Error("data_line", str(where, ": a ", value.type_name(), ", expected an object"));
-  return value;
-}
-
-// Calls each(row, "FILE:LINE") for every line. A last line without its newline that is not JSON was being written when
-// the run stopped: it is left out and remarked.
-void each_line(const std::string& path, std::vector<std::string>& remarks,
-               const std::function<void(const Json&, const std::string&)>& each) {
-  std::string bytes = read_file(path, kLargeFile);
-  std::string_view rest = bytes;
-  for (int64_t line = 1; !rest.empty(); ++line) {
-    size_t end = rest.find('\n');
-    std::string_view text = trim(rest.substr(0, end));
-    std::string where = str(path, ":", line);
-    if (!text.empty()) {
-      std::optional<Json> row;
-      try {
-        row = parse_json(text, where);
-      } catch (const Error&) {
-        if (end != std::string_view::npos) throw;
-        remarks.push_back(str(where, ": incomplete last line left out"));
-      }
-      if (row) each(object_of(*row, where), where);
-    }
-    if (end == std::string_view::npos) break;
-    rest.remove_prefix(end + 1);
-  }
-}
 
 void read_steps(RunRecord& run, const std::string& path) {
   StepTable& table = run.steps;
@@ -184,80 +105,6 @@ void read_config(RunRecord& run, const std::string& path) {
   run.method = run.setting("method.name");
   run.label = run.setting("label");
   if (run.label.empty()) run.label = run.setting("train.label");
-}
-
-SampledResponse sampled_response(const Json& row, const std::string& where) {
-  object_of(row, where);
-  return {text_at(row, "response", where), text_at(row, "verdict", where), text_at(row, "answer", where),
-          whole_at(row, "tokens", where, -1)};
-}
-
-std::vector<FigureAt> at_k(const Json& root, const char* key, const std::string& where) {
-  std::vector<FigureAt> list;
-  const Json* value = member(root, key);
-  if (!value) return list;
-  if (!value->is_array()) refuse(where, key, *value, "a list of {k, value, low, high}");
-  for (const Json& item : *value) {
-    object_of(item, str(where, ": ", key));
-    int64_t k = whole_at(item, "k", where, 0);
-    if (k < 1) throw Error("data_line", str(where, ": ", key, ": k is ", k, ", expected at least 1"));
-    list.push_back({k, interval_of(item, where)});
-  }
-  std::sort(list.begin(), list.end(), [](const FigureAt& a, const FigureAt& b) { return a.k < b.k; });
-  return list;
-}
-
-EvalRecord read_evaluation(RunRecord& run, const std::string& directory, const std::string& name) {
-  EvalRecord result;
-  result.name = name;
-  std::string path = path_join(directory, name + ".json");
-  Json root = read_json(path, kSmallFile);
-  object_of(root, path);
-  result.label = text_at(root, "label", path);
-  result.model = text_at(root, "model", path);
-  result.data = join(texts_at(root, "data", path), ", ");
-  result.interval = text_at(root, "interval", path);
-  result.step = whole_at(root, "step", path, 0);
-  result.problems = whole_at(root, "problems", path, 0);
-  result.samples = whole_at(root, "samples", path, 0);
-  result.seed = whole_at(root, "seed", path, -1);
-  result.temperature = number_at(root, "temperature", path);
-  result.entropy = number_at(root, "entropy", path);
-  result.length = number_at(root, "length", path);
-  result.truncated = number_at(root, "truncated_share", path);
-  result.unparseable = number_at(root, "unparseable_share", path);
-  if (const Json* greedy = member(root, "greedy")) {
-    object_of(*greedy, str(path, ": greedy"));
-    if (const Json* pass = member(*greedy, "pass@1")) {
-      result.greedy = interval_of(object_of(*pass, str(path, ": greedy.pass@1")), path);
-    }
-  }
-  result.mean_at = at_k(root, "mean@k", path);
-  result.pass_at = at_k(root, "pass@k", path);
-  std::string rows = path_join(directory, name + ".jsonl");
-  if (!exists(rows)) {
-    run.missing.push_back(str("eval/", name, ".jsonl (the responses of each problem)"));
-    return result;
-  }
-  each_line(rows, run.remarks, [&](const Json& row, const std::string& where) {
-    ProblemRow problem;
-    problem.id = text_at(row, "id", where);
-    problem.source = text_at(row, "source", where);
-    problem.problem = text_at(row, "problem", where);
-    problem.gold = texts_at(row, "gold", where);
-    if (const Json* greedy = member(row, "greedy")) {
-      problem.has_greedy = true;
-      problem.greedy = sampled_response(*greedy, where + ": greedy");
-    }
-    problem.samples = whole_at(row, "samples", where, 0);
-    problem.correct = whole_at(row, "correct", where, 0);
-    if (const Json* responses = member(row, "responses")) {
-      if (!responses->is_array()) refuse(where, "responses", *responses, "a list");
-      for (const Json& item : *responses) problem.responses.push_back(sampled_response(item, where + ": responses"));
-    }
-    result.rows.push_back(std::move(problem));
-  });
-  return result;
 }
 
 std::vector<StoredResponse> read_rollouts(RunRecord& run, const std::string& path) {
@@ -367,7 +214,10 @@ RunRecord read_run(const std::string& path) {
   optional("steps.jsonl", "the training curves", read_steps);
   if (exists(in_run("sft.jsonl"))) read_sft(run, in_run("sft.jsonl"));
   std::string eval = in_run("eval");
-  for (const std::string& name : stems(eval, ".json")) run.evaluations.push_back(read_evaluation(run, eval, name));
+  for (const std::string& name : stems(eval, ".json")) {
+    if (name.ends_with(".card")) continue;  // beside its evaluation
+    run.evaluations.push_back(read_evaluation(eval, name, run.missing, run.remarks));
+  }
   if (run.evaluations.empty()) run.missing.push_back("eval/*.json (evaluations on test problems)");
   std::string rollouts = in_run("rollouts");
   std::vector<std::string> stored = stems(rollouts, ".jsonl");

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "report/eval_reader.h"
 #include "stats/spread.h"
 
 namespace ucas {
@@ -23,36 +24,6 @@ struct StepTable {
   const std::vector<double>* find(const std::string& key) const;
   double last(const std::string& key) const;  // last known value, or unknown
   double first(const std::string& key) const;
-};
-
-struct SampledResponse {
-  std::string response, verdict, answer;
-  int64_t tokens = -1;  // -1: not recorded
-};
-
-struct ProblemRow {
-  std::string id, source, problem;
-  std::vector<std::string> gold;
-  bool has_greedy = false;
-  SampledResponse greedy;
-  int64_t samples = 0, correct = 0;
-  std::vector<SampledResponse> responses;  // a few of the samples
-};
-
-struct FigureAt {
-  int64_t k = 0;
-  Figure share;
-};
-
-struct EvalRecord {
-  std::string name;  // the file's stem
-  std::string label, model, data, interval;
-  int64_t step = 0, problems = 0, samples = 0, seed = -1;  // seed -1: not recorded
-  double temperature = kUnknown, entropy = kUnknown, length = kUnknown;
-  double truncated = kUnknown, unparseable = kUnknown;  // shares
-  Figure greedy;                                        // pass@1 of the greedy response
-  std::vector<FigureAt> mean_at, pass_at;               // ascending k
-  std::vector<ProblemRow> rows;
 };
 
 struct StoredResponse {

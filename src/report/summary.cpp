@@ -12,24 +12,6 @@ namespace ucas {
 
 namespace {
 
-Figure at(const std::vector<FigureAt>& list, int64_t k) {
-  for (const FigureAt& item : list) {
-    if (item.k == k) return item.share;
-  }
-  return {};
-}
-
-Figure figure(const EvalRecord& evaluation, const std::string& key) {
-  auto alone = [](double value) { return Figure{value, kUnknown, kUnknown}; };
-  if (key == "greedy") return evaluation.greedy;
-  if (key.starts_with("mean@")) return at(evaluation.mean_at, std::stoll(key.substr(5)));
-  if (key.starts_with("pass@")) return at(evaluation.pass_at, std::stoll(key.substr(5)));
-  if (key == "entropy") return alone(evaluation.entropy);
-  if (key == "length") return alone(evaluation.length);
-  if (key == "truncated") return alone(evaluation.truncated);
-  return alone(evaluation.unparseable);
-}
-
 // A few k that say enough: 4, 16, 64 where there, always the largest.
 std::vector<int64_t> few(const std::set<int64_t>& all) {
   std::vector<int64_t> chosen;
@@ -93,7 +75,7 @@ SummaryCell cell_of(const RunGroup& group, const std::string& data, const std::s
   for (const RunRecord* run : group.runs) {
     const EvalRecord* evaluation = final_evaluation(*run, data);
     if (!evaluation) continue;
-    Figure value = key == kStepSeconds ? step_seconds(*run) : figure(*evaluation, key);
+    Figure value = key == kStepSeconds ? step_seconds(*run) : figure_named(*evaluation, key);
     if (!value.known()) continue;
     cell.values.push_back(value.value);
     cell.each.push_back(value);
@@ -179,7 +161,7 @@ Difference difference(const std::vector<RunGroup>& groups, size_t from, size_t t
   if (pairs.size() > 1) {
     std::vector<double> changes;
     for (auto [a, b] : pairs) {
-      double change = figure(*b, column.key).value - figure(*a, column.key).value;
+      double change = figure_named(*b, column.key).value - figure_named(*a, column.key).value;
       if (!std::isnan(change)) changes.push_back(change);
     }
     d.change = mean_estimate(changes);
@@ -200,7 +182,7 @@ Difference difference(const std::vector<RunGroup>& groups, size_t from, size_t t
   d.change = over_problems(*a, *b, column.key == "greedy", count);
   d.basis = str(grouped(count), " problems, paired", pairs.empty() ? "; the seeds differ" : "");
   if (count == 0) {
-    d.change = {figure(*b, column.key).value - figure(*a, column.key).value, kUnknown, kUnknown};
+    d.change = {figure_named(*b, column.key).value - figure_named(*a, column.key).value, kUnknown, kUnknown};
     d.basis = "one run each, no rows per problem to pair";
   }
   return d;

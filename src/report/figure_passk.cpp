@@ -1,0 +1,98 @@
+// pass@k against k with intervals.
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/str.h"
+#include "report/figures.h"
+#include "report/summary.h"
+#include "report/svg_chart.h"
+
+namespace ucas {
+
+namespace {
+
+struct At {
+  std::vector<double> values;  // one a run
+  Figure shown;                // mean and its bounds
+  double deviation = kUnknown;
+};
+
+At at(const RunGroup& group, const std::string& data, int64_t k) {
+  At found;
+  Figure one;
+  for (const RunRecord* run : group.runs) {
+    const EvalRecord* e = final_evaluation(*run, data);
+    Figure f = e ? figure_named(*e, str("pass@", k)) : Figure{};
+    if (!f.known()) continue;
+    found.values.push_back(f.value);
+    one = f;
+  }
+  if (found.values.empty()) return found;
+  found.shown = found.values.size() == 1 ? one : mean_estimate(found.values);
+  found.deviation = deviation_of(found.values);
+  if (found.shown.bounded()) {  // shares stay shares
+    found.shown.low = std::max(0.0, found.shown.low);
+    found.shown.high = std::min(1.0, found.shown.high);
+  }
+  return found;
+}
+
+std::set<int64_t> all_k(const FigureInput& in, const std::string& data) {
+  std::set<int64_t> ks;
+  for (const RunGroup& group : in.groups) {
+    for (const RunRecord* run : group.runs) {
+      const EvalRecord* e = final_evaluation(*run, data);
+      for (size_t i = 0; e && i < e->pass_at.size(); ++i) ks.insert(e->pass_at[i].k);
+    }
+  }
+  return ks;
+}
+
+}  // namespace
+
+std::vector<StudyFigure> passk_figures(const FigureInput& in) {
+  std::string data = asked_data(in);
+  std::set<int64_t> ks = all_k(in, data);
+  if (ks.empty()) {
+    in.lacking = "no evaluation has pass@k (it needs evaluate.samples above 0)";
+    return {};
+  }
+  Chart chart;
+  chart.title = "pass@k against k";
+  chart.x.title = "k, samples a problem";
+  chart.x.doubling = true;
+  chart.y.title = "pass@k";
+  chart.y.percent = true;
+  std::string csv = "group,k,mean,low,high,std,runs\n";
+  size_t most = 1;
+  for (const RunGroup& group : in.groups) {
+    ChartSeries s;
+    s.name = group.title;
+    s.color = group.color;
+    s.dashed = dashed(group, in.groups);
+    s.dots = true;
+    s.band = in.groups.size() <= 4;
+    for (int64_t k : ks) {
+      At found = at(group, data, k);
+      if (found.values.empty()) continue;
+      most = std::max(most, found.values.size());
+      s.marks.push_back({static_cast<double>(k), found.shown.value, found.shown.low, found.shown.high,
+                         str(group.title, ", pass@", k, " ", cell_number(found.shown.value, true), " %")});
+      csv += str(csv_text(group.title), ",", k, ",", csv_number(found.shown.value), ",", csv_number(found.shown.low),
+                 ",", csv_number(found.shown.high), ",", csv_number(found.deviation), ",", found.values.size(), "\n");
+    }
+    if (!s.marks.empty()) chart.series.push_back(std::move(s));
+  }
+  StudyFigure figure;
+  figure.name = "passk";
+  figure.title = "pass@k";
+  figure.note = str("Unbiased pass@k on ", data_words(in, data), ". Intervals, 95 %: ",
+                    most > 1 ? "of the mean over seeds (Student's t); of groups with one run, over problems."
+                             : "over problems, as the evaluation made them.");
+  figure.svg = svg_of(chart);
+  figure.csv = csv;
+  return {figure};
+}
+
+}  // namespace ucas

@@ -1,0 +1,136 @@
+#include "report/study_figures.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "report/escape.h"
+#include "report/figures.h"
+
+namespace ucas {
+
+namespace {
+
+const char* name_of(FigureKind kind) {
+  constexpr const char* kNames[] = {"dynamics", "pass@k", "confidence", "sensitivity", "reliability", "bars", "cases"};
+  return kNames[static_cast<int>(kind)];
+}
+
+}  // namespace
+
+std::string asked_data(const FigureInput& in) {
+  std::string first;
+  for (const RunGroup& group : in.groups) {
+    for (const RunRecord* run : group.runs) {
+      for (const EvalRecord& e : run->evaluations) {
+        if (in.request.data.empty() || e.name == in.request.data || e.data == in.request.data) return e.data;
+      }
+    }
+  }
+  return first;
+}
+
+std::string csv_text(const std::string& text) {
+  std::string out = "\"";
+  for (char c : printable(text, 400)) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return out + "\"";
+}
+
+std::string csv_number(double value) { return std::isfinite(value) ? str(value) : std::string(); }
+
+std::string data_words(const FigureInput& in, const std::string& data) {
+  int64_t problems = 0;
+  std::string suite;
+  for (const RunGroup& group : in.groups) {
+    for (const RunRecord* run : group.runs) {
+      const EvalRecord* e = final_evaluation(*run, data);
+      if (!e) continue;
+      problems = std::max(problems, e->problems);
+      if (suite.empty()) suite = e->suite;
+    }
+  }
+  std::string name = suite.empty() ? short_path(data, 1) : suite;
+  return str(name.empty() ? "" : str(name, ", "), grouped(problems), " problems");
+}
+
+std::string file_word(const std::string& text) {
+  std::string out;
+  for (char c : text) {
+    bool upper = c >= 'A' && c <= 'Z';
+    if (upper || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) {
+      out += upper ? static_cast<char>(c - 'A' + 'a') : c;
+    } else if (!out.empty() && out.back() != '-') {
+      out += '-';
+    }
+  }
+  while (!out.empty() && out.back() == '-') out.pop_back();
+  return out.empty() ? "x" : out.substr(0, 60);
+}
+
+bool dashed(const RunGroup& group, const std::vector<RunGroup>& groups) {
+  size_t before = 0;
+  for (const RunGroup& other : groups) {
+    if (&other == &group) break;
+    before += other.color == group.color;
+  }
+  return before % 2 == 1;
+}
+
+std::string metric_words(const std::string& metric) {
+  if (metric == "greedy") return "greedy accuracy";
+  if (metric == "length") return "tokens per response";
+  if (metric == "entropy") return "entropy, nats";
+  if (metric == "truncated" || metric == "unparseable") return str("share of ", metric, " responses");
+  if (metric == "ece") return "expected calibration error";
+  return metric;
+}
+
+std::vector<StudyFigure> figures_of(const FigureInput& in) {
+  switch (in.request.kind) {
+    case FigureKind::dynamics:
+      return dynamics_figures(in);
+    case FigureKind::passk:
+      return passk_figures(in);
+    case FigureKind::confidence:
+      return confidence_figures(in);
+    case FigureKind::sensitivity:
+      return sensitivity_figures(in);
+    case FigureKind::reliability:
+      return reliability_figures(in);
+    case FigureKind::bars:
+      return bar_figures(in);
+    case FigureKind::cases:
+      return case_figures(in);
+  }
+  return {};
+}
+
+std::vector<StudyFigure> study_figures(const FigureRequest& request) {
+  std::vector<RunRecord> runs;
+  for (const std::string& path : request.runs) runs.push_back(read_run(path));
+  std::vector<RunGroup> groups = group_runs(runs);
+  std::string lacking;
+  std::vector<StudyFigure> figures = figures_of({groups, request, lacking});
+  if (figures.empty()) warn(str("no ", name_of(request.kind), " figure: ", lacking));
+  return figures;
+}
+
+std::vector<std::string> write_figures(const std::vector<StudyFigure>& figures, const std::string& directory) {
+  std::vector<std::string> paths;
+  make_directories(directory);
+  auto write = [&](const std::string& name, const std::string& text) {
+    if (text.empty()) return;
+    paths.push_back(path_join(directory, name));
+    write_file(paths.back(), text);
+  };
+  for (const StudyFigure& figure : figures) {
+    write(figure.name + ".svg", figure.svg);
+    write(figure.name + ".csv", figure.csv);
+    write(figure.name + ".md", figure.markdown);
+  }
+  return paths;
+}
+
+}  // namespace ucas

@@ -1,0 +1,272 @@
+#include "report/study_figures.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "report/run_reader.h"
+#include "stats/spread.h"
+#include "support/synthetic_run.h"
+
+namespace ucas {
+namespace {
+
+class study_figures_of_runs : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/ucas-figures-XXXXXX";
+    root_ = mkdtemp(name);
+    before_ = set_log_sink([this](LogLevel level, const std::string& text) {
+      if (level == LogLevel::warning) warned_ += text;
+    });
+  }
+  void TearDown() override {
+    set_log_sink(before_);
+    remove_all(root_);
+  }
+
+  // Rows of a csv without quoted separators.
+  static std::vector<std::vector<std::string>> rows(const std::string& csv) {
+    std::vector<std::vector<std::string>> out;
+    for (const std::string& line : split(csv, '\n')) {
+      if (!line.empty()) out.push_back(split(line, ','));
+    }
+    return out;
+  }
+  static const StudyFigure* named(const std::vector<StudyFigure>& figures, const std::string& name) {
+    for (const StudyFigure& figure : figures) {
+      if (figure.name == name) return &figure;
+    }
+    return nullptr;
+  }
+  std::vector<StudyFigure> draw(FigureKind kind, std::vector<std::string> runs, std::string metric = "greedy",
+                                std::vector<std::string> axes = {}, std::vector<std::string> problems = {}) {
+    return study_figures({kind, std::move(runs), "", std::move(metric), std::move(axes), std::move(problems)});
+  }
+
+  std::string root_, warned_;
+  LogSink before_;
+};
+
+TEST_F(study_figures_of_runs, dynamics_holds_the_numbers_of_steps_jsonl) {
+  auto runs = write_synthetic_demo(root_, 3);
+  auto figures = draw(FigureKind::dynamics, runs);
+  for (const char* name : {"dynamics-accuracy", "dynamics-reward", "dynamics-length", "dynamics-entropy"}) {
+    ASSERT_NE(named(figures, name), nullptr) << name;
+  }
+  std::vector<double> at_step_7;
+  for (int seed : {0, 1, 2}) {
+    RunRecord run = read_run(str(root_, "/ucas-seed", seed));
+    at_step_7.push_back((*run.steps.find("actor/entropy"))[6]);
+  }
+  bool found = false;
+  for (const auto& row : rows(named(figures, "dynamics-entropy")->csv)) {
+    if (row[0] != "\"UCAS\"" || row[1] != "7") continue;
+    found = true;
+    EXPECT_DOUBLE_EQ(std::stod(row[2]), mean_of(at_step_7));
+    EXPECT_DOUBLE_EQ(std::stod(row[3]), deviation_of(at_step_7));
+    EXPECT_EQ(row[6], "3");
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST_F(study_figures_of_runs, equal_runs_give_equal_bytes) {
+  auto runs = write_synthetic_demo(root_, 2);
+  auto first = draw(FigureKind::passk, runs), second = draw(FigureKind::passk, runs);
+  ASSERT_EQ(first.size(), 1u);
+  EXPECT_EQ(first[0].svg, second[0].svg);
+  EXPECT_EQ(first[0].csv, second[0].csv);
+}
+
+TEST_F(study_figures_of_runs, passk_holds_the_evaluation_of_one_run_and_t_intervals_of_several) {
+  auto runs = write_synthetic_demo(root_, 1);
+  Json file = read_json(root_ + "/ucas-seed0/eval/final.json", 1 << 20);
+  auto one = draw(FigureKind::passk, runs);
+  ASSERT_EQ(one.size(), 1u);
+  size_t found = 0;
+  for (const auto& row : rows(one[0].csv)) {
+    if (row[0] != "\"UCAS\"") continue;
+    const Json& at = file["pass@k"][found++];
+    EXPECT_EQ(row[1], str(at["k"].get<int64_t>()));
+    EXPECT_DOUBLE_EQ(std::stod(row[2]), at["value"].get<double>());
+    EXPECT_DOUBLE_EQ(std::stod(row[3]), at["low"].get<double>());
+    EXPECT_DOUBLE_EQ(std::stod(row[4]), at["high"].get<double>());
+  }
+  EXPECT_EQ(found, 7u);
+
+  auto several = draw(FigureKind::passk, write_synthetic_demo(root_ + "/more", 3));
+  std::vector<double> values;
+  for (int seed : {0, 1, 2}) {
+    values.push_back(read_json(str(root_, "/more/ucas-seed", seed, "/eval/final.json"), 1 << 20)["pass@k"][0]["value"]
+                         .get<double>());
+  }
+  Figure expected = mean_estimate(values);
+  for (const auto& row : rows(several[0].csv)) {
+    if (row[0] != "\"UCAS\"" || row[1] != "1") continue;
+    EXPECT_DOUBLE_EQ(std::stod(row[2]), expected.value);
+    EXPECT_DOUBLE_EQ(std::stod(row[3]), expected.low);
+    EXPECT_DOUBLE_EQ(std::stod(row[4]), std::min(1.0, expected.high));
+  }
+}
+
+TEST_F(study_figures_of_runs, bars_hold_mean_and_deviation_over_seeds) {
+  auto figures = draw(FigureKind::bars, write_synthetic_demo(root_, 3), "mean@16");
+  ASSERT_EQ(figures.size(), 1u);
+  EXPECT_EQ(figures[0].name, "bars-mean-16");
+  std::vector<double> values;
+  for (int seed : {0, 1, 2}) {
+    values.push_back(
+        read_json(str(root_, "/dapo-seed", seed, "/eval/final.json"), 1 << 20)["mean@k"][0]["value"].get<double>());
+  }
+  auto all = rows(figures[0].csv);
+  ASSERT_EQ(all.size(), 4u);
+  EXPECT_EQ(all[2][0], "\"DAPO\"");
+  EXPECT_DOUBLE_EQ(std::stod(all[2][1]), mean_of(values));
+  EXPECT_DOUBLE_EQ(std::stod(all[2][2]), deviation_of(values));
+}
+
+TEST_F(study_figures_of_runs, confidence_is_scored_over_the_problems_and_grouped_by_before_and_after) {
+  auto figures = draw(FigureKind::confidence, write_synthetic_demo(root_, 1));
+  ASSERT_EQ(figures.size(), 2u);
+  const StudyFigure& ucas = *named(figures, "confidence-ucas");
+  RunRecord before = read_run(root_ + "/base-seed0"), after = read_run(root_ + "/ucas-seed0");
+  auto all = rows(ucas.csv);
+  ASSERT_EQ(all.size(), 65u);
+  double sum = 0, squares = 0;
+  int gained = 0;
+  for (size_t i = 1; i < all.size(); ++i) {
+    const ProblemRow &b = before.evaluations[0].rows[i - 1], &a = after.evaluations[0].rows[i - 1];
+    EXPECT_EQ(all[i][2], b.greedy.verdict == "equal" ? "1" : "0");
+    EXPECT_EQ(all[i][3], a.greedy.verdict == "equal" ? "1" : "0");
+    EXPECT_DOUBLE_EQ(std::stod(all[i][4]), b.greedy.confidence);
+    EXPECT_DOUBLE_EQ(std::stod(all[i][5]), a.greedy.confidence);
+    gained += all[i][2] == "0" && all[i][3] == "1";
+    double z = std::stod(all[i][7]);
+    sum += z;
+    squares += z * z;
+  }
+  EXPECT_NEAR(sum, 0, 1e-2);
+  EXPECT_NEAR(squares, 63, 1e-1);
+  EXPECT_NE(ucas.note.find(str("0-1 (gained): ", gained)), std::string::npos) << ucas.note;
+  EXPECT_NE(ucas.note.find("AUROC"), std::string::npos);
+}
+
+TEST_F(study_figures_of_runs, reliability_adds_the_bins_of_all_seeds) {
+  auto figures = draw(FigureKind::reliability, write_synthetic_demo(root_, 2));
+  ASSERT_EQ(figures.size(), 1u);
+  double right = 0;
+  for (int seed : {0, 1}) {
+    right += read_json(str(root_, "/ucas-seed", seed, "/eval/final.json"), 1 << 20)["calibration"]["bins"][1]["right"]
+                 .get<double>() /
+             2;
+  }
+  bool found = false;
+  for (const auto& row : rows(figures[0].csv)) {
+    if (row[0] != "\"UCAS\"" || row[1] != "0.5") continue;
+    found = true;
+    EXPECT_EQ(row[3], "96");
+    EXPECT_DOUBLE_EQ(std::stod(row[4]), 0.875);
+    EXPECT_DOUBLE_EQ(std::stod(row[5]), right);
+  }
+  EXPECT_TRUE(found);
+  EXPECT_NE(figures[0].note.find("UCAS 0.125 +- 0.000 (0.750 +- 0.000)"), std::string::npos) << figures[0].note;
+}
+
+// Runs of UCAS that differ in alpha and beta.
+std::vector<std::string> grid(const std::string& root, const std::vector<std::pair<double, double>>& settings) {
+  std::vector<std::string> paths;
+  for (auto [alpha, beta] : settings) {
+    for (int64_t seed : {0, 1}) {
+      SyntheticRun run;
+      run.method = "ucas";
+      run.seed = seed;
+      run.final_accuracy = 0.5 + alpha / 2;
+      std::string path = write_synthetic_run(str(root, "/", paths.size()), run),
+                  config = read_file(path + "/config.toml");
+      size_t at = config.find("alpha = 0.25\nbeta = 0.01");
+      config.replace(at, 24, str("alpha = ", alpha, "\nbeta = ", beta));
+      write_file(path + "/config.toml", config);
+      paths.push_back(path);
+    }
+  }
+  return paths;
+}
+
+TEST_F(study_figures_of_runs, two_settings_varied_together_make_a_map_with_the_paper_s_cell_framed) {
+  auto runs = grid(root_, {{0.1, 0.01}, {0.25, 0.01}, {0.1, 0.05}, {0.25, 0.05}});
+  auto figures = draw(FigureKind::sensitivity, runs, "greedy", {"method.alpha", "method.beta"});
+  ASSERT_EQ(figures.size(), 1u);
+  auto all = rows(figures[0].csv);
+  ASSERT_EQ(all.size(), 5u);
+  std::vector<double> values;
+  for (int i : {2, 3}) {
+    values.push_back(
+        read_json(str(root_, "/", i, "/eval/final.json"), 1 << 20)["greedy"]["pass@1"]["value"].get<double>());
+  }
+  EXPECT_EQ(all[3][0], "0.25");
+  EXPECT_EQ(all[3][1], "0.01");
+  EXPECT_DOUBLE_EQ(std::stod(all[3][2]), mean_of(values));
+  EXPECT_DOUBLE_EQ(std::stod(all[3][3]), deviation_of(values));
+  EXPECT_NE(figures[0].note.find("the paper's setting"), std::string::npos);
+}
+
+TEST_F(study_figures_of_runs, settings_varied_one_by_one_make_a_curve_each) {
+  auto runs = grid(root_, {{0.1, 0.01}, {0.25, 0.01}, {0.4, 0.01}, {0.25, 0.02}, {0.25, 0.05}});
+  auto figures = draw(FigureKind::sensitivity, runs, "greedy", {"method.alpha", "method.beta"});
+  ASSERT_EQ(figures.size(), 2u);
+  EXPECT_EQ(figures[0].name, "sensitivity-greedy-alpha");
+  EXPECT_EQ(rows(figures[0].csv).size(), 4u);
+  EXPECT_NE(figures[0].svg.find("0.25 (paper)"), std::string::npos);
+  EXPECT_NE(figures[1].svg.find("0.01 (paper)"), std::string::npos);
+}
+
+TEST_F(study_figures_of_runs, cases_put_every_group_s_response_beside_the_others) {
+  auto runs = write_synthetic_demo(root_, 1);
+  auto figures = draw(FigureKind::cases, runs, "", {}, {"synthetic/3"});
+  ASSERT_EQ(figures.size(), 1u);
+  RunRecord base = read_run(root_ + "/base-seed0");
+  EXPECT_NE(figures[0].markdown.find(base.evaluations[0].rows[3].greedy.response), std::string::npos);
+  EXPECT_NE(figures[0].markdown.find("<th>DAPO</th><th>UCAS</th>"), std::string::npos);
+  EXPECT_EQ(rows(figures[0].csv).size(), 4u);
+  EXPECT_EQ(rows(draw(FigureKind::cases, runs)[0].csv).size(), 7u);  // two problems unless told
+}
+
+TEST_F(study_figures_of_runs, model_text_in_a_case_stays_text) {
+  SyntheticRun run;
+  run.method = "ucas";
+  run.response = "</pre></td><script>alert(1)</script>\n\n# heading\n\xe2\x80\xae";
+  auto figures = draw(FigureKind::cases, {write_synthetic_run(root_ + "/r", run)});
+  ASSERT_EQ(figures.size(), 1u);
+  EXPECT_EQ(figures[0].markdown.find("<script"), std::string::npos);
+  EXPECT_EQ(figures[0].markdown.find("\n# heading"), std::string::npos);
+  EXPECT_NE(figures[0].markdown.find("&lt;script&gt;"), std::string::npos);
+  EXPECT_EQ(figures[0].markdown.find("\xe2\x80\xae"), std::string::npos);
+}
+
+TEST_F(study_figures_of_runs, what_is_lacking_is_said) {
+  SyntheticRun base;
+  base.label = "base";
+  auto runs = {write_synthetic_run(root_ + "/base", base)};
+  EXPECT_TRUE(draw(FigureKind::dynamics, runs).empty());
+  EXPECT_NE(warned_.find("steps.jsonl"), std::string::npos);
+  EXPECT_TRUE(draw(FigureKind::sensitivity, runs, "greedy", {"method.alpha"}).empty());
+  EXPECT_NE(warned_.find("method.alpha"), std::string::npos);
+  EXPECT_TRUE(draw(FigureKind::bars, runs, "mean@x").empty());
+  EXPECT_NE(warned_.find("mean@x"), std::string::npos);
+}
+
+TEST_F(study_figures_of_runs, files_are_written_for_what_there_is) {
+  auto runs = write_synthetic_demo(root_, 1);
+  auto written = write_figures(draw(FigureKind::passk, runs), root_ + "/out");
+  EXPECT_EQ(written, (std::vector<std::string>{root_ + "/out/passk.svg", root_ + "/out/passk.csv"}));
+  EXPECT_TRUE(read_file(written[0]).starts_with("<svg "));
+}
+
+}  // namespace
+}  // namespace ucas
