@@ -76,6 +76,64 @@ for n, bins in ((40, 10), (500, 15)):
     out["calibration"].append({"p": p.tolist(), "right": right.tolist(), "bins": bins, "ece": float(ece),
                                "auroc": float(u / (right.sum() * (n - right.sum())))})
 
+
+# From here on a generator of its own: what stands above keeps its numbers.
+rng = np.random.default_rng(11)
+
+
+def bootstrap_of(values_of_sets, draws=200000):
+    """Percentile interval of the mean of the sets' means; problems redrawn within each set."""
+    drawn = np.zeros(draws)
+    for values in values_of_sets:
+        values = np.asarray(values)
+        drawn += values[rng.integers(0, len(values), size=(draws, len(values)))].mean(axis=1)
+    return np.percentile(drawn / len(values_of_sets), [2.5, 97.5]).tolist()
+
+
+def pass_at(n, c, k):
+    return float(1 - Fraction(math.comb(n - c, k), math.comb(n, k)))
+
+
+# Two models, n samples a problem: the paired difference of pass@k, on one set and averaged over sets of unequal size.
+# The bootstrap of one set by scipy itself; 12 problems in all: every sign flip is enumerated.
+out["paired_pass_at_k"] = []
+for k, gain in ((1, 0.0), (4, 0.1), (8, 0.3)):
+    n, sets = 16, []
+    for size in (3, 4, 5):
+        skill = rng.beta(0.6, 0.9, size=size)
+        a, b = rng.binomial(n, skill), rng.binomial(n, np.clip(skill + gain, 0, 1))
+        sets.append({"a": a.tolist(), "b": b.tolist()})
+    differences = [np.array([pass_at(n, b, k) - pass_at(n, a, k) for a, b in zip(s["a"], s["b"])]) for s in sets]
+    weights = np.concatenate([np.full(len(d), 1 / len(d) / len(sets)) for d in differences])
+    flat = np.concatenate(differences)
+    signs = 1 - 2 * ((np.arange(2 ** len(flat))[:, None] >> np.arange(len(flat))) & 1)
+    mean = float((weights * flat).sum())
+    p = float((np.abs(signs @ (weights * flat)) >= abs(mean) * (1 - 1e-12)).mean())
+    largest = differences[-1]
+    one = stats.bootstrap((largest,), np.mean, method="percentile", n_resamples=100000, rng=np.random.default_rng(2))
+    out["paired_pass_at_k"].append({
+        "n": n, "k": k, "sets": sets, "mean": mean, "interval": bootstrap_of(differences), "p": p,
+        "last_set": [float(one.confidence_interval.low), float(one.confidence_interval.high)], "tolerance": 0.02})
+
+# Mean over benchmarks of unequal size, each counting the same.
+sets = [rng.beta(0.5, 0.5, size=size).round(3).tolist() for size in (6, 30, 80)]
+out["macro_mean"] = {"sets": sets, "mean": float(np.mean([np.mean(s) for s in sets])), "interval": bootstrap_of(sets),
+                     "tolerance": 0.01}
+
+# Holm (1979); scipy has only Benjamini and Hochberg, so the definition stands here in numpy.
+out["holm"] = []
+for p in ([0.01, 0.04, 0.03, 0.005], [0.5], [0.02, 0.02, 0.02], rng.uniform(0, 1, 12).round(4).tolist(),
+          (rng.uniform(0, 1, 30) ** 4).tolist()):
+    order = np.argsort(p, kind="stable")
+    factor = len(p) - np.arange(len(p))
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.minimum(1, np.maximum.accumulate(np.asarray(p)[order] * factor))
+    out["holm"].append({"p": list(p), "adjusted": adjusted.tolist()})
+
+out["student_p"] = []
+for values in ([0.1, 0.2], [0.01, -0.02, 0.03], rng.normal(0.3, 0.2, 5).tolist(), rng.normal(0.02, 0.2, 12).tolist()):
+    out["student_p"].append({"values": values, "p": float(stats.ttest_1samp(values, 0).pvalue)})
+
 path = pathlib.Path(__file__).resolve().parent.parent / "tests" / "goldens" / "stats.json"
 path.write_text(json.dumps(out, indent=1) + "\n")
 print(path)

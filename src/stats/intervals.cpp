@@ -121,8 +121,14 @@ Interval bootstrap_mean(std::span<const double> values, uint64_t seed, double le
     for (int64_t i = 0; i < n; ++i) sum += values[static_cast<size_t>(rng.below(n))];
     means.push_back(sum / static_cast<double>(n));
   }
-  std::sort(means.begin(), means.end());
-  return {quantile(means, (1 - level) / 2), quantile(means, (1 + level) / 2)};
+  return percentile_interval(means, level);
+}
+
+Interval percentile_interval(std::span<const double> drawn, double level) {
+  UCAS_CHECK(!drawn.empty() && level > 0 && level < 1, "values, and a level inside (0, 1)");
+  std::vector<double> sorted(drawn.begin(), drawn.end());
+  std::sort(sorted.begin(), sorted.end());
+  return {quantile(sorted, (1 - level) / 2), quantile(sorted, (1 + level) / 2)};
 }
 
 PairedDifference paired_difference(std::span<const double> a, std::span<const double> b, uint64_t seed, double level,

@@ -26,6 +26,9 @@ Interval wilson(int64_t successes, int64_t trials, double level = 0.95);
 // where samples of one problem are not independent of each other.
 Interval bootstrap_mean(std::span<const double> values, uint64_t seed, double level = 0.95, int64_t draws = 2000);
 
+// The bounds between which `level` of the drawn values lie; linear between order statistics, as numpy does by default.
+Interval percentile_interval(std::span<const double> drawn, double level = 0.95);
+
 // Two models on the same problems, b - a: mean, bootstrap interval over problems, and the two-sided p of the sign-flip
 // permutation test (how often chance alone gives a mean difference this large).
 struct PairedDifference {

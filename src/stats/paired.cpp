@@ -1,0 +1,96 @@
+#include "stats/paired.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/rng.h"
+
+namespace ucas {
+
+namespace {
+
+double mean_of_means(const std::vector<std::vector<double>>& sets) {
+  double sum = 0;
+  for (const std::vector<double>& set : sets) sum += mean_of(set);
+  return sum / static_cast<double>(sets.size());
+}
+
+// Mean over sets of the mean of `draw(set)`s over each set's problems.
+template <class Draw>
+double redrawn(const std::vector<std::vector<double>>& sets, Draw draw) {
+  double total = 0;
+  for (const std::vector<double>& set : sets) {
+    double sum = 0;
+    for (size_t i = 0; i < set.size(); ++i) sum += draw(set, i);
+    total += sum / static_cast<double>(set.size());
+  }
+  return total / static_cast<double>(sets.size());
+}
+
+}  // namespace
+
+PairedDifference paired_macro_difference(std::span<const PairedSet> sets, uint64_t seed, double level, int64_t draws) {
+  UCAS_CHECK(draws > 0 && level > 0 && level < 1, "a level inside (0, 1) and at least one draw");
+  PairedDifference result;
+  if (sets.empty()) return result;
+  std::vector<std::vector<double>> difference;
+  for (const PairedSet& set : sets) {
+    UCAS_CHECK(set.a.size() == set.b.size() && !set.a.empty(), "the two models answered the same problems");
+    std::vector<double>& d = difference.emplace_back();
+    for (size_t i = 0; i < set.a.size(); ++i) d.push_back(set.b[i] - set.a[i]);
+  }
+  result.mean = mean_of_means(difference);
+  Rng choose(seed, 0x6d626f6f), flip(seed, 0x6d666c69);  // streams of their own
+  std::vector<double> means;
+  int64_t reached = 0;
+  const double observed = std::fabs(result.mean) * (1 - 1e-12);  // equal up to rounding counts as reached
+  for (int64_t draw = 0; draw < draws; ++draw) {
+    means.push_back(redrawn(difference, [&](const std::vector<double>& set, size_t) {
+      return set[static_cast<size_t>(choose.below(static_cast<int64_t>(set.size())))];
+    }));
+    uint32_t bits = 0, left = 0;
+    const double flipped = redrawn(difference, [&](const std::vector<double>& set, size_t i) {
+      if (left == 0) {
+        bits = flip.next();
+        left = 32;
+      }
+      const bool keep = bits & 1;
+      bits >>= 1;
+      --left;
+      return keep ? set[i] : -set[i];
+    });
+    reached += std::fabs(flipped) >= observed;
+  }
+  result.interval = percentile_interval(means, level);
+  result.p = static_cast<double>(reached + 1) / static_cast<double>(draws + 1);
+  return result;
+}
+
+std::vector<double> holm(std::span<const double> p) {
+  std::vector<double> adjusted(p.begin(), p.end());
+  std::vector<size_t> order;
+  for (size_t i = 0; i < p.size(); ++i) {
+    if (std::isfinite(p[i])) order.push_back(i);
+  }
+  std::ranges::stable_sort(order, {}, [&](size_t i) { return p[i]; });
+  double greatest = 0;
+  for (size_t rank = 0; rank < order.size(); ++rank) {
+    greatest = std::max(greatest, std::min(1.0, static_cast<double>(order.size() - rank) * p[order[rank]]));
+    adjusted[order[rank]] = greatest;
+  }
+  return adjusted;
+}
+
+double student_p(std::span<const double> values) {
+  if (values.size() < 2) return kUnknown;
+  const double mean = mean_of(values), deviation = deviation_of(values);
+  if (mean == 0) return 1;
+  if (deviation == 0) return 0;
+  const double freedom = static_cast<double>(values.size() - 1);
+  const double t = mean / deviation * std::sqrt(static_cast<double>(values.size()));
+  return incomplete_beta(freedom / 2, 0.5, freedom / (freedom + t * t));
+}
+
+}  // namespace ucas

@@ -1,0 +1,34 @@
+// What may be said of a difference between two models on the same problems, where one table makes several such
+// comparisons. Beside intervals.h (one set of problems) and spread.h (several seeds). Threads: any; pure functions.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "stats/intervals.h"
+#include "stats/spread.h"
+
+namespace ucas {
+
+// Values of one set of problems (a benchmark) under two models, problem by problem.
+struct PairedSet {
+  std::vector<double> a, b;
+};
+
+// Mean over sets of the mean difference b - a, each set counting the same. The bootstrap redraws problems within each
+// set, never the sets; the sign-flip test flips each problem's difference on its own. Every set has at least one
+// problem.
+PairedDifference paired_macro_difference(std::span<const PairedSet> sets, uint64_t seed, double level = 0.95,
+                                         int64_t draws = 10000);
+
+// Holm's step-down correction (1979): adjusted p in the order given; rejecting those <= alpha keeps the chance of any
+// false claim in the family below alpha, however the tests depend on each other. Values that are not finite stay out
+// of the family and come back as they are.
+std::vector<double> holm(std::span<const double> p);
+
+// Two-sided p of Student's t for the mean of `values` being 0: differences between runs paired by seed. 1 where all are
+// 0; unknown for fewer than two values.
+double student_p(std::span<const double> values);
+
+}  // namespace ucas

@@ -1,0 +1,115 @@
+#include "stats/paired.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/json.h"
+#include "base/rng.h"
+#include "stats/samples.h"
+
+namespace ucas {
+namespace {
+
+const Json& goldens() {
+  static const Json kGoldens = read_json(UCAS_SOURCE_DIR "/tests/goldens/stats.json", 1 << 20);
+  return kGoldens;
+}
+
+TEST(paired, holm_agrees_with_its_definition_in_numpy) {
+  for (const Json& row : goldens().at("holm")) {
+    const auto p = row.at("p").get<std::vector<double>>(), expected = row.at("adjusted").get<std::vector<double>>();
+    const std::vector<double> adjusted = holm(p);
+    ASSERT_EQ(adjusted.size(), expected.size());
+    for (size_t i = 0; i < p.size(); ++i) EXPECT_NEAR(adjusted[i], expected[i], 1e-12) << row.dump();
+  }
+}
+
+TEST(paired, holm_leaves_what_was_not_tested_out_of_the_family) {
+  const std::vector<double> adjusted = holm(std::vector<double>{0.02, kUnknown, 0.03});
+  EXPECT_NEAR(adjusted[0], 0.04, 1e-15);
+  EXPECT_TRUE(std::isnan(adjusted[1]));
+  EXPECT_NEAR(adjusted[2], 0.04, 1e-15);
+}
+
+TEST(paired, holm_keeps_false_claims_below_its_level) {
+  Rng rng(5, 1);
+  int claims = 0;
+  const int families = 4000;
+  for (int family = 0; family < families; ++family) {
+    std::vector<double> p;
+    for (int i = 0; i < 12; ++i) p.push_back(rng.uniform());
+    const std::vector<double> adjusted = holm(p);
+    claims += *std::min_element(adjusted.begin(), adjusted.end()) <= 0.05;
+  }
+  EXPECT_NEAR(static_cast<double>(claims) / families, 0.05, 0.012);  // about three standard errors
+}
+
+TEST(paired, student_p_agrees_with_scipy) {
+  for (const Json& row : goldens().at("student_p")) {
+    EXPECT_NEAR(student_p(row.at("values").get<std::vector<double>>()), row.at("p").get<double>(), 1e-10);
+  }
+  EXPECT_TRUE(std::isnan(student_p(std::vector<double>{0.3})));
+  EXPECT_EQ(student_p(std::vector<double>{0.0, 0.0}), 1);
+}
+
+std::vector<double> pass_of(const Json& correct, int64_t n, int64_t k) {
+  std::vector<double> out;
+  for (int64_t c : correct) out.push_back(pass_at_k({n, c}, k));
+  return out;
+}
+
+TEST(paired, the_difference_of_pass_at_k_agrees_with_scipy_on_one_set_and_averaged_over_sets) {
+  for (const Json& row : goldens().at("paired_pass_at_k")) {
+    std::vector<PairedSet> sets;
+    for (const Json& set : row.at("sets")) {
+      sets.push_back({pass_of(set.at("a"), row.at("n"), row.at("k")), pass_of(set.at("b"), row.at("n"), row.at("k"))});
+    }
+    const double tolerance = row.at("tolerance");
+    const PairedDifference all = paired_macro_difference(sets, 3);
+    EXPECT_NEAR(all.mean, row.at("mean").get<double>(), 1e-12);
+    EXPECT_NEAR(all.interval.low, row.at("interval")[0].get<double>(), tolerance);
+    EXPECT_NEAR(all.interval.high, row.at("interval")[1].get<double>(), tolerance);
+    EXPECT_NEAR(all.p, row.at("p").get<double>(), tolerance);
+    const PairedDifference last = paired_difference(sets.back().a, sets.back().b, 3);
+    EXPECT_NEAR(last.interval.low, row.at("last_set")[0].get<double>(), tolerance);
+    EXPECT_NEAR(last.interval.high, row.at("last_set")[1].get<double>(), tolerance);
+  }
+}
+
+TEST(paired, one_set_alone_is_its_own_macro_mean) {
+  const PairedSet set = {{0.1, 0.5, 0.9, 0.4, 0.3}, {0.4, 0.5, 1.0, 0.3, 0.9}};
+  const PairedDifference one = paired_macro_difference(std::vector<PairedSet>{set}, 9);
+  const PairedDifference plain = paired_difference(set.a, set.b, 9);
+  EXPECT_NEAR(one.mean, plain.mean, 1e-15);
+  EXPECT_NEAR(one.interval.low, plain.interval.low, 0.01);
+  EXPECT_NEAR(one.p, plain.p, 0.02);
+}
+
+TEST(paired, a_small_set_weighs_as_much_as_a_large_one) {
+  const PairedSet small = {{0, 0}, {1, 1}}, large = {std::vector<double>(100, 0.5), std::vector<double>(100, 0.5)};
+  EXPECT_NEAR(paired_macro_difference(std::vector<PairedSet>{small, large}, 1).mean, 0.5, 1e-15);
+}
+
+TEST(paired, equal_models_are_told_apart_in_about_one_of_twenty_tables) {
+  Rng rng(8, 3);
+  int apart = 0;
+  const int runs = 300;
+  for (int run = 0; run < runs; ++run) {
+    std::vector<PairedSet> sets(3);
+    for (PairedSet& set : sets) {
+      for (int i = 0; i < 30; ++i) {
+        const double skill = rng.uniform();
+        set.a.push_back(rng.uniform() < skill);
+        set.b.push_back(rng.uniform() < skill);
+      }
+    }
+    apart += paired_macro_difference(sets, static_cast<uint64_t>(run), 0.95, 400).p <= 0.05;
+  }
+  EXPECT_LT(apart, 30);  // 15 expected, 30 is four standard errors away
+  EXPECT_GT(apart, 2);
+}
+
+}  // namespace
+}  // namespace ucas
