@@ -158,6 +158,26 @@ std::vector<int32_t> stop_ids(const Template& form, const Tokenizer& tokenizer) 
   return ids;
 }
 
+std::vector<int32_t> stop_tokens(const std::vector<std::string>& stops, const Tokenizer& tokenizer) {
+  std::vector<int32_t> ids;
+  for (const std::string& stop : stops) {
+    if (const auto id = tokenizer.id_of(stop)) {
+      ids.push_back(*id);
+      continue;
+    }
+    const std::vector<int32_t> tokens = tokenizer.encode(stop);
+    if (tokens.size() == 1 && tokenizer.token_text(tokens[0]) == stop) {
+      ids.push_back(tokens[0]);
+      continue;
+    }
+    throw Error("tokenizer",
+                str("stop \"", printable(stop), "\" is ", tokens.size(), " tokens of ", tokenizer.directory(),
+                    "; a response ends at a single token: leave this stop out, the ",
+                    "answer is found all the same (extract = \"answer_tag\" reads inside <answer>)"));
+  }
+  return ids;
+}
+
 PreparedPrompts prepare_prompts(const Template& form, const std::vector<Problem>& problems, const Tokenizer& tokenizer,
                                 int64_t max_prompt_length) {
   PreparedPrompts prepared;

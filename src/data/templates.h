@@ -41,6 +41,9 @@ std::string render(const Template& form, const Problem& problem);
 // are the same as those of the whole text.
 std::vector<int32_t> encode_prompt(const Template& form, const Problem& problem, const Tokenizer& tokenizer);
 std::vector<int32_t> stop_ids(const Template& form, const Tokenizer& tokenizer);
+// Ids of further stops that a user names, each by its spelling in the vocabulary or by its text. Responses end at
+// tokens, so a stop of several tokens ("</answer>" in most vocabularies) is refused: Error("tokenizer").
+std::vector<int32_t> stop_tokens(const std::vector<std::string>& stops, const Tokenizer& tokenizer);
 
 struct PreparedPrompts {
   std::vector<std::vector<int32_t>> ids;

@@ -66,6 +66,18 @@ TEST_F(templates, of_published_baselines_open_the_thoughts_or_leave_them_to_the_
                   .ends_with("User: 1+1?\n\nPresent the answer in LaTex format: \\boxed{Your answer}. Assistant:"));
 }
 
+TEST_F(templates, further_stops_are_single_tokens) {
+  const Tokenizer tokenizer = Tokenizer::load(folder_);
+  EXPECT_EQ(stop_tokens({"<|im_start|>", "?\n"}, tokenizer),
+            (std::vector<int32_t>{*tokenizer.id_of("<|im_start|>"), *tokenizer.id_of("?\n")}));
+  try {
+    stop_tokens({"</answer>"}, tokenizer);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("stop \"</answer>\" is 9 tokens of"), std::string::npos) << error.what();
+  }
+}
+
 TEST_F(templates, put_choices_in_their_place_or_after_the_question) {
   Problem problem = question("1+1?");
   problem.choices = {"1", "{system}", "3"};

@@ -201,6 +201,20 @@ void check_choices(const Benchmark& benchmark, const Problem& problem) {
   }
 }
 
+// Letters instead of mathematics, whatever the answer says of itself.
+class LetterVerifier final : public Verifier {
+ public:
+  std::vector<Verdict> grade(std::span<const Answer> answers) const override {
+    std::vector<Answer> letters(answers.begin(), answers.end());
+    for (Answer& answer : letters) answer.letter = true;
+    return verifier_->grade(letters);
+  }
+  void classify(std::span<Verdict> group) const override { verifier_->classify(group); }
+
+ private:
+  std::unique_ptr<Verifier> verifier_ = make_math_verifier();
+};
+
 }  // namespace
 
 void Benchmark::fields(Fields& f) {
@@ -219,6 +233,11 @@ void Benchmark::fields(Fields& f) {
 }
 
 const char* name_of(Benchmark::Grader grader) { return kGraders.begin()[static_cast<int>(grader)]; }
+
+std::unique_ptr<Verifier> make_verifier(Benchmark::Grader grader, Extract extract) {
+  if (grader == Benchmark::Grader::math) return make_math_verifier(extract);
+  return std::make_unique<LetterVerifier>();
+}
 
 Suite load_suite(const std::string& name_or_path) {
   if (is_path(name_or_path)) return suite_or_benchmark(read_description(name_or_path), stem(name_or_path));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,6 +39,8 @@ struct Benchmark {
 };
 
 const char* name_of(Benchmark::Grader grader);
+// Grades responses of such a benchmark; `extract` is for mathematics.
+std::unique_ptr<Verifier> make_verifier(Benchmark::Grader grader, Extract extract);
 
 struct Suite {
   std::string name, title;

@@ -139,6 +139,22 @@ TEST_F(benchmark, letters_and_choices_are_asked_for_where_they_are_graded) {
   EXPECT_EQ(read_benchmark(b, folder_.path())[0].gold[0], "B");
 }
 
+TEST_F(benchmark, graders_read_mathematics_or_a_letter) {
+  const std::vector<std::string> gold = {"C"};
+  const Answer answers[] = {{"\\boxed{C}", &gold}, {"the answer is (C)", &gold}, {"D", &gold}, {"none", &gold}};
+  const auto kinds = [&](Benchmark::Grader grader) {
+    std::vector<std::string> out;
+    for (const Verdict& verdict : make_verifier(grader, Extract::strict)->grade(answers)) {
+      out.emplace_back(name_of(verdict.kind));
+    }
+    return out;
+  };
+  EXPECT_EQ(kinds(Benchmark::Grader::math),
+            (std::vector<std::string>{"equal", "unparseable", "unparseable", "unparseable"}));
+  EXPECT_EQ(kinds(Benchmark::Grader::letter), (std::vector<std::string>{"equal", "equal", "unequal", "unparseable"}));
+  EXPECT_EQ(kinds(Benchmark::Grader::choice), kinds(Benchmark::Grader::letter));
+}
+
 TEST_F(benchmark, a_suite_of_one_s_own_mixes_names_tables_and_files) {
   file("more/three.toml", "path = \"three.jsonl\"\nstop = [\"</s>\"]\n");
   file("more/three.jsonl", kTwo);

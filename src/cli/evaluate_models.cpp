@@ -1,0 +1,174 @@
+#include "cli/evaluate_models.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/str.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr const char* kPrefix = "model.";
+
+// Words of the command line have "_" for "-" in their keys (read_policy_line).
+std::string with_underscores(std::string text) {
+  std::replace(text.begin(), text.end(), '-', '_');
+  return text;
+}
+
+// The last part of a path, or the last two for a checkpoint of a run: runs/dapo/checkpoints/step-0000024 is
+// "dapo-step-0000024".
+std::string label_of(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  std::vector<std::string> parts;
+  for (const std::string& part : split(path, '/')) {
+    if (!part.empty() && part != "." && part != "..") parts.push_back(part);
+  }
+  if (parts.empty()) return "model";
+  if (parts.size() >= 3 && parts[parts.size() - 2] == "checkpoints") {
+    return parts[parts.size() - 3] + "-" + parts.back();
+  }
+  return parts.back();
+}
+
+ModelSettings positional(const std::string& word) {
+  ModelSettings model;
+  model.path = word;
+  const size_t equals = word.find('=');
+  const bool labelled = equals != std::string::npos && equals > 0 && word.find('/') > equals && !is_directory(word);
+  if (labelled) {
+    model.label = word.substr(0, equals);
+    model.path = word.substr(equals + 1);
+    if (model.path.empty()) throw Error("usage", str(printable(word), ": expected LABEL=DIR"));
+  }
+  return model;
+}
+
+struct Table {
+  std::string label;
+  int64_t line = 0;  // where it begins: TOML tables come sorted by name
+  std::vector<Setting> settings;
+};
+
+// "model.LABEL.KEY" -> LABEL and KEY. A label may have dots ("qwen-1.5b"), a key has none.
+Table& table_of(std::vector<Table>& tables, Setting& setting) {
+  const size_t first = std::char_traits<char>::length(kPrefix), dot = setting.key.rfind('.');
+  if (!setting.key.starts_with(kPrefix) || dot < first || dot == std::string::npos || dot == first) {
+    throw Error("config", str(printable(setting.where), ": ", setting.from_text ? "" : printable(setting.key) + ": ",
+                              "expected model.LABEL.KEY"));
+  }
+  const std::string label = setting.key.substr(first, dot - first);
+  setting.key = setting.key.substr(dot + 1);
+  auto found = std::ranges::find(tables, label, &Table::label);
+  const int64_t line = std::strtoll(setting.where.c_str() + setting.where.rfind(':') + 1, nullptr, 10);
+  if (found == tables.end()) found = tables.insert(tables.end(), Table{label, line, {}});
+  found->line = std::min(found->line, line);
+  found->settings.push_back(setting);
+  return *found;
+}
+
+std::vector<Table> read_tables(const std::string& file) {
+  std::vector<Table> tables;
+  if (file.empty()) return tables;
+  for (Setting setting : read_toml(file)) table_of(tables, setting);
+  std::ranges::stable_sort(tables, {}, &Table::line);
+  return tables;
+}
+
+void check_labels(const std::vector<ModelSettings>& models) {
+  for (size_t i = 0; i < models.size(); ++i) {
+    const std::string& label = models[i].label;
+    const bool twice = std::any_of(models.begin(), models.begin() + static_cast<std::ptrdiff_t>(i),
+                                   [&](const ModelSettings& other) { return other.label == label; });
+    if (!twice && !label.empty() && label.find('/') == std::string::npos && label[0] != '.') continue;
+    throw Error("config", str("labels: \"", printable(label), "\": expected different names that can be file names"));
+  }
+}
+
+void give_labels(std::vector<ModelSettings>& models, const std::vector<std::string>& labels) {
+  if (!labels.empty() && labels.size() != models.size()) {
+    throw Error("config", str("labels: ", labels.size(), " names for ", models.size(), " models; give one for each"));
+  }
+  for (size_t i = 0; i < labels.size(); ++i) models[i].label = labels[i];
+  for (ModelSettings& model : models) {
+    if (!model.label.empty()) continue;
+    const std::string wanted = label_of(model.path);
+    std::string label = wanted;
+    for (int64_t n = 2; std::ranges::find(models, label, &ModelSettings::label) != models.end(); ++n) {
+      label = str(wanted, "-", n);
+    }
+    if (labels.empty()) model.label = label;
+  }
+  check_labels(models);
+}
+
+}  // namespace
+
+std::vector<ModelSettings> read_models(const std::vector<std::string>& positionals,
+                                       const std::vector<std::string>& labels, const std::string& models_file,
+                                       const std::vector<Setting>& settings) {
+  std::vector<ModelSettings> models;
+  for (const std::string& word : positionals) models.push_back(positional(word));
+  const std::vector<Table> tables = read_tables(models_file);
+  for (const Table& table : tables) {
+    if (std::ranges::find(models, table.label, &ModelSettings::label) == models.end()) {
+      models.emplace_back().label = table.label;
+    }
+  }
+  if (models.empty()) throw Error("usage", "no MODEL directory given; see `ucas evaluate --help`");
+  give_labels(models, labels);
+  for (const Table& table : tables) {
+    auto model = std::ranges::find(models, table.label, &ModelSettings::label);
+    if (model == models.end()) {
+      throw Error("config", str(models_file, ": [model.", printable(table.label), "]: --labels names the models anew; ",
+                                "leave it out where a file names them"));
+    }
+    const std::string path = model->path;
+    ucas::apply(*model, table.settings);
+    if (!path.empty()) model->path = path;  // the command line's word counts
+    model->label = table.label;
+    if (model->path.empty()) {
+      throw Error("config",
+                  str(models_file, ":", table.line, ": [model.", printable(table.label), "]: path is missing"));
+    }
+  }
+  std::vector<Table> typed;
+  for (Setting setting : settings) table_of(typed, setting);
+  for (const Table& table : typed) {
+    auto model = std::ranges::find_if(
+        models, [&](const ModelSettings& m) { return with_underscores(m.label) == with_underscores(table.label); });
+    if (model == models.end()) {
+      std::vector<std::string> names;
+      for (const ModelSettings& m : models) names.push_back(m.label);
+      throw Error("config", str(printable(table.settings[0].where), ": there is no model of that name; there ",
+                                names.size() == 1 ? "is " : "are ", join(names, ", ")));
+    }
+    ucas::apply(*model, table.settings);
+  }
+  return models;
+}
+
+std::vector<Setting> take_model_settings(PolicyLine& line) {
+  std::vector<Setting> taken, rest;
+  for (Setting& setting : line.settings) {
+    (setting.key.starts_with(kPrefix) ? taken : rest).push_back(std::move(setting));
+  }
+  line.settings = std::move(rest);
+  return taken;
+}
+
+CommandSettings command_settings(const EvaluateOptions& options, const std::vector<Setting>& typed) {
+  const auto said = [&](const char* key) { return std::ranges::find(typed, key, &Setting::key) != typed.end(); };
+  CommandSettings command;
+  command.default_template = options.prompt_template;
+  command.default_max_tokens = options.eval.max_tokens;
+  if (said("template")) command.prompt_template = options.prompt_template;
+  if (said("max_tokens")) command.max_tokens = options.eval.max_tokens;
+  if (said("extract")) command.extract = options.extract;
+  return command;
+}
+
+}  // namespace ucas
