@@ -71,7 +71,15 @@ void out(const std::string& text) {
 }
 
 bool stderr_is_terminal() {
-  static const bool yes = ::isatty(STDERR_FILENO) == 1 && std::getenv("NO_TTY") == nullptr;
+  static const bool yes = [] {
+    auto set = [](const char* name) {
+      const char* value = std::getenv(name);
+      return value == nullptr ? std::string() : std::string(value);
+    };
+    std::string ci = set("CI");
+    return ::isatty(STDERR_FILENO) == 1 && std::getenv("NO_TTY") == nullptr && set("TERM") != "" &&
+           set("TERM") != "dumb" && (ci.empty() || ci == "false" || ci == "0");
+  }();
   return yes;
 }
 
@@ -79,8 +87,13 @@ double now_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-Progress::Progress(std::string what, int64_t total, std::string unit)
-    : what_(std::move(what)), unit_(std::move(unit)), total_(total), began_(now_seconds()) {}
+Progress::Progress(std::string what, int64_t total, std::string unit, int64_t already)
+    : what_(std::move(what)),
+      unit_(std::move(unit)),
+      total_(total),
+      already_(already),
+      done_(already),
+      began_(now_seconds()) {}
 
 Progress::~Progress() { finish(); }
 
@@ -101,7 +114,7 @@ void Progress::finish(const std::string& note) {
 
 void Progress::print(bool last, const std::string& note) {
   double elapsed = now_seconds() - began_;
-  double rate = elapsed > 0 ? static_cast<double>(done_) / elapsed : 0;
+  double rate = elapsed > 0 ? static_cast<double>(done_ - already_) / elapsed : 0;
   std::string text = str(what_, "  ", grouped(done_), total_ > 0 ? "/" + grouped(total_) : "", " ", unit_, "  ",
                          fixed(rate, rate < 10 ? 2 : 0), " ", unit_, "/s  ");
   text += last || rate <= 0 || total_ <= 0 ? "took " + human_seconds(elapsed)

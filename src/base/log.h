@@ -18,13 +18,16 @@ LogSink set_log_sink(LogSink sink);     // returns the one before
 
 void out(const std::string& text);  // to standard output, as it is; a closed pipe is ignored
 
+// A terminal on which lines may rewrite themselves: not a dumb one (TERM), not that of a build service (CI), and nobody
+// set NO_TTY.
 bool stderr_is_terminal();
 
 // Progress of long work: on a terminal one line that rewrites itself, otherwise a plain line every few seconds.
 //   train  12/24 steps  2.1 step/s  ETA 6s  reward 0.81
 class Progress {
  public:
-  Progress(std::string what, int64_t total, std::string unit);
+  // `already` of `total` were done before, in no time that counts here.
+  Progress(std::string what, int64_t total, std::string unit, int64_t already = 0);
   ~Progress();  // ends the line
   void update(int64_t done, const std::string& note = "");
   void finish(const std::string& note = "");
@@ -32,7 +35,7 @@ class Progress {
  private:
   void print(bool last, const std::string& note);
   std::string what_, unit_;
-  int64_t total_, done_ = 0;
+  int64_t total_, already_, done_;
   double began_, printed_ = 0;
   bool finished_ = false;
 };

@@ -120,7 +120,8 @@ std::string printable(std::string_view text, size_t limit) {
     if (out.size() >= limit) return out + "...";
     auto byte = static_cast<unsigned char>(text[0]);
     size_t n = utf8_length(text);
-    if (n == 0 || byte < 0x20 || byte == 0x7f) {
+    bool c1 = n == 2 && byte == 0xc2 && static_cast<unsigned char>(text[1]) < 0xa0;  // U+009B is ESC [ to a terminal
+    if (n == 0 || byte < 0x20 || byte == 0x7f || c1) {
       out += byte == '\n' ? "\\n" : byte == '\t' ? "\\t" : str("\\x", hex[byte >> 4], hex[byte & 15]);
       text.remove_prefix(1);
     } else {

@@ -40,6 +40,9 @@ TEST(str, people_read_grouped_numbers_times_and_sizes) {
 
 TEST(str, printable_hides_control_bytes_and_broken_utf8_and_cuts) {
   EXPECT_EQ(printable("a\x1b[2Jb\n\t"), "a\\x1b[2Jb\\n\\t");
+  EXPECT_EQ(printable("a\xc2\x9b"
+                      "2Jb\xc2\xa9"),
+            "a\\xc2\\x9b2Jb\xc2\xa9");
   EXPECT_EQ(printable("\xff\xc3\xa4"), "\\xff\xc3\xa4");
   EXPECT_EQ(printable(std::string(200, 'x'), 10), "xxxxxxxxxx...");
 }

@@ -1,5 +1,6 @@
 #include "cli/command.h"
 #include "cli/demo_config.h"
+#include "cli/train_progress.h"
 
 namespace ucas {
 
@@ -11,7 +12,7 @@ std::string help_demo() {
          "report.\n"
          "Run again to reuse finished parts; more --seeds adds runs.\n\n"
          "  ucas demo [--seeds 4] [--methods grpo,dapo,ucas] [--out DIR]\n\n" +
-         options_help(DemoConfig{});
+         options_help(DemoConfig{}) + kProgressHelp;
 }
 
 }  // namespace ucas

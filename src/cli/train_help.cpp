@@ -2,6 +2,7 @@
 #include "base/str.h"
 #include "cli/command.h"
 #include "cli/explain.h"
+#include "cli/train_progress.h"
 #include "train/config.h"
 
 namespace ucas {
@@ -56,7 +57,8 @@ std::string help_train() {
       "--data.val_files, --method for --method.name, --preset for --method.preset, --max-hours for --train.max_hours.\n"
       "RUN must not hold a run yet. `ucas explain CONFIG` says what a config does.\n"
       "SIGTERM, SIGINT and SIGUSR1 save and exit 75; --resume goes on, bit for bit as if never interrupted.\n"
-      "--allow-changes resumes although data, build or machine changed (it is logged).\n\n";
+      "--allow-changes resumes although data, build or machine changed (it is logged).\n";
+  text += str(kProgressHelp, "\n");
   text +=
       options_help(make_train_config({})) + "\nMethods (method.name) and what each adds to [method] and [objective]:\n";
   for (const MethodRow& row : method_rows()) {

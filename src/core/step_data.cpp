@@ -16,7 +16,8 @@ namespace {
 
 constexpr const char* kFormat = "ucas-signals-1";
 constexpr int64_t kMaxBytes = int64_t{4} << 30;
-constexpr double kLargest = 3.4028235e38;  // the largest float as it is written
+constexpr const char *kRatio = "ratio", *kClipped = "clipped";  // of the update, not of the batch
+constexpr double kLargest = 3.4028235e38;                       // the largest float as it is written
 
 using Array = std::pair<const char*, std::vector<float> Batch::*>;
 constexpr Array kArrays[] = {
@@ -83,6 +84,8 @@ std::string header_line(const StepData& data) {
   for (const auto& [name, member] : kArrays) {
     if (!(data.batch.*member).empty()) header["arrays"].push_back(name);
   }
+  if (!data.ratio.empty()) header["arrays"].push_back(kRatio);
+  if (!data.clipped.empty()) header["arrays"].push_back(kClipped);
   header["pieces"] = !data.piece.empty();
   header["trace"] = OrderedJson::array();
   for (const auto& signal : data.trace) {
@@ -113,6 +116,10 @@ void append_response(std::string& out, const StepData& data, size_t row) {
     if (!(batch.*member).empty()) append_list(out, name, Batch::tokens(batch.*member, o), append_number);
   }
   append_list(out, "advantage", Batch::tokens(data.advantage, o), append_number);
+  if (!data.ratio.empty()) append_list(out, kRatio, Batch::tokens(data.ratio, o), append_number);
+  if (!data.clipped.empty()) {
+    append_list(out, kClipped, Batch::tokens(data.clipped, o), [](std::string& to, uint8_t by) { append(to, by); });
+  }
   for (const auto& signal : data.trace) {
     std::string key = "trace/" + signal.name;
     if (signal.per_token) {
@@ -171,8 +178,6 @@ class Line {
       fail(str("\"", printable(key), "\": ", got, " values for ", count, " tokens; expected one a token"));
     }
   }
-
- private:
   int64_t integer(const Json& value, const std::string& key, int64_t low, int64_t high) const {
     bool whole = value.is_number_integer() && !(value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX);
     if (!whole || value.get<int64_t>() < low || value.get<int64_t>() > high) {
@@ -180,6 +185,8 @@ class Line {
     }
     return value.get<int64_t>();
   }
+
+ private:
   float number(const Json& value, const std::string& key) const {
     if (value == "nan") return std::numeric_limits<float>::quiet_NaN();
     if (value == "inf" || value == "-inf") return (value == "inf" ? 1 : -1) * std::numeric_limits<float>::infinity();
@@ -219,7 +226,7 @@ struct Header {
   int64_t groups = 0;
   std::vector<std::vector<float> Batch::*> arrays;
   std::vector<const char*> names;
-  bool pieces = false;
+  bool ratio = false, clipped = false, pieces = false;
 };
 
 Header read_header(const Line& line, StepData& data) {
@@ -241,6 +248,10 @@ Header read_header(const Line& line, StepData& data) {
   header.pieces = line.boolean("pieces");
   for (const Json& item : line.list("arrays")) {
     std::string name = line.text(item, "arrays");
+    if (name == kRatio || name == kClipped) {
+      (name == kRatio ? header.ratio : header.clipped) = true;
+      continue;
+    }
     const Array* found = nullptr;
     for (const Array& array : kArrays) found = name == array.first ? &array : found;
     if (found == nullptr) line.fail(str("\"arrays\": \"", printable(name), "\" is no known signal"));
@@ -302,6 +313,13 @@ void read_response(const Line& line, const Header& header, StepData& data) {
     line.numbers(header.names[i], o.length, batch.*header.arrays[i]);
   }
   line.numbers("advantage", o.length, data.advantage);
+  if (header.ratio) line.numbers(kRatio, o.length, data.ratio);
+  if (header.clipped) {
+    line.expect_count(kClipped, static_cast<int64_t>(line.list(kClipped).size()), o.length);
+    for (const Json& by : line.list(kClipped)) {
+      data.clipped.push_back(static_cast<uint8_t>(line.integer(by, kClipped, 0, 2)));
+    }
+  }
   for (StepData::Signal& signal : data.trace) {
     std::string key = "trace/" + signal.name;
     if (signal.per_token) {
@@ -341,6 +359,8 @@ std::string step_data_lines(const StepData& data) {
   const Batch& batch = data.batch;
   size_t N = batch.token.size(), B = batch.responses.size();
   UCAS_CHECK(data.problem.size() == batch.groups.size() && data.advantage.size() == N, "a step's parts fit together");
+  UCAS_CHECK((data.ratio.empty() || data.ratio.size() == N) && (data.clipped.empty() || data.clipped.size() == N),
+             "an update's record has a value a token");
   UCAS_CHECK(data.question.empty() || data.question.size() == data.problem.size(), "all questions or none");
   UCAS_CHECK(data.gold.empty() || data.gold.size() == data.problem.size(), "all gold answers or none");
   for (const auto& signal : data.trace) {

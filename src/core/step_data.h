@@ -31,6 +31,10 @@ struct StepData {
   std::vector<std::vector<std::string>> gold;  // any one counts
   std::vector<std::string> piece;              // [N] text of each token, for people; may be empty
   std::vector<float> advantage;                // [N] as trained on
+  // Of each token at the last update that used it; both empty where they were not recorded (older files).
+  std::vector<float> ratio;  // [N] pi_theta / pi_old
+  std::vector<uint8_t>
+      clipped;  // [N] 1: the clip held the token, as the method counts it; 2: the dual clip did; else 0
   std::vector<Signal> trace;
 
   bool whole() const { return static_cast<int64_t>(batch.groups.size()) == groups_of_step; }

@@ -43,6 +43,8 @@ StepData small() {
   data.gold = {{"2", "two"}, {}};
   data.piece = {"a", "\n", "</s>", " \xc3", "x"};
   data.advantage = {1, 2, 3, -4, 0};
+  data.ratio = {1, 0.7f, 1.3f, 4e8f, std::numeric_limits<float>::quiet_NaN()};
+  data.clipped = {0, 0, 1, 2, 0};
   data.trace = {{"A", false, {0.5f, 0, -0.25f}}, {"l_hat", true, {0, 0.5f, 1, 0, 1}}};
   return data;
 }
@@ -104,12 +106,35 @@ TEST_F(step_data, everything_reads_back) {
   EXPECT_TRUE(same(again.batch.confidence, data.batch.confidence));
   EXPECT_TRUE(again.batch.value.empty() && again.batch.ref_logprob.empty() && again.batch.prm_logratio.empty());
   EXPECT_TRUE(same(again.advantage, data.advantage));
+  EXPECT_TRUE(same(again.ratio, data.ratio));
+  EXPECT_EQ(again.clipped, data.clipped);
   ASSERT_EQ(again.trace.size(), 2u);
   EXPECT_TRUE(again.trace[1].per_token && same(again.trace[1].values, data.trace[1].values));
   EXPECT_TRUE(!again.trace[0].per_token && same(again.trace[0].values, data.trace[0].values));
   EXPECT_EQ(again.piece[1], "\n");
   EXPECT_EQ(again.piece[3], " \xef\xbf\xbd");  // bytes that are not UTF-8
   EXPECT_EQ(step_data_lines(again).size(), step_data_lines(back(again)).size());
+}
+
+TEST_F(step_data, without_a_record_of_the_update_it_is_read_like_older_files) {
+  StepData data = small();
+  data.ratio.clear();
+  data.clipped.clear();
+  std::string text = step_data_lines(data);
+  EXPECT_EQ(text.find("\"ratio\""), std::string::npos);
+  StepData again = back(data);
+  EXPECT_TRUE(again.ratio.empty() && again.clipped.empty());
+  EXPECT_EQ(again.advantage, data.advantage);
+}
+
+TEST_F(step_data, what_clipped_a_token_is_none_or_one_of_two) {
+  std::string text = step_data_lines(small());
+  size_t at = text.find("\"clipped\": [0, 0, 1]");
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_NE(refusal(std::string(text).replace(at, 20, "\"clipped\": [0, 0, 3]")).find("\"clipped\": expected a whole"),
+            std::string::npos);
+  EXPECT_NE(refusal(std::string(text).replace(at, 20, "\"clipped\": [0, 0]")).find("2 values for 3 tokens"),
+            std::string::npos);
 }
 
 TEST_F(step_data, every_float_reads_back_to_its_bits) {

@@ -146,6 +146,7 @@ void objective_gradients(const Method& method, const ObjectiveConfig& objective,
       double w = weight[t] * share_here.factor;
       if (w == 0) {  // not counted: no gradient, whatever the method wrote
         out.loss[t] = out.d_logprob[t] = out.d_entropy[t] = out.d_confidence[t] = 0;
+        out.clipped[t] = 0;
         continue;
       }
       KlTerm kl =

@@ -20,6 +20,7 @@ class StepMetrics {
   void set(const std::string& name, double value);                            // later values replace earlier ones
   void set_spread(const std::string& prefix, std::span<const float> values);  // prefix/{mean,max,min}
   double get(const std::string& name) const;                                  // NaN if it is not there
+  std::span<const std::pair<std::string, double>> values() const { return values_; }
   // {"training/global_step":1,...}: in the order of setting; non-finite numbers are null.
   std::string json() const;
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "methods/clipped_ratio.h"
 #include "train/logprobs.h"
 
 namespace ucas {
@@ -98,6 +99,19 @@ void backward(const HeadStats& stats, std::span<const float> g, std::span<const 
   root.backward();
 }
 
+// Notes what the loss made of these sequences' tokens.
+void note(TokenUpdates& record, const Batch& batch, const LossInput& in, const LossOutput& out) {
+  for (const Sequence& s : in.sequences) {
+    auto from = static_cast<size_t>(s.first);
+    auto to = static_cast<size_t>(batch.responses[static_cast<size_t>(s.response)].first);
+    for (size_t t = 0; t < static_cast<size_t>(s.length); ++t) {
+      double ratio = ratio_of(in.logprob[from + t], in.old_logprob[from + t]).value;
+      record.ratio[to + t] = static_cast<float>(ratio);
+      record.clipped[to + t] = out.clipped[from + t];
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<uint8_t> select_in_step(const Method& method, const ObjectiveConfig& config, const Batch& batch,
@@ -147,6 +161,7 @@ LossMetrics accumulate_gradients(Model& model, const ObjectiveInput& in) {
     arrays.append(stats);
     LossOutput out = buffer.view(static_cast<int64_t>(arrays.logprob.size()));
     objective_gradients(in.method, in.config, arrays.view(in), total, out, metrics);
+    if (in.record != nullptr) note(*in.record, in.batch, arrays.view(in), out);
     backward(stats, out.d_logprob, out.d_entropy, out.d_confidence);
   }
   return metrics;

@@ -15,6 +15,12 @@
 
 namespace ucas {
 
+// What became of each token of a batch at the last update that used it.
+struct TokenUpdates {
+  std::vector<float> ratio;      // [N] pi_theta / pi_old, before the update
+  std::vector<uint8_t> clipped;  // [N] LossOutput::clipped; 0 where the token was not counted
+};
+
 struct ObjectiveInput {
   const Batch& batch;
   std::span<const float> advantage;    // [N] of the whole batch
@@ -26,6 +32,7 @@ struct ObjectiveInput {
   int64_t token_budget = 4096;
   uint64_t seed = 0;                        // differs by step and mini-batch; for methods that draw
   std::span<const uint8_t> step_mark = {};  // [N] of select_in_step(); empty for all other scopes
+  TokenUpdates* record = nullptr;           // filled for the mini-batch's tokens; its arrays are [N] already
 };
 
 // What a method of selection scope `step` marks in the batch, [N]: once, from the old policy's signals. Empty for

@@ -178,6 +178,42 @@ TEST(objective, a_mean_over_all_rows_counts_the_empty_ones) {
   EXPECT_NEAR(loss(Aggregation::row_mean_token_sum_norm, {0, 1, 2, 3, 5, 6, 7}), sum / 7, 1e-6);
 }
 
+TEST(objective, the_record_holds_each_tokens_ratio_and_whether_the_clip_held_it) {
+  std::unique_ptr<Model> model = make_model(small_shape(), 3, at::kCPU);
+  Batch batch = random_batch(*model, 3, 4);
+  auto N = static_cast<size_t>(batch.token_count());
+  std::unique_ptr<Method> method = make_method("dapo");
+  ObjectiveConfig config = method->objective_defaults();
+  std::vector<float> advantage(N);
+  Trace trace;
+  method->advantages(batch, advantage, trace);
+  TokenUpdates record{std::vector<float>(N), std::vector<uint8_t>(N)};
+  std::vector<float> lp = batch.rollout_logprob;  // random_batch: of the model as it is
+  double clipped = 0, counted = 0;
+  for (int64_t half : {0, 1}) {  // two mini-batches fill their own tokens
+    std::vector<int64_t> responses(half == 0 ? 4 : 8);
+    std::iota(responses.begin(), responses.end(), 4 * half);
+    int64_t tokens = 0;
+    for (int64_t i : responses) tokens += batch.responses[static_cast<size_t>(i)].length;
+    LossMetrics m =
+        accumulate_gradients(*model, {batch, advantage, responses, *method, config, 1.0, 16, 30, 9, {}, &record});
+    clipped += (m.clipfrac + m.clipfrac_lower) * static_cast<double>(tokens);
+    counted += static_cast<double>(tokens);
+  }
+  EXPECT_EQ(counted, static_cast<double>(N));
+  double held = 0;
+  for (size_t t = 0; t < N; ++t) {
+    double ratio = std::exp(static_cast<double>(lp[t]) - batch.old_logprob[t]);
+    EXPECT_NEAR(record.ratio[t], ratio, 1e-4 * ratio) << t;
+    bool cut = advantage[t] > 0 ? ratio > 1 + config.clip_high : advantage[t] < 0 && ratio < 1 - config.clip_low;
+    bool dual = advantage[t] < 0 && config.dual_clip > 0 && ratio > config.dual_clip;
+    EXPECT_EQ(record.clipped[t], dual ? 2 : cut ? 1 : 0) << t;
+    held += record.clipped[t] != 0;
+  }
+  EXPECT_GT(held, 0);
+  EXPECT_NEAR(held, clipped, 1e-3);  // the metrics count the same tokens
+}
+
 TEST(objective, its_gradient_is_that_of_its_loss) {
   // Central differences of the reported loss along a random direction.
   std::unique_ptr<Model> model = make_model(small_shape(), 5, at::kCPU);

@@ -45,7 +45,7 @@ std::string response_rows(const Collected& collected, const TrainingSet& data, s
 
 std::string signal_rows(const TrainConfig& config, const Collected& collected, const TrainingSet& data,
                         const Tokenizer& tokenizer, std::span<const float> advantage, const Trace& trace,
-                        int64_t step) {
+                        const TokenUpdates& updates, int64_t step) {
   StepData kept;
   kept.step = step;
   kept.method = config.method_name;
@@ -66,7 +66,12 @@ std::string signal_rows(const TrainConfig& config, const Collected& collected, c
   }
   size_t N = kept.batch.token.size(), B = kept.batch.responses.size();
   for (int32_t id : kept.batch.token) kept.piece.push_back(tokenizer.token_text(id));
-  kept.advantage.assign(advantage.begin(), advantage.begin() + static_cast<std::ptrdiff_t>(N));
+  auto leading = [&](const auto& values, auto& to) {
+    to.assign(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(N));
+  };
+  leading(advantage, kept.advantage);
+  leading(updates.ratio, kept.ratio);
+  leading(updates.clipped, kept.clipped);
   for (const Trace::Row& row : trace.rows) {
     auto end = row.values.begin() + static_cast<std::ptrdiff_t>(row.per_token ? N : B);
     kept.trace.push_back({row.name, row.per_token, std::vector<float>(row.values.begin(), end)});

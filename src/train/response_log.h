@@ -7,6 +7,7 @@
 #include <string>
 
 #include "train/collect.h"
+#include "train/objective.h"
 
 namespace ucas {
 
@@ -14,9 +15,10 @@ namespace ucas {
 std::string response_rows(const Collected& collected, const TrainingSet& data, std::span<const float> advantage,
                           int64_t step, int64_t prompts, int64_t responses);
 
-// The leading groups of a step with all their signals, the advantages and the method's trace, as core/step_data writes
-// them. `config` says which method made them and how much is kept.
+// The leading groups of a step with all their signals, the advantages, the method's trace and what the updates made of
+// the tokens, as core/step_data writes them. `config` says which method made them and how much is kept.
 std::string signal_rows(const TrainConfig& config, const Collected& collected, const TrainingSet& data,
-                        const Tokenizer& tokenizer, std::span<const float> advantage, const Trace& trace, int64_t step);
+                        const Tokenizer& tokenizer, std::span<const float> advantage, const Trace& trace,
+                        const TokenUpdates& updates, int64_t step);
 
 }  // namespace ucas

@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <numeric>
+#include <optional>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -32,6 +33,21 @@ std::vector<std::pair<int64_t, int64_t>> even_ranges(int64_t count, int64_t size
   std::vector<std::pair<int64_t, int64_t>> ranges;
   for (int64_t p = 0; p < parts; ++p) ranges.emplace_back(count * p / parts, count * (p + 1) / parts);
   return ranges;
+}
+
+// One response of the step for whoever watches: of the first prompt, another one each step.
+TrainSample sample_of(const Collected& collected, const TrainingSet& data, int64_t step) {
+  const Group& group = collected.batch.groups[0];
+  auto index = static_cast<size_t>(group.first + step % group.count);
+  const Response& o = collected.batch.responses[index];
+  return {step,
+          data.problems[static_cast<size_t>(group.problem)].text,
+          collected.text[index],
+          name_of(o.verdict.kind),
+          o.verdict.answer,
+          o.reward,
+          o.length,
+          o.finished};
 }
 
 }  // namespace
@@ -70,6 +86,7 @@ bool Trainer::should_stop() const {
 Trainer::Outcome Trainer::step() {
   double began = now_seconds();
   TrainState before = t_.state;
+  observer_->phase("generating");
   Collected collected = collector_.collect(t_.state.step + 1, t_.state.cursor);
   if (collected.stopped) {
     t_.state = before;  // an abandoned step leaves no trace
@@ -82,12 +99,15 @@ Trainer::Outcome Trainer::step() {
   record_collection(m, collected.stats);
   Batch& batch = collected.batch;
   Outcome outcome = Outcome::trained;
+  std::optional<TrainSample> sample;
   if (batch.groups.empty()) {
     warn(str("step ", t_.state.step, ": none of ", collected.stats.groups_generated, " groups had ",
              t_.config.keep_rule().words(), "; nothing to learn from, step skipped"));
     ++t_.state.empty_steps;
     outcome = Outcome::empty;
   } else {
+    sample = sample_of(collected, t_.data, t_.state.step);
+    observer_->phase("scoring");
     double began_signals = now_seconds();
     bool tail = t_.config.needs().tail_confidence || stores_signals();  // a saved step serves methods of all needs
     compute_signals(*t_.policy.model, batch, t_.config.rollout.temperature, t_.config.update.micro_batch_tokens,
@@ -103,12 +123,15 @@ Trainer::Outcome Trainer::step() {
     double shaped = now_seconds();
     for (auto& companion : t_.companions) companion->learn(batch, context(), m);
     double updating = now_seconds();
+    observer_->phase("updating");
     record_batch(m, batch, advantage, t_.config.rollout.response_length, t_.policy.model->config().vocab_size);
     for (const auto& [name, value] : trace.metrics) m.set(name, value);
-    update(batch, advantage, m);
+    TokenUpdates updates;  // only of a step that is saved
+    if (stores_signals()) updates = {std::vector<float>(advantage.size()), std::vector<uint8_t>(advantage.size())};
+    update(batch, advantage, stores_signals() ? &updates : nullptr, m);
     m.set("timing_s/adv", shaped - shaping);
     m.set("timing_s/update_actor", now_seconds() - updating);
-    store_responses(collected, advantage, trace);
+    store_responses(collected, advantage, trace, updates);
   }
   m.set("train/skipped_steps", static_cast<double>(t_.state.skipped_steps));
   m.set("train/empty_steps", static_cast<double>(t_.state.empty_steps));
@@ -116,7 +139,7 @@ Trainer::Outcome Trainer::step() {
   m.set("timing_s/reward", collected.stats.seconds_reward);
   bool last = t_.state.step >= total_steps_;
   if (t_.config.train.test_freq > 0 && (t_.state.step % t_.config.train.test_freq == 0 || last)) validate(m);
-  finish_row(m, began);
+  finish_row(m, began, sample ? &*sample : nullptr);
   return outcome;
 }
 
@@ -125,7 +148,7 @@ StepContext Trainer::context() const {
   return {t_.state.step, total_steps_, seed};
 }
 
-void Trainer::update(const Batch& batch, std::span<const float> advantage, StepMetrics& m) {
+void Trainer::update(const Batch& batch, std::span<const float> advantage, TokenUpdates* record, StepMetrics& m) {
   const TrainConfig& c = t_.config;
   double lr = rollout_lr(c.optimizer, t_.state.step - 1, total_steps_);
   std::vector<LossMetrics> losses;
@@ -139,9 +162,9 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, StepM
       std::vector<int64_t> responses(static_cast<size_t>(to.first + to.count - from.first));
       std::iota(responses.begin(), responses.end(), from.first);
       uint64_t seed = context().seed + static_cast<uint64_t>(updates);
-      losses.push_back(accumulate_gradients(*t_.policy.model,
-                                            {batch, advantage, responses, *c.method, c.objective, c.rollout.temperature,
-                                             c.rollout.response_length, c.update.micro_batch_tokens, seed, step_mark}));
+      losses.push_back(accumulate_gradients(
+          *t_.policy.model, {batch, advantage, responses, *c.method, c.objective, c.rollout.temperature,
+                             c.rollout.response_length, c.update.micro_batch_tokens, seed, step_mark, record}));
       StepResult result = t_.optimizer->step(lr);
       norm_sum += result.grad_norm;
       ++updates;
@@ -167,6 +190,7 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, StepM
 }
 
 void Trainer::validate(StepMetrics& m) {
+  observer_->phase("validating");
   double began = now_seconds();
   EvalInput input;
   input.problems = t_.validation.problems;
@@ -190,7 +214,7 @@ void Trainer::validate(StepMetrics& m) {
   m.set("timing_s/testing", now_seconds() - began);
 }
 
-void Trainer::finish_row(StepMetrics& m, double began) {
+void Trainer::finish_row(StepMetrics& m, double began, const TrainSample* sample) {
   double seconds = now_seconds() - began;
   double tokens = m.get("train/generated_tokens");
   m.set("timing_s/step", seconds);
@@ -200,17 +224,7 @@ void Trainer::finish_row(StepMetrics& m, double began) {
   m.set("perf/cpu_memory_used_gb", resident_gb());
   m.set("perf/cpu_memory_peak_gb", peak_resident_gb());
   t_.run.append_step(m.json());
-  auto shown = [&](const char* what, const char* name, int digits) {
-    double value = m.get(name);
-    return std::isfinite(value) ? str("  ", what, " ", fixed(value, digits)) : std::string();
-  };
-  std::string note = shown("acc", "train/accuracy", 3) + shown("H", "actor/entropy", 3) +
-                     shown("len", "response_length/mean", 1) + shown("grad", "actor/grad_norm", 2) +
-                     shown("mismatch", "rollout/logprob_diff_max", 6);
-  for (const Problem& problem : std::span(t_.validation.problems).first(t_.validation.problems.empty() ? 0 : 1)) {
-    note += shown("val", str("val-core/", problem.source, "/acc/mean@1").c_str(), 3);
-  }
-  if (note_) note_(note);
+  observer_->step(t_.state.step, m.values(), sample);
 }
 
 bool Trainer::stores_signals() const {
@@ -218,18 +232,20 @@ bool Trainer::stores_signals() const {
   return every > 0 && (t_.state.step == 1 || t_.state.step % every == 0);
 }
 
-void Trainer::store_responses(const Collected& collected, std::span<const float> advantage, const Trace& trace) const {
+void Trainer::store_responses(const Collected& collected, std::span<const float> advantage, const Trace& trace,
+                              const TokenUpdates& updates) const {
   const RunConfig& c = t_.config.train;
   std::string rows = response_rows(collected, t_.data, advantage, t_.state.step, c.stored_prompts, c.stored_responses);
   if (!rows.empty()) write_file(t_.run.rollout_file(t_.state.step), rows);
   if (stores_signals()) {
-    write_file(t_.run.signals_file(t_.state.step),
-               signal_rows(t_.config, collected, t_.data, t_.policy.tokenizer, advantage, trace, t_.state.step));
+    write_file(t_.run.signals_file(t_.state.step), signal_rows(t_.config, collected, t_.data, t_.policy.tokenizer,
+                                                               advantage, trace, updates, t_.state.step));
   }
 }
 
 void Trainer::save() {
   if (saved_step_ == t_.state.step) return;
+  observer_->phase("saving");
   t_.state.companions.clear();
   for (auto& companion : t_.companions) t_.state.companions[companion->name()] = companion->state();
   save_checkpoint(t_.run, t_.state.step, *t_.policy.model, *t_.optimizer, t_.companions, t_.state.json(t_.fingerprint),
@@ -266,38 +282,39 @@ void Trainer::announce() const {
   }
 }
 
-int Trainer::run() {
+void Trainer::validate_first() {
+  StepMetrics m;
+  m.set("training/global_step", 0);
+  m.set("training/epoch", 0);
+  validate(m);
+  t_.run.append_step(m.json());
+  observer_->step(0, m.values(), nullptr);
+}
+
+int Trainer::run(TrainObserver& observer) {
+  observer_ = &observer;
   announce();
   const RunConfig& c = t_.config.train;
-  if (t_.state.step == 0 && c.test_freq > 0 && c.val_before_train) {
-    StepMetrics m;
-    m.set("training/global_step", 0);
-    m.set("training/epoch", 0);
-    validate(m);
-    t_.run.append_step(m.json());
-  }
-  {
-    Progress progress(t_.config.title(), total_steps_, "steps");
-    note_ = [&](const std::string& note) { progress.update(t_.state.step, note); };
-    collector_.on_batch = [&](const CollectStats& stats, int64_t kept) {
-      if (kept < t_.config.data.train_batch_size && stats.gen_batches > 1) {
-        progress.update(t_.state.step, str("  collecting: ", kept, " of ", t_.config.data.train_batch_size,
-                                           " groups after ", stats.gen_batches, " generation batches"));
-      }
-    };
-    while (t_.state.step < total_steps_) {
-      Outcome outcome = should_stop() ? Outcome::stopped : step();
-      if (outcome == Outcome::stopped) {
-        note_ = nullptr;
-        save();
-        log(str("stopped after step ", t_.state.step, ", saved; go on with: ucas train --resume ", t_.run.path()));
-        return kInterrupted;
-      }
-      if (c.save_freq > 0 && t_.state.step % c.save_freq == 0) save();
+  observer.begin({t_.config.title(), t_.run.path(), t_.state.step, total_steps_});
+  if (t_.state.step == 0 && c.test_freq > 0 && c.val_before_train) validate_first();
+  collector_.on_batch = [&](const CollectStats& stats, int64_t kept) {
+    if (kept < t_.config.data.train_batch_size && stats.gen_batches > 1) {
+      observer.phase("generating", str("collecting: ", kept, " of ", t_.config.data.train_batch_size, " groups after ",
+                                       stats.gen_batches, " generation batches"));
     }
-    note_ = nullptr;
+  };
+  while (t_.state.step < total_steps_) {
+    Outcome outcome = should_stop() ? Outcome::stopped : step();
+    if (outcome == Outcome::stopped) {
+      save();
+      observer.end();
+      log(str("stopped after step ", t_.state.step, ", saved; go on with: ucas train --resume ", t_.run.path()));
+      return kInterrupted;
+    }
+    if (c.save_freq > 0 && t_.state.step % c.save_freq == 0) save();
   }
   save();
+  observer.end();
   return kDone;
 }
 

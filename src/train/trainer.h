@@ -16,6 +16,8 @@
 #include "train/companion.h"
 #include "train/config.h"
 #include "train/metrics.h"
+#include "train/objective.h"
+#include "train/observer.h"
 #include "train/optimizer.h"
 
 namespace ucas {
@@ -58,17 +60,19 @@ class Trainer {
  public:
   explicit Trainer(Training& training);
   // Runs to the end, or until told to stop. Returns kDone or kInterrupted (saved, resumable).
-  int run();
+  int run(TrainObserver& observer);
 
  private:
   enum class Outcome { trained, empty, stopped };
   Outcome step();
   StepContext context() const;
-  void update(const Batch& batch, std::span<const float> advantage, StepMetrics& m);
+  void update(const Batch& batch, std::span<const float> advantage, TokenUpdates* record, StepMetrics& m);
   void validate(StepMetrics& m);
   void save();
-  void finish_row(StepMetrics& m, double began);
-  void store_responses(const Collected& collected, std::span<const float> advantage, const Trace& trace) const;
+  void finish_row(StepMetrics& m, double began, const TrainSample* sample);
+  void validate_first();
+  void store_responses(const Collected& collected, std::span<const float> advantage, const Trace& trace,
+                       const TokenUpdates& updates) const;
   void announce() const;
   bool stores_signals() const;  // of this step
   bool should_stop() const;
@@ -78,7 +82,7 @@ class Trainer {
   int64_t total_steps_ = 0;
   int64_t saved_step_ = -1;
   double began_ = 0;
-  std::function<void(const std::string&)> note_;  // progress line
+  TrainObserver* observer_ = nullptr;  // while run() runs
 };
 
 // SIGTERM, SIGINT and SIGUSR1 ask for a save and exit 75; a second one ends the program at once.

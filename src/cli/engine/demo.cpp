@@ -8,6 +8,7 @@
 #include "cli/demo_config.h"
 #include "cli/engine/embedded_base.h"
 #include "cli/engine/runs.h"
+#include "cli/train_options.h"
 #include "report/report.h"
 #include "report/summary.h"
 #include "train/trainer.h"
@@ -30,7 +31,7 @@ struct Places {
 
 class Demo {
  public:
-  explicit Demo(const DemoConfig& config) : config_(config), places_{config.out} {}
+  Demo(const DemoConfig& config, ProgressMode progress) : config_(config), places_{config.out}, progress_(progress) {}
 
   int run() {
     double began = now_seconds();
@@ -101,7 +102,7 @@ class Demo {
   }
 
   int train(const std::string& method, int64_t seed) {
-    TrainedRun run = train_or_reuse(train_config(method, seed), places_.run(method, seed));
+    TrainedRun run = train_or_reuse(train_config(method, seed), places_.run(method, seed), progress_);
     if (run.code == kDone) evaluate_into(places_.run(method, seed), run.checkpoint, method, run.step);
     return run.code;
   }
@@ -127,6 +128,7 @@ class Demo {
 
   DemoConfig config_;
   Places places_;
+  ProgressMode progress_;
   int64_t stage_ = 0;
 };
 
@@ -134,10 +136,11 @@ class Demo {
 
 int run_demo(const Words& words) {
   CommandLine line = parse_command_line(words, {});
+  ProgressMode progress = parse_progress_mode(take_option(line.settings, "progress"));
   if (!line.positionals.empty()) throw Error("usage", str("demo takes options only, got ", line.positionals[0]));
   DemoConfig config;
   ucas::apply(config, line.settings);
-  return Demo(config).run();
+  return Demo(config, progress).run();
 }
 
 }  // namespace ucas

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/engine/embedded_base.h"
+#include "cli/train_progress.h"
 #include "evaluate/config.h"
 #include "train/config.h"
 
@@ -18,7 +19,7 @@ struct TrainedRun {
   std::string checkpoint;
   int64_t step = 0;
 };
-TrainedRun train_or_reuse(TrainConfig config, const std::string& path);
+TrainedRun train_or_reuse(TrainConfig config, const std::string& path, ProgressMode progress = ProgressMode::automatic);
 
 // On which problems, and how, every model is evaluated.
 struct EvaluationPlan {

@@ -1,0 +1,42 @@
+// Who watches a training: told what is about to happen and what came of each step, so that library code prints nothing
+// and knows no terminal. Everything defaults to doing nothing. LibTorch-free.
+// Called by train/trainer, from its thread; what is passed is valid during the call only.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace ucas {
+
+struct TrainStart {
+  std::string title;  // of the method
+  std::string run;    // directory
+  int64_t step = 0;   // done before: above 0 where a run goes on
+  int64_t total_steps = 0;
+};
+
+// One response of a step, for people. Texts are the model's own bytes.
+struct TrainSample {
+  int64_t step = 0;
+  std::string question, response;
+  std::string verdict, answer;  // name of the verdict; what was read
+  double reward = 0;
+  int64_t tokens = 0;
+  bool finished = true;
+};
+
+class TrainObserver {
+ public:
+  virtual ~TrainObserver() = default;
+  virtual void begin(const TrainStart& /*start*/) {}
+  // What the trainer is at now: "generating", "updating" ...; `detail` where there is more to say.
+  virtual void phase(const std::string& /*what*/, const std::string& /*detail*/ = "") {}
+  // A row of steps.jsonl; step 0 is the validation before training. `sample` may be null.
+  virtual void step(int64_t /*step*/, std::span<const std::pair<std::string, double>> /*metrics*/,
+                    const TrainSample* /*sample*/) {}
+  virtual void end() {}  // finished or stopped; not called when an error ends the run
+};
+
+}  // namespace ucas

@@ -1,0 +1,179 @@
+"""The dashboard of `ucas train` on a pseudo-terminal: it rewrites itself in place, no line breaks, the last state
+stands when the run is over, an interruption leaves the terminal usable, and text of the data cannot command it."""
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import termios
+import time
+
+from support import UCAS, check, clean, path, small_task, train_words, ucas
+
+ESCAPE = re.compile(rb"\x1b(\[[?0-9;]*[A-Za-z])?")
+ALLOWED = re.compile(rb"\x1b\[(\d+A|K|J|\?7[hl]|[0-9;]*m)")
+
+
+class Screen:
+    """As much of a terminal as the program may use; anything else is an error. One cell a character."""
+
+    def __init__(self, columns):
+        self.columns, self.rows, self.x, self.y, self.wrap, self.wraps = columns, [[]], 0, 0, True, 0
+
+    def feed(self, data):
+        text, at = data.decode("utf-8"), 0
+        while at < len(text):
+            c = text[at]
+            if c == "\x1b":
+                found = re.compile(r"\x1b\[([?0-9;]*)([A-Za-z])").match(text, at)
+                self.command(found.group(1), found.group(2))
+                at = found.end()
+                continue
+            at += 1
+            if c == "\r":
+                self.x = 0
+            elif c == "\n":
+                self.y += 1
+                while len(self.rows) <= self.y:
+                    self.rows.append([])
+            else:
+                self.put(c)
+
+    def put(self, c):
+        if self.x >= self.columns:
+            if not self.wrap:
+                self.x = self.columns - 1
+            else:
+                self.wraps += 1
+                self.x, self.y = 0, self.y + 1
+                self.rows.append([])
+        row = self.rows[self.y]
+        row.extend(" " * (self.x + 1 - len(row)))
+        row[self.x] = c
+        self.x += 1
+
+    def command(self, number, letter):
+        if letter == "A":
+            self.y = max(0, self.y - int(number))
+        elif letter == "K":
+            del self.rows[self.y][self.x:]
+        elif letter == "J":
+            del self.rows[self.y][self.x:]
+            del self.rows[self.y + 1:]
+        elif letter in "hl":
+            self.wrap = letter == "h"
+
+    def text(self):
+        return ["".join(row).rstrip() for row in self.rows]
+
+
+def on_terminal(words, columns=100, rows=40, environment=(), interrupt_after=None, resize_after=None):
+    """Runs the program under a terminal of its own; returns exit status and all bytes that it wrote there."""
+    main, side = pty.openpty()
+    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    env = {k: v for k, v in os.environ.items() if k not in ("CI", "NO_COLOR", "NO_TTY", "LC_ALL", "LC_CTYPE")}
+    env.update({"TERM": "xterm", "LANG": "C.UTF-8"}, **dict(environment))
+    process = subprocess.Popen([UCAS, *map(str, words)], stdin=side, stdout=side, stderr=side, env=env)
+    os.close(side)
+    data, began = b"", time.time()
+    while True:
+        ready, _, _ = select.select([main], [], [], 0.2)
+        if ready:
+            try:
+                part = os.read(main, 65536)
+            except OSError:  # the other side is closed
+                break
+            if not part:
+                break
+            data += part
+        if interrupt_after and interrupt_after in data:
+            process.send_signal(signal.SIGINT)
+            interrupt_after = None
+        if resize_after and resize_after in data:
+            fcntl.ioctl(main, termios.TIOCSWINSZ, struct.pack("HHHH", rows, 70, 0, 0))
+            resize_after = None
+        if time.time() - began > 200:
+            process.kill()
+            break
+    os.close(main)
+    return process.wait(), data
+
+
+def screen_of(data, columns=100):
+    screen = Screen(columns)
+    screen.feed(data)
+    return screen
+
+
+def only_known_commands(data):
+    return all(ALLOWED.match(data, m.start()) for m in ESCAPE.finditer(data)) and b"\xc2\x9b" not in data
+
+
+small_task()
+STEPS = 6
+status, data = on_terminal(train_words(path("run"), "--train.steps", STEPS))
+screen = screen_of(data)
+lines = screen.text()
+check(status == 0, "a run on a terminal ends well")
+check(only_known_commands(data), "only moving up, erasing, colours and line breaking are used")
+check(data.rfind(b"\x1b[?7h") > data.rfind(b"\x1b[?7l") and screen.wrap, "automatic line breaks are on again at the end")
+check(screen.wraps == 0, "no line is broken")
+check(sum("reward  " in line and "entropy" in line for line in lines) == 1, "one block stands there, not one per step")
+check(any(f"step {STEPS}/{STEPS}" in line and "100 %" in line for line in lines), "its last state is the end of the run")
+check(any("samples per prompt" in line for line in lines), "what was said before the block is above it")
+check(any(line.startswith(" sample     step") for line in lines), "a sample of the model is shown")
+for what in ("length", "mismatch", "validation", "gradient", "time", "alarms", "prompt", "response"):
+    check(any(what in line for line in lines), f"{what} is shown")
+check(any(c in "".join(lines) for c in "\u2581\u2588"), "curves are made of blocks where the locale is UTF-8")
+print("\n".join(lines))
+
+status, data = on_terminal(train_words(path("narrow"), "--train.steps", STEPS), columns=60,
+                           environment={"LANG": "C", "NO_COLOR": "1"})
+screen = screen_of(data, 60)
+block = screen.text()[-14:]
+check(status == 0 and b"\x1b[3" not in data and b"\x1b[1m" not in data, "NO_COLOR is respected")
+check(all(byte < 128 for byte in data), "without UTF-8 everything is ASCII")
+check(any(f"step {STEPS}/{STEPS}" in line for line in block) and max(map(len, block)) < 60, "a narrow window has a narrow block")
+
+status, data = on_terminal(train_words(path("resized"), "--train.steps", 60), resize_after=b"steps/s")
+check(status == 0 and max(map(len, screen_of(data, 200).text()[-8:])) < 70, "the width follows the window")
+
+status, data = on_terminal(train_words(path("stopped"), "--train.steps", 4000), interrupt_after=b"steps/s")
+screen = screen_of(data)
+check(status == 75, "an interruption saves and ends with 75")
+check("go on with: ucas train --resume" in screen.text()[-2] or "go on with: ucas train --resume" in
+      screen.text()[-3] + screen.text()[-2], "how to go on stands below the block")
+check(screen.wrap and data.count(b"\x1b[?25l") == 0, "the cursor was never hidden")
+
+# A hostile model: the token that opens its answers now says other things to the terminal.
+HOSTILE = "\x1b[2J\x1b]0;owned\x07\u009b31m\u202e\r\b"
+shutil.copytree(path("base"), path("hostile-base"))
+with open(path("hostile-base", "tokenizer.json"), encoding="utf-8") as file:
+    tokenizer = json.load(file)
+vocabulary = tokenizer["model"]["vocab"]
+tokenizer["model"]["vocab"] = {HOSTILE if text == "\\boxed{" else text: number for text, number in vocabulary.items()}
+pattern = tokenizer["pre_tokenizer"]["pattern"]
+pattern["Regex"] = pattern["Regex"].replace("\\\\boxed\\{", HOSTILE.replace("[", "\\[").replace("]", "\\]"))
+with open(path("hostile-base", "tokenizer.json"), "w", encoding="utf-8") as file:
+    json.dump(tokenizer, file)
+words = train_words(path("hostile"), "--train.steps", 3)
+words[words.index(path("base"))] = path("hostile-base")
+status, data = on_terminal(words)
+check(status == 0 and b"\\x1b[2J" in data, "a hostile model's responses are shown escaped")
+check(only_known_commands(data) and b"\x07" not in data and b"\x08" not in data and b"\xe2\x80\xae" not in data,
+      "and cannot command the terminal")
+
+for name, environment in (("dumb", {"TERM": "dumb"}), ("CI", {"CI": "true"})):
+    status, data = on_terminal(train_words(path(name), "--train.steps", 3), environment=environment)
+    check(status == 0 and b"\x1b" not in data, f"{name}: plain lines only")
+for mode, escapes, said in (("plain", False, True), ("none", False, False)):
+    done = ucas(*train_words(path(mode), "--train.steps", 3, "--progress", mode))
+    check(("\x1b" in done.stderr) == escapes and ("took" in done.stderr) == said, f"--progress {mode}")
+refused = ucas(*train_words(path("refused"), "--progress", "loud"), expect=2)
+check("expected auto, plain, dashboard or none" in refused.stderr, "another word is refused")
+clean()
