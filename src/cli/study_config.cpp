@@ -10,6 +10,41 @@
 
 namespace ucas {
 
+namespace {
+
+// What a kind is for, what it asks for unless the file says otherwise, what it draws.
+struct StudyKind {
+  const char* name;
+  std::vector<Setting> defaults;
+  std::vector<FigureKind> figures;
+};
+
+Setting whole(const char* key, int64_t value) { return {key, value, "kind", false}; }
+
+const std::vector<StudyKind>& study_kinds() {
+  static const std::vector<int64_t> kManySamples = {1, 2, 4, 8, 16, 32, 64};
+  static const std::vector<StudyKind> kinds = {
+      {"methods", {}, {FigureKind::bars}},
+      {"ablation", {}, {FigureKind::bars}},
+      {"sensitivity", {}, {FigureKind::sensitivity}},
+      {"seeds", {}, {FigureKind::bars}},
+      {"dynamics", {}, {FigureKind::dynamics}},
+      {"passk", {whole("evaluate.samples", 64), {"evaluate.ks", kManySamples, "kind", false}}, {FigureKind::passk}},
+      {"confidence", {}, {FigureKind::confidence, FigureKind::reliability}},
+      {"signals", {}, {FigureKind::bars}},
+      {"case", {}, {FigureKind::cases}},
+  };
+  return kinds;
+}
+
+std::vector<std::string> kind_names() {
+  std::vector<std::string> names;
+  for (const StudyKind& kind : study_kinds()) names.emplace_back(kind.name);
+  return names;
+}
+
+}  // namespace
+
 void StudyBase::fields(Fields& f) {
   f.choice("task", task, {"none", "register_chains", "length_generalisation"},
            "the embedded task all runs begin from, or none");
@@ -21,26 +56,75 @@ void StudyBase::fields(Fields& f) {
   f.field("train", train, "task = none: training problems, JSONL");
   f.field("val", val, "task = none: validation problems, JSONL");
   f.field("test", test, "task = none: problems of the final evaluation, JSONL");
+  f.field("suite", suite, "task = none: a suite of benchmarks instead of test, such as math5");
 }
 
 void StudyConfig::fields(Fields& f) {
   f.field("title", title, "title of table and report");
-  f.field("out", out, "where everything goes; finished runs found there are reused; empty = runs/NAME");
+  f.field("kind", kind,
+          "what comes out, one or several of methods, ablation, sensitivity, seeds, dynamics, passk, confidence, "
+          "signals, case");
+  f.field("out", out, "where the results go; empty = runs/NAME");
+  f.field("pool", pool,
+          "where run directories live; studies that share it share finished runs of the same settings and base; empty "
+          "= OUT/pool");
+  f.field("data", data, "relative paths of base.train, base.val and base.test, and the suite's files, are below it");
   f.field("table", table, "file that also receives the table, as markdown");
+  f.field("figures", figures, "directory that also receives the figures");
   f.field("seeds", seeds, Range{1, 1000}, "seeds 0, 1 ... of every run");
   f.field("runs", runs, "rows of the table: [run.NAME] tables, or configs, in this order");
+  f.field("reference", reference, "row that the others are compared with; empty = the first trained one");
+  f.field("columns", columns,
+          "of the table: greedy, mean@N, pass@K, entropy, length, truncated, unparseable; with :SOURCE of one source, "
+          "with :* of each, with :macro the mean of the sources; empty = what the evaluation has");
+  f.field("compare", compare, "columns that are compared with the reference; empty = greedy and mean@N");
+  f.field("metric", metric, "the result that maps and bars show");
+  f.field("problems", problems, "kind case: ids of the problems; empty = two that the rows answer differently");
+  f.field("jobs", jobs, Range{1, 1024}, "runs side by side, each in a process of its own");
   f.field("device", device, "cpu, cuda or cuda:N");
-  f.field("threads", threads, Range{0, 4096}, "CPU threads; 0 = all cores");
+  f.field("threads", threads, Range{0, 4096}, "CPU threads of each run; 0 = all cores shared by the jobs");
   f.section("base", base);
   f.section("evaluate", evaluate);
 }
 
+bool StudyConfig::is(const std::string& name) const { return std::ranges::find(kind, name) != kind.end(); }
+
 void StudyConfig::validate() const {
-  if (runs.empty()) throw Error("config", "runs is empty: name the configs to compare, runs = [\"dapo-tiny\", ...]");
-  if (base.task != StudyBase::Task::none) return;
-  if (base.model.empty() || base.train.empty() || base.test.empty()) {
+  if (kind.empty()) throw Error("config", str("kind is empty: one or several of ", join(kind_names(), ", ")));
+  for (const std::string& name : kind) {
+    std::vector<std::string> names = kind_names();
+    if (std::ranges::find(names, name) != names.end()) continue;
+    std::string near = nearest(name, names);
+    throw Error("config", str("kind \"", printable(name), "\": expected one of ", join(names, ", "),
+                              near.empty() ? "" : str("; did you mean ", near, "?")));
+  }
+  if (is("confidence") && !evaluate.greedy) {
+    throw Error("config", "kind confidence compares greedy responses: evaluate.greedy must be true");
+  }
+  if (is("case") && !evaluate.greedy && evaluate.stored_responses == 0) {
+    throw Error("config", "kind case shows responses: evaluate.greedy must be true or evaluate.stored_responses > 0");
+  }
+  if (is("passk") && evaluate.samples < 2) {
+    throw Error("config", str("kind passk needs samples: evaluate.samples = ", evaluate.samples, ", such as 64"));
+  }
+  if (base.embedded()) {
+    if (!base.suite.empty()) {
+      throw Error("config", "base.suite and base.task exclude each other: the embedded task has its own test problems");
+    }
+    return;
+  }
+  if (!base.suite.empty() && !base.test.empty()) {
+    throw Error("config", "base.suite and base.test exclude each other: give one of them");
+  }
+  if (base.model.empty()) {
     throw Error("config",
-                "base: give a task (base.task = \"register_chains\"), or base.model, base.train and base.test");
+                "base.model is empty: give --base.model DIR, a Hugging Face checkpoint (or base.task = "
+                "\"register_chains\", the embedded task)");
+  }
+  if (base.train.empty() || (base.test.empty() && base.suite.empty())) {
+    throw Error("config",
+                "base: give a task (base.task = \"register_chains\"), or base.model, base.train and one of "
+                "base.test and base.suite");
   }
 }
 
@@ -63,58 +147,201 @@ std::string stem(const std::string& path) {
   return name.ends_with(".toml") ? name.substr(0, name.size() - 5) : name;
 }
 
-}  // namespace
+const std::string& text_of(const Setting& setting) {
+  const std::string* text = std::get_if<std::string>(&setting.value);
+  if (text == nullptr) throw Error("config", str(setting.where, ": config: expected a text"));
+  return *text;
+}
 
-Study read_study(const std::string& path_or_name, const std::vector<Setting>& overrides) {
-  Study study{stem(path_or_name), {}, {}};
+// The texts of a list of anything; from the command line "0, 0.1" or "[0, 0.1]".
+std::vector<std::string> items_of(const Setting& setting) {
+  std::vector<std::string> items;
+  if (const auto* texts = std::get_if<std::vector<std::string>>(&setting.value)) {
+    items = *texts;
+  } else if (const auto* numbers = std::get_if<std::vector<int64_t>>(&setting.value)) {
+    for (int64_t number : *numbers) items.push_back(str(number));
+  } else if (const auto* text = std::get_if<std::string>(&setting.value)) {
+    std::string_view list = trim(*text);
+    if (list.starts_with('[') && list.ends_with(']')) list = list.substr(1, list.size() - 2);
+    for (const std::string& item : split(list, ',')) items.emplace_back(trim(item));
+  }
+  if (items.empty()) {
+    throw Error("config", str(setting.where, ": [grid] ", printable(setting.key), ": expected a list of values"));
+  }
+  return items;
+}
+
+// The tables of a study file, taken apart.
+struct StudyFile {
   std::vector<Setting> own, all;
   std::map<std::string, StudyRun> tables;
-  auto sort_in = [&](const Setting& setting) {
-    if (setting.key.starts_with("all.")) {
-      all.push_back(setting);
-      all.back().key = setting.key.substr(4);
-    } else if (setting.key.starts_with("run.")) {
-      size_t dot = setting.key.find('.', 4);
-      if (dot == std::string::npos) {
-        throw Error("config", str(setting.where, ": ", printable(setting.key), ": expected a table [run.NAME]"));
-      }
-      StudyRun& run = tables[setting.key.substr(4, dot - 4)];
-      std::string key = setting.key.substr(dot + 1);
-      if (key == "config") {
-        const std::string* config = std::get_if<std::string>(&setting.value);
-        if (config == nullptr) throw Error("config", str(setting.where, ": config: expected a text"));
-        run.config = *config;
-      } else {
-        run.settings.push_back(setting);
-        run.settings.back().key = key;
-      }
-    } else {
-      own.push_back(setting);
-    }
+  std::string grid_config;
+  std::vector<Setting> grid;  // an axis each, value: list
+
+  void add(const Setting& setting);
+};
+
+void StudyFile::add(const Setting& setting) {
+  auto named = [&](size_t prefix) {
+    Setting rest = setting;
+    rest.key = setting.key.substr(prefix);
+    return rest;
   };
-  for (const Setting& setting : read_study_file(path_or_name)) sort_in(setting);
-  for (const Setting& setting : overrides) sort_in(setting);
-  ucas::apply(study.config, own);
-  study.config.validate();
-  if (study.config.out.empty()) study.config.out = path_join("runs", study.name);
-  if (study.config.title.empty()) study.config.title = study.name;
-  for (const std::string& name : study.config.runs) {
-    if (std::ranges::find(study.runs, name, &StudyRun::name) != study.runs.end()) {
-      throw Error("config", str("runs: ", printable(name), " stands twice"));
+  if (setting.key.starts_with("all.")) {
+    all.push_back(named(4));
+  } else if (setting.key == "grid.config") {
+    grid_config = text_of(setting);
+  } else if (setting.key.starts_with("grid.")) {
+    Setting axis = named(5);
+    std::erase_if(grid, [&](const Setting& s) { return s.key == axis.key; });  // the command line replaces the file's
+    grid.push_back(axis);
+  } else if (setting.key.starts_with("run.")) {
+    size_t dot = setting.key.find('.', 4);
+    if (dot == std::string::npos) {
+      throw Error("config", str(setting.where, ": ", printable(setting.key), ": expected a table [run.NAME]"));
     }
-    auto table = tables.find(name);
-    StudyRun run = table == tables.end() ? StudyRun{} : table->second;
+    StudyRun& run = tables[setting.key.substr(4, dot - 4)];
+    if (setting.key.substr(dot + 1) == "config") {
+      run.config = text_of(setting);
+    } else {
+      run.settings.push_back(named(dot + 1));
+    }
+  } else {
+    own.push_back(setting);
+  }
+}
+
+// A row for each combination of the axes, the last axis running fastest.
+std::vector<StudyRun> grid_rows(const StudyFile& file) {
+  if (file.grid.empty()) return {};
+  if (file.grid_config.empty()) {
+    throw Error("config", str(file.grid[0].where, ": [grid] needs config = \"...\", the config that its rows vary"));
+  }
+  std::vector<StudyRun> rows(1);
+  for (const Setting& axis : file.grid) {
+    std::string short_key = axis.key.substr(axis.key.rfind('.') + 1);
+    std::vector<StudyRun> longer;
+    for (const StudyRun& row : rows) {
+      for (const std::string& value : items_of(axis)) {
+        StudyRun next = row;
+        next.name += str(next.name.empty() ? "" : "-", short_key, value);
+        next.settings.push_back({axis.key, value, axis.where, true});
+        longer.push_back(std::move(next));
+      }
+    }
+    rows = std::move(longer);
+    if (rows.size() > 10000) throw Error("limit", str("[grid]: more than 10,000 combinations"));
+  }
+  for (StudyRun& row : rows) {
+    std::string label;
+    for (const Setting& setting : row.settings) {
+      label += str(label.empty() ? "" : ", ", setting.key.substr(setting.key.rfind('.') + 1), " ",
+                   std::get<std::string>(setting.value));
+    }
+    row.config = file.grid_config;
+    row.settings.push_back({"label", label, "grid", true});
+  }
+  return rows;
+}
+
+// Names become directories.
+void check_row_name(const std::string& name) {
+  if (!name.empty() && name.find('/') == std::string::npos && name[0] != '.') return;
+  throw Error("config", str("runs: \"", printable(name), "\" cannot be the name of a row: no slash, no leading dot"));
+}
+
+void name_rows(Study& study, const StudyFile& file) {
+  auto add = [&](StudyRun run) {
+    check_row_name(run.name);
+    if (std::ranges::find(study.runs, run.name, &StudyRun::name) != study.runs.end()) {
+      throw Error("config", str("runs: ", printable(run.name), " stands twice"));
+    }
+    run.settings.insert(run.settings.begin(), file.all.begin(), file.all.end());
+    study.runs.push_back(std::move(run));
+  };
+  for (const std::string& name : study.config.runs) {
+    auto table = file.tables.find(name);
+    StudyRun run = table == file.tables.end() ? StudyRun{} : table->second;
     run.name = name;
     if (run.config.empty()) run.config = name;
-    run.settings.insert(run.settings.begin(), all.begin(), all.end());
-    study.runs.push_back(std::move(run));
+    add(std::move(run));
   }
-  for (const auto& [name, run] : tables) {
+  for (StudyRun& row : grid_rows(file)) add(std::move(row));
+  for (const auto& [name, run] : file.tables) {
     if (std::ranges::find(study.config.runs, name) == study.config.runs.end()) {
       throw Error("config", str("[run.", printable(name), "] is not in runs = [", join(study.config.runs, ", "), "]"));
     }
   }
+  if (study.runs.empty()) {
+    throw Error("config", "runs is empty: name the configs to compare, runs = [\"dapo-tiny\", ...], or give a [grid]");
+  }
+}
+
+}  // namespace
+
+Study read_study(const std::string& path_or_name, const std::vector<Setting>& overrides) {
+  Study study{stem(path_or_name), {}, {}, {}};
+  StudyFile file;
+  for (const Setting& setting : read_study_file(path_or_name)) file.add(setting);
+  for (const Setting& setting : overrides) file.add(setting);
+  StudyConfig first;
+  ucas::apply(first, file.own, false);  // finds the kinds
+  for (const StudyKind& kind : study_kinds()) {
+    if (first.is(kind.name)) ucas::apply(study.config, kind.defaults);
+  }
+  ucas::apply(study.config, file.own);
+  study.config.validate();
+  if (study.config.out.empty()) study.config.out = path_join("runs", study.name);
+  if (study.config.title.empty()) study.config.title = study.name;
+  for (std::vector<std::string>* files : {&study.config.base.train, &study.config.base.val, &study.config.base.test}) {
+    for (std::string& file : *files) {
+      if (!study.config.data.empty() && !file.starts_with('/')) file = path_join(study.config.data, file);
+    }
+  }
+  name_rows(study, file);
+  for (const Setting& axis : file.grid) study.axes.push_back(axis.key);
+  if (study.config.is("sensitivity") && study.axes.empty()) {
+    throw Error("config",
+                "kind sensitivity needs a [grid]: config = \"...\" and lists of values, such as method.alpha "
+                "= [0, 0.1, 0.25]");
+  }
+  const std::string& reference = study.config.reference;
+  if (!reference.empty() && std::ranges::find(study.runs, reference, &StudyRun::name) == study.runs.end()) {
+    std::vector<std::string> names;
+    for (const StudyRun& run : study.runs) names.push_back(run.name);
+    throw Error("config",
+                str("reference = \"", printable(reference), "\" is not a row; there are ", join(names, ", ")));
+  }
   return study;
+}
+
+std::string StudyPlaces::runs() const { return path_join(out, "runs"); }
+std::string StudyPlaces::figures() const { return path_join(out, "figures"); }
+std::string StudyPlaces::results(const char* suffix) const { return path_join(out, str("results.", suffix)); }
+std::string StudyPlaces::report() const { return path_join(out, "report.html"); }
+
+StudyPlaces places_of(const StudyConfig& config) {
+  return {config.out, config.pool.empty() ? path_join(config.out, "pool") : config.pool};
+}
+
+std::vector<FigureRequest> figure_requests(const Study& study, const std::vector<std::string>& runs,
+                                           const std::string& data) {
+  std::vector<FigureRequest> requests;
+  for (const StudyKind& kind : study_kinds()) {
+    if (!study.config.is(kind.name)) continue;
+    for (FigureKind figure : kind.figures) {
+      if (std::ranges::find(requests, figure, &FigureRequest::kind) != requests.end()) continue;
+      FigureRequest request;
+      request.kind = figure;
+      request.runs = runs;
+      request.data = data;
+      request.metric = study.config.metric.substr(0, study.config.metric.find(':'));
+      request.axes = study.axes;
+      request.problems = study.config.problems;
+      requests.push_back(std::move(request));
+    }
+  }
+  return requests;
 }
 
 }  // namespace ucas

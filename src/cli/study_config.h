@@ -1,5 +1,5 @@
-// A study: several trainings from one base, each over several seeds, evaluated on the same problems, in one table.
-// LibTorch-free, for --help and for reading study files.
+// A study: trainings from one base over several seeds, evaluated on the same problems; its kinds say which table and
+// figures of a paper come out of it. LibTorch-free, for --help and for reading study files.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 
 #include "base/fields.h"
 #include "evaluate/config.h"
+#include "report/study_figures.h"
 
 namespace ucas {
 
@@ -20,23 +21,36 @@ struct StudyBase {
   int64_t sft_mixed_steps = 152;
   int64_t test_problems = 512;
   std::string model;                    // task = none: a Hugging Face checkpoint directory ...
-  std::vector<std::string> train, val;  // ... and problem files
+  std::vector<std::string> train, val;  // ... and problem files, below the study's `data`
   std::vector<std::string> test;
+  std::string suite;  // instead of `test`: benchmarks (evaluate/benchmark.h)
   void fields(Fields& f);
+  bool embedded() const { return task != Task::none; }
 };
 
 struct StudyConfig {
   std::string title;
-  std::string out;                // default: runs/NAME-OF-THE-STUDY
-  std::string table;              // markdown of the result also goes here; "" = only to OUT
-  int64_t seeds = 1;              // 0, 1 ... for every run
-  std::vector<std::string> runs;  // in the order of the table: names of [run.NAME] tables, or of configs
+  std::vector<std::string> kind = {"methods"};
+  std::string out;                    // default: runs/NAME-OF-THE-STUDY
+  std::string pool;                   // run directories, shared with other studies; default: OUT/pool
+  std::string data;                   // relative paths of `base` are below it
+  std::string table;                  // markdown of the result also goes here; "" = only to OUT
+  std::string figures;                // a directory that also receives the figures, NAME-OF-THE-STUDY-FIGURE.svg
+  int64_t seeds = 1;                  // 0, 1 ... for every run
+  std::vector<std::string> runs;      // in the order of the table: names of [run.NAME] tables, or of configs
+  std::string reference;              // the row that the others are compared with; default: the first trained
+  std::vector<std::string> columns;   // of the table; default: what the evaluation has
+  std::vector<std::string> compare;   // columns that are compared; default: greedy and mean@n
+  std::string metric = "greedy";      // of maps and bars
+  std::vector<std::string> problems;  // case: ids; default: two that the rows answer differently
+  int64_t jobs = 1;                   // runs side by side, each in a process of its own
   std::string device = "cpu";
-  int64_t threads = 0;
+  int64_t threads = 0;  // of a run; 0 = cores / jobs
   StudyBase base;
   EvalConfig evaluate;
   void fields(Fields& f);
   void validate() const;
+  bool is(const std::string& name) const;  // one of its kinds
 };
 
 // One row of the study's table: a config and what is set on top of it.
@@ -50,10 +64,26 @@ struct Study {
   std::string name;  // of the file, without folder and .toml
   StudyConfig config;
   std::vector<StudyRun> runs;
+  std::vector<std::string> axes;  // settings of the grid
 };
 
 // A file, or the name of an embedded study ("tiny-methods"). [run.NAME] holds `config` and settings of `ucas train`,
-// [all] settings of every run; [run.NAME] without `config` refers to the config NAME.
+// [all] settings of every run; [run.NAME] without `config` refers to the config NAME; [grid] a `config` and lists: a
+// row for each combination.
 Study read_study(const std::string& path_or_name, const std::vector<Setting>& overrides);
+
+// "OUT/runs" and so on: what a study of this file writes.
+struct StudyPlaces {
+  std::string out, pool;
+  std::string runs() const;  // a directory per row and seed, with the row's name; its contents lie in the pool
+  std::string figures() const;
+  std::string results(const char* suffix) const;
+  std::string report() const;
+};
+StudyPlaces places_of(const StudyConfig& config);
+
+// What the kinds draw of finished runs.
+std::vector<FigureRequest> figure_requests(const Study& study, const std::vector<std::string>& runs,
+                                           const std::string& data);
 
 }  // namespace ucas

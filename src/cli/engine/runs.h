@@ -7,6 +7,7 @@
 
 #include "cli/engine/embedded_base.h"
 #include "cli/train_progress.h"
+#include "core/problem.h"
 #include "evaluate/config.h"
 #include "train/config.h"
 
@@ -24,6 +25,7 @@ TrainedRun train_or_reuse(TrainConfig config, const std::string& path, ProgressM
 // On which problems, and how, every model is evaluated.
 struct EvaluationPlan {
   std::vector<std::string> files;
+  std::string suite, data_directory;  // instead of files
   std::string prompt_template;
   int64_t max_prompt_length = 1024;
   EvalConfig config;
@@ -33,6 +35,8 @@ struct EvaluationPlan {
 };
 // On the embedded task's held-out problems; its template and limits replace those of `config`.
 EvaluationPlan embedded_evaluation(const EmbeddedBase& base, const EvalConfig& config);
+// The problems of its files or of its suite.
+std::vector<Problem> problems_of(const EvaluationPlan& plan);
 // Leaves the result in RUN/eval unless it is there. Throws Error("interrupted") when told to stop.
 void evaluate_or_reuse(const EvaluationPlan& plan, const std::string& model, const std::string& run,
                        const std::string& label, int64_t step);

@@ -1,19 +1,26 @@
-// Runs a study: base, every run over every seed, evaluation, table and report.
+// Runs a study: base, every run over every seed (in a pool that studies share), evaluation, tables, figures, report.
 #include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
+#include <thread>
 
+#include "base/build_info.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/hash.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/command.h"
-#include "cli/engine/embedded_base.h"
-#include "cli/engine/runs.h"
-#include "cli/study_config.h"
+#include "cli/engine/study_plan.h"
+#include "cli/study_jobs.h"
+#include "cli/study_table.h"
+#include "cli/study_view.h"
+#include "cli/train_options.h"
+#include "core/run_directory.h"
+#include "model/qwen2_config.h"
 #include "report/report.h"
-#include "report/summary.h"
-#include "report/table_formats.h"
 #include "train/trainer.h"
 
 namespace ucas {
@@ -22,149 +29,273 @@ namespace {
 
 class StudyRunner {
  public:
-  explicit StudyRunner(Study study) : study_(std::move(study)), config_(study_.config) {}
+  // `words`: what `ucas study` was called with, for the workers.
+  StudyRunner(Study study, Words words) : plan_(std::move(study)), words_(std::move(words)) {}
 
   int run() {
     double began = now_seconds();
-    install_stop_signals();
-    check_all();
-    make_directories(config_.out);
     prepare_base();
-    std::vector<std::string> runs = {path_join(config_.out, "base")};
-    evaluate_or_reuse(plan_, model_, runs[0], "base", -1);
-    for (const StudyRun& run : study_.runs) {
-      for (int64_t seed = 0; seed < config_.seeds; ++seed) {
-        TrainConfig train = train_config(run, seed);
-        std::string path = path_join(config_.out, str(run.name, "-", short_hash(train), "-seed", seed));
-        log(str("\n[", ++done_, "/", study_.runs.size() * static_cast<size_t>(config_.seeds), "] ", train.title(),
-                ", seed ", seed));
-        std::string label = train.title();
-        TrainedRun trained = train_or_reuse(std::move(train), path);
-        if (trained.code != kDone) return trained.code;
-        evaluate_or_reuse(plan_, trained.checkpoint, path, label, trained.step);
-        runs.push_back(path);
-      }
-    }
-    write_results(runs);
-    out(str("\n", summary_table(runs), "\nresults ", path_join(config_.out, "results.md"), "\nreport  ",
-            path_join(config_.out, "report.html"), "\ntook    ", human_seconds(now_seconds() - began), "\n"));
+    if (int code = train_all(); code != kDone) return code;
+    write_results();
+    log(str("took ", human_seconds(now_seconds() - began)));
     return kDone;
   }
 
+  // `id`: ROW/SEED. What a worker does; and anyone who spreads a study over machines that share the pool.
+  int run_only(const std::string& id) {
+    auto task = std::ranges::find(plan_.tasks(), id, &StudyTask::id);
+    if (task == plan_.tasks().end()) {
+      std::vector<std::string> ids;
+      for (const StudyTask& each : plan_.tasks()) ids.push_back(each.id());
+      throw Error("config", str("--only ", printable(id), ": expected one of ", join(ids, ", ")));
+    }
+    prepare_base();
+    return train_and_evaluate(*task);
+  }
+
  private:
-  // Every config is read and checked before the first one runs.
-  void check_all() {
-    for (const StudyRun& run : study_.runs) train_config(run, 0).validate();
-  }
+  const StudyConfig& config() const { return plan_.config(); }
 
-  bool embedded_task() const { return config_.base.task != StudyBase::Task::none; }
-
-  EmbeddedBase embedded_base() const {
-    EmbeddedBase base;
-    base.task_directory = path_join(config_.out, "task");
-    base.model_directory = path_join(config_.out, "base/model");
-    if (config_.base.task == StudyBase::Task::length_generalisation) base.task = length_generalisation();
-    base.task.seed = config_.base.sft_seed;
-    base.task.count_test = config_.base.test_problems;
-    base.worked_steps = config_.base.sft_worked_steps;
-    base.mixed_steps = config_.base.sft_mixed_steps;
-    base.device = config_.device;
-    base.threads = config_.threads;
-    return base;
-  }
-
-  // Runs begin from this base and no other: a directory keeps the one it was made with.
-  void claim_base() {
-    struct Base {
-      StudyBase base;
-      EvalConfig evaluate;
-      void fields(Fields& f) {
-        f.section("base", base);
-        f.section("evaluate", evaluate);
-      }
-    };
-    std::string mine = to_toml(Base{config_.base, config_.evaluate}), file = path_join(config_.out, "base.toml");
-    if (exists(file) && read_file(file) != mine) {
-      throw Error("config", str(file,
-                                ": this directory holds a study with another base or evaluation; remove it or "
-                                "choose another --out"));
-    }
-    if (!exists(file)) write_file(file, mine);
-  }
-
+  // Made once; whoever comes second waits.
   void prepare_base() {
-    claim_base();
-    if (!embedded_task()) {
-      plan_.config = config_.evaluate;
-      plan_.device = config_.device;
-      plan_.threads = config_.threads;
-      model_ = config_.base.model;
-      plan_.files = config_.base.test;
-      TrainConfig first = train_config(study_.runs.front(), 0);
-      plan_.prompt_template = first.data.prompt_template;
-      plan_.max_prompt_length = first.data.max_prompt_length;
-      return;
+    make_directories(plan_.base_path());
+    std::unique_ptr<FileLock> lock = wait_for(path_join(plan_.base_path(), ".claim"));
+    if (config().base.embedded()) {
+      EmbeddedBase base = plan_.embedded_base();
+      if (!exists(path_join(plan_.base_model(), "config.json"))) log("The embedded task and its warmed-up base");
+      make_embedded_task(base);
+      make_embedded_model(base);
     }
-    EmbeddedBase base = embedded_base();
-    log("The embedded task and its warmed-up base");
-    make_embedded_task(base);
-    make_embedded_model(base);
-    write_base_environment(path_join(config_.out, "base"), base);
-    model_ = base.model_directory;
-    plan_ = embedded_evaluation(base, config_.evaluate);
+    if (!exists(path_join(plan_.base_path(), "env.json"))) {
+      if (config().base.embedded()) {
+        write_base_environment(plan_.base_path(), plan_.embedded_base());
+      } else {
+        write_environment_of_given_base();
+      }
+    }
+    evaluate_or_reuse(plan_.base_evaluation(), plan_.base_model(), plan_.base_path(), "base", -1);
   }
 
-  TrainConfig train_config(const StudyRun& run, int64_t seed) const {
-    std::vector<Setting> settings = read_config_file(run.config);
-    settings.insert(settings.end(), run.settings.begin(), run.settings.end());
-    auto set = [&](const char* key, const std::string& value) { settings.push_back({key, value, "study", true}); };
-    auto set_list = [&](const char* key, const std::vector<std::string>& values) {
-      settings.push_back({key, values, "study", false});
-    };
-    EmbeddedBase base = embedded_base();
-    set("model", embedded_task() ? base.model_directory : config_.base.model);
-    set_list("data.files", embedded_task() ? std::vector{base.file("train.jsonl")} : config_.base.train);
-    set_list("data.val_files", embedded_task() ? std::vector{base.file("dev.jsonl")} : config_.base.val);
-    set("seed", str(seed));
-    set("device", config_.device);
-    set("threads", str(config_.threads));
-    return make_train_config(settings);
+  void write_environment_of_given_base() const {
+    OrderedJson json = {{"label", "base"},
+                        {"version", version()},
+                        {"torch", torch_version()},
+                        {"started", utc_now()},
+                        {"device", config().device},
+                        {"model", plan_.base_model()},
+                        {"parameters", read_qwen2_config(plan_.base_model()).parameter_count()}};
+    write_file(path_join(plan_.base_path(), "env.json"),
+               json.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n");
   }
 
-  // Of everything that decides the result, so that changed settings never meet old runs.
-  std::string short_hash(const TrainConfig& train) const {
-    static const std::set<std::string> kFree = {"label", "seed", "threads", "model", "data.files", "data.val_files"};
+  std::unique_ptr<FileLock> wait_for(const std::string& path) const {
+    for (bool told = false;; told = true) {
+      try {
+        return std::make_unique<FileLock>(path);
+      } catch (const Error& error) {
+        if (error.kind() != "path") throw;
+        if (!told) log(str("waiting: ", error.what()));
+      }
+      if (stop_requested()) throw Error("interrupted", "stopped while waiting", kInterrupted);
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    }
+  }
+
+  bool finished(const StudyTask& task) const {
+    return exists(path_join(task.path, "done")) &&
+           exists(path_join(task.path, str("eval/", task.evaluation.name, ".json")));
+  }
+
+  int train_all() {
+    std::vector<const StudyTask*> open;
+    std::set<std::string> seen;  // rows of equal settings share a run
+    size_t reused = 0;
+    for (const StudyTask& task : plan_.tasks()) {
+      if (!seen.insert(task.path).second) continue;
+      if (finished(task)) {
+        ++reused;
+      } else {
+        open.push_back(&task);
+      }
+    }
+    log(str(seen.size(), " runs: ", reused, " done already, ", open.size(), " to do",
+            config().jobs > 1 ? str(", ", config().jobs, " side by side") : ""));
+    if (config().jobs > 1 && open.size() > 1) return train_side_by_side(open);
+    for (size_t i = 0; i < open.size(); ++i) {
+      log(str("\n[", i + 1, "/", open.size(), "] ", open[i]->title, ", seed ", open[i]->seed));
+      if (int code = train_and_evaluate(*open[i]); code != kDone) return code;
+    }
+    return kDone;
+  }
+
+  int train_side_by_side(const std::vector<const StudyTask*>& open) {
+    std::vector<Job> jobs;
+    for (const StudyTask* task : open) {
+      Job job;
+      job.title = str(task->title, ", seed ", task->seed);
+      job.run = task->path;
+      job.words = {"study"};
+      job.words.insert(job.words.end(), words_.begin(), words_.end());
+      for (const std::string& word :
+           {std::string("--only"), task->id(), std::string("--worker"), std::string("true")}) {
+        job.words.push_back(word);
+      }
+      job.steps = task->train.train.steps;
+      jobs.push_back(std::move(job));
+    }
+    JobsResult result = run_jobs(jobs, config().jobs, stop_requested);
+    if (result.stopped) {
+      log("stopped; the same command goes on");
+      return kInterrupted;
+    }
+    if (!result.failed.empty()) {
+      std::string text;
+      for (const FailedJob& failed : result.failed) text += str("; ", failed.title, ": ", failed.log);
+      throw Error("study", str(result.failed.size(), " of ", open.size(), " runs failed, the others are done", text));
+    }
+    return kDone;
+  }
+
+  int train_and_evaluate(const StudyTask& task) {
+    make_directories(task.path);
+    std::optional<FileLock> claim;
+    try {
+      claim.emplace(path_join(task.path, ".claim"));
+    } catch (const Error& error) {
+      if (error.kind() != "path") throw;
+      log(error.what());
+      return kBusy;
+    }
+    TrainConfig train = task.train;
+    train.label.clear();  // rows differ between studies, runs do not
+    std::string title = train.title();
+    TrainedRun trained = train_or_reuse(std::move(train), task.path);
+    if (trained.code != kDone) return trained.code;
+    evaluate_or_reuse(task.evaluation, trained.checkpoint, task.path, title, trained.step);
+    return kDone;
+  }
+
+  std::vector<std::string> make_views() const {
+    remove_all(plan_.places().runs());
+    make_view({plan_.base_path(), plan_.base_view(), "", plan_.base_evaluation().name, plan_.eval_name()});
+    std::vector<std::string> views = {plan_.base_view()};
+    for (const StudyTask& task : plan_.tasks()) {
+      TrainConfig named = task.train;
+      named.label = task.title;
+      make_view({task.path, task.view, to_toml(named), task.evaluation.name, plan_.eval_name()});
+      views.push_back(task.view);
+    }
+    return views;
+  }
+
+  // What makes the table again: without what only says where, and how many side by side.
+  std::string command() const {
+    static const std::set<std::string> kElsewhere = {"--out", "--pool", "--table", "--figures", "--jobs", "--threads"};
+    std::string text = "ucas study";
+    for (size_t i = 0; i < words_.size(); ++i) {
+      if (kElsewhere.contains(words_[i])) {
+        ++i;
+      } else if (!kElsewhere.contains(words_[i].substr(0, words_[i].find('=')))) {
+        text += " " + words_[i];
+      }
+    }
+    return text;
+  }
+
+  TableOptions table_options() const {
+    const StudyConfig& c = config();
+    TableOptions options;
+    options.title = c.title;
+    options.command = command();
+    options.eval = plan_.eval_name();
+    for (const StudyTask& task : plan_.tasks()) {
+      if (task.row == c.reference) options.reference = task.title;
+    }
+    options.columns = c.columns;
+    options.compare = c.compare;
+    options.axes = plan_.study().axes;
+    options.metric = c.metric;
+    options.each_seed = c.is("seeds");
+    return options;
+  }
+
+  void write_results() const {
+    const StudyConfig& c = config();
+    const StudyPlaces& places = plan_.places();
+    make_directories(places.out);
+    std::vector<std::string> views = make_views();
+    StudyTable table = study_table(views, table_options());
+    std::vector<StudyFigure> figures;
+    for (const FigureRequest& request : figure_requests(plan_.study(), views, plan_.eval_name())) {
+      for (StudyFigure& figure : study_figures(request)) figures.push_back(std::move(figure));
+    }
+    write_figures(figures, places.figures());
+    std::string markdown = table_markdown(table);
+    write_file(places.results("md"), markdown + figure_links(figures, "figures/", ""));
+    write_file(places.results("csv"), table_csv(table));
+    write_file(places.results("tex"), table_tex(table));
+    publish(markdown, figures);
+    write_report(views, places.report(), c.title);
+    out(str("\n", table_text(table), "\nresults ", places.results("md"), ", .csv, .tex\n",
+            figures.empty() ? "" : str("figures ", places.figures(), "\n"), "report  ", places.report(), "\n"));
+  }
+
+  static std::string figure_links(const std::vector<StudyFigure>& figures, const std::string& folder,
+                                  const std::string& prefix) {
     std::string text;
-    for (const FieldValue& field : fields_of(train)) {
-      if (!kFree.contains(field.key)) text += str(field.key, "=", field.value, "\n");
+    for (const StudyFigure& figure : figures) {
+      text += str("\n## ", figure.title, "\n\n");
+      if (!figure.svg.empty()) {
+        text += str("![", figure.title, "](", folder, prefix, figure.name, ".svg)\n");
+      } else {
+        text += figure.markdown + "\n";
+      }
+      if (!figure.note.empty()) text += str("\n", figure.note, "\n");
     }
-    return hash_of_text(text).substr(0, 8);
+    return text;
   }
 
-  void write_results(const std::vector<std::string>& runs) const {
-    std::string command = str("ucas study ", study_.name, " --seeds ", config_.seeds);
-    for (const auto& [suffix, text] : {std::pair{"md", results_markdown(runs, config_.title, command)},
-                                       {"csv", results_csv(runs)},
-                                       {"tex", results_tex(runs)}}) {
-      write_file(path_join(config_.out, str("results.", suffix)), text);
-      if (suffix == std::string("md") && !config_.table.empty()) write_file(config_.table, text);
+  // To the places in a repository that the study names.
+  void publish(const std::string& markdown, std::vector<StudyFigure> figures) const {
+    const StudyConfig& c = config();
+    std::string prefix = plan_.study().name + "-";
+    if (!c.figures.empty()) {
+      std::vector<StudyFigure> named = figures;
+      for (StudyFigure& figure : named) {
+        figure.name = prefix + figure.name;
+        figure.markdown.clear();  // stands in the table's document
+      }
+      write_figures(named, c.figures);
     }
-    write_report(runs, path_join(config_.out, "report.html"), config_.title);
+    if (c.table.empty()) return;
+    std::string folder = c.figures + "/", beside = c.table.substr(0, c.table.find_last_of('/') + 1);
+    if (!beside.empty()) make_directories(beside);
+    if (folder.starts_with(beside)) folder = folder.substr(beside.size());
+    write_file(c.table, markdown + (c.figures.empty() ? "" : figure_links(figures, folder, prefix)));
   }
 
-  Study study_;
-  const StudyConfig& config_;
-  EvaluationPlan plan_;
-  std::string model_;
-  size_t done_ = 0;
+  StudyPlan plan_;
+  Words words_;
 };
 
 }  // namespace
 
 int run_study(const Words& words) {
-  CommandLine line = parse_command_line(words, {});
+  CommandLine line = parse_command_line(words, {"check"});
   if (line.positionals.size() != 1) throw Error("usage", "ucas study STUDY.toml [--key value ...]; see --help");
-  return StudyRunner(read_study(line.positionals[0], line.settings)).run();
+  const std::string only = take_option(line.settings, "only");
+  const bool worker = !take_option(line.settings, "worker").empty();
+  const bool check = std::ranges::any_of(line.settings, [](const Setting& s) { return s.key == "check"; });
+  std::erase_if(line.settings, [](const Setting& s) { return s.key == "check"; });
+  Study study = read_study(line.positionals[0], line.settings);
+  if (check) {
+    out(check_study(StudyPlan(std::move(study))));
+    return kDone;
+  }
+  install_stop_signals();
+  if (worker) end_with_parent();
+  StudyRunner runner(std::move(study), words);
+  return only.empty() ? runner.run() : runner.run_only(only);
 }
 
 }  // namespace ucas
