@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/embedded.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/str.h"
@@ -58,7 +59,91 @@ TEST(study_config, what_cannot_be_meant_is_refused) {
   EXPECT_THROW(read_study("tiny-method", {}), Error);
 }
 
-TEST(study_config, the_embedded_studies_can_be_read) { EXPECT_GE(read_study("tiny-methods", {}).runs.size(), 3u); }
+TEST(study_config, a_grid_gives_a_row_for_each_combination_named_by_its_values) {
+  Study study = read_text(str("kind = \"sensitivity\"\n", kTask,
+                              "[all]\ntrain.steps = 5\n[grid]\nconfig = \"ucas-tiny\"\nmethod.alpha = [0, 0.25]\n"
+                              "method.beta = [0, 0.005, 1]\n"));
+  ASSERT_EQ(study.runs.size(), 6u);
+  EXPECT_EQ(study.axes, (std::vector<std::string>{"method.alpha", "method.beta"}));
+  EXPECT_EQ(study.runs[0].name, "alpha0-beta0");
+  EXPECT_EQ(study.runs[4].name, "alpha0.25-beta0.005");
+  EXPECT_EQ(study.runs[4].config, "ucas-tiny");
+  ASSERT_EQ(study.runs[4].settings.size(), 4u);  // of [all], alpha, beta, label
+  EXPECT_EQ(study.runs[4].settings[0].key, "train.steps");
+  EXPECT_EQ(std::get<std::string>(study.runs[4].settings[2].value), "0.005");
+  EXPECT_EQ(std::get<std::string>(study.runs[4].settings[3].value), "alpha 0.25, beta 0.005");
+}
+
+TEST(study_config, an_axis_given_on_the_command_line_replaces_that_of_the_file) {
+  const Setting axis{"grid.method.alpha", "0.1, 0.3", "--grid.method.alpha", true};
+  Study study = read_text(
+      str("kind = \"sensitivity\"\n", kTask, "[grid]\nconfig = \"ucas-tiny\"\nmethod.alpha = [0, 0.25, 0.4]\n"),
+      {axis});
+  ASSERT_EQ(study.runs.size(), 2u);
+  EXPECT_EQ(study.runs[1].name, "alpha0.3");
+}
+
+TEST(study_config, a_kind_sets_what_it_needs_and_the_file_has_the_last_word) {
+  EXPECT_EQ(read_text(str("runs = [\"dapo-tiny\"]\n", kTask)).config.evaluate.samples, 16);
+  EXPECT_EQ(read_text(str("kind = \"passk\"\nruns = [\"dapo-tiny\"]\n", kTask)).config.evaluate.samples, 64);
+  EXPECT_EQ(
+      read_text(str("kind = [\"ablation\", \"passk\"]\nruns = [\"dapo-tiny\"]\n", kTask, "[evaluate]\nsamples = 8\n"))
+          .config.evaluate.samples,
+      8);
+}
+
+TEST(study_config, kinds_draw_their_figures_once_each) {
+  Study study = read_text(
+      str("kind = [\"methods\", \"ablation\", \"passk\"]\nmetric = \"greedy:macro\"\nruns = [\"dapo-tiny\"]\n", kTask));
+  std::vector<FigureRequest> requests = figure_requests(study, {"a", "b"}, "test");
+  ASSERT_EQ(requests.size(), 2u);
+  EXPECT_EQ(requests[0].kind, FigureKind::bars);
+  EXPECT_EQ(requests[0].metric, "greedy");
+  EXPECT_EQ(requests[1].kind, FigureKind::passk);
+  EXPECT_EQ(requests[1].runs.size(), 2u);
+}
+
+TEST(study_config, paths_of_the_base_lie_below_data_unless_they_are_absolute) {
+  Study study = read_text(
+      "runs = [\"dapo-tiny\"]\ndata = \"sets\"\n[base]\nmodel = \"m\"\ntrain = [\"train/a.jsonl\", \"/b.jsonl\"]\n"
+      "test = [\"c.jsonl\"]\n");
+  EXPECT_EQ(study.config.base.train, (std::vector<std::string>{"sets/train/a.jsonl", "/b.jsonl"}));
+  EXPECT_EQ(study.config.base.test, (std::vector<std::string>{"sets/c.jsonl"}));
+}
+
+TEST(study_config, kinds_grids_and_rows_that_cannot_be_are_refused_by_name) {
+  EXPECT_NE(refusal(str("kind = \"ablations\"\nruns = [\"a\"]\n", kTask)).find("did you mean ablation?"),
+            std::string::npos);
+  EXPECT_NE(refusal(str("kind = \"sensitivity\"\nruns = [\"a\"]\n", kTask)).find("needs a [grid]"), std::string::npos);
+  EXPECT_NE(refusal(str(kTask, "[grid]\nmethod.alpha = [0, 1]\n")).find("needs config"), std::string::npos);
+  EXPECT_NE(refusal(str(kTask, "[grid]\nconfig = \"ucas-tiny\"\nmethod.alpha = 0.5\n")).find("a list of values"),
+            std::string::npos);
+  EXPECT_NE(refusal(str("runs = [\"a\"]\nreference = \"b\"\n", kTask)).find("reference = \"b\""), std::string::npos);
+  EXPECT_NE(refusal(str("runs = [\"../a\"]\n", kTask)).find("name of a row"), std::string::npos);
+  EXPECT_NE(
+      refusal(str("kind = \"confidence\"\nruns = [\"a\"]\n", kTask, "[evaluate]\ngreedy = false\n")).find("greedy"),
+      std::string::npos);
+  EXPECT_NE(
+      refusal(str("kind = \"passk\"\nruns = [\"a\"]\n", kTask, "[evaluate]\nsamples = 1\n")).find("needs samples"),
+      std::string::npos);
+  EXPECT_NE(refusal(str("runs = [\"a\"]\n", kTask, "suite = \"math5\"\n")).find("base.suite"), std::string::npos);
+  EXPECT_NE(refusal("runs = [\"a\"]\n[base]\nmodel = \"m\"\ntrain = [\"t\"]\n").find("base.test and base.suite"),
+            std::string::npos);
+}
+
+TEST(study_config, every_embedded_study_can_be_read) {
+  const std::vector<Setting> given = {{"base.model", "m", "--base.model", true}};
+  for (const std::string& file : embedded_names("studies/")) {
+    std::string name = file.substr(8, file.size() - 13);
+    Study study = read_study(name, name.starts_with("paper") ? given : std::vector<Setting>{});
+    EXPECT_FALSE(study.runs.empty()) << name;
+    EXPECT_NE(study.config.pool, "") << name << ": studies of one base share a pool";
+    EXPECT_EQ(study.config.table, "") << name << ": an embedded study writes nothing outside its own place";
+    EXPECT_TRUE(study.config.is(name.substr(name.find('-') + 1)) ||
+                name.find('-', name.find('-') + 1) != std::string::npos)
+        << name;
+  }
+}
 
 }  // namespace
 }  // namespace ucas

@@ -44,8 +44,6 @@ Column parse_column(const std::string& text) {
                             "with :SOURCE, :* or :macro"));
 }
 
-bool is_share(const Column& column) { return column.name != "entropy" && column.name != "length"; }
-
 // The quantity of one problem; unknown where the evaluation has it not.
 double problem_value(const ProblemRow& row, const Column& column) {
   if (column.name == "greedy") return row.has_greedy ? (row.greedy.verdict == "equal" ? 1.0 : 0.0) : kUnknown;

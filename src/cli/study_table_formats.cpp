@@ -11,12 +11,12 @@ namespace ucas {
 
 namespace {
 
-bool is_share(const std::string& column) { return !column.starts_with("entropy") && !column.starts_with("length"); }
+bool in_percent(const std::string& column) { return !column.starts_with("entropy") && !column.starts_with("length"); }
 
 std::string heading(const std::string& column, const char* percent) {
   std::string text = column;
   if (text.ends_with(":macro")) text = text.substr(0, text.size() - 6) + ", macro";
-  return text + (is_share(column) ? percent : "");
+  return text + (in_percent(column) ? percent : "");
 }
 
 std::string cell_text(const StudyCell& cell, bool share, const char* plus_minus) {
@@ -80,7 +80,7 @@ std::string main_table(const StudyTable& table) {
   for (const StudyRow& row : table.rows) {
     std::vector<std::string> cells = {escaped(row.title, kMarkdownSpecial)};
     for (size_t c = 0; c < row.cells.size(); ++c) {
-      cells.push_back(cell_text(row.cells[c], is_share(table.columns[c]), " +- "));
+      cells.push_back(cell_text(row.cells[c], in_percent(table.columns[c]), " +- "));
     }
     out += markdown_row(cells);
   }
@@ -95,7 +95,7 @@ std::string comparison_table(const StudyTable& table) {
   for (const StudyRow& row : table.rows) {
     for (size_t c = 0; c < row.against.size(); ++c) {
       const PairedRuns& d = row.against[c];
-      const bool share = is_share(table.compare[c]);
+      const bool share = in_percent(table.compare[c]);
       if (!d.over_seeds.known()) continue;
       std::string title = escaped(row.title, kMarkdownSpecial);
       std::string t = d.over_seeds.bounded() ? between(d.over_seeds.low, d.over_seeds.high, share) : "-";
@@ -120,7 +120,7 @@ std::string comparison_table(const StudyTable& table) {
   if (comparisons == 0) return out;
   out += str("\n", apart.size(), " of ", comparisons,
              " comparisons of trained rows can be told apart (both intervals "
-             "exclude 0); were all rows equal, about ",
+             "exclude 0); were all rows equal, at most about ",
              fixed(0.05 * static_cast<double>(comparisons), 1), " would be by chance alone",
              apart.empty() ? ".\n" : ":\n\n");
   for (const std::string& sentence : apart) out += sentence;
@@ -155,7 +155,7 @@ std::string grid_table(const StudyTable& table) {
       for (size_t i = 0; i < table.rows.size(); ++i) {
         const auto& settings = table.settings[i];
         if (table.rows[i].trained && settings[down].second == a && settings[across].second == b) {
-          text = cell_text(table.rows[i].cells[c], is_share(*column), " +- ");
+          text = cell_text(table.rows[i].cells[c], in_percent(*column), " +- ");
         }
       }
       cells.push_back(text);
@@ -173,7 +173,7 @@ std::string seed_table(const StudyTable& table) {
     for (size_t i = 0; i < row.seeds.size(); ++i) {
       std::vector<std::string> cells = {escaped(row.title, kMarkdownSpecial), row.trained ? str(row.seeds[i]) : "-"};
       for (size_t c = 0; c < row.cells.size(); ++c) {
-        cells.push_back(cell_number(row.cells[c].values[i], is_share(table.columns[c])));
+        cells.push_back(cell_number(row.cells[c].values[i], in_percent(table.columns[c])));
       }
       out += markdown_row(cells);
     }
@@ -224,7 +224,7 @@ std::string table_tex(const StudyTable& table) {
   for (const StudyRow& row : table.rows) {
     out += escaped(row.title, "&%$#_{}");
     for (size_t c = 0; c < row.cells.size(); ++c) {
-      out += str(" & ", cell_text(row.cells[c], is_share(table.columns[c]), " $\\pm$ "));
+      out += str(" & ", cell_text(row.cells[c], in_percent(table.columns[c]), " $\\pm$ "));
     }
     out += " \\\\\n";
   }
@@ -237,7 +237,7 @@ std::string table_text(const StudyTable& table) {
   for (const StudyRow& row : table.rows) {
     std::vector<std::string> line = {printable(row.title, 40)};
     for (size_t c = 0; c < row.cells.size(); ++c) {
-      line.push_back(cell_text(row.cells[c], is_share(table.columns[c]), " +- "));
+      line.push_back(cell_text(row.cells[c], in_percent(table.columns[c]), " +- "));
     }
     lines.push_back(std::move(line));
   }
