@@ -6,7 +6,6 @@
 #include "base/str.h"
 #include "data/problems.h"
 #include "data/templates.h"
-#include "evaluate/benchmark.h"
 #include "evaluate/evaluator.h"
 #include "rollout/engine.h"
 #include "train/checkpoint.h"
@@ -42,20 +41,6 @@ EvaluationPlan embedded_evaluation(const EmbeddedBase& base, const EvalConfig& c
   return plan;
 }
 
-std::vector<Problem> problems_of(const EvaluationPlan& plan) {
-  if (plan.suite.empty()) return read_problems(plan.files);
-  std::vector<Problem> problems;
-  for (const Benchmark& benchmark : load_suite(plan.suite).benchmarks) {
-    if (benchmark.grader != Benchmark::Grader::math) {
-      throw Error("unsupported", str(plan.suite, ": ", benchmark.name,
-                                     " is not a set of mathematical problems; a study "
-                                     "evaluates only those, `ucas evaluate` all"));
-    }
-    for (Problem& problem : read_benchmark(benchmark, plan.data_directory)) problems.push_back(std::move(problem));
-  }
-  return problems;
-}
-
 void evaluate_or_reuse(const EvaluationPlan& plan, const std::string& model, const std::string& run,
                        const std::string& label, int64_t step) {
   if (exists(path_join(run, str("eval/", plan.name, ".json")))) return;
@@ -63,7 +48,7 @@ void evaluate_or_reuse(const EvaluationPlan& plan, const std::string& model, con
   Policy policy = open_policy(model, parse_device(plan.device));
   std::unique_ptr<Rollout> rollout = make_engine(*policy.model);
   std::unique_ptr<Verifier> verifier = make_math_verifier(Extract::strict);
-  std::vector<Problem> problems = problems_of(plan);
+  std::vector<Problem> problems = read_problems(plan.files);
   Template form = load_template(plan.prompt_template);
   PreparedPrompts prompts = prepare_prompts(form, problems, policy.tokenizer, plan.max_prompt_length);
   std::vector<Problem> asked;
@@ -76,7 +61,7 @@ void evaluate_or_reuse(const EvaluationPlan& plan, const std::string& model, con
   input.label = label;
   input.model = model;
   input.step = step;
-  input.data = plan.suite.empty() ? plan.files : std::vector{plan.suite};
+  input.data = plan.files;
   input.should_stop = stop_requested;
   EvalResult result = evaluate(*rollout, policy.tokenizer, *verifier, input, plan.config);
   if (!result.complete) {

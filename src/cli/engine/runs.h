@@ -7,7 +7,6 @@
 
 #include "cli/engine/embedded_base.h"
 #include "cli/train_progress.h"
-#include "core/problem.h"
 #include "evaluate/config.h"
 #include "train/config.h"
 
@@ -35,8 +34,6 @@ struct EvaluationPlan {
 };
 // On the embedded task's held-out problems; its template and limits replace those of `config`.
 EvaluationPlan embedded_evaluation(const EmbeddedBase& base, const EvalConfig& config);
-// The problems of its files or of its suite.
-std::vector<Problem> problems_of(const EvaluationPlan& plan);
 // Leaves the result in RUN/eval unless it is there. Throws Error("interrupted") when told to stop.
 void evaluate_or_reuse(const EvaluationPlan& plan, const std::string& model, const std::string& run,
                        const std::string& label, int64_t step);

@@ -20,6 +20,15 @@ namespace {
 
 std::string line(const std::string& what, const std::string& text) { return str(pad_right(what, 10), text, "\n"); }
 
+std::vector<Problem> problems_of(const EvaluationPlan& plan) {
+  if (plan.suite.empty()) return read_problems(plan.files);
+  std::vector<Problem> problems;
+  for (const Benchmark& benchmark : load_suite(plan.suite).benchmarks) {
+    for (Problem& problem : read_benchmark(benchmark, plan.data_directory)) problems.push_back(std::move(problem));
+  }
+  return problems;
+}
+
 // How many there are; how many prompts are too long is said.
 std::string problems_text(const std::string& what, const std::vector<Problem>& problems, const Tokenizer& tokenizer,
                           const std::string& form, int64_t longest, int64_t& usable) {
