@@ -1,256 +1,306 @@
 #include "evaluate/evaluator.h"
 
 #include <algorithm>
-#include <limits>
+#include <map>
 #include <optional>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "rollout/policy.h"
-#include "stats/intervals.h"
-#include "stats/samples.h"
+#include "text/unicode.h"
 
 namespace ucas {
 
 namespace {
 
-// mean@16 is what the field quotes: with more samples it is still given, over the first 16 of each problem.
-constexpr int64_t kUsualSamples = 16;
-
-// One problem's responses of one kind (greedy or sampled), reduced to what the figures need.
-struct Tally {
-  int64_t responses = 0, correct = 0, correct_of_first = 0, tokens = 0, truncated = 0, unparseable = 0;
-  double entropy = 0;  // sum over tokens
-  bool majority_right = false;
-  std::vector<EvalResponse> stored;
-};
-
-class Assessment {
+// Where the evaluation stands, overall and by source: on a terminal one line, and a line for each source as it ends.
+class Standing {
  public:
-  Assessment(Rollout& rollout, const Tokenizer& tokenizer, const Verifier& verifier, const EvalInput& input,
-             const EvalConfig& config)
-      : rollout_(rollout), tokenizer_(tokenizer), verifier_(verifier), input_(input), config_(config) {}
-  EvalResult run();
-
- private:
-  // One tally per problem; nothing when stopped early.
-  std::optional<std::vector<Tally>> generate(int64_t samples, const SamplingConfig& sampling, int64_t stored);
-  Tally tally(std::span<const Sampled> responses, const Problem& problem, int64_t stored) const;
-  EvalFigures figures(const std::vector<size_t>& problems) const;
-  Estimate interval_of_mean(const std::vector<double>& values) const;
-  std::vector<EvalRow> rows();
-
-  Rollout& rollout_;
-  const Tokenizer& tokenizer_;
-  const Verifier& verifier_;
-  const EvalInput& input_;
-  const EvalConfig& config_;
-  std::vector<Tally> greedy_, sampled_;  // by problem; empty if not asked for
-  std::optional<Progress> progress_;
-  int64_t ended_ = 0, streamed_ = 0, tokens_ = 0;
-};
-
-EvalResult Assessment::run() {
-  UCAS_CHECK(input_.problems.size() == input_.prompts.size(), "one prompt per problem");
-  EvalResult result;
-  result.label = input_.label;
-  result.model = input_.model;
-  result.step = input_.step;
-  result.data = input_.data;
-  result.config = config_;
-  const double began = now_seconds();
-  const auto n = static_cast<int64_t>(input_.problems.size());
-  if (input_.show_progress) {
-    progress_.emplace(input_.label.empty() ? "evaluate" : str("evaluate ", input_.label),
-                      n * ((config_.greedy ? 1 : 0) + config_.samples), "responses");
+  Standing(const EvalInput& input, int64_t total) {
+    if (!input.show_progress) return;
+    progress_.emplace(input.label.empty() ? "evaluate" : str("evaluate ", input.label), total, "responses");
   }
-  if (config_.greedy) {
-    auto tallies = generate(1, {.temperature = 0, .max_tokens = config_.max_tokens}, 1);
-    result.complete = tallies.has_value();
-    if (tallies) greedy_ = std::move(*tallies);
+  void expect(const std::string& source, int64_t responses) {
+    const auto [at, fresh] = place_.emplace(source, sources_.size());
+    if (fresh) sources_.push_back({source});
+    sources_[at->second].total += responses;
   }
-  if (config_.samples > 0 && result.complete) {
-    auto tallies = generate(config_.samples,
-                            {.temperature = config_.temperature,
-                             .top_p = config_.top_p,
-                             .top_k = config_.top_k,
-                             .max_tokens = config_.max_tokens},
-                            config_.stored_responses);
-    result.complete = tallies.has_value();
-    if (tallies) sampled_ = std::move(*tallies);
+  void token() {
+    if (++streamed_ % 64 == 0 && progress_) progress_->update(ended_, note());
   }
-  if (progress_) {
+  void ended(const std::string& source, int64_t tokens) {
+    ++ended_;
+    tokens_ += tokens;
+    Source& s = sources_[place_.at(source)];
+    s.tokens += tokens;
+    if (++s.ended < s.total || !progress_) return;
+    if (sources_.size() > 1) {
+      log(str(s.name, ": ", grouped(s.total), " responses, ", grouped(s.tokens), " tokens, done after ",
+              human_seconds(now_seconds() - began_)));
+    }
+  }
+  void finish() {
+    if (!progress_) return;
     progress_->update(ended_);
     progress_->finish(str(grouped(tokens_), " tokens"));
   }
-  result.tokens = tokens_;
-  result.seconds = now_seconds() - began;
-  if (!result.complete) return result;
+  int64_t tokens() const { return tokens_; }
 
-  std::map<std::string, std::vector<size_t>> by_source;
-  std::vector<size_t> all;
-  for (size_t i = 0; i < input_.problems.size(); ++i) {
-    all.push_back(i);
-    by_source[input_.problems[i].source].push_back(i);
-  }
-  result.overall = figures(all);
-  for (const auto& [source, problems] : by_source) result.by_source[source] = figures(problems);
-  result.rows = rows();
-  return result;
-}
-
-std::optional<std::vector<Tally>> Assessment::generate(int64_t samples, const SamplingConfig& sampling,
-                                                       int64_t stored) {
-  std::vector<PromptJob> jobs;
-  for (size_t i = 0; i < input_.prompts.size(); ++i) {
-    jobs.push_back({.prompt = input_.prompts[i], .problem = static_cast<uint32_t>(i), .samples = samples});
-  }
-  RolloutRequest request;
-  request.jobs = jobs;
-  request.sampling = sampling;
-  request.seed = static_cast<uint64_t>(config_.seed);
-  request.step = kEvaluationStep;
-  request.stop_ids = input_.stop_ids;
-  request.should_stop = input_.should_stop;
-  request.on_response = [&](const Sampled&) { ++ended_; };
-  request.on_token = [&](int64_t, uint32_t, int32_t) {
-    if (++streamed_ % 64 == 0 && progress_) progress_->update(ended_, str(grouped(streamed_), " tokens"));
+ private:
+  struct Source {
+    std::string name;
+    int64_t total = 0, ended = 0, tokens = 0;
   };
-  const std::vector<Sampled> responses = rollout_.run(request);
-  if (responses.size() != jobs.size() * static_cast<size_t>(samples)) return std::nullopt;
-  for (const Sampled& response : responses) tokens_ += static_cast<int64_t>(response.token.size());
-  std::vector<Tally> tallies;
-  for (size_t i = 0; i < jobs.size(); ++i) {
-    const auto mine = std::span(responses).subspan(i * static_cast<size_t>(samples), static_cast<size_t>(samples));
-    tallies.push_back(tally(mine, input_.problems[i], stored));
-  }
-  return tallies;
-}
-
-Tally Assessment::tally(std::span<const Sampled> responses, const Problem& problem, int64_t stored) const {
-  std::vector<std::string> texts;
-  for (const Sampled& response : responses) texts.push_back(response_text(tokenizer_, response.token));
-  std::vector<Answer> answers;
-  for (const std::string& text : texts) answers.push_back({text, &problem.gold});
-  std::vector<Verdict> verdicts = verifier_.grade(answers);
-  verifier_.classify(verdicts);
-
-  Tally out;
-  std::vector<char> right;
-  std::vector<int32_t> classes;
-  for (size_t i = 0; i < responses.size(); ++i) {
-    const Sampled& response = responses[i];
-    Verdict& verdict = verdicts[i];
-    if (!response.finished && config_.truncated == EvalConfig::Truncated::wrong && verdict.kind == VerdictKind::equal) {
-      verdict.kind = VerdictKind::unequal;
+  // Of the source that is being worked on: jobs are served in order.
+  std::string note() const {
+    const std::string tokens = str(grouped(streamed_), " tokens");
+    if (sources_.size() < 2) return tokens;
+    for (const Source& s : sources_) {
+      if (s.ended == s.total) continue;
+      const double rate = static_cast<double>(ended_) / std::max(now_seconds() - began_, 1e-9);
+      std::string text = str(s.name, " ", grouped(s.ended), "/", grouped(s.total));
+      if (ended_ > 0) text += str(" eta ", human_seconds(static_cast<double>(s.total - s.ended) / rate));
+      return str(text, "  ", tokens);
     }
-    right.push_back(verdict.kind == VerdictKind::equal);
-    classes.push_back(verdict.answer_class);
-    const auto length = static_cast<int64_t>(response.token.size());
-    ++out.responses;
-    out.correct += right.back();
-    if (static_cast<int64_t>(i) < kUsualSamples) out.correct_of_first += right.back();
-    out.tokens += length;
-    out.truncated += !response.finished;
-    out.unparseable += verdict.kind == VerdictKind::unparseable;
-    for (float h : response.entropy) out.entropy += h;
-    if (static_cast<int64_t>(i) < stored) {
-      out.stored.push_back({texts[i], verdict.answer, verdict.kind, length, response.finished});
-    }
+    return tokens;
   }
-  if (const auto vote = majority(classes)) out.majority_right = right[*vote];
+
+  std::optional<Progress> progress_;
+  std::vector<Source> sources_;
+  std::map<std::string, size_t> place_;
+  int64_t ended_ = 0, tokens_ = 0, streamed_ = 0;
+  double began_ = now_seconds();
+};
+
+Output output_of(const Sampled& sampled, const Problem& problem, bool greedy, const Tokenizer& tokenizer) {
+  Output out;
+  out.source = problem.source;
+  out.id = problem.id;
+  out.sample = greedy ? kGreedySample : sampled.sample;
+  out.text = replace_invalid(response_text(tokenizer, sampled.token));
+  out.ids = sampled.token;
+  out.finished = sampled.finished;
+  for (size_t t = 0; t < sampled.token.size(); ++t) {
+    out.logprob += sampled.logprob[t];
+    out.entropy += sampled.entropy[t];
+    out.confidence += sampled.confidence[t];
+  }
+  const auto tokens = static_cast<double>(std::max<size_t>(sampled.token.size(), 1));
+  out.entropy /= tokens;
+  out.confidence /= tokens;
   return out;
 }
 
-// Where all problems agree on 0 or 1 a bootstrap has no width and would feign certainty; the exact interval of that
-// many yes/no trials stands in.
-Estimate Assessment::interval_of_mean(const std::vector<double>& values) const {
-  constexpr double kUnmeasured = std::numeric_limits<double>::quiet_NaN();
-  const Summary summary = summarize(values);
-  if (config_.bootstrap_draws == 0) return {summary.mean, kUnmeasured, kUnmeasured};
-  const bool extreme = summary.min == summary.max && (summary.min == 0 || summary.max == 1);
-  const Interval interval =
-      extreme ? clopper_pearson(summary.max == 1 ? summary.count : 0, summary.count, config_.confidence_level)
-              : bootstrap_mean(values, static_cast<uint64_t>(config_.seed), config_.confidence_level,
-                               config_.bootstrap_draws);
-  return {summary.mean, interval.low, interval.high};
-}
-
-EvalFigures Assessment::figures(const std::vector<size_t>& problems) const {
-  EvalFigures out;
-  out.problems = static_cast<int64_t>(problems.size());
-  if (problems.empty()) return out;
-  if (!greedy_.empty()) {
-    int64_t correct = 0;
-    for (size_t i : problems) correct += greedy_[i].correct;
-    const auto interval = clopper_pearson(correct, out.problems, config_.confidence_level);
-    out.greedy = {static_cast<double>(correct) / static_cast<double>(out.problems), interval.low, interval.high};
+class Generation {
+ public:
+  Generation(const EvalInput& input, const EvalConfig& config, const Tokenizer& tokenizer)
+      : input_(input), config_(config), tokenizer_(tokenizer) {
+    for (const EvalSource& source : input.sources) sources_[source.name] = &source;
   }
-  const auto over_problems = [&](auto value) {
-    std::vector<double> values;
-    for (size_t i : problems) values.push_back(value(sampled_[i]));
-    return interval_of_mean(values);
+  // Responses by problem; nothing when stopped early.
+  std::optional<std::vector<Responses>> run(Rollout& rollout);
+  int64_t tokens() const { return tokens_; }
+
+ private:
+  const EvalSource* source_of(size_t problem) const {
+    const auto found = sources_.find(input_.problems[problem].source);
+    return found == sources_.end() ? nullptr : found->second;
+  }
+  int64_t samples_of(size_t problem) const {
+    const EvalSource* source = source_of(problem);
+    return source && source->choices ? 0 : config_.samples;
+  }
+  bool greedy_of(size_t problem) const {
+    const EvalSource* source = source_of(problem);
+    return config_.greedy || (source && source->choices);
+  }
+  void take_found();
+  void keep(size_t problem, std::optional<Output>& slot, Output output, Standing& standing);
+  void add_jobs(size_t problem);
+  void add_job(size_t problem, bool greedy, int64_t first, int64_t count);
+  void take(const Sampled& sampled, Standing& standing);
+  std::vector<Responses> arranged();
+
+  // What is there of one problem: a slot for each response asked for.
+  struct Slots {
+    std::vector<std::optional<Output>> greedy, samples;
   };
-  if (!sampled_.empty()) {
-    const int64_t n = config_.samples;
-    if (n > kUsualSamples) {
-      out.mean.push_back({kUsualSamples, over_problems([](const Tally& t) {
-                            return mean_at_n({kUsualSamples, t.correct_of_first});
-                          })});
-    }
-    out.mean.push_back({n, over_problems([](const Tally& t) { return mean_at_n({t.responses, t.correct}); })});
-    out.majority.push_back({n, over_problems([](const Tally& t) { return t.majority_right ? 1.0 : 0.0; })});
-    for (int64_t k : config_.ks) {
-      if (k > n) continue;
-      out.pass.push_back({k, over_problems([k](const Tally& t) { return pass_at_k({t.responses, t.correct}, k); })});
-    }
+  const EvalInput& input_;
+  const EvalConfig& config_;
+  const Tokenizer& tokenizer_;
+  std::map<std::string, const EvalSource*> sources_;
+  std::vector<Slots> slots_;
+  std::vector<PromptJob> jobs_;
+  std::vector<size_t> problem_of_;  // by job
+  std::vector<size_t> to_choose_;   // problems whose choices are to be compared
+  int64_t tokens_ = 0;
+};
+
+std::optional<std::vector<Responses>> Generation::run(Rollout& rollout) {
+  slots_.resize(input_.problems.size());
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    slots_[i].greedy.resize(greedy_of(i) ? 1 : 0);
+    slots_[i].samples.resize(static_cast<size_t>(samples_of(i)));
   }
-  Tally sum;
-  for (size_t i : problems) {
-    const Tally& t = sampled_.empty() ? greedy_[i] : sampled_[i];
-    sum.responses += t.responses;
-    sum.tokens += t.tokens;
-    sum.truncated += t.truncated;
-    sum.unparseable += t.unparseable;
-    sum.entropy += t.entropy;
+  take_found();
+  int64_t missing = 0;
+  for (size_t i = 0; i < slots_.size(); ++i) add_jobs(i);
+  for (const PromptJob& job : jobs_) missing += job.samples;
+  missing += static_cast<int64_t>(to_choose_.size());
+  if (missing > 0) {
+    Standing standing(input_, missing);
+    for (size_t i : to_choose_) standing.expect(input_.problems[i].source, 1);
+    for (size_t j = 0; j < jobs_.size(); ++j) {
+      standing.expect(input_.problems[problem_of_[j]].source, jobs_[j].samples);
+    }
+    if (!to_choose_.empty()) {
+      UCAS_CHECK(input_.choose != nullptr, "somebody who compares choices");
+      std::map<std::pair<std::string_view, std::string_view>, size_t> place;
+      for (size_t i : to_choose_) place[{input_.problems[i].source, input_.problems[i].id}] = i;
+      input_.choose(to_choose_, [&](Output output) {
+        const size_t problem = place.at({output.source, output.id});
+        keep(problem, slots_[problem].greedy[0], std::move(output), standing);
+        --missing;
+      });
+    }
+    RolloutRequest request;
+    request.jobs = jobs_;
+    request.sampling = {.temperature = config_.temperature,
+                        .top_p = config_.top_p,
+                        .top_k = config_.top_k,
+                        .max_tokens = config_.max_tokens};
+    request.seed = static_cast<uint64_t>(config_.seed);
+    request.step = kEvaluationStep;
+    request.stop_ids = input_.stop_ids;
+    request.should_stop = input_.should_stop;
+    request.keep = false;
+    request.on_response = [&](const Sampled& sampled) {
+      take(sampled, standing);
+      --missing;
+    };
+    request.on_token = [&](int64_t, uint32_t, int32_t) { standing.token(); };
+    if (!jobs_.empty() && !(input_.should_stop && input_.should_stop())) rollout.run(request);
+    standing.finish();
+    tokens_ = standing.tokens();
   }
-  const auto responses = static_cast<double>(std::max<int64_t>(sum.responses, 1));
-  out.entropy = sum.entropy / static_cast<double>(std::max<int64_t>(sum.tokens, 1));
-  out.length = static_cast<double>(sum.tokens) / responses;
-  out.truncated_share = static_cast<double>(sum.truncated) / responses;
-  out.unparseable_share = static_cast<double>(sum.unparseable) / responses;
-  return out;
+  if (input_.journal) input_.journal->sync();
+  if (missing > 0) return std::nullopt;
+  return arranged();
 }
 
-std::vector<EvalRow> Assessment::rows() {
-  std::vector<EvalRow> out;
-  for (size_t i = 0; i < input_.problems.size(); ++i) {
-    const Problem& problem = input_.problems[i];
-    EvalRow& row = out.emplace_back();
-    row.id = problem.id;
-    row.source = problem.source;
-    row.problem = problem.text;
-    row.gold = problem.gold;
-    if (!greedy_.empty()) row.greedy = std::move(greedy_[i].stored.front());
-    const Tally& all = sampled_.empty() ? greedy_[i] : sampled_[i];
-    row.mean_length = static_cast<double>(all.tokens) / static_cast<double>(all.responses);
-    if (sampled_.empty()) continue;
-    row.samples = all.responses;
-    row.correct = all.correct;
-    row.responses = std::move(sampled_[i].stored);
+void Generation::take_found() {
+  if (!input_.journal) return;
+  std::map<std::pair<std::string_view, std::string_view>, size_t> place;
+  for (size_t i = 0; i < slots_.size(); ++i) place[{input_.problems[i].source, input_.problems[i].id}] = i;
+  for (Output& output : input_.journal->take_found()) {
+    const auto found = place.find({output.source, output.id});
+    if (found == place.end()) continue;
+    Slots& slots = slots_[found->second];
+    auto& list = output.sample == kGreedySample ? slots.greedy : slots.samples;
+    const auto at = static_cast<size_t>(output.sample == kGreedySample ? 0 : output.sample);
+    if (at < list.size()) list[at] = std::move(output);
+  }
+}
+
+// Greedy first, then each stretch of samples that is not there yet.
+void Generation::add_jobs(size_t problem) {
+  const Slots& slots = slots_[problem];
+  const EvalSource* source = source_of(problem);
+  if (!slots.greedy.empty() && !slots.greedy[0]) {
+    if (source && source->choices) {
+      to_choose_.push_back(problem);
+    } else {
+      add_job(problem, true, 0, 1);
+    }
+  }
+  const auto n = static_cast<int64_t>(slots.samples.size());
+  for (int64_t first = 0; first < n;) {
+    int64_t end = first;
+    while (end < n && !slots.samples[static_cast<size_t>(end)]) ++end;
+    if (end > first) add_job(problem, false, first, end - first);
+    first = std::max(end, first + 1);
+  }
+}
+
+void Generation::add_job(size_t problem, bool greedy, int64_t first, int64_t count) {
+  PromptJob job;
+  job.prompt = input_.prompts[problem];
+  job.problem = input_.keyed_by_place ? static_cast<uint32_t>(problem) : draw_key(input_.problems[problem]);
+  job.samples = count;
+  job.first_sample = static_cast<uint32_t>(first);
+  job.greedy = greedy;
+  if (const EvalSource* source = source_of(problem)) {
+    job.max_tokens = source->max_tokens;
+    job.stop_ids = source->stop_ids;
+  }
+  jobs_.push_back(job);
+  problem_of_.push_back(problem);
+}
+
+void Generation::take(const Sampled& sampled, Standing& standing) {
+  const auto job = static_cast<size_t>(sampled.job);
+  const size_t problem = problem_of_[job];
+  const bool greedy = jobs_[job].greedy;
+  Output output = output_of(sampled, input_.problems[problem], greedy, tokenizer_);
+  Slots& slots = slots_[problem];
+  keep(problem, greedy ? slots.greedy[0] : slots.samples[sampled.sample], std::move(output), standing);
+}
+
+void Generation::keep(size_t problem, std::optional<Output>& slot, Output output, Standing& standing) {
+  if (input_.journal) input_.journal->append(output);
+  standing.ended(input_.problems[problem].source, static_cast<int64_t>(output.ids.size()));
+  slot = std::move(output);
+}
+
+std::vector<Responses> Generation::arranged() {
+  std::vector<Responses> out(slots_.size());
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    for (auto& output : slots_[i].greedy) out[i].greedy.push_back(std::move(*output));
+    for (auto& output : slots_[i].samples) out[i].samples.push_back(std::move(*output));
   }
   return out;
 }
 
 }  // namespace
 
-EvalResult evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Verifier& verifier, const EvalInput& input,
+uint32_t draw_key(const Problem& problem) {
+  const std::string hash = hash_of_text(str(problem.source, "\n", problem.id));
+  return static_cast<uint32_t>(std::stoull(hash.substr(0, 8), nullptr, 16));
+}
+
+EvalResult evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Graders& graders, const EvalInput& input,
                     const EvalConfig& config) {
+  UCAS_CHECK(input.problems.size() == input.prompts.size(), "one prompt per problem");
   if (!config.greedy && config.samples == 0) {
     throw Error("config", "greedy = false and samples = 0: nothing to evaluate; ask for one of them");
   }
-  return Assessment(rollout, tokenizer, verifier, input, config).run();
+  const double began = now_seconds();
+  Generation generation(input, config, tokenizer);
+  const std::optional<std::vector<Responses>> responses = generation.run(rollout);
+  EvalResult result;
+  if (responses) {
+    if (input.journal) input.journal->finish(input.problems);
+    result = score(input.problems, *responses, graders, config);
+  }
+  result.complete = responses.has_value();
+  result.label = input.label;
+  result.model = input.model;
+  result.suite = input.suite;
+  result.step = input.step;
+  result.data = input.data;
+  result.config = config;
+  result.tokens = generation.tokens();
+  result.seconds = now_seconds() - began;
+  return result;
+}
+
+EvalResult evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Verifier& verifier, const EvalInput& input,
+                    const EvalConfig& config) {
+  Graders graders;
+  graders.standard = std::shared_ptr<const Verifier>(std::shared_ptr<const Verifier>(), &verifier);  // borrowed
+  return evaluate(rollout, tokenizer, graders, input, config);
 }
 
 }  // namespace ucas

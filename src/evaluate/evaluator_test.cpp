@@ -50,22 +50,27 @@ class Script final : public Rollout {
  public:
   std::function<std::vector<int32_t>(uint32_t, uint32_t, bool)> script;
   std::vector<uint32_t> steps;
-  bool stop = false;
+  std::vector<PromptJob> jobs;
+  int64_t answered = 0, most = -1;  // gives up after so many
 
   std::vector<Sampled> run(const RolloutRequest& request) override {
     steps.push_back(request.step);
+    jobs.assign(request.jobs.begin(), request.jobs.end());
     std::vector<Sampled> out;
-    for (size_t j = 0; j < request.jobs.size() && !stop; ++j) {
+    for (size_t j = 0; j < request.jobs.size(); ++j) {
       for (int64_t i = 0; i < request.jobs[j].samples; ++i) {
-        Sampled& s = out.emplace_back();
+        if (answered == most) return out;
+        ++answered;
+        Sampled s;
         s.job = static_cast<int64_t>(j);
-        s.sample = static_cast<uint32_t>(i);
-        s.token = script(request.jobs[j].problem, s.sample, request.sampling.temperature == 0);
+        s.sample = request.jobs[j].first_sample + static_cast<uint32_t>(i);
+        s.token = script(request.jobs[j].problem, s.sample, request.jobs[j].greedy);
         s.finished = !s.token.empty() && s.token.back() == kEos;
         s.logprob.assign(s.token.size(), -1);
         s.entropy.assign(s.token.size(), 0.25f * static_cast<float>(s.token.size()));
         s.confidence = s.logit = s.logprob;
         if (request.on_response) request.on_response(s);
+        if (request.keep) out.push_back(std::move(s));
       }
     }
     return out;
@@ -179,14 +184,14 @@ TEST(evaluator, draws_never_share_a_step_with_training) {
   Fixture f(1);
   f.rollout.script = [](uint32_t, uint32_t, bool) { return boxed(0); };
   f.run({.samples = 1});
-  ASSERT_EQ(f.rollout.steps.size(), 2u);
+  ASSERT_EQ(f.rollout.steps.size(), 1u) << "greedy and samples share one run";
   for (uint32_t step : f.rollout.steps) EXPECT_GE(step, 0x80000000u);
 }
 
 TEST(evaluator, stopped_early_it_gives_no_figures) {
   Fixture f(3);
   f.rollout.script = [](uint32_t, uint32_t, bool) { return boxed(0); };
-  f.rollout.stop = true;
+  f.rollout.most = 2;
   const EvalResult r = f.run({.samples = 1});
   EXPECT_FALSE(r.complete);
   EXPECT_TRUE(r.rows.empty());

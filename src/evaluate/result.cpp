@@ -37,8 +37,34 @@ void add_samples(OrderedJson& out, const EvalFigures& figures) {
   out["unparseable_share"] = figures.unparseable_share;
 }
 
+OrderedJson json_of(const Calibration& c) {
+  OrderedJson bins = OrderedJson::array();
+  for (const ReliabilityBin& b : c.bins) {
+    bins.push_back({{"low", b.low}, {"high", b.high}, {"count", b.count}, {"stated", b.stated}, {"right", b.right}});
+  }
+  return {{"auroc_logprob", c.auroc_logprob},
+          {"auroc_confidence", c.auroc_confidence},
+          {"ece", c.ece},
+          {"bins", std::move(bins)}};
+}
+
+void add_calibration(OrderedJson& out, const EvalFigures& figures) {
+  if (figures.calibration) out["calibration"] = json_of(*figures.calibration);
+}
+
+OrderedJson json_of(const MacroFigures& macro) {
+  OrderedJson out = OrderedJson::object();
+  if (macro.greedy) out["greedy"] = {{"pass@1", json_of(*macro.greedy)}};
+  out["mean@k"] = json_of(macro.mean);
+  out["pass@k"] = json_of(macro.pass);
+  out["maj@k"] = json_of(macro.majority);
+  return out;
+}
+
 OrderedJson json_of(const EvalResponse& r) {
-  return {{"response", r.response}, {"verdict", name_of(r.verdict)}, {"answer", r.answer}, {"tokens", r.tokens}};
+  return {{"response", r.response}, {"verdict", name_of(r.verdict)}, {"answer", r.answer},
+          {"tokens", r.tokens},     {"finished", r.finished},        {"ids", r.ids},
+          {"logprob", r.logprob},   {"entropy", r.entropy},          {"confidence", r.confidence}};
 }
 
 }  // namespace
@@ -48,6 +74,7 @@ std::string to_json(const EvalResult& result) {
   OrderedJson out;
   out["label"] = result.label;
   out["model"] = result.model;
+  if (!result.suite.empty()) out["suite"] = result.suite;
   out["step"] = result.step < 0 ? OrderedJson(nullptr) : OrderedJson(result.step);
   out["data"] = join(result.data, ", ");
   out["problems"] = result.overall.problems;
@@ -58,16 +85,20 @@ std::string to_json(const EvalResult& result) {
   out["top_k"] = config.top_k;
   out["max_tokens"] = config.max_tokens;
   add_samples(out, result.overall);
+  if (result.macro) out["macro"] = json_of(*result.macro);
+  add_calibration(out, result.overall);
   out["interval"] =
       str(percent(config.confidence_level, 0), "; greedy: Clopper-Pearson; samples: bootstrap over problems, ",
           config.bootstrap_draws, " draws");
   out["seed"] = config.seed;
   OrderedJson sources = OrderedJson::object();
-  for (const auto& [source, figures] : result.by_source) {
+  for (const std::string& source : result.sources) {
+    const EvalFigures& figures = result.by_source.at(source);
     OrderedJson& row = sources[source];
     row["problems"] = figures.problems;
     add_greedy(row, figures);
     add_samples(row, figures);
+    add_calibration(row, figures);
   }
   out["by_source"] = std::move(sources);
   return dump(out, 2);

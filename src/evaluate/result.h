@@ -1,5 +1,5 @@
 // What an evaluation found, and its two files (docs/formats.md): NAME.json with the figures, NAME.jsonl with one line
-// per problem. Filled by evaluator.cpp; read by the trainer (validation), the summary tables and, as files, the report.
+// per problem. Filled by score.cpp; read by the trainer (validation), the summary tables and, as files, the report.
 // LibTorch-free. Threads: values.
 #pragma once
 
@@ -47,6 +47,13 @@ struct EvalFigures {
   std::optional<Calibration> calibration;
 };
 
+// Means of the benchmarks' own figures, each benchmark counting the same; intervals by a bootstrap that redraws the
+// problems within each.
+struct MacroFigures {
+  std::optional<Estimate> greedy;
+  std::vector<EstimateAt> mean, pass, majority;
+};
+
 struct EvalResponse {
   std::string response, answer;
   VerdictKind verdict = VerdictKind::unparseable;
@@ -68,13 +75,16 @@ struct EvalRow {
 
 struct EvalResult {
   std::string label, model;
+  std::string suite;              // "" = plain files
   int64_t step = -1;              // training step, -1: none
   std::vector<std::string> data;  // names of the files
   EvalConfig config;
   EvalFigures overall;
   std::map<std::string, EvalFigures> by_source;
-  std::vector<EvalRow> rows;  // by problem
-  int64_t tokens = 0;         // generated
+  std::vector<std::string> sources;   // in order of the problems: the suite's
+  std::optional<MacroFigures> macro;  // where there are several sources
+  std::vector<EvalRow> rows;          // by problem
+  int64_t tokens = 0;                 // generated
   double seconds = 0;
   bool complete = true;  // false: should_stop ended it early, no figures
 };

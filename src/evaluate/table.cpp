@@ -93,8 +93,8 @@ std::string summary_table(std::span<const EvalResult> results) {
     overall.push_back(&result.overall);
   }
   std::string text = table_of("problems", labels, overall);
-  const auto& sources = results.front().by_source;
-  for (const auto& [source, ignored] : sources) {
+  const auto& sources = results.front().sources;
+  for (const std::string& source : sources) {
     if (sources.size() < 2) break;
     std::vector<const EvalFigures*> models;
     for (const EvalResult& result : results) models.push_back(&result.by_source.at(source));

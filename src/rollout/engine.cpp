@@ -22,6 +22,10 @@ constexpr int64_t kMostSlots = 256;                 // where max_slots is 0; mor
 constexpr int64_t kMostPromptSlots = 32;
 constexpr int64_t kGrain = 32768;  // logits that are worth a thread
 
+int64_t max_tokens(const PromptJob& job, const RolloutRequest& request) {
+  return job.max_tokens > 0 ? job.max_tokens : request.sampling.max_tokens;
+}
+
 void check_request(const RolloutRequest& request, const Qwen2Config& model) {
   for (size_t j = 0; j < request.jobs.size(); ++j) {
     const auto& prompt = request.jobs[j].prompt;
@@ -31,11 +35,11 @@ void check_request(const RolloutRequest& request, const Qwen2Config& model) {
       throw Error("tokenizer", str("prompt ", j + 1, ": token id ", id, " is outside the model's vocabulary of ",
                                    model.vocab_size, " ids; use the tokenizer of this checkpoint"));
     }
-    if (static_cast<int64_t>(prompt.size()) + request.sampling.max_tokens > model.max_position_embeddings) {
-      throw Error("config",
-                  str("prompt ", j + 1, " has ", prompt.size(), " tokens and max_tokens is ",
-                      request.sampling.max_tokens, ", together more than the model's ", model.max_position_embeddings,
-                      " positions (max_position_embeddings); lower max_tokens or drop longer prompts"));
+    const int64_t limit = max_tokens(request.jobs[j], request);
+    if (static_cast<int64_t>(prompt.size()) + limit > model.max_position_embeddings) {
+      throw Error("config", str("prompt ", j + 1, " has ", prompt.size(), " tokens and max_tokens is ", limit,
+                                ", together more than the model's ", model.max_position_embeddings,
+                                " positions (max_position_embeddings); lower max_tokens or drop longer prompts"));
     }
   }
 }
@@ -48,12 +52,11 @@ struct Plan {
 
 Plan make_plan(const RolloutRequest& request, const EngineConfig& config, const Qwen2Config& model) {
   Plan plan;
-  int64_t samples = 0, longest = 0;
+  int64_t samples = 0;
   for (const PromptJob& job : request.jobs) {
     samples += std::max<int64_t>(job.samples, 0);
-    longest = std::max(longest, static_cast<int64_t>(job.prompt.size()));
+    plan.length = std::max(plan.length, static_cast<int64_t>(job.prompt.size()) + max_tokens(job, request));
   }
-  plan.length = longest + request.sampling.max_tokens;
   plan.slots = config.max_slots;
   if (plan.slots == 0) {
     const int64_t width = model.num_hidden_layers * model.num_key_value_heads * model.head_dim;
@@ -106,9 +109,12 @@ class Run {
   std::vector<Live> live_;
   std::vector<size_t> first_result_;  // by job
   std::vector<Sampled> results_;
-  std::vector<char> done_;         // by result
-  std::vector<Sampler> samplers_;  // by thread
-  std::vector<Drawn> drawn_;       // by ask
+  std::vector<char> done_;  // by result
+  struct Samplers {
+    Sampler sampled, greedy;
+  };
+  std::vector<Samplers> samplers_;  // by thread
+  std::vector<Drawn> drawn_;        // by ask
 };
 
 Run::Run(Model& model, const EngineConfig& config, const RolloutRequest& request)
@@ -130,7 +136,9 @@ Run::Run(Model& model, const EngineConfig& config, const RolloutRequest& request
   cache_ = model.make_cache(plan_.slots + plan_.prompt_slots, plan_.length);
   for (int64_t slot = plan_.slots - 1; slot >= 0; --slot) free_slots_.push_back(slot);
   first_logits_.resize(static_cast<size_t>(plan_.prompt_slots));
-  samplers_.assign(static_cast<size_t>(at::get_num_threads()), Sampler(request.sampling));
+  SamplingConfig greedy = request.sampling;
+  greedy.temperature = 0;
+  samplers_.assign(static_cast<size_t>(at::get_num_threads()), {Sampler(request.sampling), Sampler(greedy)});
 }
 
 std::vector<Sampled> Run::finish() {
@@ -237,7 +245,7 @@ void Run::draw(std::span<const Ask> asks) {
   drawn_.resize(asks.size());
   at::parallel_for(0, static_cast<int64_t>(asks.size()), std::max<int64_t>(kGrain / vocab_, 1),
                    [&](int64_t begin, int64_t end) {
-                     Sampler& sampler = samplers_[static_cast<size_t>(at::get_thread_num())];
+                     Samplers& samplers = samplers_[static_cast<size_t>(at::get_thread_num())];
                      for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
                        const Sampled& response = results_[asks[i].result];
                        const SampleKey key{.seed = request_.seed,
@@ -245,6 +253,7 @@ void Run::draw(std::span<const Ask> asks) {
                                            .problem = job(response.job).problem,
                                            .response = response.sample,
                                            .position = static_cast<uint32_t>(response.token.size())};
+                       Sampler& sampler = job(response.job).greedy ? samplers.greedy : samplers.sampled;
                        drawn_[i] = sampler.draw({asks[i].logits, static_cast<size_t>(vocab_)}, uniform(key));
                      }
                    });
@@ -260,11 +269,13 @@ bool Run::take(size_t result, const Drawn& drawn) {
   response.confidence.push_back(drawn.confidence);
   response.logit.push_back(drawn.logit);
   if (request_.on_token) request_.on_token(response.job, response.sample, drawn.token);
-  const auto& stops = request_.stop_ids;
+  const PromptJob& its = job(response.job);
+  const std::span<const int32_t> stops = its.stop_ids.empty() ? request_.stop_ids : its.stop_ids;
   response.finished = std::find(stops.begin(), stops.end(), drawn.token) != stops.end();
-  if (!response.finished && static_cast<int64_t>(response.token.size()) < request_.sampling.max_tokens) return true;
-  done_[result] = 1;
+  if (!response.finished && static_cast<int64_t>(response.token.size()) < max_tokens(its, request_)) return true;
+  done_[result] = request_.keep;
   if (request_.on_response) request_.on_response(response);
+  if (!request_.keep) response = Sampled{.job = response.job, .sample = response.sample};  // frees its vectors
   return false;
 }
 

@@ -111,6 +111,50 @@ TEST(engine, greedy_decoding_repeats_and_differs_from_sampling) {
   for (size_t i = 0; i < sampled.size(); i += 2) EXPECT_NE(sampled[i].token, sampled[i + 1].token);
 }
 
+TEST(engine, greedy_and_sampled_jobs_of_different_limits_and_stops_share_a_run_and_change_nothing) {
+  auto model = tiny_model();
+  const auto prompts = random_prompts(6, 10, 58);
+  const std::vector<int32_t> few = {0, 1, 2}, many = {3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+  std::vector<PromptJob> mixed;
+  std::vector<Sampled> apart;  // each job in a run of its own, with request-wide settings
+  for (uint32_t i = 0; i < prompts.size(); ++i) {
+    for (bool greedy : {true, false}) {
+      PromptJob job{.prompt = prompts[i], .problem = i, .samples = greedy ? 1 : 3};
+      RolloutRequest request = request_of({&job, 1}, {.temperature = greedy ? 0 : 1.3, .max_tokens = 5 + i});
+      request.stop_ids = i % 2 ? few : many;
+      for (Sampled& response : make_engine(*model)->run(request)) apart.push_back(std::move(response));
+      job.greedy = greedy;
+      job.max_tokens = 5 + i;
+      job.stop_ids = i % 2 ? std::span<const int32_t>(few) : std::span<const int32_t>();
+      mixed.push_back(job);
+    }
+  }
+  RolloutRequest request = request_of(mixed, {.temperature = 1.3, .max_tokens = 3}, many);
+  const auto together = make_engine(*model, {.max_slots = 5})->run(request);
+  ASSERT_EQ(together.size(), apart.size());
+  for (size_t i = 0; i < apart.size(); ++i) {
+    EXPECT_EQ(together[i].token, apart[i].token);
+    EXPECT_EQ(together[i].logprob, apart[i].logprob);
+    EXPECT_EQ(together[i].finished, apart[i].finished);
+  }
+}
+
+TEST(engine, responses_that_are_not_kept_are_still_handed_out_whole) {
+  FakeModel model;
+  const auto prompts = random_prompts(5, 8, 23);
+  const auto jobs = jobs_of(prompts, 3);
+  RolloutRequest request = request_of(jobs, {.max_tokens = 10});
+  const auto kept = make_engine(model, {.max_slots = 4})->run(request);
+  request.keep = false;
+  int64_t seen = 0;
+  request.on_response = [&](const Sampled& r) {
+    EXPECT_EQ(r.token, kept[static_cast<size_t>(r.job * 3 + r.sample)].token);
+    ++seen;
+  };
+  EXPECT_TRUE(make_engine(model, {.max_slots = 4})->run(request).empty());
+  EXPECT_EQ(seen, 15);
+}
+
 TEST(engine, draws_are_keyed_by_seed_step_problem_and_sample) {
   FakeModel model;
   const auto prompts = random_prompts(1, 6, 23);

@@ -1,6 +1,7 @@
 // Where responses come from. Interface so that the trainer can be tested with scripted responses.
 // Fed by prompts as token ids; gives token ids with what the sampling pass saw. Token ids travel end to end; nothing
-// is re-tokenised.
+// is re-tokenised. A response depends on its prompt and key alone, so greedy and sampled jobs, and jobs of different
+// limits, share one run.
 // Threads: one caller at a time.
 #pragma once
 
@@ -26,6 +27,10 @@ struct PromptJob {
   uint32_t problem = 0;             // key of its randomness (rng.h), and for the caller
   int64_t samples = 1;              // n responses; they share the prompt's prefill
   uint32_t first_sample = 0;        // number of the first of them
+  // Where jobs of one run differ from the request.
+  bool greedy = false;                     // the most probable token, whatever the request's temperature
+  int64_t max_tokens = 0;                  // 0 = the request's
+  std::span<const int32_t> stop_ids = {};  // empty = the request's
 };
 
 struct Sampled {    // one response; all vectors have its length, end token included
@@ -49,13 +54,14 @@ struct RolloutRequest {
   // Called from the calling thread as responses end, and per token if on_token is set.
   std::function<void(const Sampled&)> on_response;
   std::function<void(int64_t job, uint32_t sample, int32_t token)> on_token;
+  bool keep = true;                   // false: responses go to on_response alone, run() returns none
   std::function<bool()> should_stop;  // polled once per decode step; true = give up and return what is done
 };
 
 class Rollout {
  public:
   virtual ~Rollout() = default;
-  // All responses, ordered by (job, sample).
+  // All responses, ordered by (job, sample); none where `keep` is false.
   virtual std::vector<Sampled> run(const RolloutRequest& request) = 0;
 };
 

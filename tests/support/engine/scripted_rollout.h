@@ -30,7 +30,8 @@ class ScriptedRollout final : public Rollout {
         s.entropy.assign(s.token.size(), 0.5f);
         s.confidence.assign(s.token.size(), 4.0f);
         s.logit.assign(s.token.size(), 1.0f);
-        all.push_back(std::move(s));
+        if (request.on_response) request.on_response(s);
+        if (request.keep) all.push_back(std::move(s));
       }
     }
     return all;

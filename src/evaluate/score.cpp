@@ -1,0 +1,275 @@
+#include "evaluate/score.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "base/error.h"
+#include "evaluate/calibration.h"
+#include "stats/intervals.h"
+#include "stats/macro.h"
+#include "stats/samples.h"
+
+namespace ucas {
+
+namespace {
+
+// mean@16 is what the field quotes: with more samples it is still given, over the first 16 of each problem.
+constexpr int64_t kUsualSamples = 16;
+
+// One problem's responses of one kind (greedy or sampled), reduced to what the figures need.
+struct Tally {
+  int64_t responses = 0, correct = 0, correct_of_first = 0, tokens = 0, truncated = 0, unparseable = 0;
+  double entropy = 0;  // sum over tokens
+  bool majority_right = false;
+  std::vector<Judged> judged;
+  std::vector<EvalResponse> stored;
+};
+
+EvalResponse stored_response(const Output& output, const Verdict& verdict) {
+  return {.response = output.text,
+          .answer = verdict.answer,
+          .verdict = verdict.kind,
+          .tokens = static_cast<int64_t>(output.ids.size()),
+          .finished = output.finished,
+          .ids = output.ids,
+          .logprob = output.logprob,
+          .entropy = output.entropy,
+          .confidence = output.confidence};
+}
+
+class Scorer {
+ public:
+  Scorer(std::span<const Problem> problems, std::span<const Responses> responses, const Graders& graders,
+         const EvalConfig& config)
+      : problems_(problems), responses_(responses), graders_(graders), config_(config) {}
+  EvalResult run();
+
+ private:
+  using Places = std::vector<size_t>;  // of problems
+  Tally tally(const std::vector<Output>& outputs, const Problem& problem, int64_t stored) const;
+  const Tally& shown(size_t i) const { return sampled_[i].responses > 0 ? sampled_[i] : greedy_[i]; }
+  EvalFigures figures(const Places& places) const;
+  void add_shares(const Places& places, EvalFigures& out) const;
+  MacroFigures macro(const std::vector<Places>& sets) const;
+  Estimate interval_of_mean(const std::vector<double>& values) const;
+  std::vector<EvalRow> rows();
+  // The values behind each figure of samples, one per problem that has samples.
+  struct Sampled {
+    std::vector<std::pair<int64_t, std::vector<double>>> mean, pass, majority;
+  };
+  Sampled sampled_values(const Places& places) const;
+
+  std::span<const Problem> problems_;
+  std::span<const Responses> responses_;
+  const Graders& graders_;
+  const EvalConfig& config_;
+  std::vector<Tally> greedy_, sampled_;  // by problem; without responses where there are none
+};
+
+EvalResult Scorer::run() {
+  UCAS_CHECK(problems_.size() == responses_.size(), "one set of responses per problem");
+  EvalResult result;
+  result.config = config_;
+  std::vector<Places> sets;
+  Places all;
+  for (size_t i = 0; i < problems_.size(); ++i) {
+    greedy_.push_back(tally(responses_[i].greedy, problems_[i], 1));
+    sampled_.push_back(tally(responses_[i].samples, problems_[i], config_.stored_responses));
+    result.tokens += greedy_[i].tokens + sampled_[i].tokens;
+    all.push_back(i);
+    const std::string& source = problems_[i].source;
+    const auto found = std::find(result.sources.begin(), result.sources.end(), source);
+    const auto set = static_cast<size_t>(found - result.sources.begin());
+    if (found == result.sources.end()) {
+      result.sources.push_back(source);
+      sets.emplace_back();
+    }
+    sets[set].push_back(i);
+  }
+  result.overall = figures(all);
+  for (size_t s = 0; s < sets.size(); ++s) result.by_source[result.sources[s]] = figures(sets[s]);
+  if (sets.size() > 1) result.macro = macro(sets);
+  result.rows = rows();
+  return result;
+}
+
+Tally Scorer::tally(const std::vector<Output>& outputs, const Problem& problem, int64_t stored) const {
+  Tally out;
+  if (outputs.empty()) return out;
+  std::vector<Answer> answers;
+  for (const Output& output : outputs) answers.push_back({output.text, &problem.gold});
+  const Verifier& verifier = graders_.for_source(problem.source);
+  std::vector<Verdict> verdicts = verifier.grade(answers);
+  verifier.classify(verdicts);
+  std::vector<char> right;
+  std::vector<int32_t> classes;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Output& output = outputs[i];
+    Verdict& verdict = verdicts[i];
+    if (!output.finished && config_.truncated == EvalConfig::Truncated::wrong && verdict.kind == VerdictKind::equal) {
+      verdict.kind = VerdictKind::unequal;
+    }
+    right.push_back(verdict.kind == VerdictKind::equal);
+    classes.push_back(verdict.answer_class);
+    const auto length = static_cast<int64_t>(output.ids.size());
+    ++out.responses;
+    out.correct += right.back();
+    if (static_cast<int64_t>(i) < kUsualSamples) out.correct_of_first += right.back();
+    out.tokens += length;
+    out.truncated += !output.finished;
+    out.unparseable += verdict.kind == VerdictKind::unparseable;
+    if (length > 0) out.entropy += output.entropy * static_cast<double>(length);
+    out.judged.push_back({static_cast<bool>(right.back()),
+                          output.logprob / static_cast<double>(std::max<int64_t>(length, 1)), output.confidence});
+    if (static_cast<int64_t>(i) < stored) out.stored.push_back(stored_response(output, verdict));
+  }
+  if (const auto vote = majority(classes)) out.majority_right = right[*vote];
+  return out;
+}
+
+// Where all problems agree on 0 or 1 a bootstrap has no width and would feign certainty; the exact interval of that
+// many yes/no trials stands in.
+Estimate Scorer::interval_of_mean(const std::vector<double>& values) const {
+  constexpr double kUnmeasured = std::numeric_limits<double>::quiet_NaN();
+  const Summary summary = summarize(values);
+  if (config_.bootstrap_draws == 0) return {summary.mean, kUnmeasured, kUnmeasured};
+  const bool extreme = summary.min == summary.max && (summary.min == 0 || summary.max == 1);
+  const Interval interval =
+      extreme ? clopper_pearson(summary.max == 1 ? summary.count : 0, summary.count, config_.confidence_level)
+              : bootstrap_mean(values, static_cast<uint64_t>(config_.seed), config_.confidence_level,
+                               config_.bootstrap_draws);
+  return {summary.mean, interval.low, interval.high};
+}
+
+Scorer::Sampled Scorer::sampled_values(const Places& places) const {
+  Sampled out;
+  std::vector<const Tally*> tallies;
+  for (size_t i : places) {
+    if (sampled_[i].responses > 0) tallies.push_back(&sampled_[i]);
+  }
+  if (tallies.empty()) return out;
+  const auto add = [&](auto& list, int64_t k, auto value) {
+    std::vector<double> values;
+    for (const Tally* t : tallies) values.push_back(value(*t));
+    list.emplace_back(k, std::move(values));
+  };
+  const int64_t n = config_.samples;
+  if (n > kUsualSamples) {
+    add(out.mean, kUsualSamples, [](const Tally& t) { return mean_at_n({kUsualSamples, t.correct_of_first}); });
+  }
+  add(out.mean, n, [](const Tally& t) { return mean_at_n({t.responses, t.correct}); });
+  add(out.majority, n, [](const Tally& t) { return t.majority_right ? 1.0 : 0.0; });
+  for (int64_t k : config_.ks) {
+    if (k <= n) add(out.pass, k, [k](const Tally& t) { return pass_at_k({t.responses, t.correct}, k); });
+  }
+  return out;
+}
+
+EvalFigures Scorer::figures(const Places& places) const {
+  EvalFigures out;
+  out.problems = static_cast<int64_t>(places.size());
+  int64_t asked = 0, correct = 0;
+  for (size_t i : places) {
+    asked += greedy_[i].responses;
+    correct += greedy_[i].correct;
+  }
+  if (asked > 0) {
+    const auto interval = clopper_pearson(correct, asked, config_.confidence_level);
+    out.greedy = {static_cast<double>(correct) / static_cast<double>(asked), interval.low, interval.high};
+  }
+  const Sampled values = sampled_values(places);
+  for (const auto& [k, list] : values.mean) out.mean.push_back({k, interval_of_mean(list)});
+  for (const auto& [k, list] : values.majority) out.majority.push_back({k, interval_of_mean(list)});
+  for (const auto& [k, list] : values.pass) out.pass.push_back({k, interval_of_mean(list)});
+  add_shares(places, out);
+  return out;
+}
+
+void Scorer::add_shares(const Places& places, EvalFigures& out) const {
+  Tally sum;
+  std::vector<Judged> judged;
+  for (size_t i : places) {
+    const Tally& t = shown(i);
+    sum.responses += t.responses;
+    sum.tokens += t.tokens;
+    sum.truncated += t.truncated;
+    sum.unparseable += t.unparseable;
+    sum.entropy += t.entropy;
+    judged.insert(judged.end(), t.judged.begin(), t.judged.end());
+  }
+  const auto responses = static_cast<double>(std::max<int64_t>(sum.responses, 1));
+  out.entropy = sum.entropy / static_cast<double>(std::max<int64_t>(sum.tokens, 1));
+  out.length = static_cast<double>(sum.tokens) / responses;
+  out.truncated_share = static_cast<double>(sum.truncated) / responses;
+  out.unparseable_share = static_cast<double>(sum.unparseable) / responses;
+  if (!judged.empty()) out.calibration = calibrate(judged);
+}
+
+MacroFigures Scorer::macro(const std::vector<Places>& sets) const {
+  const auto estimate = [&](const std::vector<std::vector<double>>& values) {
+    const MacroMean m =
+        macro_mean(values, static_cast<uint64_t>(config_.seed), config_.confidence_level, config_.bootstrap_draws);
+    return Estimate{m.mean, m.interval.low, m.interval.high};
+  };
+  MacroFigures out;
+  std::vector<std::vector<double>> greedy;
+  std::vector<Sampled> sampled;
+  for (const Places& places : sets) {
+    std::vector<double> right;
+    for (size_t i : places) {
+      if (greedy_[i].responses > 0) right.push_back(static_cast<double>(greedy_[i].correct));
+    }
+    if (!right.empty()) greedy.push_back(std::move(right));
+    sampled.push_back(sampled_values(places));
+  }
+  if (greedy.size() == sets.size()) out.greedy = estimate(greedy);
+  // A mean over some of the sets only would be another figure under the same name.
+  if (std::any_of(sampled.begin(), sampled.end(), [](const Sampled& s) { return s.mean.empty(); })) return out;
+  const auto over_sets = [&](auto member, std::vector<EstimateAt>& list) {
+    for (size_t j = 0; j < (sampled.front().*member).size(); ++j) {
+      std::vector<std::vector<double>> values;
+      for (const Sampled& s : sampled) values.push_back((s.*member)[j].second);
+      list.push_back({(sampled.front().*member)[j].first, estimate(values)});
+    }
+  };
+  over_sets(&Sampled::mean, out.mean);
+  over_sets(&Sampled::pass, out.pass);
+  over_sets(&Sampled::majority, out.majority);
+  return out;
+}
+
+std::vector<EvalRow> Scorer::rows() {
+  std::vector<EvalRow> out;
+  for (size_t i = 0; i < problems_.size(); ++i) {
+    const Problem& problem = problems_[i];
+    EvalRow& row = out.emplace_back();
+    row.id = problem.id;
+    row.source = problem.source;
+    row.problem = problem.text;
+    row.gold = problem.gold;
+    const Tally& all = shown(i);
+    row.mean_length = static_cast<double>(all.tokens) / static_cast<double>(std::max<int64_t>(all.responses, 1));
+    if (!greedy_[i].stored.empty()) row.greedy = std::move(greedy_[i].stored.front());
+    row.samples = sampled_[i].responses;
+    row.correct = sampled_[i].correct;
+    row.responses = std::move(sampled_[i].stored);
+  }
+  return out;
+}
+
+}  // namespace
+
+const Verifier& Graders::for_source(const std::string& source) const {
+  const auto own = of.find(source);
+  const auto& verifier = own == of.end() ? standard : own->second;
+  UCAS_CHECK(verifier != nullptr, "a grader for every source");
+  return *verifier;
+}
+
+EvalResult score(std::span<const Problem> problems, std::span<const Responses> responses, const Graders& graders,
+                 const EvalConfig& config) {
+  return Scorer(problems, responses, graders, config).run();
+}
+
+}  // namespace ucas
