@@ -34,11 +34,15 @@ constexpr const char* kScore =
 constexpr const char* kEvaluate =
     "ucas evaluate - greedy and sampled accuracy on problems with known answers\n"
     "\n"
-    "Usage: ucas evaluate MODEL... --data FILE.jsonl [--data FILE2.jsonl] --out DIR [--key value ...]\n"
+    "Usage: ucas evaluate MODEL... --suite NAME --data DIR --out OUT [--key value ...]\n"
+    "       ucas evaluate MODEL... --data FILE.jsonl [--data FILE2.jsonl] --out OUT [--key value ...]\n"
     "\n"
-    "Prints a table of greedy pass@1, mean@n, unbiased pass@k and maj@n with confidence intervals, and writes\n"
-    "DIR/LABEL.json (figures, overall and by source) and DIR/LABEL.jsonl (one row per problem) for each MODEL.\n"
-    "Problems whose prompt leaves no room for max_tokens are dropped and counted.\n"
+    "Prints a table of greedy pass@1, mean@n, unbiased pass@k and maj@n with confidence intervals, and makes a run\n"
+    "directory OUT/LABEL of each MODEL, with eval/NAME.json (figures), NAME.jsonl (problems), NAME.outputs.jsonl\n"
+    "(every response) and NAME.card.json (what decided the figures): see `ucas verify-run`, `ucas compare OUT/*`,\n"
+    "`ucas report OUT/*`. Responses are kept as they end: after an interruption the same command goes on, and with a\n"
+    "larger --samples it generates only the new ones. Problems whose prompt leaves no room for max_tokens are dropped\n"
+    "and counted.\n"
     "\n";
 
 }  // namespace
@@ -83,11 +87,13 @@ void ScoreOptions::fields(Fields& f) {
 }
 
 void EvaluateOptions::fields(Fields& f) {
-  f.field("data", data, "problem files, JSONL (may be given several times)");
+  f.field("suite", suite, "benchmarks to run, such as math5: a suite, a benchmark, or a file that describes one");
+  f.field("data", data, "problem files, JSONL (may be given several times); with --suite the directory of its files");
+  f.field("name", name, "of the result's files; empty = the suite's, or test");
   f.field("template", prompt_template, "prompt template: plain, qwen_math, qwen_boxed, orz, or a file");
-  f.field("out", out, "directory for the results; empty = print only");
+  f.field("out", out, "directory of the runs; empty = print only");
   f.field("labels", labels, "names of the models in table and files; empty = from their paths");
-  f.field("limit", limit, Range{0, 1 << 30}, "only the first N problems; 0 = all");
+  f.field("limit", limit, Range{0, 1 << 30}, "only the first N problems (of each benchmark); 0 = all");
   f.choice(
       "extract", extract, {"strict", "lenient", "answer_tag"},
       "where the answer is looked for: the last \\boxed{}; that, else the usual phrases; inside <answer>..</answer>");

@@ -45,6 +45,7 @@ struct ScoreOptions {
 };
 
 struct EvaluateOptions {
+  std::string suite, name;
   std::vector<std::string> data, labels;
   std::string prompt_template = "qwen_math";
   std::string out;

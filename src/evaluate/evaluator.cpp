@@ -117,6 +117,7 @@ class Generation {
     return config_.greedy || (source && source->choices);
   }
   void take_found();
+  void say_found(int64_t missing) const;
   void keep(size_t problem, std::optional<Output>& slot, Output output, Standing& standing);
   void add_jobs(size_t problem);
   void add_job(size_t problem, bool greedy, int64_t first, int64_t count);
@@ -149,6 +150,7 @@ std::optional<std::vector<Responses>> Generation::run(Rollout& rollout) {
   for (size_t i = 0; i < slots_.size(); ++i) add_jobs(i);
   for (const PromptJob& job : jobs_) missing += job.samples;
   missing += static_cast<int64_t>(to_choose_.size());
+  say_found(missing);
   if (missing > 0) {
     Standing standing(input_, missing);
     for (size_t i : to_choose_) standing.expect(input_.problems[i].source, 1);
@@ -202,6 +204,14 @@ void Generation::take_found() {
     const auto at = static_cast<size_t>(output.sample == kGreedySample ? 0 : output.sample);
     if (at < list.size()) list[at] = std::move(output);
   }
+}
+
+void Generation::say_found(int64_t missing) const {
+  int64_t all = 0;
+  for (const Slots& slots : slots_) all += static_cast<int64_t>(slots.greedy.size() + slots.samples.size());
+  if (missing == all || !input_.show_progress) return;
+  log(str(input_.label, ": found ", grouped(all - missing), " of ", grouped(all), " responses",
+          missing > 0 ? str(", going on with ", grouped(missing)) : ", nothing to generate"));
 }
 
 // Greedy first, then each stretch of samples that is not there yet.

@@ -87,7 +87,11 @@ struct Fixture {
 
   explicit Fixture(int64_t count) {
     for (int64_t i = 0; i < count; ++i) {
-      problems.push_back({str("p", i), i % 2 == 0 ? "even" : "odd", "?", "", {str(i % 10)}});
+      Problem& problem = problems.emplace_back();
+      problem.id = str("p", i);
+      problem.source = i % 2 == 0 ? "even" : "odd";
+      problem.text = "?";
+      problem.gold = {str(i % 10)};
       prompts.push_back({static_cast<int32_t>(i % 10)});
     }
   }

@@ -8,7 +8,6 @@
 #include <tuple>
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -249,19 +248,6 @@ std::string to_json_line(const Output& o) {
                       {"logprob", o.logprob}, {"entropy", o.entropy}, {"confidence", o.confidence}};
   if (!o.choice_logprob.empty()) line["choice_logprob"] = o.choice_logprob;
   return line_of(line);
-}
-
-std::string model_hash(const std::string& directory) {
-  std::string parts;
-  for (const std::string& name : list_directory(directory)) {
-    const bool counts = name == "config.json" || name == "tokenizer.json" || name.ends_with(".safetensors");
-    if (counts && name != "optimizer.safetensors") {
-      parts += str(name, " ", hash_of_file(path_join(directory, name)), "\n");
-    }
-  }
-  if (parts.empty())
-    throw Error("path", str(printable(directory, 400), ": no checkpoint (config.json, *.safetensors)"));
-  return hash_of_text(parts);
 }
 
 StoredOutputs read_outputs(const std::string& path) {

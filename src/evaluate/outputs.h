@@ -39,16 +39,13 @@ struct OutputSettings {
     bool choices = false;  // compared by log-prob, nothing is generated
     bool operator==(const Source&) const = default;
   };
-  std::string model;  // model_hash
+  std::string model;  // hash over the checkpoint's files
   std::string keys;   // of the draws: "problem" (source and id) or "place" (index in the data)
   double temperature = 1, top_p = 1;
   int64_t top_k = 0, seed = 0;
   std::vector<Source> sources;  // in order of the suite
   bool operator==(const OutputSettings&) const = default;
 };
-
-// XXH3-128 over the names and bytes of the checkpoint's config, tokenizer and weight files.
-std::string model_hash(const std::string& directory);
 
 // The stored file, whole. Errors: path, data_line (FILE:LINE and what is wrong; a torn last line, too), limit.
 struct StoredOutputs {

@@ -275,7 +275,12 @@ bool Run::take(size_t result, const Drawn& drawn) {
   if (!response.finished && static_cast<int64_t>(response.token.size()) < max_tokens(its, request_)) return true;
   done_[result] = request_.keep;
   if (request_.on_response) request_.on_response(response);
-  if (!request_.keep) response = Sampled{.job = response.job, .sample = response.sample};  // frees its vectors
+  if (!request_.keep) {
+    Sampled empty;  // frees its vectors
+    empty.job = response.job;
+    empty.sample = response.sample;
+    response = std::move(empty);
+  }
   return false;
 }
 

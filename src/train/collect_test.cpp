@@ -26,7 +26,7 @@ class CollectTest : public ::testing::Test {
     b_ = *tokenizer_->id_of("b");
     eos_ = *tokenizer_->id_of("<eos>");
     for (int p = 0; p < 8; ++p) {
-      data_.problems.push_back({std::to_string(p), "test", "question", "", {"a"}});
+      data_.problems.push_back({std::to_string(p), "test", "", "question", "", {"a"}});
       data_.prompt.push_back({b_, b_});
     }
     config_.data.train_batch_size = 4;
@@ -240,7 +240,7 @@ TEST_F(CollectTest, the_worked_cases_of_dapo_pass) {
     data_ = {};
     for (const Json& gen_batch : in.at("gen_batches")) {
       for (const Json& row : gen_batch) {
-        data_.problems.push_back({row.at(0), "test", "question", "", {"a"}});
+        data_.problems.push_back({row.at(0), "test", "", "question", "", {"a"}});
         data_.prompt.push_back({b_});
         outcome.push_back(row.at(1));
       }

@@ -5,20 +5,16 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/command.h"
-#include "cli/engine/prompts.h"
+#include "cli/engine/evaluation.h"
 #include "cli/policy_options.h"
-#include "evaluate/evaluator.h"
+#include "evaluate/benchmark.h"
 #include "evaluate/table.h"
-#include "rollout/engine.h"
+#include "model/qwen2_config.h"
+#include "train/trainer.h"
 
 namespace ucas {
 
 namespace {
-
-std::string stem(const std::string& path) {
-  std::string name = path.substr(path.find_last_of('/') + 1);
-  return name.substr(0, name.rfind('.') == 0 ? std::string::npos : name.rfind('.'));
-}
 
 // The last part of a path, or the last two for a checkpoint of a run: runs/dapo/checkpoints/step-0000024 is
 // "dapo-step-0000024".
@@ -58,24 +54,40 @@ std::vector<std::string> labels_of(const EvaluateOptions& options, const std::ve
   return labels;
 }
 
-EvalResult evaluate_model(const std::string& directory, const std::string& label, const std::vector<Problem>& problems,
-                          const EvaluateOptions& options, const Template& form) {
-  const Policy policy = open_policy(directory, parse_device(options.machine.device));
-  const Questions questions = encode_questions(problems, form, policy, options.eval.max_tokens);
-  const auto engine = make_engine(*policy.model, options.engine);
-  const auto verifier = make_math_verifier(options.extract);
-  EvalInput input;
-  input.problems = questions.problems;
-  input.prompts = questions.prompts;
-  input.stop_ids = questions.stop_ids;
-  input.label = label;
-  input.model = directory;
-  for (const std::string& file : options.data) input.data.push_back(stem(file));
-  EvalResult result = evaluate(*engine, policy.tokenizer, *verifier, input, options.eval);
-  log(str(label, ": ", grouped(result.tokens), " tokens in ", human_seconds(result.seconds), ", ",
-          grouped(static_cast<int64_t>(static_cast<double>(result.tokens) / std::max(result.seconds, 1e-9))),
-          " tokens/s"));
-  return result;
+EvaluationPlan plan_of(const EvaluateOptions& options, const std::vector<Setting>& typed) {
+  const auto said = [&](const char* key) {
+    return std::any_of(typed.begin(), typed.end(), [&](const Setting& s) { return s.key == key; });
+  };
+  EvaluationPlan plan;
+  plan.suite = options.suite;
+  plan.files = options.data;
+  plan.config = options.eval;
+  if (!options.suite.empty()) {
+    if (options.data.size() != 1) throw Error("usage", "--suite needs one --data DIR, where its files are");
+    plan.data_directory = options.data[0];
+    plan.files.clear();
+    const Suite suite = load_suite(options.suite);
+    plan.name = suite.name;
+    if (suite.samples >= 0 && !said("samples")) plan.config.samples = suite.samples;
+  }
+  if (!options.name.empty()) plan.name = options.name;
+  if (plan.name.find('/') != std::string::npos || plan.name[0] == '.') {
+    throw Error("config", str("name = \"", printable(plan.name), "\": expected a name that can be a file name"));
+  }
+  if (!plan.config.greedy && plan.config.samples == 0) {
+    throw Error("config", "greedy = false and samples = 0: nothing to evaluate; ask for one of them");
+  }
+  plan.prompt_template = options.prompt_template;
+  if (said("template")) plan.typed.prompt_template = options.prompt_template;
+  if (said("max_tokens")) plan.typed.max_tokens = options.eval.max_tokens;
+  if (said("extract")) plan.typed.extract = options.extract;
+  plan.max_prompt_length = 0;
+  plan.limit = options.limit;
+  plan.problems = options.problems;
+  plan.engine = options.engine;
+  plan.device = options.machine.device;
+  plan.threads = options.machine.threads;
+  return plan;
 }
 
 }  // namespace
@@ -86,25 +98,29 @@ int run_evaluate(const Words& words) {
   ucas::apply(options, line.settings);
   const std::vector<std::string>& models = line.positionals;
   if (models.empty()) throw Error("usage", "no MODEL directory given; see `ucas evaluate --help`");
-  if (options.data.empty()) throw Error("usage", "--data FILE.jsonl is missing; see `ucas evaluate --help`");
-  if (!options.eval.greedy && options.eval.samples == 0) {
-    throw Error("config", "greedy = false and samples = 0: nothing to evaluate; ask for one of them");
+  if (options.data.empty()) {
+    throw Error("usage", options.suite.empty() ? "--data FILE.jsonl is missing; see `ucas evaluate --help`"
+                                               : "--data DIR is missing: where the suite's files are");
   }
   const std::vector<std::string> labels = labels_of(options, models);
-  use_threads(options.machine.threads);
-  const Template form = load_template(options.prompt_template);
-  const std::vector<Problem> problems = read_limited(options.data, options.limit, options.problems);
+  const EvaluationPlan plan = plan_of(options, line.settings);
   for (const std::string& model : models) read_qwen2_config(model);  // a wrong path is said before the work
+  install_stop_signals();
 
   std::vector<EvalResult> results;
   for (size_t i = 0; i < models.size(); ++i) {
-    results.push_back(evaluate_model(models[i], labels[i], problems, options, form));
-    if (!options.out.empty()) write_result(results.back(), options.out, labels[i]);
+    const std::string run = options.out.empty() ? "" : path_join(options.out, labels[i]);
+    if (!run.empty()) write_evaluated_environment(plan, models[i], run, labels[i]);
+    results.push_back(evaluate_model(plan, models[i], run, labels[i]));
+    const EvalResult& r = results.back();
+    if (r.tokens == 0) continue;
+    log(str(labels[i], ": ", grouped(r.tokens), " tokens in ", human_seconds(r.seconds), ", ",
+            grouped(static_cast<int64_t>(static_cast<double>(r.tokens) / std::max(r.seconds, 1e-9))), " tokens/s"));
   }
   out(summary_table(results));
   if (!options.out.empty()) {
-    log(str("written: ", options.out, "/", labels.size() == 1 ? labels[0] : "{" + join(labels, ",") + "}",
-            ".json and .jsonl"));
+    log(str("written: ", options.out, "/", labels.size() == 1 ? labels[0] : "{" + join(labels, ",") + "}", "/eval/",
+            plan.name, ".json, .jsonl, .outputs.jsonl, .card.json"));
   }
   return kDone;
 }

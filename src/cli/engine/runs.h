@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/engine/embedded_base.h"
+#include "cli/engine/evaluation.h"
 #include "cli/train_progress.h"
 #include "evaluate/config.h"
 #include "train/config.h"
@@ -21,21 +22,7 @@ struct TrainedRun {
 };
 TrainedRun train_or_reuse(TrainConfig config, const std::string& path, ProgressMode progress = ProgressMode::automatic);
 
-// On which problems, and how, every model is evaluated.
-struct EvaluationPlan {
-  std::vector<std::string> files;
-  std::string suite, data_directory;  // instead of files
-  std::string prompt_template;
-  int64_t max_prompt_length = 1024;
-  EvalConfig config;
-  std::string device = "cpu";
-  int64_t threads = 0;
-  std::string name = "test";  // RUN/eval/NAME.json
-};
 // On the embedded task's held-out problems; its template and limits replace those of `config`.
 EvaluationPlan embedded_evaluation(const EmbeddedBase& base, const EvalConfig& config);
-// Leaves the result in RUN/eval unless it is there. Throws Error("interrupted") when told to stop.
-void evaluate_or_reuse(const EvaluationPlan& plan, const std::string& model, const std::string& run,
-                       const std::string& label, int64_t step);
 
 }  // namespace ucas

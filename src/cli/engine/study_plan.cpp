@@ -171,7 +171,7 @@ EvaluationPlan StudyPlan::evaluation_of(const TrainConfig& train) const {
     plan.files = c.base.test;
     plan.suite = c.base.suite;
     plan.data_directory = c.data;
-    plan.prompt_template = train.data.prompt_template;
+    plan.prompt_template = plan.model.prompt_template = train.data.prompt_template;  // as trained, whatever the suite
     plan.max_prompt_length = train.data.max_prompt_length;
   }
   std::string settings =
