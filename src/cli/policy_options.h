@@ -45,7 +45,7 @@ struct ScoreOptions {
 };
 
 struct EvaluateOptions {
-  std::string suite, name;
+  std::string suite, name, models;
   std::vector<std::string> data, labels;
   std::string prompt_template = "qwen_math";
   std::string out;

@@ -262,7 +262,8 @@ StoredOutputs read_outputs(const std::string& path) {
 }
 
 OutputJournal::OutputJournal(const std::string& path, const OutputSettings& settings) : path_(path) {
-  lock_ = std::make_unique<FileLock>(path + ".lock");
+  const size_t name = path.find_last_of('/') + 1;  // 0 without a folder
+  lock_ = std::make_unique<FileLock>(str(path.substr(0, name), ".", path.substr(name), ".lock"));
   StoredOutputs stored;
   std::string bytes, head = to_json_line(settings);
   std::vector<size_t> ends;

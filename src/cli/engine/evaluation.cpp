@@ -16,6 +16,7 @@
 #include "core/run_directory.h"
 #include "data/templates.h"
 #include "evaluate/card.h"
+#include "evaluate/choices.h"
 #include "evaluate/evaluator.h"
 #include "kernels/dispatch.h"
 #include "model/qwen2_config.h"
@@ -202,6 +203,29 @@ std::string hash_of(const std::vector<CardFile>& files) {
   return hash_of_text(text);
 }
 
+// RUN/env.json of a model that was not trained here, unless it is there: so that its evaluation is a row of reports.
+void write_evaluated_environment(const EvaluationPlan& plan, const std::string& model, const std::string& run,
+                                 const std::string& label) {
+  const std::string file = path_join(run, "env.json");
+  if (exists(file)) return;
+  const RunEnvironment machine = this_machine(plan);
+  std::vector<std::string> data = plan.files;
+  if (!plan.suite.empty()) data = {plan.suite, plan.data_directory};
+  const OrderedJson json = {{"label", label},
+                            {"version", machine.version},
+                            {"torch", machine.torch},
+                            {"isa", machine.isa},
+                            {"isa_reason", machine.isa_reason},
+                            {"device", machine.device},
+                            {"threads", machine.threads},
+                            {"started", machine.started},
+                            {"model", model},
+                            {"data", join(data, ", ")},
+                            {"parameters", read_qwen2_config(model).parameter_count()}};
+  make_directories(run);
+  write_file(file, json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n");
+}
+
 [[noreturn]] void stopped(const std::string& kept) {
   throw Error("interrupted",
               kept.empty() ? std::string("stopped during the evaluation; without --out nothing is kept")
@@ -230,6 +254,14 @@ EvalResult evaluate_model(const EvaluationPlan& plan, const std::string& model, 
   input.step = step;
   input.data = asked.data;
   input.should_stop = stop_requested;
+  input.choose = [&](std::span<const size_t> which, const std::function<void(Output)>& ended) {
+    compare_choices(engine.model(), asked.tokenizer,
+                    {.problems = asked.problems,
+                     .prompts = asked.prompts,
+                     .which = which,
+                     .ended = ended,
+                     .should_stop = stop_requested});
+  };
   if (run.empty()) {
     EvalResult result = evaluate(engine, asked.tokenizer, asked.graders, input, config);
     if (!result.complete) stopped("");
@@ -237,6 +269,7 @@ EvalResult evaluate_model(const EvaluationPlan& plan, const std::string& model, 
   }
   const std::string directory = path_join(run, "eval"), keys = plan.keyed_by_place ? "place" : "problem";
   make_directories(directory);
+  write_evaluated_environment(plan, model, run, label);
   CardInput card{.machine = this_machine(plan),
                  .model = model,
                  .model_files = hash_model_files(model),
@@ -269,28 +302,6 @@ void evaluate_or_reuse(const EvaluationPlan& plan, const std::string& model, con
   log(str(plan.name, ": greedy ", result.overall.greedy ? percent(result.overall.greedy->value) : "-", ", sampled ",
           result.overall.mean.empty() ? "-" : percent(result.overall.mean.back().estimate.value), ", ",
           fixed(result.overall.length, 1), " tokens"));
-}
-
-void write_evaluated_environment(const EvaluationPlan& plan, const std::string& model, const std::string& run,
-                                 const std::string& label) {
-  const std::string file = path_join(run, "env.json");
-  if (exists(file)) return;
-  const RunEnvironment machine = this_machine(plan);
-  std::vector<std::string> data = plan.files;
-  if (!plan.suite.empty()) data = {plan.suite, plan.data_directory};
-  const OrderedJson json = {{"label", label},
-                            {"version", machine.version},
-                            {"torch", machine.torch},
-                            {"isa", machine.isa},
-                            {"isa_reason", machine.isa_reason},
-                            {"device", machine.device},
-                            {"threads", machine.threads},
-                            {"started", machine.started},
-                            {"model", model},
-                            {"data", join(data, ", ")},
-                            {"parameters", read_qwen2_config(model).parameter_count()}};
-  make_directories(run);
-  write_file(file, json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n");
 }
 
 }  // namespace ucas

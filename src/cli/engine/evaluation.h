@@ -35,7 +35,8 @@ struct EvaluationPlan {
   std::string name = "test";  // RUN/eval/NAME.json
 };
 
-// Generates what is not there yet, scores, and leaves the files in RUN (`run` empty: keeps nothing). Throws
+// Generates what is not there yet, scores, and leaves the files in RUN, with an env.json unless it has one (`run`
+// empty: keeps nothing). Throws
 // Error("interrupted") when told to stop; the same call goes on.
 EvalResult evaluate_model(const EvaluationPlan& plan, const std::string& model, const std::string& run,
                           const std::string& label, int64_t step = -1);
@@ -43,9 +44,5 @@ EvalResult evaluate_model(const EvaluationPlan& plan, const std::string& model, 
 // The same, unless RUN holds the evaluation complete.
 void evaluate_or_reuse(const EvaluationPlan& plan, const std::string& model, const std::string& run,
                        const std::string& label, int64_t step);
-
-// RUN/env.json of a model that was not trained here, unless it is there: so that its evaluation is a row of reports.
-void write_evaluated_environment(const EvaluationPlan& plan, const std::string& model, const std::string& run,
-                                 const std::string& label);
 
 }  // namespace ucas
