@@ -54,6 +54,8 @@ class LiveBlock {
   void draw(const std::vector<InkedLine>& lines, TerminalSize size);
   // A message of its own lines, which stays above the block.
   void print_above(const std::string& message, TerminalSize size);
+  // What stands there is left alone: the next draw begins on the cursor's line (after others wrote on the terminal).
+  void leave() { lines_.clear(); }
 
  private:
   std::string up(TerminalSize size) const;

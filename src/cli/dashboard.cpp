@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 
 #include "base/error.h"
@@ -33,6 +34,8 @@ std::string number(double value) {
   }
   return fixed(value, size >= 100 ? 1 : size >= 1 ? 2 : 3);
 }
+
+volatile std::sig_atomic_t continued = 0;  // after Ctrl-Z the shell has written below the block
 
 void write_stderr(const std::string& text) {
   for (size_t done = 0; done < text.size();) {
@@ -193,7 +196,7 @@ std::vector<InkedLine> DashboardState::curves(size_t width, bool utf8) const {
 }
 
 // Shares of the last steps' time.
-InkedLine DashboardState::seconds() const {
+InkedLine DashboardState::seconds(size_t width) const {
   const auto* whole_steps = run_.steps.find("timing_s/step");
   auto recent = [&](const std::string& key) {
     const auto* column = run_.steps.find(key);
@@ -205,21 +208,23 @@ InkedLine DashboardState::seconds() const {
     }
     return sum;
   };
-  double whole = recent("timing_s/step"), named = 0;
+  double whole = recent("timing_s/step");
   InkedLine line = {label("time")};
   if (!(whole > 0)) return line;
   std::vector<std::pair<double, std::string>> shares;
   for (const auto& [key, words] : kSeconds) {
     double share = recent(key) / whole;
-    named += share;
-    if (share >= 0.01) shares.emplace_back(share, words);
+    if (share >= 0.02) shares.emplace_back(share, words);
   }
-  if (1 - named >= 0.01) shares.emplace_back(1 - named, "other");
+  double named = 0;
+  for (const auto& [share, words] : shares) named += share;
+  if (1 - named >= 0.02) shares.emplace_back(1 - named, "other");
   std::vector<std::string> parts;
   for (const auto& [share, words] : shares) parts.push_back(str(words, " ", percent(share, 0)));
   line.push_back({join(parts, "   ")});
   double speed = run_.steps.last("perf/throughput");
-  if (std::isfinite(speed)) line.push_back({str("   ", grouped(std::llround(speed)), " tokens/s"), Ink::faint});
+  std::string tokens = std::isfinite(speed) ? str("   ", grouped(std::llround(speed)), " tokens/s") : "";
+  if (cells(plain_text(line)) + cells(tokens) <= width) line.push_back({tokens, Ink::faint});
   return line;
 }
 
@@ -253,7 +258,7 @@ std::vector<InkedLine> DashboardState::lines(TerminalSize size, bool utf8, doubl
   size_t width = size.columns > 1 ? size.columns - 1 : 1;
   std::vector<InkedLine> sample = sample_lines(width, utf8), lines = {head(width, utf8), progress(width, utf8, now)};
   for (InkedLine& line : curves(width, utf8)) lines.push_back(std::move(line));
-  lines.push_back(seconds());
+  lines.push_back(seconds(width));
   lines.push_back(alarm());
   if (lines.size() + sample.size() < size.rows) {
     lines.insert(lines.end() - 1, sample.begin(), sample.end());
@@ -280,6 +285,7 @@ void Dashboard::begin(const TrainStart& start) {
     std::lock_guard lock(mutex_);
     block_.print_above(str(level == LogLevel::warning ? "warning: " : "", message), terminal_size(STDERR_FILENO));
   });
+  std::signal(SIGCONT, [](int) { continued = 1; });
   thread_ = std::thread([this] { watch(); });
 }
 
@@ -303,6 +309,10 @@ void Dashboard::watch() {
   std::unique_lock lock(mutex_);
   while (open_) {
     wake_.wait_for(lock, std::chrono::duration<double>(kDrawPause));
+    if (continued != 0) {
+      continued = 0;
+      block_.leave();
+    }
     if (open_ && (dirty_ || now_seconds() - drawn_ >= kIdlePause)) draw(false);
   }
 }
@@ -328,6 +338,7 @@ void Dashboard::close(bool finished) {
   }
   wake_.notify_all();
   thread_.join();
+  std::signal(SIGCONT, SIG_DFL);
   set_log_sink(std::move(before_));
 }
 

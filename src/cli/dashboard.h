@@ -38,7 +38,7 @@ class DashboardState {
   InkedLine progress(size_t width, bool utf8, double now) const;
   std::vector<InkedLine> curves(size_t width, bool utf8) const;
   InkedLine chart(const Row& row, size_t width, bool utf8) const;
-  InkedLine seconds() const;
+  InkedLine seconds(size_t width) const;
   InkedLine alarm() const;
   std::vector<InkedLine> sample_lines(size_t width, bool utf8) const;
   double pace() const;  // seconds a step, of late

@@ -72,7 +72,8 @@ class Screen:
         return ["".join(row).rstrip() for row in self.rows]
 
 
-def on_terminal(words, columns=100, rows=40, environment=(), interrupt_after=None, resize_after=None):
+def on_terminal(words, columns=100, rows=40, environment=(), interrupt_after=None, resize_after=None,
+                pause_after=None):
     """Runs the program under a terminal of its own; returns exit status and all bytes that it wrote there."""
     main, side = pty.openpty()
     fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
@@ -94,6 +95,14 @@ def on_terminal(words, columns=100, rows=40, environment=(), interrupt_after=Non
         if interrupt_after and interrupt_after in data:
             process.send_signal(signal.SIGINT)
             interrupt_after = None
+        if pause_after and pause_after in data:
+            process.send_signal(signal.SIGSTOP)
+            time.sleep(0.3)
+            while select.select([main], [], [], 0.1)[0]:
+                data += os.read(main, 65536)
+            data += b"$ fg\r\n"
+            process.send_signal(signal.SIGCONT)
+            pause_after = None
         if resize_after and resize_after in data:
             fcntl.ioctl(main, termios.TIOCSWINSZ, struct.pack("HHHH", rows, 70, 0, 0))
             resize_after = None
@@ -149,6 +158,12 @@ check(status == 75, "an interruption saves and ends with 75")
 check("go on with: ucas train --resume" in screen.text()[-2] or "go on with: ucas train --resume" in
       screen.text()[-3] + screen.text()[-2], "how to go on stands below the block")
 check(screen.wrap and data.count(b"\x1b[?25l") == 0, "the cursor was never hidden")
+
+status, data = on_terminal(train_words(path("paused"), "--train.steps", 60), pause_after=b"steps/s")
+lines = screen_of(data).text()
+shell = next(i for i, line in enumerate(lines) if line == "$ fg")
+check(status == 0 and any(line.startswith(" alarms") for line in lines[:shell]), "what a shell writes after Ctrl-Z stays")
+check(sum(line.startswith(" alarms") for line in lines[shell:]) == 1, "and the block goes on below it")
 
 # A hostile model: the token that opens its answers now says other things to the terminal.
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\u009b31m\u202e\r\b"
