@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/str.h"
+#include "report/benchmarks.h"
 #include "report/escape.h"
 
 namespace ucas {
@@ -197,7 +198,8 @@ class Finder {
             run_->steps.step[worst], "); beyond ", short_number(kMostMismatch), " in ", above, " of ", values->size(),
             " steps"),
         "Responses are then sampled from another policy than the one that is trained. Expected with low-precision "
-        "sampling; in f32 on one device it points to a bug.");
+        "sampling: sample in the precision of the trainer. In f32 on one device it points to a bug: compare with "
+        "UCAS_ISA=scalar.");
   }
 
   void not_finite() {
@@ -259,8 +261,27 @@ class Finder {
     report_.alarms = std::move(merged);
   }
 
+  // Cards say how each model was asked and graded; templates may differ on purpose, so this is a note.
+  void unequal_evaluation() {
+    for (const ResultTable& summary : summaries_) {
+      bool carded = std::ranges::any_of(groups_, [&](const RunGroup& group) {
+        const EvalRecord* e = final_evaluation(*group.runs[0], summary.data);
+        return e && e->card;
+      });
+      if (!carded) continue;
+      checked("Evaluated differently");
+      std::vector<std::string> differences = card_differences(groups_, summary.data);
+      if (differences.empty()) continue;
+      if (differences.size() > 6) differences.resize(6);
+      report_.alarms.push_back({false, "Evaluated differently", "all runs", "", join(differences, "; "),
+                                "The run cards differ in more than the model, and so may the figures for that reason. "
+                                "Evaluate all models alike, or say so beside the table."});
+    }
+  }
+
   // A comparison is only as good as what the runs share.
   void comparability() {
+    unequal_evaluation();
     std::vector<const RunGroup*> trained;
     for (const RunGroup& group : groups_) {
       if (group.trained) trained.push_back(&group);

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/file.h"
+#include "base/str.h"
 #include "support/synthetic_run.h"
 
 namespace ucas {
@@ -67,6 +68,43 @@ TEST_F(alarms, a_troubled_run_raises_every_alarm_with_its_number) {
   EXPECT_NE(find(report, "Dead groups")->cause.find("too hard"), std::string::npos);
   EXPECT_NE(find(report, "Sampler/trainer mismatch")->what.find("0.020"), std::string::npos);
   EXPECT_NE(find(report, "Numbers that are not finite")->what.find("actor/grad_norm at step 3"), std::string::npos);
+}
+
+// Each trouble alone, in numbers that are otherwise healthy.
+TEST_F(alarms, every_trouble_raises_its_own_alarm_alone_with_a_cause_and_a_remedy) {
+  struct Trouble {
+    const char* title;
+    const char* key;
+    double value;
+    const char* remedy;
+  };
+  const Trouble troubles[] = {
+      {"Entropy collapse", "actor/entropy", 0.01, "stop earlier"},
+      {"Dead groups", "train/dead_groups", 0.9, "more samples a prompt"},
+      {"Length clipping", "response_length/clip_ratio", 0.5, "Raise the response limit"},
+      {"Unparseable answers", "verifier/unparseable_share", 0.4, "Check the template and the stop tokens"},
+      {"Sampler/trainer mismatch", "rollout/logprob_diff_max", 0.01, "precision of the trainer"},
+      {"Skipped steps", "train/skipped_steps", 2, "lower the learning rate"},
+  };
+  for (const Trouble& trouble : troubles) {
+    std::string path = root_ + "/alone", lines;
+    for (int step = 1; step <= 12; ++step) {
+      lines += str("{\"training/global_step\": ", step);
+      for (const Trouble& other : troubles) {
+        double healthy = other.key == std::string("actor/entropy") ? 0.6 : 0;
+        lines += str(", \"", other.key, "\": ", &other == &trouble && step > 4 ? other.value : healthy);
+      }
+      lines += "}\n";
+    }
+    make_directories(path);
+    write_file(path + "/steps.jsonl", lines);
+    AlarmReport report = of({path});
+    ASSERT_EQ(report.alarms.size(), 1u) << trouble.title;
+    EXPECT_EQ(report.alarms[0].title, trouble.title);
+    EXPECT_TRUE(report.alarms[0].serious);
+    EXPECT_NE(report.alarms[0].cause.find(trouble.remedy), std::string::npos) << report.alarms[0].cause;
+    remove_all(path);
+  }
 }
 
 TEST_F(alarms, methods_run_with_other_seeds_or_lengths_are_remarked) {

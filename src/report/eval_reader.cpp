@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "report/json_rows.h"
@@ -15,7 +16,6 @@ namespace ucas {
 namespace {
 
 constexpr int64_t kSmallFile = 4 << 20;
-constexpr size_t kMostCardLines = 400;
 
 std::vector<FigureAt> at_k(const Json& root, const char* key, const std::string& where) {
   std::vector<FigureAt> list;
@@ -103,24 +103,55 @@ ProblemRow problem_row(const Json& row, const std::string& where) {
   return problem;
 }
 
-// Nested objects as dotted keys; lists as they are written.
-void flatten(const OrderedJson& value, const std::string& key, std::vector<std::pair<std::string, std::string>>& out) {
-  if (out.size() == kMostCardLines) return;
-  if (value.is_object()) {
-    for (auto it = value.begin(); it != value.end(); ++it) {
-      flatten(*it, key.empty() ? it.key() : str(key, ".", it.key()), out);
-    }
-  } else {
-    out.emplace_back(key, value.is_string() ? value.get<std::string>()
-                                            : value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace));
+constexpr size_t kMostSets = 100, kDigits = 8;
+
+// A value at a path of keys as text, cut to `limit`; "" where there is none.
+std::string text_of(const Json& root, std::initializer_list<const char*> keys, size_t limit = 120) {
+  const Json* at = &root;
+  for (const char* key : keys) {
+    at = at->is_object() ? member(*at, key) : nullptr;
+    if (!at) return "";
   }
+  std::string text =
+      at->is_string() ? at->get<std::string>() : at->dump(-1, ' ', false, Json::error_handler_t::replace);
+  return printable(text, limit);
 }
 
-std::vector<std::pair<std::string, std::string>> read_card(const std::string& path) {
-  std::vector<std::pair<std::string, std::string>> card;
-  Json checked = read_json(path, kSmallFile);  // strict: depth, duplicate keys, UTF-8
-  object_of(checked, path);
-  flatten(OrderedJson::parse(read_file(path, kSmallFile)), "", card);
+std::string weights_digest(const Json& card) {
+  std::vector<std::string> digests;
+  const Json* model = member(card, "model");
+  const Json* files = model && model->is_object() ? member(*model, "files") : nullptr;
+  for (size_t i = 0; files && files->is_array() && i < files->size(); ++i) {
+    const Json& file = (*files)[i];
+    if (text_of(file, {"name"}).ends_with(".safetensors")) digests.push_back(text_of(file, {"sha256"}));
+  }
+  if (digests.size() == 1) return digests[0].substr(0, kDigits);
+  return digests.empty() ? "" : hash_of_text(join(digests, " ")).substr(0, kDigits);
+}
+
+// Tolerant of keys that are absent: `ucas verify-run` is the judge of a card, this only shows it.
+CardRecord read_card_record(const std::string& path) {
+  Json root = read_json(path, kSmallFile);
+  object_of(root, path);
+  CardRecord card;
+  card.name = text_of(root, {"sha256"}).substr(0, kDigits);
+  card.model = weights_digest(root);
+  std::vector<std::string> sampling;
+  for (const char* key : {"samples", "temperature", "top_p", "top_k", "seed"}) {
+    std::string value = text_of(root, {"sampling", key});
+    if (!value.empty()) sampling.push_back(str(key, " ", value));
+  }
+  card.sampling = join(sampling, ", ");
+  const Json* sets = member(root, "benchmarks");
+  for (size_t i = 0; sets && sets->is_array() && i < std::min(sets->size(), kMostSets); ++i) {
+    const Json& set = (*sets)[i];
+    object_of(set, path + ": benchmarks");
+    card.sets.push_back(
+        {text_of(set, {"name"}), text_of(set, {"problems"}), text_of(set, {"problems_sha256"}).substr(0, kDigits),
+         str(text_of(set, {"template", "name"}), " ", text_of(set, {"template", "sha256"}).substr(0, kDigits)),
+         text_of(set, {"stop_texts"}, 200), text_of(set, {"max_tokens"}),
+         join({text_of(set, {"grader", "kind"}), text_of(set, {"grader", "extract"})}, ", ")});
+  }
   return card;
 }
 
@@ -166,7 +197,7 @@ EvalRecord read_evaluation(const std::string& directory, const std::string& name
     read_numbers(*result.macro, object_of(*macro, path + ": macro"), path + ": macro");
   }
   std::string card = path_join(directory, name + ".card.json");
-  if (exists(card)) result.card = read_card(card);
+  if (exists(card)) result.card = read_card_record(card);
   std::string rows = path_join(directory, name + ".jsonl");
   if (!exists(rows)) {
     missing.push_back(str("eval/", name, ".jsonl (the responses of each problem)"));

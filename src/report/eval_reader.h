@@ -49,6 +49,17 @@ struct EvalNumbers {
   std::optional<CalibrationRecord> calibration;
 };
 
+// What the run card says that a reader compares (evaluate/card.h); "" where it does not say.
+struct CardRecord {
+  std::string name;   // first eight digits of its SHA-256
+  std::string model;  // the same of the weights, of all files together
+  std::string sampling;
+  struct Set {
+    std::string name, problems, files, form, stop, max_tokens, grader;
+  };
+  std::vector<Set> sets;  // benchmarks
+};
+
 struct EvalRecord : EvalNumbers {
   std::string name;  // the file's stem
   std::string label, model, data, interval, suite;
@@ -56,7 +67,7 @@ struct EvalRecord : EvalNumbers {
   double temperature = kUnknown;
   std::vector<std::pair<std::string, EvalNumbers>> by_source;  // in order of the file
   std::optional<EvalNumbers> macro;
-  std::vector<std::pair<std::string, std::string>> card;  // NAME.card.json: dotted keys, in order of the file
+  std::optional<CardRecord> card;  // NAME.card.json
   std::vector<ProblemRow> rows;
 };
 

@@ -12,7 +12,7 @@ namespace ucas {
 
 namespace {
 
-constexpr size_t kCases = 2, kColumns = 3, kMostBytes = 3000;
+constexpr size_t kCases = 2, kColumns = 4, kMostBytes = 3000;
 
 struct Case {
   const ProblemRow* problem = nullptr;
@@ -118,7 +118,7 @@ std::vector<StudyFigure> case_figures(const FigureInput& in) {
   StudyFigure figure;
   figure.name = "cases";
   figure.title = "Responses to the same problem";
-  figure.note = str("Greedy responses of each group's first seed on ", data_words(in, data), "; ",
+  figure.note = str("Greedy responses of the first seed of each group on ", data_words(in, data), "; ",
                     in.request.problems.empty() ? "problems that the groups answer differently, the first found."
                                                 : "problems as asked for.");
   figure.markdown = str("# ", figure.title, "\n\n", html_text(figure.note), "\n");

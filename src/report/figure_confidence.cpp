@@ -135,7 +135,8 @@ StudyFigure figure(std::vector<Pair> pairs, const std::string& base, const RunGr
     s.radius = 3;
     s.opacity = pairs.size() > 400 ? 0.45 : 0.7;
     for (const Pair& pair : pairs) {
-      if (pair.kind() == k) s.marks.push_back({pair.z_before, pair.z_after, kUnknown, kUnknown, pair.after->id});
+      if (pair.kind() != k) continue;
+      s.marks.push_back({pair.z_before, pair.z_after, kUnknown, kUnknown, pairs.size() > 400 ? "" : pair.after->id});
     }
     s.name = str(kKinds[k].name, " ", kKinds[k].words, " (", s.marks.size(), ")");
     chart.series.push_back(std::move(s));

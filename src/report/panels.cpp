@@ -92,13 +92,28 @@ std::vector<std::string> matching(const std::set<std::string>& keys, std::string
   return found;
 }
 
+// t intervals of shares; without bounds where only one run has a value.
+std::vector<Figure> over_seeds(const GroupSeries& own) {
+  std::vector<Figure> bounds;
+  for (size_t i = 0; i < own.mean.size(); ++i) {
+    std::vector<double> known;
+    for (const auto& run : own.runs) {
+      if (!std::isnan(run[i])) known.push_back(run[i]);
+    }
+    Figure f = mean_estimate(known);
+    bounds.push_back({f.value, std::max(0.0, f.low), std::min(1.0, f.high)});
+    if (!f.bounded()) bounds.back().low = bounds.back().high = kUnknown;
+  }
+  return bounds;
+}
+
 Panel pass_panel(const std::vector<RunGroup>& groups, const ResultTable& summary, bool several) {
   bool seeds = std::any_of(groups.begin(), groups.end(), [](const RunGroup& group) { return group.runs.size() > 1; });
   Panel panel{"Learning",
               "pass@k",
               several && !summary.data.empty() ? str("pass@k, ", short_path(summary.data, 1)) : "pass@k",
               str("chance that one of k samples is right; band: ",
-                  seeds ? "deviation over seeds" : "95 % interval over problems"),
+                  seeds ? "95 % interval of the mean over seeds" : "95 % interval over problems"),
               true,
               Axis::samples,
               "k",
@@ -136,7 +151,8 @@ Panel pass_panel(const std::vector<RunGroup>& groups, const ResultTable& summary
       own.mean.push_back(mean_of(known));
       own.deviation.push_back(deviation_of(known));
     }
-    panel.bounds.push_back(own.runs.size() == 1 ? std::move(bounds) : std::vector<Figure>{});
+    if (own.runs.size() > 1) bounds = over_seeds(own);
+    panel.bounds.push_back(std::move(bounds));
     panel.series.groups.push_back(std::move(own));
   }
   return panel;
@@ -247,11 +263,13 @@ std::string panels_json(const std::vector<RunGroup>& groups, const std::vector<P
       OrderedJson line;
       line["group"] = own.group;
       line["mean"] = numbers(own.mean);
+      bool bounded = s < panel.bounds.size() && !panel.bounds[s].empty();
       if (own.runs.size() > 1) {
-        line["std"] = numbers(own.deviation);
+        if (!bounded) line["std"] = numbers(own.deviation);
         line["runs"] = OrderedJson::array();
         for (const auto& run : own.runs) line["runs"].push_back(numbers(run));
-      } else if (s < panel.bounds.size() && !panel.bounds[s].empty()) {
+      }
+      if (bounded) {
         std::vector<double> low, high;
         for (const Figure& bound : panel.bounds[s]) {
           low.push_back(bound.low);

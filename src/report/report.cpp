@@ -9,8 +9,10 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "report/alarms.h"
+#include "report/benchmarks.h"
 #include "report/escape.h"
 #include "report/explorer.h"
+#include "report/figure_section.h"
 #include "report/panels.h"
 #include "report/samples.h"
 #include "report/summary.h"
@@ -88,6 +90,7 @@ class Page {
     main += results();
     main += alarms();
     main += curves();
+    main += section("figures", "Figures", figures_html(groups_));
     main += samples(limits);
     ExplorerPage tokens = explorer_page(explorer_, limits.token_bytes);
     main += section("tokens", "Tokens", tokens.html, kTokensLead);
@@ -110,7 +113,7 @@ class Page {
         "'; base-uri 'none'; form-action 'none'\">\n"
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
         "<meta name=\"generator\" content=\"ucas\">\n<title>",
-        html_text(title_), "</title>\n<style>\n", asset("report/assets/report.css"),
+        html_text(title_), "</title>\n<style>\n", asset("report/assets/report.css"), asset("report/assets/figures.css"),
         asset("report/assets/explorer.css"),
         "</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#main\">to the results</a>\n", navigation(),
         "<main id=\"main\">\n", main, "</main>\n", json("data", data), json("token-data", token_data),
@@ -232,6 +235,7 @@ class Page {
       std::string rest = unclaimed_sentence(summary);
       if (!rest.empty()) content += str("<p class=\"quiet\">", html_text(rest), "</p>");
       content += summary_table_html(summary);
+      content += benchmarks_html(groups_, summary.data);
       std::string note =
           several
               ? "Figures are mean &#177; standard deviation over seeds; small figures below them: 95 % "
@@ -243,7 +247,7 @@ class Page {
       note +=
           "A difference is called higher or lower only if its interval excludes zero; no correction for making several "
           "comparisons.";
-      content += str("<p class=\"note\">", note, "</p>");
+      content += str("<p class=\"note\">", note, "</p>", cards_html(groups_, summary.data));
     }
     if (summaries_.empty())
       content =
@@ -286,7 +290,8 @@ class Page {
       content += str(
           "<figure class=\"panel\" data-panel=\"", p, "\"><figcaption><h4>", html_text(panel.title), "</h4><code>",
           html_text(panel.key),
-          "</code><button type=\"button\" class=\"as-table\" aria-pressed=\"false\">table</button><p>",
+          "</code><button type=\"button\" class=\"as-table\" aria-pressed=\"false\">table</button><button "
+          "type=\"button\" class=\"save\" title=\"save this chart as SVG\">save</button><p>",
           html_text(panel.help),
           "</p></figcaption><div class=\"read\"></div><div class=\"plot\" tabindex=\"0\" role=\"img\" aria-label=\"",
           html_text(gist(panel)), "\"></div></figure>");

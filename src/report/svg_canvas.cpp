@@ -30,6 +30,7 @@ constexpr std::array<ColorRow, 14> kColors = {{{"g0", "#7d828c", "#9aa0ab"},
                                                {"line", "#c9ccd2", "#454a53"},
                                                {"grid", "#ebecee", "#2a2d33"},
                                                {"paper", "#ffffff", "#131417"}}};
+constexpr const char* kNamespace = " xmlns=\"http://www.w3.org/2000/svg\"";
 constexpr const char* kStyleBegin = "<style>";
 constexpr const char* kStyleEnd = "</style>";
 
@@ -145,8 +146,8 @@ void SvgCanvas::text(double x, double y, std::string_view text, const Font& font
 }
 
 std::string SvgCanvas::document() const {
-  return str("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 ", svg_number(width_), " ", svg_number(height_),
-             "\" width=\"", svg_number(width_), "\" height=\"", svg_number(height_), "\" role=\"img\" aria-label=\"",
+  return str("<svg", kNamespace, " viewBox=\"0 0 ", svg_number(width_), " ", svg_number(height_), "\" width=\"",
+             svg_number(width_), "\" height=\"", svg_number(height_), "\" role=\"img\" aria-label=\"",
              html_text(title_),
              "\" font-family=\"system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif\" "
              "style=\"font-variant-numeric: tabular-nums\">\n",
@@ -156,7 +157,9 @@ std::string SvgCanvas::document() const {
 std::string svg_for_page(std::string_view document) {
   size_t begin = document.find(kStyleBegin), end = document.find(kStyleEnd);
   if (begin == std::string_view::npos || end == std::string_view::npos) return std::string(document);
-  return str(document.substr(0, begin), document.substr(end + std::string_view(kStyleEnd).size()));
+  std::string head(document.substr(0, begin));
+  if (size_t at = head.find(kNamespace); at != std::string::npos) head.erase(at, std::string_view(kNamespace).size());
+  return str(head, document.substr(end + std::string_view(kStyleEnd).size()));
 }
 
 }  // namespace ucas

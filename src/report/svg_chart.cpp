@@ -272,7 +272,7 @@ std::string svg_of(const Chart& chart) {
     if (s.name.empty() || !last_known(s)) continue;
     named.push_back(&s);
     lines = lines && s.line;
-    widest = std::max(widest, text_width(s.name, kLabel));
+    widest = std::max(widest, 1.08 * text_width(s.name, kLabel));  // they are bold
   }
   bool direct = lines && named.size() > 1 && named.size() <= kMostDirect && widest < chart.width * 0.34;
   f.left = 6 + label_room(chart.y, f.y_low, f.y_high);

@@ -302,6 +302,57 @@
     });
   }
 
+  // ---- a chart as a file: the drawing with the colours it has now, on its own ground, made without the network
+  const KEPT = ["fill", "fill-opacity", "stroke", "stroke-opacity", "stroke-width", "stroke-dasharray", "opacity", "font-size",
+    "font-weight", "text-anchor", "visibility"];
+  function dress(from, to) {
+    const style = getComputedStyle(from);
+    for (const name of KEPT) to.setAttribute(name, style.getPropertyValue(name));
+    to.removeAttribute("class");
+    for (let i = 0; i < from.children.length; ++i) if (from.children[i].tagName !== "title") dress(from.children[i], to.children[i]);
+  }
+  function heading(root, figure, width) {   // title and legend, which the page keeps outside of its own charts
+    const ink = getComputedStyle(document.body).color, chart = charts.find((c) => c.plot === figure.querySelector(".plot"));
+    svg("text", { x: 10, y: 20, fill: ink, "font-size": 14, "font-weight": 600 }, root).textContent = figure.querySelector("h4").textContent;
+    let x = 10, y = 40;
+    for (const s of chart.visible()) {
+      const title = data.groups[s.group].title, wide = 34 + 6.6 * title.length;
+      if (x > 10 && x + wide > width) { x = 10; y += 17; }
+      svg("rect", { x, y: y - 9, width: 10, height: 10, rx: 2, fill: getComputedStyle(document.querySelectorAll(".legend .key")[s.group]).getPropertyValue("--c") }, root);
+      svg("text", { x: x + 16, y, fill: ink, "font-size": 12 }, root).textContent = title;
+      x += wide;
+    }
+    return y + 8;
+  }
+  function svgText(figure) {
+    const source = figure.querySelector(".plot svg, .drawing svg");
+    if (!source) return null;
+    const box = source.viewBox.baseVal, root = document.createElementNS(SVG, "svg"), ground = svg("rect", {}, root);
+    const top = figure.classList.contains("panel") ? heading(root, figure, box.width) : 0, inner = source.cloneNode(true);
+    dress(source, inner);
+    for (const name of ["class", "style", "role", "height"]) inner.removeAttribute(name);
+    for (const [name, value] of [["x", 0], ["y", top], ["width", box.width], ["height", box.height]]) inner.setAttribute(name, value);
+    inner.setAttribute("overflow", "visible");
+    root.appendChild(inner);
+    const size = { width: box.width, height: box.height + top, viewBox: `0 0 ${box.width} ${box.height + top}` };
+    for (const name in size) root.setAttribute(name, size[name]);
+    for (const [name, value] of [["width", "100%"], ["height", "100%"], ["fill", getComputedStyle(document.body).backgroundColor]]) ground.setAttribute(name, value);
+    root.setAttribute("font-family", "system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif");
+    return new XMLSerializer().serializeToString(root);
+  }
+  for (const button of document.querySelectorAll(".save")) {
+    const figure = button.closest("figure"), name = figure.dataset.name || figure.querySelector("h4").textContent.toLowerCase().replace(/[^a-z0-9]+/g, "-");
+    button.setAttribute("aria-label", "save as SVG: " + figure.querySelector("h4").textContent);
+    button.addEventListener("click", () => {
+      const text = svgText(figure);
+      if (!text) return;
+      const link = document.createElement("a");
+      link.href = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(text);
+      link.download = name + ".svg";
+      link.click();
+    });
+  }
+
   const chips = [...document.querySelectorAll(".chips button")];
   for (const chip of chips) {
     chip.addEventListener("click", () => {

@@ -1,0 +1,107 @@
+#include "report/benchmarks.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "report/alarms.h"
+
+namespace ucas {
+namespace {
+
+class benchmarks_of_runs : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/ucas-benchmarks-XXXXXX";
+    root_ = mkdtemp(name);
+  }
+  void TearDown() override { remove_all(root_); }
+
+  // An evaluation of two benchmarks with a card.
+  std::string write(const std::string& label, double aime, double math, int64_t max_tokens = 3000) {
+    std::string path = path_join(root_, label);
+    make_directories(path + "/eval");
+    auto f = [](double v) { return str("{\"pass@1\": {\"value\": ", v, ", \"low\": ", v / 2, ", \"high\": 1}}"); };
+    write_file(path + "/env.json", str("{\"label\": \"", label, "\"}"));
+    write_file(
+        path + "/eval/two.json",
+        str("{\"label\": \"", label, "\", \"suite\": \"two\", \"data\": [\"d\"], \"problems\": 130, \"greedy\": ",
+            f((30 * aime + 100 * math) / 130), ", \"by_source\": {\"math\": {\"problems\": 100, \"greedy\": ", f(math),
+            "}, \"aime\": {\"problems\": 30, \"greedy\": ", f(aime),
+            "}}, \"macro\": {\"greedy\": ", f((aime + math) / 2), "}}"));
+    write_file(path + "/eval/two.card.json",
+               str("{\"format\": \"ucas-card-1\", \"sha256\": \"0123456789abcdef\", \"model\": {\"files\": "
+                   "[{\"name\": \"model.safetensors\", \"sha256\": \"feedbeefcafe\"}]}, \"sampling\": {\"samples\": 0, "
+                   "\"seed\": 1}, \"benchmarks\": [{\"name\": \"math\", \"problems\": 100, \"max_tokens\": ",
+                   max_tokens, ", \"template\": {\"name\": \"<b>qwen</b>\", \"sha256\": \"aabbccddeeff\"}}]}"));
+    return path;
+  }
+  std::vector<RunGroup> read(const std::vector<std::string>& paths) {
+    for (const std::string& path : paths) runs_.push_back(read_run(path));
+    return group_runs(runs_);
+  }
+  std::string root_;
+  std::vector<RunRecord> runs_;
+};
+
+TEST_F(benchmarks_of_runs, columns_stand_in_the_suite_s_order_with_macro_and_micro_last) {
+  runs_.reserve(4);
+  auto groups = read({write("a", 0.1, 0.7)});
+  auto tables = benchmark_tables(groups, "d");
+  ASSERT_EQ(tables.size(), 1u);
+  EXPECT_EQ(tables[0].metric, "greedy");
+  EXPECT_EQ(tables[0].columns, (std::vector<std::string>{"math", "aime", "macro", "micro"}));
+  EXPECT_EQ(tables[0].problems, (std::vector<int64_t>{100, 30, 0, 130}));
+  const auto& cells = tables[0].rows[0].cells;
+  EXPECT_DOUBLE_EQ(cells[0].mean, 0.7);
+  EXPECT_DOUBLE_EQ(cells[1].mean, 0.1);
+  EXPECT_DOUBLE_EQ(cells[1].interval.low, 0.05);
+  EXPECT_DOUBLE_EQ(cells[2].mean, 0.4);
+  EXPECT_DOUBLE_EQ(cells[3].mean, (3 + 70) / 130.0);
+}
+
+TEST_F(benchmarks_of_runs, the_card_stands_in_the_page_as_text) {
+  runs_.reserve(4);
+  auto groups = read({write("a", 0.1, 0.7)});
+  std::string html = cards_html(groups, "d");
+  for (const char* part : {"01234567", "feedbeef", "aabbccdd", "seed 1", "3000", "&lt;b&gt;qwen"}) {
+    EXPECT_NE(html.find(part), std::string::npos) << part;
+  }
+  EXPECT_EQ(html.find("<b>qwen"), std::string::npos);
+  EXPECT_TRUE(card_differences(groups, "d").empty());
+}
+
+TEST_F(benchmarks_of_runs, cards_that_differ_are_worth_a_note) {
+  runs_.reserve(4);
+  auto groups = read({write("a", 0.1, 0.7), write("b", 0.2, 0.6, 1024)});
+  EXPECT_EQ(card_differences(groups, "d"), std::vector<std::string>{"max_tokens of math: 3000 | 1024"});
+  AlarmReport report = find_alarms(groups, results_of(groups));
+  ASSERT_EQ(report.alarms.size(), 1u);
+  EXPECT_EQ(report.alarms[0].title, "Evaluated differently");
+  EXPECT_FALSE(report.alarms[0].serious);
+  EXPECT_NE(report.alarms[0].what.find("max_tokens of math"), std::string::npos);
+}
+
+TEST_F(benchmarks_of_runs, one_source_needs_no_table) {
+  std::string path = write("a", 0.1, 0.7);
+  write_file(path + "/eval/two.json", "{\"data\": \"d\", \"problems\": 3, \"by_source\": {\"x\": {\"problems\": 3}}}");
+  runs_.reserve(4);
+  EXPECT_TRUE(benchmark_tables(read({path}), "d").empty());
+}
+
+TEST_F(benchmarks_of_runs, a_broken_part_names_its_place) {
+  std::string path = write("a", 0.1, 0.7);
+  write_file(path + "/eval/two.json", "{\"by_source\": {\"x\": {\"greedy\": {\"pass@1\": {\"value\": \"much\"}}}}}");
+  try {
+    read_run(path);
+    FAIL() << "a text for a number passed";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("by_source.x"), std::string::npos) << e.what();
+  }
+}
+
+}  // namespace
+}  // namespace ucas

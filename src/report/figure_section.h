@@ -1,0 +1,19 @@
+// Drawn figures of the report: the SVGs of report/study_figures.h inside the page, each with its numbers.
+// Threads: any.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/groups.h"
+
+namespace ucas {
+
+// HTML; "" if there is nothing to draw. Curves against the step are not among them: the page draws those itself.
+std::string figures_html(const std::vector<RunGroup>& groups);
+
+// The one or two settings with at least two numeric values among runs of one method, as far as those runs agree in
+// everything else that matters; none unless there are three such groups.
+std::vector<std::string> varied_settings(const std::vector<RunGroup>& groups);
+
+}  // namespace ucas
