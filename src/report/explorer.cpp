@@ -54,7 +54,7 @@ void append_values(std::string& out, std::span<const float> values) {
 std::string head_json(const StepData& data, const std::vector<TokenQuantity>& quantities) {
   OrderedJson rows = OrderedJson::array();
   for (const TokenQuantity& q : quantities) {
-    const char* kinds[] = {"signal", "trace", "advantage", "method"};
+    const char* kinds[] = {"signal", "trace", "advantage", "update", "method"};
     rows.push_back({{"symbol", q.symbol},
                     {"title", q.title},
                     {"equation", q.equation},

@@ -154,5 +154,21 @@ TEST(token_quantities, the_sampler_is_named_only_where_it_differs_from_the_train
   EXPECT_TRUE(has(data));
 }
 
+TEST_F(explorer, ratio_and_clip_of_the_last_update_are_shown_where_they_were_saved) {
+  StepData data = two_prompts();
+  save(data);
+  size_t at = 0;
+  EXPECT_TRUE(quantity(page()["runs"][0]["steps"][0], "r_t", at).is_null());
+  data.ratio = {1, 1, 1, 1, 0.5f, 1.25f, 1, 3};
+  data.clipped = {0, 0, 0, 0, 0, 1, 0, 2};
+  save(data);
+  Json step = page()["runs"][0]["steps"][0];
+  EXPECT_EQ(quantity(step, "r_t", at)["kind"], "update");
+  EXPECT_EQ(quantity(step, "r_t", at)["equation"], "Eq. 2");
+  EXPECT_EQ(step["prompts"][0]["responses"][0]["values"][at], (Json{0.5, 1.25}));  // the prompt with both verdicts
+  quantity(step, "clipped", at);
+  EXPECT_EQ(step["prompts"][0]["responses"][1]["values"][at], (Json{0, 2}));
+}
+
 }  // namespace
 }  // namespace ucas

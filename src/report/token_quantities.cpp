@@ -101,6 +101,12 @@ std::vector<TokenQuantity> token_quantities(const StepData& data, std::span<cons
   const char* equation = traced("A_mod") ? "Eq. 10" : "";
   all.push_back({"A_t", "advantage, as trained on", equation, Kind::advantage, true, finite(data.advantage),
                  means(data, data.advantage)});
+  auto update = [&](const char* symbol, const char* title, const char* of, std::vector<float> values) {
+    if (!values.empty()) all.push_back({symbol, title, of, Kind::update, true, std::move(values), {}});
+  };
+  update("r_t", "ratio of the new policy to the old", "Eq. 2", finite(data.ratio));
+  update("clipped", "1: the clip held the token, 2: the dual clip did", "Eq. 1",
+         std::vector<float>(data.clipped.begin(), data.clipped.end()));
   for (size_t i = 0; i < std::min(methods.size(), kMostMethods); ++i) {
     const MethodAdvantages& m = methods[i];
     std::string preset = m.preset.empty() ? "" : ", preset " + visible_text(m.preset, kLongestName);

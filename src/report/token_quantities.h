@@ -13,7 +13,7 @@ namespace ucas {
 
 struct TokenQuantity {
   std::string symbol, title, equation;
-  enum class Kind { signal, trace, advantage, method } kind = Kind::signal;
+  enum class Kind { signal, trace, advantage, update, method } kind = Kind::signal;
   bool per_token = true;      // values are [N] if so, else [B]
   std::vector<float> values;  // NaN: not a finite number
   std::vector<float> mean;    // [B] over the response, of advantages; else empty

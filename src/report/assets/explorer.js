@@ -6,11 +6,11 @@
   const place = document.getElementById("explorer"), source = document.getElementById("token-data");
   if (!place || !source) return;
   const data = JSON.parse(source.textContent);
-  const at = { run: 0, step: 0, prompt: 0, response: -1, quantity: "", row: 0, token: 0 };   // response -1: all
+  const at = { run: 0, step: 0, prompt: 0, response: -1, quantity: "", row: 0, token: 0, show: "", find: "" };   // response -1: all
   const VERDICTS = { equal: ["right", "\u2713 right"], unequal: ["wrong", "\u2717 wrong"],
     unparseable: ["none", "\u2205 no answer"], over_budget: ["none", "\u22ef gave up grading"] };
   const KINDS = [["signal", "Signals of the old policy"], ["trace", "Recorded by the method"],
-    ["advantage", "Advantage"], ["method", "Advantage under other methods"]];
+    ["advantage", "Advantage"], ["update", "At the step's last update"], ["method", "Advantage under other methods"]];
 
   function make(name, className, text, parent) {
     const node = document.createElement(name);
@@ -51,6 +51,16 @@
   const choosePrompt = choice("Prompt", (s) => { at.prompt = +s.value; at.response = -1; reset(); });
   const chooseResponse = choice("Response", (s) => { at.response = +s.value; at.row = Math.max(0, at.response); at.token = 0; draw(); });
   const chooseQuantity = choice("Coloured by", (s) => { at.quantity = s.value; draw(); });
+  const chooseShown = choice("Show", (s) => { at.show = s.value; draw(); });
+  const SHOWN = [["", "all responses", () => true], ["right", "right", (r) => r.verdict === "equal"], ["wrong", "wrong", (r) => r.verdict === "unequal"],
+    ["none", "without an answer", (r) => r.verdict !== "equal" && r.verdict !== "unequal"], ["cut", "cut at the limit", (r) => !r.finished]];
+  for (const [value, title] of SHOWN) make("option", "", title, chooseShown).value = value;
+  const findBox = make("label", "", null, choices);
+  make("span", "", "Find in responses", findBox);
+  const find = make("input", "", null, findBox);
+  find.type = "search";
+  find.spellcheck = false;
+  find.addEventListener("input", () => { at.find = find.value; draw(); });
   if (data.runs.length === 1) chooseRun.parentNode.hidden = true;
   const asked = make("div", "asked-for", null, place);
   const legend = make("div", "token-legend", null, place);
@@ -156,18 +166,37 @@
     make("span", "high", number(s.high), extent);
   }
 
+  // ---- which responses: by verdict, and by a text in them (case does not matter)
+  const textOf = (r) => r.text.join("").toLowerCase();
+  const wanted = (r) => SHOWN.find((s) => s[0] === at.show)[2](r) && (!at.find || textOf(r).includes(at.find.toLowerCase()));
+  function found(r) {                      // tokens that hold a part of the text looked for
+    const hits = new Set(), text = textOf(r), part = at.find.toLowerCase();
+    if (!part) return hits;
+    const begins = [];
+    let length = 0;
+    for (const piece of r.text) { begins.push(length); length += piece.toLowerCase().length; }
+    for (let from = text.indexOf(part); from >= 0; from = text.indexOf(part, from + 1)) {
+      for (let t = 0; t < begins.length; ++t) {
+        const end = t + 1 < begins.length ? begins[t + 1] : length;
+        if (begins[t] < from + part.length && end > from) hits.add(t);
+      }
+    }
+    return hits;
+  }
+
   // ---- responses
   function shown(text) {
     if (text === "") return "\u2205";
     return text.replace(/\n/g, "\u21b5\n").replace(/\t/g, "\u21e5");
   }
   function tokens(parent, row, q, s) {
-    const r = prompt().responses[row], box = make("div", "tokens", null, parent);
+    const r = prompt().responses[row], box = make("div", "tokens", null, parent), hits = found(r);
     box.dataset.row = row;
     r.id.forEach((id, t) => {
       const node = make("span", "tok", shown(t < r.text.length ? r.text[t] : `[${id}]`), box);
       node.dataset.token = t;
       node.tabIndex = -1;
+      if (hits.has(t)) node.classList.add("hit");
       paint(node, valueOf(r, q, t), s);
     });
     if (!r.id.length) make("i", "cut", "empty", box);
@@ -225,7 +254,12 @@
     cards.textContent = "";
     cards.classList.toggle("single", at.response >= 0);
     if (at.response >= 0) { card(at.response, q, s); methods(at.response); }
-    else prompt().responses.forEach((r, row) => card(row, q, s));
+    else {
+      const rows = prompt().responses.map((r, row) => row).filter((row) => wanted(prompt().responses[row]));
+      for (const row of rows) card(row, q, s);
+      if (!rows.length) make("p", "quiet", "No response of this prompt is like that.", cards);
+      else if (!rows.includes(at.row)) { at.row = rows[0]; at.token = 0; }
+    }
     select(at.row, at.token, false);
   }
 
