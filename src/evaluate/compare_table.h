@@ -1,0 +1,21 @@
+// A comparison (compare.h) as text for terminals, LaTeX, CSV and JSON. Threads: any.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "evaluate/compare.h"
+#include "evaluate/published.h"
+
+namespace ucas {
+
+// Settings that differ and warnings first, then a table a metric, then what can be told apart.
+std::string comparison_text(const Comparison& comparison, std::span<const PublishedTable> published = {});
+std::string comparison_csv(const Comparison& comparison, std::span<const PublishedTable> published = {});
+std::string comparison_tex(const Comparison& comparison, std::span<const PublishedTable> published = {});
+std::string comparison_json(const Comparison& comparison, std::span<const PublishedTable> published = {});
+
+// What `ucas evaluate` prints below its own table: models against the first one. "" for fewer than two.
+std::string comparison_text(std::span<const EvalResult> results);
+
+}  // namespace ucas

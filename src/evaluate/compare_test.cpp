@@ -1,0 +1,239 @@
+#include "evaluate/compare.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/rng.h"
+#include "base/str.h"
+#include "evaluate/compare_table.h"
+#include "stats/intervals.h"
+#include "support/temporary_directory.h"
+
+namespace ucas {
+namespace {
+
+// `right` of `problems` greedy answers, from the front; as many of 8 samples right everywhere.
+ComparedRun run_of(const std::string& source, int64_t problems, int64_t right, int64_t correct, int64_t seed = 0) {
+  ComparedRun run;
+  run.seed = seed;
+  for (int64_t i = 0; i < problems; ++i) {
+    ComparedProblem& p = run.problems.emplace_back();
+    p.source = source;
+    p.id = str(i);
+    p.content = str(i);
+    p.greedy = i < right;
+    p.samples = 8;
+    p.correct = correct;
+  }
+  return run;
+}
+
+ComparedGroup group_of(const std::string& title, std::vector<ComparedRun> runs) {
+  ComparedGroup group;
+  group.title = title;
+  group.runs = std::move(runs);
+  return group;
+}
+
+ComparedRun both(ComparedRun a, const ComparedRun& b) {
+  a.problems.insert(a.problems.end(), b.problems.begin(), b.problems.end());
+  return a;
+}
+
+const ComparedMetric& metric(const Comparison& c, const std::string& key) {
+  for (const ComparedMetric& m : c.metrics) {
+    if (m.key == key) return m;
+  }
+  throw Error("empty", key);
+}
+
+TEST(compare, greedy_answers_of_two_models_are_told_apart_by_mcnemars_exact_test) {
+  const std::vector<ComparedGroup> groups = {group_of("base", {run_of("a", 100, 20, 1)}),
+                                             group_of("trained", {run_of("a", 100, 45, 1)})};
+  const Comparison c = compare_models(groups, {});
+  const Contrast& d = metric(c, "greedy").contrast[1][0];
+  EXPECT_NEAR(d.change.value, 0.25, 1e-12);
+  EXPECT_EQ(d.gained, 25);
+  EXPECT_EQ(d.lost, 0);
+  EXPECT_EQ(d.p, mcnemar(25, 0));
+  EXPECT_TRUE(d.told_apart);
+  EXPECT_NE(comparison_text(c).find("higher"), std::string::npos);
+}
+
+TEST(compare, a_small_difference_is_called_one_that_cannot_be_told_apart) {
+  const std::vector<ComparedGroup> groups = {group_of("base", {run_of("a", 30, 10, 4)}),
+                                             group_of("trained", {run_of("a", 30, 12, 4)})};
+  const Comparison c = compare_models(groups, {});
+  EXPECT_FALSE(metric(c, "greedy").contrast[1][0].told_apart);
+  const std::string text = comparison_text(c);
+  EXPECT_NE(text.find("cannot be told apart"), std::string::npos);
+  EXPECT_EQ(text.find("higher"), std::string::npos);
+}
+
+TEST(compare, macro_counts_benchmarks_equally_and_micro_counts_problems_equally) {
+  const std::vector<ComparedGroup> groups = {
+      group_of("base", {both(run_of("small", 10, 0, 0), run_of("large", 90, 45, 4))}),
+      group_of("trained", {both(run_of("small", 10, 10, 8), run_of("large", 90, 45, 4))})};
+  const Comparison c = compare_models(groups, {});
+  ASSERT_EQ(c.sets.size(), 4u);
+  EXPECT_EQ(c.sets[2].name, "macro");
+  EXPECT_EQ(c.sets[3].problems, 100);
+  for (const std::string key : {"greedy", "mean@8"}) {
+    const auto& contrast = metric(c, key).contrast[1];
+    EXPECT_NEAR(contrast[0].change.value, 1, 1e-12) << key;
+    EXPECT_NEAR(contrast[1].change.value, 0, 1e-12) << key;
+    EXPECT_NEAR(contrast[2].change.value, 0.5, 1e-12) << key;
+    EXPECT_NEAR(contrast[3].change.value, 0.1, 1e-12) << key;
+    EXPECT_FALSE(contrast[1].told_apart) << key;
+  }
+  EXPECT_EQ(metric(c, "greedy").comparisons, 4);
+}
+
+TEST(compare, several_seeds_are_paired_and_their_spread_decides) {
+  std::vector<ComparedRun> a, b, c;
+  for (int64_t seed : {0, 1, 2, 3}) {
+    a.push_back(run_of("a", 100, 40 + 10 * seed, 4, seed));
+    b.push_back(run_of("a", 100, 45 + 10 * seed + (seed == 2), 4, seed));  // always about five points more
+    c.push_back(run_of("a", 100, seed % 2 ? 80 : 35, 4, seed));            // now more, now less
+  }
+  std::reverse(b.begin(), b.end());  // the order of the runs does not matter
+  const std::vector<ComparedGroup> groups = {group_of("base", a), group_of("b", b), group_of("c", c)};
+  const Comparison compared = compare_models(groups, {});
+  const ComparedMetric& greedy = metric(compared, "greedy");
+  EXPECT_NEAR(greedy.contrast[1][0].change.value, 0.0525, 1e-12);
+  EXPECT_TRUE(greedy.contrast[1][0].told_apart);
+  EXPECT_FALSE(greedy.contrast[2][0].told_apart);
+  EXPECT_NE(greedy.contrast[1][0].basis.find("4 seeds, paired"), std::string::npos);
+  EXPECT_NEAR(greedy.cell[0][0].deviation, deviation_of(std::vector<double>{0.4, 0.5, 0.6, 0.7}), 1e-12);
+}
+
+TEST(compare, holm_takes_back_what_many_comparisons_find_by_chance) {
+  // One set of many with p = 0.039 on its own (McNemar 8 to 1): nothing to write home about among five.
+  ComparedRun a, b;
+  for (int set = 0; set < 5; ++set) {
+    for (int64_t i = 0; i < 60; ++i) {
+      ComparedProblem p;
+      p.source = str("s", set);
+      p.id = str(i);
+      p.greedy = i == 0 ? 1 : i <= 8 && set == 0 ? 0 : i % 2;
+      a.problems.push_back(p);
+      p.greedy = i == 0 && set == 0 ? 0 : i == 0 ? 1 : i <= 8 && set == 0 ? 1 : i % 2;
+      b.problems.push_back(p);
+    }
+  }
+  const Comparison c =
+      compare_models(std::vector<ComparedGroup>{group_of("a", {a}), group_of("b", {b})}, CompareOptions{});
+  const Contrast& first = metric(c, "greedy").contrast[1][0];
+  EXPECT_EQ(first.gained, 8);
+  EXPECT_EQ(first.lost, 1);
+  EXPECT_LT(first.p, 0.05);
+  EXPECT_GT(first.change.low, 0);
+  EXPECT_GT(first.p_holm, 0.05);
+  EXPECT_FALSE(first.told_apart);
+  EXPECT_NE(comparison_text(c).find("cannot be told apart after the correction"), std::string::npos);
+}
+
+TEST(compare, only_common_problems_count_and_the_others_are_said) {
+  ComparedRun less = run_of("a", 50, 25, 4);
+  less.problems.resize(40);
+  less.problems[3].content = "another question";
+  const Comparison c = compare_models(
+      std::vector<ComparedGroup>{group_of("x", {run_of("a", 50, 25, 4)}), group_of("y", {less})}, CompareOptions{});
+  EXPECT_EQ(c.sets[0].problems, 40);
+  ASSERT_EQ(c.warnings.size(), 2u);
+  EXPECT_NE(c.warnings[0].find("10 problems that not every run answered"), std::string::npos);
+  EXPECT_NE(c.warnings[1].find("1 problem has one id but different"), std::string::npos);
+  EXPECT_THROW(compare_models(std::vector<ComparedGroup>{group_of("x", {run_of("a", 5, 2, 4)}),
+                                                         group_of("y", {run_of("b", 5, 2, 4)})},
+                              CompareOptions{}),
+               Error);
+}
+
+TEST(compare, settings_that_differ_come_first_and_the_seed_is_no_reason_to_warn) {
+  ComparedRun a = run_of("a", 10, 5, 4), b = run_of("a", 10, 5, 4);
+  a.settings = {{"template", "qwen_math (1)"}, {"max_tokens", "1024"}, {"seed", "0"}};
+  b.settings = {{"template", "orz (2)"}, {"max_tokens", "1024"}, {"seed", "1"}};
+  Comparison c = compare_models(std::vector<ComparedGroup>{group_of("x", {a}), group_of("y", {b})}, CompareOptions{});
+  ASSERT_EQ(c.differing.size(), 2u);
+  EXPECT_EQ(c.differing[0], "template: x qwen_math (1), y orz (2)");
+  ASSERT_EQ(c.warnings.size(), 1u);
+  EXPECT_NE(c.warnings[0].find("not like for like: template differs"), std::string::npos);
+  EXPECT_TRUE(comparison_text(c).starts_with("warning: not like for like"));
+}
+
+TEST(compare, a_set_without_samples_has_no_mean_and_no_average_over_sets) {
+  ComparedRun run = both(run_of("math", 10, 5, 4), run_of("choices", 10, 5, 4));
+  for (ComparedProblem& p : run.problems) {
+    if (p.source == "choices") p.samples = p.correct = 0;
+  }
+  const Comparison c =
+      compare_models(std::vector<ComparedGroup>{group_of("x", {run}), group_of("y", {run})}, CompareOptions{});
+  const ComparedMetric& mean = metric(c, "mean@8");
+  EXPECT_NEAR(mean.cell[0][0].value.value, 0.5, 1e-12);
+  for (size_t set : {1, 2, 3}) EXPECT_TRUE(std::isnan(mean.cell[0][set].value.value));
+  EXPECT_FALSE(std::isnan(metric(c, "greedy").cell[0][2].value.value));
+}
+
+TEST(compare, published_figures_are_marked_and_change_no_test) {
+  PublishedTable table;
+  table.title = "An article";
+  table.source = "its Table 1";
+  table.rows = {{"Theirs", "7B", {{"a", 68.7}}}, {"Other", "", {{"elsewhere", 12}}}};
+  const std::vector<PublishedTable> published = {table};
+  const Comparison c = compare_models(
+      std::vector<ComparedGroup>{group_of("x", {run_of("a", 10, 5, 4)}), group_of("y", {run_of("a", 10, 6, 4)})},
+      CompareOptions{});
+  const std::string text = comparison_text(c, published);
+  EXPECT_NE(text.find("Theirs 7B (published)"), std::string::npos);
+  EXPECT_NE(text.find("68.7"), std::string::npos);
+  EXPECT_EQ(text.find("Other"), std::string::npos);
+  EXPECT_NE(text.find("Source: its Table 1. Not measured here"), std::string::npos);
+  EXPECT_NE(comparison_csv(c, published).find("0.687,,,,,,,,,,published"), std::string::npos);
+  EXPECT_NE(comparison_tex(c, published).find("Theirs 7B (published) & 68.7"), std::string::npos);
+  EXPECT_EQ(metric(c, "greedy").comparisons, 1);
+}
+
+TEST(compare, every_line_of_the_csv_has_all_columns) {
+  const Comparison c = compare_models(
+      std::vector<ComparedGroup>{group_of("x, \"y\"", {run_of("a", 10, 5, 4)}), group_of("z", {run_of("a", 10, 6, 4)})},
+      CompareOptions{});
+  for (const std::string& line : split(comparison_csv(c), '\n')) {
+    if (line.empty()) continue;
+    int64_t commas = 0;
+    bool inside = false;
+    for (char character : line) {
+      if (character == '"') inside = !inside;
+      commas += character == ',' && !inside;
+    }
+    EXPECT_EQ(commas, 14) << line;
+  }
+}
+
+TEST(compare, rows_of_a_file_are_read_strictly) {
+  testing::TemporaryDirectory directory;
+  const std::string file = path_join(directory.path(), "t.jsonl");
+  const auto refusal = [&](const std::string& line) {
+    write_file(file, line + "\n");
+    try {
+      read_compared_run(directory.path(), "t");
+      return std::string("accepted");
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+  };
+  const std::string good =
+      R"({"id": "1", "source": "a", "problem": "?", "gold": ["2"], "greedy": {"verdict": "equal"}, "samples": 4, "correct": 1})";
+  EXPECT_EQ(refusal(good), "accepted");
+  EXPECT_EQ(read_compared_run(directory.path(), "t").problems[0].greedy, 1);
+  EXPECT_NE(refusal(R"({"id": "1", "source": "a", "problem": "?", "samples": 4, "correct": 5})").find("t.jsonl:1"),
+            std::string::npos);
+  EXPECT_NE(refusal(R"({"id": "1", "source": "a", "problem": "?", "samples": -4, "correct": 0})").find("samples"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace ucas
