@@ -25,6 +25,10 @@ int run_advantages(const Words& words);
 std::string help_advantages();
 int run_report(const Words& words);
 std::string help_report();
+int run_compare(const Words& words);
+std::string help_compare();
+int run_verify_run(const Words& words);
+std::string help_verify_run();
 int run_doctor(const Words& words);
 std::string help_doctor();
 std::string help_generate();
@@ -92,6 +96,8 @@ std::span<const Command> commands() {
       {"generate", "responses of a checkpoint, to a prompt or to problem files", nullptr, help_generate},
       {"score", "per-token log-prob, entropy, confidence of given responses", nullptr, help_score},
       {"evaluate", "greedy and sampled accuracy, pass@k, with intervals", nullptr, help_evaluate},
+      {"compare", "runs side by side, and which differences the problems can bear out", run_compare, help_compare},
+      {"verify-run", "grade and count an evaluation again, against its run card", run_verify_run, help_verify_run},
       {"study", "several trainings over seeds, from one base, in one table", nullptr, help_study},
       {"advantages", "a saved step under another method: what would have changed", run_advantages, help_advantages},
       {"report", "run directories to one HTML page: results, curves, responses", run_report, help_report},

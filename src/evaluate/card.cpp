@@ -76,6 +76,11 @@ OrderedJson json_of(const CardBenchmark& set, std::span<const Problem> problems)
   out["problems"] =
       std::count_if(problems.begin(), problems.end(), [&](const Problem& p) { return p.source == set.name; });
   out["problems_sha256"] = problems_sha256(problems, set.name);
+  out["columns"] = OrderedJson::object();
+  for (const Setting& setting : parse_toml(to_toml(set.columns), "columns")) {
+    const std::string& column = std::get<std::string>(setting.value);
+    if (!column.empty()) out["columns"][setting.key] = column;
+  }
   out["template"] = json_of(set.form);
   out["stop_ids"] = set.stop_ids;
   out["stop_texts"] = set.stop_texts;
@@ -191,6 +196,11 @@ Card::Set read_set(const Reader& row) {
     set.files.push_back(file.file());
     set.as.files.push_back(set.files.back().name);
   }
+  const Reader columns = row["columns"];
+  if (!columns.json().is_object()) columns.refuse("an object", columns.json());
+  std::vector<Setting> names;
+  for (const auto& [key, value] : columns.json().items()) names.push_back(columns[key.c_str()].setting(key));
+  ucas::apply(set.as.columns, names);
   set.problems = row["problems"].whole();
   set.problems_sha256 = row["problems_sha256"].text();
   const Reader form = row["template"];

@@ -36,6 +36,7 @@ struct CardBenchmark {
   std::string name;   // Problem::source
   std::string title;  // may be empty
   std::vector<std::string> files;
+  ProblemColumns columns;
   Template form;
   std::vector<int32_t> stop_ids;
   std::vector<std::string> stop_texts;  // of stop_ids

@@ -36,14 +36,17 @@ class RunCard : public ::testing::Test {
     input_.machine.isa = "avx2";
     input_.model = model_;
     input_.model_files = hash_model_files(model_);
-    input_.benchmarks = {{.name = "sums",
-                          .title = "Sums",
-                          .files = {data_},
-                          .form = {.name = "plain", .text = "{problem}", .system = "", .special = {}, .stop = {}},
-                          .stop_ids = {3, 5},
-                          .stop_texts = {"<end>", "\xff"},
-                          .max_tokens = 32,
-                          .extract = Extract::answer_tag}};
+    CardBenchmark& sums = input_.benchmarks.emplace_back();
+    sums.name = "sums";
+    sums.title = "Sums";
+    sums.files = {data_};
+    sums.columns.problem = "question";
+    sums.form.name = "plain";
+    sums.form.text = "{problem}";
+    sums.stop_ids = {3, 5};
+    sums.stop_texts = {"<end>", "\xff"};
+    sums.max_tokens = 32;
+    sums.extract = Extract::answer_tag;
     result_.label = "tiny";
     result_.config.ks = {1, 2};
     result_.config.temperature = 0.7;
@@ -75,6 +78,7 @@ TEST_F(RunCard, reads_back_as_it_was_written) {
   EXPECT_EQ(set.problems, 2);
   EXPECT_EQ(set.problems_sha256, problems_sha256(kProblems, "sums"));
   EXPECT_EQ(set.template_sha256, template_sha256(set.as.form));
+  EXPECT_EQ(set.as.columns.problem, "question");
   EXPECT_EQ(set.as.extract, Extract::answer_tag);
   EXPECT_EQ(set.as.stop_ids, (std::vector<int32_t>{3, 5}));
   EXPECT_EQ(set.files[0].sha256, sha256_of_text("{}\n"));

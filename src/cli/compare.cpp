@@ -1,0 +1,162 @@
+// `ucas compare`: runs side by side, problem by problem -> tables, and which differences the problems can bear out.
+#include "evaluate/compare.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "base/fields.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "cli/command.h"
+#include "evaluate/compare_table.h"
+#include "evaluate/published.h"
+#include "report/groups.h"
+#include "report/report.h"
+#include "report/study_figures.h"
+
+namespace ucas {
+
+namespace {
+
+struct CompareLine {
+  std::string data, out, figures, tex, csv;
+  std::vector<std::string> published;
+  std::vector<int64_t> ks;
+  bool json = false;
+  int64_t draws = 10000, seed = 0;
+  double level = 0.95;
+  void fields(Fields& f) {
+    f.field("data", data, "which evaluation, by the name in eval/NAME.json; needed only where the runs share several");
+    f.field("ks", ks, Range{1, 1 << 16}, "the k of pass@k; empty = 4, 16, 64, as far as there are samples");
+    f.field("published", published,
+            "figures of articles in rows marked so: ucas, or a .toml file (keys as in published/ucas.toml)");
+    f.field("out", out, "also write the report of these runs to this .html file (also -o FILE)");
+    f.field("figures", figures, "also write pass@k and reliability as .svg and .csv into this directory");
+    f.field("tex", tex, "also write the tables as LaTeX (booktabs) to this file");
+    f.field("csv", csv, "also write the tables as CSV to this file");
+    f.field("json", json, "print JSON instead of text");
+    f.field("level", level, Range{0.5, 0.9999}, "of the intervals and the tests");
+    f.field("draws", draws, Range{100, 1e6}, "resamplings behind bootstrap intervals and sign-flip tests");
+    f.field("seed", seed, Range{0, 9e15}, "of the resamplings");
+  }
+};
+
+std::set<std::string> evaluations_of(const RunRecord& run) {
+  std::set<std::string> names;
+  for (const EvalRecord& evaluation : run.evaluations) {
+    if (!evaluation.rows.empty()) names.insert(evaluation.name);
+  }
+  return names;
+}
+
+// The evaluation that is compared: as asked for, else the only one that all runs share.
+std::string choose_evaluation(const std::vector<RunRecord>& runs, const std::string& asked) {
+  std::set<std::string> common = evaluations_of(runs[0]);
+  for (const RunRecord& run : runs) {
+    const std::set<std::string> names = evaluations_of(run);
+    if (names.empty()) {
+      throw Error("empty", str(run.path, ": no evaluation with answers per problem (eval/NAME.json and NAME.jsonl)"));
+    }
+    if (!asked.empty() && !names.contains(asked)) {
+      throw Error("path", str(run.path, ": no evaluation \"", printable(asked), "\"; there is ",
+                              join({names.begin(), names.end()}, ", ")));
+    }
+    std::erase_if(common, [&](const std::string& name) { return !names.contains(name); });
+  }
+  if (!asked.empty()) return asked;
+  if (common.empty())
+    throw Error("empty", "the runs share no evaluation by name; --data NAME compares one that all have");
+  // Validations of a training have steps for names; what is compared is what was evaluated at its end.
+  std::vector<std::string> named;
+  std::copy_if(common.begin(), common.end(), std::back_inserter(named),
+               [](const std::string& name) { return !name.starts_with("step-"); });
+  if (named.empty()) named = {*common.rbegin()};
+  if (named.size() > 1) {
+    throw Error("config",
+                str("the runs share several evaluations: ", join(named, ", "), "; choose one with --data NAME"));
+  }
+  return named[0];
+}
+
+std::vector<ComparedGroup> read_groups(const std::vector<std::string>& paths, const std::string& asked) {
+  std::vector<RunRecord> runs;
+  for (const std::string& path : paths) runs.push_back(read_run(path));
+  const std::string name = choose_evaluation(runs, asked);
+  // The groups keep the order of the command line: the first run is the one that others are held against.
+  const std::vector<RunGroup> grouped_runs = group_runs(runs);
+  std::vector<const RunGroup*> order;
+  for (const RunGroup& group : grouped_runs) order.push_back(&group);
+  const auto first = [](const RunGroup* group) { return *std::min_element(group->runs.begin(), group->runs.end()); };
+  std::sort(order.begin(), order.end(), [&](const RunGroup* a, const RunGroup* b) { return first(a) < first(b); });
+  std::vector<ComparedGroup> groups;
+  for (const RunGroup* from : order) {
+    ComparedGroup& group = groups.emplace_back();
+    group.title = from->title;
+    for (const RunRecord* run : from->runs) {
+      group.runs.push_back(read_compared_run(path_join(run->path, "eval"), name));
+      group.runs.back().seed = run->seed;
+    }
+  }
+  return groups;
+}
+
+void write_figures_of(const std::vector<std::string>& runs, const CompareLine& options) {
+  std::vector<std::string> written;
+  for (const FigureKind kind : {FigureKind::passk, FigureKind::reliability}) {
+    FigureRequest request;
+    request.kind = kind;
+    request.runs = runs;
+    request.data = options.data;
+    for (const std::string& path : write_figures(study_figures(request), options.figures)) written.push_back(path);
+  }
+  log(str("figures: ", written.empty() ? std::string("none could be drawn from these runs") : join(written, ", ")));
+}
+
+}  // namespace
+
+std::string help_compare() {
+  return "usage: ucas compare RUN... [--data NAME] [-o FILE.html]\n\n"
+         "Sets run directories side by side on the problems that all of them answered: greedy accuracy, mean@n, "
+         "pass@k, "
+         "each\n"
+         "benchmark by itself, their average and all problems. Every run is held against the first one, problem by "
+         "problem:\n"
+         "McNemar's exact test for greedy answers, paired bootstrap and sign-flip test for samples, over seeds a "
+         "paired "
+         "t\n"
+         "test. The p of one table are corrected together (Holm); a difference is called one only where its interval "
+         "excludes 0\n"
+         "and the corrected p is below 1 - level. Settings in which the runs differ are named first.\n\n" +
+         options_help(CompareLine{});
+}
+
+int run_compare(const Words& words) {
+  CommandLine line = parse_command_line(words, {"json"});
+  if (line.help) {
+    out(help_compare());
+    return kDone;
+  }
+  CompareLine options;
+  ucas::apply(options, line.settings);
+  if (line.positionals.empty()) {
+    throw Error("usage", "compare: no run directory given, expected ucas compare RUN...");
+  }
+  std::vector<PublishedTable> published;
+  for (const std::string& name : options.published) published.push_back(load_published(name));
+  const std::vector<ComparedGroup> groups = read_groups(line.positionals, options.data);
+  const Comparison comparison =
+      compare_models(groups, {.ks = options.ks, .level = options.level, .draws = options.draws, .seed = options.seed});
+  out(options.json ? comparison_json(comparison, published) : comparison_text(comparison, published));
+  if (!options.tex.empty()) write_file(options.tex, comparison_tex(comparison, published));
+  if (!options.csv.empty()) write_file(options.csv, comparison_csv(comparison, published));
+  if (!options.figures.empty()) write_figures_of(line.positionals, options);
+  if (!options.out.empty()) {
+    write_report(line.positionals, options.out, "");
+    log(str("report: ", options.out, ", ", human_bytes(static_cast<double>(file_size(options.out)))));
+  }
+  return kDone;
+}
+
+}  // namespace ucas

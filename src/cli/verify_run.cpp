@@ -1,0 +1,87 @@
+// `ucas verify-run`: is an evaluation what its card says?
+#include "base/error.h"
+#include "base/fields.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "cli/command.h"
+#include "evaluate/card_check.h"
+
+namespace ucas {
+
+namespace {
+
+struct VerifyRunOptions {
+  std::string data, model, name;
+  int64_t shown = 20;
+  void fields(Fields& f) {
+    f.field("data", data, "directory of the problem files: they are held against the card, too");
+    f.field("model", model, "directory of the checkpoint: its files, and that each text is what its token ids say");
+    f.field("name", name, "check eval/NAME only; empty = every evaluation with a card");
+    f.field("shown", shown, Range{1, 1e6}, "differences that are listed, for each evaluation");
+  }
+};
+
+std::string counted(int64_t n, const char* one, const char* many) { return str(grouped(n), " ", n == 1 ? one : many); }
+
+// True if all is as the card says.
+bool report(const std::string& run, const std::string& name, const CardCheck& check, int64_t shown) {
+  out(str(path_join(run, str("eval/", name)), ": card ", check.card, ", ", check.made, ", ucas ", check.version, "\n"));
+  out(str("  checked: ", counted(check.problems, "problem", "problems"), ", ",
+          counted(check.responses, "response", "responses"), " graded again, ",
+          counted(check.figures, "number", "numbers"), " computed again, ", counted(check.hashes, "hash", "hashes"),
+          check.decoded > 0 ? str(", ", counted(check.decoded, "text", "texts"), " decoded again") : "", "\n"));
+  for (const std::string& remark : check.remarks) out(str("  note: ", remark, "\n"));
+  int64_t listed = 0;
+  for (const CardFinding& f : check.findings) {
+    if (listed++ == shown) break;
+    out(str("  DIFFERS ", f.place, ": ", f.field, ": stored ", f.stored, ", found ", f.recomputed, "\n"));
+  }
+  const auto all = static_cast<int64_t>(check.findings.size());
+  if (all > shown) out(str("  and ", grouped(all - shown), " more (--shown N lists more)\n"));
+  out(all == 0 ? "  all as stored\n" : str("  ", counted(all, "difference", "differences"), "\n"));
+  return all == 0;
+}
+
+}  // namespace
+
+std::string help_verify_run() {
+  return "usage: ucas verify-run RUN... [--data DIR] [--model DIR]\n\n"
+         "Holds evaluations against their run cards (RUN/eval/NAME.card.json): grades every stored response again, "
+         "counts every\n"
+         "figure, interval and average again, takes every hash again, and compares field by field. Exit code 1 where "
+         "anything\n"
+         "differs, with file, line and field. A forgery that is consistent in responses, verdicts, figures, hashes and "
+         "card is\n"
+         "found by generating again: `ucas evaluate` with the card's settings gives the same bytes.\n\n" +
+         options_help(VerifyRunOptions{});
+}
+
+int run_verify_run(const Words& words) {
+  CommandLine line = parse_command_line(words, {});
+  if (line.help) {
+    out(help_verify_run());
+    return kDone;
+  }
+  VerifyRunOptions options;
+  ucas::apply(options, line.settings);
+  if (line.positionals.empty()) {
+    throw Error("usage", "verify-run: no run directory given, expected ucas verify-run RUN...");
+  }
+  bool same = true;
+  for (const std::string& run : line.positionals) {
+    std::vector<std::string> names = carded_evaluations(run);
+    if (!options.name.empty()) names = {options.name};
+    if (names.empty()) {
+      throw Error("path", str(run,
+                              ": no eval/NAME.card.json; expected a run directory with an evaluation by `ucas "
+                              "evaluate --out`, a demo or a study"));
+    }
+    for (const std::string& name : names) {
+      same = report(run, name, check_card(run, name, {options.data, options.model}), options.shown) && same;
+    }
+  }
+  return same ? kDone : kDiffers;
+}
+
+}  // namespace ucas
