@@ -1,0 +1,118 @@
+"""A study is killed and goes on, gives the same bytes with one and with two jobs, and lends its runs to another study."""
+import json
+import os
+import signal
+import subprocess
+import time
+
+from support import UCAS, check, clean, path, same_bytes, ucas
+
+COMMON = """
+threads = 1
+[all]
+train.steps = 6
+train.test_freq = 3
+data.train_batch_size = 6
+data.gen_batch_size = 8
+update.mini_batch_size = 3
+rollout.n = 8
+objective.keep_mixed_groups = false
+[base]
+task = "register_chains"
+sft_worked_steps = 30
+sft_mixed_steps = 10
+test_problems = 16
+[evaluate]
+samples = 4
+ks = [1, 4]
+"""
+FIRST = 'title = "First"\nkind = ["ablation", "dynamics"]\nseeds = 2\nruns = ["dapo-tiny", "mine"]\n'
+MINE = '[run.mine]\nconfig = "ucas-tiny"\nlabel = "my row"\nmethod.beta = 0\n'
+# Another study: the same runs under other names, one of them as a cell of a grid, and another evaluation of them.
+SECOND = 'title = "Second"\nkind = "sensitivity"\nseeds = 2\nruns = ["dapo-tiny"]\n'
+GRID = '[grid]\nconfig = "ucas-tiny"\nmethod.beta = [0]\n'
+
+
+def write(name, text):
+    with open(path(name), "w") as file:
+        file.write(text)
+    return path(name)
+
+
+def words(study, pool, jobs, *more):
+    name = os.path.basename(study)[:-5]
+    return ["study", study, "--out", path(f"{pool}-{name}"), "--pool", path(pool), "--jobs", jobs, *more]
+
+
+def runs_of(pool):
+    return sorted(name for name in os.listdir(path(pool)) if "-seed" in name)
+
+
+def done(pool):
+    return [name for name in runs_of(pool) if os.path.exists(path(pool, name, "done"))] if os.path.isdir(path(pool)) else []
+
+
+first = write("first.toml", FIRST + COMMON + MINE)
+second = write("second.toml", SECOND + COMMON + GRID)
+
+checked = ucas(*words(first, "two", 2, "--check")).stdout
+check("4 runs, 4 to do: 24 steps" in checked and not os.path.exists(path("two")), "--check counts and starts nothing")
+
+ucas(*words(first, "one", 1))
+check(len(done("one")) == 4, "four runs with one job")
+
+# Two jobs; the parent is killed once a run is done, the workers end with it, the same command goes on.
+parent = subprocess.Popen([UCAS, *map(str, words(first, "two", 2))], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+until = time.time() + 120
+while time.time() < until and parent.poll() is None and not done("two"):
+    time.sleep(0.02)
+check(parent.poll() is None and len(done("two")) < 4, "killed before the last run was done")
+parent.send_signal(signal.SIGKILL)
+parent.wait()
+kept = {name: os.stat(path("two", name, "done")).st_mtime_ns for name in done("two")}
+went_on = ucas(*words(first, "two", 2))
+check(len(done("two")) == 4, "the same command went on to the end")
+for name, when in kept.items():
+    check(os.stat(path("two", name, "done")).st_mtime_ns == when, f"{name} was not trained again")
+
+for file in ("results.md", "results.csv", "results.tex"):
+    check(same_bytes(path("one-first", file), path("two-first", file)), f"{file}: same bytes with one and with two jobs")
+check(runs_of("one") == runs_of("two"), "the same runs by name")
+for name in runs_of("one"):
+    weights = [path(pool, name, "checkpoints", "step-0000006", "model.safetensors") for pool in ("one", "two")]
+    check(same_bytes(*weights), f"{name}: same weights")
+table = open(path("one-first", "results.md")).read()
+check("| my row |" in table and "## Against DAPO" in table, "the table has the study's names and the comparison")
+check(os.path.exists(path("one-first", "report.html")), "a report")
+figures = os.listdir(path("one-first", "figures"))
+check(any(f.startswith("dynamics") and f.endswith(".svg") for f in figures), "dynamics are drawn")
+check(any(f.startswith("bars") and f.endswith(".csv") for f in figures), "bars have their numbers beside them")
+
+# The second study needs no training: same settings, other names.
+before = {name: os.stat(path("two", name, "steps.jsonl")).st_mtime_ns for name in runs_of("two")}
+second_run = ucas(*words(second, "two", 2, "--evaluate.samples", 8, "--evaluate.ks", "1,8"))
+check("4 runs: 0 done already" in second_run.stderr, "another evaluation is to be made")
+check(runs_of("two") == runs_of("one"), "no run was added")
+for name, when in before.items():
+    check(os.stat(path("two", name, "steps.jsonl")).st_mtime_ns == when, f"{name} was not trained again")
+check("| beta 0 |" in open(path("two-second", "results.md")).read(), "the same run has another name in another study")
+evaluations = {f for f in os.listdir(path("two", runs_of("two")[0], "eval")) if f.startswith("test-") and f.count(".") == 1}
+check(len([f for f in evaluations if f.endswith(".json")]) == 2, "both evaluations stand side by side")
+ucas(*words(first, "two", 2))
+check(same_bytes(path("one-first", "results.md"), path("two-first", "results.md")), "the first study's table did not change")
+shown = json.load(open(path("two-second", "runs", "beta0-seed1", "eval", "test.json")))
+check(shown["samples"] == 8, "each study sees its own evaluation")
+
+# One run alone, and what cannot be asked for.
+ucas(*words(first, "three", 1, "--only", "mine/1"))
+check(len(done("three")) == 1 and done("three")[0].endswith("-seed1"), "--only makes that run alone")
+refused = ucas(*words(first, "three", 1, "--only", "mine/7"), expect=2)
+check("mine/7" in refused.stderr and "dapo-tiny/0" in refused.stderr, "--only says what there is")
+
+# A run that fails is named, with its log; the others are done.
+broken = write("broken.toml", FIRST.replace("dapo-tiny", "late") + COMMON + MINE +
+               '[run.late]\nconfig = "dapo-tiny"\ndata.max_prompt_length = 1\n')
+refused = ucas(*words(broken, "four", 2), expect=2)
+check("2 of 4 runs failed" in refused.stderr and "log.txt" in refused.stderr, "failed runs are named, with their logs")
+check(len(done("four")) == 2, "the others are done")
+clean()
