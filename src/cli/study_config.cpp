@@ -57,6 +57,8 @@ void StudyBase::fields(Fields& f) {
   f.field("val", val, "task = none: validation problems, JSONL");
   f.field("test", test, "task = none: problems of the final evaluation, JSONL");
   f.field("suite", suite, "task = none: a suite of benchmarks instead of test, such as math5");
+  f.field("test_limit", test_limit, Range{0, 1e9},
+          "task = none: the first N problems of the files, or of each benchmark, for a trial; 0 = all");
 }
 
 void StudyConfig::fields(Fields& f) {

@@ -23,7 +23,8 @@ struct StudyBase {
   std::string model;                    // task = none: a Hugging Face checkpoint directory ...
   std::vector<std::string> train, val;  // ... and problem files, below the study's `data`
   std::vector<std::string> test;
-  std::string suite;  // instead of `test`: benchmarks (evaluate/benchmark.h)
+  std::string suite;       // instead of `test`: benchmarks (evaluate/benchmark.h)
+  int64_t test_limit = 0;  // of the files together, or of each benchmark, for a trial; 0 = all
   void fields(Fields& f);
   bool embedded() const { return task != Task::none; }
 };

@@ -21,10 +21,17 @@ namespace {
 std::string line(const std::string& what, const std::string& text) { return str(pad_right(what, 10), text, "\n"); }
 
 std::vector<Problem> problems_of(const EvaluationPlan& plan) {
-  if (plan.suite.empty()) return read_problems(plan.files);
   std::vector<Problem> problems;
-  for (const Benchmark& benchmark : load_suite(plan.suite).benchmarks) {
-    for (Problem& problem : read_benchmark(benchmark, plan.data_directory)) problems.push_back(std::move(problem));
+  auto add = [&](std::vector<Problem> all) {
+    if (plan.limit > 0 && static_cast<int64_t>(all.size()) > plan.limit) all.resize(static_cast<size_t>(plan.limit));
+    for (Problem& problem : all) problems.push_back(std::move(problem));
+  };
+  if (plan.suite.empty()) {
+    add(read_problems(plan.files));
+  } else {
+    for (const Benchmark& benchmark : load_suite(plan.suite).benchmarks) {
+      add(read_benchmark(benchmark, plan.data_directory));
+    }
   }
   return problems;
 }
@@ -92,8 +99,13 @@ std::string given_base(const StudyPlan& plan, Counts& counts) {
     for (const Benchmark& benchmark : load_suite(base.suite).benchmarks) names.push_back(benchmark.name);
     what += str(" (", join(names, ", "), ")");
   }
-  return text + line("test", problems_text(what, problems_of(evaluation), tokenizer, evaluation.prompt_template,
-                                           evaluation.max_prompt_length, counts.test));
+  const int64_t room = shape.max_position_embeddings - evaluation.config.max_tokens;
+  if (room < 1) {
+    throw Error("config", str("evaluate.max_tokens = ", evaluation.config.max_tokens, " leaves no room for a prompt: ",
+                              base.model, " has ", shape.max_position_embeddings, " positions"));
+  }
+  return text + line("test", problems_text(what, problems_of(evaluation), tokenizer, evaluation.prompt_template, room,
+                                           counts.test));
 }
 
 std::string embedded_base_text(const StudyPlan& plan, Counts& counts) {

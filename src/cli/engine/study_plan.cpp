@@ -53,6 +53,15 @@ std::string hash_of_files(const std::vector<std::string>& files) {
   return hash_of_text(text);
 }
 
+ModelSettings::FromWhere from_where(Extract extract) {
+  switch (extract) {
+    case Extract::strict: return ModelSettings::FromWhere::strict;
+    case Extract::lenient: return ModelSettings::FromWhere::lenient;
+    case Extract::answer_tag: return ModelSettings::FromWhere::answer_tag;
+  }
+  return ModelSettings::FromWhere::unsaid;
+}
+
 template <class Config>
 std::string settings_but(const Config& config, const std::set<std::string>& left_out) {
   std::string text;
@@ -106,7 +115,7 @@ std::string StudyPlan::base_model() const {
 std::string StudyPlan::hash_of_base() const {
   const StudyBase& base = config().base;
   if (!base.embedded()) return hash_of_checkpoint(base.model);
-  return hash_of_text(settings_but(base, {"model", "train", "val", "test", "suite"}));
+  return hash_of_text(settings_but(base, {"model", "train", "val", "test", "suite", "test_limit"}));
 }
 
 // Of everything that decides the result, so that changed settings never meet old runs.
@@ -171,11 +180,16 @@ EvaluationPlan StudyPlan::evaluation_of(const TrainConfig& train) const {
     plan.files = c.base.test;
     plan.suite = c.base.suite;
     plan.data_directory = c.data;
-    plan.prompt_template = plan.model.prompt_template = train.data.prompt_template;  // as trained, whatever the suite
-    plan.max_prompt_length = train.data.max_prompt_length;
+    plan.limit = c.base.test_limit;
+    // As trained, whatever the suite says of other models.
+    plan.prompt_template = plan.model.prompt_template = train.data.prompt_template;
+    plan.model.extract = from_where(train.reward.extract);
+    plan.model.max_tokens = c.evaluate.max_tokens;
+    plan.max_prompt_length = 0;  // no problem is left out that the model has room for
   }
   std::string settings =
-      str(to_toml(plan.config), plan.prompt_template, "\n", plan.max_prompt_length, "\n", test_hash_);
+      str(to_toml(plan.config), plan.prompt_template, "\n", static_cast<int64_t>(plan.model.extract), "\n", plan.limit,
+          "\n", test_hash_);
   plan.name = str(eval_name(), "-", hash_of_text(settings).substr(0, 8));
   return plan;
 }
