@@ -1,15 +1,12 @@
 // Runs a study: base, every run over every seed (in a pool that studies share), evaluation, tables, figures, report.
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <thread>
 
-#include "base/build_info.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/json.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/command.h"
@@ -18,8 +15,6 @@
 #include "cli/study_table.h"
 #include "cli/study_view.h"
 #include "cli/train_options.h"
-#include "core/run_directory.h"
-#include "model/qwen2_config.h"
 #include "report/report.h"
 #include "train/trainer.h"
 
@@ -65,27 +60,9 @@ class StudyRunner {
       if (!exists(path_join(plan_.base_model(), "config.json"))) log("The embedded task and its warmed-up base");
       make_embedded_task(base);
       make_embedded_model(base);
-    }
-    if (!exists(path_join(plan_.base_path(), "env.json"))) {
-      if (config().base.embedded()) {
-        write_base_environment(plan_.base_path(), plan_.embedded_base());
-      } else {
-        write_environment_of_given_base();
-      }
+      if (!exists(path_join(plan_.base_path(), "env.json"))) write_base_environment(plan_.base_path(), base);
     }
     evaluate_or_reuse(plan_.base_evaluation(), plan_.base_model(), plan_.base_path(), "base", -1);
-  }
-
-  void write_environment_of_given_base() const {
-    OrderedJson json = {{"label", "base"},
-                        {"version", version()},
-                        {"torch", torch_version()},
-                        {"started", utc_now()},
-                        {"device", config().device},
-                        {"model", plan_.base_model()},
-                        {"parameters", read_qwen2_config(plan_.base_model()).parameter_count()}};
-    write_file(path_join(plan_.base_path(), "env.json"),
-               json.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n");
   }
 
   std::unique_ptr<FileLock> wait_for(const std::string& path) const {

@@ -55,9 +55,12 @@ std::string hash_of_files(const std::vector<std::string>& files) {
 
 ModelSettings::FromWhere from_where(Extract extract) {
   switch (extract) {
-    case Extract::strict: return ModelSettings::FromWhere::strict;
-    case Extract::lenient: return ModelSettings::FromWhere::lenient;
-    case Extract::answer_tag: return ModelSettings::FromWhere::answer_tag;
+    case Extract::strict:
+      return ModelSettings::FromWhere::strict;
+    case Extract::lenient:
+      return ModelSettings::FromWhere::lenient;
+    case Extract::answer_tag:
+      return ModelSettings::FromWhere::answer_tag;
   }
   return ModelSettings::FromWhere::unsaid;
 }
@@ -187,9 +190,8 @@ EvaluationPlan StudyPlan::evaluation_of(const TrainConfig& train) const {
     plan.model.max_tokens = c.evaluate.max_tokens;
     plan.max_prompt_length = 0;  // no problem is left out that the model has room for
   }
-  std::string settings =
-      str(to_toml(plan.config), plan.prompt_template, "\n", static_cast<int64_t>(plan.model.extract), "\n", plan.limit,
-          "\n", test_hash_);
+  std::string settings = str(to_toml(plan.config), plan.prompt_template, "\n", static_cast<int64_t>(plan.model.extract),
+                             "\n", plan.limit, "\n", test_hash_);
   plan.name = str(eval_name(), "-", hash_of_text(settings).substr(0, 8));
   return plan;
 }
