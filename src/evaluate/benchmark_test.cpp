@@ -223,7 +223,7 @@ TEST(put_to_model, compared_choices_keep_the_prompt_that_ends_where_the_letter_s
   ModelSettings model;
   model.prompt_template = "orz";
   model.max_tokens = 8192;
-  const PutToModel put = put_to_model(model, {}, load_suite("mmlu_stem_logprob").benchmarks[0], load_suite("mmlu"));
+  const PutToModel put = put_to_model(model, {}, load_suite("mmlu_stem_logprob").benchmarks[0], load_suite("math5"));
   EXPECT_EQ(put.prompt_template, "mmlu");
   EXPECT_EQ(put.max_tokens, 1);
 }

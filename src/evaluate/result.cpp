@@ -67,6 +67,19 @@ OrderedJson json_of(const EvalResponse& r) {
           {"logprob", r.logprob},   {"entropy", r.entropy},          {"confidence", r.confidence}};
 }
 
+void add_subjects(OrderedJson& out, const EvalResult& result) {
+  for (const auto& [source, by_subject] : result.by_subject) {
+    OrderedJson subjects = OrderedJson::object();
+    for (const auto& [subject, figures] : by_subject.subjects) {
+      OrderedJson& row = subjects[subject];
+      row["problems"] = figures.problems;
+      add_greedy(row, figures);
+      add_samples(row, figures);
+    }
+    out["by_subject"][source] = {{"macro", json_of(by_subject.macro)}, {"subjects", std::move(subjects)}};
+  }
+}
+
 }  // namespace
 
 std::string to_json(const EvalResult& result) {
@@ -101,6 +114,7 @@ std::string to_json(const EvalResult& result) {
     add_calibration(row, figures);
   }
   out["by_source"] = std::move(sources);
+  add_subjects(out, result);
   return dump(out, 2);
 }
 
@@ -110,6 +124,7 @@ std::string to_jsonl(const EvalResult& result) {
     OrderedJson out;
     out["id"] = row.id;
     out["source"] = row.source;
+    if (!row.subject.empty()) out["subject"] = row.subject;
     out["problem"] = row.problem;
     out["gold"] = row.gold;
     if (row.greedy) out["greedy"] = json_of(*row.greedy);

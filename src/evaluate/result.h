@@ -54,6 +54,12 @@ struct MacroFigures {
   std::vector<EstimateAt> mean, pass, majority;
 };
 
+// One source by the subjects of its problems.
+struct SubjectFigures {
+  std::map<std::string, EvalFigures> subjects;
+  MacroFigures macro;  // each subject counting the same
+};
+
 struct EvalResponse {
   std::string response, answer;
   VerdictKind verdict = VerdictKind::unparseable;
@@ -65,7 +71,7 @@ struct EvalResponse {
 };
 
 struct EvalRow {
-  std::string id, source, problem;
+  std::string id, source, subject, problem;
   std::vector<std::string> gold;
   std::optional<EvalResponse> greedy;
   int64_t samples = 0, correct = 0;
@@ -81,10 +87,11 @@ struct EvalResult {
   EvalConfig config;
   EvalFigures overall;
   std::map<std::string, EvalFigures> by_source;
-  std::vector<std::string> sources;   // in order of the problems: the suite's
-  std::optional<MacroFigures> macro;  // where there are several sources
-  std::vector<EvalRow> rows;          // by problem
-  int64_t tokens = 0;                 // generated
+  std::vector<std::string> sources;                  // in order of the problems: the suite's
+  std::optional<MacroFigures> macro;                 // where there are several sources
+  std::map<std::string, SubjectFigures> by_subject;  // of the sources whose problems name several subjects
+  std::vector<EvalRow> rows;                         // by problem
+  int64_t tokens = 0;                                // generated
   double seconds = 0;
   bool complete = true;  // false: should_stop ended it early, no figures
 };

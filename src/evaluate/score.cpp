@@ -52,6 +52,7 @@ class Scorer {
   EvalFigures figures(const Places& places) const;
   void add_shares(const Places& places, EvalFigures& out) const;
   MacroFigures macro(const std::vector<Places>& sets) const;
+  void add_subjects(const std::string& source, const Places& places, EvalResult& result) const;
   Estimate interval_of_mean(const std::vector<double>& values) const;
   std::vector<EvalRow> rows();
   // The values behind each figure of samples, one per problem that has samples.
@@ -88,7 +89,10 @@ EvalResult Scorer::run() {
     sets[set].push_back(i);
   }
   result.overall = figures(all);
-  for (size_t s = 0; s < sets.size(); ++s) result.by_source[result.sources[s]] = figures(sets[s]);
+  for (size_t s = 0; s < sets.size(); ++s) {
+    result.by_source[result.sources[s]] = figures(sets[s]);
+    add_subjects(result.sources[s], sets[s], result);
+  }
   if (sets.size() > 1) result.macro = macro(sets);
   result.rows = rows();
   return result;
@@ -239,6 +243,23 @@ MacroFigures Scorer::macro(const std::vector<Places>& sets) const {
   return out;
 }
 
+// Problems without a subject are left to the source's own figures.
+void Scorer::add_subjects(const std::string& source, const Places& places, EvalResult& result) const {
+  std::map<std::string, Places> subjects;
+  for (size_t i : places) {
+    if (!problems_[i].subject.empty()) subjects[problems_[i].subject].push_back(i);
+  }
+  if (subjects.size() < 2) return;
+  SubjectFigures& out = result.by_subject[source];
+  std::vector<Places> sets;
+  for (const auto& [subject, mine] : subjects) {
+    EvalFigures& row = out.subjects[subject] = figures(mine);
+    row.calibration.reset();  // a few dozen responses say nothing of it
+    sets.push_back(mine);
+  }
+  out.macro = macro(sets);
+}
+
 std::vector<EvalRow> Scorer::rows() {
   std::vector<EvalRow> out;
   for (size_t i = 0; i < problems_.size(); ++i) {
@@ -246,6 +267,7 @@ std::vector<EvalRow> Scorer::rows() {
     EvalRow& row = out.emplace_back();
     row.id = problem.id;
     row.source = problem.source;
+    row.subject = problem.subject;
     row.problem = problem.text;
     row.gold = problem.gold;
     const Tally& all = shown(i);

@@ -82,6 +82,67 @@ std::string table_of(const std::string& title, const Row& labels, const std::vec
   return layout(rows);
 }
 
+std::string heading(const std::string& name, int64_t problems) { return str(name, " (", grouped(problems), ")"); }
+
+const EvalFigures* figures_of(const EvalResult& result, const std::string& source) {
+  const auto found = result.by_source.find(source);
+  return found == result.by_source.end() ? nullptr : &found->second;
+}
+
+std::string at_k(const std::vector<EstimateAt>& list, int64_t k) {
+  const auto found = std::ranges::find(list, k, &EstimateAt::k);
+  return found == list.end() ? "-" : text_of(found->estimate);
+}
+
+// `of(figures)` is one score of EvalFigures or MacroFigures as text, "-" where it is not there. "" if no model has it.
+template <class Of>
+std::string score_block(const std::string& title, std::span<const EvalResult> results, const Row& labels, Of of) {
+  std::vector<Row> rows = {{title}};
+  rows[0].insert(rows[0].end(), labels.begin(), labels.end());
+  bool any = false;
+  const auto add = [&](const std::string& name, auto text) {
+    Row row = {name};
+    for (const EvalResult& result : results) {
+      row.push_back(text(result));
+      any |= row.back() != "-";
+    }
+    rows.push_back(std::move(row));
+  };
+  const EvalResult& first = results.front();
+  for (const std::string& source : first.sources) {
+    add(heading(source, first.by_source.at(source).problems), [&](const EvalResult& result) {
+      const EvalFigures* figures = figures_of(result, source);
+      return figures == nullptr ? std::string("-") : of(*figures);
+    });
+    const auto subjects = first.by_subject.find(source);
+    if (subjects == first.by_subject.end()) continue;
+    add(str("  mean of its ", subjects->second.subjects.size(), " subjects"), [&](const EvalResult& result) {
+      const auto found = result.by_subject.find(source);
+      return found == result.by_subject.end() ? std::string("-") : of(found->second.macro);
+    });
+  }
+  if (first.macro) {
+    add("mean of the sets (macro)",
+        [&](const EvalResult& result) { return result.macro ? of(*result.macro) : std::string("-"); });
+    add(heading("all problems (micro)", first.overall.problems),
+        [&](const EvalResult& result) { return of(result.overall); });
+  }
+  return any ? layout(rows) + "\n" : "";
+}
+
+std::string responses_block(const EvalResult& result) {
+  std::vector<Row> rows = {{result.label, "tokens", "cut at limit %", "unparseable %", "entropy"}};
+  const auto add = [&](const std::string& name, const EvalFigures& f) {
+    rows.push_back({name, fixed(f.length, 1), fixed(100 * f.truncated_share, 1), fixed(100 * f.unparseable_share, 1),
+                    fixed(f.entropy, 3)});
+  };
+  for (const std::string& source : result.sources) {
+    add(heading(source, result.by_source.at(source).problems), result.by_source.at(source));
+  }
+  if (result.sources.size() > 1) add(heading("all problems", result.overall.problems), result.overall);
+  return layout(rows) + "\n";
+}
+
 }  // namespace
 
 std::string summary_table(std::span<const EvalResult> results) {
@@ -100,6 +161,29 @@ std::string summary_table(std::span<const EvalResult> results) {
     for (const EvalResult& result : results) models.push_back(&result.by_source.at(source));
     text += "\n" + table_of(source, labels, models);
   }
+  return text;
+}
+
+std::string suite_table(std::span<const EvalResult> results) {
+  if (results.empty()) return "";
+  Row labels;
+  for (const EvalResult& result : results) labels.push_back(result.label);
+  std::string text = score_block("greedy pass@1 %", results, labels, [](const auto& figures) {
+    return figures.greedy ? text_of(*figures.greedy) : std::string("-");
+  });
+  const EvalFigures& sampled = results.front().overall;
+  for (const auto& [k, ignored] : sampled.mean) {
+    text += score_block(str("mean@", k, " %"), results, labels, [k](const auto& f) { return at_k(f.mean, k); });
+  }
+  for (const auto& [k, ignored] : sampled.majority) {
+    text += score_block(str("maj@", k, " %"), results, labels, [k](const auto& f) { return at_k(f.majority, k); });
+  }
+  for (const auto& [k, ignored] : sampled.pass) {
+    if (k == 1) continue;  // the same as mean@n
+    text += score_block(str("pass@", k, " %"), results, labels, [k](const auto& f) { return at_k(f.pass, k); });
+  }
+  for (const EvalResult& result : results) text += responses_block(result);
+  text.pop_back();
   return text;
 }
 

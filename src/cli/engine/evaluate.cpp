@@ -51,6 +51,16 @@ EvaluationPlan plan_of(const EvaluateOptions& options, const std::vector<Setting
   return plan;
 }
 
+// What a reader of the table must know.
+std::string notes_of(const Suite& suite) {
+  std::string text;
+  if (!suite.note.empty()) text += str(suite.note, "\n");
+  for (const Benchmark& benchmark : suite.benchmarks) {
+    if (!benchmark.note.empty()) text += str(benchmark.name, ": ", benchmark.note, "\n");
+  }
+  return text.empty() ? "" : "\n" + text;
+}
+
 }  // namespace
 
 int run_evaluate(const Words& words) {
@@ -79,7 +89,7 @@ int run_evaluate(const Words& words) {
     log(str(model.label, ": ", grouped(r.tokens), " tokens in ", human_seconds(r.seconds), ", ",
             grouped(static_cast<int64_t>(static_cast<double>(r.tokens) / std::max(r.seconds, 1e-9))), " tokens/s"));
   }
-  out(summary_table(results));
+  out(plan.suite.empty() ? summary_table(results) : suite_table(results) + notes_of(load_suite(plan.suite)));
   if (!options.out.empty()) {
     log(str("written: ", options.out, "/", labels.size() == 1 ? labels[0] : "{" + join(labels, ",") + "}", "/eval/",
             plan.name, ".json, .jsonl, .outputs.jsonl, .card.json"));

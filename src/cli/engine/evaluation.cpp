@@ -146,13 +146,15 @@ int64_t Asked::longest_prompt(int64_t limit) const {
 void Asked::add(std::vector<Problem> asked, const Benchmark& benchmark, const PutToModel& put,
                 const std::vector<std::string>& files) {
   const bool choices = benchmark.grader == Benchmark::Grader::choice;
-  Template form = load_template(put.prompt_template);
+  const Template form = load_template(put.prompt_template);
   CardBenchmark as;
   as.form = form;
-  form.stop.insert(form.stop.end(), put.stop.begin(), put.stop.end());
   EvalSource source;
   source.name = benchmark.name;
-  source.stop_ids = collect_stop_ids(config_, tokenizer, stop_ids(form, tokenizer));
+  std::vector<int32_t> stops = stop_ids(form, tokenizer);
+  const std::vector<int32_t> more = stop_tokens(put.stop, tokenizer);
+  stops.insert(stops.end(), more.begin(), more.end());
+  source.stop_ids = collect_stop_ids(config_, tokenizer, stops);
   source.max_tokens = put.max_tokens;
   source.choices = choices;
   const int64_t longest = longest_prompt(choices ? 1 : put.max_tokens);
