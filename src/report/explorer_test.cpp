@@ -166,7 +166,7 @@ TEST_F(explorer, ratio_and_clip_of_the_last_update_are_shown_where_they_were_sav
   EXPECT_EQ(quantity(step, "r_t", at)["kind"], "update");
   EXPECT_EQ(quantity(step, "r_t", at)["equation"], "Eq. 2");
   EXPECT_EQ(step["prompts"][0]["responses"][0]["values"][at], (Json{0.5, 1.25}));  // the prompt with both verdicts
-  quantity(step, "clipped", at);
+  quantity(step, "clip", at);
   EXPECT_EQ(step["prompts"][0]["responses"][1]["values"][at], (Json{0, 2}));
 }
 

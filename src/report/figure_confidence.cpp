@@ -66,19 +66,27 @@ double ranking(const std::vector<Pair>& pairs, const ProblemRow* Pair::* which) 
   return auroc(score, right);
 }
 
-const EvalRecord* base_of(const FigureInput& in, const std::string& data, int64_t seed, std::string& title) {
+// The model before training: the first untrained group. Where nothing was trained here, the others come after the first
+// one that was given.
+const RunGroup* base_of(const std::vector<RunGroup>& groups) {
+  for (const RunGroup& group : groups) {
+    if (!group.trained) return &group;
+  }
+  return nullptr;
+}
+
+const EvalRecord* of_seed(const RunGroup& group, const std::string& data, int64_t seed) {
   const EvalRecord* found = nullptr;
-  for (const RunGroup& group : in.groups) {
-    if (group.trained) continue;
-    for (const RunRecord* run : group.runs) {
-      const EvalRecord* e = final_evaluation(*run, data);
-      if (!e || (found && run->seed != seed)) continue;
-      found = e;
-      title = group.title;
-    }
-    if (found) return found;
+  for (const RunRecord* run : group.runs) {
+    const EvalRecord* e = final_evaluation(*run, data);
+    if (e && (!found || run->seed == seed)) found = e;
   }
   return found;
+}
+
+std::string signed_text(double value) {
+  std::string text = fixed(value, 2);
+  return text == "-0.00" ? "0.00" : text;
 }
 
 std::string words(const std::vector<Pair>& pairs, const std::string& base, const std::string& after,
@@ -93,7 +101,7 @@ std::string words(const std::vector<Pair>& pairs, const std::string& base, const
       y.push_back(pair.z_after);
     }
     out += str(k ? "; " : "", kKinds[k].name, " (", kKinds[k].words, "): ", x.size());
-    if (!x.empty()) out += str(", mean ", fixed(mean_of(x), 2), " to ", fixed(mean_of(y), 2));
+    if (!x.empty()) out += str(", mean ", signed_text(mean_of(x)), " to ", signed_text(mean_of(y)));
   }
   auto area = [](double value) { return std::isnan(value) ? std::string("unknown") : fixed(value, 3); };
   return out + str(". AUROC of confidence for being right: ", area(ranking(pairs, &Pair::before)), " before, ",
@@ -150,18 +158,22 @@ StudyFigure figure(std::vector<Pair> pairs, const std::string& base, const RunGr
 std::vector<StudyFigure> confidence_figures(const FigureInput& in) {
   std::string data = asked_data(in);
   std::vector<StudyFigure> figures;
-  size_t trained = 0;
-  for (const RunGroup& group : in.groups) trained += group.trained;
-  in.lacking = "it takes an untrained model and a trained one on the same problems, with confidence in eval/*.jsonl";
+  const RunGroup* base = base_of(in.groups);
+  std::vector<const RunGroup*> after;
   for (const RunGroup& group : in.groups) {
-    if (!group.trained) continue;
-    for (const RunRecord* run : group.runs) {  // the first seed that can be drawn
-      std::string base;
-      const EvalRecord *before = base_of(in, data, run->seed, base), *after = final_evaluation(*run, data);
-      if (!before || !after) continue;
-      std::vector<Pair> pairs = pairs_of(*before, *after);
+    if (group.trained) after.push_back(&group);
+  }
+  for (const RunGroup& group : in.groups) {
+    if (base && (after.empty() || !after[0]->trained) && &group != base) after.push_back(&group);
+  }
+  in.lacking = "it takes a model before and one after training on the same problems, with confidence in eval/*.jsonl";
+  for (const RunGroup* group : after) {
+    for (const RunRecord* run : group->runs) {  // the first seed that can be drawn
+      const EvalRecord *before = base ? of_seed(*base, data, run->seed) : nullptr, *now = final_evaluation(*run, data);
+      if (!before || !now) continue;
+      std::vector<Pair> pairs = pairs_of(*before, *now);
       if (pairs.size() < 2) continue;
-      figures.push_back(figure(std::move(pairs), base, group, *run, trained > 1));
+      figures.push_back(figure(std::move(pairs), base->title, *group, *run, after.size() > 1));
       break;
     }
   }

@@ -137,8 +137,8 @@ std::vector<StudyFigure> reliability_figures(const FigureInput& in) {
   StudyFigure figure;
   figure.name = "reliability";
   figure.title = "Reliability: stated probability against share right";
-  figure.note = str("On ", data_words(in, data),
-                    "; ten bins, larger dots hold more responses; on the diagonal a model "
+  figure.note = str("On ", data_words(in, data), "; ", all[0].bins.size(),
+                    " bins, larger dots hold more responses; on the diagonal a model "
                     "is right as often as it says. ECE (and AUROC of the log-prob): ");
   figure.csv = "group,low,high,count,stated,right\n";
   for (const Calibrated& c : all) {

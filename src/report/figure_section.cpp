@@ -22,6 +22,23 @@ bool numeric(const std::string& text) {
   return !text.empty() && *end == '\0';
 }
 
+// Minus and plus-minus signs as print has them.
+std::string typeset(const std::string& html) {
+  std::string out;
+  for (size_t i = 0; i < html.size(); ++i) {
+    bool number = i > 0 && html[i - 1] == ' ' && i + 1 < html.size();
+    if (number && html.compare(i, 3, "+- ") == 0) {
+      out += "&#177; ";
+      i += 2;
+    } else if (number && html[i] == '-' && html[i + 1] >= '0' && html[i + 1] <= '9') {
+      out += "&#8722;";
+    } else {
+      out += html[i];
+    }
+  }
+  return out;
+}
+
 std::string figure_html(const StudyFigure& figure, const std::string& data) {
   std::string numbers;
   if (!figure.csv.empty() && figure.csv.size() <= kMostNumbers) {
@@ -31,8 +48,8 @@ std::string figure_html(const StudyFigure& figure, const std::string& data) {
   return str("<figure class=\"drawn\" data-name=\"", html_text(file_word(figure.name + " " + data)),
              "\"><figcaption><h4>", html_text(figure.title),
              "</h4><button type=\"button\" class=\"save\" title=\"save this figure as SVG\">save</button><p>",
-             html_text(figure.note), "</p></figcaption><div class=\"drawing\">", svg_for_page(figure.svg), "</div>",
-             numbers, "</figure>");
+             typeset(html_text(figure.note)), "</p></figcaption><div class=\"drawing\">", svg_for_page(figure.svg),
+             "</div>", numbers, "</figure>");
 }
 
 }  // namespace

@@ -157,6 +157,18 @@ TEST_F(study_figures_of_runs, confidence_is_scored_over_the_problems_and_grouped
   EXPECT_NE(ucas.note.find("AUROC"), std::string::npos);
 }
 
+TEST_F(study_figures_of_runs, of_evaluations_alone_the_first_model_is_the_one_before) {
+  SyntheticRun first, second;
+  first.label = "a";
+  second.label = "b";
+  second.seed = 3;
+  auto runs = {write_synthetic_run(root_ + "/a", first), write_synthetic_run(root_ + "/b", second)};
+  auto figures = draw(FigureKind::confidence, runs);
+  ASSERT_EQ(figures.size(), 1u);
+  EXPECT_EQ(figures[0].name, "confidence");
+  EXPECT_NE(figures[0].note.find("a before, b after"), std::string::npos) << figures[0].note;
+}
+
 TEST_F(study_figures_of_runs, reliability_adds_the_bins_of_all_seeds) {
   auto figures = draw(FigureKind::reliability, write_synthetic_demo(root_, 2));
   ASSERT_EQ(figures.size(), 1u);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/file.h"
 #include "base/str.h"
 
 namespace ucas {
@@ -58,6 +59,11 @@ TEST(svg_chart, curves_have_bands_and_labels_that_do_not_lie_on_each_other) {
   };
   EXPECT_GE(std::abs(y_of("first") - y_of("second")), 12);
   EXPECT_EQ(svg, svg_of(two_curves()));
+}
+
+TEST(svg_chart, the_drawing_is_the_one_that_was_looked_at) {
+  EXPECT_EQ(svg_of(two_curves()), read_file(UCAS_SOURCE_DIR "/tests/goldens/report/two_curves.svg"))
+      << "look at the new drawing before it takes the old one's place";
 }
 
 TEST(svg_chart, whatever_a_label_says_stays_text) {

@@ -105,7 +105,7 @@ std::vector<TokenQuantity> token_quantities(const StepData& data, std::span<cons
     if (!values.empty()) all.push_back({symbol, title, of, Kind::update, true, std::move(values), {}});
   };
   update("r_t", "ratio of the new policy to the old", "Eq. 2", finite(data.ratio));
-  update("clipped", "1: the clip held the token, 2: the dual clip did", "Eq. 1",
+  update("clip", "1: the clip held the token, 2: the dual clip did", "Eq. 1",
          std::vector<float>(data.clipped.begin(), data.clipped.end()));
   for (size_t i = 0; i < std::min(methods.size(), kMostMethods); ++i) {
     const MethodAdvantages& m = methods[i];
