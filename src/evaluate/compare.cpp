@@ -266,7 +266,6 @@ class Table {
   Contrast over_problems(const Sets& a, const Sets& b, bool yes_or_no) const {
     Contrast out;
     const auto seed = static_cast<uint64_t>(options_.seed);
-    const std::string problems = str(grouped(static_cast<int64_t>(pooled(a).size())), " problems");
     if (greedy_ && yes_or_no && a.size() == 1) {
       const auto n = static_cast<int64_t>(a[0].size());
       out.gained = out.lost = 0;
@@ -276,7 +275,7 @@ class Table {
       }
       out.change = paired_share_difference(out.gained, out.lost, n);
       out.p = mcnemar(out.gained, out.lost);
-      out.basis = problems + ", McNemar's exact test";
+      out.basis = "McNemar's exact test";
       return out;
     }
     std::vector<PairedSet> sets;
@@ -284,7 +283,7 @@ class Table {
     const PairedDifference d = paired_macro_difference(sets, seed, options_.level, options_.draws);
     out.change = {d.mean, d.interval.low, d.interval.high};
     out.p = d.p;
-    out.basis = problems + ", paired bootstrap and sign-flip test";
+    out.basis = "paired bootstrap and sign-flip test";
     return out;
   }
 
@@ -329,38 +328,53 @@ void correct(ComparedMetric& metric, double level) {
 // Those under which a difference of figures may be one of settings, not of models.
 bool matters(const std::string& key) { return key != "seed" && !key.starts_with("seed "); }
 
+// What each group recorded under one key; a group may hold several values (runs of several seeds).
+using Recorded = std::vector<std::pair<std::string, std::set<std::string>>>;
+
+std::string told(const Recorded& list) {
+  std::vector<std::string> parts;
+  for (const auto& [title, values] : list) {
+    const std::vector<std::string> all(values.begin(), values.end());
+    parts.push_back(str(printable(title, 40), " ", printable(join(all, " and "), 120)));
+  }
+  return join(parts, ", ");
+}
+
 void compare_settings(std::span<const ComparedGroup> groups, Comparison& out) {
   std::vector<std::string> keys;
-  std::map<std::string, std::vector<std::pair<std::string, std::set<std::string>>>> values;  // key -> group -> values
+  std::map<std::string, Recorded> recorded;
   for (const ComparedGroup& group : groups) {
     for (const ComparedRun& run : group.runs) {
       for (const auto& [key, value] : run.settings) {
-        if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
-        auto& list = values[key];
+        if (!recorded.contains(key)) keys.push_back(key);
+        Recorded& list = recorded[key];
         if (list.empty() || list.back().first != group.title) list.push_back({group.title, {}});
         list.back().second.insert(value);
       }
     }
   }
   std::vector<std::string> unlike;
+  std::map<std::string, std::vector<std::string>> unknown;  // group -> what it does not record
   for (const std::string& key : keys) {
-    const auto& list = values[key];
-    const bool differ = list.size() != groups.size() || std::any_of(list.begin(), list.end(), [&](const auto& g) {
-                          return g.second != list[0].second;
-                        });
-    if (!differ) continue;
-    std::vector<std::string> parts;
-    for (const auto& [title, set] : list) {
-      parts.push_back(str(printable(title, 40), " ",
-                          printable(join(std::vector<std::string>(set.begin(), set.end()), " and "), 120)));
+    const Recorded& list = recorded[key];
+    for (const ComparedGroup& group : groups) {
+      const bool has = std::any_of(list.begin(), list.end(), [&](const auto& g) { return g.first == group.title; });
+      if (!has) unknown[group.title].push_back(key);
     }
-    const bool missing = list.size() != groups.size();
-    out.differing.push_back(str(key, ": ", join(parts, ", "), missing ? "; not recorded for the others" : ""));
-    if (matters(key) && !missing) unlike.push_back(key);
+    const bool differ =
+        std::any_of(list.begin(), list.end(), [&](const auto& g) { return g.second != list[0].second; });
+    if (!differ) continue;
+    out.differing.push_back(str(key, ": ", told(list)));
+    if (matters(key)) unlike.push_back(key);
   }
-  if (unlike.empty()) return;
-  out.warnings.push_back(str("not like for like: ", join(unlike, ", "), unlike.size() == 1 ? " differs" : " differ",
-                             "; a difference below may be one of settings and not of models"));
+  if (!unlike.empty()) {
+    out.warnings.push_back(str("not like for like: ", join(unlike, ", "), unlike.size() == 1 ? " differs" : " differ",
+                               "; a difference below may be one of settings and not of models"));
+  }
+  for (const auto& [title, missing] : unknown) {
+    out.warnings.push_back(
+        str(printable(title, 40), " does not record ", join(missing, ", "), ": whether these agree is not known"));
+  }
 }
 
 void warn_of_problems(const Answers& answers, Comparison& out) {

@@ -61,7 +61,7 @@ struct Contrast {
   double p = kUnknown, p_holm = kUnknown;
   int64_t gained = -1, lost = -1;  // greedy, one run each: right only now, right only before
   bool told_apart = false;
-  std::string basis;  // "83 problems, McNemar's exact test" ...
+  std::string basis;  // of interval and p: "McNemar's exact test" ...
 };
 
 struct ComparedMetric {

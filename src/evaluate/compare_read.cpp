@@ -54,7 +54,7 @@ std::vector<std::pair<std::string, std::string>> settings_of(const Json& figures
   std::vector<std::pair<std::string, std::string>> out;
   if (!figures.is_object()) return out;
   for (const char* key : {"samples", "temperature", "top_p", "top_k", "max_tokens", "seed"}) {
-    if (figures.contains(key)) out.emplace_back(key, figures.at(key).dump());
+    if (figures.contains(key) && figures.at(key).is_number()) out.emplace_back(key, str(figures.at(key).get<double>()));
   }
   return out;
 }

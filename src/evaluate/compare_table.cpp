@@ -112,6 +112,17 @@ std::string verdict_text(const Contrast& contrast, const CompareOptions& options
                                                   : "cannot be told apart";
 }
 
+// The first column's test, and where others have another one.
+std::string basis_text(const Comparison& c, const std::vector<Contrast>& contrasts) {
+  std::string first, others;
+  for (size_t s = 0; s < contrasts.size(); ++s) {
+    const std::string& basis = contrasts[s].basis;
+    if (first.empty()) first = basis;
+    if (!basis.empty() && basis != first) others += str("; ", printable(c.sets[s].title, 24), ": ", basis);
+  }
+  return first + others;
+}
+
 std::string contrasts_text(const Comparison& c, const ComparedMetric& metric) {
   std::string out;
   for (size_t g = 1; g < c.groups.size(); ++g) {
@@ -131,7 +142,12 @@ std::string contrasts_text(const Comparison& c, const ComparedMetric& metric) {
     for (auto& line : lines) line.back() = pad_right(line.back(), widest);
     out += str("  ", printable(c.groups[g], 40), " less ", printable(c.groups[0], 40), ", points:\n",
                layout(lines, "    "));
-    out += str("    (", metric.contrast[g].front().basis, ")\n");
+    out += str("    p: ", basis_text(c, metric.contrast[g]), "\n");
+  }
+  if (!out.empty()) {
+    out += str("  Corrected by Holm over the ", metric.comparisons,
+               metric.comparisons == 1 ? " comparison" : " comparisons", " of ", metric.title, ", level ",
+               percent(1 - c.options.level, 0), ".\n");
   }
   return out;
 }
@@ -177,16 +193,17 @@ std::string comparison_text(const Comparison& c, std::span<const PublishedTable>
   for (const std::string& line : c.differing) out += str("  differs: ", line, "\n");
   for (const ComparedMetric& metric : c.metrics) {
     out += str(out.empty() ? "" : "\n", metric_text(c, metric, published));
-    if (c.groups.size() > 1) {
-      out += str("\n", contrasts_text(c, metric), "  Corrected by Holm over the ", metric.comparisons,
-                 metric.comparisons == 1 ? " comparison" : " comparisons", " of this table, level ",
-                 percent(1 - c.options.level, 0), ".\n");
-    }
+    const std::string contrasts = contrasts_text(c, metric);
+    if (!contrasts.empty()) out += "\n" + contrasts;
   }
   for (const PublishedTable& table : published) {
     out += str("\npublished: ", printable(table.title, 200), ". Source: ", printable(table.source, 400),
                ". Not measured here, in no test and no average.\n");
     if (!table.note.empty()) out += str("  ", printable(table.note, 1000), "\n");
+    const bool beside = std::any_of(c.metrics.begin(), c.metrics.end(), [&](const ComparedMetric& metric) {
+      return !published_rows(c, metric, {&table, 1}).empty();
+    });
+    if (!beside) out += "  It has no figures of the sets compared here.\n";
   }
   return out;
 }
@@ -202,7 +219,12 @@ std::string comparison_text(std::span<const EvalResult> results) {
   CompareOptions options;
   options.level = results[0].config.confidence_level;
   options.seed = results[0].config.seed;
-  return comparison_text(compare_models(groups, options));
+  const Comparison c = compare_models(groups, options);
+  std::string out = str("Differences, paired by problem:\n");
+  for (const ComparedMetric& metric : c.metrics) {
+    out += str("\n", metric.title, "\n", contrasts_text(c, metric));
+  }
+  return out;
 }
 
 std::string comparison_csv(const Comparison& c, std::span<const PublishedTable> published) {

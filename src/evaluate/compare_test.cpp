@@ -165,6 +165,17 @@ TEST(compare, settings_that_differ_come_first_and_the_seed_is_no_reason_to_warn)
   EXPECT_TRUE(comparison_text(c).starts_with("warning: not like for like"));
 }
 
+TEST(compare, what_a_run_does_not_record_is_said_and_not_taken_for_a_difference) {
+  ComparedRun a = run_of("a", 10, 5, 4), b = run_of("a", 10, 5, 4);
+  a.settings = {{"template", "qwen_math (1)"}, {"max_tokens", "1024"}};
+  b.settings = {{"max_tokens", "1024"}};
+  const Comparison c =
+      compare_models(std::vector<ComparedGroup>{group_of("x", {a}), group_of("y", {b})}, CompareOptions{});
+  EXPECT_TRUE(c.differing.empty());
+  ASSERT_EQ(c.warnings.size(), 1u);
+  EXPECT_EQ(c.warnings[0], "y does not record template: whether these agree is not known");
+}
+
 TEST(compare, a_set_without_samples_has_no_mean_and_no_average_over_sets) {
   ComparedRun run = both(run_of("math", 10, 5, 4), run_of("choices", 10, 5, 4));
   for (ComparedProblem& p : run.problems) {

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/rng.h"
+#include "stats/macro.h"
 #include "stats/samples.h"
 
 namespace ucas {
@@ -76,6 +77,14 @@ TEST(paired, the_difference_of_pass_at_k_agrees_with_scipy_on_one_set_and_averag
     EXPECT_NEAR(last.interval.low, row.at("last_set")[0].get<double>(), tolerance);
     EXPECT_NEAR(last.interval.high, row.at("last_set")[1].get<double>(), tolerance);
   }
+}
+
+TEST(paired, the_mean_over_benchmarks_agrees_with_numpy) {
+  const Json& row = goldens().at("macro_mean");
+  const MacroMean m = macro_mean(row.at("sets").get<std::vector<std::vector<double>>>(), 3, 0.95, 20000);
+  EXPECT_NEAR(m.mean, row.at("mean").get<double>(), 1e-12);
+  EXPECT_NEAR(m.interval.low, row.at("interval")[0].get<double>(), row.at("tolerance").get<double>());
+  EXPECT_NEAR(m.interval.high, row.at("interval")[1].get<double>(), row.at("tolerance").get<double>());
 }
 
 TEST(paired, one_set_alone_is_its_own_macro_mean) {

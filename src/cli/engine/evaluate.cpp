@@ -9,6 +9,8 @@
 #include "cli/evaluate_models.h"
 #include "cli/policy_options.h"
 #include "evaluate/benchmark.h"
+#include "evaluate/card.h"
+#include "evaluate/compare_table.h"
 #include "evaluate/table.h"
 #include "model/qwen2_config.h"
 #include "train/trainer.h"
@@ -90,7 +92,11 @@ int run_evaluate(const Words& words) {
             grouped(static_cast<int64_t>(static_cast<double>(r.tokens) / std::max(r.seconds, 1e-9))), " tokens/s"));
   }
   out(plan.suite.empty() ? summary_table(results) : suite_table(results) + notes_of(load_suite(plan.suite)));
+  if (results.size() > 1) out("\n" + comparison_text(results));
   if (!options.out.empty()) {
+    for (const std::string& label : labels) {
+      log(str(label, ": card ", card_name(path_join(path_join(options.out, label), "eval"), plan.name)));
+    }
     log(str("written: ", options.out, "/", labels.size() == 1 ? labels[0] : "{" + join(labels, ",") + "}", "/eval/",
             plan.name, ".json, .jsonl, .outputs.jsonl, .card.json"));
   }

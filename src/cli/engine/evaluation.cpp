@@ -177,6 +177,7 @@ void Asked::add(std::vector<Problem> asked, const Benchmark& benchmark, const Pu
   as.name = benchmark.name;
   as.title = benchmark.title;
   as.files = files;
+  as.columns = benchmark.columns;
   as.stop_ids = source.stop_ids;
   for (int32_t id : source.stop_ids) as.stop_texts.push_back(tokenizer.decode({&id, 1}, false));
   as.max_tokens = put.max_tokens;
