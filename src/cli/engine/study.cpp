@@ -221,12 +221,11 @@ class StudyRunner {
                                   const std::string& prefix) {
     std::string text;
     for (const StudyFigure& figure : figures) {
-      text += str("\n## ", figure.title, "\n\n");
-      if (!figure.svg.empty()) {
-        text += str("![", figure.title, "](", folder, prefix, figure.name, ".svg)\n");
-      } else {
-        text += figure.markdown + "\n";
+      if (figure.svg.empty()) {  // a document of its own: title and note are in it
+        text += str("\n", figure.markdown.starts_with("# ") ? "#" : "", figure.markdown);
+        continue;
       }
+      text += str("\n## ", figure.title, "\n\n![", figure.title, "](", folder, prefix, figure.name, ".svg)\n");
       if (!figure.note.empty()) text += str("\n", figure.note, "\n");
     }
     return text;
