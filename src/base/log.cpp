@@ -41,6 +41,13 @@ LogSink& sink() {
   return current;
 }
 
+// Whatever a message quotes (a file's name, a problem's id) cannot command a terminal.
+std::string without_controls(const std::string& message) {
+  std::vector<std::string> lines = split(message, '\n');
+  for (std::string& line : lines) line = printable(line, std::string::npos);
+  return join(lines, "\n");
+}
+
 size_t terminal_width() {
   winsize size{};
   return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 100;
@@ -49,13 +56,15 @@ size_t terminal_width() {
 }  // namespace
 
 void log(const std::string& message) {
+  std::string safe = without_controls(message);
   std::lock_guard lock(mutex());
-  sink()(LogLevel::info, message);
+  sink()(LogLevel::info, safe);
 }
 
 void warn(const std::string& message) {
+  std::string safe = without_controls(message);
   std::lock_guard lock(mutex());
-  sink()(LogLevel::warning, message);
+  sink()(LogLevel::warning, safe);
 }
 
 LogSink set_log_sink(LogSink next) {
@@ -120,6 +129,7 @@ void Progress::print(bool last, const std::string& note) {
   text += last || rate <= 0 || total_ <= 0 ? "took " + human_seconds(elapsed)
                                            : "ETA " + human_seconds(static_cast<double>(total_ - done_) / rate);
   if (!note.empty()) text += "  " + note;
+  text = without_controls(text);
   std::lock_guard lock(mutex());
   if (stderr_is_terminal()) {
     if (text.size() >= terminal_width()) text.resize(terminal_width() - 1);

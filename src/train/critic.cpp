@@ -19,6 +19,7 @@
 #include "model/qwen2_config.h"
 #include "train/companion.h"
 #include "train/schedule.h"
+#include "train/skipped_updates.h"
 
 namespace ucas {
 
@@ -26,7 +27,6 @@ namespace {
 
 constexpr uint64_t kHeadStream = 0x56;    // of the head's initial values
 constexpr int64_t kShareOrder = 1 << 30;  // epochs of data order never reach it
-constexpr int64_t kNonFiniteLimit = 3;    // updates in a row, as for the policy
 constexpr const char* kHead = "value_head.weight";
 
 class Critic final : public Companion {
@@ -42,14 +42,8 @@ class Critic final : public Companion {
   std::vector<NamedTensor> weights() override { return network_.parameters(); }
   AdamW* optimizer() override { return &optimizer_; }
 
-  std::map<std::string, double> state() const override {
-    return {{"skipped_updates", skipped_}, {"nonfinite_streak", streak_}};
-  }
-  void restore(const std::map<std::string, double>& state) override {
-    auto saved = [&](const char* key) { return state.contains(key) ? state.at(key) : 0.0; };
-    skipped_ = saved("skipped_updates");
-    streak_ = saved("nonfinite_streak");
-  }
+  std::map<std::string, double> state() const override { return skipped_.state(); }
+  void restore(const std::map<std::string, double>& state) override { skipped_.restore(state); }
 
   void prepare(Batch& batch, const StepContext&, StepMetrics& m) override {
     double began = now_seconds();
@@ -74,7 +68,8 @@ class Critic final : public Companion {
       mean.vf_loss += seen.vf_loss / updates;
       mean.vf_clipfrac += seen.vf_clipfrac / updates;
       mean.vpred_mean += seen.vpred_mean / updates;
-      note_outcome(result.applied, step.step);
+      skipped_.note(result.applied, str("step ", step.step), "the critic's gradient",
+                    "lower method.critic.optimizer.lr or look at the data; the last checkpoint stands");
     }
     if (!returns.empty()) m.set_spread("critic/returns", returns);
     m.set("critic/vf_loss", mean.vf_loss);
@@ -83,30 +78,17 @@ class Critic final : public Companion {
     m.set("critic/vf_explained_var", explained_variance(batch.value, returns));
     m.set("critic/grad_norm", norm);
     m.set("critic/lr", lr);
-    m.set("critic/skipped_updates", skipped_);
+    m.set("critic/skipped_updates", static_cast<double>(skipped_.total));
     m.set("timing_s/update_critic", now_seconds() - began);
   }
 
  private:
-  void note_outcome(bool applied, int64_t step) {
-    streak_ = applied ? 0 : streak_ + 1;
-    if (applied) return;
-    ++skipped_;
-    warn(str("step ", step, ": the critic's gradient is not finite; update skipped (", skipped_, " so far)"));
-    if (streak_ < kNonFiniteLimit) return;
-    throw Error("numeric",
-                str("step ", step,
-                    ": three critic updates in a row had a gradient that is not finite; lower "
-                    "method.critic.optimizer.lr or look at the data; the last checkpoint stands"),
-                kNumeric);
-  }
-
   std::shared_ptr<Method> method_;
   CriticConfig critic_;
   int64_t budget_;
   ValueNetwork network_;
   AdamW optimizer_;
-  double skipped_ = 0, streak_ = 0;
+  SkippedUpdates skipped_;
 };
 
 // A critic of another family member must still read the policy's tokens at the policy's positions.

@@ -15,6 +15,7 @@
 #include "train/companion.h"
 #include "train/logprobs.h"
 #include "train/schedule.h"
+#include "train/skipped_updates.h"
 
 namespace ucas {
 
@@ -57,17 +58,8 @@ class ImplicitPrm final : public Companion {
   std::string name() const override { return "prm"; }
   std::vector<NamedTensor> weights() override { return phi_->parameters(); }
   AdamW* optimizer() override { return &optimizer_; }
-  std::map<std::string, double> state() const override {
-    return {{"skipped_updates", static_cast<double>(skipped_)}, {"nonfinite_streak", static_cast<double>(streak_)}};
-  }
-  void restore(const std::map<std::string, double>& state) override {
-    auto read = [&](const char* key) {
-      auto found = state.find(key);
-      return found == state.end() ? int64_t{0} : static_cast<int64_t>(found->second);
-    };
-    skipped_ = read("skipped_updates");
-    streak_ = read("nonfinite_streak");
-  }
+  std::map<std::string, double> state() const override { return skipped_.state(); }
+  void restore(const std::map<std::string, double>& state) override { skipped_.restore(state); }
 
   void prepare(Batch& batch, const StepContext& step, StepMetrics& m) override {
     double began = now_seconds();
@@ -97,21 +89,10 @@ class ImplicitPrm final : public Companion {
     m.set("prm/accuracy", loss.accuracy);
     m.set("prm/grad_norm", result.grad_norm);
     m.set("prm/lr", lr);
-    streak_ = result.applied ? 0 : streak_ + 1;
-    skipped_ += result.applied ? 0 : 1;
-    m.set("prm/skipped_updates", static_cast<double>(skipped_));
-    if (result.applied) return;
-    warn(str("step ", step.step, ": the gradient of the reward model is not finite; update skipped (", skipped_,
-             " so far)"));
-    if (streak_ < 3) return;
-    throw Error("numeric",
-                str("step ", step.step,
-                    ": the reward model's gradient was not finite in three steps in a row; lower "
-                    "method.prm.optimizer.lr = ",
-                    config_.optimizer.lr,
-                    " or look at the data; the last checkpoint "
-                    "stands"),
-                kNumeric);
+    skipped_.note(result.applied, str("step ", step.step), "the reward model's gradient",
+                  str("lower method.prm.optimizer.lr = ", config_.optimizer.lr,
+                      " or look at the data; the last checkpoint stands"));
+    m.set("prm/skipped_updates", static_cast<double>(skipped_.total));
   }
 
   PrmConfig config_;
@@ -119,7 +100,7 @@ class ImplicitPrm final : public Companion {
   std::unique_ptr<Model> phi_, frozen_;
   AdamW optimizer_;
   std::vector<float> ref_logprob_;  // [N] of the current step's batch
-  int64_t skipped_ = 0, streak_ = 0;
+  SkippedUpdates skipped_;
   double seconds_ = 0;
 };
 

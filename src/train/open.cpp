@@ -223,9 +223,9 @@ std::string TrainState::json(const std::string& fingerprint) const {
                        {"epoch", cursor.epoch},
                        {"index", cursor.index},
                        {"fruitless", cursor.fruitless},
-                       {"skipped_steps", skipped_steps},
+                       {"skipped_steps", skipped.total},
                        {"empty_steps", empty_steps},
-                       {"nonfinite_streak", nonfinite_streak},
+                       {"nonfinite_streak", skipped.in_a_row},
                        {"companions", companions},
                        {"fingerprint", fingerprint}};
   return state.dump(1) + "\n";
@@ -237,9 +237,9 @@ TrainState TrainState::parse(const std::string& text, const std::string& fingerp
   try {
     s.step = json.at("step");
     s.cursor = {json.at("epoch"), json.at("index"), json.at("fruitless")};
-    s.skipped_steps = json.at("skipped_steps");
+    s.skipped.total = json.at("skipped_steps");
     s.empty_steps = json.at("empty_steps");
-    s.nonfinite_streak = json.at("nonfinite_streak");
+    s.skipped.in_a_row = json.at("nonfinite_streak");
     s.companions = json.value("companions", s.companions);
   } catch (const Json::exception& error) {
     throw Error("io", str(where, "/state.json: not a training state: ", error.what()));

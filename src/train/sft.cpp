@@ -22,13 +22,13 @@
 #include "train/optimizer.h"
 #include "train/pack.h"
 #include "train/schedule.h"
+#include "train/skipped_updates.h"
 
 namespace ucas {
 
 namespace {
 
-constexpr int64_t kNonFiniteLimit = 3;  // in a row
-constexpr size_t kLossWindow = 20;      // updates of the running loss
+constexpr size_t kLossWindow = 20;  // updates of the running loss
 
 // --- data -------------------------------------------------------------------------------------------------------
 
@@ -229,7 +229,8 @@ SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const Sft
   }
   double began = now_seconds();
   AdamW optimizer(model.parameters(), config.optimizer);
-  int64_t start = 0, in_a_row = 0;  // start: where the phase stands in the plan
+  int64_t start = 0;  // where the phase stands in the plan
+  SkippedUpdates skipped;
   std::deque<double> recent;
   for (size_t p = 0; p < phases.size(); start += phases[p].steps, ++p) {
     Batches batches(phases[p], static_cast<int64_t>(p), config);
@@ -239,8 +240,6 @@ SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const Sft
       BatchLoss batch = batch_gradient(model, batches.next(), config.max_tokens);
       double lr = update_lr(config.optimizer, start + i, result.planned);
       StepResult update = optimizer.step(lr);
-      in_a_row = update.applied ? 0 : in_a_row + 1;
-      result.skipped += update.applied ? 0 : 1;
       result.tokens += batch.tokens;
       if (++result.steps == 1) result.first_loss = batch.loss;
       recent.push_back(batch.loss);
@@ -249,12 +248,9 @@ SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const Sft
         on_step({result.steps, start + i + 1, result.planned, static_cast<int64_t>(p), batch.loss, lr, update.grad_norm,
                  batch.tokens, update.applied});
       }
-      if (in_a_row == kNonFiniteLimit) {
-        throw Error("numeric",
-                    str("update ", result.steps, ": the gradient is not finite ", kNonFiniteLimit,
-                        " times in a row (loss ", batch.loss, "); lower optimizer.lr or check the data"),
-                    kNumeric);
-      }
+      skipped.note(update.applied, str("update ", result.steps), "the gradient",
+                   str("lower optimizer.lr or check the data (loss ", batch.loss, ")"));
+      result.skipped = skipped.total;
       bool low = recent.size() == kLossWindow && mean(recent) < config.phase_end_loss;
       if (low && !last_phase && i + 1 < phases[p].steps) {
         log(str("sft: ", printable(phases[p].name), ": loss ", fixed(mean(recent), 4), " is below ",

@@ -133,7 +133,7 @@ Trainer::Outcome Trainer::step() {
     m.set("timing_s/update_actor", now_seconds() - updating);
     store_responses(collected, advantage, trace, updates);
   }
-  m.set("train/skipped_steps", static_cast<double>(t_.state.skipped_steps));
+  m.set("train/skipped_steps", static_cast<double>(t_.state.skipped.total));
   m.set("train/empty_steps", static_cast<double>(t_.state.empty_steps));
   m.set("timing_s/gen", collected.stats.seconds_gen);
   m.set("timing_s/reward", collected.stats.seconds_reward);
@@ -168,19 +168,10 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, Token
       StepResult result = t_.optimizer->step(lr);
       norm_sum += result.grad_norm;
       ++updates;
-      t_.state.nonfinite_streak = result.applied ? 0 : t_.state.nonfinite_streak + 1;
-      if (result.applied) continue;
-      ++t_.state.skipped_steps;
-      warn(str("step ", t_.state.step, ": the gradient is not finite; update skipped (", t_.state.skipped_steps,
-               " so far)"));
-      if (t_.state.nonfinite_streak >= 3) {
-        throw Error("numeric",
-                    str("step ", t_.state.step, ": three updates in a row had a gradient that is not finite (problems ",
-                        t_.data.problems[static_cast<size_t>(from.problem)].id, " .. ",
-                        t_.data.problems[static_cast<size_t>(to.problem)].id, ", seed ", c.seed,
-                        "); lower optimizer.lr or look at the data; the last checkpoint stands"),
-                    kNumeric);
-      }
+      auto id = [&](const Group& group) { return printable(t_.data.problems[static_cast<size_t>(group.problem)].id); };
+      t_.state.skipped.note(result.applied, str("step ", t_.state.step), "the gradient",
+                            str("lower optimizer.lr or look at the data (problems ", id(from), " .. ", id(to),
+                                ", seed ", c.seed, "); the last checkpoint stands"));
     }
   }
   record_losses(m, losses, c.objective);

@@ -19,6 +19,7 @@
 #include "train/objective.h"
 #include "train/observer.h"
 #include "train/optimizer.h"
+#include "train/skipped_updates.h"
 
 namespace ucas {
 
@@ -26,9 +27,8 @@ namespace ucas {
 struct TrainState {
   int64_t step = 0;  // finished rollout steps
   DataCursor cursor;
-  int64_t skipped_steps = 0;  // optimizer updates left out because the gradient was not finite
-  int64_t empty_steps = 0;    // rollout steps that kept no group
-  int64_t nonfinite_streak = 0;
+  SkippedUpdates skipped;                                           // of the policy
+  int64_t empty_steps = 0;                                          // rollout steps that kept no group
   std::map<std::string, std::map<std::string, double>> companions;  // Companion::state() by name
   std::string json(const std::string& fingerprint) const;
   // Throws Error("config") naming what differs if `fingerprint` is not the one saved.
