@@ -252,7 +252,8 @@ std::string problems_sha256(std::span<const Problem> problems, const std::string
   std::string lines;
   for (const Problem& problem : problems) {
     if (problem.source != source) continue;
-    const OrderedJson line = {{"id", problem.id}, {"problem", problem.text}, {"gold", problem.gold}};
+    OrderedJson line = {{"id", problem.id}, {"problem", problem.text}, {"gold", problem.gold}};
+    if (!problem.subject.empty()) line["subject"] = problem.subject;
     lines += line.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
   }
   return sha256_of_text(lines);

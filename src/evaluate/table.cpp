@@ -109,13 +109,14 @@ std::string score_block(const std::string& title, std::span<const EvalResult> re
     rows.push_back(std::move(row));
   };
   const EvalResult& first = results.front();
+  // Subjects are for a benchmark on its own (MMLU's usual score); among several sets they would be one more average.
   for (const std::string& source : first.sources) {
     add(heading(source, first.by_source.at(source).problems), [&](const EvalResult& result) {
       const EvalFigures* figures = figures_of(result, source);
       return figures == nullptr ? std::string("-") : of(*figures);
     });
     const auto subjects = first.by_subject.find(source);
-    if (subjects == first.by_subject.end()) continue;
+    if (subjects == first.by_subject.end() || first.sources.size() > 1) continue;
     add(str("  mean of its ", subjects->second.subjects.size(), " subjects"), [&](const EvalResult& result) {
       const auto found = result.by_subject.find(source);
       return found == result.by_subject.end() ? std::string("-") : of(found->second.macro);
