@@ -23,6 +23,8 @@ namespace ucas {
 namespace {
 
 constexpr int64_t kChartBudget = 3 << 20;
+constexpr size_t kMostNamed = 6;      // groups in a title
+constexpr size_t kMostFindings = 12;  // sentences before they are folded away
 constexpr const char* kTokensLead =
     "Each token coloured by one recorded quantity. Point at a token or tap it, or move with the arrow keys, to read "
     "all of them.";
@@ -53,6 +55,10 @@ std::string list_with_and(const std::vector<std::string>& items) {
 std::string own_title(const std::vector<RunGroup>& groups) {
   std::vector<std::string> trained, other;
   for (const RunGroup& group : groups) (group.trained ? trained : other).push_back(group.title);
+  if (std::max(trained.size(), other.size()) > kMostNamed) {
+    return trained.empty() ? str("Evaluation of ", other.size(), " models")
+                           : str(trained.size(), " trained groups, side by side");
+  }
   if (trained.empty()) return "Evaluation of " + list_with_and(other);
   return list_with_and(trained) + (trained.size() > 1 ? ", side by side" : "");
 }
@@ -177,6 +183,7 @@ class Page {
     std::vector<std::string> seed_texts;
     for (int64_t seed : seeds) seed_texts.push_back(str(seed));
     std::string model = values_of(runs_, "model", 2), parameters = values_of(runs_, "parameters");
+    if (methods.size() > 2 * kMostNamed) methods = {str(methods.size(), " groups, see the table")};
     fact("Compared", join(methods, ", "));
     fact(seeds.size() == 1 ? "Seed" : "Seeds", html_text(join(seed_texts, ", ")));
     if (steps > 0) fact("Training", str(grouped(static_cast<int64_t>(steps)), " steps"));
@@ -209,6 +216,25 @@ class Page {
                "</dl></header>\n");
   }
 
+  // The sentences; where they are many, first how many of them tell a difference.
+  std::string findings(const ResultTable& summary) const {
+    if (summary.differences.empty()) return "";
+    std::string list;
+    size_t apart = 0;
+    for (const Difference& d : summary.differences) {
+      const char* mark = !d.told_apart() ? "level" : d.change.value > 0 ? "up" : "down";
+      apart += d.told_apart();
+      list += str("<li class=\"", mark, "\">", with_minus_signs(html_text(d.sentence)), "</li>");
+    }
+    list = str("<ul class=\"findings\">", list, "</ul>");
+    size_t all = summary.differences.size();
+    if (all <= kMostFindings) return list;
+    return str("<p>", apart, " of ", all, " comparisons can be told apart; about ",
+               fixed(0.05 * static_cast<double>(all), 0),
+               " would be by chance alone if all groups were equal.</p><details><summary>all ", all,
+               " comparisons</summary>", list, "</details>");
+  }
+
   std::string results() {
     std::string content;
     for (const ResultTable& summary : summaries_) {
@@ -222,14 +248,7 @@ class Page {
       }
       content +=
           str("<p class=\"lead\">", asked, ".</p><div class=\"picture\">", summary_picture_html(summary), "</div>");
-      if (!summary.differences.empty()) {
-        content += "<ul class=\"findings\">";
-        for (const Difference& d : summary.differences) {
-          const char* mark = !d.told_apart() ? "level" : d.change.value > 0 ? "up" : "down";
-          content += str("<li class=\"", mark, "\">", with_minus_signs(html_text(d.sentence)), "</li>");
-        }
-        content += "</ul>";
-      }
+      content += findings(summary);
       std::string ceiling = ceiling_sentence(summary);
       if (!ceiling.empty()) content += str("<p class=\"quiet\">", html_text(ceiling), "</p>");
       std::string rest = unclaimed_sentence(summary);

@@ -12,7 +12,7 @@ namespace ucas {
 
 namespace {
 
-constexpr size_t kRolloutProblems = 2, kRolloutResponses = 4;
+constexpr size_t kRolloutProblems = 2, kRolloutResponses = 4, kMostColumns = 4;
 
 std::string verdict_pill(const std::string& verdict) {
   if (verdict == "equal") return "<span class=\"pill right\">&#10003; right</span>";
@@ -230,7 +230,11 @@ std::string step_html(const std::vector<StoredResponse>& rollouts, const SampleL
 std::string samples_html(const std::vector<RunGroup>& groups, const std::string& data, const SampleLimits& limits) {
   std::vector<Compared> all = compare(groups, data);
   if (all.empty()) return "";
-  std::vector<const Compared*> chosen = choose(all, limits.problems);
+  size_t columns = 0;
+  for (const RunGroup& group : groups) columns += shown(group, data) != nullptr;
+  // Many groups: fewer problems, in rows of a few answers.
+  std::vector<const Compared*> chosen =
+      choose(all, std::max<size_t>(2, limits.problems * 6 / std::max<size_t>(6, columns)));
   std::string out = flow_html(all, groups);
 
   std::array<int64_t, kKinds.size()> count{}, picked{};
@@ -246,15 +250,14 @@ std::string samples_html(const std::vector<RunGroup>& groups, const std::string&
                " <b>", picked[k], "</b> of ", grouped(count[k]), "</button>");
   }
   out += "</div>";
-  size_t columns = 0;
-  for (const RunGroup& group : groups) columns += shown(group, data) != nullptr;
   for (const Compared* c : chosen) {
     out += str("<article class=\"sample\" data-kind=\"", kKinds[c->kind].id, "\"><header><span class=\"kind\">",
                kKinds[c->kind].title, "</span><code>", html_text(c->problem->id),
                "</code></header><pre class=\"text problem\" "
                "dir=\"auto\">",
                model_text(trim(c->problem->problem), limits.bytes), "</pre><p class=\"gold\">gold ",
-               gold_text(c->problem->gold), "</p><div class=\"answers\" style=\"--columns:", columns, "\">");
+               gold_text(c->problem->gold),
+               "</p><div class=\"answers\" style=\"--columns:", std::min(columns, kMostColumns), "\">");
     for (size_t g = 0; g < groups.size(); ++g) {
       if (shown(groups[g], data)) out += answer_html(groups[g], g, c->rows[g], limits);
     }

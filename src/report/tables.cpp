@@ -8,6 +8,7 @@
 
 #include "base/str.h"
 #include "report/escape.h"
+#include "report/svg_canvas.h"
 
 namespace ucas {
 
@@ -123,16 +124,19 @@ std::string color_key(const RunGroup& group) { return str("<span class=\"key g",
 
 std::string summary_picture_html(const ResultTable& summary) {
   std::string out;
+  double who = 96;  // room for the names, in pixels
+  for (const SummaryRow& row : summary.rows) who = std::max(who, text_width(row.group->title, 14) + 4);
   for (size_t c = 0; c < summary.columns.size(); ++c) {
     const SummaryColumn& column = summary.columns[c];
     if (column.key != "greedy" && !column.key.starts_with("mean@")) continue;
-    out += str("<div class=\"dots\"><h3>", column.key == "greedy" ? "Greedy accuracy" : "Sampled accuracy", " <small>",
+    out += str("<div class=\"dots\" style=\"--who:", fixed(std::min(who, 190.0), 0), "px\"><h3>",
+               column.key == "greedy" ? "Greedy accuracy" : "Sampled accuracy", " <small>",
                column.key == "greedy" ? "pass@1" : column.title, "</small></h3>");
     for (const SummaryRow& row : summary.rows) {
       const SummaryCell& cell = row.cells[c];
       if (cell.values.empty()) continue;
-      out += str("<div class=\"dot g", row.group->color, "\"><span class=\"who\">", html_text(row.group->title),
-                 "</span><span class=\"track\">");
+      out += str("<div class=\"dot g", row.group->color, "\"><span class=\"who\" title=\"", html_text(row.group->title),
+                 "\">", html_text(row.group->title), "</span><span class=\"track\">");
       if (cell.interval.bounded()) {
         out += str("<i class=\"whisker\" style=\"left:", percent_of_width(cell.interval.low),
                    ";width:", percent_of_width(cell.interval.high - cell.interval.low), "\"></i>");
