@@ -11,6 +11,8 @@ namespace ucas {
 
 namespace {
 
+constexpr size_t kMostDrawn = 6;
+
 struct Calibrated {
   const RunGroup* group = nullptr;
   std::vector<ReliabilityBin> bins;  // of all runs together
@@ -134,6 +136,8 @@ std::vector<StudyFigure> reliability_figures(const FigureInput& in) {
     in.lacking = "no evaluation has calibration bins";
     return {};
   }
+  std::vector<Calibrated> drawn(all.begin(),
+                                all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), kMostDrawn)));
   StudyFigure figure;
   figure.name = "reliability";
   figure.title = "Reliability: stated probability against share right";
@@ -141,16 +145,21 @@ std::vector<StudyFigure> reliability_figures(const FigureInput& in) {
                     " bins, larger dots hold more responses; on the diagonal a model "
                     "is right as often as it says. ECE (and AUROC of the log-prob): ");
   figure.csv = "group,low,high,count,stated,right\n";
-  for (const Calibrated& c : all) {
+  for (const Calibrated& c : drawn) {
     figure.note +=
-        str(&c == all.data() ? "" : "; ", c.group->title, " ", spread_text(c.ece), " (", spread_text(c.auroc), ")");
+        str(&c == drawn.data() ? "" : "; ", c.group->title, " ", spread_text(c.ece), " (", spread_text(c.auroc), ")");
+  }
+  for (const Calibrated& c : all) {
     for (const ReliabilityBin& bin : c.bins) {
       figure.csv += str(csv_text(c.group->title), ",", bin.low, ",", bin.high, ",", bin.count, ",",
                         bin.count ? csv_number(bin.stated) : "", ",", bin.count ? csv_number(bin.right) : "", "\n");
     }
   }
   figure.note += ".";
-  figure.svg = svg(all, in.groups);
+  if (all.size() > drawn.size()) {
+    figure.note += str(" The numbers of ", all.size() - drawn.size(), " more groups are in the table alone.");
+  }
+  figure.svg = svg(drawn, in.groups);
   return {figure};
 }
 

@@ -33,20 +33,17 @@ void tell_apart(std::vector<RunGroup>& groups) {
   std::vector<std::string> titles;
   for (const RunGroup& group : groups) titles.push_back(group.title);
   for (size_t i = 0; i < groups.size(); ++i) {
-    std::vector<std::string> differing;
-    bool shared = false;
+    std::vector<const RunRecord*> others;  // of the same name
     for (size_t j = 0; j < groups.size(); ++j) {
-      if (j == i || titles[j] != titles[i]) continue;
-      shared = true;
-      for (const auto& [key, value] : groups[i].runs[0]->config) {
-        if (is_incidental(key, value) || groups[j].runs[0]->setting(key) == value) continue;
-        std::string short_key = key.substr(key.rfind('.') + 1);
-        std::string text = str(short_key, " ", value);
-        if (differing.size() < 2 && std::find(differing.begin(), differing.end(), text) == differing.end()) {
-          differing.push_back(text);
-        }
-      }
+      if (j != i && titles[j] == titles[i]) others.push_back(groups[j].runs[0]);
     }
+    std::vector<std::string> differing;
+    for (const auto& [key, value] : groups[i].runs[0]->config) {
+      if (differing.size() == 2 || is_incidental(key, value)) continue;
+      bool differs = std::ranges::any_of(others, [&](const RunRecord* run) { return run->setting(key) != value; });
+      if (differs) differing.push_back(str(key.substr(key.rfind('.') + 1), " ", value));
+    }
+    bool shared = !others.empty();
     if (shared)
       groups[i].title = str(titles[i], " (", differing.empty() ? groups[i].runs[0]->name : join(differing, ", "), ")");
   }
