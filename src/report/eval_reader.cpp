@@ -42,9 +42,10 @@ CalibrationRecord calibration_at(const Json& object, const std::string& where) {
     if (!bins->is_array() || bins->size() > 1000) refuse(where, "bins", *bins, "a list of at most 1000 bins");
     for (const Json& item : *bins) {
       object_of(item, where + ": bins");
-      c.bins.push_back({number_at(item, "low", where), number_at(item, "high", where),
-                        whole_at(item, "count", where, 0), number_at(item, "stated", where),
-                        number_at(item, "right", where)});
+      int64_t count = whole_at(item, "count", where, 0);
+      if (count < 0) throw Error("data_line", str(where, ": bins: count is ", count, ", expected at least 0"));
+      c.bins.push_back({number_at(item, "low", where), number_at(item, "high", where), count,
+                        number_at(item, "stated", where), number_at(item, "right", where)});
     }
   }
   return c;

@@ -187,7 +187,9 @@ void data_ends(const Chart& chart, PlotFrame& f) {
 
 Ticks round_ticks(double low, double high, int count) {
   if (!(high > low)) return {{low}, 0};
-  double rough = (high - low) / std::max(1, count), power = std::pow(10.0, std::floor(std::log10(rough)));
+  double span = high - low, size = std::max(std::fabs(low), std::fabs(high));
+  if (!std::isfinite(span) || span < 1e-12 * size || span < 1e-300) return {{low, high}, span};
+  double rough = span / std::max(1, count), power = std::pow(10.0, std::floor(std::log10(rough)));
   double step = power * 10;
   for (double m : {10.0, 5.0, 2.5, 2.0, 1.0}) {
     if (m * power >= rough * 0.999) step = m * power;

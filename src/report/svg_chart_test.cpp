@@ -87,6 +87,23 @@ TEST(svg_chart, nothing_known_draws_axes_and_no_curve) {
   EXPECT_EQ(count(svg, "<polyline"), 0u);
 }
 
+TEST(svg_chart, numbers_of_any_size_make_a_drawing) {
+  for (double size : {1e308, 1e-308, 5e-324, 9e15}) {
+    for (double shift : {0.0, 1.0}) {
+      Chart chart = two_curves();
+      for (ChartSeries& s : chart.series) {
+        for (ChartMark& m : s.marks) m = {m.x * size, m.y * size, -size, size + shift, ""};
+      }
+      std::string svg = svg_of(chart);
+      EXPECT_EQ(svg.find("nan"), std::string::npos);
+      EXPECT_EQ(svg.find("inf"), std::string::npos);
+      EXPECT_LT(svg.size(), 20000u);
+    }
+  }
+  EXPECT_EQ(round_ticks(-1e308, 1e308, 5).at.size(), 2u);
+  EXPECT_EQ(round_ticks(1, 1 + 1e-15, 5).at.size(), 2u);
+}
+
 TEST(svg_chart, no_ids_so_that_many_stand_in_one_page) {
   EXPECT_EQ(svg_of(two_curves()).find(" id="), std::string::npos);
 }
