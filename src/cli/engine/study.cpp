@@ -208,7 +208,7 @@ class StudyRunner {
     }
     write_figures(figures, places.figures());
     std::string markdown = table_markdown(table);
-    write_file(places.results("md"), markdown + figure_links(figures, "figures/", ""));
+    write_file(places.results("md"), markdown + figure_links(figures, "figures/"));
     write_file(places.results("csv"), table_csv(table));
     write_file(places.results("tex"), table_tex(table));
     publish(markdown, figures);
@@ -217,15 +217,21 @@ class StudyRunner {
             figures.empty() ? "" : str("figures ", places.figures(), "\n"), "report  ", places.report(), "\n"));
   }
 
-  static std::string figure_links(const std::vector<StudyFigure>& figures, const std::string& folder,
-                                  const std::string& prefix) {
+  // "tiny-dynamics" and "dynamics-entropy" make "tiny-dynamics-entropy".
+  static std::string published_name(const std::string& study, const std::string& figure) {
+    std::string kind = study.substr(study.find_last_of('-') + 1);
+    if (figure == kind) return study;
+    return figure.starts_with(kind + "-") ? study + figure.substr(kind.size()) : str(study, "-", figure);
+  }
+
+  static std::string figure_links(const std::vector<StudyFigure>& figures, const std::string& folder) {
     std::string text;
     for (const StudyFigure& figure : figures) {
       if (figure.svg.empty()) {  // a document of its own: title and note are in it
         text += str("\n", figure.markdown.starts_with("# ") ? "#" : "", figure.markdown);
         continue;
       }
-      text += str("\n## ", figure.title, "\n\n![", figure.title, "](", folder, prefix, figure.name, ".svg)\n");
+      text += str("\n## ", figure.title, "\n\n![", figure.title, "](", folder, figure.name, ".svg)\n");
       if (!figure.note.empty()) text += str("\n", figure.note, "\n");
     }
     return text;
@@ -234,20 +240,18 @@ class StudyRunner {
   // To the places in a repository that the study names.
   void publish(const std::string& markdown, std::vector<StudyFigure> figures) const {
     const StudyConfig& c = config();
-    std::string prefix = plan_.study().name + "-";
-    if (!c.figures.empty()) {
-      std::vector<StudyFigure> named = figures;
-      for (StudyFigure& figure : named) {
-        figure.name = prefix + figure.name;
-        figure.markdown.clear();  // stands in the table's document
-      }
-      write_figures(named, c.figures);
+    for (StudyFigure& figure : figures) figure.name = published_name(plan_.study().name, figure.name);
+    if (!c.table.empty()) {
+      std::string folder = c.figures + "/", beside = c.table.substr(0, c.table.find_last_of('/') + 1);
+      if (!beside.empty()) make_directories(beside);
+      if (folder.starts_with(beside)) folder = folder.substr(beside.size());
+      write_file(c.table, markdown + (c.figures.empty() ? "" : figure_links(figures, folder)));
     }
-    if (c.table.empty()) return;
-    std::string folder = c.figures + "/", beside = c.table.substr(0, c.table.find_last_of('/') + 1);
-    if (!beside.empty()) make_directories(beside);
-    if (folder.starts_with(beside)) folder = folder.substr(beside.size());
-    write_file(c.table, markdown + (c.figures.empty() ? "" : figure_links(figures, folder, prefix)));
+    if (c.figures.empty()) return;
+    for (StudyFigure& figure : figures) {
+      if (!c.table.empty()) figure.markdown.clear();  // stands in the table's document
+    }
+    write_figures(figures, c.figures);
   }
 
   StudyPlan plan_;
