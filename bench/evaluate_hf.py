@@ -1,14 +1,15 @@
 """The five-set suite beside transformers: problems per second, greedy, on one random checkpoint, in the same sitting.
 
     PEER_PYTHON=.../bin/python bench/evaluate_hf.py [--ucas build/ucas] [--data ../shared/data] [--max-tokens 32]
-                                                    [--stops 0] [--choices 0] [--threads 2] [--keep DIR]
+                                                    [--limit 0] [--stops 0] [--choices 0] [--threads 2] [--keep DIR]
 
 The checkpoint is Qwen2-shaped (hidden 256, 4 layers, vocabulary 151,936, untied, f32) with the real Qwen2 tokenizer.
 `ucas evaluate --suite math5` is timed as a whole command: start, weights, prompts, generation, grading, files. Of
 transformers only generate() is timed, on prompts already encoded, sorted by length and padded to the longest of a
 batch, with the batch size of 8, 16, 32 and 64 that a trial on every twelfth problem finds fastest. With --stops N the
 checkpoint names N further random tokens as ends of a response, so that lengths differ as they do with a real model;
-without it every response has --max-tokens tokens. --choices N also puts N MMLU problems to both and compares the
+without it every response has --max-tokens tokens. --limit N takes
+the first N problems of each set. --choices N also puts N MMLU problems to both and compares the
 log-probs of the letters. PEER_PYTHON has torch, transformers and tokenizers. See bench/README.md.
 """
 import argparse
@@ -34,6 +35,7 @@ def arguments():
     parser.add_argument("--ucas", default=f"{HERE}/../build/ucas")
     parser.add_argument("--data", default=f"{HERE}/../../shared/data")
     parser.add_argument("--max-tokens", type=int, default=32)
+    parser.add_argument("--limit", type=int, default=0, help="only the first N problems of each set")
     parser.add_argument("--stops", type=int, default=0)
     parser.add_argument("--choices", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
@@ -130,7 +132,7 @@ def peer(a, folder):
     torch.set_num_threads(a.threads)
     model = AutoModelForCausalLM.from_pretrained(f"{folder}/model", dtype=torch.float32).eval()
     tokenizer = Tokenizer.from_file(f"{folder}/model/tokenizer.json")
-    names = [(name, row) for name in SETS for row in read_set(a.data, name)]
+    names = [(name, row) for name in SETS for row in read_set(a.data, name)[:a.limit or None]]
     prompts = [tokenizer.encode(PROMPT.format(row["problem"])).ids for _, row in names]
     by_length = sorted(prompts, key=len)[::12]
     generate(torch, model, by_length[:8], 8, 4)  # warm
@@ -194,14 +196,15 @@ def main():
     folder = a.keep or tempfile.mkdtemp()
     os.makedirs(folder, exist_ok=True)
     python = os.environ.get("PEER_PYTHON", sys.executable)
-    common = ["--data", a.data, "--max-tokens", str(a.max_tokens), "--stops", str(a.stops), "--choices", str(a.choices),
+    common = ["--data", a.data, "--max-tokens", str(a.max_tokens), "--limit", str(a.limit), "--stops", str(a.stops), "--choices", str(a.choices),
               "--threads", str(a.threads), "--keep", folder]
     quiet = {**os.environ, "HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
     subprocess.run([python, __file__, *common, "--peer", "make"], check=True, env=quiet)
     shutil.rmtree(f"{folder}/out", ignore_errors=True)
     common_ucas = [a.ucas, "evaluate", f"m={folder}/model", "--data", a.data, "--out", f"{folder}/out", "--threads",
                    str(a.threads)]
-    wall, cpu = timed([*common_ucas, "--suite", "math5", "--max-tokens", str(a.max_tokens)])
+    wall, cpu = timed([*common_ucas, "--suite", "math5", "--max-tokens", str(a.max_tokens), "--limit",
+                        str(a.limit)])
     subprocess.run([python, __file__, *common, "--peer", "run"], check=True, env=quiet)
     with open(f"{folder}/peer.json", encoding="utf-8") as file:
         theirs = json.load(file)

@@ -168,7 +168,8 @@ Suite suite_or_benchmark(Description description, const std::string& name) {
       std::ranges::any_of(description.settings, [](const Setting& s) { return s.key == "benchmarks"; });
   if (is_suite) return suite_of(std::move(description), name);
   const Benchmark benchmark = read_one(description, {}, name);
-  return {benchmark.name, benchmark.title, {benchmark}, "", 0, -1, ""};
+  // Asked like the suites that hold it.
+  return {benchmark.name, benchmark.title, {benchmark}, "qwen_math", 3000, 0, ""};
 }
 
 std::string find_file(const Benchmark& benchmark, const std::string& directory) {
