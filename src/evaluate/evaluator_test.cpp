@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -95,8 +96,8 @@ struct Fixture {
       prompts.push_back({static_cast<int32_t>(i % 10)});
     }
   }
+  EvalInput input;
   EvalResult run(const EvalConfig& config) {
-    EvalInput input;
     input.problems = problems;
     input.prompts = prompts;
     input.stop_ids = {kEos};
@@ -115,7 +116,140 @@ const EstimateAt& at_k(const std::vector<EstimateAt>& list, int64_t k) {
   throw std::runtime_error("no such k");
 }
 
+// A journal for a fixture; closing it is what a kill does to an evaluation, minus the torn line (outputs_test).
+struct Kept {
+  TempDirectory directory;
+  std::string path = directory.path() + "/t.outputs.jsonl";
+  std::optional<OutputJournal> journal;
+
+  EvalResult run(Fixture& f, const EvalConfig& config) {
+    OutputSettings settings;
+    settings.keys = "problem";
+    settings.sources = {{"even", "plain", "h", {kEos}, 32, false}, {"odd", "plain", "h", {kEos}, 32, false}};
+    journal.emplace(path, settings);
+    f.input.journal = &*journal;
+    EvalResult result = f.run(config);
+    f.input.journal = nullptr;
+    journal.reset();
+    return result;
+  }
+};
+
+// What a model would say: a pure function of the key of the draw.
+std::vector<int32_t> keyed(uint32_t problem, uint32_t sample, bool greedy) {
+  return boxed(static_cast<int32_t>((problem * 31 + sample * 7 + (greedy ? 5 : 0)) % 10));
+}
+
 }  // namespace
+
+TEST(evaluator, killed_anywhere_it_goes_on_and_ends_as_the_same_bytes) {
+  const EvalConfig config{.samples = 3};
+  Fixture whole(4);
+  whole.input.keyed_by_place = false;
+  whole.rollout.script = keyed;
+  Kept undisturbed;
+  const EvalResult wanted = undisturbed.run(whole, config);
+  for (int64_t killed = 0; killed <= 16; ++killed) {
+    Fixture f(4);
+    f.input.keyed_by_place = false;
+    f.rollout.script = keyed;
+    f.rollout.most = killed;
+    Kept kept;
+    EXPECT_EQ(kept.run(f, config).complete, killed == 16);
+    f.rollout.most = -1;
+    f.rollout.answered = 0;
+    const EvalResult r = kept.run(f, config);
+    EXPECT_EQ(f.rollout.answered, 16 - killed) << "what was there is not generated again";
+    EXPECT_EQ(to_json(r), to_json(wanted));
+    EXPECT_EQ(to_jsonl(r), to_jsonl(wanted));
+    EXPECT_EQ(read_file(kept.path), read_file(undisturbed.path));
+  }
+}
+
+TEST(evaluator, more_samples_generate_only_the_new_ones_and_fewer_lose_none) {
+  Fixture f(4);
+  f.rollout.script = keyed;
+  Kept kept;
+  const EvalResult four = kept.run(f, {.samples = 4});
+  f.rollout.answered = 0;
+  const EvalResult eight = kept.run(f, {.samples = 8, .stored_responses = 8});
+  EXPECT_EQ(f.rollout.answered, 16);
+  for (const PromptJob& job : f.rollout.jobs) EXPECT_EQ(job.first_sample, 4u);
+  for (size_t i = 0; i < 4; ++i) {
+    for (size_t s = 0; s < 4; ++s) EXPECT_EQ(eight.rows[i].responses[s].ids, four.rows[i].responses[s].ids);
+  }
+  f.rollout.answered = 0;
+  EXPECT_EQ(to_json(kept.run(f, {.samples = 4})), to_json(four));
+  EXPECT_EQ(f.rollout.answered, 0);
+  EXPECT_EQ(read_outputs(kept.path).outputs.size(), 4u * 9u);
+}
+
+TEST(evaluator, a_problems_draws_do_not_depend_on_what_else_is_asked) {
+  Fixture all(4), some(4);
+  all.input.keyed_by_place = some.input.keyed_by_place = false;
+  some.problems.erase(some.problems.begin(), some.problems.begin() + 2);
+  some.prompts.erase(some.prompts.begin(), some.prompts.begin() + 2);
+  all.rollout.script = some.rollout.script = keyed;
+  const EvalResult a = all.run({.samples = 5, .stored_responses = 5}),
+                   b = some.run({.samples = 5, .stored_responses = 5});
+  for (size_t i = 0; i < 2; ++i) {
+    for (size_t s = 0; s < 5; ++s) EXPECT_EQ(a.rows[i + 2].responses[s].ids, b.rows[i].responses[s].ids);
+  }
+  EXPECT_NE(draw_key(all.problems[0]), draw_key(all.problems[1]));
+  Problem same_id = all.problems[0];
+  same_id.source = "odd";
+  EXPECT_NE(draw_key(all.problems[0]), draw_key(same_id));
+}
+
+TEST(evaluator, validation_keys_its_draws_by_place_as_ever) {
+  Fixture f(3);
+  f.rollout.script = keyed;
+  f.run({.samples = 2});
+  std::vector<uint32_t> keys;
+  for (const PromptJob& job : f.rollout.jobs) keys.push_back(job.problem);
+  EXPECT_EQ(keys, (std::vector<uint32_t>{0, 0, 1, 1, 2, 2}));
+}
+
+TEST(evaluator, sources_have_limits_and_stops_of_their_own) {
+  Fixture f(2);
+  f.rollout.script = keyed;
+  const std::vector<EvalSource> sources = {{"odd", {3, 4}, 7, false}};
+  f.input.sources = sources;
+  f.run({.samples = 0, .max_tokens = 99});
+  ASSERT_EQ(f.rollout.jobs.size(), 2u);
+  EXPECT_EQ(f.rollout.jobs[0].max_tokens, 0) << "0: the request's";
+  EXPECT_EQ(f.rollout.jobs[1].max_tokens, 7);
+  EXPECT_EQ(f.rollout.jobs[1].stop_ids.size(), 2u);
+}
+
+TEST(evaluator, compared_choices_are_asked_once_and_kept) {
+  Fixture f(4);
+  f.rollout.script = keyed;
+  const std::vector<EvalSource> sources = {{"odd", {kEos}, 0, true}};
+  f.input.sources = sources;
+  size_t asked = 0;
+  f.input.choose = [&](std::span<const size_t> which, const std::function<void(Output)>& ended) {
+    for (size_t i : which) {
+      ++asked;
+      Output o{.source = "odd",
+               .id = f.problems[i].id,
+               .sample = kGreedySample,
+               .text = str("\\boxed{", i, "}"),
+               .ids = {1}};
+      o.finished = true;
+      o.choice_logprob = {-1, -2};
+      ended(o);
+    }
+  };
+  Kept kept;
+  const EvalResult r = kept.run(f, {.greedy = false, .samples = 2});
+  EXPECT_EQ(asked, 2u);
+  EXPECT_EQ(f.rollout.answered, 4) << "two samples of each even problem";
+  EXPECT_DOUBLE_EQ(r.by_source.at("odd").greedy->value, 1);
+  EXPECT_FALSE(r.by_source.at("even").greedy.has_value());
+  EXPECT_EQ(to_json(kept.run(f, {.greedy = false, .samples = 2})), to_json(r));
+  EXPECT_EQ(asked, 2u) << "found in the journal";
+}
 
 TEST(evaluator, figures_are_those_of_the_counts) {
   Fixture f(4);

@@ -63,6 +63,7 @@ class Asked {
   std::vector<CardBenchmark> card;
   std::vector<OutputSettings::Source> settings;
   std::vector<std::string> data;
+  std::string suite;  // its name
   Graders graders;
   int64_t max_tokens = 0;  // the longest of the sets'
 
@@ -95,6 +96,7 @@ Asked::Asked(const EvaluationPlan& plan, const std::string& model)
 
 void Asked::add_suite() {
   const Suite suite = load_suite(plan_.suite);
+  this->suite = suite.name;
   data = {suite.name};
   for (const Benchmark& benchmark : suite.benchmarks) {
     std::vector<Problem> all = read_benchmark(benchmark, plan_.data_directory);
@@ -253,7 +255,7 @@ EvalResult evaluate_model(const EvaluationPlan& plan, const std::string& model, 
   input.keyed_by_place = plan.keyed_by_place;
   input.label = label;
   input.model = model;
-  input.suite = plan.suite;
+  input.suite = asked.suite;
   input.step = step;
   input.data = asked.data;
   input.should_stop = stop_requested;
@@ -276,7 +278,7 @@ EvalResult evaluate_model(const EvaluationPlan& plan, const std::string& model, 
   CardInput card{.machine = this_machine(plan),
                  .model = model,
                  .model_files = hash_model_files(model),
-                 .suite = plan.suite,
+                 .suite = asked.suite,
                  .keys = keys,
                  .benchmarks = asked.card};
   const OutputSettings settings{.model = hash_of(card.model_files),
