@@ -47,7 +47,9 @@ class CardChecked : public ::testing::Test {
       problem.source = source;
       problem.text = str("How many in ", source, " ", i, "?");
       problem.gold = {str(10 + i)};
-      lines += str("{\"id\": \"", i, "\", \"problem\": \"", problem.text, "\", \"answer\": \"", 10 + i, "\"}\n");
+      problem.subject = i < 2 ? "small" : "large";
+      lines += str("{\"id\": \"", i, "\", \"problem\": \"", problem.text, "\", \"answer\": \"", 10 + i,
+                   "\", \"subject\": \"", problem.subject, "\"}\n");
       problems_.push_back(problem);
     }
     write_file(path_join(data_, source + ".jsonl"), lines);

@@ -141,6 +141,7 @@ TEST(run_card, the_hash_of_problems_changes_with_gold_question_id_and_order) {
   for (auto change : std::vector<void (*)(std::vector<Problem>&)>{
            [](std::vector<Problem>& p) { p[0].gold[0] = "3"; }, [](std::vector<Problem>& p) { p[1].gold.pop_back(); },
            [](std::vector<Problem>& p) { p[1].text += " "; }, [](std::vector<Problem>& p) { p[0].id = "7"; },
+           [](std::vector<Problem>& p) { p[0].subject = "algebra"; },
            [](std::vector<Problem>& p) { std::swap(p[0], p[1]); }}) {
     std::vector<Problem> problems = kProblems;
     change(problems);

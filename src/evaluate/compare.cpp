@@ -282,9 +282,22 @@ class Table {
     for (size_t s = 0; s < a.size(); ++s) sets.push_back({a[s], b[s]});
     const PairedDifference d = paired_macro_difference(sets, seed, options_.level, options_.draws);
     out.change = {d.mean, d.interval.low, d.interval.high};
+    if (std::all_of(sets.begin(), sets.end(), [](const PairedSet& set) { return set.a == set.b; })) {
+      out.change.high = unseen(sets);
+      out.change.low = -out.change.high;
+    }
     out.p = d.p;
     out.basis = "paired bootstrap and sign-flip test";
     return out;
+  }
+
+  // Where no problem differs a bootstrap has no width and would feign certainty: the share of problems that may differ
+  // all the same (Clopper-Pearson), by at most 1 each.
+  double unseen(const std::vector<PairedSet>& sets) const {
+    double sum = 0;
+    for (const PairedSet& set : sets)
+      sum += clopper_pearson(0, static_cast<int64_t>(set.a.size()), options_.level).high;
+    return sum / static_cast<double>(sets.size());
   }
 
   Sets average(size_t group) const {

@@ -137,6 +137,16 @@ TEST(compare, holm_takes_back_what_many_comparisons_find_by_chance) {
   EXPECT_NE(comparison_text(c).find("cannot be told apart after the correction"), std::string::npos);
 }
 
+TEST(compare, models_that_answer_alike_are_not_known_to_be_equal) {
+  const std::vector<ComparedGroup> groups = {group_of("x", {run_of("a", 20, 0, 0)}),
+                                             group_of("y", {run_of("a", 20, 0, 0)})};
+  const Comparison compared = compare_models(groups, {});
+  const Figure& change = metric(compared, "mean@8").contrast[1][0].change;
+  EXPECT_EQ(change.value, 0);
+  EXPECT_NEAR(change.high, 1 - std::pow(0.025, 1.0 / 20), 1e-9);
+  EXPECT_EQ(change.low, -change.high);
+}
+
 TEST(compare, only_common_problems_count_and_the_others_are_said) {
   ComparedRun less = run_of("a", 50, 25, 4);
   less.problems.resize(40);
