@@ -84,10 +84,8 @@ Card read_card(const std::string& path);
 // Name of a run's card, or "" if it has none that can be read: for the report.
 std::string card_name(const std::string& eval_directory, const std::string& name);
 
-// SHA-256 over id, question, gold and subject (where there is one) of the problems of one source, in order, as the
-// lines
-// {"id":..,"problem":..,"gold":[..],"subject":..}: it holds whatever form the file had, and can be made again from
-// NAME.jsonl.
+// SHA-256 over the problems of one source, in order, as the lines {"id":..,"problem":..,"gold":[..]} and "subject"
+// where there is one: it holds whatever form the file had, and can be made again from NAME.jsonl.
 std::string problems_sha256(std::span<const Problem> problems, const std::string& source);
 // Over {"text":..,"system":..,"special":[..],"stop":[..]}.
 std::string template_sha256(const Template& form);

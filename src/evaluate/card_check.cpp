@@ -197,7 +197,6 @@ void Check::read_rows() {
     const auto gold = row.value.find("gold");
     if (gold == row.value.end()) throw Error("data_line", str(row.where, ": \"gold\" is missing"));
     problem.gold = answer_field(row, *gold, "gold", true);
-    if (!first_key(row, {"subject"}).empty()) problem.subject = text_field(row, "subject");
     if (set_of(problem.source) == nullptr) {
       find(row.where, "source", problem.source, "one of the card's benchmarks");
       return;
