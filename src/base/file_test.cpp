@@ -8,24 +8,18 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <filesystem>
 
 #include "base/error.h"
 #include "base/str.h"
+#include "support/temporary_directory.h"
 
 namespace ucas {
 
 namespace {
 
 // A folder of its own, gone afterwards.
-struct Scratch {
-  std::string path;
-  Scratch() {
-    std::string name = (std::filesystem::temp_directory_path() / "ucas-file-XXXXXX").string();
-    path = ::mkdtemp(name.data());
-  }
-  ~Scratch() { std::filesystem::remove_all(path); }
-  std::string operator/(const std::string& name) const { return path_join(path, name); }
+struct Scratch : testing::TemporaryDirectory {
+  std::string operator/(const std::string& name) const { return path_join(path(), name); }
 };
 
 template <class Act>
@@ -87,7 +81,7 @@ TEST(file, a_replaced_file_is_whole_whatever_fails) {
         continue;
       }
       ASSERT_TRUE(WIFEXITED(status));
-      EXPECT_EQ(list_directory(scratch.path), std::vector<std::string>{"state"}) << mode << " at call " << call;
+      EXPECT_EQ(list_directory(scratch.path()), std::vector<std::string>{"state"}) << mode << " at call " << call;
       if (WEXITSTATUS(status) == 0) {
         EXPECT_EQ(now, kNew);
         ++survived;
@@ -108,7 +102,7 @@ TEST(file, only_regular_files_are_read_and_nothing_blocks) {
   ASSERT_EQ(::symlink("loop", (scratch / "loop").c_str()), 0);
   EXPECT_EQ(kind_of([&] { read_file(scratch / "fifo"); }), "not_regular_file");
   EXPECT_EQ(kind_of([&] { read_file("/dev/zero"); }), "not_regular_file");
-  EXPECT_EQ(kind_of([&] { read_file(scratch.path); }), "not_regular_file");
+  EXPECT_EQ(kind_of([&] { read_file(scratch.path()); }), "not_regular_file");
   EXPECT_EQ(kind_of([&] { read_file(scratch / "loop"); }), "io");
   EXPECT_EQ(kind_of([&] { read_file(scratch / "absent"); }), "path");
   EXPECT_EQ(kind_of([&] { read_file(scratch / "absent/deeper"); }), "path");
@@ -162,7 +156,7 @@ TEST(file, directories_are_made_listed_and_removed) {
   EXPECT_EQ(kind_of([&] { make_directories(scratch / "a/z/under-a-file"); }), "io");
   remove_all(scratch / "a");
   EXPECT_FALSE(exists(scratch / "a"));
-  EXPECT_GT(free_space(scratch.path), 0);
+  EXPECT_GT(free_space(scratch.path()), 0);
 }
 
 TEST(file, a_second_holder_of_a_lock_is_told_who_has_it) {

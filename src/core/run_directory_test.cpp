@@ -2,24 +2,18 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/json.h"
 #include "core/step_methods.h"
+#include "support/temporary_directory.h"
 
 namespace ucas {
 namespace {
 
 class run_directory : public ::testing::Test {
  protected:
-  void SetUp() override {
-    path_ = (std::filesystem::temp_directory_path() / ("ucas-run-" + std::to_string(::getpid()))).string();
-    std::filesystem::remove_all(path_);
-  }
-  void TearDown() override { std::filesystem::remove_all(path_); }
-
   static RunEnvironment environment() {
     return {"0.1",     "2.13.0", "avx2", "best this CPU has", "cpu", 2, "2026-01-31T12:00:00Z", "models/a \"b\"",
             "d.jsonl", "DAPO"};
@@ -33,7 +27,8 @@ class run_directory : public ::testing::Test {
     }
     return "nothing thrown";
   }
-  std::string path_;
+  testing::TemporaryDirectory folder_;
+  std::string path_ = path_join(folder_.path(), "run");  // not there yet
 };
 
 TEST_F(run_directory, a_fresh_one_holds_config_and_environment) {

@@ -1,7 +1,6 @@
 #include "model/qwen2_config.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -9,18 +8,13 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "support/temporary_directory.h"
 
 namespace ucas {
 namespace {
 
-class Config : public testing::Test {
+class Config : public ::testing::Test {
  protected:
-  void SetUp() override {
-    directory_ = (std::filesystem::temp_directory_path() / ("ucas-config-" + std::to_string(getpid()))).string();
-    std::filesystem::create_directories(directory_);
-  }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
-
   static Json good() {
     return {{"architectures", {"Qwen2ForCausalLM"}},
             {"model_type", "qwen2"},
@@ -54,7 +48,8 @@ class Config : public testing::Test {
     }
   }
 
-  std::string directory_;
+  testing::TemporaryDirectory folder_;
+  std::string directory_ = folder_.path();
 };
 
 TEST_F(Config, is_read_as_transformers_4_and_5_write_it) {

@@ -6,25 +6,18 @@
 
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "support/temporary_directory.h"
 
 namespace ucas {
 namespace {
 
-class Safetensors : public testing::Test {
+class Safetensors : public ::testing::Test {
  protected:
-  void SetUp() override {
-    directory_ = (std::filesystem::temp_directory_path() / ("ucas-safetensors-" + std::to_string(getpid()))).string();
-    std::filesystem::remove_all(directory_);
-    std::filesystem::create_directories(directory_);
-  }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
-
   std::string path(const std::string& name = "model.safetensors") const { return directory_ + "/" + name; }
   void write_raw(const std::string& bytes, const std::string& name = "model.safetensors") const {
     std::ofstream(path(name), std::ios::binary) << bytes;
@@ -44,7 +37,8 @@ class Safetensors : public testing::Test {
     }
   }
 
-  std::string directory_;
+  testing::TemporaryDirectory folder_;
+  std::string directory_ = folder_.path();
 };
 
 TEST_F(Safetensors, a_hostile_header_is_refused_with_its_class) {

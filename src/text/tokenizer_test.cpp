@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include <chrono>
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -14,6 +13,7 @@
 #include "base/json.h"
 #include "base/rng.h"
 #include "base/str.h"
+#include "support/temporary_directory.h"
 #include "text/unicode.h"
 
 namespace ucas {
@@ -27,15 +27,6 @@ std::string shared_data() {
   const char* set = std::getenv("UCAS_SHARED_DATA");
   return set != nullptr ? set : std::string(UCAS_SOURCE_DIR) + "/../shared/data";
 }
-
-struct Directory {
-  std::string path;
-  Directory() {
-    std::string name = (std::filesystem::temp_directory_path() / "ucas-tokenizer-XXXXXX").string();
-    path = ::mkdtemp(name.data());
-  }
-  ~Directory() { std::filesystem::remove_all(path); }
-};
 
 // Not through base/file: hundreds of fsyncs would take longer than the tests.
 void put(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
@@ -152,29 +143,30 @@ TEST(tokenizer, a_stream_holds_back_half_a_character) {
 }
 
 TEST(tokenizer, end_and_padding_come_from_the_configuration) {
-  Directory directory;
-  put(directory.path + "/tokenizer.json", read_file(kGoldens + "qwen2-like/tokenizer.json"));
-  EXPECT_TRUE(Tokenizer::load(directory.path).eos_ids().empty());
-  put(directory.path + "/special_tokens_map.json", R"({"pad_token": "<|start|>", "eos_token": "<tool>"})");
-  put(directory.path + "/tokenizer_config.json",
+  testing::TemporaryDirectory directory;
+  put(directory.path() + "/tokenizer.json", read_file(kGoldens + "qwen2-like/tokenizer.json"));
+  EXPECT_TRUE(Tokenizer::load(directory.path()).eos_ids().empty());
+  put(directory.path() + "/special_tokens_map.json", R"({"pad_token": "<|start|>", "eos_token": "<tool>"})");
+  put(directory.path() + "/tokenizer_config.json",
       R"({"eos_token": {"content": "<|end|>"}, "added_tokens_decoder": {"424": {"content": "<new>"}}})");
-  Tokenizer tokenizer = Tokenizer::load(directory.path);
+  Tokenizer tokenizer = Tokenizer::load(directory.path());
   EXPECT_EQ(tokenizer.eos_ids(), Ids{*tokenizer.id_of("<|end|>")});
   EXPECT_EQ(tokenizer.pad_id(), tokenizer.id_of("<|start|>"));
   EXPECT_EQ(tokenizer.encode("<new>"), Ids{424});
-  put(directory.path + "/tokenizer_config.json", R"({"eos_token": "<|gone|>"})");
-  EXPECT_THROW(Tokenizer::load(directory.path), Error);
-  put(directory.path + "/tokenizer_config.json", R"({"added_tokens_decoder": {"3": {"content": "<|end|>"}}})");
-  EXPECT_THROW(Tokenizer::load(directory.path), Error);
+  put(directory.path() + "/tokenizer_config.json", R"({"eos_token": "<|gone|>"})");
+  EXPECT_THROW(Tokenizer::load(directory.path()), Error);
+  put(directory.path() + "/tokenizer_config.json", R"({"added_tokens_decoder": {"3": {"content": "<|end|>"}}})");
+  EXPECT_THROW(Tokenizer::load(directory.path()), Error);
 }
 
 TEST(tokenizer, files_are_passed_through_byte_for_byte) {
-  Directory from, to;
-  for (const char* name : {"tokenizer.json", "merges.txt", "chat_template.jinja"}) put(from.path + "/" + name, name);
-  put(from.path + "/weights.bin", "no");
-  copy_tokenizer_files(from.path, to.path);
-  EXPECT_EQ(list_directory(to.path), (std::vector<std::string>{"chat_template.jinja", "merges.txt", "tokenizer.json"}));
-  EXPECT_EQ(read_file(to.path + "/merges.txt"), "merges.txt");
+  testing::TemporaryDirectory from, to;
+  for (const char* name : {"tokenizer.json", "merges.txt", "chat_template.jinja"}) put(from.path() + "/" + name, name);
+  put(from.path() + "/weights.bin", "no");
+  copy_tokenizer_files(from.path(), to.path());
+  EXPECT_EQ(list_directory(to.path()),
+            (std::vector<std::string>{"chat_template.jinja", "merges.txt", "tokenizer.json"}));
+  EXPECT_EQ(read_file(to.path() + "/merges.txt"), "merges.txt");
 }
 
 struct Refusal {
@@ -267,32 +259,32 @@ const std::vector<Refusal>& refusals() {
 
 TEST(tokenizer, what_is_not_known_or_not_sound_is_refused_by_name) {
   Json good = read_json(kGoldens + "qwen2-like/tokenizer.json", 1 << 20);
-  Directory directory;
+  testing::TemporaryDirectory directory;
   for (const Refusal& refusal : refusals()) {
     Json bad = good;
     refusal.change(bad);
-    put(directory.path + "/tokenizer.json", bad.dump());
+    put(directory.path() + "/tokenizer.json", bad.dump());
     try {
-      Tokenizer::load(directory.path);
+      Tokenizer::load(directory.path());
       ADD_FAILURE() << refusal.what << ": loaded";
     } catch (const Error& error) {
       std::string message = error.what();
       EXPECT_EQ(error.kind(), refusal.kind) << refusal.what << ": " << message;
       EXPECT_NE(message.find(refusal.says), std::string::npos) << refusal.what << ": " << message;
-      EXPECT_EQ(message.find(directory.path + "/tokenizer.json: "), 0u) << message;
+      EXPECT_EQ(message.find(directory.path() + "/tokenizer.json: "), 0u) << message;
     }
   }
 }
 
 TEST(tokenizer, a_token_that_stands_twice_is_refused) {
   std::string good = read_file(kGoldens + "qwen2-like/tokenizer.json");
-  Directory directory;
+  testing::TemporaryDirectory directory;
   for (const char* more : {"\"!\":424,", "\"!\":0,"}) {
     std::string bad = good;
     bad.insert(bad.find("\"vocab\":{") + 9, more);
-    put(directory.path + "/tokenizer.json", bad);
+    put(directory.path() + "/tokenizer.json", bad);
     try {
-      Tokenizer::load(directory.path);
+      Tokenizer::load(directory.path());
       ADD_FAILURE() << more << ": loaded";
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), "dup_key") << error.what();
@@ -305,9 +297,9 @@ TEST(tokenizer, truncation_and_padding_of_an_earlier_caller_change_nothing) {
   Json json = read_json(kGoldens + "qwen2-like/tokenizer.json", 1 << 20);
   json["truncation"] = {{"direction", "Right"}, {"max_length", 2}, {"strategy", "LongestFirst"}, {"stride", 0}};
   json["padding"] = {{"strategy", {{"Fixed", 50}}}, {"direction", "Left"}, {"pad_id", 0}, {"pad_token", "!"}};
-  Directory directory;
-  put(directory.path + "/tokenizer.json", json.dump());
-  expect_same(Tokenizer::load(directory.path), kGoldens + "qwen2-like/cases.jsonl", 331);
+  testing::TemporaryDirectory directory;
+  put(directory.path() + "/tokenizer.json", json.dump());
+  expect_same(Tokenizer::load(directory.path()), kGoldens + "qwen2-like/cases.jsonl", 331);
 }
 
 TEST(tokenizer, merges_are_read_in_both_spellings) {
@@ -316,14 +308,14 @@ TEST(tokenizer, merges_are_read_in_both_spellings) {
     ASSERT_TRUE(merge.is_array());
     merge = str(merge[0].get<std::string>(), " ", merge[1].get<std::string>());
   }
-  Directory directory;
-  put(directory.path + "/tokenizer.json", json.dump());
-  expect_same(Tokenizer::load(directory.path), kGoldens + "qwen2-like/cases.jsonl", 331);
+  testing::TemporaryDirectory directory;
+  put(directory.path() + "/tokenizer.json", json.dump());
+  expect_same(Tokenizer::load(directory.path()), kGoldens + "qwen2-like/cases.jsonl", 331);
 }
 
 TEST(tokenizer, a_damaged_file_is_an_error_and_nothing_else) {
   std::string good = read_file(kGoldens + "added-tokens/tokenizer.json");
-  Directory directory;
+  testing::TemporaryDirectory directory;
   int refused = 0;
   for (uint64_t seed = 0; seed < 400; ++seed) {
     Rng rng(seed, 5);
@@ -336,9 +328,9 @@ TEST(tokenizer, a_damaged_file_is_an_error_and_nothing_else) {
         bad[at] = "{}[],:\"0\\tn-\xFF "[rng.below(14)];
       }
     }
-    put(directory.path + "/tokenizer.json", bad);
+    put(directory.path() + "/tokenizer.json", bad);
     try {
-      Tokenizer tokenizer = Tokenizer::load(directory.path);
+      Tokenizer tokenizer = Tokenizer::load(directory.path());
       tokenizer.decode(tokenizer.encode("some text \xFF mask [L] 123"));
     } catch (const Error&) {
       ++refused;

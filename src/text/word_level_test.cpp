@@ -1,25 +1,14 @@
 #include "text/word_level.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
-
-#include <filesystem>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "support/temporary_directory.h"
 #include "text/tokenizer.h"
 
 namespace ucas {
 namespace {
-
-struct Directory {
-  std::string path;
-  Directory() {
-    std::string name = (std::filesystem::temp_directory_path() / "ucas-words-XXXXXX").string();
-    path = ::mkdtemp(name.data());
-  }
-  ~Directory() { std::filesystem::remove_all(path); }
-};
 
 const std::vector<std::string> kWords = {" a", " b", "+1", "*2", "1", "12", "\\boxed{", "}", ".\n", "\n"};
 using Ids = std::vector<int32_t>;
@@ -29,9 +18,9 @@ TEST(word_level, the_longest_word_comes_first_in_the_expression) {
 }
 
 TEST(word_level, a_written_tokenizer_loads_and_takes_the_longest_word) {
-  Directory directory;
-  write_word_level_tokenizer(directory.path, kWords, "<eos>", "<pad>");
-  Tokenizer tokenizer = Tokenizer::load(directory.path);
+  testing::TemporaryDirectory directory;
+  write_word_level_tokenizer(directory.path(), kWords, "<eos>", "<pad>");
+  Tokenizer tokenizer = Tokenizer::load(directory.path());
   EXPECT_EQ(tokenizer.vocab_size(), 12);
   EXPECT_EQ(tokenizer.pad_id(), 10);
   EXPECT_EQ(tokenizer.eos_ids(), Ids{11});
@@ -45,9 +34,9 @@ TEST(word_level, a_written_tokenizer_loads_and_takes_the_longest_word) {
 }
 
 TEST(word_level, text_that_is_no_word_is_an_error_that_shows_it) {
-  Directory directory;
-  write_word_level_tokenizer(directory.path, kWords, "<eos>", "<pad>");
-  Tokenizer tokenizer = Tokenizer::load(directory.path);
+  testing::TemporaryDirectory directory;
+  write_word_level_tokenizer(directory.path(), kWords, "<eos>", "<pad>");
+  Tokenizer tokenizer = Tokenizer::load(directory.path());
   try {
     tokenizer.encode(" a1 x b");
     FAIL() << "no error";
@@ -60,22 +49,22 @@ TEST(word_level, text_that_is_no_word_is_an_error_that_shows_it) {
 }
 
 TEST(word_level, doubled_and_empty_words_are_refused) {
-  Directory directory;
-  EXPECT_THROW(write_word_level_tokenizer(directory.path, std::vector<std::string>{"a", "a"}, "e", "p"), Error);
-  EXPECT_THROW(write_word_level_tokenizer(directory.path, std::vector<std::string>{"a", ""}, "e", "p"), Error);
-  EXPECT_THROW(write_word_level_tokenizer(directory.path, std::vector<std::string>{"a"}, "a", "p"), Error);
-  EXPECT_FALSE(exists(path_join(directory.path, "tokenizer.json")));
+  testing::TemporaryDirectory directory;
+  EXPECT_THROW(write_word_level_tokenizer(directory.path(), std::vector<std::string>{"a", "a"}, "e", "p"), Error);
+  EXPECT_THROW(write_word_level_tokenizer(directory.path(), std::vector<std::string>{"a", ""}, "e", "p"), Error);
+  EXPECT_THROW(write_word_level_tokenizer(directory.path(), std::vector<std::string>{"a"}, "a", "p"), Error);
+  EXPECT_FALSE(exists(path_join(directory.path(), "tokenizer.json")));
 }
 
 TEST(word_level, an_expression_that_does_not_fit_the_vocabulary_is_refused) {
-  Directory directory;
-  write_word_level_tokenizer(directory.path, kWords, "<eos>", "<pad>");
-  std::string path = path_join(directory.path, "tokenizer.json");
+  testing::TemporaryDirectory directory;
+  write_word_level_tokenizer(directory.path(), kWords, "<eos>", "<pad>");
+  std::string path = path_join(directory.path(), "tokenizer.json");
   std::string file = read_file(path);
   size_t at = file.find("|12|");
   ASSERT_NE(at, std::string::npos);
   write_file(path, file.replace(at, 4, "|13|"));
-  EXPECT_THROW(Tokenizer::load(directory.path), Error);
+  EXPECT_THROW(Tokenizer::load(directory.path()), Error);
 }
 
 }  // namespace
