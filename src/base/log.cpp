@@ -126,8 +126,13 @@ void Progress::print(bool last, const std::string& note) {
   double rate = elapsed > 0 ? static_cast<double>(done_ - already_) / elapsed : 0;
   std::string text = str(what_, "  ", grouped(done_), total_ > 0 ? "/" + grouped(total_) : "", " ", unit_, "  ",
                          fixed(rate, rate < 10 ? 2 : 0), " ", unit_, "/s  ");
-  text += last || rate <= 0 || total_ <= 0 ? "took " + human_seconds(elapsed)
-                                           : "ETA " + human_seconds(static_cast<double>(total_ - done_) / rate);
+  if (last) {
+    text += "took " + human_seconds(elapsed);
+  } else if (rate <= 0 || total_ <= 0) {
+    text += "for " + human_seconds(elapsed);
+  } else {
+    text += "ETA " + human_seconds(static_cast<double>(total_ - done_) / rate);
+  }
   if (!note.empty()) text += "  " + note;
   text = without_controls(text);
   std::lock_guard lock(mutex());

@@ -61,8 +61,8 @@ TEST_F(evaluate_models, take_settings_of_their_own) {
 
 TEST_F(evaluate_models, come_from_a_file_in_its_order_and_the_command_line_has_the_last_word) {
   const std::string file = models_file(
-      "[model.zero]\npath = \"z\"\nprompt_template = \"r1\"\nmax_tokens = 5\n[model.base]\npath = \"b\"\n"
-      "[model.own]\nprompt_template = \"plain\"\n");
+      "[model.zero]\npath = \"z\"\ntemplate = \"r1\"\nmax_tokens = 5\n[model.base]\npath = \"b\"\n"
+      "[model.own]\ntemplate = \"plain\"\n");
   const auto models = read({"own=dir", "--model.zero.max_tokens", "7"}, file);
   EXPECT_EQ(labels(models), (std::vector<std::string>{"own", "zero", "base"}));
   EXPECT_EQ(models[0].path, "dir");

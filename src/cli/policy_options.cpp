@@ -44,9 +44,9 @@ constexpr const char* kEvaluate =
     "larger --samples it generates only the new ones. Problems whose prompt leaves no room for max_tokens are dropped\n"
     "and counted.\n"
     "\n"
-    "A MODEL is DIR or LABEL=DIR. What holds for one of them alone: --model.LABEL.KEY VALUE, with prompt_template, "
-    "stop,\n"
-    "max_tokens or extract, or a [model.LABEL] table in the file of --models.\n"
+    "A MODEL is DIR or LABEL=DIR. What holds for one of them alone: --model.LABEL.KEY VALUE, with template, "
+    "stop, max_tokens\n"
+    "or extract, or a [model.LABEL] table in the file of --models.\n"
     "\n";
 
 }  // namespace
@@ -96,7 +96,7 @@ void EvaluateOptions::fields(Fields& f) {
   f.field("name", name, "of the result's files; empty = the suite's, or test");
   f.field("template", prompt_template, "prompt template: plain, qwen_math, qwen_boxed, orz, or a file");
   f.field("out", out, "directory of the runs; empty = print only");
-  f.field("models", models, "a file with [model.LABEL] tables: path, prompt_template, stop, max_tokens, extract");
+  f.field("models", models, "a file with [model.LABEL] tables: path, template, stop, max_tokens, extract");
   f.field("labels", labels, "names of the models in table and files; empty = from their paths");
   f.field("limit", limit, Range{0, 1 << 30}, "only the first N problems (of each benchmark); 0 = all");
   f.choice(

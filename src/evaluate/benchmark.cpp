@@ -58,7 +58,7 @@ void check(const Benchmark& benchmark, const std::string& where) {
   if (!plain) refuse(str("name \"", printable(name), "\": expected a word, as tables and files use it"));
   if (benchmark.path.empty()) refuse(str("benchmark ", name, ": path is missing: the problem file, below --data"));
   if (benchmark.grader == Benchmark::Grader::choice && benchmark.prompt_template.empty()) {
-    refuse(str("benchmark ", name, ": grader = \"choice\" needs a prompt_template that ends where the letter stands, ",
+    refuse(str("benchmark ", name, ": grader = \"choice\" needs a template that ends where the letter stands, ",
                "for example \"mmlu\""));
   }
 }
@@ -86,7 +86,7 @@ struct SuiteHead {
     f.field("name", name, "what tables and files call the suite");
     f.field("title", title, "of its table");
     f.field("benchmarks", benchmarks, "in the order of the table: names, [benchmark.NAME] tables, or files");
-    f.field("prompt_template", prompt_template, "for models and benchmarks that name none");
+    f.field("template", prompt_template, "for models and benchmarks that name none");
     f.field("max_tokens", max_tokens, Range{0, 1 << 24}, "longest response; 0 = not said");
     f.field("samples", samples, Range{-1, 1 << 16}, "sampled responses per problem; -1 = not said");
     f.field("note", note, "shown under the table");
@@ -227,7 +227,7 @@ void Benchmark::fields(Fields& f) {
   f.section("columns", columns);
   f.choice("grader", grader, kGraders, "mathematics, the letter in the response, or the letter of greatest log-prob");
   f.choice("extract", extract, {"strict", "lenient", "answer_tag"}, "where the answer is looked for");
-  f.field("prompt_template", prompt_template, "for models that name none");
+  f.field("template", prompt_template, "for models that name none");
   f.field("stop", stop, "further tokens that end a response");
   f.field("max_tokens", max_tokens, Range{0, 1 << 24}, "longest response; 0 = not said");
   f.field("note", note, "what a reader must know of this set");
@@ -285,7 +285,7 @@ std::vector<Problem> read_benchmark(const Benchmark& benchmark, const std::strin
 void ModelSettings::fields(Fields& f) {
   f.field("path", path, "Hugging Face checkpoint directory");
   f.field("label", label, "its name in tables and files");
-  f.field("prompt_template", prompt_template, "the prompt that it was trained with");
+  f.field("template", prompt_template, "the prompt that it was trained with");
   f.field("stop", stop, "further tokens that end its responses");
   f.field("max_tokens", max_tokens, Range{0, 1 << 24}, "its longest response; 0 = not said");
   f.choice("extract", extract, {"", "strict", "lenient", "answer_tag"}, "where its answers are looked for");

@@ -122,7 +122,10 @@ class Reader {
 
   Reader operator[](const char* key) const {
     if (!json_.is_object()) refuse("an object", json_);
-    if (!json_.contains(key)) throw Error("header_json", str(where_, ": \"", key, "\" is missing"));
+    if (!json_.contains(key))
+      throw Error("header_json", str(where_, ": \"", key,
+                                     "\" is missing; was it written by another version? The same "
+                                     "`ucas evaluate` makes it anew, without generating anything again"));
     return {json_.at(key), str(where_, ": ", key)};
   }
   std::vector<Reader> list() const {

@@ -30,7 +30,7 @@ problems("sums.jsonl", 0, 40)
 problems("more.jsonl", 0, 24)
 write("two.toml", """name = "two"
 benchmarks = ["sums", "more"]
-prompt_template = "plain"
+template = "plain"
 max_tokens = 96
 samples = 6
 [benchmark.sums]
