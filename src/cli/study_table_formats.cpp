@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/str.h"
+#include "base/table_text.h"
 #include "cli/study_table.h"
 #include "report/escape.h"
 #include "report/summary.h"
@@ -23,19 +24,6 @@ std::string cell_text(const StudyCell& cell, bool share, const char* plus_minus)
   std::string text = cell_number(cell.mean, share);
   if (!std::isnan(cell.deviation)) text += str(plus_minus, cell_number(cell.deviation, share));
   return text;
-}
-
-// Titles hold whatever a label says.
-std::string escaped(const std::string& text, const std::string& special) {
-  std::string out;
-  for (char c : printable(text, 400)) out += special.find(c) == std::string::npos ? std::string(1, c) : str("\\", c);
-  return out;
-}
-
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (char c : printable(text, 200)) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + "\"";
 }
 
 // Percentage points for shares, the quantity's own unit otherwise.
@@ -71,14 +59,12 @@ std::string markdown_head(const std::vector<std::string>& cells) {
   return markdown_row(cells) + markdown_row(std::vector<std::string>(cells.size(), "---"));
 }
 
-constexpr const char* kMarkdownSpecial = "|*_`<[]\\";
-
 std::string main_table(const StudyTable& table) {
   std::vector<std::string> head = {""};
   for (const std::string& column : table.columns) head.push_back(heading(column, " %"));
   std::string out = markdown_head(head);
   for (const StudyRow& row : table.rows) {
-    std::vector<std::string> cells = {escaped(row.title, kMarkdownSpecial)};
+    std::vector<std::string> cells = {markdown_text(row.title)};
     for (size_t c = 0; c < row.cells.size(); ++c) {
       cells.push_back(cell_text(row.cells[c], in_percent(table.columns[c]), " +- "));
     }
@@ -97,7 +83,7 @@ std::string comparison_table(const StudyTable& table) {
       const PairedRuns& d = row.against[c];
       const bool share = in_percent(table.compare[c]);
       if (!d.over_seeds.known()) continue;
-      std::string title = escaped(row.title, kMarkdownSpecial);
+      std::string title = markdown_text(row.title);
       std::string t = d.over_seeds.bounded() ? between(d.over_seeds.low, d.over_seeds.high, share) : "-";
       std::string b = d.has_bootstrap ? between(d.over_both.low, d.over_both.high, share) : "-";
       rows += markdown_row({title, table.compare[c], signed_change(d.over_seeds.value, share), t, p_text(d.p), b});
@@ -105,7 +91,7 @@ std::string comparison_table(const StudyTable& table) {
       ++comparisons;
       if (!d.told_apart()) continue;
       apart.push_back(str("- ", title, ", ", table.compare[c], ": ", signed_change(d.over_seeds.value, share),
-                          share ? " points" : "", " against ", escaped(table.reference, kMarkdownSpecial), " (",
+                          share ? " points" : "", " against ", markdown_text(table.reference), " (",
                           d.over_seeds.bounded() ? str("p = ", p_text(d.p), " over ", d.seeds, " seeds")
                                                  : "one seed: of these two models, not of the methods",
                           ").\n"));
@@ -113,7 +99,7 @@ std::string comparison_table(const StudyTable& table) {
   }
   if (rows.empty()) return "";
   std::string out =
-      str("\n## Against ", escaped(table.reference, kMarkdownSpecial), "\n\n",
+      str("\n## Against ", markdown_text(table.reference), "\n\n",
           "Differences in percentage points (entropy: nats, length: tokens), runs paired by seed, problems "
           "by id.\nTwo 95 % intervals: of t over the seeds, and of a bootstrap that draws seeds and "
           "problems together.\n\n");
@@ -172,7 +158,7 @@ std::string seed_table(const StudyTable& table) {
   std::string out = "\n## Each seed\n\n" + markdown_head(head);
   for (const StudyRow& row : table.rows) {
     for (size_t i = 0; i < row.seeds.size(); ++i) {
-      std::vector<std::string> cells = {escaped(row.title, kMarkdownSpecial), row.trained ? str(row.seeds[i]) : "-"};
+      std::vector<std::string> cells = {markdown_text(row.title), row.trained ? str(row.seeds[i]) : "-"};
       for (size_t c = 0; c < row.cells.size(); ++c) {
         cells.push_back(cell_number(row.cells[c].values[i], in_percent(table.columns[c])));
       }
@@ -197,7 +183,7 @@ std::string table_csv(const StudyTable& table) {
   for (const StudyRow& row : table.rows) {
     for (size_t c = 0; c < row.cells.size(); ++c) {
       const StudyCell& cell = row.cells[c];
-      std::string head = str(quoted(table.options.eval), ",", quoted(row.title), ",");
+      std::string head = str(csv_text(table.options.eval), ",", csv_text(row.title), ",");
       for (size_t i = 0; i < cell.values.size(); ++i) {
         out += str(head, row.trained ? str(row.seeds[i]) : "", ",", table.columns[c], ",", number(cell.values[i]),
                    ",,1,,,,,,\n");
@@ -218,12 +204,12 @@ std::string table_csv(const StudyTable& table) {
 }
 
 std::string table_tex(const StudyTable& table) {
-  std::string out = str("% ", escaped(caption(table), "%"), "\n\\begin{tabular}{l",
-                        std::string(table.columns.size(), 'r'), "}\n\\toprule\n");
-  for (const std::string& column : table.columns) out += str(" & ", escaped(heading(column, " %"), "&%$#_{}"));
+  std::string out = str("% ", tex_text(caption(table)), "\n\\begin{tabular}{l", std::string(table.columns.size(), 'r'),
+                        "}\n\\toprule\n");
+  for (const std::string& column : table.columns) out += str(" & ", tex_text(heading(column, " %")));
   out += " \\\\\n\\midrule\n";
   for (const StudyRow& row : table.rows) {
-    out += escaped(row.title, "&%$#_{}");
+    out += tex_text(row.title);
     for (size_t c = 0; c < row.cells.size(); ++c) {
       out += str(" & ", cell_text(row.cells[c], in_percent(table.columns[c]), " $\\pm$ "));
     }

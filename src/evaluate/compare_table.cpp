@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/str.h"
+#include "base/table_text.h"
 
 namespace ucas {
 
@@ -152,20 +153,6 @@ std::string contrasts_text(const Comparison& c, const ComparedMetric& metric) {
   return out;
 }
 
-std::string escaped(const std::string& text, const std::string& special) {
-  std::string out;
-  for (char c : printable(text, 400)) out += special.find(c) == std::string::npos ? std::string(1, c) : str("\\", c);
-  return out;
-}
-
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (char c : printable(text, 400)) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + "\"";
-}
-
-constexpr const char* kTexSpecial = "&%$#_{}";
-
 OrderedJson number(double value) { return std::isnan(value) ? OrderedJson(nullptr) : OrderedJson(value); }
 
 OrderedJson json_of(const Figure& f) {
@@ -236,7 +223,7 @@ std::string comparison_csv(const Comparison& c, std::span<const PublishedTable> 
       for (size_t s = 0; s < c.sets.size(); ++s) {
         const ComparedCell& cell = metric.cell[g][s];
         const Contrast contrast = g == 0 ? Contrast{} : metric.contrast[g][s];
-        out += str(metric.key, ",", quoted(c.sets[s].name), ",", c.sets[s].problems, ",", quoted(c.groups[g]), ",",
+        out += str(metric.key, ",", csv_text(c.sets[s].name), ",", c.sets[s].problems, ",", csv_text(c.groups[g]), ",",
                    text(cell.value.value), ",", text(cell.value.low), ",", text(cell.value.high), ",",
                    text(cell.deviation), ",", text(contrast.change.value), ",", text(contrast.change.low), ",",
                    text(contrast.change.high), ",", text(contrast.p), ",", text(contrast.p_holm), ",",
@@ -249,7 +236,7 @@ std::string comparison_csv(const Comparison& c, std::span<const PublishedTable> 
     for (const auto& [name, cells] : published_rows(c, metric, published)) {
       for (size_t s = 0; s < c.sets.size(); ++s) {
         if (cells[s].empty()) continue;
-        out += str(metric.key, ",", quoted(c.sets[s].name), ",,", quoted(name), ",", std::stod(cells[s]) / 100,
+        out += str(metric.key, ",", csv_text(c.sets[s].name), ",,", csv_text(name), ",", std::stod(cells[s]) / 100,
                    ",,,,,,,,,,published\n");
       }
     }
@@ -262,11 +249,11 @@ std::string comparison_tex(const Comparison& c, std::span<const PublishedTable> 
   for (const ComparedMetric& metric : c.metrics) {
     out += str("% ", metric.title, "; star: told apart from the first row (Holm over ", metric.comparisons,
                " comparisons)\n\\begin{tabular}{l", std::string(c.sets.size(), 'r'), "}\n\\toprule\n",
-               escaped(metric.title, kTexSpecial), " \\%");
-    for (const ComparedSet& set : c.sets) out += str(" & ", escaped(set.title, kTexSpecial));
+               tex_text(metric.title), " \\%");
+    for (const ComparedSet& set : c.sets) out += str(" & ", tex_text(set.title));
     out += " \\\\\n\\midrule\n";
     for (size_t g = 0; g < c.groups.size(); ++g) {
-      out += escaped(c.groups[g], kTexSpecial);
+      out += tex_text(c.groups[g]);
       for (size_t s = 0; s < c.sets.size(); ++s) {
         out += str(" & ", value_text(metric.cell[g][s], " $\\pm$ "),
                    g > 0 && metric.contrast[g][s].told_apart ? "$^{*}$" : "");
@@ -276,7 +263,7 @@ std::string comparison_tex(const Comparison& c, std::span<const PublishedTable> 
     const auto rows = published_rows(c, metric, published);
     if (!rows.empty()) out += "\\midrule\n";
     for (const auto& [name, cells] : rows) {
-      out += escaped(name, kTexSpecial);
+      out += tex_text(name);
       for (const std::string& cell : cells) out += str(" & ", cell.empty() ? "-" : cell);
       out += " \\\\\n";
     }

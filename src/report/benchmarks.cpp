@@ -37,14 +37,7 @@ SummaryCell cell_of(const RunGroup& group, const std::string& data, const std::s
     cell.values.push_back(f.value);
     cell.each.push_back(f);
   }
-  cell.mean = mean_of(cell.values);
-  cell.deviation = deviation_of(cell.values);
-  if (cell.values.size() == 1) cell.interval = cell.each[0];
-  if (cell.values.size() > 1) {
-    cell.interval = mean_estimate(cell.values);
-    cell.interval.low = std::max(0.0, cell.interval.low);
-    cell.interval.high = std::min(1.0, cell.interval.high);
-  }
+  conclude(cell, true);
   return cell;
 }
 

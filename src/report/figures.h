@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/table_text.h"
 #include "report/groups.h"
 #include "report/study_figures.h"
 
@@ -29,7 +30,6 @@ std::vector<StudyFigure> figures_of(const FigureInput& in);  // by request.kind
 
 // What the figures share.
 std::string asked_data(const FigureInput& in);  // EvalRecord::data that the request means; "" if there is none
-std::string csv_text(const std::string& text);  // quoted
 std::string csv_number(double value);           // empty where unknown
 std::string data_words(const FigureInput& in, const std::string& data);  // "test.jsonl, 512 problems"
 std::string file_word(const std::string& text);  // for a file name: letters, digits and dashes; never empty

@@ -32,12 +32,6 @@ std::string asked_data(const FigureInput& in) {
   return first;
 }
 
-std::string csv_text(const std::string& text) {
-  std::string out = "\"";
-  for (char c : printable(text, 400)) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + "\"";
-}
-
 std::string csv_number(double value) { return std::isfinite(value) ? str(value) : std::string(); }
 
 std::string data_words(const FigureInput& in, const std::string& data) {

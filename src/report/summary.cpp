@@ -80,16 +80,7 @@ SummaryCell cell_of(const RunGroup& group, const std::string& data, const std::s
     cell.values.push_back(value.value);
     cell.each.push_back(value);
   }
-  cell.mean = mean_of(cell.values);
-  cell.deviation = deviation_of(cell.values);
-  if (cell.values.size() == 1) cell.interval = cell.each[0];
-  if (cell.values.size() > 1) {
-    cell.interval = mean_estimate(cell.values);
-    if (key != "entropy" && key != "length" && key != kStepSeconds) {  // shares stay shares
-      cell.interval.low = std::max(0.0, cell.interval.low);
-      cell.interval.high = std::min(1.0, cell.interval.high);
-    }
-  }
+  conclude(cell, key != "entropy" && key != "length" && key != kStepSeconds);
   return cell;
 }
 
@@ -233,6 +224,17 @@ void compare(ResultTable& summary, const std::vector<RunGroup>& groups) {
 }
 
 }  // namespace
+
+void conclude(SummaryCell& cell, bool share) {
+  cell.mean = mean_of(cell.values);
+  cell.deviation = deviation_of(cell.values);
+  if (cell.values.size() == 1) cell.interval = cell.each[0];
+  if (cell.values.size() < 2) return;
+  cell.interval = mean_estimate(cell.values);
+  if (!share) return;
+  cell.interval.low = std::max(0.0, cell.interval.low);
+  cell.interval.high = std::min(1.0, cell.interval.high);
+}
 
 std::vector<ResultTable> results_of(const std::vector<RunGroup>& groups) {
   std::vector<ResultTable> summaries;

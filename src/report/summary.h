@@ -25,6 +25,9 @@ struct SummaryCell {
   Figure interval;  // over problems for one run, over seeds (t) for several
 };
 
+// Mean, deviation and interval from `values` and `each`; a share stays within 0 and 1.
+void conclude(SummaryCell& cell, bool share);
+
 struct SummaryRow {
   const RunGroup* group = nullptr;
   std::vector<SummaryCell> cells;  // one per column

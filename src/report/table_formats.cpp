@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "base/table_text.h"
 #include "report/escape.h"
 #include "report/run_reader.h"
 #include "report/summary.h"
@@ -32,24 +33,11 @@ std::string heading(const SummaryColumn& column, const char* percent) {
   return column.title + (column.share ? percent : "");
 }
 
-// Titles hold whatever a label says.
-std::string escaped(const std::string& text, const std::string& special) {
-  std::string out;
-  for (char c : printable(text, 400)) out += special.find(c) == std::string::npos ? std::string(1, c) : str("\\", c);
-  return out;
-}
-
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (char c : printable(text, 200)) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + "\"";
-}
-
 constexpr size_t kFewRows = 6;  // above, a sentence for each comparison would bury what it says
 
 std::string sentences(const ResultTable& table) {
   std::string out = "\n";
-  for (const Difference& d : table.differences) out += str("- ", escaped(d.sentence, "*_`<"), "\n");
+  for (const Difference& d : table.differences) out += str("- ", markdown_text(d.sentence), "\n");
   return out;
 }
 
@@ -76,7 +64,7 @@ std::string digest(const ResultTable& table) {
     out += str("- Against the first trained row: ", apart.size(), " of ", trained,
                " comparisons can be told apart; about ", fixed(0.05 * static_cast<double>(trained), 0),
                " would be by chance alone if all were equal", apart.empty() ? "." : ":", "\n");
-    for (const std::string& sentence : apart) out += str("  - ", escaped(sentence, "*_`<"), "\n");
+    for (const std::string& sentence : apart) out += str("  - ", markdown_text(sentence), "\n");
   }
   return out;
 }
@@ -101,7 +89,7 @@ std::string results_markdown(const std::vector<std::string>& paths, const std::s
       for (size_t c = 0; c < table.columns.size(); ++c) out += " --- |";
       out += "\n";
       for (const SummaryRow& row : table.rows) {
-        out += str("| ", escaped(row.group->title, "|*_`<"), " |");
+        out += str("| ", markdown_text(row.group->title), " |");
         for (size_t c = 0; c < row.cells.size(); ++c) {
           out += str(" ", cell_text(row.cells[c], table.columns[c].share, " +- "), " |");
         }
@@ -125,7 +113,7 @@ std::string results_csv(const std::vector<std::string>& paths) {
         for (size_t c = 0; c < row.cells.size(); ++c) {
           const SummaryCell& cell = row.cells[c];
           if (cell.values.empty()) continue;
-          out += str(quoted(short_path(table.data, 1)), ",", quoted(row.group->title), ",", cell.values.size(), ",",
+          out += str(csv_text(short_path(table.data, 1)), ",", csv_text(row.group->title), ",", cell.values.size(), ",",
                      table.columns[c].key, ",", number(cell.mean), ",", number(cell.deviation), ",",
                      number(cell.interval.low), ",", number(cell.interval.high), "\n");
         }
@@ -144,7 +132,7 @@ std::string results_tex(const std::vector<std::string>& paths) {
       for (const SummaryColumn& column : table.columns) out += str(" & ", heading(column, " \\%"));
       out += " \\\\\n\\midrule\n";
       for (const SummaryRow& row : table.rows) {
-        out += escaped(row.group->title, "&%$#_{}");
+        out += tex_text(row.group->title);
         for (size_t c = 0; c < row.cells.size(); ++c) {
           out += str(" & ", cell_text(row.cells[c], table.columns[c].share, " $\\pm$ "));
         }
