@@ -92,8 +92,9 @@ std::string comparison_table(const StudyTable& table) {
       if (!d.told_apart()) continue;
       apart.push_back(str("- ", title, ", ", table.compare[c], ": ", signed_change(d.over_seeds.value, share),
                           share ? " points" : "", " against ", markdown_text(table.reference), " (",
-                          d.over_seeds.bounded() ? str("p = ", p_text(d.p), " over ", d.seeds, " seeds")
-                                                 : "one seed: of these two models, not of the methods",
+                          d.over_seeds.bounded()
+                              ? str(d.p < 0.001 ? "p " : "p = ", p_text(d.p), " over ", d.seeds, " seeds")
+                              : "one seed: of these two models, not of the methods",
                           ").\n"));
     }
   }

@@ -85,6 +85,7 @@ OrderedJson json_of(const CardBenchmark& set, std::span<const Problem> problems)
   out["stop_ids"] = set.stop_ids;
   out["stop_texts"] = set.stop_texts;
   out["max_tokens"] = set.max_tokens;
+  if (!set.max_tokens_of.empty()) out["max_tokens_of"] = set.max_tokens_of;
   out["grader"] = {{"kind", set.grader}, {"extract", name_of(set.extract)}, {"version", kGraderVersion}};
   return out;
 }
@@ -213,6 +214,10 @@ Card::Set read_set(const Reader& row) {
   for (const Reader& id : row["stop_ids"].list()) set.as.stop_ids.push_back(static_cast<int32_t>(id.whole()));
   set.as.stop_texts = row["stop_texts"].texts();
   set.as.max_tokens = row["max_tokens"].whole();
+  if (row.json().contains("max_tokens_of")) {
+    const Reader of = row["max_tokens_of"];
+    for (const auto& [id, limit] : of.json().items()) set.as.max_tokens_of[id] = of[id.c_str()].whole();
+  }
   set.as.grader = row["grader"]["kind"].text();
   const Reader extract = row["grader"]["extract"];
   const auto named = std::find(std::begin(kExtracts), std::end(kExtracts), extract.text());

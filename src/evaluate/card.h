@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -42,7 +43,8 @@ struct CardBenchmark {
   std::vector<int32_t> stop_ids;
   std::vector<std::string> stop_texts;  // of stop_ids
   int64_t max_tokens = 0;
-  std::string grader = "math";  // math, letter, choice (evaluate/benchmark.h)
+  std::map<std::string, int64_t> max_tokens_of;  // by id: problems whose prompt leaves the model fewer positions
+  std::string grader = "math";                   // math, letter, choice (evaluate/benchmark.h)
   Extract extract = Extract::strict;
 };
 

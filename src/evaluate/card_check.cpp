@@ -256,9 +256,10 @@ void Check::check_responses(const std::vector<Output>& outputs) {
     const bool ended =
         !output.ids.empty() && std::count(set->as.stop_ids.begin(), set->as.stop_ids.end(), output.ids.back()) > 0;
     expect(place, "finished", output.finished, ended);
-    if (length > set->as.max_tokens || (!output.finished && !ended && length != set->as.max_tokens)) {
-      find(place, "ids", str(length, " tokens"),
-           str(output.finished ? "at most " : "cut at ", set->as.max_tokens, " tokens"));
+    const auto less = set->as.max_tokens_of.find(output.id);
+    const int64_t limit = less == set->as.max_tokens_of.end() ? set->as.max_tokens : less->second;
+    if (length > limit || (!output.finished && !ended && length != limit)) {
+      find(place, "ids", str(length, " tokens"), str(output.finished ? "at most " : "cut at ", limit, " tokens"));
     }
   }
 }

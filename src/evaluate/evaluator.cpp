@@ -242,7 +242,8 @@ void Generation::add_job(size_t problem, bool greedy, int64_t first, int64_t cou
   job.first_sample = static_cast<uint32_t>(first);
   job.greedy = greedy;
   if (const EvalSource* source = source_of(problem)) {
-    job.max_tokens = source->max_tokens;
+    const auto less = source->max_tokens_of.find(input_.problems[problem].id);
+    job.max_tokens = less == source->max_tokens_of.end() ? source->max_tokens : less->second;
     job.stop_ids = source->stop_ids;
   }
   jobs_.push_back(job);

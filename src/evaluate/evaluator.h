@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,6 +31,7 @@ struct EvalSource {
   std::vector<int32_t> stop_ids;  // empty = EvalInput::stop_ids
   int64_t max_tokens = 0;         // 0 = EvalConfig::max_tokens
   bool choices = false;  // nothing is generated: EvalInput::choose gives its greedy responses, it has no samples
+  std::map<std::string, int64_t> max_tokens_of = {};  // by id: problems whose prompt leaves fewer positions
 };
 
 struct EvalInput {

@@ -87,6 +87,7 @@ def main():
                           ("intermediate", 512), ("seed", 0)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--untied", action="store_true")
+    parser.add_argument("--positions", type=int, default=4096)
     a = parser.parse_args()
     words = a.words.split(",") if a.words else [f" w{i}" for i in range(a.vocab - 2)]
     a.vocab = max(a.vocab, len(words) + 2) if not a.words else len(words) + 2
@@ -95,7 +96,7 @@ def main():
     write_json(f"{a.folder}/config.json", {
         "architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "hidden_size": a.hidden,
         "num_hidden_layers": a.layers, "num_attention_heads": a.heads, "num_key_value_heads": a.kv_heads,
-        "intermediate_size": a.intermediate, "vocab_size": a.vocab, "max_position_embeddings": 4096,
+        "intermediate_size": a.intermediate, "vocab_size": a.vocab, "max_position_embeddings": a.positions,
         "rope_theta": 10000.0, "rms_norm_eps": 1e-6, "hidden_act": "silu", "attention_dropout": 0.0,
         "tie_word_embeddings": not a.untied, "use_sliding_window": False, "torch_dtype": "float32",
         "eos_token_id": eos, "pad_token_id": pad})

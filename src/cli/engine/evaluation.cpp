@@ -142,7 +142,8 @@ int64_t Asked::longest_prompt(int64_t limit) const {
                 str("max_tokens = ", limit, " leaves no room for a prompt: the model has ",
                     config_.max_position_embeddings, " positions (max_position_embeddings); lower max_tokens"));
   }
-  return plan_.max_prompt_length > 0 ? std::min(plan_.max_prompt_length, room) : room;
+  const int64_t longest = config_.max_position_embeddings - 1;  // a response has one token at least
+  return plan_.max_prompt_length > 0 ? std::min(plan_.max_prompt_length, longest) : longest;
 }
 
 void Asked::add(std::vector<Problem> asked, const Benchmark& benchmark, const PutToModel& put,
@@ -165,14 +166,21 @@ void Asked::add(std::vector<Problem> asked, const Benchmark& benchmark, const Pu
     warn(str(benchmark.name, ": ", prepared.dropped, " of ", asked.size(), " prompts left out: empty, or longer than ",
              longest, " tokens; the figures are of the others"));
   }
+  const int64_t positions = config_.max_position_embeddings;
   std::string text;  // of what is asked
   for (size_t i = 0; i < prepared.problem.size(); ++i) {
     Problem& problem = asked[static_cast<size_t>(prepared.problem[i])];
     text += str(problem.id, "\n");
     for (int32_t id : prepared.ids[i]) text += str(id, " ");
     text += "\n";
+    const int64_t room = positions - static_cast<int64_t>(prepared.ids[i].size());
+    if (!choices && room < put.max_tokens) source.max_tokens_of[problem.id] = room;
     problems.push_back(std::move(problem));
     prompts.push_back(std::move(prepared.ids[i]));
+  }
+  if (!source.max_tokens_of.empty()) {
+    warn(str(benchmark.name, ": ", source.max_tokens_of.size(), " of ", asked.size(), " prompts leave fewer than ",
+             put.max_tokens, " of the model's ", positions, " positions: their responses are cut where those end"));
   }
   settings.push_back(
       {benchmark.name, put.prompt_template, hash_of_text(text), source.stop_ids, put.max_tokens, choices});
@@ -183,6 +191,7 @@ void Asked::add(std::vector<Problem> asked, const Benchmark& benchmark, const Pu
   as.stop_ids = source.stop_ids;
   for (int32_t id : source.stop_ids) as.stop_texts.push_back(tokenizer.decode({&id, 1}, false));
   as.max_tokens = put.max_tokens;
+  as.max_tokens_of = source.max_tokens_of;
   as.grader = name_of(benchmark.grader);
   as.extract = put.extract;
   card.push_back(std::move(as));

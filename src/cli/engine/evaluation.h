@@ -24,7 +24,7 @@ struct EvaluationPlan {
   std::string prompt_template;        // where the suite, the benchmark, `typed` and `model` say nothing
   CommandSettings typed;              // what the command line says for all models; its defaults are not read
   ModelSettings model;                // what is said of this checkpoint
-  int64_t max_prompt_length = 1024;   // longer prompts are left out; 0 = what the model's positions leave
+  int64_t max_prompt_length = 1024;   // longer prompts are left out; 0 = what the model has positions for
   int64_t limit = 0;                  // only the first problems, of each benchmark; 0 = all
   bool keyed_by_place = false;        // evaluate/evaluator.h
   EvalConfig config;

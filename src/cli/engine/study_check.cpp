@@ -99,13 +99,12 @@ std::string given_base(const StudyPlan& plan, Counts& counts) {
     for (const Benchmark& benchmark : load_suite(base.suite).benchmarks) names.push_back(benchmark.name);
     what += str(" (", join(names, ", "), ")");
   }
-  const int64_t room = shape.max_position_embeddings - evaluation.config.max_tokens;
-  if (room < 1) {
+  if (evaluation.config.max_tokens >= shape.max_position_embeddings) {
     throw Error("config", str("evaluate.max_tokens = ", evaluation.config.max_tokens, " leaves no room for a prompt: ",
                               base.model, " has ", shape.max_position_embeddings, " positions"));
   }
-  return text + line("test", problems_text(what, problems_of(evaluation), tokenizer, evaluation.prompt_template, room,
-                                           counts.test));
+  return text + line("test", problems_text(what, problems_of(evaluation), tokenizer, evaluation.prompt_template,
+                                           shape.max_position_embeddings - 1, counts.test));
 }
 
 std::string embedded_base_text(const StudyPlan& plan, Counts& counts) {
