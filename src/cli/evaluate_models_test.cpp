@@ -49,8 +49,8 @@ TEST_F(evaluate_models, are_named_on_the_command_line_or_by_their_paths) {
 }
 
 TEST_F(evaluate_models, take_settings_of_their_own) {
-  const auto models = read({"grpo-7b=x", "b=y", "--model.grpo-7b.max_tokens", "8192", "--model.b.template",
-                            "orz", "--model.b.stop", "</s>,<eos>", "--model.b.extract=answer_tag"});
+  const auto models = read({"grpo-7b=x", "b=y", "--model.grpo-7b.max_tokens", "8192", "--model.b.template", "orz",
+                            "--model.b.stop", "</s>,<eos>", "--model.b.extract=answer_tag"});
   EXPECT_EQ(models[0].max_tokens, 8192);
   EXPECT_EQ(models[0].prompt_template, "");
   EXPECT_EQ(models[1].prompt_template, "orz");
