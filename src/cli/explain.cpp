@@ -93,7 +93,7 @@ std::string table(const std::vector<Departure>& rows, const std::string& here, c
   return text;
 }
 
-std::string show(const Comparison& comparison) {
+std::string show(const Departures& comparison) {
   std::string head = str("  From ", comparison.with, comparison.note.empty() ? "" : str(" (", comparison.note, ")"));
   std::vector<Departure> what, sizes;
   for (const Departure& d : comparison.rows) (d.size ? sizes : what).push_back(d);
@@ -116,7 +116,7 @@ std::string text_of(const Explained& e) {
     for (const ExplainedLine& line : section.lines) text += show(line, "", width);
   }
   text += "\nDepartures\n";
-  for (const Comparison& comparison : explain_comparisons(e.config, e.name)) text += show(comparison);
+  for (const Departures& comparison : explain_comparisons(e.config, e.name)) text += show(comparison);
   return text;
 }
 
@@ -153,7 +153,7 @@ std::string json_text(const Explained& e) {
   OrderedJson json = json_head(e);
   json["sections"] = json_of(explain_sections(e.config));
   OrderedJson list = OrderedJson::array();
-  for (const Comparison& comparison : explain_comparisons(e.config, e.name)) {
+  for (const Departures& comparison : explain_comparisons(e.config, e.name)) {
     list.push_back({{"from", comparison.with}, {"rows", json_of(comparison.rows)}});
   }
   json["departures"] = std::move(list);

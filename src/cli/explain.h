@@ -32,7 +32,7 @@ struct Departure {
 };
 
 // Against what: "preset released of ucas", "ucas-paper-7b" ...
-struct Comparison {
+struct Departures {
   std::string with;
   std::string note;  // "in use"
   std::vector<Departure> rows;
@@ -44,7 +44,7 @@ std::vector<Departure> departures(const TrainConfig& here, const TrainConfig& th
 
 // From every preset of the method, from the program's defaults, and from the embedded 7b configs of the same method;
 // `name` is this config's own, which is left out.
-std::vector<Comparison> explain_comparisons(const TrainConfig& config, const std::string& name);
+std::vector<Departures> explain_comparisons(const TrainConfig& config, const std::string& name);
 
 // Whether the method leaves the loss of a token to the clipped ratio (methods/clipped_ratio.h). Found by asking it.
 bool uses_clipped_ratio(const TrainConfig& config);

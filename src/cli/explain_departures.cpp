@@ -99,8 +99,8 @@ std::vector<Departure> departures(const TrainConfig& here, const TrainConfig& th
   return rows;
 }
 
-std::vector<Comparison> explain_comparisons(const TrainConfig& config, const std::string& name) {
-  std::vector<Comparison> comparisons;
+std::vector<Departures> explain_comparisons(const TrainConfig& config, const std::string& name) {
+  std::vector<Departures> comparisons;
   for (const std::string& preset : config.method->presets()) {
     comparisons.push_back({str("preset ", preset, " of ", config.method_name),
                            preset == config.method_preset ? "in use" : "",

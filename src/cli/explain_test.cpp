@@ -50,8 +50,8 @@ TEST(explain, every_method_and_preset_says_what_it_does) {
       SCOPED_TRACE(str(row.name, " ", preset));
       TrainConfig config = config_of({{"method.name", row.name}, {"method.preset", preset}});
       EXPECT_FALSE(section(config, "The method").empty());
-      std::vector<Comparison> all = explain_comparisons(config, "");
-      auto own = std::ranges::find_if(all, [](const Comparison& c) { return c.note == "in use"; });
+      std::vector<Departures> all = explain_comparisons(config, "");
+      auto own = std::ranges::find_if(all, [](const Departures& c) { return c.note == "in use"; });
       ASSERT_NE(own, all.end());
       EXPECT_TRUE(own->rows.empty()) << "a preset departs from itself in " << own->rows[0].key;
     }

@@ -150,7 +150,8 @@ class MathVerifier final : public Verifier {
     MathAnswer answer = read_answer(extracted.answer);
     Budget budget;  // one for all alternatives
     for (const MathAnswer& alternative : gold) {
-      Comparison comparison = compare_answers(alternative, answer, budget, {graded.precision, graded.relation_for_set});
+      AnswerComparison comparison =
+          compare_answers(alternative, answer, budget, {graded.precision, graded.relation_for_set});
       if (&alternative != &gold.front() && weight(comparison.kind) <= weight(verdict.kind)) continue;
       verdict.kind = comparison.kind;
       verdict.reason = std::move(comparison.reason);

@@ -1,4 +1,6 @@
-"""A method is one file and one row of methods/registry.h; nobody else compares a method's name."""
+"""A method is one file and one row of methods/registry.h, and nobody else compares a method's name. A type of a named
+namespace is defined in one file: two of one name in one library are two layouts that share one destructor."""
+import collections
 import os
 import re
 
@@ -6,6 +8,37 @@ from tree import ROOT, files, report, text
 
 DEFINITION = re.compile(r"^std::unique_ptr<Method> make_(\w+)\(\) \{", re.M)
 ROW = re.compile(r"\bX\((\w+)\)")
+
+NAMESPACE = re.compile(r"\s*(?:inline\s+)?namespace\s*([\w:]*)\s*\{")
+TYPE = re.compile(r"\s*(?:struct|class|union|enum(?: class)?)\s+(\w+)\b(?!::)[^;]*\{")
+NO_CODE = re.compile(r'"(\\.|[^"\\])*"|//.*')
+
+
+def types_of(path):
+    """Names of the types that `path` defines at namespace scope, those of anonymous namespaces left out."""
+    names, open_braces = [], []  # names of the open namespaces, "{" for other braces
+    for line in text(path).split("\n"):
+        code = NO_CODE.sub("", line)
+        if namespace := NAMESPACE.match(code):
+            open_braces.append(namespace[1])
+            code = code[namespace.end():]
+        elif (found := TYPE.match(code)) and "{" not in open_braces and "" not in open_braces:
+            names.append("::".join([*open_braces, found[1]]))
+        for brace in re.findall(r"[{}]", code):
+            if brace == "{":
+                open_braces.append("{")
+            elif open_braces:
+                open_braces.pop()
+    return names
+
+
+def types_defined_twice(paths):
+    seen = collections.defaultdict(set)
+    for path in paths:
+        for name in types_of(path):
+            seen[name].add(path)
+    return [f"{name} is defined in {', '.join(sorted(where))}: one of them needs a name of its own"
+            for name, where in sorted(seen.items()) if len(where) > 1]
 
 
 def main():
@@ -32,6 +65,7 @@ def main():
         for number, line in enumerate(text(path).split("\n"), 1):
             if methods and compares.search(line):
                 problems.append(f"{path}:{number}: compares a method's name; ask the method for what it needs instead")
+    problems += types_defined_twice(files(".h", ".cpp", under="src"))
     report("names", problems, len(looked_at) + len(methods))
 
 

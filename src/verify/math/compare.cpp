@@ -61,22 +61,23 @@ bool is_percent(const MathAnswer& a) { return a.unit == "%"; }
 bool shows_places(const MathAnswer& a) { return a.source.find('.') != std::string::npos; }
 
 // Two numbers in normalised text. nullopt: rules beyond "the same number" may apply (units, percent, rounded decimals).
-std::optional<Comparison> compare_numbers(const MathAnswer& gold, const MathAnswer& answer, Budget& budget) {
+std::optional<AnswerComparison> compare_numbers(const MathAnswer& gold, const MathAnswer& answer, Budget& budget) {
   if (is_percent(gold) != is_percent(answer)) return std::nullopt;
   if (gold.unit != answer.unit && !gold.unit.empty() && !answer.unit.empty()) return std::nullopt;
   // money is a unit, too, but its sign is not part of a normalised text
   bool money = (gold.source + answer.source).find("\\$") != std::string::npos;
   if (money && gold.unit != answer.unit) return std::nullopt;
   std::optional<bool> equal = equal_numbers(gold.number, answer.number, budget);
-  if (!equal) return Comparison{VerdictKind::over_budget, "the numbers are too long to compare"};
-  if (*equal) return Comparison{VerdictKind::equal, "the same number"};
+  if (!equal) return AnswerComparison{VerdictKind::over_budget, "the numbers are too long to compare"};
+  if (*equal) return AnswerComparison{VerdictKind::equal, "the same number"};
   if (shows_places(gold) || shows_places(answer)) return std::nullopt;
   bool fraction = gold.source.find_first_of("/\\%") != std::string::npos;
   if (fraction) return std::nullopt;
-  return Comparison{VerdictKind::unequal, "a different number"};
+  return AnswerComparison{VerdictKind::unequal, "a different number"};
 }
 
-Comparison compare_parsed(const MathAnswer& gold, const MathAnswer& answer, Budget& budget, const math::Rules& rules) {
+AnswerComparison compare_parsed(const MathAnswer& gold, const MathAnswer& answer, Budget& budget,
+                                const math::Rules& rules) {
   using math::ParseStatus;
   const math::ParseResult &g = gold.tree(), &a = answer.tree();
   if (g.status == ParseStatus::empty) return {VerdictKind::unparseable, "the gold answer is empty"};
@@ -124,7 +125,8 @@ MathAnswer read_answer(std::string_view text) {
   return answer;
 }
 
-Comparison compare_answers(const MathAnswer& gold, const MathAnswer& answer, Budget& budget, const math::Rules& rules) {
+AnswerComparison compare_answers(const MathAnswer& gold, const MathAnswer& answer, Budget& budget,
+                                 const math::Rules& rules) {
   using Form = MathAnswer::Form;
   if (gold.form == Form::empty) return {VerdictKind::unparseable, "the gold answer is empty"};
   if (gold.form == Form::broken) return {VerdictKind::unparseable, "the gold answer cannot be read"};

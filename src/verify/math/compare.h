@@ -30,11 +30,11 @@ struct MathAnswer {
 
 MathAnswer read_answer(std::string_view text);
 
-struct Comparison {
+struct AnswerComparison {
   VerdictKind kind = VerdictKind::unparseable;
   std::string reason;
 };
-Comparison compare_answers(const MathAnswer& gold, const MathAnswer& answer, Budget& budget,
-                           const math::Rules& rules = {});
+AnswerComparison compare_answers(const MathAnswer& gold, const MathAnswer& answer, Budget& budget,
+                                 const math::Rules& rules = {});
 
 }  // namespace ucas
