@@ -48,7 +48,8 @@ TEST_P(EqualCases, agree_bare_and_in_a_box) {
   EXPECT_GT(count, 30);
 }
 INSTANTIATE_TEST_SUITE_P(verifier, EqualCases,
-                         testing::Values("numbers.jsonl", "forms.jsonl", "hostile.jsonl", "equality.jsonl"));
+                         testing::Values("numbers.jsonl", "forms.jsonl", "hostile.jsonl", "equality.jsonl",
+                                         "kinds.jsonl"));
 
 TEST(verifier, hostile_cases_are_all_unpaid_and_the_right_answer_beside_them_is_paid) {
   read_json_lines(golden("hostile.jsonl"), BadRows::stop, [&](const JsonRow& row) {

@@ -76,6 +76,38 @@ std::optional<AnswerComparison> compare_numbers(const MathAnswer& gold, const Ma
   return AnswerComparison{VerdictKind::unequal, "a different number"};
 }
 
+// "3,5", "-0,25 cm", "1.234,5" and "12 345,6" with a point for the comma: what they say where a comma is the decimal
+// sign. nullopt for anything else, also where the comma may part thousands.
+std::optional<std::string> with_decimal_point(std::string_view text) {
+  text = trim(text);
+  size_t i = text.starts_with('-') || text.starts_with('+'), first = i;
+  auto digits = [&] {
+    size_t from = i;
+    while (i < text.size() && text[i] >= '0' && text[i] <= '9') ++i;
+    return i - from;
+  };
+  size_t whole = digits(), groups = 0;
+  char separator = i < text.size() ? text[i] : ' ';
+  while (whole <= 3 && i < text.size() && text[i] == separator && (separator == '.' || separator == ' ')) {
+    ++i;
+    if (digits() != 3) return std::nullopt;
+    ++groups;
+  }
+  if (whole == 0 || i >= text.size() || text[i] != ',') return std::nullopt;
+  std::string out(text.substr(0, i));
+  std::erase_if(out, [](char c) { return c == '.' || c == ' '; });
+  size_t comma = i++;
+  size_t decimals = digits();
+  bool thousands = decimals == 3 && groups == 0 && whole <= 3 && text[first] != '0';
+  if (decimals == 0 || thousands) return std::nullopt;
+  if (i < text.size() && (text[i] == ',' || text[i] == '.' || text[i] == ';')) return std::nullopt;
+  return str(out, ".", text.substr(comma + 1));
+}
+
+bool is_fraction(const MathAnswer& a) {
+  return a.form == MathAnswer::Form::number && (shows_places(a) || a.number.denominator != "1");
+}
+
 AnswerComparison compare_parsed(const MathAnswer& gold, const MathAnswer& answer, Budget& budget,
                                 const math::Rules& rules) {
   using math::ParseStatus;
@@ -100,8 +132,10 @@ const math::ParseResult& MathAnswer::tree() const {
   return *parsed;
 }
 
-MathAnswer read_answer(std::string_view text) {
+MathAnswer read_answer(std::string_view as_written) {
   MathAnswer answer;
+  std::string restored;
+  std::string_view text = as_written.size() > kAnswerLimit ? as_written : restore_commands(as_written, restored);
   if (text.size() <= kAnswerLimit) answer.source = text;
   if (text.size() > kAnswerLimit) {
     answer.form = MathAnswer::Form::too_long;
@@ -144,7 +178,22 @@ AnswerComparison compare_answers(const MathAnswer& gold, const MathAnswer& answe
     }
     if (gold.key == answer.key) return {VerdictKind::equal, "the same text"};
   }
-  return compare_parsed(gold, answer, budget, rules);
+  AnswerComparison comparison = compare_parsed(gold, answer, budget, rules);
+  if (comparison.kind != VerdictKind::unequal) return comparison;
+  // A decimal comma is read as a list, unless the other side is a decimal or a fraction. In the gold answer, which is
+  // a list more often, only in front of a unit.
+  auto reread = [&](const MathAnswer& of, const MathAnswer& other) -> std::optional<MathAnswer> {
+    if (!is_fraction(other)) return std::nullopt;
+    auto text = with_decimal_point(normalize(of.source));
+    if (!text) return std::nullopt;
+    MathAnswer again = read_answer(*text);
+    return again.form == Form::number ? std::optional(std::move(again)) : std::nullopt;
+  };
+  if (auto again = reread(answer, gold)) return compare_answers(gold, *again, budget, rules);
+  if (auto again = reread(gold, answer); again && !again->unit.empty()) {
+    return compare_answers(*again, answer, budget, rules);
+  }
+  return comparison;
 }
 
 }  // namespace ucas

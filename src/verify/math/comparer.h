@@ -53,6 +53,8 @@ class Comparer {
  public:
   Comparer(const Tree& gold, const Tree& answer, Budget& budget, const Rules& rules);
   Finding compare(Part gold, Part answer, int depth = 0);
+  // The whole of both, with letters that may stand for any constant or integer renamed.
+  Finding compare_up_to_letters();
   Part gold() const { return {&gold_, gold_.root()}; }
   Part answer() const { return {&answer_, answer_.root()}; }
 
@@ -61,6 +63,7 @@ class Comparer {
   Finding same_order(Part gold, Part answer, int depth);
   Finding collections(Part gold, Part answer, int depth);
   Finding match(const std::vector<Part>& gold, const std::vector<Part>& answer, int depth);
+  std::optional<Finding> proportional(Part gold, Part answer);
   Finding structure(Part gold, Part answer, int depth);
   std::vector<Part> elements(Part part, bool independent);
 
@@ -76,20 +79,36 @@ class Comparer {
   Finding equations(Part gold, Part answer, int depth);
   Finding solved(Part equation, std::string_view symbol, Part value);
   Named strip_name(Part part);
+  std::optional<Part> restated(Part chain);
+  Finding compare_renamed(Part gold, Part answer, const std::vector<std::string>& from,
+                          const std::vector<std::string>& to, int depth);
   bool roughly_equal(Part exact, Part rounded);
+
+  // equal_matrices.cpp
+  struct Matrix {
+    size_t columns = 1;
+    std::vector<int> cells;  // circuit nodes, row by row
+    size_t rows() const { return cells.size() / columns; }
+  };
+  Finding matrices(Part gold, Part answer);
+  std::optional<Matrix> matrix_value(Part part, int depth = 0);
+  std::optional<Matrix> matrix_product(Part part, int depth);
+  std::optional<Matrix> matrix_sum(Part part, int depth);
+  std::optional<Matrix> product(const Matrix& a, const Matrix& b);
 
   // equal_reals.cpp
   bool is_real_set(Part part) const;
   std::optional<std::vector<Piece>> pieces(Part part, int depth = 0);
   std::optional<std::vector<Piece>> inequality(Part part);
+  std::optional<std::vector<Piece>> points(Part part);
   Finding real_sets(const std::vector<Piece>& gold, const std::vector<Piece>& answer);
   bool normalize(std::vector<Piece>& pieces);
   std::optional<int> order(int a, int b);
 
   int lower(Part part);
   Finding equal_nodes(int g, int a);
-  void rename_symbols();
-  static std::vector<std::string> value_symbols(Part part);
+  // equal_letters.cpp
+  std::vector<std::vector<Renaming>> renamings() const;
   Finding finding(const Decision& decision);
 
   const Tree& gold_;
@@ -102,11 +121,16 @@ class Comparer {
 };
 
 bool is_name(Part part);
+bool is_matrix_arithmetic(Part part);
 bool is_list(Part part);
 // A \pm below whose sign has not been chosen.
 bool has_open_signs(Part part);
 // "(1, 2)" may be a pair or an interval.
 bool is_pair(Part part);
 std::string show(Part part);
+// "n \in \mathbb{N}": where a letter of the answer comes from, not an answer.
+bool is_domain(Part part);
+// x and y of f(x, y); none for anything else.
+std::vector<std::string> bound_symbols(Part part);
 
 }  // namespace ucas::math

@@ -24,19 +24,12 @@ std::string lower_case(std::string_view text) {
   return lower;
 }
 
-// k, n, m: letters that stand for any integer; c, C, K: for any constant. One may stand for the other.
-bool is_free_letter(std::string_view name) {
-  static constexpr std::string_view kLetters[] = {"k", "n", "m", "l", "K", "c", "C", "C_1", "c_1", "C_{1}"};
-  return std::find(std::begin(kLetters), std::end(kLetters), name) != std::end(kLetters);
-}
-
 }  // namespace
 
 std::string show(Part part) { return to_string(*part.tree, part.id); }
 
 bool is_list(Part part) { return part.kind() == Kind::list || part.kind() == Kind::set; }
 
-// "n \\in \\mathbb{N}": where a letter of the answer comes from, not an answer.
 bool is_domain(Part part) {
   if (part.kind() != Kind::relation || part.text() != "e") return false;
   Part letter = part.child(0), domain = part.child(1);
@@ -68,41 +61,6 @@ bool is_pair(Part part) {
 Comparer::Comparer(const Tree& gold, const Tree& answer, Budget& budget, const Rules& rules)
     : gold_(gold), answer_(answer), budget_(budget), rules_(rules) {
   seed_ = hash(to_string(answer), hash(to_string(gold), 0xcbf29ce484222325ULL));
-  rename_symbols();
-}
-
-// The symbols of values: without the names that they are given.
-std::vector<std::string> Comparer::value_symbols(Part part) {
-  std::vector<std::string> names;
-  std::vector<Part> open{part};
-  while (!open.empty()) {
-    Part p = open.back();
-    open.pop_back();
-    if (p.kind() == Kind::symbol && std::find(names.begin(), names.end(), p.text()) == names.end()) {
-      names.emplace_back(p.text());
-    }
-    bool named = p.kind() == Kind::relation && p.size() == 2 && p.text() == "=" && is_name(p.child(0));
-    for (size_t k = named ? 1 : 0; k < p.size(); ++k) open.push_back(p.child(k));
-  }
-  return names;
-}
-
-// One symbol that only the gold has and one that only the answer has may be the same free letter.
-void Comparer::rename_symbols() {
-  auto g = value_symbols(gold()), a = value_symbols(answer());
-  auto only = [](const std::vector<std::string>& x, const std::vector<std::string>& y) {
-    std::vector<std::string> names;
-    for (const std::string& name : x) {
-      if (std::find(y.begin(), y.end(), name) == y.end()) names.push_back(name);
-    }
-    return names;
-  };
-  auto gold_only = only(g, a), answer_only = only(a, g);
-  if (gold_only.size() != 1 || answer_only.size() != 1) return;
-  if (gold_[gold_.root()].kind == Kind::symbol || answer_[answer_.root()].kind == Kind::symbol) return;
-  bool free = is_free_letter(gold_only[0]) && is_free_letter(answer_only[0]);
-  bool spelling = gold_only[0].size() == 1 && lower_case(gold_only[0]) == lower_case(answer_only[0]);
-  if (free || spelling) renamed_.push_back({answer_only[0], gold_only[0]});
 }
 
 int Comparer::lower(Part part) {
@@ -217,6 +175,20 @@ Finding Comparer::same_order(Part gold, Part answer, int depth) {
   return {Outcome::equal, "the same components"};
 }
 
+// 1 : 2 : 3 is 2 : 4 : 6; nullopt for times of day and parts without a value.
+std::optional<Finding> Comparer::proportional(Part gold, Part answer) {
+  if (!gold.text().empty() || !answer.text().empty()) return std::nullopt;
+  int g0 = lower(gold.child(0)), a0 = lower(answer.child(0));
+  for (size_t k = 0; k < gold.size(); ++k) {
+    int g = lower(gold.child(k)), a = lower(answer.child(k));
+    if (g0 < 0 || a0 < 0 || g < 0 || a < 0) return std::nullopt;
+    Finding f = equal_nodes(circuit_.apply(CircuitOp::mul, g, a0), circuit_.apply(CircuitOp::mul, a, g0));
+    if (!f.equal()) return f.outcome == Outcome::over_budget ? f : Finding{Outcome::different, "another ratio"};
+    if (equal_nodes(a, circuit_.constant(0)).outcome != Outcome::different) return std::nullopt;  // 0 : 0 : 0 is any
+  }
+  return Finding{Outcome::equal, "the same ratio"};
+}
+
 // Same kind, same fields, equal children: for everything that has no value of its own.
 Finding Comparer::structure(Part gold, Part answer, int depth) {
   const Node &g = gold.node(), &a = answer.node();
@@ -246,6 +218,9 @@ Finding Comparer::compare(Part gold, Part answer, int depth) {
   bool real_gold = is_real_set(gold), real_answer = is_real_set(answer);
   if (real_gold || real_answer) {
     auto p = pieces(gold), q = pieces(answer);
+    // \{1\} \cup \{2\} against 1, 2
+    if (!p && is_list(gold) && a == Kind::set_operation) p = points(gold);
+    if (!q && is_list(answer) && g == Kind::set_operation) q = points(answer);
     if (p && q) return real_sets(*p, *q);
     if (real_gold && real_answer) {
       if (g == a) return structure(gold, answer, depth);
@@ -258,6 +233,9 @@ Finding Comparer::compare(Part gold, Part answer, int depth) {
     return p.kind() == Kind::list && p.node().tag <= static_cast<uint8_t>(Connective::conj_and);
   };
   bool open_signs = has_open_signs(gold) || has_open_signs(answer);
+  if (g == Kind::ratio && a == Kind::ratio && gold.size() == answer.size() && gold.size() > 2) {
+    if (auto same = proportional(gold, answer)) return *same;
+  }
   if (ordered(gold) && ordered(answer) && !open_signs) {
     if (g == Kind::matrix && a == Kind::matrix && gold.node().value != answer.node().value) {
       return {Outcome::different, "a matrix of another shape"};
@@ -277,6 +255,8 @@ Finding Comparer::compare(Part gold, Part answer, int depth) {
     return same_order(gold, answer, depth);
   }
   if (is_list(gold) || is_list(answer) || open_signs) return collections(gold, answer, depth);
+  auto to_do = [](Part p) { return p.kind() != Kind::matrix && p.kind() != Kind::tuple && is_matrix_arithmetic(p); };
+  if (to_do(gold) || to_do(answer)) return matrices(gold, answer);
   Finding value = scalars(gold, answer);
   if (value.outcome != Outcome::undecided) return value;
   Finding same = structure(gold, answer, depth);
@@ -286,7 +266,7 @@ Finding Comparer::compare(Part gold, Part answer, int depth) {
 Equality compare_trees(const Tree& gold, const Tree& answer, Budget& budget, const Rules& rules) {
   if (gold.root() == kNoNode || answer.root() == kNoNode) return {VerdictKind::unparseable, "no answer"};
   Comparer comparer(gold, answer, budget, rules);
-  Finding f = comparer.compare(comparer.gold(), comparer.answer());
+  Finding f = comparer.compare_up_to_letters();
   switch (f.outcome) {
     case Outcome::equal:
       return {VerdictKind::equal, f.reason};

@@ -117,6 +117,17 @@ std::optional<std::vector<Piece>> Comparer::inequality(Part p) {
   return both;
 }
 
+// The elements of a set or list as points: 1, 2 and \{x_1 = 1, x_2 = 2\}.
+std::optional<std::vector<Piece>> Comparer::points(Part p) {
+  std::vector<Piece> found;
+  for (size_t k = 0; k < p.size(); ++k) {
+    int node = lower(strip_name(p.child(k)).value);
+    if (node < 0) return std::nullopt;
+    found.push_back(point(node));
+  }
+  return found;
+}
+
 // The set of reals that a part describes; nullopt where it is none.
 std::optional<std::vector<Piece>> Comparer::pieces(Part p, int depth) {
   using Pieces = std::vector<Piece>;
@@ -142,15 +153,8 @@ std::optional<std::vector<Piece>> Comparer::pieces(Part p, int depth) {
       piece.high_closed = (closed & kRightClosed) != 0 && above == 0;
       return Pieces{piece};
     }
-    case Kind::set: {
-      Pieces points;
-      for (size_t k = 0; k < p.size(); ++k) {
-        int node = lower(p.child(k));
-        if (node < 0) return std::nullopt;
-        points.push_back(point(node));
-      }
-      return points;
-    }
+    case Kind::set:
+      return points(p);
     case Kind::set_builder: {
       if (p.size() != 2 || !is_unknown(p.child(0))) {
         if (p.size() == 2 && is_membership(p.child(0))) return pieces(p.child(1), depth + 1);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "verify/math/comparer.h"
 
@@ -32,10 +33,47 @@ bool is_order(char c) { return c == '<' || c == '>' || c == 'l' || c == 'g'; }
 
 char relation_sign(Part p) { return is_relation(p) ? p.text()[0] : ' '; }
 
-// f(x) with a lone symbol as argument: the symbol.
-std::string_view bound_symbol(Part p) {
-  if (p.kind() != Kind::call || p.node().tag != static_cast<uint8_t>(Function::user) || p.size() != 1) return {};
-  return p.child(0).kind() == Kind::symbol ? p.child(0).text() : std::string_view{};
+// x and x_1: one of the values of x. But x_1 is not x_2.
+bool same_unknown(std::string_view x, std::string_view y) {
+  if (x.size() > y.size()) std::swap(x, y);
+  bool indexed = y.starts_with(x) && y.size() > x.size() + 1 && y[x.size()] == '_' && y[x.size() + 1] >= '0' &&
+                 y[x.size() + 1] <= '9';
+  return x == y || indexed;
+}
+
+bool is_function_of_names(Part p) {
+  if (p.kind() == Kind::power) return is_function_of_names(p.child(0));
+  if (p.kind() != Kind::call) return false;
+  auto function = static_cast<Function>(p.node().tag);
+  bool trigonometric = function >= Function::sin && function <= Function::cot;
+  return trigonometric || function == Function::user || function == Function::gcd || function == Function::lcm;
+}
+
+// \frac{d}{dx} f, \frac{dy}{dx}.
+bool has_derivative(Part p) {
+  auto differential = [](Part part) {
+    if (part.kind() == Kind::product || part.kind() == Kind::power) part = part.child(0);
+    return part.kind() == Kind::symbol && (part.text() == "d" || part.text() == "partial");
+  };
+  if (p.kind() == Kind::product) p = p.child(0);
+  return p.kind() == Kind::quotient && differential(p.child(0)) && differential(p.child(1));
+}
+
+// A formula of several names, or of functions of names (\sin\theta, f(2) + f(3)): something that a question asks for.
+// With a number in front and nothing behind its value it rather says what an unknown is.
+bool asks_for_quantity(Part p, bool chain) {
+  if (is_function_of_names(p)) return true;
+  if (p.kind() == Kind::sum) {
+    bool functions = true;
+    for (size_t k = 0; k < p.size(); ++k) {
+      Part term = p.child(k).kind() == Kind::negate ? p.child(k).child(0) : p.child(k);
+      functions &= is_function_of_names(term);
+    }
+    if (functions) return true;
+  }
+  bool scaled =
+      p.kind() == Kind::product && p.child(0).kind() != Kind::symbol && symbols_of(*p.tree, p.child(0).id).empty();
+  return (chain || !scaled) && symbols_of(*p.tree, p.id).size() > 1;
 }
 
 }  // namespace
@@ -115,6 +153,26 @@ Named Comparer::strip_name(Part part) {
   return {"", part.child(last)};
 }
 
+// "a + b + c = 12", "\sin\theta = 3/5", "(x+2)^2 = x^2 + 4x + 4": what was asked for, and its value, which is the last
+// side. An equation that says something about its only unknown, such as 2x = 7, is no such thing.
+std::optional<Part> Comparer::restated(Part chain) {
+  if (!is_relation(chain) || chain.text().find_first_not_of('=') != std::string_view::npos) return std::nullopt;
+  Part last = chain.child(chain.size() - 1);
+  int value = lower(last);
+  if (value < 0) return std::nullopt;
+  for (size_t k = 0; k + 1 < chain.size(); ++k) {
+    Part side = chain.child(k);
+    if (has_derivative(side)) continue;
+    int node = lower(side);
+    bool same = node >= 0 && !circuit_[node].opaque && equal_nodes(node, value).equal();
+    bool quantity = !circuit_[value].open && asks_for_quantity(side, chain.size() > 2) &&
+                    (node < 0 || circuit_[node].open || circuit_[node].opaque);
+    if (quantity && circuit_[value].denominator == 1 && circuit_[value].numerator == 0) quantity = false;
+    if (!same && !quantity) return std::nullopt;
+  }
+  return last;
+}
+
 // `value` without `symbol` solves the equation for it, and nothing else does: the equation is linear in the symbol.
 Finding Comparer::solved(Part equation, std::string_view symbol, Part value) {
   int answer = lower(value);
@@ -179,41 +237,42 @@ Finding Comparer::equations(Part gold, Part answer, int depth) {
   return f.outcome == Outcome::undecided ? Finding{Outcome::different, "a different equation"} : f;
 }
 
+Finding Comparer::compare_renamed(Part gold, Part answer, const std::vector<std::string>& from,
+                                  const std::vector<std::string>& to, int depth) {
+  auto saved = renamed_;
+  for (size_t k = 0; k < from.size(); ++k) renamed_.push_back({from[k], to[k]});
+  Finding f = compare(gold, answer, depth + 1);
+  renamed_ = std::move(saved);
+  return f;
+}
+
 // nullopt: neither is a relation, or what they are is a set of reals: other rules decide.
 std::optional<Finding> Comparer::relations(Part gold, Part answer, int depth) {
   if (!is_relation(gold) && !is_relation(answer)) return std::nullopt;
   Named g = strip_name(gold), a = strip_name(answer);
   bool gold_value = g.value.id != gold.id, answer_value = a.value.id != answer.id;
-  // f(x) = ..., f(y) = ...: the bound variable is renamed
+  // f(x) = ..., f(y) = ...: the bound variables are renamed
   if (gold_value && answer_value) {
-    std::string_view x = bound_symbol(gold.child(0)), y = bound_symbol(answer.child(0));
-    if (!x.empty() && !y.empty() && x != y) {
-      auto saved = renamed_;
-      renamed_.assign(1, {std::string(y), std::string(x)});
-      Finding f = compare(g.value, a.value, depth + 1);
-      renamed_ = std::move(saved);
-      return f;
-    }
+    auto x = bound_symbols(gold.child(0)), y = bound_symbols(answer.child(0));
+    if (!x.empty() && x.size() == y.size() && x != y) return compare_renamed(g.value, a.value, y, x, depth);
     auto kind = [&](Part p) { return p.child(0).kind(); };
     bool both_symbols = kind(gold) == Kind::symbol && kind(answer) == Kind::symbol;
-    if (both_symbols && g.name != a.name && renamed_.empty()) {
+    if (both_symbols && !same_unknown(g.name, a.name) && renamed_.empty()) {
       return Finding{Outcome::different, "a value of another variable"};
     }
     return compare(g.value, a.value, depth + 1);
   }
   if (gold_value && !is_relation(a.value)) {
-    std::string_view x = bound_symbol(gold.child(0));
-    auto free = symbols_of(*a.value.tree, a.value.id);
-    if (!x.empty() && free.size() == 1 && free[0] != x && symbols_of(*g.value.tree, g.value.id).size() == 1) {
-      auto saved = renamed_;
-      renamed_.assign(1, {free[0], std::string(x)});
-      Finding f = compare(g.value, a.value, depth + 1);
-      renamed_ = std::move(saved);
-      return f;
+    auto x = bound_symbols(gold.child(0)), free = symbols_of(*a.value.tree, a.value.id);
+    if (x.size() == 1 && free.size() == 1 && free != x && symbols_of(*g.value.tree, g.value.id).size() == 1) {
+      return compare_renamed(g.value, a.value, free, x, depth);
     }
     return compare(g.value, a.value, depth + 1);
   }
   if (answer_value && !is_relation(g.value)) return compare(g.value, a.value, depth + 1);
+  if (!is_relation(gold)) {
+    if (auto value = restated(answer)) return compare(gold, *value, depth + 1);
+  }
   if (!rules_.relation_for_set && is_order(relation_sign(answer)) && !is_order(relation_sign(gold))) {
     return Finding{Outcome::different, "a relation for a set"};
   }

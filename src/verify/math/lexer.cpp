@@ -14,22 +14,6 @@ bool is_ascii_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <
 bool is_letter(char c) { return is_ascii_letter(c) || static_cast<unsigned char>(c) >= 0x80; }
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-// A control character and the tail of the command that it was before some program took \f, \t, \b or \r of \frac,
-// \textcirc, \times, \theta, \begin, \binom, \right for an escape.
-char lost_letter(std::string_view text, size_t i) {
-  struct Lost {
-    char byte, letter;
-    std::string_view tail;
-  };
-  constexpr Lost kLost[] = {{'\f', 'f', "rac"},  {'\t', 't', "extcirc"}, {'\t', 't', "frac"}, {'\t', 't', "imes"},
-                            {'\t', 't', "heta"}, {'\b', 'b', "egin"},    {'\b', 'b', "inom"}, {'\b', 'b', "oxed"},
-                            {'\r', 'r', "ight"}, {'\t', 't', "an"}};
-  for (const Lost& lost : kLost) {
-    if (text[i] == lost.byte && text.compare(i + 1, lost.tail.size(), lost.tail) == 0) return lost.letter;
-  }
-  return '\0';
-}
-
 char32_t decode(std::string_view text, size_t& i) {
   auto byte = static_cast<unsigned char>(text[i]);
   int more = byte >= 0xf0 ? 3 : byte >= 0xe0 ? 2 : 1;
@@ -61,8 +45,7 @@ bool Lexer::expand(std::string_view text) {
     return false;
   }
   bool halve = doubled_backslashes(text);
-  if (text.starts_with("rac{")) buffer_ += "\\f";  // the form feed of \f in "\frac" was trimmed as a space
-  size_t script_end = 0;                           // just behind an exponent or index written in Unicode
+  size_t script_end = 0;  // just behind an exponent or index written in Unicode
   buffer_.reserve(text.size() * 2);
   for (size_t i = 0; i < text.size();) {
     char c = text[i];
@@ -88,9 +71,6 @@ bool Lexer::expand(std::string_view text) {
     if (tag != std::end(kTags)) {
       buffer_ += tag->latex;
       i += tag->html.size() - 1;
-    } else if (char letter = lost_letter(text, i); letter != '\0') {
-      while (buffer_.ends_with('\\')) buffer_.pop_back();
-      buffer_ += {'\\', letter};
     } else if (c == '\\' && halve && i + 1 < text.size() && text[i + 1] == '\\') {
       buffer_.push_back(c);
       ++i;
@@ -381,9 +361,21 @@ void Lexer::scan_backslash() {
   }
 }
 
+bool Lexer::ends_value() const {
+  const Token& last = tokens_.back();
+  return last.kind == TokenKind::number || last.kind == TokenKind::command ||
+         (last.kind == TokenKind::symbol && (last.symbol == '}' || last.symbol == ')' || last.symbol == ']'));
+}
+
 void Lexer::scan_command(std::string_view name) {
   const Command* command = find_command(name);
   Token token;
+  bool exponent = !tokens_.empty() && tokens_.back().kind == TokenKind::symbol && tokens_.back().symbol == '^';
+  if (exponent && name.size() == 1 && (command == nullptr || command->meaning == Meaning::skip)) {
+    token.kind = TokenKind::word;  // 2^\n, with a backslash too many
+    token.text = name;
+    return push(token);
+  }
   if (command == nullptr) {
     // \pir, \quadx, \timesy: a command stuck to one or two letters.
     for (size_t rest = 1; rest <= 2 && rest + 2 <= name.size(); ++rest) {
@@ -451,7 +443,7 @@ void Lexer::scan_command(std::string_view name) {
     default:
       break;
   }
-  if (command->meaning == Meaning::boxed && name != "underline" && std::exchange(boxed_, true)) {
+  if (command->meaning == Meaning::boxed && name != "underline" && std::exchange(boxed_, true) && ends_value()) {
     Token between;  // \boxed{1}\boxed{2} is no product
     between.kind = TokenKind::separator;
     push(between);

@@ -54,6 +54,7 @@ class Lexer {
   void open_brace();
   void close_brace();
   size_t thousands_end(size_t end) const;
+  bool ends_value() const;  // the last token does
   void push(Token token);
   void push_symbol(char c);
   char at(size_t i) const { return i < buffer_.size() ? buffer_[i] : '\0'; }

@@ -75,8 +75,8 @@ void Lexer::scan_number() {
   Token token;
   token.kind = TokenKind::number;
   run();
-  bool grouped = false;
-  while (end - i_ <= 3 || grouped) {
+  bool grouped = false, zero = digits_.compare(begin, std::string::npos, "0") == 0;
+  while ((end - i_ <= 3 && !zero) || grouped) {
     size_t length = definite_separator(std::string_view(buffer_).substr(end));
     if (length == 0 || !three_digits(std::string_view(buffer_).substr(end + length))) break;
     end += length;
@@ -88,8 +88,13 @@ void Lexer::scan_number() {
     grouped = true;
   }
   bool point = std::find(digits_.begin() + static_cast<std::ptrdiff_t>(begin), digits_.end(), '.') != digits_.end();
-  // "3." ends a sentence, "3.5" does not; "3.5.1" is no number.
-  if (!point && at(end) == '.' && is_digit(at(end + 1))) {
+  // "3." ends a sentence, "3.5" does not; "3.5.1" is no number. 3{,}5 is 3.5 where it cannot part thousands.
+  if (!point && !grouped && buffer_.compare(end, 3, "{,}") == 0 && is_digit(at(end + 3))) {
+    digits_.push_back('.');
+    end += 3;
+    run();
+    point = true;
+  } else if (!point && at(end) == '.' && is_digit(at(end + 1))) {
     digits_.push_back('.');
     ++end;
     run();

@@ -228,6 +228,31 @@ int Lowering::call(NodeId id) {
   }
 }
 
+// Of up to four rows, along the first row; -1 for anything else.
+int Lowering::determinant(NodeId id) {
+  auto size = static_cast<size_t>(tree[id].value);
+  auto children = tree.children(id);
+  if (size < 1 || size > 4 || children.size() != size * size) return -1;
+  std::vector<int> cells;
+  for (NodeId child : children) {
+    cells.push_back((*this)(child));
+    if (cells.back() < 0) return -1;
+  }
+  auto minor = [&](auto& self, size_t row, uint32_t used) -> int {
+    if (row == size) return circuit.constant(1);
+    int sum = circuit.constant(0);
+    bool minus = false;
+    for (size_t column = 0; column < size; ++column) {
+      if (used >> column & 1) continue;
+      int term = circuit.apply(CircuitOp::mul, cells[row * size + column], self(self, row + 1, used | 1u << column));
+      sum = circuit.apply(minus ? CircuitOp::sub : CircuitOp::add, sum, term);
+      minus = !minus;
+    }
+    return sum;
+  };
+  return minor(minor, 0, 0);
+}
+
 int Lowering::operator()(NodeId id) {
   const Node& node = tree[id];
   auto children = tree.children(id);
@@ -300,6 +325,8 @@ int Lowering::operator()(NodeId id) {
       int factor = (*this)(tree.child(unit, 0));
       return factor < 0 ? value : circuit.apply(CircuitOp::mul, value, factor);
     }
+    case Kind::matrix:
+      return node.tag == static_cast<uint8_t>(Bracket::bar) ? determinant(id) : -1;
     default:
       return -1;
   }

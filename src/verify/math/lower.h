@@ -34,6 +34,7 @@ struct Lowering {
   int number(const Node& node, std::string_view digits);
   int based(std::string_view digits, int base);
   int call(NodeId id);
+  int determinant(NodeId id);
   int trigonometric(Function function, int x);
   int integer_function(Function function, const std::vector<int>& arguments);
   bool in_angle_ = false;

@@ -93,8 +93,8 @@ constexpr auto kCommands = [] {
       {"widetilde", accent}, {"dot", accent}, {"ddot", accent}, {"underline", boxed}, {"vec", dressed},
       {"overrightarrow", dressed}, {"overleftrightarrow", dressed}, {"sum", big}, {"prod", big}, {"int", big}, {"iint", big},
       {"oint", big}, {"lim", big}, {"sup", big}, {"inf", big}, {"pmod", modulus, 'p'}, {"mod", modulus, 'p'},
-      {"bmod", modulus, 'b'}, {"degree", degree}, {"circ", degree}, {"degrees", degree}, {"textdegree", degree},
-      {"begin", Meaning::begin}, {"end", Meaning::end}, {"boxed", boxed}, {"fbox", boxed}, {"framebox", boxed},
+      {"bmod", modulus, 'b'}, {"degree", degree}, {"circ", degree}, {"degrees", degree}, {"textdegree", degree}, {"textcirc", degree},
+      {"begin", Meaning::begin}, {"end", Meaning::end}, {"boxed", boxed}, {"fbox", boxed}, {"framebox", boxed}, {"textcircled", boxed},
       {"ldots", dots}, {"cdots", dots}, {"dots", dots}, {"dotsc", dots}, {"dotsb", dots}, {"vdots", dots}, {"ddots", dots},
       {"lfloor", opening, 'f'}, {"rfloor", closing, 'f'}, {"lceil", opening, 'c'}, {"rceil", closing, 'c'},
       {"langle", opening, 'a'}, {"rangle", closing, 'a'}, {"lvert", opening, '|'}, {"rvert", closing, '|'},
@@ -146,9 +146,13 @@ constexpr Letter kLetters[] = {
     {0x223c, "\\sim "}, {0x2245, "\\cong "}, {0x2248, "\\approx "}, {0x2260, "\\ne "}, {0x2261, "\\equiv "},
     {0x2264, "\\le "}, {0x2265, "\\ge "}, {0x2266, "\\le "}, {0x2267, "\\ge "}, {0x2282, "\\subset "}, {0x2286, "\\subseteq "},
     {0x22a5, "\\perp "}, {0x22c5, "\\cdot "}, {0x22ef, "\\ldots "}, {0x2308, "\\lceil "}, {0x2309, "\\rceil "},
-    {0x230a, "\\lfloor "}, {0x230b, "\\rfloor "}, {0x25b3, "\\triangle "}, {0x27e8, "\\langle "}, {0x27e9, "\\rangle "},
+    {0x230a, "\\lfloor "}, {0x230b, "\\rfloor "}, {0x2460, "\\textcircled{1}"}, {0x2461, "\\textcircled{2}"}, {0x2462, "\\textcircled{3}"}, {0x2463, "\\textcircled{4}"}, {0x2464, "\\textcircled{5}"},
+    {0x2465, "\\textcircled{6}"}, {0x2466, "\\textcircled{7}"}, {0x2467, "\\textcircled{8}"}, {0x2468, "\\textcircled{9}"}, {0x2469, "\\textcircled{10}"},
+    {0x246a, "\\textcircled{11}"}, {0x246b, "\\textcircled{12}"}, {0x246c, "\\textcircled{13}"}, {0x246d, "\\textcircled{14}"}, {0x246e, "\\textcircled{15}"},
+    {0x246f, "\\textcircled{16}"}, {0x2470, "\\textcircled{17}"}, {0x2471, "\\textcircled{18}"}, {0x2472, "\\textcircled{19}"}, {0x2473, "\\textcircled{20}"},
+    {0x25b3, "\\triangle "}, {0x27e8, "\\langle "}, {0x27e9, "\\rangle "},
     {0x2a7d, "\\le "}, {0x2a7e, "\\ge "}, {0x3000, " "}, {0x3001, ","}, {0x3002, "."}, {0x3008, "\\langle "},
-    {0x3009, "\\rangle "}, {0x301c, "\\sim "}, {0x6216, "\\text{ or }"}, {0xfe63, "-"}, {0xfeff, ""},
+    {0x3009, "\\rangle "}, {0x301c, "\\sim "}, {0x4e0e, "\\text{ and }"}, {0x548c, "\\text{ and }"}, {0x6216, "\\text{ or }"}, {0xfe63, "-"}, {0xfeff, ""},
 };
 // clang-format on
 
@@ -202,6 +206,11 @@ constexpr Word kNumberWords[] = {
     {"sixty", 60},    {"seventy", 70},  {"eighty", 80},   {"ninety", 90},
 };
 
+constexpr Word kConjunctions[] = {
+    {"and", 'a'}, {"And", 'a'}, {"AND", 'a'}, {"et", 'a'}, {"und", 'a'},  {"\u00e9s", 'a'},
+    {"or", 'o'},  {"Or", 'o'},  {"OR", 'o'},  {"ou", 'o'}, {"oder", 'o'}, {"vagy", 'o'},
+};
+
 constexpr Word kPowerWords[] = {{"hundred", 2}, {"thousand", 3}, {"million", 6}, {"billion", 9}, {"trillion", 12}};
 
 template <class Table>
@@ -236,6 +245,11 @@ std::string_view latex_of(char32_t code_point) {
 std::optional<Function> find_function(std::string_view word) {
   const Word* at = find(kFunctions, word);
   return at ? std::optional(static_cast<Function>(at->value)) : std::nullopt;
+}
+
+char conjunction(std::string_view word) {
+  const Word* at = find(kConjunctions, word);
+  return at ? static_cast<char>(at->value) : '\0';
 }
 
 int number_word(std::string_view word) {

@@ -57,6 +57,9 @@ std::string_view latex_of(char32_t code_point);
 // sin, arctan, sqrt, lcm ... written without a backslash.
 std::optional<Function> find_function(std::string_view word);
 
+// "and" or "or" in English, French, German, Hungarian: 'a' or 'o'; 0 for other words.
+char conjunction(std::string_view word);
+
 // "three" is 3, "twenty" 20; -1 otherwise.
 int number_word(std::string_view lower_case);
 

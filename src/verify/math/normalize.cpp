@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/str.h"
+#include "verify/math/macros.h"
 
 namespace ucas {
 
@@ -68,6 +69,7 @@ constexpr Rename kSymbols[] = {
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20; }
 
 // Position of the brace that closes the one at `open`, or npos.
 size_t closing(std::string_view text, size_t open) {
@@ -160,7 +162,46 @@ std::string collapse_spaces(std::string_view text) {
   return out;
 }
 
+// The letter that a control character at text[i] was before it was read as an escape, if a known command begins with it
+// and goes on with the letters behind; otherwise 0. Tabs and line ends are blanks as well: they want three letters.
+char lost_letter(std::string_view text, size_t i) {
+  constexpr std::string_view kBytes = "\a\b\t\n\v\f\r", kLetters = "abtnvfr";
+  size_t which = kBytes.find(text[i]);
+  if (which == std::string_view::npos) return '\0';
+  char letter = kLetters[which];
+  size_t end = i + 1;
+  while (end < text.size() && end - i <= 16 && is_letter(text[end])) ++end;
+  std::string_view tail = text.substr(i + 1, end - i - 1);
+  bool blank = letter == 't' || letter == 'n' || letter == 'r';
+  if (letter == 't' && tail == "ext") {  // of words only: what \text{13} lost may as well be a broken number
+    bool words = end + 1 < text.size() && text[end] == '{' && !is_digit(text[end + 1]);
+    return words ? letter : '\0';
+  }
+  if (tail == "an" || tail == "eq" || tail == "extcirc") return math::find_command(str(letter, tail)) ? letter : '\0';
+  for (size_t length = tail.size(); length >= (blank ? 3 : 2); --length) {
+    if (math::find_command(str(letter, tail.substr(0, length)))) return letter;
+  }
+  return '\0';
+}
+
 }  // namespace
+
+std::string_view restore_commands(std::string_view text, std::string& buffer) {
+  bool trimmed = text.starts_with("rac{");  // a form feed in front went with the spaces
+  bool control = std::any_of(text.begin(), text.end(), is_control);
+  if (!trimmed && !control) return text;
+  if (trimmed) buffer = "\\f";
+  for (size_t i = 0; i < text.size(); ++i) {
+    char letter = is_control(text[i]) ? lost_letter(text, i) : '\0';
+    if (letter == '\0') {
+      buffer.push_back(text[i]);
+      continue;
+    }
+    while (buffer.ends_with('\\')) buffer.pop_back();
+    buffer += {'\\', letter};
+  }
+  return buffer;
+}
 
 std::string normalize(std::string_view answer) {
   std::string_view text = without_wrapping(answer);

@@ -7,6 +7,10 @@
 
 namespace ucas {
 
+// Commands whose first letter some program took for an escape get it back: a form feed and "rac" is \\frac, a tab and
+// "imes" \\times. The text itself where there are none, otherwise a view of `buffer`.
+std::string_view restore_commands(std::string_view text, std::string& buffer);
+
 // Delimiters, sizes and spacing commands gone, one spelling per command and symbol, \text for every text command,
 // single spaces: the form that numbers and units are read from.
 std::string normalize(std::string_view answer);

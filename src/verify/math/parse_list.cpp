@@ -1,5 +1,6 @@
 // From the whole answer down to what stands on one side of a relation: lists, clauses, chains, words, ratios, sets.
 #include <algorithm>
+#include <utility>
 
 #include "base/str.h"
 #include "verify/math/parser_impl.h"
@@ -51,18 +52,50 @@ constexpr Phrase kPhrases[] = {
     {"positiveinfinity", Constant::infinity},
 };
 
+// "infinitely many", "there is an infinite number of solutions" (articles are gone already).
+bool says_infinite(std::string_view key) {
+  for (std::string_view start : {std::string_view("thereare"), std::string_view("thereis")}) {
+    if (key.starts_with(start)) key.remove_prefix(start.size());
+  }
+  if (!key.starts_with("infinite")) return false;
+  key.remove_prefix(8);
+  for (std::string_view filler : {std::string_view("ly"), std::string_view("many"), std::string_view("numberof"),
+                                  std::string_view("amountof"), std::string_view("number")}) {
+    if (key.starts_with(filler)) key.remove_prefix(filler.size());
+  }
+  constexpr std::string_view kCounted[] = {"",         "solution", "solutions",    "value",   "values",
+                                           "numbers",  "ways",     "many",         "answers", "roots",
+                                           "integers", "choices",  "possibilities"};
+  return among(kCounted, key);
+}
+
 }  // namespace
 
 bool Parser::is_connective(size_t ahead) const {
   const Token& token = peek(ahead);
   if (token.kind == TokenKind::symbol) {
     return token.symbol == ',' || token.symbol == ';' || token.symbol == 'A' || token.symbol == 'O' ||
-           (token.symbol == '&' && !in_environment_);
+           (token.symbol == '&' && !in_environment_) ||
+           (token.symbol == 'U' && relation_seen_ && starts_equation(ahead + 1));
   }
   if (token.kind == TokenKind::separator || (token.kind == TokenKind::row && !in_environment_)) return true;
   if (token.kind != TokenKind::word) return false;
-  std::string_view w = token.text;
-  return w == "or" || w == "and" || w == "OR" || w == "AND" || w == "Or" || w == "And";
+  // Of other languages only where they stand apart: 3et is a product.
+  bool apart = token.style != Style::math || token.space_before;
+  if (apart) return conjunction(token.text) != '\0';
+  std::string low = lower_case(token.text);
+  return (low == "or" || low == "and") && conjunction(token.text) != '\0';
+}
+
+// x = or x_1 =: behind another equation \cup then parts two of them, x_1 = 2 \cup x_2 = 3.
+bool Parser::starts_equation(size_t ahead) const {
+  if (peek(ahead).kind != TokenKind::word || peek(ahead).text.size() != 1) return false;
+  size_t next = ahead + 1;
+  if (is_symbol('_', next)) {
+    bool brace = is_symbol('{', next + 1);
+    next += 2 + 2 * static_cast<size_t>(brace);
+  }
+  return peek(next).kind == TokenKind::relation && peek(next).symbol == relation::kEqual;
 }
 
 bool Parser::at_stop(size_t ahead) const {
@@ -85,9 +118,11 @@ bool Parser::connective(Items& out) {
   while (is_connective() || (any && is_symbol('.') && at_stop())) {
     const Token& token = peek();
     Connective found = Connective::comma;
-    if (token.kind == TokenKind::word) found = (token.text[0] | 32) == 'o' ? Connective::conj_or : Connective::conj_and;
+    if (token.kind == TokenKind::word) {
+      found = conjunction(token.text) == 'o' ? Connective::conj_or : Connective::conj_and;
+    }
     if (token.kind == TokenKind::symbol && token.symbol == ';') found = Connective::semicolon;
-    if (token.kind == TokenKind::symbol && token.symbol == 'O') found = Connective::conj_or;
+    if (token.kind == TokenKind::symbol && (token.symbol == 'O' || token.symbol == 'U')) found = Connective::conj_or;
     if (token.kind == TokenKind::symbol && (token.symbol == 'A' || token.symbol == '&')) found = Connective::conj_and;
     if (token.kind == TokenKind::row) found = Connective::semicolon;
     if (!any || static_cast<int>(found) > static_cast<int>(out.connective)) out.connective = found;
@@ -101,12 +136,14 @@ bool Parser::connective(Items& out) {
 bool Parser::items(Items& out) {
   std::vector<Connective> gaps;
   std::vector<NodeId> nodes, conditions;
+  bool outer_relation = std::exchange(relation_seen_, false);
   while (is_connective() && peek().kind != TokenKind::word && peek().kind != TokenKind::symbol) advance();
   while (!failed_) {
     if (!nodes.empty() && peek().kind == TokenKind::word && integer_clause(conditions)) {
     } else if (!nodes.empty() && peek().kind == TokenKind::word && among(kClauseWords, lower_case(peek().text)) &&
                clause(conditions)) {
     } else {
+      relation_seen_ = false;
       NodeId node = item();
       if (node == kNoNode) return false;
       nodes.push_back(node);
@@ -122,6 +159,7 @@ bool Parser::items(Items& out) {
     if (!gaps.empty()) gaps.back() = gap.connective;
     if (at_stop()) break;  // a trailing comma
   }
+  relation_seen_ = outer_relation;
   if (failed_) return false;
   if (!gaps.empty()) gaps.pop_back();
   if (gaps.size() >= nodes.size() && !nodes.empty()) gaps.resize(nodes.size() - 1);
@@ -266,6 +304,7 @@ NodeId Parser::item() {
   parts.push_back(first);
   while (!failed_ && peek().kind == TokenKind::relation) {
     char symbol = peek().symbol;
+    relation_seen_ = true;
     advance();
     NodeId next = operand();
     if (next == kNoNode) return kNoNode;
@@ -393,6 +432,7 @@ NodeId Parser::words_value(std::string_view key) {
   for (const Phrase& phrase : kPhrases) {
     if (phrase.key == key) return constant(phrase.constant);
   }
+  if (says_infinite(key)) return constant(Constant::infinity);
   if (key == "negativeinfinity" || key == "minusinfinity") {
     return make(Kind::negate, {constant(Constant::infinity)});
   }
@@ -408,9 +448,10 @@ NodeId Parser::words_value(std::string_view key) {
 
 NodeId Parser::ratio() {
   NodeId first = set();
-  if (first == kNoNode || !is_symbol(':') || set_bar_) return first;
+  if (first == kNoNode || (!is_symbol(':') && !is_word("to")) || set_bar_) return first;
   std::vector<NodeId> parts{first};
-  while (take_symbol(':')) {
+  while (is_symbol(':') || is_word("to")) {  // 3 : 4, 3 to 4
+    advance();
     NodeId next = set();
     if (next == kNoNode) return fail("a part of a ratio is missing");
     parts.push_back(next);
@@ -439,6 +480,7 @@ NodeId Parser::as_set(NodeId node) {
 NodeId Parser::set() {
   NodeId left = sum();
   while (!failed_ && left != kNoNode && (is_symbol('U') || is_symbol('N') || is_symbol('D'))) {
+    if (is_connective()) break;
     char symbol = peek().symbol;
     std::vector<NodeId> parts{as_set(left)};
     while (take_symbol(symbol)) {

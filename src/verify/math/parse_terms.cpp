@@ -208,6 +208,7 @@ NodeId Parser::term() {
       for (int k = half_of_day(); k > 0; --k) advance();
       return make(Kind::ratio, 0, factors, half, 1);
     }
+    if (token.kind == TokenKind::word && token.text == "to") break;  // 3 to 4
     if (variable) {
     } else if (token.kind == TokenKind::word || is_command(Meaning::money) || token.kind == TokenKind::unknown ||
                is_command(Meaning::greek)) {
@@ -338,6 +339,11 @@ NodeId Parser::postfix(NodeId base) {
       // ^\circ, ^{\circ}
       if (is_command(Meaning::degree, brace) && (!brace || is_symbol('}', 2))) {
         for (int k = brace ? 3 : 1; k > 0; --k) advance();
+        base = make(Kind::degree, {base});
+        continue;
+      }
+      if (brace && is_word("o", 1) && peek(1).style != Style::math && is_symbol('}', 2)) {  // 72^{\text{o}}
+        for (int k = 0; k < 3; ++k) advance();
         base = make(Kind::degree, {base});
         continue;
       }

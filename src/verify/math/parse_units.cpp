@@ -137,15 +137,23 @@ NodeId Parser::with_unit(NodeId value, bool numeric) {
       take_symbol('.');
       continue;
     }
+    bool foreign = std::any_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
+    for (int power : {2, 3}) {  // square and cubic metres in Chinese
+      std::string_view prefix = power == 2 ? "\u5e73\u65b9" : "\u7acb\u65b9";
+      if (!name.starts_with(prefix) || !find_unit(std::string_view(name).substr(prefix.size()))) continue;
+      pending = power;
+      low = name.erase(0, prefix.size());
+    }
     const Unit* unit = find_unit(name);
     bool short_ok = token.space_before || (kind(value) == Kind::number && name != "pi");
     bool formula_ok = (name.size() >= 4 && unit) || (numeric && (name.size() >= 3 || (name.size() == 2 && short_ok)));
+    formula_ok |= foreign;
     if (any && !textual && unit && name.size() == 1 && sign < 0) formula_ok = true;  // km/h
     if (unit && !textual && !formula_ok) unit = nullptr;
     if (unit && textual && unit->name == "in" && !at_stop(1) && !is_symbol('^', 1) && !is_symbol('.', 1))
       unit = nullptr;
     bool word = unit == nullptr && !never_unit(low) && !find_function(name) && low.size() > 1 &&
-                (textual || (numeric && low.size() >= 4 && !starts_factor(token)));
+                (textual || foreign || (numeric && low.size() >= 4 && !starts_factor(token)));
     if (word && std::all_of(name.begin(), name.end(), [](char c) { return c >= 'A' && c <= 'Z'; }) && !numeric) break;
     if (!unit && !word) {
       // "5 \text{ of the }": filler between words of a unit

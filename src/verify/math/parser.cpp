@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/str.h"
+#include "verify/math/normalize.h"
 #include "verify/math/parser_impl.h"
 
 namespace ucas::math {
@@ -68,7 +69,7 @@ void Parser::restart() {
   reason_.clear();
   at_ = 0;
   depth_ = bars_ = 0;
-  set_bar_ = failed_ = over_budget_ = in_environment_ = false;
+  set_bar_ = failed_ = over_budget_ = in_environment_ = relation_seen_ = false;
 }
 
 // One form for texts: lower case (unless it is one letter), no articles, no braces around single parts, no spaces
@@ -198,7 +199,8 @@ void set_error(ParseResult& result, ParseStatus status, std::string reason) {
 
 ParseResult parse_math(std::string_view text, const ParseOptions& options) {
   ParseResult result;
-  text = without_markup(text);
+  std::string restored;
+  text = without_markup(restore_commands(text, restored));
   if (text.size() > kCharacterLimit) {
     set_error(result, ParseStatus::over_budget, str("more than ", kCharacterLimit, " bytes"));
     return result;

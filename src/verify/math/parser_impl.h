@@ -42,11 +42,11 @@ class Parser {
     bool separated = false;  // there was a connective
   };
   bool items(Items& out);
+  bool starts_equation(size_t ahead) const;
   bool connective(Items& out);
   void declare_functions();
   NodeId list_of(Items& items);
   NodeId item();
-  NodeId absorb(NodeId chain, Items& items, size_t at);
   bool clause(std::vector<NodeId>& conditions);
   bool integer_clause(std::vector<NodeId>& conditions);
   NodeId operand();
@@ -168,6 +168,7 @@ class Parser {
   size_t at_ = 0;
   int depth_ = 0, bars_ = 0;
   bool set_bar_ = false, failed_ = false, over_budget_ = false, in_environment_ = false;
+  bool relation_seen_ = false;  // in the item being read
 };
 
 std::string lower_case(std::string_view text);

@@ -60,6 +60,16 @@ constexpr auto kUnits = [] {
       {"t", "kg s^-2 A^-1", "1"}, {"tesla", "kg s^-2 A^-1", "1"}, {"gauss", "kg s^-2 A^-1", "0.0001"},
       {"mol", "mol", "1"}, {"mole", "mol", "1"}, {"cd", "cd", "1"}, {"lumen", "cd", "1"},
       {"rad", "", "1"}, {"radian", "", "1"},
+      // in other languages, as written: French and Hungarian time, Chinese measures (with square and cubic: parse_units.cpp)
+      {"heure", "s", "3600"}, {"jour", "s", "86400"}, {"semaine", "s", "604800"}, {"ans", "month", "12"},
+      {"ann\u00e9e", "month", "12"}, {"m\u00e8tre", "m", "1"}, {"kilom\u00e8tre", "m", "1000"}, {"perc", "s", "60"},
+      {"\u00f3ra", "s", "3600"}, {"nap", "s", "86400"}, {"h\u00f3nap", "month", "1"}, {"\u00e9v", "month", "12"},
+      {"m\u00e9ter", "m", "1"}, {"kilom\u00e9ter", "m", "1000"}, {"forint", "forint", "1"},
+      {"\u7c73", "m", "1"}, {"\u5206\u7c73", "m", "1", "10"}, {"\u5398\u7c73", "m", "1", "100"}, {"\u6beb\u7c73", "m", "1", "1000"},
+      {"\u5343\u7c73", "m", "1000"}, {"\u516c\u91cc", "m", "1000"}, {"\u514b", "kg", "1", "1000"}, {"\u5343\u514b", "kg", "1"},
+      {"\u516c\u65a4", "kg", "1"}, {"\u5428", "kg", "1000"}, {"\u5347", "m^3", "1", "1000"}, {"\u6beb\u5347", "m^3", "1", "1000000"},
+      {"\u79d2", "s", "1"}, {"\u5206\u949f", "s", "60"}, {"\u5c0f\u65f6", "s", "3600"}, {"\u5929", "s", "86400"},
+      {"\u5143", "yuan", "1"}, {"\u7f8e\u5143", "dollar", "1"},
       // counts of bits
       {"bit", "bit", "1"}, {"byte", "bit", "8"}, {"kb", "bit", "8000"}, {"mb", "bit", "8000000"}, {"gb", "bit", "8000000000"},
       {"kilobyte", "bit", "8000"}, {"megabyte", "bit", "8000000"}, {"gigabyte", "bit", "8000000000"},
@@ -77,7 +87,9 @@ constexpr std::string_view kNever[] = {
     "unless", "while", "until", "neither", "nor", "both", "at", "as", "by", "until", "it", "the",
     "real", "undefined", "infinity", "factorial", "inclusive", "exclusive", "below", "above", "least", "most", "greater",
     "fewer", "false", "true", "am", "pm", "negative", "positive", "nan", "none", "power", "option", "choice", "squared",
-    "cubed", "dozen", "percentage", "double", "triple", "twice", "does", "otherwise",
+    "cubed", "dozen", "percentage", "double", "triple", "twice", "does", "otherwise", "et", "ou", "und", "oder", "vagy", "pas",
+    "non", "nem", "nicht", "sauf", "moins", "fois", "demi", "mais", "hanem", "kiv\u00e9ve", "ezer",
+    "mille", "millier", "milliers", "tausend", "hundert",
 };
 // clang-format on
 
@@ -86,6 +98,22 @@ std::string lower(std::string_view text) {
   for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
   return out;
 }
+
+// Parts of words beyond ASCII that change the number before them, deny it or offer another: Chinese numerals, "not",
+// "or", "above", "below", "about", "times", "half", powers, possession ("the square of"); the like in Japanese, Korean.
+constexpr std::string_view kChanging[] = {
+    "\u4e0d",       "\u975e",       "\u6ca1",       "\u65e0", "\u6216", "\u4e07", "\u842c",       "\u4ebf",
+    "\u5104",       "\u5146",       "\u767e",       "\u5341", "\u534a", "\u4e0a", "\u4e0b",       "\u5185",
+    "\u591a",       "\u5c11",       "\u4f59",       "\u9918", "\u5230", "\u81f3", "\u5206\u4e4b", "\u500d",
+    "\u51cf",       "\u6e1b",       "\u52a0",       "\u4e58", "\u9664", "\u9519", "\u932f",       "\u5927",
+    "\u5c0f\u4e8e", "\u8d85",       "\u8fc7",       "\u7ea6", "\u7d04", "\u51e0", "\u5e7e",       "\u4f46",
+    "\u5426",       "\u3007",       "\u4e00",       "\u4e8c", "\u4e09", "\u56db", "\u4e94",       "\u516d",
+    "\u4e03",       "\u516b",       "\u4e5d",       "\u4e24", "\u96f6", "\u53c8", "\u53ca",       "\u8d1f",
+    "\u8ca0",       "\u7684",       "\u65b9",       "\u6b21", "\u5e42", "\u6839", "\u672a\u6e80", "\u304b\u3089",
+    "\u307e\u3067", "\u307e\u305f", "\u306a\u3044", "\u306e", "\ub610", "\uc544", "\uc774\uc0c1", "\uc774\ud558",
+    "\ubbf8\ub9cc", "\ucd08\uacfc", "\ub9cc",       "\uc5b5", "\ucc9c", "\ubc31", "\ubc30",       "\uc758",
+};
+constexpr std::string_view kThousand = "\u5343";  // changes a number, except in kilometre, kilogram: units of the table
 
 const Unit* exact(std::string_view name) {
   auto at = std::lower_bound(kUnits.begin(), kUnits.end(), name,
@@ -96,7 +124,7 @@ const Unit* exact(std::string_view name) {
 }  // namespace
 
 const Unit* find_unit(std::string_view word) {
-  if (word.empty() || word.size() > 12) return nullptr;
+  if (word.empty() || word.size() > 13) return nullptr;
   std::string name = lower(word);
   if (const Unit* unit = exact(name)) {
     // Of one-letter symbols the case counts: m s g h l are units, and so are N J W K A C V F T; "L" is usual, too.
@@ -115,7 +143,12 @@ const Unit* find_unit(std::string_view word) {
 }
 
 bool never_unit(std::string_view word) {
-  return std::find(std::begin(kNever), std::end(kNever), word) != std::end(kNever);
+  if (std::find(std::begin(kNever), std::end(kNever), word) != std::end(kNever)) return true;
+  if (static_cast<unsigned char>(word[0]) < 0x80) return false;
+  constexpr size_t kLongest = 24;  // bytes: a word, not a sentence
+  if (word.size() > kLongest || word.find(kThousand) != std::string_view::npos) return true;
+  return std::any_of(std::begin(kChanging), std::end(kChanging),
+                     [&](std::string_view part) { return word.find(part) != std::string_view::npos; });
 }
 
 }  // namespace ucas::math
