@@ -1,8 +1,13 @@
 # What a user types. Everything real is in CMakeLists.txt; this only strings the steps together.
 #   make demo            set up, build, run the main job (ARGS="--seeds 4" passes options on)
 #   make test            set up, build, run the tests
+#   make docs-figures    set up, build, make docs/studies again
 .DEFAULT_GOAL := help
-.PHONY: help setup configure build demo test check-all fuzz coverage format doctor clean
+# Studies that docs/studies holds, from the quickest; the ones after others share their runs.
+TINY_STUDIES = tiny-seeds tiny-ablation tiny-dynamics tiny-passk tiny-case tiny-bases tiny-sensitivity tiny-ablation-weak \
+	tiny-ablation-length tiny-confidence tiny-signals tiny-signals-length tiny-methods
+.PHONY: $(TINY_STUDIES:%=docs-%)
+.PHONY: help setup configure build docs-figures demo test check-all fuzz coverage format doctor clean
 
 # One compiler per core, but at least 1.5 GB of free memory for each (a LibTorch file takes up to 1.4 GB).
 JOBS ?= $(shell awk -v cores=$$(nproc) '/MemAvailable/ {n = int($$2 / 1500000); print n < 1 ? 1 : (n < cores ? n : cores)}' /proc/meminfo)
@@ -15,6 +20,8 @@ help:
 	@echo '                     (make demo ARGS="--seeds 4": mean and spread over seeds)'
 	@echo 'make test            sets everything up, builds, passes the tests'
 	@echo 'make build           only builds: build/ucas --help'
+	@echo 'make docs-figures    runs the tiny studies and writes their tables and figures to docs/studies; runs that are'
+	@echo '                     in runs/tiny are not made again (STUDIES="tiny-seeds tiny-case": these alone)'
 	@echo 'make doctor          what this machine has and what ucas makes of it'
 	@echo 'make format          formats the sources'
 	@echo 'make check-all       the long checks: sanitizers, slow tests'
@@ -34,6 +41,15 @@ build: configure
 demo: configure
 	@cmake --build build -j $(JOBS) --target ucas
 	@build/ucas demo $(ARGS)
+
+STUDIES ?= $(TINY_STUDIES)
+docs-figures: $(STUDIES:%=docs-%)
+
+# One after the other: a study's own runs stand side by side already. One that fails does not stop `make -k`.
+$(TINY_STUDIES:%=docs-%): docs-%: configure
+	@cmake --build build -j $(JOBS) --target ucas
+	@build/ucas study $* --jobs $(shell nproc) --table docs/studies/$*.md --figures docs/studies
+.NOTPARALLEL:
 
 doctor: configure
 	@cmake --build build -j $(JOBS) --target ucas

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/embedded.h"
 #include "base/error.h"
@@ -49,6 +50,10 @@ void StudyBase::fields(Fields& f) {
   f.choice("task", task, {"none", "register_chains", "length_generalisation"},
            "the embedded task all runs begin from, or none");
   f.field("sft_seed", sft_seed, Range{0, 9e15}, "of the embedded task, its initial weights and its warm-up");
+  f.field(
+      "sft_seeds", sft_seeds, Range{0, 9e15},
+      "a base for each seed of the runs: seeds of its initial weights and warm-up, on the task of sft_seed; fewer than "
+      "seeds: they take turns; empty = one base for all");
   f.field("sft_worked_steps", sft_worked_steps, Range{0, 1e6}, "warm-up updates on worked demonstrations");
   f.field("sft_mixed_steps", sft_mixed_steps, Range{1, 1e6}, "then on mostly direct ones");
   f.field("test_problems", test_problems, Range{1, 1e5}, "held-out problems of the embedded task");
@@ -82,12 +87,34 @@ void StudyConfig::fields(Fields& f) {
   f.field("compare", compare, "columns that are compared with the reference; empty = greedy and mean@N");
   f.field("metric", metric, "the result that maps and bars show");
   f.field("problems", problems, "kind case: ids of the problems; empty = two that the rows answer differently");
+  f.field("sources", sources,
+          "sets of problems that confidence and passk are drawn for, a figure each; empty = all of the evaluation");
   f.field("jobs", jobs, Range{1, 1024}, "runs side by side, each in a process of its own");
   f.field("device", device, "cpu, cuda or cuda:N");
   f.field("threads", threads, Range{0, 4096}, "CPU threads of each run; 0 = all cores shared by the jobs");
   f.section("base", base);
   f.section("evaluate", evaluate);
 }
+
+namespace {
+
+void check_bases(const StudyConfig& c) {
+  const std::vector<int64_t>& seeds = c.base.sft_seeds;
+  if (!c.base.embedded()) {
+    throw Error(
+        "config",
+        "base.sft_seeds makes bases of the embedded task, but base.task is none: all runs begin from base.model");
+  }
+  if (static_cast<int64_t>(seeds.size()) > c.seeds) {
+    throw Error("config", str("base.sft_seeds has ", seeds.size(), " bases, seeds = ", c.seeds,
+                              ": some would have no run; raise seeds or name fewer"));
+  }
+  if (std::set<int64_t>(seeds.begin(), seeds.end()).size() < seeds.size()) {
+    throw Error("config", "base.sft_seeds names a seed twice: that would be one base");
+  }
+}
+
+}  // namespace
 
 bool StudyConfig::is(const std::string& name) const { return std::ranges::find(kind, name) != kind.end(); }
 
@@ -109,6 +136,7 @@ void StudyConfig::validate() const {
   if (is("passk") && evaluate.samples < 2) {
     throw Error("config", str("kind passk needs samples: evaluate.samples = ", evaluate.samples, ", such as 64"));
   }
+  if (!base.sft_seeds.empty()) check_bases(*this);
   if (base.embedded()) {
     if (!base.suite.empty()) {
       throw Error("config", "base.suite and base.task exclude each other: the embedded task has its own test problems");
@@ -173,12 +201,21 @@ std::vector<std::string> items_of(const Setting& setting) {
   return items;
 }
 
+// One value as text, whatever its type.
+std::string item_of(const Setting& setting) {
+  if (const auto* text = std::get_if<std::string>(&setting.value)) return *text;
+  if (const auto* whole = std::get_if<int64_t>(&setting.value)) return str(*whole);
+  if (const auto* real = std::get_if<double>(&setting.value)) return str(*real);
+  throw Error("config", str(setting.where, ": [grid.held] ", printable(setting.key), ": expected one value"));
+}
+
 // The tables of a study file, taken apart.
 struct StudyFile {
   std::vector<Setting> own, all;
   std::map<std::string, StudyRun> tables;
   std::string grid_config;
   std::vector<Setting> grid;  // an axis each, value: list
+  std::vector<Setting> held;  // values of the axes while another one is varied
 
   void add(const Setting& setting);
 };
@@ -193,6 +230,10 @@ void StudyFile::add(const Setting& setting) {
     all.push_back(named(4));
   } else if (setting.key == "grid.config") {
     grid_config = text_of(setting);
+  } else if (setting.key.starts_with("grid.held.")) {
+    Setting value = named(10);
+    std::erase_if(held, [&](const Setting& s) { return s.key == value.key; });
+    held.push_back(value);
   } else if (setting.key.starts_with("grid.")) {
     Setting axis = named(5);
     std::erase_if(grid, [&](const Setting& s) { return s.key == axis.key; });  // the command line replaces the file's
@@ -213,35 +254,67 @@ void StudyFile::add(const Setting& setting) {
   }
 }
 
-// A row for each combination of the axes, the last axis running fastest.
+// Values of the axes in their order; what a row of the grid has.
+using GridPlace = std::vector<std::string>;
+
+// Every combination, the last axis running fastest.
+std::vector<GridPlace> all_combinations(const std::vector<Setting>& axes) {
+  std::vector<GridPlace> places(1);
+  for (const Setting& axis : axes) {
+    std::vector<GridPlace> longer;
+    for (const GridPlace& place : places) {
+      for (const std::string& value : items_of(axis)) {
+        longer.push_back(place);
+        longer.back().push_back(value);
+      }
+    }
+    places = std::move(longer);
+    if (places.size() > 10000) throw Error("limit", str("[grid]: more than 10,000 combinations"));
+  }
+  return places;
+}
+
+// Each axis varied while the others have their values of [grid.held], the last axis first.
+std::vector<GridPlace> one_by_one(const std::vector<Setting>& axes, const std::vector<Setting>& held) {
+  GridPlace middle;
+  for (const Setting& axis : axes) {
+    auto value = std::ranges::find(held, axis.key, &Setting::key);
+    if (value == held.end()) {
+      throw Error("config", str(held[0].where, ": [grid.held] has no value of ", printable(axis.key),
+                                ", which is an axis of [grid]"));
+    }
+    middle.push_back(item_of(*value));
+  }
+  std::vector<GridPlace> places;
+  for (size_t a = axes.size(); a-- > 0;) {
+    for (const std::string& value : items_of(axes[a])) {
+      GridPlace place = middle;
+      place[a] = value;
+      if (std::ranges::find(places, place) == places.end()) places.push_back(std::move(place));
+    }
+  }
+  return places;
+}
+
 std::vector<StudyRun> grid_rows(const StudyFile& file) {
   if (file.grid.empty()) return {};
   if (file.grid_config.empty()) {
     throw Error("config", str(file.grid[0].where, ": [grid] needs config = \"...\", the config that its rows vary"));
   }
-  std::vector<StudyRun> rows(1);
-  for (const Setting& axis : file.grid) {
-    std::string short_key = axis.key.substr(axis.key.rfind('.') + 1);
-    std::vector<StudyRun> longer;
-    for (const StudyRun& row : rows) {
-      for (const std::string& value : items_of(axis)) {
-        StudyRun next = row;
-        next.name += str(next.name.empty() ? "" : "-", short_key, value);
-        next.settings.push_back({axis.key, value, axis.where, true});
-        longer.push_back(std::move(next));
-      }
-    }
-    rows = std::move(longer);
-    if (rows.size() > 10000) throw Error("limit", str("[grid]: more than 10,000 combinations"));
-  }
-  for (StudyRun& row : rows) {
+  std::vector<StudyRun> rows;
+  for (const GridPlace& place : file.held.empty() ? all_combinations(file.grid) : one_by_one(file.grid, file.held)) {
+    StudyRun row;
     std::string label;
-    for (const Setting& setting : row.settings) {
-      label += str(label.empty() ? "" : ", ", setting.key.substr(setting.key.rfind('.') + 1), " ",
-                   std::get<std::string>(setting.value));
+    for (size_t a = 0; a < place.size(); ++a) {
+      const Setting& axis = file.grid[a];
+      std::string short_key = axis.key.substr(axis.key.rfind('.') + 1);
+      row.name += str(a ? "-" : "", short_key, place[a]);
+      label += str(a ? ", " : "", short_key, " ", place[a]);
+      row.settings.push_back({axis.key, place[a], axis.where, true});
     }
     row.config = file.grid_config;
     row.settings.push_back({"label", label, "grid", true});
+    rows.push_back(std::move(row));
   }
   return rows;
 }
@@ -340,6 +413,7 @@ std::vector<FigureRequest> figure_requests(const Study& study, const std::vector
       request.metric = study.config.metric.substr(0, study.config.metric.find(':'));
       request.axes = study.axes;
       request.problems = study.config.problems;
+      request.sources = study.config.sources;
       requests.push_back(std::move(request));
     }
   }

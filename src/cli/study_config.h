@@ -17,6 +17,7 @@ struct StudyBase {
   enum class Task { none, register_chains, length_generalisation };
   Task task = Task::none;
   int64_t sft_seed = 0;
+  std::vector<int64_t> sft_seeds;  // a base for each seed of the runs; empty = one for all, of sft_seed
   int64_t sft_worked_steps = 608;
   int64_t sft_mixed_steps = 152;
   int64_t test_problems = 512;
@@ -44,6 +45,7 @@ struct StudyConfig {
   std::vector<std::string> compare;   // columns that are compared; default: greedy and mean@n
   std::string metric = "greedy";      // of maps and bars
   std::vector<std::string> problems;  // case: ids; default: two that the rows answer differently
+  std::vector<std::string> sources;   // confidence, passk: sets of problems that are drawn; default: all
   int64_t jobs = 1;                   // runs side by side, each in a process of its own
   std::string device = "cpu";
   int64_t threads = 0;  // of a run; 0 = cores / jobs
@@ -70,7 +72,7 @@ struct Study {
 
 // A file, or the name of an embedded study ("tiny-methods"). [run.NAME] holds `config` and settings of `ucas train`,
 // [all] settings of every run; [run.NAME] without `config` refers to the config NAME; [grid] a `config` and lists: a
-// row for each combination.
+// row for each combination; with [grid.held] each list is varied alone, the others at those values.
 Study read_study(const std::string& path_or_name, const std::vector<Setting>& overrides);
 
 // "OUT/runs" and so on: what a study of this file writes.

@@ -86,7 +86,10 @@ TEST(study_view, a_view_has_the_studys_label_its_own_evaluation_and_everything_e
   for (const char* name : {"test-aaaa.json", "test-aaaa.jsonl", "test-bbbb.json", "step-0000003.json"}) {
     write_file(path_join(run, path_join("eval", name)), name);
   }
-  for (int twice = 0; twice < 2; ++twice) make_view({run, view, "label = \"mine\"\n", "test-aaaa", "test"});
+  for (int twice = 0; twice < 2; ++twice) {
+    make_view({run, view, "label = \"mine\"\n", "{\"row\": \"mine\"}\n", "test-aaaa", "test"});
+  }
+  EXPECT_EQ(read_file(path_join(view, "study.json")), "{\"row\": \"mine\"}\n");
   EXPECT_EQ(read_file(path_join(view, "config.toml")), "label = \"mine\"\n");
   EXPECT_EQ(read_file(path_join(view, "steps.jsonl")), "{}\n");
   EXPECT_EQ(list_directory(path_join(view, "eval")),

@@ -27,7 +27,7 @@ void link(const std::string& target, const std::string& at) {
 }  // namespace
 
 void make_view(const RunView& view) {
-  static const std::set<std::string> kOwn = {"config.toml", "eval", "done", "log.txt"};
+  static const std::set<std::string> kOwn = {"config.toml", "eval", "done", "log.txt", "study.json"};
   remove_all(view.view);
   make_directories(path_join(view.view, "eval"));
   for (const std::string& name : list_directory(view.run)) {
@@ -40,6 +40,7 @@ void make_view(const RunView& view) {
     if (name.starts_with(view.stored_eval + ".")) shown = view.eval + name.substr(view.stored_eval.size());
     if (!shown.empty()) link(path_join(stored, name), path_join(view.view, path_join("eval", shown)));
   }
+  if (!view.study_json.empty()) write_file(path_join(view.view, "study.json"), view.study_json);
   if (!view.config_toml.empty()) write_file(path_join(view.view, "config.toml"), view.config_toml);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/json.h"
 #include "base/str.h"
@@ -32,34 +33,30 @@ std::string bounds_text(const Figure& f, bool sign) {
               : str("[", fixed(100 * f.low, 1), ", ", fixed(100 * f.high, 1), "]");
 }
 
-// What an article says of this set, where the metric may be the article's: it does not say how it was averaged.
-std::string published_text(const PublishedRow& row, const ComparedSet& set) {
-  for (const auto& [benchmark, percent] : row.figure) {
-    if (benchmark == set.name) return fixed(percent, 1);
-  }
-  return "";
-}
-
-std::string published_name(const PublishedRow& row) {
-  return str(row.name, row.size.empty() ? "" : " ", row.size, " (published)");
-}
-
-// Rows of published figures that say something of these sets; only beside figures of single answers.
-std::vector<std::pair<std::string, std::vector<std::string>>> published_rows(const Comparison& c,
-                                                                             const ComparedMetric& metric,
-                                                                             std::span<const PublishedTable> tables) {
-  std::vector<std::pair<std::string, std::vector<std::string>>> rows;
-  if (metric.key.starts_with("pass@")) return rows;
+std::vector<PublishedLine> lines_beside(const Comparison& c, const ComparedMetric& metric,
+                                        std::span<const PublishedTable> tables) {
+  std::vector<std::string> sets;
+  for (const ComparedSet& set : c.sets) sets.push_back(set.name);
+  std::vector<PublishedLine> lines;
   for (const PublishedTable& table : tables) {
-    for (const PublishedRow& row : table.rows) {
-      std::vector<std::string> cells;
-      for (const ComparedSet& set : c.sets) cells.push_back(published_text(row, set));
-      if (std::any_of(cells.begin(), cells.end(), [](const auto& text) { return !text.empty(); })) {
-        rows.emplace_back(published_name(row), std::move(cells));
-      }
+    for (PublishedLine& line : published_lines(table, metric.key, sets)) lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+// What is doubtful in the lines beside any of the metrics, each said once.
+std::string doubts_text(const Comparison& c, const PublishedTable& table) {
+  std::string out;
+  std::set<std::string> said;
+  for (const ComparedMetric& metric : c.metrics) {
+    for (const PublishedLine& line : lines_beside(c, metric, {&table, 1})) {
+      if (line.doubts.empty()) continue;
+      const std::string text =
+          str("  ", printable(line.name, 60), ": ", printable(join(line.doubts, "; "), 1000), "\n");
+      if (said.insert(text).second) out += text;
     }
   }
-  return rows;
+  return out.empty() ? out : "  Doubtful (? in the table):\n" + out;
 }
 
 using Lines = std::vector<std::vector<std::string>>;
@@ -98,9 +95,9 @@ std::string metric_text(const Comparison& c, const ComparedMetric& metric, std::
     lines.push_back(values);
     lines.push_back(bounds);
   }
-  for (auto& [name, cells] : published_rows(c, metric, published)) {
-    std::vector<std::string> line = {printable(name, 60)};
-    for (std::string& cell : cells) line.push_back(cell.empty() ? "-" : std::move(cell));
+  for (const PublishedLine& published_line : lines_beside(c, metric, published)) {
+    std::vector<std::string> line = {printable(published_line.name, 60)};
+    for (const std::string& cell : published_line.cells) line.push_back(cell.empty() ? "-" : cell);
     lines.push_back(std::move(line));
   }
   return layout(lines, "");
@@ -188,8 +185,9 @@ std::string comparison_text(const Comparison& c, std::span<const PublishedTable>
                ". Not measured here, in no test and no average.\n");
     if (!table.note.empty()) out += str("  ", printable(table.note, 1000), "\n");
     const bool beside = std::any_of(c.metrics.begin(), c.metrics.end(), [&](const ComparedMetric& metric) {
-      return !published_rows(c, metric, {&table, 1}).empty();
+      return !lines_beside(c, metric, {&table, 1}).empty();
     });
+    out += doubts_text(c, table);
     if (!beside) out += "  It has no figures of the sets compared here.\n";
   }
   return out;
@@ -233,10 +231,10 @@ std::string comparison_csv(const Comparison& c, std::span<const PublishedTable> 
                    ",measured\n");
       }
     }
-    for (const auto& [name, cells] : published_rows(c, metric, published)) {
+    for (const PublishedLine& line : lines_beside(c, metric, published)) {
       for (size_t s = 0; s < c.sets.size(); ++s) {
-        if (cells[s].empty()) continue;
-        out += str(metric.key, ",", csv_text(c.sets[s].name), ",,", csv_text(name), ",", std::stod(cells[s]) / 100,
+        if (line.cells[s].empty()) continue;
+        out += str(metric.key, ",", csv_text(c.sets[s].name), ",,", csv_text(line.name), ",", line.percents[s] / 100,
                    ",,,,,,,,,,published\n");
       }
     }
@@ -260,11 +258,11 @@ std::string comparison_tex(const Comparison& c, std::span<const PublishedTable> 
       }
       out += " \\\\\n";
     }
-    const auto rows = published_rows(c, metric, published);
+    const auto rows = lines_beside(c, metric, published);
     if (!rows.empty()) out += "\\midrule\n";
-    for (const auto& [name, cells] : rows) {
-      out += tex_text(name);
-      for (const std::string& cell : cells) out += str(" & ", cell.empty() ? "-" : cell);
+    for (const PublishedLine& row : rows) {
+      out += tex_text(row.name);
+      for (const std::string& cell : row.cells) out += str(" & ", cell.empty() ? "-" : cell);
       out += " \\\\\n";
     }
     out += "\\bottomrule\n\\end{tabular}\n";
@@ -297,9 +295,15 @@ std::string comparison_json(const Comparison& c, std::span<const PublishedTable>
   for (const PublishedTable& table : published) {
     OrderedJson rows = OrderedJson::array();
     for (const PublishedRow& row : table.rows) {
-      OrderedJson figures = OrderedJson::object();
-      for (const auto& [benchmark, percent] : row.figure) figures[benchmark] = percent;
-      rows.push_back({{"name", row.name}, {"size", row.size}, {"percent", std::move(figures)}});
+      OrderedJson figures = OrderedJson::object(), doubts = row.doubts;
+      for (const PublishedFigure& f : row.figure) {
+        figures[f.metric == "greedy" ? f.benchmark : str(f.benchmark, " ", f.metric)] = f.percent;
+        if (!f.doubt.empty()) doubts.push_back(str(f.benchmark, " ", published_digits(f.percent), " is ", f.doubt));
+      }
+      rows.push_back({{"table", row.table}, {"name", row.name}, {"size", row.size}, {"runs", row.runs}});
+      rows.back()["percent"] = std::move(figures);
+      rows.back()["average"] = number(row.average);
+      rows.back()["doubts"] = std::move(doubts);
     }
     out["published"].push_back(
         {{"title", table.title}, {"source", table.source}, {"note", table.note}, {"rows", std::move(rows)}});

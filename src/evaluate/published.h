@@ -1,20 +1,36 @@
 // Figures of articles, to stand beside one's own: published/NAME.toml (in the binary), or a file of the user's own with
 // the same keys. They are shown, marked and with their source, and enter no test and no average.
 //   title, source, note
-//   [row.KEY]  name, size, and a percentage for each benchmark by its name: amc83 = 68.7
+//   [row.KEY]            table, name, size, runs, doubt, average, and a percentage for each benchmark: amc83 = 68.7
+//   [row.KEY.std]        deviations over `runs` runs
+//   [row.KEY.BENCHMARK]  of another metric than greedy accuracy: "pass@4" = 65.06
+// What makes a figure doubtful stands beside it: that it is no count of the set's problems, that an average does not
+// follow from its cells, that the same row over several seeds lies elsewhere.
 // Fed to `ucas compare --published`. LibTorch-free. Threads: any.
 #pragma once
 
+#include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
+
+#include "stats/spread.h"
 
 namespace ucas {
 
+struct PublishedFigure {
+  std::string benchmark, metric = "greedy";
+  double percent = 0, deviation = kUnknown;  // deviation over the row's runs
+  std::string doubt;                         // "" = none
+};
+
 struct PublishedRow {
-  std::string name;                                    // of the model or method, as the article has it
-  std::string size;                                    // "7B", may be empty
-  std::vector<std::pair<std::string, double>> figure;  // benchmark, percent; in order of the file
+  std::string name;                     // of the model or method, as the article has it
+  std::string table, size;              // "Table 1", "7B"; may be empty
+  int64_t runs = 1;                     // that its figures are means of
+  std::vector<PublishedFigure> figure;  // in order of the file
+  double average = kUnknown;            // as printed, percent
+  std::vector<std::string> doubts;      // of the whole row
+  const PublishedFigure* find(const std::string& benchmark, const std::string& metric) const;
 };
 
 struct PublishedTable {
@@ -24,5 +40,21 @@ struct PublishedTable {
 
 // Errors: config (FILE:LINE and what is wrong), path.
 PublishedTable load_published(const std::string& name_or_path);
+
+// One row beside one metric of a comparison: a text for each of its sets, "" where the article has none, "?" after what
+// is doubtful.
+struct PublishedLine {
+  std::string name;  // "UCAS 7B (published, Table 1)"
+  std::vector<std::string> cells;
+  std::vector<double> percents;     // of the cells; unknown where there is none
+  std::vector<std::string> doubts;  // of the cells and of the row, for people
+};
+// Rows that say something of these sets; those that repeat a row above are left out. `metric` as in comparisons
+// ("greedy", "pass@4"; figures of greedy answers also stand beside mean@n). "macro" among the sets is their average.
+std::vector<PublishedLine> published_lines(const PublishedTable& table, const std::string& metric,
+                                           const std::vector<std::string>& sets);
+
+// A percentage with the digits that it was printed with, at least one.
+std::string published_digits(double percent);
 
 }  // namespace ucas

@@ -2,7 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <map>
+#include <set>
 
 #include "base/embedded.h"
 #include "base/error.h"
@@ -29,25 +30,107 @@ std::string refusal_of(const std::string& text) {
   return "accepted";
 }
 
-TEST(published, every_embedded_amc_figure_is_a_whole_number_of_83_problems) {
-  const PublishedTable table = load_published("ucas");
-  int64_t seen = 0;
+const PublishedRow& row_of(const PublishedTable& table, const std::string& where, const std::string& name,
+                           const std::string& size) {
   for (const PublishedRow& row : table.rows) {
-    for (const auto& [benchmark, percent] : row.figure) {
-      if (benchmark != "amc83") continue;
-      const double right = std::round(percent * 83 / 100);
-      EXPECT_NEAR(100 * right / 83, percent, 0.05) << row.name << " " << row.size;
-      ++seen;
+    if (row.table == where && row.name == name && row.size == size) return row;
+  }
+  throw Error("config", str("no row ", where, " ", name, " ", size));
+}
+
+TEST(published, the_tables_of_the_article_are_there_whole) {
+  const PublishedTable table = load_published("ucas");
+  std::map<std::string, size_t> rows, cells;
+  for (const PublishedRow& row : table.rows) {
+    ++rows[row.table];
+    cells[row.table] += row.figure.size();
+  }
+  EXPECT_EQ(rows, (std::map<std::string, size_t>{{"Table 1", 18},
+                                                 {"Table 2", 10},
+                                                 {"Table 3", 6},
+                                                 {"Table 5", 3},
+                                                 {"Table 6", 3},
+                                                 {"Table 7", 3},
+                                                 {"Table 8", 3}}));
+  EXPECT_EQ(cells, (std::map<std::string, size_t>{{"Table 1", 88},
+                                                  {"Table 2", 50},
+                                                  {"Table 3", 6},
+                                                  {"Table 5", 9},
+                                                  {"Table 6", 15},
+                                                  {"Table 7", 9},
+                                                  {"Table 8", 15}}));
+  EXPECT_EQ(row_of(table, "Table 8", "UCAS", "7B").runs, 4);
+  EXPECT_EQ(row_of(table, "Table 8", "UCAS", "7B").find("aime24", "greedy")->deviation, 3.5);
+  EXPECT_EQ(row_of(table, "Table 6", "DAPO", "7B").find("amc83", "pass@64")->percent, 89.5);
+}
+
+TEST(published, averages_that_do_not_follow_from_their_cells_are_found) {
+  std::vector<std::string> odd;
+  for (const PublishedRow& row : load_published("ucas").rows) {
+    for (const std::string& doubt : row.doubts) {
+      if (doubt.starts_with("its average")) odd.push_back(str(row.table, " ", row.name, " ", row.size, ": ", doubt));
     }
   }
-  EXPECT_EQ(seen, 3);
+  EXPECT_EQ(odd,
+            (std::vector<std::string>{"Table 1 SEED-GRPO 7B: its average is printed as 54.7, its cells give 54.08",
+                                      "Table 1 UCAS 7B: its average is printed as 56.7, its cells give 56.64",
+                                      "Table 2 Base Model 7B: its average is printed as 35.2, its cells give 35.10",
+                                      "Table 2 DAPO + UCAS 7B: its average is printed as 56.7, its cells give 56.64"}));
+}
+
+TEST(published, cells_that_are_no_count_of_the_problems_are_found) {
+  const PublishedTable table = load_published("ucas");
+  const PublishedRow& ucas = row_of(table, "Table 1", "UCAS", "7B");
+  EXPECT_EQ(ucas.find("minerva", "greedy")->doubt, "no count of 272 problems: 102 are 37.50, 103 are 37.87");
+  EXPECT_EQ(ucas.find("aime24", "greedy")->doubt, "");
+  EXPECT_EQ(row_of(table, "Table 1", "DAPO", "7B").find("aime24", "greedy")->doubt,
+            "no count of 30 problems: 9 are 30.00, 10 are 33.33");
+  EXPECT_NE(row_of(table, "Table 8", "DAPO", "7B").find("aime24", "greedy")->doubt.find("of 120 answers"),
+            std::string::npos);
+  // Every AMC figure of the 1.5B half is a count of 83 problems, which settles which AMC set the article has.
+  for (const PublishedRow& row : table.rows) {
+    const PublishedFigure* amc = row.find("amc83", "greedy");
+    if (amc && row.size == "1.5B") EXPECT_EQ(amc->doubt, "") << row.name;
+  }
+}
+
+TEST(published, a_single_run_is_held_against_the_mean_of_seeds) {
+  const PublishedTable table = load_published("ucas");
+  EXPECT_EQ(row_of(table, "Table 1", "DAPO", "7B").doubts,
+            (std::vector<std::string>{"a single run; the mean of 4 seeds (Table 8) is 48.18, 2.3 points lower"}));
+  EXPECT_EQ(row_of(table, "Table 1", "DAPO", "1.5B").doubts, std::vector<std::string>{});
+}
+
+TEST(published, lines_stand_beside_their_own_metric_and_none_twice) {
+  const PublishedTable table = load_published("ucas");
+  const std::vector<std::string> five = {"aime24", "math500", "amc83", "minerva", "olympiadbench", "macro"};
+  const std::vector<PublishedLine> greedy = published_lines(table, "greedy", five);
+  std::set<std::string> names;
+  for (const PublishedLine& line : greedy) names.insert(line.name);
+  EXPECT_EQ(names.size(), greedy.size());
+  EXPECT_TRUE(names.contains("UCAS 7B (published, Table 1)"));
+  EXPECT_FALSE(names.contains("DAPO + UCAS 7B (published, Table 2)")) << "the same figures again";
+  EXPECT_TRUE(names.contains("DAPO + Token-Level Certainty 7B (published, Table 2)"));
+  for (const PublishedLine& line : greedy) {
+    if (line.name == "UCAS 7B (published, Table 1)") {
+      EXPECT_EQ(line.cells, (std::vector<std::string>{"43.3", "85.6", "68.7", "37.6?", "48.0", "56.7?"}));
+      EXPECT_EQ(line.doubts.size(), 3u);  // of Minerva, of the average, of the single run
+    }
+    if (line.name == "UCAS 7B (published, Table 8)") EXPECT_EQ(line.cells[1], "84.6 +- 1.6");
+  }
+  const std::vector<PublishedLine> pass = published_lines(table, "pass@64", {"amc83", "macro"});
+  ASSERT_EQ(pass.size(), 3u);
+  EXPECT_EQ(pass[2].cells, (std::vector<std::string>{"93.58", ""}));
+  EXPECT_TRUE(published_lines(table, "pass@2", five).empty());
 }
 
 TEST(published, embedded_figures_are_of_embedded_benchmarks) {
+  const std::set<std::string> absent = {"leetcode", "livecodebench", "mmlu"};  // of Table 5, no benchmarks here
   for (const std::string& name : embedded_names("published/")) {
     for (const PublishedRow& row : load_published(name.substr(10, name.size() - 15)).rows) {
-      for (const auto& [benchmark, percent] : row.figure) {
-        EXPECT_TRUE(embedded(str("benchmarks/", benchmark, ".toml"))) << name << ": " << benchmark;
+      for (const PublishedFigure& figure : row.figure) {
+        const bool here = embedded(str("benchmarks/", figure.benchmark, ".toml")).has_value();
+        EXPECT_NE(here, absent.contains(figure.benchmark)) << name << ": " << figure.benchmark;
       }
     }
   }
@@ -59,7 +142,9 @@ TEST(published, rows_and_figures_keep_the_order_of_the_file) {
   ASSERT_EQ(table.rows.size(), 2u);
   EXPECT_EQ(table.rows[0].name, "Z");
   EXPECT_EQ(table.rows[0].size, "7B");
-  EXPECT_EQ(table.rows[0].figure, (std::vector<std::pair<std::string, double>>{{"minerva", 40}, {"amc83", 50.5}}));
+  ASSERT_EQ(table.rows[0].figure.size(), 2u);
+  EXPECT_EQ(table.rows[0].figure[0].benchmark, "minerva");
+  EXPECT_EQ(table.rows[0].figure[1].percent, 50.5);
   EXPECT_EQ(table.rows[1].name, "alpha");
 }
 

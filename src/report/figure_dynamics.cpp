@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <span>
 
 #include "base/str.h"
 #include "report/figures.h"
@@ -17,15 +18,15 @@ struct Row {
   const char* name;
   const char* title;
   const char* y;
-  bool share;
+  bool share, recovers;  // recovers: the paper says that it falls and rises again
 };
 constexpr Row kRows[] = {
-    {"val-core/*/acc/mean@1", "accuracy", "Validation accuracy", "greedy accuracy", true},
-    {"critic/score/mean", "reward", "Training reward", "mean score of a step", false},
-    {"response_length/mean", "length", "Response length", "tokens", false},
-    {"actor/entropy", "entropy", "Policy entropy", "nats a token", false},
+    {"val-core/*/acc/mean@1", "accuracy", "Validation accuracy", "greedy accuracy", true, false},
+    {"critic/score/mean", "reward", "Training reward", "mean score of a step", false, false},
+    {"response_length/mean", "length", "Response length", "tokens", false, false},
+    {"actor/entropy", "entropy", "Policy entropy", "nats a token", false, true},
 };
-constexpr size_t kMostPoints = 100, kMostBands = 4;
+constexpr size_t kMostPoints = 100, kMostBands = 4, kWindows = 20;
 
 // Columns that the row means: one, or one for each source of the validation problems.
 std::vector<std::string> columns(const std::vector<RunGroup>& groups, const std::string& key) {
@@ -89,6 +90,60 @@ std::string csv(const std::vector<RunGroup>& groups, const Series& series) {
   return out;
 }
 
+// Means over about twenty windows of equal length, and where each window's middle is: one run's course without its
+// noise.
+struct Course {
+  std::vector<double> step, value;
+};
+
+Course course_of(const std::vector<double>& x, const std::vector<double>& y) {
+  std::vector<double> steps, values;
+  for (size_t i = 0; i < y.size(); ++i) {
+    if (std::isnan(y[i])) continue;
+    steps.push_back(x[i]);
+    values.push_back(y[i]);
+  }
+  const size_t windows = std::min(values.size(), kWindows);
+  Course course;
+  for (size_t w = 0; w < windows; ++w) {
+    const size_t from = w * values.size() / windows, to = (w + 1) * values.size() / windows;
+    course.step.push_back(mean_of(std::span(steps).subspan(from, to - from)));
+    course.value.push_back(mean_of(std::span(values).subspan(from, to - from)));
+  }
+  return course;
+}
+
+// Does it fall, and does it recover? Start, minimum, its step and end of each group, a mean over its runs.
+std::string fall_and_recovery(const std::vector<RunGroup>& groups, const Series& series) {
+  std::vector<std::vector<std::string>> rows = {
+      {"", "start", "minimum", "at step", "end", "end less minimum", "window to window"}};
+  for (const GroupSeries& own : series.groups) {
+    std::vector<double> start, least, at, end, rise, noise;
+    for (const std::vector<double>& run : own.runs) {
+      const Course course = course_of(series.x, run);
+      if (course.value.empty()) continue;
+      const auto lowest = static_cast<size_t>(std::ranges::min_element(course.value) - course.value.begin());
+      std::vector<double> moves;
+      for (size_t i = course.value.size() / 2 + 1; i < course.value.size(); ++i) {
+        moves.push_back(std::fabs(course.value[i] - course.value[i - 1]));
+      }
+      start.push_back(course.value.front());
+      least.push_back(course.value[lowest]);
+      at.push_back(std::round(course.step[lowest]));
+      end.push_back(course.value.back());
+      rise.push_back(end.back() - least.back());
+      noise.push_back(mean_of(moves));
+    }
+    rows.push_back({markdown_text(groups[own.group].title), spread_cell(start, false), spread_cell(least, false),
+                    spread_cell(at, false), spread_cell(end, false), spread_cell(rise, false),
+                    spread_cell(noise, false)});
+  }
+  return str(
+      markdown_rows(rows), "\nOver means of about ", kWindows,
+      " windows of equal length. The lowest of them lies below the end by chance, too: a recovery is a rise well "
+      "above what the second half moves from window to window.\n");
+}
+
 StudyFigure figure(const std::vector<RunGroup>& groups, const Row& row, const std::string& key, bool several) {
   Series series = series_of(groups, key, INT64_MAX);
   StudyFigure out;
@@ -128,6 +183,7 @@ StudyFigure figure(const std::vector<RunGroup>& groups, const Row& row, const st
   }
   if (window > 1) out.note += str(" Each point is the mean of ", window, " steps.");
   out.note += str(" Logged as ", key, ".");
+  if (row.recovers) out.table = fall_and_recovery(groups, series);
   return out;
 }
 

@@ -18,12 +18,13 @@ struct At {
   double deviation = kUnknown;
 };
 
-At at(const RunGroup& group, const std::string& data, int64_t k) {
+At at(const RunGroup& group, const std::string& data, const std::string& source, int64_t k) {
   At found;
   Figure one;
   for (const RunRecord* run : group.runs) {
     const EvalRecord* e = final_evaluation(*run, data);
-    Figure f = e ? figure_named(*e, str("pass@", k)) : Figure{};
+    const EvalNumbers* numbers = e ? numbers_of(*e, source) : nullptr;
+    Figure f = numbers ? figure_named(*numbers, str("pass@", k)) : Figure{};
     if (!f.known()) continue;
     found.values.push_back(f.value);
     one = f;
@@ -49,22 +50,31 @@ std::set<int64_t> all_k(const FigureInput& in, const std::string& data) {
   return ks;
 }
 
-}  // namespace
-
-std::vector<StudyFigure> passk_figures(const FigureInput& in) {
-  std::string data = asked_data(in);
-  std::set<int64_t> ks = all_k(in, data);
-  if (ks.empty()) {
-    in.lacking = "no evaluation has pass@k (it needs evaluate.samples above 0)";
-    return {};
+std::string problems_words(const FigureInput& in, const std::string& data, const std::string& source) {
+  if (source.empty()) return data_words(in, data);
+  int64_t problems = 0;
+  for (const RunGroup& group : in.groups) {
+    for (const RunRecord* run : group.runs) {
+      const EvalRecord* e = final_evaluation(*run, data);
+      const EvalNumbers* numbers = e ? numbers_of(*e, source) : nullptr;
+      if (numbers) problems = std::max(problems, numbers->problems);
+    }
   }
+  return str(source, ", ", grouped(problems), " problems");
+}
+
+StudyFigure figure_of(const FigureInput& in, const std::string& data, const std::string& source,
+                      const std::set<int64_t>& ks) {
   Chart chart;
-  chart.title = "pass@k against k";
+  chart.title = str("pass@k against k", source.empty() ? "" : ", " + source);
   chart.x.title = "k, samples a problem";
   chart.x.doubling = true;
   chart.y.title = "pass@k";
   chart.y.percent = true;
-  std::string csv = "group,k,mean,low,high,std,runs\n";
+  StudyFigure figure;
+  figure.csv = "group,k,mean,low,high,std,runs\n";
+  std::vector<std::vector<std::string>> table(1, {""});
+  for (int64_t k : ks) table[0].push_back(str("pass@", k, " %"));
   size_t most = 1;
   for (const RunGroup& group : in.groups) {
     ChartSeries s;
@@ -73,26 +83,45 @@ std::vector<StudyFigure> passk_figures(const FigureInput& in) {
     s.dashed = dashed(group, in.groups);
     s.dots = true;
     s.band = in.groups.size() <= 4;
+    std::vector<std::string> cells = {markdown_text(group.title)};
     for (int64_t k : ks) {
-      At found = at(group, data, k);
+      At found = at(group, data, source, k);
+      cells.push_back(spread_cell(found.values, true));
       if (found.values.empty()) continue;
       most = std::max(most, found.values.size());
       s.marks.push_back({static_cast<double>(k), found.shown.value, found.shown.low, found.shown.high,
                          str(group.title, ", pass@", k, " ", cell_number(found.shown.value, true), " %")});
-      csv += str(csv_text(group.title), ",", k, ",", csv_number(found.shown.value), ",", csv_number(found.shown.low),
-                 ",", csv_number(found.shown.high), ",", csv_number(found.deviation), ",", found.values.size(), "\n");
+      figure.csv +=
+          str(csv_text(group.title), ",", k, ",", csv_number(found.shown.value), ",", csv_number(found.shown.low), ",",
+              csv_number(found.shown.high), ",", csv_number(found.deviation), ",", found.values.size(), "\n");
     }
-    if (!s.marks.empty()) chart.series.push_back(std::move(s));
+    if (s.marks.empty()) continue;
+    table.push_back(std::move(cells));
+    chart.series.push_back(std::move(s));
   }
-  StudyFigure figure;
-  figure.name = "passk";
-  figure.title = "pass@k";
-  figure.note = str("Unbiased pass@k on ", data_words(in, data), ". Intervals, 95 %: ",
+  figure.name = str("passk", source.empty() ? "" : "-" + file_word(source));
+  figure.title = str("pass@k", source.empty() ? "" : ", " + source);
+  figure.note = str("Unbiased pass@k on ", problems_words(in, data, source), ". Intervals, 95 %: ",
                     most > 1 ? "of the mean over seeds (Student's t); of groups with one run, over problems."
                              : "over problems, as the evaluation made them.");
+  figure.table = markdown_rows(table);
   figure.svg = svg_of(chart);
-  figure.csv = csv;
-  return {figure};
+  return figure;
+}
+
+}  // namespace
+
+// One set of problems a figure: a curve over sets of different size and difficulty is that of the largest.
+std::vector<StudyFigure> passk_figures(const FigureInput& in) {
+  std::string data = asked_data(in);
+  std::set<int64_t> ks = all_k(in, data);
+  if (ks.empty()) {
+    in.lacking = "no evaluation has pass@k (it needs evaluate.samples above 0)";
+    return {};
+  }
+  std::vector<StudyFigure> figures;
+  for (const std::string& source : sources_of(in, data)) figures.push_back(figure_of(in, data, source, ks));
+  return figures;
 }
 
 }  // namespace ucas

@@ -29,6 +29,14 @@ std::vector<StudyFigure> case_figures(const FigureInput& in);
 std::vector<StudyFigure> figures_of(const FigureInput& in);  // by request.kind
 
 // What the figures share.
+// Sets of problems that are drawn one by one: those asked for that the evaluation has, else all it has if there are
+// several; {""} = all problems together.
+std::vector<std::string> sources_of(const FigureInput& in, const std::string& data);
+// The figures over one set of problems ("" = all); nullptr if the evaluation has not got it.
+const EvalNumbers* numbers_of(const EvalRecord& evaluation, const std::string& source);
+// A table in Markdown, and one of its cells: mean and deviation of what is known among `values`.
+std::string markdown_rows(const std::vector<std::vector<std::string>>& rows);
+std::string spread_cell(const std::vector<double>& values, bool share);
 std::string asked_data(const FigureInput& in);  // EvalRecord::data that the request means; "" if there is none
 std::string csv_number(double value);           // empty where unknown
 std::string data_words(const FigureInput& in, const std::string& data);  // "test.jsonl, 512 problems"

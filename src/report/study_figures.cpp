@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "report/escape.h"
 #include "report/figures.h"
+#include "report/summary.h"
 
 namespace ucas {
 
@@ -30,6 +31,51 @@ std::string asked_data(const FigureInput& in) {
     }
   }
   return first;
+}
+
+std::vector<std::string> sources_of(const FigureInput& in, const std::string& data) {
+  std::vector<std::string> all, chosen;
+  for (const RunGroup& group : in.groups) {
+    for (const RunRecord* run : group.runs) {
+      const EvalRecord* e = final_evaluation(*run, data);
+      for (size_t i = 0; e && i < e->by_source.size(); ++i) {
+        if (std::ranges::find(all, e->by_source[i].first) == all.end()) all.push_back(e->by_source[i].first);
+      }
+    }
+  }
+  const std::vector<std::string>& asked = in.request.sources;
+  for (const std::string& source : asked.empty() ? all : asked) {
+    if (std::ranges::find(all, source) != all.end()) chosen.push_back(source);
+  }
+  if (asked.empty() && chosen.size() < 2) return {""};
+  if (chosen.empty()) in.lacking = str("no evaluation has ", join(asked, ", "), "; there is ", join(all, ", "));
+  return chosen;
+}
+
+const EvalNumbers* numbers_of(const EvalRecord& evaluation, const std::string& source) {
+  if (source.empty()) return &evaluation;
+  for (const auto& [name, numbers] : evaluation.by_source) {
+    if (name == source) return &numbers;
+  }
+  return nullptr;
+}
+
+std::string markdown_rows(const std::vector<std::vector<std::string>>& rows) {
+  std::string out;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    out += str("| ", join(rows[i], " | "), " |\n");
+    if (i == 0) out += str("| ", join(std::vector<std::string>(rows[0].size(), "---"), " | "), " |\n");
+  }
+  return out;
+}
+
+std::string spread_cell(const std::vector<double>& values, bool share) {
+  std::vector<double> known;
+  for (double value : values) {
+    if (!std::isnan(value)) known.push_back(value);
+  }
+  const double deviation = deviation_of(known);
+  return str(cell_number(mean_of(known), share), std::isnan(deviation) ? "" : " +- " + cell_number(deviation, share));
 }
 
 std::string csv_number(double value) { return std::isfinite(value) ? str(value) : std::string(); }

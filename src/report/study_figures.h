@@ -16,6 +16,7 @@ struct StudyFigure {
   std::string svg;    // whole document, self-contained, readable on light and dark ground; "" for a text
   std::string csv;
   std::string markdown;  // instead of svg, where the figure is a text or a table ("case")
+  std::string table;     // Markdown below the figure: what its curves come to
 };
 
 // What is to be drawn.
@@ -36,6 +37,7 @@ struct FigureRequest {
   std::string metric = "greedy";      // sensitivity, bars: "greedy", "mean@16", "pass@16", "length" ...
   std::vector<std::string> axes;      // sensitivity: settings, {"method.alpha", "method.beta"}
   std::vector<std::string> problems;  // cases: ids; empty = two that the groups answer differently
+  std::vector<std::string> sources;   // passk, confidence: sets of problems, a figure each; empty = every one
 };
 
 // Nothing where the runs lack what the figure is made of, with a warning that says what.

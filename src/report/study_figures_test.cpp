@@ -47,10 +47,12 @@ class study_figures_of_runs : public ::testing::Test {
   }
   std::vector<StudyFigure> draw(FigureKind kind, std::vector<std::string> runs, std::string metric = "greedy",
                                 std::vector<std::string> axes = {}, std::vector<std::string> problems = {}) {
-    return study_figures({kind, std::move(runs), "", std::move(metric), std::move(axes), std::move(problems)});
+    return study_figures(
+        {kind, std::move(runs), "", std::move(metric), std::move(axes), std::move(problems), sources_});
   }
 
   std::string root_, warned_;
+  std::vector<std::string> sources_;
   LogSink before_;
 };
 
@@ -133,7 +135,7 @@ TEST_F(study_figures_of_runs, bars_hold_mean_and_deviation_over_seeds) {
 
 TEST_F(study_figures_of_runs, confidence_is_scored_over_the_problems_and_grouped_by_before_and_after) {
   auto figures = draw(FigureKind::confidence, write_synthetic_demo(root_, 1));
-  ASSERT_EQ(figures.size(), 2u);
+  ASSERT_EQ(figures.size(), 4u);  // DAPO and UCAS, each with both z-scores
   const StudyFigure& ucas = *named(figures, "confidence-ucas");
   RunRecord before = read_run(root_ + "/base-seed0"), after = read_run(root_ + "/ucas-seed0");
   auto all = rows(ucas.csv);
@@ -164,9 +166,96 @@ TEST_F(study_figures_of_runs, of_evaluations_alone_the_first_model_is_the_one_be
   second.seed = 3;
   auto runs = {write_synthetic_run(root_ + "/a", first), write_synthetic_run(root_ + "/b", second)};
   auto figures = draw(FigureKind::confidence, runs);
-  ASSERT_EQ(figures.size(), 1u);
+  ASSERT_EQ(figures.size(), 2u);
   EXPECT_EQ(figures[0].name, "confidence");
   EXPECT_NE(figures[0].note.find("a before, b after"), std::string::npos) << figures[0].note;
+}
+
+// The sum of a column over the problems of one run.
+double sum_of(const std::vector<std::vector<std::string>>& rows, size_t column) {
+  double sum = 0;
+  for (size_t i = 1; i < rows.size(); ++i) sum += std::stod(rows[i][column]);
+  return sum;
+}
+
+TEST_F(study_figures_of_runs, one_z_score_over_both_models_shows_a_shift_that_their_own_cannot) {
+  const std::vector<std::string> runs = write_synthetic_demo(root_, 1);
+  std::string file = root_ + "/ucas-seed0/eval/final.jsonl", text = read_file(file);
+  for (size_t at = 0; (at = text.find("\"confidence\":1", at)) != std::string::npos; at += 16) text[at + 13] = '3';
+  write_file(file, text);  // 12 and so on become 32: everything after training is more confident
+  auto figures = draw(FigureKind::confidence, runs);
+  const StudyFigure *own = named(figures, "confidence-ucas"), *joint = named(figures, "confidence-ucas-joint");
+  ASSERT_TRUE(own && joint);
+  auto all = rows(own->csv);
+  EXPECT_EQ(all[0][6], "z_before");
+  EXPECT_NEAR(sum_of(all, 6), 0, 1e-2);
+  EXPECT_NEAR(sum_of(all, 7), 0, 1e-2);
+  EXPECT_EQ(all[0][8], "joint_before");
+  EXPECT_LT(sum_of(all, 8), -0.9 * 64);
+  EXPECT_NEAR(sum_of(all, 8) + sum_of(all, 9), 0, 1e-2);
+  EXPECT_NE(joint->note.find("one z-score over both models"), std::string::npos);
+  EXPECT_NE(joint->table.find("| 0-1 gained | "), std::string::npos) << joint->table;
+}
+
+TEST_F(study_figures_of_runs, sets_asked_for_are_drawn_one_by_one) {
+  SyntheticRun base, ucas;
+  base.label = "base";
+  ucas.method = "ucas";
+  base.sources = ucas.sources = {"amc83", "math500"};
+  const std::vector<std::string> runs = {write_synthetic_run(root_ + "/b", base),
+                                         write_synthetic_run(root_ + "/u", ucas)};
+  sources_ = {"math500"};
+  auto scatter = draw(FigureKind::confidence, runs);
+  ASSERT_EQ(scatter.size(), 2u);
+  EXPECT_EQ(scatter[0].name, "confidence-math500");
+  EXPECT_EQ(scatter[1].name, "confidence-math500-joint");
+  auto all = rows(scatter[0].csv);
+  ASSERT_EQ(all.size(), 33u);
+  for (size_t i = 1; i < all.size(); ++i) EXPECT_EQ(all[i][0], "\"math500\"");
+
+  sources_ = {};
+  auto curves = draw(FigureKind::passk, runs);
+  ASSERT_EQ(curves.size(), 2u) << "each set, not all problems together";
+  EXPECT_EQ(curves[0].name, "passk-amc83");
+  EXPECT_EQ(curves[1].name, "passk-math500");
+  const Json by = read_json(root_ + "/u/eval/final.json", 1 << 20)["by_source"];
+  for (size_t i : {0, 1}) {
+    const std::string source = i == 0 ? "amc83" : "math500";
+    for (const auto& row : rows(curves[i].csv)) {
+      if (row[0] == "\"UCAS\"" && row[1] == "4") {
+        EXPECT_DOUBLE_EQ(std::stod(row[2]), by[source]["pass@k"][1]["value"].get<double>()) << source;
+      }
+    }
+    EXPECT_NE(curves[i].note.find(source + ", 32 problems"), std::string::npos) << curves[i].note;
+    EXPECT_TRUE(curves[i].table.starts_with("|  | pass@1 % |")) << curves[i].table;
+  }
+  sources_ = {"minerva"};
+  EXPECT_TRUE(draw(FigureKind::passk, runs).empty());
+  EXPECT_NE(warned_.find("no evaluation has minerva; there is amc83, math500"), std::string::npos) << warned_;
+}
+
+TEST_F(study_figures_of_runs, entropy_that_falls_and_recovers_is_told_from_one_that_stays_down) {
+  auto course = [&](const char* name, double end) {
+    SyntheticRun run;
+    run.method = "ucas";
+    run.label = name;
+    run.steps = 40;
+    std::string path = write_synthetic_run(str(root_, "/", name), run), text;
+    for (int step = 1; step <= 40; ++step) {  // down to 0.2 at step 20, then on to `end`
+      double entropy = step <= 20 ? 1 - 0.04 * step : 0.2 + (end - 0.2) * (step - 20) / 20;
+      text += str("{\"training/global_step\": ", step, ", \"actor/entropy\": ", entropy, "}\n");
+    }
+    write_file(path + "/steps.jsonl", text);
+    return path;
+  };
+  auto figures = draw(FigureKind::dynamics, {course("up", 0.6), course("down", 0.2)});
+  const StudyFigure* entropy = named(figures, "dynamics-entropy");
+  ASSERT_TRUE(entropy);
+  // windows of two steps: the first's mean is 0.94, the tenth's (steps 19, 20) 0.22, the last's 0.59
+  EXPECT_NE(entropy->table.find("| up | 0.940 | 0.220 | 20.0 | 0.590 | 0.370 |"), std::string::npos) << entropy->table;
+  EXPECT_NE(entropy->table.find("| down | 0.940 | 0.200 | 22.0 | 0.200 | 0.000 | 0.000 |"), std::string::npos)
+      << entropy->table;
+  EXPECT_EQ(named(figures, "dynamics-reward"), nullptr);
 }
 
 TEST_F(study_figures_of_runs, reliability_adds_the_bins_of_all_seeds) {

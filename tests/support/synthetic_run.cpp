@@ -118,9 +118,13 @@ void write_evaluation(const std::string& directory, const SyntheticRun& run, Rng
   std::string rows;
   int64_t right = 0;
   double sum = 0;
+  std::vector<int64_t> right_of(run.sources.size());
   for (int64_t i = 0; i < run.problems; ++i) {
+    const size_t s = static_cast<size_t>(i) % run.sources.size();
+    const std::string& source = run.sources[s];
     bool ok = rng.uniform() < greedy;
     right += ok;
+    right_of[s] += ok;
     int64_t correct = 0;
     for (int64_t s = 0; s < kSamples; ++s) correct += rng.uniform() < sampled;
     sum += static_cast<double>(correct) / kSamples;
@@ -137,7 +141,7 @@ void write_evaluation(const std::string& directory, const SyntheticRun& run, Rng
                          {"confidence", round6(12 + (good ? 1.5 : 0) + 0.1 * static_cast<double>(i % 7))}};
     };
     OrderedJson row = {{"id", str("synthetic/", i)},
-                       {"source", "synthetic"},
+                       {"source", source},
                        {"problem", run.response.empty() ? problem_text(i) : run.response},
                        {"gold", {str(gold_of(i))}},
                        {"greedy", response(ok)},
@@ -173,6 +177,18 @@ void write_evaluation(const std::string& directory, const SyntheticRun& run, Rng
     at = figure(1 - std::pow(1 - mean, static_cast<double>(k)), 0.03 / std::sqrt(static_cast<double>(k)));
     at["k"] = k;
     json["pass@k"].push_back(at);
+  }
+  // Every set its own figures; pass@k from its greedy answers, so that sets differ.
+  for (size_t s = 0; run.sources.size() > 1 && s < run.sources.size(); ++s) {
+    const double of = static_cast<double>(run.problems) / static_cast<double>(run.sources.size());
+    const double own = static_cast<double>(right_of[s]) / of;
+    OrderedJson numbers = {{"problems", static_cast<int64_t>(of)}, {"greedy", {{"pass@1", figure(own, 0.1)}}}};
+    for (int64_t k : {1, 4}) {
+      at = figure(1 - std::pow(1 - own, static_cast<double>(k)), 0.02);
+      at["k"] = k;
+      numbers["pass@k"].push_back(at);
+    }
+    json["by_source"][run.sources[s]] = std::move(numbers);
   }
   make_directories(path_join(directory, "eval"));
   write_file(path_join(directory, "eval/final.json"), json.dump(1) + "\n");

@@ -15,8 +15,9 @@ struct SyntheticRun {
   int64_t steps = 24;
   double final_accuracy = 0.99;  // of the greedy response; 0.067 is where every run begins
   int64_t problems = 64;
-  std::string response;   // replaces every model text, if not empty
-  bool troubled = false;  // numbers that must raise every alarm
+  std::string response;                              // replaces every model text, if not empty
+  std::vector<std::string> sources = {"synthetic"};  // of the problems in turn; with several: figures of each, too
+  bool troubled = false;                             // numbers that must raise every alarm
 };
 
 // Writes the directory; returns `path`.

@@ -43,9 +43,10 @@ void make_embedded_task(const EmbeddedBase& base) {
 void make_embedded_model(const EmbeddedBase& base) {
   if (exists(path_join(base.model_directory, "config.json"))) return log(str("reusing ", base.model_directory));
   use_threads(base.threads);
+  const int64_t seed = base.weights_seed.value_or(base.task.seed);
   Tokenizer tokenizer = Tokenizer::load(base.file("tokenizer"));
   std::unique_ptr<Model> model =
-      make_model(shape_for(tokenizer), static_cast<uint64_t>(base.task.seed), parse_device(base.device));
+      make_model(shape_for(tokenizer), static_cast<uint64_t>(seed), parse_device(base.device));
   SftConfig sft;
   sft.data = {base.file("sft_worked.jsonl"), base.file("sft_mixed.jsonl")};
   sft.steps = {base.worked_steps, base.mixed_steps};
@@ -54,7 +55,7 @@ void make_embedded_model(const EmbeddedBase& base) {
     sft.steps.erase(sft.steps.begin());
   }
   sft.batch_size = 112;
-  sft.seed = base.task.seed;
+  sft.seed = seed;
   sft.optimizer.lr = 5e-3;
   sft.optimizer.beta1 = 0.9;
   sft.optimizer.beta2 = 0.98;

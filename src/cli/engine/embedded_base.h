@@ -2,6 +2,8 @@
 // reused. Threads: one.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "data/register_chains.h"
@@ -15,8 +17,9 @@ struct EmbeddedBase {
   std::string task_directory;   // problems, demonstrations, tokenizer
   std::string model_directory;  // the warmed-up Hugging Face checkpoint
   TaskOptions task;
-  int64_t worked_steps = 608;  // warm-up updates on worked demonstrations
-  int64_t mixed_steps = 152;   // then on mostly direct ones
+  std::optional<int64_t> weights_seed;  // of initial weights and warm-up; left out: the task's
+  int64_t worked_steps = 608;           // warm-up updates on worked demonstrations
+  int64_t mixed_steps = 152;            // then on mostly direct ones
   std::string device = "cpu";
   int64_t threads = 0;
 

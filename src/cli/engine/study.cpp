@@ -1,12 +1,14 @@
 // Runs a study: base, every run over every seed (in a pool that studies share), evaluation, tables, figures, report.
 #include <algorithm>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <thread>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/command.h"
@@ -29,7 +31,7 @@ class StudyRunner {
 
   int run() {
     double began = now_seconds();
-    prepare_base();
+    for (const StudyStart& start : plan_.starts()) prepare(start);
     if (int code = train_all(); code != kDone) return code;
     write_results();
     log(str("took ", human_seconds(now_seconds() - began)));
@@ -44,7 +46,7 @@ class StudyRunner {
       for (const StudyTask& each : plan_.tasks()) ids.push_back(each.id());
       throw Error("config", str("--only ", printable(id), ": expected one of ", join(ids, ", ")));
     }
-    prepare_base();
+    prepare(plan_.starts()[task->start]);
     return train_and_evaluate(*task);
   }
 
@@ -52,17 +54,23 @@ class StudyRunner {
   const StudyConfig& config() const { return plan_.config(); }
 
   // Made once; whoever comes second waits.
-  void prepare_base() {
-    make_directories(plan_.base_path());
-    std::unique_ptr<FileLock> lock = wait_for(path_join(plan_.base_path(), ".claim"));
+  void prepare(const StudyStart& start) {
     if (config().base.embedded()) {
-      EmbeddedBase base = plan_.embedded_base();
-      if (!exists(path_join(plan_.base_model(), "config.json"))) log("The embedded task and its warmed-up base");
-      make_embedded_task(base);
-      make_embedded_model(base);
-      if (!exists(path_join(plan_.base_path(), "env.json"))) write_base_environment(plan_.base_path(), base);
+      make_directories(plan_.task_home());
+      std::unique_ptr<FileLock> lock = wait_for(path_join(plan_.task_home(), ".claim"));
+      make_embedded_task(plan_.embedded_base(start));
     }
-    evaluate_or_reuse(plan_.base_evaluation(), plan_.base_model(), plan_.base_path(), "base", -1);
+    make_directories(start.path);
+    std::unique_ptr<FileLock> lock = wait_for(path_join(start.path, ".claim"));
+    if (config().base.embedded()) {
+      EmbeddedBase base = plan_.embedded_base(start);
+      if (!exists(path_join(start.model, "config.json"))) {
+        log(str("The embedded task and its warmed-up base", start.label.empty() ? "" : ": " + start.label));
+      }
+      make_embedded_model(base);
+      if (!exists(path_join(start.path, "env.json"))) write_base_environment(start.path, base);
+    }
+    evaluate_or_reuse(plan_.base_evaluation(), start.model, start.path, "base", -1);
   }
 
   std::unique_ptr<FileLock> wait_for(const std::string& path) const {
@@ -154,15 +162,28 @@ class StudyRunner {
 
   std::vector<std::string> make_views() const {
     remove_all(plan_.places().runs());
-    make_view({plan_.base_path(), plan_.base_view(), "", plan_.base_evaluation().name, plan_.eval_name()});
-    std::vector<std::string> views = {plan_.base_view()};
+    std::vector<std::string> views;
+    for (const StudyStart& start : plan_.starts()) {
+      make_view({start.path, start.view, "", label_json("base", start.label, -1), plan_.base_evaluation().name,
+                 plan_.eval_name()});
+      views.push_back(start.view);
+    }
     for (const StudyTask& task : plan_.tasks()) {
       TrainConfig named = task.train;
       named.label = task.title;
-      make_view({task.path, task.view, to_toml(named), task.evaluation.name, plan_.eval_name()});
+      make_view({task.path, task.view, to_toml(named),
+                 label_json(task.row, plan_.starts()[task.start].label, task.seed), task.evaluation.name,
+                 plan_.eval_name()});
       views.push_back(task.view);
     }
     return views;
+  }
+
+  // How the study calls a run, and what it pairs it by.
+  static std::string label_json(const std::string& row, const std::string& base, int64_t seed) {
+    OrderedJson json = {{"row", row}, {"base", base}};
+    if (seed >= 0) json["seed"] = seed;
+    return json.dump() + "\n";
   }
 
   // What makes the table again: without what only says where, and how many side by side.
@@ -233,6 +254,7 @@ class StudyRunner {
       }
       text += str("\n## ", figure.title, "\n\n![", figure.title, "](", folder, figure.name, ".svg)\n");
       if (!figure.note.empty()) text += str("\n", figure.note, "\n");
+      if (!figure.table.empty()) text += "\n" + figure.table;
     }
     return text;
   }

@@ -62,6 +62,26 @@ struct Counts {
   int64_t train = 0, test = 0;
 };
 
+// What is to be drawn of single problems and sets must be among those that are evaluated.
+void check_choices(const StudyConfig& c, const std::vector<Problem>& problems) {
+  std::set<std::string> ids, sources;
+  for (const Problem& problem : problems) {
+    ids.insert(problem.id);
+    sources.insert(problem.source);
+  }
+  for (const std::string& id : c.problems) {
+    if (!ids.contains(id)) {
+      throw Error("config", str("problems: \"", printable(id), "\" is not the id of a problem of the evaluation"));
+    }
+  }
+  for (const std::string& source : c.sources) {
+    if (!sources.contains(source)) {
+      throw Error("config", str("sources: \"", printable(source), "\" is not a set of the evaluation; there is ",
+                                join({sources.begin(), sources.end()}, ", ")));
+    }
+  }
+}
+
 std::string given_base(const StudyPlan& plan, Counts& counts) {
   const StudyBase& base = plan.config().base;
   const TrainConfig& first = plan.tasks().front().train;
@@ -103,17 +123,23 @@ std::string given_base(const StudyPlan& plan, Counts& counts) {
     throw Error("config", str("evaluate.max_tokens = ", evaluation.config.max_tokens, " leaves no room for a prompt: ",
                               base.model, " has ", shape.max_position_embeddings, " positions"));
   }
-  return text + line("test", problems_text(what, problems_of(evaluation), tokenizer, evaluation.prompt_template,
+  const std::vector<Problem> problems = problems_of(evaluation);
+  check_choices(plan.config(), problems);
+  return text + line("test", problems_text(what, problems, tokenizer, evaluation.prompt_template,
                                            shape.max_position_embeddings - 1, counts.test));
 }
 
 std::string embedded_base_text(const StudyPlan& plan, Counts& counts) {
-  EmbeddedBase base = plan.embedded_base();
-  counts = {base.task.count_train, base.task.count_test};
-  return line("base", str("the embedded task, ", grouped(base.worked_steps), " + ", grouped(base.mixed_steps),
-                          " warm-up updates from seed ", base.task.seed, "; ",
-                          exists(path_join(base.model_directory, "config.json")) ? "there already" : "to be made")) +
-         line("train", str(grouped(counts.train), " problems")) + line("val", str(base.task.count_dev, " problems")) +
+  std::string text;
+  for (const StudyStart& start : plan.starts()) {
+    EmbeddedBase base = plan.embedded_base(start);
+    counts = {base.task.count_train, base.task.count_test};
+    text += line("base", str("the embedded task, ", grouped(base.worked_steps), " + ", grouped(base.mixed_steps),
+                             " warm-up updates from seed ", start.seed, "; ",
+                             exists(path_join(base.model_directory, "config.json")) ? "there already" : "to be made"));
+  }
+  const TaskOptions task = plan.embedded_base(plan.starts()[0]).task;
+  return text + line("train", str(grouped(counts.train), " problems")) + line("val", str(task.count_dev, " problems")) +
          line("test", str(grouped(counts.test), " problems"));
 }
 

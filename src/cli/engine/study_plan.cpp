@@ -61,8 +61,10 @@ ModelSettings::FromWhere from_where(Extract extract) {
       return ModelSettings::FromWhere::lenient;
     case Extract::answer_tag:
       return ModelSettings::FromWhere::answer_tag;
+    case Extract::bare:
+      break;
   }
-  return ModelSettings::FromWhere::unsaid;
+  UCAS_CHECK(false, "no training reads whole texts as answers: reward.extract does not offer it");
 }
 
 template <class Config>
@@ -80,8 +82,7 @@ std::string StudyTask::id() const { return str(row, "/", seed); }
 
 StudyPlan::StudyPlan(Study study) : study_(std::move(study)), places_(places_of(study_.config)) {
   const StudyConfig& c = study_.config;
-  base_hash_ = hash_of_base().substr(0, 8);
-  base_path_ = path_join(places_.pool, "base-" + base_hash_);
+  find_starts();
   if (!c.base.embedded()) {
     std::vector<std::string> files = c.base.train;
     files.insert(files.end(), c.base.val.begin(), c.base.val.end());
@@ -90,7 +91,8 @@ StudyPlan::StudyPlan(Study study) : study_(std::move(study)), places_(places_of(
   test_hash_ = hash_of_test();
   for (const StudyRun& run : study_.runs) {
     for (int64_t seed = 0; seed < c.seeds; ++seed) {
-      StudyTask task{run.name, "", seed, "", "", train_config(run, seed), {}};
+      const size_t at = static_cast<size_t>(seed) % starts_.size();
+      StudyTask task{run.name, "", seed, at, "", "", train_config(run, seed, starts_[at]), {}};
       task.train.validate();
       if (c.is("dynamics") && task.train.train.test_freq == 0) {
         throw Error("config", str(run.name,
@@ -98,7 +100,8 @@ StudyPlan::StudyPlan(Study study) : study_(std::move(study)), places_(places_of(
                                   "all.train.test_freq, and base.val"));
       }
       task.title = task.train.title();
-      task.path = path_join(places_.pool, str(stem(run.config), "-", hash_of_run(task.train), "-seed", seed));
+      task.path =
+          path_join(places_.pool, str(stem(run.config), "-", hash_of_run(task.train, starts_[at]), "-seed", seed));
       task.view = path_join(places_.runs(), str(run.name, "-seed", seed));
       task.evaluation = evaluation_of(task.train);
       tasks_.push_back(std::move(task));
@@ -111,27 +114,43 @@ int64_t StudyPlan::threads() const {
   return std::max<int64_t>(1, static_cast<int64_t>(std::thread::hardware_concurrency()) / config().jobs);
 }
 
-std::string StudyPlan::base_model() const {
-  return config().base.embedded() ? path_join(base_path_, "model") : config().base.model;
+// Several bases share the task of sft_seed: runs from all of them answer the same problems.
+void StudyPlan::find_starts() {
+  const StudyBase& base = config().base;
+  task_hash_ = hash_of_base(base.sft_seed);
+  const bool several = base.sft_seeds.size() > 1;
+  for (int64_t seed : base.sft_seeds.empty() ? std::vector<int64_t>{base.sft_seed} : base.sft_seeds) {
+    StudyStart start;
+    start.seed = seed;
+    start.label = several ? str("base ", seed) : "";
+    start.hash = hash_of_base(seed);
+    start.path = path_join(places_.pool, "base-" + start.hash);
+    start.model = base.embedded() ? path_join(start.path, "model") : base.model;
+    start.view = path_join(places_.runs(), several ? str("base-", seed) : "base");
+    starts_.push_back(std::move(start));
+  }
 }
 
-std::string StudyPlan::hash_of_base() const {
+std::string StudyPlan::hash_of_base(int64_t seed) const {
   const StudyBase& base = config().base;
-  if (!base.embedded()) return hash_of_checkpoint(base.model);
-  return hash_of_text(settings_but(base, {"model", "train", "val", "test", "suite", "test_limit"}));
+  if (!base.embedded()) return hash_of_checkpoint(base.model).substr(0, 8);
+  std::string text = settings_but(base, {"model", "train", "val", "test", "suite", "test_limit", "sft_seeds"});
+  if (seed != base.sft_seed) text += str("weights_seed=", seed, "\n");
+  return hash_of_text(text).substr(0, 8);
 }
 
 // Of everything that decides the result, so that changed settings never meet old runs.
-std::string StudyPlan::hash_of_run(const TrainConfig& train) const {
+std::string StudyPlan::hash_of_run(const TrainConfig& train, const StudyStart& start) const {
   static const std::set<std::string> kFree = {"label", "seed", "threads", "model", "data.files", "data.val_files"};
-  return hash_of_text(str(settings_but(train, kFree), "base=", base_hash_, "\ndata=", data_hash_)).substr(0, 8);
+  return hash_of_text(str(settings_but(train, kFree), "base=", start.hash, "\ndata=", data_hash_)).substr(0, 8);
 }
 
-EmbeddedBase StudyPlan::embedded_base() const {
+EmbeddedBase StudyPlan::embedded_base(const StudyStart& start) const {
   const StudyBase& b = config().base;
   EmbeddedBase base;
-  base.task_directory = path_join(base_path_, "task");
-  base.model_directory = path_join(base_path_, "model");
+  base.task_directory = path_join(task_home(), "task");
+  base.model_directory = start.model;
+  base.weights_seed = start.seed;
   if (b.task == StudyBase::Task::length_generalisation) base.task = length_generalisation();
   base.task.seed = b.sft_seed;
   base.task.count_test = b.test_problems;
@@ -142,7 +161,7 @@ EmbeddedBase StudyPlan::embedded_base() const {
   return base;
 }
 
-TrainConfig StudyPlan::train_config(const StudyRun& run, int64_t seed) const {
+TrainConfig StudyPlan::train_config(const StudyRun& run, int64_t seed, const StudyStart& start) const {
   std::vector<Setting> settings = read_config_file(run.config);
   settings.insert(settings.end(), run.settings.begin(), run.settings.end());
   auto set = [&](const char* key, const std::string& value) { settings.push_back({key, value, "study", true}); };
@@ -150,8 +169,8 @@ TrainConfig StudyPlan::train_config(const StudyRun& run, int64_t seed) const {
     settings.push_back({key, values, "study", false});
   };
   const StudyBase& b = config().base;
-  EmbeddedBase base = embedded_base();
-  set("model", base_model());
+  EmbeddedBase base = embedded_base(start);
+  set("model", start.model);
   set_list("data.files", b.embedded() ? std::vector{base.file("train.jsonl")} : b.train);
   set_list("data.val_files", b.embedded() ? std::vector{base.file("dev.jsonl")} : b.val);
   set("seed", str(seed));
@@ -162,7 +181,7 @@ TrainConfig StudyPlan::train_config(const StudyRun& run, int64_t seed) const {
 
 std::string StudyPlan::hash_of_test() const {
   const StudyBase& base = config().base;
-  if (base.embedded()) return base_hash_;
+  if (base.embedded()) return task_hash_;
   if (base.suite.empty()) return hash_of_files(base.test);
   std::string text;
   for (const Benchmark& benchmark : load_suite(base.suite).benchmarks) {
@@ -175,7 +194,7 @@ EvaluationPlan StudyPlan::evaluation_of(const TrainConfig& train) const {
   const StudyConfig& c = config();
   EvaluationPlan plan;
   if (c.base.embedded()) {
-    plan = embedded_evaluation(embedded_base(), c.evaluate);
+    plan = embedded_evaluation(embedded_base(starts_[0]), c.evaluate);
   } else {
     plan.config = c.evaluate;
     plan.device = c.device;

@@ -13,10 +13,18 @@
 
 namespace ucas {
 
+// A model that runs begin with.
+struct StudyStart {
+  std::string label;                    // "base 3"; "" where there is one for all
+  std::string hash, path, model, view;  // path: POOL/base-HASH; view: OUT/runs/base or base-N
+  int64_t seed = 0;                     // of initial weights and warm-up, on the embedded task
+};
+
 // One training: a row and a seed.
 struct StudyTask {
   std::string row, title;  // of the study
   int64_t seed = 0;
+  size_t start = 0;  // its base among the plan's
   std::string path;  // POOL/CONFIG-HASH-seedN: nothing in it depends on how this study calls the row
   std::string view;  // OUT/runs/ROW-seedN
   TrainConfig train;
@@ -34,25 +42,27 @@ class StudyPlan {
   const StudyPlaces& places() const { return places_; }
   std::vector<StudyTask>& tasks() { return tasks_; }
   const std::vector<StudyTask>& tasks() const { return tasks_; }
-  const std::string& base_path() const { return base_path_; }  // POOL/base-HASH
-  std::string base_view() const { return path_join(places_.runs(), "base"); }
-  std::string base_model() const;
-  EmbeddedBase embedded_base() const;
+  const std::vector<StudyStart>& starts() const { return starts_; }
+  EmbeddedBase embedded_base(const StudyStart& start) const;
+  // Of the embedded task: POOL/base-HASH that holds its files, whatever bases there are.
+  std::string task_home() const { return path_join(places_.pool, "base-" + task_hash_); }
   const EvaluationPlan& base_evaluation() const { return tasks_.front().evaluation; }
   // In the views; in the pool its hash follows.
   std::string eval_name() const { return config().base.suite.empty() ? "test" : config().base.suite; }
   int64_t threads() const;  // of one run
 
  private:
-  std::string hash_of_base() const;
-  std::string hash_of_run(const TrainConfig& train) const;
+  std::string hash_of_base(int64_t seed) const;
+  std::string hash_of_run(const TrainConfig& train, const StudyStart& start) const;
+  void find_starts();
   std::string hash_of_test() const;
   EvaluationPlan evaluation_of(const TrainConfig& train) const;
-  TrainConfig train_config(const StudyRun& run, int64_t seed) const;
+  TrainConfig train_config(const StudyRun& run, int64_t seed, const StudyStart& start) const;
 
   Study study_;
   StudyPlaces places_;
-  std::string base_hash_, data_hash_, test_hash_, base_path_;
+  std::string task_hash_, data_hash_, test_hash_;
+  std::vector<StudyStart> starts_;
   std::vector<StudyTask> tasks_;
 };
 
