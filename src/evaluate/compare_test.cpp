@@ -204,8 +204,11 @@ TEST(compare, published_figures_are_marked_and_change_no_test) {
   table.title = "An article";
   table.source = "its Table 1";
   table.rows.resize(2);
-  table.rows[0] = {.name = "Theirs", .size = "7B", .figure = {{.benchmark = "a", .percent = 68.7}}};
-  table.rows[1] = {.name = "Other", .figure = {{.benchmark = "elsewhere", .percent = 12}}};
+  table.rows[0].name = "Theirs";
+  table.rows[0].size = "7B";
+  table.rows[0].figure = {{"a", "greedy", 68.7, kUnknown, ""}};
+  table.rows[1].name = "Other";
+  table.rows[1].figure = {{"elsewhere", "greedy", 12, kUnknown, ""}};
   const std::vector<PublishedTable> published = {table};
   const Comparison c = compare_models(
       std::vector<ComparedGroup>{group_of("x", {run_of("a", 10, 5, 4)}), group_of("y", {run_of("a", 10, 6, 4)})},
