@@ -5,6 +5,7 @@
 
 #include "base/str.h"
 #include "verify/choice.h"
+#include "verify/math/boxes.h"
 #include "verify/math/compare.h"
 #include "verify/math/extract.h"
 
@@ -145,10 +146,24 @@ class MathVerifier final : public Verifier {
       verdict.reason = extracted.how;
       return verdict;
     }
-    verdict.answer = extracted.answer.substr(0, kAnswerLimit);
-    verdict.reason = "the gold answer is empty";
-    MathAnswer answer = read_answer(extracted.answer);
     Budget budget;  // one for all alternatives
+    verdict = compare_with_gold(graded, extracted.answer, gold, budget);
+    if (extract != Extract::lenient || verdict.kind == VerdictKind::equal) return verdict;
+    for (const MathAnswer& alternative : gold) {  // its parts in boxes of their own
+      auto joined = joined_boxes(graded.response, alternative.parts());
+      if (!joined) continue;
+      Verdict whole = compare_with_gold(graded, *joined, {&alternative, 1}, budget);
+      if (whole.kind == VerdictKind::equal) return whole;
+    }
+    return verdict;
+  }
+
+  static Verdict compare_with_gold(const Answer& graded, std::string_view text, std::span<const MathAnswer> gold,
+                                   Budget& budget) {
+    Verdict verdict;
+    verdict.answer = text.substr(0, kAnswerLimit);
+    verdict.reason = "the gold answer is empty";
+    MathAnswer answer = read_answer(text);
     for (const MathAnswer& alternative : gold) {
       AnswerComparison comparison =
           compare_answers(alternative, answer, budget, {graded.precision, graded.relation_for_set});

@@ -75,6 +75,22 @@ TEST(verifier, extraction_cases_agree) {
   });
 }
 
+// Training takes the last box alone whatever the gold answer is.
+TEST(verifier, boxes_in_words_are_parts_of_one_answer_only_where_all_of_them_count) {
+  int64_t paid = 0;
+  read_json_lines(golden("boxes.jsonl"), BadRows::stop, [&](const JsonRow& row) {
+    std::string gold = row.value.at("gold"), response = row.value.at("response");
+    bool equal = row.value.at("equal");
+    Verdict lenient = grade(response, {gold}, Extract::lenient), strict = grade(response, {gold}, Extract::strict);
+    EXPECT_EQ(lenient.kind == VerdictKind::equal, equal)
+        << row.where << " " << lenient.answer << ": " << lenient.reason;
+    Extracted last = extract_answer(response, Extract::strict);
+    EXPECT_EQ(strict.kind, grade(std::string(last.answer), {gold}, Extract::bare).kind) << row.where;
+    paid += equal;
+  });
+  EXPECT_GT(paid, 5);
+}
+
 // Whatever stands around the last pair of tags, boxes and other pairs included, the verdict is that of what is inside.
 TEST(verifier, nothing_outside_the_answer_tags_is_ever_paid) {
   const std::vector<std::string> parts = {"\\boxed{7}", "\\boxed{8}", "<answer>", "</answer>", "7",         "{",

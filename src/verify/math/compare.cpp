@@ -132,6 +132,13 @@ const math::ParseResult& MathAnswer::tree() const {
   return *parsed;
 }
 
+size_t MathAnswer::parts() const {
+  if (form != Form::text || tree().status != math::ParseStatus::ok) return 1;
+  const math::Tree& read = tree().tree;
+  math::Kind kind = read[read.root()].kind;
+  return kind == math::Kind::list || kind == math::Kind::set ? read.children(read.root()).size() : 1;
+}
+
 MathAnswer read_answer(std::string_view as_written) {
   MathAnswer answer;
   std::string restored;
@@ -184,7 +191,8 @@ AnswerComparison compare_answers(const MathAnswer& gold, const MathAnswer& answe
   // a list more often, only in front of a unit.
   auto reread = [&](const MathAnswer& of, const MathAnswer& other) -> std::optional<MathAnswer> {
     if (!is_fraction(other)) return std::nullopt;
-    auto text = with_decimal_point(normalize(of.source));
+    std::string normalized = normalize(of.source), variable;
+    auto text = with_decimal_point(take_variable(normalized, variable));
     if (!text) return std::nullopt;
     MathAnswer again = read_answer(*text);
     return again.form == Form::number ? std::optional(std::move(again)) : std::nullopt;

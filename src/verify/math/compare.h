@@ -26,6 +26,7 @@ struct MathAnswer {
   mutable std::shared_ptr<const math::ParseResult> parsed;
 
   const math::ParseResult& tree() const;
+  size_t parts() const;  // values of a list or set, 1 for anything else
 };
 
 MathAnswer read_answer(std::string_view text);

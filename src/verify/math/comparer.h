@@ -42,6 +42,7 @@ struct Piece {
   int low = kInfinite, high = kInfinite;
   bool low_closed = false, high_closed = false;
   Part low_part, high_part;  // the ends as written, id kNoNode where they were computed
+  bool is_point() const { return low != kInfinite && low == high; }
 };
 
 struct Named {
@@ -69,6 +70,7 @@ class Comparer {
 
   // equal_scalars.cpp
   Finding scalars(Part gold, Part answer);
+  Finding measured_sums(Part gold, Part answer, Part gold_unit, Part answer_unit);
   Finding angles(Part gold, Part answer);
   Finding values(Part gold, Part answer);
   Finding decimals(Part gold, Part answer, int g, int a);
@@ -80,6 +82,7 @@ class Comparer {
   Finding solved(Part equation, std::string_view symbol, Part value);
   Named strip_name(Part part);
   std::optional<Part> restated(Part chain);
+  std::optional<Part> restated_matrix(Part chain);
   Finding compare_renamed(Part gold, Part answer, const std::vector<std::string>& from,
                           const std::vector<std::string>& to, int depth);
   bool roughly_equal(Part exact, Part rounded);
@@ -130,6 +133,8 @@ bool is_pair(Part part);
 std::string show(Part part);
 // "n \in \mathbb{N}": where a letter of the answer comes from, not an answer.
 bool is_domain(Part part);
+// A list of one answer and the domains of its letters is that answer.
+Part without_domains(Part part);
 // x and y of f(x, y); none for anything else.
 std::vector<std::string> bound_symbols(Part part);
 

@@ -39,7 +39,6 @@ bool is_domain(Part part) {
          domain.node().tag <= static_cast<uint8_t>(Constant::complexes);
 }
 
-// A list of one answer and the domains of its letters is that answer.
 Part without_domains(Part part) {
   if (part.kind() != Kind::list) return part;
   Part only = part;
@@ -218,9 +217,12 @@ Finding Comparer::compare(Part gold, Part answer, int depth) {
   bool real_gold = is_real_set(gold), real_answer = is_real_set(answer);
   if (real_gold || real_answer) {
     auto p = pieces(gold), q = pieces(answer);
-    // \{1\} \cup \{2\} against 1, 2
-    if (!p && is_list(gold) && a == Kind::set_operation) p = points(gold);
-    if (!q && is_list(answer) && g == Kind::set_operation) q = points(answer);
+    // \{1\} \cup \{2\} and x \in \{1, 2\} against 1, 2
+    auto finite = [](const std::vector<Piece>& set) {
+      return !set.empty() && std::all_of(set.begin(), set.end(), [](const Piece& piece) { return piece.is_point(); });
+    };
+    if (!p && q && is_list(gold) && finite(*q)) p = points(gold);
+    if (!q && p && is_list(answer) && finite(*p)) q = points(answer);
     if (p && q) return real_sets(*p, *q);
     if (real_gold && real_answer) {
       if (g == a) return structure(gold, answer, depth);

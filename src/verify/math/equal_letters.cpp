@@ -113,7 +113,11 @@ std::vector<std::vector<Renaming>> Comparer::renamings() const {
   size_t count = of_gold.size();
   if (count == 0 || count > kExchanged || of_answer.size() != count) return none;
   bool definitions = g.has_definition() && a.has_definition();
-  bool line = count == 1 && gold_[gold_.root()].kind == Kind::tuple && answer_[answer_.root()].kind == Kind::tuple;
+  auto is_line = [](Part p) {  // (2t, 3t), a point and t times a direction
+    p = without_domains(p);
+    return p.kind() == Kind::tuple || is_matrix_arithmetic(p);
+  };
+  bool line = count == 1 && is_line(gold()) && is_line(answer());
   // y = C_1 e^x + C_2 e^{-x}: constants of integration beside a variable
   auto constants = [](const Names& names) {
     return std::all_of(names.begin(), names.end(),

@@ -46,7 +46,24 @@ bool is_function_of_names(Part p) {
   if (p.kind() != Kind::call) return false;
   auto function = static_cast<Function>(p.node().tag);
   bool trigonometric = function >= Function::sin && function <= Function::cot;
+  if (function == Function::abs) {  // |z|, |A|; but |x| = 3 is an equation
+    Part inside = p.child(0);
+    char letter = inside.kind() == Kind::symbol ? inside.text()[0] : 'x';
+    return letter == 'z' || letter == 'w' || (letter >= 'A' && letter <= 'Z');
+  }
   return trigonometric || function == Function::user || function == Function::gcd || function == Function::lcm;
+}
+
+// "area", "area of the triangle", "total cost".
+bool names_quantity(std::string_view key) {
+  constexpr std::string_view kNouns[] = {
+      "area",  "volume", "perimeter", "circumference", "length", "width",   "height",  "distance", "speed",
+      "cost",  "price",  "profit",    "probability",   "total",  "sum",     "average", "mean",     "median",
+      "value", "result", "answer",    "solution",      "number", "time",    "angle",   "slope",    "radius",
+      "ratio", "weight", "product",   "remainder",     "degree", "minimum", "maximum", "max",      "min"};
+  if (key.find("not") != std::string_view::npos || key.find("wrong") != std::string_view::npos) return false;
+  return std::any_of(std::begin(kNouns), std::end(kNouns),
+                     [&](std::string_view noun) { return key.starts_with(noun) || key.ends_with(noun); });
 }
 
 // \frac{d}{dx} f, \frac{dy}{dx}.
@@ -129,8 +146,8 @@ Named Comparer::strip_name(Part part) {
   size_t last = part.size() - 1;  // index of the value
   size_t about = gaps.find('~');
   bool named = is_name(part.child(0));
-  // "Maximum = 2, Minimum = 1" has words for names; "wrong = 8" alone may say anything
-  if (part.child(0).kind() == Kind::text && part.id == part.tree->root()) named = false;
+  // "Maximum = 2, Minimum = 1" has words for names; alone "wrong = 8" may say anything, but "area = 8" does not
+  if (part.child(0).kind() == Kind::text && part.id == part.tree->root()) named = names_quantity(part.child(0).text());
   if (about != std::string_view::npos && about > 0) last = about;
   if (about == 0 && !named) last = 0;
   // An exact value beside its decimals; not two values beside each other.
@@ -153,11 +170,24 @@ Named Comparer::strip_name(Part part) {
   return {"", part.child(last)};
 }
 
+// "A^{-1} = (matrix)", "A + B = (sum) = (matrix)".
+std::optional<Part> Comparer::restated_matrix(Part chain) {
+  Part last = chain.child(chain.size() - 1);
+  for (size_t k = 0; k + 1 < chain.size(); ++k) {
+    Part side = chain.child(k);
+    bool power = side.kind() == Kind::power && side.child(0).kind() == Kind::symbol;
+    bool same = is_matrix_arithmetic(side) && matrices(side, last).equal();
+    if (!same && !power && !asks_for_quantity(side, false)) return std::nullopt;
+  }
+  return last;
+}
+
 // "a + b + c = 12", "\sin\theta = 3/5", "(x+2)^2 = x^2 + 4x + 4": what was asked for, and its value, which is the last
 // side. An equation that says something about its only unknown, such as 2x = 7, is no such thing.
 std::optional<Part> Comparer::restated(Part chain) {
   if (!is_relation(chain) || chain.text().find_first_not_of('=') != std::string_view::npos) return std::nullopt;
   Part last = chain.child(chain.size() - 1);
+  if (is_matrix_arithmetic(last)) return restated_matrix(chain);
   int value = lower(last);
   if (value < 0) return std::nullopt;
   for (size_t k = 0; k + 1 < chain.size(); ++k) {
@@ -165,8 +195,9 @@ std::optional<Part> Comparer::restated(Part chain) {
     if (has_derivative(side)) continue;
     int node = lower(side);
     bool same = node >= 0 && !circuit_[node].opaque && equal_nodes(node, value).equal();
-    bool quantity = !circuit_[value].open && asks_for_quantity(side, chain.size() > 2) &&
-                    (node < 0 || circuit_[node].open || circuit_[node].opaque);
+    bool of_functions = node >= 0 && circuit_[node].opaque && !circuit_[node].open;  // f(5) - f(2)
+    bool formula = asks_for_quantity(side, chain.size() > 2) && (node < 0 || circuit_[node].open);
+    bool quantity = !circuit_[value].open && (of_functions || formula);
     if (quantity && circuit_[value].denominator == 1 && circuit_[value].numerator == 0) quantity = false;
     if (!same && !quantity) return std::nullopt;
   }

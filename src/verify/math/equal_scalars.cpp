@@ -54,6 +54,18 @@ int significant_digits(const Dressed& d) {
   return digits;
 }
 
+// The unit of the first part of "2 hours 30 minutes", where all parts have one of the same dimension; id kNoNode for
+// anything else.
+Part unit_of_sum(Part p) {
+  Part none{p.tree};
+  if (p.kind() != Kind::sum) return none;
+  for (size_t k = 0; k < p.size(); ++k) {
+    if (p.child(k).kind() != Kind::quantity) return none;
+    if (p.child(k).child(1).text() != p.child(0).child(1).text()) return none;
+  }
+  return p.child(0).child(1);
+}
+
 // Another word than the gold's (10 apples, 10 pieces) is no other answer; another dimension is.
 bool same_dimension(Part gold, Part answer) {
   bool words = gold.node().tag == static_cast<uint8_t>(UnitKind::word) ||
@@ -128,8 +140,19 @@ Finding Comparer::angles(Part gold, Part answer) {
   return equal_nodes(circuit_.apply(CircuitOp::mul, degrees, unit), radians);
 }
 
+// 2 hours 30 minutes are 150 minutes; without a unit on the other side nothing is known.
+Finding Comparer::measured_sums(Part gold, Part answer, Part gold_unit, Part answer_unit) {
+  if (gold_unit.id == kNoNode && gold.kind() == Kind::quantity) gold_unit = gold.child(1);
+  if (answer_unit.id == kNoNode && answer.kind() == Kind::quantity) answer_unit = answer.child(1);
+  bool both = gold_unit.id != kNoNode && answer_unit.id != kNoNode;
+  if (both && gold_unit.text() != answer_unit.text()) return {Outcome::different, "another unit"};
+  return values(gold, answer);
+}
+
 Finding Comparer::scalars(Part gold, Part answer) {
   if (gold.kind() == Kind::number && answer.kind() == Kind::number) return values(gold, answer);
+  Part gold_sum = unit_of_sum(gold), answer_sum = unit_of_sum(answer);
+  if (gold_sum.id != kNoNode || answer_sum.id != kNoNode) return measured_sums(gold, answer, gold_sum, answer_sum);
   Dressed g = undress(gold), a = undress(answer);
   bool gold_unit = g.unit.id != kNoNode, answer_unit = a.unit.id != kNoNode;
   if (gold_unit && answer_unit && !same_dimension(g.unit, a.unit)) return {Outcome::different, "another unit"};

@@ -4,138 +4,17 @@
 #include <vector>
 
 #include "base/str.h"
+#include "verify/math/boxes.h"
+#include "verify/math/unit_table.h"
 
 namespace ucas {
 
 namespace {
 
 constexpr size_t kNone = std::string_view::npos;
-constexpr size_t kUnclosed = kNone;
 
-struct Box {
-  size_t begin = 0, end = kUnclosed;  // of its content
-};
-
-// Length of the command \boxed or \fbox at `at`; kNone: none stands there.
-size_t command_length(std::string_view text, size_t at) {
-  for (std::string_view command : {std::string_view("\\boxed"), std::string_view("\\fbox")}) {
-    if (text.compare(at, command.size(), command) != 0) continue;
-    size_t next = at + command.size();
-    bool longer_name = next < text.size() && ((text[next] | 32) >= 'a' && (text[next] | 32) <= 'z');
-    return longer_name ? kNone : command.size();
-  }
-  return kNone;
-}
-
-Box box_without_braces(std::string_view text, size_t begin) {
-  size_t end = text.find_first_of("$\n\\", begin);
-  return {begin, end == kNone ? text.size() : end};
-}
-
-// The last box; where it lies inside another closed box, that one. {npos, npos} when there is none.
-Box last_box(std::string_view text) {
-  struct Open {
-    bool is_box;
-    size_t begin;
-  };
-  std::vector<Open> open;  // braces since the outermost open box
-  Box last{kNone, kNone}, outermost{kNone, kNone};
-  for (size_t i = 0; i < text.size(); ++i) {
-    char c = text[i];
-    if (c == '\\') {
-      size_t length = command_length(text, i);
-      if (length == kNone) {
-        // An escaped brace opens nothing; but "\\boxed" is a box whose backslash was escaped once too often.
-        bool doubled = i + 1 < text.size() && text[i + 1] == '\\' && command_length(text, i + 1) != kNone;
-        if (!doubled) ++i;
-        continue;
-      }
-      size_t content = i + length;
-      size_t brace = std::min(text.find_first_not_of(" \t\n", content), text.size());
-      if (brace < text.size() && text[brace] == '{') {
-        open.push_back({true, brace + 1});
-        last = {brace + 1, kUnclosed};
-        i = brace;
-      } else {
-        last = box_without_braces(text, content);
-        i = content - 1;
-      }
-    } else if (c == '{' && !open.empty()) {
-      open.push_back({false, i + 1});
-    } else if (c == '}' && !open.empty()) {
-      if (open.back().is_box) {
-        outermost = {open.back().begin, i};
-        if (last.begin == open.back().begin) last.end = i;
-      }
-      open.pop_back();
-    }
-  }
-  if (last.begin == kNone || last.end == kUnclosed) return last;
-  return outermost.begin != kNone && outermost.begin <= last.begin && outermost.end >= last.end ? outermost : last;
-}
-
-// May stand between two values of one answer: spaces, commas, "and", "or".
-bool only_joins(std::string_view text) {
-  while (!text.empty()) {
-    size_t length = text.starts_with("and") ? 3 : text.starts_with("or") ? 2 : 0;
-    if (length == 0 && std::string_view(" \n,;").find(text[0]) == kNone) return false;
-    text.remove_prefix(std::max<size_t>(length, 1));
-  }
-  return true;
-}
-
-// Boxes side by side are one answer of several values: "$\\boxed{1}$ and $\\boxed{2}$". Where the run of boxes that
-// ends with `last` begins: at its first backslash, or kNone if `last` stands alone.
-size_t run_of_boxes(std::string_view text, Box last) {
-  size_t first = kNone;
-  size_t begin = text.rfind('\\', last.begin);
-  while (begin != kNone && begin > 0) {
-    size_t i = begin;  // backwards over what may stand between two boxes
-    for (bool moved = true; moved && i > 0;) {
-      moved = true;
-      std::string_view before = text.substr(0, i);
-      // Only the last bytes are searched: work stays linear in the number of boxes.
-      size_t recent = before.size() - std::min<size_t>(before.size(), 16);
-      size_t quoted = before.ends_with('}') ? before.substr(recent).rfind("\\text{") : kNone;
-      if (quoted != kNone) quoted += recent;
-      if (quoted != kNone && only_joins(before.substr(quoted + 6, i - quoted - 7))) {
-        i = quoted;  // \text{ and }
-      } else if (before.ends_with("\\quad")) {
-        i -= 5;
-      } else if (before.ends_with("\\(") || before.ends_with("\\)") || before.ends_with("\\,") ||
-                 before.ends_with("or")) {
-        i -= 2;
-      } else if (before.ends_with("and")) {
-        i -= 3;
-      } else if (std::string_view(" \n$,;").find(before.back()) != kNone) {
-        i -= 1;
-      } else {
-        moved = false;
-      }
-    }
-    if (i == 0 || text[i - 1] != '}') break;
-    // The box that closes here holds no other brace, so that looking for its start stays linear.
-    size_t open = text.rfind('{', i - 1);
-    if (open == kNone || open < 5) break;
-    size_t command = text.rfind('\\', open);
-    if (command == kNone || command_length(text, command) != open - command) break;
-    if (text.substr(open + 1, i - open - 2).find('}') != kNone) break;
-    first = begin = command;
-  }
-  return first;
-}
-
-Extracted from_box(std::string_view text, bool several) {
-  Box box = last_box(text);
-  if (box.begin == kNone) return {false, {}, "no box"};
-  if (box.end == kUnclosed) return {false, {}, "the last box is not closed"};
-  std::string_view content = trim(text.substr(box.begin, box.end - box.begin));
-  if (content.empty()) return {false, {}, "the last box is empty"};
-  if (size_t first = several ? run_of_boxes(text, box) : kNone; first != kNone) {
-    return {true, text.substr(first, box.end + 1 - first), "the last boxes"};
-  }
-  return {true, content, "last box"};
-}
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 // Last place where `phrase` (lower case) stands, letters compared without case.
 size_t rfind_phrase(std::string_view text, std::string_view phrase) {
@@ -164,6 +43,7 @@ std::string_view sentence_after(std::string_view text, size_t begin) {
   for (size_t i = 0; i < text.size(); ++i) {
     bool stop = (text[i] == '.' || text[i] == '!' || text[i] == ';') &&
                 (i + 1 == text.size() || text[i + 1] == ' ' || text[i + 1] == '\n');
+    for (std::string_view mark : {"\u3002", "\uff01", "\uff1b"}) stop |= text.compare(i, 3, mark) == 0;  // in Chinese
     if (text[i] == '\n' || stop) {
       end = i;
       break;
@@ -173,8 +53,6 @@ std::string_view sentence_after(std::string_view text, size_t begin) {
   while (!text.empty() && (text.back() == '*' || text.back() == '.')) text.remove_suffix(1);
   return trim(text);
 }
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // The formula in $..$ or \(..\) that the byte at `at` belongs to, "" for none.
 std::string_view formula_around(std::string_view text, size_t at) {
@@ -187,14 +65,23 @@ std::string_view formula_around(std::string_view text, size_t at) {
   return inside ? trim(text.substr(open + 2, close - open - 2)) : std::string_view();
 }
 
-// The last number of the text: 12, -3.5, 1,234, 3/4, \frac{3}{4}, each with its sign; or the formula it is part of.
-std::string_view last_number(std::string_view text) {
-  size_t end = text.size();
-  while (end > 0 && !is_digit(text[end - 1])) --end;
-  if (end == 0) return {};
-  if (std::string_view formula = formula_around(text, end - 1); !formula.empty()) return formula;
+// Digits of a word are no number: R2D2, v2, GPT-4, 3D. Behind a number only a unit or the end of an ordinal may stand.
+bool inside_word(std::string_view text, size_t begin, size_t end) {
+  if (begin > 0 && is_letter(text[begin - 1])) return true;
+  size_t tail = end;
+  while (tail < text.size() && is_letter(text[tail])) ++tail;
+  std::string_view word = text.substr(end, tail - end);
+  constexpr std::string_view kEndings[] = {"", "th", "st", "nd", "rd", "am", "pm", "AM", "PM"};
+  if (std::find(std::begin(kEndings), std::end(kEndings), word) != std::end(kEndings)) {
+    return !word.empty() && tail < text.size() && is_digit(text[tail]);
+  }
+  return math::find_unit(word) == nullptr || (tail < text.size() && is_digit(text[tail]));
+}
+
+// The number whose last digit is text[end - 1], with its sign; "" for a digit of an exponent, a root or the like.
+std::string_view number_before(std::string_view text, size_t end) {
   size_t close = end < text.size() && text[end] == '}' ? end + 1 : end;
-  size_t fraction = text.rfind("frac{");
+  size_t fraction = text.substr(0, end).rfind("frac{");
   if (fraction != kNone && fraction > 0 && close != end) {
     std::string_view tail = text.substr(fraction, close - fraction);
     size_t begin = text.rfind('\\', fraction);
@@ -211,12 +98,12 @@ std::string_view last_number(std::string_view text) {
     bool group = c == ' ' && begin + 3 <= end && begin > 1 && is_digit(text[begin - 2]) &&
                  (begin + 3 == end || text[begin + 3] == ' ');
     bool inside = group || is_digit(c) ||
+                  ((c | 32) == 'e' && begin < end && is_digit(text[begin]) && begin > 1 && is_digit(text[begin - 2])) ||
                   ((c == '.' || c == ',' || c == '/') && begin < end && is_digit(text[begin]) &&
                    (c == '.' || (begin > 1 && is_digit(text[begin - 2]))));
     if (!inside) break;
     --begin;
   }
-  // A digit in an exponent, a root or the like is no answer.
   if (begin > 0 && std::string_view("{^_\\").find(text[begin - 1]) != kNone) return {};
   bool sign = begin > 0 && (text[begin - 1] == '-' || text[begin - 1] == '+');
   // "5-3": a minus between numbers is not a sign.
@@ -224,7 +111,22 @@ std::string_view last_number(std::string_view text) {
   return text.substr(begin, end - begin);
 }
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+// The last number of the text: 12, -3.5, 1,234, 3/4, \frac{3}{4}, each with its sign; or the formula it is part of.
+std::string_view last_number(std::string_view text) {
+  constexpr int kTries = 16;  // words with digits that are passed over
+  size_t end = text.size();
+  for (int k = 0; k < kTries; ++k) {
+    while (end > 0 && !is_digit(text[end - 1])) --end;
+    if (end == 0) return {};
+    if (std::string_view formula = formula_around(text, end - 1); !formula.empty()) return formula;
+    std::string_view number = number_before(text, end);
+    if (number.empty() || number.front() == '\\') return number;
+    size_t begin = end - number.size();
+    if (!inside_word(text, begin, end)) return number;
+    end = begin;
+  }
+  return {};
+}
 
 // The last closed formula in $..$, $$..$$, \(..\) or \[..\]; one that is more than a name such as $n$ or $ABCD$ if
 // there is any. Formulas with nothing but "and" or commas between them are one: $k = 45$, $n = 2$. `end` is where it
@@ -299,6 +201,26 @@ bool is_prose(std::string_view text) {
   return words >= 2;
 }
 
+// "The answer is" in French, Hungarian, German, Spanish and Chinese.
+struct Phrase {
+  std::string_view text;
+  const char* how;
+};
+constexpr Phrase kPhrases[] = {
+    {"ponse est", "after \"la reponse est\""},
+    {"ponse :", "after \"reponse :\""},
+    {"ponse finale est", "after \"la reponse finale est\""},
+    {"\u00e1lasz:", "after \"valasz:\""},
+    {"a v\u00e1lasz ", "after \"a valasz\""},
+    {"antwort ist", "after \"die Antwort ist\""},
+    {"antwort:", "after \"Antwort:\""},
+    {"respuesta es", "after \"la respuesta es\""},
+    {"respuesta:", "after \"respuesta:\""},
+    {"\u7b54\u6848\u662f", "after \"the answer is\" in Chinese"},
+    {"\u7b54\u6848\u4e3a", "after \"the answer is\" in Chinese"},
+    {"\u7b54\u6848\uff1a", "after \"the answer:\" in Chinese"},
+};
+
 Extracted lenient(std::string_view text) {
   auto after = [&](std::string_view phrase, const char* how) -> Extracted {
     size_t at = rfind_phrase(text, phrase);
@@ -324,6 +246,9 @@ Extracted lenient(std::string_view text) {
   if (Extracted e = after("answer is", "after \"answer is\""); e.found) return e;
   if (Extracted e = after("answer:", "after \"answer:\""); e.found) return e;
   if (Extracted e = after("\na:", "after \"A:\""); e.found) return e;
+  for (const Phrase& phrase : kPhrases) {
+    if (Extracted e = after(phrase.text, phrase.how); e.found) return e;
+  }
   const char* how = "";
   std::string_view value = last_value(text, how);
   if (value.empty()) return {false, {}, "no box, no phrase, no formula, no number"};

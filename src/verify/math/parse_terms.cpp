@@ -275,7 +275,8 @@ NodeId Parser::term() {
       continue;
     }
     if (kind(next) == Kind::text) return fail("words behind a value");
-    if (kind(next) == Kind::tuple || kind(next) == Kind::interval) return fail("a pair behind a value");
+    bool vector = kind(next) == Kind::tuple && tree_[next].tag == static_cast<uint8_t>(Bracket::angle);
+    if ((kind(next) == Kind::tuple && !vector) || kind(next) == Kind::interval) return fail("a pair behind a value");
     factors.push_back(next);
     literal = false;
   }

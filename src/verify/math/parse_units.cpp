@@ -211,7 +211,12 @@ NodeId Parser::with_unit(NodeId value, bool numeric) {
 // 3 + 2\sqrt{5}\text{ cm}: the unit belongs to the whole sum unless a term before has its own. Also where differences
 // of sets become set differences.
 NodeId Parser::lift_unit(std::vector<NodeId>& terms) {
-  if (terms.size() == 1) return terms[0];
+  if (terms.size() == 1) {
+    NodeId inside = kind(terms[0]) == Kind::negate ? tree_.child(terms[0], 0) : kNoNode;
+    if (inside == kNoNode || kind(inside) != Kind::quantity) return terms[0];
+    NodeId value = make(Kind::negate, {tree_.child(inside, 0)});  // -5 cm is -5 with a unit
+    return make(Kind::quantity, {value, tree_.child(inside, 1)});
+  }
   auto set_like = [&](NodeId n) {
     Kind k = kind(n);
     return k == Kind::set || k == Kind::interval || k == Kind::set_builder || k == Kind::set_operation ||
