@@ -103,6 +103,29 @@ check(same_bytes(path("one-first", "results.md"), path("two-first", "results.md"
 shown = json.load(open(path("two-second", "runs", "beta0-seed1", "eval", "test.json")))
 check(shown["samples"] == 8, "each study sees its own evaluation")
 
+# A base for each seed: another model, the same problems, and the runs that were there already are taken again.
+paired = write("paired.toml", 'title = "Paired"\nkind = "seeds"\nseeds = 2\nruns = ["dapo-tiny"]\n' +
+               COMMON.replace("[evaluate]", "sft_seeds = [0, 5]\n[evaluate]"))
+bases = {name for name in os.listdir(path("two")) if name.startswith("base-")}
+runs = set(runs_of("two"))
+done_paired = ucas(*words(paired, "two", 1))
+more_bases = {name for name in os.listdir(path("two")) if name.startswith("base-")} - bases
+more_runs = set(runs_of("two")) - runs
+check(len(bases) == 1 and len(more_bases) == 1, "one base was there, one was made")
+check(len(more_runs) == 1 and "2 runs: 1 done already" in done_paired.stderr, "seed 0 begins with the base that was there")
+first_base, second_base = path("two", *bases), path("two", *more_bases)
+check(not same_bytes(os.path.join(first_base, "model", "model.safetensors"),
+                     os.path.join(second_base, "model", "model.safetensors")), "the bases are different models")
+check(not os.path.exists(os.path.join(second_base, "task")), "of the same task")
+views = path("two-paired", "runs")
+check(sorted(os.listdir(views)) == ["base-0", "base-5", "dapo-tiny-seed0", "dapo-tiny-seed1"], "every base has a view")
+asked = [[(row["id"], row["problem"]) for row in map(json.loads, open(os.path.join(views, view, "eval", "test.jsonl")))]
+         for view in ("base-0", "base-5", "dapo-tiny-seed1")]
+check(len(asked[0]) == 16 and asked[0] == asked[1] == asked[2], "all answer the same problems")
+labels = [json.load(open(os.path.join(views, view, "study.json"))) for view in ("base-5", "dapo-tiny-seed1")]
+check(labels == [{"row": "base", "base": "base 5"}, {"row": "dapo-tiny", "base": "base 5", "seed": 1}],
+      "a run's label says row, base and seed")
+
 # One run alone, and what cannot be asked for.
 ucas(*words(first, "three", 1, "--only", "mine/1"))
 check(len(done("three")) == 1 and done("three")[0].endswith("-seed1"), "--only makes that run alone")
