@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/command.h"
+#include "cli/explain_sources.h"
 #include "cli/train_options.h"
 
 namespace ucas {
@@ -21,6 +22,7 @@ constexpr size_t kWidth = 100;
 struct Explained {
   std::string name;  // as it was given
   TrainConfig config;
+  ConfigRemarks remarks;  // of the file
 };
 
 Explained read(const std::string& given, const std::vector<Setting>& overrides) {
@@ -28,7 +30,12 @@ Explained read(const std::string& given, const std::vector<Setting>& overrides) 
   const std::string run = given + "/config.toml";
   if (!given.empty()) settings = read_config_file(exists(run) ? run : given);
   settings.insert(settings.end(), overrides.begin(), overrides.end());
-  Explained explained{given, make_train_config(settings)};
+  Explained explained{given, make_train_config(settings), {}};
+  if (const auto text = embedded(str("configs/", given, ".toml"))) {
+    explained.remarks = remarks_of(std::string(*text));
+  } else if (!given.empty() && !exists(run) && exists(given)) {
+    explained.remarks = remarks_of(read_file(given));
+  }
   explained.config.validate_settings();
   return explained;
 }
@@ -107,6 +114,22 @@ std::string show(const Departures& comparison) {
   return text;
 }
 
+std::string remarks_text(const ConfigRemarks& remarks) {
+  if (remarks.about.empty() && remarks.values.empty()) return "";
+  std::string text = "\nThe config's own words\n";
+  if (!remarks.about.empty()) text += str("  ", wrap_text(printable(remarks.about, 4000), kWidth, 2, 2), "\n");
+  size_t key = 0, value = 0;
+  for (const ValueSource& v : remarks.values) {
+    key = std::max(key, v.key.size());
+    value = std::max(value, v.value.size());
+  }
+  for (const ValueSource& v : remarks.values) {
+    std::string head = str("    ", pad_right(printable(v.key), key), "  ", pad_right(printable(v.value), value), "  ");
+    text += str(head, wrap_text(printable(v.source, 500), kWidth, head.size(), head.size()), "\n");
+  }
+  return text;
+}
+
 std::string text_of(const Explained& e) {
   std::vector<ExplainedSection> sections = explain_sections(e.config);
   const size_t width = label_width(sections);
@@ -115,6 +138,7 @@ std::string text_of(const Explained& e) {
     text += str("\n", section.title, "\n");
     for (const ExplainedLine& line : section.lines) text += show(line, "", width);
   }
+  text += remarks_text(e.remarks);
   text += "\nDepartures\n";
   for (const Departures& comparison : explain_comparisons(e.config, e.name)) text += show(comparison);
   return text;
