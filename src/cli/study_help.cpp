@@ -7,7 +7,8 @@ namespace ucas {
 
 std::string help_study() {
   std::string text =
-      "ucas study - several trainings from one base, over seeds: the tables and figures of a paper\n\n"
+      "ucas study - several trainings from one base (or a base for each seed), over seeds: the tables and figures of a "
+      "paper\n\n"
       "  ucas study STUDY.toml [--seeds 4] [--jobs 2] [--out DIR] [--pool DIR] [--all.train.steps 50 ...]\n"
       "  ucas study STUDY.toml --check     read everything, say what would be run and where; start nothing\n"
       "  ucas study STUDY.toml --only ROW/SEED     that run alone, into the pool: to spread a study over machines\n\n"
@@ -32,7 +33,9 @@ std::string help_study() {
       "  method.beta = 0\n"
       "  [grid]                        # a row for each combination\n"
       "  config = \"ucas-tiny\"\n"
-      "  method.alpha = [0.1, 0.25]\n\n"
+      "  method.alpha = [0.1, 0.25]\n"
+      "  [grid.held]                   # instead: each list varied alone, the others at these values\n"
+      "  method.alpha = 0.25\n\n"
       "A kind says what is drawn of the runs:\n"
       "  methods, ablation, signals   the table, and its rows as bars\n"
       "  sensitivity                  a map over the settings of [grid]\n"

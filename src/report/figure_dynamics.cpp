@@ -139,7 +139,7 @@ std::string fall_and_recovery(const std::vector<RunGroup>& groups, const Series&
                     spread_cell(noise, false)});
   }
   return str(
-      markdown_rows(rows), "\nOver means of about ", kWindows,
+      markdown_rows(rows), "\nOver means of at most ", kWindows,
       " windows of equal length. The lowest of them lies below the end by chance, too: a recovery is a rise well "
       "above what the second half moves from window to window.\n");
 }

@@ -75,7 +75,9 @@ std::string spread_cell(const std::vector<double>& values, bool share) {
     if (!std::isnan(value)) known.push_back(value);
   }
   const double deviation = deviation_of(known);
-  return str(cell_number(mean_of(known), share), std::isnan(deviation) ? "" : " +- " + cell_number(deviation, share));
+  std::string mean = cell_number(mean_of(known), share);
+  if (mean.starts_with('-') && mean.find_first_not_of("-0.") == std::string::npos && mean != "-") mean.erase(0, 1);
+  return str(mean, std::isnan(deviation) ? "" : " +- " + cell_number(deviation, share));
 }
 
 std::string csv_number(double value) { return std::isfinite(value) ? str(value) : std::string(); }
