@@ -1,7 +1,9 @@
 #include "core/run_directory.h"
 
+#include <algorithm>
 #include <charconv>
 #include <ctime>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -14,6 +16,8 @@ namespace ucas {
 namespace {
 
 constexpr int64_t kStepDigits = 7;
+constexpr int64_t kEnvironmentLimit = int64_t{4} << 20;
+constexpr const char* kRemarks = "remarks";
 
 std::string environment_json(const RunEnvironment& e) {
   OrderedJson json;
@@ -27,6 +31,9 @@ std::string environment_json(const RunEnvironment& e) {
   json["model"] = e.model;
   json["data"] = e.data;
   json["method"] = e.method;
+  if (!e.command.empty()) json["command"] = e.command;
+  if (!e.initial_weights.empty()) json["initial_weights"] = e.initial_weights;
+  if (!e.training_data.empty()) json["training_data"] = e.training_data;
   return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
@@ -54,9 +61,11 @@ void remove_later_files(const std::string& folder, int64_t step) {
   }
 }
 
+// A run has begun once config.toml is there. What a kill left before that (empty folders, env.json) is no run.
 void refuse_run_in(const std::string& path) {
   for (const char* name : {"config.toml", "steps.jsonl", "checkpoints"}) {
-    if (!exists(path_join(path, name))) continue;
+    const std::string part = path_join(path, name);
+    if (!exists(part) || (is_directory(part) && list_directory(part).empty())) continue;
     throw Error("path", str(printable(path, 400), ": already holds a run (", name, "); go on with it by --resume ",
                             printable(path, 400), ", or choose another --out"));
   }
@@ -102,17 +111,22 @@ RunDirectory RunDirectory::create(const std::string& path, const std::string& co
   refuse_run_in(path);  // another may have been quicker
   for (const char* folder : {"checkpoints", "eval", "rollouts", "signals"}) make_directories(path_join(path, folder));
   write_file(run.env_file(), environment_json(environment));
-  write_file(run.config_file(), config_toml);
+  write_file(run.config_file(), config_toml);  // last: see refuse_run_in
   sync_directory(path);
   return run;
 }
 
-RunDirectory RunDirectory::open(const std::string& path) {
+void RunDirectory::check_started(const std::string& path) {
   if (!is_directory(path)) throw Error("path", str(printable(path, 400), ": no such run directory"));
-  if (!exists(path_join(path, "config.toml"))) {
-    throw Error("path",
-                str(printable(path, 400), ": not a run directory (no config.toml in it); start one with --out"));
-  }
+  if (exists(path_join(path, "config.toml"))) return;
+  throw Error("path", str(printable(path, 400),
+                          ": not a run directory (no config.toml in it: no run has begun here); give the whole command "
+                          "with --out ",
+                          printable(path, 400)));
+}
+
+RunDirectory RunDirectory::open(const std::string& path) {
+  check_started(path);
   RunDirectory run(path);
   for (const char* folder : {"checkpoints", "eval", "rollouts", "signals"}) make_directories(path_join(path, folder));
   return run;
@@ -130,13 +144,11 @@ void RunDirectory::sync() const {
   sync_directory(path_);
 }
 
-void RunDirectory::cut_after(int64_t step) {
-  steps_.reset();
-  remove_later_files(path_join(path_, "eval"), step);
-  remove_later_files(path_join(path_, "rollouts"), step);
-  remove_later_files(path_join(path_, "signals"), step);
-  if (!exists(steps_file())) return;
-  std::string text = read_file(steps_file());
+RunDirectory::LogLines RunDirectory::read_log(int64_t step) const {
+  LogLines log;
+  if (!exists(steps_file())) return log;
+  const std::string text = read_file(steps_file());
+  log.size = static_cast<int64_t>(text.size());
   size_t at = 0;
   for (int64_t number = 1; at < text.size(); ++number) {
     size_t end = text.find('\n', at);
@@ -151,11 +163,67 @@ void RunDirectory::cut_after(int64_t step) {
         throw Error("data_line", str(where, ": not a step's line; the log is damaged"));
       break;
     }
+    log.steps.push_back(found);
     at = end + 1;
   }
-  if (at == text.size()) return;
-  truncate_file(steps_file(), static_cast<int64_t>(at));
+  log.bytes = static_cast<int64_t>(at);
+  return log;
+}
+
+void RunDirectory::cut_after(int64_t step) {
+  steps_.reset();
+  remove_later_files(path_join(path_, "eval"), step);
+  remove_later_files(path_join(path_, "rollouts"), step);
+  remove_later_files(path_join(path_, "signals"), step);
+  const LogLines log = read_log(step);
+  if (log.bytes == log.size) return;
+  truncate_file(steps_file(), log.bytes);
   FileWriter(steps_file(), true).close();  // makes the cut durable
+}
+
+int64_t RunDirectory::last_step() const {
+  const LogLines log = read_log(std::numeric_limits<int64_t>::max());
+  return log.steps.empty() ? -1 : log.steps.back();
+}
+
+std::string RunDirectory::missing_steps(int64_t step) const {
+  std::vector<int64_t> steps = read_log(step).steps;
+  steps.push_back(step + 1);
+  std::vector<std::string> gaps;
+  int64_t expected = 1;
+  for (int64_t found : steps) {
+    if (found == expected + 1) gaps.push_back(str(expected));
+    if (found > expected + 1) gaps.push_back(str(expected, " to ", found - 1));
+    expected = std::max(expected, found + 1);
+  }
+  return join(gaps, ", ");
+}
+
+std::string RunDirectory::environment(const std::string& key) const {
+  if (!exists(env_file())) return "";
+  const Json env = read_json(env_file(), kEnvironmentLimit);
+  return env.is_object() && env.contains(key) && env[key].is_string() ? env[key].get<std::string>() : "";
+}
+
+std::vector<std::string> RunDirectory::remarks() const {
+  std::vector<std::string> texts;
+  if (!exists(env_file())) return texts;
+  const Json env = read_json(env_file(), kEnvironmentLimit);
+  if (!env.is_object() || !env.contains(kRemarks) || !env[kRemarks].is_array()) return texts;
+  for (const Json& text : env[kRemarks]) {
+    if (text.is_string()) texts.push_back(text.get<std::string>());
+  }
+  return texts;
+}
+
+void RunDirectory::remark(const std::string& text) const {
+  std::vector<std::string> all = remarks();
+  if (std::find(all.begin(), all.end(), text) != all.end()) return;
+  all.push_back(text);
+  OrderedJson env = OrderedJson::object();
+  if (exists(env_file())) env = OrderedJson::parse(read_file(env_file()));  // remarks() read it as strict JSON
+  env[kRemarks] = all;
+  write_file(env_file(), env.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n");
 }
 
 }  // namespace ucas

@@ -3,12 +3,14 @@
 //   steps.jsonl   one JSON line a step   eval/step-0000012.jsonl   rollouts/step-0000012.jsonl
 //   signals/step-0000012.jsonl           see core/step_data.h
 //   checkpoints/step-0000012/            see train/checkpoint.h
+//   model_files/  the base's tokenizer, config.json ..: all of its directory but the weights (train/model_files.h)
 // The report can be rebuilt from it alone, on another machine. Threads: one.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/file.h"
 
@@ -24,18 +26,23 @@ struct RunEnvironment {  // env.json
   std::string isa, isa_reason;
   std::string device;
   int64_t threads = 0;
-  std::string started;      // UTC, ISO 8601; see utc_now()
-  std::string model, data;  // as given by the user
-  std::string method;       // its title: "PPO (Open-Reasoner-Zero)"
+  std::string started;                         // UTC, ISO 8601; see utc_now()
+  std::string model, data;                     // as given by the user
+  std::string method;                          // its title: "PPO (Open-Reasoner-Zero)"
+  std::string command;                         // as it was typed
+  std::string initial_weights, training_data;  // their hashes: runs that agree in both are seeds of one experiment
 };
 
 class RunDirectory {
  public:
-  // A fresh run. Refuses a directory that already holds one: Error("path") naming --resume.
+  // A fresh run. Refuses a directory that already holds one: Error("path") naming --resume. config.toml comes last: a
+  // directory without it, left by a kill, is taken over.
   static RunDirectory create(const std::string& path, const std::string& config_toml,
                              const RunEnvironment& environment);
   // An existing run, to go on with. Error("path") if there is none, or another ucas is using it.
   static RunDirectory open(const std::string& path);
+  // Error("path") unless there is a run at `path`.
+  static void check_started(const std::string& path);
 
   const std::string& path() const { return path_; }
   std::string config_file() const { return path_join(path_, "config.toml"); }
@@ -43,6 +50,7 @@ class RunDirectory {
   std::string steps_file() const { return path_join(path_, "steps.jsonl"); }
   std::string checkpoints() const { return path_join(path_, "checkpoints"); }
   std::string checkpoint(int64_t step) const { return path_join(checkpoints(), step_name(step)); }
+  std::string model_files() const { return path_join(path_, "model_files"); }
   std::string eval_file(int64_t step) const { return path_join(path_join(path_, "eval"), step_name(step) + ".jsonl"); }
   std::string rollout_file(int64_t step) const {
     return path_join(path_join(path_, "rollouts"), step_name(step) + ".jsonl");
@@ -57,11 +65,24 @@ class RunDirectory {
   void append_step(const std::string& json_line);
   void sync() const;
   // For resume: removes steps.jsonl lines, eval, rollout and signals files of steps after `step`, so none appears
-  // twice.
-  // A torn last line (a crash while writing) goes too.
+  // twice. A torn last line (a crash while writing) goes too.
   void cut_after(int64_t step);
+  // Steps from 1 to `step` that steps.jsonl lacks, as "4" or "4 to 6, 9 to 12"; "" if it has them all.
+  std::string missing_steps(int64_t step) const;
+  int64_t last_step() const;  // of steps.jsonl; -1 if it has no line
+
+  std::string environment(const std::string& key) const;  // a text of env.json; "" if it is not there
+  // What befell the run and must not be forgotten: the list `remarks` of env.json, each once, for every report to show.
+  std::vector<std::string> remarks() const;
+  void remark(const std::string& text) const;
 
  private:
+  struct LogLines {
+    int64_t bytes = 0;           // of the lines up to a step
+    int64_t size = 0;            // of the file
+    std::vector<int64_t> steps;  // of these lines
+  };
+  LogLines read_log(int64_t step) const;
   explicit RunDirectory(std::string path);
   std::string path_;
   std::unique_ptr<FileLock> lock_;

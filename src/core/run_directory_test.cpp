@@ -15,8 +15,19 @@ namespace {
 class run_directory : public ::testing::Test {
  protected:
   static RunEnvironment environment() {
-    return {"0.1",     "2.13.0", "avx2", "best this CPU has", "cpu", 2, "2026-01-31T12:00:00Z", "models/a \"b\"",
-            "d.jsonl", "DAPO"};
+    return {"0.1",
+            "2.13.0",
+            "avx2",
+            "best this CPU has",
+            "cpu",
+            2,
+            "2026-01-31T12:00:00Z",
+            "models/a \"b\"",
+            "d.jsonl",
+            "DAPO",
+            "ucas train --out run",
+            "12ab",
+            "34cd"};
   }
   static std::string kind_of(const std::function<void()>& work, const std::string& says) {
     try {
@@ -37,6 +48,9 @@ TEST_F(run_directory, a_fresh_one_holds_config_and_environment) {
   Json env = read_json(run.env_file(), 1 << 20);
   EXPECT_EQ(env["model"], "models/a \"b\"");
   EXPECT_EQ(env["threads"], 2);
+  EXPECT_EQ(env["initial_weights"], "12ab");
+  EXPECT_EQ(env["training_data"], "34cd");
+  EXPECT_EQ(env["command"], "ucas train --out run");
   EXPECT_TRUE(is_directory(run.checkpoints()));
   EXPECT_EQ(run.checkpoint(12), path_ + "/checkpoints/step-0000012");
 }
@@ -54,6 +68,42 @@ TEST_F(run_directory, a_refused_place_is_left_as_it_was) {
   write_file(path_ + "/config.toml", "somebody's");
   EXPECT_EQ(kind_of([&] { RunDirectory::create(path_, "", environment()); }, "config.toml"), "path");
   EXPECT_EQ(list_directory(path_), std::vector<std::string>{"config.toml"});
+}
+
+TEST_F(run_directory, what_a_kill_left_before_config_toml_is_taken_over) {
+  for (const char* folder : {"checkpoints", "eval", "rollouts", "signals"}) make_directories(path_join(path_, folder));
+  write_file(path_ + "/env.json", "{}");
+  EXPECT_EQ(kind_of([&] { RunDirectory::open(path_); }, "no run has begun here"), "path");
+  RunDirectory run = RunDirectory::create(path_, "seed = 1\n", environment());
+  EXPECT_EQ(read_file(run.config_file()), "seed = 1\n");
+}
+
+TEST_F(run_directory, folders_that_hold_something_are_not_taken_over) {
+  make_directories(path_ + "/checkpoints/step-0000001");
+  EXPECT_EQ(kind_of([&] { RunDirectory::create(path_, "", environment()); }, "(checkpoints)"), "path");
+}
+
+TEST_F(run_directory, steps_that_the_log_lacks_are_named) {
+  RunDirectory run = RunDirectory::create(path_, "", environment());
+  EXPECT_EQ(run.missing_steps(0), "");
+  EXPECT_EQ(run.missing_steps(1), "1");
+  EXPECT_EQ(run.missing_steps(3), "1 to 3");
+  EXPECT_EQ(run.last_step(), -1);
+  for (int step : {0, 1, 2, 4, 5, 9}) run.append_step(R"({"training/global_step":)" + std::to_string(step) + "}");
+  run.sync();
+  EXPECT_EQ(run.missing_steps(2), "");
+  EXPECT_EQ(run.missing_steps(5), "3");
+  EXPECT_EQ(run.missing_steps(9), "3, 6 to 8");
+  EXPECT_EQ(run.missing_steps(11), "3, 6 to 8, 10 to 11");
+  EXPECT_EQ(run.last_step(), 9);
+}
+
+TEST_F(run_directory, remarks_are_kept_once_beside_what_was_there) {
+  RunDirectory run = RunDirectory::create(path_, "", environment());
+  for (const char* text : {"one", "two", "one"}) run.remark(text);
+  EXPECT_EQ(run.remarks(), (std::vector<std::string>{"one", "two"}));
+  EXPECT_EQ(run.environment("model"), "models/a \"b\"");
+  EXPECT_EQ(run.environment("nothing"), "");
 }
 
 TEST_F(run_directory, two_trainers_cannot_share_it) {

@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "text/tokenizer.h"
 #include "verify/version.h"
 
 namespace ucas {
@@ -34,19 +35,9 @@ constexpr const char* kModelKeys[] = {
 
 // Files of a checkpoint that decide what it answers; moments of the optimizer and models beside the policy do not.
 bool decides(const std::string& name) {
-  static const std::vector<std::string> names = {"config.json",
-                                                 "generation_config.json",
-                                                 "tokenizer.json",
-                                                 "tokenizer_config.json",
-                                                 "vocab.json",
-                                                 "merges.txt",
-                                                 "special_tokens_map.json",
-                                                 "added_tokens.json",
-                                                 "model.safetensors",
-                                                 "chat_template.jinja",
-                                                 "tokenizer.model",
-                                                 "model.safetensors.index.json"};
-  return std::find(names.begin(), names.end(), name) != names.end() ||
+  const std::vector<std::string>& of_tokenizer = tokenizer_files();
+  return name == "config.json" || name == "generation_config.json" || name == "model.safetensors" ||
+         name == "model.safetensors.index.json" || std::ranges::find(of_tokenizer, name) != of_tokenizer.end() ||
          (name.starts_with("model-") && name.ends_with(".safetensors"));
 }
 

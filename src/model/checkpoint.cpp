@@ -1,16 +1,20 @@
 // Checkpoint directories in and out, and random initialisation.
 #include <ATen/core/Tensor.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <span>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/rng.h"
 #include "base/str.h"
+#include "model/finite.h"
 #include "model/qwen2.h"
 #include "model/safetensors.h"
+#include "text/tokenizer.h"
 
 namespace ucas {
 
@@ -46,11 +50,32 @@ void check_shape(const StoredTensor& stored, at::IntArrayRef expected) {
                              ", config.json asks for ", shape_text(expected)));
 }
 
+// Reads a tensor into out[elements()].
+void read_finite(const StoredTensor& stored, float* out) {
+  read_as_f32(stored, out);
+  const std::span<const float> values(out, static_cast<size_t>(stored.elements()));
+  const int64_t bad = first_not_finite(values);
+  if (bad < 0) return;
+  throw Error("numeric", str(stored.file, ": tensor ", printable(stored.name), ": value ", bad, " of ", values.size(),
+                             " is ", values[static_cast<size_t>(bad)],
+                             ": weights must be finite; the training that made them diverged, or the file is damaged: "
+                             "use another checkpoint"));
+}
+
+// As f32, against what the machine has: a consistent file can ask for more than can be had.
+void check_memory(const Qwen2Config& config, const std::string& directory) {
+  const double needed = 4 * static_cast<double>(config.parameter_count());
+  const double there = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  if (needed <= there) return;
+  throw Error("limit", str(directory, ": ", grouped(config.parameter_count()), " weights take ", human_bytes(needed),
+                           " in f32, this machine has ", human_bytes(there), " of memory; use a smaller model"));
+}
+
 // transformers ties by config alone; a tied checkpoint with another head would silently lose it.
 void check_tied_head(const StoredTensor& head, const at::Tensor& embed) {
   check_shape(head, embed.sizes());
   std::vector<float> values(static_cast<size_t>(head.elements()));
-  read_as_f32(head, values.data());
+  read_finite(head, values.data());
   at::Tensor host = embed.detach().cpu();
   if (!std::equal(values.begin(), values.end(), host.data_ptr<float>()))
     throw Error("config", str(head.file,
@@ -74,16 +99,6 @@ void check_all_there(const Qwen2Config& config, const std::map<std::string, Stor
   }
 }
 
-void copy_tokenizer(const std::string& from, const std::string& to) {
-  constexpr const char* names[] = {"tokenizer.json",     "tokenizer_config.json",   "vocab.json",
-                                   "merges.txt",         "special_tokens_map.json", "added_tokens.json",
-                                   "chat_template.jinja"};
-  for (const char* name : names) {
-    std::string path = path_join(from, name);
-    if (exists(path)) write_file(path_join(to, name), read_file(path));
-  }
-}
-
 }  // namespace
 
 std::unique_ptr<Model> load_model(const std::string& directory, at::Device device) {
@@ -95,10 +110,11 @@ std::unique_ptr<Model> load_model(const std::string& directory, at::Device devic
       throw Error("dup_key", str(directory, ": tensor ", printable(name), " stands in two files"));
   }
   check_all_there(config, stored, directory);
+  if (device.is_cpu()) check_memory(config, directory);
   Weights weights = allocate_weights(config, device);
   for (const NamedTensor& parameter : weights.parameters) {
     auto it = stored.find(parameter.name);
-    fill_parameter(parameter.tensor, [&](float* out) { read_as_f32(it->second, out); });
+    fill_parameter(parameter.tensor, [&](float* out) { read_finite(it->second, out); });
     stored.erase(it);
   }
   if (auto head = stored.find("lm_head.weight"); head != stored.end()) {
@@ -143,7 +159,7 @@ void save_model(Model& model, const std::string& directory, const std::string& l
                          return static_cast<const float*>(staging.data_ptr<float>());
                        }});
   write_weights(directory, tensors, model.config().torch_dtype, shard_bytes);
-  if (!like.empty()) copy_tokenizer(like, directory);
+  if (!like.empty()) copy_tokenizer_files(like, directory);
 }
 
 }  // namespace ucas

@@ -4,12 +4,15 @@
 
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "model/model.h"
+#include "model/safetensors.h"
+#include "model/weights.h"
 
 namespace ucas {
 namespace {
@@ -102,6 +105,47 @@ TEST_F(Checkpoint, initial_weights_depend_on_the_seed_alone) {
   EXPECT_FALSE(pa[0].tensor.equal(po[0].tensor));
   EXPECT_EQ(count, config.parameter_count());
   EXPECT_NEAR(pa[0].tensor.std().item<double>(), 0.02, 0.001);
+}
+
+TEST_F(Checkpoint, a_weight_that_is_not_finite_is_named_with_its_file) {
+  restore("gqa_tied");
+  const std::string file = (directory_ / "model.safetensors").string();
+  for (const StoredTensor& t : read_safetensors_header(file)) {
+    if (t.name != "model.layers.1.mlp.up_proj.weight") continue;
+    ASSERT_EQ(t.type, StoredType::f32);
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    std::fstream bytes(file, std::ios::in | std::ios::out | std::ios::binary);
+    bytes.seekp(t.offset + 4 * 7);
+    bytes.write(reinterpret_cast<const char*>(&nan), 4);
+  }
+  expect_refused("numeric", file + ": tensor model.layers.1.mlp.up_proj.weight: value 7 of ");
+}
+
+// A file of a tebibyte that is right in itself, and sparse: nothing may be allocated for it.
+TEST_F(Checkpoint, more_weights_than_memory_are_refused_before_they_are_read) {
+  fs::create_directories(directory_);
+  Qwen2Config config;
+  config.vocab_size = int64_t{1} << 24;
+  config.hidden_size = 32768;
+  config.num_attention_heads = config.num_key_value_heads = 1;
+  config.head_dim = 2;
+  config.num_hidden_layers = 1;
+  config.intermediate_size = 2;
+  write_qwen2_config(config, directory_.string());
+  OrderedJson header;
+  int64_t at = 0;
+  for (const NamedTensor& p : allocate_weights(config, at::Device(at::kMeta)).parameters) {
+    header[p.name] = {
+        {"dtype", "BF16"}, {"shape", p.tensor.sizes().vec()}, {"data_offsets", {at, at + 2 * p.tensor.numel()}}};
+    at += 2 * p.tensor.numel();
+  }
+  const std::string text = header.dump(), file = (directory_ / "model.safetensors").string();
+  const uint64_t length = text.size();
+  std::ofstream(file, std::ios::binary)
+      .write(reinterpret_cast<const char*>(&length), 8)
+      .write(text.data(), static_cast<std::streamsize>(text.size()));
+  fs::resize_file(file, 8 + length + static_cast<uint64_t>(at));
+  expect_refused("limit", "this machine has");
 }
 
 TEST_F(Checkpoint, tokenizer_files_travel_along) {

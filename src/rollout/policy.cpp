@@ -63,8 +63,8 @@ void check_vocabulary(const Tokenizer& tokenizer, const Qwen2Config& config) {
                   " rows (vocab_size of config.json); the files belong to different models"));
 }
 
-Policy open_policy(const std::string& directory, at::Device device) {
-  Tokenizer tokenizer = Tokenizer::load(directory);
+Policy open_policy(const std::string& directory, at::Device device, const std::string& tokenizer_from) {
+  Tokenizer tokenizer = Tokenizer::load(tokenizer_from.empty() ? directory : tokenizer_from);
   check_vocabulary(tokenizer, read_qwen2_config(directory));
   return {load_model(directory, device), std::move(tokenizer)};
 }

@@ -33,7 +33,8 @@ at::Device parse_device(const std::string& name);
 void use_threads(int64_t threads);
 // Refuses a tokenizer with more ids than the LM head has rows.
 void check_vocabulary(const Tokenizer& tokenizer, const Qwen2Config& config);
-// A checkpoint with its tokenizer; checks the vocabulary before it reads the weights.
-Policy open_policy(const std::string& directory, at::Device device);
+// A checkpoint with its tokenizer, which may lie elsewhere ("": beside the weights); checks the vocabulary before it
+// reads the weights.
+Policy open_policy(const std::string& directory, at::Device device, const std::string& tokenizer = "");
 
 }  // namespace ucas

@@ -272,9 +272,15 @@ std::string Tokenizer::Stream::finish() {
   return text;
 }
 
+const std::vector<std::string>& tokenizer_files() {
+  static const std::vector<std::string> names = {
+      "tokenizer.json",    "tokenizer_config.json", "special_tokens_map.json", "vocab.json",        "merges.txt",
+      "added_tokens.json", "tokenizer.model",       "chat_template.jinja",     "chat_template.json"};
+  return names;
+}
+
 void copy_tokenizer_files(const std::string& from, const std::string& to) {
-  for (const char* name : {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.json",
-                           "merges.txt", "added_tokens.json", "chat_template.jinja", "chat_template.json"}) {
+  for (const std::string& name : tokenizer_files()) {
     std::string source = path_join(from, name);
     if (exists(source)) write_file(path_join(to, name), read_file(source));
   }

@@ -53,8 +53,9 @@ class Tokenizer {
   std::unique_ptr<Impl> impl_;
 };
 
-// Copies tokenizer.json and its companions (tokenizer_config, special_tokens_map, vocab, merges, added_tokens,
-// chat_template) from one checkpoint directory to another, byte for byte.
+// The files of a checkpoint directory that are its tokenizer's: tokenizer.json, and what may stand beside it.
+const std::vector<std::string>& tokenizer_files();
+// Copies those that are there from one checkpoint directory to another, byte for byte.
 void copy_tokenizer_files(const std::string& from, const std::string& to);
 
 }  // namespace ucas

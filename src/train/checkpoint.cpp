@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -12,8 +13,10 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "model/finite.h"
 #include "model/safetensors.h"
 #include "train/manifest.h"
+#include "train/model_files.h"
 
 namespace ucas {
 
@@ -34,8 +37,8 @@ struct Part {
   std::string counter(const std::string& directory) const { return path_join(directory, name + ".json"); }
 };
 
-// What stands beside the policy's Hugging Face checkpoint: its optimizer, then weights and optimizer of every companion
-// that is trained.
+// What stands in state/ of the policy's Hugging Face checkpoint: its optimizer, then weights and optimizer of every
+// companion that is trained.
 std::vector<Part> parts_of(Model& model, const AdamW& optimizer, const Companions& companions) {
   std::vector<Part> parts;
   parts.push_back({"optimizer", optimizer.state(), &optimizer});
@@ -80,6 +83,50 @@ void write_part(const std::string& directory, const Part& part) {
   OrderedJson counter;
   counter["steps"] = part.optimizer->steps();
   write_file(part.counter(directory), counter.dump() + "\n");
+}
+
+[[noreturn]] void refuse_value(const std::string& what, float value, const std::string& dtype) {
+  const bool finite = std::isfinite(value);
+  throw Error(
+      "numeric",
+      str(what, " holds ", value, finite ? str(", too large for ", dtype, ", in which this model is stored") : "",
+          ": such a checkpoint is never saved; ",
+          finite ? "begin from a copy of the model with torch_dtype float32" : "lower the learning rate",
+          "; the last checkpoint stands"),
+      kNumeric);
+}
+
+// Before anything is written.
+void refuse_not_finite(const std::string& whose, const std::vector<NamedTensor>& tensors, const std::string& dtype) {
+  for (const NamedTensor& t : tensors) {
+    const at::Tensor host = t.tensor.detach().cpu().contiguous();
+    const std::span<const float> values(host.const_data_ptr<float>(), static_cast<size_t>(host.numel()));
+    const int64_t bad = first_not_finite(values, dtype);
+    if (bad >= 0) refuse_value(str(whose, ": ", t.name), values[static_cast<size_t>(bad)], dtype);
+  }
+}
+
+// "" if all numbers of a sealed file are finite, and second moments not negative; otherwise what is wrong.
+std::string problem_of_numbers(const std::string& file, const std::vector<StoredTensor>& tensors) {
+  constexpr int64_t kBlock = int64_t{1} << 20;  // elements
+  std::vector<float> block;
+  for (const StoredTensor& t : tensors) {
+    const int64_t count = t.elements(), width = count == 0 ? 0 : t.bytes / count;
+    const bool square = t.name.starts_with("exp_avg_sq/");
+    for (int64_t at = 0; at < count; at += kBlock) {
+      StoredTensor part = t;
+      part.shape = {std::min(kBlock, count - at)};
+      part.offset += at * width;
+      block.resize(static_cast<size_t>(part.shape[0]));
+      read_as_f32(part, block.data());
+      const auto whole = [&] { return str(file, ": tensor ", printable(t.name)); };
+      if (first_not_finite(block) >= 0) return str(whole(), " holds values that are not finite");
+      if (square && std::ranges::any_of(block, [](float x) { return x < 0; })) {
+        return str(whole(), " holds negative values, a mean of squares cannot");
+      }
+    }
+  }
+  return "";
 }
 
 std::string temporary_name(const char* kind, int64_t step) {
@@ -138,15 +185,17 @@ void prune(const RunDirectory& run, int64_t step, int64_t keep) {
 }
 
 void write_checkpoint(const std::string& directory, const RunDirectory& run, int64_t step, Model& model,
-                      const std::vector<Part>& parts, const std::string& state_json,
-                      const std::string& tokenizer_from) {
+                      const std::vector<Part>& parts, const std::string& state_json, const std::string& model_files) {
   check_free_space(run.checkpoints(), model, parts);
-  make_directories(directory);
-  save_model(model, directory, tokenizer_from);
-  for (const Part& part : parts) write_part(directory, part);
-  write_file(path_join(directory, kStateFile), state_json);
+  if (!model_files.empty()) check_model_files(model_files);
+  const std::string state = path_join(directory, kStateFolder);
+  make_directories(state);
+  save_model(model, directory, model_files);
+  for (const Part& part : parts) write_part(state, part);
+  write_file(path_join(state, kStateFile), state_json);
   run.sync();
   seal_directory(directory, step);
+  sync_directory(state);
   sync_directory(directory);
 }
 
@@ -179,7 +228,37 @@ int64_t read_counter(const std::string& path) {
   if (!json.is_object() || !json.contains("steps") || !json["steps"].is_number_integer()) {
     throw Error("schema", str(path, ": expected {\"steps\": N}"));
   }
-  return json["steps"].get<int64_t>();
+  const auto steps = json["steps"].get<int64_t>();
+  if (steps < 0) throw Error("schema", str(path, ": steps = ", steps, ": expected 0 or more"));
+  return steps;
+}
+
+std::string state_text(const FoundCheckpoint& found) {
+  return read_file(path_join(state_folder(found.path), kStateFile), kStateLimit);
+}
+
+// "" if the run can go on from there; otherwise why not. Reads every byte.
+std::string problem_of(const FoundCheckpoint& found, const StateCheck& check_state) {
+  const SealCheck check = check_seal(found.path, true);
+  if (!check.problem.empty()) return check.problem;
+  if (check.step != found.step) return str("it was saved at step ", check.step);
+  try {
+    if (std::string problem = problem_of_numbers(found.path, list_weights(found.path)); !problem.empty()) {
+      return problem;
+    }
+    const std::string state = state_folder(found.path);
+    for (const std::string& name : list_directory(state)) {
+      const std::string file = path_join(state, name);
+      if (name.ends_with("optimizer.json")) read_counter(file);
+      if (!name.ends_with(".safetensors")) continue;
+      std::string problem = problem_of_numbers(file, read_safetensors_header(file));
+      if (!problem.empty()) return problem;
+    }
+    if (check_state) check_state(state_text(found), found);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
 }
 
 }  // namespace
@@ -187,14 +266,18 @@ int64_t read_counter(const std::string& path) {
 std::string verify_checkpoint(const std::string& directory) { return check_seal(directory, true).problem; }
 
 std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model, const AdamW& optimizer,
-                            const Companions& companions, const std::string& state_json,
-                            const std::string& tokenizer_from, int64_t keep) {
+                            const Companions& companions, const std::string& state_json, const std::string& model_files,
+                            int64_t keep) {
   std::string target = run.checkpoint(step);
   std::string temporary = path_join(run.checkpoints(), temporary_name("tmp", step));
-  if (exists(target) && check_seal(target, true).problem.empty()) return target;
+  if (exists(target) && problem_of({target, step}, {}).empty()) return target;
+  const std::vector<Part> parts = parts_of(model, optimizer, companions);
+  const std::string title = str("checkpoint of step ", step, " not saved: ");
+  refuse_not_finite(str(title, "the policy"), model.parameters(), model.config().torch_dtype);
+  for (const Part& part : parts) refuse_not_finite(str(title, part.name), part.tensors, "float32");
   try {
     if (exists(temporary)) remove_all(temporary);
-    write_checkpoint(temporary, run, step, model, parts_of(model, optimizer, companions), state_json, tokenizer_from);
+    write_checkpoint(temporary, run, step, model, parts, state_json, model_files);
     // What stands there is broken: a resume passed over it.
     if (exists(target)) discard(run, step);
     rename_path(temporary, target);
@@ -204,7 +287,7 @@ std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model,
     } catch (const Error& error) {
       warn(error.what());  // ignored by every reader, and removed by the next start
     }
-    throw Error("io", str("checkpoint of step ", step, " not saved: ", failure.what()), kIoFailure);
+    throw Error("io", str(title, failure.what()), kIoFailure);
   }
   SealCheck check = check_seal(target, true);
   if (!check.problem.empty()) {
@@ -214,26 +297,26 @@ std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model,
   return target;
 }
 
-std::optional<FoundCheckpoint> newest_checkpoint(const RunDirectory& run) {
+std::optional<FoundCheckpoint> newest_checkpoint(const RunDirectory& run, const StateCheck& check_state) {
   if (!is_directory(run.checkpoints())) return std::nullopt;
   remove_leftovers(run);
   std::vector<int64_t> steps = steps_on_disk(run);
   for (auto it = steps.rbegin(); it != steps.rend(); ++it) {
-    std::string path = run.checkpoint(*it);
-    SealCheck check = check_seal(path, true);
-    if (check.problem.empty() && check.step != *it) check.problem = str("it was saved at step ", check.step);
-    if (check.problem.empty()) return FoundCheckpoint{path, *it};
-    warn(str("checkpoint ", path, " is passed over: ", check.problem));
+    const FoundCheckpoint found{run.checkpoint(*it), *it};
+    const std::string problem = problem_of(found, check_state);
+    if (problem.empty()) return found;
+    warn(str("checkpoint ", found.path, " is passed over: ", problem));
   }
   if (steps.empty()) return std::nullopt;
   throw Error("io", str(run.checkpoints(), ": none of the ", steps.size(),
-                        " checkpoints is complete (see the warnings); put one back, or start anew with another --out"));
+                        " checkpoints is good (see the warnings); put one back, or start anew with another --out"));
 }
 
 std::string load_checkpoint(const FoundCheckpoint& found, Model& model, AdamW& optimizer,
                             const Companions& companions) {
+  const std::string state = state_folder(found.path);
   for (const Part& part : parts_of(model, optimizer, companions)) {
-    std::string file = part.file(found.path);
+    std::string file = part.file(state);
     auto stored = by_name(read_safetensors_header(file));
     for (const NamedTensor& t : part.tensors) restore(stored, t.name, t.tensor, file);
   }
@@ -241,12 +324,12 @@ std::string load_checkpoint(const FoundCheckpoint& found, Model& model, AdamW& o
     auto weights = by_name(list_weights(found.path));
     for (const NamedTensor& p : model.parameters()) restore(weights, p.name, p.tensor, found.path);
   }
-  optimizer.set_steps(read_counter(path_join(found.path, "optimizer.json")));
+  optimizer.set_steps(read_counter(path_join(state, "optimizer.json")));
   for (const auto& companion : companions) {
     AdamW* own = companion->optimizer();
-    if (own != nullptr) own->set_steps(read_counter(path_join(found.path, companion->name() + "-optimizer.json")));
+    if (own != nullptr) own->set_steps(read_counter(path_join(state, companion->name() + "-optimizer.json")));
   }
-  return read_file(path_join(found.path, kStateFile), kStateLimit);
+  return state_text(found);
 }
 
 }  // namespace ucas

@@ -1,12 +1,14 @@
 // Checkpoints that survive a kill, a power cut or a full disk at any instant: a directory is written under a temporary
 // name, synced, sealed by manifest.json (size and XXH3-128 of every file, and of itself), renamed into place, read
 // back, and only then are old ones pruned. There is no "latest" pointer: the newest directory whose manifest verifies
-// is it. A checkpoint is a Hugging Face directory plus optimizer.{safetensors,json}, state.json and manifest.json, and
-// for every companion that is trained NAME.safetensors and NAME-optimizer.{safetensors,json}. Owned by the holder of
-// the run directory's lock. Threads: one.
+// is it. A checkpoint is a Hugging Face directory with a folder state/ in it: optimizer.{safetensors,json}, state.json
+// and manifest.json, and for every companion that is trained NAME.safetensors and NAME-optimizer.{safetensors,json}.
+// Programs that load every *.safetensors of a directory (vLLM) so find the model alone. In older runs these files lie
+// beside the model; they are still read. Owned by the holder of the run directory's lock. Threads: one.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -24,18 +26,21 @@ struct FoundCheckpoint {
   int64_t step = 0;
 };
 
-// Returns the directory. `state_json` is the caller's own state, given back by load_checkpoint; tokenizer files are
-// copied from `tokenizer_from` unless it is "". Keeps the newest `keep` checkpoints (at least 1).
-// A step that is saved already, and whole, is not saved again: the same step of a run is the same state.
-// A failure throws Error("io", exit 74): nothing of this save stays, earlier checkpoints are untouched.
+// Returns the directory. `state_json` is the caller's own state, given back by load_checkpoint; what else a Hugging
+// Face directory needs comes from `model_files` (train/model_files.h) unless it is "". Keeps the newest `keep`
+// checkpoints (at least 1). A step that is saved already, and good, is not saved again: the same step of a run is the
+// same state. A failure throws Error("io", exit 74), weights or moments that are not finite Error("numeric", exit 70):
+// nothing of this save stays, earlier checkpoints are untouched.
 using Companions = std::vector<std::unique_ptr<Companion>>;
 std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model, const AdamW& optimizer,
-                            const Companions& companions, const std::string& state_json,
-                            const std::string& tokenizer_from, int64_t keep);
+                            const Companions& companions, const std::string& state_json, const std::string& model_files,
+                            int64_t keep);
 
-// The newest checkpoint that verifies; a warning with the reason for each one passed over. nullopt only if the run
-// never saved any; if there are some and none is good, Error("io"): never a silent fresh start.
-std::optional<FoundCheckpoint> newest_checkpoint(const RunDirectory& run);
+// The newest checkpoint that verifies, whose numbers are finite and whose state `check_state` accepts (it throws Error
+// otherwise); a warning with the reason for each one passed over. nullopt only if the run never saved any; if there are
+// some and none is good, Error("io"): never a silent fresh start.
+using StateCheck = std::function<void(const std::string& state_json, const FoundCheckpoint&)>;
+std::optional<FoundCheckpoint> newest_checkpoint(const RunDirectory& run, const StateCheck& check_state = {});
 
 // Weights (the f32 masters), both moments and the step count, bit for bit, of the policy and of its companions. Returns
 // the caller's state_json.

@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <functional>
+#include <limits>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -18,7 +20,9 @@
 #include "base/log.h"
 #include "base/rng.h"
 #include "base/str.h"
+#include "model/safetensors.h"
 #include "train/manifest.h"
+#include "train/model_files.h"
 
 namespace ucas {
 namespace {
@@ -177,9 +181,32 @@ TEST_F(checkpoint, gives_back_weights_moments_and_state_bit_for_bit) {
   EXPECT_TRUE(warnings_.empty());
 }
 
+// vLLM loads every *.safetensors of the directory that it is given.
+TEST_F(checkpoint, beside_state_there_is_nothing_but_the_model) {
+  train_and_save(1);
+  EXPECT_EQ(list_directory(run_->checkpoint(1)),
+            (std::vector<std::string>{"config.json", "generation_config.json", "model.safetensors", "state"}));
+}
+
+// As versions before wrote them: everything in one folder, and its seal.
+TEST_F(checkpoint, one_of_the_first_format_is_still_read) {
+  Snapshot saved = train_and_save(5);
+  const std::string path = run_->checkpoint(5), state = path_join(path, "state");
+  remove_all(path_join(state, "manifest.json"));
+  for (const std::string& name : list_directory(state)) rename_path(path_join(state, name), path_join(path, name));
+  remove_all(state);
+  seal_directory(path, 5);
+  EXPECT_TRUE(exists(path_join(path, "manifest.json")));
+  auto found = newest_checkpoint(*run_);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(load(*found), saved);
+  train_and_save(6, 1);
+  EXPECT_EQ(names(), std::vector<std::string>{"step-0000006"});
+}
+
 TEST_F(checkpoint, companions_that_are_trained_have_files_of_their_own) {
   train_and_save(1);
-  std::vector<std::string> files = list_directory(run_->checkpoint(1));
+  std::vector<std::string> files = list_directory(path_join(run_->checkpoint(1), "state"));
   for (const char* name : {"critic.safetensors", "critic-optimizer.safetensors", "critic-optimizer.json"}) {
     EXPECT_NE(std::ranges::find(files, name), files.end()) << name;
   }
@@ -232,8 +259,14 @@ TEST_F(checkpoint, damage_to_any_file_makes_the_one_before_count) {
       {"longer", [](const std::string& file) { write_file(file, read_file(file) + "\n"); }},
       {"gone", [](const std::string& file) { remove_all(file); }},
   };
+  std::vector<std::string> files;
   for (const std::string& name : list_directory(newest)) {
-    std::string file = path_join(newest, name), whole = read_file(file);
+    if (name != "state") files.push_back(name);
+  }
+  for (const std::string& name : list_directory(path_join(newest, "state"))) files.push_back("state/" + name);
+  for (const std::string& relative : files) {
+    std::string file = path_join(newest, relative), whole = read_file(file);
+    const std::string name = relative.substr(relative.find('/') + 1);
     for (const Damage& damage : damages) {
       damage.apply(file);
       warnings_.clear();
@@ -251,7 +284,7 @@ TEST_F(checkpoint, damage_to_any_file_makes_the_one_before_count) {
 TEST_F(checkpoint, a_broken_one_is_replaced_when_its_step_comes_again) {
   train_and_save(1);
   train_and_save(2);
-  truncate_file(path_join(run_->checkpoint(2), "state.json"), 1);
+  truncate_file(path_join(run_->checkpoint(2), "state/state.json"), 1);
   load(*newest_checkpoint(*run_));
   Snapshot again = train_and_save(2);
   auto found = newest_checkpoint(*run_);
@@ -269,7 +302,7 @@ TEST_F(checkpoint, a_rejected_later_one_does_not_push_out_good_ones) {
 
 TEST_F(checkpoint, none_good_is_an_error_and_never_a_fresh_start) {
   train_and_save(1);
-  remove_all(path_join(run_->checkpoint(1), "manifest.json"));
+  remove_all(path_join(run_->checkpoint(1), "state/manifest.json"));
   try {
     newest_checkpoint(*run_);
     FAIL();
@@ -289,8 +322,8 @@ TEST_F(checkpoint, a_directory_renamed_to_another_step_is_passed_over) {
 
 TEST_F(checkpoint, one_of_a_newer_format_is_named_as_such) {
   train_and_save(1);
-  std::string file = path_join(run_->checkpoint(1), "manifest.json"), text = read_file(file);
-  text.replace(text.find("\"format\": 1"), 11, "\"format\": 2");
+  std::string file = path_join(run_->checkpoint(1), "state/manifest.json"), text = read_file(file);
+  text.replace(text.find("\"format\": 2"), 11, "\"format\": 3");
   size_t self = text.rfind(",\n  \"self\": \"");
   XXH128_canonical_t hash;
   XXH128_canonicalFromHash(&hash, XXH3_128bits(text.data(), self));
@@ -308,6 +341,140 @@ TEST_F(checkpoint, leftovers_and_strange_names_are_ignored) {
   }
   EXPECT_EQ(newest_checkpoint(*run_)->step, 1);
   EXPECT_EQ(names(), (std::vector<std::string>{"notes", "step-00000000009", "step-0000001", "step-9"}));
+}
+
+// Of the parameter with this index, or of its moments.
+float& value_of(const std::vector<NamedTensor>& tensors, size_t index) {
+  at::Tensor t = tensors.at(index).tensor.detach();
+  return t.mutable_data_ptr<float>()[t.numel() / 2];
+}
+
+TEST_F(checkpoint, one_whose_numbers_are_not_finite_is_never_saved) {
+  Snapshot good = train_and_save(1, 1);
+  const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
+  struct Case {
+    const char* says;
+    float value;
+    std::function<float&()> where;
+  };
+  const Case cases[] = {
+      {"the policy: model.embed_tokens.weight holds nan", nan,
+       [&]() -> float& { return value_of(model_->parameters(), 0); }},
+      {"optimizer: exp_avg/model.embed_tokens.weight holds inf", infinity,
+       [&]() -> float& { return value_of(optimizer_->state(), 0); }},
+      {"critic: ", -infinity, [&]() -> float& { return value_of(companions_[1]->weights(), 1); }},
+      {"critic-optimizer: ", nan, [&]() -> float& { return value_of(companions_[1]->optimizer()->state(), 1); }},
+  };
+  for (const Case& c : cases) {
+    train(2);
+    c.where() = c.value;
+    try {
+      save(2, 1);
+      FAIL() << c.says;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), "numeric");
+      EXPECT_EQ(error.exit_code(), kNumeric);
+      EXPECT_NE(std::string(error.what()).find(c.says), std::string::npos) << error.what();
+    }
+    EXPECT_EQ(names(), std::vector<std::string>{"step-0000001"});
+    restore(good);
+  }
+  EXPECT_EQ(load(*newest_checkpoint(*run_)), good);
+}
+
+TEST_F(checkpoint, a_weight_that_its_stored_type_cannot_hold_is_not_saved_as_infinity) {
+  make("float16");
+  value_of(model_->parameters(), 0) = 65520;
+  EXPECT_THROW(save(1), Error);
+  value_of(model_->parameters(), 0) = 65519;
+  save(1);
+  EXPECT_TRUE(newest_checkpoint(*run_));
+}
+
+// Sealed all the same, by an earlier version or by somebody's hand.
+TEST_F(checkpoint, poisoned_numbers_make_the_one_before_count) {
+  Snapshot first = train_and_save(1);
+  train_and_save(2);
+  const std::string newest = run_->checkpoint(2), state = path_join(newest, "state");
+  const auto first_tensor = [&](const char* name, const char* file) {
+    for (const StoredTensor& t : read_safetensors_header(path_join(newest, file))) {
+      if (t.name.starts_with(name)) return t;
+    }
+    return StoredTensor{};
+  };
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  struct Poison {
+    const char *tensor, *file, *says;
+    float value;
+  };
+  const Poison poisons[] = {
+      {"model.embed", "model.safetensors", "model.embed_tokens.weight holds values that are not finite", nan},
+      {"exp_avg/", "state/optimizer.safetensors", "holds values that are not finite", nan},
+      {"exp_avg_sq/", "state/optimizer.safetensors", "holds negative values", -1.0f},
+      {"model.embed", "state/critic.safetensors", "state/critic.safetensors: tensor model.embed", nan},
+  };
+  for (const Poison& poison : poisons) {
+    const StoredTensor t = first_tensor(poison.tensor, poison.file);
+    const std::string whole = read_file(t.file);
+    std::string bytes = whole;
+    std::memcpy(bytes.data() + t.offset, &poison.value, 4);
+    write_file(t.file, bytes);
+    remove_all(path_join(state, "manifest.json"));
+    seal_directory(newest, 2);
+    warnings_.clear();
+    auto found = newest_checkpoint(*run_);
+    ASSERT_TRUE(found && found->step == 1) << poison.says;
+    EXPECT_NE(warnings_.at(0).find(poison.says), std::string::npos) << warnings_[0];
+    write_file(t.file, whole);
+  }
+  write_file(path_join(state, "optimizer.json"), "{\"steps\": -5}\n");
+  remove_all(path_join(state, "manifest.json"));
+  seal_directory(newest, 2);
+  warnings_.clear();
+  auto found = newest_checkpoint(*run_);
+  ASSERT_TRUE(found && found->step == 1);
+  EXPECT_NE(warnings_.at(0).find("steps = -5"), std::string::npos) << warnings_[0];
+  // Its step comes again: it is replaced, although its seal holds.
+  load(*found);
+  Snapshot again = train_and_save(2);
+  EXPECT_EQ(load(*newest_checkpoint(*run_)), again);
+  EXPECT_EQ(newest_checkpoint(*run_)->step, 2);
+}
+
+TEST_F(checkpoint, a_state_that_is_not_accepted_makes_the_one_before_count) {
+  train_and_save(1);
+  train_and_save(2);
+  auto found = newest_checkpoint(*run_, [](const std::string& state, const FoundCheckpoint&) {
+    if (state == state_of(2)) throw Error("schema", "not this one");
+  });
+  ASSERT_TRUE(found && found->step == 1);
+  EXPECT_NE(warnings_.at(0).find("not this one"), std::string::npos);
+}
+
+TEST_F(checkpoint, a_missing_model_file_is_an_error_and_not_a_smaller_checkpoint) {
+  train_and_save(1);
+  const std::string base = path_join(path_, "base");
+  make_directories(base);
+  for (const char* name : {"tokenizer.json", "chat_template.jinja"}) write_file(path_join(base, name), name);
+  write_file(path_join(base, "config.json"), R"({"own": 1})");
+  keep_model_files(*run_, base, base);
+  remove_all(base);  // the run does not need it again
+  train(2);
+  save_checkpoint(*run_, 2, *model_, *optimizer_, companions_, "", run_->model_files(), 1);
+  EXPECT_EQ(read_file(path_join(run_->checkpoint(2), "chat_template.jinja")), "chat_template.jinja");
+  EXPECT_NE(read_file(path_join(run_->checkpoint(2), "config.json")).find("\"own\": 1"), std::string::npos);
+  remove_all(path_join(run_->model_files(), "tokenizer.json"));
+  try {
+    save_checkpoint(*run_, 3, *model_, *optimizer_, companions_, "", run_->model_files(), 1);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit_code(), kIoFailure);
+    EXPECT_NE(std::string(error.what()).find("tokenizer.json is missing"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(names(), std::vector<std::string>{"step-0000002"});
+  keep_model_files(*run_, run_->checkpoint(2), "");  // as a resume does
+  check_model_files(run_->model_files());
+  EXPECT_EQ(read_file(path_join(run_->model_files(), "tokenizer.json")), "tokenizer.json");
 }
 
 TEST_F(checkpoint, a_moment_of_another_shape_is_refused) {

@@ -43,9 +43,16 @@ std::optional<std::string> text_at(const Json& json, const char* key) {
   return json[key].get<std::string>();
 }
 
+// A file of the directory, or of its state/.
+bool is_plain_name(std::string name) {
+  const std::string folder = str(kStateFolder, "/");
+  if (name.starts_with(folder)) name.erase(0, folder.size());
+  return !name.empty() && name[0] != '.' && name.find('/') == std::string::npos;
+}
+
 Manifest read_manifest(const std::string& directory) {
   Manifest manifest;
-  std::string path = path_join(directory, kName);
+  std::string path = path_join(state_folder(directory), kName);
   if (!exists(path)) return {"it has no manifest.json (the save did not finish)", -1, {}};
   std::string text = read_file(path, kManifestLimit);
   size_t self = text.rfind(kSelf);
@@ -65,28 +72,46 @@ Manifest read_manifest(const std::string& directory) {
   for (const Json& row : json["files"]) {
     auto name = text_at(row, "name"), hash = text_at(row, "xxh3_128");
     auto size = number_at(row, "size");
-    bool plain = name && !name->empty() && (*name)[0] != '.' && name->find('/') == std::string::npos;
-    if (!plain || !hash || !size) return {"its manifest.json has a row without name, size or hash", -1, {}};
+    if (!name || !is_plain_name(*name) || !hash || !size)
+      return {"its manifest.json has a row without name, size or hash", -1, {}};
     manifest.files.push_back({*name, *hash, *size});
   }
   return manifest;
 }
 
+// The files that a seal covers, those of state/ with their folder's name.
+std::vector<std::string> files_of(const std::string& directory) {
+  std::vector<std::string> names;
+  for (const std::string& name : list_directory(directory)) {
+    if (name != kStateFolder) {
+      names.push_back(name);
+      continue;
+    }
+    for (const std::string& inner : list_directory(path_join(directory, name))) names.push_back(str(name, "/", inner));
+  }
+  return names;
+}
+
 }  // namespace
+
+std::string state_folder(const std::string& directory) {
+  std::string inner = path_join(directory, kStateFolder);
+  return is_directory(inner) ? inner : directory;
+}
 
 void seal_directory(const std::string& directory, int64_t step) {
   OrderedJson json;
   json["format"] = kManifestFormat;
   json["step"] = step;
   json["files"] = OrderedJson::array();
-  for (const std::string& name : list_directory(directory)) {
+  for (const std::string& name : files_of(directory)) {
     std::string path = path_join(directory, name);
     int64_t size = file_size(path);
     json["files"].push_back({{"name", name}, {"size", size}, {"xxh3_128", hash_of_file(path)}});
   }
   std::string text = json.dump(2);
   text.resize(text.rfind("\n}"));  // reopened for the last key
-  write_file(path_join(directory, kName), str(text, kSelf, hash_of_text(text), kTail));
+  write_file(path_join(state_folder(directory), kName), str(text, kSelf, hash_of_text(text), kTail));
 }
 
 SealCheck check_seal(const std::string& directory, bool deep) {

@@ -1,6 +1,8 @@
 // manifest.json seals a directory: it is written last, with the size and XXH3-128 of every other file and of its own
 // text. A directory whose manifest verifies is complete and is what was written. (SHA-256 would cost 0.5 GB/s here;
-// this guards against crashes and rot, not against forgers.) LibTorch-free. Threads: one per directory.
+// this guards against crashes and rot, not against forgers.) Where the directory has a folder state/, the manifest lies
+// in it and covers both: what is beside state/ is then nothing but the model. LibTorch-free. Threads: one per
+// directory.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +10,14 @@
 
 namespace ucas {
 
-constexpr int64_t kManifestFormat = 1;
+constexpr int64_t kManifestFormat = 2;  // 1: everything in one folder; still read
+constexpr const char* kStateFolder = "state";
 
-// Hashes all files of `directory` (plain files only, no folders) and writes its manifest.json durably.
+// The folder of a checkpoint that holds what is not the model: state/, or the checkpoint itself in format 1.
+std::string state_folder(const std::string& directory);
+
+// Hashes all files of `directory` and of its state/ (plain files only, no other folders) and writes the manifest
+// durably.
 void seal_directory(const std::string& directory, int64_t step);
 
 struct SealCheck {

@@ -1,44 +1,27 @@
 // How a run begins or goes on: everything is loaded and checked before anything is written.
-#include <nlohmann/json.hpp>
-#include <set>
-
 #include <ATen/Parallel.h>
+
+#include <algorithm>
 
 #include "base/build_info.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/hash.h"
-#include "base/json.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "data/problems.h"
 #include "data/templates.h"
 #include "kernels/lm_head.h"
-#include "model/safetensors.h"
 #include "rollout/engine.h"
 #include "train/checkpoint.h"
+#include "train/fingerprint.h"
+#include "train/manifest.h"
+#include "train/model_files.h"
 #include "train/self_check.h"
 #include "train/trainer.h"
 
 namespace ucas {
 
 namespace {
-
-// Options that may change between a run and its resumption: they do not change what a step computes.
-const std::set<std::string>& free_options() {
-  static const std::set<std::string> keys = {"label",
-                                             "train.steps",
-                                             "train.epochs",
-                                             "train.max_hours",
-                                             "train.save_freq",
-                                             "train.keep",
-                                             "rollout.max_slots",
-                                             "train.stored_prompts",
-                                             "train.stored_responses",
-                                             "train.stored_signals",
-                                             "train.stored_signal_tokens"};
-  return keys;
-}
 
 TrainingSet load_set(const TrainConfig& config, const std::vector<std::string>& files, const Tokenizer& tokenizer,
                      const Template& form, int64_t limit, bool labels) {
@@ -66,43 +49,7 @@ std::string hex(uint64_t value) {
   return text;
 }
 
-// Of everything that decides what a checkpoint's model computes.
-std::string hash_of_model(const std::string& directory) {
-  std::set<std::string> files = {path_join(directory, "config.json")};
-  for (const StoredTensor& tensor : list_weights(directory)) files.insert(tensor.file);
-  std::string hashes;
-  for (const std::string& file : files) hashes += hash_of_file(file) + "\n";
-  return hash_of_text(hashes);
-}
-
-// The checkpoints that companions load whenever the run starts or goes on: what lies there must not change meanwhile.
-std::set<std::string> companion_models(const TrainConfig& config) {
-  Needs needs = config.needs();
-  std::set<std::string> models;
-  auto add = [&](const std::string& own) { models.insert(own.empty() ? config.model : own); };
-  if (needs.reference) add("");
-  if (needs.critic) add(needs.critic->model);
-  if (needs.prm) add(needs.prm->model);
-  return models;
-}
-
-// One `name = value` a line: what must be the same for a resumed run to equal an uninterrupted one.
-std::string fingerprint_of(const Training& t) {
-  std::string text;
-  for (const FieldValue& field : fields_of(t.config)) {
-    if (!free_options().contains(field.key) && field.key != "threads") text += str(field.key, " = ", field.value, "\n");
-  }
-  text += str("data = ", hex(t.data.hash), "\n", "validation = ", hex(t.validation.hash), "\n");
-  text += str("tokenizer = ", hash_of_file(path_join(t.policy.tokenizer.directory(), "tokenizer.json")), "\n");
-  for (const std::string& model : companion_models(t.config)) {
-    text += str("weights of ", model, " = ", hash_of_model(model), "\n");
-  }
-  text +=
-      str("isa = ", kernels::isa(), "\n", "torch = ", torch_version(), "\n", "threads = ", at::get_num_threads(), "\n");
-  return text;
-}
-
-// Everything that does not depend on whether the run is fresh; weights come from `weights`.
+// Everything that does not depend on whether the run is fresh.
 struct Parts {
   Policy policy;
   std::unique_ptr<Rollout> rollout;
@@ -112,11 +59,12 @@ struct Parts {
   std::vector<int32_t> stop_ids;
 };
 
-Parts load_parts(const TrainConfig& config, const std::string& weights) {
+// `weights` and `tokenizer_from` are directories; a fresh run has one for both.
+Parts load_parts(const TrainConfig& config, const std::string& weights, const std::string& tokenizer_from) {
   use_threads(config.threads);
   Template form = load_template(config.data.prompt_template);
   at::Device device = parse_device(config.device);
-  Parts parts{open_policy(weights, device), nullptr, nullptr, {}, {}, {}, {}};
+  Parts parts{open_policy(weights, device, tokenizer_from), nullptr, nullptr, {}, {}, {}, {}};
   const Tokenizer& tokenizer = parts.policy.tokenizer;
   parts.data = load_set(config, config.data.files, tokenizer, form, 0, config.needs().labels);
   if (!config.data.val_files.empty()) {
@@ -157,17 +105,111 @@ Training assemble(TrainConfig config, RunDirectory run, Parts parts) {
              std::move(parts.data),
              std::move(parts.validation),
              std::move(parts.stop_ids),
-             "",
              {}};
-  t.fingerprint = fingerprint_of(t);
+  t.state.fingerprint =
+      make_fingerprint({t.config, hex(t.data.hash), hex(t.validation.hash), t.policy.tokenizer.directory()});
   return t;
+}
+
+// Settings of the run with those of the command line, where these may change.
+std::vector<Setting> with_overrides(std::vector<Setting> settings, const std::vector<Setting>& overrides,
+                                    const TrainConfig& before, bool allow_changes) {
+  for (const Setting& setting : overrides) {
+    if (setting.key == "allow-changes") continue;
+    const bool length = setting.key == "train.steps" || setting.key == "train.epochs";
+    if (is_free_option(setting.key, before) || setting.key == "threads" || (length && allow_changes)) {
+      settings.push_back(setting);
+    } else if (length) {
+      throw Error("config",
+                  str(setting.where, ": cannot change on --resume: a learning rate of this run is planned over ",
+                      "all its steps (schedule = \"cosine\"), so that other steps would change results; "
+                      "leave it, or add --allow-changes"));
+    } else {
+      throw Error("config", str(setting.where,
+                                ": cannot change on --resume: it would change results; start a new run "
+                                "from the checkpoint instead (--model PATH/checkpoints/step-...)"));
+    }
+  }
+  return settings;
+}
+
+// What keeps a resumed run from equalling an uninterrupted one is refused; under --allow-changes it is said, and kept
+// in env.json, where every report shows it.
+struct Consent {
+  const RunDirectory& run;
+  bool given = false;
+
+  void ask(const std::string& problem, const std::string& remedy) const {
+    if (!given) throw Error("config", str(problem, "; ", remedy, ", or add --allow-changes"));
+    warn(str("resuming all the same (--allow-changes): ", problem));
+    run.remark(problem);
+  }
+};
+
+std::string state_file(const FoundCheckpoint& found) { return path_join(state_folder(found.path), "state.json"); }
+
+std::optional<FoundCheckpoint> find_checkpoint(const RunDirectory& run) {
+  return newest_checkpoint(run, [](const std::string& text, const FoundCheckpoint& found) {
+    const TrainState state = TrainState::parse(text, state_file(found));
+    if (state.step != found.step) throw Error("schema", str("its state.json is of step ", state.step));
+  });
+}
+
+// A checkpoint is sealed after the lines of its steps are on disk, so a kill never leaves one without them.
+void check_steps(const RunDirectory& run, const FoundCheckpoint& found, const Consent& consent) {
+  const std::string missing = run.missing_steps(found.step);
+  if (missing.empty()) return;
+  const std::string problem = str(run.steps_file(), " lacks steps ", missing, " of the ", found.step,
+                                  " before checkpoint ", step_name(found.step));
+  const std::vector<std::string> known = run.remarks();
+  if (std::ranges::find(known, problem) == known.end()) consent.ask(problem, "put the file back");
+}
+
+// Without a checkpoint a run starts over; but not where one must have been there, and not from another base.
+void check_start_over(const RunDirectory& run, const TrainConfig& before, bool had_folder, const Consent& consent) {
+  const std::string weights = run.environment("initial_weights");
+  if (!weights.empty() && weights != hash_of_model(before.model)) {
+    consent.ask(str(before.model, ": other weights or another config.json than when ", run.path(), " was started"),
+                "put them back");
+  }
+  const int64_t last = run.last_step(), every = before.train.save_freq;
+  if (!had_folder || (every > 0 && last > every)) {
+    consent.ask(str(run.checkpoints(), " holds no checkpoint, but ",
+                    had_folder ? str(run.steps_file(), " goes to step ", last, " and one was saved every ", every,
+                                     " (train.save_freq)")
+                               : "a run always has this folder",
+                    ": going on would start over from nothing"),
+                "put the checkpoints back, or start anew with another --out");
+  } else if (last > 0) {
+    warn(str(run.path(), ": stopped before its first checkpoint: the ", last, " steps in ", run.steps_file(),
+             " are removed and made again"));
+  }
+}
+
+// Weights, moments and state of the checkpoint, if it belongs to the same run.
+void restore(Training& t, const FoundCheckpoint& found, const Consent& consent) {
+  std::string now = t.state.fingerprint;
+  const std::string text = load_checkpoint(found, *t.policy.model, *t.optimizer, t.companions);
+  t.state = TrainState::parse(text, state_file(found));
+  const FingerprintDifferences differences = compare_fingerprints(t.state.fingerprint, now);
+  if (!differences.changed.empty()) {
+    consent.ask(str(found.path, ": the run was started with ", join(differences.changed, "; "),
+                    ": the result would differ from an uninterrupted run's"),
+                "restore it");
+  }
+  if (!differences.unrecorded.empty()) {
+    warn(str(found.path, ": saved by an earlier version of ucas, which did not keep these, so that a change of them ",
+             "cannot be seen: ", join(differences.unrecorded, ", ")));
+  }
+  t.state.fingerprint = std::move(now);
+  for (auto& companion : t.companions) companion->restore(t.state.companions[companion->name()]);
 }
 
 }  // namespace
 
-Training open_training(TrainConfig config, const std::string& out) {
+Training open_training(TrainConfig config, const std::string& out, const std::string& command) {
   config.validate();
-  Parts parts = load_parts(config, config.model);
+  Parts parts = load_parts(config, config.model, config.model);
   RunEnvironment environment;
   environment.version = version();
   environment.torch = torch_version();
@@ -179,85 +221,43 @@ Training open_training(TrainConfig config, const std::string& out) {
   environment.model = config.model;
   environment.data = join(config.data.files, ", ");
   environment.method = config.method->title();
+  environment.command = command;
+  environment.initial_weights = hash_of_model(config.model);
+  environment.training_data = hex(parts.data.hash);
   RunDirectory run = RunDirectory::create(out, to_toml(config), environment);
+  keep_model_files(run, config.model, config.model);
   return assemble(std::move(config), std::move(run), std::move(parts));
 }
 
 Training resume_training(const std::string& path, const std::vector<Setting>& overrides) {
-  std::vector<Setting> settings = read_toml(path_join(path, "config.toml"));
-  bool allow_changes = false;
-  for (const Setting& setting : overrides) {
-    if (setting.key == "allow-changes") {
-      allow_changes = true;
-    } else if (free_options().contains(setting.key) || setting.key == "threads") {
-      settings.push_back(setting);
-    } else {
-      throw Error("config", str(setting.where,
-                                ": cannot change on --resume: it would change results; start a new run "
-                                "from the checkpoint instead (--model ",
-                                path, "/checkpoints/step-...)"));
-    }
-  }
-  TrainConfig config = make_train_config(settings);
+  RunDirectory::check_started(path);
+  const std::vector<Setting> saved = read_toml(path_join(path, "config.toml"));
+  const TrainConfig before = make_train_config(saved);
+  const bool allow_changes = std::ranges::find(overrides, "allow-changes", &Setting::key) != overrides.end();
+  TrainConfig config = make_train_config(with_overrides(saved, overrides, before, allow_changes));
   config.validate();
+  const bool had_folder = is_directory(path_join(path, "checkpoints"));  // before open() makes it
   RunDirectory run = RunDirectory::open(path);
-  std::optional<FoundCheckpoint> found = newest_checkpoint(run);
-  Parts parts = load_parts(config, found ? found->path : config.model);
+  const Consent consent{run, allow_changes};
+  std::optional<FoundCheckpoint> found = find_checkpoint(run);
+  if (found) {
+    check_steps(run, *found, consent);
+  } else {
+    check_start_over(run, before, had_folder, consent);
+  }
+  const std::string weights = found ? found->path : config.model, base = config.model;
+  Parts parts = load_parts(config, weights, tokenizer_directory(run, weights, base));
   Training t = assemble(std::move(config), std::move(run), std::move(parts));
   if (found) {
-    std::string state = load_checkpoint(*found, *t.policy.model, *t.optimizer, t.companions);
-    t.state = TrainState::parse(state, allow_changes ? "" : t.fingerprint, found->path);
-    for (auto& companion : t.companions) companion->restore(t.state.companions[companion->name()]);
+    restore(t, *found, Consent{t.run, allow_changes});
     log(str("resuming ", path, " after step ", t.state.step));
   } else {
     log(str("resuming ", path, ": no checkpoint yet, starting over from ", t.config.model));
   }
+  keep_model_files(t.run, weights, base);
   t.run.cut_after(found ? t.state.step : -1);
   if (!overrides.empty()) write_file(t.run.config_file(), to_toml(t.config));
   return t;
-}
-
-std::string TrainState::json(const std::string& fingerprint) const {
-  OrderedJson state = {{"format", 1},
-                       {"step", step},
-                       {"epoch", cursor.epoch},
-                       {"index", cursor.index},
-                       {"fruitless", cursor.fruitless},
-                       {"skipped_steps", skipped.total},
-                       {"empty_steps", empty_steps},
-                       {"nonfinite_streak", skipped.in_a_row},
-                       {"companions", companions},
-                       {"fingerprint", fingerprint}};
-  return state.dump(1) + "\n";
-}
-
-TrainState TrainState::parse(const std::string& text, const std::string& fingerprint, const std::string& where) {
-  Json json = parse_json(text, where + "/state.json");
-  TrainState s;
-  try {
-    s.step = json.at("step");
-    s.cursor = {json.at("epoch"), json.at("index"), json.at("fruitless")};
-    s.skipped.total = json.at("skipped_steps");
-    s.empty_steps = json.at("empty_steps");
-    s.skipped.in_a_row = json.at("nonfinite_streak");
-    s.companions = json.value("companions", s.companions);
-  } catch (const Json::exception& error) {
-    throw Error("io", str(where, "/state.json: not a training state: ", error.what()));
-  }
-  if (fingerprint.empty()) {
-    warn("resuming with --allow-changes: results may differ from an uninterrupted run");
-    return s;
-  }
-  std::vector<std::string> saved = split(json.at("fingerprint").get<std::string>(), '\n'),
-                           now = split(fingerprint, '\n');
-  for (size_t i = 0; i < std::max(saved.size(), now.size()); ++i) {
-    std::string before = i < saved.size() ? saved[i] : "(nothing)", after = i < now.size() ? now[i] : "(nothing)";
-    if (before != after) {
-      throw Error("config", str(where, ": the run was started with ", printable(before), " but this would go on with ",
-                                printable(after), ": the result would differ; restore it, or add --allow-changes"));
-    }
-  }
-  return s;
 }
 
 }  // namespace ucas

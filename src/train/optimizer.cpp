@@ -7,9 +7,12 @@
 #include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
+#include <atomic>
+#include <bit>
 #include <cmath>
 
 #include "base/error.h"
+#include "base/str.h"
 
 namespace ucas {
 
@@ -50,17 +53,39 @@ struct Coefficients {
 
 // p <- p keep; m <- m + (g - m)(1 - b1); v <- b2 v + (1 - b2) g^2; p <- p - step_size m / (sqrt v / root + eps).
 // IEEE operations only, element by element: the same bits however the loop is cut or vectorised. Zeroes the gradient.
-void update_elements(float* __restrict p, float* __restrict g, float* __restrict m, float* __restrict v, int64_t n,
+// False if any result is not finite, or a second moment is negative.
+bool update_elements(float* __restrict p, float* __restrict g, float* __restrict m, float* __restrict v, int64_t n,
                      const Coefficients& c) {
   const Coefficients k = c;
-#pragma omp simd
+  // The highest bit of `spoilt` is set by an exponent of all ones (which overflows into the sign's place) and by the
+  // sign of a second moment.
+  constexpr uint32_t kMagnitude = 0x7fffffff, kLowestExponent = 0x00800000, kSign = 0x80000000;
+  uint32_t spoilt = 0;
+#pragma omp simd reduction(| : spoilt)
   for (int64_t i = 0; i < n; ++i) {
     float gradient = g[i] * k.clip;
     m[i] = k.beta1 * m[i] + (1 - k.beta1) * gradient;
     v[i] = k.beta2 * v[i] + (1 - k.beta2) * gradient * gradient;
     p[i] = p[i] * k.keep - k.step_size * (m[i] / (std::sqrt(v[i]) / k.root_correction + k.eps));
     g[i] = 0;
+    spoilt |= ((std::bit_cast<uint32_t>(p[i]) & kMagnitude) + kLowestExponent) |
+              ((std::bit_cast<uint32_t>(m[i]) & kMagnitude) + kLowestExponent) |
+              ((std::bit_cast<uint32_t>(v[i]) & kMagnitude) + kLowestExponent) | std::bit_cast<uint32_t>(v[i]);
   }
+  return (spoilt & kSign) == 0;
+}
+
+// On another device: a norm is not finite if any value is not.
+bool all_finite(const at::Tensor& values) {
+  return std::isfinite(at::linalg_vector_norm(values, 1, {}, false, at::kDouble).item<double>());
+}
+
+[[noreturn]] void refuse_result(const std::string& name, int64_t update, double lr) {
+  throw Error("numeric",
+              str("update ", update, " (learning rate ", lr, ") left ", name,
+                  " or its moments with values that are not finite; lower the learning rate, or look at the data. "
+                  "Nothing of it is saved: the last checkpoint stands"),
+              kNumeric);
 }
 
 }  // namespace
@@ -119,15 +144,18 @@ StepResult AdamW::step(double lr) {
       std::vector<at::Tensor> p{slot.parameter}, gs{g}, m{slot.exp_avg}, v{slot.exp_avg_sq};
       at::_fused_adamw_(p, gs, m, v, {}, count, lr, config_.beta1, config_.beta2, decay, config_.eps, false, false);
       g.zero_();
+      if (!all_finite(slot.parameter) || !all_finite(slot.exp_avg_sq)) refuse_result(slot.name, steps_, lr);
       continue;
     }
     if (!g.is_contiguous()) g = g.contiguous();
     c.keep = static_cast<float>(1 - lr * decay);
     float *p = slot.parameter.mutable_data_ptr<float>(), *gp = g.mutable_data_ptr<float>();
     float *m = slot.exp_avg.mutable_data_ptr<float>(), *v = slot.exp_avg_sq.mutable_data_ptr<float>();
+    std::atomic<bool> fine = true;
     at::parallel_for(0, slot.parameter.numel(), kChunk, [&](int64_t first, int64_t last) {
-      update_elements(p + first, gp + first, m + first, v + first, last - first, c);
+      if (!update_elements(p + first, gp + first, m + first, v + first, last - first, c)) fine = false;
     });
+    if (!fine) refuse_result(slot.name, steps_, lr);
   }
   return result;
 }

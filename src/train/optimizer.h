@@ -26,7 +26,8 @@ class AdamW {
   // Global L2 norm of the gradients as they are now; parameters without a gradient count as 0.
   double grad_norm() const;
   // Clips, updates, and leaves all gradients at zero, whether applied or not. A parameter that has no gradient at all
-  // is left alone (as in torch).
+  // is left alone (as in torch). Throws Error("numeric", exit 70) naming the parameter when the result is not finite:
+  // such weights and moments must never be saved.
   StepResult step(double lr);
   void zero_grad();
 

@@ -12,6 +12,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/rng.h"
@@ -102,6 +103,46 @@ TEST(optimizer, a_gradient_that_is_not_finite_changes_nothing_and_is_zeroed) {
     EXPECT_EQ(adam.grad_norm(), 0);
     for (const NamedTensor& moment : adam.state()) EXPECT_EQ(moment.tensor.abs().sum().item<double>(), 0);
   }
+}
+
+// The gradient is fine in each case; only what the step makes of weights and moments is not.
+TEST(optimizer, a_result_that_is_not_finite_is_an_error_that_names_the_parameter) {
+  const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
+  struct Case {
+    const char* what;
+    size_t tensor;  // of {parameter, exp_avg, exp_avg_sq}
+    float value;
+  };
+  const Case cases[] = {{"weight nan", 0, nan},         {"weight inf", 0, infinity}, {"mean nan", 1, nan},
+                        {"mean -inf", 1, -infinity},    {"square nan", 2, nan},      {"square inf", 2, infinity},
+                        {"square negative", 2, -1e-3f}, {"all fine", 0, 1}};
+  for (const Case& c : cases) {
+    for (int64_t place : {0, 5, 36, 40000}) {  // in the vectorised part, its remainder and another chunk
+      std::vector<NamedTensor> p{parameter("fine", {1}), parameter("w", std::vector<float>(40001, 0.5f))};
+      AdamW adam(p, {});
+      set_grad(p[0], {0.1f});
+      set_grad(p[1], std::vector<float>(40001, 0.01f));
+      at::Tensor touched = c.tensor == 0 ? p[1].tensor.detach() : adam.state()[2 + c.tensor - 1].tensor;
+      touched.mutable_data_ptr<float>()[place] = c.value;
+      try {
+        adam.step(0.01);
+        EXPECT_STREQ(c.what, "all fine") << place;
+      } catch (const Error& error) {
+        EXPECT_STRNE(c.what, "all fine") << place;
+        EXPECT_EQ(error.exit_code(), kNumeric);
+        EXPECT_NE(std::string(error.what()).find("left w or its moments"), std::string::npos) << error.what();
+      }
+    }
+  }
+}
+
+TEST(optimizer, a_square_that_overflows_is_noticed_although_the_weight_stays_finite) {
+  OptimizerConfig config;
+  config.grad_clip = 0;
+  std::vector<NamedTensor> p{parameter("w", {1})};
+  AdamW adam(p, config);
+  set_grad(p[0], {1e25f});
+  EXPECT_THROW(adam.step(0.01), Error);
 }
 
 TEST(optimizer, decay_on_matrices_leaves_vectors_alone) {

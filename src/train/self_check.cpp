@@ -17,6 +17,7 @@
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/str.h"
@@ -40,6 +41,9 @@ HeadStats materialised(const at::Tensor& hidden, const at::Tensor& lm_head, cons
   s.logit = at::gather(raw, 1, index).squeeze(1);
   return s;
 }
+
+// The larger one; NaN if either is, which std::max would drop.
+double worse(double a, double b) { return std::isnan(a) || a > b ? a : b; }
 
 double largest(const at::Tensor& values) { return at::max(at::abs(values.detach().to(at::kDouble))).item<double>(); }
 
@@ -76,16 +80,21 @@ HeadCheck check_head(Model& model, const std::vector<int32_t>& prompt, double te
   HeadCheck check;
   for (auto [a, b] : {std::pair(&fused.logprob, &plain.logprob), std::pair(&fused.entropy, &plain.entropy),
                       std::pair(&fused.confidence, &plain.confidence), std::pair(&fused.logit, &plain.logit)}) {
-    check.value_difference = std::max(check.value_difference, largest(at::sub(*a, *b)));
+    check.value_difference = worse(check.value_difference, largest(at::sub(*a, *b)));
   }
-  check.gradient_difference =
-      largest(at::sub(fused_gradient, plain_gradient)) / std::max(1e-12, largest(plain_gradient));
-  if (!(check.value_difference <= 1e-3) || !(check.gradient_difference <= 1e-3)) {
+  check.gradient_difference = largest(at::sub(fused_gradient, plain_gradient)) / worse(1e-12, largest(plain_gradient));
+  if (!std::isfinite(check.value_difference) || !std::isfinite(check.gradient_difference)) {
+    throw Error("numeric",
+                "start-up check: the model's logits for the first prompt, or their gradients, are not finite: its "
+                "weights are, but they overflow on the way; use another checkpoint (or a higher rollout.temperature, "
+                "if it is far below 1)",
+                kNumeric);
+  }
+  if (check.value_difference > 1e-3 || check.gradient_difference > 1e-3) {
     throw Error("numeric",
                 str("start-up check: the LM-head statistics differ from a plain computation by ",
                     check.value_difference, " (values) and ", check.gradient_difference,
-                    " (gradient), at most 0.001 expected; try UCAS_ISA=scalar, "
-                    "and look for weights that are not finite"),
+                    " (gradient), at most 0.001 expected; try UCAS_ISA=scalar, and please report it"),
                 kNumeric);
   }
   return check;

@@ -223,14 +223,29 @@ bool Trainer::stores_signals() const {
   return every > 0 && (t_.state.step == 1 || t_.state.step % every == 0);
 }
 
+// These files serve the report: one that cannot be written is no reason to lose the run, unless it goes on so.
 void Trainer::store_responses(const Collected& collected, std::span<const float> advantage, const Trace& trace,
-                              const TokenUpdates& updates) const {
+                              const TokenUpdates& updates) {
+  constexpr int64_t kMostInARow = 3;
   const RunConfig& c = t_.config.train;
-  std::string rows = response_rows(collected, t_.data, advantage, t_.state.step, c.stored_prompts, c.stored_responses);
-  if (!rows.empty()) write_file(t_.run.rollout_file(t_.state.step), rows);
-  if (stores_signals()) {
-    write_file(t_.run.signals_file(t_.state.step), signal_rows(t_.config, collected, t_.data, t_.policy.tokenizer,
-                                                               advantage, trace, updates, t_.state.step));
+  try {
+    std::string rows =
+        response_rows(collected, t_.data, advantage, t_.state.step, c.stored_prompts, c.stored_responses);
+    if (!rows.empty()) write_file(t_.run.rollout_file(t_.state.step), rows);
+    if (stores_signals()) {
+      write_file(t_.run.signals_file(t_.state.step), signal_rows(t_.config, collected, t_.data, t_.policy.tokenizer,
+                                                                 advantage, trace, updates, t_.state.step));
+    }
+    unstored_in_a_row_ = 0;
+  } catch (const Error& failure) {
+    if (failure.exit_code() != kIoFailure) throw;
+    ++unstored_;
+    const std::string what = str("step ", t_.state.step, ": its responses are not stored: ", failure.what());
+    if (++unstored_in_a_row_ >= kMostInARow) {
+      throw Error(failure.kind(), str(what, " (", kMostInARow, " steps in a row; make room and go on with --resume)"),
+                  kIoFailure);
+    }
+    warn(what);
   }
 }
 
@@ -239,8 +254,8 @@ void Trainer::save() {
   observer_->phase("saving");
   t_.state.companions.clear();
   for (auto& companion : t_.companions) t_.state.companions[companion->name()] = companion->state();
-  save_checkpoint(t_.run, t_.state.step, *t_.policy.model, *t_.optimizer, t_.companions, t_.state.json(t_.fingerprint),
-                  t_.policy.tokenizer.directory(), t_.config.train.keep);
+  save_checkpoint(t_.run, t_.state.step, *t_.policy.model, *t_.optimizer, t_.companions, t_.state.json(),
+                  t_.run.model_files(), t_.config.train.keep);
   saved_step_ = t_.state.step;
 }
 
@@ -306,6 +321,7 @@ int Trainer::run(TrainObserver& observer) {
   }
   save();
   observer.end();
+  if (unstored_ > 0) warn(str("the responses of ", unstored_, " steps could not be stored"));
   return kDone;
 }
 

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 
@@ -19,21 +18,9 @@
 #include "train/objective.h"
 #include "train/observer.h"
 #include "train/optimizer.h"
-#include "train/skipped_updates.h"
+#include "train/train_state.h"
 
 namespace ucas {
-
-// What a checkpoint's state.json holds besides weights and moments.
-struct TrainState {
-  int64_t step = 0;  // finished rollout steps
-  DataCursor cursor;
-  SkippedUpdates skipped;                                           // of the policy
-  int64_t empty_steps = 0;                                          // rollout steps that kept no group
-  std::map<std::string, std::map<std::string, double>> companions;  // Companion::state() by name
-  std::string json(const std::string& fingerprint) const;
-  // Throws Error("config") naming what differs if `fingerprint` is not the one saved.
-  static TrainState parse(const std::string& json, const std::string& fingerprint, const std::string& where);
-};
 
 // Everything a run is made of.
 struct Training {
@@ -47,13 +34,13 @@ struct Training {
   TrainingSet data;
   TrainingSet validation;
   std::vector<int32_t> stop_ids;
-  std::string fingerprint;  // of data, tokenizer, initial weights and result-changing options, a line each
-  TrainState state;
+  TrainState state;  // with the fingerprint of this run
 };
 
-// Loads a fresh run into `out`, or goes on with the one in `out`. Nothing is written before everything was checked.
-Training open_training(TrainConfig config, const std::string& out);
-// `overrides` may change only what does not change results (train.steps, train.max_hours, threads, ...).
+// Loads a fresh run into `out`. Nothing is written before everything was checked. `command` is what was typed.
+Training open_training(TrainConfig config, const std::string& out, const std::string& command);
+// Goes on with the run in `run`. `overrides` may change only what does not change results (train.max_hours, threads,
+// ...), and "allow-changes" goes on where something else has changed or is missing, says so and keeps it in env.json.
 Training resume_training(const std::string& run, const std::vector<Setting>& overrides);
 
 class Trainer {
@@ -72,7 +59,7 @@ class Trainer {
   void finish_row(StepMetrics& m, double began, const TrainSample* sample);
   void validate_first();
   void store_responses(const Collected& collected, std::span<const float> advantage, const Trace& trace,
-                       const TokenUpdates& updates) const;
+                       const TokenUpdates& updates);
   void announce() const;
   bool stores_signals() const;  // of this step
   bool should_stop() const;
@@ -81,6 +68,7 @@ class Trainer {
   Collector collector_;
   int64_t total_steps_ = 0;
   int64_t saved_step_ = -1;
+  int64_t unstored_ = 0, unstored_in_a_row_ = 0;  // steps whose responses could not be written
   double began_ = 0;
   TrainObserver* observer_ = nullptr;  // while run() runs
 };

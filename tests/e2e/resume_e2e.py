@@ -1,5 +1,6 @@
 """Interrupted and resumed equals uninterrupted, bit for bit: weights, optimizer, steps.jsonl, stored responses."""
 import os
+import shutil
 import signal
 import subprocess
 
@@ -12,19 +13,31 @@ KINDS = {
     "policy": ([], []),
     "reference": (["--objective.kl_coeff", 0.01, "--reward.kl_coeff", 0.05, "--reward.kl_control", "adaptive",
                    "--reward.kl_target", 0.01, "--reward.kl_horizon", 200], []),
-    "critic": (["--method.name", "ppo"], ["critic.safetensors", "critic-optimizer.safetensors", "critic-optimizer.json"]),
+    "critic": (["--method.name", "ppo"],
+               ["critic.safetensors", "critic-optimizer.safetensors", "critic-optimizer.json"]),
     "prm": (["--method.name", "prime"], ["prm.safetensors", "prm-optimizer.safetensors", "prm-optimizer.json"]),
     "prm-after": (["--method.name", "prime", "--method.preset", "authors", "--method.prm.optimizer.lr", "6e-4",
                    "--objective.keep_low", 0, "--objective.keep_high", 1],
                   ["prm.safetensors", "prm-optimizer.safetensors", "prm-optimizer.json"]),
 }
-ALWAYS = ["model.safetensors", "optimizer.safetensors", "optimizer.json", "state.json"]
+ALWAYS = ["optimizer.safetensors", "optimizer.json", "state.json", "manifest.json"]
+MODEL = ["config.json", "generation_config.json", "model.safetensors", "state", "tokenizer.json", "tokenizer_config.json"]
 small_task()
 
 
 def words(kind, run, *more):
     return train_words(run, "--train.steps", STEPS, "--train.save_freq", 5, "--train.stored_signals", 3,
                        *KINDS[kind][0], *more)
+
+
+def same_checkpoint(kind, run, whole, step, name):
+    """Every file of the model and of what lies in state/ is there and the same."""
+    a, b = (os.path.join(r, "checkpoints", f"step-{step:07d}") for r in (run, whole))
+    check(sorted(os.listdir(a)) == MODEL, f"{name}: a checkpoint holds the model, its tokenizer and state/")
+    state = sorted(ALWAYS + KINDS[kind][1])
+    check(sorted(os.listdir(os.path.join(a, "state"))) == state, f"{name}: state/ holds {' '.join(state)}")
+    for file in [file for file in MODEL if file != "state"] + [os.path.join("state", file) for file in state]:
+        check(same_bytes(os.path.join(a, file), os.path.join(b, file)), f"{name}: {file} is the same")
 
 
 def interrupted(kind, name, signal_number, at_step, expect):
@@ -35,9 +48,7 @@ def interrupted(kind, name, signal_number, at_step, expect):
     check(process.wait(60) == expect, f"{kind}, {name}: ended with {expect}")
     ucas("train", "--resume", run)
     check(rows(run) == rows(whole), f"{kind}, {name}: steps.jsonl is that of the uninterrupted run")
-    for file in ALWAYS + KINDS[kind][1]:
-        a, b = (os.path.join(r, "checkpoints", f"step-{STEPS:07d}", file) for r in (run, whole))
-        check(same_bytes(a, b), f"{kind}, {name}: {file} is the same")
+    same_checkpoint(kind, run, whole, STEPS, f"{kind}, {name}")
     for step in range(1, STEPS + 1):
         a, b = (os.path.join(r, "rollouts", f"step-{step:07d}.jsonl") for r in (run, whole))
         check(same_bytes(a, b), f"{kind}, {name}: responses of step {step} are the same")
@@ -53,6 +64,30 @@ for kind in KINDS:
     ucas(*words(kind, path(kind)))
     interrupted(kind, "killed", signal.SIGKILL, 7, -signal.SIGKILL)
 interrupted("policy", "terminated", signal.SIGTERM, 3, 75)
+
+# Five saves after a resume with the default train.keep: what the first checkpoints brought along is long pruned.
+ucas(*words("policy", path("many"), "--train.save_freq", 1, "--train.steps", 7))
+ucas(*words("policy", path("many-resumed"), "--train.save_freq", 1, "--train.steps", 2))
+ucas("train", "--resume", path("many-resumed"), "--train.steps", 7)
+kept = sorted(os.listdir(path("many-resumed", "checkpoints")))
+check(kept == ["step-0000006", "step-0000007"], "the default keeps two")
+same_checkpoint("policy", path("many-resumed"), path("many"), 7, "five saves after a resume")
+ucas("train", "--resume", path("many-resumed"), "--train.steps", 8)
+
+# A run of before: everything in one folder of the checkpoint, no copy of the base's files.
+old = path("old")
+shutil.copytree(path("many"), old)
+shutil.rmtree(os.path.join(old, "model_files"))
+ucas("train", "--resume", old, "--train.steps", 8)
+same_checkpoint("policy", old, path("many-resumed"), 8, "a run without model_files")
+
+# The base is gone, and a file of the run's copy of it: it is made again from the checkpoint, and said.
+os.remove(os.path.join(old, "model_files", "tokenizer.json"))
+os.rename(path("base"), path("elsewhere"))
+resumed = ucas("train", "--resume", old, "--train.steps", 9)
+check("model_files: tokenizer.json is missing; made again from" in resumed.stderr, "a lost tokenizer is made again")
+os.rename(path("elsewhere"), path("base"))
+ucas("generate", "--model", os.path.join(old, "checkpoints", "step-0000009"), "--prompt", " a1 b*2.\n", "--max_tokens", 2)
 
 # The reference is the run's initial policy, and the coefficient was steered.
 steps = rows(path("reference"))[1:]

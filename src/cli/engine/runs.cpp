@@ -13,7 +13,7 @@ TrainedRun train_or_reuse(TrainConfig config, const std::string& path, ProgressM
   std::string done = path_join(path, "done");  // written once the last step is saved
   if (!exists(done)) {
     Training training =
-        exists(path_join(path, "config.toml")) ? resume_training(path, {}) : open_training(std::move(config), path);
+        exists(path_join(path, "config.toml")) ? resume_training(path, {}) : open_training(std::move(config), path, "");
     std::unique_ptr<TrainObserver> observer = make_train_observer(progress);
     if (int code = Trainer(training).run(*observer); code != kDone) return {code, "", 0};
     write_file(done, str(training.state.step, "\n"));

@@ -8,6 +8,38 @@
 
 namespace ucas {
 
+namespace {
+
+// As it would be typed again.
+std::string command_text(const Words& words) {
+  std::string text = "ucas train";
+  for (const std::string& word : words) {
+    const bool plain = !word.empty() && word.find_first_not_of(
+                                            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                            "0123456789_-+=./,:@%") == std::string::npos;
+    if (plain) {
+      text += str(" ", word);
+      continue;
+    }
+    text += " '";
+    for (char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    text += "'";
+  }
+  return text;
+}
+
+int train_to_the_end(Training training, TrainObserver& observer) {
+  const int code = Trainer(training).run(observer);
+  if (code != kDone) return code;
+  const std::string run = training.run.path();
+  log(str("the model is ", training.run.checkpoint(training.state.step), "; next: ucas evaluate ",
+          training.run.checkpoint(training.state.step), " --data FILE.jsonl --out EVAL, or ucas report ", run,
+          " -o report.html"));
+  return code;
+}
+
+}  // namespace
+
 int run_train(const Words& words) {
   CommandLine line = parse_command_line(words, {"allow-changes"});
   std::string out = take_option(line.settings, "out"), resume = take_option(line.settings, "resume");
@@ -22,15 +54,13 @@ int run_train(const Words& words) {
     if (!line.positionals.empty() || !out.empty()) {
       throw Error("usage", "--resume RUN goes on with that run's own config.toml: give neither CONFIG nor --out");
     }
-    Training training = resume_training(resume, line.settings);
-    return Trainer(training).run(*observer);
+    return train_to_the_end(resume_training(resume, line.settings), *observer);
   }
   if (out.empty()) throw Error("usage", "--out RUN is missing: the directory that the run is written to");
   std::vector<Setting> settings;
   if (!line.positionals.empty()) settings = read_config_file(line.positionals[0]);
   settings.insert(settings.end(), line.settings.begin(), line.settings.end());
-  Training training = open_training(make_train_config(settings), out);
-  return Trainer(training).run(*observer);
+  return train_to_the_end(open_training(make_train_config(settings), out, command_text(words)), *observer);
 }
 
 }  // namespace ucas

@@ -1,0 +1,127 @@
+#include "train/fingerprint.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/build_info.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/str.h"
+#include "data/templates.h"
+#include "evaluate/card.h"
+#include "kernels/lm_head.h"
+#include "model/safetensors.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr const char* kVersion = "ucas";
+
+bool plans_ahead(const OptimizerConfig& optimizer) { return optimizer.schedule != Schedule::constant; }
+
+// Whether any learning rate depends on how long the run will be.
+bool length_matters(const TrainConfig& config) {
+  const Needs needs = config.needs();
+  return plans_ahead(config.optimizer) || (needs.critic && plans_ahead(needs.critic->optimizer)) ||
+         (needs.prm && plans_ahead(needs.prm->optimizer));
+}
+
+// The checkpoints that companions load whenever the run starts or goes on: what lies there must not change meanwhile.
+std::set<std::string> companion_models(const TrainConfig& config) {
+  const Needs needs = config.needs();
+  std::set<std::string> models;
+  auto add = [&](const std::string& own) { models.insert(own.empty() ? config.model : own); };
+  if (needs.reference) add("");
+  if (needs.critic) add(needs.critic->model);
+  if (needs.prm) add(needs.prm->model);
+  return models;
+}
+
+struct Line {
+  std::string name, whole;
+};
+std::vector<Line> lines_of(const std::string& fingerprint) {
+  std::vector<Line> lines;
+  for (const std::string& line : split(fingerprint, '\n')) {
+    if (!line.empty()) lines.push_back({line.substr(0, line.find(" = ")), line});
+  }
+  return lines;
+}
+const Line* find_line(const std::vector<Line>& lines, const std::string& name) {
+  auto found = std::ranges::find(lines, name, &Line::name);
+  return found == lines.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+bool is_free_option(const std::string& key, const TrainConfig& config) {
+  static const std::set<std::string> keys = {"label",
+                                             "train.max_hours",
+                                             "train.save_freq",
+                                             "train.keep",
+                                             "rollout.max_slots",
+                                             "train.stored_prompts",
+                                             "train.stored_responses",
+                                             "train.stored_signals",
+                                             "train.stored_signal_tokens"};
+  if (key == "train.steps" || key == "train.epochs") return !length_matters(config);
+  return keys.contains(key);
+}
+
+std::string hash_of_model(const std::string& directory) {
+  std::set<std::string> files = {path_join(directory, "config.json")};
+  for (const StoredTensor& tensor : list_weights(directory)) files.insert(tensor.file);
+  std::string hashes;
+  for (const std::string& file : files) hashes += hash_of_file(file) + "\n";
+  return hash_of_text(hashes);
+}
+
+std::string make_fingerprint(const FingerprintInput& input) {
+  std::string text;
+  for (const FieldValue& field : fields_of(input.config)) {
+    if (is_free_option(field.key, input.config) || field.key == "threads") continue;
+    text += str(field.key, " = ", field.value, "\n");
+  }
+  auto add = [&](const std::string& name, const auto& value) { text += str(name, " = ", value, "\n"); };
+  add("data", input.data);
+  add("validation", input.validation);
+  // A template is named by a word or a file; what it says decides.
+  const std::string& form = input.config.data.prompt_template;
+  add(str("text of the template ", form), template_sha256(load_template(form)));
+  add("tokenizer", hash_of_file(path_join(input.tokenizer, "tokenizer.json")));
+  for (const std::string& model : companion_models(input.config)) add(str("weights of ", model), hash_of_model(model));
+  add(kVersion, version());
+  add("isa", kernels::isa());
+  add("torch", torch_version());
+  add("threads", at::get_num_threads());
+  return text;
+}
+
+FingerprintDifferences compare_fingerprints(const std::string& saved, const std::string& now) {
+  FingerprintDifferences differences;
+  const std::vector<Line> before = lines_of(saved), after = lines_of(now);
+  for (const Line& line : before) {
+    const Line* other = find_line(after, line.name);
+    if (other != nullptr && other->whole == line.whole) continue;
+    differences.changed.push_back(
+        str(printable(line.whole, 400), ", now ",
+            other == nullptr ? str("there is no ", printable(line.name)) : printable(other->whole, 400)));
+  }
+  // A line that only we write. The version is among the lines since the templates are: a run that has it was begun by a
+  // program that wrote all the same ones, and a new name is then a change.
+  const bool has_version = find_line(before, kVersion) != nullptr;
+  for (const Line& line : after) {
+    if (find_line(before, line.name) != nullptr) continue;
+    if (has_version) {
+      differences.changed.push_back(str("no ", printable(line.name), ", now ", printable(line.whole, 400)));
+    } else {
+      differences.unrecorded.push_back(line.name);
+    }
+  }
+  return differences;
+}
+
+}  // namespace ucas

@@ -1,0 +1,32 @@
+// What must be the same for a resumed run to equal an uninterrupted one, as text with one `name = value` a line: kept
+// in every checkpoint and compared when the run goes on. Threads: one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "train/config.h"
+
+namespace ucas {
+
+// True for options that do not change what a step computes: they may change between a run and its resumption.
+// train.steps and train.epochs do where a learning rate is planned over the whole run.
+bool is_free_option(const std::string& key, const TrainConfig& config);
+
+// Hash over everything that decides what a checkpoint's model computes.
+std::string hash_of_model(const std::string& directory);
+
+struct FingerprintInput {
+  const TrainConfig& config;
+  std::string data, validation;  // hashes of the problems
+  std::string tokenizer;         // directory it was loaded from
+};
+std::string make_fingerprint(const FingerprintInput& input);
+
+struct FingerprintDifferences {
+  std::vector<std::string> changed;     // "rollout.n = 8, now rollout.n = 16"
+  std::vector<std::string> unrecorded;  // names that an earlier version did not keep: they cannot be compared
+};
+FingerprintDifferences compare_fingerprints(const std::string& saved, const std::string& now);
+
+}  // namespace ucas

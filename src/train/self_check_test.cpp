@@ -1,0 +1,38 @@
+#include "train/self_check.h"
+
+#include <ATen/core/Tensor.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace ucas {
+namespace {
+
+std::unique_ptr<Model> small_model() {
+  Qwen2Config config;
+  config.num_hidden_layers = 1;
+  config.tie_word_embeddings = false;
+  return make_model(config, 3, at::kCPU);
+}
+
+TEST(self_check, a_sound_model_passes) {
+  auto model = small_model();
+  EXPECT_LT(check_head(*model, {1, 2, 3}, 1.0).value_difference, 1e-3);
+}
+
+// Each weight is finite, the logits are not: a comparison must not take NaN for no difference.
+TEST(self_check, logits_that_overflow_are_called_so) {
+  auto model = small_model();
+  model->lm_head().detach().fill_(3e38f);
+  try {
+    check_head(*model, {1, 2, 3}, 1.0);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), "numeric");
+    EXPECT_NE(std::string(error.what()).find("are not finite"), std::string::npos) << error.what();
+    EXPECT_EQ(std::string(error.what()).find("UCAS_ISA"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace ucas

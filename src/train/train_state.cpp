@@ -1,0 +1,82 @@
+#include "train/train_state.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/str.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr int64_t kMostCounted = int64_t{1} << 50;  // of anything that is counted: exact as a double, too
+
+struct Reader {
+  const Json& json;
+  const std::string& file;
+
+  [[noreturn]] void refuse(const std::string& key, const std::string& expected) const {
+    const std::string got = json.is_object() && json.contains(key) ? json[key].dump() : "nothing";
+    throw Error("schema", str(file, ": ", printable(key), " is ", printable(got, 40), ", expected ", expected));
+  }
+  int64_t count(const std::string& key) const {
+    if (!json.is_object() || !json.contains(key) || !json[key].is_number_integer() || json[key] < Json(0) ||
+        json[key] > Json(kMostCounted)) {
+      refuse(key, "a whole number from 0");
+    }
+    return json[key].get<int64_t>();
+  }
+  std::string text(const std::string& key) const {
+    if (!json.is_object() || !json.contains(key) || !json[key].is_string()) refuse(key, "text");
+    return json[key].get<std::string>();
+  }
+};
+
+// Counters and coefficients: none is negative.
+double companion_value(const Json& value, const std::string& name, const std::string& file) {
+  const double number = value.is_number() ? value.get<double>() : -1;
+  if (number >= 0 && number <= static_cast<double>(kMostCounted)) return number;
+  throw Error("schema", str(file, ": companions: ", printable(name), " is ", printable(value.dump(), 40),
+                            ", expected a number from 0"));
+}
+
+}  // namespace
+
+std::string TrainState::json() const {
+  OrderedJson state = {{"format", 1},
+                       {"step", step},
+                       {"epoch", cursor.epoch},
+                       {"index", cursor.index},
+                       {"fruitless", cursor.fruitless},
+                       {"skipped_steps", skipped.total},
+                       {"empty_steps", empty_steps},
+                       {"nonfinite_streak", skipped.in_a_row},
+                       {"companions", companions},
+                       {"fingerprint", fingerprint}};
+  return state.dump(1) + "\n";
+}
+
+TrainState TrainState::parse(const std::string& text, const std::string& file) {
+  const Json json = parse_json(text, file);
+  const Reader reader{json, file};
+  TrainState s;
+  s.step = reader.count("step");
+  s.cursor = {reader.count("epoch"), reader.count("index"), reader.count("fruitless")};
+  s.skipped.total = reader.count("skipped_steps");
+  s.empty_steps = reader.count("empty_steps");
+  s.skipped.in_a_row = reader.count("nonfinite_streak");
+  s.fingerprint = reader.text("fingerprint");
+  if (!json.contains("companions")) return s;  // of earlier versions
+  if (!json["companions"].is_object()) reader.refuse("companions", "an object");
+  for (const auto& [name, values] : json["companions"].items()) {
+    if (!values.is_object()) reader.refuse("companions", "an object of objects");
+    for (const auto& [key, value] : values.items()) {
+      s.companions[name][key] = companion_value(value, str(name, ".", key), file);
+    }
+  }
+  return s;
+}
+
+}  // namespace ucas

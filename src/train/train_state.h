@@ -1,0 +1,27 @@
+// What a checkpoint's state.json holds besides weights and moments, and reads back from a file that is not trusted.
+// LibTorch-free. Threads: any.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "train/collect.h"
+#include "train/skipped_updates.h"
+
+namespace ucas {
+
+struct TrainState {
+  int64_t step = 0;  // finished rollout steps
+  DataCursor cursor;
+  SkippedUpdates skipped;                                           // of the policy
+  int64_t empty_steps = 0;                                          // rollout steps that kept no group
+  std::map<std::string, std::map<std::string, double>> companions;  // Companion::state() by name
+  std::string fingerprint;                                          // of the run that saved it: train/fingerprint.h
+
+  std::string json() const;
+  // Throws Error naming file and key where a value is absent, of another type or out of range.
+  static TrainState parse(const std::string& json, const std::string& file);
+};
+
+}  // namespace ucas

@@ -1,0 +1,80 @@
+#include "train/train_state.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/json.h"
+
+namespace ucas {
+namespace {
+
+TrainState some_state() {
+  TrainState s;
+  s.step = 7;
+  s.cursor = {1, 12, 3};
+  s.skipped.total = 2;
+  s.skipped.in_a_row = 1;
+  s.empty_steps = 1;
+  s.companions["reference"]["kl_coeff"] = 0.125;
+  s.fingerprint = "a = 1\nb = 2\n";
+  return s;
+}
+
+TEST(train_state, reads_back_as_it_was_written) {
+  const std::string text = some_state().json();
+  const TrainState s = TrainState::parse(text, "state.json");
+  EXPECT_EQ(s.json(), text);
+  EXPECT_EQ(s.cursor.index, 12);
+  EXPECT_EQ(s.companions.at("reference").at("kl_coeff"), 0.125);
+}
+
+TEST(train_state, a_value_that_no_run_can_have_is_refused_by_its_key) {
+  struct Row {
+    const char *key, *value;
+  };
+  const Row rows[] = {{"step", "-1"},
+                      {"step", "1e300"},
+                      {"step", "1.5"},
+                      {"step", "\"7\""},
+                      {"step", "null"},
+                      {"step", "18446744073709551615"},
+                      {"index", "-1"},
+                      {"epoch", "-1"},
+                      {"epoch", "4611686018427387904"},
+                      {"fruitless", "true"},
+                      {"empty_steps", "[]"},
+                      {"skipped_steps", "-3"},
+                      {"fingerprint", "7"},
+                      {"fingerprint", "null"},
+                      {"companions", "[]"},
+                      {"companions", "{\"reference\": 1}"},
+                      {"companions", "{\"reference\": {\"kl_coeff\": -1}}"},
+                      {"companions", "{\"critic\": {\"skipped_updates\": 1e300}}"}};
+  for (const Row& row : rows) {
+    Json json = Json::parse(some_state().json());
+    json[row.key] = Json::parse(row.value);
+    try {
+      TrainState::parse(json.dump(), "DIR/state.json");
+      ADD_FAILURE() << row.key << " = " << row.value << " was accepted";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), "schema");
+      EXPECT_NE(std::string(error.what()).find("DIR/state.json: "), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find(row.key), std::string::npos) << error.what();
+    }
+  }
+}
+
+TEST(train_state, a_key_that_is_missing_is_named) {
+  const Json whole = Json::parse(some_state().json());
+  for (const char* key : {"step", "epoch", "index", "fruitless", "skipped_steps", "empty_steps", "fingerprint"}) {
+    Json json = whole;
+    json.erase(key);
+    EXPECT_THROW(TrainState::parse(json.dump(), "state.json"), Error) << key;
+  }
+  for (const char* text : {"[]", "7", "null"}) EXPECT_THROW(TrainState::parse(text, "state.json"), Error) << text;
+}
+
+}  // namespace
+}  // namespace ucas
