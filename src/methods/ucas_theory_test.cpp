@@ -1,14 +1,13 @@
-// The theory behind Eq. 8: exponential weights are those of greatest entropy under a constraint on confidence.
-//
-// The program, stated here because the article's appendix only names it: over the n responses of one sign in a group,
+// The theory behind Eq. 8 (the appendix's Eq. 16-18): exponential weights are those of greatest entropy under a
+// constraint on confidence. The program, over the G responses of a group with y_i = 1 for right and -1 for wrong ones:
 //
 //   maximise    S(p) = -sum_i p_i ln p_i
-//   subject to  sum_i p_i = 1,  p_i >= 0,  sum_i p_i C_hat_i = kappa
+//   subject to  sum_i p_i = 1,  p_i >= 0,  sum_i p_i y_i C_hat_i = mu
 //
-// Its Lagrangian, stationary in p_i, gives -ln p_i - 1 - mu - lambda C_hat_i = 0, so p_i ~ exp(-lambda C_hat_i). With
-// lambda = alpha for right responses (kappa below their plain mean: hesitant ones are preferred) and lambda = -alpha
-// for wrong ones this is W of Eq. 8, normalised; kappa is the value that W itself attains. S is strictly concave, so
-// the maximiser is the only one. Checked on what methods/ucas.cpp returns, not on a formula repeated here.
+// Its Lagrangian, stationary in p_i, gives -ln p_i - 1 - nu - lambda y_i C_hat_i = 0, so p_i ~ exp(-lambda y_i
+// C_hat_i): with lambda = alpha this is W of Eq. 8, normalised over the group; mu is the value that W itself attains. S
+// is strictly concave, so the maximiser is the only one. The same holds over the responses of one sign, normalised
+// among themselves. Checked on what methods/ucas.cpp returns, not on a formula repeated here.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -32,21 +31,24 @@ double entropy(const Vector& p) {
   return S;
 }
 
-// p_i = W_i / sum W and C_hat_i of the responses of one sign.
+// p_i = W_i / sum W and y_i C_hat_i.
 struct Weights {
-  Vector p, C_hat;
+  Vector p, y_C;
 };
 
-Weights weights_of(const std::vector<float>& confidence, const std::vector<bool>& right, bool sign,
+// Of the responses of one sign, or of the whole group.
+enum class Over { right, wrong, all };
+
+Weights weights_of(const std::vector<float>& confidence, const std::vector<bool>& right, Over over,
                    const std::vector<Setting>& settings) {
   std::vector<testing::Row> rows;
   for (size_t i = 0; i < confidence.size(); ++i) rows.push_back({0, right[i] ? 1.0f : 0.0f, {confidence[i]}, {1}});
   testing::Shaped s = testing::shape(testing::make_batch(rows), "ucas", "", settings);
   Weights w;
   for (size_t i = 0; i < rows.size(); ++i) {
-    if (right[i] != sign) continue;
+    if (over != Over::all && right[i] != (over == Over::right)) continue;
     w.p.push_back(s.rows["W"][i]);
-    w.C_hat.push_back(s.rows["C_hat"][i]);
+    w.y_C.push_back(right[i] ? s.rows["C_hat"][i] : -s.rows["C_hat"][i]);
   }
   double sum = std::accumulate(w.p.begin(), w.p.end(), 0.0);
   for (double& p_i : w.p) p_i /= sum;
@@ -89,11 +91,11 @@ TEST(ucas_theory, no_feasible_weights_have_more_entropy_than_those_of_the_paper)
     std::vector<bool> right;
     for (size_t i = 0; i < count; ++i) right.push_back(i == 0 || (i + 1 < count && *rc::gen::inRange(0, 2) == 1));
     double alpha = *rc::gen::inRange(0, 200) / 100.0;
-    for (bool sign : {true, false}) {
-      Weights w = weights_of(draw_confidence(count), right, sign, {{"alpha", alpha, "alpha", false}});
+    for (Over over : {Over::right, Over::wrong, Over::all}) {
+      Weights w = weights_of(draw_confidence(count), right, over, {{"alpha", alpha, "alpha", false}});
       Vector d;
       for (size_t i = 0; i < w.p.size(); ++i) d.push_back(*rc::gen::inRange(-1000, 1001) / 1000.0);
-      d = feasible(d, w.C_hat);
+      d = feasible(d, w.y_C);
       double size = std::sqrt(dot(d, d));
       if (size < 1e-6) continue;  // with two responses both constraints leave no freedom
       double end = longest_step(w.p, d), S = entropy(w.p);
@@ -101,7 +103,7 @@ TEST(ucas_theory, no_feasible_weights_have_more_entropy_than_those_of_the_paper)
         Vector q = w.p;
         for (size_t i = 0; i < q.size(); ++i) q[i] = std::max(0.0, q[i] + share * end * d[i]);
         RC_ASSERT(std::fabs(std::accumulate(q.begin(), q.end(), 0.0) - 1) < 1e-9);
-        RC_ASSERT(std::fabs(dot(q, w.C_hat) - dot(w.p, w.C_hat)) < 1e-9);
+        RC_ASSERT(std::fabs(dot(q, w.y_C) - dot(w.p, w.y_C)) < 1e-9);
         // float32 weights: first-order terms of 1e-7 remain; the loss itself is of second order.
         RC_ASSERT(entropy(q) < S + 1e-6 * share * end * size);
         if (share == 1.0) RC_ASSERT(entropy(q) < S);
@@ -110,15 +112,15 @@ TEST(ucas_theory, no_feasible_weights_have_more_entropy_than_those_of_the_paper)
   }));
 }
 
-// The Lagrange conditions themselves: ln p_i = -1 - mu -+ alpha C_hat_i for every response.
+// The Lagrange conditions themselves: ln p_i = -1 - nu - alpha y_i C_hat_i for every response.
 TEST(ucas_theory, log_weights_are_a_straight_line_in_confidence_with_slope_alpha) {
   std::vector<float> confidence = {12, 14.5f, 13, 20, 17, 15, 16, 19};
   std::vector<bool> right = {true, true, true, true, false, false, false, false};
-  for (bool sign : {true, false}) {
-    Weights w = weights_of(confidence, right, sign, {{"alpha", 0.7, "alpha", false}});
+  for (Over over : {Over::right, Over::wrong, Over::all}) {
+    Weights w = weights_of(confidence, right, over, {{"alpha", 0.7, "alpha", false}});
     for (size_t i = 1; i < w.p.size(); ++i) {
-      double slope = (std::log(w.p[i]) - std::log(w.p[0])) / (w.C_hat[i] - w.C_hat[0]);
-      EXPECT_NEAR(slope, sign ? -0.7 : 0.7, 1e-5);
+      double slope = (std::log(w.p[i]) - std::log(w.p[0])) / (w.y_C[i] - w.y_C[0]);
+      EXPECT_NEAR(slope, -0.7, 1e-5);
     }
   }
 }
@@ -128,15 +130,15 @@ TEST(ucas_theory, linear_weights_do_not_solve_the_program) {
   std::vector<float> confidence = {12, 14.5f, 13, 20, 17, 15, 16, 19};
   std::vector<bool> right(8, true);
   right[7] = false;
-  Weights w = weights_of(confidence, right, true,
+  Weights w = weights_of(confidence, right, Over::right,
                          {{"alpha", 0.4, "alpha", false}, {"weight", std::string("linear"), "weight", false}});
   Vector ascent;
   for (double p_i : w.p) ascent.push_back(-std::log(p_i) - 1);  // dS/dp
-  ascent = feasible(ascent, w.C_hat);
+  ascent = feasible(ascent, w.y_C);
   double step = 0.05 * longest_step(w.p, ascent);
   Vector q = w.p;
   for (size_t i = 0; i < q.size(); ++i) q[i] += step * ascent[i];
-  EXPECT_NEAR(dot(q, w.C_hat), dot(w.p, w.C_hat), 1e-12);
+  EXPECT_NEAR(dot(q, w.y_C), dot(w.p, w.y_C), 1e-12);
   EXPECT_GT(entropy(q), entropy(w.p) + 1e-5);
 }
 
