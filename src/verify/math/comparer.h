@@ -65,6 +65,8 @@ class Comparer {
   Finding collections(Part gold, Part answer, int depth);
   Finding match(const std::vector<Part>& gold, const std::vector<Part>& answer, int depth);
   std::optional<Finding> proportional(Part gold, Part answer);
+  std::optional<Finding> sets_of_reals(Part gold, Part answer, int depth);
+  std::optional<Finding> sequences(Part gold, Part answer, int depth);
   Finding structure(Part gold, Part answer, int depth);
   std::vector<Part> elements(Part part, bool independent);
 
@@ -104,6 +106,11 @@ class Comparer {
   std::optional<std::vector<Piece>> pieces(Part part, int depth = 0);
   std::optional<std::vector<Piece>> inequality(Part part);
   std::optional<std::vector<Piece>> points(Part part);
+  std::optional<std::vector<Piece>> interval(Part part);
+  std::optional<std::vector<Piece>> relation_pieces(Part part, int depth);
+  std::optional<std::vector<Piece>> alternatives(Part part, int depth);
+  std::optional<std::vector<Piece>> operation_pieces(Part part, int depth);
+  std::optional<std::vector<Piece>> without_points(std::vector<Piece> from, const std::vector<Piece>& holes);
   Finding real_sets(const std::vector<Piece>& gold, const std::vector<Piece>& answer);
   bool normalize(std::vector<Piece>& pieces);
   std::optional<int> order(int a, int b);

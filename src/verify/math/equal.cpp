@@ -201,6 +201,46 @@ Finding Comparer::structure(Part gold, Part answer, int depth) {
   return same_order(gold, answer, depth);
 }
 
+// Intervals, unions, inequalities; nullopt where other rules decide.
+std::optional<Finding> Comparer::sets_of_reals(Part gold, Part answer, int depth) {
+  bool real_gold = is_real_set(gold), real_answer = is_real_set(answer);
+  if (!real_gold && !real_answer) return std::nullopt;
+  auto p = pieces(gold), q = pieces(answer);
+  // \{1\} \cup \{2\} and x \in \{1, 2\} against 1, 2
+  auto finite = [](const std::vector<Piece>& set) {
+    return !set.empty() && std::all_of(set.begin(), set.end(), [](const Piece& piece) { return piece.is_point(); });
+  };
+  if (!p && q && is_list(gold) && finite(*q)) p = points(gold);
+  if (!q && p && is_list(answer) && finite(*p)) q = points(answer);
+  if (p && q) return real_sets(*p, *q);
+  if (!real_gold || !real_answer) return std::nullopt;
+  if (gold.kind() == answer.kind()) return structure(gold, answer, depth);
+  return Finding{Outcome::different, "a different set"};
+}
+
+// Tuples, rows, columns and matrices; a pair for two values in this order, and the other way round. nullopt: neither.
+std::optional<Finding> Comparer::sequences(Part gold, Part answer, int depth) {
+  auto ordered = [](Part p) { return p.kind() == Kind::tuple || p.kind() == Kind::matrix; };
+  if (ordered(gold) && ordered(answer)) {
+    bool matrices = gold.kind() == Kind::matrix && answer.kind() == Kind::matrix;
+    if (matrices && gold.node().value != answer.node().value) {
+      return Finding{Outcome::different, "a matrix of another shape"};
+    }
+    auto is_row = [](Part p) {
+      return p.kind() == Kind::tuple || p.node().value == 1 || p.node().value == static_cast<int32_t>(p.size());
+    };
+    bool rows = is_row(gold) && is_row(answer);
+    if (!rows && gold.kind() != answer.kind()) return Finding{Outcome::different, "a matrix and a tuple"};
+    return same_order(gold, answer, depth);
+  }
+  auto list_for = [&](Part list, Part sequence) {
+    bool plain = list.kind() == Kind::list && list.node().tag <= static_cast<uint8_t>(Connective::conj_and);
+    return plain && ordered(sequence) && list.size() == sequence.size() && list.size() > 1 && !ordered(list.child(0));
+  };
+  if (list_for(answer, gold) || list_for(gold, answer)) return same_order(gold, answer, depth);
+  return std::nullopt;
+}
+
 Finding Comparer::compare(Part gold, Part answer, int depth) {
   if (depth > kDepthLimit || !budget_.spend(10))
     return {Outcome::over_budget, "the comparison takes more steps than the budget"};
@@ -214,47 +254,13 @@ Finding Comparer::compare(Part gold, Part answer, int depth) {
     bool same = letters ? lower_case(gold.text()) == lower_case(answer.text()) : gold.text() == answer.text();
     return same ? Finding{Outcome::equal, "the same text"} : Finding{Outcome::different, "a different text"};
   }
-  bool real_gold = is_real_set(gold), real_answer = is_real_set(answer);
-  if (real_gold || real_answer) {
-    auto p = pieces(gold), q = pieces(answer);
-    // \{1\} \cup \{2\} and x \in \{1, 2\} against 1, 2
-    auto finite = [](const std::vector<Piece>& set) {
-      return !set.empty() && std::all_of(set.begin(), set.end(), [](const Piece& piece) { return piece.is_point(); });
-    };
-    if (!p && q && is_list(gold) && finite(*q)) p = points(gold);
-    if (!q && p && is_list(answer) && finite(*p)) q = points(answer);
-    if (p && q) return real_sets(*p, *q);
-    if (real_gold && real_answer) {
-      if (g == a) return structure(gold, answer, depth);
-      return {Outcome::different, "a different set"};
-    }
-  }
-  // a pair for two values in this order, and the other way round
-  auto ordered = [](Part p) { return p.kind() == Kind::tuple || p.kind() == Kind::matrix; };
-  auto plain_list = [](Part p) {
-    return p.kind() == Kind::list && p.node().tag <= static_cast<uint8_t>(Connective::conj_and);
-  };
-  bool open_signs = has_open_signs(gold) || has_open_signs(answer);
+  if (auto decided = sets_of_reals(gold, answer, depth)) return *decided;
   if (g == Kind::ratio && a == Kind::ratio && gold.size() == answer.size() && gold.size() > 2) {
     if (auto same = proportional(gold, answer)) return *same;
   }
-  if (ordered(gold) && ordered(answer) && !open_signs) {
-    if (g == Kind::matrix && a == Kind::matrix && gold.node().value != answer.node().value) {
-      return {Outcome::different, "a matrix of another shape"};
-    }
-    auto is_row = [](Part p) {
-      return p.kind() == Kind::tuple || p.node().value == 1 || p.node().value == static_cast<int32_t>(p.size());
-    };
-    if (!is_row(gold) || !is_row(answer)) {
-      if (g != a) return {Outcome::different, "a matrix and a tuple"};
-    }
-    return same_order(gold, answer, depth);
-  }
-  if ((!open_signs && ordered(gold) && plain_list(answer) && gold.size() == answer.size() && gold.size() > 1 &&
-       !ordered(answer.child(0))) ||
-      (!open_signs && ordered(answer) && plain_list(gold) && gold.size() == answer.size() && gold.size() > 1 &&
-       !ordered(gold.child(0)))) {
-    return same_order(gold, answer, depth);
+  bool open_signs = has_open_signs(gold) || has_open_signs(answer);
+  if (!open_signs) {
+    if (auto decided = sequences(gold, answer, depth)) return *decided;
   }
   if (is_list(gold) || is_list(answer) || open_signs) return collections(gold, answer, depth);
   auto to_do = [](Part p) { return p.kind() != Kind::matrix && p.kind() != Kind::tuple && is_matrix_arithmetic(p); };

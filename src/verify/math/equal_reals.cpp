@@ -128,6 +128,93 @@ std::optional<std::vector<Piece>> Comparer::points(Part p) {
   return found;
 }
 
+// [a, b), and a pair (a, b).
+std::optional<std::vector<Piece>> Comparer::interval(Part p) {
+  Piece piece;
+  int below = infinity_sign(p.child(0)), above = infinity_sign(p.child(1));
+  if (below > 0 || above < 0) return std::nullopt;
+  piece.low = below != 0 ? kInfinite : lower(p.child(0));
+  piece.high = above != 0 ? kInfinite : lower(p.child(1));
+  if ((below == 0 && piece.low < 0) || (above == 0 && piece.high < 0)) return std::nullopt;
+  uint8_t closed = p.kind() == Kind::interval ? p.node().tag : 0;
+  piece.low_part = p.child(0);
+  piece.high_part = p.child(1);
+  piece.low_closed = (closed & kLeftClosed) != 0 && below == 0;
+  piece.high_closed = (closed & kRightClosed) != 0 && above == 0;
+  return std::vector{piece};
+}
+
+// 1 < x, x \in A, x \ne 2; x = 3 inside something larger.
+std::optional<std::vector<Piece>> Comparer::relation_pieces(Part p, int depth) {
+  if (is_order_chain(p)) return inequality(p);
+  if (!is_unknown(p.child(0))) return std::nullopt;
+  if (is_membership(p)) return pieces(p.child(1), depth + 1);
+  if (p.text() == "=" && depth > 0) {
+    int node = lower(p.child(1));
+    return node < 0 ? std::nullopt : std::optional(std::vector{point(node)});
+  }
+  if (!is_exclusion(p)) return std::nullopt;
+  Part values = p.child(1);
+  if (is_list(values) && values.size() != 1) return std::nullopt;
+  int node = lower(is_list(values) ? values.child(0) : values);
+  if (node < 0) return std::nullopt;
+  return std::vector{between(kInfinite, node, false, false), between(node, kInfinite, false, false)};
+}
+
+// x < 1 or x > 2.
+std::optional<std::vector<Piece>> Comparer::alternatives(Part p, int depth) {
+  if (p.node().tag != static_cast<uint8_t>(Connective::conj_or)) return std::nullopt;
+  std::vector<Piece> all;
+  for (size_t k = 0; k < p.size(); ++k) {
+    Kind kind = p.child(k).kind();
+    if (kind == Kind::constant || kind == Kind::set) return std::nullopt;  // "nothing, or x > 3" hedges
+    auto part = pieces(p.child(k), depth + 1);
+    if (!part) return std::nullopt;
+    all.insert(all.end(), part->begin(), part->end());
+  }
+  return all;
+}
+
+// Intervals without single points.
+std::optional<std::vector<Piece>> Comparer::without_points(std::vector<Piece> from, const std::vector<Piece>& holes) {
+  if (from.size() > 50 || holes.size() > 50) return std::nullopt;
+  for (const Piece& hole : holes) {
+    if (hole.low < 0 || hole.low != hole.high) return std::nullopt;
+    std::vector<Piece> cut;
+    for (const Piece& piece : from) {
+      auto above = piece.low == kInfinite ? std::optional<int>(1) : order(hole.low, piece.low);
+      auto below = piece.high == kInfinite ? std::optional<int>(-1) : order(hole.low, piece.high);
+      if (!above || !below) return std::nullopt;
+      if (*above < 0 || *below > 0) {
+        cut.push_back(piece);
+        continue;
+      }
+      if (*above > 0) cut.push_back(between(piece.low, hole.low, piece.low_closed, false));
+      if (*below < 0) cut.push_back(between(hole.low, piece.high, false, piece.high_closed));
+    }
+    from = std::move(cut);
+  }
+  return from;
+}
+
+// Unions, and differences with sets of points.
+std::optional<std::vector<Piece>> Comparer::operation_pieces(Part p, int depth) {
+  if (p.size() < 2) return std::nullopt;
+  auto first = pieces(p.child(0), depth + 1);
+  for (size_t k = 1; k < p.size() && first; ++k) {
+    auto next = pieces(p.child(k), depth + 1);
+    if (!next) return std::nullopt;
+    if (p.node().tag == static_cast<uint8_t>(SetOperation::unite)) {
+      first->insert(first->end(), next->begin(), next->end());
+    } else if (p.node().tag == static_cast<uint8_t>(SetOperation::subtract)) {
+      first = without_points(std::move(*first), *next);
+    } else {
+      return std::nullopt;
+    }
+  }
+  return first;
+}
+
 // The set of reals that a part describes; nullopt where it is none.
 std::optional<std::vector<Piece>> Comparer::pieces(Part p, int depth) {
   using Pieces = std::vector<Piece>;
@@ -136,103 +223,26 @@ std::optional<std::vector<Piece>> Comparer::pieces(Part p, int depth) {
     case Kind::constant:
       if (p.is(Constant::reals)) return Pieces{Piece{}};
       if (p.is(Constant::empty_set) || p.is(Constant::no_answer)) return Pieces{};
-      break;
+      return std::nullopt;
     case Kind::tuple:
-    case Kind::interval: {
-      if (p.kind() == Kind::tuple && !is_pair(p)) return std::nullopt;
-      Piece piece;
-      int below = infinity_sign(p.child(0)), above = infinity_sign(p.child(1));
-      if (below > 0 || above < 0) return std::nullopt;
-      piece.low = below != 0 ? kInfinite : lower(p.child(0));
-      piece.high = above != 0 ? kInfinite : lower(p.child(1));
-      if ((below == 0 && piece.low < 0) || (above == 0 && piece.high < 0)) return std::nullopt;
-      uint8_t closed = p.kind() == Kind::interval ? p.node().tag : 0;
-      piece.low_part = p.child(0);
-      piece.high_part = p.child(1);
-      piece.low_closed = (closed & kLeftClosed) != 0 && below == 0;
-      piece.high_closed = (closed & kRightClosed) != 0 && above == 0;
-      return Pieces{piece};
-    }
+      return is_pair(p) ? interval(p) : std::nullopt;
+    case Kind::interval:
+      return interval(p);
     case Kind::set:
       return points(p);
     case Kind::set_builder: {
-      if (p.size() != 2 || !is_unknown(p.child(0))) {
-        if (p.size() == 2 && is_membership(p.child(0))) return pieces(p.child(1), depth + 1);
-        return std::nullopt;
-      }
-      return pieces(p.child(1), depth + 1);
+      bool named = p.size() == 2 && (is_unknown(p.child(0)) || is_membership(p.child(0)));
+      return named ? pieces(p.child(1), depth + 1) : std::nullopt;
     }
-    case Kind::relation: {
-      if (is_order_chain(p)) return inequality(p);
-      if (is_membership(p) && is_unknown(p.child(0))) return pieces(p.child(1), depth + 1);
-      if (p.text() == "=" && is_unknown(p.child(0)) && depth > 0) {
-        int node = lower(p.child(1));
-        if (node < 0) return std::nullopt;
-        return Pieces{point(node)};
-      }
-      if (is_exclusion(p) && is_unknown(p.child(0))) {
-        Part values = p.child(1);
-        Pieces excluded;
-        for (size_t k = 0; k < (is_list(values) ? values.size() : 1); ++k) {
-          int node = lower(is_list(values) ? values.child(k) : values);
-          if (node < 0) return std::nullopt;
-          excluded.push_back(point(node));
-        }
-        if (excluded.size() != 1) return std::nullopt;
-        int node = excluded[0].low;
-        return Pieces{between(kInfinite, node, false, false), between(node, kInfinite, false, false)};
-      }
-      break;
-    }
-    case Kind::list: {  // x < 1 or x > 2
-      if (p.node().tag != static_cast<uint8_t>(Connective::conj_or)) return std::nullopt;
-      Pieces all;
-      for (size_t k = 0; k < p.size(); ++k) {
-        Kind kind = p.child(k).kind();
-        if (kind == Kind::constant || kind == Kind::set) return std::nullopt;  // "nothing, or x > 3" hedges
-        auto part = pieces(p.child(k), depth + 1);
-        if (!part) return std::nullopt;
-        all.insert(all.end(), part->begin(), part->end());
-      }
-      return all;
-    }
-    case Kind::set_operation: {
-      if (p.size() < 2) return std::nullopt;
-      auto first = pieces(p.child(0), depth + 1);
-      if (!first) return std::nullopt;
-      for (size_t k = 1; k < p.size(); ++k) {
-        auto next = pieces(p.child(k), depth + 1);
-        if (!next) return std::nullopt;
-        if (p.node().tag == static_cast<uint8_t>(SetOperation::unite)) {
-          first->insert(first->end(), next->begin(), next->end());
-        } else if (p.node().tag == static_cast<uint8_t>(SetOperation::subtract)) {
-          if (first->size() > 50 || next->size() > 50) return std::nullopt;
-          for (const Piece& hole : *next) {
-            if (hole.low < 0 || hole.low != hole.high) return std::nullopt;  // points only
-            Pieces cut;
-            for (const Piece& piece : *first) {
-              auto above = piece.low == kInfinite ? std::optional<int>(1) : order(hole.low, piece.low);
-              auto below = piece.high == kInfinite ? std::optional<int>(-1) : order(hole.low, piece.high);
-              if (!above || !below) return std::nullopt;
-              if (*above < 0 || *below > 0) {
-                cut.push_back(piece);
-                continue;
-              }
-              if (*above > 0) cut.push_back(between(piece.low, hole.low, piece.low_closed, false));
-              if (*below < 0) cut.push_back(between(hole.low, piece.high, false, piece.high_closed));
-            }
-            *first = std::move(cut);
-          }
-        } else {
-          return std::nullopt;
-        }
-      }
-      return first;
-    }
+    case Kind::relation:
+      return relation_pieces(p, depth);
+    case Kind::list:
+      return alternatives(p, depth);
+    case Kind::set_operation:
+      return operation_pieces(p, depth);
     default:
-      break;
+      return std::nullopt;
   }
-  return std::nullopt;
 }
 
 // Sorted, disjoint and as few as possible; false where ends cannot be ordered.

@@ -206,77 +206,102 @@ void Lexer::scan_dollar() {
   if (at(i_) == '$') ++i_;  // $$
 }
 
-void Lexer::scan_symbol(char c) {
-  size_t length = 1;
-  auto next = at(i_ + 1);
-  Token token;
-  token.kind = TokenKind::relation;
+// <= => == != -> and their like: the letter of the relation and how many characters it has; 0 for anything else.
+char Lexer::relation_at(char c, size_t& length) const {
+  char next = at(i_ + 1);
+  length = 1;
+  auto two = [&](char which) { return length = 2, which; };
+  switch (c) {
+    case '<':
+      return next == '=' ? two(relation::kLessEqual) : next == '>' ? two(relation::kNotEqual) : relation::kLess;
+    case '>':
+      return next == '=' ? two(relation::kGreaterEqual) : relation::kGreater;
+    case '=':
+      if (next == '<') return two(relation::kLessEqual);
+      return next == '>' ? two(relation::kImplies) : next == '=' ? two(relation::kEqual) : relation::kEqual;
+    case '!':
+      return next == '=' && at(i_ + 2) != '=' ? two(relation::kNotEqual) : '\0';
+    case '-':
+      return next == '>' ? two(relation::kArrow) : '\0';
+    default:
+      return '\0';
+  }
+}
+
+// Dollars, braces and ~; false for other symbols.
+bool Lexer::scan_grouping(char c) {
   switch (c) {
     case '$':
-      return scan_dollar();
+      scan_dollar();
+      return true;
     case '{':
       ++i_;
-      if (next == '}' && !pending_style_) {  // {} keeps things apart
+      if (at(i_) == '}' && !pending_style_) {  // {} keeps things apart
         ++i_;
-        return;
+      } else {
+        open_brace();
       }
-      return open_brace();
+      return true;
     case '}':
       ++i_;
-      return close_brace();
+      close_brace();
+      return true;
     case '~':
       space_ = true;
       ++i_;
-      return;
-    case '<':
-      if (next == '=') length = 2;
-      if (next == '>') length = 2;
-      token.symbol = next == '=' ? relation::kLessEqual : next == '>' ? relation::kNotEqual : relation::kLess;
-      break;
-    case '>':
-      if (next == '=') length = 2;
-      token.symbol = next == '=' ? relation::kGreaterEqual : relation::kGreater;
-      break;
-    case '=':
-      if (next == '=') length = 2;
-      if (next == '>') length = 2;
-      token.symbol = next == '>' ? relation::kImplies : relation::kEqual;
-      if (next == '<') {
-        length = 2;
-        token.symbol = relation::kLessEqual;
-      }
-      break;
-    case '!':
-      if (next == '=' && at(i_ + 2) != '=') {
-        length = 2;
-        token.symbol = relation::kNotEqual;
-        break;
-      }
-      [[fallthrough]];
+      return true;
     default:
-      token.kind = TokenKind::symbol;
-      token.symbol = c;
-      if (c == '*' && next == '*') {
-        length = 2;
-        token.symbol = '^';
-      }
-      if (c == '-' && next == '>') {
-        length = 2;
-        token.kind = TokenKind::relation;
-        token.symbol = relation::kArrow;
-      }
-      if (c == '.' && next == '.') {
-        size_t end = buffer_.find_first_not_of('.', i_);
-        length = std::min(end, buffer_.size()) - i_;
-        token.kind = TokenKind::command;
-        token.command = find_command("ldots");
-      }
-      if (c == '"') token.symbol = '\'';
-      if (c == '(' || c == '[') brackets_.push_back(c);
-      if ((c == ')' || c == ']') && !brackets_.empty() && brackets_.back() != '{') brackets_.pop_back();
+      return false;
+  }
+}
+
+void Lexer::scan_symbol(char c) {
+  if (scan_grouping(c)) return;
+  size_t length = 1;
+  Token token;
+  token.kind = TokenKind::relation;
+  token.symbol = relation_at(c, length);
+  if (token.symbol == '\0') {
+    token.kind = TokenKind::symbol;
+    token.symbol = c == '"' ? '\'' : c;
+    if (c == '*' && at(i_ + 1) == '*') {
+      length = 2;
+      token.symbol = '^';
+    }
+    if (c == '.' && at(i_ + 1) == '.') {
+      length = std::min(buffer_.find_first_not_of('.', i_), buffer_.size()) - i_;
+      token.kind = TokenKind::command;
+      token.command = find_command("ldots");
+    }
+    if (c == '(' || c == '[') brackets_.push_back(c);
+    if ((c == ')' || c == ']') && !brackets_.empty() && brackets_.back() != '{') brackets_.pop_back();
   }
   i_ += length;
   pending_style_ = false;
+  push(token);
+}
+
+// \\ and \\[2pt].
+void Lexer::scan_row() {
+  Token token;
+  token.kind = TokenKind::row;
+  push(token);
+  if (at(i_) != '[' || environments_ <= 0) return;
+  size_t close = buffer_.find(']', i_);
+  if (close != std::string::npos && close - i_ < 12 && is_digit(at(i_ + 1))) i_ = close + 1;
+}
+
+// \{ \} \$
+void Lexer::scan_escaped(char c) {
+  static const Command kDollar{"dollar", Meaning::money, '$'};
+  Token token;
+  token.kind = TokenKind::command;
+  token.command = c == '$' ? &kDollar : find_command(c == '{' ? "{" : "}");
+  if (c == '{') {
+    brackets_.push_back('s');
+  } else if (c == '}' && !brackets_.empty() && brackets_.back() == 's') {
+    brackets_.pop_back();
+  }
   push(token);
 }
 
@@ -306,55 +331,31 @@ void Lexer::scan_backslash() {
       return;
     case '(':
     case '[':
-      if (styles_.empty()) style_ = Style::math;
-      space_ = true;
-      return;
     case ')':
     case ']':
-      if (styles_.empty()) style_ = outside_;
+      if (styles_.empty()) style_ = c == '(' || c == '[' ? Style::math : outside_;
       space_ = true;
       return;
-    case '\\': {
-      Token token;
-      token.kind = TokenKind::row;
-      push(token);
-      if (at(i_) == '[' && environments_ > 0) {  // \\[2pt]
-        size_t close = buffer_.find(']', i_);
-        if (close != std::string::npos && close - i_ < 12 && is_digit(at(i_ + 1))) i_ = close + 1;
-      }
-      return;
-    }
+    case '\\':
+      return scan_row();
     case '{':
-    case '}': {
-      Token token;
-      token.kind = TokenKind::command;
-      token.command = find_command(c == '{' ? "{" : "}");
-      if (c == '{') {
-        brackets_.push_back('s');
-      } else if (!brackets_.empty() && brackets_.back() == 's') {
-        brackets_.pop_back();
-      }
-      return push(token);
-    }
-    case '$': {
-      static const Command kDollar{"dollar", Meaning::money, '$'};
-      Token token;
-      token.kind = TokenKind::command;
-      token.command = &kDollar;
-      return push(token);
-    }
+    case '}':
+    case '$':
+      return scan_escaped(c);
     case '|':
       return push_symbol('V');
+    case '_':
+      space_ = true;
+      return;
     case '%':
     case '&':
-    case '_':
     case '#':
     case '\'':
     case '"':
     case '=':
     case '.':
       i_ -= 1;
-      return c == '_' ? (void)(space_ = true, ++i_) : scan_symbol(c);
+      return scan_symbol(c);
     default:
       i_ -= 1;  // the backslash alone says nothing
       return;
@@ -367,6 +368,75 @@ bool Lexer::ends_value() const {
          (last.kind == TokenKind::symbol && (last.symbol == '}' || last.symbol == ')' || last.symbol == ']'));
 }
 
+// \pir, \quadx, \timesy: a command stuck to one or two letters. False: it is none.
+bool Lexer::scan_stuck_command(std::string_view name) {
+  for (size_t rest = 1; rest <= 2 && rest + 2 <= name.size(); ++rest) {
+    const Command* shorter = find_command(name.substr(0, name.size() - rest));
+    if (shorter == nullptr || shorter->meaning == Meaning::style || shorter->meaning == Meaning::skip) continue;
+    i_ -= rest;
+    scan_command(name.substr(0, name.size() - rest));
+    return true;
+  }
+  return false;
+}
+
+void Lexer::skip_argument() {
+  size_t brace = buffer_.find_first_not_of(' ', i_);
+  if (brace == std::string::npos || buffer_[brace] != '{') return;
+  size_t close = buffer_.find('}', brace);
+  if (close != std::string::npos) i_ = close + 1;
+}
+
+// \left| and \right| say which side they are on.
+bool Lexer::scan_sided_bar(std::string_view name) {
+  if (name != "left" && name != "right") return false;
+  if (at(i_) == '.') ++i_;
+  size_t next = std::min(buffer_.find_first_not_of(' ', i_), buffer_.size());
+  bool bar = at(next) == '|', norm = buffer_.compare(next, 2, "\\|") == 0;
+  bool vert = buffer_.compare(next, 5, "\\vert") == 0;
+  if (!bar && !norm && !vert) return false;
+  std::string_view side = norm ? (name == "left" ? "lVert" : "rVert") : (name == "left" ? "lvert" : "rvert");
+  i_ = next + (bar ? 1 : norm ? 2 : 5);
+  scan_command(side);
+  return true;
+}
+
+// Commands that leave no token of their own behind, or one that is no command; false for the others.
+bool Lexer::scan_plain_command(const Command& command, std::string_view name) {
+  Token token;
+  switch (command.meaning) {
+    case Meaning::skip:
+      if (name.ends_with("phantom") || name == "label" || name == "tag" || name.ends_with("color")) skip_argument();
+      scan_sided_bar(name);
+      return true;
+    case Meaning::space:
+      space_ = true;
+      if (name == "vspace") skip_argument();
+      return true;
+    case Meaning::separator:
+      if (name == "hspace") skip_argument();
+      token.kind = TokenKind::separator;
+      push(token);
+      return true;
+    case Meaning::style:
+      next_style_ = static_cast<Style>(command.value);
+      pending_style_ = true;
+      if (at(i_) == '*') ++i_;  // \operatorname*
+      return true;
+    case Meaning::op:
+      pending_style_ = false;
+      push_symbol(static_cast<char>(command.value));
+      return true;
+    case Meaning::relation:
+      token.kind = TokenKind::relation;
+      token.symbol = static_cast<char>(command.value);
+      push(token);
+      return true;
+    default:
+      return false;
+  }
+}
+
 void Lexer::scan_command(std::string_view name) {
   const Command* command = find_command(name);
   Token token;
@@ -377,72 +447,17 @@ void Lexer::scan_command(std::string_view name) {
     return push(token);
   }
   if (command == nullptr) {
-    // \pir, \quadx, \timesy: a command stuck to one or two letters.
-    for (size_t rest = 1; rest <= 2 && rest + 2 <= name.size(); ++rest) {
-      const Command* shorter = find_command(name.substr(0, name.size() - rest));
-      if (shorter == nullptr || shorter->meaning == Meaning::style || shorter->meaning == Meaning::skip) continue;
-      i_ -= rest;
-      return scan_command(name.substr(0, name.size() - rest));
-    }
+    if (scan_stuck_command(name)) return;
     token.kind = TokenKind::unknown;
     token.text = name;
     return push(token);
   }
-  auto skip_argument = [&] {
-    size_t brace = buffer_.find_first_not_of(' ', i_);
-    if (brace == std::string::npos || buffer_[brace] != '{') return;
-    size_t close = buffer_.find('}', brace);
-    if (close != std::string::npos) i_ = close + 1;
-  };
   // \bigcup_{k} .. is one union over k, \bigcup alone an operator.
   bool indexed = name.starts_with("bigc") && at(std::min(buffer_.find_first_not_of(' ', i_), buffer_.size())) == '_';
   static const Command kUnion{"bigcup", Meaning::big, 0}, kIntersection{"bigcap", Meaning::big, 0};
   if (indexed) command = name == "bigcup" ? &kUnion : &kIntersection;
-  switch (command->meaning) {
-    case Meaning::skip:
-      if (name.ends_with("phantom") || name == "label" || name == "tag" || name.ends_with("color")) skip_argument();
-      if ((name == "left" || name == "right") && at(i_) == '.') ++i_;
-      if (name == "left" || name == "right" || name == "middle") {
-        // \left| and \right| say which side they are on.
-        size_t next = std::min(buffer_.find_first_not_of(' ', i_), buffer_.size());
-        bool bar = at(next) == '|', norm = buffer_.compare(next, 2, "\\|") == 0;
-        bool vert = buffer_.compare(next, 5, "\\vert") == 0;
-        if ((bar || norm || vert) && name != "middle") {
-          std::string_view side = norm ? (name == "left" ? "lVert" : "rVert") : (name == "left" ? "lvert" : "rvert");
-          i_ = next + (bar ? 1 : norm ? 2 : 5);
-          return scan_command(side);
-        }
-      }
-      return;
-    case Meaning::space:
-      space_ = true;
-      if (name == "vspace") skip_argument();
-      return;
-    case Meaning::separator:
-      if (name == "hspace") skip_argument();
-      token.kind = TokenKind::separator;
-      return push(token);
-    case Meaning::style:
-      next_style_ = static_cast<Style>(command->value);
-      pending_style_ = true;
-      if (at(i_) == '*') ++i_;  // \operatorname*
-      return;
-    case Meaning::op:
-      pending_style_ = false;
-      return push_symbol(static_cast<char>(command->value));
-    case Meaning::relation:
-      token.kind = TokenKind::relation;
-      token.symbol = static_cast<char>(command->value);
-      return push(token);
-    case Meaning::begin:
-      ++environments_;
-      break;
-    case Meaning::end:
-      --environments_;
-      break;
-    default:
-      break;
-  }
+  if (scan_plain_command(*command, name)) return;
+  environments_ += command->meaning == Meaning::begin ? 1 : command->meaning == Meaning::end ? -1 : 0;
   if (command->meaning == Meaning::boxed && name != "underline" && std::exchange(boxed_, true) && ends_value()) {
     Token between;  // \boxed{1}\boxed{2} is no product
     between.kind = TokenKind::separator;

@@ -47,9 +47,23 @@ class Lexer {
   bool expand(std::string_view text);  // into buffer_
   void scan();
   void scan_number();
+  void take_digits(size_t& end, size_t to);
+  void take_run(size_t& end);
+  bool take_groups(size_t& end, size_t begin);
+  bool take_decimals(size_t& end, bool grouped);
+  int32_t take_period(size_t& end);
+  int32_t take_exponent(size_t& end);
   void scan_backslash();
+  void scan_row();
+  void scan_escaped(char c);
   void scan_command(std::string_view name);
+  bool scan_stuck_command(std::string_view name);
+  bool scan_plain_command(const Command& command, std::string_view name);
+  bool scan_sided_bar(std::string_view name);
+  void skip_argument();
   void scan_symbol(char c);
+  bool scan_grouping(char c);
+  char relation_at(char c, size_t& length) const;
   void scan_dollar();
   void open_brace();
   void close_brace();

@@ -60,83 +60,96 @@ size_t Lexer::thousands_end(size_t end) const {
   return last;
 }
 
-void Lexer::scan_number() {
-  size_t begin = digits_.size(), end = i_;
-  auto take = [&](size_t to) {
-    for (; end < to; ++end) {
-      if (is_digit(buffer_[end]) || buffer_[end] == '.') digits_.push_back(buffer_[end]);
-    }
-  };
-  auto run = [&] {
-    size_t to = end;
-    while (is_digit(at(to))) ++to;
-    take(to);
-  };
-  Token token;
-  token.kind = TokenKind::number;
-  run();
+// Digits and points from `end` up to `to`.
+void Lexer::take_digits(size_t& end, size_t to) {
+  for (; end < to; ++end) {
+    if (is_digit(buffer_[end]) || buffer_[end] == '.') digits_.push_back(buffer_[end]);
+  }
+}
+
+void Lexer::take_run(size_t& end) {
+  size_t to = end;
+  while (is_digit(at(to))) ++to;
+  take_digits(end, to);
+}
+
+// The rest of 1{,}234\,567 and 1,234,567; false for a number without groups.
+bool Lexer::take_groups(size_t& end, size_t begin) {
   bool grouped = false, zero = digits_.compare(begin, std::string::npos, "0") == 0;
   while ((end - i_ <= 3 && !zero) || grouped) {
     size_t length = definite_separator(std::string_view(buffer_).substr(end));
     if (length == 0 || !three_digits(std::string_view(buffer_).substr(end + length))) break;
     end += length;
-    run();
+    take_run(end);
     grouped = true;
   }
-  if (size_t last = grouped ? end : thousands_end(end); last != end) {
-    take(last);
-    grouped = true;
+  if (grouped) return true;
+  size_t last = thousands_end(end);
+  if (last == end) return false;
+  take_digits(end, last);
+  return true;
+}
+
+// The point and the decimals. "3." ends a sentence, "3.5" does not; "3.5.1" is no number. 3{,}5 is 3.5 where it cannot
+// part thousands.
+bool Lexer::take_decimals(size_t& end, bool grouped) {
+  std::string_view rest = std::string_view(buffer_).substr(end);
+  bool comma = !grouped && rest.starts_with("{,}") && is_digit(at(end + 3));
+  bool repeating = rest.starts_with(".\\overline{");
+  if (!comma && !repeating && (at(end) != '.' || !is_digit(at(end + 1)))) return false;
+  digits_.push_back('.');
+  end += comma ? 3 : 1;
+  if (repeating) return true;
+  take_run(end);
+  while (!comma) {  // 3.141\,592: groups of decimals
+    size_t length = definite_separator(std::string_view(buffer_).substr(end));
+    if (length == 0 || at(end) == ',' || !three_digits(std::string_view(buffer_).substr(end + length))) break;
+    end += length;
+    take_run(end);
   }
-  bool point = std::find(digits_.begin() + static_cast<std::ptrdiff_t>(begin), digits_.end(), '.') != digits_.end();
-  // "3." ends a sentence, "3.5" does not; "3.5.1" is no number. 3{,}5 is 3.5 where it cannot part thousands.
-  if (!point && !grouped && buffer_.compare(end, 3, "{,}") == 0 && is_digit(at(end + 3))) {
-    digits_.push_back('.');
-    end += 3;
-    run();
-    point = true;
-  } else if (!point && at(end) == '.' && is_digit(at(end + 1))) {
-    digits_.push_back('.');
-    ++end;
-    run();
-    point = true;
-    while (true) {  // 3.141\,592: groups of decimals
-      size_t length = definite_separator(std::string_view(buffer_).substr(end));
-      if (length == 0 || at(end) == ',' || !three_digits(std::string_view(buffer_).substr(end + length))) break;
-      end += length;
-      run();
-    }
-  } else if (!point && at(end) == '.' && std::string_view(buffer_).substr(end + 1).starts_with("\\overline{")) {
-    digits_.push_back('.');
-    ++end;
-    point = true;
-  }
-  if (point && (std::string_view(buffer_).substr(end).starts_with("\\overline{") ||
-                std::string_view(buffer_).substr(end).starts_with("\\bar{"))) {
-    size_t open = buffer_.find('{', end), to = open + 1;
-    while (is_digit(at(to))) ++to;
-    if (at(to) == '}' && to > open + 1) {
-      token.repeat = static_cast<int32_t>(to - open - 1);
-      end = open + 1;
-      run();
-      ++end;
-    }
-  }
-  // 3.2e-5, and "2e-3" too, which is hardly ever a difference.
-  if ((at(end) == 'e' || at(end) == 'E') && token.repeat == 0 && style_ != Style::bold) {
-    size_t to = end + 1;
-    bool sign = at(to) == '-' || at(to) == '+';
-    to += sign;
-    size_t first = to;
-    while (is_digit(at(to))) ++to;
-    bool scientific = to > first && to - first <= 6 && !is_letter(at(to)) && at(to) != '.' && at(to) != '^' &&
-                      !(sign && at(to) == '\\');
-    if (scientific) {
-      for (size_t k = first; k < to; ++k) token.exponent = token.exponent * 10 + (buffer_[k] - '0');
-      if (at(end + 1) == '-') token.exponent = -token.exponent;
-      end = to;
-    }
-  }
-  token.grouped = grouped;
+  return true;
+}
+
+// How many decimals repeat: 0.1\overline{6}.
+int32_t Lexer::take_period(size_t& end) {
+  std::string_view rest = std::string_view(buffer_).substr(end);
+  if (!rest.starts_with("\\overline{") && !rest.starts_with("\\bar{")) return 0;
+  size_t open = buffer_.find('{', end), to = open + 1;
+  while (is_digit(at(to))) ++to;
+  if (at(to) != '}' || to == open + 1) return 0;
+  end = open + 1;
+  take_run(end);
+  ++end;
+  return static_cast<int32_t>(to - open - 1);
+}
+
+// 3.2e-5, and "2e-3" too, which is hardly ever a difference.
+int32_t Lexer::take_exponent(size_t& end) {
+  if ((at(end) != 'e' && at(end) != 'E') || style_ == Style::bold) return 0;
+  size_t to = end + 1;
+  bool minus = at(to) == '-', sign = minus || at(to) == '+';
+  to += sign;
+  size_t first = to;
+  while (is_digit(at(to))) ++to;
+  bool scientific = to > first && to - first <= 6 && !is_letter(at(to)) && at(to) != '.' && at(to) != '^' &&
+                    !(sign && at(to) == '\\');
+  if (!scientific) return 0;
+  int32_t exponent = 0;
+  for (size_t k = first; k < to; ++k) exponent = exponent * 10 + (buffer_[k] - '0');
+  end = to;
+  return minus ? -exponent : exponent;
+}
+
+void Lexer::scan_number() {
+  size_t begin = digits_.size(), end = i_;
+  Token token;
+  token.kind = TokenKind::number;
+  take_run(end);
+  token.grouped = take_groups(end, begin);
+  bool point = digits_.find('.', begin) != std::string::npos;
+  point = point || take_decimals(end, token.grouped);
+  if (point) token.repeat = take_period(end);
+  if (token.repeat == 0) token.exponent = take_exponent(end);
   token.text = std::string_view(digits_).substr(begin);
   i_ = end;
   pending_style_ = false;

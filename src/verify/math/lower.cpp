@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 namespace ucas::math {
@@ -9,6 +10,33 @@ namespace ucas::math {
 namespace {
 
 bool is_angle_function(Function f) { return f >= Function::sin && f <= Function::cot; }
+
+// Functions of one argument that a circuit has as such; nullopt for the others.
+std::optional<CircuitOp> operation_of(Function function) {
+  switch (function) {
+    case Function::sinh:
+      return CircuitOp::sinh;
+    case Function::cosh:
+      return CircuitOp::cosh;
+    case Function::tanh:
+      return CircuitOp::tanh;
+    case Function::ln:
+      return CircuitOp::ln;
+    case Function::exp:
+      return CircuitOp::exp;
+    case Function::abs:
+    case Function::norm:
+      return CircuitOp::abs;
+    case Function::floor:
+      return CircuitOp::floor;
+    case Function::ceil:
+      return CircuitOp::ceil;
+    case Function::factorial:
+      return CircuitOp::factorial;
+    default:
+      return std::nullopt;
+  }
+}
 
 template <class Visit>
 void each_below(const Tree& tree, NodeId root, const Visit& visit) {
@@ -170,7 +198,7 @@ int Lowering::call(NodeId id) {
   }
   in_angle_ = outer;
   if (x.empty() || x.back() < 0) return -1;
-  auto one = [&](CircuitOp op) { return x.size() == 1 ? circuit.apply(op, x[0]) : -1; };
+  if (auto op = operation_of(function)) return x.size() == 1 ? circuit.apply(*op, x[0]) : -1;
   auto several = [&](CircuitOp op) {
     int value = x[0];
     for (size_t k = 1; k < x.size(); ++k) value = circuit.apply(op, value, x[k]);
@@ -182,28 +210,9 @@ int Lowering::call(NodeId id) {
     case Function::root:
       if (x.size() != 2) return -1;
       return circuit.apply(CircuitOp::power, x[1], circuit.apply(CircuitOp::div, circuit.constant(1), x[0]));
-    case Function::sinh:
-      return one(CircuitOp::sinh);
-    case Function::cosh:
-      return one(CircuitOp::cosh);
-    case Function::tanh:
-      return one(CircuitOp::tanh);
-    case Function::ln:
-      return one(CircuitOp::ln);
     case Function::log:
-      if (x.size() == 1) return one(CircuitOp::ln);
+      if (x.size() == 1) return circuit.apply(CircuitOp::ln, x[0]);
       return circuit.apply(CircuitOp::div, circuit.apply(CircuitOp::ln, x[1]), circuit.apply(CircuitOp::ln, x[0]));
-    case Function::exp:
-      return one(CircuitOp::exp);
-    case Function::abs:
-    case Function::norm:
-      return one(CircuitOp::abs);
-    case Function::floor:
-      return one(CircuitOp::floor);
-    case Function::ceil:
-      return one(CircuitOp::ceil);
-    case Function::factorial:
-      return one(CircuitOp::factorial);
     case Function::binomial:
       return x.size() == 2 ? circuit.apply(CircuitOp::binomial, x[0], x[1]) : -1;
     case Function::min:
@@ -253,78 +262,93 @@ int Lowering::determinant(NodeId id) {
   return minor(minor, 0, 0);
 }
 
+int Lowering::symbol(std::string_view name) {
+  if (substituted >= 0 && name == substitute) return substituted;
+  if (renamed != nullptr) {
+    for (const Renaming& r : *renamed) {
+      if (r.from == name) return circuit.variable(r.to);
+    }
+  }
+  return circuit.variable(name);
+}
+
+// The children joined by one operation, from left to right.
+int Lowering::fold(CircuitOp op, NodeId id) {
+  auto children = tree.children(id);
+  int value = children.empty() ? -1 : (*this)(children[0]);
+  for (size_t k = 1; k < children.size() && value >= 0; ++k) {
+    int next = (*this)(children[k]);
+    value = next < 0 ? -1 : circuit.apply(op, value, next);
+  }
+  return value;
+}
+
+int Lowering::scaled(NodeId id, int numerator, int denominator) {
+  int value = (*this)(tree.child(id, 0));
+  return value < 0 ? -1 : circuit.apply(CircuitOp::mul, value, circuit.rational(numerator, denominator));
+}
+
+int Lowering::power(NodeId id) {
+  NodeId base = tree.child(id, 0);
+  bool of_e = tree[base].kind == Kind::constant && tree[base].tag == static_cast<uint8_t>(Constant::e);
+  if (!of_e) return fold(CircuitOp::power, id);
+  int exponent = (*this)(tree.child(id, 1));
+  return exponent < 0 ? -1 : circuit.apply(CircuitOp::exp, exponent);
+}
+
+int Lowering::degree(NodeId id) {
+  int value = (*this)(tree.child(id, 0));
+  if (value < 0 || !in_angle_) return value;
+  int unit = circuit.apply(CircuitOp::div, circuit.leaf(CircuitOp::pi), circuit.constant(180));
+  return circuit.apply(CircuitOp::mul, value, unit);
+}
+
+int Lowering::quantity(NodeId id) {
+  int value = (*this)(tree.child(id, 0));
+  NodeId unit = tree.child(id, 1);
+  if (value < 0 || tree[unit].child_count == 0) return value;
+  int factor = (*this)(tree.child(unit, 0));
+  return factor < 0 ? value : circuit.apply(CircuitOp::mul, value, factor);
+}
+
 int Lowering::operator()(NodeId id) {
   const Node& node = tree[id];
-  auto children = tree.children(id);
-  auto fold = [&](CircuitOp op) {
-    int value = children.empty() ? -1 : (*this)(children[0]);
-    for (size_t k = 1; k < children.size() && value >= 0; ++k) {
-      int next = (*this)(children[k]);
-      value = next < 0 ? -1 : circuit.apply(op, value, next);
-    }
-    return value;
-  };
-  auto scaled = [&](int numerator, int denominator) {
-    int value = (*this)(children[0]);
-    return value < 0 ? -1 : circuit.apply(CircuitOp::mul, value, circuit.rational(numerator, denominator));
-  };
   switch (node.kind) {
     case Kind::number:
       return number(node, tree.text(id));
     case Kind::based:
       return based(tree.text(id), node.value);
-    case Kind::symbol: {
-      std::string_view name = tree.text(id);
-      if (substituted >= 0 && name == substitute) return substituted;
-      if (renamed != nullptr) {
-        for (const Renaming& r : *renamed) {
-          if (r.from == name) return circuit.variable(r.to);
-        }
-      }
-      return circuit.variable(name);
-    }
+    case Kind::symbol:
+      return symbol(tree.text(id));
     case Kind::constant:
       if (node.tag == static_cast<uint8_t>(Constant::pi)) return circuit.leaf(CircuitOp::pi);
       if (node.tag == static_cast<uint8_t>(Constant::e)) return circuit.leaf(CircuitOp::e);
       if (node.tag == static_cast<uint8_t>(Constant::i)) return circuit.leaf(CircuitOp::i);
       return -1;
     case Kind::sum:
-      return fold(CircuitOp::add);
+      return fold(CircuitOp::add, id);
     case Kind::product:
-      return fold(CircuitOp::mul);
+      return fold(CircuitOp::mul, id);
     case Kind::quotient:
-      return fold(CircuitOp::div);
+      return fold(CircuitOp::div, id);
     case Kind::ratio:
-      return children.size() == 2 && tree.text(id).empty() ? fold(CircuitOp::div) : -1;
+      return node.child_count == 2 && tree.text(id).empty() ? fold(CircuitOp::div, id) : -1;
     case Kind::power:
-      if (tree[children[0]].kind == Kind::constant && tree[children[0]].tag == static_cast<uint8_t>(Constant::e)) {
-        int exponent = (*this)(children[1]);
-        return exponent < 0 ? -1 : circuit.apply(CircuitOp::exp, exponent);
-      }
-      return fold(CircuitOp::power);
+      return power(id);
     case Kind::negate:
-      return scaled(-1, 1);
+      return scaled(id, -1, 1);
     case Kind::plus_minus: {
       bool minus = (signs >> std::min(sign_bit(tree, id), 31) & 1) != 0;
-      return scaled(minus != (node.tag == 1) ? -1 : 1, 1);
+      return scaled(id, minus != (node.tag == 1) ? -1 : 1, 1);
     }
     case Kind::call:
       return call(id);
     case Kind::percent:
-      return scaled(1, 100);
-    case Kind::degree: {
-      int value = (*this)(children[0]);
-      if (value < 0 || !in_angle_) return value;
-      int unit = circuit.apply(CircuitOp::div, circuit.leaf(CircuitOp::pi), circuit.constant(180));
-      return circuit.apply(CircuitOp::mul, value, unit);
-    }
-    case Kind::quantity: {
-      int value = (*this)(children[0]);
-      NodeId unit = children[1];
-      if (value < 0 || tree[unit].child_count == 0) return value;
-      int factor = (*this)(tree.child(unit, 0));
-      return factor < 0 ? value : circuit.apply(CircuitOp::mul, value, factor);
-    }
+      return scaled(id, 1, 100);
+    case Kind::degree:
+      return degree(id);
+    case Kind::quantity:
+      return quantity(id);
     case Kind::matrix:
       return node.tag == static_cast<uint8_t>(Bracket::bar) ? determinant(id) : -1;
     default:

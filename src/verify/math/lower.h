@@ -35,6 +35,12 @@ struct Lowering {
   int based(std::string_view digits, int base);
   int call(NodeId id);
   int determinant(NodeId id);
+  int symbol(std::string_view name);
+  int fold(CircuitOp op, NodeId id);
+  int scaled(NodeId id, int numerator, int denominator);
+  int power(NodeId id);
+  int degree(NodeId id);
+  int quantity(NodeId id);
   int trigonometric(Function function, int x);
   int integer_function(Function function, const std::vector<int>& arguments);
   bool in_angle_ = false;

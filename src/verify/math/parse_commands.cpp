@@ -1,5 +1,6 @@
 // What begins with a command: fractions, roots, functions, sums, environments.
 #include <algorithm>
+#include <utility>
 
 #include "base/str.h"
 #include "verify/math/parser_impl.h"
@@ -244,16 +245,15 @@ NodeId Parser::modulus(NodeId left) {
   return right == kNoNode ? fail("a modulus is missing") : make(Kind::call, {left, right}, Function::mod);
 }
 
-// Matrices of all brackets; lines of equations become a list; cases a call of "cases" with value, condition, value ..
-NodeId Parser::environment() {
+// What stands between \begin and the first cell: {name}, [t] and the columns of an array.
+bool Parser::environment_head(std::string& name) {
   advance();
-  std::string name;
-  if (!take_symbol('{')) return fail("an environment without a name");
+  if (!take_symbol('{')) return fail("an environment without a name"), false;
   while (peek().kind == TokenKind::word || is_symbol('*')) {
     if (peek().kind == TokenKind::word) name += peek().text;
     advance();
   }
-  if (!take_symbol('}')) return fail("an environment without a name");
+  if (!take_symbol('}')) return fail("an environment without a name"), false;
   if (is_symbol('[')) {  // [t]
     while (!is_symbol(']') && peek().kind != TokenKind::end && name != "bmatrix" && name != "pmatrix") advance();
     take_symbol(']');
@@ -262,6 +262,52 @@ NodeId Parser::environment() {
     while (!is_symbol('}') && peek().kind != TokenKind::end) advance();
     advance();
   }
+  return true;
+}
+
+// x &= 1 of aligned lines: the mark stands inside an item.
+void Parser::drop_marks_of_line() {
+  for (size_t k = at_; k + 1 < tokens_.size() && tokens_[k].kind != TokenKind::row; ++k) {
+    bool mark = tokens_[k].kind == TokenKind::symbol && tokens_[k].symbol == '&';
+    if (mark) tokens_.erase(tokens_.begin() + static_cast<std::ptrdiff_t>(k));
+    if (tokens_[k].kind == TokenKind::command && tokens_[k].command->meaning == Meaning::end) break;
+  }
+}
+
+// The cells up to \end and how many each row has; false after a failure.
+bool Parser::cells(bool aligned, bool cases, std::vector<NodeId>& cells, std::vector<size_t>& widths) {
+  size_t width = 0;
+  while (!failed_ && !is_command(Meaning::end)) {
+    if (peek().kind == TokenKind::end) return fail("an environment is not closed"), false;
+    if (peek().kind == TokenKind::row) {
+      if (width > 0) widths.push_back(width);
+      width = 0;
+      advance();
+      continue;
+    }
+    if (aligned && take_symbol('&')) continue;
+    if (aligned) drop_marks_of_line();
+    if (cases && width == 1 && peek().kind == TokenKind::word) {
+      std::string word = lower_case(peek().text);
+      if (word == "if" || word == "when" || word == "for" || word == "where") advance();
+    }
+    Items inner;
+    if (!items(inner)) return false;
+    NodeId cell = list_of(inner);
+    if (cell == kNoNode) return false;
+    cells.push_back(cell);
+    ++width;
+    bool empty = !aligned && take_symbol('&') && (peek().kind == TokenKind::row || is_command(Meaning::end));
+    if (empty) return fail("an empty cell"), false;
+  }
+  if (width > 0) widths.push_back(width);
+  return !failed_;
+}
+
+// Matrices of all brackets; lines of equations become a list; cases a call of "cases" with value, condition, value ..
+NodeId Parser::environment() {
+  std::string name;
+  if (!environment_head(name)) return kNoNode;
   struct Name {
     std::string_view name;
     Bracket bracket;
@@ -280,48 +326,10 @@ NodeId Parser::environment() {
   }
   if (!enter()) return kNoNode;
   BarScope scope(*this);
-  bool outer = in_environment_;
-  in_environment_ = true;
-  std::vector<NodeId> cells;
+  bool outer = std::exchange(in_environment_, true);
+  std::vector<NodeId> all;
   std::vector<size_t> widths;
-  size_t width = 0;
-  while (!failed_ && !is_command(Meaning::end)) {
-    if (peek().kind == TokenKind::end) return fail("an environment is not closed");
-    if (peek().kind == TokenKind::row) {
-      if (width > 0) widths.push_back(width);
-      width = 0;
-      advance();
-      continue;
-    }
-    if (!is_matrix && !cases && is_symbol('&')) {
-      advance();
-      continue;
-    }
-    // x &= 1 of aligned lines: the mark stands inside an item.
-    if (!is_matrix && !cases) {
-      for (size_t k = at_; k + 1 < tokens_.size() && tokens_[k].kind != TokenKind::row; ++k) {
-        bool mark = tokens_[k].kind == TokenKind::symbol && tokens_[k].symbol == '&';
-        if (mark) tokens_.erase(tokens_.begin() + static_cast<std::ptrdiff_t>(k));
-        if (tokens_[k].kind == TokenKind::command && tokens_[k].command->meaning == Meaning::end) break;
-      }
-    }
-    Items inner;
-    bool condition = cases && width == 1;
-    if (condition && peek().kind == TokenKind::word) {
-      std::string word = lower_case(peek().text);
-      if (word == "if" || word == "when" || word == "for" || word == "where") advance();
-    }
-    if (!items(inner)) return kNoNode;
-    NodeId cell = list_of(inner);
-    if (cell == kNoNode) return kNoNode;
-    cells.push_back(cell);
-    ++width;
-    if (is_symbol('&') && (is_matrix || cases)) {
-      advance();
-      if (peek().kind == TokenKind::row || is_command(Meaning::end)) return fail("an empty cell");
-    }
-  }
-  if (width > 0) widths.push_back(width);
+  if (!cells(!is_matrix && !cases, cases, all, widths)) return fail("an empty environment");
   advance();  // \end
   if (take_symbol('{')) {
     while (!is_symbol('}') && peek().kind != TokenKind::end) advance();
@@ -329,15 +337,15 @@ NodeId Parser::environment() {
   }
   in_environment_ = outer;
   leave();
-  if (failed_ || cells.empty()) return fail("an empty environment");
+  if (all.empty()) return fail("an empty environment");
   bool even = std::all_of(widths.begin(), widths.end(), [&](size_t w) { return w == widths[0]; });
   if (is_matrix) {
     if (!even) return fail("rows of different lengths");
-    return make(Kind::matrix, static_cast<uint8_t>(matrix->bracket), cells, {}, static_cast<int32_t>(widths.size()));
+    return make(Kind::matrix, static_cast<uint8_t>(matrix->bracket), all, {}, static_cast<int32_t>(widths.size()));
   }
-  if (cases && even && widths[0] == 2) return make(Kind::call, static_cast<uint8_t>(Function::user), cells, "cases");
-  if (cells.size() == 1) return cells[0];
-  return make(Kind::list, static_cast<uint8_t>(Connective::semicolon), cells);
+  if (cases && even && widths[0] == 2) return make(Kind::call, static_cast<uint8_t>(Function::user), all, "cases");
+  if (all.size() == 1) return all[0];
+  return make(Kind::list, static_cast<uint8_t>(Connective::semicolon), all);
 }
 
 }  // namespace ucas::math

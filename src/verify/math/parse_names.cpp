@@ -156,79 +156,94 @@ NodeId Parser::apply_or_multiply(std::string_view name) {
   return make(Kind::call, static_cast<uint8_t>(Function::user), arguments.nodes, called);
 }
 
-NodeId Parser::word_atom() {
+// sinx, lnx, 2sin2x: a function stuck to its argument; kNoNode without failing for anything else.
+NodeId Parser::stuck_function() {
   Token& token = current();
-  if (!token.grouped) {
-    std::string_view run = token.text;
-    if (run.size() > 1) {
-      if (auto function = find_function(run)) {
-        advance();
-        return function_call(*function);
-      }
-      if (run == "pi" || run == "Pi" || run == "PI") {
-        advance();
-        return constant(Constant::pi);
-      }
-      std::string low = lower_case(run);
-      if (low == "inf" || low == "infty" || low == "infinity" || low == "oo") {
-        advance();
-        return constant(Constant::infinity);
-      }
-      if (const Command* greek = find_command(run); greek && greek->meaning == Meaning::greek && run.size() > 2) {
-        std::string name(run);
-        advance();
-        return symbol_named(name);
-      }
-      // sinx, lnx, 2sin2x: a function stuck to its argument.
-      for (size_t length = std::min<size_t>(6, run.size() - 1); length >= 2; --length) {
-        auto function = find_function(run.substr(0, length));
-        if (!function || run.size() - length > 2 || *function == Function::real_part ||
-            *function == Function::imaginary_part || *function == Function::max || *function == Function::min) {
-          continue;
-        }
-        token.text.remove_prefix(length);
-        token.space_before = false;
-        return function_call(*function);
-      }
-      bool formula = token.style == Style::math || token.style == Style::bold || token.style == Style::blackboard;
-      if (looks_like_word(run) || (!formula && is_lower(run.back()) && run.size() > 2)) {
-        return fail(str("the word \"", run.substr(0, 24), "\""));
-      }
-      token.grouped = true;  // letters, one by one
+  std::string_view run = token.text;
+  for (size_t length = std::min<size_t>(6, run.size() - 1); length >= 2; --length) {
+    auto function = find_function(run.substr(0, length));
+    if (!function || run.size() - length > 2 || *function == Function::real_part ||
+        *function == Function::imaginary_part || *function == Function::max || *function == Function::min) {
+      continue;
     }
+    token.text.remove_prefix(length);
+    token.space_before = false;
+    return function_call(*function);
   }
+  return kNoNode;
+}
+
+// A run of letters that is a name as a whole: sin, pi, infinity, theta; kNoNode without failing for a product of
+// letters.
+NodeId Parser::named_run() {
+  const Token& token = current();
+  std::string_view run = token.text;
+  if (auto function = find_function(run)) {
+    advance();
+    return function_call(*function);
+  }
+  if (run == "pi" || run == "Pi" || run == "PI") {
+    advance();
+    return constant(Constant::pi);
+  }
+  std::string low = lower_case(run);
+  if (low == "inf" || low == "infty" || low == "infinity" || low == "oo") {
+    advance();
+    return constant(Constant::infinity);
+  }
+  if (const Command* greek = find_command(run); greek && greek->meaning == Meaning::greek && run.size() > 2) {
+    std::string name(run);
+    advance();
+    return symbol_named(name);
+  }
+  if (NodeId call = stuck_function(); call != kNoNode || failed_) return call;
+  bool formula = token.style == Style::math || token.style == Style::bold || token.style == Style::blackboard;
+  if (looks_like_word(run) || (!formula && is_lower(run.back()) && run.size() > 2)) {
+    return fail(str("the word \"", run.substr(0, 24), "\""));
+  }
+  return kNoNode;
+}
+
+// \mathbb{Z}, \mathbb{Z}^+, \mathbb{R}_{>0}; \mathbb{R}^2 leaves its power to postfix().
+NodeId Parser::set_of_numbers(char letter) {
+  size_t which = std::string_view("NZQRC").find(letter);
+  if (which == std::string_view::npos) return kNoNode;
+  NodeId node = constant(static_cast<Constant>(static_cast<size_t>(Constant::naturals) + which));
+  bool power = is_symbol('^') && peek(1).kind == TokenKind::number;
+  if (power || (!is_symbol('^') && !is_symbol('_'))) return node;
+  std::string name = str("set ", letter);
+  if (subscript(name) == kNoNode) return kNoNode;
+  return make(Kind::symbol, {}, uint8_t{0}, name);
+}
+
+// One letter of a run of variables.
+NodeId Parser::letter_atom() {
+  Token& token = current();
   char letter = token.text[0];
   Style style = token.style;
   if (static_cast<unsigned char>(letter) >= 0x80) return fail("a letter that is no variable");
-  bool more = token.text.size() > 1;
-  if (more) {
+  if (token.text.size() > 1) {
     token.text.remove_prefix(1);
     token.space_before = false;
   } else {
     advance();
   }
   if (style == Style::blackboard) {
-    constexpr std::string_view kSets = "NZQRC";
-    size_t which = kSets.find(letter);
-    if (which != std::string_view::npos) {
-      NodeId node = constant(static_cast<Constant>(static_cast<size_t>(Constant::naturals) + which));
-      // \mathbb{Z}^+, \mathbb{R}_{>0}: keep the name.
-      if (is_symbol('^') || is_symbol('_')) {
-        std::string name = str("set ", letter);
-        bool power = is_symbol('^') && peek(1).kind == TokenKind::number;
-        if (!power) {
-          if (subscript(name) == kNoNode) return kNoNode;
-          return make(Kind::symbol, {}, uint8_t{0}, name);
-        }
-      }
-      return node;
-    }
+    if (NodeId set = set_of_numbers(letter); set != kNoNode || failed_) return set;
   }
   if (style != Style::bold && !is_symbol('_') && !is_symbol('\'')) {
     if (letter == 'e') return constant(Constant::e);
     if (letter == 'i') return constant(Constant::i);
   }
   return symbol_named(std::string(1, letter));
+}
+
+NodeId Parser::word_atom() {
+  if (!current().grouped && current().text.size() > 1) {
+    if (NodeId name = named_run(); name != kNoNode || failed_) return name;
+    current().grouped = true;  // letters, one by one
+  }
+  return letter_atom();
 }
 
 }  // namespace ucas::math

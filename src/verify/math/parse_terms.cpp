@@ -152,137 +152,183 @@ NodeId Parser::minutes(NodeId degrees) {
   return make(Kind::degree, {make(Kind::sum, 0, parts)});
 }
 
-NodeId Parser::term() {
-  std::vector<NodeId> factors;
-  auto product = [&]() -> NodeId {
-    NodeId node = factors.size() == 1 ? factors[0] : make(Kind::product, 0, factors);
+// A product, read from left to right: factors side by side or with signs between them, a unit behind them.
+struct Parser::TermReader {
+  enum class Step : uint8_t { taken, other, end };
+
+  Parser& p;
+  size_t first_token;
+  std::vector<NodeId> factors = {};
+  bool literal = false;   // so far one bare number, which may begin a mixed number
+  NodeId time = kNoNode;  // 9 a.m., which ends the term
+
+  NodeId read();
+  NodeId product();
+  Step mixed_number();
+  Step operation();
+  Step word();
+  Step number_word(std::string_view word);
+  Step behind_measure();
+  Step neighbour();
+  bool numeric() const { return p.kind(factors.back()) == Kind::number; }
+  bool is_variable(const Token& token) const;
+  Step replace(NodeId node) {
     factors.assign(1, node);
-    return node;
-  };
-  size_t first_token = at_;
-  NodeId first = factor();
+    return Step::taken;
+  }
+  Step refuse(std::string_view reason) {
+    p.fail(reason);
+    return Step::end;
+  }
+};
+
+// What has been read so far as one node.
+NodeId Parser::TermReader::product() {
+  NodeId node = factors.size() == 1 ? factors[0] : p.make(Kind::product, 0, factors);
+  factors.assign(1, node);
+  return node;
+}
+
+Parser::TermReader::Step Parser::TermReader::mixed_number() {
+  if (!literal || factors.size() != 1 || p.at_ != first_token + 1 || !p.plain_fraction(0)) return Step::other;
+  factors[0] = p.mixed(factors[0]);
+  literal = false;
+  return p.peek().kind == TokenKind::number ? refuse("a number behind a mixed number") : Step::taken;
+}
+
+// * / mod
+Parser::TermReader::Step Parser::TermReader::operation() {
+  if (p.take_symbol('*')) {
+    NodeId next = p.signed_factor();
+    if (next == kNoNode) return refuse("a factor is missing");
+    NodeId one = factors.size() == 1 ? p.scientific(factors[0], next) : kNoNode;
+    if (one != kNoNode) {
+      factors[0] = one;
+    } else {
+      factors.push_back(next);
+    }
+    literal = false;
+    return Step::taken;
+  }
+  if (p.is_symbol('/')) {
+    p.advance();
+    NodeId left = product(), right = p.signed_factor();
+    if (right == kNoNode) return refuse("a divisor is missing");
+    literal = false;
+    return replace(p.make(Kind::quotient, {left, right}));
+  }
+  if (p.is_command(Meaning::modulus)) return replace(p.modulus(product()));
+  return Step::other;
+}
+
+// A single letter of a formula is a factor, except behind a number or degrees, where it may be a unit.
+bool Parser::TermReader::is_variable(const Token& token) const {
+  if (token.kind != TokenKind::word) return false;
+  bool letter = token.text.size() == 1 && token.style != Style::text && token.style != Style::roman;
+  return token.grouped || (letter && !numeric() && p.kind(factors.back()) != Kind::degree);
+}
+
+// 2.5 million, 3 dozen.
+Parser::TermReader::Step Parser::TermReader::number_word(std::string_view word) {
+  if (!numeric()) return Step::other;
+  if (int power = power_word(word); power > 0) {
+    Number n = p.tree_[factors.back()].number;
+    n.exponent += power;
+    std::string shown(p.tree_.text(factors.back()));
+    factors.back() = p.number(shown, n);
+    p.advance();
+    return Step::taken;
+  }
+  if (word != "dozen") return Step::other;
+  p.advance();
+  factors.push_back(p.number("12"));
+  return Step::taken;
+}
+
+// Words that are no factor: a time of day, mod, choose, millions, units. `other`: it may be a factor after all.
+Parser::TermReader::Step Parser::TermReader::word() {
+  const Token& token = p.peek();
+  if (token.kind == TokenKind::word && token.text == "to") return Step::end;  // 3 to 4
+  if (numeric() && factors.size() == 1 && p.half_of_day() > 0) {              // 9 a.m.
+    std::string half{(token.text[0] | 32) == 'a' ? "am" : "pm"};
+    for (int k = p.half_of_day(); k > 0; --k) p.advance();
+    time = p.make(Kind::ratio, 0, factors, half, 1);
+    return Step::end;
+  }
+  bool wordlike = token.kind == TokenKind::word || token.kind == TokenKind::unknown || p.is_command(Meaning::money) ||
+                  p.is_command(Meaning::greek);
+  if (!wordlike || is_variable(token)) return Step::other;
+  if (p.is_connective()) return Step::end;
+  std::string word = token.kind == TokenKind::word ? lower_case(token.text) : std::string();
+  if (word == "mod" && p.starts_factor(p.peek(1))) return replace(p.modulus(product()));
+  if (word == "choose" && p.starts_factor(p.peek(1))) {
+    p.advance();
+    NodeId left = product(), right = p.factor();
+    return replace(p.make(Kind::call, {left, right}, Function::binomial));
+  }
+  if (number_word(word) == Step::taken) return Step::taken;
+  size_t before = p.at_;
+  bool number = numeric();
+  NodeId value = p.with_unit(product(), number);
+  if (p.failed_) return Step::end;
+  if (p.at_ == before) return Step::other;
+  literal = false;
+  return replace(value);
+}
+
+// A number behind a measure goes on with it: 5 feet 3 inches, 60^\circ 42'. Elsewhere two numbers side by side are
+// none.
+Parser::TermReader::Step Parser::TermReader::behind_measure() {
+  if (p.peek().kind != TokenKind::number) return Step::other;
+  Kind last = p.kind(factors.back());
+  if (last == Kind::quantity && factors.size() == 1) {
+    NodeId more = p.term();
+    if (more == kNoNode || p.kind(more) != Kind::quantity) return refuse("a number behind a unit");
+    return replace(p.make(Kind::sum, {factors[0], more}));
+  }
+  if (last == Kind::degree && factors.size() == 1) return replace(p.minutes(factors[0]));
+  return last == Kind::number || last == Kind::based ? refuse("two numbers side by side") : Step::other;
+}
+
+// A factor without a sign in front.
+Parser::TermReader::Step Parser::TermReader::neighbour() {
+  if (!p.starts_factor(p.peek())) return Step::end;
+  if (Step measure = behind_measure(); measure != Step::other) return measure;
+  NodeId next = p.factor();
+  if (next == kNoNode) return Step::end;
+  Kind kind = p.kind(next);
+  if (kind == Kind::relation) {  // n\pi (n \in \mathbb{Z})
+    p.conditions_.push_back(next);
+    return Step::taken;
+  }
+  if (kind == Kind::quantity && factors.size() == 1 && p.kind(factors[0]) == Kind::quantity) {
+    return replace(p.make(Kind::sum, {factors[0], next}));
+  }
+  if (kind == Kind::text) return refuse("words behind a value");
+  bool vector = kind == Kind::tuple && p.tree_[next].tag == static_cast<uint8_t>(Bracket::angle);
+  if ((kind == Kind::tuple && !vector) || kind == Kind::interval) return refuse("a pair behind a value");
+  factors.push_back(next);
+  literal = false;
+  return Step::taken;
+}
+
+NodeId Parser::TermReader::read() {
+  NodeId first = p.factor();
   if (first == kNoNode) return kNoNode;
   factors.push_back(first);
-  // A bare number just read: what a mixed number or a unit without \text may follow.
-  auto bare = [&] { return !factors.empty() && integer_literal(factors.back()) && at_ > first_token; };
-  bool literal = bare();
-  while (!failed_) {
-    if (literal && factors.size() == 1 && at_ == first_token + 1 && plain_fraction(0)) {
-      factors[0] = mixed(factors[0]);
-      literal = false;
-      if (peek().kind == TokenKind::number) return fail("a number behind a mixed number");
-      continue;
-    }
-    bool numeric = !factors.empty() && kind(factors.back()) == Kind::number;
-    if (take_symbol('*')) {
-      NodeId next = signed_factor();
-      if (next == kNoNode) return fail("a factor is missing");
-      NodeId one = factors.size() == 1 ? scientific(factors[0], next) : kNoNode;
-      if (failed_) return kNoNode;
-      if (one != kNoNode) {
-        factors[0] = one;
-      } else {
-        factors.push_back(next);
-      }
-      literal = false;
-      continue;
-    }
-    if (is_symbol('/')) {
-      advance();
-      NodeId left = product(), right = signed_factor();
-      if (right == kNoNode) return fail("a divisor is missing");
-      factors.assign(1, make(Kind::quotient, {left, right}));
-      literal = false;
-      continue;
-    }
-    if (is_command(Meaning::modulus)) {
-      factors.assign(1, modulus(product()));
-      continue;
-    }
-    const Token& token = peek();
-    bool variable = token.kind == TokenKind::word && token.text.size() == 1 && token.style != Style::text &&
-                    token.style != Style::roman && !numeric && kind(factors.back()) != Kind::degree;
-    variable |= token.kind == TokenKind::word && token.grouped;
-    if (numeric && factors.size() == 1 && half_of_day() > 0) {  // 9 a.m.
-      std::string half{(token.text[0] | 32) == 'a' ? "am" : "pm"};
-      for (int k = half_of_day(); k > 0; --k) advance();
-      return make(Kind::ratio, 0, factors, half, 1);
-    }
-    if (token.kind == TokenKind::word && token.text == "to") break;  // 3 to 4
-    if (variable) {
-    } else if (token.kind == TokenKind::word || is_command(Meaning::money) || token.kind == TokenKind::unknown ||
-               is_command(Meaning::greek)) {
-      if (is_connective()) break;
-      std::string word = token.kind == TokenKind::word ? lower_case(token.text) : std::string();
-      if (word == "mod" && starts_factor(peek(1))) {
-        factors.assign(1, modulus(product()));
-        continue;
-      }
-      if ((word == "choose") && starts_factor(peek(1))) {
-        advance();
-        NodeId left = product(), right = factor();
-        factors.assign(1, make(Kind::call, {left, right}, Function::binomial));
-        continue;
-      }
-      if (numeric && power_word(word) > 0) {  // 2.5 million
-        const Node& node = tree_[factors.back()];
-        Number n = node.number;
-        n.exponent += power_word(word);
-        std::string shown(tree_.text(factors.back()));
-        factors.back() = number(shown, n);
-        advance();
-        continue;
-      }
-      if (numeric && (word == "dozen")) {
-        advance();
-        factors.push_back(number("12"));
-        continue;
-      }
-      size_t before = at_;
-      NodeId value = with_unit(product(), numeric);
-      if (failed_) return kNoNode;
-      if (at_ != before) {
-        factors.assign(1, value);
-        literal = false;
-        continue;
-      }
-    }
-    if (!starts_factor(token)) break;
-    if (token.kind == TokenKind::number && !factors.empty()) {
-      Kind last = kind(factors.back());
-      if (last == Kind::quantity && factors.size() == 1) {  // 5 feet 3 inches
-        NodeId more = term();
-        if (more == kNoNode || kind(more) != Kind::quantity) return fail("a number behind a unit");
-        factors[0] = make(Kind::sum, {factors[0], more});
-        continue;
-      }
-      if (last == Kind::degree && factors.size() == 1) {  // 60^\circ 42' 30''
-        factors[0] = minutes(factors[0]);
-        continue;
-      }
-      bool after_number = last == Kind::number || last == Kind::based;
-      if (after_number) return fail("two numbers side by side");
-    }
-    NodeId next = factor();
-    if (next == kNoNode) return kNoNode;
-    if (kind(next) == Kind::relation) {  // n\pi (n \in \mathbb{Z})
-      conditions_.push_back(next);
-      continue;
-    }
-    // 5 feet 3 inches.
-    if (kind(next) == Kind::quantity && factors.size() == 1 && kind(factors[0]) == Kind::quantity) {
-      factors[0] = make(Kind::sum, {factors[0], next});
-      continue;
-    }
-    if (kind(next) == Kind::text) return fail("words behind a value");
-    bool vector = kind(next) == Kind::tuple && tree_[next].tag == static_cast<uint8_t>(Bracket::angle);
-    if ((kind(next) == Kind::tuple && !vector) || kind(next) == Kind::interval) return fail("a pair behind a value");
-    factors.push_back(next);
-    literal = false;
+  literal = p.integer_literal(first);
+  while (!p.failed_) {
+    Step step = mixed_number();
+    if (step == Step::other) step = operation();
+    if (step == Step::other) step = word();
+    if (step == Step::other) step = neighbour();
+    if (step == Step::end) break;
   }
-  if (failed_) return kNoNode;
-  return product();
+  if (p.failed_) return kNoNode;
+  return time != kNoNode ? time : product();
 }
+
+NodeId Parser::term() { return TermReader{*this, at_}.read(); }
 
 bool Parser::starts_factor(const Token& token) const {
   switch (token.kind) {

@@ -59,6 +59,7 @@ class Parser {
 
   // parse_terms.cpp
   NodeId sum();
+  struct TermReader;
   NodeId term();
   NodeId signed_factor();
   NodeId factor();
@@ -67,6 +68,10 @@ class Parser {
   NodeId number_atom();
   NodeId based_atom();
   NodeId word_atom();
+  NodeId named_run();
+  NodeId stuck_function();
+  NodeId letter_atom();
+  NodeId set_of_numbers(char letter);
   NodeId symbol_named(std::string name);
   NodeId subscript(std::string& name);
   NodeId scientific(NodeId mantissa, NodeId power);
@@ -87,6 +92,9 @@ class Parser {
   NodeId function_call(Function function);
   NodeId function_argument(bool trigonometric);
   NodeId environment();
+  bool environment_head(std::string& name);
+  void drop_marks_of_line();
+  bool cells(bool aligned, bool cases, std::vector<NodeId>& cells, std::vector<size_t>& widths);
   NodeId modulus(NodeId left);
 
   // parse_brackets.cpp
@@ -99,6 +107,7 @@ class Parser {
   NodeId wrap_matrix(NodeId matrix, char open);
 
   // parse_units.cpp
+  struct UnitReader;
   NodeId with_unit(NodeId value, bool numeric);
   NodeId lift_unit(std::vector<NodeId>& terms);
   NodeId money();
