@@ -177,7 +177,7 @@ std::vector<PublishedLine> published_lines(const PublishedTable& table, const st
       line.cells[at] = str(published_digits(row.average), average_doubt(row).empty() ? "" : "?");
       line.percents[at] = row.average;
     }
-    if (!seen.insert(str(row.size, "|", join(line.cells, "|"))).second) continue;
+    if (!seen.insert(str(row.size, "|", join(line.cells, "|"))).second && own > 1) continue;
     line.name = str(row.name, row.size.empty() ? "" : " ", row.size, " (published", row.table.empty() ? "" : ", ",
                     row.table, ")");
     line.doubts.insert(line.doubts.end(), row.doubts.begin(), row.doubts.end());

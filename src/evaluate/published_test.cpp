@@ -111,6 +111,7 @@ TEST(published, lines_stand_beside_their_own_metric_and_none_twice) {
   EXPECT_TRUE(names.contains("UCAS 7B (published, Table 1)"));
   EXPECT_FALSE(names.contains("DAPO + UCAS 7B (published, Table 2)")) << "the same figures again";
   EXPECT_TRUE(names.contains("DAPO + Token-Level Certainty 7B (published, Table 2)"));
+  EXPECT_TRUE(names.contains("UCAS, alpha 0.4, beta 0.01 (published, Table 3)")) << "one equal cell is no repetition";
   for (const PublishedLine& line : greedy) {
     if (line.name == "UCAS 7B (published, Table 1)") {
       EXPECT_EQ(line.cells, (std::vector<std::string>{"43.3", "85.6", "68.7", "37.6?", "48.0", "56.7?"}));
