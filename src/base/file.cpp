@@ -2,21 +2,27 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
+#include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <optional>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/str.h"
 
 namespace ucas {
@@ -92,11 +98,35 @@ int open_regular(const std::string& path, int64_t* size) {
   return fd;
 }
 
+[[noreturn]] void refuse_link(const std::string& path) {
+  throw Error("path", str(printable(path, 400),
+                          ": a symbolic link, and writing through it would change files elsewhere; remove the link or "
+                          "put what it points to in its place"));
+}
+
+// For a file that ucas names itself: no link is followed, and neither a FIFO nor a device blocks or is written to.
+int open_own(const std::string& path, int flags, const char* doing) {
+  int fd = faulty("open") ? -1 : ::open(path.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
+  if (fd < 0 && errno == ELOOP) refuse_link(path);
+  if (fd < 0 && errno != ENXIO) fail_write(path, doing);  // ENXIO: a FIFO that nobody reads
+  struct stat info{};
+  if (fd < 0 || ::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+    if (fd >= 0) ::close(fd);
+    throw Error("not_regular_file", str(printable(path, 400), ": not a regular file; remove it"));
+  }
+  return fd;
+}
+
 void write_all(int fd, const char* bytes, size_t size, const std::string& path) {
   while (size > 0) {
     bool shorten = false;
     ssize_t n = faulty("write", &shorten) ? -1 : ::write(fd, bytes, shorten ? (size + 1) / 2 : size);
     if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) {  // a pipe that somebody made non-blocking
+      pollfd ready{fd, POLLOUT, 0};
+      ::poll(&ready, 1, -1);
+      continue;
+    }
     if (n < 0) fail_write(path, "write");
     if (shorten) {
       errno = ENOSPC;
@@ -112,7 +142,75 @@ std::string parent_of(const std::string& path) {
   return parent.empty() ? "." : parent;
 }
 
+constexpr mode_t kPermissions = 0777;
+
+void replace_file(const std::string& path, std::string_view bytes, std::optional<mode_t> mode) {
+  std::string temporary = str(path, ".tmp-", ::getpid());
+  ::unlink(temporary.c_str());  // of a killed process with the same number
+  try {
+    FileWriter file(temporary);
+    file.write(bytes);
+    file.close();
+    if (mode && ::chmod(temporary.c_str(), *mode) != 0) fail_write(temporary, "set the permissions");
+    rename_path(temporary, path);
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+}
+
+// The end of a chain of symbolic links, there or not. A link of /proc (/proc/self/fd/N) is an open file, not a path.
+std::string follow_links(std::string path, bool& open_file) {
+  const std::string asked = path;
+  for (int links = 0; links <= 40; ++links) {
+    char target[PATH_MAX];
+    ssize_t size = ::readlink(path.c_str(), target, sizeof target);
+    if (size < 0) return path;  // no link, or nothing there
+    struct statfs system{};
+    open_file = ::statfs(parent_of(path).c_str(), &system) == 0 && system.f_type == PROC_SUPER_MAGIC;
+    if (open_file) return path;
+    path =
+        path_join(parent_of(path), std::string(target, static_cast<size_t>(size)));  // an absolute target stands alone
+  }
+  throw Error("path", str(printable(asked, 400), ": a chain of symbolic links without an end"));
+}
+
+// N of /proc/self/fd/N, if it was open when the program started: every descriptor of our own is close-on-exec.
+int inherited_descriptor(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::equivalent(parent_of(path), "/proc/self/fd", error)) return -1;
+  std::string name = std::filesystem::path(path).filename().string();
+  int number = -1;
+  std::from_chars(name.data(), name.data() + name.size(), number);
+  int flags = number < 0 ? -1 : ::fcntl(number, F_GETFD);
+  return flags < 0 || (flags & FD_CLOEXEC) != 0 ? -1 : number;
+}
+
+// Written to as it is: a device, a FIFO (waits for its reader, as in the shell), an open descriptor.
+void write_through(const std::string& path, bool open_file, std::string_view bytes) {
+  int inherited = open_file ? inherited_descriptor(path) : -1;
+  if (inherited >= 0) return write_all(inherited, bytes.data(), bytes.size(), path);
+  Descriptor file{faulty("open") ? -1 : ::open(path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC)};
+  if (file.fd < 0) fail_write(path, "open");
+  write_all(file.fd, bytes.data(), bytes.size(), path);
+}
+
+// "state.json.tmp-4711", "base.partial-4711"
+bool is_leftover(std::string_view name) {
+  size_t digits = name.find_last_not_of("0123456789");
+  if (digits == std::string_view::npos || digits + 1 == name.size()) return false;
+  std::string_view stem = name.substr(0, digits + 1);
+  return stem.ends_with(".tmp-") || stem.ends_with(".partial-");
+}
+
 }  // namespace
+
+void open_standard_streams() {
+  for (int fd = 0; fd <= 2; ++fd) {
+    // open() takes the lowest free number: those below are open by now.
+    if (::fcntl(fd, F_GETFD) < 0) ::open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY);
+  }
+}
 
 int64_t set_fault(const std::string& spec) {
   fault() = parse_fault(spec.c_str());
@@ -205,17 +303,16 @@ void make_directories(const std::string& path) {
   }
 }
 
-void write_file(const std::string& path, std::string_view bytes) {
-  std::string temporary = str(path, ".tmp-", ::getpid());
-  try {
-    FileWriter file(temporary);
-    file.write(bytes);
-    file.close();
-    rename_path(temporary, path);
-  } catch (...) {
-    ::unlink(temporary.c_str());
-    throw;
-  }
+void write_file(const std::string& path, std::string_view bytes) { replace_file(path, bytes, std::nullopt); }
+
+void write_output(const std::string& path, std::string_view bytes) {
+  bool open_file = false;
+  const std::string target = follow_links(path, open_file);
+  struct stat info{};
+  const bool there = ::stat(target.c_str(), &info) == 0;
+  if (there && S_ISDIR(info.st_mode)) throw Error("path", str(printable(path, 400), ": is a directory; name a file"));
+  if (open_file || (there && !S_ISREG(info.st_mode))) return write_through(target, open_file, bytes);
+  replace_file(target, bytes, there ? std::optional(info.st_mode & kPermissions) : std::nullopt);
 }
 
 void rename_path(const std::string& from, const std::string& to) {
@@ -237,13 +334,32 @@ void remove_all(const std::string& path) {
 }
 
 void truncate_file(const std::string& path, int64_t size) {
-  if (::truncate(path.c_str(), size) != 0) fail_write(path, "cut");
+  Descriptor file{open_own(path, O_WRONLY, "cut")};
+  if (::ftruncate(file.fd, size) != 0) fail_write(path, "cut");
+}
+
+void refuse_links(const std::string& directory, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    std::string path = path_join(directory, name);
+    struct stat info{};
+    if (::lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode)) refuse_link(path);
+  }
+}
+
+void remove_leftovers(const std::string& directory, const std::string& prefix) {
+  if (!is_directory(directory)) return;
+  for (const std::string& name : list_directory(directory)) {
+    if (!name.starts_with(prefix) || !is_leftover(name)) continue;
+    try {
+      remove_all(path_join(directory, name));
+    } catch (const Error& error) {
+      warn(error.what());
+    }
+  }
 }
 
 FileWriter::FileWriter(const std::string& path, bool append) : path_(path) {
-  int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (append ? O_APPEND : O_TRUNC);
-  descriptor_ = faulty("open") ? -1 : ::open(path.c_str(), flags, 0644);
-  if (descriptor_ < 0) fail_write(path, "create");
+  descriptor_ = open_own(path, O_WRONLY | O_CREAT | (append ? O_APPEND : O_TRUNC), "create");
 }
 
 FileWriter::~FileWriter() {
@@ -266,8 +382,7 @@ void FileWriter::close() {
 }
 
 FileLock::FileLock(const std::string& path) {
-  descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (descriptor_ < 0) fail_write(path, "create the lock");
+  descriptor_ = open_own(path, O_RDWR | O_CREAT, "create the lock");
   char host[256] = "?";
   ::gethostname(host, sizeof host - 1);
   if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {

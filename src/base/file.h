@@ -1,6 +1,7 @@
 // The one door to the file system. Everything that ucas reads is opened without blocking and must be a regular file;
-// everything it writes is either a whole file put in place by rename, or an append-only log. Errors: Error with kind
-// path (missing), not_regular_file, limit or io (exit 74 for failed writes).
+// everything it writes is either a whole file put in place by rename, or an append-only log. Files that ucas names
+// itself are never written through a symbolic link; only a FILE that the user names is (write_output). Errors: Error
+// with kind path (missing, a link), not_regular_file, limit or io (exit 74 for failed writes).
 // UCAS_FAULT=op:n:errno[:sticky|kill|short] makes the n-th call of an operation fail (op: open read write fsync rename
 // mkdir unlink or any); it is compiled in always and costs one branch.
 // Threads: functions may be called from any thread; an AppendFile belongs to one.
@@ -18,6 +19,10 @@ namespace ucas {
 // counts). Not while another thread is in here.
 int64_t set_fault(const std::string& spec);
 
+// Opens those of descriptors 0 to 2 that are closed on /dev/null. Otherwise the next file opened would get the number,
+// and what is printed would land in it. The first thing that main() does.
+void open_standard_streams();
+
 bool exists(const std::string& path);
 bool is_directory(const std::string& path);
 int64_t file_size(const std::string& path);
@@ -30,12 +35,22 @@ std::string read_file(const std::string& path, int64_t limit = int64_t{1} << 30)
 void read_at(const std::string& path, int64_t offset, void* out, int64_t size);
 
 void make_directories(const std::string& path);
-// Writes beside the target, fsyncs, renames over it.
+// For files that ucas names: writes beside the target, fsyncs, renames over it. A link of that name is replaced.
 void write_file(const std::string& path, std::string_view bytes);
+// For a FILE that the user names (--out): links are followed and stay, a regular file is replaced as above and keeps
+// its permissions, a device, a FIFO or an open descriptor (/dev/fd/N, >(command)) is written to.
+void write_output(const std::string& path, std::string_view bytes);
 void rename_path(const std::string& from, const std::string& to);  // and fsyncs the parent
 void sync_directory(const std::string& path);
 void remove_all(const std::string& path);
 void truncate_file(const std::string& path, int64_t size);
+
+// Error("path") if one of these entries of a directory is a symbolic link: a run directory may come from elsewhere, and
+// writing into RUN/rollouts must not write where that points to. The directory itself may be a link.
+void refuse_links(const std::string& directory, const std::vector<std::string>& names);
+// Removes what a killed ucas left in a directory: entries PREFIX*.tmp-PID (write_file) and PREFIX*.partial-PID. Only
+// for who holds the lock under which they are written. What cannot be removed is warned of.
+void remove_leftovers(const std::string& directory, const std::string& prefix = "");
 
 // A file written piece by piece (weights): write, then close() which fsyncs. Not renamed: use it inside a temporary
 // directory that is renamed as a whole.

@@ -1,5 +1,6 @@
 #include "base/file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -8,6 +9,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <thread>
 
 #include "base/error.h"
 #include "base/str.h"
@@ -94,6 +96,119 @@ TEST(file, a_replaced_file_is_whole_whatever_fails) {
   EXPECT_GT(survived, 0);
   EXPECT_GT(refused, 5);
   EXPECT_GT(killed, 3);
+}
+
+TEST(file, an_output_file_is_replaced_whole_and_keeps_its_permissions) {
+  Scratch scratch;
+  write_output(scratch / "new", "a");
+  EXPECT_EQ(read_file(scratch / "new"), "a");
+  ASSERT_EQ(::chmod((scratch / "new").c_str(), 0600), 0);
+  struct stat before{}, after{};
+  ASSERT_EQ(::stat((scratch / "new").c_str(), &before), 0);
+  write_output(scratch / "new", "b");
+  ASSERT_EQ(::stat((scratch / "new").c_str(), &after), 0);
+  EXPECT_EQ(read_file(scratch / "new"), "b");
+  EXPECT_NE(before.st_ino, after.st_ino) << "not replaced by rename: a kill would leave half a file";
+  EXPECT_EQ(after.st_mode & 0777, 0600u);
+  EXPECT_EQ(kind_of([&] { write_output(scratch.path(), "c"); }), "path");
+  EXPECT_EQ(list_directory(scratch.path()), std::vector<std::string>{"new"});
+}
+
+TEST(file, an_output_link_stays_and_its_target_is_replaced) {
+  Scratch scratch;
+  make_directories(scratch / "elsewhere");
+  write_file(scratch / "elsewhere/target", "old");
+  ASSERT_EQ(::symlink("elsewhere/target", (scratch / "one").c_str()), 0);
+  ASSERT_EQ(::symlink((scratch / "one").c_str(), (scratch / "two").c_str()), 0);
+  ASSERT_EQ(::symlink("elsewhere/absent", (scratch / "dangling").c_str()), 0);
+  ASSERT_EQ(::symlink("loop", (scratch / "loop").c_str()), 0);
+  write_output(scratch / "two", "new");
+  write_output(scratch / "dangling", "made");
+  for (const char* link : {"one", "two", "dangling"}) {
+    struct stat info{};
+    ASSERT_EQ(::lstat((scratch / link).c_str(), &info), 0);
+    EXPECT_TRUE(S_ISLNK(info.st_mode)) << link;
+  }
+  EXPECT_EQ(read_file(scratch / "elsewhere/target"), "new");
+  EXPECT_EQ(read_file(scratch / "elsewhere/absent"), "made");
+  EXPECT_EQ(kind_of([&] { write_output(scratch / "loop", "x"); }), "path");
+  write_file(scratch / "one", "own");  // a file that ucas names: the link goes, the target stays
+  EXPECT_EQ(read_file(scratch / "elsewhere/target"), "new");
+  EXPECT_EQ(read_file(scratch / "one"), "own");
+}
+
+TEST(file, devices_fifos_and_open_descriptors_are_written_to_and_stay) {
+  Scratch scratch;
+  int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);  // a device that no mistake can replace, even as root
+  ASSERT_TRUE(terminal >= 0 && ::grantpt(terminal) == 0 && ::unlockpt(terminal) == 0);
+  ASSERT_EQ(::symlink(::ptsname(terminal), (scratch / "device").c_str()), 0);
+  write_output(scratch / "device", "hello");
+  char shown[8] = {};
+  EXPECT_EQ(::read(terminal, shown, 5), 5);
+  EXPECT_STREQ(shown, "hello");
+  ::close(terminal);
+  struct stat info{};
+
+  ASSERT_EQ(::mkfifo((scratch / "fifo").c_str(), 0600), 0);
+  std::string taken;
+  std::thread reader([&] {
+    int fd = ::open((scratch / "fifo").c_str(), O_RDONLY | O_CLOEXEC);
+    char bytes[64];
+    for (ssize_t n; (n = ::read(fd, bytes, sizeof bytes)) > 0;) taken.append(bytes, static_cast<size_t>(n));
+    ::close(fd);
+  });
+  write_output(scratch / "fifo", "through the pipe");
+  reader.join();
+  EXPECT_EQ(taken, "through the pipe");
+  ASSERT_EQ(::lstat((scratch / "fifo").c_str(), &info), 0);
+  EXPECT_TRUE(S_ISFIFO(info.st_mode));
+
+  // As `{ ucas ... --out /dev/fd/N; echo more; } N> log`: written where the descriptor stands.
+  int fd = ::open((scratch / "log").c_str(), O_WRONLY | O_CREAT, 0600);
+  ASSERT_EQ(::write(fd, "a", 1), 1);
+  write_output(str("/dev/fd/", fd), "b");
+  ASSERT_EQ(::write(fd, "c", 1), 1);
+  EXPECT_EQ(read_file(scratch / "log"), "abc");
+  ::close(fd);
+  EXPECT_EQ(kind_of([&] { write_output(str("/dev/fd/", fd), "b"); }), "io");
+  EXPECT_EQ(list_directory(scratch.path()), (std::vector<std::string>{"device", "fifo", "log"}));
+}
+
+TEST(file, what_ucas_names_itself_is_written_through_no_link_and_into_no_pipe) {
+  Scratch scratch;
+  write_file(scratch / "victim", "precious");
+  make_directories(scratch / "elsewhere");
+  ASSERT_EQ(::symlink("victim", (scratch / "link").c_str()), 0);
+  ASSERT_EQ(::symlink("elsewhere", (scratch / "rollouts").c_str()), 0);
+  ASSERT_EQ(::symlink("absent", (scratch / "dangling").c_str()), 0);
+  ASSERT_EQ(::mkfifo((scratch / "fifo").c_str(), 0600), 0);
+  for (const char* name : {"link", "dangling"}) {
+    EXPECT_EQ(kind_of([&] { FileWriter(scratch / name); }), "path");
+    EXPECT_EQ(kind_of([&] { FileWriter(scratch / name, true); }), "path");
+    EXPECT_EQ(kind_of([&] { FileLock(scratch / name); }), "path");
+    EXPECT_EQ(kind_of([&] { truncate_file(scratch / name, 0); }), "path");
+  }
+  EXPECT_EQ(kind_of([&] { FileWriter(scratch / "fifo", true); }), "not_regular_file");
+  EXPECT_EQ(kind_of([&] { FileLock(scratch / "fifo"); }), "not_regular_file");
+  EXPECT_EQ(kind_of([&] { refuse_links(scratch.path(), {"absent", "rollouts"}); }), "path");
+  refuse_links(scratch.path(), {"absent", "victim", "elsewhere"});
+  EXPECT_EQ(read_file(scratch / "victim"), "precious");
+  EXPECT_FALSE(exists(scratch / "absent"));
+}
+
+TEST(file, leftovers_of_a_kill_are_removed_and_nothing_else) {
+  Scratch scratch;
+  for (const char* name : {"a.json", "a.json.tmp-12", "b.json.tmp-12", "a.tmp-", "a.tmp-x1", "tmp-5", ".hidden"}) {
+    write_file(scratch / name, "");
+  }
+  make_directories(scratch / "base.partial-77/inner");
+  remove_leftovers(scratch.path(), "a.");
+  EXPECT_EQ(list_directory(scratch.path()), (std::vector<std::string>{".hidden", "a.json", "a.tmp-", "a.tmp-x1",
+                                                                      "b.json.tmp-12", "base.partial-77", "tmp-5"}));
+  remove_leftovers(scratch.path());
+  EXPECT_EQ(list_directory(scratch.path()),
+            (std::vector<std::string>{".hidden", "a.json", "a.tmp-", "a.tmp-x1", "tmp-5"}));
+  remove_leftovers(scratch / "absent");
 }
 
 TEST(file, only_regular_files_are_read_and_nothing_blocks) {

@@ -1,13 +1,16 @@
 #include "base/log.h"
 
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 
+#include "base/error.h"
 #include "base/str.h"
 
 namespace ucas {
@@ -20,6 +23,8 @@ std::mutex& mutex() {
 }
 
 bool progress_line_open = false;  // guarded by mutex(): a progress line is on the terminal without its newline
+
+int out_error = 0;  // guarded by mutex(): errno of the first failed write to standard output
 
 void to_stderr(const std::string& text) {
   size_t done = 0;
@@ -74,9 +79,33 @@ LogSink set_log_sink(LogSink next) {
   return before;
 }
 
-void out(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
+bool out(const std::string& text) {
+  std::lock_guard lock(mutex());
+  size_t done = 0;
+  while (done < text.size() && out_error == 0) {
+    ssize_t n = ::write(STDOUT_FILENO, text.data() + done, text.size() - done);
+    if (n >= 0) {
+      done += static_cast<size_t>(n);
+    } else if (errno == EAGAIN) {  // a pipe that somebody made non-blocking
+      pollfd ready{STDOUT_FILENO, POLLOUT, 0};
+      ::poll(&ready, 1, -1);
+    } else if (errno != EINTR) {
+      out_error = errno;
+    }
+  }
+  return out_error == 0;
+}
+
+void finish_output() {
+  std::lock_guard lock(mutex());
+  // Some file systems tell only at the close that there was no room.
+  int copy = out_error == 0 ? ::dup(STDOUT_FILENO) : -1;
+  if (copy >= 0 && ::close(copy) != 0) out_error = errno;
+  if (out_error == 0 || out_error == EPIPE) return;
+  throw Error(
+      "io",
+      str("standard output: cannot write: ", std::strerror(out_error), "; what was to be printed is lost or cut short"),
+      kIoFailure);
 }
 
 bool stderr_is_terminal() {

@@ -16,7 +16,11 @@ void log(const std::string& message);   // one line, no trailing newline
 void warn(const std::string& message);  // the same, marked "warning:"
 LogSink set_log_sink(LogSink sink);     // returns the one before
 
-void out(const std::string& text);  // to standard output, as it is; a closed pipe is ignored
+// To standard output, as it is. A failure does not end the work that is under way (its files are worth having); what
+// comes after is dropped, and finish_output() tells. A reader that left the pipe (`| head`) is no failure. Returns
+// false once nothing arrives any more: what only prints can stop.
+bool out(const std::string& text);
+void finish_output();  // the end of the program: Error("io", exit 74) if something did not reach standard output
 
 // A terminal on which lines may rewrite themselves: not a dumb one (TERM), not that of a build service (CI), and nobody
 // set NO_TTY.

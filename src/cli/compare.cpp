@@ -149,12 +149,12 @@ int run_compare(const Words& words) {
   const Comparison comparison =
       compare_models(groups, {.ks = options.ks, .level = options.level, .draws = options.draws, .seed = options.seed});
   out(options.json ? comparison_json(comparison, published) : comparison_text(comparison, published));
-  if (!options.tex.empty()) write_file(options.tex, comparison_tex(comparison, published));
-  if (!options.csv.empty()) write_file(options.csv, comparison_csv(comparison, published));
+  if (!options.tex.empty()) write_output(options.tex, comparison_tex(comparison, published));
+  if (!options.csv.empty()) write_output(options.csv, comparison_csv(comparison, published));
   if (!options.figures.empty()) write_figures_of(line.positionals, options);
   if (!options.out.empty()) {
-    write_report(line.positionals, options.out, "");
-    log(str("report: ", options.out, ", ", human_bytes(static_cast<double>(file_size(options.out)))));
+    const size_t size = write_report(line.positionals, options.out, "");
+    log(str("report: ", options.out, ", ", human_bytes(static_cast<double>(size))));
   }
   return kDone;
 }

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/command.h"
@@ -23,9 +24,13 @@ int fail(const std::string& kind, std::string message, int exit_code) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  ucas::open_standard_streams();
   std::signal(SIGPIPE, SIG_IGN);  // a reader that left must not end a run
+  std::signal(SIGXFSZ, SIG_IGN);  // nor a limit on the size of files: the write fails, with exit 74
   try {
-    return ucas::run_program(ucas::Words(argv + 1, argv + argc));
+    int code = ucas::run_program(ucas::Words(argv + 1, argv + argc));
+    ucas::finish_output();
+    return code;
   } catch (const ucas::Error& error) {
     return fail(error.kind(), error.what(), error.exit_code());
   } catch (const std::bad_alloc&) {

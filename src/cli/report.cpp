@@ -48,11 +48,9 @@ int run_report(const Words& words) {
   if (line.positionals.empty()) {
     throw Error("usage", "report: no run directory given, expected ucas report RUN... -o FILE.html");
   }
-  if (!options.text) {
-    write_report(line.positionals, options.out, options.title);
-  }
+  const size_t size = options.text ? 0 : write_report(line.positionals, options.out, options.title);
   out(summary_table(line.positionals));
-  if (!options.text) log(str("report: ", options.out, ", ", human_bytes(static_cast<double>(file_size(options.out)))));
+  if (!options.text) log(str("report: ", options.out, ", ", human_bytes(static_cast<double>(size))));
   return kDone;
 }
 

@@ -152,11 +152,13 @@ int convert(const Tokenizer& tokenizer, const Config& config) {
   std::string line;
   for (int64_t number = 1; std::getline(std::cin, line); ++number) {
     Ids ids = config.decode ? parse_ids(line, tokenizer, number) : tokenizer.encode(line, special);
+    std::string text;
     if (config.tokens) {
-      for (int32_t id : ids) out(token_shown(tokenizer, id) + "\n");
+      for (int32_t id : ids) text += token_shown(tokenizer, id) + "\n";
     } else {
-      out((config.decode ? tokenizer.decode(ids) : ids_line(ids)) + "\n");
+      text = (config.decode ? tokenizer.decode(ids) : ids_line(ids)) + "\n";
     }
+    if (!out(text)) break;
   }
   return kDone;
 }

@@ -153,7 +153,7 @@ void write_verdicts(const std::string& path, std::span<const VerifyRow> rows, st
     // An answer may be cut inside a character; broken bytes become U+FFFD.
     text += line.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
   }
-  write_file(path, text);
+  write_output(path, text);
 }
 
 }  // namespace ucas

@@ -49,7 +49,7 @@ def parse(path):
 
 def snapshot(folder):
     paths = [os.path.join(d, n) for d, _, names in os.walk(folder) for n in names if "lock" not in n]
-    return {path: os.stat(path).st_mtime_ns for path in paths}
+    return {path: os.lstat(path).st_mtime_ns for path in paths}
 
 
 def matches(mark, wanted, line):

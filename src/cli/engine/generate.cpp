@@ -51,13 +51,16 @@ void answer(Rollout& engine, const GenerateOptions& options, const Policy& polic
   RolloutRequest request = request_of(options, questions, jobs);
   Tokenizer::Stream stream(policy.tokenizer);
   int64_t tokens = 0;
+  bool reading = true;  // somebody takes what is printed
   const double began = now_seconds();
   request.on_token = [&](int64_t, uint32_t sample, int32_t token) {
     ++tokens;
     if (sample != 0 || contains(request.stop_ids, token) || token >= policy.tokenizer.vocab_size()) return;
-    out(shown(stream.push(token)));
+    reading = out(shown(stream.push(token)));
   };
+  request.should_stop = [&] { return !reading; };
   const std::vector<Sampled> responses = engine.run(request);
+  if (!reading) return;
   out(shown(stream.finish()) + "\n");
   for (size_t i = 1; i < responses.size(); ++i) {
     out(str("\n--- sample ", i + 1, " of ", responses.size(), " ---\n",
@@ -105,7 +108,7 @@ void answer_file(Rollout& engine, const GenerateOptions& options, const Policy& 
     rows.clear();
   }
   if (options.out.empty()) return;
-  write_file(options.out, rows);
+  write_output(options.out, rows);
   log(str(options.out, ": ", grouped(static_cast<int64_t>(responses.size())), " responses"));
 }
 

@@ -157,13 +157,13 @@ int run_score(const Words& words) {
     }
     text += score(batch, policy, options.temperature);
     if (options.out.empty()) {
-      out(text);
+      if (!out(text)) return kDone;
       text.clear();
     }
     progress.update(done += tokens);
   }
   progress.finish();
-  if (!options.out.empty()) write_file(options.out, text);
+  if (!options.out.empty()) write_output(options.out, text);
   return kDone;
 }
 

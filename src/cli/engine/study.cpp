@@ -267,7 +267,7 @@ class StudyRunner {
       std::string folder = c.figures + "/", beside = c.table.substr(0, c.table.find_last_of('/') + 1);
       if (!beside.empty()) make_directories(beside);
       if (folder.starts_with(beside)) folder = folder.substr(beside.size());
-      write_file(c.table, markdown + (c.figures.empty() ? "" : figure_links(figures, folder)));
+      write_output(c.table, markdown + (c.figures.empty() ? "" : figure_links(figures, folder)));
     }
     if (c.figures.empty()) return;
     for (StudyFigure& figure : figures) {
