@@ -18,6 +18,13 @@ namespace {
 constexpr int64_t kStepDigits = 7;
 constexpr int64_t kEnvironmentLimit = int64_t{4} << 20;
 constexpr const char* kRemarks = "remarks";
+const std::vector<std::string> kFolders = {"checkpoints", "eval", "rollouts", "signals"};
+
+// Before anything of a run is written, its lock too: the directory may have come from elsewhere.
+void refuse_links_in(const std::string& path) {
+  refuse_links(path, {".lock", "steps.jsonl", "model_files"});
+  refuse_links(path, kFolders);
+}
 
 std::string environment_json(const RunEnvironment& e) {
   OrderedJson json;
@@ -106,10 +113,11 @@ RunDirectory::RunDirectory(std::string path)
 RunDirectory RunDirectory::create(const std::string& path, const std::string& config_toml,
                                   const RunEnvironment& environment) {
   refuse_run_in(path);  // before a lock file is left in somebody's directory
+  refuse_links_in(path);
   make_directories(path);
   RunDirectory run(path);
   refuse_run_in(path);  // another may have been quicker
-  for (const char* folder : {"checkpoints", "eval", "rollouts", "signals"}) make_directories(path_join(path, folder));
+  for (const std::string& folder : kFolders) make_directories(path_join(path, folder));
   write_file(run.env_file(), environment_json(environment));
   write_file(run.config_file(), config_toml);  // last: see refuse_run_in
   sync_directory(path);
@@ -127,8 +135,13 @@ void RunDirectory::check_started(const std::string& path) {
 
 RunDirectory RunDirectory::open(const std::string& path) {
   check_started(path);
+  refuse_links_in(path);
   RunDirectory run(path);
-  for (const char* folder : {"checkpoints", "eval", "rollouts", "signals"}) make_directories(path_join(path, folder));
+  for (const std::string& folder : kFolders) make_directories(path_join(path, folder));
+  // eval/ has a lock for each evaluation, which clears up for itself; checkpoints/ are cleared by train/checkpoint.
+  for (const std::string& folder : {path, path_join(path, "rollouts"), path_join(path, "signals")}) {
+    remove_leftovers(folder);
+  }
   return run;
 }
 

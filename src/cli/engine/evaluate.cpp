@@ -85,6 +85,7 @@ int run_evaluate(const Words& words) {
     plan.model = model;
     labels.push_back(model.label);
     const std::string run = options.out.empty() ? "" : path_join(options.out, model.label);
+    if (!run.empty()) refuse_links(options.out, {model.label});
     results.push_back(evaluate_model(plan, model.path, run, model.label));
     const EvalResult& r = results.back();
     if (r.tokens == 0) continue;

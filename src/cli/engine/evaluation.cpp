@@ -282,6 +282,8 @@ EvalResult evaluate_model(const EvaluationPlan& plan, const std::string& model, 
     return result;
   }
   const std::string directory = path_join(run, "eval"), keys = plan.keyed_by_place ? "place" : "problem";
+  const std::string file = plan.name + ".outputs.jsonl";
+  refuse_links(run, {"eval", path_join("eval", file), path_join("eval", str(".", file, ".lock"))});
   make_directories(directory);
   write_evaluated_environment(plan, model, run, label);
   CardInput card{.machine = this_machine(plan),
@@ -297,8 +299,11 @@ EvalResult evaluate_model(const EvaluationPlan& plan, const std::string& model, 
                                 .top_k = config.top_k,
                                 .seed = config.seed,
                                 .sources = asked.settings};
-  const std::string outputs = path_join(directory, plan.name + ".outputs.jsonl");
+  const std::string outputs = path_join(directory, file);
   OutputJournal journal(outputs, settings);
+  for (const char* kind : {".json", ".card.json", ".outputs.json"}) {  // and their .jsonl
+    remove_leftovers(directory, plan.name + kind);
+  }
   input.journal = &journal;
   EvalResult result = evaluate(engine, asked.tokenizer, asked.graders, input, config);
   if (!result.complete) stopped(outputs);
