@@ -104,6 +104,37 @@ TEST(fields, an_unknown_key_names_its_place_and_the_nearest_key) {
   EXPECT_EQ(words_error({"--stesp", "4"}), "config: --stesp: unknown key (did you mean --steps?)");
 }
 
+// The library would overflow the stack: 20,000 parts end it.
+TEST(fields, a_key_without_end_is_refused_before_the_library_sees_it) {
+  auto many = [](const std::string& part, const std::string& between, int count) {
+    std::string text = part;
+    for (int i = 1; i < count; ++i) text += between + part;
+    return text;
+  };
+  const std::string parts = "config: run.toml:2: a key of more than 64 parts";
+  for (const char* between : {".", " . ", "\t."}) {
+    EXPECT_EQ(toml_error("steps = 1\n[" + many("a", between, 20000) + "]\nx = 1"), parts);
+    EXPECT_EQ(toml_error("steps = 1\n" + many("a", between, 65) + " = 1"), parts);
+  }
+  EXPECT_EQ(toml_error("steps = 1\n" + many("\"a b\"", ".", 20000) + " = 1"), parts);
+  EXPECT_EQ(toml_error("name = \"\"\"\n\"\"\"\n[[" + many("'a'", ".", 20000) + "]]"),
+            "config: run.toml:3: a key of more than 64 parts");
+  const std::string nested = "config: run.toml:1: lists or tables nested in more than 64 others";
+  EXPECT_EQ(toml_error("a = " + std::string(20000, '[')), nested);
+  EXPECT_EQ(toml_error("a = " + many("{b", " = ", 20000)), nested);
+  EXPECT_EQ(toml_error("a = " + many("{ b.c.d", " = ", 20000)), nested);
+  // What looks like depth inside a text, a comment or a list of numbers is none.
+  const std::string dots(500, '.'), braces(500, '[');
+  const std::string basic = "\"" + braces + "\\\"" + dots + "\"", literal = "'''" + dots + "\n" + braces + "'''";
+  Outer c = from_toml("name = '" + dots + braces + "' # " + dots + braces + "\nfiles = [\"\"\"" + dots +
+                      "\n\\\"\"\"\", " + basic + ", " + literal + "]");
+  EXPECT_EQ(c.name, dots + braces);
+  ASSERT_EQ(c.files.size(), 3u);
+  EXPECT_EQ(c.files[0], dots + "\n\"");
+  EXPECT_EQ(c.files[1], braces + "\"" + dots);
+  EXPECT_EQ(parse_toml("x = [" + many("1.5", ", ", 500) + "]\n" + many("y", ".", 64) + " = 1", "f").size(), 2u);
+}
+
 TEST(fields, wrong_types_and_ranges_say_what_was_got_and_expected) {
   EXPECT_EQ(toml_error("steps = 0"), "config: run.toml:1: steps = 0: expected a value 1 .. 100");
   EXPECT_EQ(toml_error("steps = 1.5"), "config: run.toml:1: steps = 1.5: expected a whole number");

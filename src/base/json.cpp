@@ -80,10 +80,17 @@ class StrictReader : public nlohmann::json_sax<Json> {
 
 }  // namespace
 
-Json parse_json(std::string_view text, const std::string& where) {
+void check_json_bytes(std::string_view text, const std::string& where) {
   if (text.starts_with("\xef\xbb\xbf")) {
     throw Error("header_json", str(where, ": begins with a byte order mark; save it as plain UTF-8"));
   }
+  if (size_t nul = text.find('\0'); nul != std::string_view::npos) {
+    throw Error("header_json", str(where, ": not valid JSON at byte ", nul + 1, ": a NUL byte"));
+  }
+}
+
+Json parse_json(std::string_view text, const std::string& where) {
+  check_json_bytes(text, where);
   Json root;
   StrictReader reader(root, where);
   Json::sax_parse(text.begin(), text.end(), &reader);

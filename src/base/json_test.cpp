@@ -57,6 +57,11 @@ TEST(json, everything_that_is_not_json_has_a_class) {
     EXPECT_EQ(refusal(bad), "header_json") << bad;
   }
   EXPECT_EQ(refusal(std::string("{\"a\"\0:1}", 9)), "header_json");
+  // A NUL is the end to the library, whatever follows it.
+  EXPECT_EQ(refusal(std::string("{}\0", 3)), "header_json");
+  EXPECT_EQ(refusal(std::string("{\"a\": 1}\0{{{", 12)), "header_json");
+  EXPECT_EQ(refusal(std::string("\0", 1)), "header_json");
+  EXPECT_EQ(refusal("\"\\u0000\""), "") << "escaped it is a character like others";
   EXPECT_EQ(refusal("\"\xff\""), "utf8");
   EXPECT_EQ(refusal("\"\xed\xa0\x80\""), "utf8");
   EXPECT_EQ(refusal(std::string("\xff\xfe{\0}\0", 6)), "header_json") << "UTF-16 with its mark";

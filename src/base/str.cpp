@@ -33,6 +33,12 @@ size_t utf8_length(std::string_view text) {
   return n;
 }
 
+// U+202A .. U+202E and U+2066 .. U+2069: to a reader they change the order of what follows.
+bool turns_direction(std::string_view character) {
+  return (character >= "\xe2\x80\xaa" && character <= "\xe2\x80\xae") ||
+         (character >= "\xe2\x81\xa6" && character <= "\xe2\x81\xa9");
+}
+
 }  // namespace
 
 void append(std::string& out, std::string_view value) { out.append(value); }
@@ -120,6 +126,11 @@ std::string printable(std::string_view text, size_t limit) {
     if (out.size() >= limit) return out + "...";
     auto byte = static_cast<unsigned char>(text[0]);
     size_t n = utf8_length(text);
+    if (n == 3 && turns_direction(text.substr(0, 3))) {
+      out += str("\\u20", hex[static_cast<unsigned char>(text[1]) == 0x80 ? 2 : 6], hex[text[2] & 15]);
+      text.remove_prefix(3);
+      continue;
+    }
     bool c1 = n == 2 && byte == 0xc2 && static_cast<unsigned char>(text[1]) < 0xa0;  // U+009B is ESC [ to a terminal
     if (n == 0 || byte < 0x20 || byte == 0x7f || c1) {
       out += byte == '\n' ? "\\n" : byte == '\t' ? "\\t" : str("\\x", hex[byte >> 4], hex[byte & 15]);

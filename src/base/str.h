@@ -47,7 +47,8 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
 std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
 
-// Control bytes and invalid UTF-8 as \xNN, cut to `limit` bytes: for text from files or models inside messages.
+// Control bytes and invalid UTF-8 as \xNN, marks that turn the direction of text as \u202e, cut to `limit` bytes: for
+// text from files or models inside messages.
 std::string printable(std::string_view text, size_t limit = 120);
 bool valid_utf8(std::string_view text);
 

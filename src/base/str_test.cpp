@@ -44,6 +44,10 @@ TEST(str, printable_hides_control_bytes_and_broken_utf8_and_cuts) {
                       "2Jb\xc2\xa9"),
             "a\\xc2\\x9b2Jb\xc2\xa9");
   EXPECT_EQ(printable("\xff\xc3\xa4"), "\\xff\xc3\xa4");
+  EXPECT_EQ(printable("a\xe2\x80\xae"
+                      "b\xe2\x81\xa9"
+                      "c\xe2\x80\x94"),
+            "a\\u202eb\\u2069c\xe2\x80\x94");
   EXPECT_EQ(printable(std::string(200, 'x'), 10), "xxxxxxxxxx...");
 }
 

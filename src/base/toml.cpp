@@ -1,6 +1,8 @@
 // The only file that sees the TOML library (3.6 s of compile time).
 #include <toml++/toml.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/fields.h"
 #include "base/file.h"
@@ -9,6 +11,51 @@
 namespace ucas {
 
 namespace {
+
+constexpr int kMaxDepth = 64;
+
+// Behind the string that begins at `at`, or at the end of the line that it does not end on; counts the lines passed.
+size_t skip_string(std::string_view text, size_t at, int64_t& line) {
+  const char quote = text[at];
+  const bool escapes = quote == '"';
+  const std::string three(3, quote);
+  const bool many_lines = text.substr(at, 3) == three;
+  for (at += many_lines ? 3 : 1; at < text.size(); ++at) {
+    if (text[at] == '\n' && !many_lines) return at;
+    if (many_lines ? text.substr(at, 3) == three : text[at] == quote) return at + (many_lines ? 3 : 1);
+    if (text[at] == '\n') ++line;
+    if (text[at] == '\\' && escapes && at + 1 < text.size() && text[at + 1] != '\n') ++at;
+  }
+  return at;
+}
+
+// The library makes and frees a table of depth n by n calls in each other, so that one long dotted key would end the
+// program. Refuses keys of more parts, and lists and tables deeper in each other, than any config has.
+void check_depth(std::string_view text, const std::string& where) {
+  int64_t line = 1;
+  int parts = 1, nested = 0;
+  for (size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    if (c == '"' || c == '\'') {
+      at = skip_string(text, at, line);
+      continue;
+    }
+    if (c == '#') {
+      at = std::min(text.find('\n', at), text.size());
+      continue;
+    }
+    if (c == '[' || c == '{') ++nested;
+    if ((c == ']' || c == '}') && nested > 0) --nested;
+    if (c == '.') ++parts;
+    if (std::string_view("[]{}=,\n").find(c) != std::string_view::npos) parts = 1;
+    if (parts > kMaxDepth || nested > kMaxDepth) {
+      throw Error("config", str(where, ":", line, ": ", parts > kMaxDepth ? "a key of" : "lists or tables nested in",
+                                " more than ", kMaxDepth, parts > kMaxDepth ? " parts" : " others"));
+    }
+    if (c == '\n') ++line;
+    ++at;
+  }
+}
 
 void flatten(const toml::table& table, const std::string& prefix, const std::string& where,
              std::vector<Setting>& settings) {
@@ -61,6 +108,7 @@ void flatten(const toml::table& table, const std::string& prefix, const std::str
 }  // namespace
 
 std::vector<Setting> parse_toml(const std::string& text, const std::string& where) {
+  check_depth(text, where);
   std::vector<Setting> settings;
   try {
     flatten(toml::parse(text), "", where, settings);

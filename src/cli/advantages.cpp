@@ -131,7 +131,11 @@ std::vector<float> recompute(const std::string& name, const Method& method, cons
   std::vector<float> advantage(data.batch.token.size());
   Trace trace;
   bool classify = needs.answer_classes && !data.answer_classes;
-  method.advantages(classify ? with_classes(data.batch) : data.batch, advantage, trace);
+  try {
+    method.advantages(classify ? with_classes(data.batch) : data.batch, advantage, trace);
+  } catch (const Error& error) {
+    throw Error(error.kind(), str(printable(path, 400), ": ", error.what()));
+  }
   return advantage;
 }
 

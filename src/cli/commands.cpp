@@ -80,6 +80,15 @@ bool asks_for_help(const Words& words) {
   return false;
 }
 
+// Paths and texts go into JSON and TOML files, which hold nothing else.
+void refuse_other_than_utf8(const Words& words) {
+  for (const std::string& word : words) {
+    if (valid_utf8(word)) continue;
+    throw Error("utf8", str("the argument ", printable(word, 400),
+                            " is not UTF-8: the files that ucas writes could not name it; rename the file or folder"));
+  }
+}
+
 }  // namespace
 
 std::span<const Command> commands() {
@@ -107,6 +116,7 @@ std::span<const Command> commands() {
 }
 
 int run_program(const Words& words) {
+  refuse_other_than_utf8(words);
   if (words.empty() || words[0] == "--help" || words[0] == "-h" || (words[0] == "help" && words.size() == 1)) {
     out(program_help());
     return words.empty() ? kBadInput : kDone;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -246,8 +247,10 @@ Header read_header(const Line& line, StepData& data) {
   data.answer_classes = line.boolean("answer_classes");
   data.tail_confidence = line.boolean("tail_confidence");
   header.pieces = line.boolean("pieces");
+  std::set<std::string> seen;
   for (const Json& item : line.list("arrays")) {
     std::string name = line.text(item, "arrays");
+    if (!seen.insert(name).second) line.fail(str("\"arrays\": \"", printable(name), "\" stands twice"));
     if (name == kRatio || name == kClipped) {
       (name == kRatio ? header.ratio : header.clipped) = true;
       continue;

@@ -37,7 +37,11 @@ class Intuitor final : public Method {
   }
 
   void advantages(const Batch& batch, std::span<float> advantage, Trace& trace) const override {
-    UCAS_CHECK(batch.confidence.size() == advantage.size(), "Intuitor needs the confidence of every token");
+    if (batch.confidence.size() != advantage.size()) {
+      throw Error(
+          "unsupported",
+          "Intuitor needs the confidence of every token; the step was saved without \"confidence\" in its arrays");
+    }
     Trace::Row reward{"u", false, std::vector<float>(batch.responses.size())};
     size_t row = 0;
     auto A = [&](std::span<const Response> group) {

@@ -254,8 +254,11 @@ class Ucas final : public Method {
   std::vector<Equation> equations() const override { return algorithm_1_in_words(config_); }
 
   void advantages(const Batch& batch, std::span<float> advantage, Trace& trace) const override {
-    UCAS_CHECK(batch.confidence.size() == advantage.size() && batch.logit.size() == advantage.size(),
-               "UCAS needs the confidence and the chosen logit of every token");
+    if (batch.confidence.size() != advantage.size() || batch.logit.size() != advantage.size()) {
+      throw Error("unsupported",
+                  "UCAS needs the confidence and the chosen logit of every token; the step was saved without "
+                  "\"confidence\" or \"logit\" in its arrays");
+    }
     UcasSteps steps(batch);
     algorithm_1(config_, batch, advantage, steps);
     record_ucas(batch, advantage, std::move(steps), trace);

@@ -36,6 +36,13 @@ class Reader {
     throw Error(kind,
                 str(where_, ": ", key, " = ", value == nullptr ? std::string("null") : shown(*value), ": ", expected));
   }
+  // For keys whose absence means the usual value: null is no value.
+  void refuse_null(std::initializer_list<const char*> keys) const {
+    for (const char* key : keys) {
+      auto it = object_.find(key);
+      if (it != object_.end() && it->is_null()) refuse("config", key, "expected a value, or no such key");
+    }
+  }
   std::optional<int64_t> integer(const char* key, int64_t low, int64_t high) const {
     const Json* value = find(key);
     if (value == nullptr) return std::nullopt;
@@ -91,14 +98,13 @@ class Reader {
 
 void refuse_other_architectures(const Reader& config) {
   auto type = config.text("model_type");
-  if (type && *type != "qwen2") config.refuse("unsupported", "model_type", "ucas runs \"qwen2\" only");
+  if (!type) throw Error("config", str(config.where(), ": model_type is missing; expected \"qwen2\""));
+  if (*type != "qwen2") config.refuse("unsupported", "model_type", "ucas runs \"qwen2\" only");
   if (const Json* names = config.find("architectures")) {
     bool known = names->is_array() && std::any_of(names->begin(), names->end(), [](const Json& name) {
                    return name.is_string() && name.get<std::string>() == "Qwen2ForCausalLM";
                  });
     if (!known) config.refuse("unsupported", "architectures", "ucas runs \"Qwen2ForCausalLM\" only");
-  } else if (!type) {
-    throw Error("config", str(config.where(), ": neither model_type nor architectures; expected \"qwen2\""));
   }
   if (config.find("quantization_config") != nullptr)
     config.refuse("unsupported", "quantization_config", "quantised checkpoints are not supported; use the full one");
@@ -133,16 +139,29 @@ double read_rope_theta(const Reader& config) {
   return theta;
 }
 
-// A window that no position can leave changes nothing and is let through.
-void refuse_sliding_window(const Reader& config, const Qwen2Config& c) {
-  if (!config.boolean("use_sliding_window", false)) return;
-  auto window = config.integer("sliding_window", 1, int64_t{1} << 40);
-  if (!window || *window >= c.max_position_embeddings) return;
-  if (const Json* types = config.find("layer_types")) {
-    if (!types->is_array() || std::find(types->begin(), types->end(), "sliding_attention") == types->end()) return;
-  } else if (config.integer("max_window_layers", 0, int64_t{1} << 40).value_or(28) >= c.num_hidden_layers) {
-    return;
+// "full_attention" or "sliding_attention" for every layer, where the file says so: is any of them the latter?
+std::optional<bool> any_sliding_layer(const Reader& config, const Qwen2Config& c) {
+  const Json* types = config.find("layer_types");
+  if (types == nullptr) return std::nullopt;
+  bool whole = types->is_array() && static_cast<int64_t>(types->size()) == c.num_hidden_layers &&
+               std::all_of(types->begin(), types->end(),
+                           [](const Json& type) { return type == "full_attention" || type == "sliding_attention"; });
+  if (!whole) {
+    config.refuse("config", "layer_types",
+                  str("expected \"full_attention\" or \"sliding_attention\" for each of ", c.num_hidden_layers,
+                      " layers (num_hidden_layers)"));
   }
+  return std::find(types->begin(), types->end(), "sliding_attention") != types->end();
+}
+
+// A window that no position can leave changes nothing and is let through. What is said of one must make sense even
+// where it is not in use.
+void refuse_sliding_window(const Reader& config, const Qwen2Config& c) {
+  auto window = config.integer("sliding_window", 1, int64_t{1} << 40);
+  auto full_layers = config.integer("max_window_layers", 0, int64_t{1} << 40);
+  bool sliding = any_sliding_layer(config, c).value_or(full_layers.value_or(28) < c.num_hidden_layers);
+  if (!config.boolean("use_sliding_window", false) || !sliding) return;
+  if (!window || *window >= c.max_position_embeddings) return;
   config.refuse("unsupported", "use_sliding_window",
                 str("a window of ", *window, " within max_position_embeddings = ", c.max_position_embeddings,
                     " is not supported; set it to false to run full attention"));
@@ -206,6 +225,8 @@ Qwen2Config read_qwen2_config(const std::string& directory) {
   Json json = read_json(path, kConfigLimit);
   Reader config(json, path);
   refuse_other_architectures(config);
+  config.refuse_null({"rms_norm_eps", "rope_theta", "hidden_act", "max_position_embeddings", "use_sliding_window",
+                      "tie_word_embeddings"});
   Qwen2Config c;
   read_shape(config, c);
   c.rope_theta = read_rope_theta(config);

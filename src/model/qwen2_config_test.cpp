@@ -104,6 +104,16 @@ TEST_F(Config, zero_negative_huge_wrong_or_contradicting_values_are_refused) {
     for (const Json& value : {Json(0), Json(-1), Json(1e30), Json(int64_t{1} << 62), Json("7"), Json(2.5), Json(true),
                               Json(18446744073709551615u), Json::array(), Json(nullptr)})
       expect_refused(key, value, "config");
+  for (const char* key : {"rms_norm_eps", "rope_theta", "hidden_act", "max_position_embeddings", "use_sliding_window",
+                          "tie_word_embeddings", "model_type"})
+    expect_refused(key, nullptr, "config");
+  // Also where no window is in use.
+  for (const Json& window : {Json(-3), Json(0), Json("wide"), Json(1.5)})
+    expect_refused("sliding_window", window, "config");
+  expect_refused("max_window_layers", -1, "config");
+  for (const Json& types : {Json("full_attention"), Json({"full_attention"}), Json({"full_attention", 7}),
+                            Json({"full_attention", "linear_attention"})})
+    expect_refused("layer_types", types, "config");
   expect_refused("num_key_value_heads", 3, "config");
   expect_refused("num_attention_heads", 6, "config");
   expect_refused("rms_norm_eps", 0, "config");
@@ -111,6 +121,14 @@ TEST_F(Config, zero_negative_huge_wrong_or_contradicting_values_are_refused) {
   expect_refused("tie_word_embeddings", 1, "config");
   expect_refused("eos_token_id", 100, "config");
   expect_refused("eos_token_id", Json::array({1, -2}), "config");
+  Json nameless = good();
+  nameless.erase("model_type");
+  EXPECT_THROW(read(nameless), Error) << "architectures alone do not say it";
+  for (const char* key : {"sliding_window", "head_dim", "num_key_value_heads", "bos_token_id", "layer_types"}) {
+    Json json = good();
+    json[key] = nullptr;
+    EXPECT_NO_THROW(read(json)) << key << ": transformers writes null for none";
+  }
   Json odd = good();
   odd["head_dim"] = 7;
   EXPECT_THROW(read(odd), Error);

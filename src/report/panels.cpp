@@ -14,6 +14,8 @@ namespace ucas {
 
 namespace {
 
+constexpr size_t kLongestTitle = 400;  // bytes
+
 constexpr PanelRow kRows[] = {
     {"Learning", "val-core/*/acc/mean@1", "Held-out accuracy", "greedy responses to the validation problems", true},
     {"Learning", "critic/score/mean", "Reward", "mean verifier score of the responses trained on"},
@@ -246,13 +248,15 @@ std::string panels_json(const std::vector<RunGroup>& groups, const std::vector<P
   OrderedJson root;
   root["groups"] = OrderedJson::array();
   for (const RunGroup& group : groups) {
-    root["groups"].push_back(
-        {{"title", group.title}, {"trained", group.trained}, {"color", group.color}, {"runs", group.runs.size()}});
+    root["groups"].push_back({{"title", visible_text(group.title, kLongestTitle)},
+                              {"trained", group.trained},
+                              {"color", group.color},
+                              {"runs", group.runs.size()}});
   }
   root["panels"] = OrderedJson::array();
   for (const Panel& panel : panels) {
     OrderedJson item;
-    item["title"] = panel.title;
+    item["title"] = visible_text(panel.title, kLongestTitle);
     item["share"] = panel.share;
     item["axis"] = panel.axis == Axis::samples ? "samples" : "step";
     item["xName"] = panel.x_name;

@@ -60,12 +60,12 @@ std::string hostile_page(const std::string& root) {
   SyntheticRun base, trained;
   base.label = "base </title>";
   trained.method = "dapo";
-  trained.label = "<svg onload=alert(1)>";
+  trained.label = "<svg onload=alert(1)>\xe2\x80\xae";
   base.response = trained.response = kHostile;
   std::string a = write_synthetic_run(path_join(root, "base"), base),
               b = write_synthetic_run(path_join(root, "dapo"), trained);
   std::string steps = read_file(path_join(b, "steps.jsonl"));
-  write_file(path_join(b, "steps.jsonl"), steps + "{\"training/global_step\":99,\"</script><b>/x\":1}\n");
+  write_file(path_join(b, "steps.jsonl"), steps + "{\"training/global_step\":99,\"</script><b>/x\xe2\x80\xae\":1}\n");
   return report_html({a, b}, "</title><script>alert(1)</script>");
 }
 

@@ -158,6 +158,7 @@ class Reader : public nlohmann::json_sax<Json> {
 
 Json read_tokenizer_json(const std::string& path, int64_t limit, TokenizerTables& tables) {
   std::string text = read_file(path, limit);
+  check_json_bytes(text, path);
   Json root;
   Reader reader(root, tables, path);
   Json::sax_parse(text.data(), text.data() + text.size(), &reader);
