@@ -99,6 +99,8 @@ class Comparer {
   std::optional<Matrix> matrix_value(Part part, int depth = 0);
   std::optional<Matrix> matrix_product(Part part, int depth);
   std::optional<Matrix> matrix_sum(Part part, int depth);
+  std::optional<Matrix> matrix_power(Part part, int depth);
+  std::optional<Matrix> inverse(const Matrix& matrix);
   std::optional<Matrix> product(const Matrix& a, const Matrix& b);
 
   // equal_reals.cpp
@@ -119,6 +121,7 @@ class Comparer {
   Finding equal_nodes(int g, int a);
   // equal_letters.cpp
   std::vector<std::vector<Renaming>> renamings() const;
+  bool domains_differ() const;
   Finding finding(const Decision& decision);
 
   const Tree& gold_;

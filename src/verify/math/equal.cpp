@@ -51,6 +51,21 @@ Part without_domains(Part part) {
   return answers == 1 ? only : part;
 }
 
+bool has_domain(Part part) {
+  if (part.kind() != Kind::list) return false;
+  for (size_t k = 0; k < part.size(); ++k) {
+    if (is_domain(part.child(k))) return true;
+  }
+  return false;
+}
+
+// 6k of \{6k \mid k \in \mathbb{Z}\}, for comparison with "6k, k \in \mathbb{Z}"; anything else stays as it is.
+Part family_of(Part part) {
+  bool family = part.kind() == Kind::set_builder && part.size() == 2 && part.child(0).kind() != Kind::symbol &&
+                is_domain(part.child(1));
+  return family ? part.child(0) : part;
+}
+
 bool has_open_signs(Part part) { return !part.expanded && signs_below(*part.tree, part.id) != 0; }
 
 bool is_pair(Part part) {
@@ -244,7 +259,10 @@ std::optional<Finding> Comparer::sequences(Part gold, Part answer, int depth) {
 Finding Comparer::compare(Part gold, Part answer, int depth) {
   if (depth > kDepthLimit || !budget_.spend(10))
     return {Outcome::over_budget, "the comparison takes more steps than the budget"};
+  bool gold_domain = has_domain(gold), answer_domain = has_domain(answer);
   gold = without_domains(gold), answer = without_domains(answer);
+  if (answer_domain) gold = family_of(gold);
+  if (gold_domain) answer = family_of(answer);
   if (gold.kind() == Kind::error || answer.kind() == Kind::error) return {Outcome::different, "not a readable answer"};
   if (auto decided = relations(gold, answer, depth)) return *decided;
 

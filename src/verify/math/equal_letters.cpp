@@ -143,12 +143,29 @@ std::vector<std::vector<Renaming>> Comparer::renamings() const {
   return ways.empty() ? none : ways;
 }
 
+// k \in \mathbb{Z} against k \in \mathbb{N}: both say where a letter comes from, and not the same.
+bool Comparer::domains_differ() const {
+  Letters g = letters_of(gold()), a = letters_of(answer());
+  auto renamed = [&](const std::string& name) {
+    for (const Renaming& r : renamed_) {
+      if (r.from == name) return r.to;
+    }
+    return name;
+  };
+  return std::any_of(a.declared.begin(), a.declared.end(), [&](const std::string& entry) {
+    std::string name = entry.substr(0, entry.find(' '));
+    std::string domain = domain_of(g, renamed(name));
+    return !domain.empty() && domain != entry.substr(name.size());
+  });
+}
+
 Finding Comparer::compare_up_to_letters() {
   Finding first;
   bool tried = false;
   for (std::vector<Renaming>& way : renamings()) {
     renamed_ = std::move(way);
     Finding f = compare(gold(), answer());
+    if (f.equal() && domains_differ()) f = {Outcome::different, "a letter of another domain"};
     if (f.equal() || f.outcome == Outcome::over_budget) return f;
     if (!tried) first = f;
     tried = true;

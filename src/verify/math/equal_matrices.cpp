@@ -12,10 +12,8 @@ constexpr int kMatrixPower = 16;
 
 bool is_bar(Part p) { return p.node().tag == static_cast<uint8_t>(Bracket::bar); }
 
-// A column of \langle 1, 2 \rangle, too.
-bool is_vector(Part p) { return p.kind() == Kind::tuple && p.node().tag == static_cast<uint8_t>(Bracket::angle); }
-
-bool is_matrix(Part p) { return (p.kind() == Kind::matrix && !is_bar(p)) || is_vector(p); }
+// A tuple counts as a column.
+bool is_matrix(Part p) { return (p.kind() == Kind::matrix && !is_bar(p)) || p.kind() == Kind::tuple; }
 
 // The exponent of a small natural power, 0 for anything else.
 int natural(const CircuitNode& node) {
@@ -104,7 +102,7 @@ std::optional<Comparer::Matrix> Comparer::matrix_sum(Part p, int depth) {
 std::optional<Comparer::Matrix> Comparer::matrix_value(Part p, int depth) {
   if (depth > 30 || !budget_.spend(10)) return std::nullopt;
   if (is_matrix(p)) {
-    size_t rows = is_vector(p) ? p.size() : static_cast<size_t>(std::max(p.node().value, 1));
+    size_t rows = p.kind() == Kind::tuple ? p.size() : static_cast<size_t>(std::max(p.node().value, 1));
     if (p.size() == 0 || p.size() > kMatrixCells || p.size() % rows != 0) return std::nullopt;
     Matrix out{p.size() / rows, {}};
     for (size_t k = 0; k < p.size(); ++k) {
@@ -115,19 +113,44 @@ std::optional<Comparer::Matrix> Comparer::matrix_value(Part p, int depth) {
   }
   if (p.kind() == Kind::sum) return matrix_sum(p, depth);
   if (p.kind() == Kind::product) return is_matrix_arithmetic(p) ? matrix_product(p, depth) : std::nullopt;
+  if (p.kind() == Kind::power) return matrix_power(p, depth);
   bool negated = p.kind() == Kind::negate;
-  if (!negated && p.kind() != Kind::quotient && p.kind() != Kind::power) return std::nullopt;
+  if (!negated && p.kind() != Kind::quotient) return std::nullopt;
   auto of = matrix_value(p.child(0), depth + 1);
   int number = negated ? circuit_.constant(-1) : lower(p.child(1));
   if (!of || number < 0) return std::nullopt;
-  if (p.kind() == Kind::power) {
-    std::optional<Matrix> power = of;
-    int exponent = natural(circuit_[number]);
-    for (int k = 1; k < exponent && power; ++k) power = product(*power, *of);
-    return exponent == 0 ? std::nullopt : power;
-  }
   for (int& cell : of->cells) cell = circuit_.apply(negated ? CircuitOp::mul : CircuitOp::div, cell, number);
   return of;
+}
+
+// M^3, M^T, and M^{-1} of two rows.
+std::optional<Comparer::Matrix> Comparer::matrix_power(Part p, int depth) {
+  auto of = matrix_value(p.child(0), depth + 1);
+  if (!of) return std::nullopt;
+  if (p.child(1).kind() == Kind::symbol && p.child(1).text() == "T") {
+    Matrix turned{of->rows(), std::vector<int>(of->cells.size())};
+    for (size_t k = 0; k < of->cells.size(); ++k) {
+      turned.cells[k % of->columns * of->rows() + k / of->columns] = of->cells[k];
+    }
+    return turned;
+  }
+  int number = lower(p.child(1));
+  if (number < 0) return std::nullopt;
+  if (circuit_[number].denominator == 1 && circuit_[number].numerator == -1) return inverse(*of);
+  std::optional<Matrix> power = of;
+  int exponent = natural(circuit_[number]);
+  for (int k = 1; k < exponent && power; ++k) power = product(*power, *of);
+  return exponent == 0 ? std::nullopt : power;
+}
+
+std::optional<Comparer::Matrix> Comparer::inverse(const Matrix& m) {
+  if (m.columns != 2 || m.cells.size() != 4) return std::nullopt;
+  auto times = [&](int x, int y) { return circuit_.apply(CircuitOp::mul, x, y); };
+  int determinant = circuit_.apply(CircuitOp::sub, times(m.cells[0], m.cells[3]), times(m.cells[1], m.cells[2]));
+  if (equal_nodes(determinant, circuit_.constant(0)).outcome != Outcome::different) return std::nullopt;
+  Matrix out{2, {m.cells[3], circuit_.neg(m.cells[1]), circuit_.neg(m.cells[2]), m.cells[0]}};
+  for (int& cell : out.cells) cell = circuit_.apply(CircuitOp::div, cell, determinant);
+  return out;
 }
 
 // At least one side is arithmetic that was left to do.

@@ -136,7 +136,7 @@ bool Comparer::roughly_equal(Part exact, Part rounded) {
   if (x < 0 || y < 0 || circuit_[x].denominator == 1) return false;
   int size = circuit_.apply(CircuitOp::abs, circuit_.apply(CircuitOp::mul, x, circuit_.rational(1, 100)));
   int gap = circuit_.apply(CircuitOp::abs, circuit_.apply(CircuitOp::sub, x, y));
-  return Exact(circuit_, seed_, budget_).sign(circuit_.apply(CircuitOp::sub, size, gap)) == 1;
+  return Exact(circuit_, seed_, budget_).sign(circuit_.apply(CircuitOp::sub, size, gap)).value_or(-1) >= 0;
 }
 
 // "x = 5" is 5 with the name x; "x = 2 + 3 = 5" and "1/3 \approx 0.33" as well. An equation keeps its form.

@@ -113,7 +113,7 @@ bool Lexer::run(std::string_view text) {
 void Lexer::push(Token token) {
   token.space_before = space_;
   if (token.style == Style::math) token.style = style_;
-  space_ = false;
+  space_ = line_break_ = false;
   tokens_.push_back(token);
 }
 
@@ -157,6 +157,7 @@ void Lexer::scan() {
         push(token);
       }
       space_ = true;
+      line_break_ |= c == '\n';
       ++i_;
     } else if (is_digit(c) || (c == '.' && is_digit(at(i_ + 1)) && (i_ == 0 || !is_digit(buffer_[i_ - 1])))) {
       scan_number();
@@ -195,6 +196,7 @@ void Lexer::scan_dollar() {
     push(token);
   } else if (dollars_pair_ && styles_.empty()) {
     in_dollars_ = !in_dollars_;
+    if (in_dollars_ && line_break_ && ends_value()) push_separator();  // formulas on lines of their own
     style_ = in_dollars_ ? Style::math : outside_;
     space_ = true;
   } else {
@@ -362,9 +364,33 @@ void Lexer::scan_backslash() {
   }
 }
 
+void Lexer::push_separator() {
+  Token between;
+  between.kind = TokenKind::separator;
+  push(between);
+}
+
+// \textcircled{3}: a value of its own, neither a factor nor a digit of what stands beside it.
+void Lexer::scan_circled() {
+  bool brace = at(i_) == '{';
+  if (!brace && !is_digit(at(i_)) && at(i_) != ' ') return;
+  size_t end = std::min(buffer_.find_first_not_of(' ', i_ + brace), buffer_.size());
+  i_ = end;
+  while (is_digit(at(end))) ++end;
+  if (end == i_ || (brace && at(end) != '}')) return;
+  if (ends_value()) push_separator();
+  Token token;
+  token.kind = TokenKind::number;
+  token.text = std::string_view(buffer_).substr(i_, end - i_);
+  push(token);
+  push_separator();
+  i_ = end + brace;
+}
+
 bool Lexer::ends_value() const {
+  if (tokens_.empty()) return false;
   const Token& last = tokens_.back();
-  return last.kind == TokenKind::number || last.kind == TokenKind::command ||
+  return last.kind == TokenKind::number || last.kind == TokenKind::word || last.kind == TokenKind::command ||
          (last.kind == TokenKind::symbol && (last.symbol == '}' || last.symbol == ')' || last.symbol == ']'));
 }
 
@@ -446,6 +472,16 @@ void Lexer::scan_command(std::string_view name) {
     token.text = name;
     return push(token);
   }
+  if (name == "forall") {  // the words of a clause
+    for (std::string_view word : {"for", "all"}) {
+      token.kind = TokenKind::word;
+      token.style = Style::text;
+      token.text = word;
+      push(token);
+      space_ = true;
+    }
+    return;
+  }
   if (command == nullptr) {
     if (scan_stuck_command(name)) return;
     token.kind = TokenKind::unknown;
@@ -456,12 +492,11 @@ void Lexer::scan_command(std::string_view name) {
   bool indexed = name.starts_with("bigc") && at(std::min(buffer_.find_first_not_of(' ', i_), buffer_.size())) == '_';
   static const Command kUnion{"bigcup", Meaning::big, 0}, kIntersection{"bigcap", Meaning::big, 0};
   if (indexed) command = name == "bigcup" ? &kUnion : &kIntersection;
+  if (command->meaning == Meaning::circled) return scan_circled();
   if (scan_plain_command(*command, name)) return;
   environments_ += command->meaning == Meaning::begin ? 1 : command->meaning == Meaning::end ? -1 : 0;
   if (command->meaning == Meaning::boxed && name != "underline" && std::exchange(boxed_, true) && ends_value()) {
-    Token between;  // \boxed{1}\boxed{2} is no product
-    between.kind = TokenKind::separator;
-    push(between);
+    push_separator();  // \boxed{1}\boxed{2} is no product
   }
   token.kind = TokenKind::command;
   token.command = command;

@@ -69,6 +69,8 @@ class Lexer {
   void close_brace();
   size_t thousands_end(size_t end) const;
   bool ends_value() const;  // the last token does
+  void push_separator();
+  void scan_circled();
   void push(Token token);
   void push_symbol(char c);
   char at(size_t i) const { return i < buffer_.size() ? buffer_[i] : '\0'; }
@@ -82,7 +84,7 @@ class Lexer {
   std::vector<Brace> styles_;   // of open braces
   std::vector<char> brackets_;  // open ( [ { |, where a comma parts elements
   Style style_ = Style::math, next_style_ = Style::math, outside_ = Style::math;
-  bool pending_style_ = false, space_ = false, in_dollars_ = false, balanced_ = true;
+  bool pending_style_ = false, space_ = false, line_break_ = false, in_dollars_ = false, balanced_ = true;
   bool dollars_pair_ = false, boxed_ = false;
   int environments_ = 0;
   size_t i_ = 0;

@@ -94,14 +94,14 @@ constexpr auto kCommands = [] {
       {"overrightarrow", dressed}, {"overleftrightarrow", dressed}, {"sum", big}, {"prod", big}, {"int", big}, {"iint", big},
       {"oint", big}, {"lim", big}, {"sup", big}, {"inf", big}, {"pmod", modulus, 'p'}, {"mod", modulus, 'p'},
       {"bmod", modulus, 'b'}, {"degree", degree}, {"circ", degree}, {"degrees", degree}, {"textdegree", degree}, {"textcirc", degree},
-      {"begin", Meaning::begin}, {"end", Meaning::end}, {"boxed", boxed}, {"fbox", boxed}, {"framebox", boxed}, {"textcircled", boxed},
+      {"begin", Meaning::begin}, {"end", Meaning::end}, {"boxed", boxed}, {"fbox", boxed}, {"framebox", boxed}, {"textcircled", circled},
       {"ldots", dots}, {"cdots", dots}, {"dots", dots}, {"dotsc", dots}, {"dotsb", dots}, {"vdots", dots}, {"ddots", dots},
       {"lfloor", opening, 'f'}, {"rfloor", closing, 'f'}, {"lceil", opening, 'c'}, {"rceil", closing, 'c'},
       {"langle", opening, 'a'}, {"rangle", closing, 'a'}, {"lvert", opening, '|'}, {"rvert", closing, '|'},
       {"lVert", opening, 'V'}, {"rVert", closing, 'V'}, {"{", opening, '{'}, {"}", closing, '{'}, {"lbrace", opening, '{'},
       {"rbrace", closing, '{'}, {"angle", named}, {"triangle", named}, {"measuredangle", named}, {"odot", named},
       {"parallelogram", named}, {"dollar", money, '$'}, {"pounds", money, 'P'}, {"pound", money, 'P'}, {"euro", money, 'E'},
-      {"yen", money, 'Y'}, {"rupee", money, 'R'}, {"choose", choose}, {"over", over}, {"forall", named},
+      {"yen", money, 'Y'}, {"rupee", money, 'R'}, {"choose", choose}, {"over", over}, {"det", named},
   });
   std::sort(table.begin(), table.end(), [](const Command& a, const Command& b) { return a.name < b.name; });
   return table;

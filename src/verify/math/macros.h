@@ -31,6 +31,7 @@ enum class Meaning : uint8_t {
   begin,
   end,
   boxed,    // \boxed{..}, \phantom...: the argument itself
+  circled,  // \textcircled{3}
   dots,     // \ldots
   opening,  // \lfloor, \langle, \lvert, \{: value names the bracket
   closing,

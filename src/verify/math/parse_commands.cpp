@@ -45,18 +45,8 @@ NodeId Parser::command_atom() {
       return argument(false);
     case Meaning::opening:
       return command.value == '{' ? curly() : bracket(static_cast<char>(command.value));
-    case Meaning::named: {
-      advance();
-      if (peek().kind != TokenKind::word || command.name == "forall") return fail(str("\\", command.name));
-      std::string name = str(command.name, " ");
-      while (peek().kind == TokenKind::word && peek().style == Style::math &&
-             (peek().text.size() == 1 || name.back() == ' ') && !is_connective()) {
-        name += peek().text;
-        advance();
-        if (is_symbol('_') && subscript(name) == kNoNode) return kNoNode;
-      }
-      return make(Kind::symbol, {}, uint8_t{0}, name);
-    }
+    case Meaning::named:
+      return command.name == "det" ? determinant() : named(command);
     case Meaning::money:
       return money();
     case Meaning::dots:
@@ -65,6 +55,28 @@ NodeId Parser::command_atom() {
     default:
       return fail(str("\\", command.name, " out of place"));
   }
+}
+
+// \angle ABC, \triangle A_1 B_1 C_1.
+NodeId Parser::named(const Command& command) {
+  advance();
+  if (peek().kind != TokenKind::word) return fail(str("\\", command.name));
+  std::string name = str(command.name, " ");
+  while (peek().kind == TokenKind::word && peek().style == Style::math &&
+         (peek().text.size() == 1 || name.back() == ' ') && !is_connective()) {
+    name += peek().text;
+    advance();
+    if (is_symbol('_') && subscript(name) == kNoNode) return kNoNode;
+  }
+  return make(Kind::symbol, {}, uint8_t{0}, name);
+}
+
+// \det of a matrix is the matrix between bars; \det A a function of A.
+NodeId Parser::determinant() {
+  advance();
+  NodeId of = factor();
+  if (of == kNoNode) return fail("a determinant of nothing");
+  return kind(of) == Kind::matrix ? wrap_matrix(of, '|') : make(Kind::call, {of}, Function::user, "det");
 }
 
 // What a command or ^ applies to: a group, one letter, a number (of which \frac12 takes one digit each), a command.

@@ -308,6 +308,13 @@ NodeId Parser::item() {
     advance();
     NodeId next = operand();
     if (next == kNoNode) return kNoNode;
+    if (symbol == relation::kImplies && !relations.empty()) {  // 2x = 10 \Rightarrow x = 5: what follows is the answer
+      relations.clear();
+      parts.assign(1, next);
+      continue;
+    }
+    bool modulo = kind(next) == Kind::call && tree_[next].tag == static_cast<uint8_t>(Function::mod);
+    if (symbol == relation::kCongruent && !modulo) symbol = relation::kEqual;  // f(x) \equiv 0
     if (symbol == relation::kIn || symbol == relation::kNotIn) next = as_set(next);
     relations.push_back(symbol);
     parts.push_back(next);
@@ -340,7 +347,7 @@ bool Parser::integer_clause(std::vector<NodeId>& conditions) {
                                          "constants", "non",      "reals",       "whole",   "rational"};
   size_t start = at_;
   std::vector<std::string> names;
-  bool positive = false, real = false, natural = false, fixed = false, whole = false, other = false;
+  bool positive = false, real = false, natural = false, fixed = false, whole = false, other = false, every = false;
   size_t i = 0;
   for (;; ++i) {
     const Token& token = peek(i);
@@ -373,11 +380,14 @@ bool Parser::integer_clause(std::vector<NodeId>& conditions) {
     } else if (!among(kFiller, word)) {
       break;
     }
+    every |= word == "all" || word == "every" || word == "any";
   }
   bool ends =
       peek(i).kind == TokenKind::end || at_stop(i) || (peek(i).kind == TokenKind::symbol && peek(i).symbol == '.');
-  if (!ends || !(whole || real || natural || fixed) || (names.empty() && start == 0)) return false;
+  bool unbounded = every && !names.empty() && !(whole || real || natural || fixed || other || positive);  // for all n
+  if (!ends || !(whole || real || natural || fixed || unbounded) || (names.empty() && start == 0)) return false;
   for (; i > 0; --i) advance();
+  if (unbounded) return true;
   for (const std::string& name : names) {
     if (fixed) break;
     NodeId symbol = name == "i" || name == "e" ? make(Kind::symbol, {}, uint8_t{0}, name)

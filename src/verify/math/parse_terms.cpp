@@ -167,6 +167,7 @@ struct Parser::TermReader {
   Step mixed_number();
   Step operation();
   Step word();
+  Step unit_in_brackets();
   Step number_word(std::string_view word);
   Step behind_measure();
   Step neighbour();
@@ -245,6 +246,24 @@ Parser::TermReader::Step Parser::TermReader::number_word(std::string_view word) 
   return Step::taken;
 }
 
+// 12 (cm), 5 (\text{apples}).
+Parser::TermReader::Step Parser::TermReader::unit_in_brackets() {
+  const Token& token = p.peek(1);
+  if (!p.is_symbol('(') || token.kind != TokenKind::word || token.text.size() < 2) return Step::other;
+  bool foreign = static_cast<unsigned char>(token.text[0]) >= 0x80;
+  if (!foreign && !find_unit(token.text)) return Step::other;
+  size_t before = p.at_;
+  p.advance();
+  NodeId value = p.with_unit(product(), numeric());
+  if (value == kNoNode) return Step::end;
+  if (value == factors[0] || !p.take_symbol(')')) {
+    p.at_ = before;
+    return Step::other;
+  }
+  literal = false;
+  return replace(value);
+}
+
 // Words that are no factor: a time of day, mod, choose, millions, units. `other`: it may be a factor after all.
 Parser::TermReader::Step Parser::TermReader::word() {
   const Token& token = p.peek();
@@ -305,8 +324,7 @@ Parser::TermReader::Step Parser::TermReader::neighbour() {
     return replace(p.make(Kind::sum, {factors[0], next}));
   }
   if (kind == Kind::text) return refuse("words behind a value");
-  bool vector = kind == Kind::tuple && p.tree_[next].tag == static_cast<uint8_t>(Bracket::angle);
-  if ((kind == Kind::tuple && !vector) || kind == Kind::interval) return refuse("a pair behind a value");
+  if (kind == Kind::interval) return refuse("an interval behind a value");
   factors.push_back(next);
   literal = false;
   return Step::taken;
@@ -320,6 +338,7 @@ NodeId Parser::TermReader::read() {
   while (!p.failed_) {
     Step step = mixed_number();
     if (step == Step::other) step = operation();
+    if (step == Step::other) step = unit_in_brackets();
     if (step == Step::other) step = word();
     if (step == Step::other) step = neighbour();
     if (step == Step::end) break;

@@ -61,8 +61,10 @@ std::string singular(std::string_view word) {
   return out;
 }
 
+// With letters beyond ASCII, and more than one of them: no variable.
 bool is_foreign(std::string_view name) {
-  return std::any_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
+  return name.size() > 2 &&
+         std::any_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
 }
 
 }  // namespace

@@ -84,6 +84,8 @@ class Parser {
 
   // parse_commands.cpp
   NodeId command_atom();
+  NodeId named(const Command& command);
+  NodeId determinant();
   NodeId argument(bool one_digit);
   NodeId fraction();
   NodeId root();
