@@ -1,5 +1,5 @@
-// `ucas compare`: runs side by side, problem by problem -> tables, and which differences the problems can bear out.
-#include "evaluate/compare.h"
+// `ucas compare`: runs side by side, problem by problem -> tables, and which differences are significant.
+#include "cli/compare.h"
 
 #include <algorithm>
 #include <set>
@@ -10,9 +10,11 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/command.h"
+#include "compare/models.h"
+#include "evaluate/answers.h"
 #include "evaluate/compare_table.h"
 #include "evaluate/published.h"
-#include "report/groups.h"
+#include "report/answers.h"
 #include "report/report.h"
 #include "report/study_figures.h"
 
@@ -80,28 +82,6 @@ std::string choose_evaluation(const std::vector<RunRecord>& runs, const std::str
   return named[0];
 }
 
-std::vector<ComparedGroup> read_groups(const std::vector<std::string>& paths, const std::string& asked) {
-  std::vector<RunRecord> runs;
-  for (const std::string& path : paths) runs.push_back(read_run(path));
-  const std::string name = choose_evaluation(runs, asked);
-  // The groups keep the order of the command line: the first run is the one that others are held against.
-  const std::vector<RunGroup> grouped_runs = group_runs(runs);
-  std::vector<const RunGroup*> order;
-  for (const RunGroup& group : grouped_runs) order.push_back(&group);
-  const auto first = [](const RunGroup* group) { return *std::min_element(group->runs.begin(), group->runs.end()); };
-  std::sort(order.begin(), order.end(), [&](const RunGroup* a, const RunGroup* b) { return first(a) < first(b); });
-  std::vector<ComparedGroup> groups;
-  for (const RunGroup* from : order) {
-    ComparedGroup& group = groups.emplace_back();
-    group.title = from->title;
-    for (const RunRecord* run : from->runs) {
-      group.runs.push_back(read_compared_run(path_join(run->path, "eval"), name));
-      group.runs.back().seed = run->seed;
-    }
-  }
-  return groups;
-}
-
 void write_figures_of(const std::vector<std::string>& runs, const CompareLine& options) {
   std::vector<std::string> written;
   for (const FigureKind kind : {FigureKind::passk, FigureKind::reliability}) {
@@ -116,19 +96,40 @@ void write_figures_of(const std::vector<std::string>& runs, const CompareLine& o
 
 }  // namespace
 
+std::vector<AnswerGroup> compared_groups(const std::vector<std::string>& paths, const std::string& asked) {
+  std::vector<RunRecord> runs;
+  for (const std::string& path : paths) runs.push_back(read_run(path));
+  const std::string name = choose_evaluation(runs, asked);
+  // The groups keep the order of the command line: the first run is the one that others are held against.
+  const std::vector<RunGroup> grouped_runs = group_runs(runs);
+  std::vector<const RunGroup*> order;
+  for (const RunGroup& group : grouped_runs) order.push_back(&group);
+  const auto first = [](const RunGroup* group) { return *std::min_element(group->runs.begin(), group->runs.end()); };
+  std::sort(order.begin(), order.end(), [&](const RunGroup* a, const RunGroup* b) { return first(a) < first(b); });
+  const auto choose = [&](const RunRecord& run) {
+    return &*std::ranges::find(run.evaluations, name, &EvalRecord::name);
+  };
+  std::vector<AnswerGroup> groups;
+  for (const RunGroup* from : order) {
+    groups.push_back(answers_of(*from, choose));
+    for (size_t i = 0; i < from->runs.size(); ++i) {
+      groups.back().runs[i].settings = recorded_settings(path_join(from->runs[i]->path, "eval"), name);
+    }
+  }
+  return groups;
+}
+
 std::string help_compare() {
   return "usage: ucas compare RUN... [--data NAME] [-o FILE.html]\n\n"
-         "Sets run directories side by side on the problems that all of them answered: greedy accuracy, mean@n, "
-         "pass@k, "
-         "each\n"
-         "benchmark by itself, their average and all problems. Every run is held against the first one, problem by "
-         "problem:\n"
-         "McNemar's exact test for greedy answers, paired bootstrap and sign-flip test for samples, over seeds a "
-         "paired "
-         "t\n"
-         "test. The p of one table are corrected together (Holm); a difference is called one only where its interval "
-         "excludes 0\n"
-         "and the corrected p is below 1 - level. Settings in which the runs differ are named first.\n\n" +
+         "Sets run directories side by side on the problems that all of them answered: greedy accuracy, mean@n,\n"
+         "pass@k, each benchmark by itself, their average and all problems. Every run is held against the first one.\n"
+         "One run each: McNemar's exact test for greedy answers, paired bootstrap and sign-flip test for samples.\n"
+         "Several runs, paired by base and seed: a t test over runs and, beside it, a bootstrap over runs and "
+         "problems\n"
+         "with a sign-flip test; the wider bounds and the larger p count. The p of greedy answers and of the quoted\n"
+         "mean are corrected together (Holm), those of every other metric by themselves. A difference is significant\n"
+         "where its interval excludes 0 and its corrected p is at most 1 - level. Settings in which the runs differ\n"
+         "are named first.\n\n" +
          options_help(CompareLine{});
 }
 
@@ -145,9 +146,9 @@ int run_compare(const Words& words) {
   }
   std::vector<PublishedTable> published;
   for (const std::string& name : options.published) published.push_back(load_published(name));
-  const std::vector<ComparedGroup> groups = read_groups(line.positionals, options.data);
+  const std::vector<AnswerGroup> groups = compared_groups(line.positionals, options.data);
   const Comparison comparison =
-      compare_models(groups, {.ks = options.ks, .level = options.level, .draws = options.draws, .seed = options.seed});
+      compare_models(groups, {{.level = options.level, .draws = options.draws, .seed = options.seed}, options.ks});
   out(options.json ? comparison_json(comparison, published) : comparison_text(comparison, published));
   if (!options.tex.empty()) write_output(options.tex, comparison_tex(comparison, published));
   if (!options.csv.empty()) write_output(options.csv, comparison_csv(comparison, published));

@@ -3,116 +3,95 @@
 #include <cmath>
 
 #include "base/str.h"
+#include "base/table.h"
 #include "base/table_text.h"
 #include "cli/study_table.h"
-#include "report/escape.h"
-#include "report/summary.h"
 
 namespace ucas {
 
 namespace {
 
-bool in_percent(const std::string& column) { return !column.starts_with("entropy") && !column.starts_with("length"); }
+bool in_percent(const std::string& column) { return parse_quantity(column).is_share(); }
 
-std::string heading(const std::string& column, const char* percent) {
+std::string heading(const std::string& column) {
   std::string text = column;
   if (text.ends_with(":macro")) text = text.substr(0, text.size() - 6) + ", macro";
-  return text + (in_percent(column) ? percent : "");
+  return text + (in_percent(column) ? " %" : "");
 }
 
-std::string cell_text(const StudyCell& cell, bool share, const char* plus_minus) {
-  std::string text = cell_number(cell.mean, share);
-  if (!std::isnan(cell.deviation)) text += str(plus_minus, cell_number(cell.deviation, share));
-  return text;
-}
-
-// Percentage points for shares, the quantity's own unit otherwise.
-std::string signed_change(double value, bool share) {
-  if (std::isnan(value)) return "-";
-  std::string text = share ? fixed(100 * std::fabs(value), 1) : cell_number(std::fabs(value), false);
-  if (share && text == "0.0") text = fixed(100 * std::fabs(value), 2);
-  bool zero = text.find_first_not_of("0.") == std::string::npos;
-  return str(zero ? "" : value < 0 ? "-" : "+", zero ? "0" : text);
-}
-
-std::string between(double low, double high, bool share) {
-  return str(signed_change(low, share), " to ", signed_change(high, share));
-}
-
-std::string p_text(double p) {
-  if (std::isnan(p)) return "-";
-  return p < 0.001 ? "< 0.001" : fixed(p, 3);
+std::string cell_text(const StudyCell& cell, bool share) {
+  std::string text = number_text(cell.mean, share);
+  if (!std::isnan(cell.deviation)) text += " +- " + number_text(cell.deviation, share);
+  const size_t known = cell.known(), all = cell.values.size();
+  return known > 0 && known < all ? str(text, " (", known, " of ", all, ")") : text;
 }
 
 std::string caption(const StudyTable& table) {
   std::string text = str(grouped(table.problems), " problems");
   if (table.samples > 0) text += str(", ", table.samples, " samples each");
   if (table.samples > 0 && !std::isnan(table.temperature)) text += str(" at temperature ", table.temperature);
-  size_t most = 0;
-  for (const StudyRow& row : table.rows) most = std::max(most, row.seeds.size());
-  return text + (most > 1 ? str("; mean +- standard deviation over ", most, " seeds") : "");
+  const std::string over = table.deviation_over();
+  return text + (over.empty() ? "" : "; mean +- standard deviation over " + over);
 }
 
-std::string markdown_row(const std::vector<std::string>& cells) { return str("| ", join(cells, " | "), " |\n"); }
-
-std::string markdown_head(const std::vector<std::string>& cells) {
-  return markdown_row(cells) + markdown_row(std::vector<std::string>(cells.size(), "---"));
-}
-
-std::string main_table(const StudyTable& table) {
-  std::vector<std::string> head = {""};
-  for (const std::string& column : table.columns) head.push_back(heading(column, " %"));
-  std::string out = markdown_head(head);
+Table main_table(const StudyTable& table) {
+  Table out;
+  out.head.push_back("");
+  for (const std::string& column : table.columns) out.head.push_back(heading(column));
   for (const StudyRow& row : table.rows) {
-    std::vector<std::string> cells = {markdown_text(row.title)};
+    std::vector<std::string> cells = {row.title};
     for (size_t c = 0; c < row.cells.size(); ++c) {
-      cells.push_back(cell_text(row.cells[c], in_percent(table.columns[c]), " +- "));
+      cells.push_back(cell_text(row.cells[c], in_percent(table.columns[c])));
     }
-    out += markdown_row(cells);
+    out.rows.push_back(std::move(cells));
   }
   return out;
+}
+
+// What steps_to and val_at are, where the table has them.
+std::string training_note(const StudyTable& table) {
+  const bool has = std::ranges::any_of(table.columns, [](const auto& c) { return parse_quantity(c).of_training(); });
+  return has ? "\nsteps_to@A: first step whose training accuracy is at least A; val_at@A: validation accuracy from "
+               "there; "
+               "\"-\" where it was never reached, (n of m) where n of m runs reached it.\n"
+             : "";
 }
 
 // Every row against the reference.
 std::string comparison_table(const StudyTable& table) {
-  std::string rows;
-  int64_t comparisons = 0;
-  std::vector<std::string> apart;
+  const double level = table.options.statistics.level;
+  Table out;
+  out.head = {"", "", "difference", percent(level, 0) + " interval", "p", "corrected p", ""};
+  std::string significant;
+  bool one_run = true;
   for (const StudyRow& row : table.rows) {
     for (size_t c = 0; c < row.against.size(); ++c) {
-      const PairedRuns& d = row.against[c];
+      const Contrast& d = row.against[c];
+      if (!d.known()) continue;
       const bool share = in_percent(table.compare[c]);
-      if (!d.over_seeds.known()) continue;
-      std::string title = markdown_text(row.title);
-      std::string t = d.over_seeds.bounded() ? between(d.over_seeds.low, d.over_seeds.high, share) : "-";
-      std::string b = d.has_bootstrap ? between(d.over_both.low, d.over_both.high, share) : "-";
-      rows += markdown_row({title, table.compare[c], signed_change(d.over_seeds.value, share), t, p_text(d.p), b});
-      if (!row.trained) continue;
-      ++comparisons;
-      if (!d.told_apart()) continue;
-      apart.push_back(str("- ", title, ", ", table.compare[c], ": ", signed_change(d.over_seeds.value, share),
-                          share ? " points" : "", " against ", markdown_text(table.reference), " (",
-                          d.over_seeds.bounded()
-                              ? str(d.p < 0.001 ? "p " : "p = ", p_text(d.p), " over ", d.seeds, " seeds")
-                              : "one seed: of these two models, not of the methods",
-                          ").\n"));
+      const std::string change = change_text(d.change.value, share);
+      const std::string bounds = d.change.bounded() ? interval_text(d.change, share) : "-";
+      out.rows.push_back({row.title, table.compare[c], change, bounds, p_text(d.p), p_text(d.p_holm),
+                          std::isnan(d.p) && d.estimable ? "not tested" : words_of(d, level)});
+      one_run = one_run && d.runs < 2;
+      if (!row.trained || !d.significant) continue;
+      significant += str("- ", markdown_text(row.title), ", ", table.compare[c], ": ", change, share ? " points" : "",
+                         " against ", markdown_text(table.reference), " (", p_texts(d), "; ", d.basis, ").\n");
     }
   }
-  if (rows.empty()) return "";
-  std::string out =
-      str("\n## Against ", markdown_text(table.reference), "\n\n",
-          "Differences in percentage points (entropy: nats, length: tokens), runs paired by seed, problems "
-          "by id.\nTwo 95 % intervals: of t over the seeds, and of a bootstrap that draws seeds and "
-          "problems together.\n\n");
-  out += markdown_head({"", "", "difference", "t interval", "p", "bootstrap interval"}) + rows;
-  if (comparisons == 0) return out;
-  out += str("\n", apart.size(), " of ", comparisons,
-             " comparisons of trained rows can be told apart (both intervals "
-             "exclude 0); were all rows equal, at most about ",
-             fixed(0.05 * static_cast<double>(comparisons), 1), " would be by chance alone",
-             apart.empty() ? ".\n" : ":\n\n");
-  for (const std::string& sentence : apart) out += sentence;
-  return out;
+  if (out.rows.empty()) return "";
+  std::string text = str(
+      "\n## Against ", markdown_text(table.reference),
+      "\n\nDifferences in percentage points (entropy: nats, length: tokens); ", family_text(table.comparisons, level),
+      ".\n",
+      one_run ? "One run each: problems paired by source and id; the tests speak of these models, not of their "
+                "methods.\n\n"
+              : "Runs paired by base and seed, problems by source and id. The interval has the wider bounds of a t "
+                "interval over\nruns and of a bootstrap that draws runs and problems together; p is the larger of the "
+                "t test's over runs\nand the sign-flip test's over problems.\n\n",
+      out.markdown());
+  return text + (significant.empty() ? "\nNo difference between trained rows is significant.\n"
+                                     : "\nSignificant differences between trained rows:\n\n" + significant);
 }
 
 // A map over the last two axes of a grid.
@@ -132,10 +111,9 @@ std::string grid_table(const StudyTable& table) {
     note(values_across, table.settings[i][across].second);
   }
   auto last = [](const std::string& key) { return key.substr(key.rfind('.') + 1); };
-  std::vector<std::string> head = {str(last(table.options.axes[down]), " \\ ", last(table.options.axes[across]))};
-  head.insert(head.end(), values_across.begin(), values_across.end());
-  std::string out = str("\n## ", heading(*column, " %"), " over ", last(table.options.axes[down]), " and ",
-                        last(table.options.axes[across]), "\n\n", markdown_head(head));
+  Table out;
+  out.head = {str(last(table.options.axes[down]), " / ", last(table.options.axes[across]))};
+  out.head.insert(out.head.end(), values_across.begin(), values_across.end());
   for (const std::string& a : values_down) {
     std::vector<std::string> cells = {a};
     for (const std::string& b : values_across) {
@@ -143,103 +121,91 @@ std::string grid_table(const StudyTable& table) {
       for (size_t i = 0; i < table.rows.size(); ++i) {
         const auto& settings = table.settings[i];
         if (table.rows[i].trained && settings[down].second == a && settings[across].second == b) {
-          text = cell_text(table.rows[i].cells[c], in_percent(*column), " +- ");
+          text = cell_text(table.rows[i].cells[c], in_percent(*column));
         }
       }
       cells.push_back(text);
     }
-    out += markdown_row(cells);
+    out.rows.push_back(std::move(cells));
   }
-  return out;
+  return str("\n## ", heading(*column), " over ", last(table.options.axes[down]), " and ",
+             last(table.options.axes[across]), "\n\n", out.markdown());
+}
+
+bool has_bases(const StudyTable& table) {
+  return std::ranges::any_of(table.rows, [](const StudyRow& row) {
+    return std::ranges::any_of(row.runs, [](const RunLabel& label) { return !label.base.empty(); });
+  });
 }
 
 std::string seed_table(const StudyTable& table) {
-  std::vector<std::string> head = {"", "seed"};
-  for (const std::string& column : table.columns) head.push_back(heading(column, " %"));
-  std::string out = "\n## Each seed\n\n" + markdown_head(head);
+  const bool bases = has_bases(table);
+  Table out;
+  out.head = bases ? std::vector<std::string>{"", "base", "seed"} : std::vector<std::string>{"", "seed"};
+  for (const std::string& column : table.columns) out.head.push_back(heading(column));
   for (const StudyRow& row : table.rows) {
-    for (size_t i = 0; i < row.seeds.size(); ++i) {
-      std::vector<std::string> cells = {markdown_text(row.title), row.trained ? str(row.seeds[i]) : "-"};
+    for (size_t i = 0; i < row.runs.size(); ++i) {
+      std::vector<std::string> cells = {row.title};
+      if (bases) cells.push_back(row.runs[i].base.empty() ? "-" : printable(row.runs[i].base, 12));
+      cells.push_back(row.trained ? str(row.runs[i].seed) : "-");
       for (size_t c = 0; c < row.cells.size(); ++c) {
-        cells.push_back(cell_number(row.cells[c].values[i], in_percent(table.columns[c])));
+        cells.push_back(number_text(row.cells[c].values[i], in_percent(table.columns[c])));
       }
-      out += markdown_row(cells);
+      out.rows.push_back(std::move(cells));
     }
   }
-  return out;
+  return str("\n## Each run\n\n", out.markdown());
 }
 
 }  // namespace
 
 std::string table_markdown(const StudyTable& table) {
   std::string out = str("# ", table.options.title, "\n\nMade by `", table.options.command, "`: ", caption(table),
-                        ".\n\n", main_table(table), grid_table(table));
+                        ".\n\n", main_table(table).markdown(), training_note(table), grid_table(table));
   if (table.options.each_seed) out += seed_table(table);
   return out + comparison_table(table);
 }
 
 std::string table_csv(const StudyTable& table) {
-  std::string out = "evaluation,row,seed,quantity,value,std,seeds,difference,low,high,p,bootstrap_low,bootstrap_high\n";
-  auto number = [](double value) { return std::isnan(value) ? std::string() : str(value); };
+  Table out;
+  out.head = {"evaluation", "row",        "base", "seed", "quantity", "value",  "std",
+              "runs",       "difference", "low",  "high", "p",        "p_holm", "significant"};
+  const auto number = [](double value) { return std::isnan(value) ? std::string() : str(value); };
   for (const StudyRow& row : table.rows) {
     for (size_t c = 0; c < row.cells.size(); ++c) {
       const StudyCell& cell = row.cells[c];
-      std::string head = str(csv_text(table.options.eval), ",", csv_text(row.title), ",");
       for (size_t i = 0; i < cell.values.size(); ++i) {
-        out += str(head, row.trained ? str(row.seeds[i]) : "", ",", table.columns[c], ",", number(cell.values[i]),
-                   ",,1,,,,,,\n");
+        std::vector<std::string> line = {table.options.eval,
+                                         row.title,
+                                         row.runs[i].base,
+                                         row.trained ? str(row.runs[i].seed) : "",
+                                         table.columns[c],
+                                         number(cell.values[i]),
+                                         "",
+                                         "1"};
+        line.resize(out.head.size());
+        out.rows.push_back(std::move(line));
       }
+      std::vector<std::string> line = {
+          table.options.eval,     row.title,        "", "all", table.columns[c], number(cell.mean),
+          number(cell.deviation), str(cell.known())};
       auto compared = std::ranges::find(table.compare, table.columns[c]);
-      std::string against = ",,,,,";
       if (compared != table.compare.end() && !row.against.empty()) {
-        const PairedRuns& d = row.against[static_cast<size_t>(compared - table.compare.begin())];
-        against = str(number(d.over_seeds.value), ",", number(d.over_seeds.low), ",", number(d.over_seeds.high), ",",
-                      number(d.p), ",", d.has_bootstrap ? number(d.over_both.low) : "", ",",
-                      d.has_bootstrap ? number(d.over_both.high) : "");
+        const Contrast& d = row.against[static_cast<size_t>(compared - table.compare.begin())];
+        for (double value : {d.change.value, d.change.low, d.change.high, d.p, d.p_holm}) line.push_back(number(value));
+        line.push_back(std::isnan(d.p) ? "" : d.significant ? "yes" : "no");
       }
-      out += str(head, "all,", table.columns[c], ",", number(cell.mean), ",", number(cell.deviation), ",",
-                 cell.values.size(), ",", against, "\n");
+      line.resize(out.head.size());
+      out.rows.push_back(std::move(line));
     }
   }
-  return out;
+  return out.csv();
 }
 
 std::string table_tex(const StudyTable& table) {
-  std::string out = str("% ", tex_text(caption(table)), "\n\\begin{tabular}{l", std::string(table.columns.size(), 'r'),
-                        "}\n\\toprule\n");
-  for (const std::string& column : table.columns) out += str(" & ", tex_text(heading(column, " %")));
-  out += " \\\\\n\\midrule\n";
-  for (const StudyRow& row : table.rows) {
-    out += tex_text(row.title);
-    for (size_t c = 0; c < row.cells.size(); ++c) {
-      out += str(" & ", cell_text(row.cells[c], in_percent(table.columns[c]), " $\\pm$ "));
-    }
-    out += " \\\\\n";
-  }
-  return out + "\\bottomrule\n\\end{tabular}\n";
+  return str("% ", tex_text(caption(table)), "\n", main_table(table).tex());
 }
 
-std::string table_text(const StudyTable& table) {
-  std::vector<std::vector<std::string>> lines(1, {""});
-  for (const std::string& column : table.columns) lines[0].push_back(heading(column, " %"));
-  for (const StudyRow& row : table.rows) {
-    std::vector<std::string> line = {printable(row.title, 40)};
-    for (size_t c = 0; c < row.cells.size(); ++c) {
-      line.push_back(cell_text(row.cells[c], in_percent(table.columns[c]), " +- "));
-    }
-    lines.push_back(std::move(line));
-  }
-  std::vector<size_t> width(lines[0].size());
-  for (const auto& line : lines) {
-    for (size_t c = 0; c < line.size(); ++c) width[c] = std::max(width[c], line[c].size());
-  }
-  std::string out = caption(table) + "\n\n";
-  for (const auto& line : lines) {
-    std::string text = pad_right(line[0], width[0]);
-    for (size_t c = 1; c < line.size(); ++c) text += "  " + pad_left(line[c], width[c]);
-    out += text + "\n";
-  }
-  return out;
-}
+std::string table_text(const StudyTable& table) { return str(caption(table), "\n\n", main_table(table).text()); }
 
 }  // namespace ucas

@@ -7,30 +7,21 @@
 
 #include "base/json.h"
 #include "base/str.h"
-#include "base/table_text.h"
+#include "base/table.h"
+#include "evaluate/answers.h"
 
 namespace ucas {
 
 namespace {
 
-std::string points(double share) {
-  const std::string text = fixed(100 * std::fabs(share), 1);
-  return text == "0.0" ? text : str(share < 0 ? "-" : "+", text);
-}
-
-std::string p_text(double p) { return std::isnan(p) ? "-" : p < 0.001 ? "< 0.001" : fixed(p, 3); }
-
-std::string value_text(const ComparedCell& cell, const char* plus_minus) {
-  if (std::isnan(cell.value.value)) return "-";
-  std::string text = fixed(100 * cell.value.value, 1);
-  if (!std::isnan(cell.deviation)) text += str(plus_minus, fixed(100 * cell.deviation, 1));
+std::string value_text(const Estimated& cell) {
+  std::string text = number_text(cell.value.value, true);
+  if (!std::isnan(cell.deviation)) text += " +- " + number_text(cell.deviation, true);
   return text;
 }
 
-std::string bounds_text(const Figure& f, bool sign) {
-  if (!f.bounded()) return "";
-  return sign ? str("[", points(f.low), ", ", points(f.high), "]")
-              : str("[", fixed(100 * f.low, 1), ", ", fixed(100 * f.high, 1), "]");
+std::string bounds_text(const Figure& f) {
+  return f.bounded() ? str("[", number_text(f.low, true), ", ", number_text(f.high, true), "]") : "";
 }
 
 std::vector<PublishedLine> lines_beside(const Comparison& c, const ComparedMetric& metric,
@@ -59,55 +50,38 @@ std::string doubts_text(const Comparison& c, const PublishedTable& table) {
   return out.empty() ? out : "  Doubtful (? in the table):\n" + out;
 }
 
-using Lines = std::vector<std::vector<std::string>>;
-
-std::string layout(const Lines& lines, const char* indent) {
-  std::vector<size_t> width;
-  for (const auto& line : lines) {
-    width.resize(std::max(width.size(), line.size()));
-    for (size_t i = 0; i < line.size(); ++i) width[i] = std::max(width[i], line[i].size());
-  }
-  std::string out;
-  for (const auto& line : lines) {
-    std::string text = indent;
-    for (size_t i = 0; i < line.size(); ++i) {
-      text += i == 0 ? pad_right(line[i], width[i]) : "  " + pad_left(line[i], width[i]);
+// The models by the sets: values, and where asked their bounds below them.
+Table metric_table(const Comparison& c, const ComparedMetric& metric, std::span<const PublishedTable> published,
+                   bool with_bounds, bool with_stars) {
+  Table table;
+  table.head.push_back(metric.title + " %");
+  for (const ComparedSet& set : c.sets) table.head.push_back(set.title);
+  for (size_t g = 0; g < c.groups.size(); ++g) {
+    std::vector<std::string> values = {c.groups[g]}, bounds = {""};
+    for (size_t s = 0; s < c.sets.size(); ++s) {
+      const bool star = with_stars && g > 0 && metric.contrast[g][s].significant;
+      values.push_back(value_text(metric.cell[g][s]) + (star ? "*" : ""));
+      bounds.push_back(bounds_text(metric.cell[g][s].value));
     }
-    out += text.substr(0, text.find_last_not_of(' ') + 1) + "\n";
+    table.rows.push_back(std::move(values));
+    if (with_bounds) table.rows.push_back(std::move(bounds));
   }
-  return out;
+  const std::vector<PublishedLine> lines = lines_beside(c, metric, published);
+  if (!lines.empty()) table.rules.push_back(table.rows.size());
+  for (const PublishedLine& line : lines) {
+    std::vector<std::string> cells = {printable(line.name, 60)};
+    for (const std::string& cell : line.cells) cells.push_back(cell.empty() ? "-" : cell);
+    table.rows.push_back(std::move(cells));
+  }
+  return table;
 }
 
 std::string metric_text(const Comparison& c, const ComparedMetric& metric, std::span<const PublishedTable> published) {
-  Lines lines(2);
-  lines[0].push_back(metric.title + " %");
-  lines[1].push_back("  problems");
-  for (const ComparedSet& set : c.sets) {
-    lines[0].push_back(printable(set.title, 24));
-    lines[1].push_back(grouped(set.problems));
-  }
-  for (size_t g = 0; g < c.groups.size(); ++g) {
-    std::vector<std::string> values = {printable(c.groups[g], 40)}, bounds = {""};
-    for (const ComparedCell& cell : metric.cell[g]) {
-      values.push_back(value_text(cell, " +- "));
-      bounds.push_back(bounds_text(cell.value, false));
-    }
-    lines.push_back(values);
-    lines.push_back(bounds);
-  }
-  for (const PublishedLine& published_line : lines_beside(c, metric, published)) {
-    std::vector<std::string> line = {printable(published_line.name, 60)};
-    for (const std::string& cell : published_line.cells) line.push_back(cell.empty() ? "-" : cell);
-    lines.push_back(std::move(line));
-  }
-  return layout(lines, "");
-}
-
-std::string verdict_text(const Contrast& contrast, const CompareOptions& options) {
-  if (contrast.told_apart) return contrast.change.value > 0 ? "higher" : "lower";
-  const bool alone = contrast.change.bounded() && (contrast.change.low > 0 || contrast.change.high < 0);
-  return alone && contrast.p <= 1 - options.level ? "cannot be told apart after the correction"
-                                                  : "cannot be told apart";
+  Table table = metric_table(c, metric, published, true, false);
+  std::vector<std::string> problems = {"  problems"};
+  for (const ComparedSet& set : c.sets) problems.push_back(grouped(set.problems));
+  table.rows.insert(table.rows.begin(), std::move(problems));
+  return table.text();
 }
 
 // The first column's test, and where others have another one.
@@ -124,28 +98,21 @@ std::string basis_text(const Comparison& c, const std::vector<Contrast>& contras
 std::string contrasts_text(const Comparison& c, const ComparedMetric& metric) {
   std::string out;
   for (size_t g = 1; g < c.groups.size(); ++g) {
-    Lines lines;
+    Table table;
+    table.align = "lrrrlll";
     for (size_t s = 0; s < c.sets.size(); ++s) {
-      const Contrast& contrast = metric.contrast[g][s];
-      if (std::isnan(contrast.change.value)) continue;
-      std::string changed;
-      if (contrast.gained >= 0) changed = str("+", contrast.gained, " -", contrast.lost);
-      lines.push_back({printable(c.sets[s].title, 24), points(contrast.change.value),
-                       bounds_text(contrast.change, true), changed, "p " + p_text(contrast.p),
-                       "corrected " + p_text(contrast.p_holm), verdict_text(contrast, c.options)});
+      const Contrast& d = metric.contrast[g][s];
+      if (!d.known()) continue;
+      const std::string changed = d.gained >= 0 ? str("+", d.gained, " -", d.lost) : "";
+      table.rows.push_back({c.sets[s].title, change_text(d.change.value, true), interval_text(d.change, true), changed,
+                            "p " + p_text(d.p), "corrected " + p_text(d.p_holm), words_of(d, c.options.level)});
     }
-    if (lines.empty()) continue;
-    size_t widest = 0;
-    for (const auto& line : lines) widest = std::max(widest, line.back().size());
-    for (auto& line : lines) line.back() = pad_right(line.back(), widest);
+    if (table.rows.empty()) continue;
     out += str("  ", printable(c.groups[g], 40), " less ", printable(c.groups[0], 40), ", points:\n",
-               layout(lines, "    "));
-    out += str("    p: ", basis_text(c, metric.contrast[g]), "\n");
+               table.text("    "), "    test: ", basis_text(c, metric.contrast[g]), "\n");
   }
   if (!out.empty()) {
-    out += str("  Corrected by Holm over the ", metric.comparisons,
-               metric.comparisons == 1 ? " comparison" : " comparisons", " of ", metric.title, ", level ",
-               percent(1 - c.options.level, 0), ".\n");
+    out += str("  ", family_text(metric.comparisons, c.options.level), ": ", metric.family, "\n");
   }
   return out;
 }
@@ -164,7 +131,7 @@ OrderedJson json_of(const Contrast& contrast) {
     out["gained"] = contrast.gained;
     out["lost"] = contrast.lost;
   }
-  out["told_apart"] = contrast.told_apart;
+  out["significant"] = contrast.significant;
   out["basis"] = contrast.basis;
   return out;
 }
@@ -195,13 +162,9 @@ std::string comparison_text(const Comparison& c, std::span<const PublishedTable>
 
 std::string comparison_text(std::span<const EvalResult> results) {
   if (results.size() < 2) return "";
-  std::vector<ComparedGroup> groups;
-  for (const EvalResult& result : results) {
-    ComparedGroup& group = groups.emplace_back();
-    group.title = result.label;
-    group.runs.push_back(compared_run(result));
-  }
-  CompareOptions options;
+  std::vector<AnswerGroup> groups;
+  for (const EvalResult& result : results) groups.push_back({result.label, true, {answers_of(result)}});
+  ModelsOptions options;
   options.level = results[0].config.confidence_level;
   options.seed = results[0].config.seed;
   const Comparison c = compare_models(groups, options);
@@ -213,59 +176,43 @@ std::string comparison_text(std::span<const EvalResult> results) {
 }
 
 std::string comparison_csv(const Comparison& c, std::span<const PublishedTable> published) {
-  std::string out =
-      "metric,set,problems,model,value,low,high,std,change,change_low,change_high,p,p_holm,told_apart,kind\n";
+  Table table;
+  table.head = {"metric", "set",        "problems",    "model", "value",  "low",         "high", "std",
+                "change", "change_low", "change_high", "p",     "p_holm", "significant", "kind"};
   const auto text = [](double value) { return std::isnan(value) ? std::string() : str(value); };
   for (const ComparedMetric& metric : c.metrics) {
     for (size_t g = 0; g < c.groups.size(); ++g) {
       for (size_t s = 0; s < c.sets.size(); ++s) {
-        const ComparedCell& cell = metric.cell[g][s];
-        const Contrast contrast = g == 0 ? Contrast{} : metric.contrast[g][s];
-        out += str(metric.key, ",", csv_text(c.sets[s].name), ",", c.sets[s].problems, ",", csv_text(c.groups[g]), ",",
-                   text(cell.value.value), ",", text(cell.value.low), ",", text(cell.value.high), ",",
-                   text(cell.deviation), ",", text(contrast.change.value), ",", text(contrast.change.low), ",",
-                   text(contrast.change.high), ",", text(contrast.p), ",", text(contrast.p_holm), ",",
-                   g == 0                ? ""
-                   : contrast.told_apart ? "yes"
-                                         : "no",
-                   ",measured\n");
+        const Estimated& cell = metric.cell[g][s];
+        const Contrast d = g == 0 ? Contrast{} : metric.contrast[g][s];
+        table.rows.push_back({metric.key, c.sets[s].name, str(c.sets[s].problems), c.groups[g], text(cell.value.value),
+                              text(cell.value.low), text(cell.value.high), text(cell.deviation), text(d.change.value),
+                              text(d.change.low), text(d.change.high), text(d.p), text(d.p_holm),
+                              g == 0          ? ""
+                              : d.significant ? "yes"
+                                              : "no",
+                              "measured"});
       }
     }
     for (const PublishedLine& line : lines_beside(c, metric, published)) {
       for (size_t s = 0; s < c.sets.size(); ++s) {
         if (line.cells[s].empty()) continue;
-        out += str(metric.key, ",", csv_text(c.sets[s].name), ",,", csv_text(line.name), ",", line.percents[s] / 100,
-                   ",,,,,,,,,,published\n");
+        std::vector<std::string> row = {metric.key, c.sets[s].name, "", line.name, str(line.percents[s] / 100)};
+        row.resize(table.head.size());
+        row.back() = "published";
+        table.rows.push_back(std::move(row));
       }
     }
   }
-  return out;
+  return table.csv();
 }
 
 std::string comparison_tex(const Comparison& c, std::span<const PublishedTable> published) {
   std::string out;
   for (const ComparedMetric& metric : c.metrics) {
-    out += str("% ", metric.title, "; star: told apart from the first row (Holm over ", metric.comparisons,
-               " comparisons)\n\\begin{tabular}{l", std::string(c.sets.size(), 'r'), "}\n\\toprule\n",
-               tex_text(metric.title), " \\%");
-    for (const ComparedSet& set : c.sets) out += str(" & ", tex_text(set.title));
-    out += " \\\\\n\\midrule\n";
-    for (size_t g = 0; g < c.groups.size(); ++g) {
-      out += tex_text(c.groups[g]);
-      for (size_t s = 0; s < c.sets.size(); ++s) {
-        out += str(" & ", value_text(metric.cell[g][s], " $\\pm$ "),
-                   g > 0 && metric.contrast[g][s].told_apart ? "$^{*}$" : "");
-      }
-      out += " \\\\\n";
-    }
-    const auto rows = lines_beside(c, metric, published);
-    if (!rows.empty()) out += "\\midrule\n";
-    for (const PublishedLine& row : rows) {
-      out += tex_text(row.name);
-      for (const std::string& cell : row.cells) out += str(" & ", cell.empty() ? "-" : cell);
-      out += " \\\\\n";
-    }
-    out += "\\bottomrule\n\\end{tabular}\n";
+    out += str("% ", metric.title, "; star: significantly different from the first row, ",
+               family_text(metric.comparisons, c.options.level), "\n",
+               metric_table(c, metric, published, false, true).tex());
   }
   return out;
 }

@@ -1,15 +1,16 @@
-// A comparison (compare.h) as text for terminals, LaTeX, CSV and JSON. Threads: any.
+// A comparison (compare/models.h) as text for terminals, LaTeX, CSV and JSON. Threads: any.
 #pragma once
 
 #include <span>
 #include <string>
 
-#include "evaluate/compare.h"
+#include "compare/models.h"
 #include "evaluate/published.h"
+#include "evaluate/result.h"
 
 namespace ucas {
 
-// Settings that differ and warnings first, then a table a metric, then what can be told apart.
+// Settings that differ and warnings first, then a table a metric, then the differences from the first model.
 std::string comparison_text(const Comparison& comparison, std::span<const PublishedTable> published = {});
 std::string comparison_csv(const Comparison& comparison, std::span<const PublishedTable> published = {});
 std::string comparison_tex(const Comparison& comparison, std::span<const PublishedTable> published = {});

@@ -130,6 +130,7 @@ std::string to_jsonl(const EvalResult& result) {
     if (row.greedy) out["greedy"] = json_of(*row.greedy);
     out["samples"] = row.samples;
     out["correct"] = row.correct;
+    if (row.first > 0) out[str("correct@", row.first)] = row.correct_of_first;
     out["mean_length"] = row.mean_length;
     OrderedJson responses = OrderedJson::array();
     for (const EvalResponse& r : row.responses) responses.push_back(json_of(r));

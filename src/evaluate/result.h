@@ -75,8 +75,9 @@ struct EvalRow {
   std::vector<std::string> gold;
   std::optional<EvalResponse> greedy;
   int64_t samples = 0, correct = 0;
-  double mean_length = 0;               // of the samples; of the greedy response where there are none
-  std::vector<EvalResponse> responses;  // the first few samples
+  int64_t first = 0, correct_of_first = 0;  // of the first 16 samples where there are more; first = 0: there are not
+  double mean_length = 0;                   // of the samples; of the greedy response where there are none
+  std::vector<EvalResponse> responses;      // the first few samples
 };
 
 struct EvalResult {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "compare/answers.h"
 #include "evaluate/calibration.h"
 #include "stats/intervals.h"
 #include "stats/macro.h"
@@ -13,9 +14,6 @@
 namespace ucas {
 
 namespace {
-
-// mean@16 is what the field quotes: with more samples it is still given, over the first 16 of each problem.
-constexpr int64_t kUsualSamples = 16;
 
 // One problem's responses of one kind (greedy or sampled), reduced to what the figures need.
 struct Tally {
@@ -119,7 +117,7 @@ Tally Scorer::tally(const std::vector<Output>& outputs, const Problem& problem, 
     const auto length = static_cast<int64_t>(output.ids.size());
     ++out.responses;
     out.correct += right.back();
-    if (static_cast<int64_t>(i) < kUsualSamples) out.correct_of_first += right.back();
+    if (static_cast<int64_t>(i) < kQuotedSamples) out.correct_of_first += right.back();
     out.tokens += length;
     out.truncated += !output.finished;
     out.unparseable += verdict.kind == VerdictKind::unparseable;
@@ -159,8 +157,9 @@ Scorer::Sampled Scorer::sampled_values(const Places& places) const {
     list.emplace_back(k, std::move(values));
   };
   const int64_t n = config_.samples;
-  if (n > kUsualSamples) {
-    add(out.mean, kUsualSamples, [](const Tally& t) { return mean_at_n({kUsualSamples, t.correct_of_first}); });
+  // With more samples than the field quotes its figure is still given, over the first of each problem.
+  if (n > kQuotedSamples) {
+    add(out.mean, kQuotedSamples, [](const Tally& t) { return mean_at_n({kQuotedSamples, t.correct_of_first}); });
   }
   add(out.mean, n, [](const Tally& t) { return mean_at_n({t.responses, t.correct}); });
   add(out.majority, n, [](const Tally& t) { return t.majority_right ? 1.0 : 0.0; });
@@ -275,6 +274,10 @@ std::vector<EvalRow> Scorer::rows() {
     if (!greedy_[i].stored.empty()) row.greedy = std::move(greedy_[i].stored.front());
     row.samples = sampled_[i].responses;
     row.correct = sampled_[i].correct;
+    if (row.samples > kQuotedSamples) {
+      row.first = kQuotedSamples;
+      row.correct_of_first = sampled_[i].correct_of_first;
+    }
     row.responses = std::move(sampled_[i].stored);
   }
   return out;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/str.h"
+#include "base/table.h"
 
 namespace ucas {
 
@@ -49,19 +50,10 @@ void add_estimates(std::vector<Row>& rows, const char* name, const std::vector<c
 }
 
 std::string layout(const std::vector<Row>& rows) {
-  std::vector<size_t> width(rows.front().size());
-  for (const Row& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
-  }
-  std::string text;
-  for (const Row& row : rows) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i) {
-      line += i == 0 ? pad_right(row[i], width[i]) : "  " + pad_right(row[i], width[i]);
-    }
-    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-  }
-  return text;
+  Table table;
+  table.rows = rows;
+  table.align = "l";
+  return table.text();
 }
 
 std::string table_of(const std::string& title, const Row& labels, const std::vector<const EvalFigures*>& models) {

@@ -17,12 +17,12 @@ double log_choose(int64_t n, int64_t k) {
 
 }  // namespace
 
-double table_probability(const Table& t) {
+double table_probability(const ContingencyTable& t) {
   return std::exp(log_choose(t.a + t.c, t.a) + log_choose(t.b + t.d, t.b) -
                   log_choose(t.a + t.b + t.c + t.d, t.a + t.b));
 }
 
-double fisher_two_sided(const Table& t) {
+double fisher_two_sided(const ContingencyTable& t) {
   int64_t right = t.a + t.c, wrong = t.b + t.d, with = t.a + t.b;
   double observed = table_probability(t) * (1 + 1e-7), p = 0;
   for (int64_t k = std::max<int64_t>(0, with - wrong); k <= std::min(right, with); ++k) {

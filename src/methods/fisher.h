@@ -11,15 +11,15 @@
 
 namespace ucas {
 
-struct Table {
+struct ContingencyTable {
   int64_t a = 0, b = 0, c = 0, d = 0;
 };
 
 // p_a: the probability of exactly this table.
-double table_probability(const Table& table);
+double table_probability(const ContingencyTable& table);
 
 // Two-sided p: the sum of p_k over all tables of the same margins that are no more probable than this one. Equally
 // probable tables differ in their last bits once computed, so p_k <= p_a (1 + 1e-7) counts as "no more probable".
-double fisher_two_sided(const Table& table);
+double fisher_two_sided(const ContingencyTable& table);
 
 }  // namespace ucas

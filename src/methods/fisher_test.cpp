@@ -46,7 +46,7 @@ TEST(fisher, equally_probable_tables_count_whatever_their_last_bits) {
 TEST(fisher, swapping_sides_or_rows_changes_nothing) {
   EXPECT_TRUE(rc::check("symmetric", [] {
     auto count = [] { return *rc::gen::inRange<int64_t>(0, 200); };
-    Table t{count(), count(), count(), count()};
+    ContingencyTable t{count(), count(), count(), count()};
     double p = fisher_two_sided(t);
     RC_ASSERT(p >= 0 && p <= 1);
     RC_ASSERT(std::fabs(p - fisher_two_sided({t.b, t.a, t.d, t.c})) <= 1e-9);

@@ -76,7 +76,7 @@ double binary_entropy(double share) {  // bits
 }
 
 // H2(right) - sum over {contains v, does not} of weight H2(right given that).
-double information_gain(const Table& t) {
+double information_gain(const ContingencyTable& t) {
   double n = static_cast<double>(t.a + t.b + t.c + t.d);
   double gain = binary_entropy(static_cast<double>(t.a + t.c) / n);
   for (auto [right, wrong] : {std::pair{t.a, t.b}, {t.c, t.d}}) {
@@ -97,7 +97,7 @@ double term_frequency(int64_t count, int64_t length, double average, const Confi
 
 KeyToken key_token(const Occurrence& v, const Side& right, const Side& wrong, const Config& c) {
   KeyToken key;
-  Table t = key.table = {v.a, v.b, right.rows - v.a, wrong.rows - v.b};
+  ContingencyTable t = key.table = {v.a, v.b, right.rows - v.a, wrong.rows - v.b};
   key.p = c.fisher == FisherTest::two_sided ? fisher_two_sided(t) : table_probability(t);
   key.F = fisher_factor(key.p);
   key.IG = information_gain(t);

@@ -11,7 +11,7 @@
 namespace ucas {
 
 struct KeyToken {
-  Table table;                        // responses with and without it, right and wrong
+  ContingencyTable table;             // responses with and without it, right and wrong
   double p = 0, F = 0;                // Fisher's test and what is made of it
   double IG = 0;                      // information gain, bits
   double TF_right = 0, TF_wrong = 0;  // frequencies

@@ -54,11 +54,11 @@ void look(const EvalNumbers& numbers, Metrics& metrics) {
 
 std::string cell_html(const SummaryCell& cell) {
   if (cell.values.empty()) return "<span class=\"quiet\">&#8211;</span>";
-  std::string out = str("<b>", cell_number(cell.mean, true), "</b>");
-  if (!std::isnan(cell.deviation)) out += str("<small> &#177;&#8201;", cell_number(cell.deviation, true), "</small>");
+  std::string out = str("<b>", number_text(cell.mean, true), "</b>");
+  if (!std::isnan(cell.deviation)) out += str("<small> &#177;&#8201;", number_text(cell.deviation, true), "</small>");
   if (cell.interval.bounded()) {
-    out += str("<span class=\"bounds\">", cell_number(cell.interval.low, true), "&#8211;",
-               cell_number(cell.interval.high, true), "</span>");
+    out += str("<span class=\"bounds\">", number_text(cell.interval.low, true), "&#8211;",
+               number_text(cell.interval.high, true), "</span>");
   }
   return out;
 }

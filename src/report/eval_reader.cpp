@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "compare/answers.h"
 #include "report/json_rows.h"
 
 namespace ucas {
@@ -97,6 +98,17 @@ ProblemRow problem_row(const Json& row, const std::string& where) {
   }
   problem.samples = whole_at(row, "samples", where, 0);
   problem.correct = whole_at(row, "correct", where, 0);
+  if (problem.samples < 0 || problem.correct < 0 || problem.correct > problem.samples) {
+    throw Error("data_line", str(where, ": correct = ", problem.correct, " of samples = ", problem.samples,
+                                 ", expected a part of them"));
+  }
+  const std::string first = str("correct@", kQuotedSamples);
+  problem.correct_of_first = whole_at(row, first.c_str(), where, -1);
+  if (problem.correct_of_first >= 0) problem.first = kQuotedSamples;
+  if (problem.correct_of_first > std::min(problem.first, problem.correct) || problem.first > problem.samples) {
+    throw Error("data_line", str(where, ": ", first, " = ", problem.correct_of_first, ", correct = ", problem.correct,
+                                 " of samples = ", problem.samples, ", expected a part of both"));
+  }
   if (const Json* responses = member(row, "responses")) {
     if (!responses->is_array()) refuse(where, "responses", *responses, "a list");
     for (const Json& item : *responses) problem.responses.push_back(sampled_response(item, where + ": responses"));

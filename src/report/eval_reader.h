@@ -25,7 +25,8 @@ struct ProblemRow {
   bool has_greedy = false;
   SampledResponse greedy;
   int64_t samples = 0, correct = 0;
-  std::vector<SampledResponse> responses;  // a few of the samples
+  int64_t first = 0, correct_of_first = 0;  // of the first 16 of more samples; first = 0: not recorded
+  std::vector<SampledResponse> responses;   // a few of the samples
 };
 
 struct FigureAt {

@@ -30,13 +30,13 @@ std::vector<StudyFigure> bar_figures(const FigureInput& in) {
     if (bar.each.empty()) continue;
     bar.value = mean_of(bar.each);
     double deviation = deviation_of(bar.each);
-    bar.text = cell_number(bar.value, share) + (share ? " %" : "");
+    bar.text = number_text(bar.value, share) + (share ? " %" : "");
     if (bar.each.size() > 1) {
       spread = true;
       bar.low = bar.value - deviation;
       bar.high = bar.value + deviation;
       if (share) bar.low = std::max(0.0, bar.low), bar.high = std::min(1.0, bar.high);
-      bar.text = str(cell_number(bar.value, share), " \xc2\xb1 ", cell_number(deviation, share), share ? " %" : "");
+      bar.text = str(number_text(bar.value, share), " \xc2\xb1 ", number_text(deviation, share), share ? " %" : "");
     } else {
       bar.low = one.low;
       bar.high = one.high;

@@ -90,7 +90,7 @@ StudyFigure figure_of(const FigureInput& in, const std::string& data, const std:
       if (found.values.empty()) continue;
       most = std::max(most, found.values.size());
       s.marks.push_back({static_cast<double>(k), found.shown.value, found.shown.low, found.shown.high,
-                         str(group.title, ", pass@", k, " ", cell_number(found.shown.value, true), " %")});
+                         str(group.title, ", pass@", k, " ", number_text(found.shown.value, true), " %")});
       figure.csv +=
           str(csv_text(group.title), ",", k, ",", csv_number(found.shown.value), ",", csv_number(found.shown.low), ",",
               csv_number(found.shown.high), ",", csv_number(found.deviation), ",", found.values.size(), "\n");

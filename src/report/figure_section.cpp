@@ -64,7 +64,7 @@ std::vector<std::string> varied_settings(const std::vector<RunGroup>& groups) {
     std::map<std::string, std::set<std::string>> values;
     for (const RunGroup* group : own) {
       for (const auto& [key, value] : group->runs[0]->config) {
-        if (!is_incidental(key, value)) values[key].insert(value);
+        if (!is_incidental(key)) values[key].insert(value);
       }
     }
     std::vector<std::string> axes;

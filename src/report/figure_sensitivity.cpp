@@ -89,7 +89,7 @@ std::string csv(const Varied& v) {
 std::string beside_words(const Varied& v) {
   std::string out;
   for (const auto& [title, value] : v.beside) {
-    out += str(out.empty() ? " Beside: " : ", ", title, " ", cell_number(value, v.share), v.share ? " %" : "");
+    out += str(out.empty() ? " Beside: " : ", ", title, " ", number_text(value, v.share), v.share ? " %" : "");
   }
   return out.empty() ? out : out + ".";
 }
@@ -111,8 +111,8 @@ StudyFigure map_figure(const Varied& v, const std::string& note) {
       if (found != v.results.end()) {
         double deviation = deviation_of(found->second);
         cell.value = mean_of(found->second);
-        cell.text = cell_number(cell.value, v.share);
-        if (!std::isnan(deviation)) cell.detail = "\xc2\xb1 " + cell_number(deviation, v.share);
+        cell.text = number_text(cell.value, v.share);
+        if (!std::isnan(deviation)) cell.detail = "\xc2\xb1 " + number_text(deviation, v.share);
         cell.marked = x == v.paper(0) && y == v.paper(1);
         marked |= cell.marked;
       }

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/str.h"
+#include "report/escape.h"
 
 namespace ucas {
 
@@ -18,14 +19,54 @@ std::string capitals(std::string text) {
 std::vector<std::pair<std::string, std::string>> essence(const RunRecord& run) {
   std::vector<std::pair<std::string, std::string>> kept;
   for (const auto& setting : run.config) {
-    if (!is_incidental(setting.first, setting.second)) kept.push_back(setting);
+    if (!is_incidental(setting.first)) kept.push_back(setting);
   }
   std::sort(kept.begin(), kept.end());
   return kept;
 }
 
+// "dapo-seed1" -> "dapo", another name as it is.
+std::string without_seed(const std::string& name) {
+  return seed_in_name(name) < 0 ? name : name.substr(0, name.rfind("seed"));
+}
+
+// What a run began with and learnt from: by the hashes that it recorded, where one of both has none by what its
+// settings say.
+struct Origin {
+  const char *hash, *setting, *title;
+};
+constexpr Origin kOrigins[] = {{"initial_weights", "model", "weights"}, {"training_data", "data.files", "data"}};
+
+bool same_origin(const RunRecord& a, const RunRecord& b, const Origin& origin) {
+  const std::string x = a.environment(origin.hash), y = b.environment(origin.hash);
+  return !x.empty() && !y.empty() ? x == y : a.setting(origin.setting) == b.setting(origin.setting);
+}
+
+// Untrained models of one label: of one directory, or written as one model of several seeds.
+bool same_model(const RunRecord& a, const RunRecord& b) {
+  const std::string x = a.environment("model"), y = b.environment("model");
+  return x == y || (a.name != b.name && without_seed(a.name) == without_seed(b.name));
+}
+
 bool same_group(const RunRecord& a, const RunRecord& b) {
-  return a.method == b.method && a.label == b.label && a.steps.empty() == b.steps.empty() && essence(a) == essence(b);
+  if (a.method != b.method || a.label != b.label || a.row != b.row || a.steps.empty() != b.steps.empty()) return false;
+  if (essence(a) != essence(b)) return false;
+  if (!a.row.empty()) return true;
+  if (a.method.empty() && a.steps.empty()) return same_model(a, b);
+  return std::ranges::all_of(kOrigins, [&](const Origin& origin) { return same_origin(a, b, origin); });
+}
+
+// "weights 1a2b3c4d" or "model /models/Qwen2.5-Math-7B": in what `run` began otherwise than `others`.
+std::vector<std::string> other_origins(const RunRecord& run, const std::vector<const RunRecord*>& others) {
+  std::vector<std::string> texts;
+  for (const Origin& origin : kOrigins) {
+    if (std::ranges::all_of(others, [&](const RunRecord* other) { return same_origin(run, *other, origin); })) continue;
+    const bool by_path = std::ranges::any_of(
+        others, [&](const RunRecord* other) { return other->setting(origin.setting) != run.setting(origin.setting); });
+    texts.push_back(by_path ? str(origin.title, " ", short_path(run.setting(origin.setting), 2))
+                            : str(origin.title, " ", run.environment(origin.hash).substr(0, 8)));
+  }
+  return texts;
 }
 
 // "UCAS" and "UCAS" that differ in method.alpha become "UCAS (alpha 0.1)" and "UCAS (alpha 0.25)".
@@ -39,10 +80,11 @@ void tell_apart(std::vector<RunGroup>& groups) {
     }
     std::vector<std::string> differing;
     for (const auto& [key, value] : groups[i].runs[0]->config) {
-      if (differing.size() == 2 || is_incidental(key, value)) continue;
+      if (differing.size() == 2 || is_incidental(key)) continue;
       bool differs = std::ranges::any_of(others, [&](const RunRecord* run) { return run->setting(key) != value; });
       if (differs) differing.push_back(str(key.substr(key.rfind('.') + 1), " ", value));
     }
+    for (std::string& text : other_origins(*groups[i].runs[0], others)) differing.push_back(std::move(text));
     bool shared = !others.empty();
     if (shared)
       groups[i].title = str(titles[i], " (", differing.empty() ? groups[i].runs[0]->name : join(differing, ", "), ")");
@@ -51,11 +93,11 @@ void tell_apart(std::vector<RunGroup>& groups) {
 
 }  // namespace
 
-bool is_incidental(const std::string& key, const std::string& value) {
+bool is_incidental(const std::string& key) {
+  static const std::set<std::string> names = {"seed",  "out",  "label",     "resume",     "threads",
+                                              "model", "data", "tokenizer", "data.files", "data.val_files"};
   std::string last = key.substr(key.rfind('.') + 1);
-  static const std::set<std::string> names = {"seed",    "out",   "label", "resume",
-                                              "threads", "model", "data",  "tokenizer"};
-  return names.contains(last) || last.ends_with("_seed") || value.find('/') != std::string::npos;
+  return names.contains(key) || names.contains(last) || last.ends_with("_seed");
 }
 
 std::string RunGroup::seeds() const {

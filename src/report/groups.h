@@ -1,6 +1,6 @@
-// Runs that differ only in their seed belong together: a group is one line of every chart and one row of every table.
-// Fed by run_reader; feeds summary, series and the page. A group points into the runs it was made from.
-// Threads: any.
+// Runs that differ only in their seed (in a study: and base) belong together: a group is one line of every chart and
+// one row of every table. Fed by run_reader; feeds summary, series and the page. A group points into the runs it was
+// made from. Threads: any.
 #pragma once
 
 #include <span>
@@ -26,7 +26,8 @@ const EvalRecord* final_evaluation(const RunRecord& run, const std::string& data
 // Names of the data evaluated by any run, in order of appearance.
 std::vector<std::string> evaluated_data(const std::vector<RunGroup>& groups);
 
-// True for settings that say where or by which dice a run was made, not what it does (seeds, paths, labels).
-bool is_incidental(const std::string& key, const std::string& value);
+// True for settings that say where or by which dice a run was made, not what it does: seeds, labels, and the paths of
+// model and data, whose hashes decide (env.json) where runs recorded them.
+bool is_incidental(const std::string& key);
 
 }  // namespace ucas

@@ -220,18 +220,16 @@ class Page {
   std::string findings(const ResultTable& summary) const {
     if (summary.differences.empty()) return "";
     std::string list;
-    size_t apart = 0;
+    size_t significant = 0;
     for (const Difference& d : summary.differences) {
-      const char* mark = !d.told_apart() ? "level" : d.change.value > 0 ? "up" : "down";
-      apart += d.told_apart();
+      const char* mark = !d.contrast.significant ? "level" : d.contrast.change.value > 0 ? "up" : "down";
+      significant += d.contrast.significant;
       list += str("<li class=\"", mark, "\">", with_minus_signs(html_text(d.sentence)), "</li>");
     }
     list = str("<ul class=\"findings\">", list, "</ul>");
     size_t all = summary.differences.size();
     if (all <= kMostFindings) return list;
-    return str("<p>", apart, " of ", all, " comparisons can be told apart; about ",
-               fixed(0.05 * static_cast<double>(all), 0),
-               " would be by chance alone if all groups were equal.</p><details><summary>all ", all,
+    return str("<p>", significant, " of ", all, " differences are significant.</p><details><summary>all ", all,
                " comparisons</summary>", list, "</details>");
   }
 
@@ -259,13 +257,16 @@ class Page {
           several
               ? "Figures are mean &#177; standard deviation over seeds; small figures below them: 95 % "
                 "t interval of that mean over seeds. "
-                "Runs of different methods are compared seed by seed. "
+                "Differences of methods: runs paired by seed, problems by source and id; the interval has the wider "
+                "bounds "
+                "of a t interval over runs and a bootstrap over runs and problems, p is the larger of both tests. "
               : "Small figures: 95 % interval over problems. Two runs are compared problem by problem: that covers the "
                 "choice of problems, not the luck of training, for which it takes more seeds. ";
       if (!summary.interval.empty()) note += str("Intervals of one run: ", html_text(summary.interval), ". ");
-      note +=
-          "A difference is called higher or lower only if its interval excludes zero; no correction for making several "
-          "comparisons.";
+      note += str(
+          "A difference is called higher or lower only if its interval excludes zero and its corrected p is at most "
+          "0.05 (",
+          family_text(summary.comparisons, 0.95), ").");
       content += str("<p class=\"note\">", note, "</p>", cards_html(groups_, summary.data));
     }
     if (summaries_.empty())
@@ -334,8 +335,8 @@ class Page {
         if (!std::isnan(value)) known.push_back(value);
       }
       if (known.empty()) continue;
-      text += str("; ", groups_[own.group].title, " from ", cell_number(known.front(), panel.share), " to ",
-                  cell_number(known.back(), panel.share), panel.share ? " percent" : "");
+      text += str("; ", groups_[own.group].title, " from ", number_text(known.front(), panel.share), " to ",
+                  number_text(known.back(), panel.share), panel.share ? " percent" : "");
     }
     return text;
   }

@@ -20,6 +20,18 @@ namespace {
 
 constexpr int64_t kSmallFile = 4 << 20;
 
+// Columns are as long as the table: a name that holds a step or an id would make a column of each.
+constexpr size_t kMostMetrics = 2000, kMostValues = size_t{1} << 26;
+
+void check_size(const StepTable& table, const std::string& where) {
+  const size_t names = table.column.size(), steps = table.step.size();
+  if (names <= kMostMetrics && names * steps <= kMostValues) return;
+  throw Error("limit", str(where, ": ", grouped(static_cast<int64_t>(names)), " different metrics by step ",
+                           table.step.back(), ", expected at most ", grouped(static_cast<int64_t>(kMostMetrics)),
+                           ", and with all steps at most ", grouped(static_cast<int64_t>(kMostValues)),
+                           " values; does the name of a metric hold a step or an id?"));
+}
+
 void read_steps(RunRecord& run, const std::string& path) {
   StepTable& table = run.steps;
   each_line(path, run.remarks, [&](const Json& row, const std::string& where) {
@@ -44,6 +56,7 @@ void read_steps(RunRecord& run, const std::string& path) {
       column.resize(index + 1, kUnknown);
       column[index] = it->get<double>();
     }
+    check_size(table, where);
   });
 }
 
@@ -66,6 +79,16 @@ void read_env(RunRecord& run, const std::string& path) {
   for (auto it = env.begin(); it != env.end(); ++it) {
     if (!it->is_null()) run.env[it.key()] = plain_text(*it);
   }
+}
+
+// How a study calls this run: {"row", "base", "seed"}; the untrained base has no seed.
+void read_study_label(RunRecord& run, const std::string& path) {
+  Json label = read_json(path, kSmallFile);
+  object_of(label, path);
+  run.row = text_at(label, "row", path);
+  run.base = text_at(label, "base", path);
+  run.seed = whole_at(label, "seed", path, -1);
+  if (run.row.empty()) throw Error("header_json", str(path, ": \"row\" is missing, expected the row of a study"));
 }
 
 std::string setting_text(const Setting& setting) {
@@ -146,14 +169,6 @@ std::vector<std::string> stems(const std::string& directory, const std::string& 
   return found;
 }
 
-// "base-seed2" -> 2, otherwise -1: an evaluation's own seed is that of its samples, not of the model.
-int64_t seed_in_name(const std::string& name) {
-  size_t at = name.rfind("seed");
-  std::string digits = at == std::string::npos ? "" : name.substr(at + 4);
-  bool number = !digits.empty() && digits.size() < 10 && digits.find_first_not_of("0123456789") == std::string::npos;
-  return number ? std::stoll(digits) : -1;
-}
-
 std::string last_part(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   size_t slash = path.rfind('/');
@@ -161,6 +176,14 @@ std::string last_part(std::string path) {
 }
 
 }  // namespace
+
+// An evaluation's own seed is that of its samples, not of the model.
+int64_t seed_in_name(const std::string& name) {
+  size_t at = name.rfind("seed");
+  std::string digits = at == std::string::npos ? "" : name.substr(at + 4);
+  bool number = !digits.empty() && digits.size() < 10 && digits.find_first_not_of("0123456789") == std::string::npos;
+  return number ? std::stoll(digits) : -1;
+}
 
 const std::vector<double>* StepTable::find(const std::string& key) const {
   auto found = column.find(key);
@@ -212,6 +235,8 @@ RunRecord read_run(const std::string& path) {
   optional("config.toml", "the settings", read_config);
   optional("env.json", "the machine and the versions", read_env);
   optional("steps.jsonl", "the training curves", read_steps);
+  if (exists(in_run("study.json"))) read_study_label(run, in_run("study.json"));
+  if (run.row.empty()) run.base = run.environment("initial_weights");
   if (exists(in_run("sft.jsonl"))) read_sft(run, in_run("sft.jsonl"));
   std::string eval = in_run("eval");
   for (const std::string& name : stems(eval, ".json")) {
@@ -228,9 +253,9 @@ RunRecord read_run(const std::string& path) {
     run.missing.push_back("rollouts/*.jsonl (responses sampled in training)");
   }
   if (run.label.empty()) run.label = run.environment("label");
-  if (run.seed < 0) run.seed = seed_in_name(run.name);
+  if (run.seed < 0 && run.row.empty()) run.seed = seed_in_name(run.name);
   for (const EvalRecord& evaluation : run.evaluations) {
-    if (run.seed < 0) run.seed = evaluation.seed;
+    if (run.seed < 0 && run.row.empty()) run.seed = evaluation.seed;
   }
   if (run.steps.empty() && run.evaluations.empty() && run.sft.step.empty()) {
     throw Error("empty", str(printable(path, 400),

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "compare/answers.h"
 #include "report/eval_reader.h"
 #include "stats/spread.h"
 
@@ -40,10 +41,12 @@ struct SftTable {
 
 struct RunRecord {
   std::string path;
-  std::string name;                                         // last part of the path
-  std::string method;                                       // method.name; "" for an evaluation of an untrained model
-  std::string label;                                        // label of the config or of env.json; may be ""
-  int64_t seed = -1;                                        // of the config, of the name ("x-seed2"), of an evaluation
+  std::string name;    // last part of the path
+  std::string method;  // method.name; "" for an evaluation of an untrained model
+  std::string label;   // label of the config or of env.json; may be ""
+  int64_t seed = -1;   // of the config, of the name ("x-seed2"), of an evaluation
+  std::string row;     // of study.json: runs of one row are one group, whatever they began with; "" outside of a study
+  std::string base;    // which base it began with: of study.json, else the hash of its first weights; "" if not known
   std::map<std::string, std::string> env;                   // env.json, values as text
   std::vector<std::pair<std::string, std::string>> config;  // resolved, dotted keys, in order of the file
   StepTable steps;
@@ -55,9 +58,13 @@ struct RunRecord {
 
   std::string setting(const std::string& key) const;      // "" if absent
   std::string environment(const std::string& key) const;  // "" if absent
+  RunLabel luck() const { return {base, seed}; }
 };
 
 // Throws Error: path (no such directory), config, data_line, header_json, utf8, dup_key, empty (nothing to report).
 RunRecord read_run(const std::string& path);
+
+// The seed that a directory's name ends with: "base-seed2" -> 2, otherwise -1.
+int64_t seed_in_name(const std::string& name);
 
 }  // namespace ucas

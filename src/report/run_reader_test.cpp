@@ -167,5 +167,45 @@ TEST_F(run_reader, a_directory_without_a_run_is_refused) {
   EXPECT_THROW(read_run(at("file")), Error);
 }
 
+TEST_F(run_reader, a_metric_of_a_new_name_in_every_row_is_refused_before_it_takes_memory) {
+  std::string lines;
+  for (int step = 1; step <= 2000; ++step) {
+    lines += str("{\"training/global_step\": ", step);
+    for (int name = 0; name < 40; ++name) lines += str(", \"m", step, "/", name, "\": 1");
+    lines += "}\n";
+  }
+  put("steps.jsonl", lines);
+  const auto [kind, message] = refusal();
+  EXPECT_EQ(kind, "limit");
+  EXPECT_NE(message.find("steps.jsonl:50: 2,001 different metrics by step 50"), std::string::npos) << message;
+}
+
+TEST_F(run_reader, rows_with_more_right_than_sampled_are_refused) {
+  const auto refused = [&](const std::string& counts) {
+    put("eval/test.json", "{\"data\": \"t\", \"problems\": 1}");
+    put("eval/test.jsonl", str("{\"id\": \"1\", \"source\": \"a\", \"problem\": \"?\", ", counts, "}\n"));
+    return refusal().second;
+  };
+  EXPECT_EQ(refused("\"samples\": 64, \"correct\": 20, \"correct@16\": 7"), "");
+  EXPECT_EQ(read_run(root_).evaluations[0].rows[0].correct_of_first, 7);
+  EXPECT_NE(refused("\"samples\": 4, \"correct\": 5").find("test.jsonl:1: correct = 5 of samples = 4"),
+            std::string::npos);
+  EXPECT_NE(refused("\"samples\": -4, \"correct\": 0").find("of samples = -4"), std::string::npos);
+  EXPECT_NE(refused("\"samples\": 64, \"correct\": 5, \"correct@16\": 6").find("correct@16 = 6"), std::string::npos);
+  EXPECT_NE(refused("\"samples\": 8, \"correct\": 8, \"correct@16\": 8").find("of samples = 8"), std::string::npos);
+}
+
+TEST_F(run_reader, a_run_of_a_study_says_its_row_base_and_seed) {
+  put("sft.jsonl", "{\"step\": 1, \"loss\": 1, \"lr\": 1, \"tokens\": 1}\n");
+  put("env.json", "{\"initial_weights\": \"abc\"}");
+  EXPECT_EQ(read_run(root_).base, "abc");
+  put("study.json", "{\"row\": \"ucas\", \"base\": \"base 2\", \"seed\": 5}");
+  const RunRecord run = read_run(root_);
+  EXPECT_EQ(run.row, "ucas");
+  EXPECT_EQ(run.luck(), (RunLabel{"base 2", 5}));
+  put("study.json", "{\"base\": \"base 2\"}");
+  EXPECT_NE(refusal().second.find("\"row\" is missing"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace ucas

@@ -6,6 +6,8 @@
 #include <set>
 
 #include "base/str.h"
+#include "base/table.h"
+#include "report/answers.h"
 #include "report/escape.h"
 
 namespace ucas {
@@ -24,7 +26,11 @@ std::vector<int64_t> few(const std::set<int64_t>& all) {
   return chosen;
 }
 
-std::vector<SummaryColumn> columns_of(const std::vector<const EvalRecord*>& evaluations) {
+constexpr double kLevel = 0.95;
+
+// `quoted`: the mean of the samples that models are compared by; the table shows the same.
+std::vector<SummaryColumn> columns_of(const std::vector<const EvalRecord*>& evaluations,
+                                      const std::vector<Quantity>& quoted) {
   std::set<int64_t> mean_k, pass_k;
   bool entropy = false, length = false, truncated = false, unparseable = false, greedy = false;
   for (const EvalRecord* e : evaluations) {
@@ -40,7 +46,10 @@ std::vector<SummaryColumn> columns_of(const std::vector<const EvalRecord*>& eval
   if (greedy)
     columns.push_back({"greedy", "greedy", "share of problems solved by the greedy response (pass@1)", true, true});
   if (!mean_k.empty()) {  // mean@16 is what the field quotes
-    int64_t k = mean_k.contains(16) ? 16 : *mean_k.rbegin();
+    int64_t k = mean_k.contains(kQuotedSamples) ? kQuotedSamples : *mean_k.rbegin();
+    for (const Quantity& quantity : quoted) {
+      if (quantity.name == "mean" && mean_k.contains(quantity.k)) k = quantity.k;
+    }
     columns.push_back({str("mean@", k), str("mean@", k),
                        str("share of right responses among ", k, " samples a problem"), true, true});
   }
@@ -84,114 +93,32 @@ SummaryCell cell_of(const RunGroup& group, const std::string& data, const std::s
   return cell;
 }
 
-// Runs of both groups that share a seed (and have this evaluation).
-std::vector<std::pair<const EvalRecord*, const EvalRecord*>> paired(const RunGroup& from, const RunGroup& to,
-                                                                    const std::string& data) {
-  std::vector<std::pair<const EvalRecord*, const EvalRecord*>> pairs;
-  for (const RunRecord* a : from.runs) {
-    for (const RunRecord* b : to.runs) {
-      if (a->seed < 0 || a->seed != b->seed) continue;
-      const EvalRecord *x = final_evaluation(*a, data), *y = final_evaluation(*b, data);
-      if (x && y) pairs.emplace_back(x, y);
-      break;
-    }
-  }
-  return pairs;
-}
-
-bool greedy_right(const ProblemRow& problem) { return problem.greedy.verdict == "equal"; }
-
-// Over the problems that both evaluations hold.
-Figure over_problems(const EvalRecord& from, const EvalRecord& to, bool greedy, int64_t& pairs) {
-  std::map<std::string, const ProblemRow*> by_id;
-  for (const ProblemRow& problem : from.rows) by_id.emplace(problem.id, &problem);
-  int64_t gained = 0, lost = 0;
-  std::vector<double> differences;
-  for (const ProblemRow& problem : to.rows) {
-    auto found = by_id.find(problem.id);
-    if (found == by_id.end()) continue;
-    const ProblemRow& before = *found->second;
-    if (greedy) {
-      if (!problem.has_greedy || !before.has_greedy) continue;
-      gained += greedy_right(problem) && !greedy_right(before);
-      lost += !greedy_right(problem) && greedy_right(before);
-      differences.push_back(0);
-    } else if (problem.samples > 0 && before.samples > 0) {
-      differences.push_back(static_cast<double>(problem.correct) / static_cast<double>(problem.samples) -
-                            static_cast<double>(before.correct) / static_cast<double>(before.samples));
-    }
-  }
-  pairs = static_cast<int64_t>(differences.size());
-  return greedy ? paired_share_difference(gained, lost, pairs) : mean_estimate(differences);
-}
-
-// Percentage points, with a second digit where one would say nothing.
+// "1.7" of a difference of -0.017, with a second digit where one would say nothing.
 std::string magnitude(double share) {
-  std::string text = fixed(100 * std::fabs(share), 1);
-  return text == "0.0" ? fixed(100 * std::fabs(share), 2) : text;
-}
-
-std::string points(double share) {
-  std::string text = magnitude(share);
-  return str(text == "0.00" ? "" : share < 0 ? "-" : "+", text == "0.00" ? "0" : text);
-}
-
-Difference difference(const std::vector<RunGroup>& groups, size_t from, size_t to, const std::string& data,
-                      const SummaryColumn& column) {
-  Difference d{from, to, column.key == "greedy" ? "greedy pass@1" : column.key, {}, "", ""};
-  auto pairs = paired(groups[from], groups[to], data);
-  bool one_base = false;
-  if (groups[from].runs.size() == 1 && groups[to].runs.size() > 1) {  // every seed began at the same checkpoint
-    pairs.clear();
-    const EvalRecord* base = final_evaluation(*groups[from].runs[0], data);
-    for (const RunRecord* run : groups[to].runs) {
-      if (const EvalRecord* evaluation = final_evaluation(*run, data)) pairs.emplace_back(base, evaluation);
-    }
-    one_base = true;
-  }
-  if (pairs.size() > 1) {
-    std::vector<double> changes;
-    for (auto [a, b] : pairs) {
-      double change = figure_named(*b, column.key).value - figure_named(*a, column.key).value;
-      if (!std::isnan(change)) changes.push_back(change);
-    }
-    d.change = mean_estimate(changes);
-    d.change.low = std::max(-1.0, d.change.low);
-    d.change.high = std::min(1.0, d.change.high);
-    d.basis = str(changes.size(), one_base ? " seeds against one run" : " seeds, paired");
-    return d;
-  }
-  const EvalRecord *a = nullptr, *b = nullptr;
-  if (pairs.size() == 1) {
-    std::tie(a, b) = pairs[0];
-  } else {
-    for (const RunRecord* run : groups[from].runs) a = a ? a : final_evaluation(*run, data);
-    for (const RunRecord* run : groups[to].runs) b = b ? b : final_evaluation(*run, data);
-  }
-  if (!a || !b) return d;
-  int64_t count = 0;
-  d.change = over_problems(*a, *b, column.key == "greedy", count);
-  d.basis = str(grouped(count), " problems, paired", pairs.empty() ? "; the seeds differ" : "");
-  if (count == 0) {
-    d.change = {figure_named(*b, column.key).value - figure_named(*a, column.key).value, kUnknown, kUnknown};
-    d.basis = "one run each, no rows per problem to pair";
-  }
-  return d;
+  const std::string text = change_text(std::fabs(share), true);
+  return text.starts_with('+') ? text.substr(1) : text;
 }
 
 void say(Difference& d, const std::vector<RunGroup>& groups) {
-  const std::string &to = groups[d.to].title, &from = groups[d.from].title;
-  std::string bounds = str("95 % interval ", points(d.change.low), " to ", points(d.change.high));
-  if (!d.told_apart()) {
-    d.sentence = str(to, ", ", d.metric, ": not distinguishable from ", from, " (", points(d.change.value), " points, ",
-                     bounds, "; ", d.basis, ").");
+  const std::string &to = groups[d.to].title, &from = groups[d.from].title, words = words_of(d.contrast, kLevel);
+  const Figure& change = d.contrast.change;
+  const std::string numbers =
+      str(change.bounded() ? str(percent(kLevel, 0), " interval ", interval_text(change, true), ", ") : "",
+          p_texts(d.contrast), "; ", d.contrast.basis);
+  if (d.contrast.significant) {
+    d.sentence =
+        str(to, ", ", d.metric, ": ", magnitude(change.value), " points ", words, " than ", from, " (", numbers, ").");
   } else {
-    d.sentence = str(to, ", ", d.metric, ": ", magnitude(d.change.value), " points ",
-                     d.change.value > 0 ? "higher than " : "lower than ", from, " (", bounds, "; ", d.basis, ").");
+    d.sentence = str(to, ", ", d.metric, ": the difference from ", from, " is ", words, " (",
+                     change_text(change.value, true), " points, ", numbers, ").");
   }
 }
 
 void compare(ResultTable& summary, const std::vector<RunGroup>& groups) {
+  std::vector<AnswerGroup> answers;
+  for (const RunGroup& group : groups) {
+    answers.push_back(answers_of(group, [&](const RunRecord& run) { return final_evaluation(run, summary.data); }));
+  }
   auto index = [&](const RunGroup* group) { return static_cast<size_t>(group - groups.data()); };
   auto row_of = [&](bool trained) -> const SummaryRow* {
     for (const SummaryRow& row : summary.rows) {
@@ -200,18 +127,16 @@ void compare(ResultTable& summary, const std::vector<RunGroup>& groups) {
     return nullptr;
   };
   auto add = [&](const SummaryRow& from, const SummaryRow& to) {
-    for (size_t c = 0; c < summary.columns.size(); ++c) {
-      const SummaryColumn& column = summary.columns[c];
-      if (column.key != "greedy" && !column.key.starts_with("mean@")) continue;
-      if (from.cells[c].values.empty() || to.cells[c].values.empty()) continue;
-      Difference d = difference(groups, index(from.group), index(to.group), summary.data, column);
-      if (std::isnan(d.change.value)) continue;
-      if (!d.change.bounded()) {
+    for (const Quantity& quantity : summary.quoted) {
+      Difference d{index(from.group), index(to.group), quantity.text(), {}, ""};
+      if (d.metric == "greedy") d.metric = "greedy pass@1";
+      d.contrast = contrast(answers[d.from], answers[d.to], quantity, {.level = kLevel});
+      if (!d.contrast.known()) continue;
+      if (std::isnan(d.contrast.p) && d.contrast.estimable) {
         ++summary.unclaimed;
-        continue;
+      } else {
+        summary.differences.push_back(std::move(d));
       }
-      say(d, groups);
-      summary.differences.push_back(std::move(d));
     }
   };
   const SummaryRow *base = row_of(false), *reference = row_of(true);
@@ -221,6 +146,23 @@ void compare(ResultTable& summary, const std::vector<RunGroup>& groups) {
   for (const SummaryRow& row : summary.rows) {
     if (reference && row.group->trained && &row != reference) add(*reference, row);
   }
+  std::vector<Contrast*> family;
+  for (Difference& d : summary.differences) family.push_back(&d.contrast);
+  summary.comparisons = correct(family, kLevel);
+  for (Difference& d : summary.differences) say(d, groups);
+}
+
+// What models are compared by: of the evaluations that hold answers per problem, else of all.
+std::vector<Quantity> quoted_of(const std::vector<RunGroup>& groups, const std::string& data) {
+  std::vector<RunAnswers> runs;
+  for (const RunGroup& group : groups) {
+    for (const RunRecord* run : group.runs) {
+      if (const EvalRecord* evaluation = final_evaluation(*run, data)) runs.push_back(answers_of(*run, *evaluation));
+    }
+  }
+  std::vector<const RunAnswers*> all;
+  for (const RunAnswers& run : runs) all.push_back(&run);
+  return quoted_quantities(all);
 }
 
 }  // namespace
@@ -247,7 +189,8 @@ std::vector<ResultTable> results_of(const std::vector<RunGroup>& groups) {
         if (const EvalRecord* evaluation = final_evaluation(*run, data)) evaluations.push_back(evaluation);
       }
     }
-    summary.columns = columns_of(evaluations);
+    summary.quoted = quoted_of(groups, data);
+    summary.columns = columns_of(evaluations, summary.quoted);
     bool timed = false;
     for (const RunGroup& group : groups) {
       for (const RunRecord* run : group.runs) timed |= run->steps.find("timing_s/step") != nullptr;
@@ -276,7 +219,7 @@ std::vector<ResultTable> results_of(const std::vector<RunGroup>& groups) {
 std::string unclaimed_sentence(const ResultTable& summary) {
   if (summary.unclaimed == 0) return "";
   return str("No claim about ", summary.unclaimed, summary.unclaimed == 1 ? " other difference" : " other differences",
-             ": neither two common seeds nor answers per problem to pair.");
+             ": neither several runs nor answers per problem to pair.");
 }
 
 std::string ceiling_sentence(const ResultTable& summary) {
@@ -289,14 +232,7 @@ std::string ceiling_sentence(const ResultTable& summary) {
   }
   return trained < 2
              ? ""
-             : "Greedy accuracy is at its ceiling for every method: these problems cannot tell them apart there.";
-}
-
-std::string cell_number(double value, bool share) {
-  if (std::isnan(value)) return "-";
-  if (share) return fixed(100 * value, 1);
-  double size = std::fabs(value);
-  return fixed(value, size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3);
+             : "Greedy accuracy is at its ceiling for every method: these problems cannot show a difference there.";
 }
 
 std::string summary_table(const std::vector<ResultTable>& summaries) {
@@ -311,31 +247,24 @@ std::string summary_table(const std::vector<ResultTable>& summaries) {
     if (!std::isnan(summary.temperature)) out += str(" at temperature ", summary.temperature);
     out += several ? "; mean +- std over seeds\n\n" : "\n\n";
 
-    std::vector<std::vector<std::string>> lines(1);
-    lines[0].push_back("");
-    for (const SummaryColumn& column : summary.columns) lines[0].push_back(column.title + (column.share ? " %" : ""));
+    Table table;
+    table.head.push_back("");
+    for (const SummaryColumn& column : summary.columns) table.head.push_back(column.title + (column.share ? " %" : ""));
     for (const SummaryRow& row : summary.rows) {
       std::vector<std::string> line = {printable(row.group->title, 40)};
       for (size_t c = 0; c < row.cells.size(); ++c) {
         const SummaryCell& cell = row.cells[c];
-        bool share = summary.columns[c].share;
-        std::string text = cell_number(cell.mean, share);
-        if (!std::isnan(cell.deviation)) text += " +- " + cell_number(cell.deviation, share);
-        line.push_back(text);
+        const bool share = summary.columns[c].share;
+        std::string text = number_text(cell.mean, share);
+        if (!std::isnan(cell.deviation)) text += " +- " + number_text(cell.deviation, share);
+        line.push_back(std::move(text));
       }
-      lines.push_back(std::move(line));
+      table.rows.push_back(std::move(line));
     }
-    std::vector<size_t> width(summary.columns.size() + 1);
-    for (const auto& line : lines) {
-      for (size_t c = 0; c < line.size(); ++c) width[c] = std::max(width[c], line[c].size());
-    }
-    for (const auto& line : lines) {
-      out += "  " + pad_right(line[0], width[0]);
-      for (size_t c = 1; c < line.size(); ++c) out += "   " + pad_left(line[c], width[c]);
-      out += "\n";
-    }
+    out += table.text("  ");
     if (!summary.differences.empty()) out += "\n";
     for (const Difference& d : summary.differences) out += "  " + printable(d.sentence, 400) + "\n";
+    if (summary.comparisons > 1) out += str("  ", family_text(summary.comparisons, kLevel), "\n");
     std::string ceiling = ceiling_sentence(summary);
     if (!ceiling.empty()) out += "  " + ceiling + "\n";
     std::string rest = unclaimed_sentence(summary);

@@ -1,11 +1,12 @@
 // What the runs came to, in numbers: one row per group of runs, mean and standard deviation over seeds, intervals, and
-// sentences that claim a difference only where the interval excludes zero. Used by `ucas report`, the demo and the
+// sentences about differences (compare/contrast.h), their p corrected together. Used by `ucas report`, the demo and the
 // page. Threads: any.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "compare/contrast.h"
 #include "report/groups.h"
 
 namespace ucas {
@@ -36,21 +37,21 @@ struct SummaryRow {
 struct Difference {
   size_t from = 0, to = 0;  // indices of groups; the difference is `to` minus `from`
   std::string metric;       // "greedy pass@1", "mean@16"
-  Figure change;            // of shares
-  std::string basis;        // "paired by seed, 3 seeds" ...
-  bool told_apart() const { return change.bounded() && (change.low > 0 || change.high < 0); }
-  std::string sentence;  // for people
+  Contrast contrast;        // compare/contrast.h
+  std::string sentence;     // for people
 };
 
 struct ResultTable {
   std::string data;  // what was evaluated
   int64_t problems = 0, samples = 0;
   double temperature = kUnknown;
-  std::string interval;  // how the bounds over problems were made, as the evaluation says
+  std::string interval;          // how the bounds over problems were made, as the evaluation says
+  std::vector<Quantity> quoted;  // what the groups are compared by: greedy, mean@16
   std::vector<SummaryColumn> columns;
   std::vector<SummaryRow> rows;
   std::vector<Difference> differences;  // each trained group from the first untrained, then from the first trained
-  size_t unclaimed = 0;                 // comparisons without an interval, so without a sentence
+  int64_t comparisons = 0;              // in the family that Holm's correction is over
+  size_t unclaimed = 0;                 // comparisons without a test, so without a sentence
 };
 
 // One per evaluated data set. Groups must outlive the result.
@@ -60,9 +61,6 @@ std::vector<ResultTable> results_of(const std::vector<RunGroup>& groups);
 std::string ceiling_sentence(const ResultTable& summary);
 // About the comparisons that have no sentence; "" if all have one.
 std::string unclaimed_sentence(const ResultTable& summary);
-
-// A value as the tables print it: percent with one digit for shares, three significant digits otherwise.
-std::string cell_number(double value, bool share);
 
 // The same for a terminal: aligned plain text, then the sentences.
 std::string summary_table(const std::vector<ResultTable>& summaries);

@@ -19,14 +19,14 @@ std::string percent_of_width(double share) { return fixed(100 * std::clamp(share
 // "99.6 <small>+-0.5</small>"
 std::string figure_html(const SummaryCell& cell, bool share) {
   if (cell.values.empty()) return "<span class=\"quiet\">&#8211;</span>";
-  std::string out = str("<b>", cell_number(cell.mean, share), "</b>");
-  if (!std::isnan(cell.deviation)) out += str("<small> &#177;&#8201;", cell_number(cell.deviation, share), "</small>");
+  std::string out = str("<b>", number_text(cell.mean, share), "</b>");
+  if (!std::isnan(cell.deviation)) out += str("<small> &#177;&#8201;", number_text(cell.deviation, share), "</small>");
   return out;
 }
 
 std::string bounds_text(const Figure& interval, bool share) {
   if (!interval.bounded()) return "";
-  return str(cell_number(interval.low, share), "&#8211;", cell_number(interval.high, share));
+  return str(number_text(interval.low, share), "&#8211;", number_text(interval.high, share));
 }
 
 std::string cell_html(const SummaryCell& cell, const SummaryColumn& column) {
@@ -67,7 +67,7 @@ std::string seed_rows(const ResultTable& summary, const SummaryRow& row) {
       bool share = summary.columns[c].share;
       out += "<td>";
       if (cell.values.size() == place && found < place) {
-        out += str(cell_number(cell.values[found], share));
+        out += str(number_text(cell.values[found], share));
         std::string bounds = summary.columns[c].main ? bounds_text(cell.each[found], true) : "";
         if (!bounds.empty()) out += str("<span class=\"bounds\">", bounds, "</span>");
       }
@@ -145,9 +145,9 @@ std::string summary_picture_html(const ResultTable& summary) {
         if (cell.values.size() > 1) out += str("<i class=\"one\" style=\"left:", percent_of_width(value), "\"></i>");
       }
       out += str("<i class=\"mean\" style=\"left:", percent_of_width(cell.mean),
-                 "\"></i></span><span class=\"figure\"><b>", cell_number(cell.mean, true), "</b> %");
+                 "\"></i></span><span class=\"figure\"><b>", number_text(cell.mean, true), "</b> %");
       if (!std::isnan(cell.deviation))
-        out += str("<small>&#177;&#8201;", cell_number(cell.deviation, true), "</small>");
+        out += str("<small>&#177;&#8201;", number_text(cell.deviation, true), "</small>");
       out += "</span></div>";
     }
     out +=

@@ -29,6 +29,8 @@ double redrawn(const std::vector<std::vector<double>>& sets, Draw draw) {
   return total / static_cast<double>(sets.size());
 }
 
+double two_sided_t(double t, double freedom) { return incomplete_beta(freedom / 2, 0.5, freedom / (freedom + t * t)); }
+
 }  // namespace
 
 PairedDifference paired_macro_difference(std::span<const PairedSet> sets, uint64_t seed, double level, int64_t draws) {
@@ -84,13 +86,23 @@ std::vector<double> holm(std::span<const double> p) {
 }
 
 double student_p(std::span<const double> values) {
-  if (values.size() < 2) return kUnknown;
-  const double mean = mean_of(values), deviation = deviation_of(values);
-  if (mean == 0) return 1;
-  if (deviation == 0) return 0;
-  const double freedom = static_cast<double>(values.size() - 1);
-  const double t = mean / deviation * std::sqrt(static_cast<double>(values.size()));
-  return incomplete_beta(freedom / 2, 0.5, freedom / (freedom + t * t));
+  if (values.size() < 2 || constant(values)) return kUnknown;
+  const double t = mean_of(values) / deviation_of(values) * std::sqrt(static_cast<double>(values.size()));
+  return two_sided_t(t, static_cast<double>(values.size() - 1));
+}
+
+TwoSamples welch(std::span<const double> a, std::span<const double> b, double level) {
+  TwoSamples out;
+  out.change.value = mean_of(b) - mean_of(a);
+  if (a.size() < 2 || b.size() < 2 || (constant(a) && constant(b))) return out;
+  const auto n = static_cast<double>(a.size()), m = static_cast<double>(b.size());
+  const double u = std::pow(deviation_of(a), 2) / n, v = std::pow(deviation_of(b), 2) / m, error = std::sqrt(u + v);
+  const double freedom = (u + v) * (u + v) / (u * u / (n - 1) + v * v / (m - 1));
+  const double half = student_quantile(freedom, level) * error;
+  out.change.low = out.change.value - half;
+  out.change.high = out.change.value + half;
+  out.p = two_sided_t(out.change.value / error, freedom);
+  return out;
 }
 
 }  // namespace ucas

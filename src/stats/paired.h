@@ -27,8 +27,16 @@ PairedDifference paired_macro_difference(std::span<const PairedSet> sets, uint64
 // of the family and come back as they are.
 std::vector<double> holm(std::span<const double> p);
 
-// Two-sided p of Student's t for the mean of `values` being 0: differences between runs paired by seed. 1 where all are
-// 0; unknown for fewer than two values.
+// Two-sided p of Student's t for the mean of `values` being 0: differences between runs paired by seed. Unknown for
+// fewer than two values and for constant ones, 0 included: their deviation says nothing of how the next would scatter.
 double student_p(std::span<const double> values);
+
+// Mean of `b` less mean of `a`, two independent samples: Welch's t interval and two-sided p. Unknown bounds and p where
+// a sample has fewer than two values, or both are constant.
+struct TwoSamples {
+  Figure change;
+  double p = kUnknown;
+};
+TwoSamples welch(std::span<const double> a, std::span<const double> b, double level = 0.95);
 
 }  // namespace ucas

@@ -52,7 +52,23 @@ TEST(paired, student_p_agrees_with_scipy) {
     EXPECT_NEAR(student_p(row.at("values").get<std::vector<double>>()), row.at("p").get<double>(), 1e-10);
   }
   EXPECT_TRUE(std::isnan(student_p(std::vector<double>{0.3})));
-  EXPECT_EQ(student_p(std::vector<double>{0.0, 0.0}), 1);
+}
+
+TEST(paired, equal_differences_have_no_p) {
+  EXPECT_TRUE(std::isnan(student_p(std::vector<double>{0.0, 0.0})));
+  EXPECT_TRUE(std::isnan(student_p(std::vector<double>{-0.012, -0.012})));
+  EXPECT_TRUE(std::isnan(student_p(std::vector<double>{0.9 - 0.8, 0.5 - 0.4})));  // equal but for rounding
+}
+
+TEST(paired, two_independent_samples_are_compared_as_by_welch) {
+  // scipy.stats.ttest_ind(b, a, equal_var=False) and its confidence_interval()
+  const std::vector<double> a = {0.70, 0.72, 0.74, 0.72}, b = {0.76, 0.80, 0.72, 0.80};
+  const TwoSamples d = welch(a, b);
+  EXPECT_NEAR(d.change.value, 0.05, 1e-12);
+  EXPECT_NEAR(d.p, 0.0733161781533932, 1e-9);
+  EXPECT_NEAR(d.change.low, -0.0074829637391554335, 1e-9);
+  EXPECT_TRUE(std::isnan(welch(std::vector<double>{0.5}, b).p));
+  EXPECT_FALSE(welch(std::vector<double>{0.5, 0.5}, std::vector<double>{0.6, 0.6}).change.bounded());
 }
 
 std::vector<double> pass_of(const Json& correct, int64_t n, int64_t k) {

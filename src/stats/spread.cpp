@@ -21,28 +21,34 @@ double deviation_of(std::span<const double> values) {
   return std::sqrt(sum / static_cast<double>(values.size() - 1));
 }
 
-double student_975(int64_t freedom) {
-  if (freedom < 1) return kUnknown;
-  double v = static_cast<double>(freedom);
-  return std::sqrt(v * (1 / beta_quantile(v / 2, 0.5, 0.05) - 1));  // P(|T| > t) = I_x(v/2, 1/2), x = v / (v + t^2)
+bool constant(std::span<const double> values) {
+  if (values.empty()) return true;
+  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  return *high - *low <= 1e-9 * std::max(std::fabs(*low), std::fabs(*high));
 }
 
-Figure mean_estimate(std::span<const double> values) {
+double student_quantile(double freedom, double level) {
+  if (!(freedom > 0)) return kUnknown;
+  // P(|T| > t) = I_x(v/2, 1/2), x = v / (v + t^2)
+  return std::sqrt(freedom * (1 / beta_quantile(freedom / 2, 0.5, 1 - level) - 1));
+}
+
+Figure mean_estimate(std::span<const double> values, double level) {
   Figure result;
   result.value = mean_of(values);
-  if (values.size() < 2) return result;
-  double half = student_975(static_cast<int64_t>(values.size()) - 1) * deviation_of(values) /
-                std::sqrt(static_cast<double>(values.size()));
+  if (values.size() < 2 || constant(values)) return result;
+  const auto n = static_cast<double>(values.size());
+  const double half = student_quantile(n - 1, level) * deviation_of(values) / std::sqrt(n);
   result.low = result.value - half;
   result.high = result.value + half;
   return result;
 }
 
-Figure paired_share_difference(int64_t gained, int64_t lost, int64_t pairs) {
+Figure paired_share_difference(int64_t gained, int64_t lost, int64_t pairs, double level) {
   if (pairs < 1) return {};
   double n = static_cast<double>(pairs);
   double up = static_cast<double>(gained + 1) / (n + 2), down = static_cast<double>(lost + 1) / (n + 2);
-  double half = 1.959964 * std::sqrt((up + down - (up - down) * (up - down)) / (n + 2));
+  double half = -normal_quantile((1 - level) / 2) * std::sqrt((up + down - (up - down) * (up - down)) / (n + 2));
   Figure result;
   result.value = static_cast<double>(gained - lost) / n;
   result.low = std::max(-1.0, up - down - half);

@@ -22,15 +22,18 @@ struct Figure {
 double mean_of(std::span<const double> values);       // unknown if empty
 double deviation_of(std::span<const double> values);  // sample standard deviation (n - 1); unknown for n < 2
 
-// Quantile 0.975 of Student's t with `freedom` degrees of freedom: 12.706 for 1, 1.960 for many.
-double student_975(int64_t freedom);
+// All the same up to rounding: how they scatter cannot be estimated from them, and a t interval would have no width.
+bool constant(std::span<const double> values);
 
-// Mean with its 95 % t interval; without bounds for fewer than two values.
-Figure mean_estimate(std::span<const double> values);
+// The t with P(|T| <= t) = level for `freedom` degrees of freedom: 12.706 for 1 at 0.95, 1.960 for many.
+double student_quantile(double freedom, double level = 0.95);
+
+// Mean with its t interval; without bounds for fewer than two values and for constant ones.
+Figure mean_estimate(std::span<const double> values, double level = 0.95);
 
 // Two series of right/wrong on the same problems: `gained` are right only in the second, `lost` only in the first.
-// The difference of shares (second - first) with the 95 % interval of Bonett and Price (2012), which stays honest when
-// few pairs or none disagree.
-Figure paired_share_difference(int64_t gained, int64_t lost, int64_t pairs);
+// The difference of shares (second - first) with the interval of Bonett and Price (2012), which stays honest when few
+// pairs or none disagree.
+Figure paired_share_difference(int64_t gained, int64_t lost, int64_t pairs, double level = 0.95);
 
 }  // namespace ucas

@@ -14,13 +14,14 @@ ALLOWED = {
     "verify": "base core",
     "methods": "base core",
     "stats": "base core",
-    "report": "base core stats",
+    "compare": "base core stats",
+    "report": "base core stats compare",
     "model": "base core text kernels",
     "rollout": "base core text kernels model",
-    "evaluate": "base core text kernels model rollout verify data stats",
+    "evaluate": "base core text kernels model rollout verify data stats compare",
     # evaluate: validation during training is the same code as `ucas evaluate`
     "train": "base core text kernels model rollout methods verify data stats evaluate",
-    "cli": "base core text kernels model rollout methods verify data stats evaluate train report",
+    "cli": "base core text kernels model rollout methods verify data stats compare evaluate train report",
 }
 ENGINE = ("src/model/", "src/rollout/", "src/train/", "src/evaluate/", "src/cli/engine/")
 LIBTORCH = re.compile(r"^(ATen|c10|torch)/")

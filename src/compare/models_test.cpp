@@ -1,4 +1,4 @@
-#include "evaluate/compare.h"
+#include "compare/models.h"
 
 #include <gtest/gtest.h>
 
@@ -6,22 +6,19 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/rng.h"
 #include "base/str.h"
 #include "evaluate/compare_table.h"
 #include "stats/intervals.h"
-#include "support/temporary_directory.h"
 
 namespace ucas {
 namespace {
 
 // `right` of `problems` greedy answers, from the front; as many of 8 samples right everywhere.
-ComparedRun run_of(const std::string& source, int64_t problems, int64_t right, int64_t correct, int64_t seed = 0) {
-  ComparedRun run;
-  run.seed = seed;
+RunAnswers run_of(const std::string& source, int64_t problems, int64_t right, int64_t correct, int64_t seed = 0) {
+  RunAnswers run;
+  run.label.seed = seed;
   for (int64_t i = 0; i < problems; ++i) {
-    ComparedProblem& p = run.problems.emplace_back();
+    ProblemAnswers& p = run.problems.emplace_back();
     p.source = source;
     p.id = str(i);
     p.content = str(i);
@@ -32,14 +29,14 @@ ComparedRun run_of(const std::string& source, int64_t problems, int64_t right, i
   return run;
 }
 
-ComparedGroup group_of(const std::string& title, std::vector<ComparedRun> runs) {
-  ComparedGroup group;
+AnswerGroup group_of(const std::string& title, std::vector<RunAnswers> runs) {
+  AnswerGroup group;
   group.title = title;
   group.runs = std::move(runs);
   return group;
 }
 
-ComparedRun both(ComparedRun a, const ComparedRun& b) {
+RunAnswers both(RunAnswers a, const RunAnswers& b) {
   a.problems.insert(a.problems.end(), b.problems.begin(), b.problems.end());
   return a;
 }
@@ -51,31 +48,31 @@ const ComparedMetric& metric(const Comparison& c, const std::string& key) {
   throw Error("empty", key);
 }
 
-TEST(compare, greedy_answers_of_two_models_are_told_apart_by_mcnemars_exact_test) {
-  const std::vector<ComparedGroup> groups = {group_of("base", {run_of("a", 100, 20, 1)}),
-                                             group_of("trained", {run_of("a", 100, 45, 1)})};
+TEST(models, greedy_answers_of_two_models_are_compared_by_mcnemars_exact_test) {
+  const std::vector<AnswerGroup> groups = {group_of("base", {run_of("a", 100, 20, 1)}),
+                                           group_of("trained", {run_of("a", 100, 45, 1)})};
   const Comparison c = compare_models(groups, {});
   const Contrast& d = metric(c, "greedy").contrast[1][0];
   EXPECT_NEAR(d.change.value, 0.25, 1e-12);
   EXPECT_EQ(d.gained, 25);
   EXPECT_EQ(d.lost, 0);
   EXPECT_EQ(d.p, mcnemar(25, 0));
-  EXPECT_TRUE(d.told_apart);
+  EXPECT_TRUE(d.significant);
   EXPECT_NE(comparison_text(c).find("higher"), std::string::npos);
 }
 
-TEST(compare, a_small_difference_is_called_one_that_cannot_be_told_apart) {
-  const std::vector<ComparedGroup> groups = {group_of("base", {run_of("a", 30, 10, 4)}),
-                                             group_of("trained", {run_of("a", 30, 12, 4)})};
+TEST(models, a_small_difference_is_called_not_significant) {
+  const std::vector<AnswerGroup> groups = {group_of("base", {run_of("a", 30, 10, 4)}),
+                                           group_of("trained", {run_of("a", 30, 12, 4)})};
   const Comparison c = compare_models(groups, {});
-  EXPECT_FALSE(metric(c, "greedy").contrast[1][0].told_apart);
+  EXPECT_FALSE(metric(c, "greedy").contrast[1][0].significant);
   const std::string text = comparison_text(c);
-  EXPECT_NE(text.find("cannot be told apart"), std::string::npos);
+  EXPECT_NE(text.find("not significant"), std::string::npos);
   EXPECT_EQ(text.find("higher"), std::string::npos);
 }
 
-TEST(compare, macro_counts_benchmarks_equally_and_micro_counts_problems_equally) {
-  const std::vector<ComparedGroup> groups = {
+TEST(models, macro_counts_benchmarks_equally_and_micro_counts_problems_equally) {
+  const std::vector<AnswerGroup> groups = {
       group_of("base", {both(run_of("small", 10, 0, 0), run_of("large", 90, 45, 4))}),
       group_of("trained", {both(run_of("small", 10, 10, 8), run_of("large", 90, 45, 4))})};
   const Comparison c = compare_models(groups, {});
@@ -88,35 +85,36 @@ TEST(compare, macro_counts_benchmarks_equally_and_micro_counts_problems_equally)
     EXPECT_NEAR(contrast[1].change.value, 0, 1e-12) << key;
     EXPECT_NEAR(contrast[2].change.value, 0.5, 1e-12) << key;
     EXPECT_NEAR(contrast[3].change.value, 0.1, 1e-12) << key;
-    EXPECT_FALSE(contrast[1].told_apart) << key;
+    EXPECT_FALSE(contrast[1].significant) << key;
   }
-  EXPECT_EQ(metric(c, "greedy").comparisons, 4);
+  EXPECT_EQ(metric(c, "greedy").comparisons, 8);  // with mean@8, of four sets
 }
 
-TEST(compare, several_seeds_are_paired_and_their_spread_decides) {
-  std::vector<ComparedRun> a, b, c;
+TEST(models, several_seeds_are_paired_and_their_spread_decides) {
+  std::vector<RunAnswers> a, b, c;
   for (int64_t seed : {0, 1, 2, 3}) {
     a.push_back(run_of("a", 100, 40 + 10 * seed, 4, seed));
     b.push_back(run_of("a", 100, 45 + 10 * seed + (seed == 2), 4, seed));  // always about five points more
     c.push_back(run_of("a", 100, seed % 2 ? 80 : 35, 4, seed));            // now more, now less
   }
   std::reverse(b.begin(), b.end());  // the order of the runs does not matter
-  const std::vector<ComparedGroup> groups = {group_of("base", a), group_of("b", b), group_of("c", c)};
+  const std::vector<AnswerGroup> groups = {group_of("base", a), group_of("b", b), group_of("c", c)};
   const Comparison compared = compare_models(groups, {});
   const ComparedMetric& greedy = metric(compared, "greedy");
   EXPECT_NEAR(greedy.contrast[1][0].change.value, 0.0525, 1e-12);
-  EXPECT_TRUE(greedy.contrast[1][0].told_apart);
-  EXPECT_FALSE(greedy.contrast[2][0].told_apart);
-  EXPECT_NE(greedy.contrast[1][0].basis.find("4 seeds, paired"), std::string::npos);
+  EXPECT_TRUE(greedy.contrast[1][0].significant) << greedy.contrast[1][0].p_holm;
+  EXPECT_FALSE(greedy.contrast[2][0].significant);
+  EXPECT_NE(greedy.contrast[1][0].basis.find("t over 4 seeds and bootstrap with 100 problems"), std::string::npos)
+      << greedy.contrast[1][0].basis;
   EXPECT_NEAR(greedy.cell[0][0].deviation, deviation_of(std::vector<double>{0.4, 0.5, 0.6, 0.7}), 1e-12);
 }
 
-TEST(compare, holm_takes_back_what_many_comparisons_find_by_chance) {
+TEST(models, holm_takes_back_what_many_comparisons_find_by_chance) {
   // One set of many with p = 0.039 on its own (McNemar 8 to 1): nothing to write home about among five.
-  ComparedRun a, b;
+  RunAnswers a, b;
   for (int set = 0; set < 5; ++set) {
     for (int64_t i = 0; i < 60; ++i) {
-      ComparedProblem p;
+      ProblemAnswers p;
       p.source = str("s", set);
       p.id = str(i);
       p.greedy = i == 0 ? 1 : i <= 8 && set == 0 ? 0 : i % 2;
@@ -126,20 +124,20 @@ TEST(compare, holm_takes_back_what_many_comparisons_find_by_chance) {
     }
   }
   const Comparison c =
-      compare_models(std::vector<ComparedGroup>{group_of("a", {a}), group_of("b", {b})}, CompareOptions{});
+      compare_models(std::vector<AnswerGroup>{group_of("a", {a}), group_of("b", {b})}, ModelsOptions{});
   const Contrast& first = metric(c, "greedy").contrast[1][0];
   EXPECT_EQ(first.gained, 8);
   EXPECT_EQ(first.lost, 1);
   EXPECT_LT(first.p, 0.05);
   EXPECT_GT(first.change.low, 0);
   EXPECT_GT(first.p_holm, 0.05);
-  EXPECT_FALSE(first.told_apart);
-  EXPECT_NE(comparison_text(c).find("cannot be told apart after the correction"), std::string::npos);
+  EXPECT_FALSE(first.significant);
+  EXPECT_NE(comparison_text(c).find("not significant after the correction"), std::string::npos);
 }
 
-TEST(compare, models_that_answer_alike_are_not_known_to_be_equal) {
-  const std::vector<ComparedGroup> groups = {group_of("x", {run_of("a", 20, 0, 0)}),
-                                             group_of("y", {run_of("a", 20, 0, 0)})};
+TEST(models, models_that_answer_alike_are_not_known_to_be_equal) {
+  const std::vector<AnswerGroup> groups = {group_of("x", {run_of("a", 20, 0, 0)}),
+                                           group_of("y", {run_of("a", 20, 0, 0)})};
   const Comparison compared = compare_models(groups, {});
   const Figure& change = metric(compared, "mean@8").contrast[1][0].change;
   EXPECT_EQ(change.value, 0);
@@ -147,27 +145,27 @@ TEST(compare, models_that_answer_alike_are_not_known_to_be_equal) {
   EXPECT_EQ(change.low, -change.high);
 }
 
-TEST(compare, only_common_problems_count_and_the_others_are_said) {
-  ComparedRun less = run_of("a", 50, 25, 4);
+TEST(models, only_common_problems_count_and_the_others_are_said) {
+  RunAnswers less = run_of("a", 50, 25, 4);
   less.problems.resize(40);
   less.problems[3].content = "another question";
   const Comparison c = compare_models(
-      std::vector<ComparedGroup>{group_of("x", {run_of("a", 50, 25, 4)}), group_of("y", {less})}, CompareOptions{});
+      std::vector<AnswerGroup>{group_of("x", {run_of("a", 50, 25, 4)}), group_of("y", {less})}, ModelsOptions{});
   EXPECT_EQ(c.sets[0].problems, 40);
   ASSERT_EQ(c.warnings.size(), 2u);
   EXPECT_NE(c.warnings[0].find("10 problems that not every run answered"), std::string::npos);
   EXPECT_NE(c.warnings[1].find("1 problem has one id but different"), std::string::npos);
-  EXPECT_THROW(compare_models(std::vector<ComparedGroup>{group_of("x", {run_of("a", 5, 2, 4)}),
-                                                         group_of("y", {run_of("b", 5, 2, 4)})},
-                              CompareOptions{}),
+  EXPECT_THROW(compare_models(std::vector<AnswerGroup>{group_of("x", {run_of("a", 5, 2, 4)}),
+                                                       group_of("y", {run_of("b", 5, 2, 4)})},
+                              ModelsOptions{}),
                Error);
 }
 
-TEST(compare, settings_that_differ_come_first_and_the_seed_is_no_reason_to_warn) {
-  ComparedRun a = run_of("a", 10, 5, 4), b = run_of("a", 10, 5, 4);
+TEST(models, settings_that_differ_come_first_and_the_seed_is_no_reason_to_warn) {
+  RunAnswers a = run_of("a", 10, 5, 4), b = run_of("a", 10, 5, 4);
   a.settings = {{"template", "qwen_math (1)"}, {"max_tokens", "1024"}, {"seed", "0"}};
   b.settings = {{"template", "orz (2)"}, {"max_tokens", "1024"}, {"seed", "1"}};
-  Comparison c = compare_models(std::vector<ComparedGroup>{group_of("x", {a}), group_of("y", {b})}, CompareOptions{});
+  Comparison c = compare_models(std::vector<AnswerGroup>{group_of("x", {a}), group_of("y", {b})}, ModelsOptions{});
   ASSERT_EQ(c.differing.size(), 2u);
   EXPECT_EQ(c.differing[0], "template: x qwen_math (1), y orz (2)");
   ASSERT_EQ(c.warnings.size(), 1u);
@@ -175,31 +173,31 @@ TEST(compare, settings_that_differ_come_first_and_the_seed_is_no_reason_to_warn)
   EXPECT_TRUE(comparison_text(c).starts_with("warning: not like for like"));
 }
 
-TEST(compare, what_a_run_does_not_record_is_said_and_not_taken_for_a_difference) {
-  ComparedRun a = run_of("a", 10, 5, 4), b = run_of("a", 10, 5, 4);
+TEST(models, what_a_run_does_not_record_is_said_and_not_taken_for_a_difference) {
+  RunAnswers a = run_of("a", 10, 5, 4), b = run_of("a", 10, 5, 4);
   a.settings = {{"template", "qwen_math (1)"}, {"max_tokens", "1024"}};
   b.settings = {{"max_tokens", "1024"}};
   const Comparison c =
-      compare_models(std::vector<ComparedGroup>{group_of("x", {a}), group_of("y", {b})}, CompareOptions{});
+      compare_models(std::vector<AnswerGroup>{group_of("x", {a}), group_of("y", {b})}, ModelsOptions{});
   EXPECT_TRUE(c.differing.empty());
   ASSERT_EQ(c.warnings.size(), 1u);
   EXPECT_EQ(c.warnings[0], "y does not record template: whether these agree is not known");
 }
 
-TEST(compare, a_set_without_samples_has_no_mean_and_no_average_over_sets) {
-  ComparedRun run = both(run_of("math", 10, 5, 4), run_of("choices", 10, 5, 4));
-  for (ComparedProblem& p : run.problems) {
+TEST(models, a_set_without_samples_has_no_mean_and_no_average_over_sets) {
+  RunAnswers run = both(run_of("math", 10, 5, 4), run_of("choices", 10, 5, 4));
+  for (ProblemAnswers& p : run.problems) {
     if (p.source == "choices") p.samples = p.correct = 0;
   }
   const Comparison c =
-      compare_models(std::vector<ComparedGroup>{group_of("x", {run}), group_of("y", {run})}, CompareOptions{});
+      compare_models(std::vector<AnswerGroup>{group_of("x", {run}), group_of("y", {run})}, ModelsOptions{});
   const ComparedMetric& mean = metric(c, "mean@8");
   EXPECT_NEAR(mean.cell[0][0].value.value, 0.5, 1e-12);
   for (size_t set : {1, 2, 3}) EXPECT_TRUE(std::isnan(mean.cell[0][set].value.value));
   EXPECT_FALSE(std::isnan(metric(c, "greedy").cell[0][2].value.value));
 }
 
-TEST(compare, published_figures_are_marked_and_change_no_test) {
+TEST(models, published_figures_are_marked_and_change_no_test) {
   PublishedTable table;
   table.title = "An article";
   table.source = "its Table 1";
@@ -211,8 +209,8 @@ TEST(compare, published_figures_are_marked_and_change_no_test) {
   table.rows[1].figure = {{"elsewhere", "greedy", 12, kUnknown, ""}};
   const std::vector<PublishedTable> published = {table};
   const Comparison c = compare_models(
-      std::vector<ComparedGroup>{group_of("x", {run_of("a", 10, 5, 4)}), group_of("y", {run_of("a", 10, 6, 4)})},
-      CompareOptions{});
+      std::vector<AnswerGroup>{group_of("x", {run_of("a", 10, 5, 4)}), group_of("y", {run_of("a", 10, 6, 4)})},
+      ModelsOptions{});
   const std::string text = comparison_text(c, published);
   EXPECT_NE(text.find("Theirs 7B (published)"), std::string::npos);
   EXPECT_NE(text.find("68.7"), std::string::npos);
@@ -220,13 +218,13 @@ TEST(compare, published_figures_are_marked_and_change_no_test) {
   EXPECT_NE(text.find("Source: its Table 1. Not measured here"), std::string::npos);
   EXPECT_NE(comparison_csv(c, published).find("0.687,,,,,,,,,,published"), std::string::npos);
   EXPECT_NE(comparison_tex(c, published).find("Theirs 7B (published) & 68.7"), std::string::npos);
-  EXPECT_EQ(metric(c, "greedy").comparisons, 1);
+  EXPECT_EQ(metric(c, "greedy").comparisons, 2);
 }
 
-TEST(compare, every_line_of_the_csv_has_all_columns) {
+TEST(models, every_line_of_the_csv_has_all_columns) {
   const Comparison c = compare_models(
-      std::vector<ComparedGroup>{group_of("x, \"y\"", {run_of("a", 10, 5, 4)}), group_of("z", {run_of("a", 10, 6, 4)})},
-      CompareOptions{});
+      std::vector<AnswerGroup>{group_of("x, \"y\"", {run_of("a", 10, 5, 4)}), group_of("z", {run_of("a", 10, 6, 4)})},
+      ModelsOptions{});
   for (const std::string& line : split(comparison_csv(c), '\n')) {
     if (line.empty()) continue;
     int64_t commas = 0;
@@ -239,26 +237,44 @@ TEST(compare, every_line_of_the_csv_has_all_columns) {
   }
 }
 
-TEST(compare, rows_of_a_file_are_read_strictly) {
-  testing::TemporaryDirectory directory;
-  const std::string file = path_join(directory.path(), "t.jsonl");
-  const auto refusal = [&](const std::string& line) {
-    write_file(file, line + "\n");
-    try {
-      read_compared_run(directory.path(), "t");
-      return std::string("accepted");
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
+TEST(models, the_level_reaches_the_intervals_of_one_run_each_and_of_several) {
+  std::vector<RunAnswers> a, b;
+  for (int64_t seed : {0, 1, 2}) {
+    a.push_back(run_of("a", 200, 80 + 3 * seed, 4, seed));
+    b.push_back(run_of("a", 200, 90 + seed, 5, seed));
+  }
+  const auto width = [&](double level, size_t runs, const std::string& key) {
+    ModelsOptions options;
+    options.level = level;
+    const std::vector<AnswerGroup> groups = {group_of("a", {a.begin(), a.begin() + static_cast<std::ptrdiff_t>(runs)}),
+                                             group_of("b", {b.begin(), b.begin() + static_cast<std::ptrdiff_t>(runs)})};
+    const Comparison c = compare_models(groups, options);
+    const Figure &change = metric(c, key).contrast[1][0].change, &value = metric(c, key).cell[1][0].value;
+    return std::pair{change.high - change.low, value.high - value.low};
   };
-  const std::string good =
-      R"({"id": "1", "source": "a", "problem": "?", "gold": ["2"], "greedy": {"verdict": "equal"}, "samples": 4, "correct": 1})";
-  EXPECT_EQ(refusal(good), "accepted");
-  EXPECT_EQ(read_compared_run(directory.path(), "t").problems[0].greedy, 1);
-  EXPECT_NE(refusal(R"({"id": "1", "source": "a", "problem": "?", "samples": 4, "correct": 5})").find("t.jsonl:1"),
-            std::string::npos);
-  EXPECT_NE(refusal(R"({"id": "1", "source": "a", "problem": "?", "samples": -4, "correct": 0})").find("samples"),
-            std::string::npos);
+  for (size_t runs : {1, 3}) {
+    EXPECT_LT(width(0.8, runs, "greedy").first, 0.75 * width(0.95, runs, "greedy").first) << runs;
+    EXPECT_LT(width(0.8, runs, "greedy").second, 0.75 * width(0.95, runs, "greedy").second) << runs;
+    EXPECT_GT(width(0.99, runs, "greedy").first, 1.2 * width(0.95, runs, "greedy").first) << runs;
+  }
+}
+
+TEST(models, the_first_sixteen_of_more_samples_have_a_mean_of_their_own) {
+  RunAnswers x = run_of("a", 40, 20, 0), y = x;
+  for (size_t i = 0; i < 40; ++i) {
+    for (RunAnswers* run : {&x, &y}) {
+      ProblemAnswers& p = run->problems[i];
+      p.samples = 64;
+      p.first = 16;
+      p.correct = run == &x ? 16 : 32;  // 25 % and 50 % of all, but 50 % of the first 16 of both
+      p.correct_of_first = 8;
+    }
+  }
+  const Comparison c =
+      compare_models(std::vector<AnswerGroup>{group_of("x", {x}), group_of("y", {y})}, ModelsOptions{});
+  EXPECT_EQ(metric(c, "mean@16").contrast[1][0].change.value, 0);
+  EXPECT_EQ(metric(c, "mean@64").contrast[1][0].change.value, 0.25);
+  EXPECT_EQ(metric(c, "mean@16").family, "greedy pass@1 and mean@16");
 }
 
 }  // namespace

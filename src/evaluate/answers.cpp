@@ -1,53 +1,17 @@
-// What is compared: results in memory, or the files of a run.
-#include <algorithm>
+#include "evaluate/answers.h"
+
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/error.h"
 #include "base/file.h"
-#include "base/hash.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "data/jsonl.h"
-#include "evaluate/compare.h"
 
 namespace ucas {
 
 namespace {
 
 constexpr int64_t kFiguresLimit = int64_t{64} << 20;
-
-std::string content_of(const std::string& question, const std::vector<std::string>& gold) {
-  return hash_of_text(str(question, '\0', join(gold, std::string(1, '\0'))));
-}
-
-int64_t count_field(const JsonRow& row, const char* key) {
-  const auto found = row.value.find(key);
-  if (found == row.value.end() || !found->is_number_integer() || found->get<int64_t>() < 0) {
-    throw Error("data_line", str(row.where, ": \"", key, "\": expected a whole number from 0"));
-  }
-  return found->get<int64_t>();
-}
-
-ComparedProblem read_problem(const JsonRow& row) {
-  ComparedProblem problem;
-  problem.source = text_field(row, "source");
-  problem.id = text_field(row, "id");
-  const auto gold = row.value.find("gold");
-  problem.content =
-      content_of(text_field(row, "problem"),
-                 gold == row.value.end() ? std::vector<std::string>{} : answer_field(row, *gold, "gold", true));
-  problem.samples = count_field(row, "samples");
-  problem.correct = count_field(row, "correct");
-  if (problem.correct > problem.samples) {
-    throw Error("data_line", str(row.where, ": correct = ", problem.correct, " of samples = ", problem.samples));
-  }
-  const auto greedy = row.value.find("greedy");
-  if (greedy != row.value.end() && greedy->is_object()) {
-    problem.greedy = text_field({*greedy, row.where, row.line}, "verdict") == name_of(VerdictKind::equal);
-  }
-  return problem;
-}
 
 // Of runs without a card.
 std::vector<std::pair<std::string, std::string>> settings_of(const Json& figures) {
@@ -61,34 +25,30 @@ std::vector<std::pair<std::string, std::string>> settings_of(const Json& figures
 
 }  // namespace
 
-ComparedRun compared_run(const EvalResult& result) {
-  ComparedRun run;
+RunAnswers answers_of(const EvalResult& result) {
+  RunAnswers run;
   run.name = result.label;
-  run.seed = result.config.seed;
+  run.label.seed = result.config.seed;
   for (const EvalRow& row : result.rows) {
-    ComparedProblem& p = run.problems.emplace_back();
+    ProblemAnswers& p = run.problems.emplace_back();
     p.source = row.source;
     p.id = row.id;
     p.content = content_of(row.problem, row.gold);
     if (row.greedy) p.greedy = row.greedy->verdict == VerdictKind::equal;
     p.samples = row.samples;
     p.correct = row.correct;
+    p.first = row.first;
+    p.correct_of_first = row.correct_of_first;
   }
   return run;
 }
 
-ComparedRun read_compared_run(const std::string& directory, const std::string& name) {
-  ComparedRun run;
-  run.name = directory;
-  read_json_lines(path_join(directory, name + ".jsonl"), BadRows::stop,
-                  [&](const JsonRow& row) { run.problems.push_back(read_problem(row)); });
+std::vector<std::pair<std::string, std::string>> recorded_settings(const std::string& directory,
+                                                                   const std::string& name) {
   const std::string card = path_join(directory, name + ".card.json"), figures = path_join(directory, name + ".json");
-  if (exists(card)) {
-    run.settings = settings_of(read_card(card));
-  } else if (exists(figures)) {
-    run.settings = settings_of(read_json(figures, kFiguresLimit));
-  }
-  return run;
+  if (exists(card)) return settings_of(read_card(card));
+  return exists(figures) ? settings_of(read_json(figures, kFiguresLimit))
+                         : std::vector<std::pair<std::string, std::string>>{};
 }
 
 std::vector<std::pair<std::string, std::string>> settings_of(const Card& card) {

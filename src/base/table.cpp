@@ -1,0 +1,85 @@
+#include "base/table.h"
+
+#include <algorithm>
+
+#include "base/str.h"
+#include "base/table_text.h"
+
+namespace ucas {
+
+namespace {
+
+using Row = std::vector<std::string>;
+
+char side_of(const Table& table, size_t column) {
+  return table.align.empty() ? 'l' : table.align[std::min(column, table.align.size() - 1)];
+}
+
+template <class Escape>
+std::string joined(const Row& row, const char* separator, Escape escape) {
+  Row cells;
+  for (const std::string& cell : row) cells.push_back(escape(cell));
+  return join(cells, separator);
+}
+
+// Quoted only where it has to be: numbers stay numbers for every reader.
+std::string csv_cell(const std::string& text) {
+  return text.find_first_of(",\"\n\r") == std::string::npos && text == printable(text, 400) ? text : csv_text(text);
+}
+
+std::string tex_cell(const std::string& text) {
+  std::string out = tex_text(text);
+  const size_t at = out.find(" +- ");
+  return at == std::string::npos ? out : str(out.substr(0, at), " $\\pm$ ", out.substr(at + 4));
+}
+
+}  // namespace
+
+std::string Table::text(const std::string& indent) const {
+  std::vector<Row> lines;
+  if (!head.empty()) lines.push_back(head);
+  lines.insert(lines.end(), rows.begin(), rows.end());
+  std::vector<size_t> width;
+  for (Row& line : lines) {
+    for (std::string& cell : line) cell = printable(cell, 400);
+    width.resize(std::max(width.size(), line.size()));
+    for (size_t i = 0; i < line.size(); ++i) width[i] = std::max(width[i], line[i].size());
+  }
+  std::string out;
+  for (const Row& line : lines) {
+    std::string drawn = indent;
+    for (size_t i = 0; i < line.size(); ++i) {
+      drawn += i > 0 ? "  " : "";
+      drawn += side_of(*this, i) == 'l' ? pad_right(line[i], width[i]) : pad_left(line[i], width[i]);
+    }
+    out += drawn.substr(0, drawn.find_last_not_of(' ') + 1) + "\n";
+  }
+  return out;
+}
+
+std::string Table::markdown() const {
+  const auto line = [](const std::string& cells) { return str("| ", cells, " |\n"); };
+  std::string out = line(joined(head, " | ", markdown_text)) + line(join(Row(head.size(), "---"), " | "));
+  for (const Row& row : rows) out += line(joined(row, " | ", markdown_text));
+  return out;
+}
+
+std::string Table::csv() const {
+  std::string out = joined(head, ",", csv_cell) + "\n";
+  for (const Row& row : rows) out += joined(row, ",", csv_cell) + "\n";
+  return out;
+}
+
+std::string Table::tex() const {
+  std::string columns;
+  for (size_t i = 0; i < head.size(); ++i) columns += side_of(*this, i);
+  std::string out =
+      str("\\begin{tabular}{", columns, "}\n\\toprule\n", joined(head, " & ", tex_cell), " \\\\\n\\midrule\n");
+  for (size_t r = 0; r < rows.size(); ++r) {
+    if (std::ranges::find(rules, r) != rules.end()) out += "\\midrule\n";
+    out += joined(rows[r], " & ", tex_cell) + " \\\\\n";
+  }
+  return out + "\\bottomrule\n\\end{tabular}\n";
+}
+
+}  // namespace ucas

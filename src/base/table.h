@@ -1,0 +1,23 @@
+// A table from one head and rows of plain text, for people and programs: aligned text, Markdown, CSV, LaTeX. Each
+// format escapes the cells for itself (table_text.h). Threads: any; a value.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ucas {
+
+struct Table {
+  std::vector<std::string> head;  // may be empty for text
+  std::vector<std::vector<std::string>> rows;
+  std::string align = "lr";   // of the columns, l or r; the last letter goes for all further ones
+  std::vector<size_t> rules;  // rows that LaTeX draws a line above
+
+  std::string text(const std::string& indent = "") const;  // columns of one width, two spaces between
+  std::string markdown() const;
+  std::string csv() const;
+  std::string tex() const;  // tabular with booktabs rules; " +- " becomes a plus-minus sign
+};
+
+}  // namespace ucas

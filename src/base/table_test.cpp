@@ -1,0 +1,48 @@
+#include "base/table.h"
+
+#include <gtest/gtest.h>
+
+namespace ucas {
+namespace {
+
+Table table() {
+  Table t;
+  t.head = {"", "greedy %", "p"};
+  t.rows = {{"a|b", "84.4 +- 1.0", "-"}, {"c, d", "9.0", "< 0.001"}};
+  return t;
+}
+
+TEST(table, text_aligns_names_to_the_left_and_numbers_to_the_right) {
+  EXPECT_EQ(table().text("  "),
+            "           greedy %        p\n"
+            "  a|b   84.4 +- 1.0        -\n"
+            "  c, d          9.0  < 0.001\n");
+}
+
+TEST(table, markdown_and_csv_keep_each_cell_one_cell) {
+  EXPECT_EQ(table().markdown(),
+            "|  | greedy % | p |\n| --- | --- | --- |\n| a\\|b | 84.4 +- 1.0 | - |\n| c, d | 9.0 | \\< 0.001 |\n");
+  EXPECT_EQ(table().csv(), ",greedy %,p\na|b,84.4 +- 1.0,-\n\"c, d\",9.0,< 0.001\n");
+}
+
+TEST(table, tex_has_rules_and_a_plus_minus_sign) {
+  Table t = table();
+  t.rules = {1};
+  EXPECT_EQ(t.tex(),
+            "\\begin{tabular}{lrr}\n\\toprule\n & greedy \\% & p \\\\\n\\midrule\n"
+            "a|b & 84.4 $\\pm$ 1.0 & - \\\\\n\\midrule\nc, d & 9.0 & < 0.001 \\\\\n"
+            "\\bottomrule\n\\end{tabular}\n");
+}
+
+TEST(table, a_control_byte_of_a_label_is_shown_in_every_format) {
+  Table t;
+  t.head = {"x"};
+  t.rows = {{"a\x1b[31m\nb"}};
+  for (const std::string& text : {t.text(), t.markdown(), t.csv(), t.tex()}) {
+    EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
+    EXPECT_EQ(text.find("\nb"), std::string::npos) << text;
+  }
+}
+
+}  // namespace
+}  // namespace ucas

@@ -1,0 +1,77 @@
+// What runs answered, as far as a comparison needs it: right or wrong, problem by problem, and the quantities that are
+// compared. Fed by evaluate (results in memory) and report (run directories). Threads: values.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ucas {
+
+constexpr int64_t kQuotedSamples = 16;  // mean@16 is what the field quotes
+
+struct ProblemAnswers {
+  std::string source, id;
+  std::string content;  // hash of question and gold: the same id must mean the same problem
+  int greedy = -1;      // 1 right, 0 wrong, -1 not asked
+  int64_t samples = 0, correct = 0;
+  int64_t first = 0, correct_of_first = 0;  // of the first 16 where there are more samples; first = 0: not recorded
+};
+// The hash of one problem.
+std::string content_of(const std::string& question, const std::vector<std::string>& gold);
+
+// What a run's luck comes from: the base that its training began with and the seed of the training. Runs of two groups
+// are paired by both.
+struct RunLabel {
+  std::string base;   // "" where all runs began with the same, or it is not known
+  int64_t seed = -1;  // -1: none, the untrained base itself
+  bool operator==(const RunLabel&) const = default;
+};
+bool same_luck(const RunLabel& a, const RunLabel& b);  // the same seed, and no two bases
+// What varies between runs with these labels: "seeds", "bases", "bases and seeds"; "runs" where the labels do not say.
+std::string unit_of(const std::vector<RunLabel>& labels);
+
+struct RunAnswers {
+  std::string name;  // for messages
+  RunLabel label;
+  std::vector<ProblemAnswers> problems;
+  std::map<std::string, double> figures;  // of the run as a whole: "entropy", "steps_to@0.9"; "greedy" if no problems
+  std::vector<std::pair<std::string, std::string>> settings;  // how it was evaluated, for people
+};
+
+// Runs that differ in their label only.
+struct AnswerGroup {
+  std::string title;
+  bool trained = true;  // an untrained run has no seed: it stands beside every run that began with it
+  std::vector<RunAnswers> runs;
+};
+
+// "pass@16:math500": what is measured, and over which problems.
+struct Quantity {
+  std::string name;   // "greedy", "mean", "pass": of each problem; else a figure of the run: "entropy", "steps_to" ...
+  std::string at;     // "16"; "" if none
+  int64_t k = 0;      // the same as a number; mean with k = 0: over all samples, however many a problem has
+  std::string scope;  // a source, "macro" = mean over the sources, "" = all problems
+  std::string text() const;
+  bool of_problems() const { return name == "greedy" || name == "mean" || name == "pass"; }
+  bool of_training() const { return name == "steps_to" || name == "val_at"; }
+  bool is_share() const;  // printed in percent, at most 1
+};
+// Error("config") naming what may stand there.
+Quantity parse_quantity(const std::string& text);
+
+// Of one problem; unknown (NaN) where it was not asked that way or not often enough.
+double value_of(const ProblemAnswers& problem, const Quantity& quantity);
+// Of a run, over its own problems; unknown where no problem has it.
+double value_of(const RunAnswers& run, const Quantity& quantity);
+
+// Sources in order of the problems.
+std::vector<std::string> sources_of(const RunAnswers& run);
+
+// "greedy", and of the samples the mean that the field quotes: mean@16 where it is known of every problem, else over
+// all samples. The same for every command that says which of two models is better.
+std::vector<Quantity> quoted_quantities(const std::vector<const RunAnswers*>& runs);
+
+}  // namespace ucas
