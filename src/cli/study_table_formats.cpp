@@ -76,7 +76,7 @@ std::string comparison_table(const StudyTable& table) {
       one_run = one_run && d.runs < 2;
       if (!row.trained || !d.significant) continue;
       significant += str("- ", markdown_text(row.title), ", ", table.compare[c], ": ", change, share ? " points" : "",
-                         " against ", markdown_text(table.reference), " (", p_texts(d), "; ", d.basis, ").\n");
+                         " against ", markdown_text(table.reference), " (", p_texts(d), "; ", basis_text(d), ").\n");
     }
   }
   if (out.rows.empty()) return "";

@@ -158,7 +158,7 @@ class Comparer {
       out_.change.low = -out_.change.high;
     }
     out_.p = d.p;
-    out_.basis = str("paired bootstrap and sign-flip test, ", grouped(out_.problems), " problems");
+    out_.basis = "paired bootstrap and sign-flip test";
   }
 
   void mcnemars(const std::vector<double>& a, const std::vector<double>& b) {
@@ -169,7 +169,7 @@ class Comparer {
     }
     out_.change = paired_share_difference(out_.gained, out_.lost, out_.problems, options_.level);
     out_.p = mcnemar(out_.gained, out_.lost);
-    out_.basis = str("McNemar's exact test, ", grouped(out_.problems), " problems");
+    out_.basis = "McNemar's exact test";
   }
 
   // Nothing is known of how the single run would vary: a statement about these models.
@@ -258,7 +258,7 @@ class Comparer {
     const PairedDifference d =
         paired_macro_difference(sets_of(zero, difference, strata_), draws_seed(), options_.level, options_.draws);
     out_.p = std::max(out_.p, d.p);
-    out_.basis += str(" and bootstrap with ", grouped(out_.problems), " problems");
+    out_.basis += ", bootstrap over runs and problems";
   }
 
   void hold_within_shares() {
@@ -320,12 +320,18 @@ std::string interval_text(const Figure& change, bool share) {
 
 std::string number_text(double value, bool share) {
   if (std::isnan(value)) return "-";
-  if (share) return fixed(100 * value, 1);
   const double size = std::fabs(value);
-  return fixed(value, size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3);
+  const int digits = share || (size >= 10 && size < 100) ? 1 : size >= 100 ? 0 : size >= 1 ? 2 : 3;
+  const std::string text = fixed(share ? 100 * value : value, digits);
+  const bool zero = text.find_first_not_of("-0.") == std::string::npos;
+  return zero && text[0] == '-' ? text.substr(1) : text;  // no minus before a zero
 }
 
 std::string p_text(double p) { return std::isnan(p) ? "-" : p < 0.001 ? "< 0.001" : fixed(p, 3); }
+
+std::string basis_text(const Contrast& c) {
+  return c.problems > 0 ? str(c.basis, ", ", grouped(c.problems), " problems") : c.basis;
+}
 
 std::string p_texts(const Contrast& c) {
   const auto with_sign = [](double p) { return str(p < 0.001 ? "" : "= ", p_text(p)); };

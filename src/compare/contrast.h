@@ -35,7 +35,7 @@ struct Contrast {
   int64_t runs = 0, problems = 0;  // pairs of runs, or runs of the second group; common problems
   bool estimable = true;           // false: the runs differ all by the same, which says nothing of how they scatter
   bool significant = false;        // after correct()
-  std::string basis;               // what interval and p are of: "McNemar's exact test", "t over 4 seeds ..."
+  std::string basis;               // what interval and p are of: "McNemar's exact test", "t over 4 seeds, ..."
   bool known() const { return change.known(); }
   bool excludes_zero() const { return change.bounded() && (change.low > 0 || change.high < 0); }
 };
@@ -57,6 +57,7 @@ std::string interval_text(const Figure& change, bool share);  // "-2.4 to +0.1",
 std::string p_text(double p);                                 // "0.012", "< 0.001", "-"
 // "p = 0.012, corrected 0.024"
 std::string p_texts(const Contrast& contrast);
+std::string basis_text(const Contrast& contrast);  // "McNemar's exact test, 512 problems"
 // About the correction, for below a table: "p corrected by Holm over 4 comparisons, level 5 %".
 std::string family_text(int64_t comparisons, double level);
 

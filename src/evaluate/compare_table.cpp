@@ -85,7 +85,7 @@ std::string metric_text(const Comparison& c, const ComparedMetric& metric, std::
 }
 
 // The first column's test, and where others have another one.
-std::string basis_text(const Comparison& c, const std::vector<Contrast>& contrasts) {
+std::string tests_text(const Comparison& c, const std::vector<Contrast>& contrasts) {
   std::string first, others;
   for (size_t s = 0; s < contrasts.size(); ++s) {
     const std::string& basis = contrasts[s].basis;
@@ -109,7 +109,7 @@ std::string contrasts_text(const Comparison& c, const ComparedMetric& metric) {
     }
     if (table.rows.empty()) continue;
     out += str("  ", printable(c.groups[g], 40), " less ", printable(c.groups[0], 40), ", points:\n",
-               table.text("    "), "    test: ", basis_text(c, metric.contrast[g]), "\n");
+               table.text("    "), "    test: ", tests_text(c, metric.contrast[g]), "\n");
   }
   if (!out.empty()) {
     out += str("  ", family_text(metric.comparisons, c.options.level), ": ", metric.family, "\n");

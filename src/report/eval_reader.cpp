@@ -89,6 +89,7 @@ SampledResponse sampled_response(const Json& row, const std::string& where) {
 ProblemRow problem_row(const Json& row, const std::string& where) {
   ProblemRow problem;
   problem.id = text_at(row, "id", where);
+  if (problem.id.empty()) throw Error("data_line", where + ": \"id\" is missing, expected what problems are paired by");
   problem.source = text_at(row, "source", where);
   problem.problem = text_at(row, "problem", where);
   problem.gold = texts_at(row, "gold", where);

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "base/table.h"
 #include "report/escape.h"
 #include "report/figures.h"
 #include "report/summary.h"
@@ -61,12 +62,9 @@ const EvalNumbers* numbers_of(const EvalRecord& evaluation, const std::string& s
 }
 
 std::string markdown_rows(const std::vector<std::vector<std::string>>& rows) {
-  std::string out;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    out += str("| ", join(rows[i], " | "), " |\n");
-    if (i == 0) out += str("| ", join(std::vector<std::string>(rows[0].size(), "---"), " | "), " |\n");
-  }
-  return out;
+  Table table;
+  for (const std::vector<std::string>& row : rows) (table.head.empty() ? table.head : table.rows.emplace_back()) = row;
+  return table.markdown();
 }
 
 std::string spread_cell(const std::vector<double>& values, bool share) {
@@ -75,9 +73,7 @@ std::string spread_cell(const std::vector<double>& values, bool share) {
     if (!std::isnan(value)) known.push_back(value);
   }
   const double deviation = deviation_of(known);
-  std::string mean = cell_number(mean_of(known), share);
-  if (mean.starts_with('-') && mean.find_first_not_of("-0.") == std::string::npos && mean != "-") mean.erase(0, 1);
-  return str(mean, std::isnan(deviation) ? "" : " +- " + cell_number(deviation, share));
+  return str(number_text(mean_of(known), share), std::isnan(deviation) ? "" : " +- " + number_text(deviation, share));
 }
 
 std::string csv_number(double value) { return std::isfinite(value) ? str(value) : std::string(); }

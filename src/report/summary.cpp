@@ -104,7 +104,7 @@ void say(Difference& d, const std::vector<RunGroup>& groups) {
   const Figure& change = d.contrast.change;
   const std::string numbers =
       str(change.bounded() ? str(percent(kLevel, 0), " interval ", interval_text(change, true), ", ") : "",
-          p_texts(d.contrast), "; ", d.contrast.basis);
+          p_texts(d.contrast), "; ", basis_text(d.contrast));
   if (d.contrast.significant) {
     d.sentence =
         str(to, ", ", d.metric, ": ", magnitude(change.value), " points ", words, " than ", from, " (", numbers, ").");
