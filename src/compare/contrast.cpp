@@ -194,7 +194,7 @@ class Comparer {
     std::map<std::string, std::vector<size_t>> by_base;
     for (size_t i = 0; i < half_; ++i) {
       const RunLabel &a = runs_.pairs[i].first->label, &b = runs_.pairs[i].second->label;
-      labels.push_back(b.seed >= 0 ? b : a);
+      labels.push_back(from_.trained ? a : b);  // an untrained run has no luck of its own
       by_base[labels.back().base].push_back(i);
     }
     std::vector<std::vector<size_t>> out;

@@ -112,6 +112,14 @@ TEST(pairing, an_untrained_base_stands_beside_every_run_that_began_with_it) {
   EXPECT_EQ(one.pairs[0].first->label.base, "x");  // the order of the groups is kept
 }
 
+TEST(contrast, whichever_group_is_untrained_the_seeds_are_those_of_the_other) {
+  const AnswerGroup base = group_of({run_of(first_of(40, 5), {"", 0})}, false);
+  const AnswerGroup trained = group_of({run_of(first_of(40, 30), {"w", 0}), run_of(first_of(40, 32), {"w", 1})});
+  for (const Contrast& d : {greedy(base, trained), greedy(trained, base)}) {
+    EXPECT_NE(d.basis.find("t over 2 seeds against the untrained model"), std::string::npos) << d.basis;
+  }
+}
+
 TEST(contrast, the_paired_t_test_over_seeds_is_that_of_the_textbook) {
   // Differences 0.1 ... 0.4 of 1,000 problems: t = 0.25 / (0.1290994 / 2) = 3.872983, p = 0.0304662 (scipy ttest_rel),
   // 95 % interval 0.25 -+ 3.182446 * 0.0645497. Problems are many, so that the runs decide.
