@@ -160,36 +160,39 @@ void replace_file(const std::string& path, std::string_view bytes, std::optional
 }
 
 // The end of a chain of symbolic links, there or not. A link of /proc (/proc/self/fd/N) is an open file, not a path.
-std::string follow_links(std::string path, bool& open_file) {
-  const std::string asked = path;
+std::string follow_links(const std::string& asked) {
+  std::string path = asked;
   for (int links = 0; links <= 40; ++links) {
     char target[PATH_MAX];
     ssize_t size = ::readlink(path.c_str(), target, sizeof target);
     if (size < 0) return path;  // no link, or nothing there
     struct statfs system{};
-    open_file = ::statfs(parent_of(path).c_str(), &system) == 0 && system.f_type == PROC_SUPER_MAGIC;
-    if (open_file) return path;
+    if (::statfs(parent_of(path).c_str(), &system) == 0 && system.f_type == PROC_SUPER_MAGIC) return path;
     path =
         path_join(parent_of(path), std::string(target, static_cast<size_t>(size)));  // an absolute target stands alone
   }
   throw Error("path", str(printable(asked, 400), ": a chain of symbolic links without an end"));
 }
 
-// N of /proc/self/fd/N, if it was open when the program started: every descriptor of our own is close-on-exec.
-int inherited_descriptor(const std::string& path) {
+bool is_descriptor(const std::string& path) {
   std::error_code error;
-  if (!std::filesystem::equivalent(parent_of(path), "/proc/self/fd", error)) return -1;
+  return std::filesystem::equivalent(parent_of(path), "/proc/self/fd", error);
+}
+
+// /proc/self/fd/N, if it was open when the program started: every descriptor of our own is close-on-exec.
+void write_to_descriptor(const std::string& path, std::string_view bytes) {
   std::string name = std::filesystem::path(path).filename().string();
   int number = -1;
   std::from_chars(name.data(), name.data() + name.size(), number);
   int flags = number < 0 ? -1 : ::fcntl(number, F_GETFD);
-  return flags < 0 || (flags & FD_CLOEXEC) != 0 ? -1 : number;
+  if (flags < 0 || (flags & FD_CLOEXEC) != 0) {
+    throw Error("path", str(printable(path, 400), ": no such descriptor is open"));
+  }
+  write_all(number, bytes.data(), bytes.size(), path);
 }
 
-// Written to as it is: a device, a FIFO (waits for its reader, as in the shell), an open descriptor.
-void write_through(const std::string& path, bool open_file, std::string_view bytes) {
-  int inherited = open_file ? inherited_descriptor(path) : -1;
-  if (inherited >= 0) return write_all(inherited, bytes.data(), bytes.size(), path);
+// A device, or a FIFO, which waits for its reader as in the shell.
+void write_through(const std::string& path, std::string_view bytes) {
   Descriptor file{faulty("open") ? -1 : ::open(path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC)};
   if (file.fd < 0) fail_write(path, "open");
   write_all(file.fd, bytes.data(), bytes.size(), path);
@@ -306,12 +309,12 @@ void make_directories(const std::string& path) {
 void write_file(const std::string& path, std::string_view bytes) { replace_file(path, bytes, std::nullopt); }
 
 void write_output(const std::string& path, std::string_view bytes) {
-  bool open_file = false;
-  const std::string target = follow_links(path, open_file);
+  const std::string target = follow_links(path);
+  if (is_descriptor(target)) return write_to_descriptor(target, bytes);
   struct stat info{};
   const bool there = ::stat(target.c_str(), &info) == 0;
   if (there && S_ISDIR(info.st_mode)) throw Error("path", str(printable(path, 400), ": is a directory; name a file"));
-  if (open_file || (there && !S_ISREG(info.st_mode))) return write_through(target, open_file, bytes);
+  if (there && !S_ISREG(info.st_mode)) return write_through(target, bytes);
   replace_file(target, bytes, there ? std::optional(info.st_mode & kPermissions) : std::nullopt);
 }
 
@@ -389,8 +392,8 @@ FileLock::FileLock(const std::string& path) {
     char holder[256] = {};
     ssize_t n = ::pread(descriptor_, holder, sizeof holder - 1, 0);
     ::close(descriptor_);
-    throw Error("path", str(path, ": in use by another ucas (", n > 0 ? printable(trim(holder)) : std::string("?"),
-                            "); wait for it or stop it"));
+    throw Error("path", str(printable(path, 400), ": in use by another ucas (",
+                            n > 0 ? printable(trim(holder)) : std::string("?"), "); wait for it or stop it"));
   }
   std::string text = str("pid ", ::getpid(), " on ", host, "\n");
   if (::ftruncate(descriptor_, 0) != 0 || ::pwrite(descriptor_, text.data(), text.size(), 0) < 0) {
