@@ -78,6 +78,22 @@ std::string text_field(const JsonRow& row, const std::string& key) {
   return text;
 }
 
+std::vector<int32_t> ids_field(const JsonRow& row, const std::string& key, int64_t vocabulary) {
+  const Json& value = row.value.at(key);
+  const auto unfit = [&](const std::string& got) {
+    refuse(row.where, str("\"", key, "\": ", got, ", expected a list of token ids from 0 to ", vocabulary - 1));
+  };
+  if (!value.is_array()) unfit(str("is a ", value.type_name()));
+  std::vector<int32_t> ids;
+  for (const Json& item : value) {
+    if (!item.is_number_integer()) unfit(str("holds ", printable(item.dump(-1, ' ', true), 40)));
+    const bool fits = !(item.is_number_unsigned() && item.get<uint64_t>() > INT32_MAX);
+    if (!fits || item.get<int64_t>() < 0 || item.get<int64_t>() >= vocabulary) unfit(str("holds ", item.dump()));
+    ids.push_back(item.get<int32_t>());
+  }
+  return ids;
+}
+
 std::string first_key(const JsonRow& row, const std::vector<std::string>& keys) {
   for (const std::string& key : keys) {
     auto at = row.value.find(key);

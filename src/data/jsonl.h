@@ -35,6 +35,8 @@ LineCounts read_json_lines(const std::string& path, BadRows bad_rows, const std:
 
 // The text under `key`, which must be there; NUL bytes are refused.
 std::string text_field(const JsonRow& row, const std::string& key);
+// The list of token ids under `key`, each from 0 to `vocabulary` - 1.
+std::vector<int32_t> ids_field(const JsonRow& row, const std::string& key, int64_t vocabulary);
 // The first of `keys` that the row has (not null), or "" when it has none.
 std::string first_key(const JsonRow& row, const std::vector<std::string>& keys);
 // A text, a number, or a list of those, as texts. `allow_empty`: no alternatives, or empty ones, are fine.

@@ -33,20 +33,6 @@ constexpr size_t kLossWindow = 20;  // updates of the running loss
 
 // --- data -------------------------------------------------------------------------------------------------------
 
-std::vector<int32_t> ids_field(const JsonRow& row, const std::string& key, int64_t vocab_size) {
-  const Json& list = row.value[key];
-  auto bad = [&](const std::string& what) { return Error("data_line", str(row.where, ": ", key, ": ", what)); };
-  if (!list.is_array()) throw bad("expected a list of token ids");
-  std::vector<int32_t> ids;
-  for (const Json& item : list) {
-    if (!item.is_number_integer()) throw bad("a token id is a whole number");
-    auto id = item.get<int64_t>();
-    if (id < 0 || id >= vocab_size) throw bad(str("token id ", id, " is outside 0 .. ", vocab_size - 1));
-    ids.push_back(static_cast<int32_t>(id));
-  }
-  return ids;
-}
-
 SftExample read_example(const JsonRow& row, const Tokenizer& tokenizer, const Template* form, int32_t eos) {
   SftExample example;
   if (row.value.contains("prompt_ids")) {

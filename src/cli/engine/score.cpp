@@ -25,26 +25,9 @@ struct Row {
   int64_t length() const { return static_cast<int64_t>(prompt.size() + response.size()); }
 };
 
-std::vector<int32_t> ids_of(const JsonRow& row, const std::string& key, int64_t vocabulary) {
-  const Json& value = row.value.at(key);
-  const auto refuse = [&](const std::string& got) {
-    throw Error("data_line",
-                str(row.where, ": \"", key, "\": ", got, ", expected a list of token ids from 0 to ", vocabulary - 1));
-  };
-  if (!value.is_array()) refuse(str("is a ", value.type_name()));
-  std::vector<int32_t> ids;
-  for (const Json& item : value) {
-    if (!item.is_number_integer()) refuse(str("holds ", printable(item.dump(-1, ' ', true), 40)));
-    const bool fits = !(item.is_number_unsigned() && item.get<uint64_t>() > INT32_MAX);
-    if (!fits || item.get<int64_t>() < 0 || item.get<int64_t>() >= vocabulary) refuse(str("holds ", item.dump()));
-    ids.push_back(item.get<int32_t>());
-  }
-  return ids;
-}
-
 std::vector<int32_t> tokens_of(const JsonRow& row, const std::string& key, const Policy& policy) {
   const std::string ids_key = key + "_ids";
-  if (row.value.contains(ids_key)) return ids_of(row, ids_key, policy.model->config().vocab_size);
+  if (row.value.contains(ids_key)) return ids_field(row, ids_key, policy.model->config().vocab_size);
   if (!row.value.contains(key)) {
     throw Error("data_line", str(row.where, ": neither \"", key, "\" nor \"", ids_key, "\" is there"));
   }
