@@ -27,7 +27,8 @@ void TrainDataConfig::fields(Fields& f) {
 
 void TrainRolloutConfig::fields(Fields& f) {
   f.field("n", n, Range{1, 1 << 16}, "responses per prompt (G)");
-  f.field("temperature", temperature, Range{1e-3, 100}, "sampling temperature");
+  f.field("temperature", temperature, Range{1e-2, 100},
+          "sampling temperature; at 0.01 the rounding of f32 logits already moves a log-prob by 0.001 and more");
   f.field("top_p", top_p, Range{1e-6, 1}, "nucleus; 1 = off");
   f.field("top_k", top_k, Range{0, 1 << 20}, "0 = off");
   f.field("response_length", response_length, Range{1, 1 << 20}, "longest response in tokens, end token included");
