@@ -211,6 +211,8 @@ class Page {
     for (const RunRecord& run : runs_) {
       if (!run.environment("started").empty()) started.push_back(run.environment("started"));
     }
+    std::string remarks = values_of(runs_, "remarks");
+    if (!remarks.empty()) fact("Resumed with changes", html_text(remarks));
     if (!started.empty()) fact("Started", html_text(readable_time(*std::min_element(started.begin(), started.end()))));
     return str("<header class=\"top\"><h1>", html_text(title_), "</h1>", about, "<dl class=\"facts\">", facts,
                "</dl></header>\n");

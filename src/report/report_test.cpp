@@ -51,6 +51,17 @@ TEST_F(report, the_demo_becomes_one_page_that_asks_the_network_for_nothing) {
   EXPECT_NE(html.find("default-src 'none'"), std::string::npos);
 }
 
+TEST_F(report, a_run_that_was_resumed_with_changes_says_so) {
+  SyntheticRun trained;
+  trained.method = "dapo";
+  std::string run = write_synthetic_run(path_join(root_, "dapo"), trained);
+  EXPECT_EQ(report_html({run}, "").find("Resumed with changes"), std::string::npos);
+  write_file(path_join(run, "env.json"), R"({"remarks": ["steps 2 to 3 are missing", "rollout.n < 8"]})");
+  std::string html = report_html({run}, "");
+  EXPECT_NE(html.find("Resumed with changes"), std::string::npos);
+  EXPECT_NE(html.find("steps 2 to 3 are missing; rollout.n &lt; 8"), std::string::npos);
+}
+
 const std::string kHostile =
     std::string("</script><script>document.title='owned'</script><img src=x onerror=alert(1)>") +
     "\xe2\x80\xa8\xe2\x80\xa9\xe2\x80\xae" + std::string("\0", 1) + "]]><!-- \"'&";

@@ -70,6 +70,9 @@ void read_sft(RunRecord& run, const std::string& path) {
 }
 
 std::string plain_text(const Json& value) {
+  if (value.is_array() && std::ranges::all_of(value, [](const Json& item) { return item.is_string(); })) {
+    return join(value.get<std::vector<std::string>>(), "; ");
+  }
   return value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -82,6 +82,14 @@ TEST_F(run_reader, what_is_absent_is_named) {
   EXPECT_EQ(run.seed, -1);
 }
 
+TEST_F(run_reader, a_list_of_remarks_is_read_as_one_text) {
+  put("env.json", R"({"label":"x","remarks":["steps 2 are missing","rollout.n = 8, now 16"],"counts":[1,2]})");
+  put("steps.jsonl", "{\"training/global_step\":1}\n");
+  RunRecord run = read_run(root_);
+  EXPECT_EQ(run.environment("remarks"), "steps 2 are missing; rollout.n = 8, now 16");
+  EXPECT_EQ(run.environment("counts"), "[1,2]");
+}
+
 TEST_F(run_reader, an_evaluation_alone_is_a_run) {
   put("env.json", R"({"label":"base"})");
   put("eval/final.json",

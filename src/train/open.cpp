@@ -150,8 +150,7 @@ std::string state_file(const FoundCheckpoint& found) { return path_join(state_fo
 
 std::optional<FoundCheckpoint> find_checkpoint(const RunDirectory& run) {
   return newest_checkpoint(run, [](const std::string& text, const FoundCheckpoint& found) {
-    const TrainState state = TrainState::parse(text, state_file(found));
-    if (state.step != found.step) throw Error("schema", str("its state.json is of step ", state.step));
+    TrainState::parse(text, state_file(found), found.step);
   });
 }
 
@@ -190,7 +189,7 @@ void check_start_over(const RunDirectory& run, const TrainConfig& before, bool h
 void restore(Training& t, const FoundCheckpoint& found, const Consent& consent) {
   std::string now = t.state.fingerprint;
   const std::string text = load_checkpoint(found, *t.policy.model, *t.optimizer, t.companions);
-  t.state = TrainState::parse(text, state_file(found));
+  t.state = TrainState::parse(text, state_file(found), found.step);
   const FingerprintDifferences differences = compare_fingerprints(t.state.fingerprint, now);
   if (!differences.changed.empty()) {
     consent.ask(str(found.path, ": the run was started with ", join(differences.changed, "; "),

@@ -58,11 +58,12 @@ std::string TrainState::json() const {
   return state.dump(1) + "\n";
 }
 
-TrainState TrainState::parse(const std::string& text, const std::string& file) {
+TrainState TrainState::parse(const std::string& text, const std::string& file, int64_t step) {
   const Json json = parse_json(text, file);
   const Reader reader{json, file};
   TrainState s;
   s.step = reader.count("step");
+  if (s.step != step) reader.refuse("step", str(step, ", the checkpoint's"));
   s.cursor = {reader.count("epoch"), reader.count("index"), reader.count("fruitless")};
   s.skipped.total = reader.count("skipped_steps");
   s.empty_steps = reader.count("empty_steps");

@@ -20,8 +20,9 @@ struct TrainState {
   std::string fingerprint;                                          // of the run that saved it: train/fingerprint.h
 
   std::string json() const;
-  // Throws Error naming file and key where a value is absent, of another type or out of range.
-  static TrainState parse(const std::string& json, const std::string& file);
+  // Of the checkpoint of `step`. Throws Error naming file and key where a value is absent, of another type or out of
+  // range, or the step is another one.
+  static TrainState parse(const std::string& json, const std::string& file, int64_t step);
 };
 
 }  // namespace ucas

@@ -24,7 +24,7 @@ TrainState some_state() {
 
 TEST(train_state, reads_back_as_it_was_written) {
   const std::string text = some_state().json();
-  const TrainState s = TrainState::parse(text, "state.json");
+  const TrainState s = TrainState::parse(text, "state.json", 7);
   EXPECT_EQ(s.json(), text);
   EXPECT_EQ(s.cursor.index, 12);
   EXPECT_EQ(s.companions.at("reference").at("kl_coeff"), 0.125);
@@ -34,7 +34,8 @@ TEST(train_state, a_value_that_no_run_can_have_is_refused_by_its_key) {
   struct Row {
     const char *key, *value;
   };
-  const Row rows[] = {{"step", "-1"},
+  const Row rows[] = {{"step", "6"},
+                      {"step", "-1"},
                       {"step", "1e300"},
                       {"step", "1.5"},
                       {"step", "\"7\""},
@@ -56,7 +57,7 @@ TEST(train_state, a_value_that_no_run_can_have_is_refused_by_its_key) {
     Json json = Json::parse(some_state().json());
     json[row.key] = Json::parse(row.value);
     try {
-      TrainState::parse(json.dump(), "DIR/state.json");
+      TrainState::parse(json.dump(), "DIR/state.json", 7);
       ADD_FAILURE() << row.key << " = " << row.value << " was accepted";
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), "schema");
@@ -71,9 +72,9 @@ TEST(train_state, a_key_that_is_missing_is_named) {
   for (const char* key : {"step", "epoch", "index", "fruitless", "skipped_steps", "empty_steps", "fingerprint"}) {
     Json json = whole;
     json.erase(key);
-    EXPECT_THROW(TrainState::parse(json.dump(), "state.json"), Error) << key;
+    EXPECT_THROW(TrainState::parse(json.dump(), "state.json", 7), Error) << key;
   }
-  for (const char* text : {"[]", "7", "null"}) EXPECT_THROW(TrainState::parse(text, "state.json"), Error) << text;
+  for (const char* text : {"[]", "7", "null"}) EXPECT_THROW(TrainState::parse(text, "state.json", 7), Error) << text;
 }
 
 }  // namespace

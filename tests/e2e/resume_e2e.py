@@ -89,6 +89,32 @@ check("model_files: tokenizer.json is missing; made again from" in resumed.stder
 os.rename(path("elsewhere"), path("base"))
 ucas("generate", "--model", os.path.join(old, "checkpoints", "step-0000009"), "--prompt", " a1 b*2.\n", "--max_tokens", 2)
 
+# Killed at each call that puts a file or a directory in its place: from the first file of the run directory, through the
+# copy of the base's files and the checkpoints, to the last pruning. Whichever command is due goes on from there.
+short = ["--train.save_freq", 1, "--train.steps", 3]
+ucas(*words("policy", path("short"), *short))
+kills = before_start = 0
+while True:
+    run = path("killed-at-rename")
+    shutil.rmtree(run, ignore_errors=True)
+    process = subprocess.run([UCAS, *map(str, words("policy", run, *short))], capture_output=True,
+                             env=dict(os.environ, UCAS_FAULT=f"rename:{kills + 1}:0:kill"))
+    if process.returncode == 0:
+        break
+    kills += 1
+    started = os.path.exists(os.path.join(run, "config.toml"))
+    before_start += not started
+    ucas(*(["train", "--resume", run] if started else words("policy", run, *short)))
+    if rows(run) != rows(path("short")):
+        check(False, f"killed at rename {kills}: steps.jsonl is that of the uninterrupted run")
+    a, b = (os.path.join(r, "checkpoints", "step-0000003") for r in (run, path("short")))
+    for folder in ("", "state"):
+        names = sorted(os.listdir(os.path.join(b, folder)))
+        if sorted(os.listdir(os.path.join(a, folder))) != names or not all(
+                same_bytes(os.path.join(a, folder, n), os.path.join(b, folder, n)) for n in names if n != "state"):
+            check(False, f"killed at rename {kills}: the last checkpoint is the same")
+check(kills > 30 and before_start == 2, f"killed at each of {kills} renames, {before_start} before config.toml: all went on")
+
 # The reference is the run's initial policy, and the coefficient was steered.
 steps = rows(path("reference"))[1:]
 check(steps[0]["actor/reward_kl_penalty"] == 0, "before the first update policy and reference agree to the bit")
