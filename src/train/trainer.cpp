@@ -1,12 +1,12 @@
 #include "train/trainer.h"
 
-#include <csignal>
 #include <numeric>
 #include <optional>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/stop.h"
 #include "base/str.h"
 #include "evaluate/evaluator.h"
 #include "methods/mismatch.h"
@@ -19,13 +19,6 @@
 namespace ucas {
 
 namespace {
-
-volatile std::sig_atomic_t stop_signal = 0;
-
-void on_signal(int signal) {
-  stop_signal = signal;
-  std::signal(signal, SIG_DFL);  // a second one ends the program at once; the last checkpoint stands
-}
 
 // `count` items in ceil(count / size) runs whose sizes differ by at most one.
 std::vector<std::pair<int64_t, int64_t>> even_ranges(int64_t count, int64_t size) {
@@ -51,13 +44,6 @@ TrainSample sample_of(const Collected& collected, const TrainingSet& data, int64
 }
 
 }  // namespace
-
-void install_stop_signals() {
-  for (int signal : {SIGTERM, SIGINT, SIGUSR1}) std::signal(signal, on_signal);
-  for (int signal : {SIGHUP, SIGPIPE}) std::signal(signal, SIG_IGN);
-}
-
-bool stop_requested() { return stop_signal != 0; }
 
 Trainer::Trainer(Training& training)
     : t_(training),

@@ -73,8 +73,4 @@ class Trainer {
   TrainObserver* observer_ = nullptr;  // while run() runs
 };
 
-// SIGTERM, SIGINT and SIGUSR1 ask for a save and exit 75; a second one ends the program at once.
-void install_stop_signals();
-bool stop_requested();
-
 }  // namespace ucas

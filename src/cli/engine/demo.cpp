@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/stop.h"
 #include "base/str.h"
 #include "cli/command.h"
 #include "cli/demo_config.h"
@@ -11,7 +12,6 @@
 #include "cli/train_options.h"
 #include "report/report.h"
 #include "report/summary.h"
-#include "train/trainer.h"
 
 namespace ucas {
 

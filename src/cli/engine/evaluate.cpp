@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/stop.h"
 #include "base/str.h"
 #include "cli/command.h"
 #include "cli/engine/evaluation.h"
@@ -13,7 +14,6 @@
 #include "evaluate/compare_table.h"
 #include "evaluate/table.h"
 #include "model/qwen2_config.h"
-#include "train/trainer.h"
 
 namespace ucas {
 

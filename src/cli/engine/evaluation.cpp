@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/stop.h"
 #include "base/str.h"
 #include "core/run_directory.h"
 #include "data/templates.h"
@@ -22,7 +23,6 @@
 #include "model/qwen2_config.h"
 #include "rollout/engine.h"
 #include "rollout/policy.h"
-#include "train/trainer.h"
 
 namespace ucas {
 

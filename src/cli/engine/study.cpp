@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/stop.h"
 #include "base/str.h"
 #include "cli/command.h"
 #include "cli/engine/study_plan.h"
@@ -18,7 +19,6 @@
 #include "cli/study_view.h"
 #include "cli/train_options.h"
 #include "report/report.h"
-#include "train/trainer.h"
 
 namespace ucas {
 

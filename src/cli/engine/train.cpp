@@ -1,5 +1,6 @@
 #include "base/error.h"
 #include "base/log.h"
+#include "base/stop.h"
 #include "base/str.h"
 #include "cli/command.h"
 #include "cli/train_options.h"
