@@ -114,7 +114,7 @@ for number, (low, high, c, entropy_coeff, kl_coeff) in enumerate(((0.2, 0.28, 10
     A[3] = 0
     H0 = quarter_steps(2 * torch.rand(mask.shape)) * M
     inputs = {"logp": lp0.tolist(), "old_logp": old.tolist(), "ref_logp": ref.tolist(), "advantages": A.tolist(),
-              "entropy": H0.tolist(), "mask": mask.tolist(), "clip_low": low, "clip_high": high, "clip_c": c,
+              "entropy": H0.tolist(), "mask": mask.tolist(), "uid": uid, "clip_low": low, "clip_high": high, "clip_c": c,
               "const": 16, "entropy_coeff": entropy_coeff, "kl_coeff": kl_coeff}
     n = (M.sum(1) > 0).sum()
     means = {
@@ -123,7 +123,9 @@ for number, (low, high, c, entropy_coeff, kl_coeff) in enumerate(((0.2, 0.28, 10
         "seq-mean-token-sum": lambda x: (x * M).sum() / n,
         "seq-mean-token-sum-norm": lambda x: (x * M).sum() / 16,
         "drgrpo-oat": lambda x: (x * M).sum(1).div(16).mean(),
+        "group-token-mean": lambda x: torch.stack([(x * M)[rows].sum() / M[rows].sum() for rows in rows_of]).mean(),
     }
+    rows_of = [[i for i in range(len(uid)) if uid[i] == group] for group in sorted(set(uid))]  # all have tokens
     expected = {}
     for name, aggregate in means.items():
         lp, H = lp0.clone().requires_grad_(), H0.clone().requires_grad_()

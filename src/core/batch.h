@@ -41,16 +41,21 @@ struct Batch {
   std::vector<int32_t> stop_ids;  // the ids that end a response
 
   std::vector<int32_t> token;          // [N]
-  std::vector<float> rollout_logprob;  // [N] as the sampler reported it
-  std::vector<float> old_logprob;      // [N] trainer policy before the step's first update
-  std::vector<float> ref_logprob;      // [N] frozen reference; empty unless needed
-  std::vector<float> reward_kl;        // [N] beta KL(old, ref), taken off the token's reward; empty without such a term
-  std::vector<float> value;            // [N] V_t of the critic before its update; empty unless needed
-  std::vector<float> prm_logratio;     // [N] q_it = lp_phi - lp_ref of the implicit reward model; empty unless needed
-  std::vector<float> entropy;          // [N] H of the old policy
-  std::vector<float> confidence;       // [N] C = LSE(z) - mean_v z of the old policy, z = logits / temperature
-  std::vector<float> logit;            // [N] raw logit of the chosen token, before the temperature
+  std::vector<float> rollout_logprob;  // [N] as the sampler reported it: of the law drawn from (after top-p, top-k)
+  std::vector<float> rollout_whole_logprob;  // [N] of the whole vocabulary; empty where nothing is cut: then the same
+  std::vector<float> old_logprob;            // [N] trainer policy before the step's first update
+  std::vector<float> ref_logprob;            // [N] frozen reference; empty unless needed
+  std::vector<float> reward_kl;     // [N] beta KL(old, ref), taken off the token's reward; empty without such a term
+  std::vector<float> value;         // [N] V_t of the critic before its update; empty unless needed
+  std::vector<float> prm_logratio;  // [N] q_it = lp_phi - lp_ref of the implicit reward model; empty unless needed
+  std::vector<float> entropy;       // [N] H of the old policy
+  std::vector<float> confidence;    // [N] C = LSE(z) - mean_v z of the old policy, z = logits / temperature
+  std::vector<float> logit;         // [N] raw logit of the chosen token, before the temperature
 
+  // The sampler's log-prob under the law that the trainer's models are evaluated with: the whole vocabulary.
+  const std::vector<float>& sampler_logprob() const {
+    return rollout_whole_logprob.empty() ? rollout_logprob : rollout_whole_logprob;
+  }
   int64_t token_count() const { return static_cast<int64_t>(token.size()); }
   std::span<const Response> of(const Group& group) const {
     return std::span(responses).subspan(static_cast<size_t>(group.first), static_cast<size_t>(group.count));

@@ -20,10 +20,13 @@ double sum(std::span<const float> values) {
   return total;
 }
 
-void count(Denominators& total, double weight) {
+// One sequence of M_i = `weight` counted tokens.
+void count(Denominators& total, int64_t group, double weight) {
   total.rows += 1;
-  total.sequences += weight > 0 ? 1 : 0;
+  if (weight == 0) return;
+  total.sequences += 1;
   total.token_count += weight;
+  total.group_tokens[group] += weight;
 }
 
 // The method's own token losses, before aggregation.
@@ -55,12 +58,20 @@ Share share_of(const ObjectiveConfig& objective, const LossInput& in, std::span<
   if (objective.accumulation == Accumulation::exact) return {total, 1};
   Share share;
   share.counts.norm_length = total.norm_length;
-  for (const Sequence& s : in.sequences) count(share.counts, sum(of(counted, s)));
+  for (const Sequence& s : in.sequences) count(share.counts, s.group, sum(of(counted, s)));
   share.factor = share.counts.rows / total.rows;
   return share;
 }
 
 }  // namespace
+
+Denominators& Denominators::operator+=(const Denominators& other) {
+  token_count += other.token_count;
+  sequences += other.sequences;
+  rows += other.rows;
+  for (const auto& [group, tokens] : other.group_tokens) group_tokens[group] += tokens;
+  return *this;
+}
 
 LossOutput LossBuffer::view(int64_t tokens) {
   size_t n = static_cast<size_t>(tokens);
@@ -96,11 +107,11 @@ Denominators denominators(const Method& method, const ObjectiveConfig& objective
   for (const Sequence& s : whole_mini.sequences) n = std::max(n, static_cast<size_t>(s.first + s.length));
   std::vector<float> counted(n);
   counted_tokens(method, objective, whole_mini, counted);
-  for (const Sequence& s : whole_mini.sequences) count(total, sum(of(counted, s)));
+  for (const Sequence& s : whole_mini.sequences) count(total, s.group, sum(of(counted, s)));
   return total;
 }
 
-void aggregation_weights(Aggregation aggregation, const Denominators& total, std::span<float> weight) {
+void aggregation_weights(Aggregation aggregation, const Denominators& total, int64_t group, std::span<float> weight) {
   double own = sum(weight);  // M_i
   if (own == 0) return;      // an empty response has no share, whatever the mode
   double divisor = 1;
@@ -120,6 +131,12 @@ void aggregation_weights(Aggregation aggregation, const Denominators& total, std
     case Aggregation::row_mean_token_sum_norm:
       divisor = total.rows * total.norm_length;
       break;
+    case Aggregation::group_token_mean: {
+      auto tokens = total.group_tokens.find(group);
+      divisor =
+          tokens == total.group_tokens.end() ? 0 : static_cast<double>(total.group_tokens.size()) * tokens->second;
+      break;
+    }
   }
   UCAS_CHECK(divisor > 0, "the mini-batch was counted without this sequence");
   for (float& w : weight) w = static_cast<float>(w / divisor);
@@ -141,7 +158,7 @@ void objective_gradients(const Method& method, const ObjectiveConfig& objective,
       metrics.clipfrac_lower += out.clipped[t] == 2 ? share : 0;
       metrics.ppo_kl += share * method.drift(in.logprob[t], in.old_logprob[t]);
     }
-    aggregation_weights(objective.aggregation, share_here.counts, of(weight, s));
+    aggregation_weights(objective.aggregation, share_here.counts, s.group, of(weight, s));
     for (size_t t = first; t < end; ++t) {
       double w = weight[t] * share_here.factor;
       if (w == 0) {  // not counted: no gradient, whatever the method wrote

@@ -8,6 +8,9 @@
 //   seq_mean_token_sum       w_it = m_it / n
 //   seq_mean_token_sum_norm  w_it = m_it / const            verl's Dr.GRPO: no division by n
 //   row_mean_token_sum_norm  w_it = m_it / (rows const)     Oat's Dr.GRPO: empty responses count
+//   group_token_mean         w_it = m_it / (groups sum_{j in its group} M_j)    Eq. 4, 11: a token mean per prompt,
+//   then
+//                                                           the mean over prompts with a counted token
 //
 // With accumulation = verl_legacy the counts are those of the micro-batch, and w_it is further multiplied by
 // rows_micro / rows_mini: what verl's classic actor does, which depends on how the mini-batch is cut.
@@ -21,6 +24,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -30,16 +34,12 @@ namespace ucas {
 
 // Counts over the whole mini-batch, over all ranks.
 struct Denominators {
-  double token_count = 0;  // counted tokens
-  double sequences = 0;    // responses with at least one counted token
-  double rows = 0;         // all responses, empty ones too
-  double norm_length = 0;  // objective.norm_length, or the response limit
-  Denominators& operator+=(const Denominators& other) {
-    token_count += other.token_count;
-    sequences += other.sequences;
-    rows += other.rows;
-    return *this;
-  }
+  double token_count = 0;                  // counted tokens
+  double sequences = 0;                    // responses with at least one counted token
+  double rows = 0;                         // all responses, empty ones too
+  double norm_length = 0;                  // objective.norm_length, or the response limit
+  std::map<int64_t, double> group_tokens;  // counted tokens of each group (Sequence::group) that has one
+  Denominators& operator+=(const Denominators& other);
 };
 
 // `whole_mini` needs its sequences, the marks where the method selects, old_logprob and rollout_logprob.
@@ -69,8 +69,8 @@ void select_tokens(const Method& method, const ObjectiveConfig& objective, LossI
 // m_it of every token, [n]: 0 where the method does not count it or objective.reject leaves it out.
 void counted_tokens(const Method& method, const ObjectiveConfig& objective, const LossInput& in,
                     std::span<float> counted);
-// w_it of the table above for one sequence, from its m_it (in place).
-void aggregation_weights(Aggregation aggregation, const Denominators& total, std::span<float> weight);
+// w_it of the table above for one sequence of a group, from its m_it (in place).
+void aggregation_weights(Aggregation aggregation, const Denominators& total, int64_t group, std::span<float> weight);
 
 // Owns the arrays that a LossOutput points into.
 class LossBuffer {

@@ -17,9 +17,12 @@ namespace {
 using testing::LossCase;
 using testing::run_objective;
 
-constexpr Aggregation kAll[] = {Aggregation::token_mean, Aggregation::seq_mean_token_mean,
-                                Aggregation::seq_mean_token_sum, Aggregation::seq_mean_token_sum_norm,
-                                Aggregation::row_mean_token_sum_norm};
+constexpr Aggregation kAll[] = {Aggregation::token_mean,
+                                Aggregation::seq_mean_token_mean,
+                                Aggregation::seq_mean_token_sum,
+                                Aggregation::seq_mean_token_sum_norm,
+                                Aggregation::row_mean_token_sum_norm,
+                                Aggregation::group_token_mean};
 
 // Sequences of 0 to 12 tokens with log-ratios of about 0.3, as a mini-batch some updates old has them.
 LossCase random_mini(uint64_t seed, size_t sequences) {
@@ -158,7 +161,9 @@ TEST(objective, empty_responses_change_nothing_but_oats_row_count) {
   for (size_t i = 0; i < mini.sequences.size(); ++i) {
     LossCase row = mini.slice(i, 1);
     padded.add(row.logprob, row.old_logprob, row.advantage, row.entropy);
+    padded.sequences.back().group = mini.sequences[i].group;
     padded.add({}, {}, {});
+    padded.sequences.back().group = 100 + static_cast<int64_t>(i);  // a prompt without any token
   }
   for (Aggregation aggregation : kAll) {
     ObjectiveConfig objective;
@@ -206,6 +211,57 @@ TEST(objective, tokens_of_weight_zero_leave_both_sum_and_denominator) {
   EXPECT_EQ(one_left.d_logprob, (std::vector<float>{0, -2, 0, 0}));
 }
 
+// Eq. 4 and 11: 1 / sum_j |o_j| stands inside the expectation over prompts.
+TEST(objective, the_group_token_mean_weighs_each_prompt_the_same_whatever_its_length) {
+  // Prompts P and Q of 100 and 300 tokens in responses of unequal lengths; loss 1 on P, 0 on Q.
+  LossCase mini;
+  std::vector<float> losses;
+  const std::pair<int64_t, std::vector<int>> prompts[] = {{7, {60, 0, 40}}, {3, {100, 20, 180}}};
+  for (const auto& [group, lengths] : prompts) {
+    for (int length : lengths) {
+      std::vector<float> numbers, zeros(static_cast<size_t>(length));
+      for (int t = 0; t < length; ++t) {
+        numbers.push_back(static_cast<float>(losses.size()));
+        losses.push_back(group == 7 ? 1.0f : 0.0f);
+      }
+      mini.add(zeros, zeros, numbers);
+      mini.sequences.back().group = group;
+    }
+  }
+  auto method = testing::make_fixed_loss(losses);
+  ObjectiveConfig objective;
+  EXPECT_NEAR(run_objective(*method, objective, mini, 0).metrics.pg_loss, 0.25, 1e-7);  // verl's token mean
+  objective.aggregation = Aggregation::group_token_mean;
+  for (size_t micro : {0, 1, 2, 5}) {
+    auto result = run_objective(*method, objective, mini, micro);
+    EXPECT_NEAR(result.metrics.pg_loss, 0.5, 1e-7);
+    EXPECT_FLOAT_EQ(result.d_logprob.front(), 0.5f / 100);
+    EXPECT_FLOAT_EQ(result.d_logprob.back(), 0.5f / 300);
+  }
+}
+
+TEST(objective, a_prompt_of_rejected_tokens_is_none_of_the_group_token_mean) {
+  LossCase mini;
+  mini.add({-1, -1}, {-1, -1}, {1, 1});
+  mini.add({-1, -1}, {-1, -1}, {1, 1});
+  mini.sequences[1].group = 1;
+  mini.rollout_logprob[2] = mini.rollout_logprob[3] = -9;  // all of the second prompt
+  ObjectiveConfig objective;
+  objective.aggregation = Aggregation::group_token_mean;
+  objective.reject = Reject::token_ratio;
+  EXPECT_EQ(run_objective(*make_method("grpo"), objective, mini, 0).d_logprob,
+            (std::vector<float>{-0.5f, -0.5f, 0, 0}));
+}
+
+TEST(objective, papers_means_are_per_prompt_and_the_released_ones_per_token) {
+  for (const char* name : {"ucas", "dapo"}) {
+    auto paper = make_method(name), released = make_method(name);
+    released->use_preset("released");
+    EXPECT_EQ(paper->objective_defaults().aggregation, Aggregation::group_token_mean) << name;
+    EXPECT_EQ(released->objective_defaults().aggregation, Aggregation::token_mean) << name;
+  }
+}
+
 TEST(objective, denominators_add_up_over_ranks) {
   std::unique_ptr<Method> method = make_method("grpo");
   LossCase mini = random_mini(8, 10), a = mini.slice(0, 4), b = mini.slice(4, 6);
@@ -215,6 +271,7 @@ TEST(objective, denominators_add_up_over_ranks) {
   EXPECT_EQ(sum.token_count, whole.token_count);
   EXPECT_EQ(sum.sequences, whole.sequences);
   EXPECT_EQ(sum.rows, 10);
+  EXPECT_EQ(sum.group_tokens, whole.group_tokens);
   EXPECT_EQ(sum.norm_length, 12);
 }
 

@@ -13,13 +13,16 @@ class Dapo final : public Method {
   std::string paper() const override {
     return "Yu et al. 2025, DAPO: An Open-Source LLM Reinforcement Learning System at Scale (arXiv:2503.14476)";
   }
-  // Clip 0.2 / 0.28 and the token mean are the article's; the dual clip of 10 is that of verl's recipe/dapo.
+  std::vector<std::string> presets() const override { return {"paper", "released"}; }
+  void use_preset(const std::string& name) override { released_ = name == "released"; }
+  // Clip 0.2 / 0.28 is the article's, the dual clip of 10 that of verl's recipe/dapo. The article's mean is over the
+  // tokens of a prompt's responses, then over prompts; the recipe's over all tokens of the mini-batch.
   ObjectiveConfig objective_defaults() const override {
     ObjectiveConfig objective;
     objective.clip_low = 0.2;
     objective.clip_high = 0.28;
     objective.dual_clip = 10;
-    objective.aggregation = Aggregation::token_mean;
+    objective.aggregation = released_ ? Aggregation::token_mean : Aggregation::group_token_mean;
     objective.keep_mixed_groups = true;
     return objective;
   }
@@ -32,6 +35,7 @@ class Dapo final : public Method {
 
  private:
   GroupAdvantageConfig config_;
+  bool released_ = false;
 };
 
 }  // namespace

@@ -1,7 +1,8 @@
 // The 80/20 rule: only the rho = 20 % of tokens with the highest entropy, where the reasoning forks, carry DAPO's loss.
 // Two forms, which differ by 1 / rho = 5 in the size of the gradient:
-//   released  the max(1, int(n rho + 0.9999)) tokens of largest H; the mean divides by the tokens selected
-//   trl       tokens with H >= quantile(H, 1 - rho); the mean divides by all tokens
+//   released  the max(1, int(n rho + 0.9999)) tokens of largest H in each micro-batch; the mean divides by the tokens
+//             selected
+//   trl       tokens with H >= quantile(H, 1 - rho) in each mini-batch; the mean divides by all tokens
 #include <algorithm>
 
 #include "base/str.h"
@@ -21,7 +22,7 @@ struct Config {
   double rho = 0.2;
   Rule rule = Rule::count;
   DivideBy divide_by = DivideBy::selected;
-  Scope scope = Scope::mini;
+  Scope scope = Scope::micro;
   GroupAdvantageConfig group;
 
   void fields(Fields& f) {
@@ -40,11 +41,12 @@ class ForkingTokens final : public Method {
     return "Wang et al. 2025, Beyond the 80/20 Rule: High-Entropy Minority Tokens Drive Effective Reinforcement "
            "Learning for LLM Reasoning (arXiv:2506.01939)";
   }
-  // Both releases select within a micro-batch: method.scope = "micro" for that.
+  // The authors' code selects within a micro-batch; `trl` keeps our mini-batch, for TRL's batch is neither.
   std::vector<std::string> presets() const override { return {"released", "trl"}; }
   void use_preset(const std::string& name) override {
     config_.rule = name == "trl" ? Rule::quantile : Rule::count;
     config_.divide_by = name == "trl" ? DivideBy::all : DivideBy::selected;
+    config_.scope = name == "trl" ? Scope::mini : Scope::micro;
   }
   // DAPO otherwise.
   ObjectiveConfig objective_defaults() const override {

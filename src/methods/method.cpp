@@ -10,10 +10,10 @@ void ObjectiveConfig::fields(Fields& f) {
   f.field("clip_low", clip_low, Range{0, 1}, "eps_low: the ratio is clipped below 1 - clip_low");
   f.field("clip_high", clip_high, Range{0, 1e6}, "eps_high: the ratio is clipped above 1 + clip_high");
   f.field("dual_clip", dual_clip, Range{0, 1e6}, "c > 1: loss of a wrong response is at most c |A|; 0 = off");
-  f.choice(
-      "aggregation", aggregation,
-      {"token_mean", "seq_mean_token_mean", "seq_mean_token_sum", "seq_mean_token_sum_norm", "row_mean_token_sum_norm"},
-      "how token losses are averaged over a mini-batch");
+  f.choice("aggregation", aggregation,
+           {"token_mean", "seq_mean_token_mean", "seq_mean_token_sum", "seq_mean_token_sum_norm",
+            "row_mean_token_sum_norm", "group_token_mean"},
+           "how token losses are averaged over a mini-batch");
   f.field("norm_length", norm_length, Range{0, 1e9}, "constant of the ..._norm aggregations; 0 = the response limit");
   f.field("entropy_coeff", entropy_coeff, Range{-10, 10}, "entropy bonus: loss -= entropy_coeff * mean entropy");
   f.field("kl_coeff", kl_coeff, Range{0, 100}, "KL loss against the frozen reference: loss += kl_coeff * mean KL");
@@ -34,6 +34,9 @@ void ObjectiveConfig::fields(Fields& f) {
            "seq_mean_k3)");
   f.field("reject_low", reject_low, Range{0, 1}, "smallest accepted ratio exp(old - rollout)");
   f.field("reject_high", reject_high, Range{0, 1e6}, "largest accepted ratio, or k3 divergence");
+  f.choice("correct_by", correct_by, {"whole", "drawn"},
+           "under top_p or top_k, rollout in the two above is the sampler's log-prob under the whole vocabulary, or "
+           "under the truncated law that was drawn from (the ratio then holds the kept mass)");
   f.choice("accumulation", accumulation, {"exact", "verl_legacy"},
            "micro-batches add up exactly, or as rows_micro / rows_mini times the mean inside each");
 }

@@ -18,14 +18,15 @@
 
 namespace ucas {
 
-// How the per-token losses of a mini-batch become one number (methods/aggregate.h has the formulas). The last two
+// How the per-token losses of a mini-batch become one number (methods/aggregate.h has the formulas). The two `norm`
 // divide by a constant length: verl's Dr.GRPO does not divide by the number of responses, Oat's divides by all of them.
 enum class Aggregation {
   token_mean,
   seq_mean_token_mean,
   seq_mean_token_sum,
   seq_mean_token_sum_norm,
-  row_mean_token_sum_norm
+  row_mean_token_sum_norm,
+  group_token_mean
 };
 
 // Estimators of KL(pi || pi_ref) per token (methods/kl.h).
@@ -33,6 +34,7 @@ enum class KlEstimator { k1, abs, k2, k3, k3_plus };
 
 // What is done about a sampler whose probabilities differ from the trainer's (methods/mismatch.h).
 enum class Tis { off, token, sequence, sequence_mask };
+enum class SamplerLaw { whole, drawn };  // which of the sampler's two log-probs they take, where it truncates
 enum class Reject { off, token_ratio, sequence_ratio, geometric_ratio, token_k3, sequence_k3 };
 
 // How micro-batches add up: exactly, or as verl's classic actor weighs them (methods/aggregate.h).
@@ -53,16 +55,17 @@ struct ObjectiveConfig {
   double entropy_coeff = 0;  // entropy bonus
   double kl_coeff = 0;       // KL loss against the frozen reference
   KlEstimator kl_estimator = KlEstimator::k3;
-  bool keep_mixed_groups = false;            // DAPO dynamic sampling: train only on groups with 0 < correct < G
-  KeepMetric keep_metric = KeepMetric::acc;  // what must differ in such a group: verdict, score, or shaped reward
-  double keep_low = 0, keep_high = 1;        // PRIME: train only on prompts with a mean accuracy within, ends included
-  bool keep_untruncated = false;             // PRIME in verl: and without a response at the length limit
-  KeepOrder keep_order = KeepOrder::refill;  // until enough pass, or those that pass first and others after them
-  Tis tis = Tis::off;                        // truncated importance sampling: weights from old and rollout log-probs
-  double tis_cap = 2;                        // C, where a weight is cut, or its sequence left out (sequence_mask)
-  Reject reject = Reject::off;               // leaves tokens or responses out, from the same log-probs
-  double reject_low = 0.5;                   // a ratio below is rejected; no meaning for k3
-  double reject_high = 2;                    // a ratio or k3 above is rejected
+  bool keep_mixed_groups = false;             // DAPO dynamic sampling: train only on groups with 0 < correct < G
+  KeepMetric keep_metric = KeepMetric::acc;   // what must differ in such a group: verdict, score, or shaped reward
+  double keep_low = 0, keep_high = 1;         // PRIME: train only on prompts with a mean accuracy within, ends included
+  bool keep_untruncated = false;              // PRIME in verl: and without a response at the length limit
+  KeepOrder keep_order = KeepOrder::refill;   // until enough pass, or those that pass first and others after them
+  Tis tis = Tis::off;                         // truncated importance sampling: weights from old and rollout log-probs
+  double tis_cap = 2;                         // C, where a weight is cut, or its sequence left out (sequence_mask)
+  Reject reject = Reject::off;                // leaves tokens or responses out, from the same log-probs
+  double reject_low = 0.5;                    // a ratio below is rejected; no meaning for k3
+  double reject_high = 2;                     // a ratio or k3 above is rejected
+  SamplerLaw correct_by = SamplerLaw::whole;  // what TIS and rejection compare old with, under top-p or top-k
   Accumulation accumulation = Accumulation::exact;
   void fields(Fields& f);
   void validate() const;  // cross-field errors
@@ -102,16 +105,17 @@ struct Needs {
 struct Sequence {
   int64_t first = 0, length = 0;
   int64_t response = 0;  // index in Batch::responses
+  int64_t group = 0;     // index in Batch::groups: its prompt
 };
 struct LossInput {
   std::span<const Sequence> sequences;
-  std::span<const float> logprob;     // lp, current policy
-  std::span<const float> entropy;     // H, current policy
-  std::span<const float> confidence;  // C, current policy
-  std::span<const float> old_logprob, rollout_logprob, advantage;
-  std::span<const float> ref_logprob;  // frozen reference; empty unless needed
-  std::span<const uint8_t> mark;       // what select() said; empty where the method selects nothing
-  uint64_t seed = 0;                   // for a method that draws: Rng(seed, stream); differs by step and mini-batch
+  std::span<const float> logprob;                                  // lp, current policy
+  std::span<const float> entropy;                                  // H, current policy
+  std::span<const float> confidence;                               // C, current policy
+  std::span<const float> old_logprob, rollout_logprob, advantage;  // the sampler's as objective.correct_by asks
+  std::span<const float> ref_logprob;                              // frozen reference; empty unless needed
+  std::span<const uint8_t> mark;  // what select() said; empty where the method selects nothing
+  uint64_t seed = 0;              // for a method that draws: Rng(seed, stream); differs by step and mini-batch
   const ObjectiveConfig* objective = nullptr;
   std::span<const uint8_t> rejected = {};  // 1: left out by objective.reject; empty where none is. Filled for methods
 };
@@ -172,6 +176,9 @@ class Method {
   virtual SelectionScope selection_scope() const { return SelectionScope::none; }
   virtual void select(const LossInput& /*in*/, std::span<uint8_t> /*mark*/) const {}
   virtual bool counted(uint8_t /*mark*/) const { return true; }  // false: neither in the sum nor in the denominator
+  // Whether a token of advantage 0 has loss and derivatives exactly 0, whatever its log-probs: the trainer then skips
+  // the backward pass of responses that have no other.
+  virtual bool silent_at_zero_advantage() const { return true; }
   // What actor/ppo_kl averages, of a token's lp and old lp.
   virtual double drift(double logprob, double old_logprob) const { return old_logprob - logprob; }
 };

@@ -130,9 +130,12 @@ std::vector<double> standardized_confidence(const Config& c, std::span<const dou
   return c.norm_by_std ? zscore(C, non_empty(o), c.group.eps, c.group.ddof) : centered(C, non_empty(o));
 }
 
+// max(0, x), by which a NaN stays one: std::max(0.0, NaN) is 0, and a token of advantage 0 is silent.
+double not_below_zero(double x) { return x < 0 ? 0 : x; }
+
 // e^x, or 1 + x where it is not negative. Only the C of a lone response, which is not centred, meets the bounds.
 double weight_of(const Config& c, double x) {
-  return c.weight == Weight::linear ? std::max(0.0, 1 + x) : std::exp(std::clamp(x, -20.0, 20.0));
+  return c.weight == Weight::linear ? not_below_zero(1 + x) : std::exp(std::clamp(x, -20.0, 20.0));
 }
 
 // Eq. 9 for every token, [N]. The packed tokens of the batch are just its valid ones.
@@ -166,7 +169,7 @@ void algorithm_1(const Config& c, const Batch& batch, std::span<float> A_final, 
       size_t first = static_cast<size_t>(o[i].first), end = first + static_cast<size_t>(o[i].length);
       for (size_t t = first; t < end; ++t) {  // Eq. 10
         double shaped = A_mod - c.beta * l_hat[t];
-        A_final[t] = static_cast<float>(push_down ? shaped : std::max(0.0, shaped));
+        A_final[t] = static_cast<float>(push_down ? shaped : not_below_zero(shaped));
         steps.l_hat[t] = static_cast<float>(l_hat[t]);
       }
       steps.record(static_cast<size_t>(group.first) + i, A[i], C[i], C_hat[i], W, A_mod);
@@ -222,14 +225,16 @@ class Ucas final : public Method {
     released_ = name == "released";
     if (released_) config_ = released();
   }
-  // The loss is DAPO's (Eq. 11), with dynamic sampling. The release has two: its train_ucas_math scripts clip at 0.2 on
-  // both sides, c = 3, and train on all groups; its DAPO scripts have the article's loss, but scramble rows.
+  // The loss is DAPO's (Eq. 11), with dynamic sampling; its mean is over the tokens of a prompt, then over prompts,
+  // where the release takes verl's mean over all tokens of the mini-batch. The release has two losses: its
+  // train_ucas_math scripts clip at 0.2 on both sides, c = 3, and train on all groups; its DAPO scripts have the
+  // article's loss, but scramble rows.
   ObjectiveConfig objective_defaults() const override {
     ObjectiveConfig objective;
     objective.clip_low = 0.2;
     objective.clip_high = released_ ? 0.2 : 0.28;
     objective.dual_clip = released_ ? 3 : 10;
-    objective.aggregation = Aggregation::token_mean;
+    objective.aggregation = released_ ? Aggregation::token_mean : Aggregation::group_token_mean;
     objective.keep_mixed_groups = !released_;
     return objective;
   }

@@ -32,7 +32,8 @@ Batch make_batch(const std::vector<Row>& rows) {
 void LossCase::add(const std::vector<float>& lp, const std::vector<float>& old, const std::vector<float>& A,
                    const std::vector<float>& H, const std::vector<float>& ref) {
   int64_t first = tokens();
-  sequences.push_back({first, static_cast<int64_t>(lp.size()), static_cast<int64_t>(sequences.size())});
+  auto number = static_cast<int64_t>(sequences.size());
+  sequences.push_back({first, static_cast<int64_t>(lp.size()), number, number / 3});
   auto append = [&](std::vector<float>& to, const std::vector<float>& from) {
     to.insert(to.end(), from.begin(), from.end());
     to.resize(static_cast<size_t>(first) + lp.size());
@@ -53,6 +54,7 @@ LossCase LossCase::slice(size_t first, size_t count) const {
     };
     part.add(cut(logprob), cut(old_logprob), cut(advantage), cut(entropy), cut(ref_logprob));
     part.sequences.back().response = sequences[i].response;
+    part.sequences.back().group = sequences[i].group;
     std::ranges::copy(cut(rollout_logprob), part.rollout_logprob.end() - sequences[i].length);
     if (mark.empty()) continue;
     auto begin = mark.begin() + sequences[i].first;

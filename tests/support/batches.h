@@ -26,7 +26,7 @@ struct LossCase {
   std::vector<float> logprob, old_logprob, ref_logprob, rollout_logprob, advantage, entropy;
   std::vector<uint8_t> mark;
 
-  // The sampler's log-probs are set to `old`.
+  // The sampler's log-probs are set to `old`. Three neighbours are a group, unless said otherwise afterwards.
   void add(const std::vector<float>& lp, const std::vector<float>& old, const std::vector<float>& A,
            const std::vector<float>& H = {}, const std::vector<float>& ref = {});
   // The sequences [first, first + count) alone, as a micro-batch would hold them.

@@ -129,6 +129,7 @@ LossCase case_mini_batch(CaseRun& run) {
     auto n = static_cast<size_t>(run.length(i));
     auto row = [&](const char* key) { return run.has(key) ? run.tokens(key, i) : std::vector<float>(n); };
     mini.add(row("logp"), row("old_logp"), row("advantages"), row("entropy"), row("ref_logp"));
+    if (run.has("uid")) mini.sequences.back().group = run.in("uid").at(i).get<int64_t>();
     if (run.has("rollout_logp")) {
       std::vector<float> rollout = run.tokens("rollout_logp", i);
       std::copy(rollout.begin(), rollout.end(), mini.rollout_logprob.end() - static_cast<std::ptrdiff_t>(n));

@@ -161,6 +161,7 @@ void set_aggregation(ObjectiveConfig& objective, const std::string& name) {
       {"verl", Aggregation::seq_mean_token_sum_norm},
       {"drgrpo-oat", Aggregation::row_mean_token_sum_norm},
       {"oat", Aggregation::row_mean_token_sum_norm},
+      {"group-token-mean", Aggregation::group_token_mean},
   };
   size_t bracket = name.find('(');
   auto found = by_name.find(name.substr(0, bracket));
