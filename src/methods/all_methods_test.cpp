@@ -111,6 +111,7 @@ LossCase reversed(const LossCase& mini) {
     LossCase one = mini.slice(i, 1);
     turned.add(one.logprob, one.old_logprob, one.advantage, one.entropy, one.ref_logprob);
     turned.sequences.back().response = mini.sequences[i].response;
+    turned.sequences.back().group = mini.sequences[i].group;
   }
   return turned;
 }
@@ -154,6 +155,116 @@ TEST(all_methods, losses_and_gradients_of_extreme_log_probs_are_finite) {
       for (float e : result.d_entropy) ASSERT_TRUE(std::isfinite(e)) << name;
     }
   });
+}
+
+// A signal of one token, or the reward of one response, of a random batch.
+struct Signal {
+  const char* name;
+  std::vector<float> Batch::* values;  // null: the reward
+};
+constexpr Signal kSignals[] = {{"reward", nullptr},          {"old_logprob", &Batch::old_logprob},
+                               {"value", &Batch::value},     {"q", &Batch::prm_logratio},
+                               {"entropy", &Batch::entropy}, {"confidence", &Batch::confidence},
+                               {"logit", &Batch::logit}};
+
+std::vector<float> with_signal(const Method& method, Batch batch, const Signal& signal, size_t at, float value) {
+  if (signal.values == nullptr) {
+    for (Response& o : batch.responses) {
+      if (at >= static_cast<size_t>(o.first) && at < static_cast<size_t>(o.first + o.length)) o.reward = value;
+    }
+  } else {
+    (batch.*signal.values)[at] = value;
+  }
+  std::vector<float> advantage(batch.token.size());
+  Trace trace;
+  method.advantages(batch, advantage, trace);
+  return advantage;
+}
+
+TEST(all_methods, one_nan_in_a_signal_leaves_every_advantage_as_it_was_or_makes_it_nan) {
+  for_each_method([](const Method& plain, const std::string& name) {
+    std::unique_ptr<Method> variant;
+    for (int form = 0; form < 3; ++form) {  // as it is, and with options that bring in more signals
+      const Method* method = &plain;
+      if (form > 0) {
+        variant = make_method(name.substr(0, name.find(' ')));
+        const char* text[] = {"mc", "shannon"};
+        for (const Setting& option : {Setting{"estimator", std::string(text[form - 1]), "test", false},
+                                      {"f", std::string(form == 1 ? "linear" : "focal"), "test", false},
+                                      {"weight", std::string("linear"), "test", false},
+                                      {"response_confidence", std::string("logprob"), "test", false},
+                                      {"token_certainty", std::string("neg_entropy"), "test", false}}) {
+          ucas::apply(*variant, {option}, false);
+        }
+        method = variant.get();
+      }
+      for (uint64_t seed = 0; seed < 6; ++seed) {
+        Rng rng(seed, 6);
+        Batch batch = testing::pack(testing::random_groups(rng, {}));
+        if (batch.token.empty()) continue;
+        size_t at = rng.below(static_cast<uint32_t>(batch.token.size()));
+        for (const Signal& signal : kSignals) {
+          SCOPED_TRACE(str(name, " form ", form, ", seed ", seed, ", ", signal.name));
+          std::vector<float> before(batch.token.size());
+          Trace trace;
+          method->advantages(batch, before, trace);
+          std::vector<float> after = with_signal(*method, batch, signal, at, std::nanf(""));
+          bool any = false;
+          for (size_t t = 0; t < after.size(); ++t) {
+            any = any || std::isnan(after[t]);
+            ASSERT_TRUE(std::isnan(after[t]) || after[t] == before[t]) << before[t] << " became " << after[t];
+          }
+          float other = signal.values == nullptr ? 0.25f : (batch.*signal.values)[at] + 0.5f;
+          ASSERT_TRUE(any || with_signal(*method, batch, signal, at, other) == before) << "the NaN vanished";
+        }
+      }
+    }
+  });
+}
+
+TEST(all_methods, a_nan_log_prob_or_advantage_of_a_token_makes_its_gradient_nan) {
+  for_each_method([](const Method& method, const std::string& name) {
+    for (auto field : {&LossCase::logprob, &LossCase::old_logprob, &LossCase::advantage, &LossCase::ref_logprob}) {
+      ObjectiveConfig objective = method.objective_defaults();
+      objective.kl_coeff = field == &LossCase::ref_logprob ? 0.1 : 0;
+      LossCase mini;
+      mini.add({-1, -1, -2}, {-1, -1.1f, -2}, {1, 1, 1}, {0.5f, 0.9f, 0.1f}, {-1, -1, -2});
+      mini.add({-1, -2}, {-1, -2.1f}, {-1, -1}, {0.3f, 0.2f}, {-1, -2});
+      mini.mark.assign(5, 1);
+      if (name.starts_with("clip_cov")) mini.mark.assign(5, 0);  // a mark leaves the token out
+      (mini.*field)[1] = std::nanf("");
+      for (KlEstimator estimator : {KlEstimator::k1, KlEstimator::abs, KlEstimator::k2, KlEstimator::k3}) {
+        objective.kl_estimator = estimator;
+        EXPECT_TRUE(std::isnan(run_objective(method, objective, mini, 0, 12).d_logprob[1])) << name;
+      }
+    }
+  });
+}
+
+TEST(all_methods, a_token_of_advantage_zero_is_silent_where_the_method_says_so) {
+  int loud = 0;
+  for_each_method([&](const Method& method, const std::string& name) {
+    Rng rng(9, 7);
+    LossCase mini = testing::random_mini_batch(rng, 12);
+    std::ranges::fill(mini.advantage, 0.0f);
+    for (uint8_t mark : {0, 1}) {
+      mini.mark.assign(mini.logprob.size(), mark);
+      ObjectiveConfig objective = method.objective_defaults();
+      objective.kl_coeff = objective.entropy_coeff = 0;
+      LossBuffer buffer;
+      LossOutput out = buffer.view(mini.tokens());
+      LossMetrics metrics;
+      Denominators total = denominators(method, objective, mini.input(), 12);
+      objective_gradients(method, objective, mini.input(), total, out, metrics);
+      bool silent = true;
+      for (auto values : {out.loss, out.d_logprob, out.d_entropy, out.d_confidence}) {
+        for (float v : values) silent = silent && v == 0;
+      }
+      EXPECT_TRUE(silent || !method.silent_at_zero_advantage()) << name;
+      loud += !silent;
+    }
+  });
+  EXPECT_EQ(loud, 2);  // KL-Cov under both presets: its penalty looks at no advantage
 }
 
 TEST(all_methods, each_has_a_tiny_config_and_a_row_in_the_documentation) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/error.h"
 #include "base/str.h"
@@ -29,6 +30,8 @@ Moments moments(std::span<const double> x, const std::vector<bool>& counted, int
   for (size_t i = 0; i < x.size(); ++i) {
     if (counted.empty() || counted[i]) values.push_back(x[i]);
   }
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  if (std::ranges::any_of(values, [](double v) { return std::isnan(v); })) return {true, kNan, kNan};
   std::sort(values.begin(), values.end());
   // Equal values must give exactly 0: their computed mean may be off by an ulp, which eps would magnify.
   if (values.size() < 2 || values.front() == values.back()) return {};
@@ -81,6 +84,9 @@ std::vector<double> group_advantage(std::span<const Response> group, const Group
 std::vector<double> min_max(std::span<const float> x, double eps, EqualValues equal) {
   std::vector<double> scaled(x.size(), equal == EqualValues::half ? 0.5 : 0.0);
   if (x.empty()) return scaled;
+  for (float v : x) {
+    if (std::isnan(v)) return std::vector<double>(x.size(), v);  // what is the smallest beside it is not defined
+  }
   auto [least, most] = std::minmax_element(x.begin(), x.end());
   double low = *least, range = *most - low;
   double close = equal == EqualValues::half ? 1e-8 + 1e-5 * std::fabs(low) : 0;

@@ -1,6 +1,6 @@
 // Eq. 3: a response's advantage is its reward, z-scored within the responses to the same prompt. Also the z-score and
 // min-max themselves, which other methods apply to other signals. Arithmetic is float64; sums run over sorted values,
-// so the order of the responses cannot change a single bit.
+// so the order of the responses cannot change a single bit. One NaN among the values makes all of them NaN.
 #pragma once
 
 #include <cstdint>

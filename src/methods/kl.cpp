@@ -20,6 +20,7 @@ KlTerm k3(double d) {
 
 KlTerm kl_term(KlEstimator estimator, double logprob, double ref_logprob) {
   double d = logprob - ref_logprob;
+  if (std::isnan(d)) return {d, d};  // comparisons would make its derivative a number
   switch (estimator) {
     case KlEstimator::k1:
       return {d, 1};

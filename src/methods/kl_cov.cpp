@@ -77,12 +77,13 @@ class KlCov final : public Method {
       double loss = A == 0 ? 0 : -A * r.value, derivative = A == 0 ? 0 : -A * r.derivative;
       if (!in.mark.empty() && in.mark[t] != 0) {
         loss += config_.coef * std::fabs(moved);
-        derivative += moved > 0 ? config_.coef : moved < 0 ? -config_.coef : 0;
+        derivative += std::isnan(moved) ? moved : moved > 0 ? config_.coef : moved < 0 ? -config_.coef : 0;
       }
       out.loss[t] = static_cast<float>(loss);
       out.d_logprob[t] = static_cast<float>(derivative);
     }
   }
+  bool silent_at_zero_advantage() const override { return false; }  // the penalty looks at no advantage
   // actor/ppo_kl is mean |lp - old|, as released.
   double drift(double logprob, double old_logprob) const override { return std::fabs(logprob - old_logprob); }
 

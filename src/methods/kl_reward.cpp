@@ -1,6 +1,7 @@
 #include "methods/kl_reward.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "base/error.h"
@@ -26,13 +27,15 @@ double take_kl_off_reward(Batch& batch, KlEstimator estimator, double beta) {
     o.reward -= o.kl_penalty;
     if (o.length > 0) row_means.push_back(sum / static_cast<double>(o.length));
   }
-  std::sort(row_means.begin(), row_means.end());
+  bool nan = std::ranges::any_of(row_means, [](double mean) { return std::isnan(mean); });  // which cannot be sorted
+  if (!nan) std::sort(row_means.begin(), row_means.end());
   double total = 0;
   for (double mean : row_means) total += mean;
   return row_means.empty() ? 0 : total / static_cast<double>(row_means.size());
 }
 
 double adapted_kl_coeff(double beta, double kl, double target, double horizon, int64_t rows) {
+  if (std::isnan(kl)) return beta;  // the step's update is skipped and counted; the coefficient must outlive it
   return beta * (1 + std::clamp(kl / target - 1, -0.2, 0.2) * static_cast<double>(rows) / horizon);
 }
 

@@ -83,10 +83,14 @@ RolloutCorrection rollout_correction(const ObjectiveConfig& objective, std::span
   return out;
 }
 
+const std::vector<float>& sampler_logprob(const ObjectiveConfig& objective, const Batch& batch) {
+  return objective.correct_by == SamplerLaw::drawn ? batch.rollout_logprob : batch.sampler_logprob();
+}
+
 std::vector<std::pair<std::string, double>> correction_metrics(const ObjectiveConfig& objective, const Batch& batch) {
   std::vector<Sequence> sequences;
   for (const Response& o : batch.responses) sequences.push_back({o.first, o.length, 0});
-  RolloutCorrection c = rollout_correction(objective, sequences, batch.old_logprob, batch.rollout_logprob);
+  RolloutCorrection c = rollout_correction(objective, sequences, batch.old_logprob, sampler_logprob(objective, batch));
   double n = static_cast<double>(batch.token.size()), kept = 0, rejected = 0, weight = 0, capped = 0;
   for (size_t t = 0; t < batch.token.size(); ++t) {
     bool out = !c.rejected.empty() && c.rejected[t] != 0;

@@ -62,7 +62,7 @@ std::vector<double> process_rewards(const Config& config, const Batch& batch, do
   std::vector<double> to_go = r;
   discount_backwards(batch, 1.0, to_go);
   normaliser = 0;
-  for (double x : to_go) normaliser = std::max(normaliser, std::fabs(x));
+  for (double x : to_go) normaliser = std::fabs(x) <= normaliser ? normaliser : std::fabs(x);  // a NaN stays
   normaliser += 1e-6;
   for (double& x : r) x /= normaliser;
   return r;
@@ -75,7 +75,8 @@ struct Centre {
   double n = 0, sum = 0;
 
   Centre(LeaveOneOut which, std::vector<double> mean) : form(which), n(static_cast<double>(mean.size())) {
-    std::sort(mean.begin(), mean.end());
+    bool nan = std::ranges::any_of(mean, [](double m) { return std::isnan(m); });  // which cannot be sorted
+    if (!nan) std::sort(mean.begin(), mean.end());
     for (double m : mean) sum += m;
   }
   // x of a row whose own mean is `own`.

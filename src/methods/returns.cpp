@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace ucas {
 
@@ -27,6 +28,9 @@ void discount_backwards(const Batch& batch, double gamma, std::span<double> rewa
 
 void whiten(std::span<double> x, int64_t ddof) {
   std::vector<double> values(x.begin(), x.end());
+  if (std::ranges::any_of(values, [](double v) { return std::isnan(v); })) {
+    return std::fill(x.begin(), x.end(), std::numeric_limits<double>::quiet_NaN());
+  }
   std::sort(values.begin(), values.end());
   if (values.size() < 2 || values.front() == values.back()) return std::fill(x.begin(), x.end(), 0.0);
   double n = static_cast<double>(values.size()), sum = 0, squares = 0;

@@ -44,6 +44,7 @@ struct Config {
 
 // Sums of sorted values: the order of the responses changes no bit.
 double sorted_sum(std::vector<double> values) {
+  if (std::ranges::any_of(values, [](double v) { return std::isnan(v); })) return std::nan("");
   std::sort(values.begin(), values.end());
   double sum = 0;
   for (double v : values) sum += v;
@@ -75,10 +76,10 @@ std::vector<double> likelihood_weights(const Batch& batch, std::span<const Respo
     w[i] = mean(Batch::tokens(batch.old_logprob, o[i]));
     if (o[i].length > 0) present.push_back(w[i]);
   }
-  double largest = present.empty() ? 0 : *std::max_element(present.begin(), present.end());
+  double largest = present.empty() || std::isnan(sorted_sum(present)) ? 0 : std::ranges::max(present);
   for (size_t i = 0; i < o.size(); ++i) w[i] = o[i].length > 0 ? std::exp(w[i] - largest) : 0;
   double total = sorted_sum(w);
-  for (double& w_i : w) w_i = total > 0 ? w_i / total : 0;
+  for (double& w_i : w) w_i = total == 0 ? 0 : w_i / total;
   return w;
 }
 
@@ -90,11 +91,11 @@ double semantic_entropy(const Config& c, const Batch& batch, std::span<const Res
   for (const std::vector<size_t>& members : clusters_of(o, c.clusters)) {
     std::vector<double> mass;
     for (size_t i : members) mass.push_back(w[i]);
-    double p_k = std::min(1.0, sorted_sum(mass));
+    double p_k = std::min(sorted_sum(mass), 1.0);  // in this order a NaN stays one, as in all comparisons below
     if (c.estimator == Estimator::count) {
       p_k = static_cast<double>(members.size()) / static_cast<double>(o.size());
     }
-    if (p_k > 0) terms.push_back(c.estimator == Estimator::mc ? -std::log(p_k) : -p_k * std::log(p_k));
+    if (p_k != 0) terms.push_back(c.estimator == Estimator::mc ? -std::log(p_k) : -p_k * std::log(p_k));
   }
   double clusters = static_cast<double>(terms.size());
   double sum = sorted_sum(terms);
@@ -107,11 +108,11 @@ double scale_of(const Config& c, double SE, size_t G) {
   double x = SE / std::log(static_cast<double>(G));
   switch (c.f) {
     case Scale::linear:
-      return std::max(0.0, 1 - c.alpha * x);
+      return std::max(1 - c.alpha * x, 0.0);
     case Scale::exponential:
       return std::exp(-c.alpha * x);
     case Scale::focal:
-      return std::pow(std::max(0.0, 1 - x), c.alpha);
+      return std::pow(std::max(1 - x, 0.0), c.alpha);
     case Scale::reciprocal:
       return 1 / (1 + c.alpha * x);
   }

@@ -18,8 +18,12 @@ struct Spread {
     sum += x;
     squares += x * x;
   }
+  double variance() const {  // rounding may leave it below 0; a NaN stays one
+    double v = squares / count - mean() * mean();
+    return v < 0 ? 0 : v;
+  }
   double mean() const { return count == 0 ? 0 : sum / count; }
-  double std() const { return count == 0 ? 0 : std::sqrt(std::max(0.0, squares / count - mean() * mean())); }
+  double std() const { return count == 0 ? 0 : std::sqrt(variance()); }
 };
 
 // docs/numerics.md says how each is defined.
