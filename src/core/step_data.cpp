@@ -23,6 +23,7 @@ constexpr double kLargest = 3.4028235e38;                       // the largest f
 using Array = std::pair<const char*, std::vector<float> Batch::*>;
 constexpr Array kArrays[] = {
     {"rollout_logprob", &Batch::rollout_logprob},
+    {"rollout_whole_logprob", &Batch::rollout_whole_logprob},
     {"old_logprob", &Batch::old_logprob},
     {"ref_logprob", &Batch::ref_logprob},
     {"reward_kl", &Batch::reward_kl},

@@ -90,9 +90,12 @@ std::vector<TokenQuantity> token_quantities(const StepData& data, std::span<cons
   signal("C_t", "confidence of the distribution", "Eq. 5", finite(b.confidence));
   signal("l", "raw logit", "Eq. 5", finite(b.logit));
   if (!b.ref_logprob.empty()) signal("p_ref", "probability, reference policy", "", exponential(b.ref_logprob, {}));
-  bool apart = b.rollout_logprob.size() == b.old_logprob.size() && b.rollout_logprob != b.old_logprob;
-  if (apart) {
-    signal("p/p_s", "trainer over sampler, 1 if they agree", "", exponential(b.old_logprob, b.rollout_logprob));
+  const std::vector<float>& sampler = b.sampler_logprob();
+  if (sampler.size() == b.old_logprob.size() && sampler != b.old_logprob) {
+    signal("p/p_s", "trainer over sampler, 1 if they agree", "", exponential(b.old_logprob, sampler));
+  }
+  if (!b.rollout_whole_logprob.empty()) {
+    signal("q_p", "mass that top-p and top-k kept", "", exponential(b.rollout_whole_logprob, b.rollout_logprob));
   }
   if (!traced("V")) signal("V", "the critic's value before the token", "", finite(b.value));
   if (!traced("q")) signal("q", "log-ratio of the process reward model", "", finite(b.prm_logratio));

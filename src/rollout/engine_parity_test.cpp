@@ -75,9 +75,13 @@ TEST(engine_parity, the_log_prob_of_the_sampler_is_the_trainers_bit_for_bit) {
   auto model = tiny_model();
   const auto prompts = random_prompts(8, 30, 58);
   const auto jobs = jobs_of(prompts, 6);
-  for (double temperature : {1.0, 0.7}) {
-    const auto responses =
-        make_engine(*model, {.max_slots = 10})->run(request_of(jobs, {.temperature = temperature, .max_tokens = 40}));
+  for (const SamplingConfig& sampling : {SamplingConfig{.max_tokens = 40},
+                                         {.temperature = 0.7, .max_tokens = 40},
+                                         {.top_p = 0.6, .max_tokens = 40},
+                                         {.temperature = 0.9, .top_p = 0.9, .top_k = 5, .max_tokens = 40}}) {
+    const double temperature = sampling.temperature;
+    const bool truncates = sampling.top_p < 1 || sampling.top_k > 0;
+    const auto responses = make_engine(*model, {.max_slots = 10})->run(request_of(jobs, sampling));
     // The trainer's view: all sequences packed, hidden states of the positions that predict.
     Packed packed;
     packed.begin.push_back(0);
@@ -97,18 +101,24 @@ TEST(engine_parity, the_log_prob_of_the_sampler_is_the_trainers_bit_for_bit) {
     const at::NoGradGuard no_grad;
     const at::Tensor hidden = model->hidden(packed);
     float most = 0;
+    int64_t above = 0;  // tokens that the truncated law gives more than the whole one
     for (size_t i = 0; i < responses.size(); ++i) {
       const Sampled& r = responses[i];
+      ASSERT_EQ(r.whole_logprob.size(), truncates ? r.token.size() : 0u);
+      const std::vector<float>& whole = truncates ? r.whole_logprob : r.logprob;
       const auto stats =
           head_stats(hidden.narrow(0, where[i].first, where[i].second), model->lm_head(), r.token, temperature);
       for (size_t t = 0; t < r.token.size(); ++t) {
-        most = std::max(most, std::fabs(stats.logprob.data_ptr<float>()[t] - r.logprob[t]));
+        most = std::max(most, std::fabs(stats.logprob.data_ptr<float>()[t] - whole[t]));
+        EXPECT_GE(r.logprob[t], whole[t]);
+        above += r.logprob[t] > whole[t];
         most = std::max(most, std::fabs(stats.entropy.data_ptr<float>()[t] - r.entropy[t]));
         most = std::max(most, std::fabs(stats.confidence.data_ptr<float>()[t] - r.confidence[t]));
         most = std::max(most, std::fabs(stats.logit.data_ptr<float>()[t] - r.logit[t]));
       }
     }
     EXPECT_EQ(most, 0) << "temperature " << temperature;
+    EXPECT_EQ(above > 0, truncates);
   }
 }
 

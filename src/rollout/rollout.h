@@ -40,9 +40,10 @@ struct Sampled {    // one response; all vectors have its length, end token incl
   std::vector<int32_t> token;
   // Of the distribution that was sampled from (temperature applied; log-prob after top-k/top-p renormalisation).
   std::vector<float> logprob;
-  std::vector<float> entropy;     // H of softmax(z), z = logits / temperature
-  std::vector<float> confidence;  // C = LSE(z) - mean_v z
-  std::vector<float> logit;       // raw logit of the chosen token
+  std::vector<float> whole_logprob;  // before that renormalisation, where top-k or top-p is on; empty where neither is
+  std::vector<float> entropy;        // H of softmax(z), z = logits / temperature
+  std::vector<float> confidence;     // C = LSE(z) - mean_v z
+  std::vector<float> logit;          // raw logit of the chosen token
 };
 
 struct RolloutRequest {

@@ -82,7 +82,7 @@ Drawn Sampler::draw(std::span<const float> logits, double uniform) {
   }
   drawn.logit = logits[static_cast<size_t>(drawn.token)];
   const kernels::TokenStats token = kernels::token_stats(stats, drawn.logit, inverse_temperature, n);
-  drawn.logprob = token.logprob;
+  drawn.logprob = drawn.whole_logprob = token.logprob;
   if (kept_mass < 1) drawn.logprob = static_cast<float>(token.logprob - std::log(kept_mass));
   drawn.entropy = token.entropy;
   drawn.confidence = token.confidence;

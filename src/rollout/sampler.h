@@ -2,7 +2,8 @@
 // Order of operations: temperature, top-k, top-p (over what top-k left), one inverse-CDF draw from one uniform.
 // Log-prob, entropy and confidence come from kernels::token_stats, the trainer's own expressions: with no truncation
 // the log-prob is bit-equal to head_stats. Entropy and confidence are of softmax(logits / temperature) before
-// truncation; the log-prob is of the distribution drawn from, so after a cut to mass q it is z_y - LSE - ln q.
+// truncation; the log-prob is of the distribution drawn from, so after a cut to mass q it is z_y - LSE - ln q;
+// whole_logprob is z_y - LSE itself.
 // Greedy (temperature 0) takes the lowest id among the largest logits and reports its numbers at temperature 1.
 // Threads: one per Sampler (it owns scratch memory); any number of Samplers.
 #pragma once
@@ -17,7 +18,7 @@ namespace ucas {
 
 struct Drawn {
   int32_t token = -1;
-  float logprob = 0, entropy = 0, confidence = 0, logit = 0;
+  float logprob = 0, whole_logprob = 0, entropy = 0, confidence = 0, logit = 0;
 };
 
 class Sampler {
