@@ -35,12 +35,19 @@ Lines sampling(const TrainConfig& c) {
   std::string sampler = str("temperature ", r.temperature);
   if (r.top_p < 1) sampler += str(", top-p ", r.top_p);
   if (r.top_k > 0) sampler += str(", top-k ", r.top_k);
-  return {{"prompts", "",
-           str(plural(c.gen_batch(), "prompt"), " at a time, template ", printable(c.data.prompt_template), ", up to ",
-               plural(c.data.max_prompt_length, "token"), c.data.shuffle ? ", in a new order each epoch" : "")},
-          {"responses", "o_1 .. o_G ~ pi_old(. | q)",
-           str("G = ", r.n, " responses to each prompt at ", sampler,
-               ", of at most T = ", plural(r.response_length, "token"), ", the end token included")}};
+  Lines lines = {
+      {"prompts", "",
+       str(plural(c.gen_batch(), "prompt"), " at a time, template ", printable(c.data.prompt_template), ", up to ",
+           plural(c.data.max_prompt_length, "token"), c.data.shuffle ? ", in a new order each epoch" : "")},
+      {"responses", "o_1 .. o_G ~ pi_old(. | q)",
+       str("G = ", r.n, " responses to each prompt at ", sampler,
+           ", of at most T = ", plural(r.response_length, "token"), ", the end token included")}};
+  if (r.top_p < 1 || r.top_k > 0) {
+    lines.push_back({"truncation", "",
+                     "responses come from the renormalised rest of the distribution; pi, pi_old and every ratio below "
+                     "are of the whole vocabulary, which also gives what was cut off its share"});
+  }
+  return lines;
 }
 
 Lines reward(const TrainConfig& c, const Needs& needs) {
@@ -139,6 +146,8 @@ std::string aggregation_formula(const TrainConfig& c) {
       return str("L = sum_i sum_t loss_it / ", norm);
     case Aggregation::row_mean_token_sum_norm:
       return str("L = 1/B sum_i sum_t loss_it / ", norm);
+    case Aggregation::group_token_mean:
+      return "L = 1/P sum_q (sum_i sum_t loss_it / sum_i L_i)";
   }
   return "";
 }
@@ -146,7 +155,8 @@ std::string aggregation_formula(const TrainConfig& c) {
 std::string aggregation_words(Aggregation aggregation) {
   switch (aggregation) {
     case Aggregation::token_mean:
-      return "mean over all tokens of the mini-batch: long responses weigh more";
+      return "mean over all tokens of the mini-batch, as verl: long responses and prompts with long ones weigh more; "
+             "Eq. 4 and 11 take it prompt by prompt (group_token_mean)";
     case Aggregation::seq_mean_token_mean:
       return "mean over the tokens of each response, then over the n responses: each weighs the same";
     case Aggregation::seq_mean_token_sum:
@@ -155,6 +165,10 @@ std::string aggregation_words(Aggregation aggregation) {
       return "sum over all tokens, divided by a constant length and not by the number of responses";
     case Aggregation::row_mean_token_sum_norm:
       return "sum over the tokens of each response, divided by a constant length; mean over all B responses";
+    case Aggregation::group_token_mean:
+      return "mean over the tokens of a prompt's responses, then over the P prompts of the mini-batch (Eq. 4, 11): "
+             "each "
+             "prompt weighs the same; verl and the released code take one mean over all tokens (token_mean)";
   }
   return "";
 }
@@ -191,8 +205,18 @@ void token_losses(const TrainConfig& c, Lines& lines) {
 }
 
 // What is done about a sampler that computes other probabilities than the trainer (methods/mismatch.h).
-void mismatch_remedies(const ObjectiveConfig& o, Lines& lines) {
+void mismatch_remedies(const TrainConfig& c, Lines& lines) {
+  const ObjectiveConfig& o = c.objective;
   const std::string ratio = "exp(lp_old - lp_rollout)";
+  const bool truncates = c.rollout.top_p < 1 || c.rollout.top_k > 0;
+  if (truncates && (o.tis != Tis::off || o.reject != Reject::off)) {
+    lines.push_back({"lp_rollout", "",
+                     o.correct_by == SamplerLaw::whole
+                         ? "the sampler's under the whole vocabulary, like lp_old: the ratio below is 1 where both "
+                           "compute the same, whatever was cut off"
+                         : "the sampler's under the truncated law that it drew from: the ratio below holds the kept "
+                           "mass, token by token"});
+  }
   if (o.tis == Tis::token) {
     lines.push_back({"TIS", str("loss_it *= min(", ratio, ", ", o.tis_cap, ")"), "truncated importance sampling"});
   } else if (o.tis != Tis::off) {
@@ -230,7 +254,7 @@ Lines loss(const TrainConfig& c) {
   const ObjectiveConfig& o = c.objective;
   Lines lines;
   token_losses(c, lines);
-  mismatch_remedies(o, lines);
+  mismatch_remedies(c, lines);
   lines.push_back({"aggregation", aggregation_formula(c), aggregation_words(o.aggregation)});
   if (o.accumulation == Accumulation::verl_legacy) {
     lines.push_back({"", "",
@@ -281,12 +305,11 @@ Lines update(const TrainConfig& c) {
   lines.push_back({"per step", "",
                    str("trained on up to ", plural(responses, "response"), ", ",
                        plural(responses * c.rollout.response_length, "response token"), " at most")});
-  lines.push_back({"length", "",
-                   c.train.steps > 0
-                       ? plural(c.train.steps, "step")
-                       : str(plural(c.train.epochs, "pass"), c.train.epochs == 1 ? "" : "es", " over the problems")});
-  if (c.train.steps <= 0 && c.train.epochs != 1) {
-    lines.back().words = str(grouped(c.train.epochs), " passes over the problems");
+  lines.push_back({"length", "", plural(c.train.steps, "step")});
+  if (c.uses_passes()) {
+    lines.back().words =
+        str(c.train.epochs == 1 ? "1 pass" : str(grouped(c.train.epochs), " passes"), " over the problems",
+            c.steps_are_known() ? "" : "; the run ends when they are used up, after as many steps as they gave");
   }
   return lines;
 }

@@ -1,6 +1,7 @@
 #include "train/collect.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "base/error.h"
@@ -48,6 +49,8 @@ void append_response(Batch& batch, const Sampled& sampled) {
   batch.responses.push_back(response);
   batch.token.insert(batch.token.end(), sampled.token.begin(), sampled.token.end());
   batch.rollout_logprob.insert(batch.rollout_logprob.end(), sampled.logprob.begin(), sampled.logprob.end());
+  batch.rollout_whole_logprob.insert(batch.rollout_whole_logprob.end(), sampled.whole_logprob.begin(),
+                                     sampled.whole_logprob.end());
 }
 
 Generated generate(const Collector& c, int64_t step, const std::vector<int64_t>& problems,
@@ -156,10 +159,13 @@ void keep(const Generated& made, const Group& group, Collected& into) {
     Response o = made.batch.responses[static_cast<size_t>(i)];
     auto token = Batch::tokens(made.batch.token, o);
     auto logprob = Batch::tokens(made.batch.rollout_logprob, o);
+    std::span<const float> whole;
+    if (!made.batch.rollout_whole_logprob.empty()) whole = Batch::tokens(made.batch.rollout_whole_logprob, o);
     o.first = to.token_count();
     o.group = static_cast<int64_t>(to.groups.size()) - 1;
     to.token.insert(to.token.end(), token.begin(), token.end());
     to.rollout_logprob.insert(to.rollout_logprob.end(), logprob.begin(), logprob.end());
+    to.rollout_whole_logprob.insert(to.rollout_whole_logprob.end(), whole.begin(), whole.end());
     to.responses.push_back(std::move(o));
     into.text.push_back(made.text[static_cast<size_t>(i)]);
   }
@@ -188,6 +194,11 @@ void keep(const Generated& made, const Group& group, Collected& into) {
 
 }  // namespace
 
+int64_t prompts_left(const TrainConfig& config, int64_t problems, const DataCursor& cursor) {
+  if (!config.uses_passes()) return std::numeric_limits<int64_t>::max();
+  return std::max<int64_t>(0, config.train.epochs * problems - cursor.drawn(problems));
+}
+
 PromptOutcome outcome_of(std::span<const Response> group, KeepMetric metric) {
   PromptOutcome outcome;
   int64_t rights = 0;
@@ -214,7 +225,8 @@ Collected Collector::collect(int64_t step, DataCursor& cursor) const {
   SamplingAction action = SamplingAction::more;
   while (action == SamplingAction::more) {
     double began = now_seconds();
-    std::vector<int64_t> problems = next_problems(config, total, config.gen_batch(), cursor);
+    int64_t most = std::min(config.gen_batch(), prompts_left(config, total, cursor));  // the last batch may be smaller
+    std::vector<int64_t> problems = next_problems(config, total, most, cursor);
     Generated made = generate(*this, step, problems, times_drawn);
     double generated = now_seconds();
     stats.seconds_gen += generated - began;
@@ -245,11 +257,20 @@ Collected Collector::collect(int64_t step, DataCursor& cursor) const {
     cursor.fruitless = numbers.empty() ? cursor.fruitless + fresh : 0;
     stats.seconds_reward += now_seconds() - generated;
     if (on_batch) on_batch(stats, std::min<int64_t>(rule.wanted, static_cast<int64_t>(numbers.size())));
+    bool over = action == SamplingAction::more && prompts_left(config, total, cursor) == 0;
     // Without a limit of generation batches, an epoch in vain is one even if something was kept before it.
-    bool in_vain = action == SamplingAction::more && rule.max_gen_batches == 0 && since_kept >= total;
+    bool in_vain = action == SamplingAction::more && !over && rule.max_gen_batches == 0 && since_kept >= total;
     if (in_vain || (cursor.fruitless >= total && cursor.fruitless > 0)) refuse_to_go_on(rule, stats, total);
+    if (over) {
+      held.out_of_prompts = !rule.train_short;
+      action = SamplingAction::train;
+    }
   }
   if (action == SamplingAction::abort) refuse_short_batch(rule, stats.groups_kept);
+  if (held.out_of_prompts) {
+    held.stats = stats;
+    return held;
+  }
 
   Collected result;
   result.batch.stop_ids = stop_ids;

@@ -34,7 +34,12 @@ struct DataCursor {
   int64_t epoch = 0;
   int64_t index = 0;      // next position in epoch_order(seed, epoch)
   int64_t fruitless = 0;  // prompts generated since the last kept group
+  int64_t drawn(int64_t problems) const { return epoch * problems + index; }  // prompts, since the run began
 };
+
+// Prompts that train.epochs passes over the problems still hold; more than can be counted where train.steps says how
+// long the run is.
+int64_t prompts_left(const TrainConfig& config, int64_t problems, const DataCursor& cursor);
 
 struct CollectStats {
   int64_t gen_batches = 0;
@@ -52,7 +57,8 @@ struct Collected {
   Batch batch;
   std::vector<std::string> text;  // [B] response texts, without the stop token
   CollectStats stats;
-  bool stopped = false;  // should_stop said so: nothing may be trained on
+  bool stopped = false;         // should_stop said so: nothing may be trained on
+  bool out_of_prompts = false;  // the passes ended before the step was full, and it is dropped (data.train_short)
 };
 
 struct Collector {
@@ -67,7 +73,7 @@ struct Collector {
   std::function<void(const CollectStats&, int64_t kept)> on_batch;  // progress between generation batches
 
   // Generates until the step has its data.train_batch_size prompts (train/collect_rules.h), or the generation batches
-  // are used up. May keep none. Throws Error("no_signal") when a whole epoch kept nothing.
+  // or the passes of the run are used up. May keep none. Throws Error("no_signal") when a whole epoch kept nothing.
   Collected collect(int64_t step, DataCursor& cursor) const;
 };
 

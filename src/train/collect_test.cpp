@@ -128,6 +128,56 @@ TEST_F(CollectTest, a_problem_drawn_twice_in_a_step_gets_new_samples) {
   EXPECT_EQ(cursor_.epoch, 1);
 }
 
+// What a run of `epochs` passes draws and trains on, step by step.
+TEST_F(CollectTest, passes_over_the_problems_end_when_every_problem_was_drawn_as_often) {
+  config_.train.epochs = 3;
+  config_.data.train_batch_size = 2;
+  config_.data.gen_batch_size = 3;
+  config_.data.max_num_gen_batches = 0;
+  config_.data.shuffle = true;
+  std::vector<int> drawn(8);
+  ScriptedRollout rollout([&](uint32_t p, uint32_t i, uint32_t) {
+    drawn[p] += i % 4 == 0;
+    return p % 2 == 1 && i % 2 == 0 ? right() : wrong();  // every other problem is mixed
+  });
+  int64_t steps = 0, trained = 0;
+  for (; prompts_left(config_, 8, cursor_) > 0; ++steps) {
+    Collected got = collect(rollout, steps + 1);
+    EXPECT_FALSE(got.out_of_prompts);
+    EXPECT_LE(got.batch.groups.size(), 2u);
+    trained += static_cast<int64_t>(got.batch.groups.size());
+  }
+  EXPECT_EQ(drawn, std::vector<int>(8, 3));
+  EXPECT_EQ(cursor_.drawn(8), 24);
+  EXPECT_LT(steps, 8);  // as many as there are generation batches, if each step took one
+  EXPECT_LE(trained, 12);
+  EXPECT_GT(trained, 6);
+}
+
+TEST_F(CollectTest, what_the_passes_leave_unfinished_is_trained_on_or_dropped) {
+  config_.train.epochs = 1;
+  config_.data.train_batch_size = 6;
+  ScriptedRollout rollout([&](uint32_t p, uint32_t i, uint32_t) { return p < 3 && i == 0 ? right() : wrong(); });
+  Collected shorter = collect(rollout);
+  EXPECT_EQ(shorter.batch.groups.size(), 3u);
+  EXPECT_FALSE(shorter.out_of_prompts);
+  EXPECT_EQ(prompts_left(config_, 8, cursor_), 0);
+  cursor_ = {};
+  config_.data.train_short = false;  // as DAPO's loop does
+  Collected none = collect(rollout);
+  EXPECT_TRUE(none.out_of_prompts);
+  EXPECT_TRUE(none.batch.groups.empty());
+  EXPECT_EQ(none.stats.groups_kept, 3);
+}
+
+TEST_F(CollectTest, a_run_of_so_many_steps_has_no_end_of_passes) {
+  config_.train.steps = 5;
+  config_.objective.keep_mixed_groups = false;
+  ScriptedRollout rollout([&](uint32_t, uint32_t, uint32_t) { return right(); });
+  for (int step = 1; step <= 5; ++step) EXPECT_EQ(collect(rollout, step).batch.groups.size(), 4u);
+  EXPECT_EQ(cursor_.drawn(8), 20);
+}
+
 TEST_F(CollectTest, overlong_shaping_follows_dapo) {
   EXPECT_EQ(overlong_penalty(10, 20, 8, 1.0), 0.0);
   EXPECT_DOUBLE_EQ(overlong_penalty(16, 20, 8, 1.0), -0.5);

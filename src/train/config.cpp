@@ -61,7 +61,7 @@ void UpdateConfig::fields(Fields& f) {
 
 void RunConfig::fields(Fields& f) {
   f.field("steps", steps, Range{0, 1e9}, "rollout steps; 0 = as many as the epochs give");
-  f.field("epochs", epochs, Range{1, 1e6}, "passes over the problems, where steps is 0");
+  f.field("epochs", epochs, Range{1, 1e6}, "where steps is 0: the run ends after so many passes over the problems");
   f.field("save_freq", save_freq, Range{0, 1e9}, "checkpoint every N steps; 0 = at the end only");
   f.field("keep", keep, Range{1, 1000}, "checkpoints kept");
   f.field("test_freq", test_freq, Range{0, 1e9}, "greedy validation every N steps; 0 = off");
@@ -170,6 +170,12 @@ void TrainConfig::validate_combination() const {
                " has no meaning for a mean over tokens: set objective.aggregation to seq_mean_token_sum_norm or "
                "row_mean_token_sum_norm, or leave it 0"));
   }
+  auto is_cosine = [](const auto& part) { return part && part->optimizer.schedule == Schedule::cosine; };
+  if (!steps_are_known() && (optimizer.schedule == Schedule::cosine || is_cosine(need.critic) || is_cosine(need.prm))) {
+    refuse(str("a cosine schedule needs the number of steps, and under dynamic sampling train.epochs = ", train.epochs,
+               " passes over the problems may give any: set train.steps, or data.max_num_gen_batches = ",
+               fewest_gen_batches()));
+  }
   if (need.critic && need.critic->updates > data.train_batch_size * rollout.n) {
     refuse(str("method.critic.updates = ", need.critic->updates, " is more than the ", data.train_batch_size, " x ",
                rollout.n, " responses of a step: each update needs one at least"));
@@ -192,6 +198,18 @@ Needs TrainConfig::needs() const {
   needs.reference = needs.reference || objective.kl_coeff > 0 || reward.kl_coeff > 0;
   needs.labels = needs.labels || keep_rule().mixed || objective.keep_low > 0 || objective.keep_high < 1;
   return needs;
+}
+
+int64_t TrainConfig::fewest_gen_batches() const {
+  int64_t needed = (data.train_batch_size + gen_batch() - 1) / gen_batch();
+  return data.max_num_gen_batches > 0 ? std::min(needed, data.max_num_gen_batches) : needed;
+}
+
+bool TrainConfig::steps_are_known() const { return !uses_passes() || prompts_are_known(); }
+
+bool TrainConfig::prompts_are_known() const {
+  KeepRule rule = keep_rule();
+  return !rule.filters() || rule.order == KeepOrder::prefer || rule.max_gen_batches == fewest_gen_batches();
 }
 
 KeepRule TrainConfig::keep_rule() const {

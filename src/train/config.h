@@ -103,6 +103,11 @@ struct TrainConfig {
   std::string title() const;       // label, or the method's title
   Needs needs() const;             // the method's, and what the objective and the reward add
   KeepRule keep_rule() const;      // which prompts of a step are trained on
+  bool uses_passes() const { return train.steps == 0; }  // how long the run is: train.epochs, or train.steps
+  // Generation batches of a step where every prompt passes; dynamic sampling may take more of them.
+  int64_t fewest_gen_batches() const;
+  bool prompts_are_known() const;  // it does not: each step takes as many prompts
+  bool steps_are_known() const;    // the number of steps is known before the run
   int64_t gen_batch() const { return data.gen_batch_size > 0 ? data.gen_batch_size : data.train_batch_size; }
 
  private:

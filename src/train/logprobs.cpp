@@ -122,8 +122,8 @@ std::vector<float> compute_logprobs(Model& model, const Batch& batch, double tem
 Mismatch mismatch(const Batch& batch) {
   Mismatch m;
   for (size_t i = 0; i < batch.old_logprob.size(); ++i) {
-    double difference = std::abs(static_cast<double>(batch.rollout_logprob[i]) - batch.old_logprob[i]);
-    m.max = std::max(m.max, difference);
+    double difference = std::abs(static_cast<double>(batch.sampler_logprob()[i]) - batch.old_logprob[i]);
+    m.max = difference <= m.max ? m.max : difference;  // a NaN stays
     m.mean += difference;
     m.share += difference > 1e-3 ? 1 : 0;
   }

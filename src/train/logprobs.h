@@ -43,7 +43,7 @@ void compute_signals(Model& model, Batch& batch, double temperature, int64_t tok
 // weights are equal.
 std::vector<float> compute_logprobs(Model& model, const Batch& batch, double temperature, int64_t token_budget);
 
-// What the sampler said against what the trainer says, over all tokens.
+// What the sampler said against what the trainer says, over all tokens; of the same law, the whole vocabulary's.
 struct Mismatch {
   double max = 0;  // largest |rollout - old|
   double mean = 0;

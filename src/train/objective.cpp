@@ -6,11 +6,14 @@
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/sum.h>
+#include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "methods/clipped_ratio.h"
+#include "methods/mismatch.h"
 #include "train/logprobs.h"
 
 namespace ucas {
@@ -26,17 +29,30 @@ struct LossArrays {
   void append(const ObjectiveInput& in, std::span<const int64_t> responses) {
     for (int64_t index : responses) {
       const Response& o = in.batch.responses[static_cast<size_t>(index)];
-      sequences.push_back({static_cast<int64_t>(old_logprob.size()), o.length, index});
+      sequences.push_back({static_cast<int64_t>(old_logprob.size()), o.length, index, o.group});
       auto take = [&](auto from, auto& to) {
         if (from.empty()) return;
         auto part = from.subspan(static_cast<size_t>(o.first), static_cast<size_t>(o.length));
         to.insert(to.end(), part.begin(), part.end());
       };
       take(std::span(in.batch.old_logprob), old_logprob);
-      take(std::span(in.batch.rollout_logprob), rollout_logprob);
+      take(std::span(sampler_logprob(in.config, in.batch)), rollout_logprob);
       take(in.advantage, advantage);
       take(std::span(in.batch.ref_logprob), ref_logprob);
       take(in.step_mark, mark);
+    }
+  }
+  // The policy as it was when the batch's signals were read off it.
+  void append_old(const ObjectiveInput& in, std::span<const int64_t> responses) {
+    for (int64_t index : responses) {
+      const Response& o = in.batch.responses[static_cast<size_t>(index)];
+      auto take = [&](const std::vector<float>& from, std::vector<float>& to) {
+        auto part = Batch::tokens(from, o);
+        to.insert(to.end(), part.begin(), part.end());
+      };
+      take(in.batch.old_logprob, logprob);
+      take(in.batch.entropy, entropy);
+      take(in.batch.confidence, confidence);
     }
   }
   void append(const HeadStats& stats) {
@@ -99,6 +115,23 @@ void backward(const HeadStats& stats, std::span<const float> g, std::span<const 
   root.backward();
 }
 
+// Micro-batches of some of the mini-batch's responses.
+std::vector<PackedResponses> packed_micros(const ObjectiveInput& in, std::span<const int64_t> responses) {
+  std::vector<PackedResponses> micros;
+  for (const auto& some : micro_batches(in.batch, responses, in.token_budget)) {
+    micros.push_back(pack_responses(in.batch, some));
+  }
+  return micros;
+}
+
+// An update by nothing is one all the same: moments fade and weights decay, so each parameter needs its gradient of 0.
+void define_gradients(Model& model) {
+  for (NamedTensor& p : model.parameters()) {
+    at::Tensor& gradient = p.tensor.mutable_grad();
+    if (!gradient.defined()) gradient = at::zeros_like(p.tensor);
+  }
+}
+
 // Notes what the loss made of these sequences' tokens.
 void note(TokenUpdates& record, const Batch& batch, const LossInput& in, const LossOutput& out) {
   for (const Sequence& s : in.sequences) {
@@ -119,14 +152,15 @@ std::vector<uint8_t> select_in_step(const Method& method, const ObjectiveConfig&
   if (method.selection_scope() != SelectionScope::step) return {};
   std::vector<Sequence> sequences;
   for (size_t i = 0; i < batch.responses.size(); ++i) {
-    sequences.push_back({batch.responses[i].first, batch.responses[i].length, static_cast<int64_t>(i)});
+    const Response& o = batch.responses[i];
+    sequences.push_back({o.first, o.length, static_cast<int64_t>(i), o.group});
   }
   LossInput in{sequences,
                batch.old_logprob,
                batch.entropy,
                batch.confidence,
                batch.old_logprob,
-               batch.rollout_logprob,
+               sampler_logprob(config, batch),
                advantage,
                batch.ref_logprob,
                {},
@@ -137,11 +171,25 @@ std::vector<uint8_t> select_in_step(const Method& method, const ObjectiveConfig&
   return mark;
 }
 
-LossMetrics accumulate_gradients(Model& model, const ObjectiveInput& in) {
-  std::vector<PackedResponses> micros;
-  for (const auto& responses : micro_batches(in.batch, in.responses, in.token_budget)) {
-    micros.push_back(pack_responses(in.batch, responses));
+bool is_silent(const ObjectiveInput& in, int64_t response) {
+  SelectionScope scope = in.method.selection_scope();
+  bool chooses_now = scope == SelectionScope::micro || scope == SelectionScope::mini;  // by the current policy
+  if (chooses_now || !in.method.silent_at_zero_advantage()) return false;
+  if (in.config.entropy_coeff != 0 || in.config.kl_coeff != 0) return false;
+  if (in.config.accumulation == Accumulation::verl_legacy) return false;  // its weights depend on the micro-batches
+  const Response& o = in.batch.responses[static_cast<size_t>(response)];
+  const std::vector<float>& rollout = sampler_logprob(in.config, in.batch);
+  for (auto t = static_cast<size_t>(o.first); t < static_cast<size_t>(o.first + o.length); ++t) {
+    if (in.advantage[t] != 0 || std::isnan(in.batch.old_logprob[t])) return false;
+    if (!rollout.empty() && std::isnan(rollout[t])) return false;
   }
+  return true;
+}
+
+LossMetrics accumulate_gradients(Model& model, const ObjectiveInput& in) {
+  std::vector<int64_t> loud, silent;
+  for (int64_t index : in.responses) (is_silent(in, index) ? silent : loud).push_back(index);
+  std::vector<PackedResponses> micros = packed_micros(in, loud);
   SelectionScope scope = in.method.selection_scope();
   bool selects_now = scope == SelectionScope::micro || scope == SelectionScope::mini;
   std::vector<std::vector<uint8_t>> marks;
@@ -153,17 +201,38 @@ LossMetrics accumulate_gradients(Model& model, const ObjectiveInput& in) {
   Denominators total = denominators(in.method, in.config, whole.view(in), in.response_limit);
   LossMetrics metrics;
   LossBuffer buffer;
-  for (size_t m = 0; m < micros.size(); ++m) {
-    HeadStats stats = response_stats(model, micros[m], in.temperature);
-    LossArrays arrays;
-    arrays.append(in, micros[m].response);
-    if (selects_now) arrays.mark = marks[m];
-    arrays.append(stats);
+  auto losses = [&](const LossArrays& arrays) {
     LossOutput out = buffer.view(static_cast<int64_t>(arrays.logprob.size()));
     objective_gradients(in.method, in.config, arrays.view(in), total, out, metrics);
     if (in.record != nullptr) note(*in.record, in.batch, arrays.view(in), out);
+    return out;
+  };
+  auto learn_from = [&](const PackedResponses& micro, const std::vector<uint8_t>* mark) {
+    HeadStats stats = response_stats(model, micro, in.temperature);
+    LossArrays arrays;
+    arrays.append(in, micro.response);
+    if (mark != nullptr) arrays.mark = *mark;
+    arrays.append(stats);
+    LossOutput out = losses(arrays);
     backward(stats, out.d_logprob, out.d_entropy, out.d_confidence);
+  };
+  for (size_t m = 0; m < micros.size(); ++m) learn_from(micros[m], selects_now ? &marks[m] : nullptr);
+  for (const PackedResponses& micro : packed_micros(in, silent)) {
+    if (!in.skip_silent) {
+      learn_from(micro, nullptr);
+      continue;
+    }
+    LossArrays arrays;  // for what is logged alone
+    arrays.append(in, micro.response);
+    if (in.on_policy) {
+      arrays.append_old(in, micro.response);
+    } else {
+      at::NoGradGuard no_grad;
+      arrays.append(response_stats(model, micro, in.temperature));
+    }
+    losses(arrays);
   }
+  if (micros.empty()) define_gradients(model);
   return metrics;
 }
 

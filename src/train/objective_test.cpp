@@ -5,8 +5,10 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "base/rng.h"
 #include "methods/registry.h"
@@ -116,8 +118,9 @@ TEST(objective, nor_does_it_under_any_aggregation_weight_or_mask) {
     SCOPED_TRACE(name);
     std::unique_ptr<Method> method = make_method(name);
     ObjectiveConfig config = with_bonus(*method);
-    for (Aggregation a : {Aggregation::token_mean, Aggregation::seq_mean_token_mean,
-                          Aggregation::seq_mean_token_sum_norm, Aggregation::row_mean_token_sum_norm}) {
+    for (Aggregation a :
+         {Aggregation::token_mean, Aggregation::seq_mean_token_mean, Aggregation::seq_mean_token_sum_norm,
+          Aggregation::row_mean_token_sum_norm, Aggregation::group_token_mean}) {
       config.aggregation = a;
       expect_exact_accumulation(*method, config);
     }
@@ -176,6 +179,116 @@ TEST(objective, a_mean_over_all_rows_counts_the_empty_ones) {
   double sum = loss(Aggregation::seq_mean_token_sum_norm, {0, 1, 2, 3, 4, 5, 6, 7});
   EXPECT_NEAR(loss(Aggregation::row_mean_token_sum_norm, {0, 1, 2, 3, 4, 5, 6, 7}), sum / 8, 1e-6);
   EXPECT_NEAR(loss(Aggregation::row_mean_token_sum_norm, {0, 1, 2, 3, 5, 6, 7}), sum / 7, 1e-6);
+}
+
+// All of what an update would be made of, with responses of advantage 0 skipped and not.
+struct Update {
+  std::vector<double> gradient;
+  LossMetrics metrics;
+  TokenUpdates record;
+};
+
+void expect_the_same_update(Model& model, const Batch& batch, std::span<const float> advantage, const Method& method,
+                            const ObjectiveConfig& config, bool on_policy, size_t skipped) {
+  std::vector<int64_t> responses(batch.responses.size());
+  std::iota(responses.begin(), responses.end(), 0);
+  std::vector<uint8_t> step_mark = select_in_step(method, config, batch, advantage, 5);
+  auto run = [&](bool skip, int64_t budget) {
+    size_t N = batch.token.size();
+    Update update{{}, {}, {std::vector<float>(N), std::vector<uint8_t>(N)}};
+    ObjectiveInput in{batch,  advantage, responses, method,         config,    1.0, 16,
+                      budget, 9,         step_mark, &update.record, on_policy, skip};
+    size_t silent = 0;
+    for (int64_t index : responses) silent += is_silent(in, index);
+    EXPECT_EQ(silent, skipped);
+    update.metrics = accumulate_gradients(model, in);
+    update.gradient = gradient(model);
+    return update;
+  };
+  for (int64_t budget : {1, 60, 4096}) {
+    Update all = run(false, budget), fast = run(true, budget);
+    EXPECT_EQ(fast.gradient, all.gradient) << "budget " << budget;  // bit for bit
+    EXPECT_EQ(fast.record.ratio, all.record.ratio);
+    EXPECT_EQ(fast.record.clipped, all.record.clipped);
+    for (double LossMetrics::* field : {&LossMetrics::pg_loss, &LossMetrics::clipfrac, &LossMetrics::clipfrac_lower,
+                                        &LossMetrics::ppo_kl, &LossMetrics::entropy, &LossMetrics::kl_loss}) {
+      EXPECT_EQ(fast.metrics.*field, all.metrics.*field);
+    }
+  }
+}
+
+TEST(objective, responses_that_teach_nothing_are_skipped_and_change_no_bit) {
+  std::unique_ptr<Model> model = make_model(small_shape(), 3, at::kCPU);
+  Batch batch = random_batch(*model, 4, 4);
+  for (const MethodRow& row : method_rows()) {
+    for (const std::string& preset : row.make()->presets()) {
+      SCOPED_TRACE(std::string(row.name) + " " + preset);
+      std::unique_ptr<Method> method = row.make();
+      method->use_preset(preset);
+      ObjectiveConfig config = method->objective_defaults();
+      config.entropy_coeff = config.kl_coeff = 0;
+      std::vector<float> advantage(batch.token.size());
+      Trace trace;
+      method->advantages(batch, advantage, trace);
+      for (int64_t index : {1, 4, 6, 7, 8}) {  // one of them is empty
+        std::ranges::fill(Batch::tokens(advantage, batch.responses[static_cast<size_t>(index)]), 0.0f);
+      }
+      SelectionScope scope = method->selection_scope();
+      bool never = scope == SelectionScope::micro || scope == SelectionScope::mini;
+      size_t silent = 0;
+      for (const Response& o : batch.responses) {
+        auto A = Batch::tokens(advantage, o);
+        silent += std::ranges::all_of(A, [](float a) { return a == 0; });
+      }
+      EXPECT_GE(silent, 5u);
+      expect_the_same_update(*model, batch, advantage, *method, config, false, never ? 0 : silent);
+      config.entropy_coeff = 0.01;
+      expect_the_same_update(*model, batch, advantage, *method, config, false, 0);
+    }
+  }
+}
+
+TEST(objective, on_policy_the_old_signals_stand_in_for_the_forward_pass_of_skipped_responses) {
+  std::unique_ptr<Model> model = make_model(small_shape(), 3, at::kCPU);
+  Batch batch = random_batch(*model, 4, 4);
+  compute_signals(*model, batch, 1.0, 64);  // old is what the model says now
+  std::vector<float> advantage(batch.token.size(), 0.5f);
+  for (size_t i : {0, 5, 9}) std::ranges::fill(Batch::tokens(advantage, batch.responses[i]), 0.0f);
+  std::unique_ptr<Method> method = make_method("dapo");
+  expect_the_same_update(*model, batch, advantage, *method, method->objective_defaults(), true,
+                         4);  // and the empty one
+}
+
+TEST(objective, a_nan_is_never_skipped) {
+  std::unique_ptr<Model> model = make_model(small_shape(), 3, at::kCPU);
+  Batch batch = random_batch(*model, 2, 4);
+  std::vector<float> advantage(batch.token.size());
+  std::vector<int64_t> responses = {0};
+  std::unique_ptr<Method> method = make_method("dapo");
+  ObjectiveConfig config = method->objective_defaults();
+  ObjectiveInput in{batch, advantage, responses, *method, config};
+  EXPECT_TRUE(is_silent(in, 0));
+  auto first = static_cast<size_t>(batch.responses[0].first);
+  for (std::vector<float>* values : {&batch.old_logprob, &batch.rollout_logprob, &advantage}) {
+    float before = std::exchange((*values)[first], std::nanf(""));
+    ObjectiveInput again{batch, advantage, responses, *method, config};
+    EXPECT_FALSE(is_silent(again, 0));
+    (*values)[first] = before;
+  }
+}
+
+// Moments fade and weights decay whether or not anything was learnt.
+TEST(objective, an_update_of_skipped_responses_alone_leaves_gradients_of_zero) {
+  std::unique_ptr<Model> model = make_model(small_shape(), 3, at::kCPU);
+  Batch batch = random_batch(*model, 2, 4);
+  std::vector<float> advantage(batch.token.size());
+  std::vector<int64_t> responses = {0, 1, 2, 3};
+  std::unique_ptr<Method> method = make_method("dapo");
+  accumulate_gradients(*model, {batch, advantage, responses, *method, method->objective_defaults()});
+  for (NamedTensor& p : model->parameters()) {
+    ASSERT_TRUE(p.tensor.grad().defined()) << p.name;
+    for (float g : to_host(p.tensor.grad().reshape({-1}))) ASSERT_EQ(g, 0.0f) << p.name;
+  }
 }
 
 TEST(objective, the_record_holds_each_tokens_ratio_and_whether_the_clip_held_it) {

@@ -15,6 +15,9 @@ struct TrainStart {
   std::string run;    // directory
   int64_t step = 0;   // done before: above 0 where a run goes on
   int64_t total_steps = 0;
+  // Where the run is so many prompts long and total_steps is only the most that they can give: how far it is then is
+  // told by training/prompts of each step.
+  int64_t prompts = 0, total_prompts = 0;
 };
 
 // One response of a step, for people. Texts are the model's own bytes.

@@ -1,5 +1,6 @@
 #include "train/trainer.h"
 
+#include <algorithm>
 #include <numeric>
 #include <optional>
 
@@ -58,9 +59,14 @@ Trainer::Trainer(Training& training)
                  nullptr},
       began_(now_seconds()) {
   const TrainConfig& c = t_.config;
-  auto problems = static_cast<int64_t>(t_.data.problems.size());
-  total_steps_ = c.train.steps > 0 ? c.train.steps : (problems * c.train.epochs + c.gen_batch() - 1) / c.gen_batch();
+  int64_t prompts = problems() * c.train.epochs, of_step = c.gen_batch() * c.fewest_gen_batches();
+  total_steps_ = c.uses_passes() ? (prompts + of_step - 1) / of_step : c.train.steps;
   saved_step_ = t_.state.step > 0 ? t_.state.step : -1;
+}
+
+bool Trainer::finished() const {
+  return t_.config.uses_passes() ? prompts_left(t_.config, problems(), t_.state.cursor) == 0
+                                 : t_.state.step >= total_steps_;
 }
 
 bool Trainer::should_stop() const {
@@ -74,14 +80,17 @@ Trainer::Outcome Trainer::step() {
   TrainState before = t_.state;
   observer_->phase("generating");
   Collected collected = collector_.collect(t_.state.step + 1, t_.state.cursor);
-  if (collected.stopped) {
+  if (collected.stopped || collected.out_of_prompts) {
     t_.state = before;  // an abandoned step leaves no trace
-    return Outcome::stopped;
+    if (collected.stopped) return Outcome::stopped;
+    log(str("the passes over the problems ended with ", collected.stats.groups_kept, " of data.train_batch_size = ",
+            t_.config.data.train_batch_size, " prompts kept; they are dropped (data.train_short = false)"));
+    return Outcome::out_of_prompts;
   }
   ++t_.state.step;
   StepMetrics m;
   m.set("training/global_step", static_cast<double>(t_.state.step));
-  m.set("training/epoch", static_cast<double>(t_.state.cursor.epoch));
+  record_passes(m);
   record_collection(m, collected.stats);
   Batch& batch = collected.batch;
   Outcome outcome = Outcome::trained;
@@ -123,10 +132,16 @@ Trainer::Outcome Trainer::step() {
   m.set("train/empty_steps", static_cast<double>(t_.state.empty_steps));
   m.set("timing_s/gen", collected.stats.seconds_gen);
   m.set("timing_s/reward", collected.stats.seconds_reward);
-  bool last = t_.state.step >= total_steps_;
-  if (t_.config.train.test_freq > 0 && (t_.state.step % t_.config.train.test_freq == 0 || last)) validate(m);
+  if (t_.config.train.test_freq > 0 && (t_.state.step % t_.config.train.test_freq == 0 || finished())) validate(m);
   finish_row(m, began, sample ? &*sample : nullptr);
   return outcome;
+}
+
+void Trainer::record_passes(StepMetrics& m) const {
+  auto drawn = static_cast<double>(t_.state.cursor.drawn(problems()));
+  m.set("training/epoch", static_cast<double>(t_.state.cursor.epoch));
+  m.set("training/prompts", drawn);
+  m.set("training/passes", drawn / static_cast<double>(problems()));
 }
 
 StepContext Trainer::context() const {
@@ -149,8 +164,9 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, Token
       std::iota(responses.begin(), responses.end(), from.first);
       uint64_t seed = context().seed + static_cast<uint64_t>(updates);
       losses.push_back(accumulate_gradients(
-          *t_.policy.model, {batch, advantage, responses, *c.method, c.objective, c.rollout.temperature,
-                             c.rollout.response_length, c.update.micro_batch_tokens, seed, step_mark, record}));
+          *t_.policy.model,
+          {batch, advantage, responses, *c.method, c.objective, c.rollout.temperature, c.rollout.response_length,
+           c.update.micro_batch_tokens, seed, step_mark, record, updates == 0}));
       StepResult result = t_.optimizer->step(lr);
       norm_sum += result.grad_norm;
       ++updates;
@@ -245,6 +261,19 @@ void Trainer::save() {
   saved_step_ = t_.state.step;
 }
 
+std::string Trainer::length_in_words() const {
+  const TrainConfig& c = t_.config;
+  if (c.uses_passes()) {
+    return str(c.train.epochs, c.train.epochs == 1 ? " pass" : " passes", " over the problems, ",
+               c.steps_are_known() ? "" : "at most ", total_steps_, " steps",
+               c.steps_are_known() ? "" : ": a step takes generation batches until enough prompts are kept");
+  }
+  double prompts = static_cast<double>(c.train.steps * c.gen_batch() * c.fewest_gen_batches());
+  double passes = prompts / static_cast<double>(problems());
+  return str(c.train.steps, " steps, ", c.prompts_are_known() ? "" : "at least ", fixed(passes, passes < 10 ? 2 : 0),
+             " passes over the problems");
+}
+
 // What is about to happen, before it does.
 void Trainer::announce() const {
   const TrainConfig& c = t_.config;
@@ -268,7 +297,13 @@ void Trainer::announce() const {
           std::min(batch, c.update.mini_batch_size) * c.rollout.n, " responses), lr ", c.optimizer.lr));
   row("tokens per step",
       str("at most ", grouped(c.gen_batch() * c.rollout.n * c.rollout.response_length), " a generation batch"));
-  row("steps", str(total_steps_, t_.state.step > 0 ? str(", ", t_.state.step, " done") : ""));
+  bool by_group = std::ranges::any_of(fields_of(c), [](const FieldValue& f) { return f.key == "method.group_of_one"; });
+  if (c.rollout.n == 1 && by_group) {
+    warn(str("rollout.n = 1: ", c.method->title(),
+             " compares the responses to a prompt, and there is only one; its "
+             "advantage is made of its reward alone"));
+  }
+  row("length", str(length_in_words(), t_.state.step > 0 ? str("; ", t_.state.step, " steps done") : ""));
   if (!t_.validation.problems.empty()) {
     row("validation", str(t_.validation.problems.size(), " problems, greedy, every ", c.train.test_freq, " steps"));
   }
@@ -277,7 +312,7 @@ void Trainer::announce() const {
 void Trainer::validate_first() {
   StepMetrics m;
   m.set("training/global_step", 0);
-  m.set("training/epoch", 0);
+  record_passes(m);
   validate(m);
   t_.run.append_step(m.json());
   observer_->step(0, m.values(), nullptr);
@@ -287,7 +322,12 @@ int Trainer::run(TrainObserver& observer) {
   observer_ = &observer;
   announce();
   const RunConfig& c = t_.config.train;
-  observer.begin({t_.config.title(), t_.run.path(), t_.state.step, total_steps_});
+  TrainStart start{t_.config.title(), t_.run.path(), t_.state.step, total_steps_};
+  if (!t_.config.steps_are_known()) {
+    start.prompts = t_.state.cursor.drawn(problems());
+    start.total_prompts = problems() * t_.config.train.epochs;
+  }
+  observer.begin(start);
   if (t_.state.step == 0 && c.test_freq > 0 && c.val_before_train) validate_first();
   collector_.on_batch = [&](const CollectStats& stats, int64_t kept) {
     if (kept < t_.config.data.train_batch_size && stats.gen_batches > 1) {
@@ -295,7 +335,7 @@ int Trainer::run(TrainObserver& observer) {
                                        stats.gen_batches, " generation batches"));
     }
   };
-  while (t_.state.step < total_steps_) {
+  while (!finished()) {
     Outcome outcome = should_stop() ? Outcome::stopped : step();
     if (outcome == Outcome::stopped) {
       save();
@@ -303,6 +343,7 @@ int Trainer::run(TrainObserver& observer) {
       log(str("stopped after step ", t_.state.step, ", saved; go on with: ucas train --resume ", t_.run.path()));
       return kInterrupted;
     }
+    if (outcome == Outcome::out_of_prompts) break;
     if (c.save_freq > 0 && t_.state.step % c.save_freq == 0) save();
   }
   save();

@@ -50,23 +50,27 @@ class Trainer {
   int run(TrainObserver& observer);
 
  private:
-  enum class Outcome { trained, empty, stopped };
+  enum class Outcome { trained, empty, stopped, out_of_prompts };
   Outcome step();
   StepContext context() const;
+  int64_t problems() const { return static_cast<int64_t>(t_.data.problems.size()); }
   void update(const Batch& batch, std::span<const float> advantage, TokenUpdates* record, StepMetrics& m);
   void validate(StepMetrics& m);
+  void record_passes(StepMetrics& m) const;
   void save();
   void finish_row(StepMetrics& m, double began, const TrainSample* sample);
   void validate_first();
   void store_responses(const Collected& collected, std::span<const float> advantage, const Trace& trace,
                        const TokenUpdates& updates);
   void announce() const;
-  bool stores_signals() const;  // of this step
+  std::string length_in_words() const;  // of the run, in steps and in passes over the problems
+  bool finished() const;                // the run is as long as the config asks
+  bool stores_signals() const;          // of this step
   bool should_stop() const;
 
   Training& t_;
   Collector collector_;
-  int64_t total_steps_ = 0;
+  int64_t total_steps_ = 0;  // at most, where dynamic sampling decides how many the passes give
   int64_t saved_step_ = -1;
   int64_t unstored_ = 0, unstored_in_a_row_ = 0;  // steps whose responses could not be written
   double began_ = 0;
