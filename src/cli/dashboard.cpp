@@ -8,9 +8,7 @@
 #include <csignal>
 #include <cstdio>
 
-#include "base/error.h"
 #include "base/str.h"
-#include "report/alarms.h"
 
 namespace ucas {
 
@@ -21,7 +19,7 @@ constexpr size_t kTwoColumns = 84;  // from this width on, curves stand side by 
 constexpr size_t kRecent = 10;      // steps over which pace and seconds are averaged
 constexpr double kSampleStays = 5;  // seconds, so that it can be read
 constexpr double kDrawPause = 0.25, kIdlePause = 1.0;
-constexpr const char* kValidation = "validation";  // column made here: mean over the sources
+constexpr const char* kValidation = RunHistory::kValidation;
 
 std::string number(double value) {
   if (!std::isfinite(value)) return "-";
@@ -61,52 +59,16 @@ void DashboardState::begin(const TrainStart& start, double now) {
   step_ = start.step;
   began_ = now;
   finished_ = {now};
-  run_.name = start.run;
-  if (start.step == 0) return;
-  try {  // a run that goes on shows what it has behind it
-    run_.steps = read_run(start.run).steps;
-  } catch (const Error&) {
-    run_.steps = {};
-  }
-  auto& table = run_.steps;
-  std::vector<double> validation(table.step.size(), std::nan(""));
-  for (size_t i = 0; i < table.step.size(); ++i) {
-    double sum = 0, count = 0;
-    for (const auto& [key, values] : table.column) {
-      if (!key.starts_with("val-core/") || std::isnan(values[i])) continue;
-      sum += values[i];
-      count += 1;
-    }
-    if (count > 0) validation[i] = sum / count;
-  }
-  table.column[kValidation] = validation;
-  look_for_alarms();
-}
-
-void DashboardState::append_row(int64_t step, std::span<const std::pair<std::string, double>> metrics) {
-  StepTable& table = run_.steps;
-  size_t before = table.step.size();
-  table.step.push_back(static_cast<double>(step));
-  double sum = 0, count = 0;
-  auto put = [&](const std::string& key, double value) {
-    auto& column = table.column[key];
-    column.resize(before, std::nan(""));
-    column.push_back(std::isfinite(value) ? value : std::nan(""));
-  };
-  for (const auto& [key, value] : metrics) {
-    put(key, value);
-    if (!std::isfinite(value)) table.not_finite.emplace_back(key, static_cast<double>(step));
-    if (!key.starts_with("val-core/") || !std::isfinite(value)) continue;
-    sum += value;
-    count += 1;
-  }
-  put(kValidation, count > 0 ? sum / count : std::nan(""));
-  for (auto& [key, column] : table.column) column.resize(before + 1, std::nan(""));
+  prompts_ = static_cast<double>(start.prompts);
+  history_.begin(start);
 }
 
 void DashboardState::add(int64_t step, std::span<const std::pair<std::string, double>> metrics,
                          const TrainSample* sample, double now) {
-  append_row(step, metrics);
+  history_.add(step, metrics);
+  for (const auto& [key, value] : metrics) {
+    if (key == "training/prompts") prompts_ = value;
+  }
   if (step > 0) {
     step_ = step;
     finished_.push_back(now);
@@ -114,28 +76,29 @@ void DashboardState::add(int64_t step, std::span<const std::pair<std::string, do
   } else {
     finished_ = {now};  // the validation before training says nothing about the pace of steps
   }
-  if (sample != nullptr && (!has_sample_ || now - sampled_ >= kSampleStays)) {
-    sample_ = *sample;
-    sampled_ = now;
-    has_sample_ = true;
-  }
-  look_for_alarms();
-}
-
-void DashboardState::look_for_alarms() {
-  RunGroup group;
-  group.title = start_.title;
-  group.trained = true;
-  group.runs = {&run_};
-  alarms_.clear();
-  for (const Alarm& alarm : find_alarms({group}, {}).alarms) {
-    if (alarm.serious) alarms_.push_back(str(alarm.title, ": ", alarm.what));
-  }
+  if (sample == nullptr) return;
+  newest_ = *sample;
+  if (has_sample_ && now - sampled_ < kSampleStays) return;
+  sample_ = *sample;
+  sampled_ = now;
+  has_sample_ = true;
 }
 
 double DashboardState::pace() const {
   if (finished_.size() < 2) return std::nan("");
   return (finished_.back() - finished_.front()) / static_cast<double>(finished_.size() - 1);
+}
+
+double DashboardState::share_done() const {
+  bool by_prompts = start_.total_prompts > 0;
+  double whole = static_cast<double>(std::max<int64_t>(1, by_prompts ? start_.total_prompts : start_.total_steps));
+  return (by_prompts ? prompts_ : static_cast<double>(step_)) / whole;
+}
+
+double DashboardState::steps_left() const {
+  if (start_.total_prompts == 0) return static_cast<double>(start_.total_steps - step_);
+  double of_step = step_ > 0 ? prompts_ / static_cast<double>(step_) : 1;
+  return of_step > 0 ? (static_cast<double>(start_.total_prompts) - prompts_) / of_step : 0;
 }
 
 InkedLine DashboardState::head(size_t width, bool utf8) const {
@@ -145,8 +108,7 @@ InkedLine DashboardState::head(size_t width, bool utf8) const {
 }
 
 InkedLine DashboardState::progress(size_t width, bool utf8, double now) const {
-  auto total = static_cast<double>(std::max<int64_t>(1, start_.total_steps));
-  double share = static_cast<double>(step_) / total, seconds = pace();
+  double share = share_done(), seconds = pace();
   std::string text = str("  ", fixed(std::floor(100 * share), 0), " %");
   if (std::isfinite(seconds) && seconds > 0) {
     text += seconds >= 1 ? str("   ", fixed(seconds, seconds < 10 ? 1 : 0), " s/step")
@@ -154,10 +116,11 @@ InkedLine DashboardState::progress(size_t width, bool utf8, double now) const {
   }
   text += "   elapsed " + human_seconds(now - began_);
   if (!ended && std::isfinite(seconds)) {
-    double left = seconds * static_cast<double>(start_.total_steps - step_) - (now - finished_.back());
+    double left = seconds * steps_left() - (now - finished_.back());
     text += "   ETA " + human_seconds(std::max(0.0, left));
   }
-  std::string steps = str(" step ", grouped(step_), "/", grouped(start_.total_steps), "  ");
+  bool by_prompts = start_.total_prompts > 0;  // then nobody knows how many steps they will give
+  std::string steps = str(" step ", grouped(step_), by_prompts ? "" : "/" + grouped(start_.total_steps), "  ");
   std::string what = phase.empty() ? "" : str("   ", detail.empty() ? phase : detail);
   constexpr size_t kWords = 76;  // of all other words at their usual longest, so that the bar keeps its length
   size_t bar = std::clamp<size_t>(width > kWords ? width - kWords : 0, 8, 36);
@@ -166,7 +129,7 @@ InkedLine DashboardState::progress(size_t width, bool utf8, double now) const {
 
 InkedLine DashboardState::chart(const Row& row, size_t width, bool utf8) const {
   std::vector<double> values;
-  if (const auto* column = run_.steps.find(row.key)) values = *column;
+  if (const auto* column = history_.steps().find(row.key)) values = *column;
   if (row.key == kValidation) std::erase_if(values, [](double v) { return std::isnan(v); });  // every few steps only
   constexpr size_t kValue = 9;
   size_t cells_left = width > kLabel + kValue + 4 ? width - kLabel - kValue - 4 : 8;
@@ -174,7 +137,7 @@ InkedLine DashboardState::chart(const Row& row, size_t width, bool utf8) const {
   std::string gap(cells_left - std::min(cells_left, cells(line)), ' ');
   return {label(row.title.c_str()),
           {line},
-          {gap + pad_left(number(run_.steps.last(row.key)), kValue), Ink::strong},
+          {gap + pad_left(number(history_.steps().last(row.key)), kValue), Ink::strong},
           {"  "}};
 }
 
@@ -197,9 +160,9 @@ std::vector<InkedLine> DashboardState::curves(size_t width, bool utf8) const {
 
 // Shares of the last steps' time.
 InkedLine DashboardState::seconds(size_t width) const {
-  const auto* whole_steps = run_.steps.find("timing_s/step");
+  const auto* whole_steps = history_.steps().find("timing_s/step");
   auto recent = [&](const std::string& key) {
-    const auto* column = run_.steps.find(key);
+    const auto* column = history_.steps().find(key);
     double sum = 0;
     if (column == nullptr || whole_steps == nullptr) return sum;
     for (size_t i = column->size() - std::min(column->size(), kRecent); i < column->size(); ++i) {
@@ -222,16 +185,17 @@ InkedLine DashboardState::seconds(size_t width) const {
   std::vector<std::string> parts;
   for (const auto& [share, words] : shares) parts.push_back(str(words, " ", percent(share, 0)));
   line.push_back({join(parts, "   ")});
-  double speed = run_.steps.last("perf/throughput");
+  double speed = history_.steps().last("perf/throughput");
   std::string tokens = std::isfinite(speed) ? str("   ", grouped(std::llround(speed)), " tokens/s") : "";
   if (cells(plain_text(line)) + cells(tokens) <= width) line.push_back({tokens, Ink::faint});
   return line;
 }
 
 InkedLine DashboardState::alarm() const {
-  if (alarms_.empty()) return {label("alarms"), {"none", Ink::faint}};
-  std::string more = alarms_.size() > 1 ? str("(+", alarms_.size() - 1, ")  ") : "";
-  return {label("alarms"), {more + alarms_[0], Ink::alarm}};
+  const std::vector<Alarm>& alarms = history_.alarms();
+  if (alarms.empty()) return {label("alarms"), {"none", Ink::faint}};
+  std::string more = alarms.size() > 1 ? str("(+", alarms.size() - 1, ")  ") : "";
+  return {label("alarms"), {str(more, alarms[0].title, ": ", alarms[0].what), Ink::alarm}};
 }
 
 std::vector<InkedLine> DashboardState::sample_lines(size_t width, bool utf8) const {
@@ -243,15 +207,15 @@ std::vector<InkedLine> DashboardState::sample_lines(size_t width, bool utf8) con
     std::string part = text.size() <= 2 * most ? text : text.substr(0, most) + text.substr(text.size() - most);
     return fit_middle(visible(trim(part), utf8), room);
   };
-  bool right = sample_.verdict == "equal";
-  std::string words = right ? "right" : sample_.verdict == "unequal" ? "wrong" : sample_.verdict;
+  const TrainSample& s = ended ? newest_ : sample_;  // the last frame stays: nobody needs time to read an older one
+  bool right = s.verdict == "equal";
+  std::string words = right ? "right" : s.verdict == "unequal" ? "wrong" : s.verdict;
   std::string facts =
-      str(sample_.answer.empty() ? "" : ", read as " + fit(visible(sample_.answer.substr(0, 400), utf8), 24), ", ",
-          grouped(sample_.tokens), " tokens", sample_.finished ? "" : ", cut at the limit", ", reward ",
-          number(sample_.reward));
-  return {{label("sample"), {str("step ", sample_.step, ": ")}, {words, right ? Ink::good : Ink::bad}, {facts}},
-          {label("  prompt"), {shown(sample_.question), Ink::faint}},
-          {label("  response"), {shown(sample_.response)}}};
+      str(s.answer.empty() ? "" : ", read as " + fit(visible(s.answer.substr(0, 400), utf8), 24), ", ",
+          grouped(s.tokens), " tokens", s.finished ? "" : ", cut at the limit", ", reward ", number(s.reward));
+  return {{label("sample"), {str("step ", s.step, ": ")}, {words, right ? Ink::good : Ink::bad}, {facts}},
+          {label("  prompt"), {shown(s.question), Ink::faint}},
+          {label("  response"), {shown(s.response)}}};
 }
 
 std::vector<InkedLine> DashboardState::lines(TerminalSize size, bool utf8, double now) const {
@@ -302,7 +266,10 @@ void Dashboard::step(int64_t step, std::span<const std::pair<std::string, double
   draw(false);
 }
 
-void Dashboard::end() { close(true); }
+void Dashboard::end() {
+  close(true);
+  list_alarms(state_.history().alarms());
+}
 
 // Draws what came too soon after the last drawing, the clock, and a window of another size.
 void Dashboard::watch() {

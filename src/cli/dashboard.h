@@ -14,7 +14,7 @@
 
 #include "base/log.h"
 #include "base/terminal.h"
-#include "report/run_reader.h"
+#include "cli/run_history.h"
 #include "train/observer.h"
 
 namespace ucas {
@@ -24,6 +24,7 @@ class DashboardState {
   void begin(const TrainStart& start, double now);  // seconds of any clock, as everywhere here
   void add(int64_t step, std::span<const std::pair<std::string, double>> metrics, const TrainSample* sample,
            double now);
+  const RunHistory& history() const { return history_; }
   std::string phase, detail;  // what the trainer is at
   bool ended = false;
 
@@ -41,19 +42,19 @@ class DashboardState {
   InkedLine seconds(size_t width) const;
   InkedLine alarm() const;
   std::vector<InkedLine> sample_lines(size_t width, bool utf8) const;
-  double pace() const;  // seconds a step, of late
-  void append_row(int64_t step, std::span<const std::pair<std::string, double>> metrics);
-  void look_for_alarms();
+  double pace() const;        // seconds a step, of late
+  double share_done() const;  // of the run: its steps, or its prompts
+  double steps_left() const;  // about so many
 
   TrainStart start_;
-  RunRecord run_;  // of the report's kind: its step table is the history
+  RunHistory history_;
   int64_t step_ = 0;
+  double prompts_ = 0;  // generated so far
   double began_ = 0;
   std::vector<double> finished_;  // when the latest steps ended, the beginning first
-  TrainSample sample_;
-  double sampled_ = 0;  // when sample_ was taken
+  TrainSample sample_, newest_;   // shown while the run goes on; shown when it has ended
+  double sampled_ = 0;            // when sample_ was taken
   bool has_sample_ = false;
-  std::vector<std::string> alarms_;  // "Title: the numbers", serious ones first
 };
 
 class Dashboard final : public TrainObserver {

@@ -115,6 +115,33 @@ TEST(dashboard, a_sample_stays_long_enough_to_be_read) {
   EXPECT_NE(all.find("sample     step 11:"), std::string::npos) << all;  // taken at 0.5 s, then at 5.5 s
 }
 
+TEST(dashboard, the_last_frame_shows_the_last_step) {
+  DashboardState state;
+  state.begin({"UCAS", "runs/x", 0, 3}, 0);
+  for (int64_t step = 1; step <= 3; ++step) {  // a fast run
+    TrainSample sample = sample_of(step);
+    state.add(step, metrics_of(step), &sample, 0.1 * static_cast<double>(step));
+  }
+  EXPECT_EQ(shown(state, {100, 40}, 1)[6], " sample     step 1: right, read as 2, 9 tokens, reward 1.00");
+  state.ended = true;
+  EXPECT_EQ(shown(state, {100, 40}, 1)[6], " sample     step 3: right, read as 2, 9 tokens, reward 1.00");
+}
+
+TEST(dashboard, where_the_passes_decide_the_prompts_say_how_far_the_run_is) {
+  DashboardState state;
+  TrainStart start{"UCAS", "runs/x", 0, 50};
+  start.total_prompts = 400;
+  state.begin(start, 0);
+  for (int64_t step = 1; step <= 4; ++step) {  // 25 prompts a step, not the 8 that would do
+    Metrics m = metrics_of(step);
+    m.emplace_back("training/prompts", 25.0 * static_cast<double>(step));
+    state.add(step, m, nullptr, 2.0 * static_cast<double>(step));
+  }
+  std::string line = shown(state, {100, 40}, 8)[1];
+  EXPECT_NE(line.find(" step 4  "), std::string::npos) << line;
+  EXPECT_NE(line.find("25 %   2.0 s/step   elapsed 8.0s   ETA 24s"), std::string::npos) << line;
+}
+
 TEST(dashboard, alarms_are_those_of_the_report) {
   DashboardState state = after_eight();
   Metrics m = metrics_of(9);

@@ -2,31 +2,48 @@
 
 #include <cmath>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/dashboard.h"
+#include "cli/run_history.h"
 
 namespace ucas {
 
 namespace {
 
-// A line every few seconds (base/log).
+// A line every few seconds (base/log), and one for each alarm of the report when it begins.
 class PlainProgress final : public TrainObserver {
  public:
   void begin(const TrainStart& start) override {
-    step_ = start.step;
-    progress_.emplace(start.title, start.total_steps, "steps", start.step);
+    done_ = start.step;
+    by_prompts_ = start.total_prompts > 0;  // nobody knows how many steps they will give
+    if (by_prompts_) {
+      done_ = start.prompts;
+      progress_.emplace(start.title, start.total_prompts, "prompts", start.prompts);
+    } else {
+      progress_.emplace(start.title, start.total_steps, "steps", start.step);
+    }
+    history_.begin(start);
+    for (const Alarm& alarm : history_.alarms()) said_.insert(alarm.title);  // before this start
   }
   void phase(const std::string&, const std::string& detail) override {
-    if (!detail.empty()) progress_->update(step_, "  " + detail);
+    if (!detail.empty()) progress_->update(done_, "  " + detail);
   }
   void step(int64_t step, std::span<const std::pair<std::string, double>> metrics, const TrainSample*) override {
-    step_ = step;
+    history_.add(step, metrics);
+    for (const Alarm& alarm : history_.alarms()) {
+      if (said_.insert(alarm.title).second) log(str("alarm  ", alarm.title, " from step ", step, ": ", alarm.what));
+    }
     if (step == 0) return;
-    std::string note;
+    done_ = step;
+    std::string note = by_prompts_ ? str("  step ", grouped(step)) : "";
+    for (const auto& [name, value] : metrics) {
+      if (by_prompts_ && name == "training/prompts") done_ = static_cast<int64_t>(value);
+    }
     for (const auto& [words, key, digits] : kShown) {
       for (const auto& [name, value] : metrics) {
         if (name == key && std::isfinite(value)) note += str("  ", words, " ", fixed(value, digits));
@@ -39,9 +56,12 @@ class PlainProgress final : public TrainObserver {
       count += 1;
     }
     if (count > 0) note += str("  val ", fixed(sum / count, 3));
-    progress_->update(step, note);
+    progress_->update(done_, note);
   }
-  void end() override { progress_->finish(); }
+  void end() override {
+    progress_->finish();
+    list_alarms(history_.alarms());
+  }
 
  private:
   struct Shown {
@@ -54,7 +74,10 @@ class PlainProgress final : public TrainObserver {
                                      {"grad", "actor/grad_norm", 2},
                                      {"mismatch", "rollout/logprob_diff_max", 6}};
   std::optional<Progress> progress_;
-  int64_t step_ = 0;
+  RunHistory history_;
+  std::set<std::string> said_;  // titles of alarms
+  int64_t done_ = 0;            // steps, or prompts
+  bool by_prompts_ = false;
 };
 
 const std::pair<const char*, ProgressMode> kModes[] = {{"auto", ProgressMode::automatic},

@@ -17,8 +17,9 @@ constexpr double kMostDead = 0.5;
 constexpr double kMostTruncated = 0.1;
 constexpr double kMostUnparseable = 0.1;
 constexpr double kMostMismatch = 1e-3;
-constexpr size_t kLastSteps = 10;   // shares are averaged over the last steps
-constexpr size_t kFewestSteps = 3;  // a trend needs that many
+constexpr size_t kLastSteps = 10;    // shares are averaged over the last steps
+constexpr size_t kFewestInVain = 5;  // steps without a right answer
+constexpr size_t kFewestSteps = 3;   // a trend needs that many
 
 // Mean of the last known values, and how many there were.
 double recent(const StepTable& steps, const std::string& key, size_t& count) {
@@ -55,6 +56,7 @@ class Finder {
         run_ = run;
         entropy();
         dead_groups();
+        never_right();
         recent_share("Length clipping", "response_length/clip_ratio", kMostTruncated, "responses hit the length limit",
                      "Answers are cut before they end. Raise the response limit, or look whether the model rambles.");
         recent_share(
@@ -147,6 +149,22 @@ class Finder {
             "Use other problems or more samples a prompt."));
   }
 
+  void never_right() {
+    const auto* values = run_->steps.find("train/accuracy");
+    if (!values) return;
+    size_t steps = 0, last = values->size();
+    while (last > 0 && steps < kLastSteps && !((*values)[last - 1] > 0)) steps += !std::isnan((*values)[--last]);
+    checked("No right answer");
+    if (steps < kFewestInVain) return;
+    size_t n = 0;
+    double unequal = recent(run_->steps, "verifier/unequal_share", n);
+    if (!(unequal > 0 || recent(run_->steps, "verifier/unparseable_share", n) > 0)) return;  // nothing was graded
+    add(true, "No right answer",
+        str("no response of the last ", steps, " steps was right, though an answer was read in ", percent(unequal)),
+        "Either the problems are too hard for this model, or right answers are not taken for right: compare gold and "
+        "response in rollouts/, and see how both are read with `ucas verify --explain`.");
+  }
+
   void recent_share(const char* title, const char* key, double most, const char* of_what, const char* cause) {
     size_t count = 0;
     double share = recent(run_->steps, key, count);
@@ -199,7 +217,7 @@ class Finder {
             " steps"),
         "Responses are then sampled from another policy than the one that is trained. Expected with low-precision "
         "sampling: sample in the precision of the trainer. In f32 on one device it points to a bug: compare with "
-        "UCAS_ISA=scalar.");
+        "UCAS_ISA=scalar. Truncation by top-p or top-k is no part of it: both are of the whole vocabulary.");
   }
 
   void not_finite() {

@@ -70,6 +70,30 @@ TEST_F(alarms, a_troubled_run_raises_every_alarm_with_its_number) {
   EXPECT_NE(find(report, "Numbers that are not finite")->what.find("actor/grad_norm at step 3"), std::string::npos);
 }
 
+TEST_F(alarms, a_run_without_one_right_answer_says_so_unless_nothing_was_graded) {
+  RunRecord run;
+  run.name = "r";
+  for (int step = 1; step <= 6; ++step) {
+    run.steps.step.push_back(step);
+    run.steps.column["train/accuracy"].push_back(step == 1 ? 0.25 : 0);
+    run.steps.column["verifier/unequal_share"].push_back(0.75);
+  }
+  RunGroup group;
+  group.title = "GRPO";
+  group.trained = true;
+  group.runs = {&run};
+  AlarmReport report = find_alarms({group}, {});
+  const Alarm* alarm = find(report, "No right answer");
+  ASSERT_NE(alarm, nullptr);
+  EXPECT_EQ(alarm->what, "no response of the last 5 steps was right, though an answer was read in 75.0 %");
+  EXPECT_NE(alarm->cause.find("ucas verify --explain"), std::string::npos);
+  run.steps.column["train/accuracy"][3] = 0.01;  // two steps in vain are not enough
+  EXPECT_EQ(find(find_alarms({group}, {}), "No right answer"), nullptr);
+  run.steps.column["train/accuracy"].assign(6, 0);
+  run.steps.column["verifier/unequal_share"].assign(6, 0);  // a method without labels
+  EXPECT_EQ(find(find_alarms({group}, {}), "No right answer"), nullptr);
+}
+
 // Each trouble alone, in numbers that are otherwise healthy.
 TEST_F(alarms, every_trouble_raises_its_own_alarm_alone_with_a_cause_and_a_remedy) {
   struct Trouble {
