@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "data/problems.h"
 #include "verify/explain.h"
 
 namespace ucas {
@@ -73,6 +74,7 @@ VerifyRow read_row(const JsonRow& line, bool kinds) {
   row.prediction = prediction->get<std::string>();
   if (!value.contains("gold")) refuse(line, "the field \"gold\" is missing");
   if (!value.at("gold").is_null()) row.gold = answer_field(line, value.at("gold"), "gold", true);
+  for (std::string& gold : row.gold) gold = marked_answer(gold);
   auto expected = value.find("expected");
   if (expected != value.end() && !expected->is_null()) {
     if (!expected->is_boolean()) refuse(line, "\"expected\": expected true or false");

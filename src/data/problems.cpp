@@ -4,10 +4,12 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/str.h"
 
 namespace ucas {
@@ -75,25 +77,78 @@ bool no_answer(const Json& value) {
          (value.is_string() && trim(value.get<std::string>()).empty());
 }
 
-void read_gold(const JsonRow& row, const ProblemOptions& options, Problem& problem) {
+// "1,234" -> "1234", where that is what the commas mean.
+std::string without_thousands_commas(const std::string& number) {
+  const size_t begin = number.find_first_of("0123456789"), end = std::min(number.find('.'), number.size());
+  if (begin == std::string::npos || begin > 2 || number.find(',') == std::string::npos) return number;
+  std::string plain = number.substr(0, begin);
+  for (size_t i = begin; i < number.size(); ++i) {
+    const bool digit = number[i] >= '0' && number[i] <= '9', whole = i < end;
+    // A comma stands before every three digits that end the whole part, and nowhere else.
+    const bool comma_due = whole && (end - i) % 4 == 0;
+    if (comma_due != (number[i] == ',') || !(digit || comma_due || i == end)) return number;
+    if (!comma_due) plain += number[i];
+  }
+  return plain;
+}
+
+// Words of two letters or more that are no LaTeX command: a number or a formula has few of them.
+bool is_prose(const std::string& gold) {
+  constexpr int kFewestWords = 6;
+  int words = 0;
+  for (size_t i = 0; i < gold.size();) {
+    size_t end = i;
+    while (end < gold.size() && std::isalpha(static_cast<unsigned char>(gold[end])) != 0) ++end;
+    words += end - i >= 2 && (i == 0 || gold[i - 1] != '\\');
+    i = end + 1;
+  }
+  return words >= kFewestWords;
+}
+
+// What a file's right answers look like, over its rows.
+class GoldCheck {
+ public:
+  void add(const std::string& key, const Problem& problem) {
+    if (problem.gold.empty() || !problem.choices.empty()) return;
+    ++rows_;
+    if (!std::ranges::all_of(problem.gold, is_prose)) return;
+    if (prose_++ == 0) example_ = problem.gold.front();
+    key_ = key;
+  }
+  void warn_about(const std::string& file) const {
+    if (2 * prose_ <= rows_) return;
+    warn(str(printable(file, 400), ": \"", printable(key_), "\" is prose in ", grouped(prose_), " of ", grouped(rows_),
+             " rows (\"", printable(example_, 60),
+             "\"), and only the same words would be right: give the answer alone, or reasoning whose last line is "
+             "#### ANSWER"));
+  }
+
+ private:
+  int64_t rows_ = 0, prose_ = 0;
+  std::string key_, example_;
+};
+
+// Returns the field that it was found under.
+std::string read_gold(const JsonRow& row, const ProblemOptions& options, Problem& problem) {
   const bool labels = options.labels;
   auto reward = row.value.find("reward_model");
   if (options.columns.answer.empty() && reward != row.value.end() && !reward->is_null()) {
     if (!labels && reward->is_object() &&
         (!reward->contains("ground_truth") || no_answer(reward->at("ground_truth")))) {
-      return;
+      return "";
     }
     if (!reward->is_object() || !reward->contains("ground_truth")) {
       refuse(row, "\"reward_model\": expected an object with \"ground_truth\"");
     }
     problem.gold = answer_field(row, reward->at("ground_truth"), "reward_model.ground_truth", false);
-    return;
+    return "reward_model.ground_truth";
   }
   const std::string& named = options.columns.answer;
   std::string key = labels || named.empty() ? column(row, named, {"answer", "ground_truth"}) : first_key(row, {named});
-  if (!labels && (key.empty() || no_answer(row.value.at(key)))) return;
+  if (!labels && (key.empty() || no_answer(row.value.at(key)))) return "";
   if (key.empty()) refuse(row, "no answer: expected a field \"answer\", \"ground_truth\" or \"reward_model\"");
   problem.gold = answer_field(row, row.value.at(key), key, false);
+  return key;
 }
 
 // Without a named column, anything but a list of texts under "choices" is some other file's business.
@@ -156,20 +211,33 @@ void read_names(const JsonRow& row, const std::string& stem, const ProblemColumn
 
 }  // namespace
 
+std::string marked_answer(const std::string& gold) {
+  const std::string_view text = trim(gold);
+  const size_t line = text.rfind('\n') == std::string_view::npos ? 0 : text.rfind('\n') + 1;
+  const std::string_view last = trim(text.substr(line));
+  if (!last.starts_with("####") || last.starts_with("#####")) return gold;
+  const std::string answer(trim(last.substr(4)));
+  return answer.empty() ? gold : without_thousands_commas(answer);
+}
+
 std::vector<Problem> read_problems(const std::vector<std::string>& files, const ProblemOptions& options) {
   if (files.empty()) throw Error("usage", "no problem file given: expected one or more JSONL files");
   std::vector<Problem> problems;
   for (const std::string& file : files) {
     std::string stem = std::filesystem::path(file).stem().string();
+    GoldCheck gold_check;
     read_json_lines(file, options.bad_rows, [&](const JsonRow& row) {
       Problem problem;
       read_question(row, options.columns.problem, problem);
       read_choices(row, options.columns, problem);
-      read_gold(row, options, problem);
+      const std::string key = read_gold(row, options, problem);
+      for (std::string& gold : problem.gold) gold = marked_answer(gold);
+      gold_check.add(key, problem);
       gold_to_letters(row, options.columns.answer, problem);
       read_names(row, stem, options.columns, problem);
       problems.push_back(std::move(problem));
     });
+    gold_check.warn_about(file);
   }
   return problems;
 }

@@ -1,6 +1,7 @@
 // Problem files -> Problem. JSON Lines with
 //   problem | question | prompt   the question
-//   answer | ground_truth         text, number, or a list of alternatives
+//   answer | ground_truth         text, number, or a list of alternatives; of a text whose last line is "#### X", as
+//                                 GSM8K is published, X alone
 //   id | unique_id                optional
 //   choices                       optional: a list of texts; the answer is then a letter, a number from 0, or one of
 //   them subject                       optional
@@ -41,8 +42,12 @@ struct ProblemOptions {
   }
 };
 
-// The problems of all files, in order. Errors: path, limit, empty, data_line.
+// The problems of all files, in order. Errors: path, limit, empty, data_line. A file most of whose right answers are
+// prose gets a warning.
 std::vector<Problem> read_problems(const std::vector<std::string>& files, const ProblemOptions& options = {});
+
+// X of a right answer whose last line is "#### X", without the commas between its thousands; any other as it is.
+std::string marked_answer(const std::string& gold);
 
 // A stable 64-bit hash of everything that a run takes from the problems: resume refuses a changed data set.
 uint64_t content_hash(const std::vector<Problem>& problems);

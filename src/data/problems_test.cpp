@@ -189,6 +189,47 @@ TEST_F(problems, with_bad_rows_are_refused_with_file_and_line) {
   EXPECT_EQ(refusal("\n\n", "set.jsonl"), "empty");
 }
 
+TEST_F(problems, as_gsm8k_is_published_have_the_number_after_the_reasoning_for_an_answer) {
+  auto gold = [&](const std::string& answer) {
+    return read(str(R"({"question": "How many?", "answer": ")", answer, "\"}")).at(0).gold.at(0);
+  };
+  EXPECT_EQ(gold(R"(In April 48, in May 48/2 = <<48/2=24>>24.\nTogether 48+24 = <<48+24=72>>72 clips.\n#### 72)"),
+            "72");
+  EXPECT_EQ(gold(R"(So it is.\n#### 1,234\n)"), "1234");
+  EXPECT_EQ(gold(R"(So it is.\r\n####  -1,234,567.50 )"), "-1234567.50");
+  EXPECT_EQ(gold("#### 5"), "5");
+  EXPECT_EQ(gold(R"(So.\n#### \\frac{1}{2})"), "\\frac{1}{2}");
+  EXPECT_EQ(gold(R"(So.\n#### $1,200)"), "$1200");
+  for (const char* kept : {"1,234", "1, 2", "#### ", "a #### 3", "##### 3"}) EXPECT_EQ(gold(kept), kept);
+  EXPECT_EQ(marked_answer("#### 1,23"), "1,23");  // no commas between thousands
+  EXPECT_EQ(marked_answer("#### 1234,567"), "1234,567");
+  EXPECT_EQ(marked_answer("#### 1,234 and 5"), "1,234 and 5");
+  EXPECT_EQ(marked_answer("#### 3\nNot the last line."), "#### 3\nNot the last line.");
+  auto listed = read(R"({"question": "?", "ground_truth": ["one\n#### 1,000", "10^3"]})");
+  EXPECT_EQ(listed.at(0).gold, (std::vector<std::string>{"1000", "10^3"}));
+}
+
+TEST_F(problems, most_of_whose_answers_are_prose_get_a_warning_that_names_the_field) {
+  std::vector<std::string> warnings;
+  LogSink before = set_log_sink([&](LogLevel, const std::string& text) { warnings.push_back(text); });
+  const std::string prose = R"({"question": "1+1?", "answer": "She has one apple and gets another one, so 2"})";
+  const std::string plain = R"({"question": "1+1?", "answer": "2"})";
+  const std::string formula =
+      R"row({"question": "?", "answer": "\\left( \\frac{1}{2}, \\sin x \\text{ or } 3 \\right)"})row";
+  read(str(prose, "\n", prose, "\n", plain));
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find("set.jsonl: \"answer\" is prose in 2 of 3 rows (\"She has one"), std::string::npos)
+      << warnings[0];
+  EXPECT_NE(warnings[0].find("#### ANSWER"), std::string::npos) << warnings[0];
+  read(str(prose, "\n", plain));
+  read(str(formula, "\n", formula));
+  EXPECT_EQ(warnings.size(), 1u);
+  read(R"({"prompt": "?", "reward_model": {"ground_truth": "there are two of them in the box"}})");
+  ASSERT_EQ(warnings.size(), 2u);
+  EXPECT_NE(warnings[1].find("\"reward_model.ground_truth\""), std::string::npos) << warnings[1];
+  set_log_sink(before);
+}
+
 TEST_F(problems, in_files_that_are_no_files_are_refused) {
   EXPECT_THROW(read_problems({path_join(folder_, "missing.jsonl")}), Error);
   EXPECT_THROW(read_problems({folder_}), Error);
