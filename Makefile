@@ -11,9 +11,8 @@ TINY_STUDIES = tiny-seeds tiny-ablation tiny-dynamics tiny-passk tiny-case tiny-
 
 # One compiler per core, but at least 1.5 GB of free memory for each (a LibTorch file takes up to 1.4 GB).
 JOBS ?= $(shell awk -v cores=$$(nproc) '/MemAvailable/ {n = int($$2 / 1500000); print n < 1 ? 1 : (n < cores ? n : cores)}' /proc/meminfo)
-export CCACHE_DIR ?= $(CURDIR)/.ccache
+# The compiler cache is the user's own, so that it serves the next clone, too; paths in it are relative to the clone.
 export CCACHE_BASEDIR ?= $(CURDIR)
-export CCACHE_MAXSIZE ?= 2G
 
 help:
 	@echo 'make demo            sets everything up, builds, runs the main job; prints where the report is'
@@ -27,13 +26,13 @@ help:
 	@echo 'make check-all       the long checks: sanitizers, slow tests'
 	@echo 'make fuzz            random answers to the verifier for SECONDS=60, under sanitizers (needs clang++-19)'
 	@echo 'make coverage        line coverage of src/'
-	@echo 'make clean           removes what was built (.venv and .ccache stay)'
+	@echo 'make clean           removes what was built (.venv and the compiler's cache stay)'
 
 setup:
 	@tools/setup
 
 configure: setup
-	@cmake --preset release --log-level=WARNING
+	@cmake --preset release --log-level=WARNING $(CMAKE_ARGS)
 
 build: configure
 	@cmake --build build -j $(JOBS)

@@ -55,7 +55,7 @@ TEST_F(evaluate_models, take_settings_of_their_own) {
   EXPECT_EQ(models[0].prompt_template, "");
   EXPECT_EQ(models[1].prompt_template, "orz");
   EXPECT_EQ(models[1].stop, (std::vector<std::string>{"</s>", "<eos>"}));
-  EXPECT_EQ(models[1].extract, ModelSettings::FromWhere::answer_tag);
+  EXPECT_EQ(models[1].extract, Extract::answer_tag);
   EXPECT_EQ(read({"x/qwen-1.5b", "--model.qwen-1.5b.max_tokens", "3"})[0].max_tokens, 3);
 }
 

@@ -288,7 +288,9 @@ void ModelSettings::fields(Fields& f) {
   f.field("template", prompt_template, "the prompt that it was trained with");
   f.field("stop", stop, "further tokens that end its responses");
   f.field("max_tokens", max_tokens, Range{0, 1 << 24}, "its longest response; 0 = not said");
-  f.choice("extract", extract, {"", "strict", "lenient", "answer_tag"}, "where its answers are looked for");
+  int said = extract ? static_cast<int>(*extract) + 1 : 0;
+  f.choice("extract", said, {"", "strict", "lenient", "answer_tag"}, "where its answers are looked for");
+  extract = said > 0 ? std::optional(static_cast<Extract>(said - 1)) : std::nullopt;
 }
 
 PutToModel put_to_model(const ModelSettings& model, const CommandSettings& command, const Benchmark& benchmark,
@@ -312,9 +314,7 @@ PutToModel put_to_model(const ModelSettings& model, const CommandSettings& comma
     }
   }
   put.extract = command.extract.value_or(benchmark.extract);
-  if (model.extract != ModelSettings::FromWhere::unsaid) {
-    put.extract = static_cast<Extract>(static_cast<int>(model.extract) - 1);
-  }
+  if (model.extract) put.extract = *model.extract;
   return put;
 }
 

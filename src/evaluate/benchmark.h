@@ -63,14 +63,12 @@ std::vector<Problem> read_benchmark(const Benchmark& benchmark, const std::strin
 
 // What is said of one checkpoint: --model.LABEL.KEY, or [model.LABEL] of a file given with --models.
 struct ModelSettings {
-  enum class FromWhere { unsaid, strict, lenient, answer_tag };
-
   std::string label;  // "" = from the path
   std::string path;
-  std::string prompt_template;    // "" = not said
-  std::vector<std::string> stop;  // further tokens that end a response
-  int64_t max_tokens = 0;         // 0 = not said
-  FromWhere extract = FromWhere::unsaid;
+  std::string prompt_template;     // "" = not said
+  std::vector<std::string> stop;   // further tokens that end a response
+  int64_t max_tokens = 0;          // 0 = not said
+  std::optional<Extract> extract;  // nullopt = not said
   void fields(Fields& f);
 };
 

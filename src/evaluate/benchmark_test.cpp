@@ -82,7 +82,9 @@ TEST_F(benchmark, the_embedded_ones_fit_the_shared_data) {
     const std::vector<Problem> problems = read_benchmark(b, data);
     EXPECT_EQ(static_cast<int64_t>(problems.size()), b.problems) << b.name;
     for (const Problem& problem : problems) EXPECT_EQ(problem.source, b.name);
-    if (b.path.starts_with("eval/")) EXPECT_EQ(read_benchmark(b, data + "/eval").size(), problems.size());
+    if (b.path.starts_with("eval/")) {
+      EXPECT_EQ(read_benchmark(b, data + "/eval").size(), problems.size());
+    }
   }
 }
 
@@ -216,7 +218,7 @@ TEST(put_to_model, the_nearest_word_counts) {
   model.prompt_template = "orz";
   model.max_tokens = 8192;
   model.stop = {"y", "x"};
-  model.extract = ModelSettings::FromWhere::answer_tag;
+  model.extract = Extract::answer_tag;
   EXPECT_EQ(put_to_model(model, command, b, suite), (PutToModel{"orz", {"x", "y"}, 8192, Extract::answer_tag}));
 }
 

@@ -53,20 +53,6 @@ std::string hash_of_files(const std::vector<std::string>& files) {
   return hash_of_text(text);
 }
 
-ModelSettings::FromWhere from_where(Extract extract) {
-  switch (extract) {
-    case Extract::strict:
-      return ModelSettings::FromWhere::strict;
-    case Extract::lenient:
-      return ModelSettings::FromWhere::lenient;
-    case Extract::answer_tag:
-      return ModelSettings::FromWhere::answer_tag;
-    case Extract::bare:
-      break;
-  }
-  UCAS_CHECK(false, "no training reads whole texts as answers: reward.extract does not offer it");
-}
-
 template <class Config>
 std::string settings_but(const Config& config, const std::set<std::string>& left_out) {
   std::string text;
@@ -205,12 +191,13 @@ EvaluationPlan StudyPlan::evaluation_of(const TrainConfig& train) const {
     plan.limit = c.base.test_limit;
     // As trained, whatever the suite says of other models.
     plan.prompt_template = plan.model.prompt_template = train.data.prompt_template;
-    plan.model.extract = from_where(train.reward.extract);
+    plan.model.extract = train.reward.extract;
     plan.model.max_tokens = c.evaluate.max_tokens;
     plan.max_prompt_length = 0;  // no problem is left out that the model has room for
   }
-  std::string settings = str(to_toml(plan.config), plan.prompt_template, "\n", static_cast<int64_t>(plan.model.extract),
-                             "\n", plan.limit, "\n", test_hash_);
+  std::string settings =
+      str(to_toml(plan.config), plan.prompt_template, "\n",
+          plan.model.extract ? static_cast<int>(*plan.model.extract) + 1 : 0, "\n", plan.limit, "\n", test_hash_);
   plan.name = str(eval_name(), "-", hash_of_text(settings).substr(0, 8));
   return plan;
 }

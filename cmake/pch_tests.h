@@ -1,0 +1,4 @@
+// Precompiled for the tests.
+#include <gtest/gtest.h>
+
+#include "pch.h"
