@@ -1,4 +1,6 @@
 // Precompiled for the plain library (CMakeLists.txt). Files still include what they use.
+#pragma once
+
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,4 +1,6 @@
 // Precompiled for the engine: the plain library's headers and the tensor.
+#pragma once
+
 #include "pch.h"
 
 #include <ATen/Parallel.h>

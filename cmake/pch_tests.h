@@ -1,4 +1,6 @@
 // Precompiled for the tests.
+#pragma once
+
 #include <gtest/gtest.h>
 
 #include "pch.h"
