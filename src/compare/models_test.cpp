@@ -207,12 +207,24 @@ TEST(models, published_figures_are_marked_and_change_no_test) {
   table.rows[0].figure = {{"a", "greedy", 68.7, kUnknown, ""}};
   table.rows[1].name = "Other";
   table.rows[1].figure = {{"elsewhere", "greedy", 12, kUnknown, ""}};
-  const std::vector<PublishedTable> published = {table};
+  std::vector<PublishedTable> published = {table};
   const Comparison c = compare_models(
       std::vector<AnswerGroup>{group_of("x", {run_of("a", 10, 5, 4)}), group_of("y", {run_of("a", 10, 6, 4)})},
       ModelsOptions{});
   const std::string text = comparison_text(c, published);
   EXPECT_NE(text.find("Theirs 7B (published)"), std::string::npos);
+  EXPECT_EQ(text.find("Doubtful"), std::string::npos);
+  published[0].rows[0].figure[0].doubt = "no count of 83 problems";
+  published[0].rows[0].doubts = {"a single run"};
+  const std::string doubted = comparison_text(c, published);
+  EXPECT_NE(doubted.find("68.7?"), std::string::npos) << doubted;
+  EXPECT_NE(
+      doubted.find("  Doubtful (? in the table):\n    Theirs 7B (published)\n      a 68.7 is no count of 83 problems\n"
+                   "      a single run\n"),
+      std::string::npos)
+      << doubted;
+  EXPECT_NE(comparison_json(c, published).find("\"a 68.7 is no count of 83 problems\""), std::string::npos);
+  published[0] = table;
   EXPECT_NE(text.find("68.7"), std::string::npos);
   EXPECT_EQ(text.find("Other"), std::string::npos);
   EXPECT_NE(text.find("Source: its Table 1. Not measured here"), std::string::npos);

@@ -42,8 +42,8 @@ std::string doubts_text(const Comparison& c, const PublishedTable& table) {
   for (const ComparedMetric& metric : c.metrics) {
     for (const PublishedLine& line : lines_beside(c, metric, {&table, 1})) {
       if (line.doubts.empty()) continue;
-      const std::string text =
-          str("  ", printable(line.name, 60), ": ", printable(join(line.doubts, "; "), 1000), "\n");
+      std::string text = str("    ", printable(line.name, 60), "\n");
+      for (const std::string& doubt : line.doubts) text += str("      ", printable(doubt, 200), "\n");
       if (said.insert(text).second) out += text;
     }
   }

@@ -134,7 +134,7 @@ std::string fall_and_recovery(const std::vector<RunGroup>& groups, const Series&
       rise.push_back(end.back() - least.back());
       noise.push_back(mean_of(moves));
     }
-    rows.push_back({markdown_text(groups[own.group].title), spread_cell(start, false), spread_cell(least, false),
+    rows.push_back({groups[own.group].title, spread_cell(start, false), spread_cell(least, false),
                     spread_cell(at, false), spread_cell(end, false), spread_cell(rise, false),
                     spread_cell(noise, false)});
   }

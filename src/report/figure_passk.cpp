@@ -83,7 +83,7 @@ StudyFigure figure_of(const FigureInput& in, const std::string& data, const std:
     s.dashed = dashed(group, in.groups);
     s.dots = true;
     s.band = in.groups.size() <= 4;
-    std::vector<std::string> cells = {markdown_text(group.title)};
+    std::vector<std::string> cells = {group.title};
     for (int64_t k : ks) {
       At found = at(group, data, source, k);
       cells.push_back(spread_cell(found.values, true));

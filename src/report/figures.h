@@ -34,7 +34,7 @@ std::vector<StudyFigure> figures_of(const FigureInput& in);  // by request.kind
 std::vector<std::string> sources_of(const FigureInput& in, const std::string& data);
 // The figures over one set of problems ("" = all); nullptr if the evaluation has not got it.
 const EvalNumbers* numbers_of(const EvalRecord& evaluation, const std::string& source);
-// A table in Markdown, and one of its cells: mean and deviation of what is known among `values`.
+// A table in Markdown of plain text, and one of its cells: mean and deviation of what is known among `values`.
 std::string markdown_rows(const std::vector<std::vector<std::string>>& rows);
 std::string spread_cell(const std::vector<double>& values, bool share);
 std::string asked_data(const FigureInput& in);  // EvalRecord::data that the request means; "" if there is none
