@@ -158,10 +158,10 @@ std::optional<FoundCheckpoint> find_checkpoint(const RunDirectory& run) {
 void check_steps(const RunDirectory& run, const FoundCheckpoint& found, const Consent& consent) {
   const std::string missing = run.missing_steps(found.step);
   if (missing.empty()) return;
-  const std::string problem = str(run.steps_file(), " lacks steps ", missing, " of the ", found.step,
-                                  " before checkpoint ", step_name(found.step));
+  const std::string problem = str("steps.jsonl lacks steps ", missing);  // known to every later resume as this text
   const std::vector<std::string> known = run.remarks();
-  if (std::ranges::find(known, problem) == known.end()) consent.ask(problem, "put the file back");
+  if (std::ranges::find(known, problem) != known.end()) return;
+  consent.ask(problem, str("the checkpoint to go on from is ", found.path, ": put the file back"));
 }
 
 // Without a checkpoint a run starts over; but not where one must have been there, and not from another base.
