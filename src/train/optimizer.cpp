@@ -57,8 +57,8 @@ struct Coefficients {
 bool update_elements(float* __restrict p, float* __restrict g, float* __restrict m, float* __restrict v, int64_t n,
                      const Coefficients& c) {
   const Coefficients k = c;
-  // The highest bit of `spoilt` is set by an exponent of all ones (which overflows into the sign's place) and by the
-  // sign of a second moment.
+  // An exponent of all ones overflows into the sign's place. A mean that is not finite, and a square below 0, show in
+  // the parameter; an infinite square does not.
   constexpr uint32_t kMagnitude = 0x7fffffff, kLowestExponent = 0x00800000, kSign = 0x80000000;
   uint32_t spoilt = 0;
 #pragma omp simd reduction(| : spoilt)
@@ -69,8 +69,7 @@ bool update_elements(float* __restrict p, float* __restrict g, float* __restrict
     p[i] = p[i] * k.keep - k.step_size * (m[i] / (std::sqrt(v[i]) / k.root_correction + k.eps));
     g[i] = 0;
     spoilt |= ((std::bit_cast<uint32_t>(p[i]) & kMagnitude) + kLowestExponent) |
-              ((std::bit_cast<uint32_t>(m[i]) & kMagnitude) + kLowestExponent) |
-              ((std::bit_cast<uint32_t>(v[i]) & kMagnitude) + kLowestExponent) | std::bit_cast<uint32_t>(v[i]);
+              ((std::bit_cast<uint32_t>(v[i]) & kMagnitude) + kLowestExponent);
   }
   return (spoilt & kSign) == 0;
 }
