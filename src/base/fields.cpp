@@ -26,7 +26,7 @@ std::string range_text(Range r) {
   return "";
 }
 
-std::string quoted(const std::string& text) {
+std::string toml_text(const std::string& text) {
   std::string out = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') {
@@ -84,15 +84,15 @@ class Lister final : public Prefixed {
   void visit(const char* k, double& v, Range r, const char* h) override {
     add(k, toml_number(v), h, "NUM", range_text(r));
   }
-  void visit(const char* k, std::string& v, const char* h) override { add(k, quoted(v), h, "TEXT"); }
+  void visit(const char* k, std::string& v, const char* h) override { add(k, toml_text(v), h, "TEXT"); }
   void visit(const char* k, std::vector<std::string>& v, const char* h) override {
-    add(k, list_text(v, quoted), h, "A,B,..");
+    add(k, list_text(v, toml_text), h, "A,B,..");
   }
   void visit(const char* k, std::vector<int64_t>& v, Range r, const char* h) override {
     add(k, list_text(v, [](int64_t n) { return str(n); }), h, "N,M,..", range_text(r));
   }
   void visit_choice(const char* k, int& index, const std::vector<std::string>& names, const char* h) override {
-    add(k, quoted(names.at(static_cast<size_t>(index))), h, "NAME", join(names, " | "));
+    add(k, toml_text(names.at(static_cast<size_t>(index))), h, "NAME", join(names, " | "));
   }
 };
 
@@ -120,7 +120,7 @@ class Applier final : public Prefixed {
         [&](const auto& v) -> std::string {
           using T = std::decay_t<decltype(v)>;
           if constexpr (std::is_same_v<T, std::string>) {
-            return s.from_text && !v.empty() ? printable(v) : quoted(printable(v));
+            return s.from_text && !v.empty() ? printable(v) : toml_text(printable(v));
           } else if constexpr (std::is_arithmetic_v<T>) {
             return str(v);
           } else {
