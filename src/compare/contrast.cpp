@@ -224,7 +224,7 @@ class Comparer {
       if (has_problems()) differences.push_back(average(rows));
     }
     const std::string unit = groups.size() < half_ ? str("bases (", half_, " runs)") : unit_of(labels);
-    over_runs(mean_estimate(changes, options_.level), student_p(changes),
+    over_runs(mean_estimate(changes, options_.level), student_p(changes), changes.size() > 1,
               str("t over ", changes.size(), " ", unit,
                   out_.runs < static_cast<int64_t>(half_) ? str(", ", half_, " asked") : ""));
     if (runs_.kind == Pairs::fixed) out_.basis += " against the untrained model";
@@ -237,15 +237,17 @@ class Comparer {
     const std::vector<double> a(per_run_.begin(), middle), b(middle, per_run_.end());
     const TwoSamples d = welch(a, b, options_.level);
     out_.runs = static_cast<int64_t>(b.size());
-    over_runs(d.change, d.p, str("Welch's t over ", a.size(), " and ", b.size(), " runs, not paired"));
+    over_runs(d.change, d.p, true, str("Welch's t over ", a.size(), " and ", b.size(), " runs, not paired"));
     if (has_problems()) with_problems(first(), second(), {less(average(second()), average(first()))});
   }
 
-  void over_runs(const Figure& change, double p, const std::string& basis) {
+  // `several`: values that could have differed.
+  void over_runs(const Figure& change, double p, bool several, const std::string& basis) {
     out_.change = change;
     out_.p = p;
     out_.basis = basis;
-    out_.estimable = change.bounded() || out_.runs < 2;
+    out_.estimable = change.bounded() || !several;
+    if (!out_.estimable) out_.basis += ", which all differ by the same";
   }
 
   // Beside the runs the problems: the wider bounds and the larger p of both.

@@ -151,6 +151,7 @@ TEST(contrast, the_same_runs_given_twice_are_no_evidence) {
   EXPECT_FALSE(twice.change.bounded());
   EXPECT_FALSE(twice.significant);
   EXPECT_EQ(words_of(twice, 0.95), "not estimable");
+  EXPECT_EQ(twice.basis, "t over 2 seeds, which all differ by the same");
 }
 
 TEST(contrast, nearly_the_same_runs_are_held_back_by_their_problems) {

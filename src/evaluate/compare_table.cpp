@@ -111,7 +111,7 @@ std::string contrasts_text(const Comparison& c, const ComparedMetric& metric) {
     out += str("  ", printable(c.groups[g], 40), " less ", printable(c.groups[0], 40), ", points:\n",
                table.text("    "), "    test: ", tests_text(c, metric.contrast[g]), "\n");
   }
-  if (!out.empty()) {
+  if (!out.empty() && metric.comparisons > 0) {
     out += str("  ", family_text(metric.comparisons, c.options.level), ": ", metric.family, "\n");
   }
   return out;

@@ -33,9 +33,11 @@ std::string without_seed(const std::string& name) {
 // What a run began with and learnt from: by the hashes that it recorded, where one of both has none by what its
 // settings say.
 struct Origin {
-  const char *hash, *setting, *title;
+  const char *hash, *setting;
+  const char *by_hash, *by_path;  // how a title names it
 };
-constexpr Origin kOrigins[] = {{"initial_weights", "model", "weights"}, {"training_data", "data.files", "data"}};
+constexpr Origin kOrigins[] = {{"initial_weights", "model", "weights ", "model "},
+                               {"training_data", "data.files", "data ", "data "}};
 
 bool same_origin(const RunRecord& a, const RunRecord& b, const Origin& origin) {
   const std::string x = a.environment(origin.hash), y = b.environment(origin.hash);
@@ -56,15 +58,15 @@ bool same_group(const RunRecord& a, const RunRecord& b) {
   return std::ranges::all_of(kOrigins, [&](const Origin& origin) { return same_origin(a, b, origin); });
 }
 
-// "weights 1a2b3c4d" or "model /models/Qwen2.5-Math-7B": in what `run` began otherwise than `others`.
+// "weights 1a2b3c4d" or "model models/Qwen2.5-Math-7B": in what `run` began otherwise than `others`.
 std::vector<std::string> other_origins(const RunRecord& run, const std::vector<const RunRecord*>& others) {
   std::vector<std::string> texts;
   for (const Origin& origin : kOrigins) {
     if (std::ranges::all_of(others, [&](const RunRecord* other) { return same_origin(run, *other, origin); })) continue;
     const bool by_path = std::ranges::any_of(
         others, [&](const RunRecord* other) { return other->setting(origin.setting) != run.setting(origin.setting); });
-    texts.push_back(by_path ? str(origin.title, " ", short_path(run.setting(origin.setting), 2))
-                            : str(origin.title, " ", run.environment(origin.hash).substr(0, 8)));
+    texts.push_back(by_path ? str(origin.by_path, short_path(run.setting(origin.setting), 2))
+                            : str(origin.by_hash, run.environment(origin.hash).substr(0, 8)));
   }
   return texts;
 }
