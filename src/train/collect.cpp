@@ -222,6 +222,7 @@ Collected Collector::collect(int64_t step, DataCursor& cursor) const {
   auto total = static_cast<int64_t>(data.problems.size());
   int64_t since_kept = 0;  // prompts generated
 
+  bool out_of_prompts = false;
   SamplingAction action = SamplingAction::more;
   while (action == SamplingAction::more) {
     double began = now_seconds();
@@ -262,14 +263,16 @@ Collected Collector::collect(int64_t step, DataCursor& cursor) const {
     bool in_vain = action == SamplingAction::more && !over && rule.max_gen_batches == 0 && since_kept >= total;
     if (in_vain || (cursor.fruitless >= total && cursor.fruitless > 0)) refuse_to_go_on(rule, stats, total);
     if (over) {
-      held.out_of_prompts = !rule.train_short;
+      out_of_prompts = !rule.train_short;
       action = SamplingAction::train;
     }
   }
   if (action == SamplingAction::abort) refuse_short_batch(rule, stats.groups_kept);
-  if (held.out_of_prompts) {
-    held.stats = stats;
-    return held;
+  if (out_of_prompts) {
+    Collected nothing;
+    nothing.out_of_prompts = true;
+    nothing.stats = stats;
+    return nothing;
   }
 
   Collected result;

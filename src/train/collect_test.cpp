@@ -29,6 +29,7 @@ class CollectTest : public ::testing::Test {
       data_.problems.push_back({std::to_string(p), "test", "", "question", "", {"a"}});
       data_.prompt.push_back({b_, b_});
     }
+    config_.train.steps = 100;  // no end of passes, unless a test asks for it
     config_.data.train_batch_size = 4;
     config_.data.max_num_gen_batches = 10;
     config_.data.shuffle = false;
@@ -130,6 +131,7 @@ TEST_F(CollectTest, a_problem_drawn_twice_in_a_step_gets_new_samples) {
 
 // What a run of `epochs` passes draws and trains on, step by step.
 TEST_F(CollectTest, passes_over_the_problems_end_when_every_problem_was_drawn_as_often) {
+  config_.train.steps = 0;
   config_.train.epochs = 3;
   config_.data.train_batch_size = 2;
   config_.data.gen_batch_size = 3;
@@ -155,6 +157,7 @@ TEST_F(CollectTest, passes_over_the_problems_end_when_every_problem_was_drawn_as
 }
 
 TEST_F(CollectTest, what_the_passes_leave_unfinished_is_trained_on_or_dropped) {
+  config_.train.steps = 0;
   config_.train.epochs = 1;
   config_.data.train_batch_size = 6;
   ScriptedRollout rollout([&](uint32_t p, uint32_t i, uint32_t) { return p < 3 && i == 0 ? right() : wrong(); });
@@ -171,7 +174,6 @@ TEST_F(CollectTest, what_the_passes_leave_unfinished_is_trained_on_or_dropped) {
 }
 
 TEST_F(CollectTest, a_run_of_so_many_steps_has_no_end_of_passes) {
-  config_.train.steps = 5;
   config_.objective.keep_mixed_groups = false;
   ScriptedRollout rollout([&](uint32_t, uint32_t, uint32_t) { return right(); });
   for (int step = 1; step <= 5; ++step) EXPECT_EQ(collect(rollout, step).batch.groups.size(), 4u);
