@@ -40,7 +40,7 @@ TEST(methods, the_defaults_are_those_of_the_papers) {
   EXPECT_EQ(grpo.clip_high, 0.2);
   EXPECT_FALSE(grpo.keep_mixed_groups);
   for (const ObjectiveConfig& objective : {dapo, ucas}) {
-    EXPECT_EQ(objective.aggregation, Aggregation::token_mean);
+    EXPECT_EQ(objective.aggregation, Aggregation::group_token_mean);
     EXPECT_EQ(objective.clip_low, 0.2);
     EXPECT_EQ(objective.clip_high, 0.28);
     EXPECT_EQ(objective.dual_clip, 10);
