@@ -35,24 +35,33 @@ std::string tex_cell(const std::string& text) {
 
 }  // namespace
 
-std::string Table::text(const std::string& indent) const {
+std::string Table::text(const std::string& indent, size_t width) const {
   std::vector<Row> lines;
   if (!head.empty()) lines.push_back(head);
   lines.insert(lines.end(), rows.begin(), rows.end());
-  std::vector<size_t> width;
+  std::vector<size_t> widths;
   for (Row& line : lines) {
     for (std::string& cell : line) cell = printable(cell, 400);
-    width.resize(std::max(width.size(), line.size()));
-    for (size_t i = 0; i < line.size(); ++i) width[i] = std::max(width[i], line[i].size());
+    widths.resize(std::max(widths.size(), line.size()));
+    for (size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
   }
   std::string out;
-  for (const Row& line : lines) {
-    std::string drawn = indent;
-    for (size_t i = 0; i < line.size(); ++i) {
-      drawn += i > 0 ? "  " : "";
-      drawn += side_of(*this, i) == 'l' ? pad_right(line[i], width[i]) : pad_left(line[i], width[i]);
+  for (size_t first = 1, next = 1; first == 1 || first < widths.size(); first = next) {  // a block of columns
+    size_t used = indent.size() + (widths.empty() ? 0 : widths[0]);
+    for (next = first; next < widths.size(); ++next) {
+      used += 2 + widths[next];
+      if (width > 0 && used > width && next > first) break;
     }
-    out += drawn.substr(0, drawn.find_last_not_of(' ') + 1) + "\n";
+    if (first > 1) out += "\n";
+    for (const Row& line : lines) {
+      std::string drawn = indent;
+      for (size_t i = 0; i < std::min(line.size(), next); i = i == 0 ? first : i + 1) {
+        drawn += i > 0 ? "  " : "";
+        drawn += side_of(*this, i) == 'l' ? pad_right(line[i], widths[i]) : pad_left(line[i], widths[i]);
+      }
+      out += drawn.substr(0, drawn.find_last_not_of(' ') + 1) + "\n";
+    }
+    if (next == first) break;
   }
   return out;
 }

@@ -14,7 +14,9 @@ struct Table {
   std::string align = "lr";   // of the columns, l or r; the last letter goes for all further ones
   std::vector<size_t> rules;  // rows that LaTeX draws a line above
 
-  std::string text(const std::string& indent = "") const;  // columns of one width, two spaces between
+  // Columns of one width, two spaces between. In lines of at most `width` characters (0 = of any length) the columns
+  // that do not fit stand in blocks below, each beside the first column again.
+  std::string text(const std::string& indent = "", size_t width = 0) const;
   std::string markdown() const;
   std::string csv() const;
   std::string tex() const;  // tabular with booktabs rules; " +- " becomes a plus-minus sign

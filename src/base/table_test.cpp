@@ -19,6 +19,25 @@ TEST(table, text_aligns_names_to_the_left_and_numbers_to_the_right) {
             "  c, d          9.0  < 0.001\n");
 }
 
+TEST(table, columns_that_do_not_fit_stand_below_beside_the_names_again) {
+  Table t = table();
+  t.head.push_back("entropy");
+  t.rows[0].push_back("0.05");
+  t.rows[1].push_back("0.1");
+  EXPECT_EQ(t.text("  ", 30),
+            "           greedy %        p\n"
+            "  a|b   84.4 +- 1.0        -\n"
+            "  c, d          9.0  < 0.001\n"
+            "\n"
+            "        entropy\n"
+            "  a|b      0.05\n"
+            "  c, d      0.1\n");
+  EXPECT_EQ(t.text("  ", 37), t.text("  "));  // all of them fit
+  EXPECT_EQ(t.text("  ", 36), t.text("  ", 30));
+  EXPECT_EQ(t.text("", 1).substr(0, 18), "         greedy %\n");  // one column a block at least
+  EXPECT_EQ(Table{}.text("", 10), "");
+}
+
 TEST(table, markdown_and_csv_keep_each_cell_one_cell) {
   EXPECT_EQ(table().markdown(),
             "|  | greedy % | p |\n| --- | --- | --- |\n| a\\|b | 84.4 +- 1.0 | - |\n| c, d | 9.0 | \\< 0.001 |\n");

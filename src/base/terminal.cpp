@@ -95,6 +95,8 @@ TerminalSize terminal_size(int descriptor) {
   return result;
 }
 
+size_t output_width() { return ::isatty(STDOUT_FILENO) == 1 ? terminal_size(STDOUT_FILENO).columns : 0; }
+
 bool colors_wanted() { return environment("NO_COLOR").empty(); }
 
 bool locale_is_utf8() {

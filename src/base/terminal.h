@@ -17,6 +17,7 @@ struct TerminalSize {
   size_t columns = 100, rows = 24;
 };
 TerminalSize terminal_size(int descriptor);  // the defaults where it is none
+size_t output_width();                       // columns of standard output; 0 where it is no terminal
 
 bool colors_wanted();   // NO_COLOR is not set (https://no-color.org)
 bool locale_is_utf8();  // LC_ALL, LC_CTYPE or LANG says so

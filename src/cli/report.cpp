@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "base/terminal.h"
 #include "cli/command.h"
 #include "report/summary.h"
 
@@ -49,7 +50,7 @@ int run_report(const Words& words) {
     throw Error("usage", "report: no run directory given, expected ucas report RUN... -o FILE.html");
   }
   const size_t size = options.text ? 0 : write_report(line.positionals, options.out, options.title);
-  out(summary_table(line.positionals));
+  out(summary_table(line.positionals, output_width()));
   if (!options.text) log(str("report: ", options.out, ", ", human_bytes(static_cast<double>(size))));
   return kDone;
 }

@@ -235,7 +235,7 @@ std::string ceiling_sentence(const ResultTable& summary) {
              : "Greedy accuracy is at its ceiling for every method: these problems cannot show a difference there.";
 }
 
-std::string summary_table(const std::vector<ResultTable>& summaries) {
+std::string summary_table(const std::vector<ResultTable>& summaries, size_t width) {
   std::string out;
   for (const ResultTable& summary : summaries) {
     bool several = false;
@@ -261,7 +261,7 @@ std::string summary_table(const std::vector<ResultTable>& summaries) {
       }
       table.rows.push_back(std::move(line));
     }
-    out += table.text("  ");
+    out += table.text("  ", width);
     if (!summary.differences.empty()) out += "\n";
     for (const Difference& d : summary.differences) out += "  " + printable(d.sentence, 400) + "\n";
     if (summary.comparisons > 1) out += str("  ", family_text(summary.comparisons, kLevel), "\n");
@@ -273,12 +273,12 @@ std::string summary_table(const std::vector<ResultTable>& summaries) {
   return out;
 }
 
-std::string summary_table(const std::vector<std::string>& paths) {
+std::string summary_table(const std::vector<std::string>& paths, size_t width) {
   std::vector<RunRecord> runs;
   for (const std::string& path : paths) runs.push_back(read_run(path));
   std::vector<RunGroup> groups = group_runs(runs);
   std::vector<ResultTable> summaries = results_of(groups);
-  return summaries.empty() ? "no evaluation in these runs\n" : summary_table(summaries);
+  return summaries.empty() ? "no evaluation in these runs\n" : summary_table(summaries, width);
 }
 
 }  // namespace ucas

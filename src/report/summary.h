@@ -62,8 +62,9 @@ std::string ceiling_sentence(const ResultTable& summary);
 // About the comparisons that have no sentence; "" if all have one.
 std::string unclaimed_sentence(const ResultTable& summary);
 
-// The same for a terminal: aligned plain text, then the sentences.
-std::string summary_table(const std::vector<ResultTable>& summaries);
-std::string summary_table(const std::vector<std::string>& runs);  // run directories
+// The same for a terminal: aligned plain text in lines of at most `width` characters (0 = of any length), then the
+// sentences.
+std::string summary_table(const std::vector<ResultTable>& summaries, size_t width = 0);
+std::string summary_table(const std::vector<std::string>& runs, size_t width = 0);  // run directories
 
 }  // namespace ucas

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/str.h"
+#include "base/terminal.h"
 #include "cli/command.h"
 #include "cli/demo_config.h"
 #include "cli/engine/embedded_base.h"
@@ -54,7 +55,7 @@ class Demo {
     stage("Report");
     compare_methods(runs);
     write_report(runs, places_.report(), "ucas demo: discovering that working it out pays");
-    out(str("\n", summary_table(runs), "\nreport  ", places_.report(), "\ntook    ",
+    out(str("\n", summary_table(runs, output_width()), "\nreport  ", places_.report(), "\ntook    ",
             human_seconds(now_seconds() - began), "\n"));
     return kDone;
   }
