@@ -126,7 +126,7 @@ TEST(terminal, text_of_a_model_cannot_command_the_terminal) {
       "a\033[2J\x9b\x31mb\xc2\x9b?25l\r\n\b\x07\x7f\xe2\x80\xaeright-to-left\xe2\x80\x8b\xf3\xa0\x80\x81";
   std::string seen = visible(hostile, true);
   EXPECT_EQ(seen,
-            "a\\x1b[2J\\x9b1mb\\xc2\\x9b?25l\\x0d\\n\\x08\\x07\\x7f\\xe2\\x80\\xaeright-to-left\\xe2\\x80\\x8b"
+            "a\\x1b[2J\\x9b1mb\\xc2\\x9b?25l\\x0d\\n\\x08\\x07\\x7f\\u202eright-to-left\\xe2\\x80\\x8b"
             "\\xf3\\xa0\\x80\\x81");
   EXPECT_EQ(visible("x \xe4\xb8\xad \xc3\xa9", true), "x \xe4\xb8\xad \xc3\xa9");
   EXPECT_EQ(visible("x \xc3\xa9", false), "x \\xc3\\xa9");

@@ -38,6 +38,11 @@ class Checkpoint : public testing::Test {
     json[key] = value;
     std::ofstream(path) << json.dump();
   }
+  // Another number of layers than there are: as many full ones.
+  void set_layers(int64_t count) {
+    set_config("num_hidden_layers", count);
+    set_config("layer_types", std::vector<std::string>(static_cast<size_t>(count), "full_attention"));
+  }
   void expect_refused(const std::string& kind, const std::string& part) {
     try {
       load_model(directory_.string(), at::kCPU);
@@ -59,10 +64,10 @@ TEST_F(Checkpoint, tensors_that_contradict_the_config_are_named) {
   set_config("vocab_size", 49);
   expect_refused("shape", "embed_tokens.weight");
   restore("mha_untied");
-  set_config("num_hidden_layers", 2);
+  set_layers(2);
   expect_refused("missing_tensor", "model.layers.1.");
   restore("gqa_tied");
-  set_config("num_hidden_layers", 1);
+  set_layers(1);
   expect_refused("unexpected_tensor", "model.layers.1.");
   restore("mha_untied");
   set_config("tie_word_embeddings", true);
@@ -70,7 +75,7 @@ TEST_F(Checkpoint, tensors_that_contradict_the_config_are_named) {
   restore("gqa_tied");
   set_config("hidden_size", 65536);
   expect_refused("shape", "embed_tokens.weight");  // before anything of that size is allocated
-  set_config("num_hidden_layers", 1000);
+  set_layers(1000);
   expect_refused("missing_tensor", "1000 layers");
 }
 

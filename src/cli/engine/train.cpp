@@ -32,10 +32,10 @@ std::string command_text(const Words& words) {
 int train_to_the_end(Training training, TrainObserver& observer) {
   const int code = Trainer(training).run(observer);
   if (code != kDone) return code;
-  const std::string run = training.run.path();
-  log(str("the model is ", training.run.checkpoint(training.state.step), "; next: ucas evaluate ",
-          training.run.checkpoint(training.state.step), " --data FILE.jsonl --out EVAL, or ucas report ", run,
-          " -o report.html"));
+  const std::string run = training.run.path(), model = training.run.checkpoint(training.state.step);
+  log(str("the model is ", model, "; next, for example:"));
+  log(str("  ucas evaluate ", model, " --data FILE.jsonl --out EVAL"));
+  log(str("  ucas report ", run, " -o report.html"));
   return code;
 }
 
