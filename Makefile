@@ -26,7 +26,7 @@ help:
 	@echo 'make check-all       the long checks: sanitizers, slow tests'
 	@echo 'make fuzz            random answers to the verifier for SECONDS=60, under sanitizers (needs clang++-19)'
 	@echo 'make coverage        line coverage of src/'
-	@echo 'make clean           removes what was built (.venv and the compiler's cache stay)'
+	@echo 'make clean           removes what was built (.venv and the compiler cache stay)'
 
 setup:
 	@tools/setup
