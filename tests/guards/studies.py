@@ -54,7 +54,8 @@ def form(name, body):
     if study.get("seeds", 1) > 1 and not re.search(rf"over {study['seeds']} ", made):
         yield f"not over the study's {study['seeds']} seeds"
     table = [line.strip("|").split("|") for line in lines[lines.index(made) + 1:lines.index("", lines.index(made) + 2)] if line]
-    head = [cell.strip().removesuffix(" %") for cell in table[0][1:]] if table else []
+    shown = [re.sub(r"\\(\W|_)", r"\1", cell) for cell in table[0][1:]] if table else []  # without Markdown's escapes
+    head = [cell.strip().removesuffix(" %") for cell in shown]
     if head != study["columns"]:
         yield f"columns {head}, expected {study['columns']}"
     if len(table) - 2 != rows_of(study):
