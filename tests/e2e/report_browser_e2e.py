@@ -128,7 +128,7 @@ def write_evaluation(name, step, text, sources=("easy", "hard"), more=None):
     for i in range(len(HOSTILE) if more else 8):
         said = {"response": text(i), "verdict": "equal" if (i + step) % 2 else "unequal", "answer": text(i)[:200],
                 "tokens": 5, "finished": i > 0, "logprob": -1.0, "entropy": 0.5, "confidence": 12 + i % 3 + step / 10}
-        rows.append({"id": HOSTILE[i][:300] if more else f"p-{i}", "source": sources[i % 2], "problem": text(i), "gold": [text(i)[:100]],
+        rows.append({"id": HOSTILE[i][:300] or "no text" if more else f"p-{i}", "source": sources[i % 2], "problem": text(i), "gold": [text(i)[:100]],
                      "greedy": said, "samples": 2, "correct": 1, "mean_length": 5, "responses": [said]})
     figures = {"greedy": {"pass@1": share}, "mean@k": [{"k": 2, **share}], "pass@k": [{"k": 1, **share}, {"k": 2, **share}],
                "entropy": 0.5, "length": 5, "truncated_share": 0, "unparseable_share": 0,
