@@ -173,7 +173,7 @@ void conclude(SummaryCell& cell, bool share) {
   if (cell.values.size() == 1) cell.interval = cell.each[0];
   if (cell.values.size() < 2) return;
   cell.interval = mean_estimate(cell.values);
-  if (!share) return;
+  if (!share || !cell.interval.bounded()) return;  // seeds that are all alike bound nothing
   cell.interval.low = std::max(0.0, cell.interval.low);
   cell.interval.high = std::min(1.0, cell.interval.high);
 }

@@ -300,5 +300,16 @@ TEST(series, long_runs_are_thinned_and_keep_their_last_step) {
   EXPECT_EQ(series.x.back(), 1000);
 }
 
+TEST(summary, seeds_that_all_reached_the_same_have_no_interval) {
+  SummaryCell alike, apart;
+  alike.values = {1.0, 1.0, 1.0};
+  apart.values = {1.0, 0.99, 1.0};
+  conclude(alike, true);
+  conclude(apart, true);
+  EXPECT_FALSE(alike.interval.bounded());
+  EXPECT_TRUE(apart.interval.bounded());
+  EXPECT_EQ(apart.interval.high, 1.0);
+}
+
 }  // namespace
 }  // namespace ucas
