@@ -11,7 +11,7 @@
 #include "base/rng.h"
 #include "model/model.h"
 #include "rollout/engine.h"
-#include "rollout/sampler.h"
+#include "sampling/sampler.h"
 
 namespace ucas {
 

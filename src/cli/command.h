@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-namespace ucas {
+#include "base/fields.h"
 
-using Words = std::vector<std::string>;
+namespace ucas {
 
 struct Command {
   const char* name;

@@ -1,6 +1,6 @@
 #include "cli/command.h"
 #include "cli/demo_config.h"
-#include "cli/train_progress.h"
+#include "progress/train_progress.h"
 
 namespace ucas {
 

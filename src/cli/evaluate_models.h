@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/fields.h"
-#include "cli/policy_options.h"
+#include "config/policy_options.h"
 #include "evaluate/benchmark.h"
 
 namespace ucas {

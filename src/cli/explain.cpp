@@ -1,4 +1,4 @@
-#include "cli/explain.h"
+#include "explain/explain.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -10,8 +10,8 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/command.h"
-#include "cli/explain_sources.h"
-#include "cli/train_options.h"
+#include "config/train_options.h"
+#include "explain/sources.h"
 
 namespace ucas {
 

@@ -4,11 +4,11 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "cli/compare.h"
-#include "cli/study_table.h"
 #include "compare/models.h"
 #include "evaluate/compare_table.h"
 #include "report/answers.h"
 #include "report/summary.h"
+#include "study/table.h"
 #include "support/temporary_directory.h"
 
 namespace ucas {

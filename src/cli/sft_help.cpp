@@ -1,6 +1,6 @@
 #include "base/error.h"
 #include "base/str.h"
-#include "cli/sft_options.h"
+#include "config/sft_options.h"
 
 namespace ucas {
 

@@ -1,7 +1,7 @@
 #include "base/embedded.h"
 #include "base/str.h"
 #include "cli/command.h"
-#include "cli/study_config.h"
+#include "study/config.h"
 
 namespace ucas {
 

@@ -1,9 +1,9 @@
 #include "base/embedded.h"
 #include "base/str.h"
 #include "cli/command.h"
-#include "cli/explain.h"
-#include "cli/train_progress.h"
-#include "train/config.h"
+#include "config/train_config.h"
+#include "explain/explain.h"
+#include "progress/train_progress.h"
 
 namespace ucas {
 

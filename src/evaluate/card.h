@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "config/eval_config.h"
 #include "core/problem.h"
 #include "core/run_directory.h"
 #include "data/problems.h"
 #include "data/templates.h"
-#include "evaluate/config.h"
 #include "evaluate/result.h"
 #include "verify/verifier.h"
 

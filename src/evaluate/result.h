@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "config/eval_config.h"
 #include "core/verdict.h"
-#include "evaluate/config.h"
 #include "stats/calibration.h"
 
 namespace ucas {

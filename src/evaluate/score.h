@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "config/eval_config.h"
 #include "core/problem.h"
-#include "evaluate/config.h"
 #include "evaluate/outputs.h"
 #include "evaluate/result.h"
 #include "verify/verifier.h"

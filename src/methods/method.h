@@ -41,7 +41,7 @@ enum class Reject { off, token_ratio, sequence_ratio, geometric_ratio, token_k3,
 enum class Accumulation { exact, verl_legacy };
 
 // Dynamic sampling: what a prompt's responses are compared by, and what happens until enough prompts passed
-// (train/collect_rules.h).
+// (methods/collect_rules.h).
 enum class KeepMetric { acc, score, reward };
 enum class KeepOrder { refill, prefer };
 

@@ -11,9 +11,9 @@
 #include "base/file.h"
 #include "base/rng.h"
 #include "base/str.h"
+#include "hf/safetensors.h"
 #include "model/finite.h"
 #include "model/qwen2.h"
-#include "model/safetensors.h"
 #include "text/tokenizer.h"
 
 namespace ucas {

@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "hf/safetensors.h"
 #include "model/model.h"
-#include "model/safetensors.h"
 #include "model/weights.h"
 
 namespace ucas {

@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "model/safetensors.h"
+#include "hf/safetensors.h"
 
 namespace ucas {
 namespace {

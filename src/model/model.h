@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "model/qwen2_config.h"
+#include "hf/qwen2_config.h"
 
 namespace ucas {
 

@@ -14,8 +14,8 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "hf/safetensors.h"
 #include "model/qwen2.h"
-#include "model/safetensors.h"
 
 namespace ucas {
 namespace {

@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "base/str.h"
-#include "rollout/sampler.h"
 #include "rollout/scheduler.h"
+#include "sampling/sampler.h"
 
 namespace ucas {
 

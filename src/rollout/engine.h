@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "model/model.h"
-#include "rollout/engine_config.h"
-#include "rollout/rollout.h"
+#include "sampling/engine_config.h"
+#include "sampling/rollout.h"
 
 namespace ucas {
 

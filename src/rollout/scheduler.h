@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "rollout/rollout.h"
+#include "sampling/rollout.h"
 
 namespace ucas {
 

@@ -13,8 +13,8 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "hf/safetensors.h"
 #include "model/finite.h"
-#include "model/safetensors.h"
 #include "train/manifest.h"
 #include "train/model_files.h"
 

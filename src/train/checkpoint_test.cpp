@@ -20,7 +20,7 @@
 #include "base/log.h"
 #include "base/rng.h"
 #include "base/str.h"
-#include "model/safetensors.h"
+#include "hf/safetensors.h"
 #include "train/manifest.h"
 #include "train/model_files.h"
 

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "config/train_config.h"
 #include "core/batch.h"
 #include "model/model.h"
-#include "train/config.h"
 #include "train/metrics.h"
 #include "train/optimizer.h"
 

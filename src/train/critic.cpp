@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "base/rng.h"
 #include "base/str.h"
-#include "model/qwen2_config.h"
+#include "hf/qwen2_config.h"
 #include "train/companion.h"
 #include "train/schedule.h"
 #include "train/skipped_updates.h"

@@ -11,8 +11,8 @@
 #include "base/str.h"
 #include "data/templates.h"
 #include "evaluate/card.h"
+#include "hf/safetensors.h"
 #include "kernels/lm_head.h"
-#include "model/safetensors.h"
 
 namespace ucas {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "config/sft_config.h"
 #include "model/model.h"
 #include "text/tokenizer.h"
-#include "train/sft_config.h"
 
 namespace ucas {
 

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/str.h"
-#include "evaluate/evaluator.h"
+#include "evaluate/engine/evaluator.h"
 #include "methods/mismatch.h"
 #include "train/checkpoint.h"
 #include "train/logprobs.h"

@@ -9,14 +9,14 @@
 #include <memory>
 #include <string>
 
+#include "config/train_config.h"
+#include "core/observer.h"
 #include "core/run_directory.h"
 #include "rollout/policy.h"
 #include "train/collect.h"
 #include "train/companion.h"
-#include "train/config.h"
 #include "train/metrics.h"
 #include "train/objective.h"
-#include "train/observer.h"
 #include "train/optimizer.h"
 #include "train/train_state.h"
 

@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "base/str.h"
+#include "methods/collect_rules.h"
 #include "support/case_kinds.h"
-#include "train/collect_rules.h"
 
 namespace ucas::testing {
 

@@ -8,11 +8,11 @@
 #include "base/terminal.h"
 #include "cli/command.h"
 #include "cli/demo_config.h"
-#include "cli/engine/embedded_base.h"
-#include "cli/engine/runs.h"
-#include "cli/train_options.h"
+#include "config/train_options.h"
 #include "report/report.h"
 #include "report/summary.h"
+#include "study/engine/embedded_base.h"
+#include "study/engine/runs.h"
 
 namespace ucas {
 

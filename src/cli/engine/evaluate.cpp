@@ -6,14 +6,14 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "cli/command.h"
-#include "cli/engine/evaluation.h"
 #include "cli/evaluate_models.h"
-#include "cli/policy_options.h"
+#include "config/policy_options.h"
 #include "evaluate/benchmark.h"
 #include "evaluate/card.h"
 #include "evaluate/compare_table.h"
+#include "evaluate/engine/evaluation.h"
 #include "evaluate/table.h"
-#include "model/qwen2_config.h"
+#include "hf/qwen2_config.h"
 
 namespace ucas {
 

@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "cli/command.h"
 #include "cli/engine/prompts.h"
-#include "cli/policy_options.h"
+#include "config/policy_options.h"
 #include "rollout/engine.h"
 
 namespace ucas {

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/command.h"
-#include "cli/policy_options.h"
+#include "config/policy_options.h"
 #include "data/jsonl.h"
 #include "rollout/policy.h"
 

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/command.h"
-#include "cli/sft_options.h"
+#include "config/sft_options.h"
 #include "rollout/policy.h"
 #include "train/sft.h"
 

@@ -13,12 +13,12 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "cli/command.h"
-#include "cli/engine/study_plan.h"
-#include "cli/study_jobs.h"
-#include "cli/study_table.h"
-#include "cli/study_view.h"
-#include "cli/train_options.h"
+#include "config/train_options.h"
 #include "report/report.h"
+#include "study/engine/plan.h"
+#include "study/jobs.h"
+#include "study/table.h"
+#include "study/view.h"
 
 namespace ucas {
 

@@ -3,8 +3,8 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "cli/command.h"
-#include "cli/train_options.h"
-#include "cli/train_progress.h"
+#include "config/train_options.h"
+#include "progress/train_progress.h"
 #include "train/trainer.h"
 
 namespace ucas {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "rollout/rollout.h"
+#include "sampling/rollout.h"
 
 namespace ucas::testing {
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <map>
 
-#include "rollout/rollout.h"
+#include "sampling/rollout.h"
 #include "verify/verifier.h"
 
 namespace ucas {

@@ -1,0 +1,135 @@
+#include "config/policy_options.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/str.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr const char* kGenerate =
+    "ucas generate - responses of a checkpoint\n"
+    "\n"
+    "Usage: ucas generate --model DIR --prompt TEXT [--key value ...]\n"
+    "       ucas generate --model DIR --data FILE.jsonl --out OUT.jsonl [--key value ...]\n"
+    "\n"
+    "One prompt is answered on standard output, as the text comes. For the problems of --data each response is a row\n"
+    "{id, sample, prompt, prompt_ids, response, response_ids, finished, logprob}, in --out or on standard output;\n"
+    "`ucas score` reads such rows.\n"
+    "\n";
+
+constexpr const char* kScore =
+    "ucas score - what a checkpoint thinks of given responses\n"
+    "\n"
+    "Usage: ucas score --model DIR FILE.jsonl [--out OUT.jsonl] [--key value ...]\n"
+    "\n"
+    "Rows hold prompt (text) or prompt_ids, and response (text) or response_ids; texts are encoded as they stand, no\n"
+    "template is applied. For each row the answer is {line, id, ids, logprob, entropy, confidence, logit}: one number\n"
+    "per token of the response. With z = logits / temperature: logprob = z_y - LSE(z), entropy of softmax(z),\n"
+    "confidence C = LSE(z) - mean(z), logit = the raw one of the token.\n"
+    "\n";
+
+constexpr const char* kEvaluate =
+    "ucas evaluate - greedy and sampled accuracy on problems with known answers\n"
+    "\n"
+    "Usage: ucas evaluate MODEL... --suite NAME --data DIR --out OUT [--key value ...]\n"
+    "       ucas evaluate MODEL... --data FILE.jsonl [--data FILE2.jsonl] --out OUT [--key value ...]\n"
+    "\n"
+    "Prints a table of greedy pass@1, mean@n, unbiased pass@k and maj@n with confidence intervals, and makes a run\n"
+    "directory OUT/LABEL of each MODEL, with eval/NAME.json (figures), NAME.jsonl (problems), NAME.outputs.jsonl\n"
+    "(every response) and NAME.card.json (what decided the figures): see `ucas verify-run`, `ucas compare OUT/*`,\n"
+    "`ucas report OUT/*`. Responses are kept as they end: after an interruption the same command goes on, and with a\n"
+    "larger --samples it generates only the new ones. Where a prompt leaves the model fewer positions than "
+    "max_tokens,\n"
+    "its responses are cut at the last one.\n"
+    "\n"
+    "A MODEL is DIR or LABEL=DIR. What holds for one of them alone: --model.LABEL.KEY VALUE, with template, "
+    "stop, max_tokens\n"
+    "or extract, or a [model.LABEL] table in the file of --models.\n"
+    "\n";
+
+}  // namespace
+
+void MachineOptions::fields(Fields& f) {
+  f.field("device", device, "cpu, cuda or cuda:N");
+  f.field("threads", threads, Range{0, 4096}, "CPU threads; 0 = all cores");
+}
+
+void GenerateOptions::fields(Fields& f) {
+  f.field("model", model, "Hugging Face checkpoint directory");
+  f.field("prompt", prompt, "one question, answered on standard output");
+  f.field("data", data, "problem files, JSONL (may be given several times)");
+  f.field("template", prompt_template, "prompt template: plain, qwen_math, qwen_boxed, orz, or a file");
+  f.field("out", out, "file to write the rows to; empty = standard output");
+  f.field("samples", samples, Range{1, 1 << 20}, "responses per prompt");
+  sampling.fields(f);
+  f.field("seed", seed, Range{0, 9e15}, "of the draws");
+  f.field("limit", limit, Range{0, 1 << 30}, "only the first N problems; 0 = all");
+  problems.fields(f);
+  engine.fields(f);
+  machine.fields(f);
+}
+
+void GenerateOptions::validate() const {
+  if (model.empty()) throw Error("usage", "--model DIR is missing; see `ucas generate --help`");
+  if (prompt.empty() == data.empty()) {
+    throw Error("usage", prompt.empty() ? "nothing to answer: give --prompt TEXT or --data FILE.jsonl"
+                                        : "--prompt and --data are both given; choose one of them");
+  }
+  if (sampling.temperature > 0 && sampling.temperature < 1e-3) {
+    throw Error("config", str("temperature = ", sampling.temperature, ": expected 0 (greedy) or at least 0.001"));
+  }
+}
+
+void ScoreOptions::fields(Fields& f) {
+  f.field("model", model, "Hugging Face checkpoint directory");
+  f.field("out", out, "file to write the rows to; empty = standard output");
+  f.field("temperature", temperature, Range{1e-3, 100}, "logits are divided by it");
+  f.field("batch_tokens", batch_tokens, Range{16, 1 << 24}, "tokens per forward pass");
+  machine.fields(f);
+}
+
+void EvaluateOptions::fields(Fields& f) {
+  f.field("suite", suite, "benchmarks to run, such as math5: a suite, a benchmark, or a file that describes one");
+  f.field("data", data, "problem files, JSONL (may be given several times); with --suite the directory of its files");
+  f.field("name", name, "of the result's files; empty = the suite's, or test");
+  f.field("template", prompt_template, "prompt template: plain, qwen_math, qwen_boxed, orz, or a file");
+  f.field("out", out, "directory of the runs; empty = print only");
+  f.field("models", models, "a file with [model.LABEL] tables: path, template, stop, max_tokens, extract");
+  f.field("labels", labels, "names of the models in table and files; empty = from their paths");
+  f.field("limit", limit, Range{0, 1 << 30}, "only the first N problems (of each benchmark); 0 = all");
+  f.choice(
+      "extract", extract, {"strict", "lenient", "answer_tag"},
+      "where the answer is looked for: the last \\boxed{}; that, else the usual phrases; inside <answer>..</answer>");
+  eval.fields(f);
+  problems.fields(f);
+  engine.fields(f);
+  machine.fields(f);
+}
+
+PolicyLine read_policy_line(const std::vector<std::string>& words, const std::vector<std::string>& lists) {
+  CommandLine line = parse_command_line(words, {});
+  PolicyLine out;
+  out.positionals = std::move(line.positionals);
+  for (Setting& setting : line.settings) {
+    std::replace(setting.key.begin(), setting.key.end(), '-', '_');
+    if (std::find(lists.begin(), lists.end(), setting.key) != lists.end()) {
+      auto before = std::find_if(out.settings.begin(), out.settings.end(),
+                                 [&](const Setting& s) { return s.key == setting.key; });
+      if (before != out.settings.end()) {
+        std::get<std::string>(before->value) += "," + std::get<std::string>(setting.value);
+        continue;
+      }
+    }
+    out.settings.push_back(std::move(setting));
+  }
+  return out;
+}
+
+std::string help_generate() { return kGenerate + options_help(GenerateOptions()); }
+std::string help_score() { return kScore + options_help(ScoreOptions()); }
+std::string help_evaluate() { return kEvaluate + options_help(EvaluateOptions()); }
+
+}  // namespace ucas

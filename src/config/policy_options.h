@@ -1,0 +1,73 @@
+// Options of the commands that read a checkpoint and generate or score: generate, score, evaluate. LibTorch-free, so
+// that --help costs nothing.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/fields.h"
+#include "config/eval_config.h"
+#include "data/problems.h"
+#include "sampling/engine_config.h"
+#include "sampling/rollout.h"
+#include "verify/verifier.h"
+
+namespace ucas {
+
+struct MachineOptions {
+  std::string device = "cpu";
+  int64_t threads = 0;  // 0 = all cores
+  void fields(Fields& f);
+};
+
+struct GenerateOptions {
+  std::string model, prompt, out;
+  std::vector<std::string> data;
+  std::string prompt_template = "plain";
+  int64_t samples = 1;
+  SamplingConfig sampling;
+  int64_t seed = 0;
+  int64_t limit = 0;
+  ProblemOptions problems;
+  EngineConfig engine;
+  MachineOptions machine;
+  void fields(Fields& f);
+  void validate() const;
+};
+
+struct ScoreOptions {
+  std::string model, out;
+  double temperature = 1.0;
+  int64_t batch_tokens = 4096;
+  MachineOptions machine;
+  void fields(Fields& f);
+};
+
+struct EvaluateOptions {
+  std::string suite, name, models;
+  std::vector<std::string> data, labels;
+  std::string prompt_template = "qwen_math";
+  std::string out;
+  int64_t limit = 0;
+  Extract extract = Extract::strict;
+  EvalConfig eval;
+  ProblemOptions problems;
+  EngineConfig engine;
+  MachineOptions machine;
+  void fields(Fields& f);
+};
+
+// Words -> options and positionals. "--max-tokens" and "--max_tokens" are one option; an option of list type may be
+// given several times (`lists` names those), its values add up.
+struct PolicyLine {
+  std::vector<Setting> settings;
+  std::vector<std::string> positionals;
+};
+PolicyLine read_policy_line(const std::vector<std::string>& words, const std::vector<std::string>& lists);
+
+std::string help_generate();
+std::string help_score();
+std::string help_evaluate();
+
+}  // namespace ucas

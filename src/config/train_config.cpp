@@ -1,0 +1,264 @@
+#include "config/train_config.h"
+
+#include <algorithm>
+
+#include "base/embedded.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/str.h"
+
+namespace ucas {
+
+void TrainDataConfig::fields(Fields& f) {
+  f.field("files", files, "training problems, JSONL");
+  f.field("template", prompt_template, "prompt template: a name (qwen_math, qwen_boxed, orz, plain) or a file");
+  f.field("max_prompt_length", max_prompt_length, Range{1, 1 << 20}, "longer prompts are dropped, counted");
+  f.field("train_batch_size", train_batch_size, Range{1, 1 << 20}, "prompts trained on per step");
+  f.field("gen_batch_size", gen_batch_size, Range{0, 1 << 20}, "prompts generated at a time; 0 = train_batch_size");
+  f.field("max_num_gen_batches", max_num_gen_batches, Range{0, 1 << 20},
+          "generation batches per step at most; 0 = no limit");
+  f.field("train_short", train_short,
+          "when those did not give train_batch_size prompts: train on fewer, or stop (false; DAPO's code)");
+  f.field("shuffle", shuffle, "a new order each epoch, keyed by the seed");
+  f.field("skip_bad_rows", skip_bad_rows, "skip and count unusable rows (stops above 1 %)");
+  f.field("val_files", val_files, "validation problems, JSONL");
+  f.field("val_limit", val_limit, Range{0, 1 << 30}, "validate on the first N problems; 0 = all");
+}
+
+void TrainRolloutConfig::fields(Fields& f) {
+  f.field("n", n, Range{1, 1 << 16}, "responses per prompt (G)");
+  f.field("temperature", temperature, Range{1e-2, 100},
+          "sampling temperature; at 0.01 the rounding of f32 logits already moves a log-prob by 0.001 and more");
+  f.field("top_p", top_p, Range{1e-6, 1}, "nucleus; 1 = off");
+  f.field("top_k", top_k, Range{0, 1 << 20}, "0 = off");
+  f.field("response_length", response_length, Range{1, 1 << 20}, "longest response in tokens, end token included");
+  f.field("max_slots", max_slots, Range{0, 1 << 16}, "responses decoded at once; 0 = chosen from the shape");
+}
+
+void RewardConfig::fields(Fields& f) {
+  f.field("correct", correct, Range{-100, 100}, "reward of a right answer");
+  f.field("wrong", wrong, Range{-100, 100}, "reward of a wrong or unparseable answer");
+  f.choice(
+      "extract", extract, {"strict", "lenient", "answer_tag"},
+      "where the answer is: the last box; there, or after the usual phrases; the last box inside the last <answer>");
+  f.choice("truncated", truncated, {"grade", "wrong"}, "a response cut at the length limit: graded as it is, or wrong");
+  f.field("overlong_buffer", overlong_buffer, Range{0, 1 << 20},
+          "DAPO overlong shaping over the last N tokens; 0 = off");
+  f.field("overlong_factor", overlong_factor, Range{0, 100}, "its largest penalty");
+  f.field("kl_coeff", kl_coeff, Range{0, 100},
+          "KL in the reward: every token pays kl_coeff * KL(old policy, frozen reference); 0 = off");
+  f.choice("kl_estimator", kl_estimator, {"k1", "abs", "k2", "k3", "k3_plus"}, "estimator of that KL");
+  f.choice("kl_control", kl_control, {"fixed", "adaptive"}, "adaptive: kl_coeff is steered towards kl_target");
+  f.field("kl_target", kl_target, Range{1e-9, 1e6}, "mean KL per token, nats, that the controller aims at");
+  f.field("kl_horizon", kl_horizon, Range{1, 1e12}, "responses over which the controller may move by a factor");
+}
+
+void UpdateConfig::fields(Fields& f) {
+  f.field("mini_batch_size", mini_batch_size, Range{1, 1 << 20}, "prompts per optimizer update");
+  f.field("epochs", epochs, Range{1, 1000}, "passes over each step's batch");
+  f.field("micro_batch_tokens", micro_batch_tokens, Range{16, 1 << 24}, "tokens per forward and backward pass");
+}
+
+void RunConfig::fields(Fields& f) {
+  f.field("steps", steps, Range{0, 1e9}, "rollout steps; 0 = as many as the epochs give");
+  f.field("epochs", epochs, Range{1, 1e6}, "where steps is 0: the run ends after so many passes over the problems");
+  f.field("save_freq", save_freq, Range{0, 1e9}, "checkpoint every N steps; 0 = at the end only");
+  f.field("keep", keep, Range{1, 1000}, "checkpoints kept");
+  f.field("test_freq", test_freq, Range{0, 1e9}, "greedy validation every N steps; 0 = off");
+  f.field("val_before_train", val_before_train, "validate before the first step too");
+  f.field("stored_prompts", stored_prompts, Range{0, 1000}, "prompts per step whose responses are kept for the report");
+  f.field("stored_responses", stored_responses, Range{0, 1000}, "responses kept of each");
+  f.field("stored_signals", stored_signals, Range{0, 1e9},
+          "keep all signals of every N-th step and of the first, for `ucas advantages` and the report; 0 = off");
+  f.field("stored_signal_tokens", stored_signal_tokens, Range{0, 1e12},
+          "most tokens of a step kept so, in whole prompts, about 130 bytes each; 0 = all");
+  f.field("max_hours", max_hours, Range{0, 1e5}, "save and exit 75 after this long; 0 = no limit");
+}
+
+void TrainConfig::fields(Fields& f) {
+  f.field("label", label, "name of the run in reports; empty = the method's title");
+  f.field("model", model, "Hugging Face checkpoint directory");
+  f.field("device", device, "cpu, cuda or cuda:N");
+  f.field("threads", threads, Range{0, 4096}, "CPU threads; 0 = all cores");
+  f.field("seed", seed, Range{0, 9e15}, "of sampling and data order");
+  f.section("data", data);
+  f.section("rollout", rollout);
+  f.section("reward", reward);
+  struct MethodSection {
+    TrainConfig* config;
+    void fields(Fields& inner) {
+      inner.field("name", config->method_name, "the method, one of those listed below");
+      inner.field("preset", config->method_preset, "which form of it, as listed below; empty = its first");
+      if (config->method) config->method->fields(inner);
+    }
+  } method_section{this};
+  f.section("method", method_section);
+  f.section("objective", objective);
+  f.section("update", update);
+  f.section("optimizer", optimizer);
+  f.section("train", train);
+}
+
+void TrainConfig::validate() const {
+  auto refuse = [](const std::string& message) { throw Error("config", message); };
+  if (data.files.empty()) refuse("data.files is empty: give --data FILE.jsonl");
+  if (model.empty()) refuse("model is empty: give --model DIR, a Hugging Face checkpoint directory");
+  if (train.test_freq > 0 && data.val_files.empty()) {
+    refuse(
+        str("train.test_freq = ", train.test_freq, " but data.val_files is empty: give --data.val_files FILE.jsonl"));
+  }
+  validate_settings();
+}
+
+void TrainConfig::validate_settings() const {
+  auto refuse = [](const std::string& message) { throw Error("config", message); };
+  if (update.mini_batch_size > data.train_batch_size) {
+    refuse(str("update.mini_batch_size = ", update.mini_batch_size, " is larger than data.train_batch_size = ",
+               data.train_batch_size, ": lower the one or raise the other"));
+  }
+  if (reward.correct <= reward.wrong) {
+    refuse(str("reward.correct = ", reward.correct, " must be larger than reward.wrong = ", reward.wrong));
+  }
+  if (reward.overlong_buffer >= rollout.response_length && reward.overlong_buffer > 0) {
+    refuse(str("reward.overlong_buffer = ", reward.overlong_buffer,
+               " must be smaller than rollout.response_length = ", rollout.response_length));
+  }
+  if (reward.kl_control == KlControl::adaptive && reward.kl_coeff == 0) {
+    refuse("reward.kl_control = \"adaptive\" needs reward.kl_coeff > 0 to start from, such as 0.001");
+  }
+  if (objective.keep_mixed_groups && rollout.n == 1) {
+    refuse("objective.keep_mixed_groups needs rollout.n >= 2: a group of one is never mixed");
+  }
+  if (objective.keep_low > objective.keep_high) {
+    refuse(str("objective.keep_low = ", objective.keep_low, " is above objective.keep_high = ", objective.keep_high,
+               ": no prompt can pass"));
+  }
+  if (objective.dual_clip != 0 && objective.dual_clip <= 1) {
+    refuse(str("objective.dual_clip = ", objective.dual_clip, ": must be above 1, or 0 for off"));
+  }
+  objective.validate();
+  if (!method) return;
+  method->validate();
+  validate_combination();
+}
+
+// What method, objective and sizes cannot be together: each alone is fine.
+void TrainConfig::validate_combination() const {
+  auto refuse = [](const std::string& message) { throw Error("config", message); };
+  const Needs need = needs();
+  const int64_t generated = gen_batch() * data.max_num_gen_batches;
+  if (generated > 0 && generated < data.train_batch_size) {
+    refuse(str("data.train_batch_size = ", data.train_batch_size, " prompts are never reached with data.gen_batch_size",
+               " = ", gen_batch(), " and data.max_num_gen_batches = ", data.max_num_gen_batches,
+               ": raise one of these"));
+  }
+  if (objective.keep_low > 0 || objective.keep_high < 1) {
+    bool possible = false;
+    for (int64_t right = 0; right <= rollout.n; ++right) {
+      const double share = static_cast<double>(right) / static_cast<double>(rollout.n);
+      possible |= share >= objective.keep_low && share <= objective.keep_high;
+    }
+    if (!possible) {
+      refuse(str("no share of rollout.n = ", rollout.n, " responses lies within objective.keep_low = ",
+                 objective.keep_low, " and objective.keep_high = ", objective.keep_high,
+                 ": no prompt can pass; raise rollout.n or widen the interval"));
+    }
+  }
+  if (objective.norm_length > 0 && objective.aggregation != Aggregation::seq_mean_token_sum_norm &&
+      objective.aggregation != Aggregation::row_mean_token_sum_norm) {
+    refuse(str("objective.norm_length = ", objective.norm_length,
+               " has no meaning for a mean over tokens: set objective.aggregation to seq_mean_token_sum_norm or "
+               "row_mean_token_sum_norm, or leave it 0"));
+  }
+  auto is_cosine = [](const auto& part) { return part && part->optimizer.schedule == Schedule::cosine; };
+  if (!steps_are_known() && (optimizer.schedule == Schedule::cosine || is_cosine(need.critic) || is_cosine(need.prm))) {
+    refuse(str("a cosine schedule needs the number of steps, and under dynamic sampling train.epochs = ", train.epochs,
+               " passes over the problems may give any: set train.steps, or data.max_num_gen_batches = ",
+               fewest_gen_batches()));
+  }
+  if (need.critic && need.critic->updates > data.train_batch_size * rollout.n) {
+    refuse(str("method.critic.updates = ", need.critic->updates, " is more than the ", data.train_batch_size, " x ",
+               rollout.n, " responses of a step: each update needs one at least"));
+  }
+  if (!method->needs().labels && reward.overlong_buffer > 0) {
+    refuse(str("reward.overlong_buffer = ", reward.overlong_buffer, " would change nothing: ", method->title(),
+               " makes its own reward; set it to 0"));
+  }
+  for (const FieldValue& f : fields_of(*this)) {
+    if (rollout.n == 1 && f.key == "method.group_of_one" && f.value == "\"zero\"") {
+      refuse("rollout.n = 1 with method.group_of_one = \"zero\": every advantage would be 0; raise rollout.n");
+    }
+  }
+}
+
+std::string TrainConfig::title() const { return !label.empty() ? label : method ? method->title() : method_name; }
+
+Needs TrainConfig::needs() const {
+  Needs needs = method ? method->needs() : Needs{};
+  needs.reference = needs.reference || objective.kl_coeff > 0 || reward.kl_coeff > 0;
+  needs.labels = needs.labels || keep_rule().mixed || objective.keep_low > 0 || objective.keep_high < 1;
+  return needs;
+}
+
+int64_t TrainConfig::fewest_gen_batches() const {
+  int64_t needed = (data.train_batch_size + gen_batch() - 1) / gen_batch();
+  return data.max_num_gen_batches > 0 ? std::min(needed, data.max_num_gen_batches) : needed;
+}
+
+bool TrainConfig::steps_are_known() const { return !uses_passes() || prompts_are_known(); }
+
+bool TrainConfig::prompts_are_known() const {
+  KeepRule rule = keep_rule();
+  return !rule.filters() || rule.order == KeepOrder::prefer || rule.max_gen_batches == fewest_gen_batches();
+}
+
+KeepRule TrainConfig::keep_rule() const {
+  KeepRule rule;
+  rule.mixed = objective.keep_mixed_groups;
+  rule.low = objective.keep_low;
+  rule.high = objective.keep_high;
+  rule.untruncated = objective.keep_untruncated;
+  rule.order = objective.keep_order;
+  rule.train_short = data.train_short;
+  rule.wanted = data.train_batch_size;
+  rule.max_gen_batches = data.max_num_gen_batches;
+  rule.response_limit = rollout.response_length;
+  return rule;
+}
+
+TrainConfig make_train_config(const std::vector<Setting>& settings) {
+  TrainConfig first;
+  apply(first, settings, false);  // finds method.name
+  TrainConfig config;
+  config.method_name = first.method_name;
+  config.method = make_method(config.method_name);
+  std::vector<std::string> presets = config.method->presets();
+  config.method_preset = first.method_preset.empty() ? presets.front() : first.method_preset;
+  if (std::ranges::find(presets, config.method_preset) == presets.end()) {
+    throw Error("config", str("method.preset = \"", printable(config.method_preset), "\": ", config.method_name,
+                              " has ", join(presets, ", ")));
+  }
+  config.method->use_preset(config.method_preset);
+  config.objective = config.method->objective_defaults();
+  apply(config, settings);
+  if (config.method_preset.empty()) config.method_preset = presets.front();
+  return config;
+}
+
+std::vector<Setting> read_config_file(const std::string& path_or_name) {
+  if (!exists(path_or_name)) {
+    if (auto text = embedded(str("configs/", path_or_name, ".toml"))) {
+      return parse_toml(std::string(*text), path_or_name + ".toml");
+    }
+    std::vector<std::string> names;
+    for (const std::string& file : embedded_names("configs/")) names.push_back(file.substr(8, file.size() - 13));
+    if (path_or_name.find('/') == std::string::npos && !path_or_name.ends_with(".toml")) {
+      std::string near = nearest(path_or_name, names);
+      throw Error("path", str(printable(path_or_name), ": neither a file nor one of the embedded configs (",
+                              join(names, ", "), ")", near.empty() ? "" : str("; did you mean ", near, "?")));
+    }
+  }
+  return read_toml(path_or_name);
+}
+
+}  // namespace ucas

@@ -1,0 +1,123 @@
+// Options of `ucas train`, LibTorch-free so that --help costs nothing. One TOML file per run; every key can be given on
+// the command line (--method.beta 0.02). Names follow verl where it has one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/fields.h"
+#include "core/optimizer_config.h"
+#include "methods/collect_rules.h"
+#include "methods/method.h"
+#include "verify/verifier.h"
+
+namespace ucas {
+
+struct TrainDataConfig {
+  std::vector<std::string> files;
+  std::string prompt_template = "qwen_math";
+  int64_t max_prompt_length = 1024;
+  int64_t train_batch_size = 128;    // prompts trained on per step
+  int64_t gen_batch_size = 0;        // prompts generated at a time; 0 = train_batch_size
+  int64_t max_num_gen_batches = 10;  // of dynamic sampling, per step; 0 = no limit
+  bool train_short = true;           // out of generation batches: train on the fewer prompts there are, or stop
+  bool shuffle = true;
+  bool skip_bad_rows = false;
+  std::vector<std::string> val_files;
+  int64_t val_limit = 0;  // first N problems; 0 = all
+  void fields(Fields& f);
+};
+
+struct TrainRolloutConfig {
+  int64_t n = 16;  // G: responses per prompt
+  double temperature = 1.0;
+  double top_p = 1.0;
+  int64_t top_k = 0;
+  int64_t response_length = 1024;  // limit, end token included
+  int64_t max_slots = 0;           // responses decoded at once; 0 = chosen
+  void fields(Fields& f);
+};
+
+enum class Truncated { grade, wrong };
+enum class KlControl { fixed, adaptive };
+
+struct RewardConfig {
+  double correct = 1, wrong = 0;
+  Extract extract = Extract::strict;
+  Truncated truncated = Truncated::grade;
+  int64_t overlong_buffer = 0;  // DAPO overlong shaping (algorithms: Sec. 2); 0 = off
+  double overlong_factor = 1;
+  double kl_coeff = 0;  // KL in the reward (methods/kl_reward.h); 0 = off. The first one where it is adaptive
+  KlEstimator kl_estimator = KlEstimator::k1;
+  KlControl kl_control = KlControl::fixed;
+  double kl_target = 0.1;
+  double kl_horizon = 10000;  // in responses
+  void fields(Fields& f);
+};
+
+struct UpdateConfig {
+  int64_t mini_batch_size = 32;       // prompts per optimizer update
+  int64_t epochs = 1;                 // passes over each step's batch
+  int64_t micro_batch_tokens = 4096;  // token budget of one forward and backward pass
+  void fields(Fields& f);
+};
+
+struct RunConfig {
+  int64_t steps = 0;  // 0 = by epochs
+  int64_t epochs = 1;
+  int64_t save_freq = 0;  // 0 = at the end only
+  int64_t keep = 2;
+  int64_t test_freq = 0;  // validation every n steps; 0 = off
+  bool val_before_train = true;
+  int64_t stored_prompts = 2;    // prompts per step whose responses are kept for the report
+  int64_t stored_responses = 4;  // responses kept of each
+  int64_t stored_signals = 20;   // signals of every N-th step, and of the first, are kept (core/step_data.h); 0 = off
+  int64_t stored_signal_tokens = 65536;  // most tokens of such a file; 0 = the whole batch
+  double max_hours = 0;                  // 0 = no limit
+  void fields(Fields& f);
+};
+
+struct TrainConfig {
+  std::string label;  // name in reports; "" = the method's title
+  std::string model;  // HF checkpoint directory
+  std::string device = "cpu";
+  int64_t threads = 0;  // 0 = all cores
+  int64_t seed = 0;
+  TrainDataConfig data;
+  TrainRolloutConfig rollout;
+  RewardConfig reward;
+  std::string method_name = "grpo";
+  std::string method_preset;       // one of the method's presets()
+  std::shared_ptr<Method> method;  // made from method_name, holds the method's own options
+  ObjectiveConfig objective;
+  UpdateConfig update;
+  OptimizerConfig optimizer;
+  RunConfig train;
+
+  void fields(Fields& f);
+  // Cross-field checks, before anything is loaded. Messages name both values and the remedy.
+  void validate() const;
+  void validate_settings() const;  // the same but for model and data, which `ucas explain` can do without
+  std::string title() const;       // label, or the method's title
+  Needs needs() const;             // the method's, and what the objective and the reward add
+  KeepRule keep_rule() const;      // which prompts of a step are trained on
+  bool uses_passes() const { return train.steps == 0; }  // how long the run is: train.epochs, or train.steps
+  // Generation batches of a step where every prompt passes; dynamic sampling may take more of them.
+  int64_t fewest_gen_batches() const;
+  bool prompts_are_known() const;  // it does not: each step takes as many prompts
+  bool steps_are_known() const;    // the number of steps is known before the run
+  int64_t gen_batch() const { return data.gen_batch_size > 0 ? data.gen_batch_size : data.train_batch_size; }
+
+ private:
+  void validate_combination() const;
+};
+
+// The method named in `settings`, under the preset named there, brings its objective defaults; then all settings apply
+// in order, strictly.
+TrainConfig make_train_config(const std::vector<Setting>& settings);
+// A TOML file: a path, or the name of an embedded one ("dapo-tiny").
+std::vector<Setting> read_config_file(const std::string& path_or_name);
+
+}  // namespace ucas

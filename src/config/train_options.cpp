@@ -1,0 +1,25 @@
+#include "config/train_options.h"
+
+namespace ucas {
+
+void expand_short_forms(std::vector<Setting>& settings) {
+  for (Setting& setting : settings) {
+    if (setting.key == "data") setting.key = "data.files";
+    if (setting.key == "val") setting.key = "data.val_files";
+    if (setting.key == "method") setting.key = "method.name";
+    if (setting.key == "preset") setting.key = "method.preset";
+    if (setting.key == "max-hours") setting.key = "train.max_hours";
+  }
+}
+
+std::string take_option(std::vector<Setting>& settings, const std::string& key) {
+  std::string value;
+  std::erase_if(settings, [&](const Setting& s) {
+    if (s.key != key) return false;
+    value = std::get<std::string>(s.value);
+    return true;
+  });
+  return value;
+}
+
+}  // namespace ucas

@@ -1,0 +1,47 @@
+// One checkpoint on problem files or a suite, kept in a run directory: what `ucas evaluate`, the demo and studies
+// share.
+//   RUN/eval/NAME.outputs.jsonl   the responses, as they come; an interrupted evaluation goes on from here
+//   RUN/eval/NAME.jsonl, .json    problems and figures        RUN/eval/NAME.card.json   the run card
+// Threads: one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "config/eval_config.h"
+#include "data/problems.h"
+#include "evaluate/benchmark.h"
+#include "evaluate/result.h"
+#include "sampling/engine_config.h"
+
+namespace ucas {
+
+// On which problems, and how, every model is evaluated.
+struct EvaluationPlan {
+  std::vector<std::string> files;     // problem files,
+  std::string suite, data_directory;  // or a suite (or benchmark) and where its files are
+  std::string prompt_template;        // where the suite, the benchmark, `typed` and `model` say nothing
+  CommandSettings typed;              // what the command line says for all models; its defaults are not read
+  ModelSettings model;                // what is said of this checkpoint
+  int64_t max_prompt_length = 1024;   // longer prompts are left out; 0 = what the model has positions for
+  int64_t limit = 0;                  // only the first problems, of each benchmark; 0 = all
+  bool keyed_by_place = false;        // evaluate/engine/evaluator.h
+  EvalConfig config;
+  ProblemOptions problems;
+  EngineConfig engine;
+  std::string device = "cpu";
+  int64_t threads = 0;
+  std::string name = "test";  // RUN/eval/NAME.json
+};
+
+// Generates what is not there yet, scores, and leaves the files in RUN, with an env.json unless it has one (`run`
+// empty: keeps nothing). Throws Error("interrupted") when told to stop; the same call goes on.
+EvalResult evaluate_model(const EvaluationPlan& plan, const std::string& model, const std::string& run,
+                          const std::string& label, int64_t step = -1);
+
+// The same, unless RUN holds the evaluation complete.
+void evaluate_or_reuse(const EvaluationPlan& plan, const std::string& model, const std::string& run,
+                       const std::string& label, int64_t step);
+
+}  // namespace ucas

@@ -1,0 +1,317 @@
+#include "evaluate/engine/evaluator.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "rollout/policy.h"
+#include "text/unicode.h"
+
+namespace ucas {
+
+namespace {
+
+// Where the evaluation stands, overall and by source: on a terminal one line, and a line for each source as it ends.
+class Standing {
+ public:
+  Standing(const EvalInput& input, int64_t total) {
+    if (!input.show_progress) return;
+    progress_.emplace(input.label.empty() ? "evaluate" : str("evaluate ", input.label), total, "responses");
+  }
+  void expect(const std::string& source, int64_t responses) {
+    const auto [at, fresh] = place_.emplace(source, sources_.size());
+    if (fresh) sources_.push_back({source});
+    sources_[at->second].total += responses;
+  }
+  void token() {
+    if (++streamed_ % 64 == 0 && progress_) progress_->update(ended_, note());
+  }
+  void ended(const std::string& source, int64_t tokens) {
+    ++ended_;
+    tokens_ += tokens;
+    Source& s = sources_[place_.at(source)];
+    s.tokens += tokens;
+    if (++s.ended < s.total || !progress_) return;
+    if (sources_.size() > 1) {
+      log(str(s.name, ": ", grouped(s.total), " responses, ", grouped(s.tokens), " tokens, done after ",
+              human_seconds(now_seconds() - began_)));
+    }
+  }
+  void finish() {
+    if (!progress_) return;
+    progress_->update(ended_);
+    progress_->finish(str(grouped(tokens_), " tokens"));
+  }
+  int64_t tokens() const { return tokens_; }
+
+ private:
+  struct Source {
+    std::string name;
+    int64_t total = 0, ended = 0, tokens = 0;
+  };
+  // Of the source that is being worked on: jobs are served in order.
+  std::string note() const {
+    const std::string tokens = str(grouped(streamed_), " tokens");
+    if (sources_.size() < 2) return tokens;
+    for (const Source& s : sources_) {
+      if (s.ended == s.total) continue;
+      const double rate = static_cast<double>(ended_) / std::max(now_seconds() - began_, 1e-9);
+      std::string text = str(s.name, " ", grouped(s.ended), "/", grouped(s.total));
+      if (ended_ > 0) text += str(" eta ", human_seconds(static_cast<double>(s.total - s.ended) / rate));
+      return str(text, "  ", tokens);
+    }
+    return tokens;
+  }
+
+  std::optional<Progress> progress_;
+  std::vector<Source> sources_;
+  std::map<std::string, size_t> place_;
+  int64_t ended_ = 0, tokens_ = 0, streamed_ = 0;
+  double began_ = now_seconds();
+};
+
+Output output_of(const Sampled& sampled, const Problem& problem, bool greedy, const Tokenizer& tokenizer) {
+  Output out;
+  out.source = problem.source;
+  out.id = problem.id;
+  out.sample = greedy ? kGreedySample : sampled.sample;
+  out.text = replace_invalid(response_text(tokenizer, sampled.token));
+  out.ids = sampled.token;
+  out.finished = sampled.finished;
+  for (size_t t = 0; t < sampled.token.size(); ++t) {
+    out.logprob += sampled.logprob[t];
+    out.entropy += sampled.entropy[t];
+    out.confidence += sampled.confidence[t];
+  }
+  const auto tokens = static_cast<double>(std::max<size_t>(sampled.token.size(), 1));
+  out.entropy /= tokens;
+  out.confidence /= tokens;
+  return out;
+}
+
+class Generation {
+ public:
+  Generation(const EvalInput& input, const EvalConfig& config, const Tokenizer& tokenizer)
+      : input_(input), config_(config), tokenizer_(tokenizer) {
+    for (const EvalSource& source : input.sources) sources_[source.name] = &source;
+  }
+  // Responses by problem; nothing when stopped early.
+  std::optional<std::vector<Responses>> run(Rollout& rollout);
+  int64_t tokens() const { return tokens_; }
+
+ private:
+  const EvalSource* source_of(size_t problem) const {
+    const auto found = sources_.find(input_.problems[problem].source);
+    return found == sources_.end() ? nullptr : found->second;
+  }
+  int64_t samples_of(size_t problem) const {
+    const EvalSource* source = source_of(problem);
+    return source && source->choices ? 0 : config_.samples;
+  }
+  bool greedy_of(size_t problem) const {
+    const EvalSource* source = source_of(problem);
+    return config_.greedy || (source && source->choices);
+  }
+  void take_found();
+  void say_found(int64_t missing) const;
+  void keep(size_t problem, std::optional<Output>& slot, Output output, Standing& standing);
+  void add_jobs(size_t problem);
+  void add_job(size_t problem, bool greedy, int64_t first, int64_t count);
+  void take(const Sampled& sampled, Standing& standing);
+  std::vector<Responses> arranged();
+
+  // What is there of one problem: a slot for each response asked for.
+  struct Slots {
+    std::vector<std::optional<Output>> greedy, samples;
+  };
+  const EvalInput& input_;
+  const EvalConfig& config_;
+  const Tokenizer& tokenizer_;
+  std::map<std::string, const EvalSource*> sources_;
+  std::vector<Slots> slots_;
+  std::vector<PromptJob> jobs_;
+  std::vector<size_t> problem_of_;  // by job
+  std::vector<size_t> to_choose_;   // problems whose choices are to be compared
+  int64_t tokens_ = 0;
+};
+
+std::optional<std::vector<Responses>> Generation::run(Rollout& rollout) {
+  slots_.resize(input_.problems.size());
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    slots_[i].greedy.resize(greedy_of(i) ? 1 : 0);
+    slots_[i].samples.resize(static_cast<size_t>(samples_of(i)));
+  }
+  take_found();
+  int64_t missing = 0;
+  for (size_t i = 0; i < slots_.size(); ++i) add_jobs(i);
+  for (const PromptJob& job : jobs_) missing += job.samples;
+  missing += static_cast<int64_t>(to_choose_.size());
+  say_found(missing);
+  if (missing > 0) {
+    Standing standing(input_, missing);
+    for (size_t i : to_choose_) standing.expect(input_.problems[i].source, 1);
+    for (size_t j = 0; j < jobs_.size(); ++j) {
+      standing.expect(input_.problems[problem_of_[j]].source, jobs_[j].samples);
+    }
+    if (!to_choose_.empty()) {
+      UCAS_CHECK(input_.choose != nullptr, "somebody who compares choices");
+      std::map<std::pair<std::string_view, std::string_view>, size_t> place;
+      for (size_t i : to_choose_) place[{input_.problems[i].source, input_.problems[i].id}] = i;
+      input_.choose(to_choose_, [&](Output output) {
+        const size_t problem = place.at({output.source, output.id});
+        keep(problem, slots_[problem].greedy[0], std::move(output), standing);
+        --missing;
+      });
+    }
+    RolloutRequest request;
+    request.jobs = jobs_;
+    request.sampling = {.temperature = config_.temperature,
+                        .top_p = config_.top_p,
+                        .top_k = config_.top_k,
+                        .max_tokens = config_.max_tokens};
+    request.seed = static_cast<uint64_t>(config_.seed);
+    request.step = kEvaluationStep;
+    request.stop_ids = input_.stop_ids;
+    request.should_stop = input_.should_stop;
+    request.keep = false;
+    request.on_response = [&](const Sampled& sampled) {
+      take(sampled, standing);
+      --missing;
+    };
+    request.on_token = [&](int64_t, uint32_t, int32_t) { standing.token(); };
+    if (!jobs_.empty() && !(input_.should_stop && input_.should_stop())) rollout.run(request);
+    standing.finish();
+    tokens_ = standing.tokens();
+  }
+  if (input_.journal) input_.journal->sync();
+  if (missing > 0) return std::nullopt;
+  return arranged();
+}
+
+void Generation::take_found() {
+  if (!input_.journal) return;
+  std::map<std::pair<std::string_view, std::string_view>, size_t> place;
+  for (size_t i = 0; i < slots_.size(); ++i) place[{input_.problems[i].source, input_.problems[i].id}] = i;
+  for (Output& output : input_.journal->take_found()) {
+    const auto found = place.find({output.source, output.id});
+    if (found == place.end()) continue;
+    Slots& slots = slots_[found->second];
+    auto& list = output.sample == kGreedySample ? slots.greedy : slots.samples;
+    const auto at = static_cast<size_t>(output.sample == kGreedySample ? 0 : output.sample);
+    if (at < list.size()) list[at] = std::move(output);
+  }
+}
+
+void Generation::say_found(int64_t missing) const {
+  int64_t all = 0;
+  for (const Slots& slots : slots_) all += static_cast<int64_t>(slots.greedy.size() + slots.samples.size());
+  if (missing == all || !input_.show_progress) return;
+  log(str(input_.label, ": found ", grouped(all - missing), " of ", grouped(all), " responses",
+          missing > 0 ? str(", going on with ", grouped(missing)) : ", nothing to generate"));
+}
+
+// Greedy first, then each stretch of samples that is not there yet.
+void Generation::add_jobs(size_t problem) {
+  const Slots& slots = slots_[problem];
+  const EvalSource* source = source_of(problem);
+  if (!slots.greedy.empty() && !slots.greedy[0]) {
+    if (source && source->choices) {
+      to_choose_.push_back(problem);
+    } else {
+      add_job(problem, true, 0, 1);
+    }
+  }
+  const auto n = static_cast<int64_t>(slots.samples.size());
+  for (int64_t first = 0; first < n;) {
+    int64_t end = first;
+    while (end < n && !slots.samples[static_cast<size_t>(end)]) ++end;
+    if (end > first) add_job(problem, false, first, end - first);
+    first = std::max(end, first + 1);
+  }
+}
+
+void Generation::add_job(size_t problem, bool greedy, int64_t first, int64_t count) {
+  PromptJob job;
+  job.prompt = input_.prompts[problem];
+  job.problem = input_.keyed_by_place ? static_cast<uint32_t>(problem) : draw_key(input_.problems[problem]);
+  job.samples = count;
+  job.first_sample = static_cast<uint32_t>(first);
+  job.greedy = greedy;
+  if (const EvalSource* source = source_of(problem)) {
+    const auto less = source->max_tokens_of.find(input_.problems[problem].id);
+    job.max_tokens = less == source->max_tokens_of.end() ? source->max_tokens : less->second;
+    job.stop_ids = source->stop_ids;
+  }
+  jobs_.push_back(job);
+  problem_of_.push_back(problem);
+}
+
+void Generation::take(const Sampled& sampled, Standing& standing) {
+  const auto job = static_cast<size_t>(sampled.job);
+  const size_t problem = problem_of_[job];
+  const bool greedy = jobs_[job].greedy;
+  Output output = output_of(sampled, input_.problems[problem], greedy, tokenizer_);
+  Slots& slots = slots_[problem];
+  keep(problem, greedy ? slots.greedy[0] : slots.samples[sampled.sample], std::move(output), standing);
+}
+
+void Generation::keep(size_t problem, std::optional<Output>& slot, Output output, Standing& standing) {
+  if (input_.journal) input_.journal->append(output);
+  standing.ended(input_.problems[problem].source, static_cast<int64_t>(output.ids.size()));
+  slot = std::move(output);
+}
+
+std::vector<Responses> Generation::arranged() {
+  std::vector<Responses> out(slots_.size());
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    for (auto& output : slots_[i].greedy) out[i].greedy.push_back(std::move(*output));
+    for (auto& output : slots_[i].samples) out[i].samples.push_back(std::move(*output));
+  }
+  return out;
+}
+
+}  // namespace
+
+uint32_t draw_key(const Problem& problem) {
+  const std::string hash = hash_of_text(str(problem.source, "\n", problem.id));
+  return static_cast<uint32_t>(std::stoull(hash.substr(0, 8), nullptr, 16));
+}
+
+EvalResult evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Graders& graders, const EvalInput& input,
+                    const EvalConfig& config) {
+  UCAS_CHECK(input.problems.size() == input.prompts.size(), "one prompt per problem");
+  if (!config.greedy && config.samples == 0) {
+    throw Error("config", "greedy = false and samples = 0: nothing to evaluate; ask for one of them");
+  }
+  const double began = now_seconds();
+  Generation generation(input, config, tokenizer);
+  const std::optional<std::vector<Responses>> responses = generation.run(rollout);
+  EvalResult result;
+  if (responses) {
+    if (input.journal) input.journal->finish(input.problems);
+    result = score(input.problems, *responses, graders, config);
+  }
+  result.complete = responses.has_value();
+  result.label = input.label;
+  result.model = input.model;
+  result.suite = input.suite;
+  result.step = input.step;
+  result.data = input.data;
+  result.config = config;
+  result.tokens = generation.tokens();
+  result.seconds = now_seconds() - began;
+  return result;
+}
+
+EvalResult evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Verifier& verifier, const EvalInput& input,
+                    const EvalConfig& config) {
+  Graders graders;
+  graders.standard = std::shared_ptr<const Verifier>(std::shared_ptr<const Verifier>(), &verifier);  // borrowed
+  return evaluate(rollout, tokenizer, graders, input, config);
+}
+
+}  // namespace ucas

@@ -1,0 +1,65 @@
+// Generates what an evaluation needs and has it scored (score.h): one run of the rollout over all problems of all
+// benchmarks, greedy and sampled together, each response kept in a journal (outputs.h) as it ends.
+// Fed by `ucas evaluate`, demo and studies, and the trainer's validation; uses any Rollout and Verifier.
+// Draws are keyed with step = kEvaluationStep, so they never coincide with those of training.
+// Threads: one caller at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "config/eval_config.h"
+#include "core/problem.h"
+#include "evaluate/outputs.h"
+#include "evaluate/result.h"
+#include "evaluate/score.h"
+#include "sampling/rollout.h"
+#include "text/tokenizer.h"
+#include "verify/verifier.h"
+
+namespace ucas {
+
+constexpr uint32_t kEvaluationStep = 0x80000000u;
+
+// How the problems of one source are put to the model, where sources differ.
+struct EvalSource {
+  std::string name;               // Problem::source
+  std::vector<int32_t> stop_ids;  // empty = EvalInput::stop_ids
+  int64_t max_tokens = 0;         // 0 = EvalConfig::max_tokens
+  bool choices = false;  // nothing is generated: EvalInput::choose gives its greedy responses, it has no samples
+  std::map<std::string, int64_t> max_tokens_of = {};  // by id: problems whose prompt leaves fewer positions
+};
+
+struct EvalInput {
+  std::span<const Problem> problems;              // (source, id) differ where there is a journal
+  std::span<const std::vector<int32_t>> prompts;  // token ids of each problem, template applied
+  std::vector<int32_t> stop_ids;
+  std::span<const EvalSource> sources = {};  // those that are not here have no settings of their own
+  // By place a problem's draws are keyed by its index among `problems` (validation, the embedded task); else by its
+  // source and id, so that they do not depend on what else is evaluated.
+  bool keyed_by_place = true;
+  OutputJournal* journal = nullptr;  // responses found there are not generated again
+  // Compares the choices of the problems with these indices and hands over each response as it is known.
+  std::function<void(std::span<const size_t> problems, const std::function<void(Output)>& ended)> choose = {};
+  std::string label, model;  // for the result
+  std::string suite;
+  int64_t step = -1;
+  std::vector<std::string> data;
+  bool show_progress = true;
+  std::function<bool()> should_stop;  // polled while generating; the result is then not complete
+};
+
+// Key of a problem's draws where they are keyed by what it is.
+uint32_t draw_key(const Problem& problem);
+
+EvalResult evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Graders& graders, const EvalInput& input,
+                    const EvalConfig& config);
+// One verifier for all sources, borrowed.
+EvalResult evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Verifier& verifier, const EvalInput& input,
+                    const EvalConfig& config);
+
+}  // namespace ucas

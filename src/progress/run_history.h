@@ -1,0 +1,38 @@
+// What a watched training has shown so far: the rows of steps.jsonl as the report would read them, and the report's
+// alarms in them (report/alarms). Fed by a TrainObserver. Threads: one.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/observer.h"
+#include "report/alarms.h"
+#include "report/run_reader.h"
+
+namespace ucas {
+
+class RunHistory {
+ public:
+  static constexpr const char* kValidation = "validation";  // column made here: mean over the validation sources
+
+  void begin(const TrainStart& start);  // a run that goes on has its earlier steps behind it
+  void add(int64_t step, std::span<const std::pair<std::string, double>> metrics);
+
+  const StepTable& steps() const { return run_.steps; }
+  const std::vector<Alarm>& alarms() const { return alarms_; }  // serious ones, as of now
+
+ private:
+  void look_for_alarms();
+
+  RunRecord run_;
+  std::string title_;
+  std::vector<Alarm> alarms_;
+};
+
+// What a run that ends, or stops, leaves to look at: each alarm with what it usually means, as messages.
+void list_alarms(const std::vector<Alarm>& alarms);
+
+}  // namespace ucas

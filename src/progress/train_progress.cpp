@@ -1,0 +1,109 @@
+#include "progress/train_progress.h"
+
+#include <cmath>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "progress/dashboard.h"
+#include "progress/run_history.h"
+
+namespace ucas {
+
+namespace {
+
+// A line every few seconds (base/log), and one for each alarm of the report when it begins.
+class PlainProgress final : public TrainObserver {
+ public:
+  void begin(const TrainStart& start) override {
+    done_ = start.step;
+    by_prompts_ = start.total_prompts > 0;  // nobody knows how many steps they will give
+    if (by_prompts_) {
+      done_ = start.prompts;
+      progress_.emplace(start.title, start.total_prompts, "prompts", start.prompts);
+    } else {
+      progress_.emplace(start.title, start.total_steps, "steps", start.step);
+    }
+    history_.begin(start);
+    for (const Alarm& alarm : history_.alarms()) said_.insert(alarm.title);  // before this start
+  }
+  void phase(const std::string&, const std::string& detail) override {
+    if (!detail.empty()) progress_->update(done_, "  " + detail);
+  }
+  void step(int64_t step, std::span<const std::pair<std::string, double>> metrics, const TrainSample*) override {
+    history_.add(step, metrics);
+    for (const Alarm& alarm : history_.alarms()) {
+      if (said_.insert(alarm.title).second) log(str("alarm  ", alarm.title, " from step ", step, ": ", alarm.what));
+    }
+    if (step == 0) return;
+    done_ = step;
+    std::string note = by_prompts_ ? str("  step ", grouped(step)) : "";
+    for (const auto& [name, value] : metrics) {
+      if (by_prompts_ && name == "training/prompts") done_ = static_cast<int64_t>(value);
+    }
+    for (const auto& [words, key, digits] : kShown) {
+      for (const auto& [name, value] : metrics) {
+        if (name == key && std::isfinite(value)) note += str("  ", words, " ", fixed(value, digits));
+      }
+    }
+    double sum = 0, count = 0;
+    for (const auto& [name, value] : metrics) {
+      if (!name.starts_with("val-core/") || !std::isfinite(value)) continue;
+      sum += value;
+      count += 1;
+    }
+    if (count > 0) note += str("  val ", fixed(sum / count, 3));
+    progress_->update(done_, note);
+  }
+  void end() override {
+    progress_->finish();
+    list_alarms(history_.alarms());
+  }
+
+ private:
+  struct Shown {
+    const char *words, *key;
+    int digits;
+  };
+  static constexpr Shown kShown[] = {{"acc", "train/accuracy", 3},
+                                     {"H", "actor/entropy", 3},
+                                     {"len", "response_length/mean", 1},
+                                     {"grad", "actor/grad_norm", 2},
+                                     {"mismatch", "rollout/logprob_diff_max", 6}};
+  std::optional<Progress> progress_;
+  RunHistory history_;
+  std::set<std::string> said_;  // titles of alarms
+  int64_t done_ = 0;            // steps, or prompts
+  bool by_prompts_ = false;
+};
+
+const std::pair<const char*, ProgressMode> kModes[] = {{"auto", ProgressMode::automatic},
+                                                       {"plain", ProgressMode::plain},
+                                                       {"dashboard", ProgressMode::dashboard},
+                                                       {"none", ProgressMode::none}};
+
+}  // namespace
+
+const char* const kProgressHelp =
+    "--progress auto|plain|dashboard|none says how progress is shown on standard error: auto is a block that rewrites\n"
+    "itself on a terminal and plain lines elsewhere, also with TERM=dumb or CI set. NO_COLOR is respected.\n";
+
+ProgressMode parse_progress_mode(const std::string& word) {
+  if (word.empty()) return ProgressMode::automatic;
+  for (const auto& [name, mode] : kModes) {
+    if (word == name) return mode;
+  }
+  throw Error("usage", str("--progress ", printable(word), ": expected auto, plain, dashboard or none"));
+}
+
+std::unique_ptr<TrainObserver> make_train_observer(ProgressMode mode) {
+  if (mode == ProgressMode::automatic) mode = stderr_is_terminal() ? ProgressMode::dashboard : ProgressMode::plain;
+  if (mode == ProgressMode::dashboard) return std::make_unique<Dashboard>();
+  if (mode == ProgressMode::plain) return std::make_unique<PlainProgress>();
+  return std::make_unique<TrainObserver>();
+}
+
+}  // namespace ucas

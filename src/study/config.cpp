@@ -1,0 +1,423 @@
+#include "study/config.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/embedded.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/str.h"
+
+namespace ucas {
+
+namespace {
+
+// What a kind is for, what it asks for unless the file says otherwise, what it draws.
+struct StudyKind {
+  const char* name;
+  std::vector<Setting> defaults;
+  std::vector<FigureKind> figures;
+};
+
+Setting whole(const char* key, int64_t value) { return {key, value, "kind", false}; }
+
+const std::vector<StudyKind>& study_kinds() {
+  static const std::vector<int64_t> kManySamples = {1, 2, 4, 8, 16, 32, 64};
+  static const std::vector<StudyKind> kinds = {
+      {"methods", {}, {FigureKind::bars}},
+      {"ablation", {}, {FigureKind::bars}},
+      {"sensitivity", {}, {FigureKind::sensitivity}},
+      {"seeds", {}, {FigureKind::bars}},
+      {"dynamics", {}, {FigureKind::dynamics}},
+      {"passk", {whole("evaluate.samples", 64), {"evaluate.ks", kManySamples, "kind", false}}, {FigureKind::passk}},
+      {"confidence", {}, {FigureKind::confidence, FigureKind::reliability}},
+      {"signals", {}, {FigureKind::bars}},
+      {"case", {}, {FigureKind::cases}},
+  };
+  return kinds;
+}
+
+std::vector<std::string> kind_names() {
+  std::vector<std::string> names;
+  for (const StudyKind& kind : study_kinds()) names.emplace_back(kind.name);
+  return names;
+}
+
+}  // namespace
+
+void StudyBase::fields(Fields& f) {
+  f.choice("task", task, {"none", "register_chains", "length_generalisation"},
+           "the embedded task all runs begin from, or none");
+  f.field("sft_seed", sft_seed, Range{0, 9e15}, "of the embedded task, its initial weights and its warm-up");
+  f.field(
+      "sft_seeds", sft_seeds, Range{0, 9e15},
+      "a base for each seed of the runs: seeds of its initial weights and warm-up, on the task of sft_seed; fewer than "
+      "seeds: they take turns; empty = one base for all");
+  f.field("sft_worked_steps", sft_worked_steps, Range{0, 1e6}, "warm-up updates on worked demonstrations");
+  f.field("sft_mixed_steps", sft_mixed_steps, Range{1, 1e6}, "then on mostly direct ones");
+  f.field("test_problems", test_problems, Range{1, 1e5}, "held-out problems of the embedded task");
+  f.field("model", model, "task = none: the Hugging Face checkpoint all runs begin from");
+  f.field("train", train, "task = none: training problems, JSONL");
+  f.field("val", val, "task = none: validation problems, JSONL");
+  f.field("test", test, "task = none: problems of the final evaluation, JSONL");
+  f.field("suite", suite, "task = none: a suite of benchmarks instead of test, such as math5");
+  f.field("test_limit", test_limit, Range{0, 1e9},
+          "task = none: the first N problems of the files, or of each benchmark, for a trial; 0 = all");
+}
+
+void StudyConfig::fields(Fields& f) {
+  f.field("title", title, "title of table and report");
+  f.field("kind", kind,
+          "what comes out, one or several of methods, ablation, sensitivity, seeds, dynamics, passk, confidence, "
+          "signals, case");
+  f.field("out", out, "where the results go; empty = runs/NAME");
+  f.field("pool", pool,
+          "where run directories live; studies that share it share finished runs of the same settings and base; empty "
+          "= OUT/pool");
+  f.field("data", data, "relative paths of base.train, base.val and base.test, and the suite's files, are below it");
+  f.field("table", table, "file that also receives the table, as markdown");
+  f.field("figures", figures, "directory that also receives the figures");
+  f.field("seeds", seeds, Range{1, 1000}, "seeds 0, 1 ... of every run");
+  f.field("runs", runs, "rows of the table: [run.NAME] tables, or configs, in this order");
+  f.field("reference", reference, "row that the others are compared with; empty = the first trained one");
+  f.field("columns", columns,
+          "of the table: greedy, mean@N, pass@K, entropy, length, truncated, unparseable; with :SOURCE of one source, "
+          "with :* of each, with :macro the mean of the sources; empty = what the evaluation has");
+  f.field("compare", compare, "columns that are compared with the reference; empty = greedy and mean@N");
+  f.field("metric", metric, "the result that maps and bars show");
+  f.field("problems", problems, "kind case: ids of the problems; empty = two that the rows answer differently");
+  f.field("sources", sources,
+          "sets of problems that confidence and passk are drawn for, a figure each; empty = all of the evaluation");
+  f.field("jobs", jobs, Range{1, 1024}, "runs side by side, each in a process of its own");
+  f.field("device", device, "cpu, cuda or cuda:N");
+  f.field("threads", threads, Range{0, 4096}, "CPU threads of each run; 0 = all cores shared by the jobs");
+  f.section("base", base);
+  f.section("evaluate", evaluate);
+}
+
+namespace {
+
+void check_bases(const StudyConfig& c) {
+  const std::vector<int64_t>& seeds = c.base.sft_seeds;
+  if (!c.base.embedded()) {
+    throw Error(
+        "config",
+        "base.sft_seeds makes bases of the embedded task, but base.task is none: all runs begin from base.model");
+  }
+  if (static_cast<int64_t>(seeds.size()) > c.seeds) {
+    throw Error("config", str("base.sft_seeds has ", seeds.size(), " bases, seeds = ", c.seeds,
+                              ": some would have no run; raise seeds or name fewer"));
+  }
+  if (std::set<int64_t>(seeds.begin(), seeds.end()).size() < seeds.size()) {
+    throw Error("config", "base.sft_seeds names a seed twice: that would be one base");
+  }
+}
+
+}  // namespace
+
+bool StudyConfig::is(const std::string& name) const { return std::ranges::find(kind, name) != kind.end(); }
+
+void StudyConfig::validate() const {
+  if (kind.empty()) throw Error("config", str("kind is empty: one or several of ", join(kind_names(), ", ")));
+  for (const std::string& name : kind) {
+    std::vector<std::string> names = kind_names();
+    if (std::ranges::find(names, name) != names.end()) continue;
+    std::string near = nearest(name, names);
+    throw Error("config", str("kind \"", printable(name), "\": expected one of ", join(names, ", "),
+                              near.empty() ? "" : str("; did you mean ", near, "?")));
+  }
+  if (is("confidence") && !evaluate.greedy) {
+    throw Error("config", "kind confidence compares greedy responses: evaluate.greedy must be true");
+  }
+  if (is("case") && !evaluate.greedy && evaluate.stored_responses == 0) {
+    throw Error("config", "kind case shows responses: evaluate.greedy must be true or evaluate.stored_responses > 0");
+  }
+  if (is("passk") && evaluate.samples < 2) {
+    throw Error("config", str("kind passk needs samples: evaluate.samples = ", evaluate.samples, ", such as 64"));
+  }
+  if (!base.sft_seeds.empty()) check_bases(*this);
+  if (base.embedded()) {
+    if (!base.suite.empty()) {
+      throw Error("config", "base.suite and base.task exclude each other: the embedded task has its own test problems");
+    }
+    return;
+  }
+  if (!base.suite.empty() && !base.test.empty()) {
+    throw Error("config", "base.suite and base.test exclude each other: give one of them");
+  }
+  if (base.model.empty()) {
+    throw Error("config",
+                "base.model is empty: give --base.model DIR, a Hugging Face checkpoint (or base.task = "
+                "\"register_chains\", the embedded task)");
+  }
+  if (base.train.empty() || (base.test.empty() && base.suite.empty())) {
+    throw Error("config",
+                "base: give a task (base.task = \"register_chains\"), or base.model, base.train and one of "
+                "base.test and base.suite");
+  }
+}
+
+namespace {
+
+std::vector<Setting> read_study_file(const std::string& path_or_name) {
+  if (exists(path_or_name)) return read_toml(path_or_name);
+  if (auto text = embedded(str("studies/", path_or_name, ".toml"))) {
+    return parse_toml(std::string(*text), path_or_name + ".toml");
+  }
+  std::vector<std::string> names;
+  for (const std::string& file : embedded_names("studies/")) names.push_back(file.substr(8, file.size() - 13));
+  std::string near = nearest(path_or_name, names);
+  throw Error("path", str(printable(path_or_name), ": neither a file nor one of the embedded studies (",
+                          join(names, ", "), ")", near.empty() ? "" : str("; did you mean ", near, "?")));
+}
+
+std::string stem(const std::string& path) {
+  std::string name = path.substr(path.find_last_of('/') + 1);
+  return name.ends_with(".toml") ? name.substr(0, name.size() - 5) : name;
+}
+
+const std::string& text_of(const Setting& setting) {
+  const std::string* text = std::get_if<std::string>(&setting.value);
+  if (text == nullptr) throw Error("config", str(setting.where, ": config: expected a text"));
+  return *text;
+}
+
+// The texts of a list of anything; from the command line "0, 0.1" or "[0, 0.1]".
+std::vector<std::string> items_of(const Setting& setting) {
+  std::vector<std::string> items;
+  if (const auto* texts = std::get_if<std::vector<std::string>>(&setting.value)) {
+    items = *texts;
+  } else if (const auto* numbers = std::get_if<std::vector<int64_t>>(&setting.value)) {
+    for (int64_t number : *numbers) items.push_back(str(number));
+  } else if (const auto* text = std::get_if<std::string>(&setting.value)) {
+    std::string_view list = trim(*text);
+    if (list.starts_with('[') && list.ends_with(']')) list = list.substr(1, list.size() - 2);
+    for (const std::string& item : split(list, ',')) items.emplace_back(trim(item));
+  }
+  if (items.empty()) {
+    throw Error("config", str(setting.where, ": [grid] ", printable(setting.key), ": expected a list of values"));
+  }
+  return items;
+}
+
+// One value as text, whatever its type.
+std::string item_of(const Setting& setting) {
+  if (const auto* text = std::get_if<std::string>(&setting.value)) return *text;
+  if (const auto* whole = std::get_if<int64_t>(&setting.value)) return str(*whole);
+  if (const auto* real = std::get_if<double>(&setting.value)) return str(*real);
+  throw Error("config", str(setting.where, ": [grid.held] ", printable(setting.key), ": expected one value"));
+}
+
+// The tables of a study file, taken apart.
+struct StudyFile {
+  std::vector<Setting> own, all;
+  std::map<std::string, StudyRun> tables;
+  std::string grid_config;
+  std::vector<Setting> grid;  // an axis each, value: list
+  std::vector<Setting> held;  // values of the axes while another one is varied
+
+  void add(const Setting& setting);
+};
+
+void StudyFile::add(const Setting& setting) {
+  auto named = [&](size_t prefix) {
+    Setting rest = setting;
+    rest.key = setting.key.substr(prefix);
+    return rest;
+  };
+  if (setting.key.starts_with("all.")) {
+    all.push_back(named(4));
+  } else if (setting.key == "grid.config") {
+    grid_config = text_of(setting);
+  } else if (setting.key.starts_with("grid.held.")) {
+    Setting value = named(10);
+    std::erase_if(held, [&](const Setting& s) { return s.key == value.key; });
+    held.push_back(value);
+  } else if (setting.key.starts_with("grid.")) {
+    Setting axis = named(5);
+    std::erase_if(grid, [&](const Setting& s) { return s.key == axis.key; });  // the command line replaces the file's
+    grid.push_back(axis);
+  } else if (setting.key.starts_with("run.")) {
+    size_t dot = setting.key.find('.', 4);
+    if (dot == std::string::npos) {
+      throw Error("config", str(setting.where, ": ", printable(setting.key), ": expected a table [run.NAME]"));
+    }
+    StudyRun& run = tables[setting.key.substr(4, dot - 4)];
+    if (setting.key.substr(dot + 1) == "config") {
+      run.config = text_of(setting);
+    } else {
+      run.settings.push_back(named(dot + 1));
+    }
+  } else {
+    own.push_back(setting);
+  }
+}
+
+// Values of the axes in their order; what a row of the grid has.
+using GridPlace = std::vector<std::string>;
+
+// Every combination, the last axis running fastest.
+std::vector<GridPlace> all_combinations(const std::vector<Setting>& axes) {
+  std::vector<GridPlace> places(1);
+  for (const Setting& axis : axes) {
+    std::vector<GridPlace> longer;
+    for (const GridPlace& place : places) {
+      for (const std::string& value : items_of(axis)) {
+        longer.push_back(place);
+        longer.back().push_back(value);
+      }
+    }
+    places = std::move(longer);
+    if (places.size() > 10000) throw Error("limit", str("[grid]: more than 10,000 combinations"));
+  }
+  return places;
+}
+
+// Each axis varied while the others have their values of [grid.held], the last axis first.
+std::vector<GridPlace> one_by_one(const std::vector<Setting>& axes, const std::vector<Setting>& held) {
+  GridPlace middle;
+  for (const Setting& axis : axes) {
+    auto value = std::ranges::find(held, axis.key, &Setting::key);
+    if (value == held.end()) {
+      throw Error("config", str(held[0].where, ": [grid.held] has no value of ", printable(axis.key),
+                                ", which is an axis of [grid]"));
+    }
+    middle.push_back(item_of(*value));
+  }
+  std::vector<GridPlace> places;
+  for (size_t a = axes.size(); a-- > 0;) {
+    for (const std::string& value : items_of(axes[a])) {
+      GridPlace place = middle;
+      place[a] = value;
+      if (std::ranges::find(places, place) == places.end()) places.push_back(std::move(place));
+    }
+  }
+  return places;
+}
+
+std::vector<StudyRun> grid_rows(const StudyFile& file) {
+  if (file.grid.empty()) return {};
+  if (file.grid_config.empty()) {
+    throw Error("config", str(file.grid[0].where, ": [grid] needs config = \"...\", the config that its rows vary"));
+  }
+  std::vector<StudyRun> rows;
+  for (const GridPlace& place : file.held.empty() ? all_combinations(file.grid) : one_by_one(file.grid, file.held)) {
+    StudyRun row;
+    std::string label;
+    for (size_t a = 0; a < place.size(); ++a) {
+      const Setting& axis = file.grid[a];
+      std::string short_key = axis.key.substr(axis.key.rfind('.') + 1);
+      row.name += str(a ? "-" : "", short_key, place[a]);
+      label += str(a ? ", " : "", short_key, " ", place[a]);
+      row.settings.push_back({axis.key, place[a], axis.where, true});
+    }
+    row.config = file.grid_config;
+    row.settings.push_back({"label", label, "grid", true});
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+// Names become directories.
+void check_row_name(const std::string& name) {
+  if (!name.empty() && name.find('/') == std::string::npos && name[0] != '.') return;
+  throw Error("config", str("runs: \"", printable(name), "\" cannot be the name of a row: no slash, no leading dot"));
+}
+
+void name_rows(Study& study, const StudyFile& file) {
+  auto add = [&](StudyRun run) {
+    check_row_name(run.name);
+    if (std::ranges::find(study.runs, run.name, &StudyRun::name) != study.runs.end()) {
+      throw Error("config", str("runs: ", printable(run.name), " stands twice"));
+    }
+    run.settings.insert(run.settings.begin(), file.all.begin(), file.all.end());
+    study.runs.push_back(std::move(run));
+  };
+  for (const std::string& name : study.config.runs) {
+    auto table = file.tables.find(name);
+    StudyRun run = table == file.tables.end() ? StudyRun{} : table->second;
+    run.name = name;
+    if (run.config.empty()) run.config = name;
+    add(std::move(run));
+  }
+  for (StudyRun& row : grid_rows(file)) add(std::move(row));
+  for (const auto& [name, run] : file.tables) {
+    if (std::ranges::find(study.config.runs, name) == study.config.runs.end()) {
+      throw Error("config", str("[run.", printable(name), "] is not in runs = [", join(study.config.runs, ", "), "]"));
+    }
+  }
+  if (study.runs.empty()) {
+    throw Error("config", "runs is empty: name the configs to compare, runs = [\"dapo-tiny\", ...], or give a [grid]");
+  }
+}
+
+}  // namespace
+
+Study read_study(const std::string& path_or_name, const std::vector<Setting>& overrides) {
+  Study study{stem(path_or_name), {}, {}, {}};
+  StudyFile file;
+  for (const Setting& setting : read_study_file(path_or_name)) file.add(setting);
+  for (const Setting& setting : overrides) file.add(setting);
+  StudyConfig first;
+  ucas::apply(first, file.own, false);  // finds the kinds
+  for (const StudyKind& kind : study_kinds()) {
+    if (first.is(kind.name)) ucas::apply(study.config, kind.defaults);
+  }
+  ucas::apply(study.config, file.own);
+  study.config.validate();
+  if (study.config.out.empty()) study.config.out = path_join("runs", study.name);
+  if (study.config.title.empty()) study.config.title = study.name;
+  for (std::vector<std::string>* files : {&study.config.base.train, &study.config.base.val, &study.config.base.test}) {
+    for (std::string& file : *files) {
+      if (!study.config.data.empty() && !file.starts_with('/')) file = path_join(study.config.data, file);
+    }
+  }
+  name_rows(study, file);
+  for (const Setting& axis : file.grid) study.axes.push_back(axis.key);
+  if (study.config.is("sensitivity") && study.axes.empty()) {
+    throw Error("config",
+                "kind sensitivity needs a [grid]: config = \"...\" and lists of values, such as method.alpha "
+                "= [0, 0.1, 0.25]");
+  }
+  const std::string& reference = study.config.reference;
+  if (!reference.empty() && std::ranges::find(study.runs, reference, &StudyRun::name) == study.runs.end()) {
+    std::vector<std::string> names;
+    for (const StudyRun& run : study.runs) names.push_back(run.name);
+    throw Error("config",
+                str("reference = \"", printable(reference), "\" is not a row; there are ", join(names, ", ")));
+  }
+  return study;
+}
+
+std::string StudyPlaces::runs() const { return path_join(out, "runs"); }
+std::string StudyPlaces::figures() const { return path_join(out, "figures"); }
+std::string StudyPlaces::results(const char* suffix) const { return path_join(out, str("results.", suffix)); }
+std::string StudyPlaces::report() const { return path_join(out, "report.html"); }
+
+StudyPlaces places_of(const StudyConfig& config) {
+  return {config.out, config.pool.empty() ? path_join(config.out, "pool") : config.pool};
+}
+
+std::vector<FigureRequest> figure_requests(const Study& study, const std::vector<std::string>& runs,
+                                           const std::string& data) {
+  std::vector<FigureRequest> requests;
+  for (const StudyKind& kind : study_kinds()) {
+    if (!study.config.is(kind.name)) continue;
+    for (FigureKind figure : kind.figures) {
+      if (std::ranges::find(requests, figure, &FigureRequest::kind) != requests.end()) continue;
+      FigureRequest request;
+      request.kind = figure;
+      request.runs = runs;
+      request.data = data;
+      request.metric = study.config.metric.substr(0, study.config.metric.find(':'));
+      request.axes = study.axes;
+      request.problems = study.config.problems;
+      request.sources = study.config.sources;
+      requests.push_back(std::move(request));
+    }
+  }
+  return requests;
+}
+
+}  // namespace ucas

@@ -1,0 +1,92 @@
+// A study: trainings from one base over several seeds, evaluated on the same problems; its kinds say which table and
+// figures of a paper come out of it. LibTorch-free, for --help and for reading study files.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/fields.h"
+#include "config/eval_config.h"
+#include "report/study_figures.h"
+
+namespace ucas {
+
+// Where all runs of a study begin: the embedded task with its warmed-up model, or a checkpoint with problem files.
+struct StudyBase {
+  enum class Task { none, register_chains, length_generalisation };
+  Task task = Task::none;
+  int64_t sft_seed = 0;
+  std::vector<int64_t> sft_seeds;  // a base for each seed of the runs; empty = one for all, of sft_seed
+  int64_t sft_worked_steps = 608;
+  int64_t sft_mixed_steps = 152;
+  int64_t test_problems = 512;
+  std::string model;                    // task = none: a Hugging Face checkpoint directory ...
+  std::vector<std::string> train, val;  // ... and problem files, below the study's `data`
+  std::vector<std::string> test;
+  std::string suite;       // instead of `test`: benchmarks (evaluate/benchmark.h)
+  int64_t test_limit = 0;  // of the files together, or of each benchmark, for a trial; 0 = all
+  void fields(Fields& f);
+  bool embedded() const { return task != Task::none; }
+};
+
+struct StudyConfig {
+  std::string title;
+  std::vector<std::string> kind = {"methods"};
+  std::string out;                    // default: runs/NAME-OF-THE-STUDY
+  std::string pool;                   // run directories, shared with other studies; default: OUT/pool
+  std::string data;                   // relative paths of `base` are below it
+  std::string table;                  // markdown of the result also goes here; "" = only to OUT
+  std::string figures;                // a directory that also receives the figures, NAME-OF-THE-STUDY-FIGURE.svg
+  int64_t seeds = 1;                  // 0, 1 ... for every run
+  std::vector<std::string> runs;      // in the order of the table: names of [run.NAME] tables, or of configs
+  std::string reference;              // the row that the others are compared with; default: the first trained
+  std::vector<std::string> columns;   // of the table; default: what the evaluation has
+  std::vector<std::string> compare;   // columns that are compared; default: greedy and mean@n
+  std::string metric = "greedy";      // of maps and bars
+  std::vector<std::string> problems;  // case: ids; default: two that the rows answer differently
+  std::vector<std::string> sources;   // confidence, passk: sets of problems that are drawn; default: all
+  int64_t jobs = 1;                   // runs side by side, each in a process of its own
+  std::string device = "cpu";
+  int64_t threads = 0;  // of a run; 0 = cores / jobs
+  StudyBase base;
+  EvalConfig evaluate;
+  void fields(Fields& f);
+  void validate() const;
+  bool is(const std::string& name) const;  // one of its kinds
+};
+
+// One row of the study's table: a config and what is set on top of it.
+struct StudyRun {
+  std::string name;    // "stage1"
+  std::string config;  // "ucas-tiny": an embedded config or a file
+  std::vector<Setting> settings;
+};
+
+struct Study {
+  std::string name;  // of the file, without folder and .toml
+  StudyConfig config;
+  std::vector<StudyRun> runs;
+  std::vector<std::string> axes;  // settings of the grid
+};
+
+// A file, or the name of an embedded study ("tiny-methods"). [run.NAME] holds `config` and settings of `ucas train`,
+// [all] settings of every run; [run.NAME] without `config` refers to the config NAME; [grid] a `config` and lists: a
+// row for each combination; with [grid.held] each list is varied alone, the others at those values.
+Study read_study(const std::string& path_or_name, const std::vector<Setting>& overrides);
+
+// "OUT/runs" and so on: what a study of this file writes.
+struct StudyPlaces {
+  std::string out, pool;
+  std::string runs() const;  // a directory per row and seed, with the row's name; its contents lie in the pool
+  std::string figures() const;
+  std::string results(const char* suffix) const;
+  std::string report() const;
+};
+StudyPlaces places_of(const StudyConfig& config);
+
+// What the kinds draw of finished runs.
+std::vector<FigureRequest> figure_requests(const Study& study, const std::vector<std::string>& runs,
+                                           const std::string& data);
+
+}  // namespace ucas

@@ -1,0 +1,80 @@
+#include "study/engine/embedded_base.h"
+
+#include "base/build_info.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "core/run_directory.h"
+#include "rollout/policy.h"
+#include "train/sft.h"
+
+namespace ucas {
+
+namespace {
+
+// For the report's head.
+constexpr const char* kAbout =
+    "Each problem is a chain of definitions such as a3 b*2 c-3 (a = 3, b = a * 2, c = b - 3) and asks for the last "
+    "value. The base model was shown nine answers guessed at once for each one worked out letter by letter; "
+    "reinforcement learning finds out that working it out pays.";
+
+// Hidden 64, 2 layers, 4 query and 2 key/value heads, tied: 0.1 M parameters.
+Qwen2Config shape_for(const Tokenizer& tokenizer) {
+  Qwen2Config shape;
+  shape.vocab_size = tokenizer.vocab_size();
+  shape.max_position_embeddings = 128;
+  shape.eos_token_id = tokenizer.eos_ids();
+  return shape;
+}
+
+}  // namespace
+
+std::string EmbeddedBase::file(const char* name) const { return path_join(task_directory, name); }
+
+void make_embedded_task(const EmbeddedBase& base) {
+  if (exists(base.file("task.toml"))) return log(str("reusing ", base.task_directory));
+  const TaskOptions& options = base.task;
+  int64_t vocabulary = write_register_chains(base.task_directory, options);
+  log(str(options.count_train, " training problems, ", options.count_dev, " dev, ", options.count_test,
+          " test (disjoint by construction), ", grouped(options.count_worked + options.count_mixed),
+          " demonstrations, vocabulary ", vocabulary));
+}
+
+void make_embedded_model(const EmbeddedBase& base) {
+  if (exists(path_join(base.model_directory, "config.json"))) return log(str("reusing ", base.model_directory));
+  use_threads(base.threads);
+  const int64_t seed = base.weights_seed.value_or(base.task.seed);
+  Tokenizer tokenizer = Tokenizer::load(base.file("tokenizer"));
+  std::unique_ptr<Model> model =
+      make_model(shape_for(tokenizer), static_cast<uint64_t>(seed), parse_device(base.device));
+  SftConfig sft;
+  sft.data = {base.file("sft_worked.jsonl"), base.file("sft_mixed.jsonl")};
+  sft.steps = {base.worked_steps, base.mixed_steps};
+  if (base.worked_steps == 0) {
+    sft.data.erase(sft.data.begin());
+    sft.steps.erase(sft.steps.begin());
+  }
+  sft.batch_size = 112;
+  sft.seed = seed;
+  sft.optimizer.lr = 5e-3;
+  sft.optimizer.beta1 = 0.9;
+  sft.optimizer.beta2 = 0.98;
+  sft.optimizer.weight_decay = 0.01;
+  sft.optimizer.decay = Decay::matrices;
+  sft.optimizer.grad_clip = 1;
+  sft.optimizer.warmup_steps = 40;
+  sft.optimizer.schedule = Schedule::cosine;
+  sft.optimizer.min_lr_ratio = 0.05;
+  run_sft(*model, tokenizer, sft, base.model_directory);
+}
+
+void write_base_environment(const std::string& run, const EmbeddedBase& base) {
+  Qwen2Config shape = shape_for(Tokenizer::load(base.file("tokenizer")));
+  make_directories(run);
+  write_file(path_join(run, "env.json"), str("{\"label\": \"base\", \"version\": \"", version(), "\", \"torch\": \"",
+                                             torch_version(), "\", \"started\": \"", utc_now(), "\", \"device\": \"",
+                                             base.device, "\", \"data\": \"embedded register chains\", \"about\": \"",
+                                             kAbout, "\", \"parameters\": ", shape.parameter_count(), "}\n"));
+}
+
+}  // namespace ucas

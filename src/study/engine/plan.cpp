@@ -1,0 +1,204 @@
+#include "study/engine/plan.h"
+
+#include <algorithm>
+#include <set>
+#include <thread>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/str.h"
+#include "data/problems.h"
+#include "evaluate/benchmark.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr int64_t kSampledBytes = int64_t{1} << 20;
+
+std::string stem(const std::string& path) {
+  std::string name = path.substr(path.find_last_of('/') + 1);
+  return name.ends_with(".toml") ? name.substr(0, name.size() - 5) : name;
+}
+
+// Of a checkpoint's files. Weights of many gigabytes are known by size, first and last megabyte: this hash tells bases
+// apart, it does not vouch for them.
+std::string hash_of_checkpoint(const std::string& directory) {
+  if (!is_directory(directory)) {
+    throw Error("path", str(printable(directory, 400), ": no such directory, expected a Hugging Face checkpoint"));
+  }
+  std::string text;
+  for (const std::string& name : list_directory(directory)) {
+    std::string path = path_join(directory, name);
+    if (is_directory(path)) continue;
+    int64_t size = file_size(path);
+    if (name.ends_with(".json") || name.ends_with(".txt")) {
+      text += str(name, " ", hash_of_file(path), "\n");
+    } else if (name.ends_with(".safetensors")) {
+      std::string ends(static_cast<size_t>(std::min(size, 2 * kSampledBytes)), '\0');
+      int64_t first = std::min(size, kSampledBytes), last = static_cast<int64_t>(ends.size()) - first;
+      read_at(path, 0, ends.data(), first);
+      read_at(path, size - last, ends.data() + first, last);
+      text += str(name, " ", size, " ", hash_of_text(ends), "\n");
+    }
+  }
+  return hash_of_text(text);
+}
+
+std::string hash_of_files(const std::vector<std::string>& files) {
+  std::string text;
+  for (const std::string& file : files) text += hash_of_file(file) + "\n";
+  return hash_of_text(text);
+}
+
+template <class Config>
+std::string settings_but(const Config& config, const std::set<std::string>& left_out) {
+  std::string text;
+  for (const FieldValue& field : fields_of(config)) {
+    if (!left_out.contains(field.key)) text += str(field.key, "=", field.value, "\n");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string StudyTask::id() const { return str(row, "/", seed); }
+
+StudyPlan::StudyPlan(Study study) : study_(std::move(study)), places_(places_of(study_.config)) {
+  const StudyConfig& c = study_.config;
+  find_starts();
+  if (!c.base.embedded()) {
+    std::vector<std::string> files = c.base.train;
+    files.insert(files.end(), c.base.val.begin(), c.base.val.end());
+    data_hash_ = hash_of_files(files);
+  }
+  test_hash_ = hash_of_test();
+  for (const StudyRun& run : study_.runs) {
+    for (int64_t seed = 0; seed < c.seeds; ++seed) {
+      const size_t at = static_cast<size_t>(seed) % starts_.size();
+      StudyTask task{run.name, "", seed, at, "", "", train_config(run, seed, starts_[at]), {}};
+      task.train.validate();
+      if (c.is("dynamics") && task.train.train.test_freq == 0) {
+        throw Error("config", str(run.name,
+                                  ": kind dynamics draws validation over steps, but train.test_freq = 0: set "
+                                  "all.train.test_freq, and base.val"));
+      }
+      task.title = task.train.title();
+      task.path =
+          path_join(places_.pool, str(stem(run.config), "-", hash_of_run(task.train, starts_[at]), "-seed", seed));
+      task.view = path_join(places_.runs(), str(run.name, "-seed", seed));
+      task.evaluation = evaluation_of(task.train);
+      tasks_.push_back(std::move(task));
+    }
+  }
+}
+
+int64_t StudyPlan::threads() const {
+  if (config().threads > 0) return config().threads;
+  return std::max<int64_t>(1, static_cast<int64_t>(std::thread::hardware_concurrency()) / config().jobs);
+}
+
+// Several bases share the task of sft_seed: runs from all of them answer the same problems.
+void StudyPlan::find_starts() {
+  const StudyBase& base = config().base;
+  task_hash_ = hash_of_base(base.sft_seed);
+  const bool several = base.sft_seeds.size() > 1;
+  for (int64_t seed : base.sft_seeds.empty() ? std::vector<int64_t>{base.sft_seed} : base.sft_seeds) {
+    StudyStart start;
+    start.seed = seed;
+    start.label = several ? str("base ", seed) : "";
+    start.hash = hash_of_base(seed);
+    start.path = path_join(places_.pool, "base-" + start.hash);
+    start.model = base.embedded() ? path_join(start.path, "model") : base.model;
+    start.view = path_join(places_.runs(), several ? str("base-", seed) : "base");
+    starts_.push_back(std::move(start));
+  }
+}
+
+std::string StudyPlan::hash_of_base(int64_t seed) const {
+  const StudyBase& base = config().base;
+  if (!base.embedded()) return hash_of_checkpoint(base.model).substr(0, 8);
+  std::string text = settings_but(base, {"model", "train", "val", "test", "suite", "test_limit", "sft_seeds"});
+  if (seed != base.sft_seed) text += str("weights_seed=", seed, "\n");
+  return hash_of_text(text).substr(0, 8);
+}
+
+// Of everything that decides the result, so that changed settings never meet old runs.
+std::string StudyPlan::hash_of_run(const TrainConfig& train, const StudyStart& start) const {
+  static const std::set<std::string> kFree = {"label", "seed", "threads", "model", "data.files", "data.val_files"};
+  return hash_of_text(str(settings_but(train, kFree), "base=", start.hash, "\ndata=", data_hash_)).substr(0, 8);
+}
+
+EmbeddedBase StudyPlan::embedded_base(const StudyStart& start) const {
+  const StudyBase& b = config().base;
+  EmbeddedBase base;
+  base.task_directory = path_join(task_home(), "task");
+  base.model_directory = start.model;
+  base.weights_seed = start.seed;
+  if (b.task == StudyBase::Task::length_generalisation) base.task = length_generalisation();
+  base.task.seed = b.sft_seed;
+  base.task.count_test = b.test_problems;
+  base.worked_steps = b.sft_worked_steps;
+  base.mixed_steps = b.sft_mixed_steps;
+  base.device = config().device;
+  base.threads = threads();
+  return base;
+}
+
+TrainConfig StudyPlan::train_config(const StudyRun& run, int64_t seed, const StudyStart& start) const {
+  std::vector<Setting> settings = read_config_file(run.config);
+  settings.insert(settings.end(), run.settings.begin(), run.settings.end());
+  auto set = [&](const char* key, const std::string& value) { settings.push_back({key, value, "study", true}); };
+  auto set_list = [&](const char* key, const std::vector<std::string>& values) {
+    settings.push_back({key, values, "study", false});
+  };
+  const StudyBase& b = config().base;
+  EmbeddedBase base = embedded_base(start);
+  set("model", start.model);
+  set_list("data.files", b.embedded() ? std::vector{base.file("train.jsonl")} : b.train);
+  set_list("data.val_files", b.embedded() ? std::vector{base.file("dev.jsonl")} : b.val);
+  set("seed", str(seed));
+  set("device", config().device);
+  set("threads", str(threads()));
+  return make_train_config(settings);
+}
+
+std::string StudyPlan::hash_of_test() const {
+  const StudyBase& base = config().base;
+  if (base.embedded()) return task_hash_;
+  if (base.suite.empty()) return hash_of_files(base.test);
+  std::string text;
+  for (const Benchmark& benchmark : load_suite(base.suite).benchmarks) {
+    text += str(benchmark.name, " ", content_hash(read_benchmark(benchmark, config().data)), "\n");
+  }
+  return hash_of_text(text);
+}
+
+EvaluationPlan StudyPlan::evaluation_of(const TrainConfig& train) const {
+  const StudyConfig& c = config();
+  EvaluationPlan plan;
+  if (c.base.embedded()) {
+    plan = embedded_evaluation(embedded_base(starts_[0]), c.evaluate);
+  } else {
+    plan.config = c.evaluate;
+    plan.device = c.device;
+    plan.threads = threads();
+    plan.files = c.base.test;
+    plan.suite = c.base.suite;
+    plan.data_directory = c.data;
+    plan.limit = c.base.test_limit;
+    // As trained, whatever the suite says of other models.
+    plan.prompt_template = plan.model.prompt_template = train.data.prompt_template;
+    plan.model.extract = train.reward.extract;
+    plan.model.max_tokens = c.evaluate.max_tokens;
+    plan.max_prompt_length = 0;  // no problem is left out that the model has room for
+  }
+  std::string settings =
+      str(to_toml(plan.config), plan.prompt_template, "\n",
+          plan.model.extract ? static_cast<int>(*plan.model.extract) + 1 : 0, "\n", plan.limit, "\n", test_hash_);
+  plan.name = str(eval_name(), "-", hash_of_text(settings).substr(0, 8));
+  return plan;
+}
+
+}  // namespace ucas

@@ -1,0 +1,72 @@
+// What a study comes to: its base, every run with its settings and its place in the pool, the evaluation of all.
+// Fed by a study file; read by the runner and by `ucas study --check`. Threads: one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "config/train_config.h"
+#include "study/config.h"
+#include "study/engine/embedded_base.h"
+#include "study/engine/runs.h"
+
+namespace ucas {
+
+// A model that runs begin with.
+struct StudyStart {
+  std::string label;                    // "base 3"; "" where there is one for all
+  std::string hash, path, model, view;  // path: POOL/base-HASH; view: OUT/runs/base or base-N
+  int64_t seed = 0;                     // of initial weights and warm-up, on the embedded task
+};
+
+// One training: a row and a seed.
+struct StudyTask {
+  std::string row, title;  // of the study
+  int64_t seed = 0;
+  size_t start = 0;  // its base among the plan's
+  std::string path;  // POOL/CONFIG-HASH-seedN: nothing in it depends on how this study calls the row
+  std::string view;  // OUT/runs/ROW-seedN
+  TrainConfig train;
+  EvaluationPlan evaluation;  // with the template that it was trained with
+  std::string id() const;     // "ROW/SEED", as --only takes it
+};
+
+class StudyPlan {
+ public:
+  // Reads and checks every config; data files must be there for hashes, unless the task is embedded.
+  explicit StudyPlan(Study study);
+
+  const Study& study() const { return study_; }
+  const StudyConfig& config() const { return study_.config; }
+  const StudyPlaces& places() const { return places_; }
+  std::vector<StudyTask>& tasks() { return tasks_; }
+  const std::vector<StudyTask>& tasks() const { return tasks_; }
+  const std::vector<StudyStart>& starts() const { return starts_; }
+  EmbeddedBase embedded_base(const StudyStart& start) const;
+  // Of the embedded task: POOL/base-HASH that holds its files, whatever bases there are.
+  std::string task_home() const { return path_join(places_.pool, "base-" + task_hash_); }
+  const EvaluationPlan& base_evaluation() const { return tasks_.front().evaluation; }
+  // In the views; in the pool its hash follows.
+  std::string eval_name() const { return config().base.suite.empty() ? "test" : config().base.suite; }
+  int64_t threads() const;  // of one run
+
+ private:
+  std::string hash_of_base(int64_t seed) const;
+  std::string hash_of_run(const TrainConfig& train, const StudyStart& start) const;
+  void find_starts();
+  std::string hash_of_test() const;
+  EvaluationPlan evaluation_of(const TrainConfig& train) const;
+  TrainConfig train_config(const StudyRun& run, int64_t seed, const StudyStart& start) const;
+
+  Study study_;
+  StudyPlaces places_;
+  std::string task_hash_, data_hash_, test_hash_;
+  std::vector<StudyStart> starts_;
+  std::vector<StudyTask> tasks_;
+};
+
+// The problems, prompts and sizes of a study, read and counted; nothing is started or written.
+std::string check_study(const StudyPlan& plan);
+
+}  // namespace ucas

@@ -1,0 +1,199 @@
+#include "study/table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/error.h"
+#include "base/str.h"
+#include "report/answers.h"
+
+namespace ucas {
+
+namespace {
+
+// A few columns that say enough, of what the first evaluation has.
+std::vector<std::string> default_columns(const RunAnswers& run, const std::vector<std::string>& quoted) {
+  std::vector<std::string> columns = quoted;
+  int64_t most = 0;
+  for (const ProblemAnswers& p : run.problems) most = std::max(most, p.samples);
+  const auto add = [&](const std::string& column) {
+    const bool there = std::ranges::find(columns, column) != columns.end();
+    if (!there && !std::isnan(value_of(run, parse_quantity(column)))) columns.push_back(column);
+  };
+  for (const char* column : {"pass@4", "pass@16", "pass@64"}) add(column);
+  if (most > 1) add(str("pass@", most));
+  for (const char* name : {"entropy", "length", "truncated"}) add(name);
+  return columns;
+}
+
+std::vector<std::string> expand_all(const std::vector<std::string>& columns, const std::vector<std::string>& sources) {
+  std::vector<std::string> out;
+  for (const std::string& column : columns) {
+    for (std::string& one : expand_column(column, sources)) out.push_back(std::move(one));
+  }
+  return out;
+}
+
+const EvalRecord* evaluation_called(const RunRecord& run, const std::string& name) {
+  const auto found = std::ranges::find(run.evaluations, name, &EvalRecord::name);
+  return found == run.evaluations.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> quoted_columns(const std::vector<AnswerGroup>& rows) {
+  std::vector<const RunAnswers*> runs;
+  for (const AnswerGroup& row : rows) {
+    for (const RunAnswers& run : row.runs) runs.push_back(&run);
+  }
+  std::vector<std::string> columns;
+  for (const Quantity& quantity : quoted_quantities(runs)) columns.push_back(quantity.text());
+  return columns;
+}
+
+StudyRow study_row(const AnswerGroup& group, const std::vector<std::string>& columns) {
+  StudyRow row{group.title, group.trained, {}, {}, {}};
+  for (const RunAnswers& run : group.runs) row.runs.push_back(run.label);
+  for (const std::string& column : columns) {
+    StudyCell cell;
+    std::vector<double> known;
+    for (const RunAnswers& run : group.runs) {
+      cell.values.push_back(value_of(run, parse_quantity(column)));
+      if (!std::isnan(cell.values.back())) known.push_back(cell.values.back());
+    }
+    cell.mean = mean_of(known);
+    cell.deviation = deviation_of(known);
+    row.cells.push_back(std::move(cell));
+  }
+  return row;
+}
+
+// What the columns ask of the trainings themselves.
+void add_training_figures(const std::vector<RunGroup>& groups, const StudyTable& table,
+                          std::vector<AnswerGroup>& answers) {
+  std::vector<std::string> columns = table.columns;
+  columns.insert(columns.end(), table.compare.begin(), table.compare.end());
+  for (const std::string& column : columns) {
+    const Quantity quantity = parse_quantity(column);
+    if (!quantity.of_training()) continue;
+    for (size_t g = 0; g < groups.size(); ++g) {
+      for (RunAnswers& run : answers[g].runs) {
+        const auto record = std::ranges::find(groups[g].runs, run.name, [](const RunRecord* r) { return r->path; });
+        const double value = training_value((*record)->steps, quantity);
+        if (!std::isnan(value)) run.figures[column] = value;
+      }
+    }
+  }
+}
+
+// Every row against the reference, all p corrected together.
+void compare_rows(StudyTable& table, const std::vector<AnswerGroup>& answers, size_t reference) {
+  std::vector<Contrast*> family;
+  for (size_t i = 0; i < table.rows.size(); ++i) {
+    if (i == reference) continue;
+    for (const std::string& column : table.compare) {
+      table.rows[i].against.push_back(
+          contrast(answers[reference], answers[i], parse_quantity(column), table.options.statistics));
+    }
+  }
+  for (StudyRow& row : table.rows) {
+    for (Contrast& c : row.against) family.push_back(&c);
+  }
+  table.comparisons = correct(family, table.options.statistics.level);
+}
+
+}  // namespace
+
+size_t StudyCell::known() const {
+  return static_cast<size_t>(std::ranges::count_if(values, [](double value) { return !std::isnan(value); }));
+}
+
+std::string StudyTable::deviation_over() const {
+  const StudyRow* most = nullptr;
+  for (const StudyRow& row : rows) {
+    if (row.trained && (!most || row.runs.size() > most->runs.size())) most = &row;
+  }
+  if (!most || most->runs.size() < 2) return "";
+  std::set<std::string> bases;
+  std::set<int64_t> seeds;
+  for (const RunLabel& label : most->runs) {
+    bases.insert(label.base);
+    seeds.insert(label.seed);
+  }
+  const size_t n = most->runs.size();
+  if (bases.size() < 2) return str(n, " ", unit_of(most->runs), bases.begin()->empty() ? "" : " of one base");
+  if (seeds.size() < 2) return str(n, " bases, one seed");
+  if (bases.size() == n) return str(n, " bases, each with a seed of its own");
+  return str(n, " runs: ", bases.size(), " bases and ", seeds.size(), " seeds");
+}
+
+std::vector<std::string> expand_column(const std::string& column, const std::vector<std::string>& sources) {
+  parse_quantity(column);
+  if (!column.ends_with(":*")) return {column};
+  std::vector<std::string> out;
+  for (const std::string& source : sources) out.push_back(column.substr(0, column.size() - 1) + source);
+  return out;
+}
+
+double training_value(const StepTable& steps, const Quantity& quantity) {
+  const auto* accuracy = steps.find("train/accuracy");
+  const double threshold = std::strtod(quantity.at.c_str(), nullptr);
+  size_t reached = 0;
+  while (accuracy && reached < accuracy->size() && !((*accuracy)[reached] >= threshold)) ++reached;
+  if (!accuracy || reached == accuracy->size()) return kUnknown;
+  if (quantity.name == "steps_to") return steps.step[reached];
+  for (size_t i = reached; i < steps.step.size(); ++i) {
+    std::vector<double> validated;  // of each source
+    for (const auto& [key, values] : steps.column) {
+      if (key.starts_with("val-core/") && key.ends_with("/acc/mean@1") && !std::isnan(values[i])) {
+        validated.push_back(values[i]);
+      }
+    }
+    if (!validated.empty()) return mean_of(validated);
+  }
+  return kUnknown;
+}
+
+StudyTable study_table(const std::vector<std::string>& paths, const TableOptions& options) {
+  std::vector<RunRecord> runs;
+  for (const std::string& path : paths) runs.push_back(read_run(path));
+  std::vector<RunGroup> groups = group_runs(runs);
+  StudyTable table;
+  table.options = options;
+  std::vector<AnswerGroup> answers;
+  for (const RunGroup& group : groups) {
+    answers.push_back(answers_of(group, [&](const RunRecord& run) { return evaluation_called(run, options.eval); }));
+    if (answers.back().runs.empty()) {
+      throw Error("empty", str(group.runs[0]->path, ": no evaluation eval/", options.eval, ".json"));
+    }
+  }
+  if (answers.empty()) throw Error("empty", "no runs, no table");
+  for (const RunRecord* run : groups[0].runs) {
+    const EvalRecord* first = evaluation_called(*run, options.eval);
+    if (!first) continue;
+    table.problems = first->problems;
+    table.samples = first->samples;
+    table.temperature = first->temperature;
+    break;
+  }
+  const RunAnswers& first = answers[0].runs[0];
+  const std::vector<std::string> sources = sources_of(first), quoted = quoted_columns(answers);
+  table.columns = expand_all(options.columns.empty() ? default_columns(first, quoted) : options.columns, sources);
+  table.compare = expand_all(options.compare.empty() ? quoted : options.compare, sources);
+  add_training_figures(groups, table, answers);
+  size_t reference = groups.size();
+  for (size_t i = groups.size(); i-- > 0;) {
+    if (options.reference.empty() ? groups[i].trained : groups[i].title == options.reference) reference = i;
+  }
+  for (size_t i = 0; i < groups.size(); ++i) {
+    table.rows.push_back(study_row(answers[i], table.columns));
+    std::vector<std::pair<std::string, std::string>> settings;
+    for (const std::string& axis : options.axes) settings.emplace_back(axis, groups[i].runs[0]->setting(axis));
+    table.settings.push_back(std::move(settings));
+  }
+  if (reference == groups.size()) return table;
+  table.reference = groups[reference].title;
+  compare_rows(table, answers, reference);
+  return table;
+}
+
+}  // namespace ucas

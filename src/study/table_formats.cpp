@@ -1,0 +1,211 @@
+// A study's table for people and programs: Markdown, CSV, LaTeX, terminal.
+#include <algorithm>
+#include <cmath>
+
+#include "base/str.h"
+#include "base/table.h"
+#include "base/table_text.h"
+#include "study/table.h"
+
+namespace ucas {
+
+namespace {
+
+bool in_percent(const std::string& column) { return parse_quantity(column).is_share(); }
+
+std::string heading(const std::string& column) {
+  std::string text = column;
+  if (text.ends_with(":macro")) text = text.substr(0, text.size() - 6) + ", macro";
+  return text + (in_percent(column) ? " %" : "");
+}
+
+std::string cell_text(const StudyCell& cell, bool share) {
+  std::string text = number_text(cell.mean, share);
+  if (!std::isnan(cell.deviation)) text += " +- " + number_text(cell.deviation, share);
+  const size_t known = cell.known(), all = cell.values.size();
+  return known > 0 && known < all ? str(text, " (", known, " of ", all, ")") : text;
+}
+
+std::string caption(const StudyTable& table) {
+  std::string text = str(grouped(table.problems), " problems");
+  if (table.samples > 0) text += str(", ", table.samples, " samples each");
+  if (table.samples > 0 && !std::isnan(table.temperature)) text += str(" at temperature ", table.temperature);
+  const std::string over = table.deviation_over();
+  return text + (over.empty() ? "" : "; mean +- standard deviation over " + over);
+}
+
+Table main_table(const StudyTable& table) {
+  Table out;
+  out.head.push_back("");
+  for (const std::string& column : table.columns) out.head.push_back(heading(column));
+  for (const StudyRow& row : table.rows) {
+    std::vector<std::string> cells = {row.title};
+    for (size_t c = 0; c < row.cells.size(); ++c) {
+      cells.push_back(cell_text(row.cells[c], in_percent(table.columns[c])));
+    }
+    out.rows.push_back(std::move(cells));
+  }
+  return out;
+}
+
+// What steps_to and val_at are, where the table has them.
+std::string training_note(const StudyTable& table) {
+  const bool has = std::ranges::any_of(table.columns, [](const auto& c) { return parse_quantity(c).of_training(); });
+  return has ? "\nsteps_to@A: first step whose training accuracy is at least A; val_at@A: validation accuracy from "
+               "there; "
+               "\"-\" where it was never reached, (n of m) where n of m runs reached it.\n"
+             : "";
+}
+
+// Every row against the reference.
+std::string comparison_table(const StudyTable& table) {
+  const double level = table.options.statistics.level;
+  Table out;
+  out.head = {"", "", "difference", percent(level, 0) + " interval", "p", "corrected p", ""};
+  std::string significant;
+  bool one_run = true;
+  for (const StudyRow& row : table.rows) {
+    for (size_t c = 0; c < row.against.size(); ++c) {
+      const Contrast& d = row.against[c];
+      if (!d.known()) continue;
+      const bool share = in_percent(table.compare[c]);
+      const std::string change = change_text(d.change.value, share);
+      const std::string bounds = d.change.bounded() ? interval_text(d.change, share) : "-";
+      out.rows.push_back({row.title, table.compare[c], change, bounds, p_text(d.p), p_text(d.p_holm),
+                          std::isnan(d.p) && d.estimable ? "not tested" : words_of(d, level)});
+      one_run = one_run && d.runs < 2;
+      if (!row.trained || !d.significant) continue;
+      significant += str("- ", markdown_text(row.title), ", ", table.compare[c], ": ", change, share ? " points" : "",
+                         " against ", markdown_text(table.reference), " (", p_texts(d), "; ", basis_text(d), ").\n");
+    }
+  }
+  if (out.rows.empty()) return "";
+  std::string text = str(
+      "\n## Against ", markdown_text(table.reference),
+      "\n\nDifferences in percentage points (entropy: nats, length: tokens); ", family_text(table.comparisons, level),
+      ".\n",
+      one_run ? "One run each: problems paired by source and id; the tests speak of these models, not of their "
+                "methods.\n\n"
+              : "Runs paired by base and seed, problems by source and id. The interval has the wider bounds of a t "
+                "interval over\nruns and of a bootstrap that draws runs and problems together; p is the larger of the "
+                "t test's over runs\nand the sign-flip test's over problems.\n\n",
+      out.markdown());
+  return text + (significant.empty() ? "\nNo difference between trained rows is significant.\n"
+                                     : "\nSignificant differences between trained rows:\n\n" + significant);
+}
+
+// A map over the last two axes of a grid.
+std::string grid_table(const StudyTable& table) {
+  if (table.options.axes.size() < 2) return "";
+  auto column = std::ranges::find(table.columns, table.options.metric);
+  if (column == table.columns.end()) return "";
+  const auto c = static_cast<size_t>(column - table.columns.begin());
+  const size_t down = table.options.axes.size() - 2, across = down + 1;
+  std::vector<std::string> values_down, values_across;
+  auto note = [](std::vector<std::string>& list, const std::string& value) {
+    if (std::ranges::find(list, value) == list.end()) list.push_back(value);
+  };
+  for (size_t i = 0; i < table.rows.size(); ++i) {
+    if (!table.rows[i].trained || table.settings[i][down].second.empty()) continue;
+    note(values_down, table.settings[i][down].second);
+    note(values_across, table.settings[i][across].second);
+  }
+  auto last = [](const std::string& key) { return key.substr(key.rfind('.') + 1); };
+  Table out;
+  out.head = {str(last(table.options.axes[down]), " / ", last(table.options.axes[across]))};
+  out.head.insert(out.head.end(), values_across.begin(), values_across.end());
+  for (const std::string& a : values_down) {
+    std::vector<std::string> cells = {a};
+    for (const std::string& b : values_across) {
+      std::string text = "-";
+      for (size_t i = 0; i < table.rows.size(); ++i) {
+        const auto& settings = table.settings[i];
+        if (table.rows[i].trained && settings[down].second == a && settings[across].second == b) {
+          text = cell_text(table.rows[i].cells[c], in_percent(*column));
+        }
+      }
+      cells.push_back(text);
+    }
+    out.rows.push_back(std::move(cells));
+  }
+  return str("\n## ", heading(*column), " over ", last(table.options.axes[down]), " and ",
+             last(table.options.axes[across]), "\n\n", out.markdown());
+}
+
+bool has_bases(const StudyTable& table) {
+  return std::ranges::any_of(table.rows, [](const StudyRow& row) {
+    return std::ranges::any_of(row.runs, [](const RunLabel& label) { return !label.base.empty(); });
+  });
+}
+
+std::string seed_table(const StudyTable& table) {
+  const bool bases = has_bases(table);
+  Table out;
+  out.head = bases ? std::vector<std::string>{"", "base", "seed"} : std::vector<std::string>{"", "seed"};
+  for (const std::string& column : table.columns) out.head.push_back(heading(column));
+  for (const StudyRow& row : table.rows) {
+    for (size_t i = 0; i < row.runs.size(); ++i) {
+      std::vector<std::string> cells = {row.title};
+      if (bases) cells.push_back(row.runs[i].base.empty() ? "-" : printable(row.runs[i].base, 12));
+      cells.push_back(row.trained ? str(row.runs[i].seed) : "-");
+      for (size_t c = 0; c < row.cells.size(); ++c) {
+        cells.push_back(number_text(row.cells[c].values[i], in_percent(table.columns[c])));
+      }
+      out.rows.push_back(std::move(cells));
+    }
+  }
+  return str("\n## Each run\n\n", out.markdown());
+}
+
+}  // namespace
+
+std::string table_markdown(const StudyTable& table) {
+  std::string out = str("# ", table.options.title, "\n\nMade by `", table.options.command, "`: ", caption(table),
+                        ".\n\n", main_table(table).markdown(), training_note(table), grid_table(table));
+  if (table.options.each_seed) out += seed_table(table);
+  return out + comparison_table(table);
+}
+
+std::string table_csv(const StudyTable& table) {
+  Table out;
+  out.head = {"evaluation", "row",        "base", "seed", "quantity", "value",  "std",
+              "runs",       "difference", "low",  "high", "p",        "p_holm", "significant"};
+  const auto number = [](double value) { return std::isnan(value) ? std::string() : str(value); };
+  for (const StudyRow& row : table.rows) {
+    for (size_t c = 0; c < row.cells.size(); ++c) {
+      const StudyCell& cell = row.cells[c];
+      for (size_t i = 0; i < cell.values.size(); ++i) {
+        std::vector<std::string> line = {table.options.eval,
+                                         row.title,
+                                         row.runs[i].base,
+                                         row.trained ? str(row.runs[i].seed) : "",
+                                         table.columns[c],
+                                         number(cell.values[i]),
+                                         "",
+                                         "1"};
+        line.resize(out.head.size());
+        out.rows.push_back(std::move(line));
+      }
+      std::vector<std::string> line = {
+          table.options.eval,     row.title,        "", "all", table.columns[c], number(cell.mean),
+          number(cell.deviation), str(cell.known())};
+      auto compared = std::ranges::find(table.compare, table.columns[c]);
+      if (compared != table.compare.end() && !row.against.empty()) {
+        const Contrast& d = row.against[static_cast<size_t>(compared - table.compare.begin())];
+        for (double value : {d.change.value, d.change.low, d.change.high, d.p, d.p_holm}) line.push_back(number(value));
+        line.push_back(std::isnan(d.p) ? "" : d.significant ? "yes" : "no");
+      }
+      line.resize(out.head.size());
+      out.rows.push_back(std::move(line));
+    }
+  }
+  return out.csv();
+}
+
+std::string table_tex(const StudyTable& table) {
+  return str("% ", tex_text(caption(table)), "\n", main_table(table).tex());
+}
+
+std::string table_text(const StudyTable& table) { return str(caption(table), "\n\n", main_table(table).text()); }
+
+}  // namespace ucas

@@ -1,0 +1,150 @@
+#include "study/table.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "support/temporary_directory.h"
+
+namespace ucas {
+namespace {
+
+TEST(study_table, a_column_of_all_sources_stands_for_each) {
+  EXPECT_EQ(expand_column("greedy:*", {"x", "y"}), (std::vector<std::string>{"greedy:x", "greedy:y"}));
+  EXPECT_THROW(expand_column("pass@0", {}), Error);
+}
+
+TEST(study_table, steps_to_an_accuracy_and_the_validation_from_there_are_read_from_the_steps) {
+  StepTable steps;
+  steps.step = {1, 2, 3, 4};
+  steps.column["train/accuracy"] = {0.2, kUnknown, 0.9, 0.8};
+  steps.column["val-core/dev/acc/mean@1"] = {0.3, kUnknown, kUnknown, 0.7};
+  EXPECT_EQ(training_value(steps, parse_quantity("steps_to@0.2")), 1);
+  EXPECT_EQ(training_value(steps, parse_quantity("steps_to@0.85")), 3);
+  EXPECT_TRUE(std::isnan(training_value(steps, parse_quantity("steps_to@0.95"))));
+  EXPECT_EQ(training_value(steps, parse_quantity("val_at@0.2")), 0.3);
+  EXPECT_EQ(training_value(steps, parse_quantity("val_at@0.85")), 0.7);
+  EXPECT_TRUE(std::isnan(training_value(steps, parse_quantity("val_at@0.95"))));
+  EXPECT_TRUE(std::isnan(training_value({}, parse_quantity("steps_to@0.2"))));
+}
+
+// A run directory with one evaluation of four problems.
+std::string write_run(const testing::TemporaryDirectory& home, const std::string& name, const std::string& label,
+                      int seed, const std::string& alpha, int right) {
+  std::string run = path_join(home.path(), name);
+  make_directories(path_join(run, "eval"));
+  if (seed >= 0) {
+    write_file(path_join(run, "config.toml"), str("label = \"", label, "\"\nseed = ", seed,
+                                                  "\n[method]\nname = \"ucas\"\nalpha = ", alpha, "\nbeta = 0.5\n"));
+  } else {
+    write_file(path_join(run, "env.json"), str("{\"label\": \"", label, "\"}\n"));
+  }
+  std::string rows;
+  for (int i = 0; i < 4; ++i) {
+    std::string verdict = i < right ? "equal" : "unequal";
+    rows += str("{\"id\": \"", i,
+                "\", \"source\": \"s\", \"problem\": \"p\", \"gold\": [\"1\"], \"greedy\": {\"response\": \"1\", "
+                "\"verdict\": \"",
+                verdict,
+                "\", \"answer\": \"1\", \"tokens\": 3}, \"samples\": 0, \"correct\": 0, "
+                "\"mean_length\": 3, \"responses\": []}\n");
+  }
+  write_file(path_join(run, "eval/test.jsonl"), rows);
+  double share = right / 4.0;
+  write_file(
+      path_join(run, "eval/test.json"),
+      str("{\"label\": \"x\", \"model\": \"m\", \"data\": \"test\", \"step\": null, \"problems\": 4, \"samples\": 0, "
+          "\"greedy\": {\"pass@1\": {\"value\": ",
+          share,
+          ", \"low\": 0, \"high\": 1}}, \"entropy\": 0.5, \"length\": 3, "
+          "\"truncated_share\": 0, \"unparseable_share\": 0}\n"));
+  return run;
+}
+
+TEST(study_table, the_table_holds_rows_means_comparison_seeds_and_the_map) {
+  testing::TemporaryDirectory home;
+  std::vector<std::string> runs = {write_run(home, "base", "base", -1, "", 0)};
+  for (int seed : {0, 1}) runs.push_back(write_run(home, str("low-seed", seed), "low", seed, "0.1", 1 + seed));
+  for (int seed : {0, 1}) runs.push_back(write_run(home, str("high-seed", seed), "hi|gh", seed, "0.2", 3 + seed));
+  TableOptions options;
+  options.title = "Title";
+  options.command = "ucas study x";
+  options.axes = {"method.alpha", "method.beta"};
+  options.each_seed = true;
+  StudyTable table = study_table(runs, options);
+  ASSERT_EQ(table.rows.size(), 3u);
+  EXPECT_EQ(table.reference, "low");
+  EXPECT_TRUE(table.rows[1].against.empty());
+  ASSERT_EQ(table.rows[2].against.size(), 1u);
+  EXPECT_EQ(table.rows[2].against[0].runs, 2);
+  EXPECT_EQ(table.comparisons, 1);  // the base against low; high less low is the same for both seeds: not estimable
+  std::string text = table_markdown(table);
+  for (const char* part :
+       {"# Title", "| low | 37.5 +- 17.7 | 0.500 +- 0.000 |", "| hi\\|gh | 87.5 +- 17.7 |", "| alpha / beta | 0.5 |",
+        "| 0.2 | 87.5 +- 17.7 |", "| low | 1 | 50.0 |", "## Against low",
+        "| hi\\|gh | greedy | +50.0 | - | - | - | not estimable |", "mean +- standard deviation over 2 seeds"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  }
+  std::string csv = table_csv(table);
+  EXPECT_NE(csv.find("test,low,,1,greedy,0.5,,1,"), std::string::npos) << csv;
+  EXPECT_NE(csv.find("test,hi|gh,,all,greedy,0.875,"), std::string::npos) << csv;
+  EXPECT_NE(table_tex(table).find("low & 37.5 $\\pm$ 17.7"), std::string::npos) << table_tex(table);
+  EXPECT_NE(table_text(table).find("greedy %"), std::string::npos);
+}
+
+TEST(study_table, the_deviation_says_whether_it_is_over_bases_seeds_or_both) {
+  const auto over = [](const std::vector<RunLabel>& labels) {
+    StudyTable table;
+    table.rows.push_back({"base", false, {{"0", -1}, {"1", -1}}, {}, {}});
+    table.rows.push_back({"row", true, labels, {}, {}});
+    return table.deviation_over();
+  };
+  EXPECT_EQ(over({{"", 0}}), "");
+  EXPECT_EQ(over({{"", 0}, {"", 1}}), "2 seeds");
+  EXPECT_EQ(over({{"7", 0}, {"7", 1}}), "2 seeds of one base");
+  EXPECT_EQ(over({{"0", 0}, {"1", 0}}), "2 bases, one seed");
+  EXPECT_EQ(over({{"0", 0}, {"1", 1}}), "2 bases, each with a seed of its own");
+  EXPECT_EQ(over({{"0", 0}, {"0", 1}, {"1", 0}, {"1", 1}}), "4 runs: 2 bases and 2 seeds");
+}
+
+TEST(study_table, bases_of_study_json_pair_rows_and_are_named) {
+  testing::TemporaryDirectory home;
+  std::vector<std::string> runs;
+  const auto add = [&](const std::string& name, const std::string& row, int seed, int right, int label) {
+    runs.push_back(write_run(home, name, row, seed, "0.1", right));
+    write_file(path_join(runs.back(), "study.json"),
+               str("{\"row\": \"", row, "\", \"base\": \"base ", label, "\", \"seed\": ", seed, "}\n"));
+  };
+  for (int base : {0, 1}) add(str("base", base), "base", -1, base, base);
+  for (int base : {0, 1}) add(str("low", base), "low", base, 1 + base, base);
+  for (int base : {0, 1}) add(str("high", base), "high", base, 2 + 2 * base, base);
+  TableOptions options;
+  options.each_seed = true;
+  const StudyTable table = study_table(runs, options);
+  ASSERT_EQ(table.rows.size(), 3u);
+  EXPECT_EQ(table.rows[0].runs, (std::vector<RunLabel>{{"base 0", -1}, {"base 1", -1}}));
+  EXPECT_EQ(table.rows[0].against[0].runs, 2);  // each base beside the run that began with it
+  EXPECT_NEAR(table.rows[2].against[0].change.value, 0.375, 1e-12);
+  const std::string text = table_markdown(table);
+  EXPECT_NE(text.find("over 2 bases, each with a seed of its own"), std::string::npos) << text;
+  EXPECT_NE(text.find("| low | base 1 | 1 | 50.0 |"), std::string::npos) << text;
+}
+
+TEST(study_table, a_run_without_the_evaluation_is_said_by_its_path) {
+  testing::TemporaryDirectory home;
+  TableOptions options;
+  options.eval = "math5";
+  std::string run = write_run(home, "base", "base", -1, "", 0);
+  try {
+    study_table({run}, options);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("math5"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace ucas
