@@ -2,15 +2,21 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace ucas {
 
 enum class VerdictKind : uint8_t { equal, unequal, unparseable, over_budget };
 
-inline const char* name_of(VerdictKind kind) {
-  constexpr const char* names[] = {"equal", "unequal", "unparseable", "over_budget"};
-  return names[static_cast<int>(kind)];
+constexpr const char* kVerdictNames[] = {"equal", "unequal", "unparseable", "over_budget"};
+inline const char* name_of(VerdictKind kind) { return kVerdictNames[static_cast<int>(kind)]; }
+inline std::optional<VerdictKind> verdict_named(std::string_view name) {
+  for (int kind = 0; kind < 4; ++kind) {
+    if (name == kVerdictNames[kind]) return static_cast<VerdictKind>(kind);
+  }
+  return std::nullopt;
 }
 
 struct Verdict {

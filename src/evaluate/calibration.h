@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "evaluate/result.h"
+#include "records/evaluation.h"
 
 namespace ucas {
 

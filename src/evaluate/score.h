@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "config/eval_config.h"
 #include "core/problem.h"
-#include "evaluate/outputs.h"
-#include "evaluate/result.h"
+#include "records/eval_config.h"
+#include "records/evaluation.h"
+#include "records/outputs.h"
 #include "verify/verifier.h"
 
 namespace ucas {
@@ -26,7 +26,7 @@ struct Graders {
 
 // `responses` by problem (outputs.h: by_problem). The result has figures and rows; label, model and data are left to
 // the caller.
-EvalResult score(std::span<const Problem> problems, std::span<const Responses> responses, const Graders& graders,
+EvalRecord score(std::span<const Problem> problems, std::span<const Responses> responses, const Graders& graders,
                  const EvalConfig& config);
 
 }  // namespace ucas

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/table_text.h"
-#include "report/groups.h"
+#include "compare/groups.h"
 #include "report/study_figures.h"
 
 namespace ucas {
