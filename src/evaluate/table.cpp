@@ -12,7 +12,7 @@ namespace {
 
 using Row = std::vector<std::string>;
 
-std::string text_of(const Figure& e) {
+std::string figure_text(const Figure& e) {
   std::string text = fixed(100 * e.value, 1);
   if (std::isfinite(e.low) && std::isfinite(e.high)) {
     text += str(" [", fixed(100 * e.low, 1), ", ", fixed(100 * e.high, 1), "]");
@@ -42,7 +42,7 @@ void add_estimates(std::vector<Row>& rows, const char* name, const std::vector<c
   for (int64_t k : ks) {
     add_row(rows, str(name, k, " %"), models, [&](const EvalNumbers& figures) {
       for (const FigureAt& e : figures.*list) {
-        if (e.k == k) return text_of(e.share);
+        if (e.k == k) return figure_text(e.share);
       }
       return std::string();
     });
@@ -62,7 +62,7 @@ std::string table_of(const std::string& title, const Row& labels, const std::vec
   rows.back().insert(rows.back().end(), labels.begin(), labels.end());
   if (std::any_of(models.begin(), models.end(), [](const EvalNumbers* f) { return f->greedy.known(); })) {
     add_row(rows, "greedy pass@1 %", models,
-            [](const EvalNumbers& f) { return f.greedy.known() ? text_of(f.greedy) : std::string(); });
+            [](const EvalNumbers& f) { return f.greedy.known() ? figure_text(f.greedy) : std::string(); });
   }
   add_estimates(rows, "mean@", models, &EvalNumbers::mean_at);
   add_estimates(rows, "maj@", models, &EvalNumbers::majority_at);
@@ -78,7 +78,7 @@ std::string heading(const std::string& name, int64_t problems) { return str(name
 
 std::string at_k(const std::vector<FigureAt>& list, int64_t k) {
   const auto found = std::ranges::find(list, k, &FigureAt::k);
-  return found == list.end() ? "-" : text_of(found->share);
+  return found == list.end() ? "-" : figure_text(found->share);
 }
 
 // `of(numbers)` is one score as text, "-" where it is not there. "" if no model has it.
@@ -155,7 +155,7 @@ std::string suite_table(std::span<const EvalRecord> results) {
   Row labels;
   for (const EvalRecord& result : results) labels.push_back(result.label);
   std::string text = score_block("greedy pass@1 %", results, labels, [](const auto& figures) {
-    return figures.greedy.known() ? text_of(figures.greedy) : std::string("-");
+    return figures.greedy.known() ? figure_text(figures.greedy) : std::string("-");
   });
   const EvalNumbers& sampled = results.front();
   for (const auto& [k, ignored] : sampled.mean_at) {

@@ -20,7 +20,7 @@ namespace ucas {
 
 namespace {
 
-constexpr const char* kFormat = "ucas-card-1";
+constexpr const char* kCardFormat = "ucas-card-1";
 constexpr int64_t kCardLimit = int64_t{64} << 20;
 constexpr int64_t kConfigLimit = int64_t{4} << 20;
 // A card ends with this, the hash of everything before it, and kTail.
@@ -224,7 +224,7 @@ std::string write_card(const CardInput& input, const EvalRecord& result, std::sp
                        const std::string& directory, const std::string& name) {
   const std::string figures = path_join(directory, name + ".json");
   OrderedJson card;
-  card["format"] = kFormat;
+  card["format"] = kCardFormat;
   card["ucas"] = version();
   card["made"] = utc_now();
   card["machine"] = machine_json(input.machine);
@@ -252,7 +252,7 @@ Card read_card(const std::string& path) {
   const JsonObject root =
       JsonObject::parse(text, printable(path, 400), "header_json",
                         "the same `ucas evaluate` makes the card anew, without generating anything again");
-  root.format(kFormat, "was it written by another version?");
+  root.format(kCardFormat, "was it written by another version?");
   Card card;
   card.path = path;
   card.sha256 = root.text("sha256");

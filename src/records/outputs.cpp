@@ -17,7 +17,7 @@ namespace ucas {
 
 namespace {
 
-constexpr const char* kFormat = "ucas-outputs-1";
+constexpr const char* kOutputsFormat = "ucas-outputs-1";
 constexpr double kSyncSeconds = 3;  // what a crash of the machine, not of the program, can lose
 
 [[noreturn]] void refuse(const std::string& where, const std::string& what) {
@@ -29,7 +29,7 @@ std::string line_of(const OrderedJson& value) {
 }
 
 OutputSettings settings_of(const JsonObject& r) {
-  r.format(kFormat, "was the file written by another version of ucas?");
+  r.format(kOutputsFormat, "was the file written by another version of ucas?");
   r.only({"format", "model", "keys", "temperature", "top_p", "top_k", "seed", "sources"});
   OutputSettings out;
   out.model = r.text("model");
@@ -110,7 +110,7 @@ std::string names_of(const std::vector<OutputSettings::Source>& sources) {
   return printable(join(names, ", "), 300);
 }
 
-std::string text_of(const std::vector<int32_t>& ids) {
+std::string ids_text(const std::vector<int32_t>& ids) {
   std::vector<std::string> words;
   for (int32_t id : ids) words.push_back(str(id));
   return "[" + join(words, ", ") + "]";
@@ -136,7 +136,7 @@ std::string difference(const OutputSettings& there, const OutputSettings& here, 
     const std::string of = str(printable(a.name), ": ");
     found.push_back(differ(of + "template", printable(a.prompt_template), printable(b.prompt_template)));
     found.push_back(differ(of + "max_tokens", a.max_tokens, b.max_tokens));
-    found.push_back(differ(of + "stop ids", text_of(a.stop_ids), text_of(b.stop_ids)));
+    found.push_back(differ(of + "stop ids", ids_text(a.stop_ids), ids_text(b.stop_ids)));
     if (a.choices != b.choices) found.push_back(of + (a.choices ? "choices compared" : "responses generated"));
     if (a.prompts != b.prompts) {
       found.push_back(of + "other prompts (the problems, their number, the template or the tokenizer have changed)");
@@ -153,7 +153,7 @@ std::string difference(const OutputSettings& there, const OutputSettings& here, 
 std::string to_json_line(const OutputSettings& s) {
   OrderedJson sources = OrderedJson::array();
   for (const auto& source : s.sources) sources.push_back(json_of(source));
-  return line_of({{"format", kFormat},
+  return line_of({{"format", kOutputsFormat},
                   {"model", s.model},
                   {"keys", s.keys},
                   {"temperature", s.temperature},

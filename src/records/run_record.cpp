@@ -45,7 +45,7 @@ std::string setting_text(const Setting& setting) {
       setting.value);
 }
 
-int64_t line_of(const Setting& setting) {
+int64_t line_number(const Setting& setting) {
   size_t colon = setting.where.rfind(':');
   return colon == std::string::npos ? 0 : std::strtoll(setting.where.c_str() + colon + 1, nullptr, 10);
 }
@@ -53,7 +53,7 @@ int64_t line_of(const Setting& setting) {
 void read_config(RunRecord& run, const std::string& path) {
   std::vector<Setting> settings = read_toml(path);
   std::stable_sort(settings.begin(), settings.end(),
-                   [](const Setting& a, const Setting& b) { return line_of(a) < line_of(b); });
+                   [](const Setting& a, const Setting& b) { return line_number(a) < line_number(b); });
   for (const Setting& setting : settings) {
     run.config.emplace_back(setting.key, setting_text(setting));
     if (setting.key == "seed" || setting.key == "train.seed") {

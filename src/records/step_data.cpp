@@ -16,8 +16,8 @@ namespace ucas {
 
 namespace {
 
-constexpr const char* kFormat = "ucas-signals-1";
-constexpr int64_t kMaxBytes = int64_t{4} << 30;
+constexpr const char* kSignalsFormat = "ucas-signals-1";
+constexpr int64_t kMostSignalBytes = int64_t{4} << 30;
 constexpr const char *kRatio = "ratio", *kClipped = "clipped";  // of the update, not of the batch
 constexpr double kLargest = 3.4028235e38;                       // the largest float as it is written
 
@@ -72,7 +72,7 @@ void append_list(std::string& out, const std::string& key, std::span<const T> va
 
 std::string header_line(const StepData& data) {
   OrderedJson header;
-  header["format"] = kFormat;
+  header["format"] = kSignalsFormat;
   header["step"] = data.step;
   header["method"] = data.method;
   header["preset"] = data.preset;
@@ -168,7 +168,7 @@ void append_numbers(const JsonObject& line, const std::string& key, int64_t coun
 // The file's lines, one after another.
 class Lines {
  public:
-  explicit Lines(const std::string& path) : path_(path), text_(read_file(path, kMaxBytes)) {}
+  explicit Lines(const std::string& path) : path_(path), text_(read_file(path, kMostSignalBytes)) {}
   bool more() const { return at_ < text_.size(); }
   JsonObject next(const char* what) {
     std::string where = str(printable(path_, 400), ":", ++number_);
@@ -195,8 +195,8 @@ struct Header {
 };
 
 Header read_header(const JsonObject& line, StepData& data) {
-  if (line.text_or("format", "") != kFormat) {
-    line.refuse(str("not a step's signals (no \"format\": \"", kFormat,
+  if (line.text_or("format", "") != kSignalsFormat) {
+    line.refuse(str("not a step's signals (no \"format\": \"", kSignalsFormat,
                     "\"); they are in RUN/signals/, where train.stored_signals is above 0"));
   }
   Header header;

@@ -13,11 +13,11 @@ namespace ucas {
 
 namespace {
 
-constexpr const char* kFormat = "ucas-methods-1";
-constexpr int64_t kMaxBytes = int64_t{1} << 30;
+constexpr const char* kMethodsFormat = "ucas-methods-1";
+constexpr int64_t kMostMethodBytes = int64_t{1} << 30;
 constexpr size_t kMostMethods = 64;
 
-float number32(const JsonObject& method, const Json& value) {
+float float_of(const JsonObject& method, const Json& value) {
   if (value.is_null()) return std::numeric_limits<float>::quiet_NaN();
   if (!value.is_number() || std::fabs(value.get<double>()) > std::numeric_limits<float>::max()) {
     method.refuse("\"advantage\": expected 32-bit numbers or null");
@@ -26,15 +26,15 @@ float number32(const JsonObject& method, const Json& value) {
 }
 
 // One response's: a list, or one number for all its tokens.
-void append_response(const JsonObject& method, const Json& value, int64_t length, std::vector<float>& to) {
+void append_advantages(const JsonObject& method, const Json& value, int64_t length, std::vector<float>& to) {
   if (!value.is_array()) {
-    to.resize(to.size() + static_cast<size_t>(length), number32(method, value));
+    to.resize(to.size() + static_cast<size_t>(length), float_of(method, value));
     return;
   }
   if (static_cast<int64_t>(value.size()) != length) {
     method.refuse(str("\"advantage\": ", value.size(), " values for ", length, " tokens"));
   }
-  for (const Json& one : value) to.push_back(number32(method, one));
+  for (const Json& one : value) to.push_back(float_of(method, one));
 }
 
 MethodAdvantages method_of(const JsonObject& json, const StepData& data) {
@@ -46,7 +46,7 @@ MethodAdvantages method_of(const JsonObject& json, const StepData& data) {
     json.refuse("advantage", str("a list of ", data.batch.responses.size(), ", one entry a response"));
   }
   for (size_t i = 0; i < rows->size(); ++i) {
-    append_response(json, (*rows)[i], data.batch.responses[i].length, method.advantage);
+    append_advantages(json, (*rows)[i], data.batch.responses[i].length, method.advantage);
   }
   return method;
 }
@@ -61,7 +61,7 @@ std::string step_methods_file(const std::string& step_file) {
 
 std::string step_methods_json(const StepData& data, const std::string& source,
                               std::span<const MethodAdvantages> methods) {
-  OrderedJson json = {{"format", kFormat}, {"step", data.step}, {"source", source}};
+  OrderedJson json = {{"format", kMethodsFormat}, {"step", data.step}, {"source", source}};
   json["methods"] = OrderedJson::array();
   for (const MethodAdvantages& method : methods) {
     UCAS_CHECK(method.advantage.size() == data.batch.token.size(), "an advantage a token");
@@ -82,8 +82,8 @@ std::string step_methods_json(const StepData& data, const std::string& source,
 std::vector<MethodAdvantages> read_step_methods(const std::string& path, const StepData& data,
                                                 const std::string& source) {
   const JsonObject json =
-      JsonObject::read(path, kMaxBytes, "header_json", "write it again with ucas advantages --save");
-  json.format(kFormat, "written by ucas advantages");
+      JsonObject::read(path, kMostMethodBytes, "header_json", "write it again with ucas advantages --save");
+  json.format(kMethodsFormat, "written by ucas advantages");
   if (json.text("source") != source) json.refuse("made from other step data than the file beside it");
   const std::vector<JsonObject> list = json.children("methods");
   if (list.size() > kMostMethods) json.refuse(str("\"methods\": expected a list of at most ", kMostMethods));

@@ -52,7 +52,7 @@ double bisect(double low, double high, Function f) {
   return low + (high - low) / 2;
 }
 
-double redrawn(std::span<const std::vector<double>> sets, Rng& rng) {
+double redrawn_mean(std::span<const std::vector<double>> sets, Rng& rng) {
   double total = 0;
   for (const auto& set : sets) {
     const auto n = static_cast<int64_t>(set.size());
@@ -139,7 +139,7 @@ MacroMean macro_mean(std::span<const std::vector<double>> sets, uint64_t seed, d
   if (constant) return out;
   Rng rng(seed, 0x6d616372);
   std::vector<double> means;
-  for (int64_t draw = 0; draw < draws; ++draw) means.push_back(redrawn(sets, rng));
+  for (int64_t draw = 0; draw < draws; ++draw) means.push_back(redrawn_mean(sets, rng));
   out.interval = percentile_interval(means, level);
   return out;
 }
