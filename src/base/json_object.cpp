@@ -18,7 +18,7 @@ constexpr int64_t kLinesLimit = int64_t{4} << 30;
 
 std::string shown_value(const Json& value) {
   if (value.is_null()) return "null";
-  return str(value.type_name(), " ", printable(value.dump(-1, ' ', false, Json::error_handler_t::replace), 40));
+  return str(value.type_name(), " ", printable(json_text(value), 40));
 }
 
 std::string whole_words(int64_t low, int64_t high) {

@@ -220,7 +220,7 @@ std::string comparison_json(const std::string& path, const StepData& data, bool 
     }
     json["methods"].push_back(std::move(of));
   }
-  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+  return json_text(json) + "\n";
 }
 
 }  // namespace ucas

@@ -32,9 +32,7 @@ constexpr size_t kShown = 160;
 // Equal work on another machine may differ in the last digits (its libm); what a reader could see cannot hide in here.
 constexpr double kRounding = 1e-9;
 
-std::string shown(const Json& value) {
-  return printable(value.dump(-1, ' ', false, Json::error_handler_t::replace), kShown);
-}
+std::string shown(const Json& value) { return printable(json_text(value), kShown); }
 
 bool equal_leaf(const Json& a, const Json& b) {
   if (a.is_number() && b.is_number() && (a.is_number_float() || b.is_number_float())) {

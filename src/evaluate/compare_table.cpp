@@ -255,7 +255,7 @@ std::string comparison_json(const Comparison& c, std::span<const PublishedTable>
     out["published"].push_back(
         {{"title", table.title}, {"source", table.source}, {"note", table.note}, {"rows", std::move(rows)}});
   }
-  return out.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+  return json_text(out, 2) + "\n";
 }
 
 }  // namespace ucas

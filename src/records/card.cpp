@@ -157,9 +157,7 @@ Card::Set set_of(const JsonObject& row) {
 std::string shown(const JsonObject& object, const char* key, size_t limit = 120) {
   const Json* value = object.find(key);
   if (!value) return "";
-  return printable(
-      value->is_string() ? value->get<std::string>() : value->dump(-1, ' ', false, Json::error_handler_t::replace),
-      limit);
+  return printable(value->is_string() ? value->get<std::string>() : json_text(*value), limit);
 }
 
 std::string shown(const JsonObject& object, const char* child, const char* key) {
@@ -209,7 +207,7 @@ std::string problems_sha256(std::span<const Problem> problems, const std::string
     if (problem.source != source) continue;
     OrderedJson line = {{"id", problem.id}, {"problem", problem.text}, {"gold", problem.gold}};
     if (!problem.subject.empty()) line["subject"] = problem.subject;
-    lines += line.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+    lines += json_text(line) + "\n";
   }
   return sha256_of_text(lines);
 }
@@ -217,7 +215,7 @@ std::string problems_sha256(std::span<const Problem> problems, const std::string
 std::string template_sha256(const Template& form) {
   const OrderedJson all = {
       {"text", form.text}, {"system", form.system}, {"special", form.special}, {"stop", form.stop}};
-  return sha256_of_text(all.dump(-1, ' ', false, OrderedJson::error_handler_t::replace));
+  return sha256_of_text(json_text(all));
 }
 
 std::string write_card(const CardInput& input, const EvalRecord& result, std::span<const Problem> problems,
@@ -240,7 +238,7 @@ std::string write_card(const CardInput& input, const EvalRecord& result, std::sp
        {std::pair{"outputs", ".outputs.jsonl"}, {"problems", ".jsonl"}, {"figures", ".json"}}) {
     card["files"][what] = json_of(card_file(path_join(directory, name + ending), name + ending));
   }
-  std::string text = card.dump(2, ' ', false, OrderedJson::error_handler_t::replace);
+  std::string text = json_text(card, 2);
   text.resize(text.rfind("\n}"));  // reopened for the last key
   const std::string sha256 = sha256_of_text(text);
   write_file(path_join(directory, name + ".card.json"), str(text, kSelf, sha256, kTail));

@@ -19,12 +19,10 @@ std::string plain_text(const Json& value) {
   if (value.is_array() && std::ranges::all_of(value, [](const Json& item) { return item.is_string(); })) {
     return join(value.get<std::vector<std::string>>(), "; ");
   }
-  return value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return value.is_string() ? value.get<std::string>() : json_text(value);
 }
 
-void write_json(const std::string& file, const OrderedJson& json) {
-  write_file(file, json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n");
-}
+void write_json(const std::string& file, const OrderedJson& json) { write_file(file, json_text(json, 2) + "\n"); }
 
 }  // namespace
 

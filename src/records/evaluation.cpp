@@ -19,11 +19,6 @@ constexpr int64_t kFiguresFile = int64_t{64} << 20;
 
 // ------------------------------------------------------------------------------------------------------- writing
 
-// Model output is bytes; JSON is UTF-8. Broken sequences become U+FFFD.
-std::string text_of(const OrderedJson& value, int indent) {
-  return value.dump(indent, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
-}
-
 OrderedJson json_of(const Figure& f) { return {{"value", f.value}, {"low", f.low}, {"high", f.high}}; }
 
 OrderedJson json_of(const std::vector<FigureAt>& list) {
@@ -214,7 +209,7 @@ std::string to_json(const EvalRecord& record) {
     }
     out["by_subject"][source] = {{"macro", macro_json(by_subject.macro)}, {"subjects", std::move(subjects)}};
   }
-  return text_of(out, 2);
+  return json_text(out, 2) + "\n";
 }
 
 std::string to_jsonl(const EvalRecord& record) {
@@ -234,7 +229,7 @@ std::string to_jsonl(const EvalRecord& record) {
     OrderedJson responses = OrderedJson::array();
     for (const SampledResponse& r : row.responses) responses.push_back(json_of(r));
     out["responses"] = std::move(responses);
-    lines += text_of(out, -1);
+    lines += json_text(out) + "\n";
   }
   return lines;
 }

@@ -24,10 +24,6 @@ constexpr double kSyncSeconds = 3;  // what a crash of the machine, not of the p
   throw Error("data_line", str(where, ": ", what));
 }
 
-std::string line_of(const OrderedJson& value) {
-  return value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
-}
-
 OutputSettings settings_of(const JsonObject& r) {
   r.format(kOutputsFormat, "was the file written by another version of ucas?");
   r.only({"format", "model", "keys", "temperature", "top_p", "top_k", "seed", "sources"});
@@ -153,14 +149,15 @@ std::string difference(const OutputSettings& there, const OutputSettings& here, 
 std::string to_json_line(const OutputSettings& s) {
   OrderedJson sources = OrderedJson::array();
   for (const auto& source : s.sources) sources.push_back(json_of(source));
-  return line_of({{"format", kOutputsFormat},
-                  {"model", s.model},
-                  {"keys", s.keys},
-                  {"temperature", s.temperature},
-                  {"top_p", s.top_p},
-                  {"top_k", s.top_k},
-                  {"seed", s.seed},
-                  {"sources", std::move(sources)}});
+  return json_text(OrderedJson{{"format", kOutputsFormat},
+                               {"model", s.model},
+                               {"keys", s.keys},
+                               {"temperature", s.temperature},
+                               {"top_p", s.top_p},
+                               {"top_k", s.top_k},
+                               {"seed", s.seed},
+                               {"sources", std::move(sources)}}) +
+         "\n";
 }
 
 std::string to_json_line(const Output& o) {
@@ -168,7 +165,7 @@ std::string to_json_line(const Output& o) {
                       {"text", o.text},       {"ids", o.ids},         {"finished", o.finished},
                       {"logprob", o.logprob}, {"entropy", o.entropy}, {"confidence", o.confidence}};
   if (!o.choice_logprob.empty()) line["choice_logprob"] = o.choice_logprob;
-  return line_of(line);
+  return json_text(line) + "\n";
 }
 
 StoredOutputs read_outputs(const std::string& path) {

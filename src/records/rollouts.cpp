@@ -22,7 +22,7 @@ std::string rollout_line(const StoredResponse& r) {
                            {"answer", r.answer},
                            {"reason", r.reason},
                            {"advantage_mean", r.advantage}};
-  return row.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+  return json_text(row) + "\n";
 }
 
 std::vector<StoredResponse> read_rollouts(const std::string& path, std::vector<std::string>& remarks) {

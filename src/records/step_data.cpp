@@ -56,10 +56,6 @@ void append_number(std::string& out, float value) {
   append(out, static_cast<double>(value));
 }
 
-std::string json_text(const std::string& text) {
-  return OrderedJson(text).dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
-}
-
 template <class T, class Append>
 void append_list(std::string& out, const std::string& key, std::span<const T> values, Append append_value) {
   out += str(", ", json_text(key), ": [");
@@ -94,7 +90,7 @@ std::string header_line(const StepData& data) {
   for (const auto& signal : data.trace) {
     header["trace"].push_back({{"name", signal.name}, {"per_token", signal.per_token}});
   }
-  return header.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+  return json_text(header) + "\n";
 }
 
 void append_response(std::string& out, const StepData& data, size_t row) {

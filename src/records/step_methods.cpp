@@ -76,7 +76,7 @@ std::string step_methods_json(const StepData& data, const std::string& source,
     }
     json["methods"].push_back(std::move(one));
   }
-  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+  return json_text(json) + "\n";
 }
 
 std::vector<MethodAdvantages> read_step_methods(const std::string& path, const StepData& data,
