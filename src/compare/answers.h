@@ -1,5 +1,5 @@
 // What runs answered, as far as a comparison needs it: right or wrong, problem by problem, and the quantities that are
-// compared. Fed by evaluate (results in memory) and report (run directories). Threads: values.
+// compared. Fed by evaluate (results in memory) and report (run directories).
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Runs that differ only in their seed (in a study: and base) belong together: a group is one line of every chart and
 // one row of every table. Fed by run_reader; feeds summary, series and the page. A group points into the runs it was
-// made from. Threads: any.
+// made from.
 #pragma once
 
 #include <span>

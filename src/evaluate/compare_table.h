@@ -1,4 +1,4 @@
-// A comparison (compare/models.h) as text for terminals, LaTeX, CSV and JSON. Threads: any.
+// A comparison (compare/models.h) as text for terminals, LaTeX, CSV and JSON.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
 // From stored responses to figures: grading, counting, intervals. The same function serves an evaluation that has just
-// generated them, one that is resumed, and `ucas verify-run`, which starts from the files. LibTorch-free.
+// generated them, one that is resumed, and `ucas verify-run`, which starts from the files.
 // Threads: one caller at a time.
 #pragma once
 
@@ -28,5 +28,15 @@ struct Graders {
 // the caller.
 EvalRecord score(std::span<const Problem> problems, std::span<const Responses> responses, const Graders& graders,
                  const EvalConfig& config);
+
+// Does the model know when it is right? One answer from the same responses as the other figures.
+struct Judged {
+  bool right = false;
+  double mean_logprob = 0;  // over the response's tokens
+  double confidence = 0;    // C(o|q) of Eq. 6
+};
+
+// Responses whose numbers are not finite (none was measured) are left out of what needs the number.
+Calibration calibrate(std::span<const Judged> responses);
 
 }  // namespace ucas

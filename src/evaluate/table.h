@@ -1,5 +1,4 @@
 // Results side by side as text: metrics down, models across, each figure with its interval.
-// LibTorch-free. Threads: any.
 #pragma once
 
 #include <span>

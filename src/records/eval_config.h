@@ -1,4 +1,4 @@
-// Options of an evaluation, shared by `ucas evaluate` and the trainer's validation. LibTorch-free.
+// Options of an evaluation, shared by `ucas evaluate` and the trainer's validation.
 #pragma once
 
 #include <cstdint>

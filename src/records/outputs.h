@@ -1,6 +1,6 @@
 // Generated responses as they are kept: NAME.outputs.jsonl, one line a response, appended as responses end, so that a
 // killed evaluation loses none of them (docs/formats.md). Everything else that an evaluation says is computed from
-// these lines, the problems and the settings: evaluate/score.h. LibTorch-free.
+// these lines, the problems and the settings: evaluate/score.h.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,5 @@
 // The advantages that several methods give to one saved step: RUN/signals/step-NNNNNNN.methods.json, beside the step's
 // data (docs/formats.md). Written by `ucas advantages --save`, read by the report, which knows no method itself.
-// Threads: any.
 #pragma once
 
 #include <span>

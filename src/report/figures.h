@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/table_text.h"
+#include "base/table.h"
 #include "compare/groups.h"
 #include "report/study_figures.h"
 

@@ -1,5 +1,5 @@
 // Means with their uncertainty. `level` is the coverage, 0.95 unless told. Bootstraps draw from a seeded counter-based
-// stream, so a report can be rebuilt to the digit. Threads: any.
+// stream, so a report can be rebuilt to the digit.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // What may be said of a difference between two models on the same problems, where one table makes several such
-// comparisons. Beside intervals.h (one set of problems) and spread.h (several seeds). Threads: any; pure functions.
+// comparisons. Beside intervals.h (one set of problems) and spread.h (several seeds).
 #pragma once
 
 #include <cstdint>

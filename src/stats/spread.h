@@ -1,6 +1,5 @@
 // How far numbers scatter and what may be said of a difference: mean, sample standard deviation, t intervals, and the
 // paired difference of two yes/no series. Shared by everything that prints "a +- b" or the words "better than".
-// Threads: any; pure functions.
 #pragma once
 
 #include <cstdint>
