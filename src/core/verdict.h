@@ -10,13 +10,9 @@ namespace ucas {
 
 enum class VerdictKind : uint8_t { equal, unequal, unparseable, over_budget };
 
-constexpr const char* kVerdictNames[] = {"equal", "unequal", "unparseable", "over_budget"};
-inline const char* name_of(VerdictKind kind) { return kVerdictNames[static_cast<int>(kind)]; }
-inline std::optional<VerdictKind> verdict_named(std::string_view name) {
-  for (int kind = 0; kind < 4; ++kind) {
-    if (name == kVerdictNames[kind]) return static_cast<VerdictKind>(kind);
-  }
-  return std::nullopt;
+inline const char* name_of(VerdictKind kind) {
+  constexpr const char* names[] = {"equal", "unequal", "unparseable", "over_budget"};
+  return names[static_cast<int>(kind)];
 }
 
 struct Verdict {
@@ -25,5 +21,12 @@ struct Verdict {
   std::string reason;         // one phrase for people
   int32_t answer_class = -1;  // equal answers of one group share a class; -1: not grouped or unparseable
 };
+
+inline std::optional<VerdictKind> verdict_named(std::string_view name) {
+  for (auto kind : {VerdictKind::equal, VerdictKind::unequal, VerdictKind::unparseable, VerdictKind::over_budget}) {
+    if (name == name_of(kind)) return kind;
+  }
+  return std::nullopt;
+}
 
 }  // namespace ucas
