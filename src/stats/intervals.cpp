@@ -89,6 +89,12 @@ double beta_quantile(double a, double b, double p) {
   return bisect(0.0, 1.0, [&](double x) { return incomplete_beta(a, b, x) - p; });
 }
 
+double normal_quantile(double p) {
+  UCAS_CHECK(p > 0 && p < 1, "a probability strictly between 0 and 1");
+  if (p > 0.5) return -normal_quantile(1 - p);
+  return bisect(-40.0, 0.0, [&](double x) { return std::erfc(-x / std::sqrt(2.0)) / 2 - p; });
+}
+
 Interval clopper_pearson(int64_t successes, int64_t trials, double level) {
   UCAS_CHECK(successes >= 0 && successes <= trials && level > 0 && level < 1, "0 <= successes <= trials");
   double k = static_cast<double>(successes), n = static_cast<double>(trials), tail = (1 - level) / 2;

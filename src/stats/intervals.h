@@ -45,5 +45,7 @@ MacroMean macro_mean(std::span<const std::vector<double>> sets, uint64_t seed, d
 // Regularized incomplete beta function I_x(a, b) for a, b > 0, and the x at which it is p.
 double incomplete_beta(double a, double b, double x);
 double beta_quantile(double a, double b, double p);
+// The x with Phi(x) = p, 0 < p < 1.
+double normal_quantile(double p);
 
 }  // namespace ucas

@@ -24,6 +24,9 @@ TEST(intervals, special_functions_agree_with_scipy) {
     if (value < 1e-12 || value > 1 - 1e-6) continue;
     EXPECT_NEAR(beta_quantile(a, b, value), x, 1e-9) << row.dump();
   }
+  for (const Json& row : goldens().at("normal_quantile")) {
+    EXPECT_NEAR(normal_quantile(row.at("p")), row.at("value").get<double>(), 1e-9) << row.dump();
+  }
 }
 
 TEST(intervals, of_a_share_agree_with_scipy) {
