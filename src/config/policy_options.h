@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/fields.h"
-#include "config/eval_config.h"
 #include "data/problems.h"
+#include "records/eval_config.h"
 #include "sampling/engine_config.h"
 #include "sampling/rollout.h"
 #include "verify/verifier.h"

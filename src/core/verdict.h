@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace ucas {
 
@@ -19,5 +21,12 @@ struct Verdict {
   std::string reason;         // one phrase for people
   int32_t answer_class = -1;  // equal answers of one group share a class; -1: not grouped or unparseable
 };
+
+inline std::optional<VerdictKind> verdict_named(std::string_view name) {
+  for (auto kind : {VerdictKind::equal, VerdictKind::unequal, VerdictKind::unparseable, VerdictKind::over_budget}) {
+    if (name == name_of(kind)) return kind;
+  }
+  return std::nullopt;
+}
 
 }  // namespace ucas

@@ -22,16 +22,11 @@ std::string folder_of(const std::string& path) {
 
 std::string file_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
 
-std::string stem(const std::string& path) {
-  const std::string name = file_name(path);
-  return name.ends_with(".toml") ? name.substr(0, name.size() - 5) : name;
-}
-
 bool is_path(const std::string& text) { return text.find('/') != std::string::npos || text.ends_with(".toml"); }
 
 std::vector<std::string> embedded_stems(const std::string& folder) {
   std::vector<std::string> names = embedded_names(folder);
-  for (std::string& name : names) name = stem(name);
+  for (std::string& name : names) name = stem_of(name, ".toml");
   return names;
 }
 
@@ -129,7 +124,8 @@ Benchmark find_benchmark(const std::string& entry, const Tables& tables, const D
                               ", [benchmark.NAME] tables, and .toml files"));
   }
   const bool absolute = entry[0] == '/' || suite.folder.empty();
-  return read_one(read_description(absolute ? entry : path_join(suite.folder, entry)), changes, stem(entry));
+  return read_one(read_description(absolute ? entry : path_join(suite.folder, entry)), changes,
+                  stem_of(entry, ".toml"));
 }
 
 Suite suite_of(Description description, const std::string& name) {
@@ -241,7 +237,7 @@ std::unique_ptr<Verifier> make_verifier(Benchmark::Grader grader, Extract extrac
 }
 
 Suite load_suite(const std::string& name_or_path) {
-  if (is_path(name_or_path)) return suite_or_benchmark(read_description(name_or_path), stem(name_or_path));
+  if (is_path(name_or_path)) return suite_or_benchmark(read_description(name_or_path), stem_of(name_or_path, ".toml"));
   if (const auto found = find_embedded("suites/", name_or_path)) return suite_of(*found, name_or_path);
   if (const auto found = find_embedded("benchmarks/", name_or_path)) return suite_or_benchmark(*found, name_or_path);
   std::vector<std::string> suites = embedded_stems("suites/"), benchmarks = embedded_stems("benchmarks/");

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/observer.h"
+#include "records/run_record.h"
 #include "report/alarms.h"
-#include "report/run_reader.h"
 
 namespace ucas {
 

@@ -67,7 +67,7 @@ std::string cell_html(const SummaryCell& cell) {
 struct Carded {
   const RunGroup* group;
   const RunRecord* run;
-  const CardRecord* card;
+  const CardSummary* card;
 };
 std::vector<Carded> carded(const std::vector<RunGroup>& groups, const std::string& data) {
   std::vector<Carded> all;
@@ -166,7 +166,7 @@ std::vector<std::string> card_differences(const std::vector<RunGroup>& groups, c
   for (const Carded& c : carded(groups, data)) {
     std::string sampling = c.card->sampling;  // the seed of the draws may differ
     note("sampling", sampling.substr(0, sampling.rfind(", seed ")));
-    for (const CardRecord::Set& set : c.card->sets) {
+    for (const CardSummary::Set& set : c.card->sets) {
       note("problems of " + set.name, str(set.problems, " (", set.files, ")"));
       note("template of " + set.name, set.form);
       note("stop tokens of " + set.name, set.stop);
@@ -191,7 +191,7 @@ std::string cards_html(const std::vector<RunGroup>& groups, const std::string& d
             html_text(c.run->name), "</span></th><td><code>", shown(c.card->name), "</code></td><td><code>",
             shown(c.card->model), "</code></td><td>", shown(c.card->sampling), "</td>");
     if (c.card->sets.empty()) rows += head + "<td></td><td></td><td></td><td></td><td></td></tr>";
-    for (const CardRecord::Set& set : c.card->sets) {
+    for (const CardSummary::Set& set : c.card->sets) {
       bool first = &set == c.card->sets.data();
       rows += str(first ? head : "<tr><th></th><td></td><td></td><td></td>", "<td>", shown(set.name),
                   "<span class=\"bounds\">", shown(set.problems), " problems, <code>", shown(set.files),

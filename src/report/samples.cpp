@@ -14,12 +14,19 @@ namespace {
 
 constexpr size_t kRolloutProblems = 2, kRolloutResponses = 4, kMostColumns = 4;
 
-std::string verdict_pill(const std::string& verdict) {
-  if (verdict == "equal") return "<span class=\"pill right\">&#10003; right</span>";
-  if (verdict == "unequal") return "<span class=\"pill wrong\">&#10007; wrong</span>";
-  if (verdict == "unparseable") return "<span class=\"pill none\">&#8709; no answer</span>";
-  if (verdict == "over_budget") return "<span class=\"pill none\">&#8943; gave up grading</span>";
-  return verdict.empty() ? "" : str("<span class=\"pill none\">", html_text(verdict), "</span>");
+std::string verdict_pill(std::optional<VerdictKind> verdict) {
+  if (!verdict) return "";
+  switch (*verdict) {
+    case VerdictKind::equal:
+      return "<span class=\"pill right\">&#10003; right</span>";
+    case VerdictKind::unequal:
+      return "<span class=\"pill wrong\">&#10007; wrong</span>";
+    case VerdictKind::unparseable:
+      return "<span class=\"pill none\">&#8709; no answer</span>";
+    case VerdictKind::over_budget:
+      return "<span class=\"pill none\">&#8943; gave up grading</span>";
+  }
+  return "";
 }
 
 std::string gold_text(const std::vector<std::string>& gold) {
@@ -50,8 +57,8 @@ size_t kind_of(const Compared& c, const std::vector<RunGroup>& groups) {
   int before = -1;  // -1 unknown, 0 wrong, 1 right
   size_t right = 0, wrong = 0;
   for (size_t g = 0; g < groups.size(); ++g) {
-    if (!c.rows[g] || !c.rows[g]->has_greedy) continue;
-    bool ok = c.rows[g]->greedy.verdict == "equal";
+    if (!c.rows[g] || !c.rows[g]->greedy) continue;
+    bool ok = c.rows[g]->greedy->right();
     if (!groups[g].trained) {
       before = std::max(before, ok ? 1 : 0);
     } else {
@@ -135,7 +142,7 @@ std::string response_html(const SampledResponse& r, size_t bytes) {
 std::string answer_html(const RunGroup& group, size_t index, const ProblemRow* row, const SampleLimits& limits) {
   std::string out = str("<div class=\"answer g", group.color, "\"><h4>", html_text(group.title), "</h4>");
   if (!row) return out + "<p class=\"quiet\">not evaluated</p></div>";
-  if (row->has_greedy) out += response_html(row->greedy, limits.bytes);
+  if (row->greedy) out += response_html(*row->greedy, limits.bytes);
   if (row->samples > 0) {
     std::string count = str(row->correct, " of ", row->samples, " samples right");
     size_t n = std::min(row->responses.size(), limits.responses);
@@ -164,8 +171,8 @@ std::string flow_html(const std::vector<Compared>& all, const std::vector<RunGro
     int64_t total = 0;
     for (const Compared& c : all) {
       const ProblemRow *before = c.rows[base], *after = c.rows[g];
-      if (!before || !after || !before->has_greedy || !after->has_greedy) continue;
-      count[static_cast<size_t>(2 * (before->greedy.verdict == "equal") + (after->greedy.verdict == "equal"))]++;
+      if (!before || !after || !before->greedy || !after->greedy) continue;
+      count[static_cast<size_t>(2 * (before->greedy->right()) + (after->greedy->right()))]++;
       ++total;
     }
     if (total == 0) continue;

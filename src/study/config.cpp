@@ -172,11 +172,6 @@ std::vector<Setting> read_study_file(const std::string& path_or_name) {
                           join(names, ", "), ")", near.empty() ? "" : str("; did you mean ", near, "?")));
 }
 
-std::string stem(const std::string& path) {
-  std::string name = path.substr(path.find_last_of('/') + 1);
-  return name.ends_with(".toml") ? name.substr(0, name.size() - 5) : name;
-}
-
 const std::string& text_of(const Setting& setting) {
   const std::string* text = std::get_if<std::string>(&setting.value);
   if (text == nullptr) throw Error("config", str(setting.where, ": config: expected a text"));
@@ -355,7 +350,7 @@ void name_rows(Study& study, const StudyFile& file) {
 }  // namespace
 
 Study read_study(const std::string& path_or_name, const std::vector<Setting>& overrides) {
-  Study study{stem(path_or_name), {}, {}, {}};
+  Study study{stem_of(path_or_name, ".toml"), {}, {}, {}};
   StudyFile file;
   for (const Setting& setting : read_study_file(path_or_name)) file.add(setting);
   for (const Setting& setting : overrides) file.add(setting);

@@ -14,8 +14,8 @@
 #include <span>
 #include <string>
 
-#include "core/run_directory.h"
 #include "model/model.h"
+#include "records/run_directory.h"
 #include "train/companion.h"
 #include "train/optimizer.h"
 

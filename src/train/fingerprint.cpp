@@ -10,9 +10,9 @@
 #include "base/hash.h"
 #include "base/str.h"
 #include "data/templates.h"
-#include "evaluate/card.h"
 #include "hf/safetensors.h"
 #include "kernels/lm_head.h"
+#include "records/card.h"
 
 namespace ucas {
 

@@ -38,22 +38,6 @@ double StepMetrics::get(const std::string& name) const {
   return std::numeric_limits<double>::quiet_NaN();
 }
 
-std::string StepMetrics::json() const {
-  std::string line = "{";
-  for (const auto& [name, value] : values_) {
-    if (line.size() > 1) line += ", ";
-    line += str("\"", name, "\": ");
-    if (!std::isfinite(value)) {
-      line += "null";
-    } else if (value == std::floor(value) && std::abs(value) < 1e15) {
-      line += str(static_cast<int64_t>(value));
-    } else {
-      line += str(value);
-    }
-  }
-  return line + "}";
-}
-
 void record_collection(StepMetrics& m, const CollectStats& s) {
   auto share = [](int64_t part, int64_t whole) {
     return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);

@@ -10,6 +10,7 @@
 
 #include "core/batch.h"
 #include "methods/aggregate.h"
+#include "records/steps.h"
 #include "train/collect.h"
 #include "train/logprobs.h"
 
@@ -22,7 +23,7 @@ class StepMetrics {
   double get(const std::string& name) const;                                  // NaN if it is not there
   std::span<const std::pair<std::string, double>> values() const { return values_; }
   // {"training/global_step":1,...}: in the order of setting; non-finite numbers are null.
-  std::string json() const;
+  std::string json() const { return step_line(values_); }
 
  private:
   std::vector<std::pair<std::string, double>> values_;

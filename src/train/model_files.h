@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "core/run_directory.h"
+#include "records/run_directory.h"
 
 namespace ucas {
 

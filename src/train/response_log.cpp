@@ -1,11 +1,10 @@
 #include "train/response_log.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
-#include "base/json.h"
 #include "base/str.h"
-#include "core/step_data.h"
+#include "records/rollouts.h"
+#include "records/step_data.h"
 
 namespace ucas {
 
@@ -20,24 +19,21 @@ std::string response_rows(const Collected& collected, const TrainingSet& data, s
       const Response& o = batch.responses[static_cast<size_t>(i)];
       double sum = 0;
       for (int64_t t = 0; t < o.length; ++t) sum += advantage[static_cast<size_t>(o.first + t)];
-      OrderedJson row;
-      row["step"] = step;
-      row["problem"] = problem.id;
-      row["source"] = problem.source;
-      row["prompt"] = problem.text;
-      row["gold"] = problem.gold;
-      row["sample"] = o.sample;
-      row["response"] = collected.text[static_cast<size_t>(i)];
-      row["tokens"] = o.length;
-      row["finished"] = o.finished;
-      row["score"] = o.score;
-      row["reward"] = o.reward;
-      row["verdict"] = name_of(o.verdict.kind);
-      row["answer"] = o.verdict.answer;
-      row["reason"] = o.verdict.reason;
-      row["advantage_mean"] = o.length == 0 ? 0 : sum / static_cast<double>(o.length);
-      // Model text may hold any bytes: broken UTF-8 becomes U+FFFD.
-      lines += row.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+      lines += rollout_line({.step = step,
+                             .sample = o.sample,
+                             .tokens = o.length,
+                             .problem = problem.id,
+                             .source = problem.source,
+                             .prompt = problem.text,
+                             .response = collected.text[static_cast<size_t>(i)],
+                             .answer = o.verdict.answer,
+                             .reason = o.verdict.reason,
+                             .gold = problem.gold,
+                             .verdict = o.verdict.kind,
+                             .finished = o.finished,
+                             .score = o.score,
+                             .reward = o.reward,
+                             .advantage = o.length == 0 ? 0 : sum / static_cast<double>(o.length)});
     }
   }
   return lines;

@@ -16,7 +16,7 @@ std::string response_rows(const Collected& collected, const TrainingSet& data, s
                           int64_t step, int64_t prompts, int64_t responses);
 
 // The leading groups of a step with all their signals, the advantages, the method's trace and what the updates made of
-// the tokens, as core/step_data writes them. `config` says which method made them and how much is kept.
+// the tokens, as records/step_data writes them. `config` says which method made them and how much is kept.
 std::string signal_rows(const TrainConfig& config, const Collected& collected, const TrainingSet& data,
                         const Tokenizer& tokenizer, std::span<const float> advantage, const Trace& trace,
                         const TokenUpdates& updates, int64_t step);

@@ -197,12 +197,13 @@ void Trainer::validate(StepMetrics& m) {
   eval.truncated = static_cast<EvalConfig::Truncated>(t_.config.reward.truncated);
   eval.bootstrap_draws = 0;
   eval.stored_responses = 0;
-  EvalResult result = evaluate(*t_.rollout, t_.policy.tokenizer, *t_.verifier, input, eval);
-  for (const auto& [source, figures] : result.by_source) {
-    if (figures.greedy) m.set(str("val-core/", source, "/acc/mean@1"), figures.greedy->value);
-    m.set(str("val-aux/", source, "/response_length/mean"), figures.length);
-    m.set(str("val-aux/", source, "/truncated_share"), figures.truncated_share);
-    m.set(str("val-aux/", source, "/unparseable_share"), figures.unparseable_share);
+  EvalRecord result = evaluate(*t_.rollout, t_.policy.tokenizer, *t_.verifier, input, eval);
+  std::ranges::sort(result.by_source, {}, &std::pair<std::string, EvalNumbers>::first);
+  for (const auto& [source, numbers] : result.by_source) {
+    if (numbers.greedy.known()) m.set(str("val-core/", source, "/acc/mean@1"), numbers.greedy.value);
+    m.set(str("val-aux/", source, "/response_length/mean"), numbers.length);
+    m.set(str("val-aux/", source, "/truncated_share"), numbers.truncated);
+    m.set(str("val-aux/", source, "/unparseable_share"), numbers.unparseable);
   }
   m.set("timing_s/testing", now_seconds() - began);
 }

@@ -11,7 +11,7 @@
 
 #include "config/train_config.h"
 #include "core/observer.h"
-#include "core/run_directory.h"
+#include "records/run_directory.h"
 #include "rollout/policy.h"
 #include "train/collect.h"
 #include "train/companion.h"

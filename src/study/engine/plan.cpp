@@ -17,11 +17,6 @@ namespace {
 
 constexpr int64_t kSampledBytes = int64_t{1} << 20;
 
-std::string stem(const std::string& path) {
-  std::string name = path.substr(path.find_last_of('/') + 1);
-  return name.ends_with(".toml") ? name.substr(0, name.size() - 5) : name;
-}
-
 // Of a checkpoint's files. Weights of many gigabytes are known by size, first and last megabyte: this hash tells bases
 // apart, it does not vouch for them.
 std::string hash_of_checkpoint(const std::string& directory) {
@@ -85,8 +80,8 @@ StudyPlan::StudyPlan(Study study) : study_(std::move(study)), places_(places_of(
                                   "all.train.test_freq, and base.val"));
       }
       task.title = task.train.title();
-      task.path =
-          path_join(places_.pool, str(stem(run.config), "-", hash_of_run(task.train, starts_[at]), "-seed", seed));
+      task.path = path_join(
+          places_.pool, str(stem_of(run.config, ".toml"), "-", hash_of_run(task.train, starts_[at]), "-seed", seed));
       task.view = path_join(places_.runs(), str(run.name, "-seed", seed));
       task.evaluation = evaluation_of(task.train);
       tasks_.push_back(std::move(task));
