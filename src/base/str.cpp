@@ -176,4 +176,6 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   return best;
 }
 
+std::string did_you_mean(const std::string& near) { return near.empty() ? "" : str(" (did you mean ", near, "?)"); }
+
 }  // namespace ucas

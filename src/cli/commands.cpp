@@ -68,8 +68,7 @@ const Command& find_command(const std::string& name) {
     if (name == command.name) return command;
     names.emplace_back(command.name);
   }
-  std::string near = nearest(name, names);
-  throw Error("usage", str("unknown command ", printable(name), near.empty() ? "" : str(" (did you mean ", near, "?)"),
+  throw Error("usage", str("unknown command ", printable(name), did_you_mean(name, names),
                            "; `ucas --help` lists the commands"));
 }
 

@@ -295,9 +295,7 @@ std::string help_explain() {
       "out. Options are those of `ucas train`; settings that cannot be combined are refused as there.\n\n"
       "  --json                                           the same as one JSON object\n\n"
       "Embedded configs:\n  ";
-  std::vector<std::string> names;
-  for (const std::string& name : embedded_names("configs/")) names.push_back(name.substr(8, name.size() - 13));
-  return str(text, wrap_text(join(names, " "), kWidth, 2, 2), "\n");
+  return str(text, wrap_text(join(embedded_stems("configs/"), " "), kWidth, 2, 2), "\n");
 }
 
 }  // namespace ucas

@@ -14,8 +14,7 @@ std::string help_study() {
       "  ucas study STUDY.toml --only ROW/SEED     that run alone, into the pool: to spread a study over machines\n\n"
       "STUDY is a file or the name of an embedded one:\n ";
   size_t column = 1;
-  for (const std::string& file : embedded_names("studies/")) {
-    std::string name = file.substr(8, file.size() - 13);
+  for (const std::string& name : embedded_stems("studies/")) {
     if (column + name.size() > 110) {
       text += "\n ";
       column = 1;

@@ -49,9 +49,7 @@ std::string help_train() {
       "  ucas train CONFIG.toml --model DIR --data FILE.jsonl --out RUN [--method.beta 0.02 ...]\n"
       "  ucas train --resume RUN [--train.steps N]\n\n"
       "CONFIG is a file or the name of an embedded one:\n  ";
-  std::vector<std::string> names;
-  for (const std::string& name : embedded_names("configs/")) names.push_back(name.substr(8, name.size() - 13));
-  text += wrap_text(join(names, " "), 100, 2, 2);
+  text += wrap_text(join(embedded_stems("configs/"), " "), 100, 2, 2);
   text +=
       "\nOptions on the command line override the file. Short forms: --data for --data.files, --val for\n"
       "--data.val_files, --method for --method.name, --preset for --method.preset, --max-hours for --train.max_hours.\n"

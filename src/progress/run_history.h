@@ -1,5 +1,5 @@
 // What a watched training has shown so far: the rows of steps.jsonl as the report would read them, and the report's
-// alarms in them (report/alarms). Fed by a TrainObserver. Threads: one.
+// alarms in them (report/alarms). Fed by a TrainObserver.
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 // is it. A checkpoint is a Hugging Face directory with a folder state/ in it: optimizer.{safetensors,json}, state.json
 // and manifest.json, and for every companion that is trained NAME.safetensors and NAME-optimizer.{safetensors,json}.
 // Programs that load every *.safetensors of a directory (vLLM) so find the model alone. In older runs these files lie
-// beside the model; they are still read. Owned by the holder of the run directory's lock. Threads: one.
+// beside the model; they are still read. Owned by the holder of the run directory's lock.
 #pragma once
 
 #include <cstdint>

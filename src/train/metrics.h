@@ -1,5 +1,4 @@
 // The numbers of one step under verl's names (docs/metrics.md), as one line of steps.jsonl.
-// LibTorch-free in spirit: plain numbers in, JSON out. Threads: one.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@ ALLOWED = {
     "methods": "base core",
     "stats": "base core",
     "compare": "base core stats",
-    "report": "base core stats compare",
+    "report": "base core stats compare config",
     "sampling": "base kernels",
     "progress": "base core report",
     "model": "base core text kernels hf",

@@ -1,0 +1,37 @@
+#include "train/validation.h"
+
+#include "base/str.h"
+#include "evaluate/engine/evaluator.h"
+
+namespace ucas {
+
+bool validates(const Training& t, bool finished) {
+  const int64_t every = t.config.train.test_freq;
+  return every > 0 && (t.state.step % every == 0 || finished);
+}
+
+void validate(const Training& t, StepRecord& record) {
+  auto clock = record.time("testing", "validating");
+  EvalInput input;
+  input.problems = t.validation.problems;
+  input.prompts = t.validation.prompt;
+  input.stop_ids = t.stop_ids;
+  input.label = "validation";
+  input.show_progress = false;
+  EvalConfig eval;
+  eval.samples = 0;
+  eval.max_tokens = t.config.rollout.response_length;
+  eval.truncated = t.config.reward.truncated;
+  eval.bootstrap_draws = 0;
+  eval.stored_responses = 0;
+  const EvalResult result = evaluate(*t.rollout, t.policy.tokenizer, *t.verifier, input, eval);
+  StepMetrics& m = record.metrics;
+  for (const auto& [source, figures] : result.by_source) {
+    if (figures.greedy) m.set(str("val-core/", source, "/acc/mean@1"), figures.greedy->value);
+    m.set(str("val-aux/", source, "/response_length/mean"), figures.length);
+    m.set(str("val-aux/", source, "/truncated_share"), figures.truncated_share);
+    m.set(str("val-aux/", source, "/unparseable_share"), figures.unparseable_share);
+  }
+}
+
+}  // namespace ucas
