@@ -60,4 +60,8 @@ inline std::string did_you_mean(std::string_view word, const std::vector<std::st
   return did_you_mean(nearest(word, candidates));
 }
 
+// Text in lines of at most `width` columns, broken at spaces, all but the first indented by `indent`. The first line
+// already holds `used` columns. A word longer than a line stands alone.
+std::string wrap_text(const std::string& text, size_t width, size_t indent, size_t used);
+
 }  // namespace ucas
