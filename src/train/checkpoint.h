@@ -46,7 +46,4 @@ std::optional<FoundCheckpoint> newest_checkpoint(const RunDirectory& run, const 
 // the caller's state_json.
 std::string load_checkpoint(const FoundCheckpoint& found, Model& model, AdamW& optimizer, const Companions& companions);
 
-// "" if the directory is a complete checkpoint, otherwise what is wrong. Reads every byte.
-std::string verify_checkpoint(const std::string& directory);
-
 }  // namespace ucas

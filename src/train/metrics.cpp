@@ -31,13 +31,6 @@ void StepMetrics::set_spread(const std::string& prefix, std::span<const float> v
   set(prefix + "/min", low);
 }
 
-double StepMetrics::get(const std::string& name) const {
-  for (const auto& [known, value] : values_) {
-    if (known == name) return value;
-  }
-  return std::numeric_limits<double>::quiet_NaN();
-}
-
 std::string StepMetrics::json() const {
   std::string line = "{";
   for (const auto& [name, value] : values_) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/batch.h"
+#include "core/observer.h"
 #include "methods/aggregate.h"
 #include "train/collect.h"
 #include "train/logprobs.h"
@@ -16,10 +17,10 @@ namespace ucas {
 
 class StepMetrics {
  public:
-  void set(const std::string& name, double value);                            // later values replace earlier ones
-  void set_spread(const std::string& prefix, std::span<const float> values);  // prefix/{mean,max,min}
-  double get(const std::string& name) const;                                  // NaN if it is not there
-  std::span<const std::pair<std::string, double>> values() const { return values_; }
+  void set(const std::string& name, double value);                               // later values replace earlier ones
+  void set_spread(const std::string& prefix, std::span<const float> values);     // prefix/{mean,max,min}
+  double get(const std::string& name) const { return value_in(values_, name); }  // NaN if it is not there
+  StepRow values() const { return values_; }
   // {"training/global_step":1,...}: in the order of setting; non-finite numbers are null.
   std::string json() const;
 
