@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/str.h"
+#include "config/train_config.h"
 
 namespace ucas {
 
@@ -94,12 +95,7 @@ void tell_apart(std::vector<RunGroup>& groups) {
 
 }  // namespace
 
-bool is_incidental(const std::string& key) {
-  static const std::set<std::string> names = {"seed",  "out",  "label",     "resume",     "threads",
-                                              "model", "data", "tokenizer", "data.files", "data.val_files"};
-  std::string last = key.substr(key.rfind('.') + 1);
-  return names.contains(key) || names.contains(last) || last.ends_with("_seed");
-}
+bool is_incidental(const std::string& key) { return !tells_runs_apart(effect_of(key)); }
 
 std::string RunGroup::seeds() const {
   if (!trained && runs.size() == 1) return "";  // its seed is that of the evaluation, if any

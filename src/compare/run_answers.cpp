@@ -78,12 +78,12 @@ std::vector<std::pair<std::string, std::string>> settings_of(const Card& card) {
                [](const Card::Set& set) { return str(set.as.form.name, " (", set.template_sha256.substr(0, 8), ")"); });
   by_benchmark("max_tokens", [](const Card::Set& set) { return str(set.as.max_tokens); });
   by_benchmark("stop tokens", [](const Card::Set& set) { return join(set.as.stop_texts, " "); });
-  by_benchmark("grader", [](const Card::Set& set) { return str(set.as.grader, " ", name_of(set.as.extract)); });
+  by_benchmark("grader", [](const Card::Set& set) { return str(set.as.grader, " ", word_of(set.as.extract)); });
   for (const Card::Set& set : card.benchmarks) {
     out.emplace_back(str("problems of ", set.as.name), str(set.problems, " (", set.problems_sha256.substr(0, 8), ")"));
   }
   out.emplace_back("grader version", str(card.grader_version));
-  out.emplace_back("truncated responses", c.truncated == EvalConfig::Truncated::grade ? "graded" : "wrong");
+  out.emplace_back("truncated responses", c.truncated == Truncated::grade ? "graded" : "wrong");
   out.emplace_back("samples", str(c.samples));
   if (c.samples > 0) {
     out.emplace_back("temperature", str(c.temperature));

@@ -1,5 +1,4 @@
-// Options of the commands that read a checkpoint and generate or score: generate, score, evaluate. LibTorch-free, so
-// that --help costs nothing.
+// Options of the commands that read a checkpoint and generate or score: generate, score, evaluate.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // What the verifier says of one answer.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,6 +15,10 @@ inline const char* name_of(VerdictKind kind) {
   constexpr const char* names[] = {"equal", "unequal", "unparseable", "over_budget"};
   return names[static_cast<int>(kind)];
 }
+
+// A response cut at the length limit: graded as it is, or wrong.
+enum class Truncated { grade, wrong };
+constexpr std::array<const char*, 2> names(Truncated) { return {"grade", "wrong"}; }
 
 struct Verdict {
   VerdictKind kind = VerdictKind::unparseable;

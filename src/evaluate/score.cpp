@@ -125,7 +125,7 @@ Tally Scorer::tally(const std::vector<Output>& outputs, const Problem& problem, 
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Output& output = outputs[i];
     Verdict& verdict = verdicts[i];
-    if (!output.finished && config_.truncated == EvalConfig::Truncated::wrong && verdict.kind == VerdictKind::equal) {
+    if (!output.finished && config_.truncated == Truncated::wrong && verdict.kind == VerdictKind::equal) {
       verdict.kind = VerdictKind::unequal;
     }
     right.push_back(verdict.kind == VerdictKind::equal);

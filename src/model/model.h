@@ -23,6 +23,14 @@ struct Packed {
   std::vector<int32_t> token;     // [R]
   std::vector<int32_t> position;  // [R], from 0 in each sequence
   std::vector<int64_t> begin;     // [sequences + 1] offsets into token
+
+  // Lays one more sequence, `tokens` and then `more`, behind the others.
+  void append(std::span<const int32_t> tokens, std::span<const int32_t> more = {}) {
+    if (begin.empty()) begin.push_back(0);
+    for (auto part : {tokens, more}) token.insert(token.end(), part.begin(), part.end());
+    for (size_t i = 0; i < tokens.size() + more.size(); ++i) position.push_back(static_cast<int32_t>(i));
+    begin.push_back(static_cast<int64_t>(token.size()));
+  }
 };
 
 struct NamedTensor {

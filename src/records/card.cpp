@@ -28,7 +28,7 @@ constexpr std::string_view kSelf = ",\n  \"sha256\": \"";
 constexpr std::string_view kTail = "\"\n}\n";
 constexpr size_t kDigits = 64, kShownDigits = 8;
 
-constexpr const char* kExtracts[] = {"strict", "lenient", "answer_tag", "bare"};
+constexpr auto kExtracts = names(Extract{});
 
 // Of config.json: what a reader needs to know which model this is. Its hash stands for the rest.
 constexpr const char* kModelKeys[] = {
@@ -80,7 +80,7 @@ OrderedJson json_of(const CardBenchmark& set, std::span<const Problem> problems)
   out["stop_texts"] = set.stop_texts;
   out["max_tokens"] = set.max_tokens;
   if (!set.max_tokens_of.empty()) out["max_tokens_of"] = set.max_tokens_of;
-  out["grader"] = {{"kind", set.grader}, {"extract", name_of(set.extract)}, {"version", kGraderVersion}};
+  out["grader"] = {{"kind", set.grader}, {"extract", word_of(set.extract)}, {"version", kGraderVersion}};
   return out;
 }
 
@@ -175,8 +175,6 @@ std::string weights_digest(const JsonObject& model) {
 }
 
 }  // namespace
-
-const char* name_of(Extract extract) { return kExtracts[static_cast<size_t>(extract)]; }
 
 CardFile card_file(const std::string& path, const std::string& name) {
   return {name, file_size(path), sha256_of_file(path)};

@@ -107,6 +107,4 @@ std::string problems_sha256(std::span<const Problem> problems, const std::string
 // Over {"text":..,"system":..,"special":[..],"stop":[..]}.
 std::string template_sha256(const Template& form);
 
-const char* name_of(Extract extract);
-
 }  // namespace ucas

@@ -50,7 +50,7 @@ class RunCard : public ::testing::Test {
     result_.label = "tiny";
     result_.config.ks = {1, 2};
     result_.config.temperature = 0.7;
-    result_.config.truncated = EvalConfig::Truncated::wrong;
+    result_.config.truncated = Truncated::wrong;
   }
   std::string write() { return write_card(input_, result_, kProblems, eval_, "t"); }
 
@@ -72,7 +72,7 @@ TEST_F(RunCard, reads_back_as_it_was_written) {
   EXPECT_EQ(card.step, -1);
   EXPECT_EQ(card.config.ks, result_.config.ks);
   EXPECT_EQ(card.config.temperature, 0.7);
-  EXPECT_EQ(card.config.truncated, EvalConfig::Truncated::wrong);
+  EXPECT_EQ(card.config.truncated, Truncated::wrong);
   ASSERT_EQ(card.benchmarks.size(), 1u);
   const Card::Set& set = card.benchmarks[0];
   EXPECT_EQ(set.problems, 2);

@@ -5,12 +5,11 @@
 #include <vector>
 
 #include "base/fields.h"
+#include "core/verdict.h"
 
 namespace ucas {
 
 struct EvalConfig {
-  enum class Truncated { grade, wrong };  // a response cut at the length limit: graded as it is, or wrong
-
   bool greedy = true;        // one greedy response per problem
   int64_t samples = 16;      // n sampled responses per problem; 0 = greedy only
   double temperature = 1.0;  // of the samples

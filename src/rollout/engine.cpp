@@ -170,13 +170,9 @@ bool Run::prefill_next() {
   const auto batch = scheduler_.next_prefill();
   if (batch.empty()) return false;
   Packed packed;
-  packed.begin.push_back(0);
   std::vector<int64_t> slots;
   for (const auto& [job_index, prompt_slot] : batch) {
-    const auto prompt = job(job_index).prompt;
-    packed.token.insert(packed.token.end(), prompt.begin(), prompt.end());
-    for (size_t i = 0; i < prompt.size(); ++i) packed.position.push_back(static_cast<int32_t>(i));
-    packed.begin.push_back(static_cast<int64_t>(packed.token.size()));
+    packed.append(job(job_index).prompt);
     slots.push_back(plan_.slots + prompt_slot);
   }
   const at::Tensor hidden = model_.prefill(packed, *cache_, slots);

@@ -263,8 +263,6 @@ std::string problem_of(const FoundCheckpoint& found, const StateCheck& check_sta
 
 }  // namespace
 
-std::string verify_checkpoint(const std::string& directory) { return check_seal(directory, true).problem; }
-
 std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model, const AdamW& optimizer,
                             const Companions& companions, const std::string& state_json, const std::string& model_files,
                             int64_t keep) {

@@ -3,14 +3,12 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/from_blob.h>
 #include <ATen/ops/index_select.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/sum.h>
 #include <ATen/ops/tensor.h>
 
 #include <cmath>
-#include <numeric>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -139,12 +137,10 @@ ValueNetwork make_value_network(const std::string& directory, uint64_t seed, at:
 std::vector<float> batch_values(ValueNetwork& network, const Batch& batch, int64_t token_budget) {
   at::NoGradGuard no_grad;
   std::vector<float> value(batch.token.size());
-  std::vector<int64_t> all(batch.responses.size());
-  std::iota(all.begin(), all.end(), 0);
-  for (const auto& micro : micro_batches(batch, all, token_budget)) {
+  for (const auto& micro : micro_batches(batch, token_budget)) {
     PackedResponses packed = pack_responses(batch, micro);
     std::vector<float> V = to_host(network.values(packed));
-    for (size_t k = 0; k < V.size(); ++k) value[static_cast<size_t>(packed.token_index[k])] = V[k];
+    for (size_t k = 0; k < V.size(); ++k) value[packed.token_index[k]] = V[k];
   }
   return value;
 }
@@ -153,20 +149,19 @@ ValueLossMetrics accumulate_value_gradients(ValueNetwork& network, const Batch& 
                                             std::span<const int64_t> responses, double value_clip,
                                             int64_t token_budget) {
   double tokens = 0;
-  for (int64_t index : responses) tokens += static_cast<double>(batch.responses[static_cast<size_t>(index)].length);
+  for (int64_t index : responses) tokens += static_cast<double>(batch.responses[index].length);
   ValueLossMetrics metrics;
   for (const auto& micro : micro_batches(batch, responses, token_budget)) {
     PackedResponses packed = pack_responses(batch, micro);
     auto take = [&](std::span<const float> from) {
       std::vector<float> part;
-      for (int64_t index : packed.token_index) part.push_back(from[static_cast<size_t>(index)]);
+      for (int64_t index : packed.token_index) part.push_back(from[index]);
       return part;
     };
     at::Tensor V = network.values(packed);
     std::vector<float> d_value(packed.row.size());
     value_loss(to_host(V), take(batch.value), take(returns), value_clip, tokens, d_value, metrics);
-    at::Tensor g = at::from_blob(d_value.data(), {static_cast<int64_t>(d_value.size())}, at::kFloat).to(V.device());
-    at::sum(at::mul(V, g)).backward();  // a scalar whose gradient with respect to V is exactly d_value
+    backward_from({{V, d_value}});
   }
   return metrics;
 }
@@ -182,7 +177,7 @@ std::vector<std::vector<int64_t>> critic_shares(const Batch& batch, int64_t upda
   for (int64_t u = 0; u < updates; ++u) {
     std::vector<int64_t> share;
     for (int64_t i = count * u / updates; i < count * (u + 1) / updates; ++i) {
-      share.push_back(kept[static_cast<size_t>(order[static_cast<size_t>(i)])]);
+      share.push_back(kept[order[i]]);
     }
     if (!share.empty()) shares.push_back(std::move(share));
   }

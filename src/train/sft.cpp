@@ -74,9 +74,7 @@ double micro_loss(Model& model, std::span<const SftExample* const> examples, int
   std::vector<int32_t> target;
   for (const SftExample* e : examples) {
     auto base = static_cast<int64_t>(packed.token.size());
-    std::vector<int32_t> input = e->prompt;
-    input.insert(input.end(), e->response.begin(), e->response.end() - 1);
-    append_sequence(packed, input);
+    packed.append(e->prompt, std::span(e->response).first(e->response.size() - 1));
     for (size_t t = 0; t < e->response.size(); ++t) {
       rows.push_back(base + static_cast<int64_t>(e->prompt.size() + t) - 1);
       target.push_back(e->response[t]);
@@ -117,7 +115,7 @@ class Batches {
         int64_t stream = number_ * (int64_t{1} << 24) + drawn_ / count;  // phases do not share an order
         order_ = epoch_order(static_cast<uint64_t>(config_.seed), stream, count);
       }
-      batch.push_back(&phase_.examples[static_cast<size_t>(order_[static_cast<size_t>(drawn_ % count)])]);
+      batch.push_back(&phase_.examples[order_[drawn_ % count]]);
     }
     return batch;
   }

@@ -75,7 +75,7 @@ double reference_loss(Model& model, const std::vector<SftExample>& examples) {
     std::vector<int32_t> all = e.prompt;
     all.insert(all.end(), e.response.begin(), e.response.end());
     Packed packed;
-    append_sequence(packed, all);
+    packed.append(all);
     at::Tensor logits = head_logits(model.hidden(packed), model.lm_head());
     for (size_t t = e.prompt.size(); t < all.size(); ++t, ++tokens) {
       double total = 0;

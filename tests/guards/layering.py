@@ -17,8 +17,8 @@ ALLOWED = {
     "stats": "base core",
     # what a run leaves on disk, each file with its writer and its reader
     "records": "base core text data verify stats",
-    "compare": "base core stats records",
-    "report": "base core stats records compare",
+    "compare": "base core stats records config",
+    "report": "base core stats records compare config",
     "sampling": "base kernels",
     "progress": "base core stats records report",
     "model": "base core text kernels hf",

@@ -295,7 +295,7 @@ TEST(evaluator, truncated_responses_count_as_asked_and_are_shown) {
   };
   EvalConfig config{.samples = 2};
   EXPECT_DOUBLE_EQ(f.run(config).greedy.value, 1);
-  config.truncated = EvalConfig::Truncated::wrong;
+  config.truncated = Truncated::wrong;
   const EvalRecord r = f.run(config);
   EXPECT_DOUBLE_EQ(r.greedy.value, 0);
   EXPECT_DOUBLE_EQ(at_k(r.mean_at, 2).share.value, 0);

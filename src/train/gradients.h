@@ -1,7 +1,7 @@
 // One optimizer update's gradient (Eq. 1, 2, 4, 11): forward, the method's per-token loss, backward, over
 // micro-batches. The gradient does not depend on how the mini-batch is cut: every token's weight in the loss is known
-// before the first backward pass (exact accumulation, algorithms: Sec. 0). Autograd is used for the network alone; the
-// loss itself and its derivatives are plain arithmetic in methods/. Threads: one.
+// before the first backward pass. Autograd is used for the network alone; the loss itself and its derivatives are plain
+// arithmetic in methods/.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// How a run begins or goes on: everything is loaded and checked before anything is written.
+#include "train/start.h"
+
 #include <ATen/Parallel.h>
 
 #include <algorithm>
@@ -17,7 +18,6 @@
 #include "train/manifest.h"
 #include "train/model_files.h"
 #include "train/self_check.h"
-#include "train/trainer.h"
 
 namespace ucas {
 
@@ -35,9 +35,9 @@ TrainingSet load_set(const TrainConfig& config, const std::vector<std::string>& 
   PreparedPrompts prompts = prepare_prompts(form, problems, tokenizer, config.data.max_prompt_length);
   set.dropped = prompts.dropped;
   set.prompt = std::move(prompts.ids);
-  for (int64_t index : prompts.problem) set.problems.push_back(std::move(problems[static_cast<size_t>(index)]));
+  for (int64_t index : prompts.problem) set.problems.push_back(std::move(problems[index]));
   if (set.dropped > 0) {
-    warn(str(set.dropped, " of ", set.dropped + static_cast<int64_t>(set.problems.size()),
+    warn(str(set.dropped, " of ", set.dropped + set.size(),
              " prompts are longer than data.max_prompt_length = ", config.data.max_prompt_length, " tokens: left out"));
   }
   return set;
@@ -95,17 +95,17 @@ Parts load_parts(const TrainConfig& config, const std::string& weights, const st
 
 Training assemble(TrainConfig config, RunDirectory run, Parts parts) {
   Extract extract = config.reward.extract;
-  Training t{std::move(config),
-             std::move(run),
-             std::move(parts.policy),
-             std::move(parts.rollout),
-             make_math_verifier(extract),
-             std::move(parts.optimizer),
-             std::move(parts.companions),
-             std::move(parts.data),
-             std::move(parts.validation),
-             std::move(parts.stop_ids),
-             {}};
+  Training t{.config = std::move(config),
+             .run = std::move(run),
+             .policy = std::move(parts.policy),
+             .rollout = std::move(parts.rollout),
+             .verifier = make_math_verifier(extract),
+             .optimizer = std::move(parts.optimizer),
+             .companions = std::move(parts.companions),
+             .data = std::move(parts.data),
+             .validation = std::move(parts.validation),
+             .stop_ids = std::move(parts.stop_ids),
+             .state = {}};
   t.state.fingerprint =
       make_fingerprint({t.config, hex(t.data.hash), hex(t.validation.hash), t.policy.tokenizer.directory()});
   return t;

@@ -1,11 +1,7 @@
-#include "train/objective.h"
+#include "train/gradients.h"
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/add.h>
-#include <ATen/ops/from_blob.h>
-#include <ATen/ops/mul.h>
-#include <ATen/ops/sum.h>
 #include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
@@ -28,11 +24,11 @@ struct LossArrays {
 
   void append(const ObjectiveInput& in, std::span<const int64_t> responses) {
     for (int64_t index : responses) {
-      const Response& o = in.batch.responses[static_cast<size_t>(index)];
+      const Response& o = in.batch.responses[index];
       sequences.push_back({static_cast<int64_t>(old_logprob.size()), o.length, index, o.group});
       auto take = [&](auto from, auto& to) {
         if (from.empty()) return;
-        auto part = from.subspan(static_cast<size_t>(o.first), static_cast<size_t>(o.length));
+        auto part = from.subspan(o.first, o.length);
         to.insert(to.end(), part.begin(), part.end());
       };
       take(std::span(in.batch.old_logprob), old_logprob);
@@ -45,7 +41,7 @@ struct LossArrays {
   // The policy as it was when the batch's signals were read off it.
   void append_old(const ObjectiveInput& in, std::span<const int64_t> responses) {
     for (int64_t index : responses) {
-      const Response& o = in.batch.responses[static_cast<size_t>(index)];
+      const Response& o = in.batch.responses[index];
       auto take = [&](const std::vector<float>& from, std::vector<float>& to) {
         auto part = Batch::tokens(from, o);
         to.insert(to.end(), part.begin(), part.end());
@@ -65,8 +61,17 @@ struct LossArrays {
     add(stats.confidence, confidence);
   }
   LossInput view(const ObjectiveInput& in) const {
-    return {sequences, logprob,     entropy, confidence, old_logprob, rollout_logprob,
-            advantage, ref_logprob, mark,    in.seed,    &in.config};
+    return {.sequences = sequences,
+            .logprob = logprob,
+            .entropy = entropy,
+            .confidence = confidence,
+            .old_logprob = old_logprob,
+            .rollout_logprob = rollout_logprob,
+            .advantage = advantage,
+            .ref_logprob = ref_logprob,
+            .mark = mark,
+            .seed = in.seed,
+            .objective = &in.config};
   }
 };
 
@@ -96,25 +101,6 @@ std::vector<std::vector<uint8_t>> select_now(Model& model, const ObjectiveInput&
   return marks;
 }
 
-// Feeds d loss / d (lp, H, C) of these rows, [n] each, into the network.
-void backward(const HeadStats& stats, std::span<const float> g, std::span<const float> e, std::span<const float> u) {
-  auto tensor = [&](std::span<const float> values) {
-    return at::from_blob(const_cast<float*>(values.data()), {static_cast<int64_t>(values.size())}, at::kFloat)
-        .to(stats.logprob.device());
-  };
-  auto any = [](std::span<const float> values) {
-    for (float v : values) {
-      if (v != 0) return true;
-    }
-    return false;
-  };
-  // One scalar whose gradient with respect to the three arrays is exactly g, e, u.
-  at::Tensor root = at::sum(at::mul(stats.logprob, tensor(g)));
-  if (any(e)) root = at::add(root, at::sum(at::mul(stats.entropy, tensor(e))));
-  if (any(u)) root = at::add(root, at::sum(at::mul(stats.confidence, tensor(u))));
-  root.backward();
-}
-
 // Micro-batches of some of the mini-batch's responses.
 std::vector<PackedResponses> packed_micros(const ObjectiveInput& in, std::span<const int64_t> responses) {
   std::vector<PackedResponses> micros;
@@ -135,9 +121,8 @@ void define_gradients(Model& model) {
 // Notes what the loss made of these sequences' tokens.
 void note(TokenUpdates& record, const Batch& batch, const LossInput& in, const LossOutput& out) {
   for (const Sequence& s : in.sequences) {
-    auto from = static_cast<size_t>(s.first);
-    auto to = static_cast<size_t>(batch.responses[static_cast<size_t>(s.response)].first);
-    for (size_t t = 0; t < static_cast<size_t>(s.length); ++t) {
+    const int64_t from = s.first, to = batch.responses[s.response].first;
+    for (int64_t t = 0; t < s.length; ++t) {
       double ratio = ratio_of(in.logprob[from + t], in.old_logprob[from + t]).value;
       record.ratio[to + t] = static_cast<float>(ratio);
       record.clipped[to + t] = out.clipped[from + t];
@@ -155,17 +140,17 @@ std::vector<uint8_t> select_in_step(const Method& method, const ObjectiveConfig&
     const Response& o = batch.responses[i];
     sequences.push_back({o.first, o.length, static_cast<int64_t>(i), o.group});
   }
-  LossInput in{sequences,
-               batch.old_logprob,
-               batch.entropy,
-               batch.confidence,
-               batch.old_logprob,
-               sampler_logprob(config, batch),
-               advantage,
-               batch.ref_logprob,
-               {},
-               seed,
-               &config};
+  const LossInput in{.sequences = sequences,
+                     .logprob = batch.old_logprob,
+                     .entropy = batch.entropy,
+                     .confidence = batch.confidence,
+                     .old_logprob = batch.old_logprob,
+                     .rollout_logprob = sampler_logprob(config, batch),
+                     .advantage = advantage,
+                     .ref_logprob = batch.ref_logprob,
+                     .mark = {},
+                     .seed = seed,
+                     .objective = &config};
   std::vector<uint8_t> mark(batch.token.size());
   select_tokens(method, config, in, mark);
   return mark;
@@ -177,9 +162,9 @@ bool is_silent(const ObjectiveInput& in, int64_t response) {
   if (chooses_now || !in.method.silent_at_zero_advantage()) return false;
   if (in.config.entropy_coeff != 0 || in.config.kl_coeff != 0) return false;
   if (in.config.accumulation == Accumulation::verl_legacy) return false;  // its weights depend on the micro-batches
-  const Response& o = in.batch.responses[static_cast<size_t>(response)];
+  const Response& o = in.batch.responses[response];
   const std::vector<float>& rollout = sampler_logprob(in.config, in.batch);
-  for (auto t = static_cast<size_t>(o.first); t < static_cast<size_t>(o.first + o.length); ++t) {
+  for (int64_t t = o.first; t < o.first + o.length; ++t) {
     if (in.advantage[t] != 0 || std::isnan(in.batch.old_logprob[t])) return false;
     if (!rollout.empty() && std::isnan(rollout[t])) return false;
   }
@@ -214,7 +199,8 @@ LossMetrics accumulate_gradients(Model& model, const ObjectiveInput& in) {
     if (mark != nullptr) arrays.mark = *mark;
     arrays.append(stats);
     LossOutput out = losses(arrays);
-    backward(stats, out.d_logprob, out.d_entropy, out.d_confidence);
+    backward_from(
+        {{stats.logprob, out.d_logprob}, {stats.entropy, out.d_entropy}, {stats.confidence, out.d_confidence}});
   };
   for (size_t m = 0; m < micros.size(); ++m) learn_from(micros[m], selects_now ? &marks[m] : nullptr);
   for (const PackedResponses& micro : packed_micros(in, silent)) {

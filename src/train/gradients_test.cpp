@@ -1,4 +1,4 @@
-#include "train/objective.h"
+#include "train/gradients.h"
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
@@ -112,7 +112,7 @@ void choose_in_mini_batches(Method& method) {
   }
 }
 
-TEST(objective, the_gradient_of_no_method_depends_on_the_cut_into_micro_batches) {
+TEST(gradients, the_gradient_of_no_method_depends_on_the_cut_into_micro_batches) {
   for (const MethodRow& row : method_rows()) {
     SCOPED_TRACE(row.name);
     std::unique_ptr<Method> method = row.make();
@@ -121,7 +121,7 @@ TEST(objective, the_gradient_of_no_method_depends_on_the_cut_into_micro_batches)
   }
 }
 
-TEST(objective, nor_does_it_under_any_aggregation_weight_or_mask) {
+TEST(gradients, nor_does_it_under_any_aggregation_weight_or_mask) {
   for (const char* name : {"dapo", "gspo", "forking_tokens"}) {
     SCOPED_TRACE(name);
     std::unique_ptr<Method> method = make_method(name);
@@ -141,7 +141,7 @@ TEST(objective, nor_does_it_under_any_aggregation_weight_or_mask) {
 
 // A share of tokens is chosen from the step, the mini-batch, or, as released, each micro-batch: only the last depends
 // on its size.
-TEST(objective, methods_that_select_accumulate_exactly_at_mini_and_step_scope) {
+TEST(gradients, methods_that_select_accumulate_exactly_at_mini_and_step_scope) {
   for (const char* name : {"clip_cov", "kl_cov", "forking_tokens"}) {
     SCOPED_TRACE(name);
     for (const char* scope : {"mini", "step"}) {
@@ -153,7 +153,7 @@ TEST(objective, methods_that_select_accumulate_exactly_at_mini_and_step_scope) {
   }
 }
 
-TEST(objective, at_micro_scope_each_micro_batch_chooses_for_itself) {
+TEST(gradients, at_micro_scope_each_micro_batch_chooses_for_itself) {
   std::unique_ptr<Model> model = make_model(small_shape(), 3, at::kCPU);
   Batch batch = random_batch(*model, 4, 4);
   std::vector<float> advantage(static_cast<size_t>(batch.token_count()));
@@ -171,7 +171,7 @@ TEST(objective, at_micro_scope_each_micro_batch_chooses_for_itself) {
   EXPECT_GT(relative_difference(apart, whole), 0.01);
 }
 
-TEST(objective, a_mean_over_all_rows_counts_the_empty_ones) {
+TEST(gradients, a_mean_over_all_rows_counts_the_empty_ones) {
   std::unique_ptr<Model> model = make_model(small_shape(), 3, at::kCPU);
   Batch batch = random_batch(*model, 2, 4);  // response 4 is empty
   ASSERT_EQ(batch.responses[4].length, 0);
@@ -227,7 +227,7 @@ void expect_the_same_update(Model& model, const Batch& batch, std::span<const fl
   }
 }
 
-TEST(objective, responses_that_teach_nothing_are_skipped_and_change_no_bit) {
+TEST(gradients, responses_that_teach_nothing_are_skipped_and_change_no_bit) {
   std::unique_ptr<Model> model = make_model(small_shape(), 3, at::kCPU);
   Batch batch = random_batch(*model, 4, 4);
   for (const MethodRow& row : method_rows()) {
@@ -259,7 +259,7 @@ TEST(objective, responses_that_teach_nothing_are_skipped_and_change_no_bit) {
   }
 }
 
-TEST(objective, on_policy_the_old_signals_stand_in_for_the_forward_pass_of_skipped_responses) {
+TEST(gradients, on_policy_the_old_signals_stand_in_for_the_forward_pass_of_skipped_responses) {
   std::unique_ptr<Model> model = make_model(small_shape(), 3, at::kCPU);
   Batch batch = random_batch(*model, 4, 4);
   compute_signals(*model, batch, 1.0, 64);  // old is what the model says now
@@ -272,7 +272,7 @@ TEST(objective, on_policy_the_old_signals_stand_in_for_the_forward_pass_of_skipp
   }
 }
 
-TEST(objective, a_nan_is_never_skipped) {
+TEST(gradients, a_nan_is_never_skipped) {
   std::unique_ptr<Model> model = make_model(small_shape(), 3, at::kCPU);
   Batch batch = random_batch(*model, 2, 4);
   std::vector<float> advantage(batch.token.size());
@@ -291,7 +291,7 @@ TEST(objective, a_nan_is_never_skipped) {
 }
 
 // Moments fade and weights decay whether or not anything was learnt.
-TEST(objective, an_update_of_skipped_responses_alone_leaves_gradients_of_zero) {
+TEST(gradients, an_update_of_skipped_responses_alone_leaves_gradients_of_zero) {
   std::unique_ptr<Model> model = make_model(small_shape(), 3, at::kCPU);
   Batch batch = random_batch(*model, 2, 4);
   std::vector<float> advantage(batch.token.size());
@@ -304,7 +304,7 @@ TEST(objective, an_update_of_skipped_responses_alone_leaves_gradients_of_zero) {
   }
 }
 
-TEST(objective, the_record_holds_each_tokens_ratio_and_whether_the_clip_held_it) {
+TEST(gradients, the_record_holds_each_tokens_ratio_and_whether_the_clip_held_it) {
   std::unique_ptr<Model> model = make_model(small_shape(), 3, at::kCPU);
   Batch batch = random_batch(*model, 3, 4);
   auto N = static_cast<size_t>(batch.token_count());
@@ -340,7 +340,7 @@ TEST(objective, the_record_holds_each_tokens_ratio_and_whether_the_clip_held_it)
   EXPECT_NEAR(held, clipped, 1e-3);  // the metrics count the same tokens
 }
 
-TEST(objective, its_gradient_is_that_of_its_loss) {
+TEST(gradients, its_gradient_is_that_of_its_loss) {
   // Central differences of the reported loss along a random direction.
   std::unique_ptr<Model> model = make_model(small_shape(), 5, at::kCPU);
   Batch batch = random_batch(*model, 3, 4);
