@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -39,13 +40,21 @@ class AdamW {
   // After copying into state()'s tensors.
   void set_steps(int64_t steps) { steps_ = steps; }
 
- private:
   struct Slot {
     std::string name;
     at::Tensor parameter, exp_avg, exp_avg_sq;
     bool decays;
   };
+  struct Update {  // what one of them needs
+    const OptimizerConfig& config;
+    int64_t steps;
+    double lr, clip, decay;
+  };
+  class Device;  // chosen once, by where the parameters lie
+
+ private:
   std::vector<Slot> slots_;
+  std::shared_ptr<const Device> device_;
   OptimizerConfig config_;
   int64_t steps_ = 0;
 };

@@ -168,6 +168,7 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, Token
           {batch, advantage, responses, *c.method, c.objective, c.rollout.temperature, c.rollout.response_length,
            c.update.micro_batch_tokens, seed, step_mark, record, updates == 0}));
       StepResult result = t_.optimizer->step(lr);
+      t_.policy.model->refresh();
       norm_sum += result.grad_norm;
       ++updates;
       auto id = [&](const Group& group) { return printable(t_.data.problems[static_cast<size_t>(group.problem)].id); };

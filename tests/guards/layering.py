@@ -19,7 +19,7 @@ ALLOWED = {
     "report": "base core stats compare",
     "sampling": "base kernels",
     "progress": "base core report",
-    "model": "base core text kernels hf",
+    "model": "base core text kernels hf sampling",
     "rollout": "base core text kernels hf sampling model",
     "evaluate": "base core text kernels hf sampling model rollout verify data stats compare config",
     "config": "base core hf sampling verify methods data",

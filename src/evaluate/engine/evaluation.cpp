@@ -19,7 +19,7 @@
 #include "evaluate/card.h"
 #include "evaluate/engine/choices.h"
 #include "evaluate/engine/evaluator.h"
-#include "hf/qwen2_config.h"
+#include "hf/model_config.h"
 #include "kernels/dispatch.h"
 #include "rollout/engine.h"
 #include "rollout/policy.h"
@@ -81,11 +81,11 @@ class Asked {
   }
 
   const EvaluationPlan& plan_;
-  Qwen2Config config_;
+  ModelConfig config_;
 };
 
 Asked::Asked(const EvaluationPlan& plan, const std::string& model)
-    : tokenizer(Tokenizer::load(model)), plan_(plan), config_(read_qwen2_config(model)) {
+    : tokenizer(Tokenizer::load(model)), plan_(plan), config_(read_model_config(model)) {
   check_vocabulary(tokenizer, config_);
   if (plan.suite.empty()) {
     add_files();
@@ -235,7 +235,7 @@ void write_evaluated_environment(const EvaluationPlan& plan, const std::string& 
                             {"started", machine.started},
                             {"model", model},
                             {"data", join(data, ", ")},
-                            {"parameters", read_qwen2_config(model).parameter_count()}};
+                            {"parameters", read_model_config(model).parameter_count()}};
   make_directories(run);
   write_file(file, json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n");
 }

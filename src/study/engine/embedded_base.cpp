@@ -19,8 +19,8 @@ constexpr const char* kAbout =
     "reinforcement learning finds out that working it out pays.";
 
 // Hidden 64, 2 layers, 4 query and 2 key/value heads, tied: 0.1 M parameters.
-Qwen2Config shape_for(const Tokenizer& tokenizer) {
-  Qwen2Config shape;
+ModelConfig shape_for(const Tokenizer& tokenizer) {
+  ModelConfig shape;
   shape.vocab_size = tokenizer.vocab_size();
   shape.max_position_embeddings = 128;
   shape.eos_token_id = tokenizer.eos_ids();
@@ -69,7 +69,7 @@ void make_embedded_model(const EmbeddedBase& base) {
 }
 
 void write_base_environment(const std::string& run, const EmbeddedBase& base) {
-  Qwen2Config shape = shape_for(Tokenizer::load(base.file("tokenizer")));
+  ModelConfig shape = shape_for(Tokenizer::load(base.file("tokenizer")));
   make_directories(run);
   write_file(path_join(run, "env.json"), str("{\"label\": \"base\", \"version\": \"", version(), "\", \"torch\": \"",
                                              torch_version(), "\", \"started\": \"", utc_now(), "\", \"device\": \"",
