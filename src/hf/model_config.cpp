@@ -97,12 +97,10 @@ class ConfigReader {
 };
 
 const Family& read_family(const ConfigReader& config) {
-  std::vector<std::string> types;
-  for (const Family& family : kFamilies) types.push_back(str('"', family.model_type, '"'));
   auto type = config.text("model_type");
-  if (!type) throw Error("config", str(config.where(), ": model_type is missing; expected one of ", join(types, ", ")));
+  if (!type) throw Error("config", str(config.where(), ": model_type is missing; expected one of ", family_names()));
   const Family* family = find_family(*type);
-  if (family == nullptr) config.refuse("unsupported", "model_type", str("ucas runs ", join(types, ", "), " only"));
+  if (family == nullptr) config.refuse("unsupported", "model_type", str("ucas runs ", family_names(), " only"));
   if (const Json* names = config.find("architectures")) {
     bool known = names->is_array() && std::any_of(names->begin(), names->end(), [&](const Json& name) {
                    return name.is_string() && name.get<std::string>() == family->architecture;
@@ -226,6 +224,12 @@ void write_ids(const ModelConfig& config, OrderedJson& json) {
 }
 
 }  // namespace
+
+std::string family_names() {
+  std::vector<std::string> names;
+  for (const Family& family : kFamilies) names.push_back(family.model_type);
+  return join(names, ", ");
+}
 
 int64_t ModelConfig::parameter_count() const {
   int64_t query = num_attention_heads * head_dim, key = num_key_value_heads * head_dim;

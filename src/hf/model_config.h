@@ -30,6 +30,7 @@ struct ModelConfig {  // HF key names
   int64_t parameter_count() const;
 };
 
+std::string family_names();  // "qwen2, qwen3, llama"
 ModelConfig read_model_config(const std::string& directory);
 // Writes config.json and generation_config.json. Keys of `like`'s files that we do not model are kept when given.
 void write_model_config(const ModelConfig& config, const std::string& directory, const std::string& like = "");

@@ -68,12 +68,11 @@ struct AtenRows {
 
 class AtenForward final : public Forward {
  public:
-  AtenForward(const ModelConfig& config, const Weights& weights)
-      : config_(config), shape_(config), weights_(weights), rope_(config) {}
+  AtenForward(const ModelConfig& config, const Weights& weights) : shape_{config}, weights_(weights), rope_(config) {}
 
   at::Tensor hidden(const Packed& packed) override { return packed_forward(packed, nullptr, {}); }
   std::unique_ptr<KvCache> make_cache(int64_t slots, int64_t length) override {
-    return std::make_unique<AtenCache>(config_, slots, length, device());
+    return std::make_unique<AtenCache>(shape_.config, slots, length, device());
   }
   at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) override {
     return packed_forward(packed, &cache, slots);
@@ -85,14 +84,13 @@ class AtenForward final : public Forward {
   at::Device device() const { return weights_.embed.device(); }
   AtenRows rows(std::span<const int32_t> token, std::span<const int32_t> position);
   at::Tensor norm(const at::Tensor& x, const at::Tensor& weight) const {
-    return at::rms_norm(x, {weight.size(0)}, weight, config_.rms_norm_eps);
+    return at::rms_norm(x, {weight.size(0)}, weight, shape_.config.rms_norm_eps);
   }
   // `attend` gets a layer's q [R, H, d], k and v [R, K, d] and gives [R, H, d].
   template <class Attend>
   at::Tensor run(const AtenRows& rows, Attend attend) const;
   at::Tensor packed_forward(const Packed& packed, KvCache* cache, std::span<const int64_t> slots);
 
-  const ModelConfig& config_;
   const BlockShape shape_;
   const Weights& weights_;
   RopeTable rope_;

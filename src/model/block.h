@@ -45,26 +45,18 @@ void each_row(int64_t rows, int64_t work, PerRow per_row) {
 }
 
 struct BlockShape {
-  explicit BlockShape(const ModelConfig& c)
-      : D(c.hidden_size),
-        F(c.intermediate_size),
-        H(c.num_attention_heads),
-        K(c.num_key_value_heads),
-        d(c.head_dim),
-        eps(static_cast<float>(c.rms_norm_eps)) {}
-  int64_t D, F, H, K, d;
+  const ModelConfig& config;
+  int64_t D = config.hidden_size, F = config.intermediate_size, d = config.head_dim;
+  int64_t H = config.num_attention_heads, K = config.num_key_value_heads;
   int64_t query = H * d, key = K * d;
   int64_t N = query + 2 * key;          // a row of q, k and v
   int64_t group = H / K;                // query heads that share a key/value head
   int64_t stride = (d + 15) / 16 * 16;  // floats of a stored value row
-  float eps;
+  float eps = static_cast<float>(config.rms_norm_eps);
 };
 
 // What the backward of a block needs of its forward. Where none follows, one set serves every block.
 struct Activations {
-  Activations() = default;
-  Activations(const BlockShape& s, int64_t rows, at::Tensor input, bool for_backward, bool qk_norm);
-
   at::Tensor x;         // [P, D] input
   at::Tensor unnormed;  // [P, (H + K) d] q and k before their norm; only for backward, and only where there is one
   at::Tensor qkv;       // [P, N] as attention reads it
@@ -73,10 +65,19 @@ struct Activations {
   at::Tensor middle;    // [P, D]
   at::Tensor gate_up;   // [P, 2F]
 };
+inline Activations allocate_block(const BlockShape& s, int64_t P, const at::Tensor& x, bool for_backward) {
+  return {x,
+          for_backward && s.config.family->qk_norm ? rows_of(P, s.query + s.key) : at::Tensor(),
+          rows_of(P, s.N),
+          rows_of(P, s.query),
+          for_backward ? rows_of(P, 2 * s.H) : at::Tensor(),
+          rows_of(P, s.D),
+          rows_of(P, 2 * s.F)};
+}
 
 // What no block keeps: made again in backward where it is needed there.
 struct Scratch {
-  Scratch(const BlockShape& s, int64_t rows);
+  Scratch(const BlockShape& s, int64_t P) : h(rows_of(P, s.D)), act(rows_of(P, s.F)) {}
   at::Tensor h;    // [P, D] after a norm
   at::Tensor act;  // [P, F]
 };
@@ -90,7 +91,7 @@ struct Kept {
 
 // Gradients of all parameters that are trained, in the order of Weights::parameters, from d loss / d hidden [R, D].
 // Frees what is kept on its way.
-std::vector<at::Tensor> native_backward(const ModelConfig& config, const Weights& weights, const RopeTable& rope,
+std::vector<at::Tensor> native_backward(const BlockShape& shape, const Weights& weights, const RopeTable& rope,
                                         Kept& kept, const at::Tensor& d_hidden);
 
 }  // namespace ucas

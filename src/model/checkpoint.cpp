@@ -26,10 +26,8 @@ std::string shape_text(at::IntArrayRef shape) {
   return "[" + join(parts, ", ") + "]";
 }
 
-bool ends_with(const std::string& text, std::string_view end) { return std::string_view(text).ends_with(end); }
-
 // Buffers that old checkpoints carry and nobody needs.
-bool ignorable(const std::string& name) { return ends_with(name, ".self_attn.rotary_emb.inv_freq"); }
+bool ignorable(const std::string& name) { return name.ends_with(".self_attn.rotary_emb.inv_freq"); }
 
 // Fills a CPU f32 tensor, then moves the values where the parameter lives.
 template <class Fill>
@@ -136,10 +134,10 @@ std::unique_ptr<Model> make_model(const ModelConfig& config, uint64_t seed, at::
     const std::string& name = parameter.name;
     Rng rng(seed, stream++);
     double fan_in = static_cast<double>(parameter.tensor.size(-1));
-    double sigma = ends_with(name, "embed_tokens.weight") ? 0.02 : 1 / std::sqrt(fan_in);
-    if (ends_with(name, "o_proj.weight") || ends_with(name, "down_proj.weight")) sigma *= residual;
-    if (ends_with(name, ".bias")) sigma = 0;
-    bool is_norm = ends_with(name, "norm.weight");
+    double sigma = name.ends_with("embed_tokens.weight") ? 0.02 : 1 / std::sqrt(fan_in);
+    if (name.ends_with("o_proj.weight") || name.ends_with("down_proj.weight")) sigma *= residual;
+    if (name.ends_with(".bias")) sigma = 0;
+    bool is_norm = name.ends_with("norm.weight");
     int64_t count = parameter.tensor.numel();
     fill_parameter(parameter.tensor, [&](float* out) {
       for (int64_t i = 0; i < count; ++i)

@@ -34,7 +34,7 @@ Reference reference(const at::Tensor& hidden, const at::Tensor& head, const std:
   return {lp.gather(1, index).squeeze(1), -(lp.exp() * lp).sum(1), z.logsumexp(1) - z.mean(1)};
 }
 
-double max_difference(const at::Tensor& a, const at::Tensor& b) {
+double largest_difference(const at::Tensor& a, const at::Tensor& b) {
   return (a.detach().to(at::kDouble) - b.detach().to(at::kDouble)).abs().max().item<double>();
 }
 
@@ -51,15 +51,15 @@ void check_against_double(MakeHead make_head, int64_t rows, int64_t width, int64
   target[0] = static_cast<int32_t>(vocab - 1);
   HeadStats got = make_head(w)->stats(h, target, tau);
   Reference want = reference(h64, w64, target, tau);
-  EXPECT_LT(max_difference(got.logprob, want.logprob), 2e-5);
-  EXPECT_LT(max_difference(got.entropy, want.entropy), 2e-5);
-  EXPECT_LT(max_difference(got.confidence, want.confidence), 2e-5);
+  EXPECT_LT(largest_difference(got.logprob, want.logprob), 2e-5);
+  EXPECT_LT(largest_difference(got.entropy, want.entropy), 2e-5);
+  EXPECT_LT(largest_difference(got.confidence, want.confidence), 2e-5);
   at::Tensor g = normal({rows}, 3), e = normal({rows}, 4), u = normal({rows}, 5);
   for (at::Tensor* t : {&g, &e, &u}) t->narrow(0, rows / 3, rows / 4).zero_();  // rows that are skipped
   (got.logprob * g + got.entropy * e + got.confidence * u).sum().backward();
   (want.logprob * g + want.entropy * e + want.confidence * u).sum().backward();
-  EXPECT_LT(max_difference(h.grad(), h64.grad()), 1e-4 * (1 + h64.grad().abs().max().item<double>()));
-  EXPECT_LT(max_difference(w.grad(), w64.grad()), 1e-4 * (1 + w64.grad().abs().max().item<double>()));
+  EXPECT_LT(largest_difference(h.grad(), h64.grad()), 1e-4 * (1 + h64.grad().abs().max().item<double>()));
+  EXPECT_LT(largest_difference(w.grad(), w64.grad()), 1e-4 * (1 + w64.grad().abs().max().item<double>()));
 }
 
 TEST(head_stats, agree_with_a_stored_float64_softmax_in_value_and_gradient) {
@@ -76,7 +76,7 @@ TEST(head_stats, equal_logits_are_the_uniform_distribution_with_no_entropy_gradi
   at::Tensor w = normal({1, 8}, 7).repeat({33, 1});
   HeadStats stats = make_native_head(w)->stats(h, {0, 5, 9, 32}, 0.7);
   for (const at::Tensor& t : {-stats.logprob, stats.entropy, stats.confidence})
-    EXPECT_LT(max_difference(t, at::full({4}, std::log(33.0))), 1e-5);
+    EXPECT_LT(largest_difference(t, at::full({4}, std::log(33.0))), 1e-5);
   stats.entropy.sum().backward();
   EXPECT_LT(h.grad().abs().max().item<double>(), 1e-5);
 }

@@ -8,15 +8,6 @@
 
 namespace ucas {
 
-std::vector<at::Tensor> Gradients::in_order(const std::vector<NamedTensor>& leaves) const {
-  std::vector<at::Tensor> list;
-  for (const NamedTensor& leaf : leaves) {
-    auto found = of_.find(leaf.tensor.unsafeGetTensorImpl());
-    list.push_back(found == of_.end() ? at::Tensor() : found->second);
-  }
-  return list;
-}
-
 bool Linear::trains() const {
   return std::any_of(parts.begin(), parts.end(), [](const Part& p) {
     return p.weight.requires_grad() || (p.bias.defined() && p.bias.requires_grad());
@@ -43,8 +34,8 @@ void Linear::backward_weight(const at::Tensor& x, const at::Tensor& d_out, const
   int64_t first = 0;
   for (const Part& p : parts) {
     int64_t count = p.weight.size(0);
-    out.set(p.weight, d_weight.narrow(0, first, count));
-    if (p.bias.defined()) out.set(p.bias, d_bias.narrow(0, first, count));
+    out.of(p.weight) = d_weight.narrow(0, first, count);
+    if (p.bias.defined()) out.of(p.bias) = d_bias.narrow(0, first, count);
     first += count;
   }
 }

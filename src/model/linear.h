@@ -12,14 +12,13 @@
 
 namespace ucas {
 
-// Gradients by the leaf they belong to: what is missing is undefined.
+// Gradients by the leaf they belong to, so that no order of parameters is written down twice.
 class Gradients {
  public:
-  void set(const at::Tensor& leaf, at::Tensor gradient) { of_[leaf.unsafeGetTensorImpl()] = std::move(gradient); }
-  std::vector<at::Tensor> in_order(const std::vector<NamedTensor>& leaves) const;
+  at::Tensor& of(const at::Tensor& leaf) { return list_[leaf.unsafeGetTensorImpl()]; }  // undefined until it is set
 
  private:
-  std::unordered_map<const void*, at::Tensor> of_;
+  std::unordered_map<const void*, at::Tensor> list_;
 };
 
 struct Linear {

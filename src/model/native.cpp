@@ -29,8 +29,13 @@ struct Place {
 // Keys [layer][slot][kv head][tile][d][16] and values [layer][slot][kv head][token][stride].
 class TiledCache : public KvCache {
  public:
-  TiledCache(const BlockShape& s, int64_t layers, int64_t slots, int64_t length)
-      : slots_(slots), length_(length), layers_(layers), kv_heads_(s.K), token_key_(16 * s.d), token_value_(s.stride) {
+  TiledCache(const BlockShape& s, int64_t slots, int64_t length)
+      : slots_(slots),
+        length_(length),
+        layers_(s.config.num_hidden_layers),
+        kv_heads_(s.K),
+        token_key_(16 * s.d),
+        token_value_(s.stride) {
     int64_t tokens = kernels::tiles_of(length) * 16;
     key_head_ = tokens * s.d;
     value_head_ = tokens * s.stride;
@@ -79,12 +84,11 @@ void clear_padding(const at::Tensor& x, int64_t rows) {
 
 class NativeForward final : public Forward {
  public:
-  NativeForward(const ModelConfig& config, const Weights& weights)
-      : config_(config), shape_(config), weights_(weights), rope_(config) {}
+  NativeForward(const ModelConfig& config, const Weights& weights) : shape_{config}, weights_(weights), rope_(config) {}
 
   at::Tensor hidden(const Packed& packed) override;
   std::unique_ptr<KvCache> make_cache(int64_t slots, int64_t length) override {
-    return std::make_unique<TiledCache>(shape_, config_.num_hidden_layers, slots, length);
+    return std::make_unique<TiledCache>(shape_, slots, length);
   }
   at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) override {
     auto& tiled = static_cast<TiledCache&>(cache);
@@ -108,7 +112,6 @@ class NativeForward final : public Forward {
   void place_heads(const Layer& layer, std::span<const Place> places, float* key, float* value, Activations& a) const;
   void attend(std::span<const Place> places, const float* key, const float* value, Activations& a) const;
 
-  const ModelConfig& config_;
   const BlockShape shape_;
   const Weights& weights_;
   RopeTable rope_;
@@ -201,7 +204,7 @@ at::Tensor NativeForward::run(std::span<const int32_t> token, std::span<const Pl
   for (size_t l = 0; l < weights_.layers.size(); ++l) {
     const Layer& layer = weights_.layers[l];
     if (l == 0 || keep) {
-      a = Activations(s, aligned(rows), x, keep, config_.family->qk_norm);
+      a = allocate_block(s, aligned(rows), x, keep);
       clear_padding(a.attended, rows);
     }
     norm(x, layer.input_norm, rows, scratch.h);
@@ -254,23 +257,11 @@ at::Tensor NativeForward::hidden(const Packed& packed) {
   if (!wants) return out;
   kept->packed = packed;
   return differentiable(inputs, {out}, [this, kept](const std::vector<at::Tensor>& gradients) {
-    return native_backward(config_, weights_, rope_, *kept, gradients[0]);
+    return native_backward(shape_, weights_, rope_, *kept, gradients[0]);
   })[0];
 }
 
 }  // namespace
-
-Activations::Activations(const BlockShape& s, int64_t rows, at::Tensor input, bool for_backward, bool qk_norm)
-    : x(std::move(input)),
-      qkv(rows_of(rows, s.N)),
-      attended(rows_of(rows, s.query)),
-      middle(rows_of(rows, s.D)),
-      gate_up(rows_of(rows, 2 * s.F)) {
-  if (for_backward) softmax = rows_of(rows, 2 * s.H);
-  if (for_backward && qk_norm) unnormed = rows_of(rows, s.query + s.key);
-}
-
-Scratch::Scratch(const BlockShape& s, int64_t rows) : h(rows_of(rows, s.D)), act(rows_of(rows, s.F)) {}
 
 std::unique_ptr<Forward> make_native_forward(const ModelConfig& config, const Weights& weights) {
   return std::make_unique<NativeForward>(config, weights);

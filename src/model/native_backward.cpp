@@ -38,8 +38,8 @@ at::Tensor sum_over_rows(int64_t rows, int64_t width, Visit visit) {
 // One for all blocks: its buffers are used again.
 class BlockBackward {
  public:
-  BlockBackward(const ModelConfig& config, const RopeTable& rope, const Packed& packed)
-      : s_(config),
+  BlockBackward(const BlockShape& shape, const RopeTable& rope, const Packed& packed)
+      : s_(shape),
         rope_(rope),
         packed_(packed),
         rows_(packed.token.size()),
@@ -76,9 +76,9 @@ class BlockBackward {
     const int64_t D = s_.D;
     const float *from = data(x), *w = data(weight), *d_out = data(d_.h);
     float* to = data(dx);
-    out.set(weight, sum_over_rows(rows_, D, [&](int64_t i, float* sum) {
-              kernel.rms_norm_backward(from + i * D, w, d_out + i * D, D, s_.eps, to + i * D, sum);
-            }));
+    out.of(weight) = sum_over_rows(rows_, D, [&](int64_t i, float* sum) {
+      kernel.rms_norm_backward(from + i * D, w, d_out + i * D, D, s_.eps, to + i * D, sum);
+    });
   }
   const at::Tensor& d_h() const { return d_.h; }
 
@@ -119,8 +119,8 @@ class BlockBackward {
       kernel.rope_backward(rows + i * s_.N, rope_.cosines(p), rope_.sines(p), s_.H + s_.K, s_.d);
     });
     if (!layer.q_norm.defined()) return;
-    out.set(layer.q_norm, head_norm(a, layer.q_norm, 0, s_.H));
-    out.set(layer.k_norm, head_norm(a, layer.k_norm, s_.H, s_.K));
+    out.of(layer.q_norm) = head_norm(a, layer.q_norm, 0, s_.H);
+    out.of(layer.k_norm) = head_norm(a, layer.k_norm, s_.H, s_.K);
   }
 
   // The norm of each of `count` heads from `first` on, in place; gives the gradient of its weight.
@@ -150,7 +150,7 @@ class BlockBackward {
 
   void attend_head(const Activations& a, int64_t sequence, int64_t head, std::vector<float>& scratch) {
     const kernels::Table& kernel = kernels::table();
-    const auto& [D, F, H, K, d, query, key_width, N, group, stride, eps] = s_;
+    const int64_t H = s_.H, K = s_.K, d = s_.d, N = s_.N, group = s_.group, stride = s_.stride;
     int64_t first = packed_.begin[sequence], length = packed_.begin[sequence + 1] - first;
     int64_t tiles = kernels::tiles_of(length), tile_size = tiles * 16 * d, row_size = length * stride;
     scratch.assign(2 * tile_size + 3 * row_size + 2 * group * (tiles * 16 + stride), 0.0f);
@@ -170,7 +170,7 @@ class BlockBackward {
     }
     float scale = 1.0f / std::sqrt(static_cast<float>(d));
     for (int64_t i = 0; i < length; ++i) {
-      int64_t row = first + i, at = row * query + head * group * d;
+      int64_t row = first + i, at = row * s_.query + head * group * d;
       kernel.attend_backward({group, i + 1, d, stride, scale, qkv + row * N + head * group * d, attended + at,
                               d_attended + at, softmax + (row * H + head * group) * 2, key, value, key_rows, rest,
                               d_qkv + row * N + head * group * d, d_key, d_value});
@@ -182,7 +182,7 @@ class BlockBackward {
     }
   }
 
-  const BlockShape s_;
+  const BlockShape& s_;
   const RopeTable& rope_;
   const Packed& packed_;
   int64_t rows_;
@@ -192,12 +192,12 @@ class BlockBackward {
 
 }  // namespace
 
-std::vector<at::Tensor> native_backward(const ModelConfig& config, const Weights& weights, const RopeTable& rope,
+std::vector<at::Tensor> native_backward(const BlockShape& shape, const Weights& weights, const RopeTable& rope,
                                         Kept& kept, const at::Tensor& d_hidden) {
   c10::NoGradGuard no_grad;
-  const int64_t rows = d_hidden.size(0), D = config.hidden_size;
+  const int64_t rows = d_hidden.size(0), D = shape.D;
   Gradients gradients;
-  BlockBackward block(config, rope, kept.packed);
+  BlockBackward block(shape, rope, kept.packed);
   at::Tensor dx = at::zeros({aligned(rows), D}, at::kFloat);
   block.d_h().narrow(0, 0, rows).copy_(d_hidden);
   block.norm(kept.last, weights.norm, dx, gradients);
@@ -209,9 +209,11 @@ std::vector<at::Tensor> native_backward(const ModelConfig& config, const Weights
     at::Tensor d_embed = at::zeros_like(weights.embed.detach());
     for (int64_t i = 0; i < rows; ++i)
       kernels::table().add(data(dx) + i * D, D, data(d_embed) + kept.packed.token[i] * D);
-    gradients.set(weights.embed, d_embed);
+    gradients.of(weights.embed) = d_embed;
   }
-  return gradients.in_order(weights.parameters);  // an untied head's own come from Head::stats
+  std::vector<at::Tensor> list;  // an untied head's own comes from Head::stats
+  for (const NamedTensor& parameter : weights.parameters) list.push_back(gradients.of(parameter.tensor));
+  return list;
 }
 
 }  // namespace ucas

@@ -5,10 +5,8 @@
 #include <ATen/ops/mm.h>
 #include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -16,6 +14,7 @@
 #include "base/json.h"
 #include "hf/safetensors.h"
 #include "model/transformer.h"
+#include "support/temporary_directory.h"
 
 namespace ucas {
 namespace {
@@ -52,18 +51,6 @@ void expect_parity(Model& model, const std::string& directory, const std::string
   EXPECT_TRUE(got.argmax(1).equal(want.argmax(1))) << name;
 }
 
-class Scratch {
- public:
-  Scratch() : path_(std::filesystem::temp_directory_path() / ("ucas-parity-" + std::to_string(getpid()))) {
-    std::filesystem::create_directories(path_);
-  }
-  ~Scratch() { std::filesystem::remove_all(path_); }
-  std::string path() const { return path_.string(); }
-
- private:
-  std::filesystem::path path_;
-};
-
 constexpr const char* kCases[] = {"gqa_tied", "mha_untied", "sharded",      "bf16",  "f16",       "head_dim",
                                   "long",     "qwen3",      "qwen3_untied", "llama", "llama_tied"};
 
@@ -79,7 +66,7 @@ TEST(parity, logits_equal_those_of_transformers_on_both_paths) {
 TEST(parity, what_is_saved_loads_again_with_the_same_bits) {
   c10::NoGradGuard no_grad;
   for (const char* name : kCases) {
-    Scratch scratch;
+    testing::TemporaryDirectory scratch;
     auto model = load_model(golden(name), at::kCPU);
     save_model(*model, scratch.path(), golden(name), 20'000);
     auto again = load_model(scratch.path(), at::kCPU);

@@ -11,30 +11,26 @@ namespace {
 // Makes leaves one after another and lists them by name.
 class Allocator {
  public:
-  struct PartShape {
-    const char* name;
-    int64_t rows;
-  };
-
   Allocator(at::Device device, std::vector<NamedTensor>& list)
       : options_(at::TensorOptions().dtype(at::kFloat).device(device)), list_(list) {}
 
   at::Tensor fresh(const std::string& name, at::IntArrayRef shape) { return own(name, at::empty(shape, options_)); }
 
-  Linear linear(const std::string& prefix, std::initializer_list<PartShape> parts, int64_t inputs, bool bias = false) {
+  Linear linear(const std::string& prefix, std::initializer_list<std::pair<const char*, int64_t>> parts, int64_t inputs,
+                bool bias = false) {
     int64_t rows = 0, first = 0;
-    for (const PartShape& part : parts) rows += part.rows;
+    for (const auto& part : parts) rows += part.second;
     Linear linear;
     linear.weight = at::empty({rows, inputs}, options_);
     if (bias) linear.bias = at::empty({rows}, options_);
-    for (const PartShape& part : parts) {
-      auto leaf = [&](const at::Tensor& whole, const char* kind) {
-        return own(str(prefix, part.name, kind), whole.narrow(0, first, part.rows).detach());
+    for (const auto& [name, count] : parts) {
+      auto leaf = [&, name = name, count = count](const at::Tensor& whole, const char* kind) {
+        return own(str(prefix, name, kind), whole.narrow(0, first, count).detach());
       };
       Linear::Part& leaves = linear.parts.emplace_back();
       leaves.weight = leaf(linear.weight, ".weight");
       if (bias) leaves.bias = leaf(linear.bias, ".bias");
-      first += part.rows;
+      first += count;
     }
     return linear;
   }

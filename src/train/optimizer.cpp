@@ -81,72 +81,55 @@ bool update_elements(float* __restrict p, float* __restrict g, float* __restrict
               kNumeric);
 }
 
-}  // namespace
+double cpu_sum_of_squares(const at::Tensor& gradient) {
+  at::Tensor flat = gradient.contiguous();
+  return sum_of_squares(flat.const_data_ptr<float>(), flat.numel());
+}
 
-// Where parameters and moments lie decides how they are updated.
-class AdamW::Device {
- public:
-  virtual ~Device() = default;
-  virtual double sum_of_squares(const at::Tensor& gradient) const = 0;
-  // One update by the gradient times `clip`; zeroes the gradient. False if a result is not finite.
-  virtual bool update(const Slot& slot, const Update& update) const = 0;
-};
+bool cpu_update(const AdamW::Slot& slot, const AdamW::Update& u) {
+  at::Tensor& g = slot.parameter.mutable_grad();
+  if (!g.is_contiguous()) g = g.contiguous();
+  const OptimizerConfig& config = u.config;
+  const auto t = static_cast<double>(u.steps);
+  const Coefficients c{.clip = static_cast<float>(u.clip),
+                       .keep = static_cast<float>(1 - u.lr * u.decay),
+                       .beta1 = static_cast<float>(config.beta1),
+                       .beta2 = static_cast<float>(config.beta2),
+                       .step_size = static_cast<float>(u.lr / (1 - std::pow(config.beta1, t))),
+                       .root_correction = static_cast<float>(std::sqrt(1 - std::pow(config.beta2, t))),
+                       .eps = static_cast<float>(config.eps)};
+  float *p = slot.parameter.mutable_data_ptr<float>(), *gp = g.mutable_data_ptr<float>();
+  float *m = slot.exp_avg.mutable_data_ptr<float>(), *v = slot.exp_avg_sq.mutable_data_ptr<float>();
+  std::atomic<bool> fine = true;
+  at::parallel_for(0, slot.parameter.numel(), kUpdateChunk, [&](int64_t first, int64_t last) {
+    if (!update_elements(p + first, gp + first, m + first, v + first, last - first, c)) fine = false;
+  });
+  return fine;
+}
 
-namespace {
+double aten_sum_of_squares(const at::Tensor& gradient) {
+  double norm = at::linalg_vector_norm(gradient, 2, {}, false, at::kDouble).item<double>();
+  return norm * norm;
+}
 
-class CpuUpdate final : public AdamW::Device {
- public:
-  double sum_of_squares(const at::Tensor& gradient) const override {
-    at::Tensor flat = gradient.contiguous();
-    return ucas::sum_of_squares(flat.const_data_ptr<float>(), flat.numel());
-  }
-  bool update(const AdamW::Slot& slot, const AdamW::Update& u) const override {
-    at::Tensor& g = slot.parameter.mutable_grad();
-    if (!g.is_contiguous()) g = g.contiguous();
-    const OptimizerConfig& config = u.config;
-    const auto t = static_cast<double>(u.steps);
-    const Coefficients c{.clip = static_cast<float>(u.clip),
-                         .keep = static_cast<float>(1 - u.lr * u.decay),
-                         .beta1 = static_cast<float>(config.beta1),
-                         .beta2 = static_cast<float>(config.beta2),
-                         .step_size = static_cast<float>(u.lr / (1 - std::pow(config.beta1, t))),
-                         .root_correction = static_cast<float>(std::sqrt(1 - std::pow(config.beta2, t))),
-                         .eps = static_cast<float>(config.eps)};
-    float *p = slot.parameter.mutable_data_ptr<float>(), *gp = g.mutable_data_ptr<float>();
-    float *m = slot.exp_avg.mutable_data_ptr<float>(), *v = slot.exp_avg_sq.mutable_data_ptr<float>();
-    std::atomic<bool> fine = true;
-    at::parallel_for(0, slot.parameter.numel(), kUpdateChunk, [&](int64_t first, int64_t last) {
-      if (!update_elements(p + first, gp + first, m + first, v + first, last - first, c)) fine = false;
-    });
-    return fine;
-  }
-};
+// A norm is not finite if any value is not.
+bool all_finite(const at::Tensor& values) {
+  return std::isfinite(at::linalg_vector_norm(values, 1, {}, false, at::kDouble).item<double>());
+}
 
-// Any device. A norm is not finite if any value is not.
-class AtenUpdate final : public AdamW::Device {
- public:
-  double sum_of_squares(const at::Tensor& gradient) const override {
-    double norm = at::linalg_vector_norm(gradient, 2, {}, false, at::kDouble).item<double>();
-    return norm * norm;
-  }
-  bool update(const AdamW::Slot& slot, const AdamW::Update& u) const override {
-    at::Tensor& g = slot.parameter.mutable_grad();
-    g.mul_(u.clip);
-    // torch's kernel counts steps in a tensor that it expects to be advanced already.
-    auto t = static_cast<double>(u.steps);
-    std::vector<at::Tensor> count{at::zeros_like(g.view({-1}).narrow(0, 0, 1)).fill_(t).squeeze()};
-    std::vector<at::Tensor> p{slot.parameter}, gs{g}, m{slot.exp_avg}, v{slot.exp_avg_sq};
-    at::_fused_adamw_(p, gs, m, v, {}, count, u.lr, u.config.beta1, u.config.beta2, u.decay, u.config.eps, false,
-                      false);
-    g.zero_();
-    return all_finite(slot.parameter) && all_finite(slot.exp_avg_sq);
-  }
+bool aten_update(const AdamW::Slot& slot, const AdamW::Update& u) {
+  at::Tensor& g = slot.parameter.mutable_grad();
+  g.mul_(u.clip);
+  // torch's kernel counts steps in a tensor that it expects to be advanced already.
+  auto t = static_cast<double>(u.steps);
+  std::vector<at::Tensor> count{at::zeros_like(g.view({-1}).narrow(0, 0, 1)).fill_(t).squeeze()};
+  std::vector<at::Tensor> p{slot.parameter}, gs{g}, m{slot.exp_avg}, v{slot.exp_avg_sq};
+  at::_fused_adamw_(p, gs, m, v, {}, count, u.lr, u.config.beta1, u.config.beta2, u.decay, u.config.eps, false, false);
+  g.zero_();
+  return all_finite(slot.parameter) && all_finite(slot.exp_avg_sq);
+}
 
- private:
-  static bool all_finite(const at::Tensor& values) {
-    return std::isfinite(at::linalg_vector_norm(values, 1, {}, false, at::kDouble).item<double>());
-  }
-};
+const AdamW::Device kCpuUpdate{cpu_sum_of_squares, cpu_update}, kAtenUpdate{aten_sum_of_squares, aten_update};
 
 }  // namespace
 
@@ -159,11 +142,7 @@ AdamW::AdamW(std::vector<NamedTensor> parameters, const OptimizerConfig& config)
     slots_.push_back({p.name, p.tensor, at::zeros_like(p.tensor), at::zeros_like(p.tensor), decays});
     on_cpu = on_cpu && p.tensor.is_cpu();
   }
-  if (on_cpu) {
-    device_ = std::make_shared<CpuUpdate>();
-  } else {
-    device_ = std::make_shared<AtenUpdate>();
-  }
+  device_ = on_cpu ? &kCpuUpdate : &kAtenUpdate;
 }
 
 double AdamW::grad_norm() const {

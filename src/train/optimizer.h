@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -50,11 +49,15 @@ class AdamW {
     int64_t steps;
     double lr, clip, decay;
   };
-  class Device;  // chosen once, by where the parameters lie
+  struct Device {  // chosen once, by where the parameters lie
+    double (*sum_of_squares)(const at::Tensor& gradient);
+    // One update by the gradient times `clip`; zeroes the gradient. False if a result is not finite.
+    bool (*update)(const Slot& slot, const Update& update);
+  };
 
  private:
   std::vector<Slot> slots_;
-  std::shared_ptr<const Device> device_;
+  const Device* device_;
   OptimizerConfig config_;
   int64_t steps_ = 0;
 };

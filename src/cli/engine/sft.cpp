@@ -19,6 +19,7 @@ std::unique_ptr<Model> starting_model(const SftOptions& options, const Tokenizer
     return load_model(options.model, device);
   }
   ModelConfig config = options.shape;
+  config.family = find_family(options.init);
   config.head_dim = config.hidden_size / config.num_attention_heads;
   config.vocab_size = tokenizer.vocab_size();
   config.eos_token_id = tokenizer.eos_ids();
