@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "base/rng.h"
 #include "base/str.h"
-#include "hf/qwen2_config.h"
+#include "hf/model_config.h"
 #include "train/companion.h"
 #include "train/schedule.h"
 #include "train/skipped_updates.h"
@@ -62,6 +62,7 @@ class Critic final : public Companion {
     for (const std::vector<int64_t>& share : shares) {
       ValueLossMetrics seen = accumulate_value_gradients(network_, batch, returns, share, critic_.value_clip, budget_);
       StepResult result = optimizer_.step(lr);
+      network_.body->refresh();
       norm += result.grad_norm / updates;
       mean.vf_loss += seen.vf_loss / updates;
       mean.vf_clipfrac += seen.vf_clipfrac / updates;
@@ -90,8 +91,8 @@ class Critic final : public Companion {
 };
 
 // A critic of another family member must still read the policy's tokens at the policy's positions.
-void check_fits(const TrainConfig& config, const std::string& directory, const Qwen2Config& body) {
-  int64_t vocabulary = read_qwen2_config(config.model).vocab_size;
+void check_fits(const TrainConfig& config, const std::string& directory, const ModelConfig& body) {
+  int64_t vocabulary = read_model_config(config.model).vocab_size;
   if (body.vocab_size < vocabulary) {
     throw Error("config", str("method.critic.model ", printable(directory, 400), ": has ", body.vocab_size,
                               " token embeddings, the policy ", vocabulary,
@@ -188,7 +189,7 @@ std::unique_ptr<Companion> make_critic(const TrainConfig& config, at::Device dev
   std::optional<CriticConfig> critic = config.needs().critic;
   if (!critic) return nullptr;
   const std::string& directory = critic->model.empty() ? config.model : critic->model;
-  if (!critic->model.empty()) check_fits(config, directory, read_qwen2_config(directory));
+  if (!critic->model.empty()) check_fits(config, directory, read_model_config(directory));
   ValueNetwork network = make_value_network(directory, static_cast<uint64_t>(config.seed), device);
   return std::make_unique<Critic>(config, *critic, std::move(network));
 }

@@ -112,7 +112,7 @@ std::vector<PackedResponses> packed_micros(const ObjectiveInput& in, std::span<c
 
 // An update by nothing is one all the same: moments fade and weights decay, so each parameter needs its gradient of 0.
 void define_gradients(Model& model) {
-  for (NamedTensor& p : model.parameters()) {
+  for (NamedTensor& p : model.trainable()) {
     at::Tensor& gradient = p.tensor.mutable_grad();
     if (!gradient.defined()) gradient = at::zeros_like(p.tensor);
   }

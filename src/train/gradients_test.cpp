@@ -17,8 +17,8 @@
 namespace ucas {
 namespace {
 
-Qwen2Config small_shape() {
-  Qwen2Config shape;
+ModelConfig small_shape() {
+  ModelConfig shape;
   shape.hidden_size = 32;
   shape.num_attention_heads = 4;
   shape.num_key_value_heads = 2;
@@ -418,7 +418,7 @@ float tail_confidence(Model& model, const Batch& batch, const Response& o) {
   packed.begin = {0, rows};
   at::NoGradGuard no_grad;
   at::Tensor last = model.hidden(packed).narrow(0, rows - 1, 1);
-  return to_host(head_stats(last, model.lm_head(), {0}, 0.7).confidence)[0];
+  return to_host(model.head().stats(last, {0}, 0.7).confidence)[0];
 }
 
 TEST(logprobs, the_tail_is_the_confidence_after_the_last_token) {

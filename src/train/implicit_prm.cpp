@@ -41,7 +41,7 @@ class ImplicitPrm final : public Companion {
         token_budget_(token_budget),
         phi_(load_model(directory, device)),
         frozen_(load_model(directory, device)),
-        optimizer_(phi_->parameters(), config.optimizer) {
+        optimizer_(phi_->trainable(), config.optimizer) {
     for (NamedTensor& p : frozen_->parameters()) p.tensor.requires_grad_(false);
   }
 
@@ -75,6 +75,7 @@ class ImplicitPrm final : public Companion {
     double lr = rollout_lr(config_.optimizer, step.step - 1, step.total_steps);
     PrmLoss loss = accumulate_prm_gradients(*phi_, batch, ref_logprob_, config_.beta, token_budget_);
     StepResult result = optimizer_.step(lr);
+    phi_->refresh();
     m.set("prm/ce_loss", loss.loss);
     m.set("prm/accuracy", loss.accuracy);
     m.set("prm/grad_norm", result.grad_norm);

@@ -74,7 +74,7 @@ std::vector<int64_t> indices(int64_t first, int64_t last) {
 HeadStats response_stats(Model& model, const PackedResponses& packed, double temperature) {
   at::Tensor hidden = model.hidden(packed.packed);
   at::Tensor rows = at::tensor(packed.row, at::kLong).to(hidden.device());
-  return head_stats(at::index_select(hidden, 0, rows), model.lm_head(), packed.target, temperature);
+  return model.head().stats(at::index_select(hidden, 0, rows), packed.target, temperature);
 }
 
 std::vector<float> to_host(const at::Tensor& values) {

@@ -68,11 +68,11 @@ HeadCheck check_head(Model& model, const std::vector<int32_t>& prompt, double te
     hidden = model.hidden(packed).detach().clone();
   }
   hidden.requires_grad_(true);
-  at::Tensor head = model.lm_head().detach();
+  at::Tensor weight = model.head().weight().detach();
   std::vector<int32_t> target = packed.token;
-  HeadStats fused = head_stats(hidden, head, target, temperature);
+  HeadStats fused = model.head().stats(hidden, target, temperature);
   at::Tensor fused_gradient = gradient(fused, hidden);
-  HeadStats plain = materialised(hidden, head, target, temperature);
+  HeadStats plain = materialised(hidden, weight, target, temperature);
   at::Tensor plain_gradient = gradient(plain, hidden);
 
   HeadCheck check;

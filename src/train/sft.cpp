@@ -81,7 +81,7 @@ double micro_loss(Model& model, std::span<const SftExample* const> examples, int
     }
   }
   at::Tensor hidden = model.hidden(packed).index_select(0, as_index(rows, model.device()));
-  HeadStats stats = head_stats(hidden, model.lm_head(), target, 1.0);
+  HeadStats stats = model.head().stats(hidden, target, 1.0);
   at::Tensor loss = stats.logprob.sum().mul(-1.0 / static_cast<double>(batch_tokens));
   loss.backward();
   return loss.item<double>();
@@ -213,7 +213,7 @@ SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const Sft
     result.planned += phase.steps;
   }
   double began = now_seconds();
-  AdamW optimizer(model.parameters(), config.optimizer);
+  AdamW optimizer(model.trainable(), config.optimizer);
   int64_t start = 0;  // where the phase stands in the plan
   SkippedUpdates skipped;
   std::deque<double> recent;
@@ -225,6 +225,7 @@ SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const Sft
       BatchLoss batch = batch_gradient(model, batches.next(), config.max_tokens);
       double lr = update_lr(config.optimizer, start + i, result.planned);
       StepResult update = optimizer.step(lr);
+      model.refresh();
       result.tokens += batch.tokens;
       if (++result.steps == 1) result.first_loss = batch.loss;
       recent.push_back(batch.loss);

@@ -88,7 +88,7 @@ Parts load_parts(const TrainConfig& config, const std::string& weights, const st
   EngineConfig engine;
   engine.max_slots = config.rollout.max_slots;
   parts.rollout = make_engine(*parts.policy.model, engine);
-  parts.optimizer = std::make_unique<AdamW>(parts.policy.model->parameters(), config.optimizer);
+  parts.optimizer = std::make_unique<AdamW>(parts.policy.model->trainable(), config.optimizer);
   parts.companions = make_companions(config, device);
   return parts;
 }

@@ -148,6 +148,7 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, StepR
                                                   .record = record.keeps_tokens() ? &record.updates : nullptr,
                                                   .on_policy = losses.empty()}));
       const StepResult result = t_.optimizer->step(lr);
+      t_.policy.model->refresh();
       norms += result.grad_norm;
       t_.state.skipped.note(result.applied, str("step ", t_.state.step), "the gradient",
                             str("lower optimizer.lr or look at the data (problems ", id(mini.first), " .. ",

@@ -21,7 +21,7 @@ ALLOWED = {
     "report": "base core stats records compare config",
     "sampling": "base kernels",
     "progress": "base core stats records report",
-    "model": "base core text kernels hf",
+    "model": "base core text kernels hf sampling",
     "rollout": "base core text kernels hf sampling model",
     "evaluate": "base core text kernels hf sampling model rollout verify data stats records compare config",
     "config": "base core hf sampling verify methods data records",

@@ -12,7 +12,7 @@
 #include "evaluate/compare_table.h"
 #include "evaluate/engine/evaluation.h"
 #include "evaluate/table.h"
-#include "hf/qwen2_config.h"
+#include "hf/model_config.h"
 #include "records/card.h"
 
 namespace ucas {
@@ -76,7 +76,7 @@ int run_evaluate(const Words& words) {
                                                : "--data DIR is missing: where the suite's files are");
   }
   EvaluationPlan plan = plan_of(options, line.settings);
-  for (const ModelSettings& model : models) read_qwen2_config(model.path);  // a wrong path is said before the work
+  for (const ModelSettings& model : models) read_model_config(model.path);  // a wrong path is said before the work
   install_stop_signals();
 
   std::vector<EvalRecord> results;

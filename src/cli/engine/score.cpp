@@ -82,7 +82,7 @@ std::string score(const std::vector<Row>& rows, const Policy& policy, double tem
     target.insert(target.end(), rows[i].response.begin(), rows[i].response.end());
   }
   HeadStats stats;
-  if (!target.empty()) stats = head_stats(at::cat(parts), policy.model->lm_head(), target, temperature);
+  if (!target.empty()) stats = policy.model->head().stats(at::cat(parts), target, temperature);
   std::string text;
   int64_t first = 0;
   for (const Row& row : rows) {

@@ -70,7 +70,7 @@ std::vector<ChoiceScore> score_choices(Model& model, std::span<const ChoiceQuest
       targets.push_back(token);
     }
   }
-  const HeadStats stats = head_stats(at::stack(rows), model.lm_head(), targets, 1.0);
+  const HeadStats stats = model.head().stats(at::stack(rows), targets, 1.0);
   const at::Tensor logprob = stats.logprob.cpu().contiguous(), entropy = stats.entropy.cpu().contiguous(),
                    confidence = stats.confidence.cpu().contiguous();
   std::vector<ChoiceScore> scores;

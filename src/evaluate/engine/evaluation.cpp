@@ -16,7 +16,7 @@
 #include "data/templates.h"
 #include "evaluate/engine/choices.h"
 #include "evaluate/engine/evaluator.h"
-#include "hf/qwen2_config.h"
+#include "hf/model_config.h"
 #include "kernels/dispatch.h"
 #include "records/card.h"
 #include "records/run_directory.h"
@@ -75,11 +75,11 @@ class Asked {
   }
 
   const EvaluationPlan& plan_;
-  Qwen2Config config_;
+  ModelConfig config_;
 };
 
 Asked::Asked(const EvaluationPlan& plan, const std::string& model)
-    : tokenizer(Tokenizer::load(model)), plan_(plan), config_(read_qwen2_config(model)) {
+    : tokenizer(Tokenizer::load(model)), plan_(plan), config_(read_model_config(model)) {
   check_vocabulary(tokenizer, config_);
   if (plan.suite.empty()) {
     add_files();
@@ -220,7 +220,7 @@ void write_evaluated_environment(const EvaluationPlan& plan, const std::string& 
   environment.label = label;
   environment.model = model;
   environment.data = plan.suite.empty() ? join(plan.files, ", ") : str(plan.suite, ", ", plan.data_directory);
-  environment.parameters = read_qwen2_config(model).parameter_count();
+  environment.parameters = read_model_config(model).parameter_count();
   make_directories(run);
   write_environment(file, environment);
 }

@@ -19,8 +19,8 @@ constexpr const char* kAbout =
     "reinforcement learning finds out that working it out pays.";
 
 // Hidden 64, 2 layers, 4 query and 2 key/value heads, tied: 0.1 M parameters.
-Qwen2Config shape_for(const Tokenizer& tokenizer) {
-  Qwen2Config shape;
+ModelConfig shape_for(const Tokenizer& tokenizer) {
+  ModelConfig shape;
   shape.vocab_size = tokenizer.vocab_size();
   shape.max_position_embeddings = 128;
   shape.eos_token_id = tokenizer.eos_ids();

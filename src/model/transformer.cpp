@@ -1,35 +1,37 @@
-#include "model/qwen2.h"
+#include "model/transformer.h"
 
 #include <c10/core/GradMode.h>
 
 #include "base/error.h"
 #include "base/str.h"
-#include "model/generic.h"
-#include "model/native.h"
+#include "model/forward.h"
 
 namespace ucas {
 
 namespace {
 
-class Qwen2 : public Model {
+class Transformer final : public Model {
  public:
-  Qwen2(const Qwen2Config& config, Weights weights, Path path)
-      : config_(config), weights_(std::move(weights)), generic_(config_, weights_), native_(config_, weights_) {
-    use_native_ = path == Path::automatic && weights_.embed.device().is_cpu();
+  // What runs where is decided here, and nowhere else.
+  Transformer(const ModelConfig& config, Weights weights, Path path) : config_(config), weights_(std::move(weights)) {
+    const bool native = path == Path::automatic && device().is_cpu();
+    forward_ = native ? make_native_forward(config_, weights_) : make_aten_forward(config_, weights_);
+    head_ = native ? make_native_head(weights_.head) : make_aten_head(weights_.head);
   }
 
-  const Qwen2Config& config() const override { return config_; }
+  const ModelConfig& config() const override { return config_; }
   at::Device device() const override { return weights_.embed.device(); }
-  at::Tensor lm_head() override { return weights_.head; }
+  Head& head() override { return *head_; }
   std::vector<NamedTensor> parameters() override { return weights_.parameters; }
+  void refresh() override { forward_->refresh(); }
   const Weights& weights() const { return weights_; }
 
   at::Tensor hidden(const Packed& packed) override {
     check(packed);
-    return use_native_ ? native_.hidden(packed) : generic_.hidden(packed);
+    return forward_->hidden(packed);
   }
   std::unique_ptr<KvCache> make_cache(int64_t slots, int64_t length) override {
-    return use_native_ ? native_.make_cache(slots, length) : generic_.make_cache(slots, length);
+    return forward_->make_cache(slots, length);
   }
   at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) override {
     check(packed);
@@ -38,7 +40,7 @@ class Qwen2 : public Model {
       UCAS_CHECK(slots[s] >= 0 && slots[s] < cache.slots() && packed.begin[s + 1] - packed.begin[s] <= cache.length(),
                  "prefilling inside the cache");
     c10::NoGradGuard no_grad;
-    return use_native_ ? native_.prefill(packed, cache, slots) : generic_.prefill(packed, cache, slots);
+    return forward_->prefill(packed, cache, slots);
   }
   at::Tensor decode(std::span<const int32_t> token, std::span<const int32_t> position, std::span<const int64_t> slot,
                     KvCache& cache) override {
@@ -49,7 +51,7 @@ class Qwen2 : public Model {
       UCAS_CHECK(position[i] >= 0 && position[i] < cache.length() && slot[i] >= 0 && slot[i] < cache.slots(),
                  "decoding inside the cache");
     c10::NoGradGuard no_grad;
-    return use_native_ ? native_.decode(token, position, slot, cache) : generic_.decode(token, position, slot, cache);
+    return forward_->decode(token, position, slot, cache);
   }
 
  private:
@@ -66,26 +68,31 @@ class Qwen2 : public Model {
     UCAS_CHECK(packed.position.size() == packed.token.size() && !packed.token.empty(), "a position for each token");
     for (size_t s = 0; s + 1 < begin.size(); ++s)
       for (int64_t row = begin[s]; row < begin[s + 1]; ++row)
-        UCAS_CHECK(packed.position[static_cast<size_t>(row)] == row - begin[s], "positions count from 0");
+        UCAS_CHECK(packed.position[row] == row - begin[s], "positions count from 0");
     check_tokens(packed.token);
   }
 
-  Qwen2Config config_;
+  ModelConfig config_;
   Weights weights_;
-  GenericForward generic_;
-  NativeForward native_;
-  bool use_native_;
+  std::unique_ptr<Forward> forward_;
+  std::unique_ptr<Head> head_;
 };
 
 }  // namespace
 
-std::unique_ptr<Model> make_qwen2(const Qwen2Config& config, Weights weights, Path path) {
-  return std::make_unique<Qwen2>(config, std::move(weights), path);
+std::vector<NamedTensor> Model::trainable() {
+  std::vector<NamedTensor> list = parameters();
+  std::erase_if(list, [](const NamedTensor& parameter) { return !parameter.tensor.requires_grad(); });
+  return list;
 }
 
-std::unique_ptr<Model> generic_view(Model& model) {
-  auto& qwen2 = dynamic_cast<Qwen2&>(model);
-  return make_qwen2(qwen2.config(), qwen2.weights(), Path::generic);
+std::unique_ptr<Model> make_transformer(const ModelConfig& config, Weights weights, Path path) {
+  return std::make_unique<Transformer>(config, std::move(weights), path);
+}
+
+std::unique_ptr<Model> aten_view(Model& model) {
+  auto& transformer = dynamic_cast<Transformer&>(model);
+  return make_transformer(transformer.config(), transformer.weights(), Path::aten);
 }
 
 }  // namespace ucas

@@ -1,4 +1,4 @@
-#include "model/qwen2.h"
+#include "model/transformer.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
@@ -6,14 +6,16 @@
 #include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "base/error.h"
 #include "base/rng.h"
 
 namespace ucas {
 namespace {
 
-Qwen2Config tiny_config() {
-  Qwen2Config c;
+ModelConfig tiny_config() {
+  ModelConfig c;
   c.hidden_size = 32;
   c.num_hidden_layers = 2;
   c.num_attention_heads = 4;
@@ -42,7 +44,7 @@ double max_difference(const at::Tensor& a, const at::Tensor& b) {
   return (a.detach().to(at::kDouble) - b.detach().to(at::kDouble)).abs().max().item<double>();
 }
 
-TEST(qwen2, decoding_token_by_token_gives_the_hidden_states_of_the_whole_sequence) {
+TEST(transformer, decoding_token_by_token_gives_the_hidden_states_of_the_whole_sequence) {
   auto model = make_model(tiny_config(), 7, at::kCPU);
   Packed packed = random_packed({5, 19, 1}, 50, 3);
   c10::NoGradGuard no_grad;
@@ -57,7 +59,7 @@ TEST(qwen2, decoding_token_by_token_gives_the_hidden_states_of_the_whole_sequenc
     }
 }
 
-TEST(qwen2, a_prefilled_prompt_continues_from_a_copied_slot) {
+TEST(transformer, a_prefilled_prompt_continues_from_a_copied_slot) {
   auto model = make_model(tiny_config(), 7, at::kCPU);
   Packed packed = random_packed({9}, 50, 4), prompt = packed;
   prompt.token.pop_back();
@@ -75,7 +77,7 @@ TEST(qwen2, a_prefilled_prompt_continues_from_a_copied_slot) {
   EXPECT_LT(max_difference(last[0], whole[8]), 1e-5);
 }
 
-TEST(qwen2, neighbours_in_the_packing_do_not_change_a_sequence) {
+TEST(transformer, neighbours_in_the_packing_do_not_change_a_sequence) {
   auto model = make_model(tiny_config(), 7, at::kCPU);
   Packed both = random_packed({6, 11}, 50, 5), second;
   second.token.assign(both.token.begin() + 6, both.token.end());
@@ -85,14 +87,14 @@ TEST(qwen2, neighbours_in_the_packing_do_not_change_a_sequence) {
   EXPECT_LT(max_difference(model->hidden(both).narrow(0, 6, 11), model->hidden(second)), 1e-5);
 }
 
-TEST(qwen2, the_gradient_of_a_parameter_is_the_slope_of_the_loss) {
-  Qwen2Config config = tiny_config();
+TEST(transformer, the_gradient_of_a_parameter_is_the_slope_of_the_loss) {
+  ModelConfig config = tiny_config();
   auto model = make_model(config, 7, at::kCPU);
   Packed packed = random_packed({7, 18}, 50, 6);
   std::vector<int32_t> target;
   for (size_t i = 0; i < packed.token.size(); ++i) target.push_back(static_cast<int32_t>((i * 13) % 50));
   auto loss = [&] {
-    HeadStats stats = head_stats(model->hidden(packed), model->lm_head(), target, 0.8);
+    HeadStats stats = model->head().stats(model->hidden(packed), target, 0.8);
     return (stats.logprob + stats.entropy * 0.3 + stats.confidence * 0.2).sum();
   };
   loss().backward();
@@ -114,7 +116,33 @@ TEST(qwen2, the_gradient_of_a_parameter_is_the_slope_of_the_loss) {
   }
 }
 
-TEST(qwen2, a_token_beyond_the_vocabulary_is_refused) {
+TEST(transformer, frozen_parameters_get_no_gradient_and_change_no_other) {
+  Packed packed = random_packed({7, 18}, 50, 6);
+  auto gradients = [&](Model& model) {
+    model.hidden(packed).sum().backward();
+    std::vector<at::Tensor> list;
+    for (const NamedTensor& parameter : model.parameters()) list.push_back(parameter.tensor.grad());
+    return list;
+  };
+  auto whole = make_model(tiny_config(), 7, at::kCPU), part = make_model(tiny_config(), 7, at::kCPU);
+  EXPECT_EQ(whole->trainable().size(), whole->parameters().size());
+  for (const NamedTensor& parameter : part->parameters())
+    parameter.tensor.requires_grad_(parameter.name.find("k_proj") != std::string::npos ||
+                                    parameter.name.find("layers.1.mlp.down_proj") != std::string::npos);
+  ASSERT_EQ(part->trainable().size(), 5u) << "weight and bias of k in two layers, one down";
+  std::vector<at::Tensor> all = gradients(*whole), some = gradients(*part);
+  for (size_t i = 0; i < all.size(); ++i) {
+    const NamedTensor& parameter = part->parameters()[i];
+    EXPECT_EQ(some[i].defined(), parameter.tensor.requires_grad()) << parameter.name;
+    if (some[i].defined()) {
+      EXPECT_TRUE(some[i].equal(all[i])) << parameter.name;
+    }
+  }
+  for (const NamedTensor& parameter : part->parameters()) parameter.tensor.requires_grad_(false);
+  EXPECT_FALSE(part->hidden(packed).requires_grad()) << "nothing to train: nothing is kept for a backward";
+}
+
+TEST(transformer, a_token_beyond_the_vocabulary_is_refused) {
   auto model = make_model(tiny_config(), 7, at::kCPU);
   Packed packed = random_packed({3}, 50, 6);
   packed.token[1] = 50;

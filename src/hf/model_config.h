@@ -1,4 +1,4 @@
-// config.json of a Qwen2-architecture checkpoint, as Hugging Face writes it. LibTorch-free.
+// config.json of a checkpoint of one of the families, as Hugging Face writes it.
 // What ucas does not run is refused by name: rope scaling, sliding window in use, quantisation, other architectures.
 #pragma once
 
@@ -6,9 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "hf/families.h"
+
 namespace ucas {
 
-struct Qwen2Config {         // HF key names
+struct ModelConfig {  // HF key names
+  const Family* family = &kFamilies[0];
   int64_t hidden_size = 64;  // D
   int64_t num_hidden_layers = 2;
   int64_t num_attention_heads = 4;
@@ -27,8 +30,9 @@ struct Qwen2Config {         // HF key names
   int64_t parameter_count() const;
 };
 
-Qwen2Config read_qwen2_config(const std::string& directory);
+std::string family_names();  // "qwen2, qwen3, llama"
+ModelConfig read_model_config(const std::string& directory);
 // Writes config.json and generation_config.json. Keys of `like`'s files that we do not model are kept when given.
-void write_qwen2_config(const Qwen2Config& config, const std::string& directory, const std::string& like = "");
+void write_model_config(const ModelConfig& config, const std::string& directory, const std::string& like = "");
 
 }  // namespace ucas

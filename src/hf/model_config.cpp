@@ -1,4 +1,4 @@
-#include "hf/qwen2_config.h"
+#include "hf/model_config.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,9 +21,9 @@ std::string shown(const Json& value) {
 }
 
 // One JSON object with typed look-ups whose errors name the file, the key and the value found.
-class Reader {
+class ConfigReader {
  public:
-  Reader(const Json& object, std::string where) : object_(object), where_(std::move(where)) {
+  ConfigReader(const Json& object, std::string where) : object_(object), where_(std::move(where)) {
     if (!object.is_object()) throw Error("config", str(where_, ": expected a JSON object, got ", shown(object)));
   }
 
@@ -96,25 +96,37 @@ class Reader {
   std::string where_;
 };
 
-void refuse_other_architectures(const Reader& config) {
+const Family& read_family(const ConfigReader& config) {
   auto type = config.text("model_type");
-  if (!type) throw Error("config", str(config.where(), ": model_type is missing; expected \"qwen2\""));
-  if (*type != "qwen2") config.refuse("unsupported", "model_type", "ucas runs \"qwen2\" only");
+  if (!type) throw Error("config", str(config.where(), ": model_type is missing; expected one of ", family_names()));
+  const Family* family = find_family(*type);
+  if (family == nullptr) config.refuse("unsupported", "model_type", str("ucas runs ", family_names(), " only"));
   if (const Json* names = config.find("architectures")) {
-    bool known = names->is_array() && std::any_of(names->begin(), names->end(), [](const Json& name) {
-                   return name.is_string() && name.get<std::string>() == "Qwen2ForCausalLM";
+    bool known = names->is_array() && std::any_of(names->begin(), names->end(), [&](const Json& name) {
+                   return name.is_string() && name.get<std::string>() == family->architecture;
                  });
-    if (!known) config.refuse("unsupported", "architectures", "ucas runs \"Qwen2ForCausalLM\" only");
+    if (!known) {
+      config.refuse("unsupported", "architectures",
+                    str("of model_type \"", *type, "\" ucas runs \"", family->architecture, "\" only"));
+    }
   }
+  return *family;
+}
+
+// What a file of a known family can still ask for.
+void refuse_variants(const ConfigReader& config, const Family& family) {
   if (config.find("quantization_config") != nullptr)
     config.refuse("unsupported", "quantization_config", "quantised checkpoints are not supported; use the full one");
   if (config.find("auto_map") != nullptr)
     config.refuse("unsupported", "auto_map", "a checkpoint that brings its own code is never run");
   auto act = config.text("hidden_act");
   if (act && *act != "silu") config.refuse("unsupported", "hidden_act", "ucas runs \"silu\" only");
+  if (family.qkv_bias) return;  // has the key in no version
+  for (const char* key : {"attention_bias", "mlp_bias"})
+    if (config.boolean(key, false)) config.refuse("unsupported", key, "a bias there is not supported");
 }
 
-void require_default_rope(const Reader& config, const char* key, const Json& rope) {
+void require_default_rope(const ConfigReader& config, const char* key, const Json& rope) {
   if (!rope.is_object()) config.refuse("config", key, "expected an object");
   for (const char* name : {"rope_type", "type"})
     if (auto it = rope.find(name); it != rope.end() && *it != "default")
@@ -125,12 +137,12 @@ void require_default_rope(const Reader& config, const char* key, const Json& rop
 }
 
 // transformers 4 writes rope_theta and rope_scaling, transformers 5 rope_parameters.
-double read_rope_theta(const Reader& config) {
+double read_rope_theta(const ConfigReader& config) {
   double theta = config.positive("rope_theta").value_or(10000.0);
   if (const Json* scaling = config.find("rope_scaling")) require_default_rope(config, "rope_scaling", *scaling);
   if (const Json* parameters = config.find("rope_parameters")) {
     require_default_rope(config, "rope_parameters", *parameters);
-    if (auto inner = Reader(*parameters, str(config.where(), ": rope_parameters")).positive("rope_theta")) {
+    if (auto inner = ConfigReader(*parameters, str(config.where(), ": rope_parameters")).positive("rope_theta")) {
       if (config.find("rope_theta") != nullptr && *inner != theta)
         config.refuse("config", "rope_theta", str("contradicts rope_parameters.rope_theta = ", *inner));
       theta = *inner;
@@ -140,7 +152,7 @@ double read_rope_theta(const Reader& config) {
 }
 
 // "full_attention" or "sliding_attention" for every layer, where the file says so: is any of them the latter?
-std::optional<bool> any_sliding_layer(const Reader& config, const Qwen2Config& c) {
+std::optional<bool> any_sliding_layer(const ConfigReader& config, const ModelConfig& c) {
   const Json* types = config.find("layer_types");
   if (types == nullptr) return std::nullopt;
   bool whole = types->is_array() && static_cast<int64_t>(types->size()) == c.num_hidden_layers &&
@@ -156,7 +168,7 @@ std::optional<bool> any_sliding_layer(const Reader& config, const Qwen2Config& c
 
 // A window that no position can leave changes nothing and is let through. What is said of one must make sense even
 // where it is not in use.
-void refuse_sliding_window(const Reader& config, const Qwen2Config& c) {
+void refuse_sliding_window(const ConfigReader& config, const ModelConfig& c) {
   auto window = config.integer("sliding_window", 1, int64_t{1} << 40);
   auto full_layers = config.integer("max_window_layers", 0, int64_t{1} << 40);
   bool sliding = any_sliding_layer(config, c).value_or(full_layers.value_or(28) < c.num_hidden_layers);
@@ -167,7 +179,7 @@ void refuse_sliding_window(const Reader& config, const Qwen2Config& c) {
                     " is not supported; set it to false to run full attention"));
 }
 
-void read_shape(const Reader& config, Qwen2Config& c) {
+void read_shape(const ConfigReader& config, ModelConfig& c) {
   c.hidden_size = config.required("hidden_size", 1, 65536);
   c.num_hidden_layers = config.required("num_hidden_layers", 1, 1024);
   c.num_attention_heads = config.required("num_attention_heads", 1, 1024);
@@ -178,6 +190,7 @@ void read_shape(const Reader& config, Qwen2Config& c) {
   if (c.num_attention_heads % c.num_key_value_heads != 0)
     config.refuse("config", "num_key_value_heads", str("must divide num_attention_heads = ", c.num_attention_heads));
   auto head_dim = config.integer("head_dim", 1, 4096);
+  if (!head_dim && c.family->head_dim > 0) head_dim = c.family->head_dim;
   if (!head_dim && c.hidden_size % c.num_attention_heads != 0)
     config.refuse("config", "num_attention_heads", str("must divide hidden_size = ", c.hidden_size));
   c.head_dim = head_dim.value_or(c.hidden_size / c.num_attention_heads);
@@ -185,11 +198,11 @@ void read_shape(const Reader& config, Qwen2Config& c) {
     throw Error("config", str(config.where(), ": head width ", c.head_dim, " is odd; rotary embedding needs pairs"));
 }
 
-void read_generation_config(const std::string& directory, Qwen2Config& c) {
+void read_generation_config(const std::string& directory, ModelConfig& c) {
   std::string path = path_join(directory, "generation_config.json");
   if (!exists(path)) return;
   Json json = read_json(path, kConfigLimit);
-  Reader reader(json, path);
+  ConfigReader reader(json, path);
   reader.ids("eos_token_id", c.vocab_size, c.eos_token_id);
   if (c.bos_token_id < 0) c.bos_token_id = reader.integer("bos_token_id", 0, c.vocab_size - 1).value_or(-1);
   if (c.pad_token_id < 0) c.pad_token_id = reader.integer("pad_token_id", 0, c.vocab_size - 1).value_or(-1);
@@ -203,7 +216,7 @@ OrderedJson read_like(const std::string& like, const char* name) {
   return OrderedJson::parse(text);  // checked above; parsed again for the order of its keys
 }
 
-void write_ids(const Qwen2Config& config, OrderedJson& json) {
+void write_ids(const ModelConfig& config, OrderedJson& json) {
   if (config.bos_token_id >= 0) json["bos_token_id"] = config.bos_token_id;
   if (config.eos_token_id.size() == 1) json["eos_token_id"] = config.eos_token_id[0];
   if (config.eos_token_id.size() > 1) json["eos_token_id"] = config.eos_token_id;
@@ -212,22 +225,30 @@ void write_ids(const Qwen2Config& config, OrderedJson& json) {
 
 }  // namespace
 
-int64_t Qwen2Config::parameter_count() const {
+std::string family_names() {
+  std::vector<std::string> names;
+  for (const Family& family : kFamilies) names.push_back(family.model_type);
+  return join(names, ", ");
+}
+
+int64_t ModelConfig::parameter_count() const {
   int64_t query = num_attention_heads * head_dim, key = num_key_value_heads * head_dim;
-  int64_t attention = (query + 2 * key) * (hidden_size + 1) + query * hidden_size;
+  int64_t attention = (query + 2 * key) * (hidden_size + family->qkv_bias) + query * hidden_size;
+  attention += family->qk_norm ? 2 * head_dim : 0;
   int64_t layer = attention + 3 * intermediate_size * hidden_size + 2 * hidden_size;
   return num_hidden_layers * layer + hidden_size + (tie_word_embeddings ? 1 : 2) * vocab_size * hidden_size;
 }
 
-Qwen2Config read_qwen2_config(const std::string& directory) {
+ModelConfig read_model_config(const std::string& directory) {
   if (!is_directory(directory)) throw Error("path", str(printable(directory, 400), ": no such checkpoint directory"));
   std::string path = path_join(directory, "config.json");
   Json json = read_json(path, kConfigLimit);
-  Reader config(json, path);
-  refuse_other_architectures(config);
+  ConfigReader config(json, path);
+  ModelConfig c;
+  c.family = &read_family(config);
+  refuse_variants(config, *c.family);
   config.refuse_null({"rms_norm_eps", "rope_theta", "hidden_act", "max_position_embeddings", "use_sliding_window",
                       "tie_word_embeddings"});
-  Qwen2Config c;
   read_shape(config, c);
   c.rope_theta = read_rope_theta(config);
   refuse_sliding_window(config, c);
@@ -244,15 +265,16 @@ Qwen2Config read_qwen2_config(const std::string& directory) {
   return c;
 }
 
-void write_qwen2_config(const Qwen2Config& c, const std::string& directory, const std::string& like) {
+void write_model_config(const ModelConfig& c, const std::string& directory, const std::string& like) {
   OrderedJson json = read_like(like, "config.json");
-  json["architectures"] = {"Qwen2ForCausalLM"};
-  json["model_type"] = "qwen2";
+  json["architectures"] = {c.family->architecture};
+  json["model_type"] = c.family->model_type;
   json["hidden_size"] = c.hidden_size;
   json["num_hidden_layers"] = c.num_hidden_layers;
   json["num_attention_heads"] = c.num_attention_heads;
   json["num_key_value_heads"] = c.num_key_value_heads;
-  if (c.head_dim * c.num_attention_heads != c.hidden_size || json.contains("head_dim")) json["head_dim"] = c.head_dim;
+  bool usual_head_dim = c.family->head_dim == 0 && c.head_dim * c.num_attention_heads == c.hidden_size;
+  if (!usual_head_dim || json.contains("head_dim")) json["head_dim"] = c.head_dim;
   json["intermediate_size"] = c.intermediate_size;
   json["vocab_size"] = c.vocab_size;
   json["max_position_embeddings"] = c.max_position_embeddings;
@@ -262,7 +284,7 @@ void write_qwen2_config(const Qwen2Config& c, const std::string& directory, cons
   json["rope_parameters"] = {{"rope_theta", c.rope_theta}, {"rope_type", "default"}};
   json["rms_norm_eps"] = c.rms_norm_eps;
   json["tie_word_embeddings"] = c.tie_word_embeddings;
-  if (!json.contains("use_sliding_window")) json["use_sliding_window"] = false;
+  if (c.family->sliding_window && !json.contains("use_sliding_window")) json["use_sliding_window"] = false;
   if (!json.contains("attention_dropout")) json["attention_dropout"] = 0.0;
   json["torch_dtype"] = c.torch_dtype;
   json["dtype"] = c.torch_dtype;

@@ -1,4 +1,4 @@
-#include "hf/qwen2_config.h"
+#include "hf/model_config.h"
 
 #include <gtest/gtest.h>
 
@@ -31,9 +31,9 @@ class Config : public ::testing::Test {
             {"torch_dtype", "bfloat16"},
             {"eos_token_id", 99}};
   }
-  Qwen2Config read(const Json& json) const {
+  ModelConfig read(const Json& json) const {
     std::ofstream(directory_ + "/config.json") << json.dump();
-    return read_qwen2_config(directory_);
+    return read_model_config(directory_);
   }
   void expect_refused(const char* key, const Json& value, const std::string& kind) const {
     Json json = good();
@@ -53,7 +53,7 @@ class Config : public ::testing::Test {
 };
 
 TEST_F(Config, is_read_as_transformers_4_and_5_write_it) {
-  Qwen2Config c = read(good());
+  ModelConfig c = read(good());
   EXPECT_EQ(c.head_dim, 16);
   EXPECT_EQ(c.rope_theta, 1e6);
   EXPECT_EQ(c.torch_dtype, "bfloat16");
@@ -70,7 +70,7 @@ TEST_F(Config, is_read_as_transformers_4_and_5_write_it) {
 }
 
 TEST_F(Config, what_is_not_supported_is_refused_by_name) {
-  expect_refused("model_type", "llama", "unsupported");
+  expect_refused("model_type", "mistral", "unsupported");
   expect_refused("architectures", Json::array({"LlamaForCausalLM"}), "unsupported");
   expect_refused("rope_scaling", {{"rope_type", "yarn"}, {"factor", 4.0}}, "unsupported");
   expect_refused("rope_scaling", {{"type", "linear"}, {"factor", 2.0}}, "unsupported");
@@ -79,6 +79,30 @@ TEST_F(Config, what_is_not_supported_is_refused_by_name) {
   expect_refused("auto_map", {{"AutoModel", "code.Model"}}, "unsupported");
   expect_refused("hidden_act", "gelu", "unsupported");
   expect_refused("torch_dtype", "int8", "unsupported");
+}
+
+TEST_F(Config, every_family_is_read_by_its_name_and_written_back) {
+  for (const Family& family : kFamilies) {
+    Json json = good();
+    json["model_type"] = family.model_type;
+    json["architectures"] = {family.architecture};
+    ModelConfig c = read(json);
+    EXPECT_EQ(c.family->title, family.title);
+    EXPECT_EQ(c.head_dim, family.head_dim > 0 ? family.head_dim : 16);
+    std::string out = directory_ + "/" + family.model_type;
+    std::filesystem::create_directories(out);
+    write_model_config(c, out);
+    ModelConfig back = read_model_config(out);
+    EXPECT_EQ(back.family->title, family.title);
+    EXPECT_EQ(back.head_dim, c.head_dim);
+    EXPECT_EQ(back.parameter_count(), c.parameter_count());
+    json["architectures"] = {"MistralForCausalLM"};
+    EXPECT_THROW(read(json), Error) << family.title << " of another architecture";
+    if (family.qkv_bias) continue;
+    json["architectures"] = {family.architecture};
+    json["attention_bias"] = true;
+    EXPECT_THROW(read(json), Error) << family.title << " with a bias";
+  }
 }
 
 TEST_F(Config, a_sliding_window_is_refused_only_where_it_could_be_left) {
@@ -137,13 +161,13 @@ TEST_F(Config, zero_negative_huge_wrong_or_contradicting_values_are_refused) {
 TEST_F(Config, is_written_so_that_it_reads_back_and_keeps_what_it_does_not_know) {
   Json json = good();
   json["initializer_range"] = 0.02;
-  Qwen2Config c = read(json);
+  ModelConfig c = read(json);
   c.eos_token_id = {99, 5};
   c.pad_token_id = 1;
   std::string out = directory_ + "/out";
   std::filesystem::create_directories(out);
-  write_qwen2_config(c, out, directory_);
-  Qwen2Config back = read_qwen2_config(out);
+  write_model_config(c, out, directory_);
+  ModelConfig back = read_model_config(out);
   EXPECT_EQ(back.eos_token_id, c.eos_token_id);
   EXPECT_EQ(back.pad_token_id, 1);
   EXPECT_EQ(back.bos_token_id, -1);
@@ -157,7 +181,7 @@ TEST_F(Config, is_written_so_that_it_reads_back_and_keeps_what_it_does_not_know)
 
 TEST_F(Config, stop_tokens_of_config_and_generation_config_are_joined) {
   std::ofstream(directory_ + "/generation_config.json") << R"({"eos_token_id":[98,99],"pad_token_id":3})";
-  Qwen2Config c = read(good());
+  ModelConfig c = read(good());
   EXPECT_EQ(c.eos_token_id, (std::vector<int32_t>{99, 98}));
   EXPECT_EQ(c.pad_token_id, 3);
 }
