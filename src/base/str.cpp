@@ -197,4 +197,14 @@ std::string wrap_text(const std::string& text, size_t width, size_t indent, size
   return wrapped;
 }
 
+std::string short_path(const std::string& text, int parts) {
+  size_t at = text.size();
+  for (int i = 0; i < parts; ++i) {
+    size_t slash = at == 0 ? std::string::npos : text.rfind('/', at - 1);
+    if (slash == std::string::npos || text.find(' ') < slash) return text;
+    at = slash;
+  }
+  return at + 1 < text.size() ? text.substr(at + 1) : text;
+}
+
 }  // namespace ucas

@@ -64,4 +64,7 @@ inline std::string did_you_mean(std::string_view word, const std::vector<std::st
 // already holds `used` columns. A word longer than a line stands alone.
 std::string wrap_text(const std::string& text, size_t width, size_t indent, size_t used);
 
+// The last `parts` parts of a path: "/data/runs/base/model", 2 -> "base/model". Text that is no path stays.
+std::string short_path(const std::string& text, int parts);
+
 }  // namespace ucas

@@ -47,14 +47,14 @@ ModelSettings positional(const std::string& word) {
   return model;
 }
 
-struct Table {
+struct ModelTable {
   std::string label;
   int64_t line = 0;  // where it begins: TOML tables come sorted by name
   std::vector<Setting> settings;
 };
 
 // "model.LABEL.KEY" -> LABEL and KEY. A label may have dots ("qwen-1.5b"), a key has none.
-Table& table_of(std::vector<Table>& tables, Setting& setting) {
+ModelTable& table_of(std::vector<ModelTable>& tables, Setting& setting) {
   const size_t first = std::char_traits<char>::length(kPrefix), dot = setting.key.rfind('.');
   if (!setting.key.starts_with(kPrefix) || dot < first || dot == std::string::npos || dot == first) {
     throw Error("config", str(printable(setting.where), ": ", setting.from_text ? "" : printable(setting.key) + ": ",
@@ -62,19 +62,19 @@ Table& table_of(std::vector<Table>& tables, Setting& setting) {
   }
   const std::string label = setting.key.substr(first, dot - first);
   setting.key = setting.key.substr(dot + 1);
-  auto found = std::ranges::find(tables, label, &Table::label);
+  auto found = std::ranges::find(tables, label, &ModelTable::label);
   const int64_t line = std::strtoll(setting.where.c_str() + setting.where.rfind(':') + 1, nullptr, 10);
-  if (found == tables.end()) found = tables.insert(tables.end(), Table{label, line, {}});
+  if (found == tables.end()) found = tables.insert(tables.end(), ModelTable{label, line, {}});
   found->line = std::min(found->line, line);
   found->settings.push_back(setting);
   return *found;
 }
 
-std::vector<Table> read_tables(const std::string& file) {
-  std::vector<Table> tables;
+std::vector<ModelTable> read_tables(const std::string& file) {
+  std::vector<ModelTable> tables;
   if (file.empty()) return tables;
   for (Setting setting : read_toml(file)) table_of(tables, setting);
-  std::ranges::stable_sort(tables, {}, &Table::line);
+  std::ranges::stable_sort(tables, {}, &ModelTable::line);
   return tables;
 }
 
@@ -112,15 +112,15 @@ std::vector<ModelSettings> read_models(const std::vector<std::string>& positiona
                                        const std::vector<Setting>& settings) {
   std::vector<ModelSettings> models;
   for (const std::string& word : positionals) models.push_back(positional(word));
-  const std::vector<Table> tables = read_tables(models_file);
-  for (const Table& table : tables) {
+  const std::vector<ModelTable> tables = read_tables(models_file);
+  for (const ModelTable& table : tables) {
     if (std::ranges::find(models, table.label, &ModelSettings::label) == models.end()) {
       models.emplace_back().label = table.label;
     }
   }
   if (models.empty()) throw Error("usage", "no MODEL directory given; see `ucas evaluate --help`");
   give_labels(models, labels);
-  for (const Table& table : tables) {
+  for (const ModelTable& table : tables) {
     auto model = std::ranges::find(models, table.label, &ModelSettings::label);
     if (model == models.end()) {
       throw Error("config", str(models_file, ": [model.", printable(table.label), "]: --labels names the models anew; ",
@@ -135,9 +135,9 @@ std::vector<ModelSettings> read_models(const std::vector<std::string>& positiona
                   str(models_file, ":", table.line, ": [model.", printable(table.label), "]: path is missing"));
     }
   }
-  std::vector<Table> typed;
+  std::vector<ModelTable> typed;
   for (Setting setting : settings) table_of(typed, setting);
-  for (const Table& table : typed) {
+  for (const ModelTable& table : typed) {
     auto model = std::ranges::find_if(
         models, [&](const ModelSettings& m) { return with_underscores(m.label) == with_underscores(table.label); });
     if (model == models.end()) {

@@ -8,7 +8,7 @@ namespace ucas {
 namespace {
 
 // 100 problems, the first `right` of them answered.
-EvalRecord result_of(const std::string& label, int right, double level) {
+EvalRecord compared_result(const std::string& label, int right, double level) {
   EvalRecord result;
   result.label = label;
   result.config.confidence_level = level;
@@ -24,7 +24,7 @@ EvalRecord result_of(const std::string& label, int right, double level) {
 
 TEST(compare_table, the_level_of_an_evaluation_reaches_the_differences_below_its_table) {
   const auto text = [](double level) {
-    return comparison_text(std::vector<EvalRecord>{result_of("x", 40, level), result_of("y", 45, level)});
+    return comparison_text(std::vector<EvalRecord>{compared_result("x", 40, level), compared_result("y", 45, level)});
   };
   // Bonett and Price for 5 gained, 0 lost of 100: 5 / 102 -+ z * 0.0253
   EXPECT_NE(text(0.95).find("+5.0  -0.1 to +9.9  "), std::string::npos) << text(0.95);

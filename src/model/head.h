@@ -15,7 +15,7 @@
 
 namespace ucas {
 
-// Statistics of rows (algorithms: Sec. 17). z = logits / temperature.
+// Statistics of rows (docs/paper.md). z = logits / temperature.
 struct HeadStats {
   at::Tensor logprob;     // [R] z_y - LSE
   at::Tensor entropy;     // [R] H

@@ -1,4 +1,4 @@
-// rollouts/step-NNNNNNN.jsonl: a few responses of a step as text, written by train/response_log, read by the report.
+// rollouts/step-NNNNNNN.jsonl: a few responses of a step as text, written by train/step_record, read by the report.
 #pragma once
 
 #include <cstdint>

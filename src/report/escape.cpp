@@ -103,16 +103,6 @@ std::string visible_text(std::string_view text, size_t limit) {
   return escaped(text.substr(0, cut), "[", "]", false) + (cut < text.size() ? "..." : "");
 }
 
-std::string short_path(const std::string& text, int parts) {
-  size_t at = text.size();
-  for (int i = 0; i < parts; ++i) {
-    size_t slash = at == 0 ? std::string::npos : text.rfind('/', at - 1);
-    if (slash == std::string::npos || text.find(' ') < slash) return text;
-    at = slash;
-  }
-  return at + 1 < text.size() ? text.substr(at + 1) : text;
-}
-
 std::string script_json(std::string_view json) {
   std::string out;
   out.reserve(json.size());

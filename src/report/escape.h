@@ -21,9 +21,6 @@ std::string model_text(std::string_view text, size_t limit = 6000);
 // where it was cut.
 std::string visible_text(std::string_view text, size_t limit);
 
-// The last `parts` parts of a path: "/data/runs/base/model", 2 -> "base/model". Text that is no path stays.
-std::string short_path(const std::string& text, int parts);
-
 // A JSON document for <script type="application/json">: no '<', '>' or '&' and no U+2028/U+2029 is left unescaped, so
 // no text inside can end the element.
 std::string script_json(std::string_view json);

@@ -9,7 +9,7 @@ namespace ucas {
 
 namespace {
 
-constexpr double kSmall = 11, kLabel = 11.5;
+constexpr double kSmallText = 11, kLabel = 11.5;
 constexpr size_t kMostDirect = 12;  // more names than that stand in a legend
 constexpr double kLabelGap = 13;
 
@@ -154,7 +154,7 @@ void draw_guides(SvgCanvas& canvas, const PlotFrame& f, const std::vector<ChartG
   for (const ChartGuide& g : guides) {
     canvas.line(f.X(g.x0), f.Y(g.y0), f.X(g.x1), f.Y(g.y1), {kFaint, 1, "3 3"});
     if (!g.text.empty()) {
-      canvas.text(f.X(g.x1) - 4, f.Y(g.y1) - 4, g.text, {kSmall, kFaint, TextAnchor::end});
+      canvas.text(f.X(g.x1) - 4, f.Y(g.y1) - 4, g.text, {kSmallText, kFaint, TextAnchor::end});
     }
   }
 }
@@ -234,7 +234,7 @@ double PlotFrame::Y(double value) const {
 
 double label_room(const ChartAxis& y, double low, double high) {
   double widest = 0;
-  for (const auto& [value, text] : marks_of(y, low, high, 5)) widest = std::max(widest, text_width(text, kSmall));
+  for (const auto& [value, text] : marks_of(y, low, high, 5)) widest = std::max(widest, text_width(text, kSmallText));
   return widest + 10 + (y.title.empty() ? 0 : 18);
 }
 
@@ -243,7 +243,7 @@ void draw_axes(SvgCanvas& canvas, PlotFrame& f, const ChartAxis& x, const ChartA
   for (const auto& [value, text] : marks_of(y, f.y_low, f.y_high, f.height < 90 ? 2 : 5)) {
     double at = f.Y(value);
     canvas.line(f.left, at, right, at, {kGrid, 1});
-    canvas.text(f.left - 7, at + 3.8, text, {kSmall, kSoft, TextAnchor::end});
+    canvas.text(f.left - 7, at + 3.8, text, {kSmallText, kSoft, TextAnchor::end});
   }
   canvas.line(f.left, bottom, right, bottom, {kLine, 1});
   if (!y.title.empty()) {
@@ -254,10 +254,10 @@ void draw_axes(SvgCanvas& canvas, PlotFrame& f, const ChartAxis& x, const ChartA
   int most = std::max(2, static_cast<int>(f.width / 70));
   double free_from = f.left - 30;
   for (const auto& [value, text] : marks_of(x, f.x_low, f.x_high, most)) {
-    double at = f.X(value), half = text_width(text, kSmall) / 2;
+    double at = f.X(value), half = text_width(text, kSmallText) / 2;
     canvas.line(at, bottom, at, bottom + 4, {kLine, 1});
     if (at - half < free_from) continue;  // would run into its neighbour
-    canvas.text(at, bottom + 16, text, {kSmall, kSoft, TextAnchor::middle});
+    canvas.text(at, bottom + 16, text, {kSmallText, kSoft, TextAnchor::middle});
     free_from = at + half + 5;
   }
   canvas.text(f.left + f.width / 2, bottom + 34, x.title, {kLabel, kSoft, TextAnchor::middle});

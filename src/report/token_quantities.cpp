@@ -10,7 +10,7 @@ namespace ucas {
 
 namespace {
 
-using Kind = TokenQuantity::Kind;
+using QuantityKind = TokenQuantity::Kind;
 constexpr size_t kMostTraceRows = 24, kMostMethods = 24, kLongestName = 60;
 
 struct Known {
@@ -64,8 +64,13 @@ std::vector<float> means(const StepData& data, const std::vector<float>& values)
 }
 
 TokenQuantity of_trace(const StepData::Signal& signal) {
-  TokenQuantity q{
-      visible_text(signal.name, kLongestName), "", "", Kind::trace, signal.per_token, finite(signal.values), {}};
+  TokenQuantity q{visible_text(signal.name, kLongestName),
+                  "",
+                  "",
+                  QuantityKind::trace,
+                  signal.per_token,
+                  finite(signal.values),
+                  {}};
   for (const Known& known : kKnown) {
     if (signal.name != known.name || signal.per_token != known.per_token) continue;
     q.title = known.title;
@@ -80,7 +85,7 @@ std::vector<TokenQuantity> token_quantities(const StepData& data, std::span<cons
   const Batch& b = data.batch;
   std::vector<TokenQuantity> all;
   auto signal = [&](const char* symbol, const char* title, const char* equation, std::vector<float> values) {
-    if (!values.empty()) all.push_back({symbol, title, equation, Kind::signal, true, std::move(values), {}});
+    if (!values.empty()) all.push_back({symbol, title, equation, QuantityKind::signal, true, std::move(values), {}});
   };
   auto traced = [&](const char* name) {
     return std::ranges::any_of(data.trace, [&](const StepData::Signal& s) { return s.name == name; });
@@ -102,10 +107,10 @@ std::vector<TokenQuantity> token_quantities(const StepData& data, std::span<cons
   signal("R_kl", "KL taken off the token's reward", "", finite(b.reward_kl));
   for (size_t i = 0; i < std::min(data.trace.size(), kMostTraceRows); ++i) all.push_back(of_trace(data.trace[i]));
   const char* equation = traced("A_mod") ? "Eq. 10" : "";
-  all.push_back({"A_t", "advantage, as trained on", equation, Kind::advantage, true, finite(data.advantage),
+  all.push_back({"A_t", "advantage, as trained on", equation, QuantityKind::advantage, true, finite(data.advantage),
                  means(data, data.advantage)});
   auto update = [&](const char* symbol, const char* title, const char* of, std::vector<float> values) {
-    if (!values.empty()) all.push_back({symbol, title, of, Kind::update, true, std::move(values), {}});
+    if (!values.empty()) all.push_back({symbol, title, of, QuantityKind::update, true, std::move(values), {}});
   };
   update("r_t", "ratio of the new policy to the old", "Eq. 2", finite(data.ratio));
   update("clip", "1: the clip held the token, 2: the dual clip did", "Eq. 1",
@@ -114,7 +119,7 @@ std::vector<TokenQuantity> token_quantities(const StepData& data, std::span<cons
     const MethodAdvantages& m = methods[i];
     std::string preset = m.preset.empty() ? "" : ", preset " + visible_text(m.preset, kLongestName);
     all.push_back({visible_text(m.title, kLongestName),
-                   str("advantage under ", visible_text(m.name, kLongestName), preset), "", Kind::method, true,
+                   str("advantage under ", visible_text(m.name, kLongestName), preset), "", QuantityKind::method, true,
                    finite(m.advantage), means(data, m.advantage)});
   }
   return all;

@@ -57,7 +57,7 @@ class critic : public ::testing::Test {
 };
 
 // Two prompts, ragged responses, one of them empty.
-Batch random_batch(int64_t per_group = 4) {
+Batch critic_batch(int64_t per_group = 4) {
   Rng rng(7, 0);
   Batch batch;
   for (int64_t g = 0; g < 2; ++g) {
@@ -90,7 +90,7 @@ std::vector<int64_t> everyone(const Batch& batch) {
   return all;
 }
 
-std::vector<double> gradient(ValueNetwork& network) {
+std::vector<double> critic_gradient(ValueNetwork& network) {
   std::vector<double> all;
   for (NamedTensor& p : network.parameters()) {
     EXPECT_TRUE(p.tensor.grad().defined()) << p.name;
@@ -110,7 +110,7 @@ std::vector<float> flat(const std::vector<NamedTensor>& tensors) {
 
 TEST_F(critic, a_value_knows_the_tokens_before_its_own_and_no_others) {
   ValueNetwork network = make_value_network(path("model"), 1, at::kCPU);
-  Batch batch = random_batch();
+  Batch batch = critic_batch();
   std::vector<float> V = batch_values(network, batch, 64);
   const Response& o = batch.responses[1];
   ASSERT_GE(o.length, 3);
@@ -127,14 +127,14 @@ TEST_F(critic, a_value_knows_the_tokens_before_its_own_and_no_others) {
 
 TEST_F(critic, values_do_not_depend_on_micro_batches_bit_for_bit) {
   ValueNetwork network = make_value_network(path("model"), 1, at::kCPU);
-  Batch batch = random_batch(9);
+  Batch batch = critic_batch(9);
   std::vector<float> V = batch_values(network, batch, 4096);
   for (int64_t budget : {16, 33, 100}) EXPECT_EQ(batch_values(network, batch, budget), V) << budget;
 }
 
 TEST_F(critic, the_gradient_is_that_of_the_loss_and_does_not_depend_on_the_cut) {
   ValueNetwork network = make_value_network(path("model"), 1, at::kCPU);
-  Batch batch = random_batch();
+  Batch batch = critic_batch();
   batch.value = batch_values(network, batch, 64);
   for (float& v : batch.value) v += 0.3f;  // some values are now beyond the clip
   std::vector<float> returns = random_floats(batch.token.size(), 1);
@@ -142,11 +142,11 @@ TEST_F(critic, the_gradient_is_that_of_the_loss_and_does_not_depend_on_the_cut) 
     return accumulate_value_gradients(network, batch, returns, everyone(batch), 0.2, budget);
   };
   ValueLossMetrics whole = loss(4096);
-  std::vector<double> g = gradient(network);
+  std::vector<double> g = critic_gradient(network);
   EXPECT_GT(whole.vf_clipfrac, 0.1);
   EXPECT_LT(whole.vf_clipfrac, 0.9);
   ValueLossMetrics cut = loss(16);
-  std::vector<double> g_cut = gradient(network);
+  std::vector<double> g_cut = critic_gradient(network);
   EXPECT_NEAR(whole.vf_loss, cut.vf_loss, 1e-12);
   double size = 0, worst = 0;
   for (size_t i = 0; i < g.size(); ++i) {
@@ -178,7 +178,7 @@ TEST_F(critic, the_gradient_is_that_of_the_loss_and_does_not_depend_on_the_cut) 
 }
 
 TEST_F(critic, shares_hold_every_response_once_and_mix_prompts) {
-  Batch batch = random_batch(50);  // 100 responses, one empty
+  Batch batch = critic_batch(50);  // 100 responses, one empty
   auto shares = critic_shares(batch, 12, 99);
   ASSERT_EQ(shares.size(), 12u);
   std::set<int64_t> seen;
@@ -196,7 +196,7 @@ TEST_F(critic, shares_hold_every_response_once_and_mix_prompts) {
   EXPECT_EQ(seen.size(), 99u);
   EXPECT_EQ(critic_shares(batch, 12, 99), shares);
   EXPECT_NE(critic_shares(batch, 12, 100), shares);
-  EXPECT_EQ(critic_shares(random_batch(2), 12, 99).size(), 3u);  // fewer responses than updates
+  EXPECT_EQ(critic_shares(critic_batch(2), 12, 99).size(), 3u);  // fewer responses than updates
 }
 
 TEST_F(critic, learns_what_the_rewards_were) {
@@ -205,7 +205,7 @@ TEST_F(critic, learns_what_the_rewards_were) {
   auto companion = made();
   double first = 0, last = 0;
   for (int64_t step = 1; step <= 30; ++step) {
-    Batch batch = random_batch();
+    Batch batch = critic_batch();
     StepMetrics m;
     companion->prepare(batch, {step, 30, 0}, m);
     ASSERT_EQ(batch.value.size(), batch.token.size());
@@ -226,7 +226,7 @@ TEST_F(critic, learns_what_the_rewards_were) {
 
 TEST_F(critic, goes_on_from_its_saved_state_bit_for_bit) {
   auto step = [&](Companion& companion, int64_t number) {
-    Batch batch = random_batch();
+    Batch batch = critic_batch();
     StepMetrics m;
     companion.prepare(batch, {number, 10, 0}, m);
     companion.learn(batch, {number, 10, static_cast<uint64_t>(number)}, m);
@@ -273,7 +273,7 @@ TEST_F(critic, a_gradient_that_is_not_finite_changes_nothing_and_three_in_a_row_
   std::vector<std::string> warnings;
   auto before = set_log_sink([&](LogLevel, const std::string& message) { warnings.push_back(message); });
   auto companion = made();
-  Batch batch = random_batch(2);  // three responses with tokens: three updates
+  Batch batch = critic_batch(2);  // three responses with tokens: three updates
   StepMetrics m;
   companion->prepare(batch, {60, 100, 0}, m);
   std::vector<float> weights = flat(companion->weights());

@@ -16,16 +16,16 @@
 namespace ucas {
 namespace {
 
-constexpr int64_t kVocab = 24;
+constexpr int64_t kPrmVocab = 24;
 
-ModelConfig small_shape() {
+ModelConfig prm_shape() {
   ModelConfig shape;
   shape.hidden_size = 32;
   shape.num_attention_heads = 4;
   shape.num_key_value_heads = 2;
   shape.head_dim = 8;
   shape.intermediate_size = 48;
-  shape.vocab_size = kVocab;
+  shape.vocab_size = kPrmVocab;
   return shape;
 }
 
@@ -42,7 +42,7 @@ Batch small_batch() {
       o.group = g;
       o.verdict.kind = i % 2 == 0 ? VerdictKind::equal : VerdictKind::unequal;
       for (int64_t t = 0; t < o.length; ++t) {
-        batch.token.push_back(i % 2 == 0 ? static_cast<int32_t>(5 + rng.below(kVocab - 5)) : 3);
+        batch.token.push_back(i % 2 == 0 ? static_cast<int32_t>(5 + rng.below(kPrmVocab - 5)) : 3);
       }
       batch.responses.push_back(o);
     }
@@ -52,7 +52,7 @@ Batch small_batch() {
   return batch;
 }
 
-std::vector<double> gradient(Model& model) {
+std::vector<double> prm_gradient(Model& model) {
   std::vector<double> all;
   for (NamedTensor& p : model.parameters()) {
     for (float v : to_host(p.tensor.grad().reshape({-1}))) all.push_back(v);
@@ -63,7 +63,7 @@ std::vector<double> gradient(Model& model) {
 
 // A frozen reference that differs from phi, so that q is not 0.
 std::vector<float> other_reference(const Batch& batch) {
-  std::unique_ptr<Model> other = make_model(small_shape(), 9, at::kCPU);
+  std::unique_ptr<Model> other = make_model(prm_shape(), 9, at::kCPU);
   return compute_logprobs(*other, batch, 1.0, 4096);
 }
 
@@ -75,13 +75,13 @@ double loss_of(Model& phi, const Batch& batch, const std::vector<float>& ref, do
 }
 
 TEST(implicit_prm_gradient, does_not_depend_on_the_micro_batches) {
-  std::unique_ptr<Model> phi = make_model(small_shape(), 3, at::kCPU);
+  std::unique_ptr<Model> phi = make_model(prm_shape(), 3, at::kCPU);
   Batch batch = small_batch();
   std::vector<float> ref = other_reference(batch);
   PrmLoss whole = accumulate_prm_gradients(*phi, batch, ref, 0.3, 4096);
-  std::vector<double> one = gradient(*phi);
+  std::vector<double> one = prm_gradient(*phi);
   PrmLoss cut = accumulate_prm_gradients(*phi, batch, ref, 0.3, 16);
-  std::vector<double> many = gradient(*phi);
+  std::vector<double> many = prm_gradient(*phi);
   EXPECT_NEAR(whole.loss, loss_of(*phi, batch, ref, 0.3), 1e-9);
   EXPECT_NEAR(whole.loss, cut.loss, 1e-12);
   double difference = 0, size = 0;
@@ -94,7 +94,7 @@ TEST(implicit_prm_gradient, does_not_depend_on_the_micro_batches) {
 }
 
 TEST(implicit_prm_gradient, is_the_slope_of_the_cross_entropy) {
-  std::unique_ptr<Model> phi = make_model(small_shape(), 3, at::kCPU);
+  std::unique_ptr<Model> phi = make_model(prm_shape(), 3, at::kCPU);
   Batch batch = small_batch();
   std::vector<float> ref = other_reference(batch);
   accumulate_prm_gradients(*phi, batch, ref, 0.3, 4096);
@@ -126,13 +126,13 @@ class implicit_prm_companion : public ::testing::Test {
     directory_ = std::filesystem::temp_directory_path() / ("ucas-prm-" + std::to_string(::getpid()));
     std::filesystem::create_directories(directory_);
     write_tokenizer(directory_, "word");
-    save_model(*make_model(small_shape(), 3, at::kCPU), directory_.string());
+    save_model(*make_model(prm_shape(), 3, at::kCPU), directory_.string());
   }
   void TearDown() override { std::filesystem::remove_all(directory_); }
 
   static void write_tokenizer(const std::filesystem::path& to, const std::string& word) {
     std::vector<std::string> words;
-    for (int i = 0; i < kVocab - 2; ++i) words.push_back(word + std::string(static_cast<size_t>(i + 1), 'x'));
+    for (int i = 0; i < kPrmVocab - 2; ++i) words.push_back(word + std::string(static_cast<size_t>(i + 1), 'x'));
     write_word_level_tokenizer(to.string(), words, "<eos>", "<pad>");
   }
   std::unique_ptr<Companion> make(const std::string& preset, const std::string& lr = "0.01",
@@ -195,7 +195,7 @@ TEST_F(implicit_prm_companion, refuses_a_reward_model_with_another_vocabulary) {
   std::filesystem::path other = directory_ / "other";
   std::filesystem::create_directories(other);
   write_tokenizer(other, "term");
-  save_model(*make_model(small_shape(), 4, at::kCPU), other.string());
+  save_model(*make_model(prm_shape(), 4, at::kCPU), other.string());
   EXPECT_THROW(make("verl", "0.01", other.string()), Error);
   EXPECT_NE(make("verl", "0.01", directory_.string()), nullptr);
 }

@@ -1,4 +1,4 @@
-// AdamW (algorithms: Sec. 18) over f32 master weights, with gradient clipping by the global L2 norm.
+// AdamW over f32 master weights, with gradient clipping by the global L2 norm.
 // Fed by gradients that backward left in the parameters; owns both moments.
 // On the CPU each element's update and the order of the norm's sum are fixed: results do not depend on the thread
 // count. Threads: one caller.

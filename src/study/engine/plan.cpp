@@ -130,7 +130,8 @@ std::string StudyPlan::path_of(const StudyRun& run, const TrainConfig& train, co
                                int64_t seed) const {
   auto path = [&](auto counts) {
     const std::string text = str(settings_that(counts, train), "base=", start.hash, "\ndata=", data_hash_);
-    return path_join(places_.pool, str(stem(run.config), "-", hash_of_text(text).substr(0, 8), "-seed", seed));
+    return path_join(places_.pool,
+                     str(stem_of(run.config, ".toml"), "-", hash_of_text(text).substr(0, 8), "-seed", seed));
   };
   const std::string now = path([](const FieldValue& f) { return tells_runs_apart(f.effect); });
   const std::string before = path(told_runs_apart);
