@@ -21,6 +21,9 @@ std::string model_text(std::string_view text, size_t limit = 6000);
 // where it was cut.
 std::string visible_text(std::string_view text, size_t limit);
 
+// Minus and plus-minus signs before numbers as print has them: "(-0.6 +- 0.1".
+std::string typeset(std::string_view text);
+
 // The last `parts` parts of a path: "/data/runs/base/model", 2 -> "base/model". Text that is no path stays.
 std::string short_path(const std::string& text, int parts);
 
