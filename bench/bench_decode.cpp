@@ -13,7 +13,7 @@ using namespace ucas;
 
 namespace {
 
-bool measure(const char* name, const Qwen2Config& config, int64_t batch) {
+bool measure(const char* name, const ModelConfig& config, int64_t batch) {
   int64_t prompt = 16, fresh = 64;
   auto model = make_model(config, 1, at::kCPU);
   auto cache = model->make_cache(batch, prompt + fresh);
@@ -39,7 +39,7 @@ bool measure(const char* name, const Qwen2Config& config, int64_t batch) {
       double t0 = cpu_seconds();
       at::Tensor hidden = model->decode(token, position, slot, *cache);
       double t1 = cpu_seconds();
-      at::Tensor logits = head_logits(hidden, model->lm_head());
+      at::Tensor logits = model->head().logits(hidden);
       double t2 = cpu_seconds();
       const float* row = logits.data_ptr<float>();
       for (size_t i = 0; i < token.size(); ++i, row += logits.stride(0)) {

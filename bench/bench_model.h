@@ -35,8 +35,8 @@ double best_of(int times, Work work) {
   return best;
 }
 
-inline Qwen2Config tiny_shape() {
-  Qwen2Config c;
+inline ModelConfig tiny_shape() {
+  ModelConfig c;
   c.hidden_size = 128;
   c.num_hidden_layers = 4;
   c.num_attention_heads = 4;
@@ -48,15 +48,15 @@ inline Qwen2Config tiny_shape() {
 }
 
 // That of the embedded task.
-inline Qwen2Config task_shape() {
-  Qwen2Config c;  // its defaults, but for:
+inline ModelConfig task_shape() {
+  ModelConfig c;  // its defaults, but for:
   c.intermediate_size = 192;
   c.vocab_size = 58;
   return c;
 }
 
 // Multiply-adds of one token's matrix products, the LM head included.
-inline double products_per_token(const Qwen2Config& c) {
+inline double products_per_token(const ModelConfig& c) {
   double attention = static_cast<double>((2 * c.num_attention_heads + 2 * c.num_key_value_heads) * c.head_dim);
   double layer = static_cast<double>(c.hidden_size) * (attention + 3 * static_cast<double>(c.intermediate_size));
   return static_cast<double>(c.num_hidden_layers) * layer + static_cast<double>(c.vocab_size * c.hidden_size);

@@ -18,7 +18,7 @@ namespace ucas {
 namespace {
 
 struct Shape {
-  Qwen2Config model;
+  ModelConfig model;
   int64_t prompts, samples, prompt, response;
 };
 
@@ -70,7 +70,7 @@ void decode(benchmark::State& state, Shape shape) {
       std::fill(position.begin(), position.end(), static_cast<int32_t>(t));
       const bool counted = t >= shape.prompt;
       if (!counted) state.PauseTiming();
-      const at::Tensor logits = head_logits(model->decode(token, position, slot, *cache), model->lm_head());
+      const at::Tensor logits = model->head().logits(model->decode(token, position, slot, *cache));
       benchmark::DoNotOptimize(logits.data_ptr());
       if (!counted) state.ResumeTiming();
     }

@@ -14,7 +14,7 @@ using namespace ucas;
 
 namespace {
 
-void measure(const char* name, const Qwen2Config& config, int64_t budget) {
+void measure(const char* name, const ModelConfig& config, int64_t budget) {
   auto model = make_model(config, 1, at::kCPU);
   Rng rng(1, 2);
   std::vector<Packed> micro(1);
@@ -42,7 +42,7 @@ void measure(const char* name, const Qwen2Config& config, int64_t budget) {
       double t0 = cpu_seconds();
       at::Tensor hidden = model->hidden(packed);
       double t1 = cpu_seconds();
-      HeadStats stats = head_stats(hidden, model->lm_head(), packed.token, 1.0);
+      HeadStats stats = model->head().stats(hidden, packed.token, 1.0);
       at::Tensor loss = -(stats.logprob.sum() + stats.entropy.sum() * 1e-3);
       double t2 = cpu_seconds();
       loss.backward();

@@ -28,5 +28,12 @@ std::vector<std::string> embedded_names(std::string_view prefix) {
   std::sort(names.begin(), names.end());
   return names;
 }
+std::vector<std::string> embedded_stems(std::string_view folder) {
+  std::vector<std::string> stems;
+  for (const std::string& name : embedded_names(folder)) {
+    if (name.ends_with(\".toml\")) stems.push_back(name.substr(folder.size(), name.size() - folder.size() - 5));
+  }
+  return stems;
+}
 }  // namespace ucas
 ")

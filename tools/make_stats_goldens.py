@@ -33,10 +33,8 @@ for k, n in ((0, 1), (1, 1), (0, 30), (3, 30), (30, 30), (15, 30), (256, 512), (
     for level in (0.95, 0.8):
         test = stats.binomtest(k, n)
         exact = test.proportion_ci(level, method="exact")
-        wilson = test.proportion_ci(level, method="wilson")
         out["share"].append({"successes": k, "trials": n, "level": level,
-                             "clopper_pearson": [float(exact.low), float(exact.high)],
-                             "wilson": [float(wilson.low), float(wilson.high)]})
+                             "clopper_pearson": [float(exact.low), float(exact.high)]})
 
 values = rng.beta(0.4, 0.6, size=40).round(3)
 out["summary"] = {"values": values.tolist(), "mean": float(values.mean()), "std": float(values.std(ddof=1))}

@@ -7,6 +7,5 @@ namespace ucas {
 
 std::string version();        // of ucas
 std::string torch_version();  // of the LibTorch it was built against
-std::string build_type();
 
 }  // namespace ucas

@@ -1,7 +1,6 @@
 // Errors that a user can cause or mend: thrown as ucas::Error, caught once in cli/main.cpp and printed as
 //   ucas: error[class]: what, where, got, expected, do
 // Programmer errors go through UCAS_CHECK (aborts with file:line). Expected outcomes are values, not errors.
-// Threads: any.
 #pragma once
 
 #include <stdexcept>

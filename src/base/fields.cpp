@@ -65,13 +65,15 @@ class Lister final : public Prefixed {
  public:
   struct Row {
     std::string section, key, value, help, type, allowed;
+    Effect effect;
   };
   std::vector<Row> rows;
 
  private:
-  void add(const char* key, std::string value, const char* help, const char* type, std::string allowed = "") {
-    std::string section = prefix_.empty() ? "" : prefix_.substr(0, prefix_.size() - 1);
-    rows.push_back({section, key, std::move(value), help, type, std::move(allowed)});
+  void visit(const OptionField& field) override {
+    const std::string section = prefix_.empty() ? "" : prefix_.substr(0, prefix_.size() - 1);
+    rows.push_back({section, field.key, "", field.help, "", range_text(field.range), field.effect});
+    std::visit([&](const auto& value) { show(value, rows.back()); }, field.value);
   }
   template <class List, class Show>
   static std::string list_text(const List& values, Show show) {
@@ -79,20 +81,21 @@ class Lister final : public Prefixed {
     for (const auto& v : values) parts.push_back(show(v));
     return "[" + join(parts, ", ") + "]";
   }
-  void visit(const char* k, bool& v, const char* h) override { add(k, str(v), h, "BOOL"); }
-  void visit(const char* k, int64_t& v, Range r, const char* h) override { add(k, str(v), h, "INT", range_text(r)); }
-  void visit(const char* k, double& v, Range r, const char* h) override {
-    add(k, toml_number(v), h, "NUM", range_text(r));
+  static void set(Row& row, const char* type, std::string value) {
+    row.type = type;
+    row.value = std::move(value);
   }
-  void visit(const char* k, std::string& v, const char* h) override { add(k, toml_text(v), h, "TEXT"); }
-  void visit(const char* k, std::vector<std::string>& v, const char* h) override {
-    add(k, list_text(v, toml_text), h, "A,B,..");
+  static void show(const bool* v, Row& row) { set(row, "BOOL", str(*v)); }
+  static void show(const int64_t* v, Row& row) { set(row, "INT", str(*v)); }
+  static void show(const double* v, Row& row) { set(row, "NUM", toml_number(*v)); }
+  static void show(const std::string* v, Row& row) { set(row, "TEXT", toml_text(*v)); }
+  static void show(const std::vector<std::string>* v, Row& row) { set(row, "A,B,..", list_text(*v, toml_text)); }
+  static void show(const std::vector<int64_t>* v, Row& row) {
+    set(row, "N,M,..", list_text(*v, [](int64_t n) { return str(n); }));
   }
-  void visit(const char* k, std::vector<int64_t>& v, Range r, const char* h) override {
-    add(k, list_text(v, [](int64_t n) { return str(n); }), h, "N,M,..", range_text(r));
-  }
-  void visit_choice(const char* k, int& index, const std::vector<std::string>& names, const char* h) override {
-    add(k, toml_text(names.at(static_cast<size_t>(index))), h, "NAME", join(names, " | "));
+  static void show(const OptionField::Choice& choice, Row& row) {
+    set(row, "NAME", toml_text(choice.words.at(*choice.index)));
+    row.allowed = join(choice.words, " | ");
   }
 };
 
@@ -157,93 +160,83 @@ class Applier final : public Prefixed {
     return items;
   }
 
-  void visit(const char* key, bool& value, const char*) override {
-    const Setting* s = find(key);
-    if (s == nullptr) return;
-    if (const bool* b = std::get_if<bool>(&s->value)) {
-      value = *b;
-    } else if (const auto* t = std::get_if<std::string>(&s->value); s->from_text && (*t == "true" || *t == "false")) {
-      value = *t == "true";
+  void visit(const OptionField& field) override {
+    const Setting* s = find(field.key);
+    if (s != nullptr) std::visit([&](const auto& value) { read(*s, value, field.range); }, field.value);
+  }
+  static void read(const Setting& s, bool* value, Range) {
+    if (const bool* b = std::get_if<bool>(&s.value)) {
+      *value = *b;
+    } else if (const auto* t = std::get_if<std::string>(&s.value); s.from_text && (*t == "true" || *t == "false")) {
+      *value = *t == "true";
     } else {
-      bad(*s, "true or false");
+      bad(s, "true or false");
     }
   }
-  void visit(const char* key, int64_t& value, Range range, const char*) override {
-    const Setting* s = find(key);
-    if (s == nullptr) return;
-    if (const int64_t* n = std::get_if<int64_t>(&s->value)) {
-      value = *n;
-    } else if (s->from_text && number<int64_t>(std::get<std::string>(s->value))) {
-      value = *number<int64_t>(std::get<std::string>(s->value));
+  static void read(const Setting& s, int64_t* value, Range range) {
+    if (const int64_t* n = std::get_if<int64_t>(&s.value)) {
+      *value = *n;
+    } else if (s.from_text && number<int64_t>(std::get<std::string>(s.value))) {
+      *value = *number<int64_t>(std::get<std::string>(s.value));
     } else {
-      bad(*s, "a whole number");
+      bad(s, "a whole number");
     }
-    check(*s, static_cast<double>(value), range);
+    check(s, static_cast<double>(*value), range);
   }
-  void visit(const char* key, double& value, Range range, const char*) override {
-    const Setting* s = find(key);
-    if (s == nullptr) return;
-    if (const double* d = std::get_if<double>(&s->value)) {
-      value = *d;
-    } else if (const int64_t* n = std::get_if<int64_t>(&s->value)) {
-      value = static_cast<double>(*n);
-    } else if (s->from_text && number<double>(std::get<std::string>(s->value))) {
-      value = *number<double>(std::get<std::string>(s->value));
+  static void read(const Setting& s, double* value, Range range) {
+    if (const double* d = std::get_if<double>(&s.value)) {
+      *value = *d;
+    } else if (const int64_t* n = std::get_if<int64_t>(&s.value)) {
+      *value = static_cast<double>(*n);
+    } else if (s.from_text && number<double>(std::get<std::string>(s.value))) {
+      *value = *number<double>(std::get<std::string>(s.value));
     } else {
-      bad(*s, "a number");
+      bad(s, "a number");
     }
-    check(*s, value, range);
+    check(s, *value, range);
   }
-  void visit(const char* key, std::string& value, const char*) override {
-    const Setting* s = find(key);
-    if (s == nullptr) return;
-    const auto* t = std::get_if<std::string>(&s->value);
-    if (t == nullptr) bad(*s, "text in quotes");
-    value = *t;
+  static void read(const Setting& s, std::string* value, Range) {
+    const auto* t = std::get_if<std::string>(&s.value);
+    if (t == nullptr) bad(s, "text in quotes");
+    *value = *t;
   }
-  void visit(const char* key, std::vector<std::string>& value, const char*) override {
-    const Setting* s = find(key);
-    if (s == nullptr) return;
-    if (const auto* list = std::get_if<std::vector<std::string>>(&s->value)) {
-      value = *list;
-    } else if (const auto* t = std::get_if<std::string>(&s->value)) {
-      value = s->from_text ? list_items(*t) : std::vector<std::string>{*t};
-    } else if (const auto* n = std::get_if<std::vector<int64_t>>(&s->value); n != nullptr && n->empty()) {
-      value.clear();
+  static void read(const Setting& s, std::vector<std::string>* value, Range) {
+    if (const auto* list = std::get_if<std::vector<std::string>>(&s.value)) {
+      *value = *list;
+    } else if (const auto* t = std::get_if<std::string>(&s.value)) {
+      *value = s.from_text ? list_items(*t) : std::vector<std::string>{*t};
+    } else if (const auto* n = std::get_if<std::vector<int64_t>>(&s.value); n != nullptr && n->empty()) {
+      value->clear();
     } else {
-      bad(*s, "a list of texts");
+      bad(s, "a list of texts");
     }
   }
-  void visit(const char* key, std::vector<int64_t>& value, Range range, const char*) override {
-    const Setting* s = find(key);
-    if (s == nullptr) return;
+  static void read(const Setting& s, std::vector<int64_t>* value, Range range) {
     std::vector<int64_t> read;
-    if (const auto* list = std::get_if<std::vector<int64_t>>(&s->value)) {
+    if (const auto* list = std::get_if<std::vector<int64_t>>(&s.value)) {
       read = *list;
-    } else if (const int64_t* n = std::get_if<int64_t>(&s->value)) {
+    } else if (const int64_t* n = std::get_if<int64_t>(&s.value)) {
       read = {*n};
-    } else if (const auto* t = std::get_if<std::string>(&s->value); t != nullptr && s->from_text) {
+    } else if (const auto* t = std::get_if<std::string>(&s.value); t != nullptr && s.from_text) {
       for (const std::string& item : list_items(*t)) {
         auto n = number<int64_t>(item);
-        if (!n) bad(*s, "a list of whole numbers");
+        if (!n) bad(s, "a list of whole numbers");
         read.push_back(*n);
       }
     } else {
-      bad(*s, "a list of whole numbers");
+      bad(s, "a list of whole numbers");
     }
-    for (int64_t n : read) check(*s, static_cast<double>(n), range);
-    value = read;
+    for (int64_t n : read) check(s, static_cast<double>(n), range);
+    *value = read;
   }
-  void visit_choice(const char* key, int& index, const std::vector<std::string>& names, const char*) override {
-    const Setting* s = find(key);
-    if (s == nullptr) return;
-    const auto* t = std::get_if<std::string>(&s->value);
-    auto at = t == nullptr ? names.end() : std::find(names.begin(), names.end(), *t);
-    if (at == names.end()) {
-      std::string near = t == nullptr ? "" : nearest(*t, names);
-      bad(*s, str("one of ", join(names, ", "), near.empty() ? "" : str(" (did you mean ", near, "?)")));
+  static void read(const Setting& s, const OptionField::Choice& choice, Range) {
+    const auto* t = std::get_if<std::string>(&s.value);
+    auto at = t == nullptr ? choice.words.end() : std::ranges::find(choice.words, *t);
+    if (at == choice.words.end()) {
+      const std::string near = t == nullptr ? "" : nearest(*t, choice.words);
+      bad(s, str("one of ", join(choice.words, ", "), did_you_mean(near)));
     }
-    index = static_cast<int>(at - names.begin());
+    *choice.index = static_cast<int>(at - choice.words.begin());
   }
 
   const std::vector<Setting>& settings_;
@@ -269,7 +262,7 @@ void apply_settings(Fielder list, void* config, const std::vector<Setting>& sett
     bool typed = settings[i].from_text;
     throw Error("config",
                 str(printable(settings[i].where), ": unknown key", typed ? "" : " " + printable(settings[i].key),
-                    near.empty() ? "" : str(" (did you mean ", typed ? "--" : "", near, "?)")));
+                    did_you_mean(near.empty() || !typed ? near : "--" + near)));
   }
 }
 
@@ -341,7 +334,7 @@ std::vector<FieldValue> list_fields(Fielder list, void* config) {
   list(lister, config);
   std::vector<FieldValue> values;
   for (const auto& row : lister.rows) {
-    values.push_back({row.section.empty() ? row.key : row.section + "." + row.key, row.value, row.help});
+    values.push_back({row.section.empty() ? row.key : row.section + "." + row.key, row.value, row.help, row.effect});
   }
   return values;
 }

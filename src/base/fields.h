@@ -5,15 +5,17 @@
 //     f.section("optimizer", optimizer);
 //   }
 //
-// and from that come: defaults, the TOML file, `--method.beta 0.02`, --help, range checks, the resolved dump.
-// A later setting overrides an earlier one; an unknown key is an error that names the nearest one.
-// Threads: one.
+// and from that come: defaults, the TOML file, `--method.beta 0.02`, --help, range checks, the resolved dump, and who
+// must care for the option (Effect). A later setting overrides an earlier one; an unknown key is an error that names
+// the nearest one.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -24,25 +26,66 @@ struct Range {
   double high = std::numeric_limits<double>::infinity();
 };
 
+// What an option of a run can change, from all of it to nothing. Said where the option is declared; whoever needs to
+// know which options matter asks the three questions below and keeps no list of keys:
+//
+//                 a departure from   tells two   must be the same
+//                 a method           runs apart  when a run goes on
+//   result        yes                yes         yes     what is learnt
+//   size          yes, of size       yes         yes     how much of it: batches, lengths, responses, steps
+//   procedure     no                 yes         yes     micro-batches (some methods choose within one), validation
+//   place         no                 no          yes     where, from what, by which draw: known by hashes and the seed
+//   bookkeeping   no                 no          no      no bit of it: what is written down, when a run stops
+enum class Effect { result, size, procedure, place, bookkeeping };
+constexpr bool is_departure(Effect effect) { return effect <= Effect::size; }           // `ucas explain`
+constexpr bool tells_runs_apart(Effect effect) { return effect <= Effect::procedure; }  // a study's pool, the report
+constexpr bool is_fixed(Effect effect) { return effect <= Effect::place; }              // --resume
+
+// The words of an enum stand beside it: constexpr std::array<const char*, 2> names(Colour) { return {"red", "green"}; }
+// Enumerators count from 0. This is the word of one of them.
+template <class Enum>
+constexpr const char* word_of(Enum value) {
+  return names(Enum{})[static_cast<size_t>(value)];
+}
+
+// One option, as its declaration shows it to whoever visits the fields.
+struct OptionField {
+  struct Choice {
+    int* index;
+    std::vector<std::string> words;
+  };
+  const char* key;
+  std::variant<bool*, int64_t*, double*, std::string*, std::vector<std::string>*, std::vector<int64_t>*, Choice> value;
+  const char* help;
+  Effect effect;
+  Range range;  // of numbers, and of each number of a list
+};
+
 class Fields {
  public:
   virtual ~Fields() = default;
 
-  void field(const char* key, bool& value, const char* help) { visit(key, value, help); }
-  void field(const char* key, int64_t& value, Range range, const char* help) { visit(key, value, range, help); }
-  void field(const char* key, double& value, Range range, const char* help) { visit(key, value, range, help); }
-  void field(const char* key, std::string& value, const char* help) { visit(key, value, help); }
-  void field(const char* key, std::vector<std::string>& value, const char* help) { visit(key, value, help); }
-  void field(const char* key, std::vector<int64_t>& value, Range range, const char* help) {
-    visit(key, value, range, help);
+  template <class Value>
+  void field(const char* key, Value& value, const char* help, Effect effect = Effect::result) {
+    visit({key, &value, help, effect, {}});
+  }
+  template <class Value>
+  void field(const char* key, Value& value, Range range, const char* help, Effect effect = Effect::result) {
+    visit({key, &value, help, effect, range});
   }
 
-  // An enum whose enumerators 0, 1, 2 ... are called `names` in files and on the command line.
+  // An enum by its names(), or the first `offered` of them.
   template <class Enum>
-  void choice(const char* key, Enum& value, std::initializer_list<const char*> names, const char* help) {
-    int index = static_cast<int>(value);
-    visit_choice(key, index, std::vector<std::string>(names.begin(), names.end()), help);
-    value = static_cast<Enum>(index);
+  void choice(const char* key, Enum& value, const char* help, Effect effect = Effect::result,
+              size_t offered = names(Enum{}).size()) {
+    const auto words = names(Enum{});
+    pick(key, value, {words.begin(), words.begin() + offered}, help, effect);
+  }
+  // One whose enumerators 0, 1, 2 ... are called `words` here alone.
+  template <class Enum>
+  void choice(const char* key, Enum& value, std::initializer_list<const char*> words, const char* help,
+              Effect effect = Effect::result) {
+    pick(key, value, {words.begin(), words.end()}, help, effect);
   }
 
   // A nested table: its keys become NAME.key.
@@ -54,15 +97,17 @@ class Fields {
   }
 
  protected:
-  virtual void visit(const char* key, bool& value, const char* help) = 0;
-  virtual void visit(const char* key, int64_t& value, Range range, const char* help) = 0;
-  virtual void visit(const char* key, double& value, Range range, const char* help) = 0;
-  virtual void visit(const char* key, std::string& value, const char* help) = 0;
-  virtual void visit(const char* key, std::vector<std::string>& value, const char* help) = 0;
-  virtual void visit(const char* key, std::vector<int64_t>& value, Range range, const char* help) = 0;
-  virtual void visit_choice(const char* key, int& index, const std::vector<std::string>& names, const char* help) = 0;
+  virtual void visit(const OptionField& field) = 0;
   virtual void enter(const char* name) = 0;
   virtual void leave() = 0;
+
+ private:
+  template <class Enum>
+  void pick(const char* key, Enum& value, std::vector<std::string> words, const char* help, Effect effect) {
+    int index = static_cast<int>(value);
+    visit({key, OptionField::Choice{&index, std::move(words)}, help, effect, {}});
+    value = static_cast<Enum>(index);
+  }
 };
 
 // One `key = value` from a file or the command line. From TOML the value has its type; from the command line it is
@@ -95,6 +140,7 @@ std::string dump_toml(Fielder list, void* config);
 std::string help_text(Fielder list, void* config);
 struct FieldValue {
   std::string key, value, help;
+  Effect effect = Effect::result;
 };
 std::vector<FieldValue> list_fields(Fielder list, void* config);
 

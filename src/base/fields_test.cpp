@@ -13,6 +13,8 @@ namespace ucas {
 namespace {
 
 enum class Colour { red, green };
+enum class Shade { light, dark, black };
+constexpr std::array<const char*, 3> names(Shade) { return {"light", "dark", "black"}; }
 
 struct Inner {
   double beta = 0.01;
@@ -37,6 +39,16 @@ struct Outer {
     f.field("files", files, "which");
     f.choice("colour", colour, {"red", "green"}, "hue");
     f.section("method", method);
+  }
+};
+
+struct Named {
+  Shade any = Shade::dark, offered = Shade::light;
+  int64_t kept = 2;
+  void fields(Fields& f) {
+    f.choice("any", any, "one of all");
+    f.choice("offered", offered, "one of the first two", Effect::size, 2);
+    f.field("kept", kept, Range{0, 9}, "how many stay", Effect::bookkeeping);
   }
 };
 
@@ -188,6 +200,23 @@ RC_GTEST_PROP(fields, the_dump_reads_back_as_the_same_values, (bool fast, double
   RC_ASSERT(back.files == c.files);
   RC_ASSERT(back.method.betas == c.method.betas);
   RC_ASSERT(back.colour == c.colour);
+}
+
+TEST(fields, the_words_of_an_enum_stand_beside_it_and_may_be_offered_in_part) {
+  Named config;
+  ucas::apply(config, parse_toml("any = \"black\"\noffered = \"dark\"\n", "run.toml"));
+  EXPECT_EQ(config.any, Shade::black);
+  EXPECT_STREQ(word_of(config.offered), "dark");
+  EXPECT_EQ(message([&] { ucas::apply(config, parse_toml("offered = \"black\"\n", "run.toml")); }),
+            "config: run.toml:1: offered = \"black\": expected one of light, dark");
+}
+
+TEST(fields, what_an_option_can_change_is_told_with_its_value) {
+  const std::vector<FieldValue> fields = fields_of(Named{});
+  ASSERT_EQ(fields.size(), 3u);
+  EXPECT_EQ(fields[0].effect, Effect::result);  // unless it is said
+  EXPECT_EQ(fields[1].effect, Effect::size);
+  EXPECT_EQ(fields[2].effect, Effect::bookkeeping);
 }
 
 }  // namespace ucas

@@ -258,6 +258,11 @@ int64_t free_space(const std::string& path) {
   return static_cast<int64_t>(info.f_bavail) * static_cast<int64_t>(info.f_frsize);
 }
 
+std::string stem_of(const std::string& path, std::string_view ending) {
+  std::string name = path.substr(path.find_last_of('/') + 1);
+  return name.ends_with(ending) ? name.substr(0, name.size() - ending.size()) : name;
+}
+
 std::string path_join(const std::string& a, const std::string& b) { return (std::filesystem::path(a) / b).string(); }
 
 std::string read_file(const std::string& path, int64_t limit) {

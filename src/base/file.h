@@ -29,6 +29,7 @@ int64_t file_size(const std::string& path);
 std::vector<std::string> list_directory(const std::string& path);  // plain names, sorted
 int64_t free_space(const std::string& path);                       // bytes
 std::string path_join(const std::string& a, const std::string& b);
+std::string stem_of(const std::string& path, std::string_view ending);  // "a/b.toml", ".toml" -> "b"
 
 std::string read_file(const std::string& path, int64_t limit = int64_t{1} << 30);
 // Exactly `size` bytes from `offset`; `truncated` if the file is shorter.

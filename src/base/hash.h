@@ -1,5 +1,5 @@
 // Hashes of content, in hexadecimal. XXH3-128 notices change, crashes and rot; SHA-256 also forgery, and it is what
-// hubs of models and data sets list for their files. Threads: any.
+// hubs of models and data sets list for their files.
 #pragma once
 
 #include <array>

@@ -97,6 +97,16 @@ Json parse_json(std::string_view text, const std::string& where) {
   return root;
 }
 
+std::string json_text(const OrderedJson& value, int indent) {
+  return value.dump(indent, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
+std::string json_text(const Json& value, int indent) {
+  return value.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string json_text(const std::string& text) { return json_text(Json(text)); }
+
 Json read_json(const std::string& path, int64_t limit) { return parse_json(read_file(path, limit), path); }
 
 }  // namespace ucas

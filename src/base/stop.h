@@ -1,5 +1,4 @@
 // The wish that a long command ends: a signal that asks, and a flag that loops look at between two pieces of work.
-// Threads: any.
 #pragma once
 
 namespace ucas {

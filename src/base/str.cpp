@@ -176,6 +176,8 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   return best;
 }
 
+std::string did_you_mean(const std::string& near) { return near.empty() ? "" : str(" (did you mean ", near, "?)"); }
+
 std::string wrap_text(const std::string& text, size_t width, size_t indent, size_t used) {
   std::string wrapped;
   size_t column = used;

@@ -52,8 +52,13 @@ std::string_view trim(std::string_view text);
 std::string printable(std::string_view text, size_t limit = 120);
 bool valid_utf8(std::string_view text);
 
-// Nearest of `candidates` to `word` by edit distance, or "" when none is near (for "did you mean").
+// Nearest of `candidates` to `word` by edit distance, or "" when none is near.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
+// " (did you mean NEAR?)" at the end of a message, "" where nothing is near.
+std::string did_you_mean(const std::string& near);
+inline std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
+  return did_you_mean(nearest(word, candidates));
+}
 
 // Text in lines of at most `width` columns, broken at spaces, all but the first indented by `indent`. The first line
 // already holds `used` columns. A word longer than a line stands alone.

@@ -1,15 +1,19 @@
 #include "base/table.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "base/str.h"
-#include "base/table_text.h"
 
 namespace ucas {
 
 namespace {
 
 using Row = std::vector<std::string>;
+
+constexpr size_t kLongest = 400;
+
+bool among(char c, std::string_view characters) { return characters.find(c) != std::string_view::npos; }
 
 char side_of(const Table& table, size_t column) {
   return table.align.empty() ? 'l' : table.align[std::min(column, table.align.size() - 1)];
@@ -24,7 +28,8 @@ std::string joined(const Row& row, const char* separator, Escape escape) {
 
 // Quoted only where it has to be: numbers stay numbers for every reader.
 std::string csv_cell(const std::string& text) {
-  return text.find_first_of(",\"\n\r") == std::string::npos && text == printable(text, 400) ? text : csv_text(text);
+  return text.find_first_of(",\"\n\r") == std::string::npos && text == printable(text, kLongest) ? text
+                                                                                                 : csv_text(text);
 }
 
 std::string tex_cell(const std::string& text) {
@@ -41,7 +46,7 @@ std::string Table::text(const std::string& indent, size_t width) const {
   lines.insert(lines.end(), rows.begin(), rows.end());
   std::vector<size_t> widths;
   for (Row& line : lines) {
-    for (std::string& cell : line) cell = printable(cell, 400);
+    for (std::string& cell : line) cell = printable(cell, kLongest);
     widths.resize(std::max(widths.size(), line.size()));
     for (size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
   }
@@ -89,6 +94,41 @@ std::string Table::tex() const {
     out += joined(rows[r], " & ", tex_cell) + " \\\\\n";
   }
   return out + "\\bottomrule\n\\end{tabular}\n";
+}
+
+std::string markdown_text(const std::string& text) {
+  std::string out;
+  for (char c : printable(text, kLongest)) {
+    if (among(c, "|*_`<[]\\")) out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string tex_text(const std::string& text) {
+  std::string out;
+  for (char c : printable(text, kLongest)) {
+    if (c == '\\') {
+      out += "\\textbackslash{}";
+    } else if (c == '~') {
+      out += "\\textasciitilde{}";
+    } else if (c == '^') {
+      out += "\\textasciicircum{}";
+    } else {
+      if (among(c, "&%$#_{}")) out += '\\';
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string csv_text(const std::string& text) {
+  std::string out = "\"";
+  for (char c : printable(text, kLongest)) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  return out + "\"";
 }
 
 }  // namespace ucas

@@ -1,5 +1,5 @@
 // A table from one head and rows of plain text, for people and programs: aligned text, Markdown, CSV, LaTeX. Each
-// format escapes the cells for itself (table_text.h). Threads: any; a value.
+// format escapes the cells for itself.
 #pragma once
 
 #include <cstdint>
@@ -21,5 +21,10 @@ struct Table {
   std::string csv() const;
   std::string tex() const;  // tabular with booktabs rules; " +- " becomes a plus-minus sign
 };
+
+// Text of files and users as a cell: control bytes shown, cut to a few hundred bytes, nothing that the format acts on.
+std::string markdown_text(const std::string& text);
+std::string tex_text(const std::string& text);
+std::string csv_text(const std::string& text);  // with its quotes
 
 }  // namespace ucas

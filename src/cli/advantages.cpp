@@ -14,10 +14,10 @@
 #include "base/str.h"
 #include "cli/advantages_compare.h"
 #include "cli/command.h"
-#include "core/run_directory.h"
-#include "core/step_data.h"
-#include "core/step_methods.h"
 #include "methods/method.h"
+#include "records/run_directory.h"
+#include "records/step_data.h"
+#include "records/step_methods.h"
 #include "verify/verifier.h"
 
 namespace ucas {

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/str.h"
+#include "base/table.h"
 
 namespace ucas {
 
@@ -59,52 +60,32 @@ const std::string& problem_of(const StepData& data, size_t row) {
 
 std::string signed_text(double value) { return str(value > 0 ? "+" : "", fixed(value, 4)); }
 
-// Columns as wide as their widest cell; the first `left` columns left-aligned.
-std::string table(const std::vector<std::vector<std::string>>& rows, size_t left) {
-  std::vector<size_t> width(rows[0].size());
-  for (const auto& row : rows) {
-    for (size_t c = 0; c < row.size(); ++c) width[c] = std::max(width[c], row[c].size());
-  }
-  std::string text;
-  for (const auto& row : rows) {
-    std::string line;
-    for (size_t c = 0; c < row.size(); ++c) {
-      line += "  " + (c < left ? pad_right(row[c], width[c]) : pad_left(row[c], width[c]));
-    }
-    while (line.ends_with(' ')) line.pop_back();
-    text += line + "\n";
-  }
-  return text;
-}
-
 std::string responses_text(const StepData& data, const std::vector<float>& recomputed, size_t show) {
   std::vector<ResponseChange> changes = response_changes(data, recomputed);
   std::ranges::stable_sort(changes, std::greater{}, &ResponseChange::size);
   changes.resize(std::min(changes.size(), show));
-  std::vector<std::vector<std::string>> rows = {
-      {"problem", "sample", "verdict", "reward", "tokens", "stored A", "new A", "change"}};
+  Table table{{"problem", "sample", "verdict", "reward", "tokens", "stored A", "new A", "change"}, {}, "lllr"};
   for (const ResponseChange& c : changes) {
     const Response& o = data.batch.responses[c.row];
     if (c.size() <= 1e-6) continue;
-    rows.push_back({printable(problem_of(data, c.row), 40), str(o.sample), name_of(o.verdict.kind), fixed(o.reward, 3),
-                    str(o.length), signed_text(c.stored), signed_text(c.recomputed),
-                    signed_text(c.recomputed - c.stored)});
+    table.rows.push_back({printable(problem_of(data, c.row), 40), str(o.sample), name_of(o.verdict.kind),
+                          fixed(o.reward, 3), str(o.length), signed_text(c.stored), signed_text(c.recomputed),
+                          signed_text(c.recomputed - c.stored)});
   }
-  return rows.size() == 1 ? "" : "\n  responses whose mean advantage changes most\n" + table(rows, 3);
+  return table.rows.empty() ? "" : "\n  responses whose mean advantage changes most\n" + table.text("  ");
 }
 
 std::string tokens_text(const StepData& data, std::span<const float> recomputed, size_t show) {
-  std::vector<std::vector<std::string>> rows = {
-      {"problem", "sample", "text", "position", "id", "stored A", "new A", "change"}};
+  Table table{{"problem", "sample", "text", "position", "id", "stored A", "new A", "change"}, {}, "lllr"};
   for (const TokenChange& c : largest_token_changes(data, recomputed, show)) {
     const Response& o = data.batch.responses[c.row];
     std::string piece = data.piece.empty() ? "" : str("\"", printable(data.piece[c.token], 24), "\"");
-    rows.push_back({printable(problem_of(data, c.row), 40), str(o.sample), piece,
-                    str(static_cast<int64_t>(c.token) - o.first), str(data.batch.token[c.token]),
-                    signed_text(data.advantage[c.token]), signed_text(recomputed[c.token]),
-                    signed_text(static_cast<double>(recomputed[c.token]) - data.advantage[c.token])});
+    table.rows.push_back({printable(problem_of(data, c.row), 40), str(o.sample), piece,
+                          str(static_cast<int64_t>(c.token) - o.first), str(data.batch.token[c.token]),
+                          signed_text(data.advantage[c.token]), signed_text(recomputed[c.token]),
+                          signed_text(static_cast<double>(recomputed[c.token]) - data.advantage[c.token])});
   }
-  return rows.size() == 1 ? "" : "\n  tokens that change most (position from 0)\n" + table(rows, 3);
+  return table.rows.empty() ? "" : "\n  tokens that change most (position from 0)\n" + table.text("  ");
 }
 
 std::string unquoted(const FieldValue& field) {
@@ -164,10 +145,10 @@ std::string comparison_text(const StepData& data, const Recomputed& method, int6
   Change c = change_of(data, method.advantage);
   std::string text = str(method.title, " (", method.name, method.preset.empty() ? "" : str(", preset ", method.preset),
                          ")\n", settings_text(method.settings));
-  text += table({{"", "stored", "new"},
-                 {"mean |A|", fixed(c.stored_size, 4), fixed(c.new_size, 4)},
-                 {"mean A (net push)", signed_text(c.stored_net), signed_text(c.new_net)}},
-                1);
+  const Table means{{"", "stored", "new"},
+                    {{"mean |A|", fixed(c.stored_size, 4), fixed(c.new_size, 4)},
+                     {"mean A (net push)", signed_text(c.stored_net), signed_text(c.new_net)}}};
+  text += means.text("  ");
   text += str("  correlation over tokens       ",
               std::isnan(c.correlation) ? "none: one side is constant" : fixed(c.correlation, 4), "\n");
   text += str("  tokens changed                ", of_tokens(c.changed, c), "\n");
@@ -220,7 +201,7 @@ std::string comparison_json(const std::string& path, const StepData& data, bool 
     }
     json["methods"].push_back(std::move(of));
   }
-  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+  return json_text(json) + "\n";
 }
 
 }  // namespace ucas

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/fields.h"
-#include "core/step_data.h"
+#include "records/step_data.h"
 
 namespace ucas {
 

@@ -42,8 +42,7 @@ const Command& find_command(const std::string& name) {
     if (name == command.name) return command;
     names.push_back(command.name);
   }
-  std::string near = nearest(name, names);
-  throw Error("usage", str("unknown command ", printable(name), near.empty() ? "" : str(" (did you mean ", near, "?)"),
+  throw Error("usage", str("unknown command ", printable(name), did_you_mean(name, names),
                            "; `ucas --help` lists the commands"));
 }
 
@@ -54,11 +53,7 @@ std::string with_dashes(std::string name) {
 
 // The names of the embedded files of a folder, wrapped.
 std::string names_under(const std::string& folder) {
-  std::vector<std::string> names;
-  for (const std::string& file : embedded_names(folder)) {
-    names.push_back(file.substr(folder.size(), file.rfind('.') - folder.size()));
-  }
-  return "  " + wrap_text(join(names, " "), 110, 2, 2);
+  return "  " + wrap_text(join(embedded_stems(folder), " "), 110, 2, 2);
 }
 
 bool asks_for_help(const Words& words) {

@@ -11,10 +11,9 @@
 #include "base/str.h"
 #include "cli/command.h"
 #include "compare/models.h"
-#include "evaluate/answers.h"
+#include "compare/run_answers.h"
 #include "evaluate/compare_table.h"
 #include "evaluate/published.h"
-#include "report/answers.h"
 #include "report/report.h"
 #include "report/study_figures.h"
 

@@ -53,15 +53,7 @@ int64_t usable_cores() {
   return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : ::sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-// "configs/dapo-tiny.toml" -> "dapo-tiny"
-std::string embedded_list(const std::string& folder) {
-  std::vector<std::string> names;
-  for (std::string name : embedded_names(folder + "/")) {
-    name.erase(0, folder.size() + 1);
-    names.push_back(name.substr(0, name.rfind('.')));
-  }
-  return join(names, ", ");
-}
+std::string embedded_list(const std::string& folder) { return join(embedded_stems(folder + "/"), ", "); }
 
 void engine_findings(std::vector<Finding>& found) {
   try {

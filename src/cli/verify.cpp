@@ -16,7 +16,7 @@ namespace ucas {
 
 namespace {
 
-constexpr std::array<const char*, 4> kExtractNames = {"strict", "lenient", "answer_tag", "bare"};
+constexpr auto kExtractNames = names(Extract{});
 
 struct VerifyConfig {
   std::string out;
@@ -59,10 +59,9 @@ struct VerifyConfig {
     for (size_t i = 0; i < kExtractNames.size(); ++i) {
       if (extract == kExtractNames[i]) return static_cast<Extract>(i);
     }
-    std::string near = nearest(extract, {kExtractNames.begin(), kExtractNames.end()});
-    throw Error("config",
-                str("--extract ", printable(extract, 40), ": expected one of strict, lenient, answer_tag, bare",
-                    near.empty() ? "" : str(" (did you mean ", near, "?)")));
+    const std::vector<std::string> expected(kExtractNames.begin(), kExtractNames.end());
+    throw Error("config", str("--extract ", printable(extract, 40), ": expected one of ", join(expected, ", "),
+                              did_you_mean(extract, expected)));
   }
 };
 
@@ -126,7 +125,7 @@ int run_verify(const Words& words) {
   std::vector<VerifyRow> rows = read_verify_rows(path, config.bad_rows, !extract);
   std::vector<Answer> answers = answers_of(rows, extract);
   std::string title = str(printable(path, 400), ": ", grouped(static_cast<int64_t>(rows.size())), " answers, extract ",
-                          extract           ? kExtractNames[static_cast<size_t>(*extract)]
+                          extract           ? word_of(*extract)
                           : says_kind(rows) ? "by kind"
                                             : "strict",
                           config.grader == Grader::ucas ? "" : str(", grader ", name_of(config.grader)), "\n");

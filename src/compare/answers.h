@@ -1,5 +1,5 @@
 // What runs answered, as far as a comparison needs it: right or wrong, problem by problem, and the quantities that are
-// compared. Fed by evaluate (results in memory) and report (run directories). Threads: values.
+// compared. Fed by evaluate (results in memory) and report (run directories).
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-namespace ucas {
+#include "records/run_record.h"
 
-constexpr int64_t kQuotedSamples = 16;  // mean@16 is what the field quotes
+namespace ucas {
 
 struct ProblemAnswers {
   std::string source, id;
@@ -22,13 +22,6 @@ struct ProblemAnswers {
 // The hash of one problem.
 std::string content_of(const std::string& question, const std::vector<std::string>& gold);
 
-// What a run's luck comes from: the base that its training began with and the seed of the training. Runs of two groups
-// are paired by both.
-struct RunLabel {
-  std::string base;   // "" where all runs began with the same, or it is not known
-  int64_t seed = -1;  // -1: none, the untrained base itself
-  bool operator==(const RunLabel&) const = default;
-};
 bool same_luck(const RunLabel& a, const RunLabel& b);  // the same seed, and no two bases
 // What varies between runs with these labels: "seeds", "bases", "bases and seeds"; "runs" where the labels do not say.
 std::string unit_of(const std::vector<RunLabel>& labels);

@@ -7,7 +7,6 @@
 #include "base/str.h"
 #include "compare/pairing.h"
 #include "stats/intervals.h"
-#include "stats/macro.h"
 #include "stats/paired.h"
 
 namespace ucas {
@@ -355,10 +354,7 @@ Estimated estimate(const AnswerGroup& group, const Quantity& quantity, const Com
   }
   out.value = mean_estimate(each, options.level);
   out.deviation = deviation_of(each);
-  if (out.value.bounded() && quantity.is_share()) {
-    out.value.low = std::max(0.0, out.value.low);
-    out.value.high = std::min(1.0, out.value.high);
-  }
+  if (quantity.is_share()) out.value = within_share(out.value);
   if (each.size() != 1 || group.runs.size() != 1 || !quantity.of_problems()) return out;
   const RunAnswers* run = &group.runs[0];
   const AlignedValues aligned = align({&run, 1}, quantity);

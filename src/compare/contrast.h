@@ -9,7 +9,6 @@
 //    bases count as one.
 //  - Several of each without common labels: the same with Welch's t.
 // A difference is significant where its interval excludes 0 and its corrected p is at most 1 - level.
-// Threads: any; pure functions.
 #pragma once
 
 #include <cstdint>

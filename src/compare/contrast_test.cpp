@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "compare/pairing.h"
-#include "stats/intervals.h"
+#include "stats/paired.h"
 
 namespace ucas {
 namespace {

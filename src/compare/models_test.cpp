@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "evaluate/compare_table.h"
-#include "stats/intervals.h"
+#include "stats/paired.h"
 
 namespace ucas {
 namespace {

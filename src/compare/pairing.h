@@ -1,5 +1,5 @@
 // Which run of one group is held against which of another, and their differences problem by problem, paired by source
-// and id. Feeds contrast.h. Threads: any; pure functions.
+// and id. Feeds contrast.h.
 #pragma once
 
 #include <cstdint>

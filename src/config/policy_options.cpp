@@ -56,8 +56,9 @@ void EvaluateOptions::fields(Fields& f) {
   f.field("labels", labels, "names of the models in table and files; empty = from their paths");
   f.field("limit", limit, Range{0, 1 << 30}, "only the first N problems (of each benchmark); 0 = all");
   f.choice(
-      "extract", extract, {"strict", "lenient", "answer_tag"},
-      "where the answer is looked for: the last \\boxed{}; that, else the usual phrases; inside <answer>..</answer>");
+      "extract", extract,
+      "where the answer is looked for: the last \\boxed{}; that, else the usual phrases; inside <answer>..</answer>",
+      Effect::result, kExtractsOfResponses);
   eval.fields(f);
   problems.fields(f);
   engine.fields(f);

@@ -1,5 +1,4 @@
-// Options of the commands that read a checkpoint and generate or score: generate, score, evaluate. LibTorch-free, so
-// that --help costs nothing.
+// Options of the commands that read a checkpoint and generate or score: generate, score, evaluate.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +6,8 @@
 #include <vector>
 
 #include "base/fields.h"
-#include "config/eval_config.h"
 #include "data/problems.h"
+#include "records/eval_config.h"
 #include "sampling/engine_config.h"
 #include "sampling/rollout.h"
 #include "verify/verifier.h"

@@ -1,4 +1,4 @@
-// Options of supervised fine-tuning. LibTorch-free.
+// Options of supervised fine-tuning.
 #pragma once
 
 #include <cstdint>

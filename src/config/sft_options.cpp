@@ -19,7 +19,7 @@ void ModelShape::fields(Fields& f) {
 
 void SftOptions::fields(Fields& f) {
   f.field("model", model, "Hugging Face checkpoint to start from");
-  f.field("init", init, "start from random weights instead: qwen2, its shape under model.*");
+  f.field("init", init, "start from random weights instead: a family (qwen2, qwen3, llama), its shape under model.*");
   f.field("tokenizer", tokenizer, "directory with tokenizer.json; empty: the model's");
   f.field("out", out, "directory to write; must not exist");
   f.field("device", device, "cpu, cuda or cuda:N");
@@ -29,8 +29,11 @@ void SftOptions::fields(Fields& f) {
 }
 
 void SftOptions::validate() const {
-  if (model.empty() == init.empty()) throw Error("config", "give either --model DIR or --init qwen2");
-  if (!init.empty() && init != "qwen2") throw Error("config", str("--init ", printable(init), ": expected qwen2"));
+  if (model.empty() == init.empty())
+    throw Error("config", str("give either --model DIR or --init FAMILY, one of ", family_names()));
+  if (!init.empty() && find_family(init) == nullptr) {
+    throw Error("config", str("--init ", printable(init), ": expected one of ", family_names()));
+  }
   if (!init.empty() && tokenizer.empty()) {
     throw Error("config", "--init needs --tokenizer DIR: its vocabulary is the model's");
   }

@@ -6,11 +6,11 @@
 
 #include "base/fields.h"
 #include "config/sft_config.h"
-#include "hf/qwen2_config.h"
+#include "hf/model_config.h"
 
 namespace ucas {
 
-struct ModelShape : Qwen2Config {  // for --init
+struct ModelShape : ModelConfig {  // for --init
   void fields(Fields& f);
 };
 

@@ -10,77 +10,86 @@
 namespace ucas {
 
 void TrainDataConfig::fields(Fields& f) {
-  f.field("files", files, "training problems, JSONL");
+  f.field("files", files, "training problems, JSONL", Effect::place);
   f.field("template", prompt_template, "prompt template: a name (qwen_math, qwen_boxed, orz, plain) or a file");
-  f.field("max_prompt_length", max_prompt_length, Range{1, 1 << 20}, "longer prompts are dropped, counted");
-  f.field("train_batch_size", train_batch_size, Range{1, 1 << 20}, "prompts trained on per step");
-  f.field("gen_batch_size", gen_batch_size, Range{0, 1 << 20}, "prompts generated at a time; 0 = train_batch_size");
+  f.field("max_prompt_length", max_prompt_length, Range{1, 1 << 20}, "longer prompts are dropped, counted",
+          Effect::size);
+  f.field("train_batch_size", train_batch_size, Range{1, 1 << 20}, "prompts trained on per step", Effect::size);
+  f.field("gen_batch_size", gen_batch_size, Range{0, 1 << 20}, "prompts generated at a time; 0 = train_batch_size",
+          Effect::size);
   f.field("max_num_gen_batches", max_num_gen_batches, Range{0, 1 << 20},
-          "generation batches per step at most; 0 = no limit");
+          "generation batches per step at most; 0 = no limit", Effect::size);
   f.field("train_short", train_short,
           "when those did not give train_batch_size prompts: train on fewer, or stop (false; DAPO's code)");
   f.field("shuffle", shuffle, "a new order each epoch, keyed by the seed");
-  f.field("skip_bad_rows", skip_bad_rows, "skip and count unusable rows (stops above 1 %)");
-  f.field("val_files", val_files, "validation problems, JSONL");
-  f.field("val_limit", val_limit, Range{0, 1 << 30}, "validate on the first N problems; 0 = all");
+  f.field("skip_bad_rows", skip_bad_rows, "skip and count unusable rows (stops above 1 %)", Effect::place);
+  f.field("val_files", val_files, "validation problems, JSONL", Effect::place);
+  f.field("val_limit", val_limit, Range{0, 1 << 30}, "validate on the first N problems; 0 = all", Effect::procedure);
 }
 
 void TrainRolloutConfig::fields(Fields& f) {
-  f.field("n", n, Range{1, 1 << 16}, "responses per prompt (G)");
+  f.field("n", n, Range{1, 1 << 16}, "responses per prompt (G)", Effect::size);
   f.field("temperature", temperature, Range{1e-2, 100},
           "sampling temperature; at 0.01 the rounding of f32 logits already moves a log-prob by 0.001 and more");
   f.field("top_p", top_p, Range{1e-6, 1}, "nucleus; 1 = off");
   f.field("top_k", top_k, Range{0, 1 << 20}, "0 = off");
-  f.field("response_length", response_length, Range{1, 1 << 20}, "longest response in tokens, end token included");
-  f.field("max_slots", max_slots, Range{0, 1 << 16}, "responses decoded at once; 0 = chosen from the shape");
+  f.field("response_length", response_length, Range{1, 1 << 20}, "longest response in tokens, end token included",
+          Effect::size);
+  f.field("max_slots", max_slots, Range{0, 1 << 16}, "responses decoded at once; 0 = chosen from the shape",
+          Effect::bookkeeping);
 }
 
 void RewardConfig::fields(Fields& f) {
   f.field("correct", correct, Range{-100, 100}, "reward of a right answer");
   f.field("wrong", wrong, Range{-100, 100}, "reward of a wrong or unparseable answer");
   f.choice(
-      "extract", extract, {"strict", "lenient", "answer_tag"},
-      "where the answer is: the last box; there, or after the usual phrases; the last box inside the last <answer>");
-  f.choice("truncated", truncated, {"grade", "wrong"}, "a response cut at the length limit: graded as it is, or wrong");
+      "extract", extract,
+      "where the answer is: the last box; there, or after the usual phrases; the last box inside the last <answer>",
+      Effect::result, kExtractsOfResponses);
+  f.choice("truncated", truncated, "a response cut at the length limit: graded as it is, or wrong");
   f.field("overlong_buffer", overlong_buffer, Range{0, 1 << 20},
-          "DAPO overlong shaping over the last N tokens; 0 = off");
+          "DAPO overlong shaping over the last N tokens; 0 = off", Effect::size);
   f.field("overlong_factor", overlong_factor, Range{0, 100}, "its largest penalty");
   f.field("kl_coeff", kl_coeff, Range{0, 100},
           "KL in the reward: every token pays kl_coeff * KL(old policy, frozen reference); 0 = off");
   f.choice("kl_estimator", kl_estimator, {"k1", "abs", "k2", "k3", "k3_plus"}, "estimator of that KL");
-  f.choice("kl_control", kl_control, {"fixed", "adaptive"}, "adaptive: kl_coeff is steered towards kl_target");
+  f.choice("kl_control", kl_control, "adaptive: kl_coeff is steered towards kl_target");
   f.field("kl_target", kl_target, Range{1e-9, 1e6}, "mean KL per token, nats, that the controller aims at");
   f.field("kl_horizon", kl_horizon, Range{1, 1e12}, "responses over which the controller may move by a factor");
 }
 
 void UpdateConfig::fields(Fields& f) {
-  f.field("mini_batch_size", mini_batch_size, Range{1, 1 << 20}, "prompts per optimizer update");
+  f.field("mini_batch_size", mini_batch_size, Range{1, 1 << 20}, "prompts per optimizer update", Effect::size);
   f.field("epochs", epochs, Range{1, 1000}, "passes over each step's batch");
-  f.field("micro_batch_tokens", micro_batch_tokens, Range{16, 1 << 24}, "tokens per forward and backward pass");
+  f.field("micro_batch_tokens", micro_batch_tokens, Range{16, 1 << 24}, "tokens per forward and backward pass",
+          Effect::procedure);
 }
 
 void RunConfig::fields(Fields& f) {
-  f.field("steps", steps, Range{0, 1e9}, "rollout steps; 0 = as many as the epochs give");
-  f.field("epochs", epochs, Range{1, 1e6}, "where steps is 0: the run ends after so many passes over the problems");
-  f.field("save_freq", save_freq, Range{0, 1e9}, "checkpoint every N steps; 0 = at the end only");
-  f.field("keep", keep, Range{1, 1000}, "checkpoints kept");
-  f.field("test_freq", test_freq, Range{0, 1e9}, "greedy validation every N steps; 0 = off");
-  f.field("val_before_train", val_before_train, "validate before the first step too");
-  f.field("stored_prompts", stored_prompts, Range{0, 1000}, "prompts per step whose responses are kept for the report");
-  f.field("stored_responses", stored_responses, Range{0, 1000}, "responses kept of each");
+  f.field("steps", steps, Range{0, 1e9}, "rollout steps; 0 = as many as the epochs give", Effect::size);
+  f.field("epochs", epochs, Range{1, 1e6}, "where steps is 0: the run ends after so many passes over the problems",
+          Effect::size);
+  f.field("save_freq", save_freq, Range{0, 1e9}, "checkpoint every N steps; 0 = at the end only", Effect::bookkeeping);
+  f.field("keep", keep, Range{1, 1000}, "checkpoints kept", Effect::bookkeeping);
+  f.field("test_freq", test_freq, Range{0, 1e9}, "greedy validation every N steps; 0 = off", Effect::procedure);
+  f.field("val_before_train", val_before_train, "validate before the first step too", Effect::procedure);
+  f.field("stored_prompts", stored_prompts, Range{0, 1000}, "prompts per step whose responses are kept for the report",
+          Effect::bookkeeping);
+  f.field("stored_responses", stored_responses, Range{0, 1000}, "responses kept of each", Effect::bookkeeping);
   f.field("stored_signals", stored_signals, Range{0, 1e9},
-          "keep all signals of every N-th step and of the first, for `ucas advantages` and the report; 0 = off");
+          "keep all signals of every N-th step and of the first, for `ucas advantages` and the report; 0 = off",
+          Effect::bookkeeping);
   f.field("stored_signal_tokens", stored_signal_tokens, Range{0, 1e12},
-          "most tokens of a step kept so, in whole prompts, about 130 bytes each; 0 = all");
-  f.field("max_hours", max_hours, Range{0, 1e5}, "save and exit 75 after this long; 0 = no limit");
+          "most tokens of a step kept so, in whole prompts, about 130 bytes each; 0 = all", Effect::bookkeeping);
+  f.field("max_hours", max_hours, Range{0, 1e5}, "save and exit 75 after this long; 0 = no limit", Effect::bookkeeping);
 }
 
 void TrainConfig::fields(Fields& f) {
-  f.field("label", label, "name of the run in reports; empty = the method's title");
-  f.field("model", model, "Hugging Face checkpoint directory");
-  f.field("device", device, "cpu, cuda or cuda:N");
-  f.field("threads", threads, Range{0, 4096}, "CPU threads; 0 = all cores");
-  f.field("seed", seed, Range{0, 9e15}, "of sampling and data order");
+  f.field("label", label, "name of the run in reports; empty = the method's title", Effect::bookkeeping);
+  f.field("model", model, "Hugging Face checkpoint directory", Effect::place);
+  f.field("device", device, "cpu, cuda or cuda:N", Effect::place);
+  f.field("threads", threads, Range{0, 4096}, "CPU threads; 0 = all cores", Effect::place);
+  f.field("seed", seed, Range{0, 9e15}, "of sampling and data order", Effect::place);
   f.section("data", data);
   f.section("rollout", rollout);
   f.section("reward", reward);
@@ -226,6 +235,12 @@ KeepRule TrainConfig::keep_rule() const {
   return rule;
 }
 
+Effect effect_of(const std::string& key) {
+  static const std::vector<FieldValue> fields = fields_of(TrainConfig{});
+  auto found = std::ranges::find(fields, key, &FieldValue::key);
+  return found == fields.end() ? Effect::result : found->effect;
+}
+
 TrainConfig make_train_config(const std::vector<Setting>& settings) {
   TrainConfig first;
   apply(first, settings, false);  // finds method.name
@@ -250,12 +265,10 @@ std::vector<Setting> read_config_file(const std::string& path_or_name) {
     if (auto text = embedded(str("configs/", path_or_name, ".toml"))) {
       return parse_toml(std::string(*text), path_or_name + ".toml");
     }
-    std::vector<std::string> names;
-    for (const std::string& file : embedded_names("configs/")) names.push_back(file.substr(8, file.size() - 13));
+    const std::vector<std::string> names = embedded_stems("configs/");
     if (path_or_name.find('/') == std::string::npos && !path_or_name.ends_with(".toml")) {
-      std::string near = nearest(path_or_name, names);
       throw Error("path", str(printable(path_or_name), ": neither a file nor one of the embedded configs (",
-                              join(names, ", "), ")", near.empty() ? "" : str("; did you mean ", near, "?")));
+                              join(names, ", "), ")", did_you_mean(path_or_name, names)));
     }
   }
   return read_toml(path_or_name);

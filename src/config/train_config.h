@@ -1,7 +1,8 @@
-// Options of `ucas train`, LibTorch-free so that --help costs nothing. One TOML file per run; every key can be given on
+// Options of `ucas train`. One TOML file per run; every key can be given on
 // the command line (--method.beta 0.02). Names follow verl where it has one.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -40,14 +41,14 @@ struct TrainRolloutConfig {
   void fields(Fields& f);
 };
 
-enum class Truncated { grade, wrong };
 enum class KlControl { fixed, adaptive };
+constexpr std::array<const char*, 2> names(KlControl) { return {"fixed", "adaptive"}; }
 
 struct RewardConfig {
   double correct = 1, wrong = 0;
   Extract extract = Extract::strict;
   Truncated truncated = Truncated::grade;
-  int64_t overlong_buffer = 0;  // DAPO overlong shaping (algorithms: Sec. 2); 0 = off
+  int64_t overlong_buffer = 0;  // DAPO overlong shaping (docs/paper.md); 0 = off
   double overlong_factor = 1;
   double kl_coeff = 0;  // KL in the reward (methods/kl_reward.h); 0 = off. The first one where it is adaptive
   KlEstimator kl_estimator = KlEstimator::k1;
@@ -73,7 +74,7 @@ struct RunConfig {
   bool val_before_train = true;
   int64_t stored_prompts = 2;    // prompts per step whose responses are kept for the report
   int64_t stored_responses = 4;  // responses kept of each
-  int64_t stored_signals = 20;   // signals of every N-th step, and of the first, are kept (core/step_data.h); 0 = off
+  int64_t stored_signals = 20;  // signals of every N-th step, and of the first, are kept (records/step_data.h); 0 = off
   int64_t stored_signal_tokens = 65536;  // most tokens of such a file; 0 = the whole batch
   double max_hours = 0;                  // 0 = no limit
   void fields(Fields& f);
@@ -113,6 +114,10 @@ struct TrainConfig {
  private:
   void validate_combination() const;
 };
+
+// What the option called `key` can change, of any run; `result` for options of methods, and for those that a run of
+// another version has and this one does not know.
+Effect effect_of(const std::string& key);
 
 // The method named in `settings`, under the preset named there, brings its objective defaults; then all settings apply
 // in order, strictly.

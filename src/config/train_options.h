@@ -1,5 +1,4 @@
 // The words of `ucas train CONFIG --key value`, read the same way by every command that takes a training config.
-// Threads: any.
 #pragma once
 
 #include <string>

@@ -1,11 +1,13 @@
 // Who watches a training: told what is about to happen and what came of each step, so that library code prints nothing
-// and knows no terminal. Everything defaults to doing nothing. LibTorch-free.
+// and knows no terminal. Everything defaults to doing nothing.
 // Called by train/trainer, from its thread; what is passed is valid during the call only.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace ucas {
@@ -19,6 +21,16 @@ struct TrainStart {
   // told by training/prompts of each step.
   int64_t prompts = 0, total_prompts = 0;
 };
+
+// A row of steps.jsonl: names and values, in the order in which they were recorded.
+using StepRow = std::span<const std::pair<std::string, double>>;
+// NaN where the row has none of this name.
+inline double value_in(StepRow row, std::string_view name) {
+  for (const auto& [known, value] : row) {
+    if (known == name) return value;
+  }
+  return std::numeric_limits<double>::quiet_NaN();
+}
 
 // One response of a step, for people. Texts are the model's own bytes.
 struct TrainSample {
@@ -36,9 +48,8 @@ class TrainObserver {
   virtual void begin(const TrainStart& /*start*/) {}
   // What the trainer is at now: "generating", "updating" ...; `detail` where there is more to say.
   virtual void phase(const std::string& /*what*/, const std::string& /*detail*/ = "") {}
-  // A row of steps.jsonl; step 0 is the validation before training. `sample` may be null.
-  virtual void step(int64_t /*step*/, std::span<const std::pair<std::string, double>> /*metrics*/,
-                    const TrainSample* /*sample*/) {}
+  // Step 0 is the validation before training. `sample` may be null.
+  virtual void step(int64_t /*step*/, StepRow /*metrics*/, const TrainSample* /*sample*/) {}
   virtual void end() {}  // finished or stopped; not called when an error ends the run
 };
 

@@ -1,8 +1,11 @@
 // What the verifier says of one answer.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace ucas {
 
@@ -13,11 +16,22 @@ inline const char* name_of(VerdictKind kind) {
   return names[static_cast<int>(kind)];
 }
 
+// A response cut at the length limit: graded as it is, or wrong.
+enum class Truncated { grade, wrong };
+constexpr std::array<const char*, 2> names(Truncated) { return {"grade", "wrong"}; }
+
 struct Verdict {
   VerdictKind kind = VerdictKind::unparseable;
   std::string answer;         // what was extracted from the response, "" if nothing
   std::string reason;         // one phrase for people
   int32_t answer_class = -1;  // equal answers of one group share a class; -1: not grouped or unparseable
 };
+
+inline std::optional<VerdictKind> verdict_named(std::string_view name) {
+  for (auto kind : {VerdictKind::equal, VerdictKind::unequal, VerdictKind::unparseable, VerdictKind::over_budget}) {
+    if (name == name_of(kind)) return kind;
+  }
+  return std::nullopt;
+}
 
 }  // namespace ucas

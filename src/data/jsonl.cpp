@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json_object.h"
 #include "base/log.h"
 #include "base/str.h"
 
@@ -70,28 +71,13 @@ LineCounts read_json_lines(const std::string& path, BadRows bad_rows, const std:
 }
 
 std::string text_field(const JsonRow& row, const std::string& key) {
-  auto at = row.value.find(key);
-  if (at == row.value.end()) refuse(row.where, str("the field \"", key, "\" is missing"));
-  if (!at->is_string()) refuse(row.where, str("\"", key, "\": expected text, got ", at->type_name()));
-  std::string text = at->get<std::string>();
+  std::string text = JsonObject(row.value, row.where).text(key);
   if (text.find('\0') != std::string::npos) refuse(row.where, str("\"", key, "\": contains a NUL character"));
   return text;
 }
 
 std::vector<int32_t> ids_field(const JsonRow& row, const std::string& key, int64_t vocabulary) {
-  const Json& value = row.value.at(key);
-  const auto unfit = [&](const std::string& got) {
-    refuse(row.where, str("\"", key, "\": ", got, ", expected a list of token ids from 0 to ", vocabulary - 1));
-  };
-  if (!value.is_array()) unfit(str("is a ", value.type_name()));
-  std::vector<int32_t> ids;
-  for (const Json& item : value) {
-    if (!item.is_number_integer()) unfit(str("holds ", printable(item.dump(-1, ' ', true), 40)));
-    const bool fits = !(item.is_number_unsigned() && item.get<uint64_t>() > INT32_MAX);
-    if (!fits || item.get<int64_t>() < 0 || item.get<int64_t>() >= vocabulary) unfit(str("holds ", item.dump()));
-    ids.push_back(item.get<int32_t>());
-  }
-  return ids;
+  return JsonObject(row.value, row.where).ids(key, vocabulary);
 }
 
 std::string first_key(const JsonRow& row, const std::vector<std::string>& keys) {

@@ -1,6 +1,5 @@
 // JSON Lines, one strict reader for all of them: problems, demonstrations, answers to verify.
 // Every refusal is Error("data_line", "FILE:LINE: ...").
-// Threads: one per call.
 #pragma once
 
 #include <cstdint>

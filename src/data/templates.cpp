@@ -119,15 +119,9 @@ Template load_template(const std::string& name_or_path) {
   auto text = embedded(str("templates/", name_or_path, ".toml"));
   bool is_path = name_or_path.find('/') != std::string::npos || name_or_path.ends_with(".toml");
   if (!text && !is_path) {
-    std::vector<std::string> names;
-    for (std::string name : embedded_names("templates/")) {
-      name = name.substr(name.find('/') + 1);
-      if (name.ends_with(".toml")) names.push_back(name.substr(0, name.size() - 5));
-    }
-    std::string near = nearest(name_or_path, names);
-    throw Error("config", str("template ", printable(name_or_path), ": unknown",
-                              near.empty() ? "" : str(" (did you mean ", near, "?)"), "; there are ", join(names, ", "),
-                              ", or give the path of a .toml file"));
+    const std::vector<std::string> names = embedded_stems("templates/");
+    throw Error("config", str("template ", printable(name_or_path), ": unknown", did_you_mean(name_or_path, names),
+                              "; there are ", join(names, ", "), ", or give the path of a .toml file"));
   }
   std::string where = text ? str("template ", name_or_path) : name_or_path;
   Template form;

@@ -22,18 +22,7 @@ std::string folder_of(const std::string& path) {
 
 std::string file_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
 
-std::string stem(const std::string& path) {
-  const std::string name = file_name(path);
-  return name.ends_with(".toml") ? name.substr(0, name.size() - 5) : name;
-}
-
 bool is_path(const std::string& text) { return text.find('/') != std::string::npos || text.ends_with(".toml"); }
-
-std::vector<std::string> embedded_stems(const std::string& folder) {
-  std::vector<std::string> names = embedded_names(folder);
-  for (std::string& name : names) name = stem(name);
-  return names;
-}
 
 // Settings of a description, and the folder that its relative paths begin from ("" = embedded: none).
 struct Description {
@@ -123,13 +112,13 @@ Benchmark find_benchmark(const std::string& entry, const Tables& tables, const D
     if (const auto found = find_embedded("benchmarks/", entry)) return read_one(*found, changes, entry);
     if (table != tables.end()) return read_one({{}, suite.where, suite.folder}, changes, entry);
     std::vector<std::string> names = embedded_stems("benchmarks/");
-    const std::string near = nearest(entry, names);
     throw Error("config", str(printable(suite.where, 400), ": benchmarks: ", printable(entry), " is unknown",
-                              near.empty() ? "" : str(" (did you mean ", near, "?)"), "; there are ", join(names, ", "),
+                              did_you_mean(entry, names), "; there are ", join(names, ", "),
                               ", [benchmark.NAME] tables, and .toml files"));
   }
   const bool absolute = entry[0] == '/' || suite.folder.empty();
-  return read_one(read_description(absolute ? entry : path_join(suite.folder, entry)), changes, stem(entry));
+  return read_one(read_description(absolute ? entry : path_join(suite.folder, entry)), changes,
+                  stem_of(entry, ".toml"));
 }
 
 Suite suite_of(Description description, const std::string& name) {
@@ -226,7 +215,7 @@ void Benchmark::fields(Fields& f) {
   f.field("unanswered", unanswered, Range{0, 1 << 30}, "how many of them have no right answer; they count as wrong");
   f.section("columns", columns);
   f.choice("grader", grader, kGraders, "mathematics, the letter in the response, or the letter of greatest log-prob");
-  f.choice("extract", extract, {"strict", "lenient", "answer_tag"}, "where the answer is looked for");
+  f.choice("extract", extract, "where the answer is looked for", Effect::result, kExtractsOfResponses);
   f.field("template", prompt_template, "for models that name none");
   f.field("stop", stop, "further tokens that end a response");
   f.field("max_tokens", max_tokens, Range{0, 1 << 24}, "longest response; 0 = not said");
@@ -241,17 +230,15 @@ std::unique_ptr<Verifier> make_verifier(Benchmark::Grader grader, Extract extrac
 }
 
 Suite load_suite(const std::string& name_or_path) {
-  if (is_path(name_or_path)) return suite_or_benchmark(read_description(name_or_path), stem(name_or_path));
+  if (is_path(name_or_path)) return suite_or_benchmark(read_description(name_or_path), stem_of(name_or_path, ".toml"));
   if (const auto found = find_embedded("suites/", name_or_path)) return suite_of(*found, name_or_path);
   if (const auto found = find_embedded("benchmarks/", name_or_path)) return suite_or_benchmark(*found, name_or_path);
   std::vector<std::string> suites = embedded_stems("suites/"), benchmarks = embedded_stems("benchmarks/");
   std::vector<std::string> all = suites;
   all.insert(all.end(), benchmarks.begin(), benchmarks.end());
-  const std::string near = nearest(name_or_path, all);
-  throw Error("config",
-              str("suite ", printable(name_or_path), ": unknown",
-                  near.empty() ? "" : str(" (did you mean ", near, "?)"), "; there are the suites ", join(suites, ", "),
-                  ", the benchmarks ", join(benchmarks, ", "), ", and files of your own (PATH.toml)"));
+  throw Error("config", str("suite ", printable(name_or_path), ": unknown", did_you_mean(name_or_path, all),
+                            "; there are the suites ", join(suites, ", "), ", the benchmarks ", join(benchmarks, ", "),
+                            ", and files of your own (PATH.toml)"));
 }
 
 std::vector<Problem> read_benchmark(const Benchmark& benchmark, const std::string& data_directory) {
@@ -289,7 +276,8 @@ void ModelSettings::fields(Fields& f) {
   f.field("stop", stop, "further tokens that end its responses");
   f.field("max_tokens", max_tokens, Range{0, 1 << 24}, "its longest response; 0 = not said");
   int said = extract ? static_cast<int>(*extract) + 1 : 0;
-  f.choice("extract", said, {"", "strict", "lenient", "answer_tag"}, "where its answers are looked for");
+  constexpr auto extracts = names(Extract{});
+  f.choice("extract", said, {"", extracts[0], extracts[1], extracts[2]}, "where its answers are looked for");
   extract = said > 0 ? std::optional(static_cast<Extract>(said - 1)) : std::nullopt;
 }
 

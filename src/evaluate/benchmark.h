@@ -1,5 +1,5 @@
 // What can be evaluated, as data: benchmarks/NAME.toml (one set of problems) and suites/NAME.toml (a list of benchmarks
-// and how they are put to a model), in the binary or files of the user's own with the same keys. LibTorch-free.
+// and how they are put to a model), in the binary or files of the user's own with the same keys.
 #pragma once
 
 #include <cstdint>

@@ -16,9 +16,9 @@
 #include "data/jsonl.h"
 #include "data/problems.h"
 #include "evaluate/benchmark.h"
-#include "evaluate/card.h"
-#include "evaluate/outputs.h"
 #include "evaluate/score.h"
+#include "records/card.h"
+#include "records/outputs.h"
 #include "text/tokenizer.h"
 #include "text/unicode.h"
 #include "verify/version.h"
@@ -32,9 +32,7 @@ constexpr size_t kShown = 160;
 // Equal work on another machine may differ in the last digits (its libm); what a reader could see cannot hide in here.
 constexpr double kRounding = 1e-9;
 
-std::string shown(const Json& value) {
-  return printable(value.dump(-1, ' ', false, Json::error_handler_t::replace), kShown);
-}
+std::string shown(const Json& value) { return printable(json_text(value), kShown); }
 
 bool equal_leaf(const Json& a, const Json& b) {
   if (a.is_number() && b.is_number() && (a.is_number_float() || b.is_number_float())) {
@@ -91,8 +89,8 @@ class Check {
   void check_data_of(const Card::Set& set);
   void check_model();
   void read_rows();
-  EvalResult rescored(std::vector<Output> outputs) const;
-  void check_result(const EvalResult& result);
+  EvalRecord rescored(std::vector<Output> outputs) const;
+  void check_result(const EvalRecord& result);
   const Card::Set* set_of(const std::string& source) const {
     for (const Card::Set& set : card_.benchmarks) {
       if (set.as.name == source) return &set;
@@ -361,7 +359,7 @@ void Check::check_data_of(const Card::Set& set) {
   }
 }
 
-EvalResult Check::rescored(std::vector<Output> outputs) const {
+EvalRecord Check::rescored(std::vector<Output> outputs) const {
   Graders graders;
   std::vector<std::string> compared;
   for (const Card::Set& set : card_.benchmarks) {
@@ -371,7 +369,7 @@ EvalResult Check::rescored(std::vector<Output> outputs) const {
   }
   const std::vector<Responses> responses =
       by_problem(problems_, std::move(outputs), card_.config.greedy, card_.config.samples, compared);
-  EvalResult result = score(problems_, responses, graders, card_.config);
+  EvalRecord result = score(problems_, responses, graders, card_.config);
   result.label = card_.label;
   result.model = card_.model;
   result.suite = card_.suite;
@@ -379,7 +377,7 @@ EvalResult Check::rescored(std::vector<Output> outputs) const {
   return result;
 }
 
-void Check::check_result(const EvalResult& result) {
+void Check::check_result(const EvalRecord& result) {
   // `data` names files and is not computed; card and figures must agree on it.
   const Json said = parse_json(card_.figures_json, card_.path);
   Json again = parse_json(to_json(result), "figures");

@@ -12,9 +12,9 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "evaluate/benchmark.h"
-#include "evaluate/card.h"
-#include "evaluate/outputs.h"
 #include "evaluate/score.h"
+#include "records/card.h"
+#include "records/outputs.h"
 #include "support/temporary_directory.h"
 
 namespace ucas {
@@ -98,11 +98,11 @@ class CardChecked : public ::testing::Test {
     journal.finish(problems_);
     Graders graders;
     graders.standard = make_math_verifier();
-    EvalResult result = score(problems_, by_problem(problems_, outputs, true, config_.samples), graders, config_);
+    EvalRecord result = score(problems_, by_problem(problems_, outputs, true, config_.samples), graders, config_);
     result.label = "tiny";
     result.model = model_;
     result.data = {"sums", "products"};
-    write_result(result, eval_, "t");
+    write_evaluation(result, eval_, "t");
     input_.model = model_;
     input_.model_files = hash_model_files(model_);
     write_card(input_, result, problems_, eval_, "t");

@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "base/table.h"
-#include "evaluate/answers.h"
+#include "compare/run_answers.h"
 
 namespace ucas {
 
@@ -160,10 +160,10 @@ std::string comparison_text(const Comparison& c, std::span<const PublishedTable>
   return out;
 }
 
-std::string comparison_text(std::span<const EvalResult> results) {
+std::string comparison_text(std::span<const EvalRecord> results) {
   if (results.size() < 2) return "";
   std::vector<AnswerGroup> groups;
-  for (const EvalResult& result : results) groups.push_back({result.label, true, {answers_of(result)}});
+  for (const EvalRecord& result : results) groups.push_back({result.label, true, {answers_of(result)}});
   ModelsOptions options;
   options.level = results[0].config.confidence_level;
   options.seed = results[0].config.seed;
@@ -255,7 +255,7 @@ std::string comparison_json(const Comparison& c, std::span<const PublishedTable>
     out["published"].push_back(
         {{"title", table.title}, {"source", table.source}, {"note", table.note}, {"rows", std::move(rows)}});
   }
-  return out.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+  return json_text(out, 2) + "\n";
 }
 
 }  // namespace ucas

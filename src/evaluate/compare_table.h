@@ -1,4 +1,4 @@
-// A comparison (compare/models.h) as text for terminals, LaTeX, CSV and JSON. Threads: any.
+// A comparison (compare/models.h) as text for terminals, LaTeX, CSV and JSON.
 #pragma once
 
 #include <span>
@@ -6,7 +6,7 @@
 
 #include "compare/models.h"
 #include "evaluate/published.h"
-#include "evaluate/result.h"
+#include "records/evaluation.h"
 
 namespace ucas {
 
@@ -17,6 +17,6 @@ std::string comparison_tex(const Comparison& comparison, std::span<const Publish
 std::string comparison_json(const Comparison& comparison, std::span<const PublishedTable> published = {});
 
 // What `ucas evaluate` prints below its own table: models against the first one. "" for fewer than two.
-std::string comparison_text(std::span<const EvalResult> results);
+std::string comparison_text(std::span<const EvalRecord> results);
 
 }  // namespace ucas

@@ -8,12 +8,12 @@ namespace ucas {
 namespace {
 
 // 100 problems, the first `right` of them answered.
-EvalResult result_of(const std::string& label, int right, double level) {
-  EvalResult result;
+EvalRecord result_of(const std::string& label, int right, double level) {
+  EvalRecord result;
   result.label = label;
   result.config.confidence_level = level;
   for (int i = 0; i < 100; ++i) {
-    EvalRow& row = result.rows.emplace_back();
+    ProblemRow& row = result.rows.emplace_back();
     row.id = str(i);
     row.source = "s";
     row.greedy.emplace();
@@ -24,7 +24,7 @@ EvalResult result_of(const std::string& label, int right, double level) {
 
 TEST(compare_table, the_level_of_an_evaluation_reaches_the_differences_below_its_table) {
   const auto text = [](double level) {
-    return comparison_text(std::vector<EvalResult>{result_of("x", 40, level), result_of("y", 45, level)});
+    return comparison_text(std::vector<EvalRecord>{result_of("x", 40, level), result_of("y", 45, level)});
   };
   // Bonett and Price for 5 gained, 0 lost of 100: 5 / 102 -+ z * 0.0253
   EXPECT_NE(text(0.95).find("+5.0  -0.1 to +9.9  "), std::string::npos) << text(0.95);

@@ -194,10 +194,8 @@ std::string published_digits(double percent) {
 PublishedTable load_published(const std::string& name_or_path) {
   const auto text = embedded(str("published/", name_or_path, ".toml"));
   if (!text && name_or_path.find('/') == std::string::npos && !name_or_path.ends_with(".toml")) {
-    std::vector<std::string> names;
-    for (const std::string& name : embedded_names("published/")) names.push_back(name.substr(10, name.size() - 15));
     throw Error("config", str("published figures \"", printable(name_or_path), "\": unknown; there are ",
-                              join(names, ", "), ", or give the path of a .toml file"));
+                              join(embedded_stems("published/"), ", "), ", or give the path of a .toml file"));
   }
   const std::string where = text ? str("published/", name_or_path, ".toml") : name_or_path;
   std::vector<Setting> settings = text ? parse_toml(std::string(*text), where) : read_toml(name_or_path);

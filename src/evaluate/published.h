@@ -6,7 +6,7 @@
 //   [row.KEY.BENCHMARK]  of another metric than greedy accuracy: "pass@4" = 65.06
 // What makes a figure doubtful stands beside it: that it is no count of the set's problems, that an average does not
 // follow from its cells, that the same row over several seeds lies elsewhere.
-// Fed to `ucas compare --published`. LibTorch-free. Threads: any.
+// Fed to `ucas compare --published`. LibTorch-free.
 #pragma once
 
 #include <cstdint>

@@ -1,19 +1,34 @@
 #include "evaluate/score.h"
 
 #include <algorithm>
-#include <limits>
+#include <cmath>
 #include <optional>
 
 #include "base/error.h"
-#include "compare/answers.h"
-#include "evaluate/calibration.h"
+#include "stats/calibration.h"
 #include "stats/intervals.h"
-#include "stats/macro.h"
 #include "stats/samples.h"
 
 namespace ucas {
 
 namespace {
+
+struct Scored {
+  std::vector<double> score;
+  std::vector<bool> right;
+};
+
+template <class Number>
+Scored with_finite(std::span<const Judged> responses, Number number) {
+  Scored out;
+  for (const Judged& response : responses) {
+    const double score = number(response);
+    if (!std::isfinite(score)) continue;
+    out.score.push_back(score);
+    out.right.push_back(response.right);
+  }
+  return out;
+}
 
 // One problem's responses of one kind (greedy or sampled), reduced to what the figures need.
 struct Tally {
@@ -21,10 +36,10 @@ struct Tally {
   double entropy = 0;  // sum over tokens
   bool majority_right = false;
   std::vector<Judged> judged;
-  std::vector<EvalResponse> stored;
+  std::vector<SampledResponse> stored;
 };
 
-EvalResponse stored_response(const Output& output, const Verdict& verdict) {
+SampledResponse stored_response(const Output& output, const Verdict& verdict) {
   return {.response = output.text,
           .answer = verdict.answer,
           .verdict = verdict.kind,
@@ -41,18 +56,18 @@ class Scorer {
   Scorer(std::span<const Problem> problems, std::span<const Responses> responses, const Graders& graders,
          const EvalConfig& config)
       : problems_(problems), responses_(responses), graders_(graders), config_(config) {}
-  EvalResult run();
+  EvalRecord run();
 
  private:
   using Places = std::vector<size_t>;  // of problems
   Tally tally(const std::vector<Output>& outputs, const Problem& problem, int64_t stored) const;
   const Tally& shown(size_t i) const { return sampled_[i].responses > 0 ? sampled_[i] : greedy_[i]; }
-  EvalFigures figures(const Places& places) const;
-  void add_shares(const Places& places, EvalFigures& out) const;
-  MacroFigures macro(const std::vector<Places>& sets) const;
-  void add_subjects(const std::string& source, const Places& places, EvalResult& result) const;
-  Estimate interval_of_mean(const std::vector<double>& values) const;
-  std::vector<EvalRow> rows();
+  EvalNumbers figures(const Places& places) const;
+  void add_shares(const Places& places, EvalNumbers& out) const;
+  EvalNumbers macro(const std::vector<Places>& sets) const;
+  void add_subjects(const std::string& source, const Places& places, EvalRecord& result) const;
+  Figure interval_of_mean(const std::vector<double>& values) const;
+  std::vector<ProblemRow> rows();
   // The values behind each figure of samples, one per problem that has samples.
   struct Sampled {
     std::vector<std::pair<int64_t, std::vector<double>>> mean, pass, majority;
@@ -66,10 +81,11 @@ class Scorer {
   std::vector<Tally> greedy_, sampled_;  // by problem; without responses where there are none
 };
 
-EvalResult Scorer::run() {
+EvalRecord Scorer::run() {
   UCAS_CHECK(problems_.size() == responses_.size(), "one set of responses per problem");
-  EvalResult result;
+  EvalRecord result;
   result.config = config_;
+  std::vector<std::string> sources;
   std::vector<Places> sets;
   Places all;
   for (size_t i = 0; i < problems_.size(); ++i) {
@@ -78,18 +94,18 @@ EvalResult Scorer::run() {
     result.tokens += greedy_[i].tokens + sampled_[i].tokens;
     all.push_back(i);
     const std::string& source = problems_[i].source;
-    const auto found = std::find(result.sources.begin(), result.sources.end(), source);
-    const auto set = static_cast<size_t>(found - result.sources.begin());
-    if (found == result.sources.end()) {
-      result.sources.push_back(source);
+    const auto found = std::ranges::find(sources, source);
+    const auto set = static_cast<size_t>(found - sources.begin());
+    if (found == sources.end()) {
+      sources.push_back(source);
       sets.emplace_back();
     }
     sets[set].push_back(i);
   }
-  result.overall = figures(all);
+  static_cast<EvalNumbers&>(result) = figures(all);
   for (size_t s = 0; s < sets.size(); ++s) {
-    result.by_source[result.sources[s]] = figures(sets[s]);
-    add_subjects(result.sources[s], sets[s], result);
+    result.by_source.emplace_back(sources[s], figures(sets[s]));
+    add_subjects(sources[s], sets[s], result);
   }
   if (sets.size() > 1) result.macro = macro(sets);
   result.rows = rows();
@@ -109,7 +125,7 @@ Tally Scorer::tally(const std::vector<Output>& outputs, const Problem& problem, 
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Output& output = outputs[i];
     Verdict& verdict = verdicts[i];
-    if (!output.finished && config_.truncated == EvalConfig::Truncated::wrong && verdict.kind == VerdictKind::equal) {
+    if (!output.finished && config_.truncated == Truncated::wrong && verdict.kind == VerdictKind::equal) {
       verdict.kind = VerdictKind::unequal;
     }
     right.push_back(verdict.kind == VerdictKind::equal);
@@ -132,10 +148,9 @@ Tally Scorer::tally(const std::vector<Output>& outputs, const Problem& problem, 
 
 // Where all problems agree on 0 or 1 a bootstrap has no width and would feign certainty; the exact interval of that
 // many yes/no trials stands in.
-Estimate Scorer::interval_of_mean(const std::vector<double>& values) const {
-  constexpr double kUnmeasured = std::numeric_limits<double>::quiet_NaN();
+Figure Scorer::interval_of_mean(const std::vector<double>& values) const {
   const Summary summary = summarize(values);
-  if (config_.bootstrap_draws == 0) return {summary.mean, kUnmeasured, kUnmeasured};
+  if (config_.bootstrap_draws == 0) return {summary.mean, kUnknown, kUnknown};
   const bool extreme = summary.min == summary.max && (summary.min == 0 || summary.max == 1);
   const Interval interval =
       extreme ? clopper_pearson(summary.max == 1 ? summary.count : 0, summary.count, config_.confidence_level)
@@ -169,8 +184,8 @@ Scorer::Sampled Scorer::sampled_values(const Places& places) const {
   return out;
 }
 
-EvalFigures Scorer::figures(const Places& places) const {
-  EvalFigures out;
+EvalNumbers Scorer::figures(const Places& places) const {
+  EvalNumbers out;
   out.problems = static_cast<int64_t>(places.size());
   int64_t asked = 0, correct = 0;
   for (size_t i : places) {
@@ -182,14 +197,14 @@ EvalFigures Scorer::figures(const Places& places) const {
     out.greedy = {static_cast<double>(correct) / static_cast<double>(asked), interval.low, interval.high};
   }
   const Sampled values = sampled_values(places);
-  for (const auto& [k, list] : values.mean) out.mean.push_back({k, interval_of_mean(list)});
-  for (const auto& [k, list] : values.majority) out.majority.push_back({k, interval_of_mean(list)});
-  for (const auto& [k, list] : values.pass) out.pass.push_back({k, interval_of_mean(list)});
+  for (const auto& [k, list] : values.mean) out.mean_at.push_back({k, interval_of_mean(list)});
+  for (const auto& [k, list] : values.majority) out.majority_at.push_back({k, interval_of_mean(list)});
+  for (const auto& [k, list] : values.pass) out.pass_at.push_back({k, interval_of_mean(list)});
   add_shares(places, out);
   return out;
 }
 
-void Scorer::add_shares(const Places& places, EvalFigures& out) const {
+void Scorer::add_shares(const Places& places, EvalNumbers& out) const {
   Tally sum;
   std::vector<Judged> judged;
   for (size_t i : places) {
@@ -204,18 +219,18 @@ void Scorer::add_shares(const Places& places, EvalFigures& out) const {
   const auto responses = static_cast<double>(std::max<int64_t>(sum.responses, 1));
   out.entropy = sum.entropy / static_cast<double>(std::max<int64_t>(sum.tokens, 1));
   out.length = static_cast<double>(sum.tokens) / responses;
-  out.truncated_share = static_cast<double>(sum.truncated) / responses;
-  out.unparseable_share = static_cast<double>(sum.unparseable) / responses;
+  out.truncated = static_cast<double>(sum.truncated) / responses;
+  out.unparseable = static_cast<double>(sum.unparseable) / responses;
   if (!judged.empty()) out.calibration = calibrate(judged);
 }
 
-MacroFigures Scorer::macro(const std::vector<Places>& sets) const {
+EvalNumbers Scorer::macro(const std::vector<Places>& sets) const {
   const auto estimate = [&](const std::vector<std::vector<double>>& values) {
     const MacroMean m =
         macro_mean(values, static_cast<uint64_t>(config_.seed), config_.confidence_level, config_.bootstrap_draws);
-    return Estimate{m.mean, m.interval.low, m.interval.high};
+    return Figure{m.mean, m.interval.low, m.interval.high};
   };
-  MacroFigures out;
+  EvalNumbers out;
   std::vector<std::vector<double>> greedy;
   std::vector<Sampled> sampled;
   for (const Places& places : sets) {
@@ -229,41 +244,41 @@ MacroFigures Scorer::macro(const std::vector<Places>& sets) const {
   if (greedy.size() == sets.size()) out.greedy = estimate(greedy);
   // A mean over some of the sets only would be another figure under the same name.
   if (std::any_of(sampled.begin(), sampled.end(), [](const Sampled& s) { return s.mean.empty(); })) return out;
-  const auto over_sets = [&](auto member, std::vector<EstimateAt>& list) {
+  const auto over_sets = [&](auto member, std::vector<FigureAt>& list) {
     for (size_t j = 0; j < (sampled.front().*member).size(); ++j) {
       std::vector<std::vector<double>> values;
       for (const Sampled& s : sampled) values.push_back((s.*member)[j].second);
       list.push_back({(sampled.front().*member)[j].first, estimate(values)});
     }
   };
-  over_sets(&Sampled::mean, out.mean);
-  over_sets(&Sampled::pass, out.pass);
-  over_sets(&Sampled::majority, out.majority);
+  over_sets(&Sampled::mean, out.mean_at);
+  over_sets(&Sampled::pass, out.pass_at);
+  over_sets(&Sampled::majority, out.majority_at);
   return out;
 }
 
 // Problems without a subject are left to the source's own figures.
-void Scorer::add_subjects(const std::string& source, const Places& places, EvalResult& result) const {
+void Scorer::add_subjects(const std::string& source, const Places& places, EvalRecord& result) const {
   std::map<std::string, Places> subjects;
   for (size_t i : places) {
     if (!problems_[i].subject.empty()) subjects[problems_[i].subject].push_back(i);
   }
   if (subjects.size() < 2) return;
-  SubjectFigures& out = result.by_subject[source];
+  SubjectNumbers& out = result.by_subject[source];
   std::vector<Places> sets;
   for (const auto& [subject, mine] : subjects) {
-    EvalFigures& row = out.subjects[subject] = figures(mine);
+    EvalNumbers& row = out.subjects[subject] = figures(mine);
     row.calibration.reset();  // a few dozen responses say nothing of it
     sets.push_back(mine);
   }
   out.macro = macro(sets);
 }
 
-std::vector<EvalRow> Scorer::rows() {
-  std::vector<EvalRow> out;
+std::vector<ProblemRow> Scorer::rows() {
+  std::vector<ProblemRow> out;
   for (size_t i = 0; i < problems_.size(); ++i) {
     const Problem& problem = problems_[i];
-    EvalRow& row = out.emplace_back();
+    ProblemRow& row = out.emplace_back();
     row.id = problem.id;
     row.source = problem.source;
     row.subject = problem.subject;
@@ -285,6 +300,20 @@ std::vector<EvalRow> Scorer::rows() {
 
 }  // namespace
 
+Calibration calibrate(std::span<const Judged> responses) {
+  // exp is monotone but not injective in floating point: ranks are taken before it.
+  const Scored logprob = with_finite(responses, [](const Judged& r) { return r.mean_logprob; });
+  const Scored confidence = with_finite(responses, [](const Judged& r) { return r.confidence; });
+  std::vector<double> stated;
+  for (double value : logprob.score) stated.push_back(std::exp(value));
+  Calibration out;
+  out.auroc_logprob = auroc(logprob.score, logprob.right);
+  out.auroc_confidence = auroc(confidence.score, confidence.right);
+  out.bins = reliability(stated, logprob.right);
+  out.ece = expected_calibration_error(out.bins);
+  return out;
+}
+
 const Verifier& Graders::for_source(const std::string& source) const {
   const auto own = of.find(source);
   const auto& verifier = own == of.end() ? standard : own->second;
@@ -292,7 +321,7 @@ const Verifier& Graders::for_source(const std::string& source) const {
   return *verifier;
 }
 
-EvalResult score(std::span<const Problem> problems, std::span<const Responses> responses, const Graders& graders,
+EvalRecord score(std::span<const Problem> problems, std::span<const Responses> responses, const Graders& graders,
                  const EvalConfig& config) {
   return Scorer(problems, responses, graders, config).run();
 }

@@ -1,5 +1,5 @@
 // From stored responses to figures: grading, counting, intervals. The same function serves an evaluation that has just
-// generated them, one that is resumed, and `ucas verify-run`, which starts from the files. LibTorch-free.
+// generated them, one that is resumed, and `ucas verify-run`, which starts from the files.
 // Threads: one caller at a time.
 #pragma once
 
@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "config/eval_config.h"
 #include "core/problem.h"
-#include "evaluate/outputs.h"
-#include "evaluate/result.h"
+#include "records/eval_config.h"
+#include "records/evaluation.h"
+#include "records/outputs.h"
 #include "verify/verifier.h"
 
 namespace ucas {
@@ -26,7 +26,17 @@ struct Graders {
 
 // `responses` by problem (outputs.h: by_problem). The result has figures and rows; label, model and data are left to
 // the caller.
-EvalResult score(std::span<const Problem> problems, std::span<const Responses> responses, const Graders& graders,
+EvalRecord score(std::span<const Problem> problems, std::span<const Responses> responses, const Graders& graders,
                  const EvalConfig& config);
+
+// Does the model know when it is right? One answer from the same responses as the other figures.
+struct Judged {
+  bool right = false;
+  double mean_logprob = 0;  // over the response's tokens
+  double confidence = 0;    // C(o|q) of Eq. 6
+};
+
+// Responses whose numbers are not finite (none was measured) are left out of what needs the number.
+Calibration calibrate(std::span<const Judged> responses);
 
 }  // namespace ucas

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "base/str.h"
 #include "evaluate/benchmark.h"
@@ -39,7 +40,7 @@ struct Case {
       (i == 0 ? r.greedy : r.samples).push_back(o);
     }
   }
-  EvalResult run() const { return score(problems, responses, graders, config); }
+  EvalRecord run() const { return score(problems, responses, graders, config); }
 };
 
 }  // namespace
@@ -50,16 +51,17 @@ TEST(evaluate_score, macro_averages_count_each_benchmark_the_same) {
   c.config.ks = {1, 2};
   c.add("small", {1, 1, 0});
   for (int i = 0; i < 4; ++i) c.add("large", {i == 0, 0, i == 1});
-  const EvalResult r = c.run();
-  EXPECT_EQ(r.sources, (std::vector<std::string>{"small", "large"})) << "order of the problems, not of the alphabet";
-  EXPECT_DOUBLE_EQ(r.overall.greedy->value, 2.0 / 5);
+  const EvalRecord r = c.run();
+  ASSERT_EQ(r.by_source.size(), 2u);
+  EXPECT_EQ(r.by_source[0].first, "small") << "order of the problems, not of the alphabet";
+  EXPECT_DOUBLE_EQ(r.greedy.value, 2.0 / 5);
   ASSERT_TRUE(r.macro.has_value());
-  EXPECT_DOUBLE_EQ(r.macro->greedy->value, (1 + 0.25) / 2);
-  EXPECT_DOUBLE_EQ(r.macro->mean[0].estimate.value, (0.5 + 1.0 / 8) / 2);
-  EXPECT_DOUBLE_EQ(r.macro->pass[1].estimate.value, (1 + 0.25) / 2);
-  EXPECT_DOUBLE_EQ(r.macro->majority[0].estimate.value, (1 + 0.0) / 2) << "ties go to the first answer seen";
-  EXPECT_LT(r.macro->greedy->low, r.macro->greedy->value);
-  EXPECT_GT(r.macro->greedy->high, r.macro->greedy->value);
+  EXPECT_DOUBLE_EQ(r.macro->greedy.value, (1 + 0.25) / 2);
+  EXPECT_DOUBLE_EQ(r.macro->mean_at[0].share.value, (0.5 + 1.0 / 8) / 2);
+  EXPECT_DOUBLE_EQ(r.macro->pass_at[1].share.value, (1 + 0.25) / 2);
+  EXPECT_DOUBLE_EQ(r.macro->majority_at[0].share.value, (1 + 0.0) / 2) << "ties go to the first answer seen";
+  EXPECT_LT(r.macro->greedy.low, r.macro->greedy.value);
+  EXPECT_GT(r.macro->greedy.high, r.macro->greedy.value);
 }
 
 TEST(evaluate_score, one_benchmark_has_no_macro_average) {
@@ -73,16 +75,16 @@ TEST(evaluate_score, calibration_is_over_the_samples_or_else_the_greedy_response
   Case c;
   c.config.samples = 2;
   c.add("a", {0, 1, 0});
-  const EvalResult sampled = c.run();
-  EXPECT_EQ(sampled.overall.calibration->auroc_logprob, 1) << "the right sample has the greater mean log-prob";
-  EXPECT_EQ(sampled.overall.calibration->auroc_confidence, 1);
+  const EvalRecord sampled = c.run();
+  EXPECT_EQ(sampled.calibration->auroc_logprob, 1) << "the right sample has the greater mean log-prob";
+  EXPECT_EQ(sampled.calibration->auroc_confidence, 1);
   // Stated exp(-0.5) = 0.607 where right, exp(-1) = 0.368 where wrong.
-  EXPECT_NEAR(sampled.overall.calibration->ece, (1 - std::exp(-0.5)) / 2 + std::exp(-1) / 2, 1e-12);
+  EXPECT_NEAR(sampled.calibration->ece, (1 - std::exp(-0.5)) / 2 + std::exp(-1) / 2, 1e-12);
   for (Responses& r : c.responses) r.samples.clear();
   c.config.samples = 0;
-  const EvalResult greedy = c.run();
-  EXPECT_NEAR(greedy.overall.calibration->ece, std::exp(-1), 1e-12);
-  EXPECT_TRUE(std::isnan(greedy.by_source.at("a").calibration->auroc_logprob));
+  const EvalRecord greedy = c.run();
+  EXPECT_NEAR(greedy.calibration->ece, std::exp(-1), 1e-12);
+  EXPECT_TRUE(std::isnan(greedy.of("a")->calibration->auroc_logprob));
 }
 
 TEST(evaluate_score, each_benchmark_has_its_own_grader) {
@@ -92,11 +94,11 @@ TEST(evaluate_score, each_benchmark_has_its_own_grader) {
   c.add("letters", {1});
   c.problems[1].gold = {"B"};
   c.responses[1].greedy[0].text = "So the answer is B.";
-  EXPECT_EQ(c.run().by_source.at("letters").greedy->value, 0) << "there is no box";
+  EXPECT_EQ(c.run().of("letters")->greedy.value, 0) << "there is no box";
   c.graders.of["letters"] = make_verifier(Benchmark::Grader::letter, Extract::strict);
-  const EvalResult r = c.run();
-  EXPECT_EQ(r.by_source.at("letters").greedy->value, 1);
-  EXPECT_EQ(r.by_source.at("math").greedy->value, 1);
+  const EvalRecord r = c.run();
+  EXPECT_EQ(r.of("letters")->greedy.value, 1);
+  EXPECT_EQ(r.of("math")->greedy.value, 1);
 }
 
 TEST(evaluate_score, compared_choices_beside_generated_sets_have_no_samples_and_no_macro_mean) {
@@ -104,11 +106,11 @@ TEST(evaluate_score, compared_choices_beside_generated_sets_have_no_samples_and_
   c.config.samples = 2;
   c.add("math", {1, 1, 0});
   c.add("choices", {1});
-  const EvalResult r = c.run();
-  EXPECT_DOUBLE_EQ(r.overall.mean[0].estimate.value, 0.5) << "over the problems that have samples";
-  EXPECT_TRUE(r.by_source.at("choices").mean.empty());
-  EXPECT_DOUBLE_EQ(r.macro->greedy->value, 1);
-  EXPECT_TRUE(r.macro->mean.empty()) << "a mean of one of two sets would pass for that of both";
+  const EvalRecord r = c.run();
+  EXPECT_DOUBLE_EQ(r.mean_at[0].share.value, 0.5) << "over the problems that have samples";
+  EXPECT_TRUE(r.of("choices")->mean_at.empty());
+  EXPECT_DOUBLE_EQ(r.macro->greedy.value, 1);
+  EXPECT_TRUE(r.macro->mean_at.empty()) << "a mean of one of two sets would pass for that of both";
   EXPECT_EQ(r.rows[1].samples, 0);
 }
 
@@ -122,15 +124,51 @@ TEST(evaluate_score, pass_at_k_does_not_move_when_samples_double) {
   }
   c.config.ks = {1, 2, 4, 8, 16};
   c.config.samples = 128;
-  const EvalResult all = c.run();
+  const EvalRecord all = c.run();
   for (Responses& r : c.responses) r.samples.resize(64);
   c.config.samples = 64;
-  const EvalResult half = c.run();
+  const EvalRecord half = c.run();
   for (size_t i = 0; i < 5; ++i) {
-    const Estimate &a = half.overall.pass[i].estimate, &b = all.overall.pass[i].estimate;
+    const Figure &a = half.pass_at[i].share, &b = all.pass_at[i].share;
     EXPECT_NEAR(a.value, 1 - std::pow(0.7, c.config.ks[i]), 0.03);
     EXPECT_NEAR(a.value, b.value, 0.03) << "pass@" << c.config.ks[i];
   }
+}
+
+TEST(evaluate_calibration, a_model_that_is_as_right_as_it_states_has_no_calibration_error) {
+  std::vector<Judged> responses;
+  for (int i = 0; i < 10; ++i) responses.push_back({i < 7, std::log(0.7), 0});
+  for (int i = 0; i < 10; ++i) responses.push_back({i < 3, std::log(0.3), 0});
+  const Calibration c = calibrate(responses);
+  EXPECT_NEAR(c.ece, 0, 1e-12);
+  EXPECT_NEAR(c.auroc_logprob, (7 * 7 + 0.5 * (7 * 3 + 3 * 7)) / 100.0, 1e-12);  // wins + half the ties, of 10 x 10
+  ASSERT_EQ(c.bins.size(), 10u);
+  EXPECT_EQ(c.bins[2].count, 10);
+  EXPECT_NEAR(c.bins[2].right, 0.3, 1e-12);
+}
+
+TEST(evaluate_calibration, each_of_the_two_scores_ranks_on_its_own) {
+  const std::vector<Judged> responses = {{true, -0.1, -2}, {true, -0.2, -1}, {false, -0.9, 3}, {false, -0.8, 4}};
+  const Calibration c = calibrate(responses);
+  EXPECT_EQ(c.auroc_logprob, 1);
+  EXPECT_EQ(c.auroc_confidence, 0);
+}
+
+TEST(evaluate_calibration, a_certain_model_that_is_always_wrong_has_the_greatest_error_and_no_ranking) {
+  const std::vector<Judged> responses(5, Judged{false, 0, 1});
+  const Calibration c = calibrate(responses);
+  EXPECT_EQ(c.ece, 1);
+  EXPECT_TRUE(std::isnan(c.auroc_logprob));
+  EXPECT_TRUE(std::isnan(c.auroc_confidence));
+}
+
+TEST(evaluate_calibration, numbers_that_were_not_measured_are_left_out) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<Judged> responses = {{true, -0.1, kNone}, {false, -0.5, kNone}, {true, kNone, kNone}};
+  const Calibration c = calibrate(responses);
+  EXPECT_EQ(c.auroc_logprob, 1);
+  EXPECT_TRUE(std::isnan(c.auroc_confidence));
+  EXPECT_TRUE(std::isnan(calibrate({}).ece));
 }
 
 }  // namespace ucas

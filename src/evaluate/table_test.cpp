@@ -9,7 +9,7 @@ namespace ucas {
 namespace {
 
 // Two sets; of the second, with subjects a a b, the greedy response to the first problem is wrong.
-EvalResult result_of(const std::string& label, int64_t samples, bool one_set = false) {
+EvalRecord result_of(const std::string& label, int64_t samples, bool one_set = false) {
   std::vector<Problem> problems(5);
   std::vector<Responses> responses(5);
   for (size_t i = 0; i < 5; ++i) {
@@ -28,13 +28,13 @@ EvalResult result_of(const std::string& label, int64_t samples, bool one_set = f
   EvalConfig config;
   config.samples = samples;
   config.bootstrap_draws = 0;
-  EvalResult result = score(problems, responses, graders, config);
+  EvalRecord result = score(problems, responses, graders, config);
   result.label = label;
   return result;
 }
 
 TEST(suite_table, has_a_row_for_each_set_and_both_averages) {
-  const EvalResult results[] = {result_of("m", 0), result_of("other", 0)};
+  const EvalRecord results[] = {result_of("m", 0), result_of("other", 0)};
   EXPECT_EQ(suite_table(results),
             "greedy pass@1 %           m                    other\n"
             "one (2)                   100.0 [15.8, 100.0]  100.0 [15.8, 100.0]\n"
@@ -54,7 +54,7 @@ TEST(suite_table, has_a_row_for_each_set_and_both_averages) {
 }
 
 TEST(suite_table, of_one_benchmark_has_the_mean_of_its_subjects) {
-  const EvalResult results[] = {result_of("m", 0, true)};
+  const EvalRecord results[] = {result_of("m", 0, true)};
   const std::string table = suite_table(results);
   EXPECT_TRUE(
       table.starts_with("greedy pass@1 %           m\n"
@@ -65,7 +65,7 @@ TEST(suite_table, of_one_benchmark_has_the_mean_of_its_subjects) {
 }
 
 TEST(suite_table, of_samples_has_a_block_for_each_figure_but_pass_at_1) {
-  const EvalResult results[] = {result_of("m", 2)};
+  const EvalRecord results[] = {result_of("m", 2)};
   const std::string table = suite_table(results);
   for (const char* title : {"\nmean@2 %  ", "\nmaj@2 %  ", "\npass@2 %  "}) {
     EXPECT_NE(table.find(title), std::string::npos) << title << table;

@@ -9,43 +9,9 @@ namespace ucas {
 
 namespace {
 
-// Options that cannot change what is learnt: where things are, what is written down, how work is cut into pieces.
-bool is_neutral(const std::string& key) {
-  static const std::vector<std::string> kKeys = {"label",
-                                                 "model",
-                                                 "device",
-                                                 "threads",
-                                                 "seed",
-                                                 "data.files",
-                                                 "data.val_files",
-                                                 "data.val_limit",
-                                                 "data.skip_bad_rows",
-                                                 "rollout.max_slots",
-                                                 "update.micro_batch_tokens",
-                                                 "method.name",
-                                                 "method.preset",
-                                                 "train.save_freq",
-                                                 "train.keep",
-                                                 "train.test_freq",
-                                                 "train.val_before_train",
-                                                 "train.stored_prompts",
-                                                 "train.stored_responses",
-                                                 "train.max_hours"};
-  return std::ranges::find(kKeys, key) != kKeys.end();
-}
-
-bool is_size(const std::string& key) {
-  static const std::vector<std::string> kKeys = {"data.max_prompt_length",
-                                                 "data.train_batch_size",
-                                                 "data.gen_batch_size",
-                                                 "data.max_num_gen_batches",
-                                                 "rollout.n",
-                                                 "rollout.response_length",
-                                                 "update.mini_batch_size",
-                                                 "train.steps",
-                                                 "train.epochs",
-                                                 "reward.overlong_buffer"};
-  return std::ranges::find(kKeys, key) != kKeys.end();
+// The page says what the method and its preset are, and departures are of the rest.
+bool is_left_out(const FieldValue& f) {
+  return !is_departure(f.effect) || f.key == "method.name" || f.key == "method.preset";
 }
 
 std::string plain(const std::string& value) {
@@ -66,12 +32,11 @@ std::vector<Departure> only(std::vector<Departure> rows, Keep keep) {
 // The embedded configs with a paper's or a release's values of this method: the 7b ones, or whatever size there is.
 std::vector<std::string> published(const std::string& method) {
   std::vector<std::string> all, of_7b;
-  for (const std::string& file : embedded_names("configs/")) {
-    std::string name = file.substr(8, file.size() - 13);
+  for (const std::string& name : embedded_stems("configs/")) {
     if (name.find("-paper-") == std::string::npos && name.find("-released-") == std::string::npos) continue;
     if (make_train_config(read_config_file(name)).method_name != method) continue;
     if (name.ends_with("-7b")) of_7b.push_back(name);
-    all.push_back(std::move(name));
+    all.push_back(name);
   }
   return of_7b.empty() ? all : of_7b;
 }
@@ -90,11 +55,11 @@ std::vector<Departure> departures(const TrainConfig& here, const TrainConfig& th
     auto at = other.find(f.key);
     std::string value = at == other.end() ? "-" : at->second.value;
     if (at != other.end()) other.erase(at);
-    if (value == f.value || is_neutral(f.key)) continue;
-    rows.push_back({f.key, plain(f.value), plain(value), f.help, is_size(f.key)});
+    if (value == f.value || is_left_out(f)) continue;
+    rows.push_back({f.key, plain(f.value), plain(value), f.help, f.effect == Effect::size});
   }
   for (const auto& [key, f] : other) {  // options of the other method
-    if (!is_neutral(key)) rows.push_back({key, "-", plain(f.value), f.help, is_size(key)});
+    if (!is_left_out(f)) rows.push_back({key, "-", plain(f.value), f.help, f.effect == Effect::size});
   }
   return rows;
 }

@@ -197,7 +197,7 @@ StoredType stored_type(const std::string& torch_dtype) {
   StoredType type = torch_dtype == "float32"   ? StoredType::f32
                     : torch_dtype == "float16" ? StoredType::f16
                                                : StoredType::bf16;
-  UCAS_CHECK(type != StoredType::bf16 || torch_dtype == "bfloat16", "a checkpoint dtype that read_qwen2_config allows");
+  UCAS_CHECK(type != StoredType::bf16 || torch_dtype == "bfloat16", "a checkpoint dtype that read_model_config allows");
   return type;
 }
 

@@ -40,14 +40,13 @@ static inline int64_t tiles_of(int64_t tokens) { return (tokens + 15) / 16; }
 
 struct Table {
   const char* name;
-  // out = x w / sqrt(mean x^2 + eps)
+  // out = x w / sqrt(mean x^2 + eps); out may be x
   void (*rms_norm)(const float* x, const float* w, int64_t n, float eps, float* out);
   // dx += d loss / d x, dw += d loss / d w
   void (*rms_norm_backward)(const float* x, const float* w, const float* d_out, int64_t n, float eps, float* dx,
                             float* dw);
-  // Adds the bias to a row of `heads` heads of width d and rotates the first `rotated` of them.
-  void (*bias_rope)(float* row, const float* bias, const float* cos, const float* sin, int64_t heads, int64_t rotated,
-                    int64_t d);
+  // Rotates the first `rotated` heads of width d of a row.
+  void (*rope)(float* row, const float* cos, const float* sin, int64_t rotated, int64_t d);
   void (*rope_backward)(float* row, const float* cos, const float* sin, int64_t rotated, int64_t d);
   // out = silu(gate) up, from a row [gate | up] of 2 n
   void (*swiglu)(const float* gate_up, int64_t n, float* out);

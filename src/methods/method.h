@@ -1,6 +1,6 @@
 // What differs between RL methods: which signals they need, how rewards become advantages, and, for a few, the loss.
 // A method is one file methods/NAME.cpp and one row of methods/registry.h. Plain loops, no autograd, no LibTorch.
-// Fed by train/collect + train/logprobs (a full Batch); feeds train/objective. The trainer never compares method names.
+// Fed by train/collect + train/logprobs (a full Batch); feeds train/gradients. The trainer never compares method names.
 // Legend (core/batch.h): B responses, G per prompt, N packed tokens.
 // Threads: one.
 #pragma once

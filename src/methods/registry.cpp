@@ -18,9 +18,8 @@ std::unique_ptr<Method> make_method(const std::string& name) {
     if (row.name == name) return row.make();
     names.push_back(row.name);
   }
-  std::string near = nearest(name, names);
   throw Error("config", str("method.name = \"", printable(name), "\": expected one of ", join(names, ", "),
-                            near.empty() ? "" : str(" (did you mean ", near, "?)")));
+                            did_you_mean(name, names)));
 }
 
 }  // namespace ucas

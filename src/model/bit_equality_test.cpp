@@ -1,5 +1,5 @@
 // The guard of docs/numerics.md: on the CPU in f32 a token's numbers are bit-equal however it is computed. If this
-// fails after an update of LibTorch, its GEMM is no longer stable per row; see kRowAlign in model/native.h.
+// fails after an update of LibTorch, its GEMM is no longer stable per row; see kRowAlign in model/block.h.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/cat.h>
@@ -11,7 +11,7 @@
 
 #include "base/rng.h"
 #include "kernels/lm_head.h"
-#include "model/qwen2.h"
+#include "model/transformer.h"
 #include "support/engine/threads.h"
 
 namespace ucas {
@@ -22,12 +22,14 @@ using testing::Threads;
 struct Shape {
   const char* name;
   int64_t D, layers, H, K, d, F, V;
+  const char* family = "qwen2";
 };
 
 std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << shape.name; }
 
-Qwen2Config config_of(const Shape& s) {
-  Qwen2Config c;
+ModelConfig config_of(const Shape& s) {
+  ModelConfig c;
+  c.family = find_family(s.family);
   c.hidden_size = s.D;
   c.num_hidden_layers = s.layers;
   c.num_attention_heads = s.H;
@@ -109,7 +111,7 @@ std::vector<at::Tensor> decode_all(Model& model, const std::vector<Sequence>& se
 class BitEquality : public ::testing::TestWithParam<Shape> {};
 
 TEST_P(BitEquality, a_tokens_numbers_do_not_depend_on_batch_slots_packing_or_threads) {
-  Qwen2Config config = config_of(GetParam());
+  ModelConfig config = config_of(GetParam());
   auto model = make_model(config, 3, at::kCPU);
   std::vector<Sequence> sequences = random_sequences(config.vocab_size);
   Packed packed = pack(sequences);
@@ -120,7 +122,7 @@ TEST_P(BitEquality, a_tokens_numbers_do_not_depend_on_batch_slots_packing_or_thr
   {
     Threads one(1);
     reference = model->hidden(packed).detach();  // training's pass: gradients are on
-    head_reference = head_stats(reference, model->lm_head().detach(), target, 0.7).logprob;
+    head_reference = model->head().stats(reference, target, 0.7).logprob;
   }
   c10::NoGradGuard no_grad;
   for (int threads : {1, 2}) {
@@ -143,14 +145,13 @@ TEST_P(BitEquality, a_tokens_numbers_do_not_depend_on_batch_slots_packing_or_thr
             << "decoded, sequence " << s << ", slots " << width << ", threads " << threads;
       }
     }
-    HeadStats all = head_stats(reference, model->lm_head(), target, 0.7);
+    HeadStats all = model->head().stats(reference, target, 0.7);
     EXPECT_TRUE(same_bits(all.logprob, head_reference)) << "head, threads " << threads;
     for (int64_t row : {0L, 5L, 100L, reference.size(0) - 1}) {
-      HeadStats one =
-          head_stats(reference.narrow(0, row, 1), model->lm_head(), {target[static_cast<size_t>(row)]}, 0.7);
+      HeadStats one = model->head().stats(reference.narrow(0, row, 1), {target[static_cast<size_t>(row)]}, 0.7);
       EXPECT_TRUE(same_bits(one.logprob, all.logprob.narrow(0, row, 1)));
       EXPECT_TRUE(same_bits(one.entropy, all.entropy.narrow(0, row, 1)));
-      at::Tensor logits = head_logits(reference.narrow(0, row, 1), model->lm_head()).contiguous();
+      at::Tensor logits = model->head().logits(reference.narrow(0, row, 1)).contiguous();
       auto inverse = static_cast<float>(1 / 0.7);
       kernels::RowStats stats = kernels::stats_of_row(logits.data_ptr<float>(), config.vocab_size, inverse);
       float chosen = logits.data_ptr<float>()[target[static_cast<size_t>(row)]];
@@ -161,9 +162,9 @@ TEST_P(BitEquality, a_tokens_numbers_do_not_depend_on_batch_slots_packing_or_thr
 }
 
 TEST_P(BitEquality, both_paths_agree_closely_in_value_and_gradient) {
-  Qwen2Config config = config_of(GetParam());
+  ModelConfig config = config_of(GetParam());
   auto model = make_model(config, 3, at::kCPU);
-  auto generic = generic_view(*model);
+  auto aten = aten_view(*model);
   std::vector<Sequence> sequences = random_sequences(config.vocab_size);
   sequences.resize(9);
   Packed packed = pack(sequences);
@@ -178,24 +179,24 @@ TEST_P(BitEquality, both_paths_agree_closely_in_value_and_gradient) {
     native_gradients.push_back(p.tensor.grad().clone());
     p.tensor.mutable_grad().reset();
   }
-  at::Tensor reference = generic->hidden(packed);
+  at::Tensor reference = aten->hidden(packed);
   EXPECT_LT((native - reference).abs().max().item<float>(), 2e-5);
   (reference * weight).sum().backward();
   size_t i = 0;
-  for (const NamedTensor& p : generic->parameters()) {
+  for (const NamedTensor& p : aten->parameters()) {
     if (p.name == "lm_head.weight") continue;
     double scale = p.tensor.grad().abs().max().item<double>();
     EXPECT_LT((native_gradients[i++] - p.tensor.grad()).abs().max().item<double>(), 2e-5 * scale + 1e-5) << p.name;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(shapes, BitEquality,
-                         ::testing::Values(Shape{"task", 64, 2, 4, 2, 16, 192, 58},
-                                           Shape{"tiny", 128, 4, 4, 2, 32, 352, 512},
-                                           Shape{"odd", 60, 2, 6, 2, 10, 90, 33},
-                                           Shape{"mha", 48, 1, 3, 3, 16, 100, 64},
-                                           Shape{"wide", 256, 2, 8, 2, 32, 704, 9000}),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    shapes, BitEquality,
+    ::testing::Values(Shape{"task", 64, 2, 4, 2, 16, 192, 58}, Shape{"tiny", 128, 4, 4, 2, 32, 352, 512},
+                      Shape{"odd", 60, 2, 6, 2, 10, 90, 33}, Shape{"mha", 48, 1, 3, 3, 16, 100, 64},
+                      Shape{"wide", 256, 2, 8, 2, 32, 704, 9000}, Shape{"qwen3", 64, 2, 4, 2, 24, 96, 58, "qwen3"},
+                      Shape{"llama", 48, 2, 4, 1, 12, 72, 41, "llama"}),
+    [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace ucas

@@ -13,7 +13,7 @@
 #include "base/str.h"
 #include "hf/safetensors.h"
 #include "model/finite.h"
-#include "model/qwen2.h"
+#include "model/transformer.h"
 #include "text/tokenizer.h"
 
 namespace ucas {
@@ -26,10 +26,8 @@ std::string shape_text(at::IntArrayRef shape) {
   return "[" + join(parts, ", ") + "]";
 }
 
-bool ends_with(const std::string& text, std::string_view end) { return std::string_view(text).ends_with(end); }
-
 // Buffers that old checkpoints carry and nobody needs.
-bool ignorable(const std::string& name) { return ends_with(name, ".self_attn.rotary_emb.inv_freq"); }
+bool ignorable(const std::string& name) { return name.ends_with(".self_attn.rotary_emb.inv_freq"); }
 
 // Fills a CPU f32 tensor, then moves the values where the parameter lives.
 template <class Fill>
@@ -57,13 +55,13 @@ void read_finite(const StoredTensor& stored, float* out) {
   const int64_t bad = first_not_finite(values);
   if (bad < 0) return;
   throw Error("numeric", str(stored.file, ": tensor ", printable(stored.name), ": value ", bad, " of ", values.size(),
-                             " is ", values[static_cast<size_t>(bad)],
+                             " is ", values[bad],
                              ": weights must be finite; the training that made them diverged, or the file is damaged: "
                              "use another checkpoint"));
 }
 
 // As f32, against what the machine has: a consistent file can ask for more than can be had.
-void check_memory(const Qwen2Config& config, const std::string& directory) {
+void check_memory(const ModelConfig& config, const std::string& directory) {
   const double needed = 4 * static_cast<double>(config.parameter_count());
   const double there = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
   if (needed <= there) return;
@@ -74,7 +72,7 @@ void check_memory(const Qwen2Config& config, const std::string& directory) {
 // transformers ties by config alone; a tied checkpoint with another head would silently lose it.
 void check_tied_head(const StoredTensor& head, const at::Tensor& embed) {
   check_shape(head, embed.sizes());
-  std::vector<float> values(static_cast<size_t>(head.elements()));
+  std::vector<float> values(head.elements());
   read_finite(head, values.data());
   at::Tensor host = embed.detach().cpu();
   if (!std::equal(values.begin(), values.end(), host.data_ptr<float>()))
@@ -84,7 +82,7 @@ void check_tied_head(const StoredTensor& head, const at::Tensor& embed) {
 }
 
 // Every tensor's name and shape, before the first allocation: config.json alone must not make us take memory.
-void check_all_there(const Qwen2Config& config, const std::map<std::string, StoredTensor>& stored,
+void check_all_there(const ModelConfig& config, const std::map<std::string, StoredTensor>& stored,
                      const std::string& directory) {
   if (config.num_hidden_layers > static_cast<int64_t>(stored.size()))
     throw Error("missing_tensor", str(directory, ": config.json asks for ", config.num_hidden_layers,
@@ -102,7 +100,7 @@ void check_all_there(const Qwen2Config& config, const std::map<std::string, Stor
 }  // namespace
 
 std::unique_ptr<Model> load_model(const std::string& directory, at::Device device) {
-  Qwen2Config config = read_qwen2_config(directory);
+  ModelConfig config = read_model_config(directory);
   std::map<std::string, StoredTensor> stored;
   for (StoredTensor& t : list_weights(directory)) {
     std::string name = t.name;
@@ -123,12 +121,12 @@ std::unique_ptr<Model> load_model(const std::string& directory, at::Device devic
   }
   for (const auto& [name, t] : stored)
     if (!ignorable(name))
-      throw Error("unexpected_tensor", str(t.file, ": tensor ", printable(name), " is none of a Qwen2 model with ",
-                                           config.num_hidden_layers, " layers"));
-  return make_qwen2(config, std::move(weights));
+      throw Error("unexpected_tensor", str(t.file, ": tensor ", printable(name), " is none of a ", config.family->title,
+                                           " model with ", config.num_hidden_layers, " layers"));
+  return make_transformer(config, std::move(weights));
 }
 
-std::unique_ptr<Model> make_model(const Qwen2Config& config, uint64_t seed, at::Device device) {
+std::unique_ptr<Model> make_model(const ModelConfig& config, uint64_t seed, at::Device device) {
   Weights weights = allocate_weights(config, device);
   double residual = 1 / std::sqrt(2.0 * static_cast<double>(config.num_hidden_layers));
   uint64_t stream = 0;
@@ -136,21 +134,21 @@ std::unique_ptr<Model> make_model(const Qwen2Config& config, uint64_t seed, at::
     const std::string& name = parameter.name;
     Rng rng(seed, stream++);
     double fan_in = static_cast<double>(parameter.tensor.size(-1));
-    double sigma = ends_with(name, "embed_tokens.weight") ? 0.02 : 1 / std::sqrt(fan_in);
-    if (ends_with(name, "o_proj.weight") || ends_with(name, "down_proj.weight")) sigma *= residual;
-    if (ends_with(name, ".bias")) sigma = 0;
-    bool is_norm = ends_with(name, "norm.weight");
+    double sigma = name.ends_with("embed_tokens.weight") ? 0.02 : 1 / std::sqrt(fan_in);
+    if (name.ends_with("o_proj.weight") || name.ends_with("down_proj.weight")) sigma *= residual;
+    if (name.ends_with(".bias")) sigma = 0;
+    bool is_norm = name.ends_with("norm.weight");
     int64_t count = parameter.tensor.numel();
     fill_parameter(parameter.tensor, [&](float* out) {
       for (int64_t i = 0; i < count; ++i)
         out[i] = is_norm ? 1.0f : sigma == 0 ? 0.0f : static_cast<float>(sigma * rng.normal());
     });
   }
-  return make_qwen2(config, std::move(weights));
+  return make_transformer(config, std::move(weights));
 }
 
 void save_model(Model& model, const std::string& directory, const std::string& like, int64_t shard_bytes) {
-  write_qwen2_config(model.config(), directory, like);
+  write_model_config(model.config(), directory, like);
   at::Tensor staging;  // keeps one parameter's copy alive while it is written
   std::vector<TensorToStore> tensors;
   for (const NamedTensor& parameter : model.parameters())

@@ -97,7 +97,7 @@ TEST_F(Checkpoint, missing_and_truncated_files_are_named) {
 }
 
 TEST_F(Checkpoint, initial_weights_depend_on_the_seed_alone) {
-  Qwen2Config config;
+  ModelConfig config;
   auto a = make_model(config, 5, at::kCPU), b = make_model(config, 5, at::kCPU),
        other = make_model(config, 6, at::kCPU);
   auto pa = a->parameters(), pb = b->parameters(), po = other->parameters();
@@ -129,14 +129,14 @@ TEST_F(Checkpoint, a_weight_that_is_not_finite_is_named_with_its_file) {
 // A file of a tebibyte that is right in itself, and sparse: nothing may be allocated for it.
 TEST_F(Checkpoint, more_weights_than_memory_are_refused_before_they_are_read) {
   fs::create_directories(directory_);
-  Qwen2Config config;
+  ModelConfig config;
   config.vocab_size = int64_t{1} << 24;
   config.hidden_size = 32768;
   config.num_attention_heads = config.num_key_value_heads = 1;
   config.head_dim = 2;
   config.num_hidden_layers = 1;
   config.intermediate_size = 2;
-  write_qwen2_config(config, directory_.string());
+  write_model_config(config, directory_.string());
   OrderedJson header;
   int64_t at = 0;
   for (const NamedTensor& p : allocate_weights(config, at::Device(at::kMeta)).parameters) {

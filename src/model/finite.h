@@ -1,4 +1,4 @@
-// Which values a weight file can hold as finite numbers. LibTorch-free. Threads: any.
+// Which values a weight file can hold as finite numbers.
 #pragma once
 
 #include <cstdint>

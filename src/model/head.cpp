@@ -1,6 +1,8 @@
-// LM-head statistics and their gradient (algorithms: Sec. 17): 256 rows by kernels::kTile columns at a time, so that
-// [R, V] never exists. On the CPU logits are made 16 rows at least at a time, which keeps every row bit-equal for any
-// number of rows; head_logits cuts the vocabulary in the same tiles.
+// LM-head statistics and their gradient on the CPU (algorithms: Sec. 17): 256 rows by kernels::kTile columns at a time,
+// so that [R, V] never exists. On the CPU logits are made 16 rows at least at a time, which keeps every row bit-equal
+// for any number of rows; Head::logits cuts the vocabulary in the same tiles.
+#include "model/head.h"
+
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/addmm.h>
@@ -19,25 +21,21 @@
 #include "base/error.h"
 #include "kernels/lm_head.h"
 #include "model/autograd.h"
-#include "model/head_generic.h"
-#include "model/model.h"
+#include "model/block.h"
 
 namespace ucas {
 
 namespace {
 
-constexpr int64_t kChunk = 256;  // rows; 97 % of the GEMM limit, see bench/
-constexpr int64_t kAlign = 16;   // rows of a GEMM are bit-equal for every row count that is a multiple of this
+constexpr int64_t kNativeChunk = 256;    // rows; 97 % of the GEMM limit, see bench/
+constexpr int64_t kTileWork = 16384;     // simple operations on a row of a tile
+constexpr int64_t kSampleGrain = 32768;  // logits that are worth a thread
 
-int64_t round_up(int64_t n) { return (n + kAlign - 1) / kAlign * kAlign; }
-
-bool native(const at::Tensor& hidden) { return hidden.device().is_cpu() && hidden.scalar_type() == at::kFloat; }
-
-// Rows [first, first + count) of x, contiguous, padded with zero rows to a multiple of kAlign.
+// Rows [first, first + count) of x, contiguous, padded with zero rows to a multiple of kRowAlign.
 at::Tensor aligned_rows(const at::Tensor& x, int64_t first, int64_t count) {
   at::Tensor rows = x.narrow(0, first, count);
-  if (count % kAlign == 0) return rows.contiguous();
-  at::Tensor padded = at::zeros({round_up(count), x.size(1)}, x.options());
+  if (count % kRowAlign == 0) return rows.contiguous();
+  at::Tensor padded = at::zeros({aligned(count), x.size(1)}, x.options());
   padded.narrow(0, 0, count).copy_(rows);
   return padded;
 }
@@ -46,9 +44,10 @@ at::Tensor aligned_rows(const at::Tensor& x, int64_t first, int64_t count) {
 template <class Visit>
 void each_tile(const at::Tensor& hidden, const at::Tensor& lm_head, Visit visit) {
   int64_t rows = hidden.size(0), vocab = lm_head.size(0);
-  at::Tensor buffer = at::empty({std::min(round_up(rows), kChunk) * std::min(vocab, kernels::kTile)}, hidden.options());
-  for (int64_t first = 0; first < rows; first += kChunk) {
-    int64_t count = std::min(kChunk, rows - first);
+  at::Tensor buffer =
+      at::empty({std::min(aligned(rows), kNativeChunk) * std::min(vocab, kernels::kTile)}, hidden.options());
+  for (int64_t first = 0; first < rows; first += kNativeChunk) {
+    int64_t count = std::min(kNativeChunk, rows - first);
     at::Tensor h = aligned_rows(hidden, first, count);
     for (int64_t column = 0; column < vocab; column += kernels::kTile) {
       int64_t width = std::min(kernels::kTile, vocab - column);
@@ -60,44 +59,36 @@ void each_tile(const at::Tensor& hidden, const at::Tensor& lm_head, Visit visit)
   }
 }
 
-template <class PerRow>
-void each_row(int64_t count, PerRow per_row) {
-  at::parallel_for(0, count, 8, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) per_row(row);
-  });
-}
-
-struct Forward {
+// What forward found, and backward needs.
+struct NativeStats {
   at::Tensor logprob, entropy, confidence, logit, lse;
 };
 
-Forward forward(const at::Tensor& hidden, const at::Tensor& lm_head, const std::vector<int32_t>& target,
-                float inverse_temperature) {
+NativeStats native_stats(const at::Tensor& hidden, const at::Tensor& lm_head, const std::vector<int32_t>& target,
+                         float inverse_temperature) {
   int64_t rows = hidden.size(0), vocab = lm_head.size(0);
-  Forward out;
+  NativeStats out;
   for (at::Tensor* t : {&out.logprob, &out.entropy, &out.confidence, &out.logit, &out.lse})
     *t = at::empty({rows}, hidden.options());
-  std::vector<kernels::RowStats> stats(static_cast<size_t>(rows));
-  float* chosen = out.logit.data_ptr<float>();
+  std::vector<kernels::RowStats> stats(rows);
+  float* chosen = data(out.logit);
   each_tile(hidden, lm_head,
             [&](const at::Tensor&, int64_t first, int64_t count, const at::Tensor&, int64_t column,
                 const at::Tensor& logits) {
-              const float* tile = logits.data_ptr<float>();
+              const float* tile = data(logits);
               int64_t width = logits.size(1);
-              each_row(count, [&](int64_t i) {
-                auto row = static_cast<size_t>(first + i);
+              each_row(count, kTileWork, [&](int64_t i) {
+                int64_t row = first + i, y = target[row] - column;
                 kernels::row_stats(tile + i * width, width, inverse_temperature, stats[row]);
-                int64_t y = target[row] - column;
                 if (y >= 0 && y < width) chosen[row] = tile[i * width + y];
               });
             });
-  each_row(rows, [&](int64_t row) {
-    const kernels::RowStats& s = stats[static_cast<size_t>(row)];
-    kernels::TokenStats token = kernels::token_stats(s, chosen[row], inverse_temperature, vocab);
-    out.logprob.data_ptr<float>()[row] = token.logprob;
-    out.entropy.data_ptr<float>()[row] = token.entropy;
-    out.confidence.data_ptr<float>()[row] = token.confidence;
-    out.lse.data_ptr<float>()[row] = static_cast<float>(kernels::lse_of(s));
+  each_row(rows, kTileWork, [&](int64_t row) {
+    kernels::TokenStats token = kernels::token_stats(stats[row], chosen[row], inverse_temperature, vocab);
+    data(out.logprob)[row] = token.logprob;
+    data(out.entropy)[row] = token.entropy;
+    data(out.confidence)[row] = token.confidence;
+    data(out.lse)[row] = static_cast<float>(kernels::lse_of(stats[row]));
   });
   return out;
 }
@@ -108,7 +99,7 @@ struct RowGradients {
   RowGradients(const std::vector<at::Tensor>& gradients, int64_t rows) {
     std::vector<float>* sides[] = {&g, &e, &u};
     for (size_t k = 0; k < 3; ++k) {
-      sides[k]->assign(static_cast<size_t>(rows), 0.0f);
+      sides[k]->assign(rows, 0.0f);
       if (!gradients[k].defined()) continue;
       at::Tensor dense = gradients[k].to(at::kFloat).contiguous();
       std::copy_n(dense.data_ptr<float>(), rows, sides[k]->begin());
@@ -122,14 +113,14 @@ struct RowGradients {
   }
 };
 
-struct Saved {
+struct NativeSaved {
   at::Tensor hidden, lm_head, entropy, lse;
   std::vector<int32_t> target;
   float inverse_temperature;
   bool wants_hidden, wants_head;
 };
 
-std::vector<at::Tensor> backward(const Saved& saved, const std::vector<at::Tensor>& gradients) {
+std::vector<at::Tensor> native_head_backward(const NativeSaved& saved, const std::vector<at::Tensor>& gradients) {
   RowGradients of(gradients, saved.hidden.size(0));
   std::vector<int64_t> active = of.active();
   at::Tensor d_hidden = saved.wants_hidden ? at::zeros_like(saved.hidden) : at::Tensor();
@@ -139,15 +130,15 @@ std::vector<at::Tensor> backward(const Saved& saved, const std::vector<at::Tenso
   at::Tensor which = at::from_blob(active.data(), {static_cast<int64_t>(active.size())}, at::kLong);
   at::Tensor hidden = all ? saved.hidden : at::index_select(saved.hidden, 0, which);
   at::Tensor d_rows = saved.wants_hidden ? (all ? d_hidden : at::zeros_like(hidden)) : at::Tensor();
-  const float *lse = saved.lse.data_ptr<float>(), *entropy = saved.entropy.data_ptr<float>();
+  const float *lse = data(saved.lse), *entropy = data(saved.entropy);
   float inverse_vocab = 1.0f / static_cast<float>(saved.lm_head.size(0));
   each_tile(hidden, saved.lm_head,
             [&](const at::Tensor& h, int64_t first, int64_t count, const at::Tensor& w, int64_t column,
                 const at::Tensor& logits) {
-              float* tile = logits.data_ptr<float>();
+              float* tile = data(logits);
               int64_t width = logits.size(1);
-              each_row(count, [&](int64_t i) {
-                auto row = static_cast<size_t>(active[static_cast<size_t>(first + i)]);
+              each_row(count, kTileWork, [&](int64_t i) {
+                int64_t row = active[first + i];
                 kernels::RowGradient r{
                     lse[row], entropy[row], of.g[row], of.e[row], of.u[row], saved.inverse_temperature, inverse_vocab};
                 kernels::row_gradient(tile + i * width, width, saved.target[row] - column, r, tile + i * width);
@@ -160,40 +151,86 @@ std::vector<at::Tensor> backward(const Saved& saved, const std::vector<at::Tenso
   return {d_hidden, d_head};
 }
 
-}  // namespace
+class NativeHead final : public Head {
+ public:
+  using Head::Head;
 
-HeadStats head_stats(const at::Tensor& hidden, const at::Tensor& lm_head, const std::vector<int32_t>& target,
-                     double temperature) {
-  UCAS_CHECK(hidden.dim() == 2 && hidden.size(0) == static_cast<int64_t>(target.size()), "a target for each row");
-  UCAS_CHECK(temperature > 0, "statistics need a positive temperature");
-  for (int32_t y : target) UCAS_CHECK(y >= 0 && y < lm_head.size(0), "targets lie in the vocabulary");
-  if (!native(hidden)) return head_stats_generic(hidden, lm_head, target, temperature);
-  bool wants = c10::GradMode::is_enabled() && (hidden.requires_grad() || lm_head.requires_grad());
-  auto inverse_temperature = static_cast<float>(1 / temperature);
-  Forward out;
-  Saved saved;
-  {
-    c10::NoGradGuard no_grad;
-    saved.hidden = hidden.detach().contiguous();
-    saved.lm_head = lm_head.detach();
-    out = forward(saved.hidden, saved.lm_head, target, inverse_temperature);
+ protected:
+  HeadStats compute(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature,
+                    bool wants_gradient) const override {
+    NativeSaved saved{.hidden = hidden.detach().contiguous(),
+                      .lm_head = weight().detach(),
+                      .target = target,
+                      .inverse_temperature = static_cast<float>(1 / temperature),
+                      .wants_hidden = hidden.requires_grad(),
+                      .wants_head = weight().requires_grad()};
+    NativeStats out;
+    {
+      c10::NoGradGuard no_grad;
+      out = native_stats(saved.hidden, saved.lm_head, target, saved.inverse_temperature);
+    }
+    if (!wants_gradient) return {out.logprob, out.entropy, out.confidence, out.logit};
+    saved.entropy = out.entropy.detach();
+    saved.lse = out.lse;
+    auto outputs = differentiable({hidden, weight()}, {out.logprob, out.entropy, out.confidence},
+                                  [saved](const std::vector<at::Tensor>& g) { return native_head_backward(saved, g); });
+    return {outputs[0], outputs[1], outputs[2], out.logit};
   }
-  if (!wants) return {out.logprob, out.entropy, out.confidence, out.logit};
-  saved.entropy = out.entropy.detach();
-  saved.lse = out.lse;
-  saved.target = target;
-  saved.inverse_temperature = inverse_temperature;
-  saved.wants_hidden = hidden.requires_grad();
-  saved.wants_head = lm_head.requires_grad();
-  auto outputs = differentiable({hidden, lm_head}, {out.logprob, out.entropy, out.confidence},
-                                [saved](const std::vector<at::Tensor>& g) { return backward(saved, g); });
-  return {outputs[0], outputs[1], outputs[2], out.logit};
+};
+
+at::Tensor asked_rows(const at::Tensor& logits, std::vector<int64_t>& rows) {
+  at::Tensor which = at::from_blob(rows.data(), {static_cast<int64_t>(rows.size())}, at::kLong);
+  return at::index_select(logits, 0, which.to(logits.device())).cpu();
 }
 
-at::Tensor head_logits(const at::Tensor& hidden, const at::Tensor& lm_head) {
+// Rows of logits taken to the host, shared out among the threads.
+class HostSampler final : public TokenSampler {
+ public:
+  explicit HostSampler(const SamplingConfig& config) {
+    SamplingConfig greedy = config;
+    greedy.temperature = 0;
+    by_thread_.assign(at::get_num_threads(), {Sampler(config), Sampler(greedy)});
+  }
+
+  std::vector<Drawn> draw(const at::Tensor& logits, std::span<const DrawAsk> asks) override {
+    std::vector<int64_t> rows;
+    for (const DrawAsk& ask : asks) rows.push_back(ask.row);
+    const bool here = logits.is_cpu();
+    const at::Tensor host = here ? logits.contiguous() : asked_rows(logits, rows);
+    const int64_t vocab = host.size(1);
+    std::vector<Drawn> drawn(asks.size());
+    at::parallel_for(0, asks.size(), std::max<int64_t>(kSampleGrain / vocab, 1), [&](int64_t begin, int64_t end) {
+      Samplers& own = by_thread_[at::get_thread_num()];
+      for (int64_t i = begin; i < end; ++i) {
+        Sampler& sampler = asks[i].greedy ? own.greedy : own.sampled;
+        const std::span row(host.const_data_ptr<float>() + (here ? rows[i] : i) * vocab, static_cast<size_t>(vocab));
+        drawn[i] = sampler.draw(row, uniform(asks[i].key));
+      }
+    });
+    return drawn;
+  }
+
+ private:
+  struct Samplers {
+    Sampler sampled, greedy;
+  };
+  std::vector<Samplers> by_thread_;
+};
+
+}  // namespace
+
+HeadStats Head::stats(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature) const {
+  UCAS_CHECK(hidden.dim() == 2 && hidden.size(0) == static_cast<int64_t>(target.size()), "a target for each row");
+  UCAS_CHECK(temperature > 0, "statistics need a positive temperature");
+  for (int32_t y : target) UCAS_CHECK(y >= 0 && y < weight_.size(0), "targets lie in the vocabulary");
+  bool wants = c10::GradMode::is_enabled() && (hidden.requires_grad() || weight_.requires_grad());
+  return compute(hidden, target, temperature, wants);
+}
+
+at::Tensor Head::logits(const at::Tensor& hidden) const {
   c10::NoGradGuard no_grad;
-  int64_t rows = hidden.size(0), vocab = lm_head.size(0);
-  at::Tensor weight = lm_head.detach();
+  int64_t rows = hidden.size(0), vocab = weight_.size(0);
+  at::Tensor weight = weight_.detach();
   at::Tensor h = aligned_rows(hidden.detach(), 0, rows);
   at::Tensor logits = at::empty({h.size(0), vocab}, hidden.options());
   for (int64_t column = 0; column < vocab; column += kernels::kTile) {
@@ -203,5 +240,11 @@ at::Tensor head_logits(const at::Tensor& hidden, const at::Tensor& lm_head) {
   }
   return logits.narrow(0, 0, rows);
 }
+
+std::unique_ptr<TokenSampler> Head::make_sampler(const SamplingConfig& config) const {
+  return std::make_unique<HostSampler>(config);
+}
+
+std::unique_ptr<Head> make_native_head(at::Tensor weight) { return std::make_unique<NativeHead>(std::move(weight)); }
 
 }  // namespace ucas

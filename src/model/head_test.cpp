@@ -10,8 +10,7 @@
 
 #include "base/rng.h"
 #include "kernels/lm_head.h"
-#include "model/head_generic.h"
-#include "model/model.h"
+#include "model/head.h"
 
 namespace ucas {
 namespace {
@@ -35,13 +34,13 @@ Reference reference(const at::Tensor& hidden, const at::Tensor& head, const std:
   return {lp.gather(1, index).squeeze(1), -(lp.exp() * lp).sum(1), z.logsumexp(1) - z.mean(1)};
 }
 
-double max_difference(const at::Tensor& a, const at::Tensor& b) {
+double largest_difference(const at::Tensor& a, const at::Tensor& b) {
   return (a.detach().to(at::kDouble) - b.detach().to(at::kDouble)).abs().max().item<double>();
 }
 
-using Head = HeadStats (*)(const at::Tensor&, const at::Tensor&, const std::vector<int32_t>&, double);
+using MakeHead = std::unique_ptr<Head> (*)(at::Tensor);
 
-void check_against_double(Head head, int64_t rows, int64_t width, int64_t vocab, double tau) {
+void check_against_double(MakeHead make_head, int64_t rows, int64_t width, int64_t vocab, double tau) {
   at::Tensor h = normal({rows, width}, 1), w = normal({vocab, width}, 2) * 0.4;
   h.set_requires_grad(true);
   w.set_requires_grad(true);
@@ -50,34 +49,34 @@ void check_against_double(Head head, int64_t rows, int64_t width, int64_t vocab,
   std::vector<int32_t> target;
   for (int64_t i = 0; i < rows; ++i) target.push_back(static_cast<int32_t>((i * 7919) % vocab));
   target[0] = static_cast<int32_t>(vocab - 1);
-  HeadStats got = head(h, w, target, tau);
+  HeadStats got = make_head(w)->stats(h, target, tau);
   Reference want = reference(h64, w64, target, tau);
-  EXPECT_LT(max_difference(got.logprob, want.logprob), 2e-5);
-  EXPECT_LT(max_difference(got.entropy, want.entropy), 2e-5);
-  EXPECT_LT(max_difference(got.confidence, want.confidence), 2e-5);
+  EXPECT_LT(largest_difference(got.logprob, want.logprob), 2e-5);
+  EXPECT_LT(largest_difference(got.entropy, want.entropy), 2e-5);
+  EXPECT_LT(largest_difference(got.confidence, want.confidence), 2e-5);
   at::Tensor g = normal({rows}, 3), e = normal({rows}, 4), u = normal({rows}, 5);
   for (at::Tensor* t : {&g, &e, &u}) t->narrow(0, rows / 3, rows / 4).zero_();  // rows that are skipped
   (got.logprob * g + got.entropy * e + got.confidence * u).sum().backward();
   (want.logprob * g + want.entropy * e + want.confidence * u).sum().backward();
-  EXPECT_LT(max_difference(h.grad(), h64.grad()), 1e-4 * (1 + h64.grad().abs().max().item<double>()));
-  EXPECT_LT(max_difference(w.grad(), w64.grad()), 1e-4 * (1 + w64.grad().abs().max().item<double>()));
+  EXPECT_LT(largest_difference(h.grad(), h64.grad()), 1e-4 * (1 + h64.grad().abs().max().item<double>()));
+  EXPECT_LT(largest_difference(w.grad(), w64.grad()), 1e-4 * (1 + w64.grad().abs().max().item<double>()));
 }
 
 TEST(head_stats, agree_with_a_stored_float64_softmax_in_value_and_gradient) {
-  for (Head head : {Head(head_stats), Head(head_stats_generic)}) {
-    check_against_double(head, 5, 16, 58, 1.0);
-    check_against_double(head, 16, 32, 64, 0.6);
-    check_against_double(head, 300, 24, 1009, 1.3);                  // two chunks of rows
-    check_against_double(head, 9, 8, 2 * kernels::kTile + 77, 1.0);  // three tiles of the vocabulary
+  for (MakeHead make_head : {make_native_head, make_aten_head}) {
+    check_against_double(make_head, 5, 16, 58, 1.0);
+    check_against_double(make_head, 16, 32, 64, 0.6);
+    check_against_double(make_head, 300, 24, 1009, 1.3);                  // two chunks of rows
+    check_against_double(make_head, 9, 8, 2 * kernels::kTile + 77, 1.0);  // three tiles of the vocabulary
   }
 }
 
 TEST(head_stats, equal_logits_are_the_uniform_distribution_with_no_entropy_gradient) {
   at::Tensor h = normal({4, 8}, 6).set_requires_grad(true);
   at::Tensor w = normal({1, 8}, 7).repeat({33, 1});
-  HeadStats stats = head_stats(h, w, {0, 5, 9, 32}, 0.7);
+  HeadStats stats = make_native_head(w)->stats(h, {0, 5, 9, 32}, 0.7);
   for (const at::Tensor& t : {-stats.logprob, stats.entropy, stats.confidence})
-    EXPECT_LT(max_difference(t, at::full({4}, std::log(33.0))), 1e-5);
+    EXPECT_LT(largest_difference(t, at::full({4}, std::log(33.0))), 1e-5);
   stats.entropy.sum().backward();
   EXPECT_LT(h.grad().abs().max().item<double>(), 1e-5);
 }
@@ -86,15 +85,16 @@ TEST(head_stats, a_row_is_bit_equal_alone_and_in_any_batch_and_to_the_samplers_l
   at::Tensor h = normal({70, 64}, 8), w = normal({kernels::kTile + 123, 64}, 9);
   std::vector<int32_t> target;
   for (int32_t i = 0; i < 70; ++i) target.push_back(i * 101);
-  HeadStats all = head_stats(h, w, target, 0.9);
-  at::Tensor logits = head_logits(h, w);
+  auto head = make_native_head(w);
+  HeadStats all = head->stats(h, target, 0.9);
+  at::Tensor logits = head->logits(h);
   for (int64_t row : {0, 1, 17, 42, 69}) {
     std::vector<int32_t> one{target[static_cast<size_t>(row)]};
-    HeadStats alone = head_stats(h.narrow(0, row, 1), w, one, 0.9);
+    HeadStats alone = head->stats(h.narrow(0, row, 1), one, 0.9);
     EXPECT_EQ(alone.logprob.item<float>(), all.logprob[row].item<float>());
     EXPECT_EQ(alone.entropy.item<float>(), all.entropy[row].item<float>());
     EXPECT_EQ(alone.confidence.item<float>(), all.confidence[row].item<float>());
-    at::Tensor own = head_logits(h.narrow(0, row, 1), w)[0].contiguous();
+    at::Tensor own = head->logits(h.narrow(0, row, 1))[0].contiguous();
     EXPECT_TRUE(own.equal(logits[row]));
     float chosen = own.data_ptr<float>()[one[0]], inverse = static_cast<float>(1 / 0.9);
     kernels::RowStats stats = kernels::stats_of_row(own.data_ptr<float>(), own.numel(), inverse);

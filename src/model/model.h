@@ -1,4 +1,4 @@
-// The policy: a Qwen2-architecture language model in LibTorch, for training, prefill and decode alike.
+// The policy: a decoder-only language model in LibTorch, for training, prefill and decode alike.
 // Legend: R rows of a packed batch (tokens), D width, H query heads, K key/value heads, d head width, V vocabulary.
 // One forward serves all: what differs is where keys and values come from. On the CPU in f32 every row of the result
 // is bit-equal whatever else is in the batch (own kernels + row-stable GEMMs on R padded to a multiple of 16), so
@@ -14,7 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "hf/qwen2_config.h"
+#include "hf/model_config.h"
+#include "model/head.h"
 
 namespace ucas {
 
@@ -23,6 +24,14 @@ struct Packed {
   std::vector<int32_t> token;     // [R]
   std::vector<int32_t> position;  // [R], from 0 in each sequence
   std::vector<int64_t> begin;     // [sequences + 1] offsets into token
+
+  // Lays one more sequence, `tokens` and then `more`, behind the others.
+  void append(std::span<const int32_t> tokens, std::span<const int32_t> more = {}) {
+    if (begin.empty()) begin.push_back(0);
+    for (auto part : {tokens, more}) token.insert(token.end(), part.begin(), part.end());
+    for (size_t i = 0; i < tokens.size() + more.size(); ++i) position.push_back(static_cast<int32_t>(i));
+    begin.push_back(static_cast<int64_t>(token.size()));
+  }
 };
 
 struct NamedTensor {
@@ -42,15 +51,18 @@ class KvCache {
 class Model {
  public:
   virtual ~Model() = default;
-  virtual const Qwen2Config& config() const = 0;
+  virtual const ModelConfig& config() const = 0;
   virtual at::Device device() const = 0;
 
   // Hidden states after the final norm, [R, D]; differentiable when gradients are on.
   virtual at::Tensor hidden(const Packed& packed) = 0;
-  // LM head, [V, D] (the embedding matrix where tied).
-  virtual at::Tensor lm_head() = 0;
-  // Parameters in a fixed order, f32 master weights, leaf tensors with requires_grad.
+  virtual Head& head() = 0;
+  // What a checkpoint of the model holds, in a fixed order: f32 master weights, leaf tensors.
   virtual std::vector<NamedTensor> parameters() = 0;
+  // What an optimizer updates, and a resume restores: those with requires_grad.
+  virtual std::vector<NamedTensor> trainable();
+  // To be called when weights have been updated in place, before they are used.
+  virtual void refresh() {}
 
   virtual std::unique_ptr<KvCache> make_cache(int64_t slots, int64_t length) = 0;
   // Runs packed prompts and leaves their keys and values in slots[i]; hidden states of every token, [R, D].
@@ -62,23 +74,10 @@ class Model {
 
 std::unique_ptr<Model> load_model(const std::string& directory, at::Device device);
 // Random weights: linear N(0, 1/fan_in), o_proj and down_proj scaled by 1/sqrt(2 layers), embeddings N(0, 0.02).
-std::unique_ptr<Model> make_model(const Qwen2Config& config, uint64_t seed, at::Device device);
+std::unique_ptr<Model> make_model(const ModelConfig& config, uint64_t seed, at::Device device);
 // config.json, generation_config.json, model.safetensors (or shards above `shard_bytes`), and tokenizer files copied
 // from `like` if it is not "". Into a directory that exists; not atomic by itself (train/checkpoint is).
 void save_model(Model& model, const std::string& directory, const std::string& like = "",
                 int64_t shard_bytes = int64_t{5} << 30);
-
-// LM-head statistics of rows (algorithms: Sec. 17), one autograd function, chunked over tokens and vocabulary, never
-// holding [R, V]. z = logits / temperature.
-struct HeadStats {
-  at::Tensor logprob;     // [R] z_y - LSE
-  at::Tensor entropy;     // [R] H
-  at::Tensor confidence;  // [R] C = LSE - mean_v z
-  at::Tensor logit;       // [R] raw, no gradient
-};
-HeadStats head_stats(const at::Tensor& hidden, const at::Tensor& lm_head, const std::vector<int32_t>& target,
-                     double temperature);
-// Logits themselves for the sampler, [n, V], bit-equal to what head_stats sees.
-at::Tensor head_logits(const at::Tensor& hidden, const at::Tensor& lm_head);
 
 }  // namespace ucas

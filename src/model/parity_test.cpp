@@ -5,17 +5,16 @@
 #include <ATen/ops/mm.h>
 #include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "hf/safetensors.h"
-#include "model/qwen2.h"
+#include "model/transformer.h"
+#include "support/temporary_directory.h"
 
 namespace ucas {
 namespace {
@@ -43,7 +42,7 @@ Packed sequence_of(const std::string& directory) {
 void expect_parity(Model& model, const std::string& directory, const std::string& name) {
   Packed packed = sequence_of(directory);
   at::Tensor want = read_all(directory + "/expected.safetensors")["logits"];
-  at::Tensor got = head_logits(model.hidden(packed), model.lm_head());
+  at::Tensor got = model.head().logits(model.hidden(packed));
   got = got.narrow(0, got.size(0) - want.size(0), want.size(0));
   double difference = (got - want).abs().max().item<double>();
   std::printf("%-12s max |logit difference| %.2e, largest logit %.1f\n", name.c_str(), difference,
@@ -52,33 +51,22 @@ void expect_parity(Model& model, const std::string& directory, const std::string
   EXPECT_TRUE(got.argmax(1).equal(want.argmax(1))) << name;
 }
 
-class Scratch {
- public:
-  Scratch() : path_(std::filesystem::temp_directory_path() / ("ucas-parity-" + std::to_string(getpid()))) {
-    std::filesystem::create_directories(path_);
-  }
-  ~Scratch() { std::filesystem::remove_all(path_); }
-  std::string path() const { return path_.string(); }
-
- private:
-  std::filesystem::path path_;
-};
-
-constexpr const char* kCases[] = {"gqa_tied", "mha_untied", "sharded", "bf16", "f16", "head_dim", "long"};
+constexpr const char* kCases[] = {"gqa_tied", "mha_untied", "sharded",      "bf16",  "f16",       "head_dim",
+                                  "long",     "qwen3",      "qwen3_untied", "llama", "llama_tied"};
 
 TEST(parity, logits_equal_those_of_transformers_on_both_paths) {
   c10::NoGradGuard no_grad;
   for (const char* name : kCases) {
     auto model = load_model(golden(name), at::kCPU);
     expect_parity(*model, golden(name), name);
-    expect_parity(*generic_view(*model), golden(name), std::string(name) + "/ATen");
+    expect_parity(*aten_view(*model), golden(name), std::string(name) + "/ATen");
   }
 }
 
 TEST(parity, what_is_saved_loads_again_with_the_same_bits) {
   c10::NoGradGuard no_grad;
   for (const char* name : kCases) {
-    Scratch scratch;
+    testing::TemporaryDirectory scratch;
     auto model = load_model(golden(name), at::kCPU);
     save_model(*model, scratch.path(), golden(name), 20'000);
     auto again = load_model(scratch.path(), at::kCPU);
@@ -91,24 +79,32 @@ TEST(parity, what_is_saved_loads_again_with_the_same_bits) {
   }
 }
 
-TEST(parity, gradients_equal_those_of_transformers) {
-  std::string directory = golden("gqa_tied");
-  auto model = load_model(directory, at::kCPU);
+void expect_gradients(Model& model, const std::string& name) {
+  std::string directory = golden(name);
   Packed packed = sequence_of(directory);
   auto rows = static_cast<int64_t>(packed.token.size()) - 1;
   std::vector<int32_t> target(packed.token.begin() + 1, packed.token.end());
-  at::Tensor hidden = model->hidden(packed).narrow(0, 0, rows);
-  (-head_stats(hidden, model->lm_head(), target, 1.0).logprob.mean()).backward();
+  at::Tensor hidden = model.hidden(packed).narrow(0, 0, rows);
+  (-model.head().stats(hidden, target, 1.0).logprob.mean()).backward();
   auto want = read_all(directory + "/expected.safetensors");
   double worst = 0;
-  for (const NamedTensor& parameter : model->parameters()) {
+  for (const NamedTensor& parameter : model.parameters()) {
     at::Tensor expected = want.at("grad." + parameter.name);
     double scale = expected.abs().max().item<double>();
     double difference = (parameter.tensor.grad() - expected).abs().max().item<double>();
     worst = std::max(worst, difference / scale);
-    EXPECT_LE(difference, 2e-4 * scale) << parameter.name;
+    EXPECT_LE(difference, 2e-4 * scale) << name << " " << parameter.name;
+    parameter.tensor.mutable_grad().reset();
   }
-  std::printf("largest gradient difference, relative to the tensor's largest: %.2e\n", worst);
+  std::printf("%-12s largest gradient difference, relative to the tensor's largest: %.2e\n", name.c_str(), worst);
+}
+
+TEST(parity, gradients_equal_those_of_transformers_on_both_paths) {
+  for (const char* name : {"gqa_tied", "qwen3", "llama"}) {
+    auto model = load_model(golden(name), at::kCPU);
+    expect_gradients(*model, name);
+    expect_gradients(*aten_view(*model), name);
+  }
 }
 
 }  // namespace

@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "hf/model_config.h"
+
 namespace ucas {
 
 class RopeTable {
  public:
-  RopeTable(int64_t head_dim, double theta);
+  explicit RopeTable(const ModelConfig& config);
   // Makes rows up to `position` available; rows never change once made.
   void reach(int64_t position);
   const float* cosines(int64_t position) const { return cos_.data() + position * half_; }  // [d / 2]

@@ -1,5 +1,5 @@
-// The parameters of a Qwen2 model: leaf tensors under their HF names, lying in a few fused buffers, so that q, k, v
-// (and gate, up) are one matrix product each. Whoever updates a parameter must do so in place.
+// The parameters of a model: leaf tensors under their HF names, those of one product in one storage (model/linear.h).
+// Whoever updates a parameter must do so in place.
 // Made by checkpoint.cpp, read by the forward passes.
 #pragma once
 
@@ -7,15 +7,20 @@
 
 #include <vector>
 
+#include "model/linear.h"
 #include "model/model.h"
 
 namespace ucas {
 
 struct Layer {
-  // Leaf parameters.
-  at::Tensor input_norm, q, k, v, q_bias, k_bias, v_bias, o, post_norm, gate, up, down;
-  // The same storage, fused, without gradient: [(H + 2K) d, D], [(H + 2K) d], [2F, D].
-  at::Tensor qkv, qkv_bias, gate_up;
+  enum QkvPart : size_t { kQuery, kKey, kValue };
+  enum GateUpPart : size_t { kGate, kUp };
+  at::Tensor input_norm;      // [D]
+  Linear qkv;                 // [(H + 2K) d, D]
+  at::Tensor q_norm, k_norm;  // [d]; undefined where the family has none
+  Linear out;                 // [D, H d]
+  at::Tensor post_norm;       // [D]
+  Linear gate_up, down;       // [2F, D], [D, F]
 };
 
 struct Weights {
@@ -25,6 +30,6 @@ struct Weights {
 };
 
 // Uninitialised f32 storage on `device`.
-Weights allocate_weights(const Qwen2Config& config, at::Device device);
+Weights allocate_weights(const ModelConfig& config, at::Device device);
 
 }  // namespace ucas

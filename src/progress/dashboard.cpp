@@ -63,12 +63,9 @@ void DashboardState::begin(const TrainStart& start, double now) {
   history_.begin(start);
 }
 
-void DashboardState::add(int64_t step, std::span<const std::pair<std::string, double>> metrics,
-                         const TrainSample* sample, double now) {
+void DashboardState::add(int64_t step, StepRow metrics, const TrainSample* sample, double now) {
   history_.add(step, metrics);
-  for (const auto& [key, value] : metrics) {
-    if (key == "training/prompts") prompts_ = value;
-  }
+  if (double prompts = value_in(metrics, "training/prompts"); !std::isnan(prompts)) prompts_ = prompts;
   if (step > 0) {
     step_ = step;
     finished_.push_back(now);
@@ -260,7 +257,7 @@ void Dashboard::phase(const std::string& what, const std::string& detail) {
   draw(false);
 }
 
-void Dashboard::step(int64_t step, std::span<const std::pair<std::string, double>> metrics, const TrainSample* sample) {
+void Dashboard::step(int64_t step, StepRow metrics, const TrainSample* sample) {
   std::lock_guard lock(mutex_);
   state_.add(step, metrics, sample, now_seconds());
   draw(false);

@@ -22,8 +22,7 @@ namespace ucas {
 class DashboardState {
  public:
   void begin(const TrainStart& start, double now);  // seconds of any clock, as everywhere here
-  void add(int64_t step, std::span<const std::pair<std::string, double>> metrics, const TrainSample* sample,
-           double now);
+  void add(int64_t step, StepRow metrics, const TrainSample* sample, double now);
   const RunHistory& history() const { return history_; }
   std::string phase, detail;  // what the trainer is at
   bool ended = false;
@@ -63,7 +62,7 @@ class Dashboard final : public TrainObserver {
   ~Dashboard() override;  // leaves the block as it was last, drawn once more
   void begin(const TrainStart& start) override;
   void phase(const std::string& what, const std::string& detail) override;
-  void step(int64_t step, std::span<const std::pair<std::string, double>> metrics, const TrainSample* sample) override;
+  void step(int64_t step, StepRow metrics, const TrainSample* sample) override;
   void end() override;
 
  private:

@@ -1,6 +1,7 @@
 #include "progress/run_history.h"
 
 #include <cmath>
+#include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -43,10 +44,10 @@ void RunHistory::begin(const TrainStart& start) {
     validation[i] = mean.value();
   }
   table.column[kValidation] = std::move(validation);
-  look_for_alarms();
+  looked_ = false;
 }
 
-void RunHistory::add(int64_t step, std::span<const std::pair<std::string, double>> metrics) {
+void RunHistory::add(int64_t step, StepRow metrics) {
   StepTable& table = run_.steps;
   size_t before = table.step.size();
   table.step.push_back(static_cast<double>(step));
@@ -63,14 +64,15 @@ void RunHistory::add(int64_t step, std::span<const std::pair<std::string, double
   }
   put(kValidation, mean.value());
   for (auto& [key, column] : table.column) column.resize(before + 1, std::nan(""));
-  look_for_alarms();
+  looked_ = false;
 }
 
 void list_alarms(const std::vector<Alarm>& alarms) {
   for (const Alarm& alarm : alarms) log(str("alarm  ", alarm.title, ": ", alarm.what, ". ", alarm.cause));
 }
 
-void RunHistory::look_for_alarms() {
+const std::vector<Alarm>& RunHistory::alarms() const {
+  if (std::exchange(looked_, true)) return alarms_;
   RunGroup group;
   group.title = title_;
   group.trained = true;
@@ -79,6 +81,7 @@ void RunHistory::look_for_alarms() {
   for (Alarm& alarm : find_alarms({group}, {}).alarms) {
     if (alarm.serious) alarms_.push_back(std::move(alarm));
   }
+  return alarms_;
 }
 
 }  // namespace ucas

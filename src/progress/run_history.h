@@ -1,5 +1,5 @@
 // What a watched training has shown so far: the rows of steps.jsonl as the report would read them, and the report's
-// alarms in them (report/alarms). Fed by a TrainObserver. Threads: one.
+// alarms in them (report/alarms). Fed by a TrainObserver.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/observer.h"
+#include "records/run_record.h"
 #include "report/alarms.h"
-#include "report/run_reader.h"
 
 namespace ucas {
 
@@ -19,17 +19,17 @@ class RunHistory {
   static constexpr const char* kValidation = "validation";  // column made here: mean over the validation sources
 
   void begin(const TrainStart& start);  // a run that goes on has its earlier steps behind it
-  void add(int64_t step, std::span<const std::pair<std::string, double>> metrics);
+  void add(int64_t step, StepRow metrics);
 
   const StepTable& steps() const { return run_.steps; }
-  const std::vector<Alarm>& alarms() const { return alarms_; }  // serious ones, as of now
+  // Serious ones, as of now. Looked for over all steps when asked, once a step.
+  const std::vector<Alarm>& alarms() const;
 
  private:
-  void look_for_alarms();
-
   RunRecord run_;
   std::string title_;
-  std::vector<Alarm> alarms_;
+  mutable std::vector<Alarm> alarms_;
+  mutable bool looked_ = false;
 };
 
 // What a run that ends, or stops, leaves to look at: each alarm with what it usually means, as messages.

@@ -33,7 +33,7 @@ class PlainProgress final : public TrainObserver {
   void phase(const std::string&, const std::string& detail) override {
     if (!detail.empty()) progress_->update(done_, "  " + detail);
   }
-  void step(int64_t step, std::span<const std::pair<std::string, double>> metrics, const TrainSample*) override {
+  void step(int64_t step, StepRow metrics, const TrainSample*) override {
     history_.add(step, metrics);
     for (const Alarm& alarm : history_.alarms()) {
       if (said_.insert(alarm.title).second) log(str("alarm  ", alarm.title, " from step ", step, ": ", alarm.what));
@@ -41,21 +41,15 @@ class PlainProgress final : public TrainObserver {
     if (step == 0) return;
     done_ = step;
     std::string note = by_prompts_ ? str("  step ", grouped(step)) : "";
-    for (const auto& [name, value] : metrics) {
-      if (by_prompts_ && name == "training/prompts") done_ = static_cast<int64_t>(value);
+    if (double prompts = value_in(metrics, "training/prompts"); by_prompts_ && !std::isnan(prompts)) {
+      done_ = static_cast<int64_t>(prompts);
     }
     for (const auto& [words, key, digits] : kShown) {
-      for (const auto& [name, value] : metrics) {
-        if (name == key && std::isfinite(value)) note += str("  ", words, " ", fixed(value, digits));
-      }
+      const double value = value_in(metrics, key);
+      if (std::isfinite(value)) note += str("  ", words, " ", fixed(value, digits));
     }
-    double sum = 0, count = 0;
-    for (const auto& [name, value] : metrics) {
-      if (!name.starts_with("val-core/") || !std::isfinite(value)) continue;
-      sum += value;
-      count += 1;
-    }
-    if (count > 0) note += str("  val ", fixed(sum / count, 3));
+    const double validation = history_.steps().find(RunHistory::kValidation)->back();
+    if (std::isfinite(validation)) note += str("  val ", fixed(validation, 3));
     progress_->update(done_, note);
   }
   void end() override {

@@ -1,4 +1,4 @@
-// How a training shows itself on standard error: --progress auto, plain, dashboard or none. Threads: one.
+// How a training shows itself on standard error: --progress auto, plain, dashboard or none.
 #pragma once
 
 #include <memory>

@@ -31,7 +31,7 @@ void look(const EvalNumbers& numbers, BenchmarkMetrics& metrics) {
 struct Carded {
   const RunGroup* group;
   const RunRecord* run;
-  const CardRecord* card;
+  const CardSummary* card;
 };
 std::vector<Carded> carded(const std::vector<RunGroup>& groups, const std::string& data) {
   std::vector<Carded> all;
@@ -125,7 +125,7 @@ std::vector<std::string> card_differences(const std::vector<RunGroup>& groups, c
   for (const Carded& c : carded(groups, data)) {
     std::string sampling = c.card->sampling;  // the seed of the draws may differ
     note("sampling", sampling.substr(0, sampling.rfind(", seed ")));
-    for (const CardRecord::Set& set : c.card->sets) {
+    for (const CardSummary::Set& set : c.card->sets) {
       note("problems of " + set.name, str(set.problems, " (", set.files, ")"));
       note("template of " + set.name, set.form);
       note("stop tokens of " + set.name, set.stop);
@@ -155,7 +155,7 @@ std::string cards_html(const std::vector<RunGroup>& groups, const std::string& d
                                   {.code = c.card->model},
                                   known_cell(c.card->sampling)};
     if (c.card->sets.empty()) table.rows.push_back({head, ""});
-    for (const CardRecord::Set& set : c.card->sets) {
+    for (const CardSummary::Set& set : c.card->sets) {
       PageCell problems = known_cell(set.name);
       problems.bounds = str(set.problems, " problems, ", set.files);
       head.insert(head.end(), {problems, known_cell(set.form), known_cell(set.stop), known_cell(set.max_tokens),

@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "report/run_reader.h"
+#include "records/run_record.h"
 #include "stats/spread.h"
 #include "support/synthetic_run.h"
 
@@ -144,10 +144,10 @@ TEST_F(study_figures_of_runs, confidence_is_scored_over_the_problems_and_grouped
   int gained = 0;
   for (size_t i = 1; i < all.size(); ++i) {
     const ProblemRow &b = before.evaluations[0].rows[i - 1], &a = after.evaluations[0].rows[i - 1];
-    EXPECT_EQ(all[i][2], b.greedy.verdict == "equal" ? "1" : "0");
-    EXPECT_EQ(all[i][3], a.greedy.verdict == "equal" ? "1" : "0");
-    EXPECT_DOUBLE_EQ(std::stod(all[i][4]), b.greedy.confidence);
-    EXPECT_DOUBLE_EQ(std::stod(all[i][5]), a.greedy.confidence);
+    EXPECT_EQ(all[i][2], b.greedy->right() ? "1" : "0");
+    EXPECT_EQ(all[i][3], a.greedy->right() ? "1" : "0");
+    EXPECT_DOUBLE_EQ(std::stod(all[i][4]), b.greedy->confidence);
+    EXPECT_DOUBLE_EQ(std::stod(all[i][5]), a.greedy->confidence);
     gained += all[i][2] == "0" && all[i][3] == "1";
     double z = std::stod(all[i][7]);
     sum += z;
@@ -332,7 +332,7 @@ TEST_F(study_figures_of_runs, cases_put_every_group_s_response_beside_the_others
   auto figures = draw(FigureKind::cases, runs, "", {}, {"synthetic/3"});
   ASSERT_EQ(figures.size(), 1u);
   RunRecord base = read_run(root_ + "/base-seed0");
-  EXPECT_NE(figures[0].markdown.find(base.evaluations[0].rows[3].greedy.response), std::string::npos);
+  EXPECT_NE(figures[0].markdown.find(base.evaluations[0].rows[3].greedy->response), std::string::npos);
   EXPECT_NE(figures[0].markdown.find("<th>DAPO</th><th>UCAS</th>"), std::string::npos);
   EXPECT_EQ(rows(figures[0].csv).size(), 4u);
   EXPECT_EQ(rows(draw(FigureKind::cases, runs)[0].csv).size(), 7u);  // two problems unless told

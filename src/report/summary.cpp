@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 #include "base/table.h"
-#include "report/answers.h"
+#include "compare/run_answers.h"
 #include "report/escape.h"
 
 namespace ucas {
@@ -225,8 +225,8 @@ std::vector<ResultTable> results_of(const std::vector<RunGroup>& groups) {
     if (timed)
       summary.columns.push_back({kStepSeconds, "s/step", "seconds per training step, validation left out", false});
     summary.problems = evaluations[0]->problems;
-    summary.samples = evaluations[0]->samples;
-    summary.temperature = evaluations[0]->temperature;
+    summary.samples = evaluations[0]->config.samples;
+    summary.temperature = evaluations[0]->config.temperature;
     summary.interval = evaluations[0]->interval;
     for (const RunGroup& group : groups) {
       SummaryRow row{&group, {}};

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compare/contrast.h"
-#include "report/groups.h"
+#include "compare/groups.h"
 
 namespace ucas {
 

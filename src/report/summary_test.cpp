@@ -27,16 +27,15 @@ RunRecord run_of(const std::string& label, const std::string& method, int64_t se
   EvalRecord evaluation;
   evaluation.data = "ten";
   evaluation.problems = problems;
-  evaluation.samples = 4;
-  evaluation.temperature = 1;
+  evaluation.config.samples = 4;
+  evaluation.config.temperature = 1;
   evaluation.greedy = {greedy, greedy - 0.1, greedy + 0.1};
   evaluation.pass_at = {{1, {greedy, kUnknown, kUnknown}}, {4, {0.9, kUnknown, kUnknown}}};
   evaluation.entropy = 0.5;
   for (int64_t i = 0; i < problems; ++i) {
     ProblemRow row;
     row.id = str(i);
-    row.has_greedy = true;
-    row.greedy.verdict = i < solved ? "equal" : "unequal";
+    row.greedy.emplace().verdict = i < solved ? VerdictKind::equal : VerdictKind::unequal;
     evaluation.rows.push_back(row);
   }
   run.evaluations.push_back(std::move(evaluation));
@@ -122,7 +121,7 @@ TEST(groups, untrained_models_of_one_label_are_one_group_only_as_seeds_of_one_mo
 // 64 samples of each problem: right among the first 16, and among all.
 void sample(RunRecord& run, int64_t of_first, int64_t of_all, bool recorded) {
   EvalRecord& e = run.evaluations[0];
-  e.samples = 64;
+  e.config.samples = 64;
   for (ProblemRow& row : e.rows) {
     row.samples = 64;
     row.correct = of_all;
@@ -156,7 +155,7 @@ TEST(summary, the_p_of_one_table_are_corrected_together) {
   std::vector<RunRecord> runs = {run_of("", "dapo", 0, 40, 80)};
   for (int64_t i = 0; i < 6; ++i) {
     runs.push_back(run_of(str("run ", i), "ucas", 0, 48, 80));
-    runs.back().evaluations[0].rows[0].greedy.verdict = "unequal";
+    runs.back().evaluations[0].rows[0].greedy->verdict = VerdictKind::unequal;
   }
   const auto groups = group_runs(runs);
   const auto results = results_of(groups);
@@ -178,7 +177,8 @@ TEST(summary, problems_of_two_sources_with_one_id_are_not_paired_with_each_other
       run.evaluations[0].rows[i].id = str(i % 5);
     }
   }
-  for (ProblemRow& row : runs[1].evaluations[0].rows) row.greedy.verdict = row.source == "b" ? "equal" : "unequal";
+  for (ProblemRow& row : runs[1].evaluations[0].rows)
+    row.greedy->verdict = row.source == "b" ? VerdictKind::equal : VerdictKind::unequal;
   const auto groups = group_runs(runs);
   const Contrast d = results_of(groups)[0].differences.at(0).contrast;
   EXPECT_EQ(d.problems, 10);

@@ -1,17 +1,15 @@
 #include "rollout/engine.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/stack.h>
 
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/rng.h"
 #include "base/str.h"
 #include "rollout/scheduler.h"
-#include "sampling/sampler.h"
 
 namespace ucas {
 
@@ -20,13 +18,12 @@ namespace {
 constexpr int64_t kLogitBytes = int64_t{64} << 20;  // of one [rows, V] block of logits
 constexpr int64_t kMostSlots = 256;                 // where max_slots is 0; more gain nothing (bench_rollout)
 constexpr int64_t kMostPromptSlots = 32;
-constexpr int64_t kGrain = 32768;  // logits that are worth a thread
 
 int64_t max_tokens(const PromptJob& job, const RolloutRequest& request) {
   return job.max_tokens > 0 ? job.max_tokens : request.sampling.max_tokens;
 }
 
-void check_request(const RolloutRequest& request, const Qwen2Config& model) {
+void check_request(const RolloutRequest& request, const ModelConfig& model) {
   for (size_t j = 0; j < request.jobs.size(); ++j) {
     const auto& prompt = request.jobs[j].prompt;
     if (prompt.empty()) throw Error("empty", str("prompt ", j + 1, " has no tokens; every prompt needs at least one"));
@@ -50,7 +47,7 @@ struct Plan {
   int64_t length = 0;        // tokens a slot can hold
 };
 
-Plan make_plan(const RolloutRequest& request, const EngineConfig& config, const Qwen2Config& model) {
+Plan make_plan(const RolloutRequest& request, const EngineConfig& config, const ModelConfig& model) {
   Plan plan;
   int64_t samples = 0;
   for (const PromptJob& job : request.jobs) {
@@ -76,12 +73,6 @@ struct Live {
   int32_t token = 0, position = 0;  // to feed next
 };
 
-// What one row of logits is drawn for.
-struct Ask {
-  size_t result;
-  const float* logits;
-};
-
 class Run {
  public:
   Run(Model& model, const EngineConfig& config, const RolloutRequest& request);
@@ -92,29 +83,24 @@ class Run {
   bool prefill_next();
   void admit(const std::vector<Scheduler::Admission>& admissions);
   void decode_step();
-  void draw(std::span<const Ask> asks);
+  DrawAsk ask(size_t result, int64_t row) const;
   bool take(size_t result, const Drawn& drawn);
   [[noreturn]] void not_finite(const Sampled& response) const;
-  const PromptJob& job(int64_t index) const { return request_.jobs[static_cast<size_t>(index)]; }
-  at::Tensor logits_of(const at::Tensor& hidden) { return head_logits(hidden, model_.lm_head()).cpu().contiguous(); }
+  const PromptJob& job(int64_t index) const { return request_.jobs[index]; }
 
   Model& model_;
   const RolloutRequest& request_;
   const int64_t vocab_;
   const Plan plan_;
   Scheduler scheduler_;
-  std::unique_ptr<KvCache> cache_;        // slots of samples first, then those of prompts
-  std::vector<int64_t> free_slots_;       // of samples
-  std::vector<at::Tensor> first_logits_;  // by prompt slot: [V], of the prompt's last token
+  std::unique_ptr<KvCache> cache_;   // slots of samples first, then those of prompts
+  std::vector<int64_t> free_slots_;  // of samples
+  at::Tensor first_logits_;          // [prompt slots, V], of the prompts' last tokens
   std::vector<Live> live_;
   std::vector<size_t> first_result_;  // by job
   std::vector<Sampled> results_;
   std::vector<char> done_;  // by result
-  struct Samplers {
-    Sampler sampled, greedy;
-  };
-  std::vector<Samplers> samplers_;  // by thread
-  std::vector<Drawn> drawn_;        // by ask
+  std::unique_ptr<TokenSampler> sampler_;
 };
 
 Run::Run(Model& model, const EngineConfig& config, const RolloutRequest& request)
@@ -135,10 +121,8 @@ Run::Run(Model& model, const EngineConfig& config, const RolloutRequest& request
   if (results_.empty()) return;
   cache_ = model.make_cache(plan_.slots + plan_.prompt_slots, plan_.length);
   for (int64_t slot = plan_.slots - 1; slot >= 0; --slot) free_slots_.push_back(slot);
-  first_logits_.resize(static_cast<size_t>(plan_.prompt_slots));
-  SamplingConfig greedy = request.sampling;
-  greedy.temperature = 0;
-  samplers_.assign(static_cast<size_t>(at::get_num_threads()), {Sampler(request.sampling), Sampler(greedy)});
+  first_logits_ = at::empty({plan_.prompt_slots, vocab_}, model.head().weight().options());
+  sampler_ = model.head().make_sampler(request.sampling);
 }
 
 std::vector<Sampled> Run::finish() {
@@ -170,39 +154,34 @@ bool Run::prefill_next() {
   const auto batch = scheduler_.next_prefill();
   if (batch.empty()) return false;
   Packed packed;
-  packed.begin.push_back(0);
   std::vector<int64_t> slots;
   for (const auto& [job_index, prompt_slot] : batch) {
-    const auto prompt = job(job_index).prompt;
-    packed.token.insert(packed.token.end(), prompt.begin(), prompt.end());
-    for (size_t i = 0; i < prompt.size(); ++i) packed.position.push_back(static_cast<int32_t>(i));
-    packed.begin.push_back(static_cast<int64_t>(packed.token.size()));
+    packed.append(job(job_index).prompt);
     slots.push_back(plan_.slots + prompt_slot);
   }
   const at::Tensor hidden = model_.prefill(packed, *cache_, slots);
   std::vector<at::Tensor> last;
   for (size_t i = 0; i < batch.size(); ++i) last.push_back(hidden.select(0, packed.begin[i + 1] - 1));
-  const at::Tensor logits = logits_of(at::stack(last));  // [prompts, V]
-  for (size_t i = 0; i < batch.size(); ++i) {
-    first_logits_[static_cast<size_t>(batch[i].prompt_slot)] = logits.select(0, static_cast<int64_t>(i));
-  }
+  const at::Tensor logits = model_.head().logits(at::stack(last));  // [prompts, V]
+  for (size_t i = 0; i < batch.size(); ++i) first_logits_.select(0, batch[i].prompt_slot).copy_(logits.select(0, i));
   return true;
 }
 
 void Run::admit(const std::vector<Scheduler::Admission>& admissions) {
-  std::vector<Ask> asks;
+  std::vector<size_t> result;
+  std::vector<DrawAsk> asks;
   for (const auto& a : admissions) {
-    const size_t result = first_result_[static_cast<size_t>(a.job)] + (a.sample - job(a.job).first_sample);
-    asks.push_back({result, first_logits_[static_cast<size_t>(a.prompt_slot)].const_data_ptr<float>()});
+    result.push_back(first_result_[a.job] + (a.sample - job(a.job).first_sample));
+    asks.push_back(ask(result.back(), a.prompt_slot));
   }
-  draw(asks);
+  const std::vector<Drawn> drawn = sampler_->draw(first_logits_, asks);
   for (size_t i = 0; i < asks.size(); ++i) {
-    if (!take(asks[i].result, drawn_[i])) continue;
+    if (!take(result[i], drawn[i])) continue;
     const auto prompt_length = static_cast<int64_t>(job(admissions[i].job).prompt.size());
     const int64_t slot = free_slots_.back();
     free_slots_.pop_back();
     cache_->copy(plan_.slots + admissions[i].prompt_slot, slot, prompt_length);
-    live_.push_back({asks[i].result, slot, drawn_[i].token, static_cast<int32_t>(prompt_length)});
+    live_.push_back({result[i], slot, drawn[i].token, static_cast<int32_t>(prompt_length)});
   }
 }
 
@@ -220,16 +199,13 @@ void Run::decode_step() {
   std::vector<Live> still;
   for (int64_t first = 0; first < n; first += rows) {
     const int64_t count = std::min(rows, n - first);
-    const at::Tensor logits = logits_of(hidden.narrow(0, first, count));
-    std::vector<Ask> asks;
+    std::vector<DrawAsk> asks;
+    for (int64_t i = 0; i < count; ++i) asks.push_back(ask(live_[first + i].result, i));
+    const std::vector<Drawn> drawn = sampler_->draw(model_.head().logits(hidden.narrow(0, first, count)), asks);
     for (int64_t i = 0; i < count; ++i) {
-      asks.push_back({live_[static_cast<size_t>(first + i)].result, logits.const_data_ptr<float>() + i * vocab_});
-    }
-    draw(asks);
-    for (int64_t i = 0; i < count; ++i) {
-      Live live = live_[static_cast<size_t>(first + i)];
-      if (take(live.result, drawn_[static_cast<size_t>(i)])) {
-        live.token = drawn_[static_cast<size_t>(i)].token;
+      Live live = live_[first + i];
+      if (take(live.result, drawn[i])) {
+        live.token = drawn[i].token;
         ++live.position;
         still.push_back(live);
       } else {
@@ -240,23 +216,15 @@ void Run::decode_step() {
   live_ = std::move(still);
 }
 
-// drawn_[i] for each ask, rows shared out among the threads.
-void Run::draw(std::span<const Ask> asks) {
-  drawn_.resize(asks.size());
-  at::parallel_for(0, static_cast<int64_t>(asks.size()), std::max<int64_t>(kGrain / vocab_, 1),
-                   [&](int64_t begin, int64_t end) {
-                     Samplers& samplers = samplers_[static_cast<size_t>(at::get_thread_num())];
-                     for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
-                       const Sampled& response = results_[asks[i].result];
-                       const SampleKey key{.seed = request_.seed,
-                                           .step = request_.step,
-                                           .problem = job(response.job).problem,
-                                           .response = response.sample,
-                                           .position = static_cast<uint32_t>(response.token.size())};
-                       Sampler& sampler = job(response.job).greedy ? samplers.greedy : samplers.sampled;
-                       drawn_[i] = sampler.draw({asks[i].logits, static_cast<size_t>(vocab_)}, uniform(key));
-                     }
-                   });
+// The next token of a response, from this row of logits.
+DrawAsk Run::ask(size_t result, int64_t row) const {
+  const Sampled& response = results_[result];
+  const SampleKey key{.seed = request_.seed,
+                      .step = request_.step,
+                      .problem = job(response.job).problem,
+                      .response = response.sample,
+                      .position = static_cast<uint32_t>(response.token.size())};
+  return {row, key, job(response.job).greedy};
 }
 
 // Appends the token; false when it ends the response.

@@ -32,7 +32,7 @@ int64_t differing(const std::vector<Sampled>& a, const std::vector<Sampled>& b) 
 }
 
 std::unique_ptr<Model> tiny_model() {
-  Qwen2Config config;  // d 64, 2 layers, 4/2 heads, V 58
+  ModelConfig config;  // d 64, 2 layers, 4/2 heads, V 58
   config.max_position_embeddings = 256;
   return make_model(config, 3, at::kCPU);
 }
@@ -106,8 +106,7 @@ TEST(engine_parity, the_log_prob_of_the_sampler_is_the_trainers_bit_for_bit) {
       const Sampled& r = responses[i];
       ASSERT_EQ(r.whole_logprob.size(), truncates ? r.token.size() : 0u);
       const std::vector<float>& whole = truncates ? r.whole_logprob : r.logprob;
-      const auto stats =
-          head_stats(hidden.narrow(0, where[i].first, where[i].second), model->lm_head(), r.token, temperature);
+      const auto stats = model->head().stats(hidden.narrow(0, where[i].first, where[i].second), r.token, temperature);
       for (size_t t = 0; t < r.token.size(); ++t) {
         most = std::max(most, std::fabs(stats.logprob.data_ptr<float>()[t] - whole[t]));
         EXPECT_GE(r.logprob[t], whole[t]);

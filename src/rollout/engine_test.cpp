@@ -20,7 +20,7 @@ using testing::random_prompts;
 using testing::request_of;
 
 std::unique_ptr<Model> tiny_model() {
-  Qwen2Config config;  // d 64, 2 layers, 4/2 heads, V 58
+  ModelConfig config;  // d 64, 2 layers, 4/2 heads, V 58
   config.max_position_embeddings = 256;
   return make_model(config, 3, at::kCPU);
 }
@@ -68,7 +68,7 @@ TEST(engine, a_sequence_of_the_fake_model_is_what_drawing_step_by_step_gives) {
     const at::Tensor hidden = model.hidden(packed);
     const auto prompt = static_cast<int64_t>(prompts[static_cast<size_t>(r.job)].size());
     const auto stats =
-        head_stats(hidden.narrow(0, prompt - 1, static_cast<int64_t>(r.token.size())), model.lm_head(), r.token, 1.0);
+        model.head().stats(hidden.narrow(0, prompt - 1, static_cast<int64_t>(r.token.size())), r.token, 1.0);
     for (size_t t = 0; t < r.token.size(); ++t) {
       EXPECT_EQ(stats.logprob.data_ptr<float>()[t], r.logprob[t]) << "token " << t;
     }

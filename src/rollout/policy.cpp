@@ -11,7 +11,7 @@
 
 namespace ucas {
 
-std::vector<int32_t> collect_stop_ids(const Qwen2Config& config, const Tokenizer& tokenizer,
+std::vector<int32_t> collect_stop_ids(const ModelConfig& config, const Tokenizer& tokenizer,
                                       std::span<const int32_t> template_stops) {
   std::vector<int32_t> ids = config.eos_token_id;
   for (int32_t id : tokenizer.eos_ids()) ids.push_back(id);
@@ -55,7 +55,7 @@ void use_threads(int64_t threads) {
   if (threads > 0) at::set_num_threads(static_cast<int>(threads));
 }
 
-void check_vocabulary(const Tokenizer& tokenizer, const Qwen2Config& config) {
+void check_vocabulary(const Tokenizer& tokenizer, const ModelConfig& config) {
   if (tokenizer.vocab_size() <= config.vocab_size) return;
   throw Error("tokenizer",
               str(printable(tokenizer.directory(), 400), ": the tokenizer has ", grouped(tokenizer.vocab_size()),
@@ -65,7 +65,7 @@ void check_vocabulary(const Tokenizer& tokenizer, const Qwen2Config& config) {
 
 Policy open_policy(const std::string& directory, at::Device device, const std::string& tokenizer_from) {
   Tokenizer tokenizer = Tokenizer::load(tokenizer_from.empty() ? directory : tokenizer_from);
-  check_vocabulary(tokenizer, read_qwen2_config(directory));
+  check_vocabulary(tokenizer, read_model_config(directory));
   return {load_model(directory, device), std::move(tokenizer)};
 }
 

@@ -15,7 +15,7 @@ namespace ucas {
 
 // Ids that end a response: eos of config.json and generation_config.json, eos_token of the tokenizer, and what the
 // prompt template ends a turn with (data/templates: stop_ids). Sorted, each once.
-std::vector<int32_t> collect_stop_ids(const Qwen2Config& config, const Tokenizer& tokenizer,
+std::vector<int32_t> collect_stop_ids(const ModelConfig& config, const Tokenizer& tokenizer,
                                       std::span<const int32_t> template_stops = {});
 
 // Text of a response as verifiers and people read it: special tokens left out, and so are ids beyond the vocabulary
@@ -32,7 +32,7 @@ at::Device parse_device(const std::string& name);
 // CPU threads of everything that follows; 0 leaves the default. Call before the first operation.
 void use_threads(int64_t threads);
 // Refuses a tokenizer with more ids than the LM head has rows.
-void check_vocabulary(const Tokenizer& tokenizer, const Qwen2Config& config);
+void check_vocabulary(const Tokenizer& tokenizer, const ModelConfig& config);
 // A checkpoint with its tokenizer, which may lie elsewhere ("": beside the weights); checks the vocabulary before it
 // reads the weights.
 Policy open_policy(const std::string& directory, at::Device device, const std::string& tokenizer = "");

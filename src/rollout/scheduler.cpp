@@ -11,7 +11,7 @@ std::vector<Scheduler::Prefill> Scheduler::next_prefill() {
   std::vector<Prefill> batch;
   int64_t tokens = 0;
   while (next_job_ < static_cast<int64_t>(jobs_.size()) && !free_slots_.empty()) {
-    const PromptJob& job = jobs_[static_cast<size_t>(next_job_)];
+    const PromptJob& job = jobs_[next_job_];
     if (job.samples <= 0) {
       ++next_job_;
       continue;
@@ -31,7 +31,7 @@ std::vector<Scheduler::Admission> Scheduler::next_samples(int64_t limit) {
   std::vector<Admission> admitted;
   while (static_cast<int64_t>(admitted.size()) < limit && !waiting_.empty()) {
     Waiting& prompt = waiting_.front();
-    const PromptJob& job = jobs_[static_cast<size_t>(prompt.job)];
+    const PromptJob& job = jobs_[prompt.job];
     admitted.push_back({prompt.job, job.first_sample + static_cast<uint32_t>(prompt.next), prompt.prompt_slot});
     if (++prompt.next == job.samples) {
       free_slots_.push_back(prompt.prompt_slot);

@@ -1,5 +1,5 @@
 // Options of the rollout engine. None of them changes what is generated on the CPU, only how fast and in how much
-// memory. LibTorch-free.
+// memory.
 #pragma once
 
 #include <cstdint>

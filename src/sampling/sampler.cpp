@@ -80,7 +80,7 @@ Drawn Sampler::draw(std::span<const float> logits, double uniform) {
     probabilities(logits, inverse_temperature, lse, probability_.data());
     drawn.token = truncated_ ? draw_truncated(uniform, kept_mass) : draw_from_all(uniform);
   }
-  drawn.logit = logits[static_cast<size_t>(drawn.token)];
+  drawn.logit = logits[drawn.token];
   const kernels::TokenStats token = kernels::token_stats(stats, drawn.logit, inverse_temperature, n);
   drawn.logprob = drawn.whole_logprob = token.logprob;
   if (kept_mass < 1) drawn.logprob = static_cast<float>(token.logprob - std::log(kept_mass));
@@ -93,12 +93,12 @@ int32_t Sampler::draw_from_all(double uniform) {
   const float* p = probability_.data();
   const auto n = static_cast<int64_t>(probability_.size());
   const int64_t blocks = n / kBlock;
-  block_.resize(static_cast<size_t>(blocks));
+  block_.resize(blocks);
   double total = 0;
-  for (int64_t b = 0; b < blocks; ++b) total += block_[static_cast<size_t>(b)] = block_sum(p + b * kBlock);
+  for (int64_t b = 0; b < blocks; ++b) total += block_[b] = block_sum(p + b * kBlock);
   double target = uniform * (total + sum(p + blocks * kBlock, n - blocks * kBlock));
   for (int64_t b = 0; b < blocks; ++b) {
-    const double mass = block_[static_cast<size_t>(b)];
+    const double mass = block_[b];
     const bool last = b + 1 == blocks && blocks * kBlock == n;
     if (target < mass || last) return static_cast<int32_t>(b * kBlock + search(p + b * kBlock, kBlock, target));
     target -= mass;
@@ -138,7 +138,7 @@ void Sampler::keep_top_k(int64_t k) {
   size_t last = kBuckets - 1;
   for (int64_t count = bucket_[last].count; count < k; count += bucket_[last].count) --last;
   gather(last);
-  candidates_.resize(static_cast<size_t>(k));
+  candidates_.resize(k);
 }
 
 // The shortest prefix, by probability, of a row of mass `total` that holds top_p of it; one id at least.

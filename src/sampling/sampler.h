@@ -1,7 +1,7 @@
-// Draws one token from one row of logits and records what the draw saw. LibTorch-free.
+// Draws one token from one row of logits and records what the draw saw.
 // Order of operations: temperature, top-k, top-p (over what top-k left), one inverse-CDF draw from one uniform.
 // Log-prob, entropy and confidence come from kernels::token_stats, the trainer's own expressions: with no truncation
-// the log-prob is bit-equal to head_stats. Entropy and confidence are of softmax(logits / temperature) before
+// the log-prob is bit-equal to Head::stats. Entropy and confidence are of softmax(logits / temperature) before
 // truncation; the log-prob is of the distribution drawn from, so after a cut to mass q it is z_y - LSE - ln q;
 // whole_logprob is z_y - LSE itself.
 // Greedy (temperature 0) takes the lowest id among the largest logits and reports its numbers at temperature 1.

@@ -1,5 +1,4 @@
 // Does confidence know when an answer is right? Reliability of stated probabilities (ECE), and ranking (AUROC).
-// Threads: any; pure functions.
 #pragma once
 
 #include <cstdint>

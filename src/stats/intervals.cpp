@@ -52,6 +52,17 @@ double bisect(double low, double high, Function f) {
   return low + (high - low) / 2;
 }
 
+double redrawn_mean(std::span<const std::vector<double>> sets, Rng& rng) {
+  double total = 0;
+  for (const auto& set : sets) {
+    const auto n = static_cast<int64_t>(set.size());
+    double sum = 0;
+    for (int64_t i = 0; i < n; ++i) sum += set[static_cast<size_t>(rng.below(n))];
+    total += sum / static_cast<double>(n);
+  }
+  return total / static_cast<double>(sets.size());
+}
+
 }  // namespace
 
 Summary summarize(std::span<const double> values) {
@@ -78,14 +89,6 @@ double beta_quantile(double a, double b, double p) {
   return bisect(0.0, 1.0, [&](double x) { return incomplete_beta(a, b, x) - p; });
 }
 
-double mcnemar(int64_t gained, int64_t lost) {
-  int64_t n = gained + lost, few = std::min(gained, lost);
-  if (n == 0) return 1;
-  // P(X <= few) of a binomial(n, 1/2) is I_{1/2}(n - few, few + 1); by symmetry the other tail is the same.
-  double tail = incomplete_beta(static_cast<double>(n - few), static_cast<double>(few + 1), 0.5);
-  return std::min(1.0, 2 * tail);
-}
-
 double normal_quantile(double p) {
   UCAS_CHECK(p > 0 && p < 1, "a probability strictly between 0 and 1");
   if (p > 0.5) return -normal_quantile(1 - p);
@@ -97,16 +100,6 @@ Interval clopper_pearson(int64_t successes, int64_t trials, double level) {
   double k = static_cast<double>(successes), n = static_cast<double>(trials), tail = (1 - level) / 2;
   return {successes == 0 ? 0 : beta_quantile(k, n - k + 1, tail),
           successes == trials ? 1 : beta_quantile(k + 1, n - k, 1 - tail)};
-}
-
-Interval wilson(int64_t successes, int64_t trials, double level) {
-  UCAS_CHECK(successes >= 0 && successes <= trials && level > 0 && level < 1, "0 <= successes <= trials");
-  if (trials == 0) return {0, 1};
-  double n = static_cast<double>(trials), share = static_cast<double>(successes) / n;
-  double z = -normal_quantile((1 - level) / 2), z2 = z * z;
-  double centre = (share + z2 / (2 * n)) / (1 + z2 / n);
-  double half = z / (1 + z2 / n) * std::sqrt(share * (1 - share) / n + z2 / (4 * n * n));
-  return {successes == 0 ? 0 : centre - half, successes == trials ? 1 : centre + half};
 }
 
 Interval bootstrap_mean(std::span<const double> values, uint64_t seed, double level, int64_t draws) {
@@ -131,29 +124,30 @@ Interval percentile_interval(std::span<const double> drawn, double level) {
   return {quantile(sorted, (1 - level) / 2), quantile(sorted, (1 + level) / 2)};
 }
 
-PairedDifference paired_difference(std::span<const double> a, std::span<const double> b, uint64_t seed, double level,
-                                   int64_t draws) {
-  UCAS_CHECK(a.size() == b.size(), "the two models were not measured on the same problems");
-  std::vector<double> difference;
-  for (size_t i = 0; i < a.size(); ++i) difference.push_back(b[i] - a[i]);
-  PairedDifference result;
-  if (difference.empty()) return result;
-  result.mean = mean_of(difference);
-  result.interval = bootstrap_mean(difference, seed, level, draws);
-  Rng rng(seed, 0x666c6970);
-  double observed = std::fabs(result.mean) * (1 - 1e-12);  // equal up to rounding counts as reached
-  int64_t reached = 0;
-  for (int64_t draw = 0; draw < draws; ++draw) {
-    double sum = 0;
-    uint32_t bits = 0;
-    for (size_t i = 0; i < difference.size(); ++i) {
-      if (i % 32 == 0) bits = rng.next();
-      sum += (bits >> (i % 32)) & 1 ? difference[i] : -difference[i];
-    }
-    if (std::fabs(sum / static_cast<double>(difference.size())) >= observed) ++reached;
+MacroMean macro_mean(std::span<const std::vector<double>> sets, uint64_t seed, double level, int64_t draws) {
+  UCAS_CHECK(!sets.empty(), "at least one set");
+  MacroMean out;
+  Interval exact;
+  bool constant = true;
+  for (const auto& set : sets) {
+    UCAS_CHECK(!set.empty(), "a set has at least one problem");
+    const Summary summary = summarize(set);
+    const bool extreme = summary.min == summary.max && (summary.min == 0 || summary.max == 1);
+    constant = constant && extreme;
+    const Interval own = clopper_pearson(extreme && summary.max == 1 ? summary.count : 0, summary.count, level);
+    out.mean += summary.mean / static_cast<double>(sets.size());
+    exact.low += own.low / static_cast<double>(sets.size());
+    exact.high += own.high / static_cast<double>(sets.size());
   }
-  result.p = static_cast<double>(reached + 1) / static_cast<double>(draws + 1);
-  return result;
+  out.interval = {kUnknown, kUnknown};
+  if (draws == 0) return out;
+  out.interval = exact;
+  if (constant) return out;
+  Rng rng(seed, 0x6d616372);
+  std::vector<double> means;
+  for (int64_t draw = 0; draw < draws; ++draw) means.push_back(redrawn_mean(sets, rng));
+  out.interval = percentile_interval(means, level);
+  return out;
 }
 
 }  // namespace ucas

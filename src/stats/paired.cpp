@@ -33,6 +33,14 @@ double two_sided_t(double t, double freedom) { return incomplete_beta(freedom / 
 
 }  // namespace
 
+double mcnemar(int64_t gained, int64_t lost) {
+  int64_t n = gained + lost, few = std::min(gained, lost);
+  if (n == 0) return 1;
+  // P(X <= few) of a binomial(n, 1/2) is I_{1/2}(n - few, few + 1); by symmetry the other tail is the same.
+  double tail = incomplete_beta(static_cast<double>(n - few), static_cast<double>(few + 1), 0.5);
+  return std::min(1.0, 2 * tail);
+}
+
 PairedDifference paired_macro_difference(std::span<const PairedSet> sets, uint64_t seed, double level, int64_t draws) {
   UCAS_CHECK(draws > 0 && level > 0 && level < 1, "a level inside (0, 1) and at least one draw");
   PairedDifference result;

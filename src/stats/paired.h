@@ -1,5 +1,5 @@
 // What may be said of a difference between two models on the same problems, where one table makes several such
-// comparisons. Beside intervals.h (one set of problems) and spread.h (several seeds). Threads: any; pure functions.
+// comparisons. Beside intervals.h (one set of problems) and spread.h (several seeds).
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,22 @@
 
 namespace ucas {
 
+// McNemar's test on two yes/no series of the same problems, exact: the two-sided p of `gained` among gained + lost fair
+// coin tosses. 1 where nothing differs.
+double mcnemar(int64_t gained, int64_t lost);
+
 // Values of one set of problems (a benchmark) under two models, problem by problem.
 struct PairedSet {
   std::vector<double> a, b;
 };
 
+// b - a: mean, bootstrap interval over problems, and the two-sided p of the sign-flip permutation test (how often
+// chance alone gives a mean difference this large).
+struct PairedDifference {
+  double mean = 0;
+  Interval interval;
+  double p = 1;
+};
 // Mean over sets of the mean difference b - a, each set counting the same. The bootstrap redraws problems within each
 // set, never the sets; the sign-flip test flips each problem's difference on its own. Every set has at least one
 // problem.

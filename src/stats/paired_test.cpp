@@ -7,7 +7,6 @@
 
 #include "base/json.h"
 #include "base/rng.h"
-#include "stats/macro.h"
 #include "stats/samples.h"
 
 namespace ucas {
@@ -89,7 +88,7 @@ TEST(paired, the_difference_of_pass_at_k_agrees_with_scipy_on_one_set_and_averag
     EXPECT_NEAR(all.interval.low, row.at("interval")[0].get<double>(), tolerance);
     EXPECT_NEAR(all.interval.high, row.at("interval")[1].get<double>(), tolerance);
     EXPECT_NEAR(all.p, row.at("p").get<double>(), tolerance);
-    const PairedDifference last = paired_difference(sets.back().a, sets.back().b, 3);
+    const PairedDifference last = paired_macro_difference({&sets.back(), 1}, 3);
     EXPECT_NEAR(last.interval.low, row.at("last_set")[0].get<double>(), tolerance);
     EXPECT_NEAR(last.interval.high, row.at("last_set")[1].get<double>(), tolerance);
   }
@@ -103,13 +102,12 @@ TEST(paired, the_mean_over_benchmarks_agrees_with_numpy) {
   EXPECT_NEAR(m.interval.high, row.at("interval")[1].get<double>(), row.at("tolerance").get<double>());
 }
 
-TEST(paired, one_set_alone_is_its_own_macro_mean) {
+TEST(paired, one_set_alone_has_the_bootstrap_of_its_differences) {
   const PairedSet set = {{0.1, 0.5, 0.9, 0.4, 0.3}, {0.4, 0.5, 1.0, 0.3, 0.9}};
-  const PairedDifference one = paired_macro_difference(std::vector<PairedSet>{set}, 9);
-  const PairedDifference plain = paired_difference(set.a, set.b, 9);
-  EXPECT_NEAR(one.mean, plain.mean, 1e-15);
-  EXPECT_NEAR(one.interval.low, plain.interval.low, 0.01);
-  EXPECT_NEAR(one.p, plain.p, 0.02);
+  const PairedDifference one = paired_macro_difference({&set, 1}, 9);
+  const std::vector<double> difference = {0.3, 0, 0.1, -0.1, 0.6};
+  EXPECT_NEAR(one.mean, mean_of(difference), 1e-15);
+  EXPECT_NEAR(one.interval.low, bootstrap_mean(difference, 9, 0.95, 10000).low, 0.01);
 }
 
 TEST(paired, a_small_set_weighs_as_much_as_a_large_one) {
@@ -134,6 +132,27 @@ TEST(paired, equal_models_are_told_apart_in_about_one_of_twenty_tables) {
   }
   EXPECT_LT(apart, 30);  // 15 expected, 30 is four standard errors away
   EXPECT_GT(apart, 2);
+}
+
+TEST(paired, the_paired_test_of_yes_and_no_agrees_with_scipy) {
+  for (const Json& row : goldens().at("mcnemar")) {
+    double p = row.at("p");
+    EXPECT_NEAR(mcnemar(row.at("gained"), row.at("lost")), p, 1e-9 * p + 1e-15) << row.dump();
+  }
+  EXPECT_EQ(mcnemar(0, 0), 1.0);
+}
+
+TEST(paired, the_paired_test_agrees_with_the_exact_permutation_test) {
+  for (const Json& row : goldens().at("paired")) {
+    const PairedSet set = {row.at("a").get<std::vector<double>>(), row.at("b").get<std::vector<double>>()};
+    const PairedDifference result = paired_macro_difference({&set, 1}, 3);
+    EXPECT_NEAR(result.mean, row.at("mean").get<double>(), 1e-12);
+    EXPECT_NEAR(result.p, row.at("p").get<double>(), row.at("tolerance").get<double>());
+    EXPECT_LE(result.interval.low, result.mean);
+    EXPECT_GE(result.interval.high, result.mean);
+  }
+  const PairedSet same = {{0, 1, 0.5}, {0, 1, 0.5}};
+  EXPECT_EQ(paired_macro_difference({&same, 1}, 1).p, 1);
 }
 
 }  // namespace

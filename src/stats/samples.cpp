@@ -20,18 +20,6 @@ double mean_at_n(SampleCount samples) {
   return static_cast<double>(samples.c) / static_cast<double>(samples.n);
 }
 
-double mean_pass_at_k(std::span<const SampleCount> problems, int64_t k) {
-  double sum = 0;
-  for (SampleCount samples : problems) sum += pass_at_k(samples, k);
-  return problems.empty() ? 0 : sum / static_cast<double>(problems.size());
-}
-
-double mean_mean_at_n(std::span<const SampleCount> problems) {
-  double sum = 0;
-  for (SampleCount samples : problems) sum += mean_at_n(samples);
-  return problems.empty() ? 0 : sum / static_cast<double>(problems.size());
-}
-
 std::optional<size_t> majority(std::span<const int32_t> answer_class) {
   struct Votes {
     int64_t count = 0;

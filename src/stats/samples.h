@@ -1,5 +1,4 @@
 // Figures from n graded samples per problem: pass@k, mean@k and majority vote.
-// Fed by evaluate (per-problem results) and read back by compare and report. Threads: any.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +17,6 @@ struct SampleCount {
 double pass_at_k(SampleCount samples, int64_t k);
 // mean@n = avg@n = the share of right samples; the same as pass@1.
 double mean_at_n(SampleCount samples);
-
-// Averages over problems; 0 for none.
-double mean_pass_at_k(std::span<const SampleCount> problems, int64_t k);
-double mean_mean_at_n(std::span<const SampleCount> problems);
 
 // maj@n: the sample whose answer stands for the vote, i.e. the first of the largest answer class; ties go to the class
 // seen first; samples of class -1 (unparseable) do not vote. Nothing if nobody votes: the problem then counts as wrong.

@@ -28,13 +28,6 @@ TEST(pass_at_k, grows_with_k_and_with_right_samples) {
   }
 }
 
-TEST(pass_at_k, of_several_problems_is_their_mean) {
-  SampleCount problems[] = {{4, 0}, {4, 2}, {4, 4}};
-  EXPECT_NEAR(mean_pass_at_k(problems, 2), (0 + 5.0 / 6 + 1) / 3, 1e-12);
-  EXPECT_NEAR(mean_mean_at_n(problems), 0.5, 1e-12);
-  EXPECT_EQ(mean_pass_at_k({}, 2), 0);
-}
-
 TEST(majority_vote, the_largest_class_wins_and_ties_go_to_the_earliest) {
   auto winner = [](std::vector<int32_t> classes) { return majority(classes); };
   EXPECT_EQ(winner({2, 0, 0, 1}), 1u);

@@ -7,6 +7,12 @@
 
 namespace ucas {
 
+Figure within_share(Figure f) {
+  if (f.low < 0) f.low = 0;
+  if (f.high > 1) f.high = 1;
+  return f;
+}
+
 double mean_of(std::span<const double> values) {
   if (values.empty()) return kUnknown;
   double sum = 0;

@@ -1,6 +1,5 @@
 // How far numbers scatter and what may be said of a difference: mean, sample standard deviation, t intervals, and the
 // paired difference of two yes/no series. Shared by everything that prints "a +- b" or the words "better than".
-// Threads: any; pure functions.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +17,9 @@ struct Figure {
   bool known() const { return value == value; }
   bool bounded() const { return low == low && high == high; }
 };
+
+// Bounds of a share, which lies between 0 and 1; unknown ones stay so.
+Figure within_share(Figure f);
 
 double mean_of(std::span<const double> values);       // unknown if empty
 double deviation_of(std::span<const double> values);  // sample standard deviation (n - 1); unknown for n < 2

@@ -123,9 +123,8 @@ void StudyConfig::validate() const {
   for (const std::string& name : kind) {
     std::vector<std::string> names = kind_names();
     if (std::ranges::find(names, name) != names.end()) continue;
-    std::string near = nearest(name, names);
-    throw Error("config", str("kind \"", printable(name), "\": expected one of ", join(names, ", "),
-                              near.empty() ? "" : str("; did you mean ", near, "?")));
+    throw Error("config",
+                str("kind \"", printable(name), "\": expected one of ", join(names, ", "), did_you_mean(name, names)));
   }
   if (is("confidence") && !evaluate.greedy) {
     throw Error("config", "kind confidence compares greedy responses: evaluate.greedy must be true");
@@ -165,16 +164,9 @@ std::vector<Setting> read_study_file(const std::string& path_or_name) {
   if (auto text = embedded(str("studies/", path_or_name, ".toml"))) {
     return parse_toml(std::string(*text), path_or_name + ".toml");
   }
-  std::vector<std::string> names;
-  for (const std::string& file : embedded_names("studies/")) names.push_back(file.substr(8, file.size() - 13));
-  std::string near = nearest(path_or_name, names);
+  const std::vector<std::string> names = embedded_stems("studies/");
   throw Error("path", str(printable(path_or_name), ": neither a file nor one of the embedded studies (",
-                          join(names, ", "), ")", near.empty() ? "" : str("; did you mean ", near, "?")));
-}
-
-std::string stem(const std::string& path) {
-  std::string name = path.substr(path.find_last_of('/') + 1);
-  return name.ends_with(".toml") ? name.substr(0, name.size() - 5) : name;
+                          join(names, ", "), ")", did_you_mean(path_or_name, names)));
 }
 
 const std::string& text_of(const Setting& setting) {
@@ -355,7 +347,7 @@ void name_rows(Study& study, const StudyFile& file) {
 }  // namespace
 
 Study read_study(const std::string& path_or_name, const std::vector<Setting>& overrides) {
-  Study study{stem(path_or_name), {}, {}, {}};
+  Study study{stem_of(path_or_name, ".toml"), {}, {}, {}};
   StudyFile file;
   for (const Setting& setting : read_study_file(path_or_name)) file.add(setting);
   for (const Setting& setting : overrides) file.add(setting);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/fields.h"
-#include "config/eval_config.h"
+#include "records/eval_config.h"
 #include "report/study_figures.h"
 
 namespace ucas {

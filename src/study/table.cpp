@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "report/answers.h"
+#include "compare/run_answers.h"
 
 namespace ucas {
 
@@ -171,8 +171,8 @@ StudyTable study_table(const std::vector<std::string>& paths, const TableOptions
     const EvalRecord* first = evaluation_called(*run, options.eval);
     if (!first) continue;
     table.problems = first->problems;
-    table.samples = first->samples;
-    table.temperature = first->temperature;
+    table.samples = first->config.samples;
+    table.temperature = first->config.temperature;
     break;
   }
   const RunAnswers& first = answers[0].runs[0];

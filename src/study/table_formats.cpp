@@ -4,7 +4,6 @@
 
 #include "base/str.h"
 #include "base/table.h"
-#include "base/table_text.h"
 #include "study/table.h"
 
 namespace ucas {

@@ -1,5 +1,5 @@
 // GPT-2's byte alphabet: vocabulary files spell every byte as one printable character (space is U+0120, newline
-// U+010A). Threads: any.
+// U+010A).
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,5 @@
 // Cuts text into the pieces inside which BPE merges. The published patterns are regular expressions; each one that is
 // known here is recognised letter by letter and run by a matcher written by hand (linear, no backtracking).
-// Threads: any.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // tokenizer.json and tokenizer_config.json as data: read strictly, every component known by name or refused.
-// Fed by Tokenizer::load; owns nothing afterwards. Threads: any.
+// Fed by Tokenizer::load; owns nothing afterwards.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // tokenizer.json read in one pass: its two big tables, model.vocab and model.merges, go straight into vectors and the
 // rest becomes a document. (As one document Qwen2's file takes 0.3 s to read and free; this way 0.1 s.)
-// As strict as base/json: UTF-8, no key twice, depth at most 64. Threads: any.
+// As strict as base/json: UTF-8, no key twice, depth at most 64.
 #pragma once
 
 #include <cstdint>

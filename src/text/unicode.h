@@ -1,7 +1,6 @@
 // What the tokenizer needs of Unicode: reading UTF-8, classes of characters (Unicode 16), normalisation form C (of
 // Unicode 9, because that is what Hugging Face runs and models were trained behind).
 // Bytes that are not UTF-8 are characters of their own, of no class, and pass through unchanged.
-// Threads: any.
 #pragma once
 
 #include <cstdint>

@@ -43,7 +43,7 @@ std::vector<Part> parts_of(Model& model, const AdamW& optimizer, const Companion
   std::vector<Part> parts;
   parts.push_back({"optimizer", optimizer.state(), &optimizer});
   if (needs_masters(model)) {
-    for (const NamedTensor& p : model.parameters()) parts[0].tensors.push_back({"master/" + p.name, p.tensor});
+    for (const NamedTensor& p : model.trainable()) parts[0].tensors.push_back({"master/" + p.name, p.tensor});
   }
   for (const auto& companion : companions) {
     std::vector<NamedTensor> weights = companion->weights();
@@ -263,8 +263,6 @@ std::string problem_of(const FoundCheckpoint& found, const StateCheck& check_sta
 
 }  // namespace
 
-std::string verify_checkpoint(const std::string& directory) { return check_seal(directory, true).problem; }
-
 std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model, const AdamW& optimizer,
                             const Companions& companions, const std::string& state_json, const std::string& model_files,
                             int64_t keep) {
@@ -322,9 +320,10 @@ std::string load_checkpoint(const FoundCheckpoint& found, Model& model, AdamW& o
   }
   if (!needs_masters(model)) {
     auto weights = by_name(list_weights(found.path));
-    for (const NamedTensor& p : model.parameters()) restore(weights, p.name, p.tensor, found.path);
+    for (const NamedTensor& p : model.trainable()) restore(weights, p.name, p.tensor, found.path);
   }
   optimizer.set_steps(read_counter(path_join(state, "optimizer.json")));
+  model.refresh();
   for (const auto& companion : companions) {
     AdamW* own = companion->optimizer();
     if (own != nullptr) own->set_steps(read_counter(path_join(state, companion->name() + "-optimizer.json")));

@@ -4,7 +4,7 @@
 // is it. A checkpoint is a Hugging Face directory with a folder state/ in it: optimizer.{safetensors,json}, state.json
 // and manifest.json, and for every companion that is trained NAME.safetensors and NAME-optimizer.{safetensors,json}.
 // Programs that load every *.safetensors of a directory (vLLM) so find the model alone. In older runs these files lie
-// beside the model; they are still read. Owned by the holder of the run directory's lock. Threads: one.
+// beside the model; they are still read. Owned by the holder of the run directory's lock.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 #include <span>
 #include <string>
 
-#include "core/run_directory.h"
 #include "model/model.h"
+#include "records/run_directory.h"
 #include "train/companion.h"
 #include "train/optimizer.h"
 
@@ -45,8 +45,5 @@ std::optional<FoundCheckpoint> newest_checkpoint(const RunDirectory& run, const 
 // Weights (the f32 masters), both moments and the step count, bit for bit, of the policy and of its companions. Returns
 // the caller's state_json.
 std::string load_checkpoint(const FoundCheckpoint& found, Model& model, AdamW& optimizer, const Companions& companions);
-
-// "" if the directory is a complete checkpoint, otherwise what is wrong. Reads every byte.
-std::string verify_checkpoint(const std::string& directory);
 
 }  // namespace ucas

@@ -32,7 +32,7 @@ constexpr int kNoSpace = 28;  // ENOSPC
 // A companion that is trained: a model of its own with its own optimizer.
 class TrainedCompanion final : public Companion {
  public:
-  explicit TrainedCompanion(const Qwen2Config& config)
+  explicit TrainedCompanion(const ModelConfig& config)
       : model_(make_model(config, 5, at::kCPU)), optimizer_(model_->parameters(), OptimizerConfig{.lr = 0.01}) {}
   std::string name() const override { return "critic"; }
   void prepare(Batch&, const StepContext&, StepMetrics&) override {}
@@ -79,7 +79,7 @@ class checkpoint : public ::testing::Test {
   }
 
   void make(const std::string& dtype) {
-    Qwen2Config config;
+    ModelConfig config;
     config.hidden_size = 8;
     config.num_hidden_layers = 1;
     config.num_attention_heads = 2;
@@ -331,7 +331,7 @@ TEST_F(checkpoint, one_of_a_newer_format_is_named_as_such) {
   for (unsigned char b : hash.digest) hex += {"0123456789abcdef"[b >> 4], "0123456789abcdef"[b & 15]};
   text.replace(self + 13, 32, hex);
   write_file(file, text);
-  EXPECT_NE(verify_checkpoint(run_->checkpoint(1)).find("newer"), std::string::npos);
+  EXPECT_NE(check_seal(run_->checkpoint(1), true).problem.find("newer"), std::string::npos);
 }
 
 TEST_F(checkpoint, leftovers_and_strange_names_are_ignored) {
@@ -479,7 +479,7 @@ TEST_F(checkpoint, a_missing_model_file_is_an_error_and_not_a_smaller_checkpoint
 
 TEST_F(checkpoint, a_moment_of_another_shape_is_refused) {
   train_and_save(1);
-  Qwen2Config other = model_->config();
+  ModelConfig other = model_->config();
   other.intermediate_size = 16;
   auto model = make_model(other, 3, at::kCPU);
   AdamW optimizer(model->parameters(), {});

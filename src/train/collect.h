@@ -2,7 +2,6 @@
 // (train/logprobs adds those).
 // Fed by data/templates (prompt ids), the rollout and the verifier; methods/collect_rules decides which prompts of a
 // generation batch are trained on (dynamic sampling).
-// Threads: one.
 #pragma once
 
 #include <array>
@@ -27,6 +26,7 @@ struct TrainingSet {
   std::vector<std::vector<int32_t>> prompt;  // ids, same order
   int64_t dropped = 0;                       // too long
   uint64_t hash = 0;                         // of the data, for resume
+  int64_t size() const { return static_cast<int64_t>(problems.size()); }
 };
 
 // Where the run stands in its problems. Part of the checkpoint; nothing is replayed on resume.

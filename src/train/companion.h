@@ -1,7 +1,7 @@
 // A model that stands beside the policy because a method needs it: the frozen reference, a critic, an implicit process
 // reward model. Each fills its signal of the batch before advantages are computed; one that is trained updates itself,
 // and is saved and restored with the run, bit for bit. The trainer knows companions, never which ones.
-// Owned by Training. Threads: one.
+// Owned by Training.
 #pragma once
 
 #include <cstdint>

@@ -3,20 +3,18 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/from_blob.h>
 #include <ATen/ops/index_select.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/sum.h>
 #include <ATen/ops/tensor.h>
 
 #include <cmath>
-#include <numeric>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/rng.h"
 #include "base/str.h"
-#include "hf/qwen2_config.h"
+#include "hf/model_config.h"
 #include "train/companion.h"
 #include "train/schedule.h"
 #include "train/skipped_updates.h"
@@ -64,6 +62,7 @@ class Critic final : public Companion {
     for (const std::vector<int64_t>& share : shares) {
       ValueLossMetrics seen = accumulate_value_gradients(network_, batch, returns, share, critic_.value_clip, budget_);
       StepResult result = optimizer_.step(lr);
+      network_.body->refresh();
       norm += result.grad_norm / updates;
       mean.vf_loss += seen.vf_loss / updates;
       mean.vf_clipfrac += seen.vf_clipfrac / updates;
@@ -92,8 +91,8 @@ class Critic final : public Companion {
 };
 
 // A critic of another family member must still read the policy's tokens at the policy's positions.
-void check_fits(const TrainConfig& config, const std::string& directory, const Qwen2Config& body) {
-  int64_t vocabulary = read_qwen2_config(config.model).vocab_size;
+void check_fits(const TrainConfig& config, const std::string& directory, const ModelConfig& body) {
+  int64_t vocabulary = read_model_config(config.model).vocab_size;
   if (body.vocab_size < vocabulary) {
     throw Error("config", str("method.critic.model ", printable(directory, 400), ": has ", body.vocab_size,
                               " token embeddings, the policy ", vocabulary,
@@ -139,12 +138,10 @@ ValueNetwork make_value_network(const std::string& directory, uint64_t seed, at:
 std::vector<float> batch_values(ValueNetwork& network, const Batch& batch, int64_t token_budget) {
   at::NoGradGuard no_grad;
   std::vector<float> value(batch.token.size());
-  std::vector<int64_t> all(batch.responses.size());
-  std::iota(all.begin(), all.end(), 0);
-  for (const auto& micro : micro_batches(batch, all, token_budget)) {
+  for (const auto& micro : micro_batches(batch, token_budget)) {
     PackedResponses packed = pack_responses(batch, micro);
     std::vector<float> V = to_host(network.values(packed));
-    for (size_t k = 0; k < V.size(); ++k) value[static_cast<size_t>(packed.token_index[k])] = V[k];
+    for (size_t k = 0; k < V.size(); ++k) value[packed.token_index[k]] = V[k];
   }
   return value;
 }
@@ -153,20 +150,19 @@ ValueLossMetrics accumulate_value_gradients(ValueNetwork& network, const Batch& 
                                             std::span<const int64_t> responses, double value_clip,
                                             int64_t token_budget) {
   double tokens = 0;
-  for (int64_t index : responses) tokens += static_cast<double>(batch.responses[static_cast<size_t>(index)].length);
+  for (int64_t index : responses) tokens += static_cast<double>(batch.responses[index].length);
   ValueLossMetrics metrics;
   for (const auto& micro : micro_batches(batch, responses, token_budget)) {
     PackedResponses packed = pack_responses(batch, micro);
     auto take = [&](std::span<const float> from) {
       std::vector<float> part;
-      for (int64_t index : packed.token_index) part.push_back(from[static_cast<size_t>(index)]);
+      for (int64_t index : packed.token_index) part.push_back(from[index]);
       return part;
     };
     at::Tensor V = network.values(packed);
     std::vector<float> d_value(packed.row.size());
     value_loss(to_host(V), take(batch.value), take(returns), value_clip, tokens, d_value, metrics);
-    at::Tensor g = at::from_blob(d_value.data(), {static_cast<int64_t>(d_value.size())}, at::kFloat).to(V.device());
-    at::sum(at::mul(V, g)).backward();  // a scalar whose gradient with respect to V is exactly d_value
+    backward_from({{V, d_value}});
   }
   return metrics;
 }
@@ -182,7 +178,7 @@ std::vector<std::vector<int64_t>> critic_shares(const Batch& batch, int64_t upda
   for (int64_t u = 0; u < updates; ++u) {
     std::vector<int64_t> share;
     for (int64_t i = count * u / updates; i < count * (u + 1) / updates; ++i) {
-      share.push_back(kept[static_cast<size_t>(order[static_cast<size_t>(i)])]);
+      share.push_back(kept[order[i]]);
     }
     if (!share.empty()) shares.push_back(std::move(share));
   }
@@ -193,7 +189,7 @@ std::unique_ptr<Companion> make_critic(const TrainConfig& config, at::Device dev
   std::optional<CriticConfig> critic = config.needs().critic;
   if (!critic) return nullptr;
   const std::string& directory = critic->model.empty() ? config.model : critic->model;
-  if (!critic->model.empty()) check_fits(config, directory, read_qwen2_config(directory));
+  if (!critic->model.empty()) check_fits(config, directory, read_model_config(directory));
   ValueNetwork network = make_value_network(directory, static_cast<uint64_t>(config.seed), device);
   return std::make_unique<Critic>(config, *critic, std::move(network));
 }

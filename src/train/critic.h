@@ -2,7 +2,7 @@
 // V_t is read where the distribution of token t is: at the hidden state one position earlier, so V_t knows the prompt
 // and the tokens before t, not t itself. train/critic.cpp makes a Companion of it.
 // The value loss and its derivative are plain arithmetic in methods/value_loss; autograd is used for the network alone.
-// Legend: N tokens of the batch, n tokens of a micro-batch, D width. Threads: one.
+// Legend: N tokens of the batch, n tokens of a micro-batch, D width.
 #pragma once
 
 #include <cstdint>

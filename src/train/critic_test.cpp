@@ -36,7 +36,7 @@ class critic : public ::testing::Test {
   std::string path(const std::string& name) const { return path_join(directory_, name); }
 
   void save(const std::string& name, bool tied, int64_t vocabulary = kVocabulary, int64_t positions = 4096) {
-    Qwen2Config shape;
+    ModelConfig shape;
     shape.hidden_size = 16;
     shape.num_attention_heads = 2;
     shape.num_key_value_heads = 1;

@@ -10,9 +10,9 @@
 #include "base/hash.h"
 #include "base/str.h"
 #include "data/templates.h"
-#include "evaluate/card.h"
 #include "hf/safetensors.h"
 #include "kernels/lm_head.h"
+#include "records/card.h"
 
 namespace ucas {
 
@@ -58,17 +58,8 @@ const Line* find_line(const std::vector<Line>& lines, const std::string& name) {
 }  // namespace
 
 bool is_free_option(const std::string& key, const TrainConfig& config) {
-  static const std::set<std::string> keys = {"label",
-                                             "train.max_hours",
-                                             "train.save_freq",
-                                             "train.keep",
-                                             "rollout.max_slots",
-                                             "train.stored_prompts",
-                                             "train.stored_responses",
-                                             "train.stored_signals",
-                                             "train.stored_signal_tokens"};
   if (key == "train.steps" || key == "train.epochs") return !length_matters(config);
-  return keys.contains(key);
+  return !is_fixed(effect_of(key));
 }
 
 std::string hash_of_model(const std::string& directory) {

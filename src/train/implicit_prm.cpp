@@ -1,12 +1,8 @@
 #include "train/implicit_prm.h"
 
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/from_blob.h>
-#include <ATen/ops/mul.h>
-#include <ATen/ops/sum.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -22,12 +18,6 @@ namespace ucas {
 namespace {
 
 constexpr double kTemperature = 1;  // q is a property of the two models, not of how the policy is sampled
-
-std::vector<std::vector<int64_t>> micros_of(const Batch& batch, int64_t token_budget) {
-  std::vector<int64_t> all(batch.responses.size());
-  std::iota(all.begin(), all.end(), 0);
-  return micro_batches(batch, all, token_budget);
-}
 
 // phi reads the policy's tokens: the same ids must mean the same.
 void check_same_tokens(const std::string& policy, const std::string& phi) {
@@ -51,7 +41,7 @@ class ImplicitPrm final : public Companion {
         token_budget_(token_budget),
         phi_(load_model(directory, device)),
         frozen_(load_model(directory, device)),
-        optimizer_(phi_->parameters(), config.optimizer) {
+        optimizer_(phi_->trainable(), config.optimizer) {
     for (NamedTensor& p : frozen_->parameters()) p.tensor.requires_grad_(false);
   }
 
@@ -85,6 +75,7 @@ class ImplicitPrm final : public Companion {
     double lr = rollout_lr(config_.optimizer, step.step - 1, step.total_steps);
     PrmLoss loss = accumulate_prm_gradients(*phi_, batch, ref_logprob_, config_.beta, token_budget_);
     StepResult result = optimizer_.step(lr);
+    phi_->refresh();
     m.set("prm/ce_loss", loss.loss);
     m.set("prm/accuracy", loss.accuracy);
     m.set("prm/grad_norm", result.grad_norm);
@@ -108,32 +99,29 @@ class ImplicitPrm final : public Companion {
 
 PrmLoss accumulate_prm_gradients(Model& phi, const Batch& batch, std::span<const float> ref_logprob, double beta,
                                  int64_t token_budget) {
-  UCAS_CHECK(static_cast<int64_t>(ref_logprob.size()) == batch.token_count(), "a reference log-prob for every token");
+  UCAS_CHECK(static_cast<int64_t>(ref_logprob.size()) == batch.token_count(),
+             "expected a reference log-prob for every token");
   PrmLoss total;
   total.d_token.assign(batch.responses.size(), 0.0);
   double n = 0;
   for (const Response& o : batch.responses) n += o.length > 0 ? 1 : 0;
-  for (const auto& micro : micros_of(batch, token_budget)) {
+  for (const auto& micro : micro_batches(batch, token_budget)) {
     PackedResponses packed = pack_responses(batch, micro);
     HeadStats stats = response_stats(phi, packed, kTemperature);
     std::vector<float> logprob = to_host(stats.logprob), g(logprob.size());
     size_t k = 0;
     for (int64_t index : packed.response) {
-      const Response& o = batch.responses[static_cast<size_t>(index)];
+      const Response& o = batch.responses[index];
       double sum = 0;
       // q in f32, as Batch::prm_logratio holds it.
-      for (int64_t t = 0; t < o.length; ++t) {
-        sum += logprob[k + static_cast<size_t>(t)] - ref_logprob[static_cast<size_t>(o.first + t)];
-      }
+      for (int64_t t = 0; t < o.length; ++t) sum += logprob[k + t] - ref_logprob[o.first + t];
       PrmRow row = implicit_prm_row(sum, is_right(o), beta);
       total.loss += row.loss;
       total.accuracy += row.agrees ? 1 : 0;
-      total.d_token[static_cast<size_t>(index)] = row.d_token / n;
+      total.d_token[index] = row.d_token / n;
       for (int64_t t = 0; t < o.length; ++t) g[k++] = static_cast<float>(row.d_token / n);
     }
-    at::Tensor d_logprob =
-        at::from_blob(g.data(), {static_cast<int64_t>(g.size())}, at::kFloat).to(stats.logprob.device());
-    at::sum(at::mul(stats.logprob, d_logprob)).backward();
+    backward_from({{stats.logprob, g}});
   }
   total.loss /= std::max(1.0, n);
   total.accuracy /= std::max(1.0, n);

@@ -18,8 +18,8 @@ namespace {
 
 constexpr int64_t kVocab = 24;
 
-Qwen2Config small_shape() {
-  Qwen2Config shape;
+ModelConfig small_shape() {
+  ModelConfig shape;
   shape.hidden_size = 32;
   shape.num_attention_heads = 4;
   shape.num_key_value_heads = 2;

@@ -2,10 +2,14 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/add.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/index_select.h>
+#include <ATen/ops/mul.h>
+#include <ATen/ops/sum.h>
 #include <ATen/ops/tensor.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <numeric>
@@ -17,28 +21,23 @@ namespace ucas {
 PackedResponses pack_responses(const Batch& batch, std::span<const int64_t> responses, int64_t tail_limit) {
   PackedResponses out;
   std::vector<int64_t> tail_row;
-  out.packed.begin.push_back(0);
   for (int64_t index : responses) {
-    const Response& o = batch.responses[static_cast<size_t>(index)];
+    const Response& o = batch.responses[index];
     if (o.length == 0) continue;
-    const std::vector<int32_t>& prompt = batch.groups[static_cast<size_t>(o.group)].prompt;
+    const std::vector<int32_t>& prompt = batch.groups[o.group].prompt;
     auto token = Batch::tokens(batch.token, o);
     auto base = static_cast<int64_t>(out.packed.token.size());
     bool tail = o.length < tail_limit;
-    int64_t rows = static_cast<int64_t>(prompt.size()) + o.length - (tail ? 0 : 1);
-    out.packed.token.insert(out.packed.token.end(), prompt.begin(), prompt.end());
-    out.packed.token.insert(out.packed.token.end(), token.begin(), token.end() - (tail ? 0 : 1));
-    for (int64_t p = 0; p < rows; ++p) out.packed.position.push_back(static_cast<int32_t>(p));
+    out.packed.append(prompt, tail ? token : token.first(token.size() - 1));
     for (int64_t t = 0; t < o.length; ++t) {
       out.row.push_back(base + static_cast<int64_t>(prompt.size()) - 1 + t);
-      out.target.push_back(token[static_cast<size_t>(t)]);
+      out.target.push_back(token[t]);
       out.token_index.push_back(o.first + t);
     }
     if (tail) {
       out.tail.push_back(index);
-      tail_row.push_back(base + rows - 1);
+      tail_row.push_back(static_cast<int64_t>(out.packed.token.size()) - 1);
     }
-    out.packed.begin.push_back(static_cast<int64_t>(out.packed.token.size()));
     out.response.push_back(index);
   }
   out.row.insert(out.row.end(), tail_row.begin(), tail_row.end());
@@ -50,10 +49,10 @@ std::vector<std::vector<int64_t>> micro_batches(const Batch& batch, std::span<co
                                                 int64_t token_budget) {
   std::vector<int64_t> lengths, kept;
   for (int64_t index : responses) {
-    const Response& o = batch.responses[static_cast<size_t>(index)];
+    const Response& o = batch.responses[index];
     if (o.length == 0) continue;
     kept.push_back(index);
-    lengths.push_back(static_cast<int64_t>(batch.groups[static_cast<size_t>(o.group)].prompt.size()) + o.length - 1);
+    lengths.push_back(static_cast<int64_t>(batch.groups[o.group].prompt.size()) + o.length - 1);
   }
   std::vector<std::vector<int64_t>> micros;
   for (const MicroBatch& micro : pack(lengths, token_budget)) {
@@ -62,10 +61,20 @@ std::vector<std::vector<int64_t>> micro_batches(const Batch& batch, std::span<co
   return micros;
 }
 
+std::vector<std::vector<int64_t>> micro_batches(const Batch& batch, int64_t token_budget) {
+  return micro_batches(batch, indices(0, static_cast<int64_t>(batch.responses.size())), token_budget);
+}
+
+std::vector<int64_t> indices(int64_t first, int64_t last) {
+  std::vector<int64_t> list(last - first);
+  std::iota(list.begin(), list.end(), first);
+  return list;
+}
+
 HeadStats response_stats(Model& model, const PackedResponses& packed, double temperature) {
   at::Tensor hidden = model.hidden(packed.packed);
   at::Tensor rows = at::tensor(packed.row, at::kLong).to(hidden.device());
-  return head_stats(at::index_select(hidden, 0, rows), model.lm_head(), packed.target, temperature);
+  return model.head().stats(at::index_select(hidden, 0, rows), packed.target, temperature);
 }
 
 std::vector<float> to_host(const at::Tensor& values) {
@@ -74,22 +83,32 @@ std::vector<float> to_host(const at::Tensor& values) {
   return std::vector<float>(data, data + host.numel());
 }
 
+void backward_from(std::initializer_list<GivenGradient> terms) {
+  at::Tensor root;
+  for (const auto& [values, gradient] : terms) {
+    if (root.defined() && std::ranges::all_of(gradient, [](float g) { return g == 0; })) continue;
+    const at::Tensor host =
+        at::from_blob(const_cast<float*>(gradient.data()), {static_cast<int64_t>(gradient.size())}, at::kFloat);
+    const at::Tensor term = at::sum(at::mul(values, host.to(values.device())));
+    root = root.defined() ? at::add(root, term) : term;
+  }
+  root.backward();
+}
+
 namespace {
 
 // The statistics of every token of the batch, micro-batch after micro-batch.
 void for_each_micro(Model& model, const Batch& batch, double temperature, int64_t token_budget, int64_t tail_limit,
                     const std::function<void(const PackedResponses&, const HeadStats&)>& use) {
   at::NoGradGuard no_grad;
-  std::vector<int64_t> all(batch.responses.size());
-  std::iota(all.begin(), all.end(), 0);
-  for (const auto& micro : micro_batches(batch, all, token_budget)) {
+  for (const auto& micro : micro_batches(batch, token_budget)) {
     PackedResponses packed = pack_responses(batch, micro, tail_limit);
     use(packed, response_stats(model, packed, temperature));
   }
 }
 
 void scatter(const PackedResponses& packed, const std::vector<float>& values, std::vector<float>& to) {
-  for (size_t k = 0; k < packed.token_index.size(); ++k) to[static_cast<size_t>(packed.token_index[k])] = values[k];
+  for (size_t k = 0; k < packed.token_index.size(); ++k) to[packed.token_index[k]] = values[k];
 }
 
 }  // namespace
@@ -105,7 +124,7 @@ void compute_signals(Model& model, Batch& batch, double temperature, int64_t tok
     std::vector<float> confidence = to_host(stats.confidence);
     scatter(packed, confidence, batch.confidence);
     for (size_t k = 0; k < packed.tail.size(); ++k) {
-      batch.responses[static_cast<size_t>(packed.tail[k])].tail_confidence = confidence[packed.token_index.size() + k];
+      batch.responses[packed.tail[k]].tail_confidence = confidence[packed.token_index.size() + k];
     }
   };
   for_each_micro(model, batch, temperature, token_budget, tail_limit, use);

@@ -1,10 +1,10 @@
 // Packs prompts with their responses, and reads the old policy's signals off one forward pass: log-prob, H, C and the
-// raw logit of every generated token (algorithms: Sec. 17).
+// raw logit of every generated token (Eq. 5).
 // Legend: R rows of a packed micro-batch, N response tokens in it.
-// Threads: one.
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <vector>
 
@@ -29,11 +29,22 @@ PackedResponses pack_responses(const Batch& batch, std::span<const int64_t> resp
 std::vector<std::vector<int64_t>> micro_batches(const Batch& batch, std::span<const int64_t> responses,
                                                 int64_t token_budget);
 
+std::vector<std::vector<int64_t>> micro_batches(const Batch& batch, int64_t token_budget);  // all of its responses
+std::vector<int64_t> indices(int64_t first, int64_t last);                                  // first, .. last - 1
+
 // LM-head statistics of those rows; differentiable when gradients are on.
 HeadStats response_stats(Model& model, const PackedResponses& packed, double temperature);
 
 // Copies a [N] tensor to the host.
 std::vector<float> to_host(const at::Tensor& values);
+
+// Backward from one scalar whose gradient with respect to each of these, [n], is exactly the one given. After the
+// first those that are 0 everywhere are left out.
+struct GivenGradient {
+  const at::Tensor& values;
+  std::span<const float> gradient;
+};
+void backward_from(std::initializer_list<GivenGradient> terms);
 
 // Fills old_logprob, entropy, confidence and logit of the whole batch, from one forward pass. `tail_limit` > 0: also
 // Response::tail_confidence of responses shorter than that, the length limit.

@@ -1,8 +1,7 @@
 // manifest.json seals a directory: it is written last, with the size and XXH3-128 of every other file and of its own
 // text. A directory whose manifest verifies is complete and is what was written. (SHA-256 would cost 0.5 GB/s here;
 // this guards against crashes and rot, not against forgers.) Where the directory has a folder state/, the manifest lies
-// in it and covers both: what is beside state/ is then nothing but the model. LibTorch-free. Threads: one per
-// directory.
+// in it and covers both: what is beside state/ is then nothing but the model.
 #pragma once
 
 #include <cstdint>

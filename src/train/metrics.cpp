@@ -31,29 +31,6 @@ void StepMetrics::set_spread(const std::string& prefix, std::span<const float> v
   set(prefix + "/min", low);
 }
 
-double StepMetrics::get(const std::string& name) const {
-  for (const auto& [known, value] : values_) {
-    if (known == name) return value;
-  }
-  return std::numeric_limits<double>::quiet_NaN();
-}
-
-std::string StepMetrics::json() const {
-  std::string line = "{";
-  for (const auto& [name, value] : values_) {
-    if (line.size() > 1) line += ", ";
-    line += str("\"", name, "\": ");
-    if (!std::isfinite(value)) {
-      line += "null";
-    } else if (value == std::floor(value) && std::abs(value) < 1e15) {
-      line += str(static_cast<int64_t>(value));
-    } else {
-      line += str(value);
-    }
-  }
-  return line + "}";
-}
-
 void record_collection(StepMetrics& m, const CollectStats& s) {
   auto share = [](int64_t part, int64_t whole) {
     return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -69,8 +46,7 @@ void record_collection(StepMetrics& m, const CollectStats& s) {
   m.set("train/truncated_share", share(s.truncated, s.responses));
   m.set("train/generated_tokens", static_cast<double>(s.generated_tokens));
   for (int kind = 0; kind < 4; ++kind) {
-    m.set(str("verifier/", name_of(static_cast<VerdictKind>(kind)), "_share"),
-          share(s.verdicts[static_cast<size_t>(kind)], s.graded));
+    m.set(str("verifier/", name_of(static_cast<VerdictKind>(kind)), "_share"), share(s.verdicts[kind], s.graded));
   }
 }
 
@@ -83,7 +59,7 @@ void record_batch(StepMetrics& m, const Batch& batch, std::span<const float> adv
     reward.push_back(o.reward);
     length.push_back(static_cast<float>(o.length));
     at_limit += o.length == response_limit ? 1 : 0;
-    prompt.push_back(static_cast<float>(batch.groups[static_cast<size_t>(o.group)].prompt.size()));
+    prompt.push_back(static_cast<float>(batch.groups[o.group].prompt.size()));
   }
   m.set_spread("critic/score", score);
   m.set_spread("critic/rewards", reward);

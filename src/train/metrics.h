@@ -1,5 +1,4 @@
 // The numbers of one step under verl's names (docs/metrics.md), as one line of steps.jsonl.
-// LibTorch-free in spirit: plain numbers in, JSON out. Threads: one.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +8,9 @@
 #include <vector>
 
 #include "core/batch.h"
+#include "core/observer.h"
 #include "methods/aggregate.h"
+#include "records/steps.h"
 #include "train/collect.h"
 #include "train/logprobs.h"
 
@@ -17,12 +18,12 @@ namespace ucas {
 
 class StepMetrics {
  public:
-  void set(const std::string& name, double value);                            // later values replace earlier ones
-  void set_spread(const std::string& prefix, std::span<const float> values);  // prefix/{mean,max,min}
-  double get(const std::string& name) const;                                  // NaN if it is not there
-  std::span<const std::pair<std::string, double>> values() const { return values_; }
+  void set(const std::string& name, double value);                               // later values replace earlier ones
+  void set_spread(const std::string& prefix, std::span<const float> values);     // prefix/{mean,max,min}
+  double get(const std::string& name) const { return value_in(values_, name); }  // NaN if it is not there
+  StepRow values() const { return values_; }
   // {"training/global_step":1,...}: in the order of setting; non-finite numbers are null.
-  std::string json() const;
+  std::string json() const { return step_line(values_); }
 
  private:
   std::vector<std::pair<std::string, double>> values_;

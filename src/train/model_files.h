@@ -1,12 +1,12 @@
 // RUN/model_files: the run's own copy of all that makes weights a Hugging Face directory (the tokenizer's files,
 // config.json with the keys that ucas does not know, generation_config.json, a chat template), sealed. Every checkpoint
 // is written from it, so that neither the base nor an older checkpoint has to stay. Owned by the holder of the run
-// directory's lock. Threads: one.
+// directory's lock.
 #pragma once
 
 #include <string>
 
-#include "core/run_directory.h"
+#include "records/run_directory.h"
 
 namespace ucas {
 

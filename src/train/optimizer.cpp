@@ -18,23 +18,22 @@ namespace ucas {
 
 namespace {
 
-constexpr int64_t kChunk = 16384;  // elements of one partial sum, and of one task of the update
+constexpr int64_t kUpdateChunk = 16384;  // elements of one partial sum, and of one task of the update
 
 // Sum of squares in a fixed order: eight lanes inside a chunk, chunks one after another, all in double.
 double sum_of_squares(const float* g, int64_t n) {
-  int64_t chunks = (n + kChunk - 1) / kChunk;
-  std::vector<double> partial(static_cast<size_t>(chunks));
+  int64_t chunks = (n + kUpdateChunk - 1) / kUpdateChunk;
+  std::vector<double> partial(chunks);
   at::parallel_for(0, chunks, 1, [&](int64_t first, int64_t last) {
     for (int64_t c = first; c < last; ++c) {
-      const float* x = g + c * kChunk;
-      int64_t size = std::min(kChunk, n - c * kChunk), whole = size / 8 * 8;
+      const float* x = g + c * kUpdateChunk;
+      int64_t size = std::min(kUpdateChunk, n - c * kUpdateChunk), whole = size / 8 * 8;
       double lane[8] = {};
       for (int64_t i = 0; i < whole; i += 8) {
         for (int j = 0; j < 8; ++j) lane[j] += static_cast<double>(x[i + j]) * static_cast<double>(x[i + j]);
       }
       for (int64_t i = whole; i < size; ++i) lane[0] += static_cast<double>(x[i]) * static_cast<double>(x[i]);
-      partial[static_cast<size_t>(c)] =
-          ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
+      partial[c] = ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
     }
   });
   double sum = 0;
@@ -74,11 +73,6 @@ bool update_elements(float* __restrict p, float* __restrict g, float* __restrict
   return (spoilt & kSign) == 0;
 }
 
-// On another device: a norm is not finite if any value is not.
-bool all_finite(const at::Tensor& values) {
-  return std::isfinite(at::linalg_vector_norm(values, 1, {}, false, at::kDouble).item<double>());
-}
-
 [[noreturn]] void refuse_result(const std::string& name, int64_t update, double lr) {
   throw Error("numeric",
               str("update ", update, " (learning rate ", lr, ") left ", name,
@@ -87,29 +81,74 @@ bool all_finite(const at::Tensor& values) {
               kNumeric);
 }
 
+double cpu_sum_of_squares(const at::Tensor& gradient) {
+  at::Tensor flat = gradient.contiguous();
+  return sum_of_squares(flat.const_data_ptr<float>(), flat.numel());
+}
+
+bool cpu_update(const AdamW::Slot& slot, const AdamW::Update& u) {
+  at::Tensor& g = slot.parameter.mutable_grad();
+  if (!g.is_contiguous()) g = g.contiguous();
+  const OptimizerConfig& config = u.config;
+  const auto t = static_cast<double>(u.steps);
+  const Coefficients c{.clip = static_cast<float>(u.clip),
+                       .keep = static_cast<float>(1 - u.lr * u.decay),
+                       .beta1 = static_cast<float>(config.beta1),
+                       .beta2 = static_cast<float>(config.beta2),
+                       .step_size = static_cast<float>(u.lr / (1 - std::pow(config.beta1, t))),
+                       .root_correction = static_cast<float>(std::sqrt(1 - std::pow(config.beta2, t))),
+                       .eps = static_cast<float>(config.eps)};
+  float *p = slot.parameter.mutable_data_ptr<float>(), *gp = g.mutable_data_ptr<float>();
+  float *m = slot.exp_avg.mutable_data_ptr<float>(), *v = slot.exp_avg_sq.mutable_data_ptr<float>();
+  std::atomic<bool> fine = true;
+  at::parallel_for(0, slot.parameter.numel(), kUpdateChunk, [&](int64_t first, int64_t last) {
+    if (!update_elements(p + first, gp + first, m + first, v + first, last - first, c)) fine = false;
+  });
+  return fine;
+}
+
+double aten_sum_of_squares(const at::Tensor& gradient) {
+  double norm = at::linalg_vector_norm(gradient, 2, {}, false, at::kDouble).item<double>();
+  return norm * norm;
+}
+
+// A norm is not finite if any value is not.
+bool all_finite(const at::Tensor& values) {
+  return std::isfinite(at::linalg_vector_norm(values, 1, {}, false, at::kDouble).item<double>());
+}
+
+bool aten_update(const AdamW::Slot& slot, const AdamW::Update& u) {
+  at::Tensor& g = slot.parameter.mutable_grad();
+  g.mul_(u.clip);
+  // torch's kernel counts steps in a tensor that it expects to be advanced already.
+  auto t = static_cast<double>(u.steps);
+  std::vector<at::Tensor> count{at::zeros_like(g.view({-1}).narrow(0, 0, 1)).fill_(t).squeeze()};
+  std::vector<at::Tensor> p{slot.parameter}, gs{g}, m{slot.exp_avg}, v{slot.exp_avg_sq};
+  at::_fused_adamw_(p, gs, m, v, {}, count, u.lr, u.config.beta1, u.config.beta2, u.decay, u.config.eps, false, false);
+  g.zero_();
+  return all_finite(slot.parameter) && all_finite(slot.exp_avg_sq);
+}
+
+const AdamW::Device kCpuUpdate{cpu_sum_of_squares, cpu_update}, kAtenUpdate{aten_sum_of_squares, aten_update};
+
 }  // namespace
 
 AdamW::AdamW(std::vector<NamedTensor> parameters, const OptimizerConfig& config) : config_(config) {
   at::NoGradGuard no_grad;
+  bool on_cpu = true;
   for (NamedTensor& p : parameters) {
     UCAS_CHECK(p.tensor.scalar_type() == at::kFloat && p.tensor.is_contiguous(), "master weights are contiguous f32");
     bool decays = config.decay == Decay::all || p.tensor.dim() >= 2;
     slots_.push_back({p.name, p.tensor, at::zeros_like(p.tensor), at::zeros_like(p.tensor), decays});
+    on_cpu = on_cpu && p.tensor.is_cpu();
   }
+  device_ = on_cpu ? &kCpuUpdate : &kAtenUpdate;
 }
 
 double AdamW::grad_norm() const {
   double sum = 0;
   for (const Slot& slot : slots_) {
-    at::Tensor g = slot.parameter.grad();
-    if (!g.defined()) continue;
-    if (g.is_cpu()) {
-      at::Tensor flat = g.contiguous();
-      sum += sum_of_squares(flat.const_data_ptr<float>(), flat.numel());
-    } else {
-      double norm = at::linalg_vector_norm(g, 2, {}, false, at::kDouble).item<double>();
-      sum += norm * norm;
-    }
+    if (slot.parameter.grad().defined()) sum += device_->sum_of_squares(slot.parameter.grad());
   }
   return std::sqrt(sum);
 }
@@ -124,37 +163,10 @@ StepResult AdamW::step(double lr) {
   result.applied = true;
   ++steps_;
   double clip = config_.grad_clip > 0 ? std::min(1.0, config_.grad_clip / (result.grad_norm + 1e-6)) : 1.0;
-  auto t = static_cast<double>(steps_);
-  Coefficients c{};
-  c.clip = static_cast<float>(clip);
-  c.beta1 = static_cast<float>(config_.beta1);
-  c.beta2 = static_cast<float>(config_.beta2);
-  c.step_size = static_cast<float>(lr / (1 - std::pow(config_.beta1, t)));
-  c.root_correction = static_cast<float>(std::sqrt(1 - std::pow(config_.beta2, t)));
-  c.eps = static_cast<float>(config_.eps);
   for (Slot& slot : slots_) {
-    at::Tensor& g = slot.parameter.mutable_grad();
-    if (!g.defined()) continue;
+    if (!slot.parameter.grad().defined()) continue;
     double decay = slot.decays ? config_.weight_decay : 0;
-    if (!slot.parameter.is_cpu()) {
-      g.mul_(clip);
-      // torch's kernel counts steps in a tensor that it expects to be advanced already.
-      std::vector<at::Tensor> count{at::zeros_like(g.view({-1}).narrow(0, 0, 1)).fill_(t).squeeze()};
-      std::vector<at::Tensor> p{slot.parameter}, gs{g}, m{slot.exp_avg}, v{slot.exp_avg_sq};
-      at::_fused_adamw_(p, gs, m, v, {}, count, lr, config_.beta1, config_.beta2, decay, config_.eps, false, false);
-      g.zero_();
-      if (!all_finite(slot.parameter) || !all_finite(slot.exp_avg_sq)) refuse_result(slot.name, steps_, lr);
-      continue;
-    }
-    if (!g.is_contiguous()) g = g.contiguous();
-    c.keep = static_cast<float>(1 - lr * decay);
-    float *p = slot.parameter.mutable_data_ptr<float>(), *gp = g.mutable_data_ptr<float>();
-    float *m = slot.exp_avg.mutable_data_ptr<float>(), *v = slot.exp_avg_sq.mutable_data_ptr<float>();
-    std::atomic<bool> fine = true;
-    at::parallel_for(0, slot.parameter.numel(), kChunk, [&](int64_t first, int64_t last) {
-      if (!update_elements(p + first, gp + first, m + first, v + first, last - first, c)) fine = false;
-    });
-    if (!fine) refuse_result(slot.name, steps_, lr);
+    if (!device_->update(slot, {config_, steps_, lr, clip, decay})) refuse_result(slot.name, steps_, lr);
   }
   return result;
 }

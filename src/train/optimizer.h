@@ -39,13 +39,25 @@ class AdamW {
   // After copying into state()'s tensors.
   void set_steps(int64_t steps) { steps_ = steps; }
 
- private:
   struct Slot {
     std::string name;
     at::Tensor parameter, exp_avg, exp_avg_sq;
     bool decays;
   };
+  struct Update {  // what one of them needs
+    const OptimizerConfig& config;
+    int64_t steps;
+    double lr, clip, decay;
+  };
+  struct Device {  // chosen once, by where the parameters lie
+    double (*sum_of_squares)(const at::Tensor& gradient);
+    // One update by the gradient times `clip`; zeroes the gradient. False if a result is not finite.
+    bool (*update)(const Slot& slot, const Update& update);
+  };
+
+ private:
   std::vector<Slot> slots_;
+  const Device* device_;
   OptimizerConfig config_;
   int64_t steps_ = 0;
 };

@@ -5,7 +5,7 @@
 namespace ucas {
 
 std::vector<MicroBatch> pack(std::span<const int64_t> lengths, int64_t max_tokens) {
-  UCAS_CHECK(max_tokens > 0, "a token budget is positive");
+  UCAS_CHECK(max_tokens > 0, "expected a token budget above 0");
   std::vector<MicroBatch> batches;
   for (size_t i = 0; i < lengths.size(); ++i) {
     auto at = static_cast<int64_t>(i);
@@ -16,13 +16,6 @@ std::vector<MicroBatch> pack(std::span<const int64_t> lengths, int64_t max_token
     batches.back().tokens += lengths[i];
   }
   return batches;
-}
-
-void append_sequence(Packed& packed, std::span<const int32_t> tokens) {
-  if (packed.begin.empty()) packed.begin.push_back(0);
-  packed.token.insert(packed.token.end(), tokens.begin(), tokens.end());
-  for (size_t i = 0; i < tokens.size(); ++i) packed.position.push_back(static_cast<int32_t>(i));
-  packed.begin.push_back(static_cast<int64_t>(packed.token.size()));
 }
 
 }  // namespace ucas

@@ -1,12 +1,10 @@
-// Cuts a batch into micro-batches under a token budget and lays sequences end to end for the model.
+// Cuts a batch into micro-batches under a token budget.
 // In order and deterministic; gradients do not depend on the cut (exact accumulation), memory does.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
-
-#include "model/model.h"
 
 namespace ucas {
 
@@ -18,8 +16,5 @@ struct MicroBatch {
 // Each micro-batch holds at most `max_tokens`, unless a single sequence alone is longer. Sequences of length 0 ride
 // along with their neighbours.
 std::vector<MicroBatch> pack(std::span<const int64_t> lengths, int64_t max_tokens);
-
-// Appends one sequence, positions from 0.
-void append_sequence(Packed& packed, std::span<const int32_t> tokens);
 
 }  // namespace ucas

@@ -41,8 +41,8 @@ TEST(pack, every_sequence_is_in_exactly_one_batch_under_the_budget) {
 
 TEST(pack, sequences_lie_end_to_end_with_their_own_positions) {
   Packed packed;
-  append_sequence(packed, std::vector<int32_t>{7, 8, 9});
-  append_sequence(packed, std::vector<int32_t>{5});
+  packed.append(std::vector<int32_t>{7, 8, 9});
+  packed.append(std::vector<int32_t>{}, std::vector<int32_t>{5});
   EXPECT_EQ(packed.token, (std::vector<int32_t>{7, 8, 9, 5}));
   EXPECT_EQ(packed.position, (std::vector<int32_t>{0, 1, 2, 0}));
   EXPECT_EQ(packed.begin, (std::vector<int64_t>{0, 3, 4}));

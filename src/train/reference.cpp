@@ -1,4 +1,4 @@
-// The frozen reference policy (algorithms: Sec. 0, 1, 15): the run's initial weights, for the KL loss, for KL in the
+// The frozen reference policy (docs/paper.md): the run's initial weights, for the KL loss, for KL in the
 // reward, and for methods that read ref_logprob themselves.
 #include <ATen/core/Tensor.h>
 

@@ -15,7 +15,7 @@ namespace {
 class reference : public ::testing::Test {
  protected:
   void SetUp() override {
-    Qwen2Config shape;
+    ModelConfig shape;
     shape.hidden_size = 32;
     shape.num_attention_heads = 4;
     shape.num_key_value_heads = 2;

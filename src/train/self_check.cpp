@@ -26,7 +26,7 @@ namespace ucas {
 
 namespace {
 
-// Sec. 17 written down literally, in double precision over whole rows.
+// The definitions of kernels/lm_head written down literally, in double precision over whole rows.
 HeadStats materialised(const at::Tensor& hidden, const at::Tensor& lm_head, const std::vector<int32_t>& target,
                        double temperature) {
   at::Tensor raw = at::matmul(hidden, lm_head.t()).to(at::kDouble);
@@ -61,20 +61,18 @@ at::Tensor gradient(const HeadStats& s, const at::Tensor& hidden) {
 HeadCheck check_head(Model& model, const std::vector<int32_t>& prompt, double temperature) {
   auto rows = std::min<int64_t>(8, static_cast<int64_t>(prompt.size()));
   Packed packed;
-  packed.token.assign(prompt.begin(), prompt.begin() + rows);
-  for (int64_t i = 0; i < rows; ++i) packed.position.push_back(static_cast<int32_t>(i));
-  packed.begin = {0, rows};
+  packed.append(std::span(prompt).first(rows));
   at::Tensor hidden;
   {
     at::NoGradGuard no_grad;
     hidden = model.hidden(packed).detach().clone();
   }
   hidden.requires_grad_(true);
-  at::Tensor head = model.lm_head().detach();
+  at::Tensor weight = model.head().weight().detach();
   std::vector<int32_t> target = packed.token;
-  HeadStats fused = head_stats(hidden, head, target, temperature);
+  HeadStats fused = model.head().stats(hidden, target, temperature);
   at::Tensor fused_gradient = gradient(fused, hidden);
-  HeadStats plain = materialised(hidden, head, target, temperature);
+  HeadStats plain = materialised(hidden, weight, target, temperature);
   at::Tensor plain_gradient = gradient(plain, hidden);
 
   HeadCheck check;

@@ -1,5 +1,5 @@
 // At start-up: the fused LM-head statistics against a small materialised computation on the run's own weights, so that
-// a broken build, kernel or library is found before it trains, not after. Threads: one.
+// a broken build, kernel or library is found before it trains, not after.
 #pragma once
 
 #include <cstdint>

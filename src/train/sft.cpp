@@ -74,16 +74,14 @@ double micro_loss(Model& model, std::span<const SftExample* const> examples, int
   std::vector<int32_t> target;
   for (const SftExample* e : examples) {
     auto base = static_cast<int64_t>(packed.token.size());
-    std::vector<int32_t> input = e->prompt;
-    input.insert(input.end(), e->response.begin(), e->response.end() - 1);
-    append_sequence(packed, input);
+    packed.append(e->prompt, std::span(e->response).first(e->response.size() - 1));
     for (size_t t = 0; t < e->response.size(); ++t) {
       rows.push_back(base + static_cast<int64_t>(e->prompt.size() + t) - 1);
       target.push_back(e->response[t]);
     }
   }
   at::Tensor hidden = model.hidden(packed).index_select(0, as_index(rows, model.device()));
-  HeadStats stats = head_stats(hidden, model.lm_head(), target, 1.0);
+  HeadStats stats = model.head().stats(hidden, target, 1.0);
   at::Tensor loss = stats.logprob.sum().mul(-1.0 / static_cast<double>(batch_tokens));
   loss.backward();
   return loss.item<double>();
@@ -117,7 +115,7 @@ class Batches {
         int64_t stream = number_ * (int64_t{1} << 24) + drawn_ / count;  // phases do not share an order
         order_ = epoch_order(static_cast<uint64_t>(config_.seed), stream, count);
       }
-      batch.push_back(&phase_.examples[static_cast<size_t>(order_[static_cast<size_t>(drawn_ % count)])]);
+      batch.push_back(&phase_.examples[order_[drawn_ % count]]);
     }
     return batch;
   }
@@ -215,7 +213,7 @@ SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const Sft
     result.planned += phase.steps;
   }
   double began = now_seconds();
-  AdamW optimizer(model.parameters(), config.optimizer);
+  AdamW optimizer(model.trainable(), config.optimizer);
   int64_t start = 0;  // where the phase stands in the plan
   SkippedUpdates skipped;
   std::deque<double> recent;
@@ -227,6 +225,7 @@ SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const Sft
       BatchLoss batch = batch_gradient(model, batches.next(), config.max_tokens);
       double lr = update_lr(config.optimizer, start + i, result.planned);
       StepResult update = optimizer.step(lr);
+      model.refresh();
       result.tokens += batch.tokens;
       if (++result.steps == 1) result.first_loss = batch.loss;
       recent.push_back(batch.loss);

@@ -22,7 +22,7 @@ constexpr int64_t kVocab = 13;
 constexpr int32_t kEnd = 12;
 
 std::unique_ptr<Model> small_model(uint64_t seed = 1) {
-  Qwen2Config config;
+  ModelConfig config;
   config.hidden_size = 16;
   config.num_hidden_layers = 2;
   config.num_attention_heads = 2;
@@ -75,8 +75,8 @@ double reference_loss(Model& model, const std::vector<SftExample>& examples) {
     std::vector<int32_t> all = e.prompt;
     all.insert(all.end(), e.response.begin(), e.response.end());
     Packed packed;
-    append_sequence(packed, all);
-    at::Tensor logits = head_logits(model.hidden(packed), model.lm_head());
+    packed.append(all);
+    at::Tensor logits = model.head().logits(model.hidden(packed));
     for (size_t t = e.prompt.size(); t < all.size(); ++t, ++tokens) {
       double total = 0;
       auto at = [&](int64_t v) { return logits[static_cast<int64_t>(t) - 1][v].item<double>(); };

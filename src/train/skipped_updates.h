@@ -1,5 +1,5 @@
 // Optimizer updates left out because a gradient was not finite: counted and said, and after three in a row an error.
-// Part of every checkpoint, so that an interrupted run counts on. Owned by whoever makes the updates. Threads: one.
+// Part of every checkpoint, so that an interrupted run counts on. Owned by whoever makes the updates.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
 // What a checkpoint's state.json holds besides weights and moments, and reads back from a file that is not trusted.
-// LibTorch-free. Threads: any.
 #pragma once
 
 #include <cstdint>

@@ -3,6 +3,7 @@
 // Threads: grade() may be called from any thread; implementations hold no mutable state.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -17,6 +18,8 @@ namespace ucas {
 
 // last box only | box, else the usual phrases | last box inside the last <answer> | the whole text
 enum class Extract { strict, lenient, answer_tag, bare };
+constexpr std::array<const char*, 4> names(Extract) { return {"strict", "lenient", "answer_tag", "bare"}; }
+constexpr size_t kExtractsOfResponses = 3;  // what options offer: a whole response is never an answer
 
 struct Answer {
   std::string_view response;             // as the model wrote it

@@ -1,4 +1,4 @@
-// Which grader gave a verdict. Run cards state it (evaluate/card.h), so that verdicts of different times can be told
+// Which grader gave a verdict. Run cards state it (records/card.h), so that verdicts of different times can be told
 // apart from tampered ones.
 #pragma once
 

@@ -1,4 +1,5 @@
-"""Documents name files and functions; what they name must exist."""
+"""Documents and comments name files and functions; what they name must exist, and the lines that src/README.md counts must be
+as many."""
 import os
 import re
 
@@ -17,9 +18,62 @@ def resolve(name, document):
     return None
 
 
+# `core/batch.h` | 70 |, of the table that a newcomer reads first.
+COUNTED = re.compile(r"^\| `([\w./]+)` \| ([\d,]+) \|", re.M)
+
+
+def wrong_counts(document):
+    """A stated number of lines may be off by a tenth, and the files together are about as long as the text above them says."""
+    body = text(document)
+    rows = COUNTED.findall(body)
+    problems, total = [], 0
+    for name, stated in rows:
+        path = resolve(name, document)
+        lines = text(path).count("\n") if path else 0
+        total += lines
+        if abs(lines - int(stated.replace(",", ""))) > max(10, lines // 10):
+            problems.append(f"{document}: {name} has {lines} lines, not about {stated}")
+    promised = re.search(r"About ([\d,]+) lines", body)
+    if not rows or not promised or abs(total - int(promised[1].replace(",", ""))) > total // 5:
+        problems.append(f"{document}: the files to read first have {total} lines together, expected about as many as it says")
+    return problems
+
+
+# In a comment: train/logprobs, methods/kl.h, docs/formats.md, batch.h; not rollouts/ of a run, nor https://.
+LAYERS = sorted(os.listdir(os.path.join(ROOT, "src")))
+POINTER = re.compile(r"(?<![\w/.<>-])((?:src/|docs/|tests/|bench/|tools/|(?:%s)/)[\w./-]*\w|\w+\.(?:h|cpp|md|inc))(?![\w/*]|\.\w)"
+                     % "|".join(name for name in LAYERS if os.path.isdir(os.path.join(ROOT, "src", name))))
+COMMENT = re.compile(r"(?:^|\s)//(.*)")
+ELSEWHERE = re.compile(r"algorithms: Sec|design notes")
+
+
+def dangling_comments(path, every_name, metrics):
+    problems, pointers = [], 0
+    for number, line in enumerate(text(path).split("\n"), 1):
+        comment = COMMENT.search(re.sub(r'"(?:\\.|[^"\\])*"', '""', line))
+        if not comment:
+            continue
+        if ELSEWHERE.search(comment[1]):
+            problems.append(f"{path}:{number}: points at a document that is not in the repository")
+        for name in POINTER.findall(comment[1]):
+            if "NAME" in name or f"`{name}`" in metrics:  # rollout/rejected_share is a metric
+                continue
+            pointers += 1
+            near = [name, f"src/{name}", os.path.join(os.path.dirname(path), name)]
+            there = any(os.path.exists(os.path.join(ROOT, p + end)) for p in near for end in ("", ".h", ".cpp", ".py"))
+            if not there and not ("/" not in name and name in every_name):
+                problems.append(f"{path}:{number}: {name} does not exist")
+    return problems, pointers
+
+
 def main():
-    problems = []
+    problems = wrong_counts("src/README.md")
     mentions = 0
+    every_name = {os.path.basename(name) for name in files()}
+    for path in files(".h", ".cpp", ".inc", under="src"):
+        found, pointers = dangling_comments(path, every_name, text("docs/metrics.md"))
+        problems += found
+        mentions += pointers
     # Names of files that runs and checkpoints hold, not the project.
     elsewhere = re.compile(r"^_|^(config|generation_config|tokenizer\w*|special_tokens_map|added_tokens|vocab|env|state|optimizer|\S*"
                            r"index|manifest|chat_template)\.(json|toml)$|^(DIR|FILE|CONFIG|NAME|runs|LAYER)\b|.*NAME.*|.*LAYER.*")

@@ -15,20 +15,22 @@ ALLOWED = {
     "verify": "base core",
     "methods": "base core",
     "stats": "base core",
-    "compare": "base core stats",
-    "report": "base core stats compare",
+    # what a run leaves on disk, each file with its writer and its reader
+    "records": "base core text data verify stats",
+    "compare": "base core stats records config",
+    "report": "base core stats records compare config",
     "sampling": "base kernels",
-    "progress": "base core report",
-    "model": "base core text kernels hf",
+    "progress": "base core stats records report",
+    "model": "base core text kernels hf sampling",
     "rollout": "base core text kernels hf sampling model",
-    "evaluate": "base core text kernels hf sampling model rollout verify data stats compare config",
-    "config": "base core hf sampling verify methods data",
+    "evaluate": "base core text kernels hf sampling model rollout verify data stats records compare config",
+    "config": "base core hf sampling verify methods data records",
     "explain": "base core methods config",
     # evaluate: validation during training is the same code as `ucas evaluate`
-    "train": "base core text kernels hf sampling model rollout methods verify data stats evaluate config",
-    "study": "base core text hf sampling rollout verify data stats compare methods config evaluate train report progress",
-    "cli": "base core text kernels hf sampling model rollout methods verify data stats compare evaluate train report "
-           "config explain progress study",
+    "train": "base core text kernels hf sampling model rollout methods verify data stats records evaluate config",
+    "study": "base core text hf sampling rollout verify data stats records compare methods config evaluate train report progress",
+    "cli": "base core text kernels hf sampling model rollout methods verify data stats records compare evaluate train "
+           "report config explain progress study",
 }
 # The folder rule: these see LibTorch, and every folder called engine.
 ENGINE = re.compile(r"^(src/)?(model|rollout|train)/|/engine/")

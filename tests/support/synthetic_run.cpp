@@ -10,9 +10,9 @@
 #include "base/json.h"
 #include "base/rng.h"
 #include "base/str.h"
-#include "core/run_directory.h"
-#include "core/step_data.h"
-#include "core/step_methods.h"
+#include "records/run_directory.h"
+#include "records/step_data.h"
+#include "records/step_methods.h"
 
 namespace ucas {
 

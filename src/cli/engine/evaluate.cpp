@@ -9,11 +9,11 @@
 #include "cli/evaluate_models.h"
 #include "config/policy_options.h"
 #include "evaluate/benchmark.h"
-#include "evaluate/card.h"
 #include "evaluate/compare_table.h"
 #include "evaluate/engine/evaluation.h"
 #include "evaluate/table.h"
-#include "hf/qwen2_config.h"
+#include "hf/model_config.h"
+#include "records/card.h"
 
 namespace ucas {
 
@@ -76,10 +76,10 @@ int run_evaluate(const Words& words) {
                                                : "--data DIR is missing: where the suite's files are");
   }
   EvaluationPlan plan = plan_of(options, line.settings);
-  for (const ModelSettings& model : models) read_qwen2_config(model.path);  // a wrong path is said before the work
+  for (const ModelSettings& model : models) read_model_config(model.path);  // a wrong path is said before the work
   install_stop_signals();
 
-  std::vector<EvalResult> results;
+  std::vector<EvalRecord> results;
   std::vector<std::string> labels;
   for (const ModelSettings& model : models) {
     plan.model = model;
@@ -87,7 +87,7 @@ int run_evaluate(const Words& words) {
     const std::string run = options.out.empty() ? "" : path_join(options.out, model.label);
     if (!run.empty()) refuse_links(options.out, {model.label});
     results.push_back(evaluate_model(plan, model.path, run, model.label));
-    const EvalResult& r = results.back();
+    const EvalRecord& r = results.back();
     if (r.tokens == 0) continue;
     log(str(model.label, ": ", grouped(r.tokens), " tokens in ", human_seconds(r.seconds), ", ",
             grouped(static_cast<int64_t>(static_cast<double>(r.tokens) / std::max(r.seconds, 1e-9))), " tokens/s"));

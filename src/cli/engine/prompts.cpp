@@ -14,7 +14,7 @@ std::vector<Problem> read_limited(const std::vector<std::string>& files, int64_t
 
 Questions encode_questions(const std::vector<Problem>& problems, const Template& form, const Policy& policy,
                            int64_t max_tokens) {
-  const Qwen2Config& model = policy.model->config();
+  const ModelConfig& model = policy.model->config();
   const int64_t room = model.max_position_embeddings - max_tokens;
   if (room < 1) {
     throw Error("config", str("max_tokens = ", max_tokens, " leaves no room for a prompt: the model has ",

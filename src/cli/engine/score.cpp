@@ -72,14 +72,7 @@ std::string numbers(const at::Tensor& values, int64_t first, int64_t count, cons
 std::string score(const std::vector<Row>& rows, const Policy& policy, double temperature) {
   const at::NoGradGuard no_grad;
   Packed packed;
-  packed.begin.push_back(0);
-  for (const Row& row : rows) {
-    for (const auto* part : {&row.prompt, &row.response}) {
-      packed.token.insert(packed.token.end(), part->begin(), part->end());
-    }
-    for (int64_t i = 0; i < row.length(); ++i) packed.position.push_back(static_cast<int32_t>(i));
-    packed.begin.push_back(static_cast<int64_t>(packed.token.size()));
-  }
+  for (const Row& row : rows) packed.append(row.prompt, row.response);
   const at::Tensor hidden = policy.model->hidden(packed);
   std::vector<at::Tensor> parts;  // the position before each response token predicts it
   std::vector<int32_t> target;
@@ -89,7 +82,7 @@ std::string score(const std::vector<Row>& rows, const Policy& policy, double tem
     target.insert(target.end(), rows[i].response.begin(), rows[i].response.end());
   }
   HeadStats stats;
-  if (!target.empty()) stats = head_stats(at::cat(parts), policy.model->lm_head(), target, temperature);
+  if (!target.empty()) stats = policy.model->head().stats(at::cat(parts), target, temperature);
   std::string text;
   int64_t first = 0;
   for (const Row& row : rows) {

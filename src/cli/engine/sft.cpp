@@ -15,10 +15,11 @@ namespace {
 std::unique_ptr<Model> starting_model(const SftOptions& options, const Tokenizer& tokenizer) {
   at::Device device = parse_device(options.device);
   if (!options.model.empty()) {
-    check_vocabulary(tokenizer, read_qwen2_config(options.model));
+    check_vocabulary(tokenizer, read_model_config(options.model));
     return load_model(options.model, device);
   }
-  Qwen2Config config = options.shape;
+  ModelConfig config = options.shape;
+  config.family = find_family(options.init);
   config.head_dim = config.hidden_size / config.num_attention_heads;
   config.vocab_size = tokenizer.vocab_size();
   config.eos_token_id = tokenizer.eos_ids();

@@ -55,12 +55,9 @@ std::vector<ChoiceScore> score_choices(Model& model, std::span<const ChoiceQuest
   if (questions.empty()) return {};
   const at::NoGradGuard no_grad;
   Packed packed;
-  packed.begin.push_back(0);
   for (const ChoiceQuestion& question : questions) {
     UCAS_CHECK(!question.prompt.empty() && !question.letters.empty(), "a prompt and choices");
-    packed.token.insert(packed.token.end(), question.prompt.begin(), question.prompt.end());
-    for (size_t i = 0; i < question.prompt.size(); ++i) packed.position.push_back(static_cast<int32_t>(i));
-    packed.begin.push_back(static_cast<int64_t>(packed.token.size()));
+    packed.append(question.prompt);
   }
   const at::Tensor hidden = model.hidden(packed);
   // The last position of each prompt, once for each of its letters.
@@ -73,7 +70,7 @@ std::vector<ChoiceScore> score_choices(Model& model, std::span<const ChoiceQuest
       targets.push_back(token);
     }
   }
-  const HeadStats stats = head_stats(at::stack(rows), model.lm_head(), targets, 1.0);
+  const HeadStats stats = model.head().stats(at::stack(rows), targets, 1.0);
   const at::Tensor logprob = stats.logprob.cpu().contiguous(), entropy = stats.entropy.cpu().contiguous(),
                    confidence = stats.confidence.cpu().contiguous();
   std::vector<ChoiceScore> scores;

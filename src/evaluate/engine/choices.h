@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/problem.h"
-#include "evaluate/outputs.h"
 #include "model/model.h"
+#include "records/outputs.h"
 #include "text/tokenizer.h"
 
 namespace ucas {

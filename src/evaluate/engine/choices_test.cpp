@@ -47,7 +47,7 @@ class compared_choices : public ::testing::Test {
   void SetUp() override {
     const std::vector<std::string> words = {"q", "x", " ", "A", "B", "C", " A", " B", " C", "D", "E", "\n"};
     write_word_level_tokenizer(folder_.path(), words, "<eos>", "<pad>");
-    Qwen2Config config;
+    ModelConfig config;
     model_ = make_model(config, 3, at::kCPU);
     for (size_t i = 0; i < 7; ++i) {
       Problem& problem = problems_.emplace_back();

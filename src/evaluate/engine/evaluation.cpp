@@ -3,35 +3,29 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <filesystem>
 #include <set>
 
 #include "base/build_info.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/json.h"
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/str.h"
-#include "core/run_directory.h"
 #include "data/templates.h"
-#include "evaluate/card.h"
 #include "evaluate/engine/choices.h"
 #include "evaluate/engine/evaluator.h"
-#include "hf/qwen2_config.h"
+#include "hf/model_config.h"
 #include "kernels/dispatch.h"
+#include "records/card.h"
+#include "records/run_directory.h"
 #include "rollout/engine.h"
 #include "rollout/policy.h"
 
 namespace ucas {
 
 namespace {
-
-std::string stem(const std::string& path) {
-  const std::string name = path.substr(path.find_last_of('/') + 1);
-  return name.substr(0, name.rfind('.') == 0 ? std::string::npos : name.rfind('.'));
-}
 
 // The weights are read when they are first needed: a complete evaluation is scored again without them.
 class LazyEngine final : public Rollout {
@@ -81,11 +75,11 @@ class Asked {
   }
 
   const EvaluationPlan& plan_;
-  Qwen2Config config_;
+  ModelConfig config_;
 };
 
 Asked::Asked(const EvaluationPlan& plan, const std::string& model)
-    : tokenizer(Tokenizer::load(model)), plan_(plan), config_(read_qwen2_config(model)) {
+    : tokenizer(Tokenizer::load(model)), plan_(plan), config_(read_model_config(model)) {
   check_vocabulary(tokenizer, config_);
   if (plan.suite.empty()) {
     add_files();
@@ -116,7 +110,7 @@ void Asked::add_files() {
   std::set<std::pair<std::string, std::string>> seen;
   int64_t left = plan_.limit > 0 ? plan_.limit : INT64_MAX;
   for (const std::string& file : plan_.files) {
-    data.push_back(stem(file));
+    data.push_back(std::filesystem::path(file).stem().string());
     for (Problem& problem : read_problems({file}, plan_.problems)) {
       if (left-- <= 0) break;
       // Responses are found by source and id.
@@ -222,22 +216,13 @@ void write_evaluated_environment(const EvaluationPlan& plan, const std::string& 
                                  const std::string& label) {
   const std::string file = path_join(run, "env.json");
   if (exists(file)) return;
-  const RunEnvironment machine = this_machine(plan);
-  std::vector<std::string> data = plan.files;
-  if (!plan.suite.empty()) data = {plan.suite, plan.data_directory};
-  const OrderedJson json = {{"label", label},
-                            {"version", machine.version},
-                            {"torch", machine.torch},
-                            {"isa", machine.isa},
-                            {"isa_reason", machine.isa_reason},
-                            {"device", machine.device},
-                            {"threads", machine.threads},
-                            {"started", machine.started},
-                            {"model", model},
-                            {"data", join(data, ", ")},
-                            {"parameters", read_qwen2_config(model).parameter_count()}};
+  RunEnvironment environment = this_machine(plan);
+  environment.label = label;
+  environment.model = model;
+  environment.data = plan.suite.empty() ? join(plan.files, ", ") : str(plan.suite, ", ", plan.data_directory);
+  environment.parameters = read_model_config(model).parameter_count();
   make_directories(run);
-  write_file(file, json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n");
+  write_environment(file, environment);
 }
 
 [[noreturn]] void stopped(const std::string& kept) {
@@ -250,7 +235,7 @@ void write_evaluated_environment(const EvaluationPlan& plan, const std::string& 
 
 }  // namespace
 
-EvalResult evaluate_model(const EvaluationPlan& plan, const std::string& model, const std::string& run,
+EvalRecord evaluate_model(const EvaluationPlan& plan, const std::string& model, const std::string& run,
                           const std::string& label, int64_t step) {
   use_threads(plan.threads);
   const Asked asked(plan, model);
@@ -277,7 +262,7 @@ EvalResult evaluate_model(const EvaluationPlan& plan, const std::string& model, 
                      .should_stop = stop_requested});
   };
   if (run.empty()) {
-    EvalResult result = evaluate(engine, asked.tokenizer, asked.graders, input, config);
+    EvalRecord result = evaluate(engine, asked.tokenizer, asked.graders, input, config);
     if (!result.complete) stopped("");
     return result;
   }
@@ -305,9 +290,9 @@ EvalResult evaluate_model(const EvaluationPlan& plan, const std::string& model, 
     remove_leftovers(directory, plan.name + kind);
   }
   input.journal = &journal;
-  EvalResult result = evaluate(engine, asked.tokenizer, asked.graders, input, config);
+  EvalRecord result = evaluate(engine, asked.tokenizer, asked.graders, input, config);
   if (!result.complete) stopped(outputs);
-  write_result(result, directory, plan.name);
+  write_evaluation(result, directory, plan.name);
   write_card(card, result, asked.problems, directory, plan.name);
   return result;
 }
@@ -317,10 +302,10 @@ void evaluate_or_reuse(const EvaluationPlan& plan, const std::string& model, con
   const std::string file = path_join(run, str("eval/", plan.name));
   // A kill between figures and card leaves the responses: made good in no time.
   if (exists(file + ".json") && (exists(file + ".card.json") || !exists(file + ".outputs.jsonl"))) return;
-  const EvalResult result = evaluate_model(plan, model, run, label, step);
-  log(str(plan.name, ": greedy ", result.overall.greedy ? percent(result.overall.greedy->value) : "-", ", sampled ",
-          result.overall.mean.empty() ? "-" : percent(result.overall.mean.back().estimate.value), ", ",
-          fixed(result.overall.length, 1), " tokens"));
+  const EvalRecord result = evaluate_model(plan, model, run, label, step);
+  log(str(plan.name, ": greedy ", result.greedy.known() ? percent(result.greedy.value) : "-", ", sampled ",
+          result.mean_at.empty() ? "-" : percent(result.mean_at.back().share.value), ", ", fixed(result.length, 1),
+          " tokens"));
 }
 
 }  // namespace ucas

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "config/eval_config.h"
 #include "data/problems.h"
 #include "evaluate/benchmark.h"
-#include "evaluate/result.h"
+#include "records/eval_config.h"
+#include "records/evaluation.h"
 #include "sampling/engine_config.h"
 
 namespace ucas {
@@ -37,7 +37,7 @@ struct EvaluationPlan {
 
 // Generates what is not there yet, scores, and leaves the files in RUN, with an env.json unless it has one (`run`
 // empty: keeps nothing). Throws Error("interrupted") when told to stop; the same call goes on.
-EvalResult evaluate_model(const EvaluationPlan& plan, const std::string& model, const std::string& run,
+EvalRecord evaluate_model(const EvaluationPlan& plan, const std::string& model, const std::string& run,
                           const std::string& label, int64_t step = -1);
 
 // The same, unless RUN holds the evaluation complete.

@@ -281,7 +281,7 @@ uint32_t draw_key(const Problem& problem) {
   return static_cast<uint32_t>(std::stoull(hash.substr(0, 8), nullptr, 16));
 }
 
-EvalResult evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Graders& graders, const EvalInput& input,
+EvalRecord evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Graders& graders, const EvalInput& input,
                     const EvalConfig& config) {
   UCAS_CHECK(input.problems.size() == input.prompts.size(), "one prompt per problem");
   if (!config.greedy && config.samples == 0) {
@@ -290,7 +290,7 @@ EvalResult evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Graders&
   const double began = now_seconds();
   Generation generation(input, config, tokenizer);
   const std::optional<std::vector<Responses>> responses = generation.run(rollout);
-  EvalResult result;
+  EvalRecord result;
   if (responses) {
     if (input.journal) input.journal->finish(input.problems);
     result = score(input.problems, *responses, graders, config);
@@ -300,14 +300,14 @@ EvalResult evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Graders&
   result.model = input.model;
   result.suite = input.suite;
   result.step = input.step;
-  result.data = input.data;
+  result.data = join(input.data, ", ");
   result.config = config;
   result.tokens = generation.tokens();
   result.seconds = now_seconds() - began;
   return result;
 }
 
-EvalResult evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Verifier& verifier, const EvalInput& input,
+EvalRecord evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Verifier& verifier, const EvalInput& input,
                     const EvalConfig& config) {
   Graders graders;
   graders.standard = std::shared_ptr<const Verifier>(std::shared_ptr<const Verifier>(), &verifier);  // borrowed

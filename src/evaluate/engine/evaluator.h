@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "config/eval_config.h"
 #include "core/problem.h"
-#include "evaluate/outputs.h"
-#include "evaluate/result.h"
 #include "evaluate/score.h"
+#include "records/eval_config.h"
+#include "records/evaluation.h"
+#include "records/outputs.h"
 #include "sampling/rollout.h"
 #include "text/tokenizer.h"
 #include "verify/verifier.h"
@@ -56,10 +56,10 @@ struct EvalInput {
 // Key of a problem's draws where they are keyed by what it is.
 uint32_t draw_key(const Problem& problem);
 
-EvalResult evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Graders& graders, const EvalInput& input,
+EvalRecord evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Graders& graders, const EvalInput& input,
                     const EvalConfig& config);
 // One verifier for all sources, borrowed.
-EvalResult evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Verifier& verifier, const EvalInput& input,
+EvalRecord evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Verifier& verifier, const EvalInput& input,
                     const EvalConfig& config);
 
 }  // namespace ucas

@@ -97,7 +97,7 @@ struct Fixture {
     }
   }
   EvalInput input;
-  EvalResult run(const EvalConfig& config) {
+  EvalRecord run(const EvalConfig& config) {
     input.problems = problems;
     input.prompts = prompts;
     input.stop_ids = {kEos};
@@ -109,8 +109,8 @@ struct Fixture {
   }
 };
 
-const EstimateAt& at_k(const std::vector<EstimateAt>& list, int64_t k) {
-  for (const EstimateAt& e : list) {
+const FigureAt& at_k(const std::vector<FigureAt>& list, int64_t k) {
+  for (const FigureAt& e : list) {
     if (e.k == k) return e;
   }
   throw std::runtime_error("no such k");
@@ -122,13 +122,13 @@ struct Kept {
   std::string path = directory.path() + "/t.outputs.jsonl";
   std::optional<OutputJournal> journal;
 
-  EvalResult run(Fixture& f, const EvalConfig& config) {
+  EvalRecord run(Fixture& f, const EvalConfig& config) {
     OutputSettings settings;
     settings.keys = "problem";
     settings.sources = {{"even", "plain", "h", {kEos}, 32, false}, {"odd", "plain", "h", {kEos}, 32, false}};
     journal.emplace(path, settings);
     f.input.journal = &*journal;
-    EvalResult result = f.run(config);
+    EvalRecord result = f.run(config);
     f.input.journal = nullptr;
     journal.reset();
     return result;
@@ -148,7 +148,7 @@ TEST(evaluator, killed_anywhere_it_goes_on_and_ends_as_the_same_bytes) {
   whole.input.keyed_by_place = false;
   whole.rollout.script = keyed;
   Kept undisturbed;
-  const EvalResult wanted = undisturbed.run(whole, config);
+  const EvalRecord wanted = undisturbed.run(whole, config);
   for (int64_t killed = 0; killed <= 16; ++killed) {
     Fixture f(4);
     f.input.keyed_by_place = false;
@@ -158,7 +158,7 @@ TEST(evaluator, killed_anywhere_it_goes_on_and_ends_as_the_same_bytes) {
     EXPECT_EQ(kept.run(f, config).complete, killed == 16);
     f.rollout.most = -1;
     f.rollout.answered = 0;
-    const EvalResult r = kept.run(f, config);
+    const EvalRecord r = kept.run(f, config);
     EXPECT_EQ(f.rollout.answered, 16 - killed) << "what was there is not generated again";
     EXPECT_EQ(to_json(r), to_json(wanted));
     EXPECT_EQ(to_jsonl(r), to_jsonl(wanted));
@@ -170,9 +170,9 @@ TEST(evaluator, more_samples_generate_only_the_new_ones_and_fewer_lose_none) {
   Fixture f(4);
   f.rollout.script = keyed;
   Kept kept;
-  const EvalResult four = kept.run(f, {.samples = 4});
+  const EvalRecord four = kept.run(f, {.samples = 4});
   f.rollout.answered = 0;
-  const EvalResult eight = kept.run(f, {.samples = 8, .stored_responses = 8});
+  const EvalRecord eight = kept.run(f, {.samples = 8, .stored_responses = 8});
   EXPECT_EQ(f.rollout.answered, 16);
   for (const PromptJob& job : f.rollout.jobs) EXPECT_EQ(job.first_sample, 4u);
   for (size_t i = 0; i < 4; ++i) {
@@ -190,7 +190,7 @@ TEST(evaluator, a_problems_draws_do_not_depend_on_what_else_is_asked) {
   some.problems.erase(some.problems.begin(), some.problems.begin() + 2);
   some.prompts.erase(some.prompts.begin(), some.prompts.begin() + 2);
   all.rollout.script = some.rollout.script = keyed;
-  const EvalResult a = all.run({.samples = 5, .stored_responses = 5}),
+  const EvalRecord a = all.run({.samples = 5, .stored_responses = 5}),
                    b = some.run({.samples = 5, .stored_responses = 5});
   for (size_t i = 0; i < 2; ++i) {
     for (size_t s = 0; s < 5; ++s) EXPECT_EQ(a.rows[i + 2].responses[s].ids, b.rows[i].responses[s].ids);
@@ -242,11 +242,11 @@ TEST(evaluator, compared_choices_are_asked_once_and_kept) {
     }
   };
   Kept kept;
-  const EvalResult r = kept.run(f, {.greedy = false, .samples = 2});
+  const EvalRecord r = kept.run(f, {.greedy = false, .samples = 2});
   EXPECT_EQ(asked, 2u);
   EXPECT_EQ(f.rollout.answered, 4) << "two samples of each even problem";
-  EXPECT_DOUBLE_EQ(r.by_source.at("odd").greedy->value, 1);
-  EXPECT_FALSE(r.by_source.at("even").greedy.has_value());
+  EXPECT_DOUBLE_EQ(r.of("odd")->greedy.value, 1);
+  EXPECT_FALSE(r.of("even")->greedy.known());
   EXPECT_EQ(to_json(kept.run(f, {.greedy = false, .samples = 2})), to_json(r));
   EXPECT_EQ(asked, 2u) << "found in the journal";
 }
@@ -260,30 +260,30 @@ TEST(evaluator, figures_are_those_of_the_counts) {
     const uint32_t correct[] = {4, 2, 1, 0};
     return boxed(sample < correct[problem] ? right : static_cast<int32_t>(5 + sample));
   };
-  const EvalResult r = f.run({.samples = 4, .ks = {1, 2, 4, 8}});
+  const EvalRecord r = f.run({.samples = 4, .ks = {1, 2, 4, 8}});
   ASSERT_TRUE(r.complete);
-  EXPECT_DOUBLE_EQ(r.overall.greedy->value, 0.5);
-  EXPECT_NEAR(r.overall.greedy->low, 0.0676, 1e-4);  // Clopper-Pearson of 2 in 4
-  EXPECT_NEAR(r.overall.greedy->high, 0.9324, 1e-4);
-  EXPECT_DOUBLE_EQ(at_k(r.overall.mean, 4).estimate.value, (1 + 0.5 + 0.25 + 0) / 4);
-  EXPECT_DOUBLE_EQ(at_k(r.overall.pass, 1).estimate.value, at_k(r.overall.mean, 4).estimate.value);
-  EXPECT_NEAR(at_k(r.overall.pass, 2).estimate.value, (1 + 5.0 / 6 + 0.5 + 0) / 4, 1e-12);
-  EXPECT_DOUBLE_EQ(at_k(r.overall.pass, 4).estimate.value, 0.75);
-  EXPECT_EQ(r.overall.pass.size(), 3u) << "no pass@8 of 4 samples";
+  EXPECT_DOUBLE_EQ(r.greedy.value, 0.5);
+  EXPECT_NEAR(r.greedy.low, 0.0676, 1e-4);  // Clopper-Pearson of 2 in 4
+  EXPECT_NEAR(r.greedy.high, 0.9324, 1e-4);
+  EXPECT_DOUBLE_EQ(at_k(r.mean_at, 4).share.value, (1 + 0.5 + 0.25 + 0) / 4);
+  EXPECT_DOUBLE_EQ(at_k(r.pass_at, 1).share.value, at_k(r.mean_at, 4).share.value);
+  EXPECT_NEAR(at_k(r.pass_at, 2).share.value, (1 + 5.0 / 6 + 0.5 + 0) / 4, 1e-12);
+  EXPECT_DOUBLE_EQ(at_k(r.pass_at, 4).share.value, 0.75);
+  EXPECT_EQ(r.pass_at.size(), 3u) << "no pass@8 of 4 samples";
   // Votes: 0 right; 1: two right against 7 and 8; 2: a tie of four classes, the first seen is right; 3 wrong.
-  EXPECT_DOUBLE_EQ(at_k(r.overall.majority, 4).estimate.value, 0.75);
-  EXPECT_DOUBLE_EQ(r.overall.length, 4);
-  EXPECT_DOUBLE_EQ(r.overall.entropy, 1);
-  EXPECT_EQ(r.overall.truncated_share, 0);
+  EXPECT_DOUBLE_EQ(at_k(r.majority_at, 4).share.value, 0.75);
+  EXPECT_DOUBLE_EQ(r.length, 4);
+  EXPECT_DOUBLE_EQ(r.entropy, 1);
+  EXPECT_EQ(r.truncated, 0);
   EXPECT_EQ(r.tokens, 4 * 5 * 4);
-  EXPECT_DOUBLE_EQ(r.by_source.at("even").greedy->value, 1);
-  EXPECT_DOUBLE_EQ(r.by_source.at("odd").greedy->value, 0);
-  EXPECT_DOUBLE_EQ(at_k(r.by_source.at("odd").mean, 4).estimate.value, 0.25);
-  const auto& mean = at_k(r.overall.mean, 4).estimate;
+  EXPECT_DOUBLE_EQ(r.of("even")->greedy.value, 1);
+  EXPECT_DOUBLE_EQ(r.of("odd")->greedy.value, 0);
+  EXPECT_DOUBLE_EQ(at_k(r.of("odd")->mean_at, 4).share.value, 0.25);
+  const auto& mean = at_k(r.mean_at, 4).share;
   EXPECT_LT(mean.low, mean.value);
   EXPECT_GT(mean.high, mean.value);
   // All problems of one opinion: the exact interval, never a width of zero.
-  EXPECT_NEAR(at_k(r.by_source.at("even").pass, 4).estimate.low, 0.1581, 1e-4);  // 2 of 2
+  EXPECT_NEAR(at_k(r.of("even")->pass_at, 4).share.low, 0.1581, 1e-4);  // 2 of 2
 }
 
 TEST(evaluator, truncated_responses_count_as_asked_and_are_shown) {
@@ -294,14 +294,14 @@ TEST(evaluator, truncated_responses_count_as_asked_and_are_shown) {
     return response;
   };
   EvalConfig config{.samples = 2};
-  EXPECT_DOUBLE_EQ(f.run(config).overall.greedy->value, 1);
-  config.truncated = EvalConfig::Truncated::wrong;
-  const EvalResult r = f.run(config);
-  EXPECT_DOUBLE_EQ(r.overall.greedy->value, 0);
-  EXPECT_DOUBLE_EQ(at_k(r.overall.mean, 2).estimate.value, 0);
-  EXPECT_DOUBLE_EQ(at_k(r.overall.majority, 2).estimate.value, 0);
-  EXPECT_DOUBLE_EQ(r.overall.truncated_share, 1);
-  EXPECT_DOUBLE_EQ(r.overall.unparseable_share, 0);
+  EXPECT_DOUBLE_EQ(f.run(config).greedy.value, 1);
+  config.truncated = Truncated::wrong;
+  const EvalRecord r = f.run(config);
+  EXPECT_DOUBLE_EQ(r.greedy.value, 0);
+  EXPECT_DOUBLE_EQ(at_k(r.mean_at, 2).share.value, 0);
+  EXPECT_DOUBLE_EQ(at_k(r.majority_at, 2).share.value, 0);
+  EXPECT_DOUBLE_EQ(r.truncated, 1);
+  EXPECT_DOUBLE_EQ(r.unparseable, 0);
 }
 
 TEST(evaluator, unparseable_is_counted_apart_and_ids_beyond_the_vocabulary_are_no_text) {
@@ -310,9 +310,9 @@ TEST(evaluator, unparseable_is_counted_apart_and_ids_beyond_the_vocabulary_are_n
     if (problem == 0) return std::vector<int32_t>{3, 99, kEos};  // no box; 99 is a padding row of the head
     return std::vector<int32_t>{kOpen, 1, 77, kClose, kEos};
   };
-  const EvalResult r = f.run({.samples = 0});
-  EXPECT_DOUBLE_EQ(r.overall.unparseable_share, 0.5);
-  EXPECT_DOUBLE_EQ(r.overall.greedy->value, 0.5);
+  const EvalRecord r = f.run({.samples = 0});
+  EXPECT_DOUBLE_EQ(r.unparseable, 0.5);
+  EXPECT_DOUBLE_EQ(r.greedy.value, 0.5);
   EXPECT_EQ(r.rows[0].greedy->response, "3");
   EXPECT_EQ(r.rows[1].greedy->answer, "1");
   EXPECT_EQ(r.rows[0].mean_length, 3);
@@ -330,7 +330,7 @@ TEST(evaluator, stopped_early_it_gives_no_figures) {
   Fixture f(3);
   f.rollout.script = [](uint32_t, uint32_t, bool) { return boxed(0); };
   f.rollout.most = 2;
-  const EvalResult r = f.run({.samples = 1});
+  const EvalRecord r = f.run({.samples = 1});
   EXPECT_FALSE(r.complete);
   EXPECT_TRUE(r.rows.empty());
 }
@@ -345,9 +345,9 @@ TEST(evaluator, the_files_hold_what_the_report_reads) {
   f.rollout.script = [](uint32_t problem, uint32_t, bool greedy) {
     return boxed(greedy ? 1 : static_cast<int32_t>(problem));
   };
-  const EvalResult r = f.run({.samples = 3, .stored_responses = 2});
+  const EvalRecord r = f.run({.samples = 3, .stored_responses = 2});
   TempDirectory out;
-  write_result(r, out.path() + "/eval", "test");
+  write_evaluation(r, out.path() + "/eval", "test");
   const Json figures = read_json(out.path() + "/eval/test.json", 1 << 20);
   EXPECT_EQ(figures.at("label"), "model");
   EXPECT_EQ(figures.at("data"), "dev");
@@ -376,15 +376,15 @@ TEST(evaluator, without_bootstrap_draws_intervals_are_unknown_not_invented) {
   f.rollout.script = [](uint32_t problem, uint32_t sample, bool) {
     return boxed(static_cast<int32_t>(problem + sample % 2));
   };
-  const EvalResult r = f.run({.samples = 2, .bootstrap_draws = 0});
-  EXPECT_TRUE(std::isnan(at_k(r.overall.mean, 2).estimate.low));
+  const EvalRecord r = f.run({.samples = 2, .bootstrap_draws = 0});
+  EXPECT_TRUE(std::isnan(at_k(r.mean_at, 2).share.low));
   EXPECT_TRUE(parse_json(to_json(r), "result").at("mean@k").at(0).at("low").is_null());
 }
 
 TEST(evaluator, the_table_shows_models_side_by_side_and_each_source) {
   Fixture f(4);
   f.rollout.script = [](uint32_t problem, uint32_t, bool) { return boxed(static_cast<int32_t>(problem)); };
-  std::vector<EvalResult> results = {f.run({.samples = 2}), f.run({.samples = 0})};
+  std::vector<EvalRecord> results = {f.run({.samples = 2}), f.run({.samples = 0})};
   results[1].label = "other";
   const std::string table = summary_table(results);
   EXPECT_NE(table.find("problems (4)"), std::string::npos) << table;

@@ -21,7 +21,7 @@ struct Case {
   int interest = 0;
 };
 
-bool right(const ProblemRow& row) { return row.greedy.verdict == "equal"; }
+bool right(const ProblemRow& row) { return row.greedy->right(); }
 
 std::vector<Case> cases_of(const std::vector<RunGroup>& groups, const std::string& data) {
   std::vector<Case> all;
@@ -34,7 +34,7 @@ std::vector<Case> cases_of(const std::vector<RunGroup>& groups, const std::strin
     }
     for (size_t i = 0; shown && i < shown->rows.size(); ++i) {
       const ProblemRow& row = shown->rows[i];
-      if (!row.has_greedy) continue;
+      if (!row.greedy) continue;
       auto [found, fresh] = place.emplace(std::pair(row.source, row.id), all.size());
       if (fresh) all.push_back({&row, {}, 0});
       all[found->second].answers.emplace_back(&group, &row);
@@ -45,7 +45,7 @@ std::vector<Case> cases_of(const std::vector<RunGroup>& groups, const std::strin
     std::set<std::string> answers;
     for (auto [group, row] : c.answers) {
       (group->trained ? trained : untrained).insert(right(*row));
-      answers.insert(row->greedy.answer);
+      answers.insert(row->greedy->answer);
     }
     c.interest = (trained.size() > 1 ? 100 : 0) + (trained.contains(true) && untrained.contains(false) ? 50 : 0) +
                  static_cast<int>(std::min<size_t>(answers.size(), 9)) + 10 * static_cast<int>(trained.contains(true));
@@ -75,12 +75,11 @@ std::string cell_text(const std::string& text, size_t limit = kMostBytes) {
 }
 
 std::string verdict_words(const ProblemRow& row) {
-  const std::string& verdict = row.greedy.verdict;
-  std::string out = verdict == "equal" ? "right" : verdict == "unequal" ? "wrong" : "no answer";
-  if (!row.greedy.answer.empty()) out += str(", answer ", cell_text(row.greedy.answer, 200));
-  if (row.greedy.tokens >= 0) out += str(", ", row.greedy.tokens, " tokens");
-  if (!row.greedy.finished) out += ", cut at the limit";
-  if (std::isfinite(row.greedy.confidence)) out += str(", confidence ", fixed(row.greedy.confidence, 2));
+  std::string out = right(row) ? "right" : row.greedy->verdict == VerdictKind::unequal ? "wrong" : "no answer";
+  if (!row.greedy->answer.empty()) out += str(", answer ", cell_text(row.greedy->answer, 200));
+  if (row.greedy->tokens >= 0) out += str(", ", row.greedy->tokens, " tokens");
+  if (!row.greedy->finished) out += ", cut at the limit";
+  if (std::isfinite(row.greedy->confidence)) out += str(", confidence ", fixed(row.greedy->confidence, 2));
   return out;
 }
 
@@ -97,7 +96,7 @@ std::string markdown_of(const Case& c) {
     out += "</tr>\n<tr>";
     for (size_t i = first; i < end; ++i) {
       out += str("<td valign=\"top\">", verdict_words(*c.answers[i].second), "<pre>",
-                 cell_text(c.answers[i].second->greedy.response), "</pre></td>");
+                 cell_text(c.answers[i].second->greedy->response), "</pre></td>");
     }
     out += "</tr>\n</table>\n";
   }
@@ -126,9 +125,10 @@ std::vector<StudyFigure> case_figures(const FigureInput& in) {
   for (const Case* c : chosen) {
     figure.markdown += markdown_of(*c);
     for (auto [group, row] : c->answers) {
-      figure.csv += str(csv_text(row->source), ",", csv_text(row->id), ",", csv_text(group->title), ",",
-                        csv_text(row->greedy.verdict), ",", csv_text(row->greedy.answer), ",", row->greedy.tokens, ",",
-                        int(row->greedy.finished), ",", csv_number(row->greedy.confidence), "\n");
+      figure.csv +=
+          str(csv_text(row->source), ",", csv_text(row->id), ",", csv_text(group->title), ",",
+              row->greedy->verdict ? name_of(*row->greedy->verdict) : "", ",", csv_text(row->greedy->answer), ",",
+              row->greedy->tokens, ",", int(row->greedy->finished), ",", csv_number(row->greedy->confidence), "\n");
     }
   }
   return {figure};

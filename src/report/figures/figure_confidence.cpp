@@ -19,8 +19,8 @@ struct Pair {
   const ProblemRow *before = nullptr, *after = nullptr;
   double z_before = 0, z_after = 0;          // over the problems of each model
   double joint_before = 0, joint_after = 0;  // over those of both
-  bool right_before() const { return before->greedy.verdict == "equal"; }
-  bool right_after() const { return after->greedy.verdict == "equal"; }
+  bool right_before() const { return before->greedy->right(); }
+  bool right_after() const { return after->greedy->right(); }
   size_t kind() const { return right_before() ? (right_after() ? 0 : 1) : (right_after() ? 2 : 3); }
 };
 
@@ -37,7 +37,7 @@ constexpr std::array<PairKind, 4> kPairKinds = {{{"1-1", "right before and after
 std::vector<Pair> pairs_of(const EvalRecord& before, const EvalRecord& after, const std::string& source) {
   std::map<std::pair<std::string, std::string>, const ProblemRow*> by_id;
   auto known = [&](const ProblemRow& row) {
-    return row.has_greedy && std::isfinite(row.greedy.confidence) && (source.empty() || row.source == source);
+    return row.greedy && std::isfinite(row.greedy->confidence) && (source.empty() || row.source == source);
   };
   for (const ProblemRow& row : before.rows) {
     if (known(row)) by_id.emplace(std::pair(row.source, row.id), &row);
@@ -53,8 +53,8 @@ std::vector<Pair> pairs_of(const EvalRecord& before, const EvalRecord& after, co
 void z_score(std::vector<Pair>& pairs) {
   std::vector<double> before, after, both;
   for (const Pair& pair : pairs) {
-    before.push_back(pair.before->greedy.confidence);
-    after.push_back(pair.after->greedy.confidence);
+    before.push_back(pair.before->greedy->confidence);
+    after.push_back(pair.after->greedy->confidence);
   }
   both = before;
   both.insert(both.end(), after.begin(), after.end());
@@ -84,8 +84,8 @@ double ranking(const std::vector<Pair>& pairs, const ProblemRow* Pair::* which) 
   std::vector<double> score;
   std::vector<bool> right;
   for (const Pair& pair : pairs) {
-    score.push_back((pair.*which)->greedy.confidence);
-    right.push_back((pair.*which)->greedy.verdict == "equal");
+    score.push_back((pair.*which)->greedy->confidence);
+    right.push_back((pair.*which)->greedy->right());
   }
   return auroc(score, right);
 }
@@ -180,7 +180,7 @@ std::string csv_of(const std::vector<Pair>& pairs) {
       "joint_after\n";
   for (const Pair& pair : pairs) {
     out += str(csv_text(pair.after->source), ",", csv_text(pair.after->id), ",", int(pair.right_before()), ",",
-               int(pair.right_after()), ",", pair.before->greedy.confidence, ",", pair.after->greedy.confidence, ",",
+               int(pair.right_after()), ",", pair.before->greedy->confidence, ",", pair.after->greedy->confidence, ",",
                fixed(pair.z_before, 4), ",", fixed(pair.z_after, 4), ",", fixed(pair.joint_before, 4), ",",
                fixed(pair.joint_after, 4), "\n");
   }

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "report/run_reader.h"
+#include "records/run_record.h"
 
 namespace ucas {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "base/table_text.h"
-#include "report/groups.h"
+#include "base/table.h"
+#include "compare/groups.h"
 #include "report/study_figures.h"
 
 namespace ucas {

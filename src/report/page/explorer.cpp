@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "core/run_directory.h"
+#include "records/run_directory.h"
 #include "report/escape.h"
 #include "report/page/template.h"
 #include "report/page/token_quantities.h"

@@ -1,14 +1,13 @@
-// The token explorer: single tokens of saved steps (core/step_data.h) with every quantity recorded of them, and what
-// several methods make of the same responses (core/step_methods.h). Everything shown was recorded in the run directory;
-// only logarithms are turned into probabilities. explorer.js draws it.
-// Threads: any.
+// The token explorer: single tokens of saved steps (records/step_data.h) with every quantity recorded of them, and what
+// several methods make of the same responses (records/step_methods.h). Everything shown was recorded in the run
+// directory; only logarithms are turned into probabilities. explorer.js draws it. Threads: any.
 #pragma once
 
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "report/groups.h"
+#include "compare/groups.h"
 
 namespace ucas {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "report/page/responses.h"
-#include "report/run_reader.h"
+#include "records/run_record.h"
 
 namespace ucas {
 

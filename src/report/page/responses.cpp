@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/str.h"
 #include "report/escape.h"
@@ -16,13 +17,20 @@ namespace {
 
 constexpr size_t kRolloutProblems = 2, kRolloutResponses = 4, kMostColumns = 4;
 
-OrderedJson verdict_values(const std::string& verdict) {
-  if (verdict.empty()) return nullptr;
-  auto pill = [](const char* kind, const std::string& words) { return OrderedJson{{"kind", kind}, {"words", words}}; };
-  if (verdict == "equal") return pill("right", "\xe2\x9c\x93 right");
-  if (verdict == "unequal") return pill("wrong", "\xe2\x9c\x97 wrong");
-  if (verdict == "unparseable") return pill("none", "\xe2\x88\x85 no answer");
-  return pill("none", verdict == "over_budget" ? "\xe2\x8b\xaf gave up grading" : verdict);
+OrderedJson verdict_values(std::optional<VerdictKind> verdict) {
+  if (!verdict) return nullptr;
+  auto pill = [](const char* kind, const char* words) { return OrderedJson{{"kind", kind}, {"words", words}}; };
+  switch (*verdict) {
+    case VerdictKind::equal:
+      return pill("right", "\xe2\x9c\x93 right");
+    case VerdictKind::unequal:
+      return pill("wrong", "\xe2\x9c\x97 wrong");
+    case VerdictKind::unparseable:
+      return pill("none", "\xe2\x88\x85 no answer");
+    case VerdictKind::over_budget:
+      return pill("none", "\xe2\x8b\xaf gave up grading");
+  }
+  return nullptr;
 }
 
 OrderedJson gold_values(const std::vector<std::string>& gold) {
@@ -55,8 +63,8 @@ size_t kind_of(const Compared& c, const std::vector<RunGroup>& groups) {
   int before = -1;  // -1 unknown, 0 wrong, 1 right
   size_t right = 0, wrong = 0;
   for (size_t g = 0; g < groups.size(); ++g) {
-    if (!c.rows[g] || !c.rows[g]->has_greedy) continue;
-    bool ok = c.rows[g]->greedy.verdict == "equal";
+    if (!c.rows[g] || !c.rows[g]->greedy) continue;
+    bool ok = c.rows[g]->greedy->right();
     if (!groups[g].trained) {
       before = std::max(before, ok ? 1 : 0);
     } else {
@@ -128,7 +136,7 @@ std::vector<const Compared*> choose(const std::vector<Compared>& all, size_t lim
 }
 
 // Every response of the page (response.html).
-OrderedJson response_values(const std::string& verdict, const std::string& answer, int64_t tokens,
+OrderedJson response_values(std::optional<VerdictKind> verdict, const std::string& answer, int64_t tokens,
                             const std::string& text, size_t bytes) {
   return {{"verdict", verdict_values(verdict)},
           {"read", answer.empty() ? "" : model_text(answer, 200)},
@@ -147,7 +155,7 @@ OrderedJson answer_values(const RunGroup& group, const ProblemRow* row, const Sa
   auto response = [](const SampledResponse& r, size_t bytes) {
     return response_values(r.verdict, r.answer, r.tokens, r.response, bytes);
   };
-  if (row->has_greedy) values["greedy"] = response(row->greedy, limits.bytes);
+  if (row->greedy) values["greedy"] = response(*row->greedy, limits.bytes);
   if (row->samples <= 0) return values;
   const size_t n = std::min(row->responses.size(), limits.responses);
   values["count"] = str(row->correct, " of ", row->samples, " samples right");
@@ -170,8 +178,8 @@ void add_flow(OrderedJson& values, const std::vector<Compared>& all, const std::
     int64_t total = 0;
     for (const Compared& c : all) {
       const ProblemRow *before = c.rows[b], *after = c.rows[g];
-      if (!before || !after || !before->has_greedy || !after->has_greedy) continue;
-      count[static_cast<size_t>(2 * (before->greedy.verdict == "equal") + (after->greedy.verdict == "equal"))]++;
+      if (!before || !after || !before->greedy || !after->greedy) continue;
+      count[static_cast<size_t>(2 * before->greedy->right() + after->greedy->right())]++;
       ++total;
     }
     if (total == 0) continue;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "report/groups.h"
+#include "compare/groups.h"
 
 namespace ucas {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/step_data.h"
-#include "core/step_methods.h"
+#include "records/step_data.h"
+#include "records/step_methods.h"
 
 namespace ucas {
 

@@ -9,7 +9,7 @@
 #include "data/problems.h"
 #include "data/templates.h"
 #include "evaluate/benchmark.h"
-#include "hf/qwen2_config.h"
+#include "hf/model_config.h"
 #include "study/engine/plan.h"
 #include "study/jobs.h"
 #include "text/tokenizer.h"
@@ -85,7 +85,7 @@ void check_choices(const StudyConfig& c, const std::vector<Problem>& problems) {
 std::string given_base(const StudyPlan& plan, Counts& counts) {
   const StudyBase& base = plan.config().base;
   const TrainConfig& first = plan.tasks().front().train;
-  Qwen2Config shape = read_qwen2_config(base.model);
+  ModelConfig shape = read_model_config(base.model);
   Tokenizer tokenizer = Tokenizer::load(base.model);
   std::string text = line("base", str(base.model, ": ", grouped(shape.parameter_count()), " parameters, ",
                                       shape.num_hidden_layers, " layers of ", shape.hidden_size, ", ",

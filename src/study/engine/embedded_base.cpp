@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "core/run_directory.h"
+#include "records/run_directory.h"
 #include "rollout/policy.h"
 #include "train/sft.h"
 
@@ -19,8 +19,8 @@ constexpr const char* kAbout =
     "reinforcement learning finds out that working it out pays.";
 
 // Hidden 64, 2 layers, 4 query and 2 key/value heads, tied: 0.1 M parameters.
-Qwen2Config shape_for(const Tokenizer& tokenizer) {
-  Qwen2Config shape;
+ModelConfig shape_for(const Tokenizer& tokenizer) {
+  ModelConfig shape;
   shape.vocab_size = tokenizer.vocab_size();
   shape.max_position_embeddings = 128;
   shape.eos_token_id = tokenizer.eos_ids();
@@ -69,12 +69,17 @@ void make_embedded_model(const EmbeddedBase& base) {
 }
 
 void write_base_environment(const std::string& run, const EmbeddedBase& base) {
-  Qwen2Config shape = shape_for(Tokenizer::load(base.file("tokenizer")));
+  RunEnvironment environment;
+  environment.label = "base";
+  environment.version = version();
+  environment.torch = torch_version();
+  environment.device = base.device;
+  environment.started = utc_now();
+  environment.data = "embedded register chains";
+  environment.about = kAbout;
+  environment.parameters = shape_for(Tokenizer::load(base.file("tokenizer"))).parameter_count();
   make_directories(run);
-  write_file(path_join(run, "env.json"), str("{\"label\": \"base\", \"version\": \"", version(), "\", \"torch\": \"",
-                                             torch_version(), "\", \"started\": \"", utc_now(), "\", \"device\": \"",
-                                             base.device, "\", \"data\": \"embedded register chains\", \"about\": \"",
-                                             kAbout, "\", \"parameters\": ", shape.parameter_count(), "}\n"));
+  write_environment(path_join(run, "env.json"), environment);
 }
 
 }  // namespace ucas

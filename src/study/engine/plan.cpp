@@ -17,11 +17,6 @@ namespace {
 
 constexpr int64_t kSampledBytes = int64_t{1} << 20;
 
-std::string stem(const std::string& path) {
-  std::string name = path.substr(path.find_last_of('/') + 1);
-  return name.ends_with(".toml") ? name.substr(0, name.size() - 5) : name;
-}
-
 // Of a checkpoint's files. Weights of many gigabytes are known by size, first and last megabyte: this hash tells bases
 // apart, it does not vouch for them.
 std::string hash_of_checkpoint(const std::string& directory) {
@@ -52,13 +47,19 @@ std::string hash_of_files(const std::vector<std::string>& files) {
   return hash_of_text(text);
 }
 
-template <class Config>
-std::string settings_but(const Config& config, const std::set<std::string>& left_out) {
+template <class Config, class Counts>
+std::string settings_that(Counts counts, const Config& config) {
   std::string text;
   for (const FieldValue& field : fields_of(config)) {
-    if (!left_out.contains(field.key)) text += str(field.key, "=", field.value, "\n");
+    if (counts(field)) text += str(field.key, "=", field.value, "\n");
   }
   return text;
+}
+
+// Pools of earlier versions: all settings but these were in a run's name, of the machine and of what is kept, too.
+bool told_runs_apart(const FieldValue& field) {
+  static const std::set<std::string> kFree = {"label", "seed", "threads", "model", "data.files", "data.val_files"};
+  return !kFree.contains(field.key);
 }
 
 }  // namespace
@@ -85,8 +86,7 @@ StudyPlan::StudyPlan(Study study) : study_(std::move(study)), places_(places_of(
                                   "all.train.test_freq, and base.val"));
       }
       task.title = task.train.title();
-      task.path =
-          path_join(places_.pool, str(stem(run.config), "-", hash_of_run(task.train, starts_[at]), "-seed", seed));
+      task.path = path_of(run, task.train, starts_[at], seed);
       task.view = path_join(places_.runs(), str(run.name, "-seed", seed));
       task.evaluation = evaluation_of(task.train);
       tasks_.push_back(std::move(task));
@@ -119,15 +119,22 @@ void StudyPlan::find_starts() {
 std::string StudyPlan::hash_of_base(int64_t seed) const {
   const StudyBase& base = config().base;
   if (!base.embedded()) return hash_of_checkpoint(base.model).substr(0, 8);
-  std::string text = settings_but(base, {"model", "train", "val", "test", "suite", "test_limit", "sft_seeds"});
+  static const std::set<std::string> kOther = {"model", "train", "val", "test", "suite", "test_limit", "sft_seeds"};
+  std::string text = settings_that([](const FieldValue& f) { return !kOther.contains(f.key); }, base);
   if (seed != base.sft_seed) text += str("weights_seed=", seed, "\n");
   return hash_of_text(text).substr(0, 8);
 }
 
-// Of everything that decides the result, so that changed settings never meet old runs.
-std::string StudyPlan::hash_of_run(const TrainConfig& train, const StudyStart& start) const {
-  static const std::set<std::string> kFree = {"label", "seed", "threads", "model", "data.files", "data.val_files"};
-  return hash_of_text(str(settings_but(train, kFree), "base=", start.hash, "\ndata=", data_hash_)).substr(0, 8);
+// Named by everything that decides the result, so that changed settings never meet old runs.
+std::string StudyPlan::path_of(const StudyRun& run, const TrainConfig& train, const StudyStart& start,
+                               int64_t seed) const {
+  auto path = [&](auto counts) {
+    const std::string text = str(settings_that(counts, train), "base=", start.hash, "\ndata=", data_hash_);
+    return path_join(places_.pool, str(stem(run.config), "-", hash_of_text(text).substr(0, 8), "-seed", seed));
+  };
+  const std::string now = path([](const FieldValue& f) { return tells_runs_apart(f.effect); });
+  const std::string before = path(told_runs_apart);
+  return !is_directory(now) && is_directory(before) ? before : now;
 }
 
 EmbeddedBase StudyPlan::embedded_base(const StudyStart& start) const {

@@ -53,7 +53,7 @@ class StudyPlan {
 
  private:
   std::string hash_of_base(int64_t seed) const;
-  std::string hash_of_run(const TrainConfig& train, const StudyStart& start) const;
+  std::string path_of(const StudyRun& run, const TrainConfig& train, const StudyStart& start, int64_t seed) const;
   void find_starts();
   std::string hash_of_test() const;
   EvaluationPlan evaluation_of(const TrainConfig& train) const;

@@ -31,7 +31,7 @@ EvaluationPlan embedded_evaluation(const EmbeddedBase& base, const EvalConfig& c
   plan.max_prompt_length = kEmbeddedPromptLimit;
   plan.config = config;
   plan.config.max_tokens = kEmbeddedResponseLimit;
-  plan.config.truncated = EvalConfig::Truncated::wrong;
+  plan.config.truncated = Truncated::wrong;
   plan.keyed_by_place = true;
   plan.device = base.device;
   plan.threads = base.threads;

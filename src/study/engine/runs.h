@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "config/eval_config.h"
 #include "config/train_config.h"
 #include "evaluate/engine/evaluation.h"
 #include "progress/train_progress.h"
+#include "records/eval_config.h"
 #include "study/engine/embedded_base.h"
 
 namespace ucas {

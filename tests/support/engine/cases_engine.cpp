@@ -10,8 +10,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "model/head_generic.h"
-#include "model/model.h"
+#include "model/head.h"
 #include "support/algorithm_cases.h"
 #include "train/optimizer.h"
 #include "train/schedule.h"
@@ -42,12 +41,12 @@ std::vector<double> numbers(const at::Tensor& t) {
 }
 
 // One implementation of the statistics, in value and gradient. loss = sum g lp + e H + u C over rows.
-using Head = HeadStats (*)(const at::Tensor&, const at::Tensor&, const std::vector<int32_t>&, double);
-void check_head(CaseRun& run, Head head) {
+using MakeHead = std::unique_ptr<Head> (*)(at::Tensor);
+void check_head(CaseRun& run, MakeHead make_head) {
   at::Tensor h = matrix(run, "h").set_requires_grad(true), w = matrix(run, "W").set_requires_grad(true);
   std::vector<int32_t> y = run.in("y").get<std::vector<int32_t>>();
   double temperature = run.number("temperature", 1), log_v = std::log(static_cast<double>(w.size(0)));
-  HeadStats stats = head(h, w, y, temperature);
+  HeadStats stats = make_head(w)->stats(h, y, temperature);
   std::vector<double> lp = numbers(stats.logprob), raw = numbers(stats.logit), H = numbers(stats.entropy),
                       C = numbers(stats.confidence);
   std::vector<double> lse, mean, kl_U_p, kl_p_U;
@@ -80,7 +79,7 @@ void check_head(CaseRun& run, Head head) {
 }
 
 void check_lm_head(CaseRun& run) {
-  for (Head head : {Head(head_stats), Head(head_stats_generic)}) check_head(run, head);
+  for (MakeHead make_head : {make_native_head, make_aten_head}) check_head(run, make_head);
 }
 
 // expected.steps: after each gradient, the norm before clipping and the parameters.

@@ -21,9 +21,10 @@ class FakeModel final : public Model {
     config_.vocab_size = vocab;
     config_.hidden_size = kWidth;
     config_.max_position_embeddings = 256;
-    head_ = at::empty({vocab, kWidth});
+    at::Tensor weight = at::empty({vocab, kWidth});
     Rng rng(5, 5);
-    for (int64_t i = 0; i < head_.numel(); ++i) head_.data_ptr<float>()[i] = static_cast<float>(rng.normal());
+    for (int64_t i = 0; i < weight.numel(); ++i) weight.data_ptr<float>()[i] = static_cast<float>(rng.normal());
+    head_ = make_native_head(weight);
   }
 
   struct Counts {
@@ -33,9 +34,9 @@ class FakeModel final : public Model {
   Counts counts;
   bool broken = false;  // hidden states become NaN
 
-  const Qwen2Config& config() const override { return config_; }
+  const ModelConfig& config() const override { return config_; }
   at::Device device() const override { return at::kCPU; }
-  at::Tensor lm_head() override { return head_; }
+  Head& head() override { return *head_; }
   std::vector<NamedTensor> parameters() override { return {}; }
 
   at::Tensor hidden(const Packed& packed) override {
@@ -110,8 +111,8 @@ class FakeModel final : public Model {
     for (int64_t i = 0; i < kWidth; ++i) out[i] = broken ? 0.0f / 0.0f : static_cast<float>(0.5 * rng.normal());
   }
 
-  Qwen2Config config_;
-  at::Tensor head_;
+  ModelConfig config_;
+  std::unique_ptr<Head> head_;
 };
 
 }  // namespace ucas::testing

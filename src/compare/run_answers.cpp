@@ -1,0 +1,111 @@
+#include "compare/run_answers.h"
+
+#include <cmath>
+#include <set>
+
+#include "base/file.h"
+#include "base/json_object.h"
+#include "base/str.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr int64_t kFiguresLimit = int64_t{64} << 20;
+
+void add_figures(RunAnswers& run, const EvalNumbers& numbers, const std::string& scope) {
+  const auto add = [&](const std::string& name, double value) {
+    if (!std::isnan(value)) run.figures[name + scope] = value;
+  };
+  for (const char* name : {"greedy", "entropy", "length", "truncated", "unparseable"}) {
+    add(name, figure_named(numbers, name).value);
+  }
+  for (const FigureAt& figure : numbers.mean_at) add(str("mean@", figure.k), figure.share.value);
+  for (const FigureAt& figure : numbers.pass_at) add(str("pass@", figure.k), figure.share.value);
+}
+
+}  // namespace
+
+RunAnswers answers_of(const EvalRecord& evaluation) {
+  RunAnswers out;
+  out.name = evaluation.label;
+  out.label.seed = evaluation.config.seed;
+  for (const ProblemRow& row : evaluation.rows) {
+    ProblemAnswers& p = out.problems.emplace_back();
+    p.source = row.source;
+    p.id = row.id;
+    p.content = content_of(row.problem, row.gold);
+    if (row.greedy) p.greedy = row.greedy->right();
+    p.samples = row.samples;
+    p.correct = row.correct;
+    p.first = row.first;
+    p.correct_of_first = row.correct_of_first;
+  }
+  add_figures(out, evaluation, "");
+  for (const auto& [source, numbers] : evaluation.by_source) add_figures(out, numbers, ":" + source);
+  if (evaluation.macro) add_figures(out, *evaluation.macro, ":macro");
+  return out;
+}
+
+RunAnswers answers_of(const RunRecord& run, const EvalRecord& evaluation) {
+  RunAnswers out = answers_of(evaluation);
+  out.name = run.path;
+  out.label = run.luck();
+  return out;
+}
+
+AnswerGroup answers_of(const RunGroup& group, const std::function<const EvalRecord*(const RunRecord&)>& choose) {
+  AnswerGroup out{group.title, group.trained, {}};
+  for (const RunRecord* run : group.runs) {
+    if (const EvalRecord* evaluation = choose(*run)) out.runs.push_back(answers_of(*run, *evaluation));
+  }
+  return out;
+}
+
+std::vector<std::pair<std::string, std::string>> settings_of(const Card& card) {
+  std::vector<std::pair<std::string, std::string>> out;
+  const EvalConfig& c = card.config;
+  // One line where all benchmarks agree, else one a benchmark.
+  const auto by_benchmark = [&](const std::string& key, auto text_of) {
+    std::set<std::string> all;
+    for (const Card::Set& set : card.benchmarks) all.insert(text_of(set));
+    if (all.size() == 1) out.emplace_back(key, *all.begin());
+    for (const Card::Set& set : card.benchmarks) {
+      if (all.size() > 1) out.emplace_back(str(key, " of ", set.as.name), text_of(set));
+    }
+  };
+  by_benchmark("template",
+               [](const Card::Set& set) { return str(set.as.form.name, " (", set.template_sha256.substr(0, 8), ")"); });
+  by_benchmark("max_tokens", [](const Card::Set& set) { return str(set.as.max_tokens); });
+  by_benchmark("stop tokens", [](const Card::Set& set) { return join(set.as.stop_texts, " "); });
+  by_benchmark("grader", [](const Card::Set& set) { return str(set.as.grader, " ", word_of(set.as.extract)); });
+  for (const Card::Set& set : card.benchmarks) {
+    out.emplace_back(str("problems of ", set.as.name), str(set.problems, " (", set.problems_sha256.substr(0, 8), ")"));
+  }
+  out.emplace_back("grader version", str(card.grader_version));
+  out.emplace_back("truncated responses", c.truncated == Truncated::grade ? "graded" : "wrong");
+  out.emplace_back("samples", str(c.samples));
+  if (c.samples > 0) {
+    out.emplace_back("temperature", str(c.temperature));
+    out.emplace_back("top_p", str(c.top_p));
+    out.emplace_back("top_k", str(c.top_k));
+    out.emplace_back("seed", str(c.seed));
+    out.emplace_back("seed keys", card.keys);
+  }
+  return out;
+}
+
+std::vector<std::pair<std::string, std::string>> recorded_settings(const std::string& directory,
+                                                                   const std::string& name) {
+  const std::string card = path_join(directory, name + ".card.json"), figures = path_join(directory, name + ".json");
+  if (exists(card)) return settings_of(read_card(card));
+  std::vector<std::pair<std::string, std::string>> out;
+  if (!exists(figures)) return out;
+  const JsonObject recorded = JsonObject::read(figures, kFiguresLimit);
+  for (const char* key : {"samples", "temperature", "top_p", "top_k", "max_tokens", "seed"}) {
+    if (recorded.has(key)) out.emplace_back(key, str(recorded.number(key)));
+  }
+  return out;
+}
+
+}  // namespace ucas

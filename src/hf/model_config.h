@@ -1,0 +1,38 @@
+// config.json of a checkpoint of one of the families, as Hugging Face writes it.
+// What ucas does not run is refused by name: rope scaling, sliding window in use, quantisation, other architectures.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hf/families.h"
+
+namespace ucas {
+
+struct ModelConfig {  // HF key names
+  const Family* family = &kFamilies[0];
+  int64_t hidden_size = 64;  // D
+  int64_t num_hidden_layers = 2;
+  int64_t num_attention_heads = 4;
+  int64_t num_key_value_heads = 2;
+  int64_t head_dim = 16;  // hidden_size / num_attention_heads unless the file says otherwise
+  int64_t intermediate_size = 192;
+  int64_t vocab_size = 58;  // V: rows of the LM head, padding rows included
+  int64_t max_position_embeddings = 4096;
+  double rope_theta = 10000;
+  double rms_norm_eps = 1e-6;
+  bool tie_word_embeddings = true;
+  std::string torch_dtype = "float32";           // what the checkpoint is stored in, and what we save
+  std::vector<int32_t> eos_token_id;             // of config.json and generation_config.json together
+  int64_t bos_token_id = -1, pad_token_id = -1;  // -1: none
+
+  int64_t parameter_count() const;
+};
+
+std::string family_names();  // "qwen2, qwen3, llama"
+ModelConfig read_model_config(const std::string& directory);
+// Writes config.json and generation_config.json. Keys of `like`'s files that we do not model are kept when given.
+void write_model_config(const ModelConfig& config, const std::string& directory, const std::string& like = "");
+
+}  // namespace ucas

@@ -1,0 +1,29 @@
+// Where a model runs: one implementation of these four for each kind of device, chosen once, when the model is made.
+// All follow the diagram of model/block.h. Arguments are checked by the caller (model/transformer.cpp).
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "model/weights.h"
+
+namespace ucas {
+
+class Forward {
+ public:
+  virtual ~Forward() = default;
+  // As in Model. `hidden` is differentiable when gradients are on; the others run without.
+  virtual at::Tensor hidden(const Packed& packed) = 0;
+  virtual std::unique_ptr<KvCache> make_cache(int64_t slots, int64_t length) = 0;
+  virtual at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) = 0;
+  virtual at::Tensor decode(std::span<const int32_t> token, std::span<const int32_t> position,
+                            std::span<const int64_t> slot, KvCache& cache) = 0;
+  virtual void refresh() {}  // the weights have changed: copies in another form are made again
+};
+
+// CPU, f32: own kernels and row-stable products. Both keep references to config and weights.
+std::unique_ptr<Forward> make_native_forward(const ModelConfig& config, const Weights& weights);
+// Any device: ATen operations and autograd; what the native one is checked against.
+std::unique_ptr<Forward> make_aten_forward(const ModelConfig& config, const Weights& weights);
+
+}  // namespace ucas

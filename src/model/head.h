@@ -1,0 +1,65 @@
+// The LM head where the weights lie: what it says of given tokens, for the trainer, and the tokens drawn from it, for
+// the sampler. Both see the same logits and end in the same expressions (kernels/lm_head.h).
+// Threads: one caller at a time.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/rng.h"
+#include "sampling/sampler.h"
+
+namespace ucas {
+
+// Statistics of rows (algorithms: Sec. 17). z = logits / temperature.
+struct HeadStats {
+  at::Tensor logprob;     // [R] z_y - LSE
+  at::Tensor entropy;     // [R] H
+  at::Tensor confidence;  // [R] C = LSE - mean_v z
+  at::Tensor logit;       // [R] raw, no gradient
+};
+
+// A token to be drawn from a row of logits.
+struct DrawAsk {
+  int64_t row;
+  SampleKey key;
+  bool greedy;
+};
+
+// Draws where the logits lie; one for a run, it owns what every draw needs again.
+class TokenSampler {
+ public:
+  virtual ~TokenSampler() = default;
+  // One for each ask; rows that are not finite give token -1.
+  virtual std::vector<Drawn> draw(const at::Tensor& logits, std::span<const DrawAsk> asks) = 0;
+};
+
+class Head {
+ public:
+  explicit Head(at::Tensor weight) : weight_(std::move(weight)) {}
+  virtual ~Head() = default;
+  const at::Tensor& weight() const { return weight_; }  // [V, D]; the embedding matrix where tied
+
+  // One autograd function, chunked over tokens and vocabulary, never holding [R, V].
+  HeadStats stats(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature) const;
+  // [n, V], bit-equal to what stats() sees.
+  at::Tensor logits(const at::Tensor& hidden) const;
+  // This one takes the rows to the host; a device of its own kernels overrides it.
+  virtual std::unique_ptr<TokenSampler> make_sampler(const SamplingConfig& config) const;
+
+ protected:
+  virtual HeadStats compute(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature,
+                            bool wants_gradient) const = 0;
+
+ private:
+  at::Tensor weight_;
+};
+
+std::unique_ptr<Head> make_native_head(at::Tensor weight);  // CPU, f32: own kernels
+std::unique_ptr<Head> make_aten_head(at::Tensor weight);    // any device
+
+}  // namespace ucas

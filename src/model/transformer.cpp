@@ -1,0 +1,98 @@
+#include "model/transformer.h"
+
+#include <c10/core/GradMode.h>
+
+#include "base/error.h"
+#include "base/str.h"
+#include "model/forward.h"
+
+namespace ucas {
+
+namespace {
+
+class Transformer final : public Model {
+ public:
+  // What runs where is decided here, and nowhere else.
+  Transformer(const ModelConfig& config, Weights weights, Path path) : config_(config), weights_(std::move(weights)) {
+    const bool native = path == Path::automatic && device().is_cpu();
+    forward_ = native ? make_native_forward(config_, weights_) : make_aten_forward(config_, weights_);
+    head_ = native ? make_native_head(weights_.head) : make_aten_head(weights_.head);
+  }
+
+  const ModelConfig& config() const override { return config_; }
+  at::Device device() const override { return weights_.embed.device(); }
+  Head& head() override { return *head_; }
+  std::vector<NamedTensor> parameters() override { return weights_.parameters; }
+  void refresh() override { forward_->refresh(); }
+  const Weights& weights() const { return weights_; }
+
+  at::Tensor hidden(const Packed& packed) override {
+    check(packed);
+    return forward_->hidden(packed);
+  }
+  std::unique_ptr<KvCache> make_cache(int64_t slots, int64_t length) override {
+    return forward_->make_cache(slots, length);
+  }
+  at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) override {
+    check(packed);
+    UCAS_CHECK(slots.size() + 1 == packed.begin.size(), "one slot for each sequence");
+    for (size_t s = 0; s < slots.size(); ++s)
+      UCAS_CHECK(slots[s] >= 0 && slots[s] < cache.slots() && packed.begin[s + 1] - packed.begin[s] <= cache.length(),
+                 "prefilling inside the cache");
+    c10::NoGradGuard no_grad;
+    return forward_->prefill(packed, cache, slots);
+  }
+  at::Tensor decode(std::span<const int32_t> token, std::span<const int32_t> position, std::span<const int64_t> slot,
+                    KvCache& cache) override {
+    UCAS_CHECK(token.size() == position.size() && token.size() == slot.size() && !token.empty(),
+               "a token, a position and a slot for each row");
+    check_tokens(token);
+    for (size_t i = 0; i < token.size(); ++i)
+      UCAS_CHECK(position[i] >= 0 && position[i] < cache.length() && slot[i] >= 0 && slot[i] < cache.slots(),
+                 "decoding inside the cache");
+    c10::NoGradGuard no_grad;
+    return forward_->decode(token, position, slot, cache);
+  }
+
+ private:
+  void check_tokens(std::span<const int32_t> token) const {
+    for (int32_t id : token)
+      if (id < 0 || id >= config_.vocab_size)
+        throw Error("tokenizer", str("token id ", id, " is outside the model's vocabulary of ", config_.vocab_size,
+                                     "; do tokenizer and checkpoint belong together?"));
+  }
+  void check(const Packed& packed) const {
+    const auto& begin = packed.begin;
+    UCAS_CHECK(begin.size() >= 2 && begin.front() == 0, "at least one sequence");
+    UCAS_CHECK(begin.back() == static_cast<int64_t>(packed.token.size()), "sequences cover the tokens");
+    UCAS_CHECK(packed.position.size() == packed.token.size() && !packed.token.empty(), "a position for each token");
+    for (size_t s = 0; s + 1 < begin.size(); ++s)
+      for (int64_t row = begin[s]; row < begin[s + 1]; ++row)
+        UCAS_CHECK(packed.position[row] == row - begin[s], "positions count from 0");
+    check_tokens(packed.token);
+  }
+
+  ModelConfig config_;
+  Weights weights_;
+  std::unique_ptr<Forward> forward_;
+  std::unique_ptr<Head> head_;
+};
+
+}  // namespace
+
+std::vector<NamedTensor> Model::trainable() {
+  std::vector<NamedTensor> list = parameters();
+  std::erase_if(list, [](const NamedTensor& parameter) { return !parameter.tensor.requires_grad(); });
+  return list;
+}
+
+std::unique_ptr<Model> make_transformer(const ModelConfig& config, Weights weights, Path path) {
+  return std::make_unique<Transformer>(config, std::move(weights), path);
+}
+
+std::unique_ptr<Model> aten_view(Model& model) {
+  auto& transformer = dynamic_cast<Transformer&>(model);
+  return make_transformer(transformer.config(), transformer.weights(), Path::aten);
+}
+
+}  // namespace ucas

@@ -1,0 +1,304 @@
+#include "records/evaluation.h"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/json_object.h"
+#include "base/str.h"
+#include "records/rollouts.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr int64_t kFiguresFile = int64_t{64} << 20;
+
+// ------------------------------------------------------------------------------------------------------- writing
+
+OrderedJson json_of(const Figure& f) { return {{"value", f.value}, {"low", f.low}, {"high", f.high}}; }
+
+OrderedJson json_of(const std::vector<FigureAt>& list) {
+  OrderedJson rows = OrderedJson::array();
+  for (const auto& [k, f] : list) rows.push_back({{"k", k}, {"value", f.value}, {"low", f.low}, {"high", f.high}});
+  return rows;
+}
+
+void add_greedy(OrderedJson& out, const EvalNumbers& n) {
+  if (n.greedy.known()) out["greedy"] = {{"pass@1", json_of(n.greedy)}};
+}
+
+void add_lists(OrderedJson& out, const EvalNumbers& n) {
+  out["mean@k"] = json_of(n.mean_at);
+  out["pass@k"] = json_of(n.pass_at);
+  out["maj@k"] = json_of(n.majority_at);
+}
+
+void add_samples(OrderedJson& out, const EvalNumbers& n) {
+  add_lists(out, n);
+  out["entropy"] = n.entropy;
+  out["length"] = n.length;
+  out["truncated_share"] = n.truncated;
+  out["unparseable_share"] = n.unparseable;
+}
+
+void add_calibration(OrderedJson& out, const EvalNumbers& n) {
+  if (!n.calibration) return;
+  const Calibration& c = *n.calibration;
+  OrderedJson bins = OrderedJson::array();
+  for (const ReliabilityBin& b : c.bins) {
+    bins.push_back({{"low", b.low}, {"high", b.high}, {"count", b.count}, {"stated", b.stated}, {"right", b.right}});
+  }
+  out["calibration"] = {{"auroc_logprob", c.auroc_logprob},
+                        {"auroc_confidence", c.auroc_confidence},
+                        {"ece", c.ece},
+                        {"bins", std::move(bins)}};
+}
+
+OrderedJson macro_json(const EvalNumbers& macro) {
+  OrderedJson out = OrderedJson::object();
+  add_greedy(out, macro);
+  add_lists(out, macro);
+  return out;
+}
+
+OrderedJson json_of(const SampledResponse& r) {
+  return {{"response", r.response},    {"verdict", name_of(r.verdict.value_or(VerdictKind::unparseable))},
+          {"answer", r.answer},        {"tokens", r.tokens},
+          {"finished", r.finished},    {"ids", r.ids},
+          {"logprob", r.logprob},      {"entropy", r.entropy},
+          {"confidence", r.confidence}};
+}
+
+// ------------------------------------------------------------------------------------------------------- reading
+
+Figure figure_of(const JsonObject& object) {
+  return {object.number_or("value", kUnknown), object.number_or("low", kUnknown), object.number_or("high", kUnknown)};
+}
+
+std::vector<FigureAt> figures_at_k(const JsonObject& object, const char* key) {
+  std::vector<FigureAt> list;
+  for (const JsonObject& item : object.children_or_none(key)) {
+    list.push_back({item.whole("k", 1), figure_of(item)});
+  }
+  std::ranges::sort(list, {}, &FigureAt::k);
+  return list;
+}
+
+Calibration calibration_of(const JsonObject& object) {
+  constexpr size_t kMostBins = 1000;
+  Calibration c;
+  c.auroc_logprob = object.number_or("auroc_logprob", kUnknown);
+  c.auroc_confidence = object.number_or("auroc_confidence", kUnknown);
+  c.ece = object.number_or("ece", kUnknown);
+  for (const JsonObject& bin : object.children_or_none("bins")) {
+    if (c.bins.size() == kMostBins) object.refuse(str("\"bins\": expected at most ", kMostBins));
+    c.bins.push_back({bin.number_or("low", kUnknown), bin.number_or("high", kUnknown), bin.whole_or("count", 0, 0),
+                      bin.number_or("stated", kUnknown), bin.number_or("right", kUnknown)});
+  }
+  return c;
+}
+
+void read_numbers(const JsonObject& object, EvalNumbers& n) {
+  n.problems = object.whole_or("problems", 0);
+  n.entropy = object.number_or("entropy", kUnknown);
+  n.length = object.number_or("length", kUnknown);
+  n.truncated = object.number_or("truncated_share", kUnknown);
+  n.unparseable = object.number_or("unparseable_share", kUnknown);
+  if (object.has("greedy") && object.child("greedy").has("pass@1")) {
+    n.greedy = figure_of(object.child("greedy").child("pass@1"));
+  }
+  n.mean_at = figures_at_k(object, "mean@k");
+  n.pass_at = figures_at_k(object, "pass@k");
+  n.majority_at = figures_at_k(object, "maj@k");
+  if (object.has("calibration")) n.calibration = calibration_of(object.child("calibration"));
+}
+
+SampledResponse response_of(const JsonObject& row) {
+  SampledResponse r;
+  r.response = row.text_or("response", "");
+  r.answer = row.text_or("answer", "");
+  r.verdict = verdict_of(row);
+  r.tokens = row.whole_or("tokens", -1);
+  r.finished = row.truth_or("finished", true);
+  r.logprob = row.number_or("logprob", kUnknown);
+  r.entropy = row.number_or("entropy", kUnknown);
+  r.confidence = row.number_or("confidence", kUnknown);
+  return r;
+}
+
+ProblemRow problem_row(const JsonObject& row) {
+  ProblemRow out;
+  out.id = row.text_or("id", "");
+  if (out.id.empty()) row.refuse("\"id\" is missing, expected what problems are paired by");
+  out.source = row.text_or("source", "");
+  out.subject = row.text_or("subject", "");
+  out.problem = row.text_or("problem", "");
+  out.gold = row.texts_or_text("gold");
+  if (row.has("greedy")) out.greedy = response_of(row.child("greedy"));
+  out.samples = row.whole_or("samples", 0);
+  out.correct = row.whole_or("correct", 0);
+  out.mean_length = row.number_or("mean_length", kUnknown);
+  const std::string of = str("correct = ", out.correct, " of samples = ", out.samples, ", expected a part of ");
+  if (out.samples < 0 || out.correct < 0 || out.correct > out.samples) row.refuse(of + "them");
+  const std::string first = str("correct@", kQuotedSamples);
+  out.correct_of_first = row.whole_or(first, -1);
+  if (out.correct_of_first >= 0) out.first = kQuotedSamples;
+  if (out.correct_of_first > std::min(out.first, out.correct) || out.first > out.samples) {
+    row.refuse(str(first, " = ", out.correct_of_first, ", ", of, "both"));
+  }
+  for (const JsonObject& item : row.children_or_none("responses")) out.responses.push_back(response_of(item));
+  return out;
+}
+
+Figure at(const std::vector<FigureAt>& list, int64_t k) {
+  const auto found = std::ranges::find(list, k, &FigureAt::k);
+  return found == list.end() ? Figure{} : found->share;
+}
+
+}  // namespace
+
+const EvalNumbers* EvalRecord::of(const std::string& source) const {
+  for (const auto& [name, numbers] : by_source) {
+    if (name == source) return &numbers;
+  }
+  return nullptr;
+}
+
+std::string to_json(const EvalRecord& record) {
+  const EvalConfig& config = record.config;
+  OrderedJson out;
+  out["label"] = record.label;
+  out["model"] = record.model;
+  if (!record.suite.empty()) out["suite"] = record.suite;
+  out["step"] = record.step < 0 ? OrderedJson(nullptr) : OrderedJson(record.step);
+  out["data"] = record.data;
+  out["problems"] = record.problems;
+  add_greedy(out, record);
+  out["samples"] = config.samples;
+  out["temperature"] = config.temperature;
+  out["top_p"] = config.top_p;
+  out["top_k"] = config.top_k;
+  out["max_tokens"] = config.max_tokens;
+  add_samples(out, record);
+  if (record.macro) out["macro"] = macro_json(*record.macro);
+  add_calibration(out, record);
+  out["interval"] =
+      str(percent(config.confidence_level, 0), "; greedy: Clopper-Pearson; samples: bootstrap over problems, ",
+          config.bootstrap_draws, " draws");
+  out["seed"] = config.seed;
+  OrderedJson sources = OrderedJson::object();
+  for (const auto& [source, numbers] : record.by_source) {
+    OrderedJson& row = sources[source];
+    row["problems"] = numbers.problems;
+    add_greedy(row, numbers);
+    add_samples(row, numbers);
+    add_calibration(row, numbers);
+  }
+  out["by_source"] = std::move(sources);
+  for (const auto& [source, by_subject] : record.by_subject) {
+    OrderedJson subjects = OrderedJson::object();
+    for (const auto& [subject, numbers] : by_subject.subjects) {
+      OrderedJson& row = subjects[subject];
+      row["problems"] = numbers.problems;
+      add_greedy(row, numbers);
+      add_samples(row, numbers);
+    }
+    out["by_subject"][source] = {{"macro", macro_json(by_subject.macro)}, {"subjects", std::move(subjects)}};
+  }
+  return json_text(out, 2) + "\n";
+}
+
+std::string to_jsonl(const EvalRecord& record) {
+  std::string lines;
+  for (const ProblemRow& row : record.rows) {
+    OrderedJson out;
+    out["id"] = row.id;
+    out["source"] = row.source;
+    if (!row.subject.empty()) out["subject"] = row.subject;
+    out["problem"] = row.problem;
+    out["gold"] = row.gold;
+    if (row.greedy) out["greedy"] = json_of(*row.greedy);
+    out["samples"] = row.samples;
+    out["correct"] = row.correct;
+    if (row.first > 0) out[str("correct@", row.first)] = row.correct_of_first;
+    out["mean_length"] = row.mean_length;
+    OrderedJson responses = OrderedJson::array();
+    for (const SampledResponse& r : row.responses) responses.push_back(json_of(r));
+    out["responses"] = std::move(responses);
+    lines += json_text(out) + "\n";
+  }
+  return lines;
+}
+
+void write_evaluation(const EvalRecord& record, const std::string& directory, const std::string& name) {
+  make_directories(directory);
+  write_file(path_join(directory, name + ".jsonl"), to_jsonl(record));
+  write_file(path_join(directory, name + ".json"), to_json(record));
+}
+
+EvalRecord read_evaluation(const std::string& directory, const std::string& name, std::vector<std::string>& missing,
+                           std::vector<std::string>& remarks) {
+  EvalRecord out;
+  out.name = name;
+  const std::string path = path_join(directory, name + ".json");
+  const JsonObject root = JsonObject::read(path, kFiguresFile, "data_line");
+  out.label = root.text_or("label", "");
+  out.model = root.text_or("model", "");
+  out.suite = root.text_or("suite", "");
+  out.data = join(root.texts_or_text("data"), ", ");
+  out.interval = root.text_or("interval", "");
+  out.step = root.whole_or("step", -1);
+  out.config.samples = root.whole_or("samples", 0);
+  out.config.seed = root.whole_or("seed", -1);
+  out.config.temperature = root.number_or("temperature", kUnknown);
+  read_numbers(root, out);
+  if (root.has("by_source")) {
+    const JsonObject sources = root.child("by_source");
+    // Read once more for the order of the suite.
+    const OrderedJson ordered = OrderedJson::parse(read_file(path, kFiguresFile))["by_source"];
+    for (const auto& [source, ignored] : ordered.items()) {
+      read_numbers(sources.child(source), out.by_source.emplace_back(source, EvalNumbers{}).second);
+    }
+  }
+  if (root.has("macro")) read_numbers(root.child("macro"), out.macro.emplace());
+  const std::string card = path_join(directory, name + ".card.json"), rows = path_join(directory, name + ".jsonl");
+  if (exists(card)) out.card = read_card_summary(card);
+  if (exists(rows)) {
+    each_json_line(rows, remarks, [&](const JsonObject& row) { out.rows.push_back(problem_row(row)); });
+  } else {
+    missing.push_back(str("eval/", name, ".jsonl (the responses of each problem)"));
+  }
+  return out;
+}
+
+Figure figure_named(const EvalNumbers& n, const std::string& name) {
+  auto alone = [](double value) { return Figure{value, kUnknown, kUnknown}; };
+  if (name == "greedy") return n.greedy;
+  for (const auto& [prefix, list] : {std::pair{"mean@", &n.mean_at}, {"pass@", &n.pass_at}, {"maj@", &n.majority_at}}) {
+    std::string_view before = prefix;
+    if (!name.starts_with(before)) continue;
+    int64_t k = 0;
+    const char* end = name.data() + name.size();
+    auto [stop, error] = std::from_chars(name.data() + before.size(), end, k);
+    return error == std::errc() && stop == end ? at(*list, k) : Figure{};
+  }
+  if (name == "entropy") return alone(n.entropy);
+  if (name == "length") return alone(n.length);
+  if (name == "truncated") return alone(n.truncated);
+  if (name == "unparseable") return alone(n.unparseable);
+  if (!n.calibration) return {};
+  if (name == "ece") return alone(n.calibration->ece);
+  if (name == "auroc_logprob") return alone(n.calibration->auroc_logprob);
+  if (name == "auroc_confidence") return alone(n.calibration->auroc_confidence);
+  return {};
+}
+
+bool is_share(const std::string& name) {
+  return name == "greedy" || name.find('@') != std::string::npos || name == "truncated" || name == "unparseable";
+}
+
+}  // namespace ucas

@@ -1,0 +1,110 @@
+// An evaluation and its two files (docs/formats.md): NAME.json with the figures, NAME.jsonl with one line per problem.
+// Made by evaluate/score; read by compare, report and studies. What was not measured or not recorded is unknown (NaN).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/verdict.h"
+#include "records/card.h"
+#include "records/eval_config.h"
+#include "stats/calibration.h"
+#include "stats/spread.h"
+
+namespace ucas {
+
+constexpr int64_t kQuotedSamples = 16;  // mean@16 is what the field quotes
+
+struct FigureAt {
+  int64_t k = 0;
+  Figure share;
+};
+
+// Does the model know when it is right? Over the same responses as the shares below. The stated probability of a
+// response is exp(mean log-prob of its tokens); its confidence is C(o|q) (Eq. 6), which only ranks.
+struct Calibration {
+  double auroc_logprob = kUnknown, auroc_confidence = kUnknown;  // known if there are right and wrong responses
+  double ece = kUnknown;                                         // of the stated probability, ten equal-width bins
+  std::vector<ReliabilityBin> bins;
+};
+
+// Over one set of problems. Shares and means of responses are over the samples, or over the greedy responses where
+// there are no samples. Of macro averages there are only `greedy` and the three lists.
+struct EvalNumbers {
+  int64_t problems = 0;
+  double entropy = kUnknown;      // mean over tokens, nats
+  double length = kUnknown;       // mean tokens per response
+  double truncated = kUnknown;    // share cut at the length limit
+  double unparseable = kUnknown;  // share without an answer
+  Figure greedy;                  // pass@1 of the greedy response; interval Clopper-Pearson
+  std::vector<FigureAt> mean_at;  // share of right samples; intervals: bootstrap over problems. Ascending k
+  std::vector<FigureAt> pass_at;  // unbiased pass@k
+  std::vector<FigureAt> majority_at;
+  std::optional<Calibration> calibration;
+};
+
+// One source by the subjects of its problems.
+struct SubjectNumbers {
+  std::map<std::string, EvalNumbers> subjects;
+  EvalNumbers macro;  // each subject counting the same
+};
+
+struct SampledResponse {
+  std::string response, answer;
+  std::optional<VerdictKind> verdict;
+  int64_t tokens = -1;  // -1: not recorded
+  bool finished = true;
+  std::vector<int32_t> ids;                          // token ids, end token included; not read back
+  double logprob = kUnknown;                         // sum over the tokens, of the distribution drawn from
+  double entropy = kUnknown, confidence = kUnknown;  // means over the tokens: H, and C(o|q) of Eq. 6
+  bool right() const { return verdict == VerdictKind::equal; }
+};
+
+struct ProblemRow {
+  std::string id, source, subject, problem;
+  std::vector<std::string> gold;
+  std::optional<SampledResponse> greedy;
+  int64_t samples = 0, correct = 0;
+  int64_t first = 0, correct_of_first = 0;  // of the first 16 of more samples; first = 0: not recorded
+  double mean_length = kUnknown;            // of the samples; of the greedy response where there are none
+  std::vector<SampledResponse> responses;   // the first few samples
+};
+
+struct EvalRecord : EvalNumbers {
+  std::string name;  // the files' stem
+  std::string label, model;
+  std::string suite;     // "" = plain files
+  std::string data;      // names of the files
+  std::string interval;  // what the bounds are, for people
+  int64_t step = -1;     // training step, -1: none
+  EvalConfig config;     // read back: samples, temperature (unknown where not recorded) and seed (-1: not recorded)
+  std::vector<std::pair<std::string, EvalNumbers>> by_source;  // in order of the problems
+  std::optional<EvalNumbers> macro;                            // each source counting the same; of several sources
+  std::map<std::string, SubjectNumbers> by_subject;  // of sources whose problems name several subjects; not read back
+  std::vector<ProblemRow> rows;
+  std::optional<CardSummary> card;  // NAME.card.json
+  int64_t tokens = 0;               // generated; this and the next two are of the run that made it, not kept
+  double seconds = 0;
+  bool complete = true;                                    // false: should_stop ended it early, no figures
+  const EvalNumbers* of(const std::string& source) const;  // nullptr: not of this evaluation
+};
+
+std::string to_json(const EvalRecord& record);   // NAME.json
+std::string to_jsonl(const EvalRecord& record);  // NAME.jsonl
+// Both files, DIRECTORY/NAME.json and .jsonl; the directory is made.
+void write_evaluation(const EvalRecord& record, const std::string& directory, const std::string& name);
+// DIRECTORY/NAME.json, NAME.jsonl and NAME.card.json; what is absent is added to `missing`.
+EvalRecord read_evaluation(const std::string& directory, const std::string& name, std::vector<std::string>& missing,
+                           std::vector<std::string>& remarks);
+
+// One figure by its name in the tables: "greedy", "mean@16", "pass@8", "maj@16", "entropy", "length", "truncated",
+// "unparseable", "ece", "auroc_logprob", "auroc_confidence"; unknown where it is not there.
+Figure figure_named(const EvalNumbers& numbers, const std::string& name);
+// Is it a share of problems or responses, printed in percent?
+bool is_share(const std::string& name);
+
+}  // namespace ucas

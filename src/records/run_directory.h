@@ -1,0 +1,77 @@
+// A run directory is the contract between train, evaluate and report:
+//   config.toml   as resolved            env.json   version, machine, start        .lock   held while a trainer runs
+//   steps.jsonl   one JSON line a step   eval/step-0000012.jsonl   rollouts/step-0000012.jsonl
+//   signals/step-0000012.jsonl           see records/step_data.h
+//   checkpoints/step-0000012/            see train/checkpoint.h
+//   model_files/  the base's tokenizer, config.json ..: all of its directory but the weights (train/model_files.h)
+// The report can be rebuilt from it alone, on another machine. Threads: one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "records/environment.h"
+
+namespace ucas {
+
+std::string step_name(int64_t step);               // 12 -> "step-0000012"
+int64_t parse_step_name(const std::string& name);  // -1 unless it is exactly such a name (".jsonl" allowed)
+
+class RunDirectory {
+ public:
+  // A fresh run. Refuses a directory that already holds one: Error("path") naming --resume. config.toml comes last: a
+  // directory without it, left by a kill, is taken over.
+  static RunDirectory create(const std::string& path, const std::string& config_toml,
+                             const RunEnvironment& environment);
+  // An existing run, to go on with. Error("path") if there is none, or another ucas is using it.
+  static RunDirectory open(const std::string& path);
+  // Error("path") unless there is a run at `path`.
+  static void check_started(const std::string& path);
+
+  const std::string& path() const { return path_; }
+  std::string config_file() const { return path_join(path_, "config.toml"); }
+  std::string env_file() const { return path_join(path_, "env.json"); }
+  std::string steps_file() const { return path_join(path_, "steps.jsonl"); }
+  std::string checkpoints() const { return path_join(path_, "checkpoints"); }
+  std::string checkpoint(int64_t step) const { return path_join(checkpoints(), step_name(step)); }
+  std::string model_files() const { return path_join(path_, "model_files"); }
+  std::string rollout_file(int64_t step) const {
+    return path_join(path_join(path_, "rollouts"), step_name(step) + ".jsonl");
+  }
+
+  std::string signals_file(int64_t step) const {
+    return path_join(path_join(path_, "signals"), step_name(step) + ".jsonl");
+  }
+
+  // One line of JSON (no newline in it) with an integer "training/global_step" or "step"; written at once, made durable
+  // by sync(), which save_checkpoint calls before it seals a checkpoint.
+  void append_step(const std::string& json_line);
+  void sync() const;
+  // For resume: removes steps.jsonl lines, eval, rollout and signals files of steps after `step`, so none appears
+  // twice. A torn last line (a crash while writing) goes too.
+  void cut_after(int64_t step);
+  // Steps from 1 to `step` that steps.jsonl lacks, as "4" or "4 to 6, 9 to 12"; "" if it has them all.
+  std::string missing_steps(int64_t step) const;
+  int64_t last_step() const;  // of steps.jsonl; -1 if it has no line
+
+  std::string environment(const std::string& key) const;  // a text of env.json; "" if it is not there
+  std::vector<std::string> remarks() const { return read_remarks(env_file()); }
+  void remark(const std::string& text) const { add_remark(env_file(), text); }
+
+ private:
+  struct LogLines {
+    int64_t bytes = 0;           // of the lines up to a step
+    int64_t size = 0;            // of the file
+    std::vector<int64_t> steps;  // of these lines
+  };
+  LogLines read_log(int64_t step) const;
+  explicit RunDirectory(std::string path);
+  std::string path_;
+  std::unique_ptr<FileLock> lock_;
+  std::unique_ptr<FileWriter> steps_;  // opened at the first append
+};
+
+}  // namespace ucas

@@ -1,0 +1,225 @@
+#include "train/gradients.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "methods/clipped_ratio.h"
+#include "methods/mismatch.h"
+#include "train/logprobs.h"
+
+namespace ucas {
+
+namespace {
+
+// Host arrays of some whole sequences, in packed order: what a LossInput points into.
+struct LossArrays {
+  std::vector<Sequence> sequences;
+  std::vector<float> logprob, entropy, confidence, old_logprob, rollout_logprob, advantage, ref_logprob;
+  std::vector<uint8_t> mark;
+
+  void append(const ObjectiveInput& in, std::span<const int64_t> responses) {
+    for (int64_t index : responses) {
+      const Response& o = in.batch.responses[index];
+      sequences.push_back({static_cast<int64_t>(old_logprob.size()), o.length, index, o.group});
+      auto take = [&](auto from, auto& to) {
+        if (from.empty()) return;
+        auto part = from.subspan(o.first, o.length);
+        to.insert(to.end(), part.begin(), part.end());
+      };
+      take(std::span(in.batch.old_logprob), old_logprob);
+      take(std::span(sampler_logprob(in.config, in.batch)), rollout_logprob);
+      take(in.advantage, advantage);
+      take(std::span(in.batch.ref_logprob), ref_logprob);
+      take(in.step_mark, mark);
+    }
+  }
+  // The policy as it was when the batch's signals were read off it.
+  void append_old(const ObjectiveInput& in, std::span<const int64_t> responses) {
+    for (int64_t index : responses) {
+      const Response& o = in.batch.responses[index];
+      auto take = [&](const std::vector<float>& from, std::vector<float>& to) {
+        auto part = Batch::tokens(from, o);
+        to.insert(to.end(), part.begin(), part.end());
+      };
+      take(in.batch.old_logprob, logprob);
+      take(in.batch.entropy, entropy);
+      take(in.batch.confidence, confidence);
+    }
+  }
+  void append(const HeadStats& stats) {
+    auto add = [](const at::Tensor& from, std::vector<float>& to) {
+      std::vector<float> values = to_host(from);
+      to.insert(to.end(), values.begin(), values.end());
+    };
+    add(stats.logprob, logprob);
+    add(stats.entropy, entropy);
+    add(stats.confidence, confidence);
+  }
+  LossInput view(const ObjectiveInput& in) const {
+    return {.sequences = sequences,
+            .logprob = logprob,
+            .entropy = entropy,
+            .confidence = confidence,
+            .old_logprob = old_logprob,
+            .rollout_logprob = rollout_logprob,
+            .advantage = advantage,
+            .ref_logprob = ref_logprob,
+            .mark = mark,
+            .seed = in.seed,
+            .objective = &in.config};
+  }
+};
+
+// What select() says of every micro-batch of the mini-batch under the current policy: a forward pass without gradients,
+// then one call per micro-batch or one for all.
+std::vector<std::vector<uint8_t>> select_now(Model& model, const ObjectiveInput& in,
+                                             const std::vector<PackedResponses>& micros) {
+  at::NoGradGuard no_grad;
+  bool whole = in.method.selection_scope() == SelectionScope::mini;
+  std::vector<std::vector<uint8_t>> marks;
+  LossArrays arrays;
+  for (const PackedResponses& micro : micros) {
+    if (!whole) arrays = {};
+    arrays.append(in, micro.response);
+    arrays.append(response_stats(model, micro, in.temperature));
+    marks.emplace_back(micro.row.size());
+    if (!whole) select_tokens(in.method, in.config, arrays.view(in), marks.back());
+  }
+  if (!whole) return marks;
+  std::vector<uint8_t> all(arrays.logprob.size());
+  select_tokens(in.method, in.config, arrays.view(in), all);
+  auto next = all.begin();
+  for (std::vector<uint8_t>& mark : marks) {
+    std::copy_n(next, mark.size(), mark.begin());
+    next += static_cast<std::ptrdiff_t>(mark.size());
+  }
+  return marks;
+}
+
+// Micro-batches of some of the mini-batch's responses.
+std::vector<PackedResponses> packed_micros(const ObjectiveInput& in, std::span<const int64_t> responses) {
+  std::vector<PackedResponses> micros;
+  for (const auto& some : micro_batches(in.batch, responses, in.token_budget)) {
+    micros.push_back(pack_responses(in.batch, some));
+  }
+  return micros;
+}
+
+// An update by nothing is one all the same: moments fade and weights decay, so each parameter needs its gradient of 0.
+void define_gradients(Model& model) {
+  for (NamedTensor& p : model.trainable()) {
+    at::Tensor& gradient = p.tensor.mutable_grad();
+    if (!gradient.defined()) gradient = at::zeros_like(p.tensor);
+  }
+}
+
+// Notes what the loss made of these sequences' tokens.
+void note(TokenUpdates& record, const Batch& batch, const LossInput& in, const LossOutput& out) {
+  for (const Sequence& s : in.sequences) {
+    const int64_t from = s.first, to = batch.responses[s.response].first;
+    for (int64_t t = 0; t < s.length; ++t) {
+      double ratio = ratio_of(in.logprob[from + t], in.old_logprob[from + t]).value;
+      record.ratio[to + t] = static_cast<float>(ratio);
+      record.clipped[to + t] = out.clipped[from + t];
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<uint8_t> select_in_step(const Method& method, const ObjectiveConfig& config, const Batch& batch,
+                                    std::span<const float> advantage, uint64_t seed) {
+  if (method.selection_scope() != SelectionScope::step) return {};
+  std::vector<Sequence> sequences;
+  for (size_t i = 0; i < batch.responses.size(); ++i) {
+    const Response& o = batch.responses[i];
+    sequences.push_back({o.first, o.length, static_cast<int64_t>(i), o.group});
+  }
+  const LossInput in{.sequences = sequences,
+                     .logprob = batch.old_logprob,
+                     .entropy = batch.entropy,
+                     .confidence = batch.confidence,
+                     .old_logprob = batch.old_logprob,
+                     .rollout_logprob = sampler_logprob(config, batch),
+                     .advantage = advantage,
+                     .ref_logprob = batch.ref_logprob,
+                     .mark = {},
+                     .seed = seed,
+                     .objective = &config};
+  std::vector<uint8_t> mark(batch.token.size());
+  select_tokens(method, config, in, mark);
+  return mark;
+}
+
+bool is_silent(const ObjectiveInput& in, int64_t response) {
+  SelectionScope scope = in.method.selection_scope();
+  bool chooses_now = scope == SelectionScope::micro || scope == SelectionScope::mini;  // by the current policy
+  if (chooses_now || !in.method.silent_at_zero_advantage()) return false;
+  if (in.config.entropy_coeff != 0 || in.config.kl_coeff != 0) return false;
+  if (in.config.accumulation == Accumulation::verl_legacy) return false;  // its weights depend on the micro-batches
+  const Response& o = in.batch.responses[response];
+  const std::vector<float>& rollout = sampler_logprob(in.config, in.batch);
+  for (int64_t t = o.first; t < o.first + o.length; ++t) {
+    if (in.advantage[t] != 0 || std::isnan(in.batch.old_logprob[t])) return false;
+    if (!rollout.empty() && std::isnan(rollout[t])) return false;
+  }
+  return true;
+}
+
+LossMetrics accumulate_gradients(Model& model, const ObjectiveInput& in) {
+  std::vector<int64_t> loud, silent;
+  for (int64_t index : in.responses) (is_silent(in, index) ? silent : loud).push_back(index);
+  std::vector<PackedResponses> micros = packed_micros(in, loud);
+  SelectionScope scope = in.method.selection_scope();
+  bool selects_now = scope == SelectionScope::micro || scope == SelectionScope::mini;
+  std::vector<std::vector<uint8_t>> marks;
+  if (selects_now) marks = select_now(model, in, micros);
+
+  LossArrays whole;                // counts alone matter here: the weights are known before the first backward pass
+  whole.append(in, in.responses);  // empty ones too: Oat's mean counts them
+  for (const auto& mark : marks) whole.mark.insert(whole.mark.end(), mark.begin(), mark.end());
+  Denominators total = denominators(in.method, in.config, whole.view(in), in.response_limit);
+  LossMetrics metrics;
+  LossBuffer buffer;
+  auto losses = [&](const LossArrays& arrays) {
+    LossOutput out = buffer.view(static_cast<int64_t>(arrays.logprob.size()));
+    objective_gradients(in.method, in.config, arrays.view(in), total, out, metrics);
+    if (in.record != nullptr) note(*in.record, in.batch, arrays.view(in), out);
+    return out;
+  };
+  auto learn_from = [&](const PackedResponses& micro, const std::vector<uint8_t>* mark) {
+    HeadStats stats = response_stats(model, micro, in.temperature);
+    LossArrays arrays;
+    arrays.append(in, micro.response);
+    if (mark != nullptr) arrays.mark = *mark;
+    arrays.append(stats);
+    LossOutput out = losses(arrays);
+    backward_from(
+        {{stats.logprob, out.d_logprob}, {stats.entropy, out.d_entropy}, {stats.confidence, out.d_confidence}});
+  };
+  for (size_t m = 0; m < micros.size(); ++m) learn_from(micros[m], selects_now ? &marks[m] : nullptr);
+  for (const PackedResponses& micro : packed_micros(in, silent)) {
+    if (!in.skip_silent) {
+      learn_from(micro, nullptr);
+      continue;
+    }
+    LossArrays arrays;  // for what is logged alone
+    arrays.append(in, micro.response);
+    if (in.on_policy) {
+      arrays.append_old(in, micro.response);
+    } else {
+      at::NoGradGuard no_grad;
+      arrays.append(response_stats(model, micro, in.temperature));
+    }
+    losses(arrays);
+  }
+  if (micros.empty()) define_gradients(model);
+  return metrics;
+}
+
+}  // namespace ucas

@@ -1,0 +1,42 @@
+// Everything a run is made of, and how one starts or goes on.
+// Owned by the caller; train/trainer borrows it and moves its state.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config/train_config.h"
+#include "records/run_directory.h"
+#include "rollout/policy.h"
+#include "train/collect.h"
+#include "train/companion.h"
+#include "train/optimizer.h"
+#include "train/train_state.h"
+
+namespace ucas {
+
+struct Training {
+  TrainConfig config;
+  RunDirectory run;
+  Policy policy;
+  std::unique_ptr<Rollout> rollout;
+  std::unique_ptr<Verifier> verifier;
+  std::unique_ptr<AdamW> optimizer;
+  std::vector<std::unique_ptr<Companion>> companions;
+  TrainingSet data;
+  TrainingSet validation;
+  std::vector<int32_t> stop_ids;
+  TrainState state;  // with the fingerprint of this run
+};
+
+// Loads a fresh run into `out`. Nothing is written before everything was checked. `command` is what was typed.
+Training open_training(TrainConfig config, const std::string& out, const std::string& command);
+// Goes on with the run in `run`. `overrides` may change only what does not change results (train.max_hours, threads,
+// ...), and "allow-changes" goes on where something else has changed or is missing, says so and keeps it in env.json.
+Training resume_training(const std::string& run, const std::vector<Setting>& overrides);
+
+// What is about to happen, before it does, as messages. `total_steps` is the most there can be.
+void announce(const Training& training, int64_t total_steps);
+
+}  // namespace ucas

@@ -1,0 +1,184 @@
+#include "train/step_record.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "records/rollouts.h"
+#include "records/step_data.h"
+
+namespace ucas {
+
+namespace {
+
+// One response of the step for whoever watches: of the first prompt, another one each step.
+TrainSample sample_of(const Collected& made, const TrainingSet& data, int64_t step) {
+  const Group& group = made.batch.groups[0];
+  const int64_t index = group.first + step % group.count;
+  const Response& o = made.batch.responses[index];
+  return {.step = step,
+          .question = data.problems[group.problem].text,
+          .response = made.text[index],
+          .verdict = name_of(o.verdict.kind),
+          .answer = o.verdict.answer,
+          .reward = o.reward,
+          .tokens = o.length,
+          .finished = o.finished};
+}
+
+// Rows of the first groups, the first responses of each, as JSON lines: RUN/rollouts/step-0000012.jsonl.
+std::string response_rows(const Collected& made, const Training& t, std::span<const float> advantage, int64_t step) {
+  const Batch& batch = made.batch;
+  std::string lines;
+  const RunConfig& keep = t.config.train;
+  for (const Group& group : std::span(batch.groups).first(std::min<size_t>(keep.stored_prompts, batch.groups.size()))) {
+    const Problem& problem = t.data.problems[group.problem];
+    for (int64_t i = group.first; i < group.first + std::min(group.count, keep.stored_responses); ++i) {
+      const Response& o = batch.responses[i];
+      double sum = 0;
+      for (float a : advantage.subspan(o.first, o.length)) sum += a;
+      lines += rollout_line({.step = step,
+                             .sample = o.sample,
+                             .tokens = o.length,
+                             .problem = problem.id,
+                             .source = problem.source,
+                             .prompt = problem.text,
+                             .response = made.text[i],
+                             .answer = o.verdict.answer,
+                             .reason = o.verdict.reason,
+                             .gold = problem.gold,
+                             .verdict = o.verdict.kind,
+                             .finished = o.finished,
+                             .score = o.score,
+                             .reward = o.reward,
+                             .advantage = o.length == 0 ? 0 : sum / static_cast<double>(o.length)});
+    }
+  }
+  return lines;
+}
+
+// The leading groups with all their signals, the advantages, what the method recorded and what the updates made of the
+// tokens, as records/step_data writes them: RUN/signals/step-0000012.jsonl.
+std::string signal_rows(const Collected& made, const Training& t, const Shaped& shaped, const TokenUpdates& updates,
+                        int64_t step) {
+  const TrainConfig& config = t.config;
+  StepData kept;
+  kept.step = step;
+  kept.method = config.method_name;
+  kept.preset = config.method_preset;
+  auto list = [](Fields& f, void* method) { static_cast<Method*>(method)->fields(f); };
+  for (const FieldValue& field : list_fields(list, config.method.get())) {
+    kept.settings.emplace_back(field.key, field.value);
+  }
+  kept.answer_classes = config.needs().answer_classes;
+  kept.tail_confidence = true;  // the trainer computes it for every step that is saved
+  kept.groups_of_step = static_cast<int64_t>(made.batch.groups.size());
+  kept.batch = leading_groups(made.batch, config.train.stored_signal_tokens);
+  for (const Group& group : kept.batch.groups) {
+    const Problem& problem = t.data.problems[group.problem];
+    kept.problem.push_back(problem.id);
+    kept.question.push_back(problem.text);
+    kept.gold.push_back(problem.gold);
+  }
+  size_t N = kept.batch.token.size(), B = kept.batch.responses.size();
+  for (int32_t id : kept.batch.token) kept.piece.push_back(t.policy.tokenizer.token_text(id));
+  auto leading = [&](const auto& values, auto& to) {
+    to.assign(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(N));
+  };
+  leading(shaped.advantage, kept.advantage);
+  leading(updates.ratio, kept.ratio);
+  leading(updates.clipped, kept.clipped);
+  for (const Trace::Row& row : shaped.trace.rows) {
+    auto end = row.values.begin() + static_cast<std::ptrdiff_t>(row.per_token ? N : B);
+    kept.trace.push_back({row.name, row.per_token, std::vector<float>(row.values.begin(), end)});
+  }
+  return step_data_lines(kept);
+}
+
+}  // namespace
+
+StepRecord::StepRecord(Training& training, const StepContext& step, TrainObserver& observer)
+    : context(step), t_(training), observer_(observer), began_(now_seconds()) {
+  metrics.set("training/global_step", static_cast<double>(context.step));
+  if (context.step == 0) passes();
+}
+
+StepRecord::Clock StepRecord::time(const char* name, const char* phase) {
+  if (phase != nullptr) observer_.phase(phase);
+  return {metrics, name};
+}
+
+bool StepRecord::keeps_tokens() const {
+  const int64_t every = t_.config.train.stored_signals;
+  return every > 0 && (context.step == 1 || context.step % every == 0);
+}
+
+void StepRecord::passes() {
+  const auto drawn = static_cast<double>(t_.state.cursor.drawn(t_.data.size()));
+  metrics.set("training/epoch", static_cast<double>(t_.state.cursor.epoch));
+  metrics.set("training/prompts", drawn);
+  metrics.set("training/passes", drawn / static_cast<double>(t_.data.size()));
+}
+
+void StepRecord::collected(const Collected& made) {
+  passes();
+  record_collection(metrics, made.stats);
+  metrics.set("timing_s/gen", made.stats.seconds_gen);
+  metrics.set("timing_s/reward", made.stats.seconds_reward);
+  if (made.batch.groups.empty()) return;
+  sample_ = sample_of(made, t_.data, context.step);
+  const size_t N = made.batch.token.size();
+  if (keeps_tokens()) updates = {std::vector<float>(N), std::vector<uint8_t>(N)};
+}
+
+void StepRecord::shaped(const Batch& batch, const Shaped& shaped) {
+  record_batch(metrics, batch, shaped.advantage, t_.config.rollout.response_length,
+               t_.policy.model->config().vocab_size);
+  for (const auto& [name, value] : shaped.trace.metrics) metrics.set(name, value);
+}
+
+void StepRecord::updated(std::span<const LossMetrics> losses, double grad_norm, double lr) {
+  record_losses(metrics, losses, t_.config.objective);
+  metrics.set("actor/grad_norm", grad_norm);
+  metrics.set("actor/lr", lr);
+  metrics.set("train/updates", static_cast<double>(losses.size()));
+}
+
+void StepRecord::store(const Collected& made, const Shaped& shaped, UnstoredSteps& unstored) const {
+  constexpr int64_t kMostInARow = 3;
+  const int64_t step = context.step;
+  try {
+    const std::string rows = response_rows(made, t_, shaped.advantage, step);
+    if (!rows.empty()) write_file(t_.run.rollout_file(step), rows);
+    if (keeps_tokens()) write_file(t_.run.signals_file(step), signal_rows(made, t_, shaped, updates, step));
+    unstored.in_a_row = 0;
+  } catch (const Error& failure) {
+    if (failure.exit_code() != kIoFailure) throw;
+    ++unstored.total;
+    const std::string what = str("step ", step, ": its responses are not stored: ", failure.what());
+    if (++unstored.in_a_row >= kMostInARow) {
+      throw Error(failure.kind(), str(what, " (", kMostInARow, " steps in a row; make room and go on with --resume)"),
+                  kIoFailure);
+    }
+    warn(what);
+  }
+}
+
+void StepRecord::write() {
+  if (context.step > 0) {
+    metrics.set("train/skipped_steps", static_cast<double>(t_.state.skipped.total));
+    metrics.set("train/empty_steps", static_cast<double>(t_.state.empty_steps));
+    const double seconds = now_seconds() - began_, tokens = metrics.get("train/generated_tokens");
+    metrics.set("timing_s/step", seconds);
+    metrics.set("perf/time_per_step", seconds);
+    metrics.set("perf/total_num_tokens", tokens);
+    metrics.set("perf/throughput", tokens / seconds);
+    metrics.set("perf/cpu_memory_used_gb", resident_gb());
+    metrics.set("perf/cpu_memory_peak_gb", peak_resident_gb());
+  }
+  t_.run.append_step(metrics.json());
+  observer_.step(context.step, metrics.values(), sample_ ? &*sample_ : nullptr);
+}
+
+}  // namespace ucas
