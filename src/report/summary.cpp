@@ -79,18 +79,6 @@ Figure step_seconds(const RunRecord& run) {
   return {mean_of(seconds), kUnknown, kUnknown};
 }
 
-// Mean, deviation and interval from `values` and `each`.
-void conclude(SummaryCell& cell, bool share) {
-  cell.mean = mean_of(cell.values);
-  cell.deviation = deviation_of(cell.values);
-  if (cell.values.size() == 1) cell.interval = cell.each[0];
-  if (cell.values.size() < 2) return;
-  cell.interval = mean_estimate(cell.values);
-  if (!share || !cell.interval.bounded()) return;  // seeds that are all alike bound nothing
-  cell.interval.low = std::max(0.0, cell.interval.low);
-  cell.interval.high = std::min(1.0, cell.interval.high);
-}
-
 template <class Measure>
 SummaryCell cell_of(const RunGroup& group, const std::string& data, bool share, Measure&& measure) {
   SummaryCell cell;
@@ -183,6 +171,17 @@ std::vector<Quantity> quoted_of(const std::vector<RunGroup>& groups, const std::
 }
 
 }  // namespace
+
+void conclude(SummaryCell& cell, bool share) {
+  cell.mean = mean_of(cell.values);
+  cell.deviation = deviation_of(cell.values);
+  if (cell.values.size() == 1) cell.interval = cell.each[0];
+  if (cell.values.size() < 2) return;
+  cell.interval = mean_estimate(cell.values);
+  if (!share || !cell.interval.bounded()) return;  // seeds that are all alike bound nothing
+  cell.interval.low = std::max(0.0, cell.interval.low);
+  cell.interval.high = std::min(1.0, cell.interval.high);
+}
 
 const EvalNumbers* numbers_of(const EvalRecord& evaluation, const std::string& source) {
   if (source.empty()) return &evaluation;

@@ -242,7 +242,7 @@ std::string constant_text(const Panel& panel, const std::vector<RunGroup>& group
     }
     if (known < 3) return "";
     names.push_back(groups[own.group].title);
-    values.push_back(str(number_text(value, panel.share), panel.share ? " %" : ""));
+    values.push_back(value == 0 ? "0" : str(number_text(value, panel.share), panel.share ? " %" : ""));
   }
   if (std::ranges::count(values, values[0]) == std::ssize(values)) return values[0];
   for (size_t i = 0; i < values.size(); ++i) values[i] = str(names[i], " ", values[i]);

@@ -59,7 +59,8 @@ class SvgCanvas {
   std::string title_, body_;
 };
 
-// The document without its style sheet: for a page that has rules for the classes (assets/figures.css).
+// The document without its style sheet, fonts and colours, and dots that look alike in groups: for a page that has
+// rules for the classes (assets/figures.css).
 std::string svg_for_page(std::string_view document);
 
 // Width of a text in the common sans-serif faces, in the unit of `size`; a little generous.

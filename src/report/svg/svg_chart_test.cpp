@@ -115,6 +115,20 @@ TEST(svg_chart, for_a_page_the_style_sheet_is_left_out) {
   EXPECT_NE(body.find("<polyline"), std::string::npos);
 }
 
+TEST(svg_chart, for_a_page_dots_that_look_alike_say_so_once_and_colours_are_left_to_its_classes) {
+  SvgCanvas canvas(10, 10, "t \" fill=\"#123456\"");
+  for (double x : {1, 2, 3}) canvas.circle(x, x, 3, 1, 0.5);
+  canvas.circle(4, 4, 3, 2, 0.5, "titled");
+  canvas.line(0, 0, 1, 1, {2, 1});
+  const std::string body = svg_for_page(canvas.document());
+  EXPECT_EQ(count(body, "<circle"), 4u);
+  EXPECT_EQ(count(body, "<g class=\"f-g1\" fill-opacity=\"0.5\">"), 1u) << body;
+  EXPECT_EQ(count(body, "<g"), count(body, "</g>")) << body;
+  EXPECT_EQ(count(body, "class=\"f-g2\""), 1u) << body;
+  EXPECT_EQ(count(body, "class=\"s-g2\"/>"), 1u) << body;
+  EXPECT_EQ(body.find("=\"#"), std::string::npos) << body;
+}
+
 TEST(svg_chart, a_map_frames_marked_cells_and_leaves_unknown_ones_empty) {
   HeatMap map{"t", "alpha", "beta", {"0.1", "0.2"}, {"0.01"}, {{{0.5, "50.0", "+- 1", true}, {}}}, 400};
   std::string svg = svg_of(map);
