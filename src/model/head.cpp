@@ -154,6 +154,7 @@ std::vector<at::Tensor> native_head_backward(const NativeSaved& saved, const std
 class NativeHead final : public Head {
  public:
   using Head::Head;
+  std::unique_ptr<Head> over(at::Tensor weight) const override { return make_native_head(std::move(weight)); }
 
  protected:
   HeadStats compute(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature,

@@ -48,6 +48,7 @@ class Head {
   HeadStats stats(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature) const;
   // [n, V], bit-equal to what stats() sees.
   at::Tensor logits(const at::Tensor& hidden) const;
+  virtual std::unique_ptr<Head> over(at::Tensor weight) const = 0;  // the same computation with another matrix
   // This one takes the rows to the host; a device of its own kernels overrides it.
   virtual std::unique_ptr<TokenSampler> make_sampler(const SamplingConfig& config) const;
 

@@ -71,6 +71,7 @@ std::vector<at::Tensor> aten_head_backward(const AtenSaved& s, const std::vector
 class AtenHead final : public Head {
  public:
   using Head::Head;
+  std::unique_ptr<Head> over(at::Tensor weight) const override { return make_aten_head(std::move(weight)); }
 
  protected:
   HeadStats compute(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature,

@@ -12,13 +12,13 @@
 namespace ucas {
 namespace {
 
-const Json& goldens() {
+const Json& paired_goldens() {
   static const Json kGoldens = read_json(UCAS_SOURCE_DIR "/tests/goldens/stats.json", 1 << 20);
   return kGoldens;
 }
 
 TEST(paired, holm_agrees_with_its_definition_in_numpy) {
-  for (const Json& row : goldens().at("holm")) {
+  for (const Json& row : paired_goldens().at("holm")) {
     const auto p = row.at("p").get<std::vector<double>>(), expected = row.at("adjusted").get<std::vector<double>>();
     const std::vector<double> adjusted = holm(p);
     ASSERT_EQ(adjusted.size(), expected.size());
@@ -47,7 +47,7 @@ TEST(paired, holm_keeps_false_claims_below_its_level) {
 }
 
 TEST(paired, student_p_agrees_with_scipy) {
-  for (const Json& row : goldens().at("student_p")) {
+  for (const Json& row : paired_goldens().at("student_p")) {
     EXPECT_NEAR(student_p(row.at("values").get<std::vector<double>>()), row.at("p").get<double>(), 1e-10);
   }
   EXPECT_TRUE(std::isnan(student_p(std::vector<double>{0.3})));
@@ -77,7 +77,7 @@ std::vector<double> pass_of(const Json& correct, int64_t n, int64_t k) {
 }
 
 TEST(paired, the_difference_of_pass_at_k_agrees_with_scipy_on_one_set_and_averaged_over_sets) {
-  for (const Json& row : goldens().at("paired_pass_at_k")) {
+  for (const Json& row : paired_goldens().at("paired_pass_at_k")) {
     std::vector<PairedSet> sets;
     for (const Json& set : row.at("sets")) {
       sets.push_back({pass_of(set.at("a"), row.at("n"), row.at("k")), pass_of(set.at("b"), row.at("n"), row.at("k"))});
@@ -95,7 +95,7 @@ TEST(paired, the_difference_of_pass_at_k_agrees_with_scipy_on_one_set_and_averag
 }
 
 TEST(paired, the_mean_over_benchmarks_agrees_with_numpy) {
-  const Json& row = goldens().at("macro_mean");
+  const Json& row = paired_goldens().at("macro_mean");
   const MacroMean m = macro_mean(row.at("sets").get<std::vector<std::vector<double>>>(), 3, 0.95, 20000);
   EXPECT_NEAR(m.mean, row.at("mean").get<double>(), 1e-12);
   EXPECT_NEAR(m.interval.low, row.at("interval")[0].get<double>(), row.at("tolerance").get<double>());
@@ -135,7 +135,7 @@ TEST(paired, equal_models_are_told_apart_in_about_one_of_twenty_tables) {
 }
 
 TEST(paired, the_paired_test_of_yes_and_no_agrees_with_scipy) {
-  for (const Json& row : goldens().at("mcnemar")) {
+  for (const Json& row : paired_goldens().at("mcnemar")) {
     double p = row.at("p");
     EXPECT_NEAR(mcnemar(row.at("gained"), row.at("lost")), p, 1e-9 * p + 1e-15) << row.dump();
   }
@@ -143,7 +143,7 @@ TEST(paired, the_paired_test_of_yes_and_no_agrees_with_scipy) {
 }
 
 TEST(paired, the_paired_test_agrees_with_the_exact_permutation_test) {
-  for (const Json& row : goldens().at("paired")) {
+  for (const Json& row : paired_goldens().at("paired")) {
     const PairedSet set = {row.at("a").get<std::vector<double>>(), row.at("b").get<std::vector<double>>()};
     const PairedDifference result = paired_macro_difference({&set, 1}, 3);
     EXPECT_NEAR(result.mean, row.at("mean").get<double>(), 1e-12);

@@ -68,9 +68,9 @@ HeadCheck check_head(Model& model, const std::vector<int32_t>& prompt, double te
     hidden = model.hidden(packed).detach().clone();
   }
   hidden.requires_grad_(true);
-  at::Tensor weight = model.head().weight().detach();
+  at::Tensor weight = model.head().weight().detach();  // it gets no gradient from this
   std::vector<int32_t> target = packed.token;
-  HeadStats fused = model.head().stats(hidden, target, temperature);
+  HeadStats fused = model.head().over(weight)->stats(hidden, target, temperature);
   at::Tensor fused_gradient = gradient(fused, hidden);
   HeadStats plain = materialised(hidden, weight, target, temperature);
   at::Tensor plain_gradient = gradient(plain, hidden);

@@ -18,6 +18,7 @@ std::unique_ptr<Model> small_model() {
 TEST(self_check, a_sound_model_passes) {
   auto model = small_model();
   EXPECT_LT(check_head(*model, {1, 2, 3}, 1.0).value_difference, 1e-3);
+  for (const NamedTensor& p : model->parameters()) EXPECT_FALSE(p.tensor.grad().defined()) << p.name << ": untouched";
 }
 
 // 0.01 is the lowest that rollout.temperature may be.
