@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/str.h"
-#include "report/escape.h"
-#include "report/tables.h"
+#include "report/page/tables.h"
 
 namespace ucas {
 
@@ -16,51 +16,15 @@ namespace {
 constexpr const char* kMacro = "macro";
 constexpr const char* kMicro = "micro";
 
-// The part of an evaluation that a column shows.
-const EvalNumbers* part(const EvalRecord& e, const std::string& column) {
-  if (column == kMicro) return &e;
-  if (column == kMacro) return e.macro ? &*e.macro : nullptr;
-  for (const auto& [source, numbers] : e.by_source) {
-    if (source == column) return &numbers;
-  }
-  return nullptr;
-}
-
-SummaryCell cell_of(const RunGroup& group, const std::string& data, const std::string& column,
-                    const std::string& metric) {
-  SummaryCell cell;
-  for (const RunRecord* run : group.runs) {
-    const EvalRecord* e = final_evaluation(*run, data);
-    const EvalNumbers* numbers = e ? part(*e, column) : nullptr;
-    Figure f = numbers ? figure_named(*numbers, metric) : Figure{};
-    if (!f.known()) continue;
-    cell.values.push_back(f.value);
-    cell.each.push_back(f);
-  }
-  conclude(cell, true);
-  return cell;
-}
-
-struct Metrics {
+struct BenchmarkMetrics {
   bool greedy = false;
   int64_t mean = 0, pass = 0;  // largest k
 };
 
-void look(const EvalNumbers& numbers, Metrics& metrics) {
+void look(const EvalNumbers& numbers, BenchmarkMetrics& metrics) {
   metrics.greedy |= numbers.greedy.known();
   if (!numbers.mean_at.empty()) metrics.mean = std::max(metrics.mean, numbers.mean_at.back().k);
   if (!numbers.pass_at.empty()) metrics.pass = std::max(metrics.pass, numbers.pass_at.back().k);
-}
-
-std::string cell_html(const SummaryCell& cell) {
-  if (cell.values.empty()) return "<span class=\"quiet\">&#8211;</span>";
-  std::string out = str("<b>", number_text(cell.mean, true), "</b>");
-  if (!std::isnan(cell.deviation)) out += str("<small> &#177;&#8201;", number_text(cell.deviation, true), "</small>");
-  if (cell.interval.bounded()) {
-    out += str("<span class=\"bounds\">", number_text(cell.interval.low, true), "&#8211;",
-               number_text(cell.interval.high, true), "</span>");
-  }
-  return out;
 }
 
 // The evaluations of `data` that have a card, each with its group and run.
@@ -80,8 +44,8 @@ std::vector<Carded> carded(const std::vector<RunGroup>& groups, const std::strin
   return all;
 }
 
-std::string shown(const std::string& text) {
-  return text.empty() || text == "null" ? "<span class=\"quiet\">&#8211;</span>" : html_text(text);
+PageCell known_cell(const std::string& text) {
+  return text.empty() || text == "null" ? PageCell{.quiet = true} : PageCell{.text = text};
 }
 
 }  // namespace
@@ -89,19 +53,16 @@ std::string shown(const std::string& text) {
 std::vector<BenchmarkTable> benchmark_tables(const std::vector<RunGroup>& groups, const std::string& data) {
   std::vector<std::string> columns;
   std::map<std::string, int64_t> problems;
-  Metrics metrics;
+  BenchmarkMetrics metrics;
   bool macro = false;
-  for (const RunGroup& group : groups) {
-    for (const RunRecord* run : group.runs) {
-      const EvalRecord* e = final_evaluation(*run, data);
-      if (!e || e->by_source.size() < 2) continue;
-      look(*e, metrics);
-      macro |= e->macro.has_value();
-      problems[kMicro] = std::max(problems[kMicro], e->problems);
-      for (const auto& [source, numbers] : e->by_source) {
-        if (std::find(columns.begin(), columns.end(), source) == columns.end()) columns.push_back(source);
-        problems[source] = std::max(problems[source], numbers.problems);
-      }
+  for (const EvalRecord* e : evaluations_of(groups, data)) {
+    if (e->by_source.size() < 2) continue;
+    look(*e, metrics);
+    macro |= e->macro.has_value();
+    problems[kMicro] = std::max(problems[kMicro], e->problems);
+    for (const auto& [source, numbers] : e->by_source) {
+      if (std::ranges::find(columns, source) == columns.end()) columns.push_back(source);
+      problems[source] = std::max(problems[source], numbers.problems);
     }
   }
   if (columns.size() < 2) return {};
@@ -119,7 +80,7 @@ std::vector<BenchmarkTable> benchmark_tables(const std::vector<RunGroup>& groups
       SummaryRow row{&group, {}};
       bool any = false;
       for (const std::string& column : columns) {
-        row.cells.push_back(cell_of(group, data, column, metric));
+        row.cells.push_back(measured(group, data, metric, column == kMicro ? "" : column));
         any |= !row.cells.back().values.empty();
       }
       if (any) table.rows.push_back(std::move(row));
@@ -131,26 +92,24 @@ std::vector<BenchmarkTable> benchmark_tables(const std::vector<RunGroup>& groups
 
 std::string benchmarks_html(const std::vector<RunGroup>& groups, const std::string& data) {
   std::string out;
-  for (const BenchmarkTable& table : benchmark_tables(groups, data)) {
-    out += str("<div class=\"scroll\"><table class=\"plain benchmarks\"><caption>",
-               table.metric == "greedy" ? "Greedy accuracy" : table.metric,
-               " by benchmark, %</caption><thead><tr><td></td>");
-    for (size_t c = 0; c < table.columns.size(); ++c) {
-      const std::string& name = table.columns[c];
-      const char* about = name == kMacro   ? " title=\"mean of the benchmarks, each counting the same\""
-                          : name == kMicro ? " title=\"over all problems, each counting the same\""
-                                           : "";
-      out += str("<th scope=\"col\"", about, ">", html_text(name),
-                 table.problems[c] > 0 ? str("<span class=\"bounds\">", grouped(table.problems[c]), "</span>") : "",
-                 "</th>");
+  for (const BenchmarkTable& benchmarks : benchmark_tables(groups, data)) {
+    const std::string& metric = benchmarks.metric;
+    PageTable table{
+        "plain benchmarks", str(metric == "greedy" ? "Greedy accuracy" : metric, " by benchmark, %"), {{}}, {}};
+    for (size_t c = 0; c < benchmarks.columns.size(); ++c) {
+      const std::string& name = benchmarks.columns[c];
+      PageCell head{.text = name};
+      if (benchmarks.problems[c] > 0) head.bounds = grouped(benchmarks.problems[c]);
+      if (name == kMacro) head.about = "mean of the benchmarks, each counting the same";
+      if (name == kMicro) head.about = "over all problems, each counting the same";
+      table.head.push_back(std::move(head));
     }
-    out += "</tr></thead><tbody>";
-    for (const SummaryRow& row : table.rows) {
-      out += str("<tr><th scope=\"row\">", color_key(*row.group), html_text(row.group->title), "</th>");
-      for (const SummaryCell& cell : row.cells) out += str("<td>", cell_html(cell), "</td>");
-      out += "</tr>";
+    for (const SummaryRow& row : benchmarks.rows) {
+      PageTable::Row line{{name_cell(*row.group)}, ""};
+      for (const SummaryCell& cell : row.cells) line.cells.push_back(value_cell(cell, true, true));
+      table.rows.push_back(std::move(line));
     }
-    out += "</tbody></table></div>";
+    out += render(table);
   }
   return out;
 }
@@ -184,32 +143,31 @@ std::vector<std::string> card_differences(const std::vector<RunGroup>& groups, c
 std::string cards_html(const std::vector<RunGroup>& groups, const std::string& data) {
   std::vector<Carded> all = carded(groups, data);
   if (all.empty()) return "";
-  std::string rows;
+  PageTable table{"plain left", "", {}, {}};
+  for (const char* head : {"run", "card", "weights", "sampling", "problems", "template", "stop", "limit", "grader"}) {
+    table.head.push_back({.text = head});
+  }
+  OrderedJson names = OrderedJson::array();
   for (const Carded& c : all) {
-    std::string head =
-        str("<tr><th scope=\"row\">", color_key(*c.group), html_text(c.group->title), "<span class=\"bounds\">",
-            html_text(c.run->name), "</span></th><td><code>", shown(c.card->name), "</code></td><td><code>",
-            shown(c.card->model), "</code></td><td>", shown(c.card->sampling), "</td>");
-    if (c.card->sets.empty()) rows += head + "<td></td><td></td><td></td><td></td><td></td></tr>";
+    if (all.size() <= 4) names.push_back(c.card->name);
+    std::vector<PageCell> head = {name_cell(*c.group, c.run->name),
+                                  {.code = c.card->name},
+                                  {.code = c.card->model},
+                                  known_cell(c.card->sampling)};
+    if (c.card->sets.empty()) table.rows.push_back({head, ""});
     for (const CardSummary::Set& set : c.card->sets) {
-      bool first = &set == c.card->sets.data();
-      rows += str(first ? head : "<tr><th></th><td></td><td></td><td></td>", "<td>", shown(set.name),
-                  "<span class=\"bounds\">", shown(set.problems), " problems, <code>", shown(set.files),
-                  "</code></span></td><td>", shown(set.form), "</td><td>", shown(set.stop), "</td><td>",
-                  shown(set.max_tokens), "</td><td>", shown(set.grader), "</td></tr>");
+      PageCell problems = known_cell(set.name);
+      problems.bounds = str(set.problems, " problems, ", set.files);
+      head.insert(head.end(), {problems, known_cell(set.form), known_cell(set.stop), known_cell(set.max_tokens),
+                               known_cell(set.grader)});
+      table.rows.push_back({std::move(head), ""});
+      head.assign(4, {});  // further sets of the same card
     }
   }
-  std::string names;
-  for (const Carded& c : all) names += str(names.empty() ? "" : ", ", "<code>", shown(c.card->name), "</code>");
-  return str("<details class=\"fold cards\"><summary>Run card", all.size() == 1 ? " " : "s ",
-             all.size() <= 4 ? names : str(all.size()),
-             "</summary><p class=\"note\">What decided these figures, by the first digits of SHA-256; <code>ucas "
-             "verify-run</code> grades the stored responses again and holds them against the card.</p><div "
-             "class=\"scroll\"><table class=\"plain left\"><thead><tr><th scope=\"col\">run</th><th "
-             "scope=\"col\">card</th><th scope=\"col\">weights</th><th scope=\"col\">sampling</th><th "
-             "scope=\"col\">problems</th><th scope=\"col\">template</th><th scope=\"col\">stop</th><th "
-             "scope=\"col\">limit</th><th scope=\"col\">grader</th></tr></thead><tbody>",
-             rows, "</tbody></table></div></details>");
+  return render("cards.html", {{"cards", all.size() == 1 ? "card" : "cards"},
+                               {"names", names},
+                               {"count", all.size() <= 4 ? "" : str(all.size())},
+                               {"table", render(table)}});
 }
 
 }  // namespace ucas

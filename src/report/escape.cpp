@@ -103,6 +103,22 @@ std::string visible_text(std::string_view text, size_t limit) {
   return escaped(text.substr(0, cut), "[", "]", false) + (cut < text.size() ? "..." : "");
 }
 
+std::string typeset(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool begins = i > 0 && (text[i - 1] == ' ' || text[i - 1] == '(') && i + 1 < text.size();
+    if (begins && text.substr(i, 3) == "+- ") {
+      out += "\xc2\xb1 ";
+      i += 2;
+    } else if (begins && text[i] == '-' && text[i + 1] >= '0' && text[i + 1] <= '9') {
+      out += "\xe2\x88\x92";
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
 std::string script_json(std::string_view json) {
   std::string out;
   out.reserve(json.size());

@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "base/table.h"
 #include "report/escape.h"
-#include "report/figures.h"
+#include "report/figures/figures.h"
 #include "report/summary.h"
 
 namespace ucas {
@@ -36,12 +36,9 @@ std::string asked_data(const FigureInput& in) {
 
 std::vector<std::string> sources_of(const FigureInput& in, const std::string& data) {
   std::vector<std::string> all, chosen;
-  for (const RunGroup& group : in.groups) {
-    for (const RunRecord* run : group.runs) {
-      const EvalRecord* e = final_evaluation(*run, data);
-      for (size_t i = 0; e && i < e->by_source.size(); ++i) {
-        if (std::ranges::find(all, e->by_source[i].first) == all.end()) all.push_back(e->by_source[i].first);
-      }
+  for (const EvalRecord* e : evaluations_of(in.groups, data)) {
+    for (const auto& [source, numbers] : e->by_source) {
+      if (std::ranges::find(all, source) == all.end()) all.push_back(source);
     }
   }
   const std::vector<std::string>& asked = in.request.sources;
@@ -51,14 +48,6 @@ std::vector<std::string> sources_of(const FigureInput& in, const std::string& da
   if (asked.empty() && chosen.size() < 2) return {""};
   if (chosen.empty()) in.lacking = str("no evaluation has ", join(asked, ", "), "; there is ", join(all, ", "));
   return chosen;
-}
-
-const EvalNumbers* numbers_of(const EvalRecord& evaluation, const std::string& source) {
-  if (source.empty()) return &evaluation;
-  for (const auto& [name, numbers] : evaluation.by_source) {
-    if (name == source) return &numbers;
-  }
-  return nullptr;
 }
 
 std::string markdown_rows(const std::vector<std::vector<std::string>>& rows) {
@@ -81,13 +70,9 @@ std::string csv_number(double value) { return std::isfinite(value) ? str(value) 
 std::string data_words(const FigureInput& in, const std::string& data) {
   int64_t problems = 0;
   std::string suite;
-  for (const RunGroup& group : in.groups) {
-    for (const RunRecord* run : group.runs) {
-      const EvalRecord* e = final_evaluation(*run, data);
-      if (!e) continue;
-      problems = std::max(problems, e->problems);
-      if (suite.empty()) suite = e->suite;
-    }
+  for (const EvalRecord* e : evaluations_of(in.groups, data)) {
+    problems = std::max(problems, e->problems);
+    if (suite.empty()) suite = e->suite;
   }
   std::string name = suite.empty() ? short_path(data, 1) : suite;
   return str(name.empty() ? "" : str(name, ", "), grouped(problems), " problems");

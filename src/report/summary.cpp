@@ -79,18 +79,23 @@ Figure step_seconds(const RunRecord& run) {
   return {mean_of(seconds), kUnknown, kUnknown};
 }
 
-SummaryCell cell_of(const RunGroup& group, const std::string& data, const std::string& key) {
+template <class Measure>
+SummaryCell cell_of(const RunGroup& group, const std::string& data, bool share, Measure&& measure) {
   SummaryCell cell;
   for (const RunRecord* run : group.runs) {
     const EvalRecord* evaluation = final_evaluation(*run, data);
-    if (!evaluation) continue;
-    Figure value = key == kStepSeconds ? step_seconds(*run) : figure_named(*evaluation, key);
-    if (!value.known()) continue;
-    cell.values.push_back(value.value);
-    cell.each.push_back(value);
+    const Figure figure = evaluation ? measure(*run, *evaluation) : Figure{};
+    if (!figure.known()) continue;
+    cell.values.push_back(figure.value);
+    cell.each.push_back(figure);
   }
-  conclude(cell, key != "entropy" && key != "length" && key != kStepSeconds);
+  conclude(cell, share);
   return cell;
+}
+
+SummaryCell cell_of(const RunGroup& group, const std::string& data, const std::string& key) {
+  if (key != kStepSeconds) return measured(group, data, key);
+  return cell_of(group, data, false, [](const RunRecord& run, const EvalRecord&) { return step_seconds(run); });
 }
 
 // "1.7" of a difference of -0.017, with a second digit where one would say nothing.
@@ -178,17 +183,38 @@ void conclude(SummaryCell& cell, bool share) {
   cell.interval.high = std::min(1.0, cell.interval.high);
 }
 
+const EvalNumbers* numbers_of(const EvalRecord& evaluation, const std::string& source) {
+  if (source.empty()) return &evaluation;
+  for (const auto& [name, numbers] : evaluation.by_source) {
+    if (name == source) return &numbers;
+  }
+  return source == "macro" && evaluation.macro ? &*evaluation.macro : nullptr;
+}
+
+SummaryCell measured(const RunGroup& group, const std::string& data, const std::string& metric,
+                     const std::string& source) {
+  return cell_of(group, data, is_share(metric), [&](const RunRecord&, const EvalRecord& evaluation) {
+    const EvalNumbers* numbers = numbers_of(evaluation, source);
+    return numbers ? figure_named(*numbers, metric) : Figure{};
+  });
+}
+
+std::vector<const EvalRecord*> evaluations_of(const std::vector<RunGroup>& groups, const std::string& data) {
+  std::vector<const EvalRecord*> all;
+  for (const RunGroup& group : groups) {
+    for (const RunRecord* run : group.runs) {
+      if (const EvalRecord* evaluation = final_evaluation(*run, data)) all.push_back(evaluation);
+    }
+  }
+  return all;
+}
+
 std::vector<ResultTable> results_of(const std::vector<RunGroup>& groups) {
   std::vector<ResultTable> summaries;
   for (const std::string& data : evaluated_data(groups)) {
     ResultTable summary;
     summary.data = data;
-    std::vector<const EvalRecord*> evaluations;
-    for (const RunGroup& group : groups) {
-      for (const RunRecord* run : group.runs) {
-        if (const EvalRecord* evaluation = final_evaluation(*run, data)) evaluations.push_back(evaluation);
-      }
-    }
+    const std::vector<const EvalRecord*> evaluations = evaluations_of(groups, data);
     summary.quoted = quoted_of(groups, data);
     summary.columns = columns_of(evaluations, summary.quoted);
     bool timed = false;

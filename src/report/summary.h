@@ -28,6 +28,14 @@ struct SummaryCell {
 
 // Mean, deviation and interval from `values` and `each`; a share stays within 0 and 1.
 void conclude(SummaryCell& cell, bool share);
+// What the runs of a group reached on `data`, by a name of figure_named: over one source of its problems, over "macro"
+// or, source "", over all of them.
+SummaryCell measured(const RunGroup& group, const std::string& data, const std::string& metric,
+                     const std::string& source = "");
+// The figures over one set of problems, named as above; nullptr if the evaluation has not got it.
+const EvalNumbers* numbers_of(const EvalRecord& evaluation, const std::string& source);
+// The evaluations on `data` of all runs that have one.
+std::vector<const EvalRecord*> evaluations_of(const std::vector<RunGroup>& groups, const std::string& data);
 
 struct SummaryRow {
   const RunGroup* group = nullptr;

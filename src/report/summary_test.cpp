@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
-#include "report/series.h"
+#include "report/page/series.h"
 #include "support/synthetic_run.h"
 
 namespace ucas {

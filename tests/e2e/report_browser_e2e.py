@@ -249,6 +249,9 @@ def walk(browser):
     def detail():
         return browser.run("document.querySelector('.token-detail').innerText")
 
+    check(browser.run("document.querySelectorAll('.token-card').length") == 4, "it opens on a response under each method")
+    check(browser.run("location.hash") == "", "the address says nothing before anything was chosen")
+    browser.run("document.querySelector('.token-card button').click()")
     check(browser.run("document.querySelectorAll('.token-card').length") == 2, "both responses stand side by side")
     check(browser.run("document.querySelectorAll('.tok').length") == 8, "every token is drawn")
     browser.point('.tokens[data-row="0"] .tok[data-token="2"]')
@@ -275,8 +278,33 @@ def walk(browser):
     browser.run("(() => { const s = document.querySelector('.choices select'); s.value = 1; s.dispatchEvent(new Event('change')); })()")
     check("four" in browser.run("document.querySelector('.tokens').innerText"), "another run can be chosen")
     check("entropy" in browser.run("document.querySelector('.token-legend').innerText"), "the colour stays chosen")
+    address(browser)
     filters(browser)
     charts(browser)
+
+
+def address(browser):
+    """A click is written into the address; the address alone leads back to the token, and a wrong one to some token."""
+    browser.run("document.querySelectorAll('.tokens[data-row=\"1\"] .tok')[2].click()")
+    link = browser.run("location.hash")
+    for part in ("run=second", "step=7", "prompt=p-1", "response=1", "token=3", "view=all"):
+        check(part in link, f"the address holds {part}: {link}")
+    browser.run("location.hash = '#tokens?run=first&step=7&prompt=p-1&response=0&token=2'")
+    time.sleep(0.2)
+    seen = browser.run("document.querySelector('.token-detail').innerText")
+    check("token 2 of 5" in seen and "response 0" in seen, f"another address leads to another token: {seen[:60]}")
+    browser.call("Page.reload")
+    time.sleep(1)
+    check("token 2 of 5" in browser.run("document.querySelector('.token-detail').innerText"), "it is restored on load")
+    browser.run("location.hash = '#tokens?run=</script>&step=x&prompt=__proto__&response=-1&token=999'")
+    time.sleep(0.2)
+    check("token 5 of 5" in browser.run("document.querySelector('.token-detail').innerText"), "an address of nothing leads to what there is")
+    browser.run("location.hash = " + json.dumps(link))
+    time.sleep(0.2)
+    check("token 3 of 3" in browser.run("document.querySelector('.token-detail').innerText"), "and the first one back")
+    browser.run("document.querySelector('#sources details').open = false; location.hash = '#sources'")
+    time.sleep(0.2)
+    check(browser.run("document.querySelector('#sources details').open"), "a folded section opens where the address leads to it")
 
 
 def filters(browser):
@@ -305,7 +333,7 @@ def filters(browser):
 
 
 def charts(browser):
-    curves = "document.querySelectorAll('.panel .curve').length"
+    curves = "[...document.querySelectorAll('.panel .plot polyline')].filter((c) => getComputedStyle(c.parentNode).display !== 'none').length"
     both = browser.run(curves)
     browser.point(".legend", press=True)
     check(browser.run(curves) < both, "a run can be switched off")
@@ -378,7 +406,7 @@ def main():
             wide = browser.run("document.documentElement.scrollWidth")
             check(wide <= 390, f"hostile texts make nothing wider than a phone ({wide})")
             browser.picture("hostile-390.png")
-            pages = 2
+            pages = 3  # the first was loaded twice
         asked = [e["params"]["request"]["url"] for e in browser.events if e["method"] == "Network.requestWillBeSent"]
         check(all(u.startswith(("file://", "about:", "data:image/svg+xml")) for u in asked) and len(asked) <= pages, f"the network is not asked: {asked}")
         errors = [e for e in browser.events if e["method"] in ("Runtime.exceptionThrown", "Log.entryAdded")

@@ -48,9 +48,10 @@
   }
   const chooseRun = choice("Run", (s) => goTo(+s.value, step().step));
   const chooseStep = choice("Step", (s) => goTo(at.run, data.runs[at.run].steps[+s.value].step));
-  const choosePrompt = choice("Prompt", (s) => { at.prompt = +s.value; at.response = -1; reset(); });
+  const choosePrompt = choice("Prompt", (s) => { at.prompt = +s.value; at.response = -1; begin(); });
   const chooseResponse = choice("Response", (s) => { at.response = +s.value; at.row = Math.max(0, at.response); at.token = 0; draw(); });
   const chooseQuantity = choice("Coloured by", (s) => { at.quantity = s.value; draw(); });
+  choices.addEventListener("change", () => setAddress());   // after the change itself
   const chooseShown = choice("Show", (s) => { at.show = s.value; draw(); });
   const SHOWN = [["", "all responses", () => true], ["right", "right", (r) => r.verdict === "equal"], ["wrong", "wrong", (r) => r.verdict === "unequal"],
     ["none", "without an answer", (r) => r.verdict !== "equal" && r.verdict !== "unequal"], ["cut", "cut at the limit", (r) => !r.finished]];
@@ -77,7 +78,32 @@
     at.step = found >= 0 ? found : Math.min(at.step, data.runs[run].steps.length - 1);
     at.prompt = Math.max(0, step().prompts.findIndex((p) => p.problem === problem));
     at.response = -1;
-    reset();
+    begin();
+  }
+
+  // ---- the address: #tokens?run=..&step=..&prompt=..&response=..&token=..&by=..; view=all: responses side by side
+  const runId = (i) => (data.runs.findIndex((r) => r.name === data.runs[i].name) === i ? data.runs[i].name : String(i));
+  function setAddress() {
+    const r = prompt().responses[at.row];
+    const parts = new URLSearchParams({ run: runId(at.run), step: step().step, prompt: prompt().problem, response: r ? r.sample : 0,
+      token: at.token + 1, by: at.quantity });
+    if (at.response < 0) parts.set("view", "all");
+    try { history.replaceState(null, "", "#tokens?" + parts); } catch (error) { /* where addresses may not change */ }
+  }
+  // Goes as far along as what is named there is on the page; true if the address leads here at all.
+  function readAddress() {
+    if (!location.hash.startsWith("#tokens?")) return false;
+    const parts = new URLSearchParams(location.hash.slice(8));
+    const place = (list, test) => Math.max(0, list.findIndex(test));
+    at.run = place(data.runs, (r, i) => runId(i) === parts.get("run"));
+    at.step = place(data.runs[at.run].steps, (s) => String(s.step) === parts.get("step"));
+    at.prompt = place(step().prompts, (p) => p.problem === parts.get("prompt"));
+    at.row = place(prompt().responses, (r) => String(r.sample) === parts.get("response"));
+    at.response = parts.get("view") === "all" ? -1 : at.row;
+    const r = prompt().responses[at.row];
+    at.token = Math.min(Math.max(0, (parseInt(parts.get("token"), 10) || 1) - 1), r && r.id.length ? r.id.length - 1 : 0);
+    if (parts.get("by")) at.quantity = parts.get("by");
+    return true;
   }
 
   function fill(select, options, value) {
@@ -89,8 +115,8 @@
     select.value = value;
   }
 
+  function begin() { at.row = 0; at.token = 0; reset(); }
   function reset() {
-    at.row = 0; at.token = 0;
     fill(chooseRun, data.runs.map((r, i) => [i, r.title === r.name ? r.name : `${r.title} (${r.name})`]), at.run);
     fill(chooseStep, data.runs[at.run].steps.map((s, i) => [i, s.step.toLocaleString("en-US")]), at.step);
     fill(choosePrompt, step().prompts.map((p, i) => [i, `${p.problem}: ${p.right} of ${p.count} right`]), at.prompt);
@@ -230,6 +256,7 @@
       if (at.row !== row) { at.row = row; at.token = 0; }
       chooseResponse.value = at.response;
       draw();
+      setAddress();
     });
     facts(box, r);
     tokens(box, row, q, s);
@@ -310,7 +337,7 @@
     if (s) show(s[0], s[1]);
   });
   cards.addEventListener("pointerleave", () => show(at.row, at.token));
-  cards.addEventListener("click", (event) => { const s = spot(event); if (s) select(s[0], s[1], true, s[2]); });
+  cards.addEventListener("click", (event) => { const s = spot(event); if (s) { select(s[0], s[1], true, s[2]); setAddress(); } });
   cards.addEventListener("keydown", (event) => {
     const s = spot(event);
     if (!s || event.altKey || event.ctrlKey || event.metaKey) return;
@@ -326,7 +353,16 @@
       t = Math.min(t, prompt().responses[row].id.length - 1);
     } else return;
     event.preventDefault();
-    if (t >= 0 && t < prompt().responses[row].id.length) select(row, t, true, box);
+    if (t < 0 || t >= prompt().responses[row].id.length) return;
+    select(row, t, true, box);
+    setAddress();
   });
-  reset();
+  function arrive() {
+    const led = readAddress();
+    reset();
+    if (led) select(at.row, at.token, true);
+  }
+  window.addEventListener("hashchange", arrive);
+  if (data.opens) Object.assign(at, data.opens, { row: data.opens.response });   // where methods differ the most
+  arrive();
 })();

@@ -1,0 +1,205 @@
+// Training dynamics: validation accuracy, reward, length and entropy against the step.
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <span>
+
+#include "base/str.h"
+#include "report/figures/figures.h"
+#include "report/page/series.h"
+#include "report/svg/svg_chart.h"
+
+namespace ucas {
+
+namespace {
+
+struct Row {
+  const char* key;
+  const char* name;
+  const char* title;
+  const char* y;
+  bool share, recovers;  // recovers: the paper says that it falls and rises again
+};
+constexpr Row kRows[] = {
+    {"val-core/*/acc/mean@1", "accuracy", "Validation accuracy", "greedy accuracy", true, false},
+    {"critic/score/mean", "reward", "Training reward", "mean score of a step", false, false},
+    {"response_length/mean", "length", "Response length", "tokens", false, false},
+    {"actor/entropy", "entropy", "Policy entropy", "nats a token", false, true},
+};
+constexpr size_t kMostPoints = 100, kMostBands = 4, kWindows = 20;
+
+// Columns that the row means: one, or one for each source of the validation problems.
+std::vector<std::string> columns(const std::vector<RunGroup>& groups, const std::string& key) {
+  size_t star = key.find('*');
+  if (star == std::string::npos) return {key};
+  std::string before = key.substr(0, star), after = key.substr(star + 1);
+  std::set<std::string> found;
+  for (const RunGroup& group : groups) {
+    for (const RunRecord* run : group.runs) {
+      for (const auto& [name, values] : run->steps.column) {
+        if (name.starts_with(before) && name.ends_with(after)) found.insert(name);
+      }
+    }
+  }
+  return {found.begin(), found.end()};
+}
+
+// Means over windows of consecutive steps, so that a long noisy run stays readable.
+ChartSeries curve(const Series& series, const GroupSeries& own, size_t window) {
+  ChartSeries out;
+  for (size_t i = 0; i < series.x.size(); i += window) {
+    size_t end = std::min(i + window, series.x.size());
+    std::vector<double> x, over_runs;
+    for (size_t j = i; j < end; ++j) x.push_back(series.x[j]);
+    for (const std::vector<double>& run : own.runs) {
+      std::vector<double> known;
+      for (size_t j = i; j < end; ++j) {
+        if (!std::isnan(run[j])) known.push_back(run[j]);
+      }
+      if (!known.empty()) over_runs.push_back(mean_of(known));
+    }
+    if (over_runs.empty()) continue;
+    ChartMark mark{mean_of(x), mean_of(over_runs), kUnknown, kUnknown, ""};
+    double deviation = deviation_of(over_runs);
+    if (!std::isnan(deviation)) {
+      mark.low = mark.y - deviation;
+      mark.high = mark.y + deviation;
+    }
+    out.marks.push_back(mark);
+  }
+  return out;
+}
+
+std::string csv(const std::vector<RunGroup>& groups, const Series& series) {
+  std::string out = "group,step,mean,std,min,max,runs\n";
+  for (const GroupSeries& own : series.groups) {
+    for (size_t i = 0; i < series.x.size(); ++i) {
+      double low = kUnknown, high = kUnknown;
+      size_t count = 0;
+      for (const auto& run : own.runs) {
+        if (std::isnan(run[i])) continue;
+        low = std::isnan(low) ? run[i] : std::min(low, run[i]);
+        high = std::isnan(high) ? run[i] : std::max(high, run[i]);
+        ++count;
+      }
+      if (count == 0) continue;
+      out += str(csv_text(groups[own.group].title), ",", series.x[i], ",", csv_number(own.mean[i]), ",",
+                 csv_number(own.deviation[i]), ",", csv_number(low), ",", csv_number(high), ",", count, "\n");
+    }
+  }
+  return out;
+}
+
+// Means over about twenty windows of equal length, and where each window's middle is: one run's course without its
+// noise.
+struct Course {
+  std::vector<double> step, value;
+};
+
+Course course_of(const std::vector<double>& x, const std::vector<double>& y) {
+  std::vector<double> steps, values;
+  for (size_t i = 0; i < y.size(); ++i) {
+    if (std::isnan(y[i])) continue;
+    steps.push_back(x[i]);
+    values.push_back(y[i]);
+  }
+  const size_t windows = std::min(values.size(), kWindows);
+  Course course;
+  for (size_t w = 0; w < windows; ++w) {
+    const size_t from = w * values.size() / windows, to = (w + 1) * values.size() / windows;
+    course.step.push_back(mean_of(std::span(steps).subspan(from, to - from)));
+    course.value.push_back(mean_of(std::span(values).subspan(from, to - from)));
+  }
+  return course;
+}
+
+// Does it fall, and does it recover? Start, minimum, its step and end of each group, a mean over its runs.
+std::string fall_and_recovery(const std::vector<RunGroup>& groups, const Series& series) {
+  std::vector<std::vector<std::string>> rows = {
+      {"", "start", "minimum", "at step", "end", "end less minimum", "window to window"}};
+  for (const GroupSeries& own : series.groups) {
+    std::vector<double> start, least, at, end, rise, noise;
+    for (const std::vector<double>& run : own.runs) {
+      const Course course = course_of(series.x, run);
+      if (course.value.empty()) continue;
+      const auto lowest = static_cast<size_t>(std::ranges::min_element(course.value) - course.value.begin());
+      std::vector<double> moves;
+      for (size_t i = course.value.size() / 2 + 1; i < course.value.size(); ++i) {
+        moves.push_back(std::fabs(course.value[i] - course.value[i - 1]));
+      }
+      start.push_back(course.value.front());
+      least.push_back(course.value[lowest]);
+      at.push_back(std::round(course.step[lowest]));
+      end.push_back(course.value.back());
+      rise.push_back(end.back() - least.back());
+      noise.push_back(mean_of(moves));
+    }
+    rows.push_back({groups[own.group].title, spread_cell(start, false), spread_cell(least, false),
+                    spread_cell(at, false), spread_cell(end, false), spread_cell(rise, false),
+                    spread_cell(noise, false)});
+  }
+  return str(
+      markdown_rows(rows), "\nOver means of at most ", kWindows,
+      " windows of equal length. The lowest of them lies below the end by chance, too: a recovery is a rise well "
+      "above what the second half moves from window to window.\n");
+}
+
+StudyFigure figure(const std::vector<RunGroup>& groups, const Row& row, const std::string& key, bool several) {
+  Series series = series_of(groups, key, INT64_MAX);
+  StudyFigure out;
+  if (series.empty()) return out;
+  std::string source;
+  if (several) source = key.substr(9, key.find("/acc/") - 9);  // val-core/SOURCE/acc/...
+  out.name = str("dynamics-", row.name, several ? "-" + file_word(source) : "");
+  out.title = str(row.title, several ? ", " + source : "");
+  size_t window = (series.x.size() + kMostPoints - 1) / kMostPoints, seeds = 1;
+  bool bands = series.groups.size() <= kMostBands;
+  Chart chart;
+  chart.title = str(out.title, " against the step");
+  chart.x.title = "training step";
+  chart.y.title = row.y;
+  chart.y.percent = row.share;
+  for (const GroupSeries& own : series.groups) {
+    ChartSeries s = curve(series, own, window);
+    s.name = groups[own.group].title;
+    s.color = groups[own.group].color;
+    s.dashed = dashed(groups[own.group], groups);
+    s.dots = s.marks.size() <= 12;
+    for (ChartMark& m : s.marks) {
+      if (!bands) m.low = m.high = kUnknown;
+      if (row.share && !std::isnan(m.low)) m.low = std::max(0.0, m.low), m.high = std::min(1.0, m.high);
+    }
+    seeds = std::max(seeds, own.runs.size());
+    chart.series.push_back(std::move(s));
+  }
+  out.svg = svg_of(chart);
+  out.csv = csv(groups, series);
+  if (seeds > 1) {
+    out.note = str("Lines are means over up to ", seeds, " seeds",
+                   bands ? ", bands one standard deviation to either side."
+                         : "; with so many groups the bands are left to the table of numbers.");
+  } else {
+    out.note = "One run a group.";
+  }
+  if (window > 1) out.note += str(" Each point is the mean of ", window, " steps.");
+  out.note += str(" Logged as ", key, ".");
+  if (row.recovers) out.table = fall_and_recovery(groups, series);
+  return out;
+}
+
+}  // namespace
+
+std::vector<StudyFigure> dynamics_figures(const FigureInput& in) {
+  std::vector<StudyFigure> figures;
+  for (const Row& row : kRows) {
+    std::vector<std::string> keys = columns(in.groups, row.key);
+    for (const std::string& key : keys) {
+      StudyFigure made = figure(in.groups, row, key, keys.size() > 1);
+      if (!made.svg.empty()) figures.push_back(std::move(made));
+    }
+  }
+  if (figures.empty()) in.lacking = "no run has steps.jsonl";
+  return figures;
+}
+
+}  // namespace ucas

@@ -1,0 +1,94 @@
+// pass@k against k with intervals.
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/str.h"
+#include "report/figures/figures.h"
+#include "report/summary.h"
+#include "report/svg/svg_chart.h"
+
+namespace ucas {
+
+namespace {
+
+std::set<int64_t> all_k(const FigureInput& in, const std::string& data) {
+  std::set<int64_t> ks;
+  for (const EvalRecord* e : evaluations_of(in.groups, data)) {
+    for (const FigureAt& item : e->pass_at) ks.insert(item.k);
+  }
+  return ks;
+}
+
+std::string problems_words(const FigureInput& in, const std::string& data, const std::string& source) {
+  if (source.empty()) return data_words(in, data);
+  int64_t problems = 0;
+  for (const EvalRecord* e : evaluations_of(in.groups, data)) {
+    const EvalNumbers* numbers = numbers_of(*e, source);
+    if (numbers) problems = std::max(problems, numbers->problems);
+  }
+  return str(source, ", ", grouped(problems), " problems");
+}
+
+StudyFigure figure_of(const FigureInput& in, const std::string& data, const std::string& source,
+                      const std::set<int64_t>& ks) {
+  Chart chart;
+  chart.title = str("pass@k against k", source.empty() ? "" : ", " + source);
+  chart.x.title = "k, samples a problem";
+  chart.x.doubling = true;
+  chart.y.title = "pass@k";
+  chart.y.percent = true;
+  StudyFigure figure;
+  figure.csv = "group,k,mean,low,high,std,runs\n";
+  std::vector<std::vector<std::string>> table(1, {""});
+  for (int64_t k : ks) table[0].push_back(str("pass@", k, " %"));
+  size_t most = 1;
+  for (const RunGroup& group : in.groups) {
+    ChartSeries s;
+    s.name = group.title;
+    s.color = group.color;
+    s.dashed = dashed(group, in.groups);
+    s.dots = true;
+    s.band = in.groups.size() <= 4;
+    std::vector<std::string> cells = {group.title};
+    for (int64_t k : ks) {
+      const SummaryCell found = measured(group, data, str("pass@", k), source);
+      cells.push_back(spread_cell(found.values, true));
+      if (found.values.empty()) continue;
+      most = std::max(most, found.values.size());
+      const Figure& shown = found.interval;
+      s.marks.push_back({static_cast<double>(k), shown.value, shown.low, shown.high,
+                         str(group.title, ", pass@", k, " ", number_text(shown.value, true), " %")});
+      figure.csv += str(csv_text(group.title), ",", k, ",", csv_number(shown.value), ",", csv_number(shown.low), ",",
+                        csv_number(shown.high), ",", csv_number(found.deviation), ",", found.values.size(), "\n");
+    }
+    if (s.marks.empty()) continue;
+    table.push_back(std::move(cells));
+    chart.series.push_back(std::move(s));
+  }
+  figure.name = str("passk", source.empty() ? "" : "-" + file_word(source));
+  figure.title = str("pass@k", source.empty() ? "" : ", " + source);
+  figure.note = str("Unbiased pass@k on ", problems_words(in, data, source), ". Intervals, 95 %: ",
+                    most > 1 ? "of the mean over seeds (Student's t); of groups with one run, over problems."
+                             : "over problems, as the evaluation made them.");
+  figure.table = markdown_rows(table);
+  figure.svg = svg_of(chart);
+  return figure;
+}
+
+}  // namespace
+
+// One set of problems a figure: a curve over sets of different size and difficulty is that of the largest.
+std::vector<StudyFigure> passk_figures(const FigureInput& in) {
+  std::string data = asked_data(in);
+  std::set<int64_t> ks = all_k(in, data);
+  if (ks.empty()) {
+    in.lacking = "no evaluation has pass@k (it needs evaluate.samples above 0)";
+    return {};
+  }
+  std::vector<StudyFigure> figures;
+  for (const std::string& source : sources_of(in, data)) figures.push_back(figure_of(in, data, source, ks));
+  return figures;
+}
+
+}  // namespace ucas

@@ -1,0 +1,46 @@
+// The figures of report/study_figures.h one by one, from runs that are read and grouped already: the report and the
+// files of a study share them. Each returns nothing where the runs lack what it is made of, and says in `lacking` what.
+// Threads: any.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/table.h"
+#include "compare/groups.h"
+#include "report/study_figures.h"
+
+namespace ucas {
+
+struct FigureInput {
+  const std::vector<RunGroup>& groups;
+  const FigureRequest& request;
+  std::string& lacking;
+};
+
+std::vector<StudyFigure> dynamics_figures(const FigureInput& in);
+std::vector<StudyFigure> passk_figures(const FigureInput& in);
+std::vector<StudyFigure> confidence_figures(const FigureInput& in);
+std::vector<StudyFigure> sensitivity_figures(const FigureInput& in);
+std::vector<StudyFigure> reliability_figures(const FigureInput& in);
+std::vector<StudyFigure> bar_figures(const FigureInput& in);
+std::vector<StudyFigure> case_figures(const FigureInput& in);
+
+std::vector<StudyFigure> figures_of(const FigureInput& in);  // by request.kind
+
+// What the figures share.
+// Sets of problems that are drawn one by one: those asked for that the evaluation has, else all it has if there are
+// several; {""} = all problems together.
+std::vector<std::string> sources_of(const FigureInput& in, const std::string& data);
+// A table in Markdown of plain text, and one of its cells: mean and deviation of what is known among `values`.
+std::string markdown_rows(const std::vector<std::vector<std::string>>& rows);
+std::string spread_cell(const std::vector<double>& values, bool share);
+std::string asked_data(const FigureInput& in);  // EvalRecord::data that the request means; "" if there is none
+std::string csv_number(double value);           // empty where unknown
+std::string data_words(const FigureInput& in, const std::string& data);  // "test.jsonl, 512 problems"
+std::string file_word(const std::string& text);  // for a file name: letters, digits and dashes; never empty
+// Groups with the same colour (more than seven of them) differ by dashes.
+bool dashed(const RunGroup& group, const std::vector<RunGroup>& groups);
+std::string metric_words(const std::string& metric);  // "greedy accuracy", "mean@16" ...
+
+}  // namespace ucas

@@ -1,0 +1,50 @@
+// The charts of a report: which logged number stands where, under which title, with which words; one row a panel. Drawn
+// by report/svg; report.js reads out single steps. Numbers outside the common names (a method's own diagnostics) get
+// panels of their own; a number that never changed gets a few words instead of a chart. Threads: any.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "report/page/series.h"
+#include "report/summary.h"
+
+namespace ucas {
+
+struct PanelRow {
+  const char* section;
+  const char* key;  // column of steps.jsonl; "val-core/*/acc/mean@1": one panel a source
+  const char* title;
+  const char* help;    // one line under the title
+  bool share = false;  // printed in percent
+};
+std::span<const PanelRow> panel_rows();
+
+enum class Axis { step, samples };  // samples: k of pass@k, drawn on a doubling scale
+
+struct Panel {
+  std::string section, key, title, help;
+  bool share = false;
+  Axis axis = Axis::step;
+  std::string x_name = "step";
+  Series series;
+  std::vector<std::vector<Figure>> bounds;  // per group of series: bounds at each x, if they are not mean +- std
+};
+
+// All panels that have data, in reading order. `budget` bytes for the numbers decide how many steps are kept.
+std::vector<Panel> make_panels(const std::vector<RunGroup>& groups, const std::vector<ResultTable>& summaries,
+                               int64_t budget);
+
+// The one value of a number that never changed over at least three steps, for people ("0.001", "DAPO 1, UCAS 2"); "" if
+// it did.
+std::string constant_text(const Panel& panel, const std::vector<RunGroup>& groups);
+
+struct CurvesPage {
+  std::string html;    // "" if there is nothing to draw
+  std::string json;    // what report.js reads: {"groups": [...], "panels": [...]}
+  int64_t stride = 1;  // > 1: only every stride-th step of the longest runs is drawn
+};
+CurvesPage curves_page(const std::vector<RunGroup>& groups, const std::vector<Panel>& panels);
+
+}  // namespace ucas

@@ -1,0 +1,198 @@
+#include "report/page/results.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/str.h"
+#include "report/benchmarks.h"
+#include "report/escape.h"
+#include "report/page/tables.h"
+#include "report/svg/svg_chart.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr size_t kMostFindings = 6;  // sentences that are not folded away
+constexpr double kLevel = 0.95;
+constexpr const char* kOverSeeds =
+    "Figures are mean \xc2\xb1 standard deviation over seeds; small figures below them: 95 % t interval of that mean "
+    "over seeds. Differences of methods: runs paired by seed, problems by source and id; the interval has the wider "
+    "bounds of a t interval over runs and a bootstrap over runs and problems, p is the larger of both tests. ";
+constexpr const char* kOverProblems =
+    "Small figures: 95 % interval over problems. Two runs are compared problem by problem: that covers the choice of "
+    "problems, not the luck of training, for which it takes more seeds. ";
+
+OrderedJson picture(const std::string& title, const std::string& metric, const std::string& note,
+                    const BarChart& chart) {
+  return {{"file", str(title, " ", metric)},   {"title", title}, {"metric", metric}, {"note", note}, {"numbers", ""},
+          {"svg", svg_for_page(svg_of(chart))}};
+}
+
+// The accuracy of each group between 0 and 100 %, its interval and its seeds.
+OrderedJson accuracy_picture(const ResultTable& summary, size_t column) {
+  const bool greedy = summary.columns[column].key == "greedy";
+  BarChart chart;
+  chart.title = greedy ? "Greedy accuracy" : "Sampled accuracy";
+  chart.points = true;
+  chart.x.percent = true;
+  chart.x.low = 0;
+  chart.x.high = 1;
+  for (const SummaryRow& row : summary.rows) {
+    const SummaryCell& cell = row.cells[column];
+    if (cell.values.empty()) continue;
+    Bar bar{
+        row.group->title, number_text(cell.mean, true) + " %", "", row.group->color, cell.mean, kUnknown, kUnknown, {}};
+    if (!std::isnan(cell.deviation)) bar.detail = "\xc2\xb1 " + number_text(cell.deviation, true);
+    if (cell.interval.bounded()) bar.low = cell.interval.low, bar.high = cell.interval.high;
+    if (cell.values.size() > 1) bar.each = cell.values;
+    chart.bars.push_back(std::move(bar));
+  }
+  return picture(chart.title, greedy ? "pass@1" : summary.columns[column].title, "", chart);
+}
+
+// What separates the other groups from one: estimate, interval, corrected p.
+OrderedJson forest_picture(const ResultTable& summary, const std::vector<RunGroup>& groups, size_t from) {
+  BarChart chart;
+  chart.title = "Differences from " + groups[from].title;
+  chart.points = true;
+  chart.x.title = "percentage points";
+  for (const Difference& d : summary.differences) {
+    if (d.from != from) continue;
+    const Contrast& c = d.contrast;
+    const std::string p = p_text(c.p_holm);
+    Bar bar{str(groups[d.to].title, ", ", d.metric),
+            typeset(" " + change_text(c.change.value, true)).substr(1),
+            p == "-" ? "not estimable" : str(p.starts_with('<') ? "p " : "p = ", p),
+            groups[d.to].color,
+            100 * c.change.value,
+            100 * c.change.low,
+            100 * c.change.high,
+            {}};
+    bar.hollow = !c.significant;
+    chart.bars.push_back(std::move(bar));
+  }
+  return picture(chart.title, "", "Estimate, 95 % interval and corrected p; a ring: not significant.", chart);
+}
+
+OrderedJson pictures_of(const ResultTable& summary, const std::vector<RunGroup>& groups) {
+  OrderedJson pictures = OrderedJson::array();
+  for (size_t c = 0; c < summary.columns.size(); ++c) {
+    const std::string& key = summary.columns[c].key;
+    if (key == "greedy" || key.starts_with("mean@")) pictures.push_back(accuracy_picture(summary, c));
+  }
+  std::set<size_t> references;
+  for (const Difference& d : summary.differences) references.insert(d.from);
+  for (size_t from : references) pictures.push_back(forest_picture(summary, groups, from));
+  return pictures;
+}
+
+std::string asked_of(const ResultTable& summary) {
+  std::string asked =
+      str(short_path(summary.data, 1), summary.data.empty() ? "" : ": ", grouped(summary.problems), " problems");
+  if (summary.samples > 0) {
+    asked += str(", one greedy response and ", summary.samples, " samples each");
+    if (!std::isnan(summary.temperature)) asked += str(" at temperature ", summary.temperature);
+  }
+  return asked + ".";
+}
+
+PageCell column_head(const SummaryColumn& column) {
+  PageCell cell{.text = column.title, .about = column.help};
+  cell.unit = column.share ? "%" : column.key == "length" ? "tokens" : column.key == "entropy" ? "nats" : "";
+  return cell;
+}
+
+// Values of each seed below their group; where a run lacks a number, it is not known whose the others are.
+void add_seeds(PageTable& table, const ResultTable& summary, const SummaryRow& row) {
+  std::vector<const RunRecord*> runs;
+  for (const RunRecord* run : row.group->runs) {
+    if (final_evaluation(*run, summary.data)) runs.push_back(run);
+  }
+  for (size_t r = 0; r < runs.size(); ++r) {
+    PageTable::Row line{{{.text = runs[r]->seed >= 0 ? str("seed ", runs[r]->seed) : runs[r]->name}}, "seed"};
+    for (size_t c = 0; c < row.cells.size(); ++c) {
+      const SummaryCell& cell = row.cells[c];
+      const SummaryColumn& column = summary.columns[c];
+      line.cells.emplace_back();
+      if (cell.values.size() != runs.size()) continue;
+      line.cells.back() = {.text = number_text(cell.values[r], column.share),
+                           .bounds = column.main ? bounds_text(cell.each[r]) : ""};
+    }
+    table.rows.push_back(std::move(line));
+  }
+}
+
+std::string wide_table(const ResultTable& summary) {
+  PageTable table{"summary wide-only", "", {{}}, {}};
+  for (const SummaryColumn& column : summary.columns) table.head.push_back(column_head(column));
+  for (const SummaryRow& row : summary.rows) {
+    PageTable::Row line{{name_cell(*row.group, row.group->seeds())}, "", !table.rows.empty()};
+    for (size_t c = 0; c < row.cells.size(); ++c)
+      line.cells.push_back(value_cell(row.cells[c], summary.columns[c].share, summary.columns[c].main));
+    table.rows.push_back(std::move(line));
+    if (row.group->runs.size() > 1) add_seeds(table, summary, row);
+  }
+  return render(table);
+}
+
+// The same turned round: a phone has room for a few models, not for nine numbers.
+std::string narrow_table(const ResultTable& summary) {
+  PageTable table{"summary narrow-only", "", {{}}, {}};
+  for (const SummaryRow& row : summary.rows) table.head.push_back(name_cell(*row.group));
+  for (size_t c = 0; c < summary.columns.size(); ++c) {
+    PageTable::Row line{{column_head(summary.columns[c])}, ""};
+    for (const SummaryRow& row : summary.rows)
+      line.cells.push_back(value_cell(row.cells[c], summary.columns[c].share, summary.columns[c].main));
+    table.rows.push_back(std::move(line));
+  }
+  return render(table);
+}
+
+OrderedJson summary_values(const std::vector<RunGroup>& groups, const ResultTable& summary) {
+  OrderedJson findings = OrderedJson::array(), remarks = OrderedJson::array();
+  size_t significant = 0;
+  for (const Difference& d : summary.differences) {
+    const char* mark = !d.contrast.significant ? "level" : d.contrast.change.value > 0 ? "up" : "down";
+    significant += d.contrast.significant;
+    findings.push_back({{"mark", mark}, {"sentence", typeset(d.sentence)}});
+  }
+  for (const std::string& remark : {ceiling_sentence(summary), unclaimed_sentence(summary)}) {
+    if (!remark.empty()) remarks.push_back(remark);
+  }
+  const bool several =
+      std::ranges::any_of(summary.rows, [](const SummaryRow& row) { return row.group->runs.size() > 1; });
+  std::string note = several ? kOverSeeds : kOverProblems;
+  if (!summary.interval.empty()) note += str("Intervals of one run: ", summary.interval, ". ");
+  note +=
+      str("A difference is called higher or lower only if its interval excludes zero and its corrected p is at most "
+          "0.05 (",
+          family_text(summary.comparisons, kLevel), ").");
+  const size_t all = summary.differences.size();
+  return {
+      {"asked", asked_of(summary)},
+      {"pictures", pictures_of(summary, groups)},
+      {"findings", findings},
+      {"words",
+       all == 0 ? "" : str(significant, " of ", all, all == 1 ? " difference is" : " differences are", " significant")},
+      {"open", all <= kMostFindings},
+      {"remarks", remarks},
+      {"seeds", several},
+      {"table", wide_table(summary)},
+      {"narrow", narrow_table(summary)},
+      {"benchmarks", benchmarks_html(groups, summary.data)},
+      {"note", note},
+      {"cards", cards_html(groups, summary.data)}};
+}
+
+}  // namespace
+
+std::string results_html(const std::vector<RunGroup>& groups, const std::vector<ResultTable>& summaries) {
+  OrderedJson tables = OrderedJson::array();
+  for (const ResultTable& summary : summaries) tables.push_back(summary_values(groups, summary));
+  return render("results.html", {{"tables", tables}});
+}
+
+}  // namespace ucas

@@ -1,0 +1,180 @@
+#include "report/page/tables.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <set>
+
+#include "base/str.h"
+#include "report/escape.h"
+
+namespace ucas {
+
+namespace {
+
+struct PhaseBar {
+  const RunGroup* group = nullptr;
+  std::array<double, 11> seconds{};  // a step
+  int64_t steps = 0;
+  double total = 0;  // of all steps and runs
+  double step() const { return std::accumulate(seconds.begin(), seconds.end(), 0.0); }
+};
+
+constexpr std::array<std::pair<const char*, const char*>, 11> kPhases = {{{"gen", "sampling"},
+                                                                          {"reward", "grading"},
+                                                                          {"old_log_prob", "old log-probs"},
+                                                                          {"ref", "reference"},
+                                                                          {"values", "values"},
+                                                                          {"adv", "advantages"},
+                                                                          {"update_critic", "critic update"},
+                                                                          {"update_actor", "policy update"},
+                                                                          {"testing", "validation"},
+                                                                          {"save_checkpoint", "checkpoints"},
+                                                                          {"other", "other"}}};
+
+std::string short_seconds(double seconds) { return seconds < 10 ? fixed(seconds, 2) + " s" : human_seconds(seconds); }
+
+// Seconds a phase per step, averaged over all steps and runs of the group; index 10 is what step holds beyond them.
+PhaseBar phases_of(const RunGroup& group) {
+  PhaseBar bar{&group};
+  auto& [of, seconds, steps, total] = bar;
+  for (const RunRecord* run : group.runs) {
+    const auto* whole = run->steps.find("timing_s/step");
+    for (size_t i = 0; whole && i < whole->size(); ++i) {
+      if (std::isnan((*whole)[i])) continue;
+      total += (*whole)[i];
+      if (run->steps.step[i] < 1) continue;  // the validation before the first step
+      ++steps;
+      double named = 0;
+      for (size_t p = 0; p + 1 < kPhases.size(); ++p) {
+        const auto* values = run->steps.find(str("timing_s/", kPhases[p].first));
+        if (!values || std::isnan((*values)[i])) continue;
+        seconds[p] += (*values)[i];
+        named += (*values)[i];
+      }
+      seconds.back() += std::max(0.0, (*whole)[i] - named);
+    }
+  }
+  for (double& value : seconds) value /= std::max<double>(1, static_cast<double>(steps));
+  return bar;
+}
+
+PageTable phase_table(const std::vector<PhaseBar>& bars) {
+  PageTable table{"plain", "", {{.text = "seconds a step"}}, {}};
+  for (const PhaseBar& bar : bars) table.head.push_back({.text = bar.group->title});
+  for (size_t p = 0; p < kPhases.size(); ++p) {
+    if (std::ranges::all_of(bars, [&](const PhaseBar& bar) { return bar.seconds[p] <= 0; })) continue;
+    PageTable::Row row{{{.text = kPhases[p].second, .key = str("p", p)}}, ""};
+    for (const PhaseBar& bar : bars) row.cells.push_back({.text = fixed(bar.seconds[p], 3)});
+    table.rows.push_back(std::move(row));
+  }
+  PageTable::Row step{{{.strong = "step"}}, ""}, all{{{.text = "all steps"}}, ""};
+  for (const PhaseBar& bar : bars) {
+    const size_t runs = bar.group->runs.size();
+    step.cells.push_back({.strong = fixed(bar.step(), 3)});
+    all.cells.push_back({.text = human_seconds(bar.total) + (runs > 1 ? str(" in ", runs, " runs") : "")});
+  }
+  table.rows.insert(table.rows.end(), {std::move(step), std::move(all)});
+  return table;
+}
+
+// The distinct values of one setting among the runs of a group.
+std::string setting_values(const RunGroup& group, const std::string& key) {
+  std::vector<std::string> values;
+  for (const RunRecord* run : group.runs) {
+    std::string value = run->setting(key);
+    if (std::ranges::find(values, value) == values.end()) values.push_back(std::move(value));
+  }
+  return join(values, " | ");
+}
+
+}  // namespace
+
+PageCell name_cell(const RunGroup& group, const std::string& bounds) {
+  return {.text = group.title, .bounds = bounds, .key = str("g", group.color)};
+}
+
+std::string bounds_text(const Figure& interval) {
+  if (!interval.bounded()) return "";
+  return str(number_text(interval.low, true), "\xe2\x80\x93", number_text(interval.high, true));
+}
+
+PageCell value_cell(const SummaryCell& value, bool share, bool with_interval) {
+  if (value.values.empty()) return {.quiet = true};
+  PageCell cell{.strong = number_text(value.mean, share)};
+  if (!std::isnan(value.deviation)) cell.spread = number_text(value.deviation, share);
+  if (with_interval) cell.bounds = bounds_text(value.interval);
+  return cell;
+}
+
+std::string time_html(const std::vector<RunGroup>& groups) {
+  std::vector<PhaseBar> bars;
+  double longest = 0;
+  for (const RunGroup& group : groups) {
+    PhaseBar bar = phases_of(group);
+    if (bar.steps == 0) continue;
+    longest = std::max(longest, bar.step());
+    bars.push_back(bar);
+  }
+  if (bars.empty() || longest <= 0) return "";
+  OrderedJson drawn = OrderedJson::array();
+  for (const PhaseBar& bar : bars) {
+    OrderedJson parts = OrderedJson::array();
+    for (size_t p = 0; p < kPhases.size(); ++p) {
+      if (bar.seconds[p] <= 0) continue;
+      parts.push_back({{"phase", p},
+                       {"width", fixed(100 * std::clamp(bar.seconds[p] / longest, 0.0, 1.0), 2)},
+                       {"words", str(kPhases[p].second, " ", short_seconds(bar.seconds[p]))}});
+    }
+    drawn.push_back({{"color", bar.group->color},
+                     {"group", bar.group->title},
+                     {"parts", parts},
+                     {"step", short_seconds(bar.step())}});
+  }
+  return render("time.html", {{"bars", drawn}, {"table", render(phase_table(bars))}});
+}
+
+std::string settings_html(const std::vector<RunGroup>& groups) {
+  std::vector<const RunGroup*> with;
+  std::vector<std::string> keys;
+  std::set<std::string> seen;
+  for (const RunGroup& group : groups) {
+    bool any = false;
+    for (const RunRecord* run : group.runs) {
+      for (const auto& [key, value] : run->config) {
+        any = true;
+        if (seen.insert(key).second) keys.push_back(key);
+      }
+    }
+    if (any) with.push_back(&group);
+  }
+  if (with.empty()) return "";
+  PageTable all{"settings", "", {{.text = "setting"}}, {}}, differing;
+  for (const RunGroup* group : with) all.head.push_back(name_cell(*group));
+  differing.kind = all.kind;
+  differing.head = all.head;
+  for (const std::string& key : keys) {
+    PageTable::Row row{{{.code = key}}, ""};
+    std::set<std::string> values;
+    for (const RunGroup* group : with) {
+      std::string value = setting_values(*group, key);
+      row.cells.push_back({.html = model_text(value, 400), .quiet = value.empty()});
+      values.insert(std::move(value));
+    }
+    if (values.size() > 1) {
+      row.kind = "differs";
+      differing.rows.push_back(row);
+    }
+    all.rows.push_back(std::move(row));
+  }
+  const size_t count = differing.rows.size();
+  differing.caption = count == 1 ? "One setting differs" : str(count, " settings differ");
+  return render("settings.html", {{"same", with.size() > 1 && count == 0},
+                                  {"differing", with.size() > 1 && count > 0 ? render(differing) : ""},
+                                  {"count", keys.size()},
+                                  {"all", render(all)}});
+}
+
+}  // namespace ucas

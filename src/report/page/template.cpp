@@ -1,0 +1,77 @@
+#include "report/page/template.h"
+
+#include <kainjow/mustache.hpp>
+#include <nlohmann/json.hpp>
+
+#include "base/embedded.h"
+#include "base/error.h"
+#include "base/str.h"
+#include "report/escape.h"
+
+namespace ucas {
+
+namespace {
+
+namespace stache = kainjow::mustache;
+
+constexpr const char* kFolder = "report/assets/";
+
+// The template with those it names in their places: the library would read them again for every row of a table.
+std::string with_parts(const std::string& name) {
+  auto found = embedded(kFolder + name);
+  UCAS_CHECK(found.has_value(), "a template of the report was not compiled in");
+  std::string text(*found);
+  for (size_t at = 0; (at = text.find("{{> ", at)) != std::string::npos;) {
+    const size_t end = text.find("}}", at);
+    text.replace(at, end + 2 - at, with_parts(text.substr(at + 4, end - at - 4)));
+  }
+  return text;
+}
+
+stache::data converted(const OrderedJson& value) {
+  if (value.is_object()) {
+    stache::data object(stache::data::type::object);
+    for (const auto& [key, member] : value.items()) object.set(key, converted(member));
+    return object;
+  }
+  if (value.is_array()) {
+    stache::data list(stache::data::type::list);
+    for (const OrderedJson& item : value) list.push_back(converted(item));
+    return list;
+  }
+  if (value.is_string()) {
+    const auto& text = value.get_ref<const std::string&>();
+    return text.empty() ? stache::data(false) : stache::data(text);
+  }
+  if (value.is_number()) return stache::data(value.dump());
+  return stache::data(value.is_boolean() && value.get<bool>());
+}
+
+OrderedJson cell_values(const PageCell& cell) {
+  return {{"strong", cell.strong}, {"spread", cell.spread}, {"text", cell.text}, {"code", cell.code},
+          {"bounds", cell.bounds}, {"html", cell.html},     {"unit", cell.unit}, {"about", cell.about},
+          {"key", cell.key},       {"quiet", cell.quiet}};
+}
+
+}  // namespace
+
+std::string render(const std::string& name, const OrderedJson& values) {
+  stache::mustache page{with_parts(name)};
+  UCAS_CHECK(page.is_valid(), "a template of the report is not Mustache");
+  page.set_custom_escape([](const std::string& value) { return html_text(value); });
+  return page.render(converted(values));
+}
+
+std::string render(const PageTable& table) {
+  OrderedJson head = OrderedJson::array(), rows = OrderedJson::array();
+  for (const PageCell& cell : table.head) head.push_back(cell_values(cell));
+  for (const PageTable::Row& row : table.rows) {
+    if (row.cells.empty()) continue;
+    OrderedJson cells = OrderedJson::array();
+    for (size_t i = 1; i < row.cells.size(); ++i) cells.push_back(cell_values(row.cells[i]));
+    rows.push_back({{"row", row.kind}, {"begins", row.begins}, {"name", cell_values(row.cells[0])}, {"cells", cells}});
+  }
+  return render("table.html", {{"kind", table.kind}, {"caption", table.caption}, {"head", head}, {"rows", rows}});
+}
+
+}  // namespace ucas

@@ -1,0 +1,107 @@
+// Good plain charts as SVG (report/svg_canvas.h): curves with bands, dots and whiskers; scatters; bars with error bars;
+// maps of numbers. Round ticks, labels at the curves where they fit, a legend where they do not. Threads: any.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "report/svg/svg_canvas.h"
+#include "stats/spread.h"
+
+namespace ucas {
+
+struct ChartAxis {
+  std::string title;
+  bool percent = false;                               // values are shares
+  bool doubling = false;                              // on a doubling scale; values are positive
+  double low = kUnknown, high = kUnknown;             // unknown: from the data, rounded outwards to a tick
+  std::vector<std::pair<double, std::string>> marks;  // instead of round ticks
+};
+
+struct ChartMark {
+  double x = 0, y = 0, low = kUnknown, high = kUnknown;
+  std::string about;  // shown where the pointer rests on it
+};
+
+struct ChartSeries {
+  std::string name;
+  size_t color = 1;
+  bool line = true, dots = false, dashed = false, ring = false;
+  bool band = true;  // bounds as a band, else as whiskers
+  double radius = 2.6, opacity = 1;
+  std::string kind;  // class of the group that holds its shapes; "": no group
+  std::vector<ChartMark> marks;
+};
+
+struct ChartGuide {
+  double x0 = 0, y0 = 0, x1 = 0, y1 = 0;
+  std::string text;  // at its end
+};
+
+struct Chart {
+  std::string title;  // spoken, not drawn
+  ChartAxis x, y;
+  std::vector<ChartSeries> series;
+  std::vector<ChartGuide> guides;
+  double width = 560, height = 320;
+  bool square = false;   // the same length for both axes
+  bool compact = false;  // names and titles stand outside; the name of x beside its first tick
+};
+
+// Round numbers covering [low, high], about `count` of them, and the distance between them.
+struct Ticks {
+  std::vector<double> at;
+  double step = 0;
+};
+Ticks round_ticks(double low, double high, int count);
+std::string tick_text(double value, double step, bool percent);
+
+// A rectangle of the canvas with two scales.
+struct PlotFrame {
+  double left = 0, top = 0, width = 0, height = 0;
+  double x_low = 0, x_high = 1, y_low = 0, y_high = 1;
+  bool x_doubling = false;
+  double X(double value) const;
+  double Y(double value) const;
+};
+struct PlotFrame;
+// `where`, if given, becomes the rectangle of the data and its scales.
+std::string svg_of(const Chart& chart, PlotFrame* where = nullptr);
+
+// Grid, ticks and titles around it; `x_labels` false leaves out those of x. Where the scales have no ends yet they are
+// made to end at round ticks.
+void draw_axes(SvgCanvas& canvas, PlotFrame& frame, const ChartAxis& x, const ChartAxis& y, bool x_labels = true);
+// Room that the labels of y need to its left, and the ends that round ticks would give the axis.
+double label_room(const ChartAxis& y, double low, double high);
+
+struct Bar {
+  std::string name, text, detail;  // text: the number, at its right; detail: fainter, beside it
+  size_t color = 1;
+  double value = 0, low = kUnknown, high = kUnknown;
+  std::vector<double> each;  // seeds, as dots
+  bool hollow = false;       // of points: a ring
+};
+struct BarChart {
+  std::string title;
+  ChartAxis x;
+  bool points = false;  // a dot at the value, and a line at zero: a forest plot
+  std::vector<Bar> bars;
+  double width = 560;
+};
+std::string svg_of(const BarChart& chart);
+
+struct HeatCell {
+  double value = kUnknown;   // unknown: empty
+  std::string text, detail;  // two lines
+  bool marked = false;       // framed
+};
+struct HeatMap {
+  std::string title, x_title, y_title;
+  std::vector<std::string> x, y;             // labels of columns and of rows, rows from the bottom
+  std::vector<std::vector<HeatCell>> cells;  // [rows][columns]
+  double width = 560;
+};
+std::string svg_of(const HeatMap& map);
+
+}  // namespace ucas
