@@ -11,7 +11,7 @@
 #include "data/problems.h"
 #include "sampling/engine_config.h"
 #include "sampling/rollout.h"
-#include "verify/verifier.h"
+#include "verify/grader.h"
 
 namespace ucas {
 

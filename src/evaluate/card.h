@@ -16,7 +16,7 @@
 #include "data/problems.h"
 #include "data/templates.h"
 #include "evaluate/result.h"
-#include "verify/verifier.h"
+#include "verify/grader.h"
 
 namespace ucas {
 

@@ -18,6 +18,7 @@
 #include "train/model_files.h"
 #include "train/self_check.h"
 #include "train/trainer.h"
+#include "verify/registry.h"
 
 namespace ucas {
 
@@ -99,7 +100,7 @@ Training assemble(TrainConfig config, RunDirectory run, Parts parts) {
              std::move(run),
              std::move(parts.policy),
              std::move(parts.rollout),
-             make_math_verifier(extract),
+             make_grader(GraderKind::math, extract),
              std::move(parts.optimizer),
              std::move(parts.companions),
              std::move(parts.data),

@@ -307,10 +307,10 @@ EvalResult evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Graders&
   return result;
 }
 
-EvalResult evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Verifier& verifier, const EvalInput& input,
+EvalResult evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Grader& grader, const EvalInput& input,
                     const EvalConfig& config) {
   Graders graders;
-  graders.standard = std::shared_ptr<const Verifier>(std::shared_ptr<const Verifier>(), &verifier);  // borrowed
+  graders.standard = std::shared_ptr<const Grader>(std::shared_ptr<const Grader>(), &grader);  // borrowed
   return evaluate(rollout, tokenizer, graders, input, config);
 }
 
