@@ -176,4 +176,23 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   return best;
 }
 
+std::string wrap_text(const std::string& text, size_t width, size_t indent, size_t used) {
+  std::string wrapped;
+  size_t column = used;
+  bool first = true;
+  for (const std::string& word : split(text, ' ')) {
+    if (!first && column + 1 + word.size() > width && column > indent) {
+      wrapped += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (!first) {
+      wrapped += ' ';
+      ++column;
+    }
+    wrapped += word;
+    column += word.size();
+    first = false;
+  }
+  return wrapped;
+}
+
 }  // namespace ucas

@@ -55,4 +55,8 @@ bool valid_utf8(std::string_view text);
 // Nearest of `candidates` to `word` by edit distance, or "" when none is near (for "did you mean").
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
+// Text in lines of at most `width` columns, broken at spaces, all but the first indented by `indent`. The first line
+// already holds `used` columns. A word longer than a line stands alone.
+std::string wrap_text(const std::string& text, size_t width, size_t indent, size_t used);
+
 }  // namespace ucas

@@ -237,23 +237,7 @@ void save_methods(const std::string& path, const StepData& data, std::span<const
 
 }  // namespace
 
-std::string help_advantages() {
-  return "Usage: ucas advantages STEP.jsonl|RUN [--method NAME,..] [--method.preset NAME] [--method.KEY VALUE ...]\n"
-         "\n"
-         "What would have changed: recomputes the advantages of a saved step (RUN/signals/step-N.jsonl) under other\n"
-         "methods or settings and compares them with those the run trained on, per response and per token. Nothing is\n"
-         "generated or trained.\n"
-         "\n"
-         "  ucas advantages RUN --method dapo,ucas          these methods, with their defaults\n"
-         "  ucas advantages RUN --method.alpha 0.5          the run's own method and settings, with one changed\n"
-         "  ucas advantages RUN --method dapo,ucas --save   for the token explorer of ucas report\n"
-         "\n"
-         "An option of a method is given as in a run's config; with several methods it goes to those that have it. A\n"
-         "method that changes the loss rather than the advantage may show no difference here. Exit code 1: the run's\n"
-         "own settings did not give its stored advantages again.\n"
-         "\n" +
-         options_help(AdvantagesConfig{});
-}
+std::string options_advantages() { return options_help(AdvantagesConfig{}); }
 
 int run_advantages(const Words& words) {
   CommandLine line = parse_command_line(words, {"json", "save"});

@@ -1,5 +1,8 @@
-// One row per command. Plain commands run in libucas; engine commands load libucas_engine.so first.
-// A command parses its own words (base/fields.h) and returns an exit code; errors are thrown.
+// The commands of the program, one row each, in the order in which a newcomer meets them. NAME is run_NAME and
+// options_NAME (the options part of its --help), and help/NAME.txt is the rest of that text. An engine command has its
+// run_NAME in cli/engine, behind a library that is loaded on demand; its options stay in cli/engine_options.cpp, so
+// that
+// --help loads nothing. A command parses its own words (base/fields.h) and returns an exit code; errors are thrown.
 #pragma once
 
 #include <span>
@@ -9,16 +12,43 @@
 
 #include "base/fields.h"
 
+// name, where it runs, one line for `ucas --help`
+#define UCAS_COMMANDS(X)                                                                                     \
+  X(demo, engine, "the main job on the embedded task: warm-up, RLVR per method, evaluation, report")         \
+  X(train, engine, "reinforcement learning with verifiable rewards")                                         \
+  X(explain, plain, "what a training config does, equation by equation, and how it departs from its papers") \
+  X(make_task, plain, "write the embedded task: problems, demonstrations, tokenizer")                        \
+  X(sft, engine, "supervised fine-tuning on prompts and responses")                                          \
+  X(verify, plain, "grade answers against the right ones")                                                   \
+  X(tokenize, plain, "text to token ids, or a check against known ids")                                      \
+  X(generate, engine, "responses of a checkpoint, to a prompt or to problem files")                          \
+  X(score, engine, "per-token log-prob, entropy, confidence of given responses")                             \
+  X(evaluate, engine, "greedy and sampled accuracy, pass@k, with intervals")                                 \
+  X(compare, plain, "runs side by side, and which differences are significant")                              \
+  X(verify_run, plain, "grade and count an evaluation again, against its run card")                          \
+  X(study, engine, "several trainings over seeds, from one base, in one table")                              \
+  X(advantages, plain, "a saved step under another method: what would have changed")                         \
+  X(report, plain, "run directories to one HTML page: results, curves, responses")                           \
+  X(doctor, plain, "what this machine has and what ucas makes of it")
+
 namespace ucas {
 
+#define UCAS_DECLARE(name, where, summary) \
+  int run_##name(const Words& words);      \
+  std::string options_##name();
+UCAS_COMMANDS(UCAS_DECLARE)
+#undef UCAS_DECLARE
+
 struct Command {
-  const char* name;
+  std::string name;                // as typed: "make-task"
   const char* summary;             // one line for `ucas --help`
-  int (*run)(const Words& words);  // nullptr: lives in the engine
-  std::string (*help)();           // whole --help text; always plain, so it never loads the engine
+  int (*run)(const Words& words);  // nullptr: in the engine
+  std::string (*options)();
 };
 
 std::span<const Command> commands();
+// The whole text of `ucas NAME --help`.
+std::string help_of(const Command& command);
 // The whole program behind main(): picks the command, answers --help and --version.
 int run_program(const Words& words);
 

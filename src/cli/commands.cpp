@@ -1,39 +1,13 @@
+#include <algorithm>
+
 #include "base/build_info.h"
+#include "base/embedded.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/command.h"
 
 namespace ucas {
-
-// Each command lives in cli/NAME.cpp: run_NAME, and help_NAME for its --help. An engine command has no run here: it is
-// a row of cli/engine/entry.cpp, and its help stays in a plain file.
-
-int run_make_task(const Words& words);
-std::string help_make_task();
-int run_verify(const Words& words);
-std::string help_verify();
-int run_tokenize(const Words& words);
-std::string help_tokenize();
-std::string help_demo();
-std::string help_sft();
-std::string help_train();
-std::string help_study();
-int run_explain(const Words& words);
-std::string help_explain();
-int run_advantages(const Words& words);
-std::string help_advantages();
-int run_report(const Words& words);
-std::string help_report();
-int run_compare(const Words& words);
-std::string help_compare();
-int run_verify_run(const Words& words);
-std::string help_verify_run();
-int run_doctor(const Words& words);
-std::string help_doctor();
-std::string help_generate();
-std::string help_score();
-std::string help_evaluate();
 
 namespace {
 
@@ -54,7 +28,7 @@ constexpr const char* kClosing =
 
 std::string program_help() {
   size_t width = 0;
-  for (const Command& command : commands()) width = std::max(width, std::string(command.name).size());
+  for (const Command& command : commands()) width = std::max(width, command.name.size());
   std::string text = kIntroduction;
   for (const Command& command : commands()) {
     text += str("  ", pad_right(command.name, width), "  ", command.summary, "\n");
@@ -66,11 +40,25 @@ const Command& find_command(const std::string& name) {
   std::vector<std::string> names;
   for (const Command& command : commands()) {
     if (name == command.name) return command;
-    names.emplace_back(command.name);
+    names.push_back(command.name);
   }
   std::string near = nearest(name, names);
   throw Error("usage", str("unknown command ", printable(name), near.empty() ? "" : str(" (did you mean ", near, "?)"),
                            "; `ucas --help` lists the commands"));
+}
+
+std::string with_dashes(std::string name) {
+  std::ranges::replace(name, '_', '-');
+  return name;
+}
+
+// The names of the embedded files of a folder, wrapped.
+std::string names_under(const std::string& folder) {
+  std::vector<std::string> names;
+  for (const std::string& file : embedded_names(folder)) {
+    names.push_back(file.substr(folder.size(), file.rfind('.') - folder.size()));
+  }
+  return "  " + wrap_text(join(names, " "), 110, 2, 2);
 }
 
 bool asks_for_help(const Words& words) {
@@ -91,28 +79,23 @@ void refuse_other_than_utf8(const Words& words) {
 
 }  // namespace
 
+#define UCAS_RUN_plain(name) run_##name
+#define UCAS_RUN_engine(name) nullptr
+#define UCAS_ROW(name, where, summary) {with_dashes(#name), summary, UCAS_RUN_##where(name), options_##name},
 std::span<const Command> commands() {
-  static const std::vector<Command> table = {
-      // {name, one line for --help, run or nullptr, help}, in the order a newcomer meets them
-      {"demo", "the main job on the embedded task: warm-up, RLVR per method, evaluation, report", nullptr, help_demo},
-      {"train", "reinforcement learning with verifiable rewards", nullptr, help_train},
-      {"explain", "what a training config does, equation by equation, and how it departs from its papers", run_explain,
-       help_explain},
-      {"make-task", "write the embedded task: problems, demonstrations, tokenizer", run_make_task, help_make_task},
-      {"sft", "supervised fine-tuning on prompts and responses", nullptr, help_sft},
-      {"verify", "grade answers against the right ones", run_verify, help_verify},
-      {"tokenize", "text to token ids, or a check against known ids", run_tokenize, help_tokenize},
-      {"generate", "responses of a checkpoint, to a prompt or to problem files", nullptr, help_generate},
-      {"score", "per-token log-prob, entropy, confidence of given responses", nullptr, help_score},
-      {"evaluate", "greedy and sampled accuracy, pass@k, with intervals", nullptr, help_evaluate},
-      {"compare", "runs side by side, and which differences the problems can bear out", run_compare, help_compare},
-      {"verify-run", "grade and count an evaluation again, against its run card", run_verify_run, help_verify_run},
-      {"study", "several trainings over seeds, from one base, in one table", nullptr, help_study},
-      {"advantages", "a saved step under another method: what would have changed", run_advantages, help_advantages},
-      {"report", "run directories to one HTML page: results, curves, responses", run_report, help_report},
-      {"doctor", "what this machine has and what ucas makes of it", run_doctor, help_doctor},
-  };
+  static const std::vector<Command> table = {UCAS_COMMANDS(UCAS_ROW)};
   return table;
+}
+
+std::string help_of(const Command& command) {
+  std::string text(embedded(str("help/", command.name, ".txt")).value());
+  auto put = [&](const std::string& mark, auto&& part) {
+    if (size_t at = text.find(mark); at != std::string::npos) text.replace(at, mark.size(), part());
+  };
+  put("{configs}", [] { return names_under("configs/"); });
+  put("{studies}", [] { return names_under("studies/"); });
+  put("{options}\n", command.options);
+  return str("ucas ", command.name, " - ", command.summary, "\n\n", text);
 }
 
 int run_program(const Words& words) {
@@ -126,13 +109,13 @@ int run_program(const Words& words) {
     return kDone;
   }
   if (words[0] == "help") {
-    out(find_command(words[1]).help());
+    out(help_of(find_command(words[1])));
     return kDone;
   }
   const Command& command = find_command(words[0]);
   Words rest(words.begin() + 1, words.end());
   if (asks_for_help(rest)) {
-    out(command.help());
+    out(help_of(command));
     return kDone;
   }
   return command.run != nullptr ? command.run(rest) : run_in_engine(command.name, rest);

@@ -119,26 +119,10 @@ std::vector<AnswerGroup> compared_groups(const std::vector<std::string>& paths, 
   return groups;
 }
 
-std::string help_compare() {
-  return "usage: ucas compare RUN... [--data NAME] [-o FILE.html]\n\n"
-         "Sets run directories side by side on the problems that all of them answered: greedy accuracy, mean@n,\n"
-         "pass@k, each benchmark by itself, their average and all problems. Every run is held against the first one.\n"
-         "One run each: McNemar's exact test for greedy answers, paired bootstrap and sign-flip test for samples.\n"
-         "Several runs, paired by base and seed: a t test over runs and, beside it, a bootstrap over runs and "
-         "problems\n"
-         "with a sign-flip test; the wider bounds and the larger p count. The p of greedy answers and of the quoted\n"
-         "mean are corrected together (Holm), those of every other metric by themselves. A difference is significant\n"
-         "where its interval excludes 0 and its corrected p is at most 1 - level. Settings in which the runs differ\n"
-         "are named first.\n\n" +
-         options_help(CompareLine{});
-}
+std::string options_compare() { return options_help(CompareLine{}); }
 
 int run_compare(const Words& words) {
   CommandLine line = parse_command_line(words, {"json"});
-  if (line.help) {
-    out(help_compare());
-    return kDone;
-  }
   CompareLine options;
   ucas::apply(options, line.settings);
   if (line.positionals.empty()) {

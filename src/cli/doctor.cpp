@@ -123,11 +123,7 @@ std::string as_text(const std::vector<Finding>& found) {
 
 }  // namespace
 
-std::string help_doctor() {
-  return "Usage: ucas doctor [--json]\n\n"
-         "Shows versions, the instruction set chosen and why, threads, memory, devices, and what is embedded.\n\n" +
-         options_help(DoctorConfig{});
-}
+std::string options_doctor() { return options_help(DoctorConfig{}); }
 
 int run_doctor(const Words& words) {
   CommandLine line = parse_command_line(words, {"json"});

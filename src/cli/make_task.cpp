@@ -28,16 +28,7 @@ struct MakeTaskConfig {
 
 }  // namespace
 
-std::string help_make_task() {
-  return str(
-      "Usage: ucas make-task --out DIR [--key value ...]\n\n"
-      "Writes a task that a tiny model learns in seconds: chains of definitions such as\n"
-      "   a3 b*2 c-3 d+1.      (a = 3, b = a*2, c = b-3, d = c+1; asked: the last value)\n"
-      "answered at once by \\boxed{4}, or worked out by \" b6 c3 d4\" first.\n\n"
-      "Files: train.jsonl, dev.jsonl, test.jsonl (problem, answer; no question is in two of them), sft_worked.jsonl,\n"
-      "sft_mixed.jsonl (prompt, response), tokenizer/ and task.toml, which records the options.\n\n",
-      options_help(MakeTaskConfig{}));
-}
+std::string options_make_task() { return options_help(MakeTaskConfig{}); }
 
 int run_make_task(const Words& words) {
   CommandLine line = parse_command_line(words, {});

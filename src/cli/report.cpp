@@ -27,23 +27,10 @@ struct ReportOptions {
 
 }  // namespace
 
-std::string help_report() {
-  return "usage: ucas report RUN... -o FILE.html\n\n"
-         "Writes one self-contained HTML page about run directories: results with intervals, curves, responses, "
-         "single\n"
-         "tokens of saved steps (train.stored_signals; ucas advantages RUN --method NAME,.. --save sets other methods\n"
-         "beside them), time, settings. Runs that differ only in their seed are shown as one line with a band. The "
-         "page opens "
-         "offline.\n\n" +
-         options_help(ReportOptions{});
-}
+std::string options_report() { return options_help(ReportOptions{}); }
 
 int run_report(const Words& words) {
   CommandLine line = parse_command_line(words, {"text"});
-  if (line.help) {
-    out(help_report());
-    return kDone;
-  }
   ReportOptions options;
   ucas::apply(options, line.settings);
   if (line.positionals.empty()) {

@@ -178,15 +178,6 @@ int run_tokenize(const Words& words) {
   return config.check.empty() ? convert(tokenizer, config) : check(tokenizer, config);
 }
 
-std::string help_tokenize() {
-  return "Usage: ucas tokenize --tokenizer DIR [--check FILE.jsonl] [--decode]\n"
-         "\n"
-         "Reads lines of text from standard input and prints a line of token ids for each; with --decode it reads ids\n"
-         "and prints text. With --check it encodes the \"text\" of each row, compares with its \"ids\", prints the "
-         "first\n"
-         "differences and \"N of M identical\"; the exit code is 1 if any differ.\n"
-         "\n" +
-         options_help(Config{});
-}
+std::string options_tokenize() { return options_help(Config{}); }
 
 }  // namespace ucas

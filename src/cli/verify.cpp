@@ -105,23 +105,7 @@ bool says_kind(std::span<const VerifyRow> rows) {
 
 }  // namespace
 
-std::string help_verify() {
-  return str(
-      "Usage: ucas verify FILE.jsonl [--key value ...]\n"
-      "       ucas verify --gold TEXT --answer TEXT [--explain]\n\n"
-      "Grades answers. Each row has\n"
-      "  gold         the right answer: text, a number, or a list of which any one counts\n"
-      "  prediction   the response of a model\n"
-      "  id           optional; the line number where it is missing\n"
-      "  expected     optional true or false: adds agreement, false positives and false negatives\n"
-      "  group        optional text: these figures per group, too\n"
-      "  kind         optional: bare, the whole prediction is the answer; output, the last box, else the usual\n"
-      "               phrases; test, the same for prediction and gold, with \"config\": {\"match_types\": [..],\n"
-      "               \"precision\": N}. Without it only the last box counts\n\n"
-      "Verdicts: equal; unequal; unparseable (no answer found, or not in a form that can be compared);\n"
-      "over_budget (too long). Only equal is right.\n\n",
-      options_help(VerifyConfig{}));
-}
+std::string options_verify() { return options_help(VerifyConfig{}); }
 
 int run_verify(const Words& words) {
   CommandLine line = parse_command_line(words, {"audit", "explain"});

@@ -45,24 +45,10 @@ bool report(const std::string& run, const std::string& name, const CardCheck& ch
 
 }  // namespace
 
-std::string help_verify_run() {
-  return "usage: ucas verify-run RUN... [--data DIR] [--model DIR]\n\n"
-         "Holds evaluations against their run cards (RUN/eval/NAME.card.json): grades every stored response again, "
-         "counts every\n"
-         "figure, interval and average again, takes every hash again, and compares field by field. Exit code 1 where "
-         "anything\n"
-         "differs, with file, line and field. A forgery that is consistent in responses, verdicts, figures, hashes and "
-         "card is\n"
-         "found by generating again: `ucas evaluate` with the card's settings gives the same bytes.\n\n" +
-         options_help(VerifyRunOptions{});
-}
+std::string options_verify_run() { return options_help(VerifyRunOptions{}); }
 
 int run_verify_run(const Words& words) {
   CommandLine line = parse_command_line(words, {});
-  if (line.help) {
-    out(help_verify_run());
-    return kDone;
-  }
   VerifyRunOptions options;
   ucas::apply(options, line.settings);
   if (line.positionals.empty()) {

@@ -7,51 +7,6 @@
 
 namespace ucas {
 
-namespace {
-
-constexpr const char* kGenerate =
-    "ucas generate - responses of a checkpoint\n"
-    "\n"
-    "Usage: ucas generate --model DIR --prompt TEXT [--key value ...]\n"
-    "       ucas generate --model DIR --data FILE.jsonl --out OUT.jsonl [--key value ...]\n"
-    "\n"
-    "One prompt is answered on standard output, as the text comes. For the problems of --data each response is a row\n"
-    "{id, sample, prompt, prompt_ids, response, response_ids, finished, logprob}, in --out or on standard output;\n"
-    "`ucas score` reads such rows.\n"
-    "\n";
-
-constexpr const char* kScore =
-    "ucas score - what a checkpoint thinks of given responses\n"
-    "\n"
-    "Usage: ucas score --model DIR FILE.jsonl [--out OUT.jsonl] [--key value ...]\n"
-    "\n"
-    "Rows hold prompt (text) or prompt_ids, and response (text) or response_ids; texts are encoded as they stand, no\n"
-    "template is applied. For each row the answer is {line, id, ids, logprob, entropy, confidence, logit}: one number\n"
-    "per token of the response. With z = logits / temperature: logprob = z_y - LSE(z), entropy of softmax(z),\n"
-    "confidence C = LSE(z) - mean(z), logit = the raw one of the token.\n"
-    "\n";
-
-constexpr const char* kEvaluate =
-    "ucas evaluate - greedy and sampled accuracy on problems with known answers\n"
-    "\n"
-    "Usage: ucas evaluate MODEL... --suite NAME --data DIR --out OUT [--key value ...]\n"
-    "       ucas evaluate MODEL... --data FILE.jsonl [--data FILE2.jsonl] --out OUT [--key value ...]\n"
-    "\n"
-    "Prints a table of greedy pass@1, mean@n, unbiased pass@k and maj@n with confidence intervals, and makes a run\n"
-    "directory OUT/LABEL of each MODEL, with eval/NAME.json (figures), NAME.jsonl (problems), NAME.outputs.jsonl\n"
-    "(every response) and NAME.card.json (what decided the figures): see `ucas verify-run`, `ucas compare OUT/*`,\n"
-    "`ucas report OUT/*`. Responses are kept as they end: after an interruption the same command goes on, and with a\n"
-    "larger --samples it generates only the new ones. Where a prompt leaves the model fewer positions than "
-    "max_tokens,\n"
-    "its responses are cut at the last one.\n"
-    "\n"
-    "A MODEL is DIR or LABEL=DIR. What holds for one of them alone: --model.LABEL.KEY VALUE, with template, "
-    "stop, max_tokens\n"
-    "or extract, or a [model.LABEL] table in the file of --models.\n"
-    "\n";
-
-}  // namespace
-
 void MachineOptions::fields(Fields& f) {
   f.field("device", device, "cpu, cuda or cuda:N");
   f.field("threads", threads, Range{0, 4096}, "CPU threads; 0 = all cores");
@@ -127,9 +82,5 @@ PolicyLine read_policy_line(const std::vector<std::string>& words, const std::ve
   }
   return out;
 }
-
-std::string help_generate() { return kGenerate + options_help(GenerateOptions()); }
-std::string help_score() { return kScore + options_help(ScoreOptions()); }
-std::string help_evaluate() { return kEvaluate + options_help(EvaluateOptions()); }
 
 }  // namespace ucas

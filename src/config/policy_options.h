@@ -66,8 +66,4 @@ struct PolicyLine {
 };
 PolicyLine read_policy_line(const std::vector<std::string>& words, const std::vector<std::string>& lists);
 
-std::string help_generate();
-std::string help_score();
-std::string help_evaluate();
-
 }  // namespace ucas

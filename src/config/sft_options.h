@@ -25,6 +25,4 @@ struct SftOptions {
   void validate() const;  // Error("config")
 };
 
-std::string help_sft();
-
 }  // namespace ucas

@@ -73,7 +73,7 @@ TEST(sft_options, what_does_not_fit_together_is_refused_with_both_sides) {
 }
 
 TEST(sft_options, the_help_lists_every_option) {
-  std::string help = help_sft();
+  std::string help = options_help(SftOptions());
   for (const FieldValue& field : fields_of(SftOptions())) {
     EXPECT_NE(help.find("--" + field.key + " "), std::string::npos) << field.key;
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "config/train_config.h"
+#include "explain/sources.h"
 
 namespace ucas {
 
@@ -49,8 +50,18 @@ std::vector<Departures> explain_comparisons(const TrainConfig& config, const std
 // Whether the method leaves the loss of a token to the clipped ratio (methods/clipped_ratio.h). Found by asking it.
 bool uses_clipped_ratio(const TrainConfig& config);
 
-// Text in lines of at most `width` columns, broken at spaces, all but the first indented by `indent`. The first line
-// already holds `used` columns. A word longer than a line stands alone.
-std::string wrap_text(const std::string& text, size_t width, size_t indent, size_t used);
+// A config as `ucas explain` was given it.
+struct Explained {
+  std::string name;  // a file, a run directory, an embedded name, or ""
+  TrainConfig config;
+  ConfigRemarks remarks;  // of the file
+};
+Explained read_explained(const std::string& name, const std::vector<Setting>& overrides);
+
+std::string explain_text(const Explained& e);
+std::string explain_json(const Explained& e);
+// Only what differs.
+std::string explain_differences(const Explained& a, const Explained& b);
+std::string explain_differences_json(const Explained& a, const Explained& b);
 
 }  // namespace ucas

@@ -87,10 +87,6 @@ const std::pair<const char*, ProgressMode> kModes[] = {{"auto", ProgressMode::au
 
 }  // namespace
 
-const char* const kProgressHelp =
-    "--progress auto|plain|dashboard|none says how progress is shown on standard error: auto is a block that rewrites\n"
-    "itself on a terminal and plain lines elsewhere, also with TERM=dumb or CI set. NO_COLOR is respected.\n";
-
 ProgressMode parse_progress_mode(const std::string& word) {
   if (word.empty()) return ProgressMode::automatic;
   for (const auto& [name, mode] : kModes) {

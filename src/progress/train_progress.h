@@ -14,6 +14,4 @@ ProgressMode parse_progress_mode(const std::string& word);
 // `automatic` is the dashboard on a terminal, else plain lines.
 std::unique_ptr<TrainObserver> make_train_observer(ProgressMode mode);
 
-extern const char* const kProgressHelp;  // for --help, a paragraph
-
 }  // namespace ucas

@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "base/terminal.h"
 #include "cli/command.h"
-#include "cli/demo_config.h"
+#include "config/demo_config.h"
 #include "config/train_options.h"
 #include "report/report.h"
 #include "report/summary.h"

@@ -4,21 +4,11 @@
 #include <ATen/Version.h>
 #include <c10/util/Exception.h>
 
-#include <span>
-
 #include "base/error.h"
 #include "base/str.h"
 #include "cli/command.h"
 
 namespace ucas {
-
-int run_demo(const Words& words);
-int run_sft_command(const Words& words);
-int run_generate(const Words& words);
-int run_score(const Words& words);
-int run_evaluate(const Words& words);
-int run_train(const Words& words);
-int run_study(const Words& words);
 
 namespace {
 
@@ -27,14 +17,10 @@ struct EngineCommand {
   int (*run)(const Words& words);
 };
 
-std::span<const EngineCommand> engine_commands() {
-  static const std::vector<EngineCommand> table = {
-      // {name, run}
-      {"demo", run_demo},         {"sft", run_sft_command}, {"generate", run_generate}, {"score", run_score},
-      {"evaluate", run_evaluate}, {"train", run_train},     {"study", run_study},
-  };
-  return table;
-}
+#define UCAS_RUN_plain(name)
+#define UCAS_RUN_engine(name) {#name, run_##name},
+#define UCAS_ROW(name, where, summary) UCAS_RUN_##where(name)
+constexpr EngineCommand kEngineCommands[] = {UCAS_COMMANDS(UCAS_ROW)};
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
@@ -43,7 +29,7 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 }  // namespace ucas
 
 extern "C" int ucas_engine_run(const char* name, const std::vector<std::string>* words) {
-  for (const ucas::EngineCommand& command : ucas::engine_commands()) {
+  for (const ucas::EngineCommand& command : ucas::kEngineCommands) {
     if (command.name != std::string_view(name)) continue;
     try {
       return command.run(*words);

@@ -28,7 +28,7 @@ std::unique_ptr<Model> starting_model(const SftOptions& options, const Tokenizer
 
 }  // namespace
 
-int run_sft_command(const Words& words) {
+int run_sft(const Words& words) {
   CommandLine line = parse_command_line(words, {});
   std::vector<Setting> settings;
   for (const std::string& file : line.positionals) {

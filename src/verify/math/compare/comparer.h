@@ -134,6 +134,8 @@ class Comparer {
   std::vector<Renaming> renamed_;  // of the answer's symbols
 };
 
+// < > and their like, in the text of a relation.
+inline bool is_order(char c) { return c == '<' || c == '>' || c == 'l' || c == 'g'; }
 bool is_name(Part part);
 bool is_matrix_arithmetic(Part part);
 bool is_list(Part part);

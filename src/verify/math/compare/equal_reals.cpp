@@ -15,8 +15,6 @@ int infinity_sign(Part p) {
   return 0;
 }
 
-bool is_order(char c) { return c == '<' || c == '>' || c == 'l' || c == 'g'; }
-
 bool is_order_chain(Part p) {
   return p.kind() == Kind::relation && !p.text().empty() && std::all_of(p.text().begin(), p.text().end(), is_order);
 }

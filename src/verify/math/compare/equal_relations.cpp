@@ -20,8 +20,6 @@ char mirrored(char c) {
   return which == std::string_view::npos ? c : kTo[which];
 }
 
-bool is_order(char c) { return c == '<' || c == '>' || c == 'l' || c == 'g'; }
-
 char relation_sign(Part p) { return is_relation(p) ? p.text()[0] : ' '; }
 
 // x and x_1: one of the values of x. But x_1 is not x_2.

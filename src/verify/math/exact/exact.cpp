@@ -11,6 +11,23 @@
 
 namespace ucas::math {
 
+// The ball of each node of a circuit.
+class Balls {
+ public:
+  explicit Balls(int count) : values_(count) {
+    for (acb_struct& v : values_) acb_init(&v);
+  }
+  ~Balls() {
+    for (acb_struct& v : values_) acb_clear(&v);
+  }
+  Balls(const Balls&) = delete;
+  Balls& operator=(const Balls&) = delete;
+  acb_struct* operator[](int i) { return &values_[i]; }
+
+ private:
+  std::vector<acb_struct> values_;
+};
+
 namespace {
 
 constexpr slong kPrecisionLimit = 20'000;  // bits of a ball
@@ -19,22 +36,6 @@ constexpr int kPoints = 6;                 // sample points of expressions with 
 // FLINT and Arb keep constants per thread; they go with the thread.
 struct ThreadCaches {
   ~ThreadCaches() { flint_cleanup(); }
-};
-
-class Values {
- public:
-  explicit Values(int count) : values_(count) {
-    for (acb_struct& v : values_) acb_init(&v);
-  }
-  ~Values() {
-    for (acb_struct& v : values_) acb_clear(&v);
-  }
-  Values(const Values&) = delete;
-  Values& operator=(const Values&) = delete;
-  acb_struct* operator[](int i) { return &values_[i]; }
-
- private:
-  std::vector<acb_struct> values_;
 };
 
 // 2^-n and 2^n enclose the value; a part that may be zero has no size.
@@ -59,7 +60,7 @@ struct Exact::Work {
   const Circuit& circuit;
   uint64_t seed;
   Budget& budget;
-  Values values;
+  Balls values;
   std::vector<char> needed;
   int top = 0;
   // of the last evaluation

@@ -11,7 +11,6 @@ namespace ucas::math {
 
 namespace {
 
-constexpr size_t kNone = std::string_view::npos;
 constexpr size_t kUnclosed = kNone;
 
 struct Box {

@@ -15,7 +15,7 @@ constexpr const char* kKinds[] = {"error",       "number", "based",  "symbol",  
 constexpr const char* kConstants[] = {"pi",       "e",         "i",     "infinity",  "empty-set", "naturals",
                                       "integers", "rationals", "reals", "complexes", "undefined", "no-answer"};
 #define UCAS_PRINTED(name, printed) printed,
-constexpr const char* kFunctions[] = {UCAS_FUNCTIONS(UCAS_PRINTED)};
+constexpr const char* kFunctionNames[] = {UCAS_FUNCTIONS(UCAS_PRINTED)};
 #undef UCAS_PRINTED
 static_assert(std::size(kKinds) == static_cast<size_t>(Kind::ratio) + 1);
 static_assert(std::size(kConstants) == static_cast<size_t>(Constant::no_answer) + 1);
@@ -34,7 +34,7 @@ std::string head(const Tree& tree, NodeId id) {
     case Kind::plus_minus:
       return node.tag ? "-+" : "+-";
     case Kind::call:
-      return node.is(Function::user) ? str("call ", tree.text(id)) : kFunctions[node.tag];
+      return node.is(Function::user) ? str("call ", tree.text(id)) : kFunctionNames[node.tag];
     case Kind::unit:
       return str(node.tag == static_cast<uint8_t>(UnitKind::word) ? "word " : "unit ", tree.text(id));
     case Kind::tuple:
@@ -81,7 +81,7 @@ std::string leaf(const Tree& tree, NodeId id) {
 
 const char* name_of(Kind kind) { return kKinds[static_cast<size_t>(kind)]; }
 const char* name_of(Constant constant) { return kConstants[static_cast<size_t>(constant)]; }
-const char* name_of(Function function) { return kFunctions[static_cast<size_t>(function)]; }
+const char* name_of(Function function) { return kFunctionNames[static_cast<size_t>(function)]; }
 
 NodeId Tree::add(Kind kind, uint8_t tag, std::string_view text, std::span<const NodeId> children, int32_t value) {
   Node node;

@@ -12,8 +12,6 @@ namespace ucas::math {
 
 namespace {
 
-constexpr size_t kNone = std::string_view::npos;
-
 // Last place where `phrase` (lower case) stands, letters compared without case.
 size_t rfind_phrase(std::string_view text, std::string_view phrase) {
   auto lower = [](char c) { return is_upper(c) ? static_cast<char>(c + 32) : c; };

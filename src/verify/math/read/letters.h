@@ -8,6 +8,8 @@
 
 namespace ucas::math {
 
+constexpr size_t kNone = std::string_view::npos;
+
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 constexpr bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }

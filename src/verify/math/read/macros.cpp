@@ -12,8 +12,6 @@ namespace {
 constexpr int id(Style s) { return static_cast<int>(s); }
 constexpr int id(Constant c) { return static_cast<int>(c); }
 constexpr int id(Function f) { return static_cast<int>(f); }
-using enum Meaning;
-
 // clang-format off
 struct CommandGroup {
   Meaning meaning;
@@ -22,6 +20,8 @@ struct CommandGroup {
 };
 
 // Commands of one meaning each, by what they are read as.
+namespace groups {
+using enum Meaning;
 constexpr CommandGroup kCommandGroups[] = {
     {skip, 0,
      "left right middle big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr displaystyle textstyle limits "
@@ -89,6 +89,8 @@ constexpr CommandGroup kCommandGroups[] = {
     {choose, 0, "choose"},
     {over, 0, "over"},
 };
+}  // namespace groups
+using groups::kCommandGroups;
 
 constexpr auto kCommands = [] {
   std::array<Command, words_in(kCommandGroups)> table{};
@@ -154,7 +156,7 @@ struct Word {
   int value;
 };
 // clang-format off
-constexpr Word kFunctions[] = {
+constexpr Word kFunctionWords[] = {
     {"sin", id(Function::sin)}, {"cos", id(Function::cos)}, {"tan", id(Function::tan)}, {"sec", id(Function::sec)},
     {"csc", id(Function::csc)}, {"cot", id(Function::cot)}, {"arcsin", id(Function::arcsin)},
     {"arccos", id(Function::arccos)}, {"arctan", id(Function::arctan)}, {"asin", id(Function::arcsin)},
@@ -214,7 +216,7 @@ std::string_view latex_of(char32_t code_point) {
 }
 
 std::optional<Function> find_function(std::string_view word) {
-  const Word* at = find(kFunctions, word);
+  const Word* at = find(kFunctionWords, word);
   return at ? std::optional(static_cast<Function>(at->value)) : std::nullopt;
 }
 

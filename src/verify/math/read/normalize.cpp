@@ -39,7 +39,7 @@ constexpr Rename kSymbols[] = {
 bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20; }
 
 // Position of the brace that closes the one at `open`, or npos.
-size_t closing(std::string_view text, size_t open) {
+size_t closing_brace(std::string_view text, size_t open) {
   int64_t depth = 0;
   for (size_t i = open; i < text.size(); ++i) {
     if (text[i] == '\\') {
@@ -56,7 +56,7 @@ size_t closing(std::string_view text, size_t open) {
 // Takes PREFIX{...} off when it is the whole text.
 bool unwrap(std::string_view& text, std::string_view prefix) {
   if (!text.starts_with(prefix) || text.back() != '}') return false;
-  if (closing(text, prefix.size() - 1) != text.size() - 1) return false;
+  if (closing_brace(text, prefix.size() - 1) != text.size() - 1) return false;
   text = trim(text.substr(prefix.size(), text.size() - prefix.size() - 1));
   return true;
 }

@@ -8,8 +8,7 @@
 
 namespace ucas::math {
 
-namespace {
-
+// The base units of a quantity with their powers.
 struct Dimension {
   std::vector<std::pair<std::string, int>> powers;
   void add(std::string_view base, int power) {
@@ -34,6 +33,8 @@ struct Dimension {
     return out;
   }
 };
+
+namespace {
 
 void add_dimension(Dimension& total, std::string_view text, int power) {
   while (!text.empty()) {

@@ -1,27 +1,9 @@
-#include "base/error.h"
-#include "base/str.h"
 #include "config/sft_options.h"
 
+#include "base/error.h"
+#include "base/str.h"
+
 namespace ucas {
-
-namespace {
-
-constexpr const char* kUsage =
-    "ucas sft - supervised fine-tuning on prompts and responses\n"
-    "\n"
-    "Usage: ucas sft --model DIR --data FILE.jsonl --out DIR [--key value ...]\n"
-    "       ucas sft --init qwen2 --model.hidden_size 64 --tokenizer DIR --data FILE.jsonl --out DIR\n"
-    "       ucas sft CONFIG.toml [--key value ...]\n"
-    "\n"
-    "Rows are {\"prompt\": TEXT, \"response\": TEXT} (or prompt_ids, response_ids). Only the response and its end "
-    "token\n"
-    "are learnt. --out becomes a Hugging Face checkpoint with the tokenizer's files and sft.jsonl, all or nothing.\n"
-    "\n"
-    "Several files are phases under one learning-rate schedule:\n"
-    "  --data worked.jsonl,mixed.jsonl --steps 608,152 --phase_end_loss 0.04\n"
-    "\n";
-
-}  // namespace
 
 void ModelShape::fields(Fields& f) {
   f.field("hidden_size", hidden_size, Range{1, 65536}, "width D");
@@ -62,7 +44,5 @@ void SftOptions::validate() const {
   }
   sft.validate();
 }
-
-std::string help_sft() { return kUsage + options_help(SftOptions()); }
 
 }  // namespace ucas

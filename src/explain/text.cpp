@@ -1,0 +1,230 @@
+#include "explain/explain.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/embedded.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/str.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr size_t kWidth = 100;
+
+std::string heading(const Explained& e) {
+  const TrainConfig& c = e.config;
+  std::string head = c.method->title();
+  if (c.method->presets().size() > 1) head += str(", preset ", c.method_preset);
+  if (!e.name.empty()) head += str(": ", printable(e.name));
+  return str(head, "\n", wrap_text(c.method->paper(), kWidth, 0, 0), "\n");
+}
+
+// 1e-06 as people write it: 1e-6.
+std::string short_exponents(std::string text) {
+  for (size_t at = text.find("e-0"); at != std::string::npos; at = text.find("e-0", at + 1)) {
+    const bool number = at > 0 && at + 3 < text.size() && text[at - 1] >= '0' && text[at - 1] <= '9' &&
+                        text[at + 3] >= '0' && text[at + 3] <= '9';
+    if (number) text.erase(at + 2, 1);
+  }
+  return text;
+}
+
+// "  label      text", the text wrapped beside the label, which is `width` columns wide.
+std::string row(const std::string& mark, const std::string& label, size_t width, const std::string& text) {
+  std::string head = str("  ", mark, pad_right(label, width), "  ");
+  return str(head, wrap_text(text, kWidth, 4 + mark.size() + width, head.size()), "\n");
+}
+
+std::string show(const ExplainedLine& line, const std::string& mark, size_t width) {
+  const std::string formula = short_exponents(line.formula), words = short_exponents(line.words);
+  if (formula.empty()) return row(mark, line.where, width, words);
+  std::string text = row(mark, line.where, width, formula);
+  if (!words.empty()) text += row(std::string(mark.size(), ' '), "", width, words);
+  return text;
+}
+
+size_t label_width(const std::vector<ExplainedSection>& sections) {
+  size_t width = 0;
+  for (const ExplainedSection& section : sections) {
+    for (const ExplainedLine& line : section.lines) width = std::max(width, line.where.size());
+  }
+  return std::min<size_t>(width, 22);
+}
+
+// key, value here, value there, and what the option means, in columns.
+std::string table(const std::vector<Departure>& rows, const std::string& here, const std::string& there, bool meaning) {
+  size_t key = 0, left = here.size(), right = there.size();
+  for (const Departure& d : rows) {
+    key = std::max(key, d.key.size());
+    left = std::max(left, d.here.size());
+    right = std::max(right, d.there.size());
+  }
+  std::string text = str("    ", pad_right("", key), "  ", pad_right(here, left), "  ", there, "\n");
+  for (const Departure& d : rows) {
+    std::string line = str("    ", pad_right(d.key, key), "  ", pad_right(printable(d.here), left), "  ");
+    line += meaning ? pad_right(printable(d.there), right) : printable(d.there);
+    if (meaning && line.size() + 24 <= kWidth) {
+      line += "  " + wrap_text(d.help, kWidth, line.size() + 2, line.size() + 2);
+    }
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string show(const Departures& comparison) {
+  std::string head = str("  From ", comparison.with, comparison.note.empty() ? "" : str(" (", comparison.note, ")"));
+  std::vector<Departure> what, sizes;
+  for (const Departure& d : comparison.rows) (d.size ? sizes : what).push_back(d);
+  if (comparison.rows.empty()) return str(head, ": no difference\n");
+  std::string text = head + "\n";
+  if (!what.empty()) text += table(what, "here", "there", false);
+  if (!sizes.empty()) {
+    if (!what.empty()) text += "    sizes:\n";
+    text += table(sizes, "here", "there", false);
+  }
+  return text;
+}
+
+std::string remarks_text(const ConfigRemarks& remarks) {
+  if (remarks.about.empty() && remarks.values.empty()) return "";
+  std::string text = "\nThe config's own words\n";
+  if (!remarks.about.empty()) text += str("  ", wrap_text(printable(remarks.about, 4000), kWidth, 2, 2), "\n");
+  size_t key = 0, value = 0;
+  for (const ValueSource& v : remarks.values) {
+    key = std::max(key, v.key.size());
+    value = std::max(value, v.value.size());
+  }
+  for (const ValueSource& v : remarks.values) {
+    std::string head = str("    ", pad_right(printable(v.key), key), "  ", pad_right(printable(v.value), value), "  ");
+    text += str(head, wrap_text(printable(v.source, 500), kWidth, head.size(), head.size()), "\n");
+  }
+  return text;
+}
+
+OrderedJson json_of(const std::vector<Departure>& rows) {
+  OrderedJson list = OrderedJson::array();
+  for (const Departure& d : rows) {
+    list.push_back({{"key", d.key}, {"here", d.here}, {"there", d.there}, {"help", d.help}, {"size", d.size}});
+  }
+  return list;
+}
+
+OrderedJson json_of(const std::vector<ExplainedSection>& sections) {
+  OrderedJson list = OrderedJson::array();
+  for (const ExplainedSection& section : sections) {
+    OrderedJson lines = OrderedJson::array();
+    for (const ExplainedLine& line : section.lines) {
+      lines.push_back({{"where", line.where}, {"formula", line.formula}, {"words", line.words}});
+    }
+    list.push_back({{"title", section.title}, {"lines", std::move(lines)}});
+  }
+  return list;
+}
+
+OrderedJson json_head(const Explained& e) {
+  const TrainConfig& c = e.config;
+  return {{"config", printable(e.name, 4096)},
+          {"method", c.method_name},
+          {"title", c.method->title()},
+          {"paper", c.method->paper()},
+          {"preset", c.method_preset}};
+}
+
+bool same(const ExplainedLine& a, const ExplainedLine& b) {
+  return a.where == b.where && a.formula == b.formula && a.words == b.words;
+}
+
+// The lines of one that the other does not have.
+std::vector<ExplainedLine> missing(const ExplainedSection& of, const ExplainedSection& in) {
+  std::vector<ExplainedLine> lines;
+  for (const ExplainedLine& line : of.lines) {
+    if (std::ranges::none_of(in.lines, [&](const ExplainedLine& other) { return same(line, other); })) {
+      lines.push_back(line);
+    }
+  }
+  return lines;
+}
+
+}  // namespace
+
+Explained read_explained(const std::string& given, const std::vector<Setting>& overrides) {
+  std::vector<Setting> settings;
+  const std::string run = given + "/config.toml";
+  if (!given.empty()) settings = read_config_file(exists(run) ? run : given);
+  settings.insert(settings.end(), overrides.begin(), overrides.end());
+  Explained explained{given, make_train_config(settings), {}};
+  if (const auto text = embedded(str("configs/", given, ".toml"))) {
+    explained.remarks = remarks_of(std::string(*text));
+  } else if (!given.empty() && !exists(run) && exists(given)) {
+    explained.remarks = remarks_of(read_file(given));
+  }
+  explained.config.validate_settings();
+  return explained;
+}
+
+std::string explain_text(const Explained& e) {
+  std::vector<ExplainedSection> sections = explain_sections(e.config);
+  const size_t width = label_width(sections);
+  std::string text = heading(e);
+  for (const ExplainedSection& section : sections) {
+    text += str("\n", section.title, "\n");
+    for (const ExplainedLine& line : section.lines) text += show(line, "", width);
+  }
+  text += remarks_text(e.remarks);
+  text += "\nDepartures\n";
+  for (const Departures& comparison : explain_comparisons(e.config, e.name)) text += show(comparison);
+  return text;
+}
+
+std::string explain_json(const Explained& e) {
+  OrderedJson json = json_head(e);
+  json["sections"] = json_of(explain_sections(e.config));
+  OrderedJson list = OrderedJson::array();
+  for (const Departures& comparison : explain_comparisons(e.config, e.name)) {
+    list.push_back({{"from", comparison.with}, {"rows", json_of(comparison.rows)}});
+  }
+  json["departures"] = std::move(list);
+  return json.dump(2) + "\n";
+}
+
+// The sections come in the same order for every config.
+std::string explain_differences(const Explained& a, const Explained& b) {
+  std::string text = str("A  ", heading(a), "B  ", heading(b), "\n");
+  std::vector<Departure> rows = departures(a.config, b.config);
+  if (rows.empty() && a.config.method_name == b.config.method_name) {
+    return text + "Both do the same: paths, names and what is logged apart, every option is equal.\n";
+  }
+  text += "Options\n";
+  if (a.config.method_name != b.config.method_name) {
+    rows.insert(rows.begin(), {"method.name", a.config.method_name, b.config.method_name, "the method", false});
+  }
+  text += table(rows, "A", "B", true);
+  std::vector<ExplainedSection> left = explain_sections(a.config), right = explain_sections(b.config);
+  const size_t width = std::max(label_width(left), label_width(right));
+  for (size_t i = 0; i < left.size(); ++i) {
+    std::vector<ExplainedLine> ours = missing(left[i], right[i]), theirs = missing(right[i], left[i]);
+    if (ours.empty() && theirs.empty()) continue;
+    text += str("\n", left[i].title, "\n");
+    for (const ExplainedLine& line : ours) text += show(line, "A  ", width);
+    for (const ExplainedLine& line : theirs) text += show(line, "B  ", width);
+  }
+  return text;
+}
+
+std::string explain_differences_json(const Explained& a, const Explained& b) {
+  OrderedJson json = {{"a", json_head(a)}, {"b", json_head(b)}, {"options", json_of(departures(a.config, b.config))}};
+  std::vector<ExplainedSection> left = explain_sections(a.config), right = explain_sections(b.config), ours, theirs;
+  for (size_t i = 0; i < left.size(); ++i) {
+    ours.push_back({left[i].title, missing(left[i], right[i])});
+    theirs.push_back({left[i].title, missing(right[i], left[i])});
+  }
+  json["only_a"] = json_of(ours);
+  json["only_b"] = json_of(theirs);
+  return json.dump(2) + "\n";
+}
+
+}  // namespace ucas

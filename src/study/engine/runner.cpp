@@ -1,0 +1,290 @@
+#include "study/engine/runner.h"
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <thread>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/stop.h"
+#include "base/str.h"
+#include "report/report.h"
+#include "study/engine/plan.h"
+#include "study/jobs.h"
+#include "study/table.h"
+#include "study/view.h"
+
+namespace ucas {
+
+namespace {
+
+class StudyRunner {
+ public:
+  // `words`: what `ucas study` was called with, for the workers.
+  StudyRunner(Study study, Words words) : plan_(std::move(study)), words_(std::move(words)) {}
+
+  int run() {
+    double began = now_seconds();
+    for (const StudyStart& start : plan_.starts()) prepare(start);
+    if (int code = train_all(); code != kDone) return code;
+    write_results();
+    log(str("took ", human_seconds(now_seconds() - began)));
+    return kDone;
+  }
+
+  // `id`: ROW/SEED. What a worker does; and anyone who spreads a study over machines that share the pool.
+  int run_only(const std::string& id) {
+    auto task = std::ranges::find(plan_.tasks(), id, &StudyTask::id);
+    if (task == plan_.tasks().end()) {
+      std::vector<std::string> ids;
+      for (const StudyTask& each : plan_.tasks()) ids.push_back(each.id());
+      throw Error("config", str("--only ", printable(id), ": expected one of ", join(ids, ", ")));
+    }
+    prepare(plan_.starts()[task->start]);
+    return train_and_evaluate(*task);
+  }
+
+ private:
+  const StudyConfig& config() const { return plan_.config(); }
+
+  // Made once; whoever comes second waits.
+  void prepare(const StudyStart& start) {
+    if (config().base.embedded()) {
+      make_directories(plan_.task_home());
+      std::unique_ptr<FileLock> lock = wait_for(path_join(plan_.task_home(), ".claim"));
+      make_embedded_task(plan_.embedded_base(start));
+    }
+    make_directories(start.path);
+    std::unique_ptr<FileLock> lock = wait_for(path_join(start.path, ".claim"));
+    if (config().base.embedded()) {
+      EmbeddedBase base = plan_.embedded_base(start);
+      if (!exists(path_join(start.model, "config.json"))) {
+        log(str("The embedded task and its warmed-up base", start.label.empty() ? "" : ": " + start.label));
+      }
+      make_embedded_model(base);
+      if (!exists(path_join(start.path, "env.json"))) write_base_environment(start.path, base);
+    }
+    evaluate_or_reuse(plan_.base_evaluation(), start.model, start.path, "base", -1);
+  }
+
+  std::unique_ptr<FileLock> wait_for(const std::string& path) const {
+    for (bool told = false;; told = true) {
+      try {
+        return std::make_unique<FileLock>(path);
+      } catch (const Error& error) {
+        if (error.kind() != "path") throw;
+        if (!told) log(str("waiting: ", error.what()));
+      }
+      if (stop_requested()) throw Error("interrupted", "stopped while waiting", kInterrupted);
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    }
+  }
+
+  bool finished(const StudyTask& task) const {
+    return exists(path_join(task.path, "done")) &&
+           exists(path_join(task.path, str("eval/", task.evaluation.name, ".json")));
+  }
+
+  int train_all() {
+    std::vector<const StudyTask*> open;
+    std::set<std::string> seen;  // rows of equal settings share a run
+    size_t reused = 0;
+    for (const StudyTask& task : plan_.tasks()) {
+      if (!seen.insert(task.path).second) continue;
+      if (finished(task)) {
+        ++reused;
+      } else {
+        open.push_back(&task);
+      }
+    }
+    log(str(seen.size(), " runs: ", reused, " done already, ", open.size(), " to do",
+            config().jobs > 1 ? str(", ", config().jobs, " side by side") : ""));
+    if (config().jobs > 1 && open.size() > 1) return train_side_by_side(open);
+    for (size_t i = 0; i < open.size(); ++i) {
+      log(str("\n[", i + 1, "/", open.size(), "] ", open[i]->title, ", seed ", open[i]->seed));
+      if (int code = train_and_evaluate(*open[i]); code != kDone) return code;
+    }
+    return kDone;
+  }
+
+  int train_side_by_side(const std::vector<const StudyTask*>& open) {
+    std::vector<Job> jobs;
+    for (const StudyTask* task : open) {
+      Job job;
+      job.title = str(task->title, ", seed ", task->seed);
+      job.run = task->path;
+      job.words = {"study"};
+      job.words.insert(job.words.end(), words_.begin(), words_.end());
+      for (const std::string& word :
+           {std::string("--only"), task->id(), std::string("--worker"), std::string("true")}) {
+        job.words.push_back(word);
+      }
+      job.steps = task->train.train.steps;
+      jobs.push_back(std::move(job));
+    }
+    JobsResult result = run_jobs(jobs, config().jobs, stop_requested);
+    if (result.stopped) {
+      log("stopped; the same command goes on");
+      return kInterrupted;
+    }
+    if (!result.failed.empty()) {
+      std::string text;
+      for (const FailedJob& failed : result.failed) text += str("; ", failed.title, ": ", failed.log);
+      throw Error("study", str(result.failed.size(), " of ", open.size(), " runs failed, the others are done", text));
+    }
+    return kDone;
+  }
+
+  int train_and_evaluate(const StudyTask& task) {
+    make_directories(task.path);
+    std::optional<FileLock> claim;
+    try {
+      claim.emplace(path_join(task.path, ".claim"));
+    } catch (const Error& error) {
+      if (error.kind() != "path") throw;
+      log(error.what());
+      return kBusy;
+    }
+    TrainConfig train = task.train;
+    train.label.clear();  // rows differ between studies, runs do not
+    std::string title = train.title();
+    TrainedRun trained = train_or_reuse(std::move(train), task.path);
+    if (trained.code != kDone) return trained.code;
+    evaluate_or_reuse(task.evaluation, trained.checkpoint, task.path, title, trained.step);
+    return kDone;
+  }
+
+  std::vector<std::string> make_views() const {
+    remove_all(plan_.places().runs());
+    std::vector<std::string> views;
+    for (const StudyStart& start : plan_.starts()) {
+      make_view({start.path, start.view, "", label_json("base", start.label, -1), plan_.base_evaluation().name,
+                 plan_.eval_name()});
+      views.push_back(start.view);
+    }
+    for (const StudyTask& task : plan_.tasks()) {
+      TrainConfig named = task.train;
+      named.label = task.title;
+      make_view({task.path, task.view, to_toml(named),
+                 label_json(task.row, plan_.starts()[task.start].label, task.seed), task.evaluation.name,
+                 plan_.eval_name()});
+      views.push_back(task.view);
+    }
+    return views;
+  }
+
+  // How the study calls a run, and what it pairs it by.
+  static std::string label_json(const std::string& row, const std::string& base, int64_t seed) {
+    OrderedJson json = {{"row", row}, {"base", base}};
+    if (seed >= 0) json["seed"] = seed;
+    return json.dump() + "\n";
+  }
+
+  // What makes the table again: without what only says where, and how many side by side.
+  std::string command() const {
+    static const std::set<std::string> kElsewhere = {"--out", "--pool", "--table", "--figures", "--jobs", "--threads"};
+    std::string text = "ucas study";
+    for (size_t i = 0; i < words_.size(); ++i) {
+      if (kElsewhere.contains(words_[i])) {
+        ++i;
+      } else if (!kElsewhere.contains(words_[i].substr(0, words_[i].find('=')))) {
+        text += " " + words_[i];
+      }
+    }
+    return text;
+  }
+
+  TableOptions table_options() const {
+    const StudyConfig& c = config();
+    TableOptions options;
+    options.title = c.title;
+    options.command = command();
+    options.eval = plan_.eval_name();
+    for (const StudyTask& task : plan_.tasks()) {
+      if (task.row == c.reference) options.reference = task.title;
+    }
+    options.columns = c.columns;
+    options.compare = c.compare;
+    options.axes = plan_.study().axes;
+    options.metric = c.metric;
+    options.each_seed = c.is("seeds");
+    return options;
+  }
+
+  void write_results() const {
+    const StudyConfig& c = config();
+    const StudyPlaces& places = plan_.places();
+    make_directories(places.out);
+    std::vector<std::string> views = make_views();
+    StudyTable table = study_table(views, table_options());
+    std::vector<StudyFigure> figures;
+    for (const FigureRequest& request : figure_requests(plan_.study(), views, plan_.eval_name())) {
+      for (StudyFigure& figure : study_figures(request)) figures.push_back(std::move(figure));
+    }
+    write_figures(figures, places.figures());
+    std::string markdown = table_markdown(table);
+    write_file(places.results("md"), markdown + figure_links(figures, "figures/"));
+    write_file(places.results("csv"), table_csv(table));
+    write_file(places.results("tex"), table_tex(table));
+    publish(markdown, figures);
+    write_report(views, places.report(), c.title);
+    out(str("\n", table_text(table), "\nresults ", places.results("md"), ", .csv, .tex\n",
+            figures.empty() ? "" : str("figures ", places.figures(), "\n"), "report  ", places.report(), "\n"));
+  }
+
+  // "tiny-dynamics" and "dynamics-entropy" make "tiny-dynamics-entropy".
+  static std::string published_name(const std::string& study, const std::string& figure) {
+    std::string kind = study.substr(study.find_last_of('-') + 1);
+    if (figure == kind) return study;
+    return figure.starts_with(kind + "-") ? study + figure.substr(kind.size()) : str(study, "-", figure);
+  }
+
+  static std::string figure_links(const std::vector<StudyFigure>& figures, const std::string& folder) {
+    std::string text;
+    for (const StudyFigure& figure : figures) {
+      if (figure.svg.empty()) {  // a document of its own: title and note are in it
+        text += str("\n", figure.markdown.starts_with("# ") ? "#" : "", figure.markdown);
+        continue;
+      }
+      text += str("\n## ", figure.title, "\n\n![", figure.title, "](", folder, figure.name, ".svg)\n");
+      if (!figure.note.empty()) text += str("\n", figure.note, "\n");
+      if (!figure.table.empty()) text += "\n" + figure.table;
+    }
+    return text;
+  }
+
+  // To the places in a repository that the study names.
+  void publish(const std::string& markdown, std::vector<StudyFigure> figures) const {
+    const StudyConfig& c = config();
+    for (StudyFigure& figure : figures) figure.name = published_name(plan_.study().name, figure.name);
+    if (!c.table.empty()) {
+      std::string folder = c.figures + "/", beside = c.table.substr(0, c.table.find_last_of('/') + 1);
+      if (!beside.empty()) make_directories(beside);
+      if (folder.starts_with(beside)) folder = folder.substr(beside.size());
+      write_output(c.table, markdown + (c.figures.empty() ? "" : figure_links(figures, folder)));
+    }
+    if (c.figures.empty()) return;
+    for (StudyFigure& figure : figures) {
+      if (!c.table.empty()) figure.markdown.clear();  // stands in the table's document
+    }
+    write_figures(figures, c.figures);
+  }
+
+  StudyPlan plan_;
+  Words words_;
+};
+
+}  // namespace
+
+int run_study(Study study, const Words& words) { return StudyRunner(std::move(study), words).run(); }
+
+int run_one_of(Study study, const Words& words, const std::string& id) {
+  return StudyRunner(std::move(study), words).run_only(id);
+}
+
+}  // namespace ucas
