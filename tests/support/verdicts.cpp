@@ -3,6 +3,7 @@
 #include <rapidcheck.h>
 
 #include "base/str.h"
+#include "verify/registry.h"
 
 namespace ucas {
 
