@@ -18,7 +18,7 @@
 #include "records/run_directory.h"
 #include "records/step_data.h"
 #include "records/step_methods.h"
-#include "verify/verifier.h"
+#include "verify/registry.h"
 
 namespace ucas {
 
@@ -112,11 +112,11 @@ void refuse_missing(const std::string& name, const Needs& needs, const StepData&
 // Answers grouped by the verifier, where the run did not need it.
 Batch with_classes(const Batch& batch) {
   Batch grouped = batch;
-  std::unique_ptr<Verifier> verifier = make_math_verifier();
+  std::unique_ptr<Grader> grader = make_grader(GraderKind::math);
   for (const Group& group : grouped.groups) {
     std::vector<Verdict> verdicts;
     for (const Response& o : grouped.of(group)) verdicts.push_back(o.verdict);
-    verifier->classify(verdicts);
+    grader->classify(verdicts);
     for (size_t i = 0; i < verdicts.size(); ++i) {
       grouped.responses[static_cast<size_t>(group.first) + i].verdict.answer_class = verdicts[i].answer_class;
     }

@@ -1,4 +1,5 @@
-// ucas verify: grades rows of a file with the verifier that training uses.
+// ucas verify: grades rows of a file with the grader that training uses.
+#include <algorithm>
 #include <array>
 
 #include "base/error.h"
@@ -10,7 +11,7 @@
 #include "cli/verify_report.h"
 #include "cli/verify_rows.h"
 #include "verify/explain.h"
-#include "verify/graders.h"
+#include "verify/registry.h"
 
 namespace ucas {
 
@@ -18,13 +19,21 @@ namespace {
 
 constexpr auto kExtractNames = names(Extract{});
 
+// What --grader may ask for, and the graders that --audit compares.
+enum class ComparedGrader { ucas, released_train, strict_numeric };
+constexpr std::initializer_list<const char*> kComparedNames = {"ucas", "released-train", "strict-numeric"};
+constexpr GraderKind kComparedKinds[] = {GraderKind::math, GraderKind::released_train, GraderKind::strict_numeric};
+
+GraderKind kind_of(ComparedGrader compared) { return kComparedKinds[static_cast<size_t>(compared)]; }
+const char* name_of(ComparedGrader compared) { return kComparedNames.begin()[static_cast<size_t>(compared)]; }
+
 struct VerifyConfig {
   std::string out;
   std::string extract;
   int64_t threads = 0;
   int64_t show = 0;
   BadRows bad_rows = BadRows::stop;
-  Grader grader = Grader::ucas;
+  ComparedGrader grader = ComparedGrader::ucas;
   bool audit = false;
   bool explain = false;
   std::string gold, answer;
@@ -36,7 +45,7 @@ struct VerifyConfig {
         "where the answer is: strict, in the last box; lenient, there or after the usual phrases; answer_tag, in the "
         "last box inside the last <answer>..</answer>; bare, the whole prediction. Without it the \"kind\" of a row "
         "decides");
-    f.choice("grader", grader, {"ucas", "released-train", "strict-numeric"},
+    f.choice("grader", grader, kComparedNames,
              "this program's verifier; the released reward (last box, equal normal forms of two strings); plain "
              "numbers only");
     f.field("audit", audit, "grade under every grader: who pays what, rates of error, where they disagree");
@@ -67,8 +76,9 @@ struct VerifyConfig {
 
 std::string run_audit(std::span<const VerifyRow> rows, std::span<const Answer> answers, const VerifyConfig& config) {
   std::vector<Audited> graders;
-  for (Grader grader : {Grader::ucas, Grader::released_train, Grader::strict_numeric}) {
-    graders.push_back({name_of(grader), grade_rows(*make_grader(grader), answers, config.threads)});
+  for (ComparedGrader compared :
+       {ComparedGrader::ucas, ComparedGrader::released_train, ComparedGrader::strict_numeric}) {
+    graders.push_back({name_of(compared), grade_rows(*make_grader(kind_of(compared)), answers, config.threads)});
   }
   return audit_report(rows, graders, config.show);
 }
@@ -83,16 +93,13 @@ int grade_one(const VerifyConfig& config, std::optional<Extract> extract) {
     for (const std::string& line : to_lines(ucas::explain(answer, Extract::strict))) out(line + "\n");
     return kDone;
   }
-  Verdict verdict = make_grader(config.grader)->grade({&answer, 1}).front();
+  Verdict verdict = make_grader(kind_of(config.grader))->grade({&answer, 1}).front();
   out(str(name_of(verdict.kind), ": ", verdict.reason, "\n"));
   return kDone;
 }
 
 bool says_kind(std::span<const VerifyRow> rows) {
-  for (const VerifyRow& row : rows) {
-    if (!row.kind.empty()) return true;
-  }
-  return false;
+  return std::any_of(rows.begin(), rows.end(), [](const VerifyRow& row) { return !row.kind.empty(); });
 }
 
 }  // namespace
@@ -104,7 +111,7 @@ int run_verify(const Words& words) {
   VerifyConfig config;
   ucas::apply(config, line.settings);
   std::optional<Extract> extract = config.extract_mode();
-  if (config.explain && (config.audit || config.grader != Grader::ucas)) {
+  if (config.explain && (config.audit || config.grader != ComparedGrader::ucas)) {
     throw Error("usage", "verify: --explain is of this program's own verifier; leave --audit and --grader out");
   }
   if (!config.gold.empty() || !config.answer.empty()) {
@@ -117,23 +124,23 @@ int run_verify(const Words& words) {
     throw Error("usage",
                 str("verify: expected one FILE.jsonl, got ", line.positionals.size(), "; see ucas verify --help"));
   }
-  if (config.audit && (!config.out.empty() || config.grader != Grader::ucas)) {
+  if (config.audit && (!config.out.empty() || config.grader != ComparedGrader::ucas)) {
     throw Error("usage",
                 "verify: --audit grades under every grader and writes no verdicts; leave --grader and --out out");
   }
   const std::string& path = line.positionals[0];
   std::vector<VerifyRow> rows = read_verify_rows(path, config.bad_rows, !extract);
   std::vector<Answer> answers = answers_of(rows, extract);
-  std::string title = str(printable(path, 400), ": ", grouped(static_cast<int64_t>(rows.size())), " answers, extract ",
+  std::string title = str(printable(path, 400), ": ", grouped(rows.size()), " answers, extract ",
                           extract           ? word_of(*extract)
                           : says_kind(rows) ? "by kind"
                                             : "strict",
-                          config.grader == Grader::ucas ? "" : str(", grader ", name_of(config.grader)), "\n");
+                          config.grader == ComparedGrader::ucas ? "" : str(", grader ", name_of(config.grader)), "\n");
   if (config.audit) {
     out(title + run_audit(rows, answers, config));
     return kDone;
   }
-  Grading grading = grade_rows(*make_grader(config.grader), answers, config.threads);
+  Grading grading = grade_rows(*make_grader(kind_of(config.grader)), answers, config.threads);
   if (!config.out.empty())
     write_verdicts(config.out, rows, grading.verdicts, config.explain ? answers : std::span<Answer>{});
   out(title + verify_summary(rows, grading));

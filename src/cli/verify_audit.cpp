@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/str.h"
+#include "cli/verify_report.h"
 #include "stats/intervals.h"
 
 namespace ucas {
@@ -13,7 +14,7 @@ namespace {
 constexpr uint64_t kBootstrapSeed = 1;
 constexpr size_t kNameWidth = 16, kRateWidth = 24, kGroupWidth = 20;
 
-bool pays(const Audited& grader, size_t row) { return grader.grading.verdicts[row].kind == VerdictKind::equal; }
+bool pays(const Audited& grader, size_t row) { return is_paid(grader.grading.verdicts[row]); }
 
 // The share of ones with its interval: "97.3 % [96.5, 98.0]". Resampling cannot see what never happened; none or all
 // of n gets the exact interval instead.
@@ -29,108 +30,90 @@ std::string rate(const std::vector<double>& ones) {
 }
 
 std::string verdict_table(std::span<const VerifyRow> rows, std::span<const Audited> graders) {
-  std::string text = str("  ", pad_right("grader", kNameWidth));
-  for (int kind = 0; kind < 4; ++kind) text += pad_left(name_of(static_cast<VerdictKind>(kind)), 13);
-  text += str(pad_left("per CPU s", 13), "\n");
+  std::vector<std::string> head;
+  for (int kind = 0; kind < 4; ++kind) head.push_back(name_of(static_cast<VerdictKind>(kind)));
+  head.push_back("per CPU s");
+  std::string text = table_line("grader", kNameWidth, head, 13);
   for (const Audited& grader : graders) {
     int64_t kinds[4] = {};
     double cpu = 0;
     for (const Verdict& verdict : grader.grading.verdicts) ++kinds[static_cast<int>(verdict.kind)];
     for (double seconds : grader.grading.cpu_seconds) cpu += seconds;
-    text += str("  ", pad_right(grader.name, kNameWidth));
-    for (int64_t count : kinds) text += pad_left(grouped(count), 13);
-    double speed = static_cast<double>(rows.size()) / std::max(cpu, 1e-9);
-    text += str(pad_left(grouped(static_cast<int64_t>(speed)), 13), "\n");
+    std::vector<std::string> cells;
+    for (int64_t count : kinds) cells.push_back(grouped(count));
+    cells.push_back(grouped(static_cast<int64_t>(static_cast<double>(rows.size()) / std::max(cpu, 1e-9))));
+    text += table_line(grader.name, kNameWidth, cells, 13);
   }
   return text;
 }
 
 std::string error_table(std::span<const VerifyRow> rows, std::span<const Audited> graders) {
-  int64_t right = 0, wrong = 0;
-  for (const VerifyRow& row : rows) {
-    right += row.expected == 1;
-    wrong += row.expected == 0;
-  }
+  auto right = std::count_if(rows.begin(), rows.end(), [](const VerifyRow& row) { return row.expected == 1; });
+  auto wrong = std::count_if(rows.begin(), rows.end(), [](const VerifyRow& row) { return row.expected == 0; });
   if (right + wrong == 0) return "";
-  std::string text = str("\nof ", grouped(right), " right and ", grouped(wrong),
-                         " wrong answers (95 % intervals: bootstrap over answers)\n  ", pad_right("grader", kNameWidth),
-                         pad_left("agree", kRateWidth), pad_left("wrong but paid", kRateWidth),
-                         pad_left("right but not paid", kRateWidth), "\n");
+  std::string text =
+      str("\nof ", grouped(right), " right and ", grouped(wrong),
+          " wrong answers (95 % intervals: bootstrap over answers)\n",
+          table_line("grader", kNameWidth, {"agree", "wrong but paid", "right but not paid"}, kRateWidth));
   for (const Audited& grader : graders) {
     std::vector<double> agree, wrong_paid, right_unpaid;
     for (size_t i = 0; i < rows.size(); ++i) {
       if (rows[i].expected < 0) continue;
       bool paid = pays(grader, i), is_right = rows[i].expected == 1;
       agree.push_back(paid == is_right);
-      if (is_right) {
-        right_unpaid.push_back(!paid);
-      } else {
-        wrong_paid.push_back(paid);
-      }
+      (is_right ? right_unpaid : wrong_paid).push_back(paid != is_right);
     }
-    text += str("  ", pad_right(grader.name, kNameWidth), pad_left(rate(agree), kRateWidth),
-                pad_left(rate(wrong_paid), kRateWidth), pad_left(rate(right_unpaid), kRateWidth), "\n");
+    text += table_line(grader.name, kNameWidth, {rate(agree), rate(wrong_paid), rate(right_unpaid)}, kRateWidth);
   }
   return text;
 }
 
 std::string agreement_by_group(std::span<const VerifyRow> rows, std::span<const Audited> graders) {
-  struct Cell {
-    int64_t known = 0;
-    std::vector<int64_t> agree;
-  };
-  std::map<std::string, Cell> groups;
+  std::map<std::string, std::vector<Tally>> groups;  // by grader
   for (size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].expected < 0) continue;
-    Cell& cell = groups[rows[i].group];
-    cell.agree.resize(graders.size());
-    ++cell.known;
-    for (size_t g = 0; g < graders.size(); ++g) cell.agree[g] += pays(graders[g], i) == (rows[i].expected == 1);
+    std::vector<Tally>& tallies = groups[rows[i].group];
+    tallies.resize(graders.size());
+    for (size_t g = 0; g < graders.size(); ++g) tallies[g].add(rows[i], graders[g].grading.verdicts[i]);
   }
   if (groups.size() < 2) return "";
-  std::string text = str("\nagreement by group\n  ", pad_right("group", kGroupWidth), pad_left("answers", 9));
-  for (const Audited& grader : graders) text += pad_left(grader.name, kNameWidth);
-  text += "\n";
-  for (const auto& [name, cell] : groups) {
-    text += str("  ", pad_right(name.empty() ? "(none)" : printable(name, kGroupWidth - 1), kGroupWidth),
-                pad_left(grouped(cell.known), 9));
-    for (int64_t agree : cell.agree) {
-      text += pad_left(percent(static_cast<double>(agree) / static_cast<double>(cell.known)), kNameWidth);
-    }
-    text += "\n";
+  auto line = [](const std::string& name, const std::string& answers, const std::vector<std::string>& cells) {
+    return table_line(str(pad_right(name, kGroupWidth), pad_left(answers, 9)), kGroupWidth + 9, cells, kNameWidth);
+  };
+  std::vector<std::string> names;
+  for (const Audited& grader : graders) names.push_back(grader.name);
+  std::string text = "\nagreement by group\n" + line("group", "answers", names);
+  for (const auto& [name, tallies] : groups) {
+    std::vector<std::string> cells;
+    for (const Tally& tally : tallies) cells.push_back(percent(tally.agreement()));
+    text += line(name.empty() ? "(none)" : printable(name, kGroupWidth - 1), grouped(tallies[0].known), cells);
   }
   return text;
 }
 
 std::string who_pays(std::span<const VerifyRow> rows, std::span<const Audited> graders) {
-  struct Cell {
+  struct Pattern {
     int64_t rows = 0, right = 0, wrong = 0;
   };
-  std::map<std::string, Cell> patterns;
+  std::map<std::string, Pattern> patterns;
   int64_t disagree = 0;
   for (size_t i = 0; i < rows.size(); ++i) {
-    std::string paid;
-    size_t count = 0;
+    std::vector<std::string> paid;
     for (const Audited& grader : graders) {
-      if (!pays(grader, i)) continue;
-      paid += str(paid.empty() ? "" : ", ", grader.name);
-      ++count;
+      if (pays(grader, i)) paid.push_back(grader.name);
     }
-    if (count == 0 || count == graders.size()) continue;
+    if (paid.empty() || paid.size() == graders.size()) continue;
     ++disagree;
-    Cell& cell = patterns[paid];
-    ++cell.rows;
-    cell.right += rows[i].expected == 1;
-    cell.wrong += rows[i].expected == 0;
+    Pattern& pattern = patterns[join(paid, ", ")];
+    ++pattern.rows;
+    pattern.right += rows[i].expected == 1;
+    pattern.wrong += rows[i].expected == 0;
   }
-  std::string text = str("\nthe graders disagree on ", grouped(disagree), " of ",
-                         grouped(static_cast<int64_t>(rows.size())), " answers\n");
+  std::string text = str("\nthe graders disagree on ", grouped(disagree), " of ", grouped(rows.size()), " answers\n");
   if (disagree == 0) return text;
-  text += str("  ", pad_right("paid only by", 34), pad_left("answers", 9), pad_left("right", 9), pad_left("wrong", 9),
-              "\n");
-  for (const auto& [paid, cell] : patterns) {
-    text += str("  ", pad_right(paid, 34), pad_left(grouped(cell.rows), 9), pad_left(grouped(cell.right), 9),
-                pad_left(grouped(cell.wrong), 9), "\n");
+  text += table_line("paid only by", 34, {"answers", "right", "wrong"}, 9);
+  for (const auto& [paid, n] : patterns) {
+    text += table_line(paid, 34, {grouped(n.rows), grouped(n.right), grouped(n.wrong)}, 9);
   }
   return text;
 }

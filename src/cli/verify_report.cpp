@@ -12,34 +12,23 @@ namespace {
 
 constexpr size_t kShown = 300;  // bytes of a text in a listing
 
-// Verdicts against what rows say is right.
-struct Tally {
-  int64_t known = 0, agree = 0, false_positive = 0, false_negative = 0;
-  void add(const VerifyRow& row, const Verdict& verdict) {
-    if (row.expected < 0) return;
-    bool paid = verdict.kind == VerdictKind::equal;
-    ++known;
-    agree += paid == (row.expected == 1);
-    false_positive += paid && row.expected == 0;
-    false_negative += !paid && row.expected == 1;
-  }
-};
-
 std::string share_line(const std::string& name, int64_t count, int64_t all) {
   double share = all == 0 ? 0 : static_cast<double>(count) / static_cast<double>(all);
-  return str("  ", pad_right(name, 16), pad_left(grouped(count), 9), pad_left(percent(share), 9), "\n");
+  return table_line(name, 16, {grouped(count), percent(share)}, 9);
 }
 
 std::string group_table(const std::map<std::string, Tally>& groups) {
   size_t width = 8;
   for (const auto& [name, tally] : groups) width = std::max(width, std::min<size_t>(name.size(), 40));
-  std::string text = str("  ", pad_right("group", width), pad_left("answers", 9), pad_left("agree", 9),
-                         pad_left("false pos", 11), pad_left("false neg", 11), "\n");
+  auto line = [&](const std::string& name, const std::vector<std::string>& cells) {
+    return str("  ", pad_right(name, width), pad_left(cells[0], 9), pad_left(cells[1], 9), pad_left(cells[2], 11),
+               pad_left(cells[3], 11), "\n");
+  };
+  std::string text = line("group", {"answers", "agree", "false pos", "false neg"});
   for (const auto& [name, tally] : groups) {
-    text +=
-        str("  ", pad_right(name.empty() ? "(none)" : printable(name, 40), width), pad_left(grouped(tally.known), 9),
-            pad_left(percent(static_cast<double>(tally.agree) / static_cast<double>(tally.known)), 9),
-            pad_left(grouped(tally.false_positive), 11), pad_left(grouped(tally.false_negative), 11), "\n");
+    text += line(name.empty() ? "(none)" : printable(name, 40),
+                 {grouped(tally.known), percent(tally.agreement()), grouped(tally.false_positive),
+                  grouped(tally.false_negative)});
   }
   return text;
 }
@@ -73,6 +62,20 @@ std::string joined(const std::vector<std::string>& alternatives) {
 
 }  // namespace
 
+void Tally::add(const VerifyRow& row, const Verdict& verdict) {
+  if (row.expected < 0) return;
+  ++known;
+  agree += is_paid(verdict) == (row.expected == 1);
+  false_positive += is_paid(verdict) && row.expected == 0;
+  false_negative += !is_paid(verdict) && row.expected == 1;
+}
+
+std::string table_line(std::string_view name, size_t width, const std::vector<std::string>& cells, size_t cell_width) {
+  std::string line = str("  ", pad_right(name, width));
+  for (const std::string& cell : cells) line += pad_left(cell, cell_width);
+  return line + "\n";
+}
+
 std::string verify_summary(std::span<const VerifyRow> rows, const Grading& grading) {
   int64_t kinds[4] = {};
   Tally all;
@@ -85,7 +88,7 @@ std::string verify_summary(std::span<const VerifyRow> rows, const Grading& gradi
   }
   std::string text;
   for (int kind = 0; kind < 4; ++kind) {
-    text += share_line(name_of(static_cast<VerdictKind>(kind)), kinds[kind], static_cast<int64_t>(rows.size()));
+    text += share_line(name_of(static_cast<VerdictKind>(kind)), kinds[kind], rows.size());
   }
   if (all.known > 0) {
     text += str("where \"expected\" says what is right (", grouped(all.known), " rows)\n");
@@ -103,7 +106,7 @@ std::string disagreements(std::span<const VerifyRow> rows, std::span<const Verdi
   int64_t shown = 0, all = 0;
   for (size_t i = 0; i < rows.size(); ++i) {
     const VerifyRow& row = rows[i];
-    if (row.expected < 0 || (verdicts[i].kind == VerdictKind::equal) == (row.expected == 1)) continue;
+    if (row.expected < 0 || is_paid(verdicts[i]) == (row.expected == 1)) continue;
     if (++all > limit) continue;
     ++shown;
     text += str("\n", printable(row.id, 80), row.group.empty() ? "" : str(" (", printable(row.group, 40), ")"), ": ",

@@ -3,10 +3,24 @@
 
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "cli/verify_rows.h"
 
 namespace ucas {
+
+inline bool is_paid(const Verdict& verdict) { return verdict.kind == VerdictKind::equal; }
+
+// Verdicts against what rows say is right.
+struct Tally {
+  int64_t known = 0, agree = 0, false_positive = 0, false_negative = 0;
+  void add(const VerifyRow& row, const Verdict& verdict);
+  double agreement() const { return static_cast<double>(agree) / static_cast<double>(known); }
+};
+
+// A line of a table: two blanks, `name` to the left of `width` places, cells to the right of `cell_width`.
+std::string table_line(std::string_view name, size_t width, const std::vector<std::string>& cells, size_t cell_width);
 
 // Shares of the verdicts; where rows say what is right, agreement overall and per group; speed.
 std::string verify_summary(std::span<const VerifyRow> rows, const Grading& grading);

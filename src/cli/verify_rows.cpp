@@ -51,16 +51,16 @@ void read_config(const JsonRow& line, VerifyRow& row) {
       if (!type.is_string()) refuse(line, "\"config\": \"match_types\": expected a list of texts");
       (type.get<std::string>().ends_with("Letters") ? letter : other) = true;
     }
-    row.letter = letter && !other;
+    row.math.letter = letter && !other;
   }
   auto relations = config->find("allow_set_relation_comp");
-  row.relation_for_set = relations != config->end() && relations->is_boolean() && relations->get<bool>();
+  row.math.relation_for_set = relations != config->end() && relations->is_boolean() && relations->get<bool>();
   auto precision = config->find("precision");
   if (precision == config->end() || precision->is_null()) return;
   if (!precision->is_number_integer() || precision->get<int64_t>() < 0 || precision->get<int64_t>() > 1000) {
     refuse(line, "\"config\": \"precision\": expected a number of decimals, 0 to 1000");
   }
-  row.precision = precision->get<int32_t>();
+  row.math.precision = precision->get<int32_t>();
 }
 
 VerifyRow read_row(const JsonRow& line, bool kinds) {
@@ -107,16 +107,14 @@ std::vector<Answer> answers_of(std::span<const VerifyRow> rows, std::optional<Ex
     answer.extract = extract.value_or(row.kind == "bare" ? Extract::bare
                                       : row.kind.empty() ? Extract::strict
                                                          : Extract::lenient);
-    answer.gold_is_response = row.kind == "test" && !extract;
-    answer.letter = row.letter;
-    answer.precision = row.precision;
-    answer.relation_for_set = row.relation_for_set;
+    answer.math = row.math;
+    answer.math.gold_is_response = row.kind == "test" && !extract;
     answers.push_back(answer);
   }
   return answers;
 }
 
-Grading grade_rows(const Verifier& verifier, std::span<const Answer> answers, int64_t threads) {
+Grading grade_rows(const Grader& grader, std::span<const Answer> answers, int64_t threads) {
   Grading result;
   result.verdicts.resize(answers.size());
   result.cpu_seconds.resize(answers.size());
@@ -128,7 +126,7 @@ Grading grade_rows(const Verifier& verifier, std::span<const Answer> answers, in
     for (size_t block; (block = next.fetch_add(1)) < blocks;) {
       for (size_t i = block * kBlock; i < std::min(answers.size(), (block + 1) * kBlock); ++i) {
         double began = thread_cpu_seconds();
-        result.verdicts[i] = std::move(verifier.grade(answers.subspan(i, 1)).front());
+        result.verdicts[i] = std::move(grader.grade(answers.subspan(i, 1)).front());
         result.cpu_seconds[i] = thread_cpu_seconds() - began;
       }
     }

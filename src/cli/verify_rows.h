@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "data/jsonl.h"
-#include "verify/verifier.h"
+#include "verify/grader.h"
 
 namespace ucas {
 
@@ -16,10 +16,8 @@ struct VerifyRow {
   std::string id, prediction, group;
   std::string kind;  // bare, output, test, or "" where the row does not say
   std::vector<std::string> gold;
-  int expected = -1;             // 1 right, 0 wrong, -1 not said
-  bool letter = false;           // of kind test: a choice letter
-  int32_t precision = -1;        // of kind test: decimals that must agree
-  bool relation_for_set = true;  // of kind test: an inequality counts for a gold set
+  int expected = -1;  // 1 right, 0 wrong, -1 not said
+  MathOptions math;   // of kind test
 };
 
 // `kinds`: a row's "kind" and "config" are read, too, and refused where they are not known.
@@ -34,7 +32,7 @@ struct Grading {
   double seconds = 0;               // on the wall
 };
 // One answer at a time, blocks of answers to whichever thread is free. 0 threads: all cores.
-Grading grade_rows(const Verifier& verifier, std::span<const Answer> answers, int64_t threads);
+Grading grade_rows(const Grader& grader, std::span<const Answer> answers, int64_t threads);
 
 // id, verdict, answer, reason: a JSON line per row; with `explained` (all answers, or none) how it came about, too.
 void write_verdicts(const std::string& path, std::span<const VerifyRow> rows, std::span<const Verdict> verdicts,

@@ -10,7 +10,7 @@
 #include "records/eval_config.h"
 #include "sampling/engine_config.h"
 #include "sampling/rollout.h"
-#include "verify/verifier.h"
+#include "verify/grader.h"
 
 namespace ucas {
 

@@ -12,7 +12,7 @@
 #include "core/optimizer_config.h"
 #include "methods/collect_rules.h"
 #include "methods/method.h"
-#include "verify/verifier.h"
+#include "verify/grader.h"
 
 namespace ucas {
 

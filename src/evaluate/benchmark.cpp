@@ -13,7 +13,8 @@ namespace ucas {
 
 namespace {
 
-constexpr std::initializer_list<const char*> kGraders = {"math", "letter", "choice"};
+// The first rows of verify/registry.h: those that benchmarks have.
+constexpr std::initializer_list<const char*> kBenchmarkGraders = {"math", "letter", "choice"};
 
 std::string folder_of(const std::string& path) {
   const size_t slash = path.find_last_of('/');
@@ -46,7 +47,7 @@ void check(const Benchmark& benchmark, const std::string& where) {
       !name.empty() && name[0] != '.' && name.find_first_of("/\\ ,\"") == std::string::npos && valid_utf8(name);
   if (!plain) refuse(str("name \"", printable(name), "\": expected a word, as tables and files use it"));
   if (benchmark.path.empty()) refuse(str("benchmark ", name, ": path is missing: the problem file, below --data"));
-  if (benchmark.grader == Benchmark::Grader::choice && benchmark.prompt_template.empty()) {
+  if (benchmark.grader == GraderKind::choice && benchmark.prompt_template.empty()) {
     refuse(str("benchmark ", name, ": grader = \"choice\" needs a template that ends where the letter stands, ",
                "for example \"mmlu\""));
   }
@@ -179,10 +180,10 @@ void check_choices(const Benchmark& benchmark, const Problem& problem) {
   const auto refuse = [&](const std::string& what) {
     throw Error("data_line", str("benchmark ", benchmark.name, ": problem ", printable(problem.id), " ", what));
   };
-  if (benchmark.grader == Benchmark::Grader::choice && problem.choices.empty()) {
+  if (benchmark.grader == GraderKind::choice && problem.choices.empty()) {
     refuse("has no choices; grader = \"choice\" compares them");
   }
-  if (benchmark.grader == Benchmark::Grader::math) return;
+  if (benchmark.grader == GraderKind::math) return;
   for (const std::string& gold : problem.gold) {
     const std::string_view letter = trim(gold);
     if (letter.size() == 1 && letter[0] >= 'A' && letter[0] <= 'Z') continue;
@@ -190,20 +191,6 @@ void check_choices(const Benchmark& benchmark, const Problem& problem) {
                "\" expects a choice letter"));
   }
 }
-
-// Letters instead of mathematics, whatever the answer says of itself.
-class LetterVerifier final : public Verifier {
- public:
-  std::vector<Verdict> grade(std::span<const Answer> answers) const override {
-    std::vector<Answer> letters(answers.begin(), answers.end());
-    for (Answer& answer : letters) answer.letter = true;
-    return verifier_->grade(letters);
-  }
-  void classify(std::span<Verdict> group) const override { verifier_->classify(group); }
-
- private:
-  std::unique_ptr<Verifier> verifier_ = make_math_verifier();
-};
 
 }  // namespace
 
@@ -214,19 +201,12 @@ void Benchmark::fields(Fields& f) {
   f.field("problems", problems, Range{0, 1 << 30}, "how many there must be; 0 = any number");
   f.field("unanswered", unanswered, Range{0, 1 << 30}, "how many of them have no right answer; they count as wrong");
   f.section("columns", columns);
-  f.choice("grader", grader, kGraders, "mathematics, the letter in the response, or the letter of greatest log-prob");
+  f.choice("grader", grader, kBenchmarkGraders, "mathematics, the letter in the response, or the letter of greatest log-prob");
   f.choice("extract", extract, "where the answer is looked for", Effect::result, kExtractsOfResponses);
   f.field("template", prompt_template, "for models that name none");
   f.field("stop", stop, "further tokens that end a response");
   f.field("max_tokens", max_tokens, Range{0, 1 << 24}, "longest response; 0 = not said");
   f.field("note", note, "what a reader must know of this set");
-}
-
-const char* name_of(Benchmark::Grader grader) { return kGraders.begin()[static_cast<int>(grader)]; }
-
-std::unique_ptr<Verifier> make_verifier(Benchmark::Grader grader, Extract extract) {
-  if (grader == Benchmark::Grader::math) return make_math_verifier(extract);
-  return std::make_unique<LetterVerifier>();
 }
 
 Suite load_suite(const std::string& name_or_path) {
@@ -284,7 +264,7 @@ void ModelSettings::fields(Fields& f) {
 PutToModel put_to_model(const ModelSettings& model, const CommandSettings& command, const Benchmark& benchmark,
                         const Suite& suite) {
   PutToModel put;
-  const bool compares = benchmark.grader == Benchmark::Grader::choice;
+  const bool compares = benchmark.grader == GraderKind::choice;
   const std::string said = command.prompt_template.value_or("");
   for (const std::string* name :
        {&model.prompt_template, &said, &benchmark.prompt_template, &suite.prompt_template, &command.default_template}) {

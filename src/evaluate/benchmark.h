@@ -11,24 +11,19 @@
 #include "base/fields.h"
 #include "core/problem.h"
 #include "data/problems.h"
-#include "verify/verifier.h"
+#include "verify/registry.h"
 
 namespace ucas {
 
 using BenchmarkColumns = ProblemColumns;
 
 struct Benchmark {
-  enum class Grader {
-    math,    // the verifier
-    letter,  // the choice letter in the response
-    choice   // nothing is generated: the choice of greatest log-prob, as the letter after the prompt
-  };
   std::string name, title;
   std::string path;        // below --data
   int64_t problems = 0;    // how many there must be; 0 = any number
   int64_t unanswered = 0;  // how many of them come without a right answer: never right, as other tables count them
   BenchmarkColumns columns;
-  Grader grader = Grader::math;
+  GraderKind grader = GraderKind::math;  // math, letter or choice
   Extract extract = Extract::strict;
   // What the model's own settings do not say (put_to_model below has the order).
   std::string prompt_template;    // "" = not said
@@ -37,10 +32,6 @@ struct Benchmark {
   std::string note;               // shown under the table: what a reader must know of this set
   void fields(Fields& f);
 };
-
-const char* name_of(Benchmark::Grader grader);
-// Grades responses of such a benchmark; `extract` is for mathematics.
-std::unique_ptr<Verifier> make_verifier(Benchmark::Grader grader, Extract extract);
 
 struct Suite {
   std::string name, title;

@@ -132,11 +132,11 @@ TEST_F(benchmark, letters_and_choices_are_asked_for_where_they_are_graded) {
   Benchmark b;
   b.name = "two";
   b.path = "two.jsonl";
-  b.grader = Benchmark::Grader::letter;
+  b.grader = GraderKind::letter;
   file("two.jsonl", kTwo);
   EXPECT_TRUE(
       has(refusal([&] { read_benchmark(b, folder_.path()); }), "problem 1 has the answer \"2\"; grader = \"letter\""));
-  b.grader = Benchmark::Grader::choice;
+  b.grader = GraderKind::choice;
   EXPECT_TRUE(has(refusal([&] { read_benchmark(b, folder_.path()); }), "problem 1 has no choices"));
   file("two.jsonl", R"({"id": 1, "problem": "1+1?", "choices": ["1", "2"], "answer": 1})");
   EXPECT_EQ(read_benchmark(b, folder_.path())[0].gold[0], "B");
@@ -145,17 +145,16 @@ TEST_F(benchmark, letters_and_choices_are_asked_for_where_they_are_graded) {
 TEST_F(benchmark, graders_read_mathematics_or_a_letter) {
   const std::vector<std::string> gold = {"C"};
   const Answer answers[] = {{"\\boxed{C}", &gold}, {"the answer is (C)", &gold}, {"D", &gold}, {"none", &gold}};
-  const auto kinds = [&](Benchmark::Grader grader) {
+  const auto kinds = [&](GraderKind grader) {
     std::vector<std::string> out;
-    for (const Verdict& verdict : make_verifier(grader, Extract::strict)->grade(answers)) {
+    for (const Verdict& verdict : make_grader(grader, Extract::strict)->grade(answers)) {
       out.emplace_back(name_of(verdict.kind));
     }
     return out;
   };
-  EXPECT_EQ(kinds(Benchmark::Grader::math),
-            (std::vector<std::string>{"equal", "unparseable", "unparseable", "unparseable"}));
-  EXPECT_EQ(kinds(Benchmark::Grader::letter), (std::vector<std::string>{"equal", "equal", "unequal", "unparseable"}));
-  EXPECT_EQ(kinds(Benchmark::Grader::choice), kinds(Benchmark::Grader::letter));
+  EXPECT_EQ(kinds(GraderKind::math), (std::vector<std::string>{"equal", "unparseable", "unparseable", "unparseable"}));
+  EXPECT_EQ(kinds(GraderKind::letter), (std::vector<std::string>{"equal", "equal", "unequal", "unparseable"}));
+  EXPECT_EQ(kinds(GraderKind::choice), kinds(GraderKind::letter));
 }
 
 TEST_F(benchmark, a_suite_of_one_s_own_mixes_names_tables_and_files) {

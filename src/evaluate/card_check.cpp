@@ -42,8 +42,8 @@ bool equal_leaf(const Json& a, const Json& b) {
   return a == b;
 }
 
-Benchmark::Grader grader_called(const std::string& name, const std::string& where) {
-  for (const auto kind : {Benchmark::Grader::math, Benchmark::Grader::letter, Benchmark::Grader::choice}) {
+GraderKind grader_called(const std::string& name, const std::string& where) {
+  for (const auto kind : {GraderKind::math, GraderKind::letter, GraderKind::choice}) {
     if (name == name_of(kind)) return kind;
   }
   throw Error("header_json", str(where, ": grader \"", printable(name), "\", expected math, letter or choice"));
@@ -233,7 +233,7 @@ void Check::check_settings(const OutputSettings& settings) {
       continue;
     }
     expect(place, str(source.name, ": max_tokens"), source.max_tokens, set->as.max_tokens);
-    expect(place, str(source.name, ": choices"), source.choices, set->as.grader == name_of(Benchmark::Grader::choice));
+    expect(place, str(source.name, ": choices"), source.choices, set->as.grader == name_of(GraderKind::choice));
     if (source.stop_ids != set->as.stop_ids) find(place, str(source.name, ": stop_ids"), "a list", "the card's list");
   }
 }
@@ -250,7 +250,7 @@ void Check::check_responses(const std::vector<Output>& outputs) {
     }
     if (output.logprob > 1e-3) find(place, "logprob", str(output.logprob), "at most 0");
     if (output.entropy < -1e-6) find(place, "entropy", str(output.entropy), "at least 0");
-    if (set->as.grader == name_of(Benchmark::Grader::choice)) continue;
+    if (set->as.grader == name_of(GraderKind::choice)) continue;
     const auto length = static_cast<int64_t>(output.ids.size());
     const bool ended =
         !output.ids.empty() && std::count(set->as.stop_ids.begin(), set->as.stop_ids.end(), output.ids.back()) > 0;
@@ -299,7 +299,7 @@ void Check::check_texts(const std::vector<Output>& outputs) {
   for (const Output& output : outputs) {
     ++line;
     const Card::Set* set = set_of(output.source);
-    if (set == nullptr || set->as.grader == name_of(Benchmark::Grader::choice)) continue;
+    if (set == nullptr || set->as.grader == name_of(GraderKind::choice)) continue;
     std::vector<int32_t> known;
     std::copy_if(output.ids.begin(), output.ids.end(), std::back_inserter(known),
                  [&](int32_t id) { return id < vocabulary; });
@@ -363,9 +363,9 @@ EvalRecord Check::rescored(std::vector<Output> outputs) const {
   Graders graders;
   std::vector<std::string> compared;
   for (const Card::Set& set : card_.benchmarks) {
-    const Benchmark::Grader kind = grader_called(set.as.grader, card_.path);
-    graders.of[set.as.name] = make_verifier(kind, set.as.extract);
-    if (kind == Benchmark::Grader::choice) compared.push_back(set.as.name);
+    const GraderKind kind = grader_called(set.as.grader, card_.path);
+    graders.of[set.as.name] = make_grader(kind, set.as.extract);
+    if (kind == GraderKind::choice) compared.push_back(set.as.name);
   }
   const std::vector<Responses> responses =
       by_problem(problems_, std::move(outputs), card_.config.greedy, card_.config.samples, compared);

@@ -97,7 +97,7 @@ class CardChecked : public ::testing::Test {
     }
     journal.finish(problems_);
     Graders graders;
-    graders.standard = make_math_verifier();
+    graders.standard = make_grader(GraderKind::math);
     EvalRecord result = score(problems_, by_problem(problems_, outputs, true, config_.samples), graders, config_);
     result.label = "tiny";
     result.model = model_;

@@ -117,7 +117,7 @@ Tally Scorer::tally(const std::vector<Output>& outputs, const Problem& problem, 
   if (outputs.empty()) return out;
   std::vector<Answer> answers;
   for (const Output& output : outputs) answers.push_back({output.text, &problem.gold});
-  const Verifier& verifier = graders_.for_source(problem.source);
+  const Grader& verifier = graders_.for_source(problem.source);
   std::vector<Verdict> verdicts = verifier.grade(answers);
   verifier.classify(verdicts);
   std::vector<char> right;
@@ -314,7 +314,7 @@ Calibration calibrate(std::span<const Judged> responses) {
   return out;
 }
 
-const Verifier& Graders::for_source(const std::string& source) const {
+const Grader& Graders::for_source(const std::string& source) const {
   const auto own = of.find(source);
   const auto& verifier = own == of.end() ? standard : own->second;
   UCAS_CHECK(verifier != nullptr, "a grader for every source");

@@ -13,15 +13,15 @@
 #include "records/eval_config.h"
 #include "records/evaluation.h"
 #include "records/outputs.h"
-#include "verify/verifier.h"
+#include "verify/grader.h"
 
 namespace ucas {
 
 // Who grades which source (benchmark).
 struct Graders {
-  std::shared_ptr<const Verifier> standard;
-  std::map<std::string, std::shared_ptr<const Verifier>> of;  // sources with one of their own
-  const Verifier& for_source(const std::string& source) const;
+  std::shared_ptr<const Grader> standard;
+  std::map<std::string, std::shared_ptr<const Grader>> of;  // sources with one of their own
+  const Grader& for_source(const std::string& source) const;
 };
 
 // `responses` by problem (outputs.h: by_problem). The result has figures and rows; label, model and data are left to

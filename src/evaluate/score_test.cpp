@@ -19,7 +19,7 @@ struct Case {
   Graders graders;
   EvalConfig config;
 
-  Case() { graders.standard = make_math_verifier(); }
+  Case() { graders.standard = make_grader(GraderKind::math); }
   // A problem whose answer is 1, with these answers; the first is the greedy one.
   void add(const std::string& source, const std::vector<int>& answers, double logprob = -0.5) {
     Problem& p = problems.emplace_back();
@@ -95,7 +95,7 @@ TEST(evaluate_score, each_benchmark_has_its_own_grader) {
   c.problems[1].gold = {"B"};
   c.responses[1].greedy[0].text = "So the answer is B.";
   EXPECT_EQ(c.run().of("letters")->greedy.value, 0) << "there is no box";
-  c.graders.of["letters"] = make_verifier(Benchmark::Grader::letter, Extract::strict);
+  c.graders.of["letters"] = make_grader(GraderKind::letter, Extract::strict);
   const EvalRecord r = c.run();
   EXPECT_EQ(r.of("letters")->greedy.value, 1);
   EXPECT_EQ(r.of("math")->greedy.value, 1);

@@ -4,6 +4,7 @@
 
 #include "core/problem.h"
 #include "evaluate/score.h"
+#include "verify/registry.h"
 
 namespace ucas {
 namespace {
@@ -24,7 +25,7 @@ EvalRecord result_of(const std::string& label, int64_t samples, bool one_set = f
     for (int64_t s = 0; s < samples; ++s) responses[i].samples.push_back(output);
   }
   Graders graders;
-  graders.standard = make_math_verifier();
+  graders.standard = make_grader(GraderKind::math);
   EvalConfig config;
   config.samples = samples;
   config.bootstrap_draws = 0;

@@ -15,7 +15,7 @@
 #include "data/templates.h"
 #include "records/environment.h"
 #include "records/eval_config.h"
-#include "verify/verifier.h"
+#include "verify/grader.h"
 
 namespace ucas {
 

@@ -95,7 +95,7 @@ void set_reward(const TrainConfig& config, Response& o) {
                                                            reward.overlong_buffer, reward.overlong_factor));
 }
 
-void classify(const Verifier& verifier, std::vector<Response>& group) {
+void classify(const Grader& verifier, std::vector<Response>& group) {
   std::vector<Verdict> verdicts;
   for (const Response& o : group) verdicts.push_back(o.verdict);
   verifier.classify(verdicts);

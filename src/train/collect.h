@@ -16,7 +16,7 @@
 #include "methods/collect_rules.h"
 #include "sampling/rollout.h"
 #include "text/tokenizer.h"
-#include "verify/verifier.h"
+#include "verify/grader.h"
 
 namespace ucas {
 
@@ -66,7 +66,7 @@ struct Collector {
   const TrainingSet& data;
   Rollout& rollout;
   const Tokenizer& tokenizer;
-  const Verifier& verifier;
+  const Grader& verifier;
   std::vector<int32_t> stop_ids;
   bool answer_classes = false;
   std::function<bool()> should_stop;

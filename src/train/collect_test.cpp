@@ -51,7 +51,7 @@ class CollectTest : public ::testing::Test {
   int32_t a_ = 0, b_ = 0, eos_ = 0;
   TrainingSet data_;
   TrainConfig config_;
-  SameTextVerifier verifier_;
+  SameTextGrader verifier_;
   DataCursor cursor_;
 };
 

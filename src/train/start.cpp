@@ -18,6 +18,7 @@
 #include "train/manifest.h"
 #include "train/model_files.h"
 #include "train/self_check.h"
+#include "verify/registry.h"
 
 namespace ucas {
 
@@ -99,7 +100,7 @@ Training assemble(TrainConfig config, RunDirectory run, Parts parts) {
              .run = std::move(run),
              .policy = std::move(parts.policy),
              .rollout = std::move(parts.rollout),
-             .verifier = make_math_verifier(extract),
+             .verifier = make_grader(GraderKind::math, extract),
              .optimizer = std::move(parts.optimizer),
              .companions = std::move(parts.companions),
              .data = std::move(parts.data),

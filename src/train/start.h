@@ -21,7 +21,7 @@ struct Training {
   RunDirectory run;
   Policy policy;
   std::unique_ptr<Rollout> rollout;
-  std::unique_ptr<Verifier> verifier;
+  std::unique_ptr<Grader> verifier;
   std::unique_ptr<AdamW> optimizer;
   std::vector<std::unique_ptr<Companion>> companions;
   TrainingSet data;

@@ -1,9 +1,10 @@
 #include "verify/explain.h"
 
 #include "base/str.h"
-#include "verify/math/expr.h"
-#include "verify/math/extract.h"
-#include "verify/math/parser.h"
+#include "verify/math/read/expr.h"
+#include "verify/math/read/extract.h"
+#include "verify/math/read/parser.h"
+#include "verify/registry.h"
 
 namespace ucas {
 
@@ -19,7 +20,7 @@ const char* name_of(math::ParseStatus status) {
 Reading read(std::string_view text, bool is_response, Extract extract) {
   Reading reading;
   if (is_response) {
-    Extracted extracted = extract_answer(text, extract);
+    math::Extracted extracted = math::extract_answer(text, extract);
     reading.how = extracted.how;
     if (!extracted.found) {
       reading.tree = "nothing";
@@ -54,11 +55,11 @@ Explanation explain(const Answer& answer, Extract extract) {
   extract = answer.extract.value_or(extract);
   if (answer.gold != nullptr) {
     for (const std::string& gold : *answer.gold) {
-      result.gold.push_back(read(gold, answer.gold_is_response, Extract::lenient));
+      result.gold.push_back(read(gold, answer.math.gold_is_response, Extract::lenient));
     }
   }
   result.answer = read(answer.response, true, extract);
-  result.verdict = make_math_verifier(extract)->grade({&answer, 1}).front();
+  result.verdict = make_grader(GraderKind::math, extract)->grade({&answer, 1}).front();
   return result;
 }
 

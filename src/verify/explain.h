@@ -1,12 +1,11 @@
 // How one verdict came about, for people: what was taken from the response, how gold and answer were read, which rule
 // decided. Slower than grading; never on the path of training.
-// Threads: any.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "verify/verifier.h"
+#include "verify/grader.h"
 
 namespace ucas {
 

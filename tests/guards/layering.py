@@ -35,8 +35,13 @@ ALLOWED = {
 # The folder rule: these see LibTorch, and every folder called engine.
 ENGINE = re.compile(r"^(src/)?(model|rollout|train)/|/engine/")
 LIBTORCH = re.compile(r"^(ATen|c10|torch)/")
+# FLINT (before FLINT 3: Arb and Calcium, too) is seen by the exact arithmetic of the verifier alone.
+FLINT = re.compile(r"^(flint|calcium)/|^(acb|arb|arf|ca|fmpz)\w*\.h$")
 # Named one by one instead of the headers that pull in everything: 4 s a file instead of 18 s.
 TOO_MUCH = {"torch/torch.h", "torch/extension.h", "ATen/ATen.h", "ATen/Functions.h", "ATen/NativeFunctions.h"}
+# The rooms of src/verify/math, and into which each may look.
+ROOMS = {"read": {"read"}, "exact": {"exact", "read"}, "compare": {"compare", "exact", "read"}}
+ROOM = re.compile(r"^(?:src/)?verify/math/(\w+)/")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', re.M)
 
 
@@ -60,6 +65,8 @@ def main():
                 problems.append(f"{path}: <{name}> is too much: include the single headers, <ATen/ops/x.h>")
             elif LIBTORCH.match(name) and not ENGINE.search(path):
                 problems.append(f"{path}: LibTorch header <{name}> outside the engine layers")
+            elif FLINT.match(name) and not path.startswith("src/verify/math/exact/"):
+                problems.append(f"{path}: <{name}> outside src/verify/math/exact")
             elif name == "nlohmann/json.hpp" and path.endswith(".h"):
                 problems.append(f"{path}: <nlohmann/json.hpp> in a header; use base/json.h")
             if not quoted:
@@ -72,6 +79,9 @@ def main():
             own[path].append(target)
             if name.split("/")[0] not in allowed and not path.endswith("_test.cpp"):
                 problems.append(f'{path}: layer {layer} must not include "{name}"')
+            room, other = ROOM.match(path), ROOM.match(name)
+            if room and other and other[1] not in ROOMS[room[1]] and not path.endswith("_test.cpp"):
+                problems.append(f'{path}: room {room[1]} must not include "{name}"')
             if ENGINE.search(name) and not ENGINE.search(path):
                 problems.append(f'{path}: "{name}" belongs to the engine')
 

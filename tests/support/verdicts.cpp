@@ -3,14 +3,15 @@
 #include <rapidcheck.h>
 
 #include "base/str.h"
+#include "verify/registry.h"
 
 namespace ucas {
 
 Verdict grade_one(const std::vector<std::string>& gold, const std::string& response, Extract extract) {
-  static const std::unique_ptr<Verifier> verifier = make_math_verifier();
+  static const std::unique_ptr<Grader> grader = make_grader(GraderKind::math);
   Answer answer{response, &gold};
   answer.extract = extract;
-  return verifier->grade({&answer, 1}).front();
+  return grader->grade({&answer, 1}).front();
 }
 
 bool is_paid(const std::string& gold, const std::string& answer) {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "verify/verifier.h"
+#include "verify/grader.h"
 
 namespace ucas {
 

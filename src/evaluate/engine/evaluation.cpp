@@ -96,14 +96,14 @@ void Asked::add_suite() {
     std::vector<Problem> all = read_benchmark(benchmark, plan_.data_directory);
     if (plan_.limit > 0 && static_cast<int64_t>(all.size()) > plan_.limit) all.resize(static_cast<size_t>(plan_.limit));
     const PutToModel put = put_to_model(plan_.model, command(), benchmark, suite);
-    graders.of[benchmark.name] = make_verifier(benchmark.grader, put.extract);
+    graders.of[benchmark.name] = make_grader(benchmark.grader, put.extract);
     add(std::move(all), benchmark, put, {path_join(plan_.data_directory, benchmark.path)});
   }
 }
 
 void Asked::add_files() {
   const PutToModel put = put_to_model(plan_.model, command(), Benchmark(), Suite());
-  graders.standard = make_verifier(Benchmark::Grader::math, put.extract);
+  graders.standard = make_grader(GraderKind::math, put.extract);
   std::vector<std::string> order;  // of the sources
   std::map<std::string, std::vector<Problem>> by_source;
   std::map<std::string, std::vector<std::string>> files;  // that hold problems of a source
@@ -142,7 +142,7 @@ int64_t Asked::longest_prompt(int64_t limit) const {
 
 void Asked::add(std::vector<Problem> asked, const Benchmark& benchmark, const PutToModel& put,
                 const std::vector<std::string>& files) {
-  const bool choices = benchmark.grader == Benchmark::Grader::choice;
+  const bool choices = benchmark.grader == GraderKind::choice;
   const Template form = load_template(put.prompt_template);
   CardBenchmark as;
   as.form = form;

@@ -307,10 +307,10 @@ EvalRecord evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Graders&
   return result;
 }
 
-EvalRecord evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Verifier& verifier, const EvalInput& input,
+EvalRecord evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Grader& grader, const EvalInput& input,
                     const EvalConfig& config) {
   Graders graders;
-  graders.standard = std::shared_ptr<const Verifier>(std::shared_ptr<const Verifier>(), &verifier);  // borrowed
+  graders.standard = std::shared_ptr<const Grader>(std::shared_ptr<const Grader>(), &grader);  // borrowed
   return evaluate(rollout, tokenizer, graders, input, config);
 }
 

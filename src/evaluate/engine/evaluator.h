@@ -1,6 +1,6 @@
 // Generates what an evaluation needs and has it scored (score.h): one run of the rollout over all problems of all
 // benchmarks, greedy and sampled together, each response kept in a journal (outputs.h) as it ends.
-// Fed by `ucas evaluate`, demo and studies, and the trainer's validation; uses any Rollout and Verifier.
+// Fed by `ucas evaluate`, demo and studies, and the trainer's validation; uses any Rollout and Grader.
 // Draws are keyed with step = kEvaluationStep, so they never coincide with those of training.
 // Threads: one caller at a time.
 #pragma once
@@ -19,7 +19,7 @@
 #include "records/outputs.h"
 #include "sampling/rollout.h"
 #include "text/tokenizer.h"
-#include "verify/verifier.h"
+#include "verify/grader.h"
 
 namespace ucas {
 
@@ -59,7 +59,7 @@ uint32_t draw_key(const Problem& problem);
 EvalRecord evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Graders& graders, const EvalInput& input,
                     const EvalConfig& config);
 // One verifier for all sources, borrowed.
-EvalRecord evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Verifier& verifier, const EvalInput& input,
+EvalRecord evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Grader& grader, const EvalInput& input,
                     const EvalConfig& config);
 
 }  // namespace ucas

@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "evaluate/table.h"
 #include "text/word_level.h"
+#include "verify/registry.h"
 
 namespace ucas {
 
@@ -81,7 +82,7 @@ class Script final : public Rollout {
 struct Fixture {
   TempDirectory directory;
   Tokenizer tokenizer = digits_tokenizer(directory.path());
-  std::unique_ptr<Verifier> verifier = make_math_verifier();
+  std::unique_ptr<Grader> grader = make_grader(GraderKind::math);
   Script rollout;
   std::vector<Problem> problems;
   std::vector<std::vector<int32_t>> prompts;
@@ -105,7 +106,7 @@ struct Fixture {
     input.model = "models/a";
     input.data = {"dev"};
     input.show_progress = false;
-    return evaluate(rollout, tokenizer, *verifier, input, config);
+    return evaluate(rollout, tokenizer, *grader, input, config);
   }
 };
 

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "sampling/rollout.h"
-#include "verify/verifier.h"
+#include "verify/grader.h"
 
 namespace ucas {
 
@@ -42,7 +42,7 @@ class ScriptedRollout final : public Rollout {
   Script script_;
 };
 
-class SameTextVerifier final : public Verifier {
+class SameTextGrader final : public Grader {
  public:
   std::vector<Verdict> grade(std::span<const Answer> answers) const override {
     std::vector<Verdict> verdicts;

@@ -1,0 +1,205 @@
+#include "verify/math/compare/compare.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/str.h"
+#include "verify/math/compare/equal.h"
+#include "verify/math/read/extract.h"
+#include "verify/math/read/normalize.h"
+#include "verify/math/read/units.h"
+
+namespace ucas::math {
+
+namespace {
+
+constexpr int64_t kNestingLimit = 200;
+
+int64_t nesting(std::string_view text) {
+  int64_t depth = 0, deepest = 0;
+  for (char c : text) {
+    depth += c == '{' ? 1 : c == '}' ? -1 : 0;
+    deepest = std::max(deepest, depth);
+  }
+  return deepest;
+}
+
+constexpr std::string_view kGreek[] = {"\\alpha", "\\beta", "\\gamma", "\\delta", "\\epsilon", "\\theta",  "\\lambda",
+                                       "\\mu",    "\\rho",  "\\sigma", "\\tau",   "\\phi",     "\\varphi", "\\omega"};
+
+bool is_alphanumeric(char c) { return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z'); }
+
+// x, x_1, x_{10}, f(x), \theta. Anything else before "=" is part of the answer: "\not" turns the meaning around.
+bool is_variable(std::string_view name) {
+  if (std::find(std::begin(kGreek), std::end(kGreek), name) != std::end(kGreek)) return true;
+  if (name.empty() || name.size() > 6 || !is_alphanumeric(name[0]) || name[0] <= '9') return false;
+  std::string_view tail = name.substr(1);
+  if (tail.starts_with("_{") && tail.ends_with("}")) {
+    tail = tail.substr(2, tail.size() - 3);
+  } else if (tail.starts_with("(") && tail.ends_with(")")) {
+    tail = tail.substr(1, tail.size() - 2);
+  } else if (tail.size() == 2 && tail[0] == '_') {
+    tail = tail.substr(1);
+  } else if (!tail.empty()) {
+    return false;
+  }
+  return std::all_of(tail.begin(), tail.end(), is_alphanumeric);
+}
+
+// Splits "x = 5" at its only sign of equality.
+std::string_view take_variable(std::string_view text, std::string& variable) {
+  size_t equals = text.find('=');
+  if (equals == std::string_view::npos || text.find('=', equals + 1) != std::string_view::npos) return text;
+  std::string_view name = trim(text.substr(0, equals)), value = trim(text.substr(equals + 1));
+  if (!is_variable(name) || value.empty()) return text;
+  variable = text_key(name);
+  return value;
+}
+
+bool is_percent(const ReadAnswer& a) { return a.unit == "%"; }
+
+bool shows_places(const ReadAnswer& a) { return a.source.find('.') != std::string::npos; }
+
+// Two numbers in normalised text. nullopt: rules beyond "the same number" may apply (units, percent, rounded decimals).
+std::optional<Comparison> compare_numbers(const ReadAnswer& gold, const ReadAnswer& answer, Budget& budget) {
+  if (is_percent(gold) != is_percent(answer)) return std::nullopt;
+  if (gold.unit != answer.unit && !gold.unit.empty() && !answer.unit.empty()) return std::nullopt;
+  // money is a unit, too, but its sign is not part of a normalised text
+  bool money = (gold.source + answer.source).find("\\$") != std::string::npos;
+  if (money && gold.unit != answer.unit) return std::nullopt;
+  std::optional<bool> equal = equal_numbers(gold.number, answer.number, budget);
+  if (!equal) return Comparison{VerdictKind::over_budget, "the numbers are too long to compare"};
+  if (*equal) return Comparison{VerdictKind::equal, "the same number"};
+  if (shows_places(gold) || shows_places(answer)) return std::nullopt;
+  bool fraction = gold.source.find_first_of("/\\%") != std::string::npos;
+  if (fraction) return std::nullopt;
+  return Comparison{VerdictKind::unequal, "a different number"};
+}
+
+// "3,5", "-0,25 cm", "1.234,5" and "12 345,6" with a point for the comma: what they say where a comma is the decimal
+// sign. nullopt for anything else, also where the comma may part thousands.
+std::optional<std::string> with_decimal_point(std::string_view text) {
+  text = trim(text);
+  size_t i = text.starts_with('-') || text.starts_with('+'), first = i;
+  auto digits = [&] {
+    size_t from = i;
+    while (i < text.size() && text[i] >= '0' && text[i] <= '9') ++i;
+    return i - from;
+  };
+  size_t whole = digits(), groups = 0;
+  char separator = i < text.size() ? text[i] : ' ';
+  while (whole <= 3 && i < text.size() && text[i] == separator && (separator == '.' || separator == ' ')) {
+    ++i;
+    if (digits() != 3) return std::nullopt;
+    ++groups;
+  }
+  if (whole == 0 || i >= text.size() || text[i] != ',') return std::nullopt;
+  std::string out(text.substr(0, i));
+  std::erase_if(out, [](char c) { return c == '.' || c == ' '; });
+  size_t comma = i++;
+  size_t decimals = digits();
+  bool thousands = decimals == 3 && groups == 0 && whole <= 3 && text[first] != '0';
+  if (decimals == 0 || thousands) return std::nullopt;
+  if (i < text.size() && (text[i] == ',' || text[i] == '.' || text[i] == ';')) return std::nullopt;
+  return str(out, ".", text.substr(comma + 1));
+}
+
+bool is_fraction(const ReadAnswer& a) {
+  return a.form == ReadAnswer::Form::number && (shows_places(a) || a.number.denominator != "1");
+}
+
+Comparison compare_parsed(const ReadAnswer& gold, const ReadAnswer& answer, Budget& budget,
+                          const MathOptions& options) {
+  const ParseResult &g = gold.tree(), &a = answer.tree();
+  if (g.status == ParseStatus::empty) return {VerdictKind::unparseable, "the gold answer is empty"};
+  if (g.status == ParseStatus::unparseable) {
+    return {VerdictKind::unparseable, str("the gold answer cannot be read: ", g.reason)};
+  }
+  if (a.status == ParseStatus::empty) return {VerdictKind::unparseable, "the answer is empty"};
+  if (a.status == ParseStatus::unparseable) return {VerdictKind::unparseable, a.reason};
+  if (g.status == ParseStatus::over_budget || a.status == ParseStatus::over_budget) {
+    return {VerdictKind::over_budget, g.status == ParseStatus::over_budget ? g.reason : a.reason};
+  }
+  return compare_trees(g.tree, a.tree, budget, options);
+}
+
+}  // namespace
+
+const ParseResult& ReadAnswer::tree() const {
+  if (parsed == nullptr) parsed = std::make_shared<ParseResult>(parse_math(source));
+  return *parsed;
+}
+
+size_t ReadAnswer::parts() const {
+  if (form != Form::text || tree().status != ParseStatus::ok) return 1;
+  const Tree& read = tree().tree;
+  Kind kind = read[read.root()].kind;
+  return kind == Kind::list || kind == Kind::set ? read.children(read.root()).size() : 1;
+}
+
+ReadAnswer read_answer(std::string_view as_written) {
+  ReadAnswer answer;
+  std::string restored;
+  std::string_view text = as_written.size() > kAnswerLimit ? as_written : restore_commands(as_written, restored);
+  if (text.size() <= kAnswerLimit) answer.source = text;
+  if (text.size() > kAnswerLimit) {
+    answer.form = ReadAnswer::Form::too_long;
+    return answer;
+  }
+  if (trim(text).empty()) return answer;
+  answer.form = ReadAnswer::Form::broken;
+  if (!well_formed(text) || nesting(text) > kNestingLimit) return answer;
+  std::string normalized = normalize(text);
+  std::string_view value = take_variable(normalized, answer.variable);
+  answer.key = text_key(value);
+  answer.form = answer.key.empty() ? ReadAnswer::Form::empty : ReadAnswer::Form::text;
+  std::string_view rest;
+  if (auto number = parse_number(value, rest)) {
+    if (auto unit = read_unit(rest)) {
+      answer.form = ReadAnswer::Form::number;
+      answer.number = std::move(*number);
+      answer.unit = std::move(*unit);
+    }
+  }
+  return answer;
+}
+
+Comparison compare_answers(const ReadAnswer& gold, const ReadAnswer& answer, Budget& budget,
+                           const MathOptions& options) {
+  using Form = ReadAnswer::Form;
+  if (gold.form == Form::empty) return {VerdictKind::unparseable, "the gold answer is empty"};
+  if (gold.form == Form::broken) return {VerdictKind::unparseable, "the gold answer cannot be read"};
+  if (gold.form == Form::too_long || answer.form == Form::too_long) {
+    return {VerdictKind::over_budget, str("an answer of more than ", kAnswerLimit, " bytes")};
+  }
+  if (answer.form == Form::empty) return {VerdictKind::unparseable, "the answer is empty"};
+  if (answer.form == Form::broken) {
+    return {VerdictKind::unparseable, "unbalanced braces, deep nesting or bytes that are not text"};
+  }
+  bool same_name = gold.variable == answer.variable || gold.variable.empty() || answer.variable.empty();
+  if (same_name) {
+    if (gold.form == Form::number && answer.form == Form::number) {
+      if (auto decided = compare_numbers(gold, answer, budget)) return *decided;
+    }
+    if (gold.key == answer.key) return {VerdictKind::equal, "the same text"};
+  }
+  Comparison comparison = compare_parsed(gold, answer, budget, options);
+  if (comparison.kind != VerdictKind::unequal) return comparison;
+  // A decimal comma is read as a list, unless the other side is a decimal or a fraction. In the gold answer, which is
+  // a list more often, only in front of a unit.
+  auto reread = [&](const ReadAnswer& of, const ReadAnswer& other) -> std::optional<ReadAnswer> {
+    if (!is_fraction(other)) return std::nullopt;
+    std::string normalized = normalize(of.source), variable;
+    auto text = with_decimal_point(take_variable(normalized, variable));
+    if (!text) return std::nullopt;
+    ReadAnswer again = read_answer(*text);
+    return again.form == Form::number ? std::optional(std::move(again)) : std::nullopt;
+  };
+  if (auto again = reread(answer, gold)) return compare_answers(gold, *again, budget, options);
+  if (auto again = reread(gold, answer); again && !again->unit.empty()) {
+    return compare_answers(*again, answer, budget, options);
+  }
+  return comparison;
+}
+
+}  // namespace ucas::math

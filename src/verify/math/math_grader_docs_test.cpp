@@ -1,0 +1,45 @@
+// The tables of docs/verifier.md are tests: columns rule, gold, paid, not paid; texts in backticks.
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "base/str.h"
+#include "support/verdicts.h"
+
+namespace ucas::math {
+
+namespace {
+
+std::vector<std::string> texts_in(const std::string& cell) {
+  std::vector<std::string> parts = split(cell, '`'), texts;
+  for (size_t i = 1; i < parts.size(); i += 2) texts.push_back(parts[i]);
+  return texts;
+}
+
+TEST(verifier_docs, every_example_holds) {
+  std::ifstream file(UCAS_SOURCE_DIR "/docs/verifier.md");
+  int examples = 0;
+  bool inside = false;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("|")) inside = false;
+    if (line.starts_with("| rule | gold |")) inside = true;
+    if (!inside) continue;
+    std::vector<std::string> cells = split(line, '|');
+    ASSERT_EQ(cells.size(), 6u) << line;
+    std::vector<std::string> gold = texts_in(cells[2]);
+    if (gold.empty()) continue;  // the heading
+    for (const std::string& text : texts_in(cells[3])) {
+      EXPECT_TRUE(is_paid(gold[0], text)) << gold[0] << "  and  " << text << ": " << grade_one(gold, text).reason;
+      ++examples;
+    }
+    for (const std::string& text : texts_in(cells[4])) {
+      EXPECT_FALSE(is_paid(gold[0], text)) << gold[0] << "  and  " << text << ": " << grade_one(gold, text).reason;
+      ++examples;
+    }
+  }
+  EXPECT_GT(examples, 90);
+}
+
+}  // namespace
+
+}  // namespace ucas::math

@@ -1,0 +1,285 @@
+#include "verify/math/read/extract.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/str.h"
+#include "verify/math/read/boxes.h"
+#include "verify/math/read/letters.h"
+#include "verify/math/read/unit_table.h"
+
+namespace ucas::math {
+
+namespace {
+
+// Last place where `phrase` (lower case) stands, letters compared without case.
+size_t rfind_phrase(std::string_view text, std::string_view phrase) {
+  auto lower = [](char c) { return is_upper(c) ? static_cast<char>(c + 32) : c; };
+  for (size_t at = text.size() + 1; at-- > phrase.size();) {
+    size_t begin = at - phrase.size(), i = 0;
+    while (i < phrase.size() && lower(text[begin + i]) == phrase[i]) ++i;
+    if (i == phrase.size()) return begin;
+  }
+  return kNone;
+}
+
+// What follows a phrase such as "the answer is": to the end of the sentence or line; a formula in dollars if it starts
+// with one.
+std::string_view sentence_after(std::string_view text, size_t begin) {
+  text = text.substr(begin);
+  size_t start = text.find_first_not_of(" \t:*=\n");
+  if (start == kNone) return {};
+  text.remove_prefix(start);
+  if (text.starts_with("$")) {
+    size_t open = text.starts_with("$$") ? 2 : 1;
+    size_t close = text.find('$', open);
+    if (close != kNone) return trim(text.substr(open, close - open));
+  }
+  size_t end = text.size();
+  for (size_t i = 0; i < text.size(); ++i) {
+    bool stop = (text[i] == '.' || text[i] == '!' || text[i] == ';') &&
+                (i + 1 == text.size() || text[i + 1] == ' ' || text[i + 1] == '\n');
+    for (std::string_view mark : {"\u3002", "\uff01", "\uff1b"}) stop |= text.compare(i, 3, mark) == 0;  // in Chinese
+    if (text[i] == '\n' || stop) {
+      end = i;
+      break;
+    }
+  }
+  text = trim(text.substr(0, end));
+  while (!text.empty() && (text.back() == '*' || text.back() == '.')) text.remove_suffix(1);
+  return trim(text);
+}
+
+// The formula in $..$ or \(..\) that the byte at `at` belongs to, "" for none.
+std::string_view formula_around(std::string_view text, size_t at) {
+  auto dollars = std::count(text.begin() + static_cast<std::ptrdiff_t>(at), text.end(), '$');
+  size_t open = text.rfind('$', at), close = text.find('$', at);
+  if (dollars % 2 == 1 && open != kNone) return trim(text.substr(open + 1, close - open - 1));
+  open = text.rfind("\\(", at);
+  close = text.find("\\)", at);
+  bool inside = open != kNone && close != kNone && text.substr(open, at - open).find("\\)") == kNone;
+  return inside ? trim(text.substr(open + 2, close - open - 2)) : std::string_view();
+}
+
+// Digits of a word are no number: R2D2, v2, GPT-4, 3D. Behind a number only a unit or the end of an ordinal may stand.
+bool inside_word(std::string_view text, size_t begin, size_t end) {
+  if (begin > 0 && is_letter(text[begin - 1])) return true;
+  size_t tail = end;
+  while (tail < text.size() && is_letter(text[tail])) ++tail;
+  std::string_view word = text.substr(end, tail - end);
+  constexpr std::string_view kEndings[] = {"", "th", "st", "nd", "rd", "am", "pm", "AM", "PM"};
+  if (std::find(std::begin(kEndings), std::end(kEndings), word) != std::end(kEndings)) {
+    return !word.empty() && tail < text.size() && is_digit(text[tail]);
+  }
+  return find_unit(word) == nullptr || (tail < text.size() && is_digit(text[tail]));
+}
+
+// The number whose last digit is text[end - 1], with its sign; "" for a digit of an exponent, a root or the like.
+std::string_view number_before(std::string_view text, size_t end) {
+  size_t close = end < text.size() && text[end] == '}' ? end + 1 : end;
+  size_t fraction = text.substr(0, end).rfind("frac{");
+  if (fraction != kNone && fraction > 0 && close != end) {
+    std::string_view tail = text.substr(fraction, close - fraction);
+    size_t begin = text.rfind('\\', fraction);
+    bool whole = begin != kNone && fraction - begin <= 2 && tail.find_first_not_of("frac{}0123456789.-,") == kNone;
+    if (whole) {
+      if (begin > 0 && text[begin - 1] == '-') --begin;
+      return text.substr(begin, close - begin);
+    }
+  }
+  size_t begin = end;
+  while (begin > 0) {
+    char c = text[begin - 1];
+    // 1 000 000: groups of three digits.
+    bool group = c == ' ' && begin + 3 <= end && begin > 1 && is_digit(text[begin - 2]) &&
+                 (begin + 3 == end || text[begin + 3] == ' ');
+    bool inside = group || is_digit(c) ||
+                  ((c | 32) == 'e' && begin < end && is_digit(text[begin]) && begin > 1 && is_digit(text[begin - 2])) ||
+                  ((c == '.' || c == ',' || c == '/') && begin < end && is_digit(text[begin]) &&
+                   (c == '.' || (begin > 1 && is_digit(text[begin - 2]))));
+    if (!inside) break;
+    --begin;
+  }
+  if (begin > 0 && std::string_view("{^_\\").find(text[begin - 1]) != kNone) return {};
+  bool sign = begin > 0 && (text[begin - 1] == '-' || text[begin - 1] == '+');
+  // "5-3": a minus between numbers is not a sign.
+  if (sign && !(begin > 1 && (is_digit(text[begin - 2]) || text[begin - 2] == ')'))) --begin;
+  return text.substr(begin, end - begin);
+}
+
+// The last number of the text: 12, -3.5, 1,234, 3/4, \frac{3}{4}, each with its sign; or the formula it is part of.
+std::string_view last_number(std::string_view text) {
+  constexpr int kTries = 16;  // words with digits that are passed over
+  size_t end = text.size();
+  for (int k = 0; k < kTries; ++k) {
+    while (end > 0 && !is_digit(text[end - 1])) --end;
+    if (end == 0) return {};
+    if (std::string_view formula = formula_around(text, end - 1); !formula.empty()) return formula;
+    std::string_view number = number_before(text, end);
+    if (number.empty() || number.front() == '\\') return number;
+    size_t begin = end - number.size();
+    if (!inside_word(text, begin, end)) return number;
+    end = begin;
+  }
+  return {};
+}
+
+// The last closed formula in $..$, $$..$$, \(..\) or \[..\]; one that is more than a name such as $n$ or $ABCD$ if
+// there is any. Formulas with nothing but "and" or commas between them are one: $k = 45$, $n = 2$. `end` is where it
+// ends in the text.
+std::string_view last_formula(std::string_view text, size_t& end) {
+  struct Found {
+    size_t outer = 0, inner = 0, close = 0, end = 0;  // $$ a $$: outer at the first $, inner at a, close, end after $$
+  };
+  Found best, name, previous;
+  auto keep = [&](Found found) {
+    std::string_view inside = trim(text.substr(found.inner, found.close - found.inner));
+    if (inside.empty()) return;
+    if (previous.end > 0 && only_joins(text.substr(previous.end, found.outer - previous.end))) {
+      found.outer = found.inner = previous.outer;
+      found.close = found.end;
+    }
+    previous = found;
+    bool is_name = inside.size() <= 4 && std::all_of(inside.begin(), inside.end(), is_letter);
+    (is_name ? name : best) = found;
+  };
+  size_t dollar = kNone, bracket = kNone;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\' && i + 1 < text.size()) {
+      char c = text[i + 1];
+      if (c == '(' || c == '[') bracket = i + 2;
+      if ((c == ')' || c == ']') && bracket != kNone) {
+        keep({bracket - 2, bracket, i, i + 2});
+        bracket = kNone;
+      }
+      ++i;
+    } else if (text[i] == '$') {
+      size_t width = i + 1 < text.size() && text[i + 1] == '$' ? 2 : 1;
+      if (dollar == kNone) {
+        dollar = i;
+      } else {
+        keep({dollar, dollar + width, i, i + width});
+        dollar = kNone;
+      }
+      i += width - 1;
+    }
+  }
+  if (best.end == 0) best = name;
+  end = best.end;
+  return best.close < best.inner ? std::string_view() : trim(text.substr(best.inner, best.close - best.inner));
+}
+
+// The formula or number that prose ends with: "The largest $n$ is 34" says 34.
+std::string_view last_value(std::string_view text, const char*& how) {
+  size_t end = 0;
+  std::string_view formula = last_formula(text, end);
+  std::string_view number = last_number(formula.empty() ? text : text.substr(end));
+  how = number.empty() ? "last formula" : "last number";
+  return number.empty() ? formula : number;
+}
+
+// Prose around a value: begins with a word and has at least two of three letters or more outside of formulas.
+bool is_prose(std::string_view text) {
+  if (text.empty() || !is_letter(text[0])) return false;
+  int words = 0, run = 0;
+  bool formula = false;
+  for (size_t i = 0; i <= text.size(); ++i) {
+    char c = i < text.size() ? text[i] : ' ';
+    if (c == '$') formula = !formula;
+    if (c == '\\') return words >= 2;
+    if (!formula && is_letter(c)) {
+      ++run;
+      continue;
+    }
+    words += run >= 3;
+    run = 0;
+  }
+  return words >= 2;
+}
+
+// "The answer is" in French, Hungarian, German, Spanish and Chinese.
+struct AnswerPhrase {
+  std::string_view text;
+  const char* how;
+};
+constexpr AnswerPhrase kAnswerPhrases[] = {
+    {"ponse est", "after \"la reponse est\""},
+    {"ponse :", "after \"reponse :\""},
+    {"ponse finale est", "after \"la reponse finale est\""},
+    {"\u00e1lasz:", "after \"valasz:\""},
+    {"a v\u00e1lasz ", "after \"a valasz\""},
+    {"antwort ist", "after \"die Antwort ist\""},
+    {"antwort:", "after \"Antwort:\""},
+    {"respuesta es", "after \"la respuesta es\""},
+    {"respuesta:", "after \"respuesta:\""},
+    {"\u7b54\u6848\u662f", "after \"the answer is\" in Chinese"},
+    {"\u7b54\u6848\u4e3a", "after \"the answer is\" in Chinese"},
+    {"\u7b54\u6848\uff1a", "after \"the answer:\" in Chinese"},
+};
+
+Extracted lenient(std::string_view text) {
+  auto after = [&](std::string_view phrase, const char* how) -> Extracted {
+    size_t at = rfind_phrase(text, phrase);
+    if (at == kNone) return {};
+    std::string_view found = sentence_after(text, at + phrase.size());
+    const char* narrower = how;
+    if (is_prose(found)) {
+      if (std::string_view value = last_value(found, narrower); !value.empty()) found = value;
+    }
+    return {!found.empty(), found, how};
+  };
+  if (Extracted e = after("final answer is", "after \"final answer is\""); e.found) return e;
+  size_t tag = rfind_phrase(text, "<answer>");
+  if (tag != kNone) {
+    std::string_view inside = text.substr(tag + 8);
+    size_t close = rfind_phrase(inside, "</answer>");
+    inside = trim(inside.substr(0, close));
+    if (close == kNone || inside.empty()) return {false, {}, "the last <answer> is empty or not closed"};
+    return {true, inside, "<answer>"};
+  }
+  if (Extracted e = after("####", "after ####"); e.found) return e;
+  if (Extracted e = after("final answer:", "after \"final answer:\""); e.found) return e;
+  if (Extracted e = after("answer is", "after \"answer is\""); e.found) return e;
+  if (Extracted e = after("answer:", "after \"answer:\""); e.found) return e;
+  if (Extracted e = after("\na:", "after \"A:\""); e.found) return e;
+  for (const AnswerPhrase& phrase : kAnswerPhrases) {
+    if (Extracted e = after(phrase.text, phrase.how); e.found) return e;
+  }
+  const char* how = "";
+  std::string_view value = last_value(text, how);
+  if (value.empty()) return {false, {}, "no box, no phrase, no formula, no number"};
+  return {true, value, how};
+}
+
+}  // namespace
+
+std::optional<std::string_view> last_answer_tag(std::string_view response) {
+  constexpr std::string_view kOpen = "<answer>", kClose = "</answer>";
+  size_t close = response.rfind(kClose);
+  if (close == kNone) return std::nullopt;
+  size_t open = response.substr(0, close).rfind(kOpen);
+  if (open == kNone) return std::nullopt;
+  size_t begin = open + kOpen.size();
+  return response.substr(begin, response.find(kClose, begin) - begin);  // a stray </answer> later closes nothing
+}
+
+Extracted extract_answer(std::string_view response, Extract mode) {
+  if (response.size() > kResponseLimit) response.remove_prefix(response.size() - kResponseLimit);
+  if (mode == Extract::bare) {
+    std::string_view whole = trim(response);
+    if (whole.empty()) return {false, {}, "no answer"};
+    return {true, whole, "the whole text"};
+  }
+  if (mode == Extract::answer_tag) {
+    std::optional<std::string_view> tagged = last_answer_tag(response);
+    if (!tagged) return {false, {}, "no <answer> that is closed"};
+    Extracted inside = from_box(*tagged, false);
+    bool no_box = !inside.found && std::string_view(inside.how) == "no box";
+    return no_box ? Extracted{false, {}, "no box inside the last <answer>"} : inside;
+  }
+  Extracted boxed = from_box(response, mode == Extract::lenient);
+  bool has_box = boxed.found || std::string_view(boxed.how) != "no box";
+  return has_box || mode == Extract::strict ? boxed : lenient(response);
+}
+
+}  // namespace ucas::math

@@ -1,0 +1,70 @@
+// The vocabulary of LaTeX, of Unicode and of plain text mathematics, as tables: what a command name, a symbol or a word
+// means. Only the tables; how meanings combine is the parser's business.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "verify/math/read/expr.h"
+
+namespace ucas::math {
+
+enum class Meaning : uint8_t {
+  skip,       // \displaystyle, \left: nothing at all
+  space,      // \, \;
+  separator,  // \quad: parts two values when nothing else does
+  style,      // \text{..}; value: Style
+  op,         // \times: the character in `value`
+  relation,   // \le: the letter of namespace relation
+  greek,      // \theta: a symbol of this name
+  constant,   // \pi; value: Constant
+  function,   // \sin; value: Function
+  fraction,
+  binomial,
+  root,
+  accent,   // \hat{x}: part of the name
+  dressed,  // \vec{x}: read as x, but never as a constant
+  big,      // \sum, \int, \lim: with bounds
+  modulus,  // \pmod{5}, \bmod
+  degree,
+  begin,
+  end,
+  boxed,    // \boxed{..}, \phantom...: the argument itself
+  circled,  // \textcircled{3}
+  dots,     // \ldots
+  opening,  // \lfloor, \langle, \lvert, \{: value names the bracket
+  closing,
+  named,  // \angle ABC, \triangle ABC
+  money,
+  choose,  // {n \choose k}
+  over,    // {a \over b}
+};
+
+enum class Style : uint8_t { math, text, roman, bold, blackboard };
+
+struct Command {
+  std::string_view name;
+  Meaning meaning;
+  int value = 0;
+};
+
+// nullptr: unknown.
+const Command* find_command(std::string_view name);
+
+// LaTeX that stands for a code point beyond ASCII ("\\pi " of U+03C0), empty if it has no such meaning.
+std::string_view latex_of(char32_t code_point);
+
+// sin, arctan, sqrt, lcm ... written without a backslash.
+std::optional<Function> find_function(std::string_view word);
+
+// "and" or "or" in English, French, German, Hungarian: 'a' or 'o'; 0 for other words.
+char conjunction(std::string_view word);
+
+// "three" is 3, "twenty" 20; -1 otherwise.
+int number_word(std::string_view lower_case);
+
+// "million" is 6; 0 otherwise.
+int power_word(std::string_view lower_case);
+
+}  // namespace ucas::math

@@ -1,0 +1,367 @@
+// What begins with a command: fractions, roots, functions, sums, environments.
+#include <algorithm>
+#include <utility>
+
+#include "base/str.h"
+#include "verify/math/read/parser_impl.h"
+
+namespace ucas::math {
+
+NodeId Parser::command_atom() {
+  const Command& command = *current().command;
+  Token token = current();
+  switch (command.meaning) {
+    case Meaning::greek:
+      advance();
+      return symbol_named(std::string(token.text));
+    case Meaning::constant:
+      advance();
+      return constant(static_cast<Constant>(command.value));
+    case Meaning::function:
+      advance();
+      return function_call(static_cast<Function>(command.value));
+    case Meaning::fraction:
+      advance();
+      return fraction();
+    case Meaning::binomial: {
+      advance();
+      NodeId n = argument(true), k = argument(true);
+      return make(Kind::call, {n, k}, Function::binomial);
+    }
+    case Meaning::root:
+      advance();
+      return root();
+    case Meaning::accent:
+    case Meaning::dressed:
+      advance();
+      return accent(command);
+    case Meaning::big:
+      advance();
+      return big_operator(command);
+    case Meaning::begin:
+      return environment();
+    case Meaning::boxed:
+      advance();
+      return argument(false);
+    case Meaning::opening:
+      return command.value == '{' ? curly() : bracket(static_cast<char>(command.value));
+    case Meaning::named:
+      return command.name == "det" ? determinant() : named(command);
+    case Meaning::money:
+      return money();
+    case Meaning::dots:
+      advance();
+      return symbol("...");
+    default:
+      return fail(str("\\", command.name, " out of place"));
+  }
+}
+
+// \angle ABC, \triangle A_1 B_1 C_1.
+NodeId Parser::named(const Command& command) {
+  advance();
+  if (peek().kind != TokenKind::word) return fail(str("\\", command.name));
+  std::string name = str(command.name, " ");
+  while (peek().kind == TokenKind::word && peek().style == Style::math &&
+         (peek().text.size() == 1 || name.back() == ' ') && !is_connective()) {
+    name += peek().text;
+    advance();
+    if (is_symbol('_') && subscript(name) == kNoNode) return kNoNode;
+  }
+  return symbol(name);
+}
+
+// \det of a matrix is the matrix between bars; \det A a function of A.
+NodeId Parser::determinant() {
+  advance();
+  NodeId of = factor();
+  if (of == kNoNode) return fail("a determinant of nothing");
+  return kind(of) == Kind::matrix ? wrap_matrix(of, '|') : make(Kind::call, {of}, Function::user, "det");
+}
+
+// What a command or ^ applies to: a group, one letter, a number (of which \frac12 takes one digit each), a command.
+NodeId Parser::argument(bool one_digit) {
+  if (!enter()) return kNoNode;
+  NodeId node = kNoNode;
+  Token& token = current();
+  if (token.kind == TokenKind::number && one_digit && token.text.size() > 1 && token.text[0] != '.') {
+    node = number(token.text.substr(0, 1));
+    token.text.remove_prefix(1);
+    token.space_before = false;
+  } else if (is_symbol('-') || is_symbol('+')) {
+    bool negative = is_symbol('-');
+    advance();
+    node = argument(one_digit);
+    if (negative && node != kNoNode) node = make(Kind::negate, {node});
+  } else if (token.kind == TokenKind::number) {
+    node = number_atom();
+  } else if (token.kind == TokenKind::symbol && token.symbol == '*') {  // z^*
+    advance();
+    node = symbol("*");
+  } else if (token.kind == TokenKind::end) {
+    fail("an argument is missing");
+  } else {
+    node = atom();
+  }
+  leave();
+  return node;
+}
+
+NodeId Parser::fraction() {
+  NodeId top = argument(true);
+  if (top == kNoNode) return fail("a numerator is missing");
+  NodeId bottom = argument(true);
+  if (bottom == kNoNode) return fail("a denominator is missing");
+  return make(Kind::quotient, {top, bottom});
+}
+
+NodeId Parser::root() {
+  NodeId index = kNoNode;
+  if (take_symbol('[')) {
+    BarScope scope(*this);
+    if (!enter()) return kNoNode;
+    index = sum();
+    leave();
+    if (index == kNoNode || !take_symbol(']')) return fail("the index of a root is not closed");
+  }
+  NodeId radicand = argument(false);
+  if (radicand == kNoNode) return fail("a root of nothing");
+  return index == kNoNode ? make(Kind::call, {radicand}, Function::sqrt)
+                          : make(Kind::call, {index, radicand}, Function::root);
+}
+
+// \hat{x} is a name of its own, \vec{x} is x; \overline{AB} the segment AB; \hat{i} and \mathbf{i} are not \sqrt{-1}.
+NodeId Parser::accent(const Command& command) {
+  NodeId node = argument(false);
+  if (node == kNoNode) return kNoNode;
+  bool letter = is_constant(node, Constant::e) || is_constant(node, Constant::i);
+  std::string name = letter ? (is_constant(node, Constant::e) ? "e" : "i") : "";
+  if (kind(node) == Kind::symbol) name = tree_.text(node);
+  if (name.empty()) {
+    bool bar = command.name == "overline" || command.name == "bar";
+    bool segment = kind(node) == Kind::product;
+    if (segment || command.meaning == Meaning::dressed) return node;
+    return bar ? make(Kind::call, {node}, Function::conjugate) : fail(str("\\", command.name, " of a formula"));
+  }
+  if (command.meaning == Meaning::accent) {
+    std::string_view accent = command.name == "overline" ? "bar" : command.name == "widehat" ? "hat" : command.name;
+    name = str(accent, " ", name);
+  }
+  return symbol_named(name);
+}
+
+// \sum_{k=0}^{n} a_k: a call of "\sum" with lower bound, upper bound (an empty text where there is none) and body.
+NodeId Parser::big_operator(const Command& command) {
+  NodeId bounds[2] = {kNoNode, kNoNode};
+  if (!enter()) return kNoNode;
+  while (!failed_ && (is_symbol('_') || is_symbol('^'))) {
+    bool upper = is_symbol('^');
+    advance();
+    bounds[upper] = argument(false);
+    if (bounds[upper] == kNoNode) return fail("a bound is missing");
+  }
+  for (NodeId& bound : bounds) {
+    if (bound == kNoNode) bound = make(Kind::text, {}, 0, "");
+  }
+  NodeId body = term();
+  leave();
+  if (body == kNoNode) return fail("a sum of nothing");
+  return make(Kind::call, {bounds[0], bounds[1], body}, Function::user, str("\\", command.name));
+}
+
+bool Parser::arguments(Items& out) {
+  advance();
+  BarScope scope(*this);
+  if (!enter() || !items(out)) return false;
+  leave();
+  return take_symbol(')') || (fail("a bracket is not closed"), false);
+}
+
+NodeId Parser::function_call(Function function) {
+  bool trigonometric = function >= Function::sin && function <= Function::cot;
+  NodeId base = kNoNode, exponent = kNoNode;
+  if (function == Function::root) base = number("3");  // cbrt
+  while (!failed_ && (is_symbol('_') || is_symbol('^'))) {
+    bool upper = is_symbol('^');
+    if (!upper && function != Function::log) return fail("an index of a function");
+    advance();
+    (upper ? exponent : base) = argument(!upper);
+  }
+  if (failed_) return kNoNode;
+  bool inverse = exponent != kNoNode && trigonometric && kind(exponent) == Kind::negate &&
+                 integer_literal(tree_.child(exponent, 0)) && tree_.text(tree_.child(exponent, 0)) == "1";
+  if (inverse) {
+    note("\\sin^{-1} read as arcsin");
+    function = static_cast<Function>(static_cast<int>(function) - static_cast<int>(Function::sin) +
+                                     static_cast<int>(Function::arcsin));
+    exponent = kNoNode;
+  }
+  NodeId call = kNoNode;
+  bool several = function == Function::gcd || function == Function::lcm || function == Function::max ||
+                 function == Function::min || function == Function::binomial || function == Function::log;
+  if (several && is_symbol('(') && (function != Function::log || base == kNoNode)) {
+    Items given;
+    if (!arguments(given)) return kNoNode;
+    if (function == Function::log && given.nodes.size() != 1) return fail("a logarithm of a list");
+    if (function == Function::binomial && given.nodes.size() != 2) return fail("a binomial of two is expected");
+    call = make(Kind::call, function, given.nodes);
+  } else if (several && function != Function::log) {
+    NodeId argument = is_command(Meaning::opening) ? curly() : kNoNode;
+    if (argument == kNoNode || kind(argument) != Kind::set) return fail("a function without its arguments");
+    std::vector<NodeId> values(tree_.children(argument).begin(), tree_.children(argument).end());
+    call = make(Kind::call, function, values);
+  } else {
+    NodeId argument = function_argument(trigonometric);
+    if (argument == kNoNode) return fail("a function of nothing");
+    call = base != kNoNode ? make(Kind::call, {base, argument}, function) : make(Kind::call, {argument}, function);
+  }
+  return exponent == kNoNode ? call : make(Kind::power, {call, exponent});
+}
+
+// \sin(x) y is (sin x) y; without brackets the argument is what stands together: \sin 2\pi x, \cos n\theta, but it ends
+// before another function, a bracket, a root or e^x. \sin \pi/3 is the sine of a third of pi.
+NodeId Parser::function_argument(bool trigonometric) {
+  if (!enter()) return kNoNode;
+  bool bracketed = is_symbol('(') || is_symbol('[') || is_symbol('{') || is_command(Meaning::opening) || is_symbol('|');
+  NodeId out = kNoNode;
+  if (bracketed) {
+    out = atom();
+  } else {
+    std::vector<NodeId> factors;
+    bool pi = is_command(Meaning::constant) || is_command(Meaning::greek);
+    NodeId first = signed_factor();
+    if (first == kNoNode) return kNoNode;
+    factors.push_back(first);
+    while (!failed_) {
+      const Token& token = peek();
+      bool letter = token.kind == TokenKind::word && starts_factor(token) && !find_function(token.text) &&
+                    !is_connective() && !(token.text == "e" && is_symbol('^', 1)) && token.style != Style::text;
+      bool symbol = is_command(Meaning::greek) || is_command(Meaning::constant) || is_command(Meaning::fraction);
+      if (!letter && !symbol) break;
+      pi |= symbol;
+      NodeId next = factor();
+      if (next == kNoNode) return kNoNode;
+      factors.push_back(next);
+    }
+    out = factors.size() == 1 ? factors[0] : make(Kind::product, 0, factors);
+    if (trigonometric && pi && is_symbol('/') && peek(1).kind == TokenKind::number) {
+      advance();
+      NodeId bottom = number_atom();
+      out = make(Kind::quotient, {out, bottom});
+    }
+  }
+  leave();
+  return out;
+}
+
+NodeId Parser::modulus(NodeId left) {
+  bool parenthesised = !is_command(Meaning::modulus) || current().command->value == 'p';
+  advance();
+  NodeId right = parenthesised ? argument(false) : factor();
+  return right == kNoNode ? fail("a modulus is missing") : make(Kind::call, {left, right}, Function::mod);
+}
+
+// What stands between \begin and the first cell: {name}, [t] and the columns of an array.
+bool Parser::environment_head(std::string& name) {
+  advance();
+  if (!take_symbol('{')) return fail("an environment without a name"), false;
+  while (peek().kind == TokenKind::word || is_symbol('*')) {
+    if (peek().kind == TokenKind::word) name += peek().text;
+    advance();
+  }
+  if (!take_symbol('}')) return fail("an environment without a name"), false;
+  if (is_symbol('[')) {  // [t]
+    while (!is_symbol(']') && peek().kind != TokenKind::end && name != "bmatrix" && name != "pmatrix") advance();
+    take_symbol(']');
+  }
+  if ((name == "array" || name == "tabular" || name == "alignedat" || name == "alignat") && is_symbol('{')) {
+    while (!is_symbol('}') && peek().kind != TokenKind::end) advance();
+    advance();
+  }
+  return true;
+}
+
+// x &= 1 of aligned lines: the mark stands inside an item.
+void Parser::drop_marks_of_line() {
+  for (size_t k = at_; k + 1 < tokens_.size() && tokens_[k].kind != TokenKind::row; ++k) {
+    bool mark = tokens_[k].kind == TokenKind::symbol && tokens_[k].symbol == '&';
+    if (mark) tokens_.erase(tokens_.begin() + static_cast<std::ptrdiff_t>(k));
+    if (tokens_[k].kind == TokenKind::command && tokens_[k].command->meaning == Meaning::end) break;
+  }
+}
+
+// The cells up to \end and how many each row has; false after a failure.
+bool Parser::cells(bool aligned, bool cases, std::vector<NodeId>& cells, std::vector<size_t>& widths) {
+  size_t width = 0;
+  while (!failed_ && !is_command(Meaning::end)) {
+    if (peek().kind == TokenKind::end) return fail("an environment is not closed"), false;
+    if (peek().kind == TokenKind::row) {
+      if (width > 0) widths.push_back(width);
+      width = 0;
+      advance();
+      continue;
+    }
+    if (aligned && take_symbol('&')) continue;
+    if (aligned) drop_marks_of_line();
+    if (cases && width == 1 && peek().kind == TokenKind::word) {
+      std::string word = lower_case(peek().text);
+      if (word == "if" || word == "when" || word == "for" || word == "where") advance();
+    }
+    Items inner;
+    if (!items(inner)) return false;
+    NodeId cell = list_of(inner);
+    if (cell == kNoNode) return false;
+    cells.push_back(cell);
+    ++width;
+    bool empty = !aligned && take_symbol('&') && (peek().kind == TokenKind::row || is_command(Meaning::end));
+    if (empty) return fail("an empty cell"), false;
+  }
+  if (width > 0) widths.push_back(width);
+  return !failed_;
+}
+
+// Matrices of all brackets; lines of equations become a list; cases a call of "cases" with value, condition, value ..
+NodeId Parser::environment() {
+  std::string name;
+  if (!environment_head(name)) return kNoNode;
+  struct Name {
+    std::string_view name;
+    Bracket bracket;
+  };
+  constexpr Name kMatrices[] = {
+      {"pmatrix", Bracket::round},      {"bmatrix", Bracket::square},     {"vmatrix", Bracket::bar},
+      {"matrix", Bracket::none},        {"Bmatrix", Bracket::curly},      {"array", Bracket::none},
+      {"smallmatrix", Bracket::none},   {"Vmatrix", Bracket::bar},        {"tabular", Bracket::none},
+      {"psmallmatrix", Bracket::round}, {"bsmallmatrix", Bracket::square}};
+  const Name* matrix =
+      std::find_if(std::begin(kMatrices), std::end(kMatrices), [&](const Name& n) { return n.name == name; });
+  bool is_matrix = matrix != std::end(kMatrices), cases = name == "cases" || name == "dcases" || name == "rcases";
+  if (!is_matrix && !cases && !name.starts_with("align") && name != "gathered" && name != "gather" && name != "split" &&
+      name != "equation") {
+    return fail(str("the environment ", name.substr(0, 24)));
+  }
+  if (!enter()) return kNoNode;
+  BarScope scope(*this);
+  bool outer = std::exchange(in_environment_, true);
+  std::vector<NodeId> all;
+  std::vector<size_t> widths;
+  if (!cells(!is_matrix && !cases, cases, all, widths)) return fail("an empty environment");
+  advance();  // \end
+  if (take_symbol('{')) {
+    while (!is_symbol('}') && peek().kind != TokenKind::end) advance();
+    take_symbol('}');
+  }
+  in_environment_ = outer;
+  leave();
+  if (all.empty()) return fail("an empty environment");
+  bool even = std::all_of(widths.begin(), widths.end(), [&](size_t w) { return w == widths[0]; });
+  if (is_matrix) {
+    if (!even) return fail("rows of different lengths");
+    return make(Kind::matrix, matrix->bracket, all, {}, static_cast<int32_t>(widths.size()));
+  }
+  if (cases && even && widths[0] == 2) return make(Kind::call, Function::user, all, "cases");
+  if (all.size() == 1) return all[0];
+  return make(Kind::list, Connective::semicolon, all);
+}
+
+}  // namespace ucas::math

@@ -1,0 +1,20 @@
+// Other graders that answers are commonly paid by, for comparison (`ucas verify --grader`, `--audit`). Each is written
+// from its documented behaviour, faults included; training uses none of them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace ucas {
+
+// released_train  the reward of the released training code, the grader of the MATH data set: the last box, two strings
+//                 brought to one normal form, equality of bytes
+// strict_numeric  the last box holds a plain number (digits, sign, one point, thousands separators), the same as gold's
+
+// The normal form of released_train; nullopt where its documented behaviour is to fall back to the text as it is.
+std::optional<std::string> released_normal_form(std::string_view answer);
+// The normal form of strict_numeric: "-12.5"; nullopt: not a plain number.
+std::optional<std::string> plain_number(std::string_view answer);
+
+}  // namespace ucas
