@@ -24,7 +24,7 @@ TEST(methods, each_says_who_it_is_and_has_usable_defaults) {
   for (const MethodRow& row : method_rows()) {
     std::unique_ptr<Method> method = make_method(row.name);
     EXPECT_FALSE(method->title().empty()) << row.name;
-    EXPECT_NE(method->paper().find("arXiv"), std::string::npos) << row.name;
+    EXPECT_NE(row.paper.find("arXiv"), std::string::npos) << row.name;
     ObjectiveConfig objective = method->objective_defaults();
     EXPECT_TRUE(objective.dual_clip == 0 || objective.dual_clip > 1) << row.name;
     EXPECT_GT(objective.clip_high, 0) << row.name;

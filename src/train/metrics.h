@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/batch.h"
-#include "methods/aggregate.h"
+#include "objective/aggregate.h"
 #include "train/collect.h"
 #include "train/logprobs.h"
 

@@ -44,7 +44,7 @@ std::string response_rows(const Collected& collected, const TrainingSet& data, s
 }
 
 std::string signal_rows(const TrainConfig& config, const Collected& collected, const TrainingSet& data,
-                        const Tokenizer& tokenizer, std::span<const float> advantage, const Trace& trace,
+                        const Tokenizer& tokenizer, std::span<const float> advantage, const Recording& recording,
                         const TokenUpdates& updates, int64_t step) {
   StepData kept;
   kept.step = step;
@@ -72,7 +72,7 @@ std::string signal_rows(const TrainConfig& config, const Collected& collected, c
   leading(advantage, kept.advantage);
   leading(updates.ratio, kept.ratio);
   leading(updates.clipped, kept.clipped);
-  for (const Trace::Row& row : trace.rows) {
+  for (const Recording::Row& row : recording.rows) {
     auto end = row.values.begin() + static_cast<std::ptrdiff_t>(row.per_token ? N : B);
     kept.trace.push_back({row.name, row.per_token, std::vector<float>(row.values.begin(), end)});
   }

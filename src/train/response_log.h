@@ -15,10 +15,10 @@ namespace ucas {
 std::string response_rows(const Collected& collected, const TrainingSet& data, std::span<const float> advantage,
                           int64_t step, int64_t prompts, int64_t responses);
 
-// The leading groups of a step with all their signals, the advantages, the method's trace and what the updates made of
-// the tokens, as core/step_data writes them. `config` says which method made them and how much is kept.
+// The leading groups of a step with all their signals, the advantages, the method's recording and what the updates made
+// of the tokens, as core/step_data writes them. `config` says which method made them and how much is kept.
 std::string signal_rows(const TrainConfig& config, const Collected& collected, const TrainingSet& data,
-                        const Tokenizer& tokenizer, std::span<const float> advantage, const Trace& trace,
+                        const Tokenizer& tokenizer, std::span<const float> advantage, const Recording& recording,
                         const TokenUpdates& updates, int64_t step);
 
 }  // namespace ucas

@@ -10,7 +10,7 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "evaluate/engine/evaluator.h"
-#include "methods/mismatch.h"
+#include "objective/rollout_correction.h"
 #include "train/checkpoint.h"
 #include "train/logprobs.h"
 #include "train/objective.h"
@@ -113,20 +113,20 @@ Trainer::Outcome Trainer::step() {
     for (auto& companion : t_.companions) companion->prepare(batch, context(), m);
     double shaping = now_seconds();
     std::vector<float> advantage(static_cast<size_t>(batch.token_count()));
-    Trace trace;
-    t_.config.method->advantages(batch, advantage, trace);
+    Recording recording;
+    t_.config.method->advantages(batch, advantage, recording);
     double shaped = now_seconds();
     for (auto& companion : t_.companions) companion->learn(batch, context(), m);
     double updating = now_seconds();
     observer_->phase("updating");
     record_batch(m, batch, advantage, t_.config.rollout.response_length, t_.policy.model->config().vocab_size);
-    for (const auto& [name, value] : trace.metrics) m.set(name, value);
+    for (const auto& [name, value] : recording.metrics) m.set(name, value);
     TokenUpdates updates;  // only of a step that is saved
     if (stores_signals()) updates = {std::vector<float>(advantage.size()), std::vector<uint8_t>(advantage.size())};
     update(batch, advantage, stores_signals() ? &updates : nullptr, m);
     m.set("timing_s/adv", shaped - shaping);
     m.set("timing_s/update_actor", now_seconds() - updating);
-    store_responses(collected, advantage, trace, updates);
+    store_responses(collected, advantage, recording, updates);
   }
   m.set("train/skipped_steps", static_cast<double>(t_.state.skipped.total));
   m.set("train/empty_steps", static_cast<double>(t_.state.empty_steps));
@@ -226,7 +226,7 @@ bool Trainer::stores_signals() const {
 }
 
 // These files serve the report: one that cannot be written is no reason to lose the run, unless it goes on so.
-void Trainer::store_responses(const Collected& collected, std::span<const float> advantage, const Trace& trace,
+void Trainer::store_responses(const Collected& collected, std::span<const float> advantage, const Recording& recording,
                               const TokenUpdates& updates) {
   constexpr int64_t kMostInARow = 3;
   const RunConfig& c = t_.config.train;
@@ -236,7 +236,7 @@ void Trainer::store_responses(const Collected& collected, std::span<const float>
     if (!rows.empty()) write_file(t_.run.rollout_file(t_.state.step), rows);
     if (stores_signals()) {
       write_file(t_.run.signals_file(t_.state.step), signal_rows(t_.config, collected, t_.data, t_.policy.tokenizer,
-                                                                 advantage, trace, updates, t_.state.step));
+                                                                 advantage, recording, updates, t_.state.step));
     }
     unstored_in_a_row_ = 0;
   } catch (const Error& failure) {

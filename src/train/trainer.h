@@ -60,7 +60,7 @@ class Trainer {
   void save();
   void finish_row(StepMetrics& m, double began, const TrainSample* sample);
   void validate_first();
-  void store_responses(const Collected& collected, std::span<const float> advantage, const Trace& trace,
+  void store_responses(const Collected& collected, std::span<const float> advantage, const Recording& recording,
                        const TokenUpdates& updates);
   void announce() const;
   std::string length_in_words() const;  // of the run, in steps and in passes over the problems
