@@ -100,6 +100,7 @@ void refuse_missing(const std::string& name, const Needs& needs, const StepData&
   if (lacks.empty()) return;
   throw Error("unsupported", str("method ", name, " needs ", lacks, ", which ", printable(path, 400),
                                  " does not hold: the run trained with ", data.method,
+                                 name == data.method ? "" : ", which does without",
                                  "; take a step of a run that had it, or another method"));
 }
 

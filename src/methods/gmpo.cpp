@@ -50,6 +50,7 @@ class Gmpo final : public GroupRelative {
 MethodRow gmpo_row() {
   return {.title = "GMPO",
           .paper = "Zhao et al. 2025, Geometric-Mean Policy Optimization (arXiv:2507.20673)",
+          .presets = {"paper"},
           .create = create<Gmpo>};
 }
 

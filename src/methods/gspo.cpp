@@ -53,6 +53,7 @@ class Gspo final : public GroupRelative {
 MethodRow gspo_row() {
   return {.title = "GSPO",
           .paper = "Zheng et al. 2025, Group Sequence Policy Optimization (arXiv:2507.18071)",
+          .presets = {"paper"},
           .create = create<Gspo>};
 }
 

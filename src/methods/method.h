@@ -74,7 +74,7 @@ struct MethodRow {
   std::string title;      // "UCAS", for people
   std::string paper;      // citation
   // Named sets of settings, where articles and released code differ; the first is the default.
-  std::vector<std::string> presets;
+  std::vector<std::string> presets = {"paper"};
   std::unique_ptr<Method> (*create)(std::string_view preset) = nullptr;
 
   bool has_preset(const std::string& preset) const;

@@ -49,6 +49,7 @@ class Sapo final : public GroupRelative {
 MethodRow sapo_row() {
   return {.title = "SAPO",
           .paper = "Gao et al. 2025, Soft Adaptive Policy Optimization (arXiv:2511.20347)",
+          .presets = {"paper"},
           .create = create<Sapo>};
 }
 

@@ -176,6 +176,7 @@ MethodRow seed_grpo_row() {
           .paper =
               "Chen et al. 2025, SEED-GRPO: Semantic Entropy Enhanced GRPO for Uncertainty-Aware Policy Optimization "
               "(arXiv:2505.12346)",
+          .presets = {"paper"},
           .create = create<SeedGrpo>};
 }
 

@@ -3,6 +3,8 @@
 // gradient reaches every token of a response equally. train/implicit_prm feeds it into the network.
 #pragma once
 
+#include <vector>
+
 #include "core/batch.h"
 
 namespace ucas {
@@ -18,5 +20,11 @@ PrmRow implicit_prm_row(double logratio_sum, bool right, double beta);
 
 // acc_i: the verdict alone, before any shaping of the reward.
 bool is_right(const Response& response);
+
+// Means over the responses that have tokens. Empty ones say nothing about phi.
+struct PrmLoss {
+  double loss = 0, accuracy = 0;
+  std::vector<double> d_token;  // [B] d loss / d lp_phi of each token of a response
+};
 
 }  // namespace ucas

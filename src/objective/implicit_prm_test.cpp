@@ -50,7 +50,7 @@ TEST(implicit_prm, extreme_log_ratios_stay_finite) {
 
 TEST(implicit_prm, the_loss_is_a_mean_over_responses_that_have_tokens) {
   Batch batch = batch_of({{2, 1}, {}, {-4}}, {true, true, true});
-  testing::PrmLoss loss = testing::implicit_prm_loss(batch, 0.5);
+  PrmLoss loss = testing::implicit_prm_loss(batch, 0.5);
   EXPECT_NEAR(loss.loss, (std::log1p(std::exp(-1.5)) + std::log1p(std::exp(2.0))) / 2, 1e-12);
   EXPECT_DOUBLE_EQ(loss.accuracy, 0.5);
   EXPECT_EQ(loss.d_token[1], 0);

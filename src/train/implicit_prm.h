@@ -1,4 +1,4 @@
-// The implicit process reward model beside the policy (PRIME; algorithms: Sec. 7): phi, which learns from the verdicts
+// The implicit process reward model beside the policy (PRIME): phi, which learns from the verdicts
 // once per step, and its frozen start. Fills Batch::prm_logratio, q_it = lp_phi - lp_ref at temperature 1. Its loss is
 // objective/implicit_prm.h. Made by make_implicit_prm() (train/companion.h). Threads: one.
 #pragma once

@@ -1,7 +1,5 @@
 #include "support/implicit_prm_loss.h"
 
-#include "objective/implicit_prm.h"
-
 namespace ucas::testing {
 
 PrmLoss implicit_prm_loss(const Batch& batch, double beta) {

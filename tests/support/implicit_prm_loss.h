@@ -2,17 +2,12 @@
 // against it.
 #pragma once
 
-#include <vector>
-
 #include "core/batch.h"
+#include "objective/implicit_prm.h"
 
 namespace ucas::testing {
 
-// The mean over the responses that have tokens, from Batch::prm_logratio. Empty ones say nothing about phi.
-struct PrmLoss {
-  double loss = 0, accuracy = 0;
-  std::vector<double> d_token;  // [B] d loss / d lp_phi of each token of a response
-};
+// The same from Batch::prm_logratio.
 PrmLoss implicit_prm_loss(const Batch& batch, double beta);
 
 }  // namespace ucas::testing
