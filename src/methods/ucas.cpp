@@ -151,7 +151,7 @@ std::vector<double> scaled_certainty(const UcasOptions& c, const Batch& batch) {
   return l_hat;
 }
 
-// Eq. 8, 10: A < 0; the released code takes A = 0 for wrong, too.
+// A < 0; the released code takes A = 0 for wrong, too.
 bool is_wrong(const UcasOptions& c, double A) { return A < 0 || (A == 0 && c.zero_advantage == ZeroAdvantage::wrong); }
 
 // What Algorithm 1 computes on its way, for the report.
@@ -173,15 +173,16 @@ void algorithm_1(const UcasOptions& c, const Batch& batch, std::span<float> A_fi
     for (const Response& o_i : o) C.push_back(confidence_of(c, Batch::tokens(C_it, o_i), o_i));
     std::vector<double> C_hat = standardized_confidence(c, C, o);  // Eq. 7
     for (size_t i = 0; i < o.size(); ++i) {
+      const bool wrong = is_wrong(c, A[i]);
       // Eq. 8: a confident right answer counts less, a confident wrong one is punished more.
-      double W = A[i] > 0            ? weight_of(c, -c.for_right() * C_hat[i])
-                 : is_wrong(c, A[i]) ? weight_of(c, c.for_wrong() * C_hat[i])
-                                     : 1.0;
+      double W = A[i] > 0 ? weight_of(c, -c.for_right() * C_hat[i])
+                 : wrong  ? weight_of(c, c.for_wrong() * C_hat[i])
+                          : 1.0;
       double A_mod = W * A[i];
       // Eq. 10: certain tokens are pushed down, those of a right answer never below 0.
       for (int64_t t = o[i].first; t < o[i].first + o[i].length; ++t) {
         double shaped = A_mod - c.beta * l_hat[t];
-        A_final[t] = static_cast<float>(is_wrong(c, A_mod) ? shaped : not_below_zero(shaped));
+        A_final[t] = static_cast<float>(A_mod < 0 || (wrong && A[i] == 0) ? shaped : not_below_zero(shaped));
       }
       steps.response[group.first + i] = {A[i], C[i], C_hat[i], W, A_mod};
     }
