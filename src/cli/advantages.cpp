@@ -14,7 +14,7 @@
 #include "base/str.h"
 #include "cli/advantages_compare.h"
 #include "cli/command.h"
-#include "methods/method.h"
+#include "methods/apply.h"
 #include "records/run_directory.h"
 #include "records/step_data.h"
 #include "records/step_methods.h"
@@ -80,15 +80,12 @@ std::vector<std::string> step_files(const std::string& path, int64_t step, bool 
 
 // The run's own method with its settings, as the file states them.
 std::unique_ptr<Method> own_method(const StepData& data, const std::string& path) {
-  std::unique_ptr<Method> method = make_method(data.method);
-  if (!data.preset.empty()) {
-    auto presets = method->presets();
-    if (std::find(presets.begin(), presets.end(), data.preset) == presets.end()) {
-      throw Error("config", str(printable(path, 400), ": method ", data.method, " has no preset ",
-                                printable(data.preset), "; this file is of another version of ucas"));
-    }
-    method->use_preset(data.preset);
+  const MethodRow& row = find_method(data.method);
+  if (!data.preset.empty() && !row.has_preset(data.preset)) {
+    throw Error("config", str(printable(path, 400), ": method ", data.method, " has no preset ", printable(data.preset),
+                              "; this file is of another version of ucas"));
   }
+  std::unique_ptr<Method> method = row.make(data.preset);
   std::string toml;
   for (const auto& [key, value] : data.settings) toml += str(key, " = ", value, "\n");
   ucas::apply(*method, parse_toml(toml, str(printable(path, 400), ":1: settings")));
@@ -98,15 +95,13 @@ std::unique_ptr<Method> own_method(const StepData& data, const std::string& path
 
 // What the file would have to hold and does not.
 void refuse_missing(const std::string& name, const Needs& needs, const StepData& data, const std::string& path) {
-  std::string lacks;
-  if (needs.critic && data.batch.value.empty()) lacks = "the values of a critic (\"value\")";
-  if (needs.reference && data.batch.ref_logprob.empty()) lacks = "the reference's log-probs (\"ref_logprob\")";
-  if (needs.prm && data.batch.prm_logratio.empty()) lacks = "the reward model's log-ratios (\"prm_logratio\")";
+  std::string lacks = missing(needs, data.batch);
   if (needs.tail_confidence && !data.tail_confidence) lacks = "the confidence after the last token";
   if (lacks.empty()) return;
   throw Error("unsupported", str("method ", name, " needs ", lacks, ", which ", printable(path, 400),
                                  " does not hold: the run trained with ", data.method,
-                                 ", which does without; take a step of a run that had it, or another method"));
+                                 name == data.method ? "" : ", which does without",
+                                 "; take a step of a run that had it, or another method"));
 }
 
 // Answers grouped by the verifier, where the run did not need it.
@@ -118,7 +113,7 @@ Batch with_classes(const Batch& batch) {
     for (const Response& o : grouped.of(group)) verdicts.push_back(o.verdict);
     grader->classify(verdicts);
     for (size_t i = 0; i < verdicts.size(); ++i) {
-      grouped.responses[static_cast<size_t>(group.first) + i].verdict.answer_class = verdicts[i].answer_class;
+      grouped.responses[group.first + i].verdict.answer_class = verdicts[i].answer_class;
     }
   }
   return grouped;
@@ -128,15 +123,8 @@ std::vector<float> recompute(const std::string& name, const Method& method, cons
                              const std::string& path) {
   Needs needs = method.needs();
   refuse_missing(name, needs, data, path);
-  std::vector<float> advantage(data.batch.token.size());
-  Trace trace;
   bool classify = needs.answer_classes && !data.answer_classes;
-  try {
-    method.advantages(classify ? with_classes(data.batch) : data.batch, advantage, trace);
-  } catch (const Error& error) {
-    throw Error(error.kind(), str(printable(path, 400), ": ", error.what()));
-  }
-  return advantage;
+  return shape(method, classify ? with_classes(data.batch) : data.batch).advantage;
 }
 
 // The methods asked for, each with those of the settings that it knows.
@@ -155,15 +143,15 @@ std::vector<Recomputed> recomputed(const AdvantagesConfig& config, std::vector<S
     size_t colon = std::min(word.find(':'), word.size());
     std::string name = word.substr(0, colon);
     std::string wanted = colon < word.size() ? word.substr(colon + 1) : preset;
-    std::unique_ptr<Method> method = own && preset.empty() ? own_method(data, path) : make_method(name);
-    auto known = method->presets();
-    presets.insert(known.begin(), known.end());
-    bool has_preset = std::find(known.begin(), known.end(), wanted) != known.end();
+    const MethodRow& row = find_method(name);
+    presets.insert(row.presets.begin(), row.presets.end());
+    bool has_preset = row.has_preset(wanted);
     if (colon < word.size() && !has_preset) {
       throw Error("config", str("--method ", printable(word), ": ", name, " has no such preset, expected one of ",
-                                known.empty() ? "none" : join({known.begin(), known.end()}, ", ")));
+                                join(row.presets, ", ")));
     }
-    if (has_preset) method->use_preset(wanted);
+    std::unique_ptr<Method> method =
+        own && preset.empty() ? own_method(data, path) : row.make(has_preset ? wanted : "");
     std::set<std::string> keys = keys_of(*method);
     std::vector<Setting> own_settings;
     for (const Setting& s : settings) {
@@ -179,7 +167,7 @@ std::vector<Recomputed> recomputed(const AdvantagesConfig& config, std::vector<S
     all.push_back({name, method->title(),
                    own && preset.empty() ? data.preset
                    : has_preset          ? wanted
-                                         : known.front(),
+                                         : row.presets.front(),
                    fields_of(section), recompute(name, *method, data, path)});
   }
   if (!preset.empty() && !presets.contains(preset)) {

@@ -24,11 +24,8 @@ std::string preset_differences(const std::string& head, const std::vector<FieldV
 
 // What a preset changes against the method's first one.
 std::string preset_help(const MethodRow& row, const std::string& preset) {
-  std::unique_ptr<Method> first = row.make(), chosen = row.make();
-  std::vector<std::string> presets = first->presets();
-  if (presets.size() < 2) return "";
-  first->use_preset(presets.front());
-  chosen->use_preset(preset);
+  if (row.presets.size() < 2) return "";
+  std::unique_ptr<Method> first = row.make(), chosen = row.make(preset);
   struct All {
     Method* method;
     void fields(Fields& f) {
@@ -38,7 +35,7 @@ std::string preset_help(const MethodRow& row, const std::string& preset) {
     }
   };
   std::string head = str("preset ", preset, ": ");
-  if (preset == presets.front()) return str("  ", head, "the default\n");
+  if (preset == row.presets.front()) return str("  ", head, "the default\n");
   std::string text = preset_differences(head, fields_of(All{first.get()}), fields_of(All{chosen.get()}), "");
   return text.empty() ? str("  ", head, "the same options\n") : text;
 }
@@ -57,14 +54,14 @@ std::string options_train() {
       options_help(make_train_config({})) + "\nMethods (method.name) and what each adds to [method] and [objective]:\n";
   for (const MethodRow& row : method_rows()) {
     std::unique_ptr<Method> method = row.make();
-    text += str("\n", row.name, ": ", method->title(), ". ", method->paper(), "\n");
+    text += str("\n", row.name, ": ", row.title, ". ", row.paper, "\n");
     struct Own {
       Method* method;
       void fields(Fields& f) { f.section("method", *method); }
     };
     text += options_help(Own{method.get()});
     text += preset_differences("", fields_of(ObjectiveConfig{}), fields_of(method->objective_defaults()), "objective.");
-    for (const std::string& preset : method->presets()) text += preset_help(row, preset);
+    for (const std::string& preset : row.presets) text += preset_help(row, preset);
   }
   return text;
 }

@@ -246,17 +246,11 @@ TrainConfig make_train_config(const std::vector<Setting>& settings) {
   apply(first, settings, false);  // finds method.name
   TrainConfig config;
   config.method_name = first.method_name;
-  config.method = make_method(config.method_name);
-  std::vector<std::string> presets = config.method->presets();
-  config.method_preset = first.method_preset.empty() ? presets.front() : first.method_preset;
-  if (std::ranges::find(presets, config.method_preset) == presets.end()) {
-    throw Error("config", str("method.preset = \"", printable(config.method_preset), "\": ", config.method_name,
-                              " has ", join(presets, ", ")));
-  }
-  config.method->use_preset(config.method_preset);
+  config.method = make_method(config.method_name, first.method_preset);
+  const std::string& default_preset = config.method->row().presets.front();
   config.objective = config.method->objective_defaults();
   apply(config, settings);
-  if (config.method_preset.empty()) config.method_preset = presets.front();
+  if (config.method_preset.empty()) config.method_preset = default_preset;
   return config;
 }
 

@@ -10,8 +10,8 @@
 
 #include "base/fields.h"
 #include "core/optimizer_config.h"
-#include "methods/collect_rules.h"
 #include "methods/method.h"
+#include "objective/dynamic_sampling.h"
 #include "verify/grader.h"
 
 namespace ucas {
@@ -50,7 +50,7 @@ struct RewardConfig {
   Truncated truncated = Truncated::grade;
   int64_t overlong_buffer = 0;  // DAPO overlong shaping (docs/paper.md); 0 = off
   double overlong_factor = 1;
-  double kl_coeff = 0;  // KL in the reward (methods/kl_reward.h); 0 = off. The first one where it is adaptive
+  double kl_coeff = 0;  // KL in the reward (objective/kl.h); 0 = off. The first one where it is adaptive
   KlEstimator kl_estimator = KlEstimator::k1;
   KlControl kl_control = KlControl::fixed;
   double kl_target = 0.1;
@@ -90,7 +90,7 @@ struct TrainConfig {
   TrainRolloutConfig rollout;
   RewardConfig reward;
   std::string method_name = "grpo";
-  std::string method_preset;       // one of the method's presets()
+  std::string method_preset;       // one of the method's presets
   std::shared_ptr<Method> method;  // made from method_name, holds the method's own options
   ObjectiveConfig objective;
   UpdateConfig update;

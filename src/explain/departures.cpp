@@ -66,7 +66,7 @@ std::vector<Departure> departures(const TrainConfig& here, const TrainConfig& th
 
 std::vector<Departures> explain_comparisons(const TrainConfig& config, const std::string& name) {
   std::vector<Departures> comparisons;
-  for (const std::string& preset : config.method->presets()) {
+  for (const std::string& preset : config.method->row().presets) {
     comparisons.push_back({str("preset ", preset, " of ", config.method_name),
                            preset == config.method_preset ? "in use" : "",
                            only(departures(config, bare(config.method_name, preset)), is_method_part)});

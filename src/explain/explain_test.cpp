@@ -46,7 +46,7 @@ TEST(explain, every_embedded_config_loads_and_can_be_explained) {
 
 TEST(explain, every_method_and_preset_says_what_it_does) {
   for (const MethodRow& row : method_rows()) {
-    for (const std::string& preset : row.make()->presets()) {
+    for (const std::string& preset : row.presets) {
       SCOPED_TRACE(str(row.name, " ", preset));
       TrainConfig config = config_of({{"method.name", row.name}, {"method.preset", preset}});
       EXPECT_FALSE(section(config, "The method").empty());
@@ -88,9 +88,7 @@ TEST(explain, a_kl_term_brings_the_reference_and_a_second_pass) {
 // A method whose loss is its own.
 class Own final : public Method {
  public:
-  std::string title() const override { return "Own"; }
-  std::string paper() const override { return "none"; }
-  void advantages(const Batch&, std::span<float>, Trace&) const override {}
+  void advantages(const Batch&, std::span<float>, Recording&) const override {}
   void token_loss(const LossInput& in, LossOutput& out) const override {
     for (size_t t = 0; t < in.logprob.size(); ++t) out.d_logprob[t] = -in.advantage[t];
   }

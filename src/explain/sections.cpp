@@ -2,7 +2,7 @@
 
 #include "base/str.h"
 #include "explain/explain.h"
-#include "methods/clipped_ratio.h"
+#include "objective/clipped_ratio.h"
 
 namespace ucas {
 
@@ -191,20 +191,16 @@ void token_losses(const TrainConfig& c, Lines& lines) {
   } else {
     lines.push_back({"token", "", "the method's own loss of a token, above, in place of the clipped ratio"});
   }
-  const char* scope = c.method->selection_scope() == SelectionScope::micro  ? "each micro-batch"
-                      : c.method->selection_scope() == SelectionScope::mini ? "each mini-batch"
-                      : c.method->selection_scope() == SelectionScope::step ? "the whole step"
-                                                                            : nullptr;
-  if (scope != nullptr) {
+  if (std::optional<Selection> selection = c.method->needs().selection) {
+    const char* words[] = {"each micro-batch, before the update, on the current policy",
+                           "each mini-batch, before the update, on the current policy",
+                           "the whole step, once, on the old policy"};
     lines.push_back(
-        {"selection", "",
-         str("the method chooses among the tokens of ", scope,
-             c.method->selection_scope() == SelectionScope::step ? ", once, on the old policy"
-                                                                 : ", before the update, on the current policy")});
+        {"selection", "", str("the method chooses among the tokens of ", words[static_cast<int>(selection->scope)])});
   }
 }
 
-// What is done about a sampler that computes other probabilities than the trainer (methods/mismatch.h).
+// What is done about a sampler that computes other probabilities than the trainer (objective/rollout_correction.h).
 void mismatch_remedies(const TrainConfig& c, Lines& lines) {
   const ObjectiveConfig& o = c.objective;
   const std::string ratio = "exp(lp_old - lp_rollout)";
@@ -337,12 +333,11 @@ Lines needs_of(const TrainConfig& c, const Needs& needs) {
                          " it scores the batch; P(right) = sigmoid(", needs.prm->beta, " sum_t q_it)")});
     lines.push_back({"", "", str(optimizer_words(needs.prm->optimizer), "; ", schedule_words(needs.prm->optimizer))});
   }
-  const SelectionScope scope = c.method->selection_scope();
   int64_t passes = 1 + (needs.reference ? 1 : 0) + (needs.critic ? 1 : 0) + (needs.prm ? 2 : 0);
   std::string words = str(plural(passes, "forward pass"), passes == 1 ? "" : "es");
   if (passes > 1) words = str(passes, " forward passes");
   words += " over the step's batch before the first update";
-  if (scope == SelectionScope::micro || scope == SelectionScope::mini) words += ", and one more before every update";
+  if (needs.selection && needs.selection->scope != Scope::step) words += ", and one more before every update";
   lines.push_back({"passes", "", words});
   std::string data = needs.labels ? "problems with right answers" : "problems; right answers may be missing";
   if (needs.answer_classes) data += "; responses are grouped by their answer";

@@ -18,9 +18,9 @@ constexpr size_t kWidth = 100;
 std::string heading(const Explained& e) {
   const TrainConfig& c = e.config;
   std::string head = c.method->title();
-  if (c.method->presets().size() > 1) head += str(", preset ", c.method_preset);
+  if (c.method->row().presets.size() > 1) head += str(", preset ", c.method_preset);
   if (!e.name.empty()) head += str(": ", printable(e.name));
-  return str(head, "\n", wrap_text(c.method->paper(), kWidth, 0, 0), "\n");
+  return str(head, "\n", wrap_text(c.method->row().paper, kWidth, 0, 0), "\n");
 }
 
 // 1e-06 as people write it: 1e-6.
@@ -130,7 +130,7 @@ OrderedJson json_head(const Explained& e) {
   return {{"config", printable(e.name, 4096)},
           {"method", c.method_name},
           {"title", c.method->title()},
-          {"paper", c.method->paper()},
+          {"paper", c.method->row().paper},
           {"preset", c.method_preset}};
 }
 

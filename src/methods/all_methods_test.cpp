@@ -27,10 +27,8 @@ using testing::LossCase;
 // use(method, "ucas under released") for each row and preset.
 void for_each_method(const std::function<void(const Method&, const std::string&)>& use) {
   for (const MethodRow& row : method_rows()) {
-    for (const std::string& preset : make_method(row.name)->presets()) {
-      std::unique_ptr<Method> method = make_method(row.name);
-      method->use_preset(preset);
-      use(*method, str(row.name, " under ", preset));
+    for (const std::string& preset : row.presets) {
+      use(*row.make(preset), str(row.name, " under ", preset));
     }
   }
 }
@@ -176,8 +174,8 @@ std::vector<float> with_signal(const Method& method, Batch batch, const Signal& 
     (batch.*signal.values)[at] = value;
   }
   std::vector<float> advantage(batch.token.size());
-  Trace trace;
-  method.advantages(batch, advantage, trace);
+  Recording recording;
+  method.advantages(batch, advantage, recording);
   return advantage;
 }
 
@@ -206,8 +204,8 @@ TEST(all_methods, one_nan_in_a_signal_leaves_every_advantage_as_it_was_or_makes_
         for (const Signal& signal : kSignals) {
           SCOPED_TRACE(str(name, " form ", form, ", seed ", seed, ", ", signal.name));
           std::vector<float> before(batch.token.size());
-          Trace trace;
-          method->advantages(batch, before, trace);
+          Recording recording;
+          method->advantages(batch, before, recording);
           std::vector<float> after = with_signal(*method, batch, signal, at, std::nanf(""));
           bool any = false;
           for (size_t t = 0; t < after.size(); ++t) {
@@ -254,13 +252,13 @@ TEST(all_methods, a_token_of_advantage_zero_is_silent_where_the_method_says_so) 
       LossBuffer buffer;
       LossOutput out = buffer.view(mini.tokens());
       LossMetrics metrics;
-      Denominators total = denominators(method, objective, mini.input(), 12);
+      Denominators total = denominators(objective, mini.input(), 12);
       objective_gradients(method, objective, mini.input(), total, out, metrics);
       bool silent = true;
       for (auto values : {out.loss, out.d_logprob, out.d_entropy, out.d_confidence}) {
         for (float v : values) silent = silent && v == 0;
       }
-      EXPECT_TRUE(silent || !method.silent_at_zero_advantage()) << name;
+      EXPECT_TRUE(silent || method.needs().zero_advantages) << name;
       loud += !silent;
     }
   });

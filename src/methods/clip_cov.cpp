@@ -7,86 +7,59 @@
 
 #include "base/rng.h"
 #include "base/str.h"
-#include "methods/aggregate.h"
-#include "methods/clipped_ratio.h"
-#include "methods/group_advantage.h"
+#include "methods/group_relative.h"
 #include "methods/registry.h"
-#include "methods/selection.h"
+#include "objective/clipped_ratio.h"
+#include "objective/selection.h"
 
 namespace ucas {
 
 namespace {
 
-struct Config {
-  double ratio = 2e-4;  // share of tokens left out
-  double lb = 1, ub = 5;
-  Scope scope = Scope::mini;
-  GroupAdvantageConfig group;
-
-  void fields(Fields& f) {
-    f.field("ratio", ratio, Range{0, 1}, "share of the scope's tokens that lose their gradient, one at least");
-    f.field("lb", lb, Range{-1e6, 1e6}, "they are drawn from those with a covariance above this");
-    f.field("ub", ub, Range{-1e6, 1e6}, "and below this");
-    scope_field(f, scope);
-    group.fields(f);
-  }
-};
-
 // A number in [0, 1) of its own for each token of the batch, whatever it is packed with. The sampler's keys have no
 // such step.
-double draw(const TokenAt& x, uint64_t seed) {
+double number_of(const TokenAt& x, uint64_t seed) {
   constexpr uint32_t kNotAStep = 0x40000000;
   return uniform({seed, kNotAStep, 0, static_cast<uint32_t>(x.response), static_cast<uint32_t>(x.position)});
 }
 
-class ClipCov final : public Method {
+class ClipCov final : public GroupRelative {
  public:
-  std::string title() const override { return "Clip-Cov"; }
-  std::string paper() const override {
-    return "Cui et al. 2025, The Entropy Mechanism of Reinforcement Learning for Reasoning Language Models "
-           "(arXiv:2505.22617)";
+  // The release chooses within each micro-batch. Its scripts: eps 1, no dual clip, token mean, DAPO's data and dynamic
+  // sampling.
+  explicit ClipCov(std::string_view preset) : scope_(preset == "released" ? Scope::micro : Scope::mini) {
+    objective_ = {.clip_low = 1, .clip_high = 1, .dual_clip = 0, .keep_mixed_groups = true};
   }
-  // The release chooses within each micro-batch.
-  std::vector<std::string> presets() const override { return {"paper", "released"}; }
-  void use_preset(const std::string& name) override { config_.scope = name == "released" ? Scope::micro : Scope::mini; }
-  // Its scripts: eps 1, no dual clip, token mean, DAPO's data and dynamic sampling.
-  ObjectiveConfig objective_defaults() const override {
-    ObjectiveConfig objective;
-    objective.clip_low = objective.clip_high = 1;
-    objective.dual_clip = 0;
-    objective.aggregation = Aggregation::token_mean;
-    objective.keep_mixed_groups = true;
-    return objective;
+  void fields(Fields& f) override {
+    f.field("ratio", ratio_, Range{0, 1}, "share of the scope's tokens that lose their gradient, one at least");
+    f.field("lb", lb_, Range{-1e6, 1e6}, "they are drawn from those with a covariance above this");
+    f.field("ub", ub_, Range{-1e6, 1e6}, "and below this");
+    scope_field(f, scope_);
+    GroupRelative::fields(f);
   }
-  void fields(Fields& f) override { config_.fields(f); }
+  Needs needs() const override { return {.selection = Selection{scope_}}; }
   std::vector<Equation> equations() const override {
-    return {group_advantage_equation(config_.group, "A"),
-            {"covariance", str("cov_t = (A_t - mean A)(lp_t - mean lp), means over the ", words(config_.scope)),
+    return {equation("A"),
+            {"covariance", str("cov_t = (A_t - mean A)(lp_t - mean lp), means over the ", scope_words(scope_)),
              "how much raising the token both pays and sharpens the policy"},
             {"Clip-Cov",
-             str("loss_t = 0 for max(1, ", config_.ratio, " n) tokens drawn at random among ", config_.lb,
-                 " < cov_t < ", config_.ub),
+             str("loss_t = 0 for max(1, ", ratio_, " n) tokens drawn at random among ", lb_, " < cov_t < ", ub_),
              "a few tokens of high covariance get no gradient, so that entropy stays"}};
   }
 
-  void advantages(const Batch& batch, std::span<float> advantage, Trace& trace) const override {
-    broadcast_group_advantage(batch, config_.group, advantage, trace);
-  }
-
-  SelectionScope selection_scope() const override { return ucas::selection_scope(config_.scope); }
   void select(const LossInput& in, std::span<uint8_t> mark) const override {
     std::vector<TokenAt> tokens = valid_tokens(in);
     std::vector<double> cov = covariances(in, tokens);
     LossBuffer buffer;
-    LossOutput plain = buffer.view(static_cast<int64_t>(mark.size()));
+    LossOutput plain = buffer.view(mark.size());
     ratio_loss(in, plain);
     std::vector<std::pair<double, size_t>> drawn;  // (random number, place in `tokens`): by it, ties by place
     for (size_t i = 0; i < tokens.size(); ++i) {
-      bool candidate = cov[i] > config_.lb && cov[i] < config_.ub && plain.clipped[tokens[i].index] == 0;
-      if (candidate) drawn.emplace_back(draw(tokens[i], in.seed), i);
+      bool candidate = cov[i] > lb_ && cov[i] < ub_ && plain.clipped[tokens[i].index] == 0;
+      if (candidate) drawn.emplace_back(number_of(tokens[i], in.seed), i);
     }
     std::sort(drawn.begin(), drawn.end());
-    auto k = std::max<size_t>(1, static_cast<size_t>(config_.ratio * static_cast<double>(tokens.size())));
+    auto k = std::max<size_t>(1, static_cast<size_t>(ratio_ * static_cast<double>(tokens.size())));
     for (size_t i = 0; i < std::min(k, drawn.size()); ++i) mark[tokens[drawn[i].second].index] = 1;
   }
   void token_loss(const LossInput& in, LossOutput& out) const override {
@@ -105,11 +78,20 @@ class ClipCov final : public Method {
     clipped_ratio_loss(in, out);
   }
 
-  Config config_;
+  double ratio_ = 2e-4;  // share of tokens left out
+  double lb_ = 1, ub_ = 5;
+  Scope scope_;
 };
 
 }  // namespace
 
-std::unique_ptr<Method> make_clip_cov() { return std::make_unique<ClipCov>(); }
+MethodRow clip_cov_row() {
+  return {.title = "Clip-Cov",
+          .paper =
+              "Cui et al. 2025, The Entropy Mechanism of Reinforcement Learning for Reasoning Language Models "
+              "(arXiv:2505.22617)",
+          .presets = {"paper", "released"},
+          .create = create<ClipCov>};
+}
 
 }  // namespace ucas

@@ -5,7 +5,7 @@
 //   preset  divisor of the loss           alone in its group
 //   oat     responses times the constant  0               the article's code; also TRL's dr_grpo
 //   verl    the constant                  its reward      larger by the number of responses in the mini-batch
-#include "methods/group_advantage.h"
+#include "methods/group_relative.h"
 #include "methods/registry.h"
 
 namespace ucas {
@@ -14,23 +14,11 @@ namespace {
 
 class DrGrpo final : public Method {
  public:
-  std::string title() const override { return "Dr.GRPO"; }
-  std::string paper() const override {
-    return "Liu et al. 2025, Understanding R1-Zero-Like Training: A Critical Perspective (arXiv:2503.20783)";
-  }
-  std::vector<std::string> presets() const override { return {"oat", "verl"}; }
-  void use_preset(const std::string& name) override {
-    if (name != "verl") return;
-    aggregation_ = Aggregation::seq_mean_token_sum_norm;
-    group_of_one_ = GroupOfOne::reward;
-  }
   // PPO's clip of 0.2 without dual clip (Oat). No KL, no entropy term.
-  ObjectiveConfig objective_defaults() const override {
-    ObjectiveConfig objective;
-    objective.clip_low = objective.clip_high = 0.2;
-    objective.dual_clip = 0;
-    objective.aggregation = aggregation_;
-    return objective;
+  explicit DrGrpo(std::string_view preset) : group_of_one_(preset == "oat" ? GroupOfOne::zero : GroupOfOne::reward) {
+    objective_ = {
+        .dual_clip = 0,
+        .aggregation = preset == "oat" ? Aggregation::row_mean_token_sum_norm : Aggregation::seq_mean_token_sum_norm};
   }
   void fields(Fields& f) override {
     f.choice("group_of_one", group_of_one_, {"reward", "zero"}, "advantage of the only response to a prompt");
@@ -41,18 +29,22 @@ class DrGrpo final : public Method {
              "questions count for what they are"}};
   }
 
-  void advantages(const Batch& batch, std::span<float> advantage, Trace& trace) const override {
+  void advantages(const Batch& batch, std::span<float> advantage, Recording& recording) const override {
     auto A = [&](std::span<const Response> group) { return centered_rewards(group, group_of_one_); };
-    broadcast(batch, A, advantage, trace);
+    broadcast(batch, A, advantage, recording);
   }
 
  private:
-  Aggregation aggregation_ = Aggregation::row_mean_token_sum_norm;
-  GroupOfOne group_of_one_ = GroupOfOne::zero;
+  GroupOfOne group_of_one_;
 };
 
 }  // namespace
 
-std::unique_ptr<Method> make_drgrpo() { return std::make_unique<DrGrpo>(); }
+MethodRow drgrpo_row() {
+  return {.title = "Dr.GRPO",
+          .paper = "Liu et al. 2025, Understanding R1-Zero-Like Training: A Critical Perspective (arXiv:2503.20783)",
+          .presets = {"oat", "verl"},
+          .create = create<DrGrpo>};
+}
 
 }  // namespace ucas

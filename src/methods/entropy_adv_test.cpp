@@ -13,8 +13,7 @@ using testing::run_objective;
 
 // -A' of each token, on-policy, where the loss is the plain policy gradient.
 std::vector<float> shaped(const std::vector<float>& A, const std::vector<float>& H, const char* preset = "grpo") {
-  auto method = make_method("entropy_adv");
-  method->use_preset(preset);
+  auto method = make_method("entropy_adv", preset);
   LossCase mini;
   std::vector<float> lp(A.size(), -1);
   mini.add(lp, lp, A, H);
@@ -44,26 +43,25 @@ TEST(entropy_adv_method, the_entropy_is_that_of_the_update_and_the_old_one_is_re
   Batch batch = testing::make_batch({{0, 1, {1, 1}, {1, 1}}, {0, 0, {1}, {1}}});
   batch.entropy = {0.5f, 0, 9};
   std::vector<float> advantage(3);
-  Trace trace;
-  method->advantages(batch, advantage, trace);
+  Recording recording;
+  method->advantages(batch, advantage, recording);
   EXPECT_EQ(advantage[0], advantage[1]);
-  ASSERT_EQ(trace.rows.size(), 2u);
-  EXPECT_EQ(trace.rows[1].name, "psi");
-  EXPECT_NEAR(trace.rows[1].values[0], 0.2, 1e-6);
-  EXPECT_EQ(trace.rows[1].values[1], 0.0f);
-  EXPECT_NEAR(trace.rows[1].values[2], -advantage[2] / 2, 1e-6);
+  ASSERT_EQ(recording.rows.size(), 2u);
+  EXPECT_EQ(recording.rows[1].name, "psi");
+  EXPECT_NEAR(recording.rows[1].values[0], 0.2, 1e-6);
+  EXPECT_EQ(recording.rows[1].values[1], 0.0f);
+  EXPECT_NEAR(recording.rows[1].values[2], -advantage[2] / 2, 1e-6);
 }
 
 TEST(entropy_adv_method, its_ppo_form_takes_the_critic_off_the_reward) {
-  auto method = make_method("entropy_adv");
-  method->use_preset("ppo");
+  auto method = make_method("entropy_adv", "ppo");
   ASSERT_TRUE(method->needs().critic.has_value());
   EXPECT_FALSE(make_method("entropy_adv")->needs().critic.has_value());
   Batch batch = testing::make_batch({{0, 1, {1, 1}, {1, 1}}, {0, 0, {1}, {1}}});
   batch.value = {0.5f, 0.75f, 0.25f};  // R - V = 0.5, 0.25, -0.25: mean 1/6, variance 7/48
   std::vector<float> advantage(3), returns(3);
-  Trace trace;
-  method->advantages(batch, advantage, trace);
+  Recording recording;
+  method->advantages(batch, advantage, recording);
   EXPECT_NEAR(advantage[0], (0.5 - 1.0 / 6) / std::sqrt(7.0 / 48), 1e-5);
   EXPECT_NEAR(advantage[2], (-0.25 - 1.0 / 6) / std::sqrt(7.0 / 48), 1e-5);
   method->returns(batch, returns);

@@ -6,91 +6,63 @@
 #include <algorithm>
 
 #include "base/str.h"
-#include "methods/clipped_ratio.h"
-#include "methods/group_advantage.h"
+#include "methods/group_relative.h"
 #include "methods/registry.h"
-#include "methods/selection.h"
+#include "objective/clipped_ratio.h"
+#include "objective/selection.h"
 
 namespace ucas {
 
 namespace {
 
-enum class Rule { count, quantile };
+enum class ForkingRule { count, quantile };
 enum class DivideBy { selected, all };
 
-struct Config {
-  double rho = 0.2;
-  Rule rule = Rule::count;
-  DivideBy divide_by = DivideBy::selected;
-  Scope scope = Scope::micro;
-  GroupAdvantageConfig group;
-
-  void fields(Fields& f) {
-    f.field("rho", rho, Range{0, 1}, "share of tokens, by entropy, that carry loss");
-    f.choice("rule", rule, {"count", "quantile"}, "a number of tokens, or all at or above the 1 - rho quantile");
-    f.choice("divide_by", divide_by, {"selected", "all"}, "the loss is a mean over the tokens selected, or over all");
-    scope_field(f, scope);
-    group.fields(f);
-  }
-};
-
-class ForkingTokens final : public Method {
+class ForkingTokens final : public GroupRelative {
  public:
-  std::string title() const override { return "Forking tokens (80/20)"; }
-  std::string paper() const override {
-    return "Wang et al. 2025, Beyond the 80/20 Rule: High-Entropy Minority Tokens Drive Effective Reinforcement "
-           "Learning for LLM Reasoning (arXiv:2506.01939)";
-  }
   // The authors' code selects within a micro-batch; `trl` keeps our mini-batch, for TRL's batch is neither.
-  std::vector<std::string> presets() const override { return {"released", "trl"}; }
-  void use_preset(const std::string& name) override {
-    config_.rule = name == "trl" ? Rule::quantile : Rule::count;
-    config_.divide_by = name == "trl" ? DivideBy::all : DivideBy::selected;
-    config_.scope = name == "trl" ? Scope::mini : Scope::micro;
+  explicit ForkingTokens(std::string_view preset) {
+    if (preset == "trl") {
+      rule_ = ForkingRule::quantile;
+      divide_by_ = DivideBy::all;
+      scope_ = Scope::mini;
+    }
+    objective_ = {.clip_high = 0.28, .dual_clip = 10, .keep_mixed_groups = true};  // DAPO otherwise
   }
-  // DAPO otherwise.
-  ObjectiveConfig objective_defaults() const override {
-    ObjectiveConfig objective;
-    objective.clip_low = 0.2;
-    objective.clip_high = 0.28;
-    objective.dual_clip = 10;
-    objective.aggregation = Aggregation::token_mean;
-    objective.keep_mixed_groups = true;
-    return objective;
+  void fields(Fields& f) override {
+    f.field("rho", rho_, Range{0, 1}, "share of tokens, by entropy, that carry loss");
+    f.choice("rule", rule_, {"count", "quantile"}, "a number of tokens, or all at or above the 1 - rho quantile");
+    f.choice("divide_by", divide_by_, {"selected", "all"}, "the loss is a mean over the tokens selected, or over all");
+    scope_field(f, scope_);
+    GroupRelative::fields(f);
   }
-  void fields(Fields& f) override { config_.fields(f); }
+  Needs needs() const override { return {.selection = Selection{scope_, divide_by_ == DivideBy::selected}}; }
   std::vector<Equation> equations() const override {
-    std::string which = config_.rule == Rule::count
-                            ? str("t among the max(1, int(", config_.rho, " n + 0.9999)) tokens of largest H")
-                            : str("H_t >= the ", 1 - config_.rho, " quantile of H");
-    return {group_advantage_equation(config_.group, "A"),
+    std::string which = rule_ == ForkingRule::count
+                            ? str("t among the max(1, int(", rho_, " n + 0.9999)) tokens of largest H")
+                            : str("H_t >= the ", 1 - rho_, " quantile of H");
+    return {equation("A"),
             {"objective",
-             str("loss_t = [", which, " in the ", words(config_.scope), "] clipped ratio loss; mean over ",
-                 config_.divide_by == DivideBy::selected ? "these tokens" : "all tokens"),
+             str("loss_t = [", which, " in the ", scope_words(scope_), "] clipped ratio loss; mean over ",
+                 divide_by_ == DivideBy::selected ? "these tokens" : "all tokens"),
              "only tokens at which the policy hesitates are learned from"}};
   }
 
-  void advantages(const Batch& batch, std::span<float> advantage, Trace& trace) const override {
-    broadcast_group_advantage(batch, config_.group, advantage, trace);
-  }
-
-  SelectionScope selection_scope() const override { return ucas::selection_scope(config_.scope); }
   void select(const LossInput& in, std::span<uint8_t> mark) const override {
     std::vector<TokenAt> tokens = valid_tokens(in);
     if (tokens.empty()) return;
     std::vector<double> H;
     for (const TokenAt& x : tokens) H.push_back(in.entropy[x.index]);
-    if (config_.rule == Rule::count) {
+    if (rule_ == ForkingRule::count) {
       double n = static_cast<double>(tokens.size());
-      auto k = std::max<size_t>(1, static_cast<size_t>(n * config_.rho + 0.9999));
-      for (size_t index : largest(in, tokens, H, k)) mark[index] = 1;
+      auto k = std::max<size_t>(1, static_cast<size_t>(n * rho_ + 0.9999));
+      for (int64_t index : largest(in, tokens, H, k)) mark[index] = 1;
     } else {
-      double threshold = quantile(H, 1 - config_.rho);
+      double threshold = quantile(H, 1 - rho_);
       // Written so that a NaN selects all: it must reach the loss and be noticed.
       for (size_t i = 0; i < tokens.size(); ++i) mark[tokens[i].index] = !(H[i] < threshold);
     }
   }
-  bool counted(uint8_t mark) const override { return config_.divide_by == DivideBy::all || mark != 0; }
   void token_loss(const LossInput& in, LossOutput& out) const override {
     clipped_ratio_loss(in, out);
     for (size_t t = 0; t < in.mark.size(); ++t) {
@@ -99,11 +71,21 @@ class ForkingTokens final : public Method {
   }
 
  private:
-  Config config_;
+  double rho_ = 0.2;
+  ForkingRule rule_ = ForkingRule::count;
+  DivideBy divide_by_ = DivideBy::selected;
+  Scope scope_ = Scope::micro;
 };
 
 }  // namespace
 
-std::unique_ptr<Method> make_forking_tokens() { return std::make_unique<ForkingTokens>(); }
+MethodRow forking_tokens_row() {
+  return {.title = "Forking tokens (80/20)",
+          .paper =
+              "Wang et al. 2025, Beyond the 80/20 Rule: High-Entropy Minority Tokens Drive Effective Reinforcement "
+              "Learning for LLM Reasoning (arXiv:2506.01939)",
+          .presets = {"released", "trl"},
+          .create = create<ForkingTokens>};
+}
 
 }  // namespace ucas

@@ -5,53 +5,38 @@
 // In the mean over a response's tokens each has the share 1 / L_i, which is d s_i / d lp_t = s_i / L_i: every token's
 // derivative is that of its own loss, as in verl (and as in GSPO-token, Eq. 13, where A differs between tokens).
 #include <algorithm>
-#include <cmath>
 
-#include "base/str.h"
-#include "methods/clipped_ratio.h"
-#include "methods/group_advantage.h"
+#include "methods/group_relative.h"
 #include "methods/registry.h"
-#include "methods/selection.h"
+#include "objective/clipped_ratio.h"
+#include "objective/selection.h"
 
 namespace ucas {
 
 namespace {
 
-class Gspo final : public Method {
+class Gspo final : public GroupRelative {
  public:
-  std::string title() const override { return "GSPO"; }
-  std::string paper() const override {
-    return "Zheng et al. 2025, Group Sequence Policy Optimization (arXiv:2507.18071)";
+  explicit Gspo(std::string_view) {
+    objective_ = {.clip_low = 3e-4, .clip_high = 4e-4, .dual_clip = 0, .aggregation = Aggregation::seq_mean_token_mean};
   }
-  ObjectiveConfig objective_defaults() const override {
-    ObjectiveConfig objective;
-    objective.clip_low = 3e-4;
-    objective.clip_high = 4e-4;
-    objective.dual_clip = 0;
-    objective.aggregation = Aggregation::seq_mean_token_mean;
-    return objective;
-  }
-  void fields(Fields& f) override { config_.fields(f); }
   std::vector<Equation> equations() const override {
-    return {group_advantage_equation(config_, "A"),
+    return {equation("A"),
             {"Eq. 7", "s_i = exp(mean_t (lp_t - old_t))", "one ratio per response, with its length taken out"},
             {"Eq. 5", "loss_i = max(-A s_i, -A clip(s_i, 1 - eps_low, 1 + eps_high))",
              "a response is clipped as a whole or not at all"}};
-  }
-  void advantages(const Batch& batch, std::span<float> advantage, Trace& trace) const override {
-    broadcast_group_advantage(batch, config_, advantage, trace);
   }
   void token_loss(const LossInput& in, LossOutput& out) const override {
     const double low = 1 - in.objective->clip_low, high = 1 + in.objective->clip_high;
     for (const Sequence& o_i : in.sequences) {
       double sum = 0, length = 0;
-      for_valid_tokens(in, o_i, [&](size_t t) {
+      for_valid_tokens(in, o_i, [&](int64_t t) {
         sum += static_cast<double>(in.logprob[t]) - in.old_logprob[t];
         length += 1;
       });
       if (length == 0) continue;
       Ratio s_i = ratio_of(sum / length, 0);
-      for_valid_tokens(in, o_i, [&](size_t t) {
+      for_valid_tokens(in, o_i, [&](int64_t t) {
         double A = in.advantage[t];
         if (A == 0) return;
         double l1 = -A * s_i.value, l2 = -A * std::clamp(s_i.value, low, high);
@@ -61,13 +46,15 @@ class Gspo final : public Method {
       });
     }
   }
-
- private:
-  GroupAdvantageConfig config_;
 };
 
 }  // namespace
 
-std::unique_ptr<Method> make_gspo() { return std::make_unique<Gspo>(); }
+MethodRow gspo_row() {
+  return {.title = "GSPO",
+          .paper = "Zheng et al. 2025, Group Sequence Policy Optimization (arXiv:2507.18071)",
+          .presets = {"paper"},
+          .create = create<Gspo>};
+}
 
 }  // namespace ucas

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "methods/registry.h"
+#include "methods/apply.h"
 #include "support/batches.h"
 
 namespace ucas {
@@ -33,41 +33,39 @@ Batch batch_of(const std::vector<TokenRow>& rows, std::vector<int32_t> stop_ids 
   return batch;
 }
 
-struct Shaped {
+struct KtaeShaped {
   std::vector<float> advantage, A, K;
   std::map<std::string, double> metrics;
 };
 
-Shaped shape(const Batch& batch, const std::string& preset = "released", const std::vector<Setting>& settings = {}) {
-  std::unique_ptr<Method> method = make_method("ktae");
-  method->use_preset(preset);
-  ucas::apply(*method, settings);
-  Shaped shaped;
-  shaped.advantage.assign(batch.token.size(), -99);
-  Trace trace;
-  method->advantages(batch, shaped.advantage, trace);
-  for (const Trace::Row& row : trace.rows) (row.name == "K" ? shaped.K : shaped.A) = row.values;
-  shaped.metrics.insert(trace.metrics.begin(), trace.metrics.end());
+KtaeShaped ktae_of(const Batch& batch, const std::string& preset = "released",
+                   const std::vector<Setting>& settings = {}) {
+  auto [advantage, recording] = ucas::shape("ktae", batch, preset, settings);
+  KtaeShaped shaped;
+  shaped.advantage = advantage;
+  for (const Recording::Row& row : recording.rows) (row.name == "K" ? shaped.K : shaped.A) = row.values;
+  shaped.metrics.insert(recording.metrics.begin(), recording.metrics.end());
   return shaped;
 }
 
 // Two right, two wrong. 1 stands in all, 2 in right ones alone, 3 in wrong ones alone, 4 in one of each, 9 ends.
-Batch four() {
+Batch four_token_rows() {
   return batch_of({{0, 1, {1, 2, 4, 9}}, {0, 1, {1, 2, 9}}, {0, -1, {1, 3, 4, 9}}, {0, -1, {1, 3, 9}}}, {9});
 }
 
 TEST(ktae_method, a_token_of_right_answers_gains_and_one_of_wrong_answers_loses_in_every_response) {
-  Shaped s = shape(four());
+  KtaeShaped s = ktae_of(four_token_rows());
   EXPECT_GT(s.K[1], 0.99f);
   EXPECT_LT(s.K[8], -0.99f);
-  Shaped mixed = shape(batch_of({{0, 1, {1, 2}}, {0, 1, {2, 2}}, {0, 1, {2}}, {0, -1, {3, 2}}, {0, -1, {3, 3, 3}}}));
+  KtaeShaped mixed =
+      ktae_of(batch_of({{0, 1, {1, 2}}, {0, 1, {2, 2}}, {0, 1, {2}}, {0, -1, {3, 2}}, {0, -1, {3, 3, 3}}}));
   EXPECT_GT(mixed.K[1], 0);
   EXPECT_EQ(mixed.K[1], mixed.K[6]);  // the same K in a wrong response
   EXPECT_FLOAT_EQ(mixed.advantage[6], mixed.A[3] + mixed.K[6]);
 }
 
 TEST(ktae_method, a_token_that_all_responses_share_alike_is_worth_nothing) {
-  Shaped s = shape(batch_of({{0, 1, {1, 2}}, {0, -1, {1, 3}}}));
+  KtaeShaped s = ktae_of(batch_of({{0, 1, {1, 2}}, {0, -1, {1, 3}}}));
   EXPECT_EQ(s.K[0], 0);
   EXPECT_EQ(s.advantage[0], s.A[0]);
 }
@@ -75,16 +73,16 @@ TEST(ktae_method, a_token_that_all_responses_share_alike_is_worth_nothing) {
 TEST(ktae_method, one_group_by_hand) {
   // Token 4: a = b = c = d = 1 of 2 + 2, so p = 1 and F = 0; IG = 0; K = 0. Token 2: a = 2, b = c = 0, d = 2:
   // p = 1/6 + 1/6, F = exp(-2/3), IG = 1, TF = 0 among the wrong, so D > 3e4 and K = 1 at float32.
-  Shaped s = shape(four());
+  KtaeShaped s = ktae_of(four_token_rows());
   EXPECT_EQ(s.K[2], 0);
   EXPECT_EQ(s.K[1], 1);
   // Without frequencies D = asin(1) - asin(0) = pi/2, and x = (F + IG)/2 pi/2.
-  Shaped shares = shape(four(), "released", {{"h3", 0.0, "h3", false}});
+  KtaeShaped shares = ktae_of(four_token_rows(), "released", {{"h3", 0.0, "h3", false}});
   double F = std::exp(-2.0 / 3), x = (F + 1) / 2 * std::acos(0.0);
   EXPECT_NEAR(shares.K[1], 2 / (1 + std::exp(-x)) - 1, 1e-7);
   EXPECT_NEAR(shares.K[8], -shares.K[1], 1e-7);
   // The paper's form: the one table has p = 1/6, no division by h1 + h2, range 1/2.
-  Shaped paper = shape(four(), "paper", {{"h3", 0.0, "h3", false}});
+  KtaeShaped paper = ktae_of(four_token_rows(), "paper", {{"h3", 0.0, "h3", false}});
   x = (std::exp(-1.0 / 3) + 1) * std::acos(0.0);
   EXPECT_NEAR(paper.K[1], 1 / (1 + std::exp(-x)) - 0.5, 1e-7);
 }
@@ -92,13 +90,13 @@ TEST(ktae_method, one_group_by_hand) {
 TEST(ktae_method, end_tokens_are_exempt_in_the_released_form_only) {
   // 9 ends one of two right responses and both wrong ones.
   std::vector<TokenRow> rows = {{0, 1, {1, 9}}, {0, 1, {1, 5}}, {0, -1, {2, 9}}, {0, -1, {2, 9}}};
-  EXPECT_EQ(shape(batch_of(rows, {9})).K[1], 0);
-  EXPECT_LT(shape(batch_of(rows)).K[1], 0);
-  EXPECT_LT(shape(batch_of(rows, {9}), "paper").K[1], 0);
+  EXPECT_EQ(ktae_of(batch_of(rows, {9})).K[1], 0);
+  EXPECT_LT(ktae_of(batch_of(rows)).K[1], 0);
+  EXPECT_LT(ktae_of(batch_of(rows, {9}), "paper").K[1], 0);
   Setting named{"zero_tokens", std::vector<int64_t>{1}, "ids", false};
-  EXPECT_EQ(shape(batch_of(rows, {9}), "released", {named}).K[0], 0);
-  EXPECT_LT(shape(batch_of(rows, {9}), "released", {named}).K[1], 0);
-  EXPECT_GT(shape(batch_of(rows, {9}), "paper", {named}).K[0], 0);
+  EXPECT_EQ(ktae_of(batch_of(rows, {9}), "released", {named}).K[0], 0);
+  EXPECT_LT(ktae_of(batch_of(rows, {9}), "released", {named}).K[1], 0);
+  EXPECT_GT(ktae_of(batch_of(rows, {9}), "paper", {named}).K[0], 0);
 }
 
 TEST(ktae_method, without_both_right_and_wrong_responses_there_is_no_key_token) {
@@ -106,14 +104,14 @@ TEST(ktae_method, without_both_right_and_wrong_responses_there_is_no_key_token) 
                            {{0, 0.5f, {1, 2}}, {0, 1, {3}}},
                            {{0, -1, {1, 2}}, {0, 0, {3}}},
                            {{0, 1, {1, 2, 3}}}}) {
-    Shaped s = shape(batch_of(rows));
+    KtaeShaped s = ktae_of(batch_of(rows));
     for (float K : s.K) EXPECT_EQ(K, 0);
   }
-  for (float a : shape(batch_of({{0, 0.7f, {1, 2}}, {0, 0.7f, {3}}})).advantage) EXPECT_EQ(a, 0);
+  for (float a : ktae_of(batch_of({{0, 0.7f, {1, 2}}, {0, 0.7f, {3}}})).advantage) EXPECT_EQ(a, 0);
 }
 
 TEST(ktae_method, empty_responses_count_as_responses_without_any_token) {
-  Shaped s = shape(batch_of({{0, 1, {1, 2}}, {0, 1, {2}}, {0, -1, {}}, {0, -1, {}}}));
+  KtaeShaped s = ktae_of(batch_of({{0, 1, {1, 2}}, {0, 1, {2}}, {0, -1, {}}, {0, -1, {}}}));
   for (float K : s.K) EXPECT_TRUE(std::isfinite(K));
   EXPECT_GT(s.K[1], 0.99f);
 }
@@ -124,13 +122,13 @@ TEST(ktae_method, the_objective_is_dapos_with_another_upper_clip) {
   EXPECT_EQ(objective.dual_clip, 10);
   EXPECT_TRUE(objective.keep_mixed_groups);
   std::unique_ptr<Method> method = make_method("ktae");
-  EXPECT_EQ(method->presets().front(), "released");
+  EXPECT_EQ(method->row().presets.front(), "released");
   ucas::apply(*method, {{"h1", 0.0, "h1", false}, {"h2", 0.0, "h2", false}});
   EXPECT_ANY_THROW(method->validate());
 }
 
 TEST(ktae_method, metrics_say_how_much_changed) {
-  Shaped s = shape(four());
+  KtaeShaped s = ktae_of(four_token_rows());
   double size = 0;
   for (float K : s.K) size += std::fabs(K) / 14;
   EXPECT_NEAR(s.metrics["ktae/key_abs_mean"], size, 1e-7);
@@ -159,7 +157,7 @@ TEST(ktae_method, the_order_of_prompts_and_responses_never_changes_an_advantage)
         }
       }
       Batch batch = batch_of(rows, {5});
-      std::vector<float> advantage = shape(batch).advantage;
+      std::vector<float> advantage = ktae_of(batch).advantage;
       std::map<std::pair<int64_t, int>, std::vector<float>> keyed;
       for (size_t i = 0; i < rows.size(); ++i) {
         auto of_i = Batch::tokens(advantage, batch.responses[i]);

@@ -20,16 +20,12 @@ Batch example() {
   return batch;
 }
 
-std::unique_ptr<Method> ppo(const std::string& preset = "orz") {
-  std::unique_ptr<Method> method = make_ppo();
-  method->use_preset(preset);
-  return method;
-}
+std::unique_ptr<Method> ppo(const std::string& preset = "orz") { return make_method("ppo", preset); }
 
 std::vector<float> advantages(const Method& method, const Batch& batch) {
   std::vector<float> A(batch.token.size(), 99.0f);
-  Trace trace;
-  method.advantages(batch, A, trace);
+  Recording recording;
+  method.advantages(batch, A, recording);
   return A;
 }
 
@@ -119,7 +115,7 @@ TEST(ppo, the_order_of_responses_changes_nothing) {
 
 TEST(ppo, its_presets_are_those_of_the_article_and_of_verl) {
   std::unique_ptr<Method> orz = ppo(), verl = ppo("verl");
-  EXPECT_EQ(orz->presets().front(), "orz");
+  EXPECT_EQ(orz->row().presets.front(), "orz");
   CriticConfig a = orz->needs().critic.value(), b = verl->needs().critic.value();
   EXPECT_EQ(a.updates, 12);
   EXPECT_EQ(a.value_clip, 0.2);

@@ -9,15 +9,15 @@
 namespace ucas {
 namespace {
 
-struct Row {
+struct PrimeRow {
   std::vector<float> q;
   bool right = false;
   int64_t group = 0;
 };
 
-Batch batch_of(const std::vector<Row>& rows) {
+Batch prime_batch(const std::vector<PrimeRow>& rows) {
   std::vector<testing::Row> packed;
-  for (const Row& row : rows) packed.push_back({row.group, row.right ? 1.0f : 0.0f, row.q, row.q});
+  for (const PrimeRow& row : rows) packed.push_back({row.group, row.right ? 1.0f : 0.0f, row.q, row.q});
   Batch batch = testing::make_batch(packed);
   for (size_t i = 0; i < rows.size(); ++i) {
     batch.prm_logratio.insert(batch.prm_logratio.end(), rows[i].q.begin(), rows[i].q.end());
@@ -28,31 +28,30 @@ Batch batch_of(const std::vector<Row>& rows) {
 
 struct Result {
   std::vector<float> A;
-  Trace trace;
+  Recording recording;
   const std::vector<float>& row(const std::string& name) const {
-    for (const Trace::Row& row : trace.rows) {
+    for (const Recording::Row& row : recording.rows) {
       if (row.name == name) return row.values;
     }
     throw std::out_of_range(name);
   }
 };
 
-Result run(const std::vector<Row>& rows, const std::vector<std::pair<std::string, std::string>>& options = {},
+Result run(const std::vector<PrimeRow>& rows, const std::vector<std::pair<std::string, std::string>>& options = {},
            const std::string& preset = "verl") {
-  std::unique_ptr<Method> method = make_prime();
-  method->use_preset(preset);
+  std::unique_ptr<Method> method = make_method("prime", preset);
   std::vector<Setting> settings;
   for (const auto& [key, value] : options) settings.push_back({key, value, "test", true});
   ucas::apply(*method, settings);
-  Batch batch = batch_of(rows);
+  Batch batch = prime_batch(rows);
   Result result;
   result.A.resize(batch.token.size());
-  method->advantages(batch, result.A, result.trace);
+  method->advantages(batch, result.A, result.recording);
   return result;
 }
 
 // The last token earns nothing from the reward model, so only the verdict stands there.
-const std::vector<Row> kPair = {{{0.4f, 9.0f}, true}, {{-0.2f, 7.0f}, false}};
+const std::vector<PrimeRow> kPair = {{{0.4f, 9.0f}, true}, {{-0.2f, 7.0f}, false}};
 
 TEST(prime, worked_by_hand) {
   Result result = run(kPair, {{"prm.beta", "0.5"}});
@@ -116,7 +115,7 @@ TEST(prime, a_lone_response_keeps_its_rewards) {
 }
 
 TEST(prime, an_empty_response_counts_in_the_verdicts_alone) {
-  std::vector<Row> rows = {{{0.4f, 0.1f}, true}, {{}, true}, {{-0.2f, 0.3f}, false}};
+  std::vector<PrimeRow> rows = {{{0.4f, 0.1f}, true}, {{}, true}, {{-0.2f, 0.3f}, false}};
   Result with = run(rows);
   Result without = run({rows[0], rows[2]});
   EXPECT_FLOAT_EQ(with.row("v")[0], 0.5f);  // 1 - mean(1, 0)
@@ -126,17 +125,17 @@ TEST(prime, an_empty_response_counts_in_the_verdicts_alone) {
 }
 
 TEST(prime, the_order_of_rows_changes_no_bit) {
-  std::vector<Row> rows;
+  std::vector<PrimeRow> rows;
   for (int i = 0; i < 12; ++i) {
-    Row row{{}, i % 3 == 0, i / 6};
+    PrimeRow row{{}, i % 3 == 0, i / 6};
     for (int t = 0; t <= (i * 5) % 7; ++t) row.q.push_back(0.1f * static_cast<float>((i * 7 + t * 3) % 11) - 0.37f);
     rows.push_back(row);
   }
   for (const char* preset : {"verl", "authors"}) {
     Result straight = run(rows, {}, preset);
-    std::vector<Row> turned(rows.rbegin(), rows.rend());
+    std::vector<PrimeRow> turned(rows.rbegin(), rows.rend());
     Result reversed = run(turned, {}, preset);
-    Batch a = batch_of(rows), b = batch_of(turned);
+    Batch a = prime_batch(rows), b = prime_batch(turned);
     for (size_t i = 0; i < rows.size(); ++i) {
       auto one = Batch::tokens(straight.A, a.responses[i]);
       auto two = Batch::tokens(reversed.A, b.responses[rows.size() - 1 - i]);
@@ -146,8 +145,7 @@ TEST(prime, the_order_of_rows_changes_no_bit) {
 }
 
 TEST(prime, presets_differ_where_the_codes_do) {
-  std::unique_ptr<Method> verl = make_prime(), authors = make_prime();
-  authors->use_preset("authors");
+  std::unique_ptr<Method> verl = make_method("prime"), authors = make_method("prime", "authors");
   EXPECT_EQ(verl->needs().prm->order, PrmOrder::before);
   EXPECT_EQ(authors->needs().prm->order, PrmOrder::after);
   EXPECT_EQ(verl->objective_defaults().keep_order, KeepOrder::prefer);

@@ -16,9 +16,8 @@ using testing::ObjectiveResult;
 using testing::run_objective;
 
 // One response whose tokens have these log-ratios.
-ObjectiveResult at(const char* name, const std::vector<float>& moved, float A, const char* preset = nullptr) {
-  auto method = make_method(name);
-  if (preset != nullptr) method->use_preset(preset);
+ObjectiveResult at(const char* name, const std::vector<float>& moved, float A, const char* preset = "") {
+  auto method = make_method(name, preset);
   std::vector<float> old(moved.size(), -2), lp, advantage(moved.size(), A);
   for (float m : moved) lp.push_back(-2 + m);
   LossCase mini;

@@ -1,25 +1,53 @@
 #include "methods/registry.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/str.h"
 
 namespace ucas {
 
+namespace {
+
+MethodRow named(const char* name, MethodRow row) {
+  row.name = name;
+  return row;
+}
+
+}  // namespace
+
 std::span<const MethodRow> method_rows() {
-#define UCAS_ROW(name) {#name, make_##name},
-  static constexpr MethodRow kRows[] = {UCAS_METHODS(UCAS_ROW)};
+#define UCAS_ROW(name) named(#name, name##_row()),
+  static const std::vector<MethodRow> kRows = {UCAS_METHODS(UCAS_ROW)};
 #undef UCAS_ROW
   return kRows;
 }
 
-std::unique_ptr<Method> make_method(const std::string& name) {
+const MethodRow& find_method(const std::string& name) {
   std::vector<std::string> names;
   for (const MethodRow& row : method_rows()) {
-    if (row.name == name) return row.make();
+    if (row.name == name) return row;
     names.push_back(row.name);
   }
   throw Error("config", str("method.name = \"", printable(name), "\": expected one of ", join(names, ", "),
                             did_you_mean(name, names)));
+}
+
+bool MethodRow::has_preset(const std::string& preset) const {
+  return std::ranges::find(presets, preset) != presets.end();
+}
+
+std::unique_ptr<Method> MethodRow::make(const std::string& preset) const {
+  if (!preset.empty() && !has_preset(preset)) {
+    throw Error("config", str("method.preset = \"", printable(preset), "\": ", name, " has ", join(presets, ", ")));
+  }
+  std::unique_ptr<Method> method = create(preset.empty() ? presets.front() : preset);
+  method->row_ = *this;
+  return method;
+}
+
+std::unique_ptr<Method> make_method(const std::string& name, const std::string& preset) {
+  return find_method(name).make(preset);
 }
 
 }  // namespace ucas

@@ -1,8 +1,6 @@
-// The methods, one row each. A row without a file methods/NAME.cpp that defines make_NAME() fails to link; a file
+// The methods, one row each. A row without a file methods/NAME.cpp that defines NAME_row() fails to link; a file
 // without a row fails a guard.
 #pragma once
-
-#include <memory>
 
 #include "methods/method.h"
 
@@ -31,7 +29,7 @@
 
 namespace ucas {
 
-#define UCAS_DECLARE(name) std::unique_ptr<Method> make_##name();
+#define UCAS_DECLARE(name) MethodRow name##_row();
 UCAS_METHODS(UCAS_DECLARE)
 #undef UCAS_DECLARE
 

@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "base/error.h"
+#include "base/str.h"
+#include "methods/apply.h"
+#include "support/random_batches.h"
 
 namespace ucas {
 namespace {
@@ -24,7 +29,7 @@ TEST(methods, each_says_who_it_is_and_has_usable_defaults) {
   for (const MethodRow& row : method_rows()) {
     std::unique_ptr<Method> method = make_method(row.name);
     EXPECT_FALSE(method->title().empty()) << row.name;
-    EXPECT_NE(method->paper().find("arXiv"), std::string::npos) << row.name;
+    EXPECT_NE(row.paper.find("arXiv"), std::string::npos) << row.name;
     ObjectiveConfig objective = method->objective_defaults();
     EXPECT_TRUE(objective.dual_clip == 0 || objective.dual_clip > 1) << row.name;
     EXPECT_GT(objective.clip_high, 0) << row.name;
@@ -46,6 +51,53 @@ TEST(methods, the_defaults_are_those_of_the_papers) {
     EXPECT_EQ(objective.dual_clip, 10);
     EXPECT_TRUE(objective.keep_mixed_groups);
   }
+}
+
+std::string refusal(const std::function<void()>& asked, const std::string& kind) {
+  try {
+    asked();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), kind);
+    return error.what();
+  }
+  ADD_FAILURE() << "no error";
+  return "";
+}
+
+TEST(methods, an_unknown_preset_is_refused_with_those_that_there_are) {
+  std::string said = refusal([] { make_method("ktae", "papr"); }, "config");
+  EXPECT_NE(said.find("method.preset = \"papr\": ktae has released, paper"), std::string::npos) << said;
+  EXPECT_TRUE(find_method("ktae").has_preset("paper"));
+  EXPECT_EQ(make_method("ktae", "paper")->row().name, "ktae");
+}
+
+TEST(shape, gives_the_advantages_under_a_preset_and_settings) {
+  Rng rng(1, 8);
+  Batch batch = testing::pack(testing::random_groups(rng, {}));
+  std::unique_ptr<Method> method = make_method("ucas", "released");
+  apply(*method, {{"beta", 0.5, "test", false}});
+  std::vector<float> advantage(batch.token.size());
+  Recording recording;
+  method->advantages(batch, advantage, recording);
+  ucas::Shaped shaped = ucas::shape("ucas", batch, "released", {{"beta", 0.5, "test", false}});
+  EXPECT_EQ(shaped.advantage, advantage);
+  EXPECT_NE(shaped.advantage, ucas::shape("ucas", batch).advantage);
+  EXPECT_EQ(shaped.recording.rows.size(), recording.rows.size());
+}
+
+TEST(shape, says_in_one_line_what_the_batch_lacks) {
+  Rng rng(2, 8);
+  Batch batch = testing::pack(testing::random_groups(rng, {}));
+  batch.value.clear();
+  batch.prm_logratio.clear();
+  batch.logit.clear();
+  for (auto [method, array] : {std::pair{"ppo", "\"value\""}, {"prime", "\"prm_logratio\""}, {"ucas", "\"logit\""}}) {
+    std::string said = refusal([&] { ucas::shape(method, batch); }, "unsupported");
+    EXPECT_NE(said.find(str(find_method(method).title, " needs ")), std::string::npos) << said;
+    EXPECT_NE(said.find(array), std::string::npos) << said;
+    EXPECT_EQ(said.find('\n'), std::string::npos) << said;
+  }
+  EXPECT_EQ(missing(make_method("intuitor")->needs(), batch), "");  // reads the confidence alone
 }
 
 }  // namespace

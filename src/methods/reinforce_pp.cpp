@@ -1,23 +1,20 @@
 // REINFORCE++: no critic and no groups. A token's return is what reward is still to come, less the KL penalty of the
 // tokens on the way (reward.kl_coeff); the advantage is that return, whitened over the whole batch. One response per
 // prompt is enough.
+#include <algorithm>
+
 #include "base/str.h"
 #include "methods/registry.h"
-#include "methods/returns.h"
+#include "objective/returns.h"
 
 namespace ucas {
 
 namespace {
 
+// The loss is the default, verl's PPO: clip 0.2, dual clip 3, token mean.
 class ReinforcePp final : public Method {
  public:
-  std::string title() const override { return "REINFORCE++"; }
-  std::string paper() const override {
-    return "Hu et al. 2025, REINFORCE++: An Efficient RLHF Algorithm with Robustness to Both Prompt and Reward Models "
-           "(arXiv:2501.03262)";
-  }
-  std::vector<std::string> presets() const override { return {"verl"}; }
-  ObjectiveConfig objective_defaults() const override { return {}; }  // clip 0.2, dual clip 3, token mean: verl's PPO
+  explicit ReinforcePp(std::string_view) {}
   void fields(Fields& f) override {
     f.field("gamma", gamma_, Range{0, 1}, "discount of the reward that is still to come");
   }
@@ -30,12 +27,12 @@ class ReinforcePp final : public Method {
              "whitened over the whole step: the baseline is the batch, not the prompt's group"}};
   }
 
-  void advantages(const Batch& batch, std::span<float> advantage, Trace& trace) const override {
+  void advantages(const Batch& batch, std::span<float> advantage, Recording& recording) const override {
     std::vector<double> R = token_rewards(batch);
     discount_backwards(batch, gamma_, R);
-    trace.rows.push_back({"R", true, std::vector<float>(R.begin(), R.end())});
+    recording.record_tokens("R", to_float(R));
     whiten(R);
-    for (size_t t = 0; t < R.size(); ++t) advantage[t] = static_cast<float>(R[t]);
+    std::copy(R.begin(), R.end(), advantage.begin());
   }
 
  private:
@@ -44,6 +41,14 @@ class ReinforcePp final : public Method {
 
 }  // namespace
 
-std::unique_ptr<Method> make_reinforce_pp() { return std::make_unique<ReinforcePp>(); }
+MethodRow reinforce_pp_row() {
+  return {
+      .title = "REINFORCE++",
+      .paper =
+          "Hu et al. 2025, REINFORCE++: An Efficient RLHF Algorithm with Robustness to Both Prompt and Reward Models "
+          "(arXiv:2501.03262)",
+      .presets = {"verl"},
+      .create = create<ReinforcePp>};
+}
 
 }  // namespace ucas

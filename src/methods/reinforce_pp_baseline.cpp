@@ -1,22 +1,19 @@
 // REINFORCE++-baseline: the mean reward of the prompt's group is taken off first, as in Dr.GRPO, and the result is
 // whitened over all tokens of the batch: the group gives the baseline, the batch the scale.
-#include "methods/group_advantage.h"
+#include <algorithm>
+
+#include "methods/group_relative.h"
 #include "methods/registry.h"
-#include "methods/returns.h"
+#include "objective/returns.h"
 
 namespace ucas {
 
 namespace {
 
+// The loss is the default, verl's PPO: clip 0.2, dual clip 3, token mean.
 class ReinforcePpBaseline final : public Method {
  public:
-  std::string title() const override { return "REINFORCE++-baseline"; }
-  std::string paper() const override {
-    return "Hu et al. 2025, REINFORCE++: An Efficient RLHF Algorithm with Robustness to Both Prompt and Reward Models "
-           "(arXiv:2501.03262)";
-  }
-  std::vector<std::string> presets() const override { return {"verl"}; }
-  ObjectiveConfig objective_defaults() const override { return {}; }  // clip 0.2, dual clip 3, token mean: verl's PPO
+  explicit ReinforcePpBaseline(std::string_view) {}
   void fields(Fields& f) override {
     f.choice("group_of_one", group_of_one_, {"reward", "zero"},
              "what the only response to a prompt brings into the whitening");
@@ -27,12 +24,12 @@ class ReinforcePpBaseline final : public Method {
              "whitened over the whole step. A long response counts with each of its tokens, so mean is not 0"}};
   }
 
-  void advantages(const Batch& batch, std::span<float> advantage, Trace& trace) const override {
+  void advantages(const Batch& batch, std::span<float> advantage, Recording& recording) const override {
     auto centred = [&](std::span<const Response> group) { return centered_rewards(group, group_of_one_); };
-    broadcast(batch, centred, advantage, trace);
+    broadcast(batch, centred, advantage, recording);
     std::vector<double> A(advantage.begin(), advantage.end());
     whiten(A);
-    for (size_t t = 0; t < A.size(); ++t) advantage[t] = static_cast<float>(A[t]);
+    std::copy(A.begin(), A.end(), advantage.begin());
   }
 
  private:
@@ -41,6 +38,14 @@ class ReinforcePpBaseline final : public Method {
 
 }  // namespace
 
-std::unique_ptr<Method> make_reinforce_pp_baseline() { return std::make_unique<ReinforcePpBaseline>(); }
+MethodRow reinforce_pp_baseline_row() {
+  return {
+      .title = "REINFORCE++-baseline",
+      .paper =
+          "Hu et al. 2025, REINFORCE++: An Efficient RLHF Algorithm with Robustness to Both Prompt and Reward Models "
+          "(arXiv:2501.03262)",
+      .presets = {"verl"},
+      .create = create<ReinforcePpBaseline>};
+}
 
 }  // namespace ucas

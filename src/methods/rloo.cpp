@@ -3,7 +3,7 @@
 //
 // Departure: the article treats a whole response as one action and takes one gradient step per batch; here, as in verl,
 // the loss is PPO's clipped one per token, which is the same gradient on the first, on-policy update.
-#include "methods/group_advantage.h"
+#include "methods/group_relative.h"
 #include "methods/registry.h"
 
 namespace ucas {
@@ -19,15 +19,10 @@ std::vector<double> leave_one_out(std::span<const Response> group, GroupOfOne gr
   return A;
 }
 
+// The loss is the default, verl's PPO: clip 0.2, dual clip 3, token mean.
 class Rloo final : public Method {
  public:
-  std::string title() const override { return "RLOO"; }
-  std::string paper() const override {
-    return "Ahmadian et al. 2024, Back to Basics: Revisiting REINFORCE Style Optimization for Learning from Human "
-           "Feedback in LLMs (arXiv:2402.14740)";
-  }
-  std::vector<std::string> presets() const override { return {"verl"}; }
-  ObjectiveConfig objective_defaults() const override { return {}; }  // clip 0.2, dual clip 3, token mean: verl's PPO
+  explicit Rloo(std::string_view) {}
   void fields(Fields& f) override {
     f.choice("group_of_one", group_of_one_, {"reward", "zero"},
              "advantage of the only response to a prompt: its reward (verl), or 0 (verl's vectorised form)");
@@ -37,9 +32,9 @@ class Rloo final : public Method {
              "a response's reward against the mean of the others to the same prompt"}};
   }
 
-  void advantages(const Batch& batch, std::span<float> advantage, Trace& trace) const override {
+  void advantages(const Batch& batch, std::span<float> advantage, Recording& recording) const override {
     auto A = [&](std::span<const Response> group) { return leave_one_out(group, group_of_one_); };
-    broadcast(batch, A, advantage, trace);
+    broadcast(batch, A, advantage, recording);
   }
 
  private:
@@ -48,6 +43,13 @@ class Rloo final : public Method {
 
 }  // namespace
 
-std::unique_ptr<Method> make_rloo() { return std::make_unique<Rloo>(); }
+MethodRow rloo_row() {
+  return {.title = "RLOO",
+          .paper =
+              "Ahmadian et al. 2024, Back to Basics: Revisiting REINFORCE Style Optimization for Learning from Human "
+              "Feedback in LLMs (arXiv:2402.14740)",
+          .presets = {"verl"},
+          .create = create<Rloo>};
+}
 
 }  // namespace ucas

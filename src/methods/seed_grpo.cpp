@@ -14,22 +14,22 @@
 #include <map>
 
 #include "base/str.h"
-#include "methods/group_advantage.h"
 #include "methods/registry.h"
+#include "objective/group_advantage.h"
 
 namespace ucas {
 
 namespace {
 
-enum class Estimator { mc, shannon, count };
-enum class Scale { linear, exponential, focal, reciprocal };
-enum class Clusters { string, verifier };
+enum class EntropyEstimator { mc, shannon, count };
+enum class SeedScale { linear, exponential, focal, reciprocal };
+enum class AnswerClusters { string, verifier };
 
-struct Config {
-  Estimator estimator = Estimator::count;
-  Scale f = Scale::linear;
+struct SeedOptions {
+  EntropyEstimator estimator = EntropyEstimator::count;
+  SeedScale f = SeedScale::linear;
   double alpha = 0.02;
-  Clusters clusters = Clusters::string;
+  AnswerClusters clusters = AnswerClusters::string;
   GroupOfOne group_of_one = GroupOfOne::reward;
 
   void fields(Fields& fields) {
@@ -42,27 +42,18 @@ struct Config {
   }
 };
 
-// Sums of sorted values: the order of the responses changes no bit.
-double sorted_sum(std::vector<double> values) {
-  if (std::ranges::any_of(values, [](double v) { return std::isnan(v); })) return std::nan("");
-  std::sort(values.begin(), values.end());
-  double sum = 0;
-  for (double v : values) sum += v;
-  return sum;
-}
-
 // The responses of each cluster.
-std::vector<std::vector<size_t>> clusters_of(std::span<const Response> o, Clusters by) {
+std::vector<std::vector<size_t>> clusters_of(std::span<const Response> o, AnswerClusters by) {
   std::map<std::string, std::vector<size_t>> with_answer;
   std::vector<std::vector<size_t>> clusters;
   for (size_t i = 0; i < o.size(); ++i) {
     const Verdict& verdict = o[i].verdict;
-    bool readable = by == Clusters::string ? verdict.kind != VerdictKind::unparseable && !verdict.answer.empty()
-                                           : verdict.answer_class >= 0;
+    bool readable = by == AnswerClusters::string ? verdict.kind != VerdictKind::unparseable && !verdict.answer.empty()
+                                                 : verdict.answer_class >= 0;
     if (!readable) {
       clusters.push_back({i});
     } else {
-      with_answer[by == Clusters::string ? verdict.answer : str(verdict.answer_class)].push_back(i);
+      with_answer[by == AnswerClusters::string ? verdict.answer : str(verdict.answer_class)].push_back(i);
     }
   }
   for (auto& [answer, members] : with_answer) clusters.push_back(std::move(members));
@@ -84,36 +75,36 @@ std::vector<double> likelihood_weights(const Batch& batch, std::span<const Respo
 }
 
 // SE of one group, nats.
-double semantic_entropy(const Config& c, const Batch& batch, std::span<const Response> o) {
+double semantic_entropy(const SeedOptions& c, const Batch& batch, std::span<const Response> o) {
   std::vector<double> w(o.size(), 1 / static_cast<double>(o.size()));
-  if (c.estimator != Estimator::count) w = likelihood_weights(batch, o);
+  if (c.estimator != EntropyEstimator::count) w = likelihood_weights(batch, o);
   std::vector<double> terms;
   for (const std::vector<size_t>& members : clusters_of(o, c.clusters)) {
     std::vector<double> mass;
     for (size_t i : members) mass.push_back(w[i]);
     double p_k = std::min(sorted_sum(mass), 1.0);  // in this order a NaN stays one, as in all comparisons below
-    if (c.estimator == Estimator::count) {
+    if (c.estimator == EntropyEstimator::count) {
       p_k = static_cast<double>(members.size()) / static_cast<double>(o.size());
     }
-    if (p_k != 0) terms.push_back(c.estimator == Estimator::mc ? -std::log(p_k) : -p_k * std::log(p_k));
+    if (p_k != 0) terms.push_back(c.estimator == EntropyEstimator::mc ? -std::log(p_k) : -p_k * std::log(p_k));
   }
   double clusters = static_cast<double>(terms.size());
   double sum = sorted_sum(terms);
-  return c.estimator == Estimator::mc && clusters > 0 ? sum / clusters : sum;
+  return c.estimator == EntropyEstimator::mc && clusters > 0 ? sum / clusters : sum;
 }
 
 // f(x), x = SE / ln G; a group of one has no disagreement to speak of.
-double scale_of(const Config& c, double SE, size_t G) {
+double scale_of(const SeedOptions& c, double SE, size_t G) {
   if (G < 2) return 1;
   double x = SE / std::log(static_cast<double>(G));
   switch (c.f) {
-    case Scale::linear:
+    case SeedScale::linear:
       return std::max(1 - c.alpha * x, 0.0);
-    case Scale::exponential:
+    case SeedScale::exponential:
       return std::exp(-c.alpha * x);
-    case Scale::focal:
+    case SeedScale::focal:
       return std::pow(std::max(1 - x, 0.0), c.alpha);
-    case Scale::reciprocal:
+    case SeedScale::reciprocal:
       return 1 / (1 + c.alpha * x);
   }
   return 1;
@@ -121,80 +112,72 @@ double scale_of(const Config& c, double SE, size_t G) {
 
 class SeedGrpo final : public Method {
  public:
-  std::string title() const override { return "SEED-GRPO"; }
-  std::string paper() const override {
-    return "Chen et al. 2025, SEED-GRPO: Semantic Entropy Enhanced GRPO for Uncertainty-Aware Policy Optimization "
-           "(arXiv:2505.12346)";
-  }
   // Dr.GRPO's: clip 0.2, no dual clip, the sum of a response's tokens over the response limit, mean over responses.
-  ObjectiveConfig objective_defaults() const override {
-    ObjectiveConfig objective;
-    objective.clip_low = objective.clip_high = 0.2;
-    objective.dual_clip = 0;
-    objective.aggregation = Aggregation::row_mean_token_sum_norm;
-    return objective;
+  explicit SeedGrpo(std::string_view) {
+    objective_ = {.dual_clip = 0, .aggregation = Aggregation::row_mean_token_sum_norm};
   }
-  void fields(Fields& f) override { config_.fields(f); }
-  Needs needs() const override {
-    Needs needs;
-    needs.answer_classes = config_.clusters == Clusters::verifier;
-    return needs;
-  }
+  void fields(Fields& f) override { options_.fields(f); }
+  Needs needs() const override { return {.answer_classes = options_.clusters == AnswerClusters::verifier}; }
 
   std::vector<Equation> equations() const override {
-    std::string alpha = str(config_.alpha);
-    auto name = [](const char* const* names, auto value) { return std::string(names[static_cast<size_t>(value)]); };
+    std::string alpha = str(options_.alpha);
+    auto name = [](const char* const* names, auto value) { return std::string(names[static_cast<int>(value)]); };
     constexpr const char* kMass[] = {"p_k = sum over cluster k of softmax_i(mean_t ln pi_old)",
                                      "p_k = sum over cluster k of softmax_i(mean_t ln pi_old)",
                                      "p_k = responses in cluster k / G"};
     constexpr const char* kEntropy[] = {"SE = -(1/K) sum_k ln p_k", "SE = -sum_k p_k ln p_k", "SE = -sum_k p_k ln p_k"};
     std::string scale[] = {str("f = max(0, 1 - ", alpha, " x)"), str("f = exp(-", alpha, " x)"),
                            str("f = max(0, 1 - x)^", alpha), str("f = 1 / (1 + ", alpha, " x)")};
-    return {{"clusters", name(kMass, config_.estimator),
-             config_.clusters == Clusters::string ? "answers written alike are one cluster; unreadable ones stand alone"
-                                                  : "answers that the verifier finds equal are one cluster; unreadable "
-                                                    "ones stand alone"},
-            {"semantic entropy", str(name(kEntropy, config_.estimator), ", x = SE / ln G"),
+    return {{"clusters", name(kMass, options_.estimator),
+             options_.clusters == AnswerClusters::string
+                 ? "answers written alike are one cluster; unreadable ones stand alone"
+                 : "answers that the verifier finds equal are one cluster; unreadable "
+                   "ones stand alone"},
+            {"semantic entropy", str(name(kEntropy, options_.estimator), ", x = SE / ln G"),
              "how much the answers to a prompt disagree"},
-            {"scale", scale[static_cast<size_t>(config_.f)], "a prompt with many different answers counts less"},
+            {"scale", scale[static_cast<int>(options_.f)], "a prompt with many different answers counts less"},
             {"advantage", "A_i = (R_i - mean) f", "Dr.GRPO's advantage, scaled per prompt"}};
   }
 
-  void advantages(const Batch& batch, std::span<float> advantage, Trace& trace) const override {
-    size_t rows = batch.responses.size();
-    Trace::Row A_row{"A", false, std::vector<float>(rows)}, SE_row{"SE", false, A_row.values};
-    Trace::Row scale_row{"scale", false, A_row.values};
+  void advantages(const Batch& batch, std::span<float> advantage, Recording& recording) const override {
+    std::vector<float> rewards(batch.responses.size()), SE_of(rewards), scale(rewards);
     std::vector<double> entropies, scales;
     for (const Group& group : batch.groups) {
       auto o = batch.of(group);
-      std::vector<double> A = centered_rewards(o, config_.group_of_one);
-      double SE = semantic_entropy(config_, batch, o);
-      double f = scale_of(config_, SE, o.size());
+      std::vector<double> A = centered_rewards(o, options_.group_of_one);
+      double SE = semantic_entropy(options_, batch, o);
+      double f = scale_of(options_, SE, o.size());
       entropies.push_back(SE);
       scales.push_back(f);
       for (size_t i = 0; i < o.size(); ++i) {
-        size_t row = static_cast<size_t>(group.first) + i;
-        A_row.values[row] = static_cast<float>(A[i]);
-        SE_row.values[row] = static_cast<float>(SE);
-        scale_row.values[row] = static_cast<float>(f);
-        auto A_i = advantage.subspan(static_cast<size_t>(o[i].first), static_cast<size_t>(o[i].length));
-        std::fill(A_i.begin(), A_i.end(), static_cast<float>(A[i] * f));  // A_i f
+        size_t row = group.first + i;
+        rewards[row] = static_cast<float>(A[i]);
+        SE_of[row] = static_cast<float>(SE);
+        scale[row] = static_cast<float>(f);
+        std::ranges::fill(advantage.subspan(o[i].first, o[i].length), static_cast<float>(A[i] * f));  // A_i f
       }
     }
     double groups = std::max<double>(1, static_cast<double>(batch.groups.size()));
-    trace.metrics.insert(trace.metrics.end(), {{"seed/entropy_mean", sorted_sum(entropies) / groups},
-                                               {"seed/scale_mean", sorted_sum(scales) / groups}});
-    trace.rows.push_back(std::move(A_row));
-    trace.rows.push_back(std::move(SE_row));
-    trace.rows.push_back(std::move(scale_row));
+    recording.metrics.insert(recording.metrics.end(), {{"seed/entropy_mean", sorted_sum(entropies) / groups},
+                                                       {"seed/scale_mean", sorted_sum(scales) / groups}});
+    recording.record_responses("A", std::move(rewards));
+    recording.record_responses("SE", std::move(SE_of));
+    recording.record_responses("scale", std::move(scale));
   }
 
  private:
-  Config config_;
+  SeedOptions options_;
 };
 
 }  // namespace
 
-std::unique_ptr<Method> make_seed_grpo() { return std::make_unique<SeedGrpo>(); }
+MethodRow seed_grpo_row() {
+  return {.title = "SEED-GRPO",
+          .paper =
+              "Chen et al. 2025, SEED-GRPO: Semantic Entropy Enhanced GRPO for Uncertainty-Aware Policy Optimization "
+              "(arXiv:2505.12346)",
+          .presets = {"paper"},
+          .create = create<SeedGrpo>};
+}
 
 }  // namespace ucas

@@ -6,10 +6,13 @@
 #include <map>
 
 #include "methods/registry.h"
-#include "support/batches.h"
+#include "support/shaping.h"
 
 namespace ucas {
 namespace {
+
+using testing::Shaped;
+using testing::text;
 
 struct AnswerRow {
   float reward = 0;
@@ -19,7 +22,7 @@ struct AnswerRow {
   size_t length = 2;
 };
 
-Batch group_of(const std::vector<AnswerRow>& rows) {
+Batch answers_of(const std::vector<AnswerRow>& rows) {
   std::vector<testing::Row> plain;
   for (const AnswerRow& row : rows) {
     std::vector<float> none(row.length);
@@ -38,47 +41,31 @@ Batch group_of(const std::vector<AnswerRow>& rows) {
   return batch;
 }
 
-struct Shaped {
-  std::vector<float> advantage;
-  std::map<std::string, std::vector<float>> rows;
-  std::map<std::string, double> metrics;
-};
-
-Setting text(const char* key, const char* value) { return {key, std::string(value), key, false}; }
-
-Shaped shape(const Batch& batch, const std::vector<Setting>& settings = {}) {
-  std::unique_ptr<Method> method = make_method("seed_grpo");
-  ucas::apply(*method, settings);
-  Shaped shaped;
-  shaped.advantage.assign(batch.token.size(), -99);
-  Trace trace;
-  method->advantages(batch, shaped.advantage, trace);
-  for (Trace::Row& row : trace.rows) shaped.rows[row.name] = row.values;
-  shaped.metrics.insert(trace.metrics.begin(), trace.metrics.end());
-  return shaped;
+Shaped seed_of(const Batch& batch, const std::vector<Setting>& settings = {}) {
+  return testing::shape(batch, "seed_grpo", "", settings);
 }
 
 // Two agree, one differs, one cannot be read.
-Batch four() { return group_of({{1, "3", -0.3f}, {1, "3", -0.4f}, {0, "5", -0.5f}, {0, "", -0.9f}}); }
+Batch four_answers() { return answers_of({{1, "3", -0.3f}, {1, "3", -0.4f}, {0, "5", -0.5f}, {0, "", -0.9f}}); }
 
 TEST(seed_grpo_method, a_prompt_with_many_answers_counts_less) {
   Setting strong{"alpha", 0.5, "alpha", false};
-  float torn = shape(group_of({{1, "1"}, {0, "2"}, {0, "3"}, {0, "4"}}), {strong}).rows["scale"][0];
-  float sure = shape(group_of({{1, "1"}, {0, "2"}, {0, "2"}, {0, "2"}}), {strong}).rows["scale"][0];
+  float torn = seed_of(answers_of({{1, "1"}, {0, "2"}, {0, "3"}, {0, "4"}}), {strong}).rows["scale"][0];
+  float sure = seed_of(answers_of({{1, "1"}, {0, "2"}, {0, "2"}, {0, "2"}}), {strong}).rows["scale"][0];
   EXPECT_FLOAT_EQ(torn, 0.5f);  // SE = ln G: x = 1
   EXPECT_GT(sure, torn);
   EXPECT_LT(sure, 1.0f);
 }
 
 TEST(seed_grpo_method, one_answer_from_all_leaves_dr_grpo) {
-  Shaped s = shape(group_of({{1, "3"}, {0, "3"}}));
+  Shaped s = seed_of(answers_of({{1, "3"}, {0, "3"}}));
   EXPECT_EQ(s.advantage, (std::vector<float>{0.5f, 0.5f, -0.5f, -0.5f}));
   EXPECT_EQ(s.metrics["seed/entropy_mean"], 0);
   EXPECT_EQ(s.metrics["seed/scale_mean"], 1);
 }
 
 TEST(seed_grpo_method, counts_by_hand) {
-  Shaped s = shape(four());
+  Shaped s = seed_of(four_answers());
   double SE = 1.5 * std::log(2.0), f = 1 - 0.02 * 0.75;  // shares 1/2, 1/4, 1/4
   EXPECT_NEAR(s.rows["SE"][2], SE, 1e-6);
   EXPECT_NEAR(s.rows["scale"][2], f, 1e-7);
@@ -93,7 +80,7 @@ TEST(seed_grpo_method, the_scales_by_hand) {
                                                       {"exponential", std::exp(-0.02 * x)},
                                                       {"focal", std::pow(1 - x, 0.02)},
                                                       {"reciprocal", 1 / (1 + 0.02 * x)}}) {
-    EXPECT_NEAR(shape(four(), {text("f", name)}).rows["scale"][0], f, 1e-7) << name;
+    EXPECT_NEAR(seed_of(four_answers(), {text("f", name)}).rows["scale"][0], f, 1e-7) << name;
   }
 }
 
@@ -105,14 +92,14 @@ TEST(seed_grpo_method, likelihoods_weigh_the_clusters) {
     shannon -= p_k * std::log(p_k);
     mc -= std::log(p_k) / 3;
   }
-  EXPECT_NEAR(shape(four(), {text("estimator", "shannon")}).rows["SE"][0], shannon, 1e-6);
-  EXPECT_NEAR(shape(four(), {text("estimator", "mc")}).rows["SE"][0], mc, 1e-6);
+  EXPECT_NEAR(seed_of(four_answers(), {text("estimator", "shannon")}).rows["SE"][0], shannon, 1e-6);
+  EXPECT_NEAR(seed_of(four_answers(), {text("estimator", "mc")}).rows["SE"][0], mc, 1e-6);
 }
 
 TEST(seed_grpo_method, the_monte_carlo_estimate_may_exceed_ln_g_and_no_scale_falls_below_zero) {
-  Batch batch = group_of({{1, "1", -0.01f}, {0, "2", -9}, {0, "3", -9}, {0, "4", -9}});
+  Batch batch = answers_of({{1, "1", -0.01f}, {0, "2", -9}, {0, "3", -9}, {0, "4", -9}});
   for (const char* f : {"linear", "exponential", "focal", "reciprocal"}) {
-    Shaped s = shape(batch, {text("estimator", "mc"), text("f", f), {"alpha", 5.0, "alpha", false}});
+    Shaped s = seed_of(batch, {text("estimator", "mc"), text("f", f), {"alpha", 5.0, "alpha", false}});
     EXPECT_GT(s.rows["SE"][0], std::log(4.0));
     EXPECT_GE(s.rows["scale"][0], 0);
     EXPECT_LT(s.rows["scale"][0], 0.2);
@@ -120,8 +107,8 @@ TEST(seed_grpo_method, the_monte_carlo_estimate_may_exceed_ln_g_and_no_scale_fal
 }
 
 TEST(seed_grpo_method, clusters_by_the_verifier_join_what_is_written_differently) {
-  Batch batch = group_of({{1, "0.5", 0, 0}, {1, "1/2", 0, 0}, {0, "2", 0, 1}, {0, "", 0, -1}});
-  EXPECT_GT(shape(batch).rows["SE"][0], shape(batch, {text("clusters", "verifier")}).rows["SE"][0]);
+  Batch batch = answers_of({{1, "0.5", 0, 0}, {1, "1/2", 0, 0}, {0, "2", 0, 1}, {0, "", 0, -1}});
+  EXPECT_GT(seed_of(batch).rows["SE"][0], seed_of(batch, {text("clusters", "verifier")}).rows["SE"][0]);
   std::unique_ptr<Method> method = make_method("seed_grpo");
   EXPECT_FALSE(method->needs().answer_classes);
   ucas::apply(*method, {text("clusters", "verifier")});
@@ -129,18 +116,18 @@ TEST(seed_grpo_method, clusters_by_the_verifier_join_what_is_written_differently
 }
 
 TEST(seed_grpo_method, each_unreadable_answer_stands_alone) {
-  Shaped s = shape(group_of({{1, "3"}, {0, ""}, {0, ""}, {0, ""}}));
+  Shaped s = seed_of(answers_of({{1, "3"}, {0, ""}, {0, ""}, {0, ""}}));
   EXPECT_NEAR(s.rows["SE"][0], std::log(4.0), 1e-6);
 }
 
 TEST(seed_grpo_method, degenerate_groups) {
-  for (float a : shape(group_of({{0.7f, "1"}, {0.7f, "2"}, {0.7f, "3"}})).advantage) EXPECT_EQ(a, 0);
-  Shaped one = shape(group_of({{1, "3"}}));
+  for (float a : seed_of(answers_of({{0.7f, "1"}, {0.7f, "2"}, {0.7f, "3"}})).advantage) EXPECT_EQ(a, 0);
+  Shaped one = seed_of(answers_of({{1, "3"}}));
   EXPECT_EQ(one.advantage[0], 1);
   EXPECT_EQ(one.rows["scale"][0], 1);
-  EXPECT_EQ(shape(group_of({{1, "3"}}), {text("group_of_one", "zero")}).advantage[0], 0);
+  EXPECT_EQ(seed_of(answers_of({{1, "3"}}), {text("group_of_one", "zero")}).advantage[0], 0);
   for (const char* estimator : {"mc", "shannon", "count"}) {
-    Shaped s = shape(group_of({{1, "3", -1, -1, 2}, {0, "", 0, -1, 0}}), {text("estimator", estimator)});
+    Shaped s = seed_of(answers_of({{1, "3", -1, -1, 2}, {0, "", 0, -1, 0}}), {text("estimator", estimator)});
     for (float a : s.advantage) EXPECT_TRUE(std::isfinite(a) && a > 0) << estimator;
   }
 }
@@ -149,12 +136,12 @@ TEST(seed_grpo_method, the_order_of_responses_never_changes_an_advantage) {
   std::vector<AnswerRow> rows = {{1, "3", -0.31f},   {0.3f, "3", -0.47f}, {0, "5", -0.53f},
                                  {0.9f, "", -0.97f}, {0.7f, "5", -1.3f},  {0.1f, "8", -0.11f}};
   for (const char* estimator : {"mc", "shannon", "count"}) {
-    Shaped before = shape(group_of(rows), {text("estimator", estimator)});
+    Shaped before = seed_of(answers_of(rows), {text("estimator", estimator)});
     std::vector<size_t> order = {0, 1, 2, 3, 4, 5};
     while (std::next_permutation(order.begin(), order.end())) {
       std::vector<AnswerRow> permuted;
       for (size_t i : order) permuted.push_back(rows[i]);
-      Shaped after = shape(group_of(permuted), {text("estimator", estimator)});
+      Shaped after = seed_of(answers_of(permuted), {text("estimator", estimator)});
       for (size_t i = 0; i < order.size(); ++i) ASSERT_EQ(after.advantage[2 * i], before.advantage[2 * order[i]]);
     }
   }

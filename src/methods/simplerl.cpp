@@ -9,47 +9,32 @@
 // Departures: the released code takes the token mean inside every micro-batch and averages those; here it is that of
 // the mini-batch (docs/numerics.md, "Exact accumulation"). Its reward is 1 or 0, without a format term: reward.correct,
 // reward.wrong.
-#include "methods/group_advantage.h"
+#include "methods/group_relative.h"
 #include "methods/registry.h"
 
 namespace ucas {
 
 namespace {
 
-class SimpleRl final : public Method {
+class SimpleRl final : public GroupRelative {
  public:
-  std::string title() const override { return "SimpleRL-Zoo"; }
-  std::string paper() const override {
-    return "Zeng et al. 2025, SimpleRL-Zoo: Investigating and Taming Zero Reinforcement Learning for Open Base Models "
-           "in "
-           "the Wild (arXiv:2503.18892)";
+  explicit SimpleRl(std::string_view preset) {
+    objective_ = {.dual_clip = 0, .entropy_coeff = 1e-3, .kl_coeff = preset == "released" ? 1e-3 : 1e-4};
   }
-  std::vector<std::string> presets() const override { return {"paper", "released"}; }
-  void use_preset(const std::string& name) override { kl_coeff_ = name == "released" ? 1e-3 : 1e-4; }
-  ObjectiveConfig objective_defaults() const override {
-    ObjectiveConfig objective;
-    objective.clip_low = objective.clip_high = 0.2;
-    objective.dual_clip = 0;
-    objective.aggregation = Aggregation::token_mean;
-    objective.entropy_coeff = 1e-3;
-    objective.kl_coeff = kl_coeff_;
-    objective.kl_estimator = KlEstimator::k3;
-    return objective;
-  }
-  void fields(Fields& f) override { config_.fields(f); }
-  std::vector<Equation> equations() const override { return {group_advantage_equation(config_, "advantage")}; }
-
-  void advantages(const Batch& batch, std::span<float> advantage, Trace& trace) const override {
-    broadcast_group_advantage(batch, config_, advantage, trace);
-  }
-
- private:
-  GroupAdvantageConfig config_;
-  double kl_coeff_ = 1e-4;
+  std::vector<Equation> equations() const override { return {equation("advantage")}; }
 };
 
 }  // namespace
 
-std::unique_ptr<Method> make_simplerl() { return std::make_unique<SimpleRl>(); }
+MethodRow simplerl_row() {
+  return {
+      .title = "SimpleRL-Zoo",
+      .paper =
+          "Zeng et al. 2025, SimpleRL-Zoo: Investigating and Taming Zero Reinforcement Learning for Open Base Models "
+          "in "
+          "the Wild (arXiv:2503.18892)",
+      .presets = {"paper", "released"},
+      .create = create<SimpleRl>};
+}
 
 }  // namespace ucas

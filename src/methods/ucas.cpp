@@ -3,17 +3,17 @@
 // the old policy: C_it = logsumexp(z) - mean_v z with z = logits / temperature, and l_it = the raw logit of the sampled
 // token (Eq. 5; kernels/lm_head.h computes both).
 //
-// Each line of Config that the article does not have is a departure of its released code, or a variant for study; the
-// default is the article. `released` is what that code computes, but for its row scrambling (dynamic batching leaves C
-// and l in another order than the responses there) and its bfloat16 logits.
+// Each line of UcasOptions that the article does not have is a departure of its released code, or a variant for study;
+// the default is the article. `released` is what that code computes, but for its row scrambling (dynamic batching
+// leaves C and l in another order than the responses there) and its bfloat16 logits.
 #include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
 #include "base/str.h"
-#include "methods/group_advantage.h"
+#include "methods/group_relative.h"
 #include "methods/registry.h"
-#include "methods/ucas_metrics.h"
+#include "objective/returns.h"
 
 namespace ucas {
 
@@ -25,12 +25,12 @@ enum class TokenCertainty { logit, probability, neg_entropy };       // raw logi
 enum class Weight { exponential, linear };  // e^x, or its first-order expansion 1 + x, floored at 0
 
 // Departures of the released code, the second of each. EqualValues of the min-max is one more.
-enum class Pooling { mean, sum };            // of C_it over the response
-enum class Scope { response, batch };        // of the min-max
-enum class ZeroAdvantage { keep, wrong };    // a response with A = 0 stays at 0, or is shaped like a wrong one
-enum class AloneConfidence { zero, value };  // C_hat of the only response to a prompt
+enum class Pooling { mean, sum };               // of C_it over the response
+enum class CertaintyScope { response, batch };  // of the min-max
+enum class ZeroAdvantage { keep, wrong };       // a response with A = 0 stays at 0, or is shaped like a wrong one
+enum class AloneConfidence { zero, value };     // C_hat of the only response to a prompt
 
-struct Config {
+struct UcasOptions {
   double alpha = 0.25;    // Eq. 8; 0 = token-level shaping only
   double alpha_pos = -1;  // of right responses (A > 0); negative = alpha
   double alpha_neg = -1;  // of wrong responses (A < 0); negative = alpha
@@ -44,7 +44,7 @@ struct Config {
 
   Pooling pooling = Pooling::mean;
   bool tail = false;  // the sum has one more slot, the distribution after the last token
-  Scope scope = Scope::response;
+  CertaintyScope scope = CertaintyScope::response;
   EqualValues equal_certainty = EqualValues::zero;
   ZeroAdvantage zero_advantage = ZeroAdvantage::keep;
   AloneConfidence alone_confidence = AloneConfidence::zero;
@@ -78,13 +78,13 @@ struct Config {
   }
 };
 
-Config released() {
-  Config c;
+UcasOptions released_ucas() {
+  UcasOptions c;
   c.alpha_neg = 0.35;  // beside alpha = 0.25 for right responses
   c.beta = 0.05;
   c.pooling = Pooling::sum;
   c.tail = true;
-  c.scope = Scope::batch;
+  c.scope = CertaintyScope::batch;
   c.equal_certainty = EqualValues::half;
   c.zero_advantage = ZeroAdvantage::wrong;
   c.alone_confidence = AloneConfidence::value;
@@ -92,7 +92,7 @@ Config released() {
 }
 
 // C_it and l_it of every token under the chosen variant, [N].
-std::vector<float> response_signal(const Config& c, const Batch& batch) {
+std::vector<float> response_signal(const UcasOptions& c, const Batch& batch) {
   if (c.response_confidence == ResponseConfidence::kl_uniform) return batch.confidence;
   if (c.response_confidence == ResponseConfidence::logprob) return batch.old_logprob;
   std::vector<float> signal;
@@ -100,7 +100,7 @@ std::vector<float> response_signal(const Config& c, const Batch& batch) {
   return signal;
 }
 
-std::vector<float> token_signal(const Config& c, const Batch& batch) {
+std::vector<float> token_signal(const UcasOptions& c, const Batch& batch) {
   if (c.token_certainty == TokenCertainty::logit) return batch.logit;
   std::vector<float> signal(batch.token.size());
   bool probability = c.token_certainty == TokenCertainty::probability;
@@ -111,19 +111,20 @@ std::vector<float> token_signal(const Config& c, const Batch& batch) {
 }
 
 // Eq. 3
-std::vector<double> advantage_of(const Config& c, std::span<const Response> o) {
+std::vector<double> advantage_of(const UcasOptions& c, std::span<const Response> o) {
   return c.norm_by_std ? group_advantage(o, c.group) : centered_rewards(o, c.group.group_of_one);
 }
 
 // Eq. 6: C(o_i|q) = mean_t C_it
-double confidence_of(const Config& c, std::span<const float> C_i, const Response& o_i) {
+double confidence_of(const UcasOptions& c, std::span<const float> C_i, const Response& o_i) {
   double C = mean(C_i);
   if (c.pooling == Pooling::mean) return C;
   return C * static_cast<double>(C_i.size()) + (c.tail ? o_i.tail_confidence : 0);
 }
 
 // Eq. 7. Empty responses have no confidence and stay out.
-std::vector<double> standardized_confidence(const Config& c, std::span<const double> C, std::span<const Response> o) {
+std::vector<double> standardized_confidence(const UcasOptions& c, std::span<const double> C,
+                                            std::span<const Response> o) {
   if (C.size() == 1 && c.alone_confidence == AloneConfidence::value) {
     return {C[0] / (c.norm_by_std ? 1 + c.group.eps : 1)};
   }
@@ -134,14 +135,14 @@ std::vector<double> standardized_confidence(const Config& c, std::span<const dou
 double not_below_zero(double x) { return x < 0 ? 0 : x; }
 
 // e^x, or 1 + x where it is not negative. Only the C of a lone response, which is not centred, meets the bounds.
-double weight_of(const Config& c, double x) {
+double weight_of(const UcasOptions& c, double x) {
   return c.weight == Weight::linear ? not_below_zero(1 + x) : std::exp(std::clamp(x, -20.0, 20.0));
 }
 
 // Eq. 9 for every token, [N]. The packed tokens of the batch are just its valid ones.
-std::vector<double> scaled_certainty(const Config& c, const Batch& batch) {
+std::vector<double> scaled_certainty(const UcasOptions& c, const Batch& batch) {
   std::vector<float> l = token_signal(c, batch);
-  if (c.scope == Scope::batch) return min_max(l, c.group.eps, c.equal_certainty);
+  if (c.scope == CertaintyScope::batch) return min_max(l, c.group.eps, c.equal_certainty);
   std::vector<double> l_hat;
   for (const Response& o_i : batch.responses) {
     std::vector<double> of_i = min_max(Batch::tokens(l, o_i), c.group.eps, c.equal_certainty);
@@ -150,10 +151,21 @@ std::vector<double> scaled_certainty(const Config& c, const Batch& batch) {
   return l_hat;
 }
 
-void algorithm_1(const Config& c, const Batch& batch, std::span<float> A_final, UcasSteps& steps) {
-  const bool push_zero = c.zero_advantage == ZeroAdvantage::wrong;
+// A < 0; the released code takes A = 0 for wrong, too.
+bool is_wrong(const UcasOptions& c, double A) { return A < 0 || (A == 0 && c.zero_advantage == ZeroAdvantage::wrong); }
+
+// What Algorithm 1 computes on its way, for the report.
+struct UcasSteps {
+  struct OfResponse {
+    double A = 0, C = 0, C_hat = 0, W = 1, A_mod = 0;
+  };
+  std::vector<OfResponse> response;  // [B]
+  std::vector<double> l_hat;         // [N]
+};
+
+void algorithm_1(const UcasOptions& c, const Batch& batch, std::span<float> A_final, UcasSteps& steps) {
   const std::vector<float> C_it = response_signal(c, batch);
-  const std::vector<double> l_hat = scaled_certainty(c, batch);  // Eq. 9, within the response
+  const std::vector<double> l_hat = steps.l_hat = scaled_certainty(c, batch);  // Eq. 9, within the response
   for (const Group& group : batch.groups) {
     auto o = batch.of(group);                    // o_1 .. o_G
     std::vector<double> A = advantage_of(c, o);  // Eq. 3
@@ -161,24 +173,24 @@ void algorithm_1(const Config& c, const Batch& batch, std::span<float> A_final, 
     for (const Response& o_i : o) C.push_back(confidence_of(c, Batch::tokens(C_it, o_i), o_i));
     std::vector<double> C_hat = standardized_confidence(c, C, o);  // Eq. 7
     for (size_t i = 0; i < o.size(); ++i) {
-      double W = A[i] > 0                ? weight_of(c, -c.for_right() * C_hat[i])  // Eq. 8: a confident right answer
-                 : A[i] < 0 || push_zero ? weight_of(c, c.for_wrong() * C_hat[i])   // counts less, a confident wrong
-                                         : 1.0;                                     // one is punished more
+      const bool wrong = is_wrong(c, A[i]);
+      // Eq. 8: a confident right answer counts less, a confident wrong one is punished more.
+      double W = A[i] > 0 ? weight_of(c, -c.for_right() * C_hat[i])
+                 : wrong  ? weight_of(c, c.for_wrong() * C_hat[i])
+                          : 1.0;
       double A_mod = W * A[i];
-      bool push_down = A_mod < 0 || (A[i] == 0 && push_zero);
-      size_t first = static_cast<size_t>(o[i].first), end = first + static_cast<size_t>(o[i].length);
-      for (size_t t = first; t < end; ++t) {  // Eq. 10
+      // Eq. 10: certain tokens are pushed down, those of a right answer never below 0.
+      for (int64_t t = o[i].first; t < o[i].first + o[i].length; ++t) {
         double shaped = A_mod - c.beta * l_hat[t];
-        A_final[t] = static_cast<float>(push_down ? shaped : not_below_zero(shaped));
-        steps.l_hat[t] = static_cast<float>(l_hat[t]);
+        A_final[t] = static_cast<float>(A_mod < 0 || (wrong && A[i] == 0) ? shaped : not_below_zero(shaped));
       }
-      steps.record(static_cast<size_t>(group.first) + i, A[i], C[i], C_hat[i], W, A_mod);
+      steps.response[group.first + i] = {A[i], C[i], C_hat[i], W, A_mod};
     }
   }
 }
 
 // Algorithm 1 for people, with the values of this run.
-std::vector<Equation> algorithm_1_in_words(const Config& c) {
+std::vector<Equation> algorithm_1_in_words(const UcasOptions& c) {
   const char* C_it[] = {"KL(U || p_it) + ln V", "ln pi(o_it)", "-H_it"};
   const char* l_it[] = {"the raw logit of o_it", "pi(o_it)", "-H_it"};
   double eps = c.group.eps;
@@ -192,7 +204,7 @@ std::vector<Equation> algorithm_1_in_words(const Config& c) {
   return {A,
           {"Eq. 6",
            str("C_i = ", sum ? "sum" : "mean", "_t C_it", c.tail ? " + C after the last token" : "",
-               ", C_it = ", C_it[static_cast<size_t>(c.response_confidence)]),
+               ", C_it = ", C_it[static_cast<int>(c.response_confidence)]),
            sum ? "a response's confidence; as a sum it is mostly the response's length" : "a response's confidence"},
           {"Eq. 7",
            c.norm_by_std ? str("C_hat = (C_i - mean(C)) / (std(C) + ", eps, ")") : std::string("C_hat = C_i - mean(C)"),
@@ -203,8 +215,8 @@ std::vector<Equation> algorithm_1_in_words(const Config& c) {
            "stage 1: a confident right answer counts less, a confident wrong one is punished more"},
           {"Eq. 9",
            str("l_hat = (l_it - min l) / (max l - min l + ", eps, ") over the ",
-               c.scope == Scope::batch ? "whole step" : "response",
-               ", l_it = ", l_it[static_cast<size_t>(c.token_certainty)]),
+               c.scope == CertaintyScope::batch ? "whole step" : "response",
+               ", l_it = ", l_it[static_cast<int>(c.token_certainty)]),
            str("how certain a token is; where all are equal: ", c.equal_certainty == EqualValues::half ? "0.5" : "0")},
           {"Eq. 10",
            str("A_it = max(0, A_mod - ", c.beta, " l_hat) if A ", push_zero ? ">" : ">=", " 0, A_mod - ", c.beta,
@@ -213,69 +225,116 @@ std::vector<Equation> algorithm_1_in_words(const Config& c) {
                      : "stage 2: certain tokens are pushed down; a right answer's never below 0"}};
 }
 
+struct UcasSpread {
+  double count = 0, sum = 0, squares = 0, low = 0, high = 0;
+  void add(double x) {
+    low = count == 0 ? x : std::min(low, x);
+    high = count == 0 ? x : std::max(high, x);
+    count += 1;
+    sum += x;
+    squares += x * x;
+  }
+  double mean() const { return count == 0 ? 0 : sum / count; }
+  // Rounding may leave the variance below 0; a NaN stays one.
+  double std() const { return count == 0 ? 0 : std::sqrt(not_below_zero(squares / count - mean() * mean())); }
+};
+
+// What shaping did to the step, in numbers; docs/numerics.md says how each is defined.
+void record_metrics(const Batch& batch, std::span<const float> A_final, const UcasSteps& steps, Recording& recording) {
+  UcasSpread weight, net, net_size;
+  double rewarded = 0, clamped = 0;  // tokens with A_mod > 0, and those of them that Eq. 10 holds at 0
+  for (const Group& group : batch.groups) {
+    double sum = 0, responses = 0;
+    for (int64_t row = group.first; row < group.first + group.count; ++row) {
+      const Response& o_i = batch.responses[row];
+      const UcasSteps::OfResponse& step = steps.response[row];
+      if (o_i.length == 0) continue;
+      auto A_i = A_final.subspan(o_i.first, o_i.length);
+      if (step.A != 0) weight.add(static_cast<float>(step.W));
+      if (step.A_mod > 0) {
+        rewarded += static_cast<double>(o_i.length);
+        clamped += static_cast<double>(std::ranges::count(A_i, 0.0f));
+      }
+      sum += mean(A_i);
+      responses += 1;
+    }
+    if (responses == 0) continue;
+    net.add(sum / responses);
+    net_size.add(std::fabs(sum / responses));
+  }
+  if (weight.count == 0) weight.add(1.0);
+  recording.metrics.insert(recording.metrics.end(), {{"ucas/weight/mean", weight.mean()},
+                                                     {"ucas/weight/std", weight.std()},
+                                                     {"ucas/weight/min", weight.low},
+                                                     {"ucas/weight/max", weight.high},
+                                                     {"ucas/clamped_share", rewarded == 0 ? 0 : clamped / rewarded},
+                                                     {"ucas/confidence/mean", mean(batch.confidence)},
+                                                     {"ucas/net_advantage/mean", net.mean()},
+                                                     {"ucas/net_advantage/abs_mean", net_size.mean()}});
+}
+
+void record_steps(const UcasSteps& steps, Recording& recording) {
+  using Step = UcasSteps::OfResponse;
+  for (auto [name, value] :
+       {std::pair{"A", &Step::A}, {"C", &Step::C}, {"C_hat", &Step::C_hat}, {"W", &Step::W}, {"A_mod", &Step::A_mod}}) {
+    std::vector<float> values;
+    for (const Step& step : steps.response) values.push_back(static_cast<float>(step.*value));
+    recording.record_responses(name, std::move(values));
+  }
+  recording.record_tokens("l_hat", to_float(steps.l_hat));
+}
+
 class Ucas final : public Method {
  public:
-  std::string title() const override { return "UCAS"; }
-  std::string paper() const override {
-    return "Xie et al. 2025, Unlocking Exploration in RLVR: Uncertainty-aware Advantage Shaping for Deeper Reasoning "
-           "(arXiv:2510.10649)";
-  }
-  std::vector<std::string> presets() const override { return {"paper", "released"}; }
-  void use_preset(const std::string& name) override {
-    released_ = name == "released";
-    if (released_) config_ = released();
-  }
   // The loss is DAPO's (Eq. 11), with dynamic sampling; its mean is over the tokens of a prompt, then over prompts,
   // where the release takes verl's mean over all tokens of the mini-batch. The release has two losses: its
   // train_ucas_math scripts clip at 0.2 on both sides, c = 3, and train on all groups; its DAPO scripts have the
   // article's loss, but scramble rows.
-  ObjectiveConfig objective_defaults() const override {
-    ObjectiveConfig objective;
-    objective.clip_low = 0.2;
-    objective.clip_high = released_ ? 0.2 : 0.28;
-    objective.dual_clip = released_ ? 3 : 10;
-    objective.aggregation = released_ ? Aggregation::token_mean : Aggregation::group_token_mean;
-    objective.keep_mixed_groups = !released_;
-    return objective;
+  explicit Ucas(std::string_view preset) {
+    bool released = preset == "released";
+    if (released) options_ = released_ucas();
+    objective_ = {.clip_high = released ? 0.2 : 0.28,
+                  .dual_clip = released ? 3.0 : 10.0,
+                  .aggregation = released ? Aggregation::token_mean : Aggregation::group_token_mean,
+                  .keep_mixed_groups = !released};
   }
-  void fields(Fields& f) override { config_.fields(f); }
+  void fields(Fields& f) override { options_.fields(f); }
   void validate() const override {
-    if (!config_.tail) return;
-    if (config_.pooling != Pooling::sum) {
+    if (!options_.tail) return;
+    if (options_.pooling != Pooling::sum) {
       throw Error("config",
                   "method.tail = true needs method.pooling = \"sum\": a mean has no slot after its last token");
     }
-    if (config_.response_confidence != ResponseConfidence::kl_uniform) {
+    if (options_.response_confidence != ResponseConfidence::kl_uniform) {
       throw Error("config",
                   "method.tail = true needs method.response_confidence = \"kl_uniform\": nothing else is known after "
                   "the last token; set method.tail = false");
     }
   }
-  Needs needs() const override {
-    Needs needs;
-    needs.tail_confidence = config_.tail;
-    return needs;
-  }
-  std::vector<Equation> equations() const override { return algorithm_1_in_words(config_); }
+  Needs needs() const override { return {.confidence = true, .logit = true, .tail_confidence = options_.tail}; }
+  std::vector<Equation> equations() const override { return algorithm_1_in_words(options_); }
 
-  void advantages(const Batch& batch, std::span<float> advantage, Trace& trace) const override {
-    if (batch.confidence.size() != advantage.size() || batch.logit.size() != advantage.size()) {
-      throw Error("unsupported",
-                  "UCAS needs the confidence and the chosen logit of every token; the step was saved without "
-                  "\"confidence\" or \"logit\" in its arrays");
-    }
-    UcasSteps steps(batch);
-    algorithm_1(config_, batch, advantage, steps);
-    record_ucas(batch, advantage, std::move(steps), trace);
+  void advantages(const Batch& batch, std::span<float> advantage, Recording& recording) const override {
+    UcasSteps steps{std::vector<UcasSteps::OfResponse>(batch.responses.size()), {}};
+    algorithm_1(options_, batch, advantage, steps);
+    record_metrics(batch, advantage, steps, recording);
+    record_steps(steps, recording);
   }
 
  private:
-  Config config_;
-  bool released_ = false;
+  UcasOptions options_;
 };
 
 }  // namespace
 
-std::unique_ptr<Method> make_ucas() { return std::make_unique<Ucas>(); }
+MethodRow ucas_row() {
+  return {
+      .title = "UCAS",
+      .paper =
+          "Xie et al. 2025, Unlocking Exploration in RLVR: Uncertainty-aware Advantage Shaping for Deeper Reasoning "
+          "(arXiv:2510.10649)",
+      .presets = {"paper", "released"},
+      .create = create<Ucas>};
+}
 
 }  // namespace ucas

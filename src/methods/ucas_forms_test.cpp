@@ -12,12 +12,11 @@ namespace ucas {
 namespace {
 
 using testing::make_batch;
+using testing::number;
 using testing::Row;
 using testing::shape;
 using testing::Shaped;
-
-Setting text(const char* key, const char* value) { return {key, std::string(value), key, false}; }
-Setting number(const char* key, double value) { return {key, value, key, false}; }
+using testing::text;
 
 // Two prompts; the second is answered alike by all. One long response of middling confidence, short ones around it.
 Batch two_prompts() {
@@ -99,9 +98,8 @@ TEST(ucas_released, each_departure_is_an_option_of_its_own) {
 }
 
 TEST(ucas_released, asks_for_the_tail_and_refuses_it_where_it_has_no_meaning) {
-  auto method = make_method("ucas");
-  EXPECT_FALSE(method->needs().tail_confidence);
-  method->use_preset("released");
+  EXPECT_FALSE(make_method("ucas")->needs().tail_confidence);
+  auto method = make_method("ucas", "released");
   EXPECT_TRUE(method->needs().tail_confidence);
   EXPECT_FALSE(method->objective_defaults().keep_mixed_groups);
   for (const Setting& bad : {text("pooling", "mean"), text("response_confidence", "logprob")}) {
@@ -159,8 +157,7 @@ TEST(ucas_variants, say_what_they_compute) {
   for (const Equation& e : method->equations()) all += e.where + ": " + e.formula + " | " + e.words + "\n";
   EXPECT_NE(all.find("max(0, 1 - 0.25 C_hat) if A > 0, max(0, 1 + 0.5 C_hat) if A < 0"), std::string::npos) << all;
   EXPECT_NE(all.find("max(0, A_mod - 0.01 l_hat)"), std::string::npos) << all;
-  method = make_method("ucas");
-  method->use_preset("released");
+  method = make_method("ucas", "released");
   all.clear();
   for (const Equation& e : method->equations()) all += e.formula + "\n";
   EXPECT_NE(all.find("sum_t C_it + C after the last token"), std::string::npos) << all;

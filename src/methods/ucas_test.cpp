@@ -10,39 +10,38 @@ namespace ucas {
 namespace {
 
 using testing::make_batch;
+using testing::number;
 using testing::Row;
 using testing::Shaped;
 
-Shaped shape(const Batch& batch, const std::vector<Setting>& settings = {}, const char* name = "ucas") {
+Shaped ucas_of(const Batch& batch, const std::vector<Setting>& settings = {}, const char* name = "ucas") {
   return testing::shape(batch, name, "", settings);
 }
-
-Setting number(const char* key, double value) { return {key, value, key, false}; }
 
 Row row(int64_t group, float reward, float confidence, std::vector<float> logit) {
   return {group, reward, std::vector<float>(logit.size(), confidence), logit};
 }
 
 // Two right and two wrong answers, one of each confident (20) and one hesitant (14).
-Batch four() {
+Batch four_responses() {
   return make_batch(
       {row(0, 1, 20, {20, 24}), row(0, 1, 14, {20, 24}), row(0, 0, 20, {20, 24}), row(0, 0, 14, {20, 24})});
 }
 
 TEST(ucas_method, a_confident_wrong_answer_is_pushed_down_harder) {
-  Shaped s = shape(four());
+  Shaped s = ucas_of(four_responses());
   EXPECT_LT(s.advantage[4], s.advantage[6]);
   EXPECT_GT(s.rows["W"][2], 1);
   EXPECT_LT(s.rows["W"][3], 1);
 }
 
 TEST(ucas_method, a_hesitant_right_answer_is_rewarded_more) {
-  Shaped s = shape(four());
+  Shaped s = ucas_of(four_responses());
   EXPECT_GT(s.advantage[2], s.advantage[0]);
 }
 
 TEST(ucas_method, the_token_of_the_largest_logit_is_lowered_by_beta_and_that_of_the_smallest_not_at_all) {
-  Shaped s = shape(four(), {number("beta", 0.125)});
+  Shaped s = ucas_of(four_responses(), {number("beta", 0.125)});
   for (size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(s.advantage[2 * i], s.rows["A_mod"][i]);
     EXPECT_NEAR(s.advantage[2 * i + 1], s.rows["A_mod"][i] - 0.125, 1e-6);
@@ -50,7 +49,7 @@ TEST(ucas_method, the_token_of_the_largest_logit_is_lowered_by_beta_and_that_of_
 }
 
 TEST(ucas_method, a_right_answer_never_falls_below_zero) {
-  Shaped s = shape(four(), {number("beta", 5)});
+  Shaped s = ucas_of(four_responses(), {number("beta", 5)});
   EXPECT_EQ(s.advantage[1], 0.0f);
   EXPECT_EQ(s.advantage[3], 0.0f);
   EXPECT_GT(s.advantage[0], 0.0f);
@@ -59,47 +58,47 @@ TEST(ucas_method, a_right_answer_never_falls_below_zero) {
 }
 
 TEST(ucas_method, beta_zero_leaves_one_advantage_per_response) {
-  Shaped s = shape(four(), {number("beta", 0)});
+  Shaped s = ucas_of(four_responses(), {number("beta", 0)});
   for (size_t i = 0; i < 4; ++i) EXPECT_EQ(s.advantage[2 * i], s.advantage[2 * i + 1]);
   EXPECT_NE(s.advantage[0], s.advantage[2]);
   EXPECT_DOUBLE_EQ(s.metrics["ucas/clamped_share"], 0);
 }
 
 TEST(ucas_method, alpha_zero_weighs_all_responses_alike) {
-  Shaped s = shape(four(), {number("alpha", 0)});
+  Shaped s = ucas_of(four_responses(), {number("alpha", 0)});
   for (float W : s.rows["W"]) EXPECT_EQ(W, 1.0f);
   EXPECT_EQ(s.advantage[0], s.advantage[2]);
   EXPECT_LT(s.advantage[1], s.advantage[0]);
 }
 
 TEST(ucas_method, without_both_stages_it_is_dapo) {
-  Batch batch = four();
-  Shaped off = shape(batch, {number("alpha", 0), number("beta", 0)});
-  EXPECT_EQ(off.advantage, shape(batch, {}, "dapo").advantage);
-  EXPECT_EQ(off.advantage, shape(batch, {}, "grpo").advantage);
+  Batch batch = four_responses();
+  Shaped off = ucas_of(batch, {number("alpha", 0), number("beta", 0)});
+  EXPECT_EQ(off.advantage, ucas_of(batch, {}, "dapo").advantage);
+  EXPECT_EQ(off.advantage, ucas_of(batch, {}, "grpo").advantage);
   EXPECT_NEAR(off.metrics["ucas/net_advantage/mean"], 0, 1e-7);
   EXPECT_NEAR(off.metrics["ucas/net_advantage/abs_mean"], 0, 1e-7);
   EXPECT_EQ(off.metrics["ucas/weight/std"], 0);
 }
 
 TEST(ucas_method, alpha_sets_both_signs_and_each_sign_can_be_set_alone) {
-  Batch batch = four();
-  Shaped both = shape(batch, {number("alpha", 0.5)});
-  EXPECT_EQ(both.advantage, shape(batch, {number("alpha_pos", 0.5), number("alpha_neg", 0.5)}).advantage);
-  Shaped one = shape(batch, {number("alpha", 0.5), number("alpha_neg", 0)});
+  Batch batch = four_responses();
+  Shaped both = ucas_of(batch, {number("alpha", 0.5)});
+  EXPECT_EQ(both.advantage, ucas_of(batch, {number("alpha_pos", 0.5), number("alpha_neg", 0.5)}).advantage);
+  Shaped one = ucas_of(batch, {number("alpha", 0.5), number("alpha_neg", 0)});
   EXPECT_EQ(one.rows["W"][0], both.rows["W"][0]);
   EXPECT_EQ(one.rows["W"][2], 1.0f);
 }
 
 TEST(ucas_method, a_group_of_equal_rewards_is_left_alone) {
-  Shaped s = shape(make_batch({row(0, 0.7f, 20, {1, 2}), row(0, 0.7f, 10, {3, 4}), row(0, 0.7f, 15, {5, 9})}));
+  Shaped s = ucas_of(make_batch({row(0, 0.7f, 20, {1, 2}), row(0, 0.7f, 10, {3, 4}), row(0, 0.7f, 15, {5, 9})}));
   for (float a : s.advantage) EXPECT_EQ(a, 0.0f);
   EXPECT_EQ(s.metrics["ucas/weight/mean"], 1.0);
 }
 
 TEST(ucas_method, an_empty_response_counts_in_the_rewards_and_not_in_the_confidence) {
   Batch with = make_batch({row(0, 1, 20, {20, 24}), row(0, 0, 0, {}), row(0, 0, 14, {20, 24})});
-  Shaped s = shape(with);
+  Shaped s = ucas_of(with);
   double third = 1.0 / 3, std = std::sqrt(third);
   EXPECT_NEAR(s.rows["A"][0], 2 * third / std, 1e-5);
   EXPECT_EQ(s.rows["C_hat"][1], 0.0f);
@@ -108,7 +107,7 @@ TEST(ucas_method, an_empty_response_counts_in_the_rewards_and_not_in_the_confide
 }
 
 TEST(ucas_method, metrics_are_those_of_the_rows) {
-  Shaped s = shape(four());
+  Shaped s = ucas_of(four_responses());
   double low = 1e9, high = 0, sum = 0, net = 0;
   for (float W : s.rows["W"]) {
     low = std::min<double>(low, W);

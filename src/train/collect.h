@@ -1,7 +1,7 @@
 // prompts -> o_i ~ pi_old, verdicts, rewards R_i, kept groups: one step's Batch, without the trainer's own signals
 // (train/logprobs adds those).
-// Fed by data/templates (prompt ids), the rollout and the verifier; methods/collect_rules decides which prompts of a
-// generation batch are trained on (dynamic sampling).
+// Fed by data/templates (prompt ids), the rollout and the verifier; objective/dynamic_sampling decides which prompts of
+// a generation batch are trained on (dynamic sampling).
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 #include "config/train_config.h"
 #include "core/batch.h"
 #include "core/problem.h"
-#include "methods/collect_rules.h"
+#include "objective/dynamic_sampling.h"
 #include "sampling/rollout.h"
 #include "text/tokenizer.h"
 #include "verify/grader.h"
@@ -72,8 +72,9 @@ struct Collector {
   std::function<bool()> should_stop;
   std::function<void(const CollectStats&, int64_t kept)> on_batch;  // progress between generation batches
 
-  // Generates until the step has its data.train_batch_size prompts (methods/collect_rules.h), or the generation batches
-  // or the passes of the run are used up. May keep none. Throws Error("no_signal") when a whole epoch kept nothing.
+  // Generates until the step has its data.train_batch_size prompts (objective/dynamic_sampling.h), or the generation
+  // batches or the passes of the run are used up. May keep none. Throws Error("no_signal") when a whole epoch kept
+  // nothing.
   Collected collect(int64_t step, DataCursor& cursor) const;
 };
 

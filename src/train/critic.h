@@ -1,8 +1,8 @@
 // The critic's network and its gradient: the body of a language model with a scalar head on the final hidden states.
 // V_t is read where the distribution of token t is: at the hidden state one position earlier, so V_t knows the prompt
 // and the tokens before t, not t itself. train/critic.cpp makes a Companion of it.
-// The value loss and its derivative are plain arithmetic in methods/value_loss; autograd is used for the network alone.
-// Legend: N tokens of the batch, n tokens of a micro-batch, D width.
+// The value loss and its derivative are plain arithmetic in objective/value_loss; autograd is used for the network
+// alone. Legend: N tokens of the batch, n tokens of a micro-batch, D width.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "core/batch.h"
-#include "methods/value_loss.h"
 #include "model/model.h"
+#include "objective/value_loss.h"
 #include "train/logprobs.h"
 
 namespace ucas {

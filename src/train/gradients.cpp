@@ -6,15 +6,27 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <vector>
 
-#include "methods/clipped_ratio.h"
-#include "methods/mismatch.h"
+#include "objective/clipped_ratio.h"
+#include "objective/rollout_correction.h"
 #include "train/logprobs.h"
 
 namespace ucas {
 
 namespace {
+
+bool only_marked(const Method& method) {
+  std::optional<Selection> selection = method.needs().selection;
+  return selection && selection->only_marked;
+}
+
+// Whether the method selects by the current policy, before every update.
+bool selects_now(const Method& method) {
+  std::optional<Selection> selection = method.needs().selection;
+  return selection && selection->scope != Scope::step;
+}
 
 // Host arrays of some whole sequences, in packed order: what a LossInput points into.
 struct LossArrays {
@@ -71,7 +83,8 @@ struct LossArrays {
             .ref_logprob = ref_logprob,
             .mark = mark,
             .seed = in.seed,
-            .objective = &in.config};
+            .objective = &in.config,
+            .only_marked = only_marked(in.method)};
   }
 };
 
@@ -80,7 +93,7 @@ struct LossArrays {
 std::vector<std::vector<uint8_t>> select_now(Model& model, const ObjectiveInput& in,
                                              const std::vector<PackedResponses>& micros) {
   at::NoGradGuard no_grad;
-  bool whole = in.method.selection_scope() == SelectionScope::mini;
+  bool whole = in.method.needs().selection->scope == Scope::mini;
   std::vector<std::vector<uint8_t>> marks;
   LossArrays arrays;
   for (const PackedResponses& micro : micros) {
@@ -134,7 +147,8 @@ void note(TokenUpdates& record, const Batch& batch, const LossInput& in, const L
 
 std::vector<uint8_t> select_in_step(const Method& method, const ObjectiveConfig& config, const Batch& batch,
                                     std::span<const float> advantage, uint64_t seed) {
-  if (method.selection_scope() != SelectionScope::step) return {};
+  std::optional<Selection> selection = method.needs().selection;
+  if (!selection || selection->scope != Scope::step) return {};
   std::vector<Sequence> sequences;
   for (size_t i = 0; i < batch.responses.size(); ++i) {
     const Response& o = batch.responses[i];
@@ -148,7 +162,6 @@ std::vector<uint8_t> select_in_step(const Method& method, const ObjectiveConfig&
                      .rollout_logprob = sampler_logprob(config, batch),
                      .advantage = advantage,
                      .ref_logprob = batch.ref_logprob,
-                     .mark = {},
                      .seed = seed,
                      .objective = &config};
   std::vector<uint8_t> mark(batch.token.size());
@@ -157,9 +170,7 @@ std::vector<uint8_t> select_in_step(const Method& method, const ObjectiveConfig&
 }
 
 bool is_silent(const ObjectiveInput& in, int64_t response) {
-  SelectionScope scope = in.method.selection_scope();
-  bool chooses_now = scope == SelectionScope::micro || scope == SelectionScope::mini;  // by the current policy
-  if (chooses_now || !in.method.silent_at_zero_advantage()) return false;
+  if (selects_now(in.method) || in.method.needs().zero_advantages) return false;
   if (in.config.entropy_coeff != 0 || in.config.kl_coeff != 0) return false;
   if (in.config.accumulation == Accumulation::verl_legacy) return false;  // its weights depend on the micro-batches
   const Response& o = in.batch.responses[response];
@@ -175,15 +186,14 @@ LossMetrics accumulate_gradients(Model& model, const ObjectiveInput& in) {
   std::vector<int64_t> loud, silent;
   for (int64_t index : in.responses) (is_silent(in, index) ? silent : loud).push_back(index);
   std::vector<PackedResponses> micros = packed_micros(in, loud);
-  SelectionScope scope = in.method.selection_scope();
-  bool selects_now = scope == SelectionScope::micro || scope == SelectionScope::mini;
+  const bool by_current = selects_now(in.method);
   std::vector<std::vector<uint8_t>> marks;
-  if (selects_now) marks = select_now(model, in, micros);
+  if (by_current) marks = select_now(model, in, micros);
 
   LossArrays whole;                // counts alone matter here: the weights are known before the first backward pass
   whole.append(in, in.responses);  // empty ones too: Oat's mean counts them
   for (const auto& mark : marks) whole.mark.insert(whole.mark.end(), mark.begin(), mark.end());
-  Denominators total = denominators(in.method, in.config, whole.view(in), in.response_limit);
+  Denominators total = denominators(in.config, whole.view(in), in.response_limit);
   LossMetrics metrics;
   LossBuffer buffer;
   auto losses = [&](const LossArrays& arrays) {
@@ -202,7 +212,7 @@ LossMetrics accumulate_gradients(Model& model, const ObjectiveInput& in) {
     backward_from(
         {{stats.logprob, out.d_logprob}, {stats.entropy, out.d_entropy}, {stats.confidence, out.d_confidence}});
   };
-  for (size_t m = 0; m < micros.size(); ++m) learn_from(micros[m], selects_now ? &marks[m] : nullptr);
+  for (size_t m = 0; m < micros.size(); ++m) learn_from(micros[m], by_current ? &marks[m] : nullptr);
   for (const PackedResponses& micro : packed_micros(in, silent)) {
     if (!in.skip_silent) {
       learn_from(micro, nullptr);

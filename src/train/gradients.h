@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "core/batch.h"
-#include "methods/aggregate.h"
 #include "methods/method.h"
 #include "model/model.h"
+#include "objective/aggregate.h"
 
 namespace ucas {
 

@@ -79,8 +79,8 @@ void expect_exact_accumulation(const Method& method, const ObjectiveConfig& conf
   std::unique_ptr<Model> model = make_model(small_shape(), 3, at::kCPU);
   Batch batch = random_batch(*model, 4, 4);
   std::vector<float> advantage(static_cast<size_t>(batch.token_count()));
-  Trace trace;
-  method.advantages(batch, advantage, trace);
+  Recording recording;
+  method.advantages(batch, advantage, recording);
   std::vector<int64_t> responses(batch.responses.size());
   std::iota(responses.begin(), responses.end(), 0);
   std::vector<uint8_t> step_mark = select_in_step(method, config, batch, advantage, 5);
@@ -107,7 +107,8 @@ ObjectiveConfig with_bonus(const Method& method) {
 
 // Methods that choose within each micro-batch, as released, depend on its size on purpose.
 void choose_in_mini_batches(Method& method) {
-  if (method.selection_scope() == SelectionScope::micro) {
+  std::optional<Selection> selection = method.needs().selection;
+  if (selection && selection->scope == Scope::micro) {
     ucas::apply(method, {{"scope", std::string("mini"), "scope", false}});
   }
 }
@@ -157,10 +158,10 @@ TEST(gradients, at_micro_scope_each_micro_batch_chooses_for_itself) {
   std::unique_ptr<Model> model = make_model(small_shape(), 3, at::kCPU);
   Batch batch = random_batch(*model, 4, 4);
   std::vector<float> advantage(static_cast<size_t>(batch.token_count()));
-  Trace trace;
+  Recording recording;
   std::unique_ptr<Method> method = make_method("forking_tokens");
   ucas::apply(*method, {{"scope", std::string("micro"), "scope", false}});
-  method->advantages(batch, advantage, trace);
+  method->advantages(batch, advantage, recording);
   std::vector<int64_t> responses(batch.responses.size());
   std::iota(responses.begin(), responses.end(), 0);
   auto run = [&](int64_t budget) {
@@ -231,20 +232,19 @@ TEST(gradients, responses_that_teach_nothing_are_skipped_and_change_no_bit) {
   std::unique_ptr<Model> model = make_model(small_shape(), 3, at::kCPU);
   Batch batch = random_batch(*model, 4, 4);
   for (const MethodRow& row : method_rows()) {
-    for (const std::string& preset : row.make()->presets()) {
+    for (const std::string& preset : row.presets) {
       SCOPED_TRACE(std::string(row.name) + " " + preset);
-      std::unique_ptr<Method> method = row.make();
-      method->use_preset(preset);
+      std::unique_ptr<Method> method = row.make(preset);
       ObjectiveConfig config = method->objective_defaults();
       config.entropy_coeff = config.kl_coeff = 0;
       std::vector<float> advantage(batch.token.size());
-      Trace trace;
-      method->advantages(batch, advantage, trace);
+      Recording recording;
+      method->advantages(batch, advantage, recording);
       for (int64_t index : {1, 4, 6, 7, 8}) {  // one of them is empty
         std::ranges::fill(Batch::tokens(advantage, batch.responses[static_cast<size_t>(index)]), 0.0f);
       }
-      SelectionScope scope = method->selection_scope();
-      bool never = scope == SelectionScope::micro || scope == SelectionScope::mini;
+      std::optional<Selection> selection = method->needs().selection;
+      bool never = selection && selection->scope != Scope::step;
       size_t silent = 0;
       for (const Response& o : batch.responses) {
         auto A = Batch::tokens(advantage, o);
@@ -311,8 +311,8 @@ TEST(gradients, the_record_holds_each_tokens_ratio_and_whether_the_clip_held_it)
   std::unique_ptr<Method> method = make_method("dapo");
   ObjectiveConfig config = method->objective_defaults();
   std::vector<float> advantage(N);
-  Trace trace;
-  method->advantages(batch, advantage, trace);
+  Recording recording;
+  method->advantages(batch, advantage, recording);
   TokenUpdates record{std::vector<float>(N), std::vector<uint8_t>(N)};
   std::vector<float> lp = batch.rollout_logprob;  // random_batch: of the model as it is
   double clipped = 0, counted = 0;
@@ -346,8 +346,8 @@ TEST(gradients, its_gradient_is_that_of_its_loss) {
   Batch batch = random_batch(*model, 3, 4);
   auto method = make_method("dapo");
   std::vector<float> advantage(static_cast<size_t>(batch.token_count()));
-  Trace trace;
-  method->advantages(batch, advantage, trace);
+  Recording recording;
+  method->advantages(batch, advantage, recording);
   std::vector<int64_t> responses(batch.responses.size());
   std::iota(responses.begin(), responses.end(), 0);
   ObjectiveConfig config = method->objective_defaults();

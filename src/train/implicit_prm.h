@@ -1,14 +1,14 @@
 // The implicit process reward model beside the policy (PRIME; docs/paper.md): phi, which learns from the verdicts
 // once per step, and its frozen start. Fills Batch::prm_logratio, q_it = lp_phi - lp_ref at temperature 1. Its loss is
-// methods/implicit_prm.h. Made by make_implicit_prm() (train/companion.h).
+// objective/implicit_prm.h. Made by make_implicit_prm() (train/companion.h).
 #pragma once
 
 #include <cstdint>
 #include <span>
 
 #include "core/batch.h"
-#include "methods/implicit_prm.h"
 #include "model/model.h"
+#include "objective/implicit_prm.h"
 
 namespace ucas {
 

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "support/implicit_prm_loss.h"
 #include "text/word_level.h"
 #include "train/companion.h"
 #include "train/logprobs.h"
@@ -71,7 +72,7 @@ double loss_of(Model& phi, const Batch& batch, const std::vector<float>& ref, do
   Batch scored = batch;
   scored.prm_logratio = compute_logprobs(phi, batch, 1.0, 4096);
   for (size_t t = 0; t < ref.size(); ++t) scored.prm_logratio[t] -= ref[t];
-  return implicit_prm_loss(scored, beta).loss;
+  return testing::implicit_prm_loss(scored, beta).loss;
 }
 
 TEST(implicit_prm_gradient, does_not_depend_on_the_micro_batches) {

@@ -9,7 +9,7 @@
 
 #include "core/batch.h"
 #include "core/observer.h"
-#include "methods/aggregate.h"
+#include "objective/aggregate.h"
 #include "records/steps.h"
 #include "train/collect.h"
 #include "train/logprobs.h"

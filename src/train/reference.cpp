@@ -3,7 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "base/log.h"
-#include "methods/kl_reward.h"
+#include "objective/kl.h"
 #include "train/companion.h"
 #include "train/logprobs.h"
 

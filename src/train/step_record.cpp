@@ -89,7 +89,7 @@ std::string signal_rows(const Collected& made, const Training& t, const Shaped& 
   leading(shaped.advantage, kept.advantage);
   leading(updates.ratio, kept.ratio);
   leading(updates.clipped, kept.clipped);
-  for (const Trace::Row& row : shaped.trace.rows) {
+  for (const Recording::Row& row : shaped.recording.rows) {
     auto end = row.values.begin() + static_cast<std::ptrdiff_t>(row.per_token ? N : B);
     kept.trace.push_back({row.name, row.per_token, std::vector<float>(row.values.begin(), end)});
   }
@@ -135,7 +135,7 @@ void StepRecord::collected(const Collected& made) {
 void StepRecord::shaped(const Batch& batch, const Shaped& shaped) {
   record_batch(metrics, batch, shaped.advantage, t_.config.rollout.response_length,
                t_.policy.model->config().vocab_size);
-  for (const auto& [name, value] : shaped.trace.metrics) metrics.set(name, value);
+  for (const auto& [name, value] : shaped.recording.metrics) metrics.set(name, value);
 }
 
 void StepRecord::updated(std::span<const LossMetrics> losses, double grad_norm, double lr) {

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "core/observer.h"
+#include "methods/apply.h"
 #include "train/collect.h"
 #include "train/companion.h"
 #include "train/gradients.h"
@@ -18,12 +19,6 @@
 #include "train/start.h"
 
 namespace ucas {
-
-// What the method made of a batch.
-struct Shaped {
-  std::vector<float> advantage;  // [N] A_it
-  Trace trace;                   // what it recorded on the way
-};
 
 // Steps of this run() whose responses could not be written.
 struct UnstoredSteps {

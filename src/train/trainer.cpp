@@ -6,7 +6,8 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/str.h"
-#include "methods/mismatch.h"
+#include "methods/apply.h"
+#include "objective/rollout_correction.h"
 #include "train/checkpoint.h"
 #include "train/logprobs.h"
 #include "train/schedule.h"
@@ -29,10 +30,10 @@ void read_old_policy(const Training& t, Batch& batch, StepRecord& record) {
 
 // A_it, Eq. 3 to 10 or whatever the method has.
 Shaped shape(const Method& method, const Batch& batch, StepRecord& record) {
-  Shaped shaped{std::vector<float>(batch.token.size()), {}};
+  Shaped shaped;
   {
     auto clock = record.time("adv");
-    method.advantages(batch, shaped.advantage, shaped.trace);
+    shaped = ucas::shape(method, batch);
   }
   record.shaped(batch, shaped);
   return shaped;

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "methods/apply.h"
 #include "methods/registry.h"
 
 namespace ucas {
@@ -11,31 +12,30 @@ namespace {
 
 class Example final : public Method {
  public:
-  std::string title() const override { return "Example"; }
-  std::string paper() const override { return "nobody, never"; }
+  explicit Example(std::string_view preset) : share_(preset == "half" ? 0.5 : 1) {}
   void fields(Fields& f) override { f.field("share", share_, Range{0, 1}, "of the reward"); }
-  void advantages(const Batch& batch, std::span<float> advantage, Trace&) const override {
+  void advantages(const Batch& batch, std::span<float> advantage, Recording&) const override {
     for (const Response& o : batch.responses) {
       for (int64_t t = 0; t < o.length; ++t) {
-        advantage[static_cast<size_t>(o.first + t)] = static_cast<float>(share_ * o.reward);
+        advantage[o.first + t] = static_cast<float>(share_ * o.reward);
       }
     }
   }
 
  private:
-  double share_ = 0.5;
+  double share_;
 };
 
 }  // namespace
 
-std::unique_ptr<Method> make_example() { return std::make_unique<Example>(); }
+MethodRow example_row() {
+  return {.title = "Example", .paper = "nobody, never", .presets = {"half", "whole"}, .create = create<Example>};
+}
 
 }  // namespace ucas
 
 int main() {
   using namespace ucas;
-  std::unique_ptr<Method> method = make_method("example");
-  ucas::apply(*method, {{"share", 0.25, "example", false}});
   Batch batch;
   batch.groups.push_back({0, 0, 2, {}});
   batch.token.resize(3);
@@ -46,12 +46,11 @@ int main() {
     o.reward = reward;
     batch.responses.push_back(o);
   }
-  std::vector<float> advantage(3);
-  Trace trace;
-  method->advantages(batch, advantage, trace);
-  bool right = method->title() == "Example" && advantage == std::vector<float>{1, -2, -2};
-  bool others = make_method("grpo")->title() == "GRPO" && method_rows().back().name == std::string("example");
+  std::vector<float> advantage = shape("example", batch, "", {{"share", 0.25, "example", false}}).advantage;
+  bool right = find_method("example").title == "Example" && advantage == std::vector<float>{1, -2, -2};
+  right &= shape("example", batch).advantage == std::vector<float>{2, -4, -4};  // under its first preset
+  bool others = find_method("grpo").title == "GRPO" && method_rows().back().name == "example";
   std::printf("%zu methods, the last is %s; its advantages are %g %g %g\n", method_rows().size(),
-              method_rows().back().name, advantage[0], advantage[1], advantage[2]);
+              method_rows().back().name.c_str(), advantage[0], advantage[1], advantage[2]);
   return right && others ? 0 : 1;
 }

@@ -13,7 +13,8 @@ ALLOWED = {
     # data/templates turns questions into token ids, data/register_chains writes its tokenizer
     "data": "base core text",
     "verify": "base core",
-    "methods": "base core",
+    "objective": "base core",
+    "methods": "base core objective",
     "stats": "base core",
     # what a run leaves on disk, each file with its writer and its reader
     "records": "base core text data verify stats",
@@ -24,12 +25,12 @@ ALLOWED = {
     "model": "base core text kernels hf sampling",
     "rollout": "base core text kernels hf sampling model",
     "evaluate": "base core text kernels hf sampling model rollout verify data stats records compare config",
-    "config": "base core hf sampling verify methods data records",
-    "explain": "base core methods config",
+    "config": "base core hf sampling verify objective methods data records",
+    "explain": "base core objective methods config",
     # evaluate: validation during training is the same code as `ucas evaluate`
-    "train": "base core text kernels hf sampling model rollout methods verify data stats records evaluate config",
-    "study": "base core text hf sampling rollout verify data stats records compare methods config evaluate train report progress",
-    "cli": "base core text kernels hf sampling model rollout methods verify data stats records compare evaluate train "
+    "train": "base core text kernels hf sampling model rollout objective methods verify data stats records evaluate config",
+    "study": "base core text hf sampling rollout verify data stats records compare objective methods config evaluate train report progress",
+    "cli": "base core text kernels hf sampling model rollout objective methods verify data stats records compare evaluate train "
            "report config explain progress study",
 }
 # The folder rule: these see LibTorch, and every folder called engine.

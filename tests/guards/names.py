@@ -6,7 +6,7 @@ import re
 
 from tree import ROOT, files, report, text
 
-DEFINITION = re.compile(r"^std::unique_ptr<Method> make_(\w+)\(\) \{", re.M)
+DEFINITION = re.compile(r"^MethodRow (\w+)_row\(\) \{", re.M)
 ROW = re.compile(r"\bX\((\w+)\)")
 
 NAMESPACE = re.compile(r"\s*(?:inline\s+)?namespace\s*([\w:]*)\s*\{")
@@ -54,7 +54,7 @@ def main():
             if name not in methods:
                 problems.append(f"{path}: no row X({name}) in src/methods/registry.h")
             elif path != f"src/methods/{name}.cpp":
-                problems.append(f"{path}: make_{name}() belongs into src/methods/{name}.cpp")
+                problems.append(f"{path}: {name}_row() belongs into src/methods/{name}.cpp")
 
     quoted = '"(?:%s)"' % "|".join(methods)
     compares = re.compile(rf"[!=]=\s*{quoted}|{quoted}\s*[!=]=|(?:compare|starts_with|contains)\(\s*{quoted}")

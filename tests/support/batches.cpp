@@ -1,6 +1,7 @@
 #include "support/batches.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace ucas::testing {
 
@@ -81,17 +82,22 @@ ObjectiveResult run_objective(const Method& method, const ObjectiveConfig& objec
                               size_t size, int64_t response_limit) {
   ObjectiveResult result;
   LossCase mini = unmarked;
-  if (method.selection_scope() != SelectionScope::none && mini.mark.empty()) {
+  std::optional<Selection> selection = method.needs().selection;
+  if (selection && mini.mark.empty()) {
     mini.mark.resize(mini.logprob.size());
     select_tokens(method, objective, mini.input(), mini.mark);
   }
-  Denominators total = denominators(method, objective, mini.input(), response_limit);
+  LossInput whole = mini.input();
+  whole.only_marked = selection && selection->only_marked;
+  Denominators total = denominators(objective, whole, response_limit);
   if (size == 0) size = std::max<size_t>(1, mini.sequences.size());
   LossBuffer buffer;
   for (size_t first = 0; first < mini.sequences.size(); first += size) {
     LossCase micro = mini.slice(first, size);
     LossOutput out = buffer.view(micro.tokens());
-    objective_gradients(method, objective, micro.input(), total, out, result.metrics);
+    LossInput in = micro.input();
+    in.only_marked = whole.only_marked;
+    objective_gradients(method, objective, in, total, out, result.metrics);
     for (float loss : out.loss) result.loss += loss;
     result.d_logprob.insert(result.d_logprob.end(), out.d_logprob.begin(), out.d_logprob.end());
     result.d_entropy.insert(result.d_entropy.end(), out.d_entropy.begin(), out.d_entropy.end());

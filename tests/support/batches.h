@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/batch.h"
-#include "methods/aggregate.h"
 #include "methods/method.h"
+#include "objective/aggregate.h"
 
 namespace ucas::testing {
 

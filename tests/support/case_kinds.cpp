@@ -116,14 +116,12 @@ std::string registry_name(const std::string& method) {
 }
 
 std::unique_ptr<Method> open_method(const std::string& row, const std::string& variant) {
-  std::unique_ptr<Method> method = make_method(row);
   std::string best;
-  for (const std::string& preset : method->presets()) {
+  for (const std::string& preset : find_method(row).presets) {
     bool fits = variant == preset || variant.starts_with(preset + "-");
     if (fits && preset.size() > best.size()) best = preset;
   }
-  if (!best.empty()) method->use_preset(best);
-  return method;
+  return make_method(row, best);
 }
 
 void apply_options(CaseRun& run, Method& method) {

@@ -17,13 +17,13 @@ const std::map<std::string, std::vector<std::string>> kTraceNames = {
     {"reward_sum", {"r"}}, {"returns", {"R"}},
 };
 
-const Trace::Row* trace_row(const Trace& trace, const std::string& figure) {
+const Recording::Row* trace_row(const Recording& recording, const std::string& figure) {
   std::vector<std::string> names = {figure};
   if (auto other = kTraceNames.find(figure); other != kTraceNames.end()) {
     names.insert(names.end(), other->second.begin(), other->second.end());
   }
   for (const std::string& name : names) {
-    for (const Trace::Row& row : trace.rows) {
+    for (const Recording::Row& row : recording.rows) {
       if (row.name == name) return &row;
     }
   }
@@ -31,7 +31,7 @@ const Trace::Row* trace_row(const Trace& trace, const std::string& figure) {
 }
 
 // What belongs to responses in the case may be recorded per token, and the other way round.
-void compare_row(CaseRun& run, const CaseBatch& made, const std::string& figure, const Trace::Row& row) {
+void compare_row(CaseRun& run, const CaseBatch& made, const std::string& figure, const Recording::Row& row) {
   if (row.per_token) {
     run.tokens_are(figure, made.packed(row.values));
   } else {
@@ -60,11 +60,11 @@ void check_row(CaseRun& run, const std::string& row) {
   CaseBatch made = case_batch(run);
   apply_options(run, *method);
   std::vector<float> advantage(made.batch.token.size(), std::nanf(""));
-  Trace trace;
-  method->advantages(made.batch, advantage, trace);
+  Recording recording;
+  method->advantages(made.batch, advantage, recording);
   compare_advantages(run, made, advantage);
   for (const std::string& figure : run.uncompared()) {
-    if (const Trace::Row* found = trace_row(trace, figure)) compare_row(run, made, figure, *found);
+    if (const Recording::Row* found = trace_row(recording, figure)) compare_row(run, made, figure, *found);
   }
   if (run.wants("returns")) {
     if (method->needs().critic) {

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "methods/collect_rules.h"
+#include "objective/dynamic_sampling.h"
 #include "support/case_kinds.h"
 
 namespace ucas::testing {
@@ -68,9 +68,12 @@ void check_dynamic_sampling(CaseRun& run) {
     run.report().fail(str("action: got ", trains ? "train" : action == SamplingAction::abort ? "abort" : "more"));
   }
   run.number_is("num_gen_batches", static_cast<double>(sampling.gen_batches()));
-  names_are(run, "kept", names, sampling.kept());
-  names_are(run, "trained", names, trains ? sampling.trained() : std::vector<int64_t>());
-  names_are(run, "dropped_surplus", names, trains ? sampling.dropped() : std::vector<int64_t>());
+  std::vector<int64_t> kept = sampling.kept(), trained, surplus;  // passed, but not trained on
+  if (trains) trained = sampling.trained();
+  if (trains) surplus.assign(kept.begin() + std::min(kept.size(), trained.size()), kept.end());
+  names_are(run, "kept", names, kept);
+  names_are(run, "trained", names, trained);
+  names_are(run, "dropped_surplus", names, surplus);
 }
 
 const AddCaseKinds kCollect{{{"overlong", check_overlong}, {"dynamic-sampling", check_dynamic_sampling}}};

@@ -1,8 +1,8 @@
 // Cases of KL in the reward and of the controller that steers its weight.
 #include <nlohmann/json.hpp>
 
-#include "methods/kl_reward.h"
-#include "methods/returns.h"
+#include "objective/kl.h"
+#include "objective/returns.h"
 #include "support/case_kinds.h"
 
 namespace ucas::testing {

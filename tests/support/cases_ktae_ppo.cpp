@@ -4,9 +4,9 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "methods/ktae.h"
 #include "methods/registry.h"
-#include "methods/value_loss.h"
+#include "objective/key_tokens.h"
+#include "objective/value_loss.h"
 #include "support/case_kinds.h"
 
 namespace ucas::testing {
@@ -36,7 +36,7 @@ void compare_key_token(CaseReport& report, const std::string& where, const KeyTo
 }
 
 // expected.table: by the group's uid, or its number, then by token id.
-void compare_tables(CaseRun& run, const Method& ktae, const CaseBatch& made) {
+void compare_tables(CaseRun& run, const KeyTokenConfig& config, const CaseBatch& made) {
   for (const auto& [name, table] : run.expected("table").items()) {
     size_t number = 0;
     while (number < made.uid_of_group.size()) {
@@ -49,7 +49,7 @@ void compare_tables(CaseRun& run, const Method& ktae, const CaseBatch& made) {
       number = std::stoul(name);
     }
     if (number >= made.uid_of_group.size()) throw Error("case", str("expected.table has no group ", printable(name)));
-    auto keys = key_tokens(ktae, made.batch, made.batch.groups[number]);
+    auto keys = key_tokens(config, made.batch, made.batch.groups[number]);
     if (keys.size() != table.size() && !table.empty()) {
       run.report().fail(str("table of group ", name, ": got ", keys.size(), " ids, expected ", table.size()));
     }
@@ -74,7 +74,10 @@ void check_ktae(CaseRun& run) {
   CaseBatch made = case_batch(run);
   run.forget_options();
   apply_options(run, *ktae);
-  compare_tables(run, *ktae, made);
+  Fielder list = [](Fields& f, void* m) { static_cast<Method*>(m)->fields(f); };
+  KeyTokenConfig config;
+  ucas::apply(config, parse_toml(dump_toml(list, ktae.get()), "ktae"), false);
+  compare_tables(run, config, made);
 }
 
 void check_gae(CaseRun& run) {
@@ -84,12 +87,12 @@ void check_gae(CaseRun& run) {
     run.forget_options();
     apply_options(run, *method);
     std::vector<float> advantage(made.batch.token.size(), std::nanf("")), returns = advantage;
-    Trace trace;
-    method->advantages(made.batch, advantage, trace);
+    Recording recording;
+    method->advantages(made.batch, advantage, recording);
     method->returns(made.batch, returns);
     run.tokens_are(figure, made.packed(advantage));
     run.tokens_are("returns", made.packed(returns));
-    for (const Trace::Row& row : trace.rows) {
+    for (const Recording::Row& row : recording.rows) {
       if (row.name == "A_gae") run.tokens_are("raw", made.packed(row.values));
     }
   }

@@ -6,10 +6,10 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "methods/aggregate.h"
-#include "methods/kl.h"
 #include "methods/registry.h"
-#include "methods/selection.h"
+#include "objective/aggregate.h"
+#include "objective/kl.h"
+#include "objective/selection.h"
 #include "stats/samples.h"
 #include "support/case_kinds.h"
 #include "support/loss_methods.h"
@@ -171,7 +171,7 @@ void check_policy_loss(CaseRun& run) {
   LossCase mini = case_mini_batch(run);
   ObjectiveConfig objective = case_objective(run, *method);
   apply_options(run, *method);
-  if (method->selection_scope() != SelectionScope::none) {
+  if (method->needs().selection) {
     mini.mark = marks_of(*method, objective, mini);
     compare_selection(run, *method, objective, mini);
     compare_denominators(run, mini);
@@ -251,7 +251,7 @@ void check_accumulation(CaseRun& run) {
     run.number_is("exact", run_objective(*given.method, objective, given.mini, micro).loss);
   }
   objective.accumulation = Accumulation::verl_legacy;
-  Denominators total = denominators(*given.method, objective, given.mini.input(), 1);
+  Denominators total = denominators(objective, given.mini.input(), 1);
   double legacy = 0;
   for (const Json& rows : run.in("micro_batches")) {
     LossCase micro;

@@ -2,9 +2,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "methods/implicit_prm.h"
 #include "methods/registry.h"
 #include "support/case_kinds.h"
+#include "support/implicit_prm_loss.h"
 
 namespace ucas::testing {
 
@@ -15,10 +15,10 @@ void check_prime(CaseRun& run) {
   CaseBatch made = case_batch(run);
   apply_options(run, *method);
   std::vector<float> advantage(made.batch.token.size(), std::nanf(""));
-  Trace trace;
-  method->advantages(made.batch, advantage, trace);
+  Recording recording;
+  method->advantages(made.batch, advantage, recording);
   run.tokens_are("advantages", made.packed(advantage));
-  for (const Trace::Row& row : trace.rows) {
+  for (const Recording::Row& row : recording.rows) {
     if (row.name == "r") run.tokens_are("token_rewards", made.packed(row.values));
     if (row.name != "R") continue;
     run.tokens_are("returns", made.packed(row.values));
@@ -30,7 +30,7 @@ void check_prime(CaseRun& run) {
     }
     run.tokens_are("reward_sum", made.packed(rewards));
   }
-  for (const auto& [name, value] : trace.metrics) {
+  for (const auto& [name, value] : recording.metrics) {
     if (name == "prm/normalizer") run.number_is("normalizer", value);
   }
   run.number_is("ce_loss", implicit_prm_loss(made.batch, run.number("beta")).loss);

@@ -5,9 +5,9 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "methods/aggregate.h"
-#include "methods/mismatch.h"
 #include "methods/registry.h"
+#include "objective/aggregate.h"
+#include "objective/rollout_correction.h"
 #include "support/case_kinds.h"
 
 namespace ucas::testing {

@@ -7,9 +7,7 @@ namespace {
 class FixedLoss final : public Method {
  public:
   explicit FixedLoss(std::vector<float> loss) : loss_(std::move(loss)) {}
-  std::string title() const override { return "test method"; }
-  std::string paper() const override { return ""; }
-  void advantages(const Batch&, std::span<float>, Trace&) const override {}
+  void advantages(const Batch&, std::span<float>, Recording&) const override {}
   void token_loss(const LossInput& in, LossOutput& out) const override {
     for (size_t t = 0; t < in.advantage.size(); ++t) {
       out.loss[t] = loss_.at(static_cast<size_t>(in.advantage[t]));  // the advantage carries the token's number

@@ -119,12 +119,12 @@ Batch pack(const std::vector<FullGroup>& groups) {
 Keyed advantages_of(const Method& method, const std::vector<FullGroup>& groups) {
   Batch batch = pack(groups);
   std::vector<float> advantage(batch.token.size(), std::nanf(""));
-  Trace trace;
-  method.advantages(batch, advantage, trace);
+  Recording recording;
+  method.advantages(batch, advantage, recording);
   expect_finite(advantage, method.title() + ": advantages");
-  for (const Trace::Row& row : trace.rows) {
+  for (const Recording::Row& row : recording.rows) {
     EXPECT_EQ(row.values.size(), row.per_token ? batch.token.size() : batch.responses.size()) << row.name;
-    expect_finite(row.values, method.title() + ": trace " + row.name);
+    expect_finite(row.values, method.title() + ": recording " + row.name);
   }
   if (method.needs().critic) {
     std::vector<float> returns(batch.token.size(), std::nanf(""));

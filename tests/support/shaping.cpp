@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "methods/registry.h"
+#include "methods/apply.h"
 
 namespace ucas::testing {
 
@@ -106,19 +106,13 @@ std::map<std::pair<int64_t, int>, std::vector<float>> run(const Groups& groups, 
 
 Shaped shape(const Batch& batch, const std::string& method_name, const std::string& preset,
              const std::vector<Setting>& settings) {
-  std::unique_ptr<Method> method = make_method(method_name);
-  method->use_preset(preset.empty() ? method->presets().front() : preset);
-  ucas::apply(*method, settings);
-  method->validate();
-  Shaped shaped;
-  shaped.advantage.assign(batch.token.size(), -99);
-  Trace trace;
-  method->advantages(batch, shaped.advantage, trace);
-  for (Trace::Row& row : trace.rows) {
+  auto [advantage, recording] = ucas::shape(method_name, batch, preset, settings);
+  Shaped shaped{std::move(advantage), {}, {}};
+  for (Recording::Row& row : recording.rows) {
     EXPECT_EQ(row.values.size(), row.per_token ? batch.token.size() : batch.responses.size()) << row.name;
     shaped.rows[row.name] = row.values;
   }
-  shaped.metrics.insert(trace.metrics.begin(), trace.metrics.end());
+  shaped.metrics.insert(recording.metrics.begin(), recording.metrics.end());
   return shaped;
 }
 

@@ -7,18 +7,23 @@
 
 #include "base/fields.h"
 #include "core/batch.h"
+#include "methods/apply.h"
 #include "support/batches.h"
 
 namespace ucas::testing {
 
 struct Shaped {
   std::vector<float> advantage;                    // [N]
-  std::map<std::string, std::vector<float>> rows;  // the trace
+  std::map<std::string, std::vector<float>> rows;  // what it recorded, by name
   std::map<std::string, double> metrics;
 };
 // preset "" = the method's first.
 Shaped shape(const Batch& batch, const std::string& method, const std::string& preset = "",
              const std::vector<Setting>& settings = {});
+
+// method.KEY = VALUE.
+inline Setting text(const char* key, const char* value) { return {key, std::string(value), key, false}; }
+inline Setting number(const char* key, double value) { return {key, value, key, false}; }
 
 // Responses of `lengths` tokens with these rewards, in one group; confidence and logit differ by token.
 Batch group_of(const std::vector<float>& rewards, const std::vector<size_t>& lengths);

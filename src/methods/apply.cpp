@@ -1,0 +1,41 @@
+#include "methods/apply.h"
+
+#include <cmath>
+
+#include "base/error.h"
+#include "base/str.h"
+
+namespace ucas {
+
+std::string missing(const Needs& needs, const Batch& batch) {
+  size_t n = batch.token.size();
+  if (needs.critic && batch.value.size() != n) return "the values of a critic (\"value\")";
+  if (needs.reference && batch.ref_logprob.size() != n) return "the reference's log-probs (\"ref_logprob\")";
+  if (needs.prm && batch.prm_logratio.size() != n) return "the reward model's log-ratios (\"prm_logratio\")";
+  if (needs.confidence && batch.confidence.size() != n) return "the confidence of every token (\"confidence\")";
+  if (needs.logit && batch.logit.size() != n) return "the chosen logit of every token (\"logit\")";
+  return "";
+}
+
+Shaped shape(const Method& method, const Batch& batch) {
+  std::string lacks = missing(method.needs(), batch);
+  if (!lacks.empty()) {
+    throw Error("unsupported", str(method.title(), " needs ", lacks,
+                                   ", which the batch does not hold; add it to the "
+                                   "batch, or take another method"));
+  }
+  Shaped shaped;
+  shaped.advantage.assign(batch.token.size(), std::nanf(""));  // a token that is left out shall be noticed
+  method.advantages(batch, shaped.advantage, shaped.recording);
+  return shaped;
+}
+
+Shaped shape(const std::string& name, const Batch& batch, const std::string& preset,
+             const std::vector<Setting>& settings) {
+  std::unique_ptr<Method> method = make_method(name, preset);
+  apply(*method, settings);
+  method->validate();
+  return shape(*method, batch);
+}
+
+}  // namespace ucas

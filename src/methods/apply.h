@@ -1,0 +1,25 @@
+// A method on a batch: what the trainer's step, `ucas advantages` and tests ask for.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "methods/method.h"
+
+namespace ucas {
+
+struct Shaped {
+  std::vector<float> advantage;  // [N] A_it
+  Recording recording;
+};
+
+// What the method needs and the batch does not hold, for people; empty where nothing lacks.
+std::string missing(const Needs& needs, const Batch& batch);
+
+// Throws Error("unsupported") where something is missing.
+Shaped shape(const Method& method, const Batch& batch);
+// Under a preset ("" = the first) and with these of its options changed.
+Shaped shape(const std::string& method, const Batch& batch, const std::string& preset = "",
+             const std::vector<Setting>& settings = {});
+
+}  // namespace ucas

@@ -1,0 +1,196 @@
+#include "objective/aggregate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/error.h"
+#include "objective/kl.h"
+#include "objective/rollout_correction.h"
+
+namespace ucas {
+
+namespace {
+
+std::span<float> of(std::span<float> values, const Sequence& s) { return values.subspan(s.first, s.length); }
+
+double sum(std::span<const float> values) {
+  double total = 0;
+  for (float v : values) total += v;
+  return total;
+}
+
+// One sequence of M_i = `weight` counted tokens.
+void count(Denominators& total, int64_t group, double weight) {
+  total.rows += 1;
+  if (weight == 0) return;
+  total.sequences += 1;
+  total.token_count += weight;
+  total.group_tokens[group] += weight;
+}
+
+// m_it of every token, [n]: 0 where the loss or objective.reject leaves it out.
+std::vector<float> counted_tokens(const LossInput& in, std::span<const uint8_t> rejected, size_t n) {
+  UCAS_CHECK(in.mark.empty() || in.mark.size() == n, "marks do not fit the tokens");
+  std::vector<float> counted(n, 1.0f);
+  for (size_t t = 0; t < n; ++t) {
+    bool unmarked = in.only_marked && !in.mark.empty() && in.mark[t] == 0;
+    if (unmarked || (!rejected.empty() && rejected[t] != 0)) counted[t] = 0;
+  }
+  return counted;
+}
+
+RolloutCorrection correction_of(const ObjectiveConfig& objective, const LossInput& in) {
+  return rollout_correction(objective, in.sequences, in.old_logprob, in.rollout_logprob);
+}
+
+// The losses of tokens, before aggregation.
+void run_token_loss(const PolicyLoss& loss, const ObjectiveConfig& objective, LossInput in,
+                    const RolloutCorrection& correction, LossOutput& out) {
+  size_t n = in.logprob.size();
+  UCAS_CHECK(in.old_logprob.size() == n && in.advantage.size() == n && in.entropy.size() == n,
+             "spans differ in length");
+  UCAS_CHECK(out.loss.size() == n && out.d_logprob.size() == n && out.d_entropy.size() == n &&
+                 out.d_confidence.size() == n && out.clipped.size() == n,
+             "the output does not fit the input");
+  for (auto values : {out.loss, out.d_logprob, out.d_entropy, out.d_confidence}) std::ranges::fill(values, 0.0f);
+  std::ranges::fill(out.clipped, uint8_t{0});
+  out.absolute_drift = false;
+  in.objective = &objective;
+  in.rejected = correction.rejected;
+  loss.token_loss(in, out);
+  for (size_t t = 0; t < correction.weight.size(); ++t) {
+    for (auto values : {out.loss, out.d_logprob, out.d_entropy, out.d_confidence}) values[t] *= correction.weight[t];
+  }
+}
+
+// The counts that a micro-batch's weights divide by, and the factor on top.
+struct Share {
+  Denominators counts;
+  double factor = 1;
+};
+Share share_of(const ObjectiveConfig& objective, const LossInput& in, std::span<float> counted,
+               const Denominators& total) {
+  if (objective.accumulation == Accumulation::exact) return {total, 1};
+  Share share;
+  share.counts.norm_length = total.norm_length;
+  for (const Sequence& s : in.sequences) count(share.counts, s.group, sum(of(counted, s)));
+  share.factor = share.counts.rows / total.rows;
+  return share;
+}
+
+// Plain means over the counted tokens of a sequence.
+void note_tokens(const LossInput& in, const LossOutput& out, const Sequence& s, std::span<const float> counted,
+                 double token_count, LossMetrics& metrics) {
+  for (int64_t t = s.first; t < s.first + s.length; ++t) {
+    if (counted[t] == 0) continue;
+    double share = counted[t] / token_count;
+    double drift = static_cast<double>(in.old_logprob[t]) - in.logprob[t];
+    metrics.clipfrac += out.clipped[t] == 1 ? share : 0;
+    metrics.clipfrac_lower += out.clipped[t] == 2 ? share : 0;
+    metrics.ppo_kl += share * (out.absolute_drift ? std::abs(drift) : drift);
+  }
+}
+
+// A token's loss and derivatives times its weight, the entropy bonus and the KL loss added.
+void weigh_token(const ObjectiveConfig& objective, const LossInput& in, LossOutput& out, int64_t t, double w,
+                 LossMetrics& metrics) {
+  if (w == 0) {  // not counted: no gradient, whatever the loss wrote
+    out.loss[t] = out.d_logprob[t] = out.d_entropy[t] = out.d_confidence[t] = 0;
+    out.clipped[t] = 0;
+    return;
+  }
+  KlTerm kl = objective.kl_coeff == 0 ? KlTerm{} : kl_term(objective.kl_estimator, in.logprob[t], in.ref_logprob[t]);
+  metrics.pg_loss += w * out.loss[t];
+  metrics.entropy += w * in.entropy[t];
+  metrics.kl_loss += w * kl.value;
+  out.loss[t] =
+      static_cast<float>(w * (out.loss[t] - objective.entropy_coeff * in.entropy[t] + objective.kl_coeff * kl.value));
+  out.d_logprob[t] = static_cast<float>(w * (out.d_logprob[t] + objective.kl_coeff * kl.d_logprob));
+  out.d_entropy[t] = static_cast<float>(w * (out.d_entropy[t] - objective.entropy_coeff));
+  out.d_confidence[t] = static_cast<float>(w * out.d_confidence[t]);
+}
+
+}  // namespace
+
+Denominators& Denominators::operator+=(const Denominators& other) {
+  token_count += other.token_count;
+  sequences += other.sequences;
+  rows += other.rows;
+  for (const auto& [group, tokens] : other.group_tokens) group_tokens[group] += tokens;
+  return *this;
+}
+
+LossOutput LossBuffer::view(int64_t tokens) {
+  for (auto* values : {&loss_, &d_logprob_, &d_entropy_, &d_confidence_}) values->resize(tokens);
+  clipped_.resize(tokens);
+  return {loss_, d_logprob_, d_entropy_, d_confidence_, clipped_};
+}
+
+void select_tokens(const PolicyLoss& loss, const ObjectiveConfig& objective, LossInput in, std::span<uint8_t> mark) {
+  UCAS_CHECK(mark.size() == in.logprob.size(), "marks do not fit the tokens");
+  RolloutCorrection correction = correction_of(objective, in);
+  in.objective = &objective;
+  in.rejected = correction.rejected;
+  std::ranges::fill(mark, uint8_t{0});
+  loss.select(in, mark);
+}
+
+Denominators denominators(const ObjectiveConfig& objective, const LossInput& whole_mini, int64_t response_limit) {
+  Denominators total;
+  total.norm_length = objective.norm_length > 0 ? objective.norm_length : static_cast<double>(response_limit);
+  int64_t n = 0;
+  for (const Sequence& s : whole_mini.sequences) n = std::max(n, s.first + s.length);
+  std::vector<float> counted = counted_tokens(whole_mini, correction_of(objective, whole_mini).rejected, n);
+  for (const Sequence& s : whole_mini.sequences) count(total, s.group, sum(of(counted, s)));
+  return total;
+}
+
+void aggregation_weights(Aggregation aggregation, const Denominators& total, int64_t group, std::span<float> weight) {
+  double own = sum(weight);  // M_i
+  if (own == 0) return;      // an empty response has no share, whatever the mode
+  double divisor = 1;
+  switch (aggregation) {
+    case Aggregation::token_mean:
+      divisor = total.token_count;
+      break;
+    case Aggregation::seq_mean_token_mean:
+      divisor = total.sequences * own;
+      break;
+    case Aggregation::seq_mean_token_sum:
+      divisor = total.sequences;
+      break;
+    case Aggregation::seq_mean_token_sum_norm:
+      divisor = total.norm_length;
+      break;
+    case Aggregation::row_mean_token_sum_norm:
+      divisor = total.rows * total.norm_length;
+      break;
+    case Aggregation::group_token_mean: {
+      auto tokens = total.group_tokens.find(group);
+      divisor =
+          tokens == total.group_tokens.end() ? 0 : static_cast<double>(total.group_tokens.size()) * tokens->second;
+      break;
+    }
+  }
+  UCAS_CHECK(divisor > 0, "the mini-batch was counted without this sequence");
+  for (float& w : weight) w = static_cast<float>(w / divisor);
+}
+
+void objective_gradients(const PolicyLoss& loss, const ObjectiveConfig& objective, const LossInput& in,
+                         const Denominators& total, LossOutput& out, LossMetrics& metrics) {
+  RolloutCorrection correction = correction_of(objective, in);
+  run_token_loss(loss, objective, in, correction, out);
+  UCAS_CHECK(objective.kl_coeff == 0 || in.ref_logprob.size() == in.logprob.size(), "a KL loss needs the reference");
+  std::vector<float> weight = counted_tokens(in, correction.rejected, in.logprob.size());
+  Share share = share_of(objective, in, weight, total);
+  for (const Sequence& s : in.sequences) {
+    note_tokens(in, out, s, weight, total.token_count, metrics);
+    aggregation_weights(objective.aggregation, share.counts, s.group, of(weight, s));
+    for (int64_t t = s.first; t < s.first + s.length; ++t) {
+      weigh_token(objective, in, out, t, weight[t] * share.factor, metrics);
+    }
+  }
+}
+
+}  // namespace ucas
