@@ -11,7 +11,7 @@
 namespace ucas {
 namespace {
 
-class problems : public testing::Test {
+class problems : public ::testing::Test {
  protected:
   void SetUp() override {
     folder_ = str(testing::TempDir(), "ucas_problems_", ::getpid());

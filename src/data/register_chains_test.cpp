@@ -136,7 +136,7 @@ TEST(register_chains, refuse_options_that_contradict_each_other) {
   EXPECT_THROW(RegisterChains(worked, 0), Error);
 }
 
-class TaskFolder : public testing::Test {
+class TaskFolder : public ::testing::Test {
  protected:
   void SetUp() override { folder_ = str(testing::TempDir(), "ucas_task_", ::getpid()); }
   void TearDown() override { remove_all(folder_); }

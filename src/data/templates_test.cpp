@@ -26,7 +26,7 @@ Problem question(const std::string& text, const std::string& system = "") {
 }
 
 // A tokenizer of single characters and the two special tokens of ChatML.
-class templates : public testing::Test {
+class templates : public ::testing::Test {
  protected:
   void SetUp() override {
     folder_ = str(testing::TempDir(), "ucas_templates_", ::getpid());

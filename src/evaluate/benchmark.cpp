@@ -201,7 +201,8 @@ void Benchmark::fields(Fields& f) {
   f.field("problems", problems, Range{0, 1 << 30}, "how many there must be; 0 = any number");
   f.field("unanswered", unanswered, Range{0, 1 << 30}, "how many of them have no right answer; they count as wrong");
   f.section("columns", columns);
-  f.choice("grader", grader, kBenchmarkGraders, "mathematics, the letter in the response, or the letter of greatest log-prob");
+  f.choice("grader", grader, kBenchmarkGraders,
+           "mathematics, the letter in the response, or the letter of greatest log-prob");
   f.choice("extract", extract, "where the answer is looked for", Effect::result, kExtractsOfResponses);
   f.field("template", prompt_template, "for models that name none");
   f.field("stop", stop, "further tokens that end a response");

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // A copy of a golden checkpoint, to be damaged.
-class Checkpoint : public testing::Test {
+class Checkpoint : public ::testing::Test {
  protected:
   void SetUp() override {
     directory_ = fs::temp_directory_path() / ("ucas-checkpoint-" + std::to_string(getpid()));

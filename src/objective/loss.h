@@ -1,5 +1,5 @@
 // What an update hands to a loss and what it gets back: plain arrays over the tokens of some whole sequences, no
-// autograd. Fed by train/objective; objective/aggregate makes the loss of the mini-batch of it.
+// autograd. Fed by train/gradients; objective/aggregate makes the loss of the mini-batch of it.
 #pragma once
 
 #include <cstdint>

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/str.h"
+#include "records/evaluation.h"
 #include "support/temporary_directory.h"
 
 namespace ucas {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "report/page/responses.h"
 #include "records/run_record.h"
+#include "report/page/responses.h"
 
 namespace ucas {
 

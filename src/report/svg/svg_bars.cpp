@@ -1,4 +1,4 @@
-// Bars and maps of numbers (report/svg_chart.h).
+// Bars and maps of numbers (report/svg/svg_chart.h).
 #include <algorithm>
 #include <cmath>
 

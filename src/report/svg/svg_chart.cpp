@@ -272,7 +272,7 @@ void draw_compact_axes(SvgCanvas& canvas, PlotFrame& f, const Chart& chart) {
   ChartAxis x = chart.x;
   x.title.clear();
   draw_axes(canvas, f, x, chart.y);
-  canvas.text(f.left - 7, f.top + f.height + 16, chart.x.title, {kSmall, kSoft, TextAnchor::end});
+  canvas.text(f.left - 7, f.top + f.height + 16, chart.x.title, {kSmallText, kSoft, TextAnchor::end});
 }
 
 void draw_data(SvgCanvas& canvas, const PlotFrame& f, const ChartSeries& s, bool bounds) {
@@ -309,7 +309,7 @@ std::string svg_of(const Chart& chart, PlotFrame* where) {
   f.height = chart.height - f.top - (chart.compact ? 24 : 44);
   if (chart.square) f.width = f.height = std::min(f.width, f.height);
   if (chart.compact) {
-    f.left = std::max(f.left, text_width(chart.x.title, kSmall) + 9);
+    f.left = std::max(f.left, text_width(chart.x.title, kSmallText) + 9);
     f.width = chart.width - f.left - 10;
     draw_compact_axes(canvas, f, chart);
   } else {

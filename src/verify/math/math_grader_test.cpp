@@ -26,7 +26,7 @@ Verdict grade(const std::string& response, const std::vector<std::string>& gold,
   return make_grader(GraderKind::math, extract)->grade(answers).at(0);
 }
 
-class EqualCases : public testing::TestWithParam<const char*> {};
+class EqualCases : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(EqualCases, agree_bare_and_in_a_box) {
   int64_t count = 0;
@@ -48,7 +48,7 @@ TEST_P(EqualCases, agree_bare_and_in_a_box) {
   EXPECT_GT(count, 30);
 }
 INSTANTIATE_TEST_SUITE_P(verifier, EqualCases,
-                         testing::Values("numbers.jsonl", "forms.jsonl", "hostile.jsonl", "equality.jsonl",
+                         ::testing::Values("numbers.jsonl", "forms.jsonl", "hostile.jsonl", "equality.jsonl",
                                          "kinds.jsonl"));
 
 TEST(verifier, hostile_cases_are_all_unpaid_and_the_right_answer_beside_them_is_paid) {
