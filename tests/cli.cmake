@@ -10,5 +10,5 @@ foreach(file IN LISTS CLI_TESTS)
     set(label slow)
   endif()
   set_tests_properties(cli.${name} PROPERTIES LABELS ${label} TIMEOUT 300 SKIP_RETURN_CODE 77
-    ENVIRONMENT OMP_WAIT_POLICY=passive)
+    ENVIRONMENT "OMP_WAIT_POLICY=passive;OMP_NUM_THREADS=1")
 endforeach()

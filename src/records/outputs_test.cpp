@@ -194,7 +194,7 @@ TEST(evaluate_outputs, hostile_lines_are_refused_with_their_place) {
       {reads("{}\n"), ":1: the field \"format\" is missing"},
       {reads("{\"format\": \"ucas-outputs-2\"}\n"), "expected \"ucas-outputs-1\""},
       {reads(good), ":1: the field \"format\" is missing"},
-      {reads(head + "[1]\n"), ":2: expected an object"},
+      {reads(head + "[1]\n"), ":2: array [1], expected an object"},
       {reads(head + good + good), ":3: sample 0 of problem 1 for the second time"},
       {reads(head + good.substr(0, good.size() - 1)), "the last line is cut off"},
       {reads(with("\"sample\":0", "\"sample\":-2")), "\"sample\": number -2, expected a whole number from -1 to"},

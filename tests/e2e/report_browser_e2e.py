@@ -197,7 +197,7 @@ def write_hostile(name, label, method):
     with open(path(name, "rollouts", "step-0000001.jsonl"), "w") as out:
         for i, h in enumerate(HOSTILE):
             out.write(json.dumps({"step": 1, "problem": "p", "source": h[:500], "prompt": joined[0], "gold": [h[:500]], "sample": i, "response": h,
-                                  "tokens": 3, "finished": False, "score": 1, "reward": 1, "verdict": h[:100], "answer": h[:500],
+                                  "tokens": 3, "finished": False, "score": 1, "reward": 1, "verdict": "unequal", "answer": h[:500],
                                   "reason": h[:500], "advantage_mean": 0.5}) + "\n")
     write_evaluation(name, 7, text, sources=(HOSTILE[3], HOSTILE[9]),
                      more={"label": label, "model": joined[1], "data": joined[0][:300], "interval": joined[1][:300]})

@@ -35,7 +35,7 @@ std::string value_of(const TrainConfig& config, const std::string& key) {
 
 // A setting of `key` that differs from what `method` has; found by trying, and by what a refusal expects.
 std::optional<Setting> another_value(const std::string& method, const FieldValue& field) {
-  std::vector<std::string> candidates = {"true", "false", "1", "2", "3", "0", "0.5", "0.25", "1.5", "x"};
+  std::vector<std::string> candidates = {"true", "false", "1", "2", "3", "0", "0.5", "0.25", "1.5", "64", "x"};
   for (size_t i = 0; i < candidates.size(); ++i) {
     const Setting setting{field.key, candidates[i], "test", true};
     try {
