@@ -10,7 +10,7 @@ namespace ucas {
 
 namespace {
 
-enum class Form { chains, length };
+enum class Form { chains, length, hidden_rule };
 
 struct MakeTaskConfig {
   std::string out;
@@ -19,9 +19,13 @@ struct MakeTaskConfig {
 
   void fields(Fields& f) {
     f.field("out", out, "directory for the files; made if it is not there");
-    f.choice("form", form, {"chains", "length"},
-             "chains of 5 to 10 definitions; or, to see whether chains longer than those demonstrated are worked out, "
-             "5 to 12 from a random letter with 7 at most demonstrated: sets the defaults of the options below");
+    const char* help =
+        "chains of 5 to 10 definitions; or, to see whether chains longer than those demonstrated are worked out, 5 to "
+        "12 "
+        "from a random letter with 7 at most demonstrated; or, to see what becomes of right strategies that a model "
+        "seldom uses, a marker that decides what is asked for: sets the defaults of the options below";
+    f.choice("task", form, {"chains", "length", "hidden_rule"}, help);
+    f.choice("form", form, {"chains", "length", "hidden_rule"}, "the same as task, by its earlier name");
     task.fields(f);
   }
 };
@@ -37,8 +41,8 @@ int run_make_task(const Words& words) {
   }
   MakeTaskConfig config;
   ucas::apply(config, line.settings);
-  if (config.form == Form::length) {
-    config.task = length_generalisation();
+  if (config.form != Form::chains) {
+    config.task = config.form == Form::length ? length_generalisation() : hidden_rule();
     ucas::apply(config, line.settings);  // what was given on the command line stands
   }
   if (config.out.empty()) throw Error("usage", "make-task: --out DIR is missing");

@@ -18,6 +18,18 @@ constexpr int64_t kValues = 30;  // every value is in 0 .. 29
 
 std::string letter(int64_t index) { return str(" ", static_cast<char>('a' + index)); }
 
+// Streams of the counter-based generator: one per file, so that the count of one file does not change another.
+enum Stream : uint64_t { kTrain = 0x7a5c, kDev, kTest, kWorked, kMixed, kRules };
+
+// " b6 c3": the values up to letter `last`, the first one left out, as it is given.
+std::string steps_to(const Chain& chain, size_t last) {
+  std::string text;
+  for (size_t i = 1; i <= last; ++i) {
+    text += letter(chain.first_letter + static_cast<int64_t>(i)) + str(chain.values[i]);
+  }
+  return text;
+}
+
 }  // namespace
 
 void TaskOptions::validate() const {
@@ -31,6 +43,17 @@ void TaskOptions::validate() const {
     refuse(str("worked_n_max = ", worked_n_max, ", n_min = ", n_min,
                ": no chain could be worked out; raise worked_n_max"));
   }
+  if (!hidden_rule()) {
+    if (habit != 0 || hint != 0) refuse("habit and hint are of a hidden rule: give markers, such as 6,1,1,1,1");
+    return;
+  }
+  const auto rules = static_cast<int64_t>(markers.size());
+  if (rules < 2) refuse("markers: expected two rules at least, such as 6,1,1,1,1");
+  if (rule == RuleKind::letter && rules >= n_min) {
+    refuse(str("markers: ", rules, " rules, n_min = ", n_min,
+               ": the shortest chain has fewer values to ask for; raise n_min, or rule = add"));
+  }
+  if (rule == RuleKind::add && rules > kValues) refuse(str("markers: at most ", kValues, " rules"));
 }
 
 TaskOptions length_generalisation() {
@@ -42,6 +65,17 @@ TaskOptions length_generalisation() {
   return options;
 }
 
+TaskOptions hidden_rule() {
+  TaskOptions options;
+  options.n_min = 6;
+  options.n_max = options.letters = 8;
+  options.markers = {6, 1, 1, 1, 1};
+  options.habit = 0.8;
+  options.hint = 0.07;
+  options.count_dev = options.count_test = 500;
+  return options;
+}
+
 Split split_of(const std::string& question) {
   int remainder = 0;  // of the digest, as one big-endian number, by 10
   for (uint8_t byte : md5_of_text(question)) remainder = (remainder * 256 + byte) % 10;
@@ -49,7 +83,7 @@ Split split_of(const std::string& question) {
 }
 
 std::string question_of(const Chain& chain) {
-  std::string text;
+  std::string text = chain.marker < 0 ? "" : str(" @", chain.marker);
   for (size_t i = 0; i < chain.terms.size(); ++i) {
     text += letter(chain.first_letter + static_cast<int64_t>(i)) + chain.terms[i];
   }
@@ -57,23 +91,33 @@ std::string question_of(const Chain& chain) {
 }
 
 std::string response_of(const Chain& chain, Style style) {
-  std::string text;
-  if (style == Style::worked) {
-    for (size_t i = 1; i < chain.values.size(); ++i) {
-      text += letter(chain.first_letter + static_cast<int64_t>(i)) + str(chain.values[i]);
-    }
-    text += "\n";
-  }
-  return text + str("\\boxed{", chain.values.back(), "}");
+  const std::string steps = style == Style::worked ? steps_to(chain, chain.values.size() - 1) + "\n" : "";
+  return str(steps, "\\boxed{", chain.values.back(), "}");
+}
+
+int64_t answer_under(const Chain& chain, RuleKind kind, int64_t rule) {
+  return kind == RuleKind::add ? (chain.values.back() + 7 * rule) % kValues
+                               : chain.values[chain.values.size() - 1 - static_cast<size_t>(rule)];
+}
+
+std::string response_under(const Chain& chain, RuleKind kind, int64_t rule) {
+  const size_t last = chain.values.size() - 1 - (kind == RuleKind::letter ? static_cast<size_t>(rule) : 0);
+  return str(" r", rule, steps_to(chain, last), "\n\\boxed{", answer_under(chain, kind, rule), "}");
 }
 
 RegisterChains::RegisterChains(const TaskOptions& options, uint64_t stream)
     : options_(options), rng_(static_cast<uint64_t>(options.seed), stream) {
   options_.validate();
+  for (int64_t rule = 0; rule < rules(); ++rule) rule_of_.insert(rule_of_.end(), options_.markers[rule], rule);
+  Rng order(static_cast<uint64_t>(options.seed), kRules);
+  for (auto i = static_cast<int64_t>(rule_of_.size()) - 1; i > 0; --i) {
+    std::swap(rule_of_[i], rule_of_[order.below(i + 1)]);
+  }
 }
 
 Chain RegisterChains::draw_of_length(int64_t n) {
   Chain chain;
+  if (options_.hidden_rule()) chain.marker = rng_.below(static_cast<int64_t>(rule_of_.size()));
   if (options_.random_start) chain.first_letter = rng_.below(options_.letters - n + 1);
   int64_t value = 1 + rng_.below(9);
   chain.terms.push_back(str(value));
@@ -110,13 +154,37 @@ Chain RegisterChains::draw(Split split, int64_t n_max) {
 
 Chain RegisterChains::draw(Split split) { return draw(split, options_.n_max); }
 
-Problem RegisterChains::draw_problem(Split split) {
-  Chain chain = draw(split);
+Problem RegisterChains::problem_of(const Chain& chain) const {
   Problem problem;
   problem.source = "register_chains";
   problem.text = question_of(chain);
   problem.gold = {str(chain.values.back())};
+  if (chain.marker < 0) return problem;
+  const int64_t rule = rule_of(chain.marker);
+  problem.source = str("rule", rule);
+  problem.gold = {str(answer_under(chain, options_.rule, rule))};
   return problem;
+}
+
+Problem RegisterChains::draw_problem(Split split) { return problem_of(draw(split)); }
+
+Problem RegisterChains::draw_problem(Split split, int64_t rule) {
+  while (true) {
+    Chain chain = draw(split);
+    if (rule_of(chain.marker) == rule) return problem_of(chain);
+  }
+}
+
+// By habit rule 0, else one of the others; sometimes the one that the marker asks for.
+Demonstration RegisterChains::demonstrate_rule() {
+  Chain chain = draw(Split::train);
+  int64_t rule = rule_of(chain.marker);
+  if (rng_.uniform() >= options_.hint) {
+    rule = options_.habit == 0               ? rng_.below(rules())
+           : rng_.uniform() < options_.habit ? 0
+                                             : 1 + rng_.below(rules() - 1);
+  }
+  return {question_of(chain), response_under(chain, options_.rule, rule)};
 }
 
 bool RegisterChains::can_be_worked(const Chain& chain) const {
@@ -124,6 +192,7 @@ bool RegisterChains::can_be_worked(const Chain& chain) const {
 }
 
 Demonstration RegisterChains::demonstrate(Phase phase) {
+  if (options_.hidden_rule()) return demonstrate_rule();
   int64_t longest = options_.worked_n_max == 0 ? options_.n_max : std::min(options_.worked_n_max, options_.n_max);
   Chain chain = draw(Split::train, phase == Phase::worked ? longest : options_.n_max);
   Style style = Style::worked;
@@ -134,6 +203,8 @@ Demonstration RegisterChains::demonstrate(Phase phase) {
 std::vector<std::string> RegisterChains::words() const {
   std::vector<std::string> words;
   for (int64_t i = 0; i < options_.letters; ++i) words.push_back(letter(i));
+  for (size_t marker = 0; marker < rule_of_.size(); ++marker) words.push_back(str(" @", marker));
+  for (int64_t rule = 0; rule < rules(); ++rule) words.push_back(str(" r", rule));
   for (const char* sign : {"+", "-"}) {
     for (int64_t k = 1; k <= 5; ++k) words.push_back(str(sign, k));
   }
@@ -145,9 +216,6 @@ std::vector<std::string> RegisterChains::words() const {
 
 namespace {
 
-// Streams of the counter-based generator: one per file, so that the count of one file does not change another.
-enum Stream : uint64_t { kTrain = 0x7a5c, kDev, kTest, kWorked, kMixed };
-
 std::string problem_lines(const TaskOptions& options, Split split, Stream stream, int64_t count) {
   static constexpr const char* kNames[] = {"train", "dev", "test"};
   const char* name = kNames[static_cast<int>(split)];
@@ -156,7 +224,10 @@ std::string problem_lines(const TaskOptions& options, Split split, Stream stream
   std::string text;
   int64_t repeats = 0;
   while (static_cast<int64_t>(seen.size()) < count) {
-    Problem problem = chains.draw_problem(split);
+    // Held-out problems ask for every rule alike, in turn: accuracy on them is the mean over the rules.
+    Problem problem = options.hidden_rule() && split != Split::train
+                          ? chains.draw_problem(split, static_cast<int64_t>(seen.size()) % chains.rules())
+                          : chains.draw_problem(split);
     if (!seen.insert(problem.text).second) {
       if (++repeats > 20 * count + 10000) {
         throw Error("config", str("count_", name, " = ", count, ": there are hardly more than ", seen.size(),
@@ -168,6 +239,7 @@ std::string problem_lines(const TaskOptions& options, Split split, Stream stream
     row["id"] = str(name, "-", seen.size() - 1);
     row["problem"] = problem.text;
     row["answer"] = problem.gold[0];
+    if (options.hidden_rule()) row["data_source"] = problem.source;
     text += row.dump() + "\n";
   }
   return text;

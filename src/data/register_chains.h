@@ -1,9 +1,13 @@
 // The embedded task: chains of definitions,  " a3 b*2 c-3 d+1.\n"  (a = 3, b = a*2, c = b-3, d = c+1), asked for the
 // value of the last letter. A tiny model learns in seconds to guess it at once or to work it out letter by letter; RLVR
-// finds that working it out pays. Train, dev and test are disjoint by construction: the MD5 of a question decides its
-// split. Feeds `ucas make-task` and demo. Threads: one per generator.
+// finds that working it out pays. With a hidden rule a marker stands in front, " @7 a3 b*2 c-3.\n", and decides, which
+// is said nowhere, what is asked for; a response names a rule and then works it out, " r2 b6\n\boxed{6}", so that a
+// wrong rule is a wrong answer and pass@k is what a model can do, not how many values it guesses. Train, dev and test
+// are disjoint by construction: the MD5 of a question decides its split. Feeds `ucas make-task` and demo. Threads: one
+// per generator.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -14,13 +18,22 @@
 
 namespace ucas {
 
+// What the marker asks for, under rule r = 0, 1 ...: the value r letters before the last (responses differ in length),
+// or the last one plus 7 r, modulo 30 (they do not).
+enum class RuleKind { letter, add };
+constexpr std::array<const char*, 2> names(RuleKind) { return {"letter", "add"}; }
+
 struct TaskOptions {
   int64_t n_min = 5;  // definitions in a chain
   int64_t n_max = 10;
-  int64_t letters = 10;       // a, b, c ...
-  bool random_start = false;  // chains begin at a random letter instead of a
-  int64_t worked_n_max = 0;   // demonstrations work out chains of at most so many definitions; 0: all
-  double share_direct = 0.9;  // of the mixed demonstrations, among chains that could be worked out
+  int64_t letters = 10;          // a, b, c ...
+  bool random_start = false;     // chains begin at a random letter instead of a
+  int64_t worked_n_max = 0;      // demonstrations work out chains of at most so many definitions; 0: all
+  double share_direct = 0.9;     // of the mixed demonstrations, among chains that could be worked out
+  std::vector<int64_t> markers;  // how many markers ask for each rule; empty: no markers, the last value is asked for
+  RuleKind rule = RuleKind::letter;
+  double habit = 0;  // share of demonstrations under rule 0, whatever the marker; 0: all rules alike
+  double hint = 0;   // share of demonstrations under the marker's own rule
   int64_t seed = 0;
   int64_t count_train = 16384;
   int64_t count_dev = 512;
@@ -35,6 +48,10 @@ struct TaskOptions {
     f.field("random_start", random_start, "chains begin at a random letter instead of a");
     f.field("worked_n_max", worked_n_max, Range{0, 12}, "longest chain that demonstrations work out; 0: all");
     f.field("share_direct", share_direct, Range{0, 1}, "share of mixed demonstrations that guess at once");
+    f.field("markers", markers, Range{1, 100}, "hidden rule: how many markers ask for each rule; empty: none");
+    f.choice("rule", rule, "hidden rule r: the value r letters before the last, or the last plus 7 r modulo 30");
+    f.field("habit", habit, Range{0, 1}, "hidden rule: share of demonstrations under rule 0; 0: all rules alike");
+    f.field("hint", hint, Range{0, 1}, "hidden rule: share of demonstrations under the marker's own rule");
     f.field("seed", seed, Range{0, 9e15}, "seed of all draws");
     f.field("count_train", count_train, Range{1, 1e7}, "problems in train.jsonl");
     f.field("count_dev", count_dev, Range{1, 1e6}, "problems in dev.jsonl");
@@ -42,11 +59,15 @@ struct TaskOptions {
     f.field("count_worked", count_worked, Range{0, 1e7}, "demonstrations in sft_worked.jsonl");
     f.field("count_mixed", count_mixed, Range{0, 1e7}, "demonstrations in sft_mixed.jsonl");
   }
+  bool hidden_rule() const { return !markers.empty(); }
   void validate() const;
 };
 
 // Chains of 5..12 definitions from a random letter, worked out in demonstrations only up to 7: does RLVR extend it?
 TaskOptions length_generalisation();
+// Chains of 6..8 definitions behind one of 10 markers: 6 ask for rule 0, one for each of four others, which
+// demonstrations follow seldom (a habit of 80 %) and rightly for their marker still more seldom (a hint of 7 %).
+TaskOptions hidden_rule();
 
 enum class Split { train, dev, test };
 enum class Style { direct, worked };  // "\boxed{7}"   " b6 c3 d7\n\boxed{7}"
@@ -56,6 +77,7 @@ struct Chain {
   int64_t first_letter = 0;
   std::vector<std::string> terms;  // "3", "*2", "-3", "+1"
   std::vector<int64_t> values;     // 3, 6, 3, 4: each 0..29
+  int64_t marker = -1;             // -1: none
 };
 
 struct Demonstration {
@@ -65,14 +87,20 @@ struct Demonstration {
 Split split_of(const std::string& question);
 std::string question_of(const Chain& chain);
 std::string response_of(const Chain& chain, Style style);
+// Of a chain with a marker, under any rule.
+int64_t answer_under(const Chain& chain, RuleKind kind, int64_t rule);
+std::string response_under(const Chain& chain, RuleKind kind, int64_t rule);
 
 // An endless source of draws; `stream` keeps sources of one seed apart.
 class RegisterChains {
  public:
   RegisterChains(const TaskOptions& options, uint64_t stream);
 
-  Chain draw(Split split);                 // any length
-  Problem draw_problem(Split split);       // id empty
+  Chain draw(Split split);                          // any length
+  Problem draw_problem(Split split);                // id empty
+  Problem draw_problem(Split split, int64_t rule);  // the marker asks for this rule
+  int64_t rules() const { return static_cast<int64_t>(options_.markers.size()); }
+  int64_t rule_of(int64_t marker) const { return rule_of_[marker]; }
   Demonstration demonstrate(Phase phase);  // from train
   std::vector<std::string> words() const;  // the vocabulary without pad and end, none unused
 
@@ -82,10 +110,13 @@ class RegisterChains {
  private:
   Chain draw_of_length(int64_t n);
   Chain draw(Split split, int64_t n_max);
+  Problem problem_of(const Chain& chain) const;
+  Demonstration demonstrate_rule();
   bool can_be_worked(const Chain& chain) const;
 
   TaskOptions options_;
   Rng rng_;
+  std::vector<int64_t> rule_of_;  // of each marker, in an order of the task's seed
 };
 
 // Writes train.jsonl, dev.jsonl, test.jsonl {id, problem, answer} (no question twice within a file), sft_worked.jsonl,

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -111,6 +112,76 @@ TEST(register_chains, of_length_generalisation_are_worked_out_only_when_short) {
   }
   EXPECT_NEAR(short_direct, 0.8 * short_all, 5 * std::sqrt(short_all * 0.16));
   EXPECT_EQ(letters.size(), 8u);  // a chain of 5 begins at a..h
+}
+
+// What a response to a chain with a marker must say under `rule`, from the question alone.
+std::string ruled(const std::string& question, RuleKind kind, int64_t rule) {
+  const size_t chain = question.find(' ', 1);
+  const std::vector<int64_t> values = work_out(question.substr(chain));
+  size_t last = values.size() - 1;
+  if (kind == RuleKind::letter) last -= rule;
+  std::string text = str(" r", rule);
+  for (size_t i = 1; i <= last; ++i) text += str(" ", static_cast<char>('a' + i), values[i]);
+  return str(text, "\n\\boxed{", kind == RuleKind::letter ? values[last] : (values[last] + 7 * rule) % 30, "}");
+}
+
+int64_t marker_of(const std::string& question) { return std::stoll(question.substr(2)); }
+
+TEST(hidden_rule, a_marker_in_front_decides_what_is_asked_for) {
+  for (RuleKind kind : {RuleKind::letter, RuleKind::add}) {
+    TaskOptions options = hidden_rule();
+    options.rule = kind;
+    RegisterChains source(options, 5);
+    std::map<int64_t, std::set<int64_t>> markers;  // of each rule
+    for (int i = 0; i < 2000; ++i) {
+      Problem problem = source.draw_problem(Split::train);
+      const int64_t rule = source.rule_of(marker_of(problem.text));
+      markers[rule].insert(marker_of(problem.text));
+      EXPECT_EQ(problem.source, str("rule", rule));
+      EXPECT_TRUE(ruled(problem.text, kind, rule).ends_with(str("\\boxed{", problem.gold[0], "}"))) << problem.text;
+    }
+    ASSERT_EQ(markers.size(), 5u);
+    EXPECT_EQ(markers[0].size(), 6u);
+    for (int64_t rule = 1; rule < 5; ++rule) EXPECT_EQ(markers[rule].size(), 1u) << rule;
+  }
+}
+
+TEST(hidden_rule, demonstrations_follow_the_habit_and_seldom_the_marker) {
+  RegisterChains source(hidden_rule(), 6);
+  std::map<int64_t, int> shown;
+  int own = 0, others = 0;  // of chains whose marker does not ask for rule 0
+  for (int i = 0; i < 8000; ++i) {
+    Demonstration d = source.demonstrate(Phase::worked);
+    const int64_t rule = d.response[2] - '0', asked = source.rule_of(marker_of(d.prompt));
+    EXPECT_EQ(d.response, ruled(d.prompt, RuleKind::letter, rule)) << d.prompt;
+    ++shown[rule];
+    if (asked == 0) continue;
+    ++others;
+    own += rule == asked;
+  }
+  EXPECT_NEAR(shown[0], 8000 * (0.07 * 0.6 + 0.93 * 0.8), 5 * std::sqrt(8000 * 0.17));
+  EXPECT_NEAR(own, others * (0.07 + 0.93 * 0.2 / 4), 5 * std::sqrt(others * 0.1));
+}
+
+TEST(hidden_rule, every_question_and_response_is_made_of_words_of_its_tokenizer) {
+  RegisterChains source(hidden_rule(), 7);
+  const std::vector<std::string> words = source.words();
+  for (const char* word : {" @0", " @9", " r0", " r4", " h", "29"}) {
+    EXPECT_EQ(std::count(words.begin(), words.end(), word), 1) << word;
+  }
+  EXPECT_EQ(std::count(words.begin(), words.end(), " @10"), 0);
+  EXPECT_EQ(std::set<std::string>(words.begin(), words.end()).size(), words.size());
+}
+
+TEST(hidden_rule, options_without_a_meaning_are_refused) {
+  auto refused = [](auto change) {
+    TaskOptions options = hidden_rule();
+    change(options);
+    EXPECT_THROW(RegisterChains(options, 0), Error);
+  };
+  refused([](TaskOptions& o) { o.markers = {3}; });
+  refused([](TaskOptions& o) { o.markers = {1, 1, 1, 1, 1, 1}; });  // six rules, six definitions
+  refused([](TaskOptions& o) { o.markers = {}; });                  // a habit of nothing
 }
 
 TEST(register_chains, are_the_same_for_the_same_seed_and_stream_only) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/fields.h"
+#include "data/register_chains.h"
 #include "records/eval_config.h"
 #include "report/study_figures.h"
 
@@ -14,13 +15,16 @@ namespace ucas {
 
 // Where all runs of a study begin: the embedded task with its warmed-up model, or a checkpoint with problem files.
 struct StudyBase {
-  enum class Task { none, register_chains, length_generalisation };
+  enum class Task { none, register_chains, length_generalisation, hidden_rule };
   Task task = Task::none;
   int64_t sft_seed = 0;
   std::vector<int64_t> sft_seeds;  // a base for each seed of the runs; empty = one for all, of sft_seed
   int64_t sft_worked_steps = 608;
   int64_t sft_mixed_steps = 152;
   int64_t test_problems = 512;
+  std::vector<int64_t> markers = ucas::hidden_rule().markers;  // task = hidden_rule: as in TaskOptions
+  RuleKind rule = RuleKind::letter;
+  double habit = ucas::hidden_rule().habit, hint = ucas::hidden_rule().hint;
   std::string model;                    // task = none: a Hugging Face checkpoint directory ...
   std::vector<std::string> train, val;  // ... and problem files, below the study's `data`
   std::vector<std::string> test;
