@@ -110,10 +110,10 @@ class Fields {
   }
 };
 
-// One `key = value` from a file or the command line. From TOML the value has its type; from the command line it is
-// text, read as whatever type the field has ("a,b" or a JSON-like [a, b] for lists).
 using Words = std::vector<std::string>;  // what was typed, the command's name left out
 
+// One `key = value` from a file or the command line. From TOML the value has its type; from the command line it is
+// text, read as whatever type the field has ("a,b" or a JSON-like [a, b] for lists).
 struct Setting {
   std::string key;  // dotted: "method.beta"
   std::variant<bool, int64_t, double, std::string, std::vector<std::string>, std::vector<int64_t>> value;

@@ -40,6 +40,7 @@ UCAS_COMMANDS(UCAS_DECLARE)
 #undef UCAS_DECLARE
 
 struct Command {
+  const char* id;                  // "make_task"
   std::string name;                // as typed: "make-task"
   const char* summary;             // one line for `ucas --help`
   int (*run)(const Words& words);  // nullptr: in the engine
@@ -52,8 +53,8 @@ std::string help_of(const Command& command);
 // The whole program behind main(): picks the command, answers --help and --version.
 int run_program(const Words& words);
 
-// Runs NAME in the engine library (loaded once). Defined in cli/engine_loader.cpp, like the next two.
-int run_in_engine(const std::string& name, const Words& words);
+// Runs the command `id` in the engine library (loaded once). Defined in cli/engine_loader.cpp, like the next two.
+int run_in_engine(const char* id, const Words& words);
 // What the engine knows of this machine, as (name, value) rows; loads the engine.
 std::vector<std::pair<std::string, std::string>> describe_engine();
 std::string engine_path();

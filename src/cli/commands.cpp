@@ -76,7 +76,7 @@ void refuse_other_than_utf8(const Words& words) {
 
 #define UCAS_RUN_plain(name) run_##name
 #define UCAS_RUN_engine(name) nullptr
-#define UCAS_ROW(name, where, summary) {with_dashes(#name), summary, UCAS_RUN_##where(name), options_##name},
+#define UCAS_ROW(name, where, summary) {#name, with_dashes(#name), summary, UCAS_RUN_##where(name), options_##name},
 std::span<const Command> commands() {
   static const std::vector<Command> table = {UCAS_COMMANDS(UCAS_ROW)};
   return table;
@@ -113,7 +113,7 @@ int run_program(const Words& words) {
     out(help_of(command));
     return kDone;
   }
-  return command.run != nullptr ? command.run(rest) : run_in_engine(command.name, rest);
+  return command.run != nullptr ? command.run(rest) : run_in_engine(command.id, rest);
 }
 
 }  // namespace ucas

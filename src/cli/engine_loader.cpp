@@ -52,9 +52,9 @@ std::string engine_path() {
   return slash == std::string::npos ? kEngineFile : path_join(self.substr(0, slash), kEngineFile);
 }
 
-int run_in_engine(const std::string& name, const Words& words) {
+int run_in_engine(const char* id, const Words& words) {
   using Run = int (*)(const char*, const Words*);
-  return reinterpret_cast<Run>(engine_symbol("ucas_engine_run"))(name.c_str(), &words);
+  return reinterpret_cast<Run>(engine_symbol("ucas_engine_run"))(id, &words);
 }
 
 std::vector<std::pair<std::string, std::string>> describe_engine() {

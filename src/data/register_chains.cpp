@@ -44,16 +44,17 @@ void TaskOptions::validate() const {
                ": no chain could be worked out; raise worked_n_max"));
   }
   if (!hidden_rule()) {
-    if (habit != 0 || hint != 0) refuse("habit and hint are of a hidden rule: give markers, such as 6,1,1,1,1");
+    if (hidden.habit != 0 || hidden.hint != 0)
+      refuse("habit and hint are of a hidden rule: give markers, such as 6,1,1,1,1");
     return;
   }
-  const auto rules = static_cast<int64_t>(markers.size());
+  const auto rules = static_cast<int64_t>(hidden.markers.size());
   if (rules < 2) refuse("markers: expected two rules at least, such as 6,1,1,1,1");
-  if (rule == RuleKind::letter && rules >= n_min) {
+  if (hidden.kind == RuleKind::letter && rules >= n_min) {
     refuse(str("markers: ", rules, " rules, n_min = ", n_min,
                ": the shortest chain has fewer values to ask for; raise n_min, or rule = add"));
   }
-  if (rule == RuleKind::add && rules > kValues) refuse(str("markers: at most ", kValues, " rules"));
+  if (hidden.kind == RuleKind::add && rules > kValues) refuse(str("markers: at most ", kValues, " rules"));
 }
 
 TaskOptions length_generalisation() {
@@ -69,9 +70,7 @@ TaskOptions hidden_rule() {
   TaskOptions options;
   options.n_min = 6;
   options.n_max = options.letters = 8;
-  options.markers = {6, 1, 1, 1, 1};
-  options.habit = 0.8;
-  options.hint = 0.07;
+  options.hidden = {.markers = {6, 1, 1, 1, 1}, .habit = 0.8, .hint = 0.07};
   options.count_dev = options.count_test = 500;
   return options;
 }
@@ -108,7 +107,7 @@ std::string response_under(const Chain& chain, RuleKind kind, int64_t rule) {
 RegisterChains::RegisterChains(const TaskOptions& options, uint64_t stream)
     : options_(options), rng_(static_cast<uint64_t>(options.seed), stream) {
   options_.validate();
-  for (int64_t rule = 0; rule < rules(); ++rule) rule_of_.insert(rule_of_.end(), options_.markers[rule], rule);
+  for (int64_t rule = 0; rule < rules(); ++rule) rule_of_.insert(rule_of_.end(), options_.hidden.markers[rule], rule);
   Rng order(static_cast<uint64_t>(options.seed), kRules);
   for (auto i = static_cast<int64_t>(rule_of_.size()) - 1; i > 0; --i) {
     std::swap(rule_of_[i], rule_of_[order.below(i + 1)]);
@@ -162,7 +161,7 @@ Problem RegisterChains::problem_of(const Chain& chain) const {
   if (chain.marker < 0) return problem;
   const int64_t rule = rule_of(chain.marker);
   problem.source = str("rule", rule);
-  problem.gold = {str(answer_under(chain, options_.rule, rule))};
+  problem.gold = {str(answer_under(chain, options_.hidden.kind, rule))};
   return problem;
 }
 
@@ -179,12 +178,12 @@ Problem RegisterChains::draw_problem(Split split, int64_t rule) {
 Demonstration RegisterChains::demonstrate_rule() {
   Chain chain = draw(Split::train);
   int64_t rule = rule_of(chain.marker);
-  if (rng_.uniform() >= options_.hint) {
-    rule = options_.habit == 0               ? rng_.below(rules())
-           : rng_.uniform() < options_.habit ? 0
-                                             : 1 + rng_.below(rules() - 1);
+  if (rng_.uniform() >= options_.hidden.hint) {
+    rule = options_.hidden.habit == 0               ? rng_.below(rules())
+           : rng_.uniform() < options_.hidden.habit ? 0
+                                                    : 1 + rng_.below(rules() - 1);
   }
-  return {question_of(chain), response_under(chain, options_.rule, rule)};
+  return {question_of(chain), response_under(chain, options_.hidden.kind, rule)};
 }
 
 bool RegisterChains::can_be_worked(const Chain& chain) const {

@@ -23,17 +23,28 @@ namespace ucas {
 enum class RuleKind { letter, add };
 constexpr std::array<const char*, 2> names(RuleKind) { return {"letter", "add"}; }
 
+struct HiddenRule {
+  std::vector<int64_t> markers;  // how many markers ask for each rule; empty: no markers, the last value is asked for
+  RuleKind kind = RuleKind::letter;
+  double habit = 0;  // share of demonstrations under rule 0, whatever the marker; 0: all rules alike
+  double hint = 0;   // share of demonstrations under the marker's own rule
+
+  void fields(Fields& f) {
+    f.field("markers", markers, Range{1, 100}, "hidden rule: how many markers ask for each rule; empty: none");
+    f.choice("rule", kind, "hidden rule r: the value r letters before the last, or the last plus 7 r modulo 30");
+    f.field("habit", habit, Range{0, 1}, "hidden rule: share of demonstrations under rule 0; 0: all rules alike");
+    f.field("hint", hint, Range{0, 1}, "hidden rule: share of demonstrations under the marker's own rule");
+  }
+};
+
 struct TaskOptions {
   int64_t n_min = 5;  // definitions in a chain
   int64_t n_max = 10;
-  int64_t letters = 10;          // a, b, c ...
-  bool random_start = false;     // chains begin at a random letter instead of a
-  int64_t worked_n_max = 0;      // demonstrations work out chains of at most so many definitions; 0: all
-  double share_direct = 0.9;     // of the mixed demonstrations, among chains that could be worked out
-  std::vector<int64_t> markers;  // how many markers ask for each rule; empty: no markers, the last value is asked for
-  RuleKind rule = RuleKind::letter;
-  double habit = 0;  // share of demonstrations under rule 0, whatever the marker; 0: all rules alike
-  double hint = 0;   // share of demonstrations under the marker's own rule
+  int64_t letters = 10;       // a, b, c ...
+  bool random_start = false;  // chains begin at a random letter instead of a
+  int64_t worked_n_max = 0;   // demonstrations work out chains of at most so many definitions; 0: all
+  double share_direct = 0.9;  // of the mixed demonstrations, among chains that could be worked out
+  HiddenRule hidden;
   int64_t seed = 0;
   int64_t count_train = 16384;
   int64_t count_dev = 512;
@@ -48,10 +59,7 @@ struct TaskOptions {
     f.field("random_start", random_start, "chains begin at a random letter instead of a");
     f.field("worked_n_max", worked_n_max, Range{0, 12}, "longest chain that demonstrations work out; 0: all");
     f.field("share_direct", share_direct, Range{0, 1}, "share of mixed demonstrations that guess at once");
-    f.field("markers", markers, Range{1, 100}, "hidden rule: how many markers ask for each rule; empty: none");
-    f.choice("rule", rule, "hidden rule r: the value r letters before the last, or the last plus 7 r modulo 30");
-    f.field("habit", habit, Range{0, 1}, "hidden rule: share of demonstrations under rule 0; 0: all rules alike");
-    f.field("hint", hint, Range{0, 1}, "hidden rule: share of demonstrations under the marker's own rule");
+    hidden.fields(f);
     f.field("seed", seed, Range{0, 9e15}, "seed of all draws");
     f.field("count_train", count_train, Range{1, 1e7}, "problems in train.jsonl");
     f.field("count_dev", count_dev, Range{1, 1e6}, "problems in dev.jsonl");
@@ -59,7 +67,7 @@ struct TaskOptions {
     f.field("count_worked", count_worked, Range{0, 1e7}, "demonstrations in sft_worked.jsonl");
     f.field("count_mixed", count_mixed, Range{0, 1e7}, "demonstrations in sft_mixed.jsonl");
   }
-  bool hidden_rule() const { return !markers.empty(); }
+  bool hidden_rule() const { return !hidden.markers.empty(); }
   void validate() const;
 };
 
@@ -99,7 +107,7 @@ class RegisterChains {
   Chain draw(Split split);                          // any length
   Problem draw_problem(Split split);                // id empty
   Problem draw_problem(Split split, int64_t rule);  // the marker asks for this rule
-  int64_t rules() const { return static_cast<int64_t>(options_.markers.size()); }
+  int64_t rules() const { return static_cast<int64_t>(options_.hidden.markers.size()); }
   int64_t rule_of(int64_t marker) const { return rule_of_[marker]; }
   Demonstration demonstrate(Phase phase);  // from train
   std::vector<std::string> words() const;  // the vocabulary without pad and end, none unused

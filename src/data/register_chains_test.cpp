@@ -130,7 +130,7 @@ int64_t marker_of(const std::string& question) { return std::stoll(question.subs
 TEST(hidden_rule, a_marker_in_front_decides_what_is_asked_for) {
   for (RuleKind kind : {RuleKind::letter, RuleKind::add}) {
     TaskOptions options = hidden_rule();
-    options.rule = kind;
+    options.hidden.kind = kind;
     RegisterChains source(options, 5);
     std::map<int64_t, std::set<int64_t>> markers;  // of each rule
     for (int i = 0; i < 2000; ++i) {
@@ -179,9 +179,9 @@ TEST(hidden_rule, options_without_a_meaning_are_refused) {
     change(options);
     EXPECT_THROW(RegisterChains(options, 0), Error);
   };
-  refused([](TaskOptions& o) { o.markers = {3}; });
-  refused([](TaskOptions& o) { o.markers = {1, 1, 1, 1, 1, 1}; });  // six rules, six definitions
-  refused([](TaskOptions& o) { o.markers = {}; });                  // a habit of nothing
+  refused([](TaskOptions& o) { o.hidden.markers = {3}; });
+  refused([](TaskOptions& o) { o.hidden.markers = {1, 1, 1, 1, 1, 1}; });  // six rules, six definitions
+  refused([](TaskOptions& o) { o.hidden.markers = {}; });                  // a habit of nothing
 }
 
 TEST(register_chains, are_the_same_for_the_same_seed_and_stream_only) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "support/engine/rollout_requests.h"
+#include "support/engine/small_models.h"
 #include "support/engine/threads.h"
 
 namespace ucas {
@@ -31,17 +32,11 @@ int64_t differing(const std::vector<Sampled>& a, const std::vector<Sampled>& b) 
   return count;
 }
 
-std::unique_ptr<Model> parity_model() {
-  ModelConfig config;  // d 64, 2 layers, 4/2 heads, V 58
-  config.max_position_embeddings = 256;
-  return make_model(config, 3, at::kCPU);
-}
-
 }  // namespace
 
 TEST(engine_parity, slots_prefill_budget_and_order_of_jobs_change_nothing) {
   const Threads one_thread(1);
-  auto model = parity_model();
+  auto model = testing::task_model();
   const auto prompts = random_prompts(9, 20, 58);
   const auto jobs = jobs_of(prompts, 5);
   const SamplingConfig sampling{.temperature = 0.9, .max_tokens = 24};
@@ -60,7 +55,7 @@ TEST(engine_parity, slots_prefill_budget_and_order_of_jobs_change_nothing) {
 
 TEST(engine_parity, the_number_of_threads_changes_nothing) {
   const Threads one_thread(1);
-  auto model = parity_model();
+  auto model = testing::task_model();
   const auto prompts = random_prompts(6, 20, 58);
   const auto jobs = jobs_of(prompts, 7);
   const auto run = [&](int threads) {
@@ -72,7 +67,7 @@ TEST(engine_parity, the_number_of_threads_changes_nothing) {
 
 TEST(engine_parity, the_log_prob_of_the_sampler_is_the_trainers_bit_for_bit) {
   const Threads one_thread(1);
-  auto model = parity_model();
+  auto model = testing::task_model();
   const auto prompts = random_prompts(8, 30, 58);
   const auto jobs = jobs_of(prompts, 6);
   for (const SamplingConfig& sampling : {SamplingConfig{.max_tokens = 40},

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "support/engine/fake_model.h"
 #include "support/engine/rollout_requests.h"
+#include "support/engine/small_models.h"
 
 namespace ucas {
 
@@ -18,12 +19,6 @@ using testing::FakeModel;
 using testing::jobs_of;
 using testing::random_prompts;
 using testing::request_of;
-
-std::unique_ptr<Model> tiny_model() {
-  ModelConfig config;  // d 64, 2 layers, 4/2 heads, V 58
-  config.max_position_embeddings = 256;
-  return make_model(config, 3, at::kCPU);
-}
 
 }  // namespace
 
@@ -102,7 +97,7 @@ TEST(engine, a_finished_slot_is_refilled_before_the_next_step) {
 }
 
 TEST(engine, greedy_decoding_repeats_and_differs_from_sampling) {
-  auto model = tiny_model();
+  auto model = testing::task_model();
   const auto prompts = random_prompts(4, 10, 58);
   const auto jobs = jobs_of(prompts, 2);
   const auto greedy = make_engine(*model)->run(request_of(jobs, {.temperature = 0, .max_tokens = 16}));
@@ -112,7 +107,7 @@ TEST(engine, greedy_decoding_repeats_and_differs_from_sampling) {
 }
 
 TEST(engine, greedy_and_sampled_jobs_of_different_limits_and_stops_share_a_run_and_change_nothing) {
-  auto model = tiny_model();
+  auto model = testing::task_model();
   const auto prompts = random_prompts(6, 10, 58);
   const std::vector<int32_t> few = {0, 1, 2}, many = {3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
   std::vector<PromptJob> mixed;

@@ -57,10 +57,7 @@ void StudyBase::fields(Fields& f) {
   f.field("sft_worked_steps", sft_worked_steps, Range{0, 1e6}, "warm-up updates on worked demonstrations");
   f.field("sft_mixed_steps", sft_mixed_steps, Range{1, 1e6}, "then on mostly direct ones");
   f.field("test_problems", test_problems, Range{1, 1e5}, "held-out problems of the embedded task");
-  f.field("markers", markers, Range{1, 100}, "task = hidden_rule: how many markers ask for each rule");
-  f.choice("rule", rule, "task = hidden_rule: rule r asks for the value r letters before the last, or for it plus 7 r");
-  f.field("habit", habit, Range{0, 1}, "task = hidden_rule: share of demonstrations under rule 0");
-  f.field("hint", hint, Range{0, 1}, "task = hidden_rule: share of demonstrations under the marker's own rule");
+  hidden.fields(f);
   f.field("model", model, "task = none: the Hugging Face checkpoint all runs begin from");
   f.field("train", train, "task = none: training problems, JSONL");
   f.field("val", val, "task = none: validation problems, JSONL");

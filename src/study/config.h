@@ -22,11 +22,9 @@ struct StudyBase {
   int64_t sft_worked_steps = 608;
   int64_t sft_mixed_steps = 152;
   int64_t test_problems = 512;
-  std::vector<int64_t> markers = ucas::hidden_rule().markers;  // task = hidden_rule: as in TaskOptions
-  RuleKind rule = RuleKind::letter;
-  double habit = ucas::hidden_rule().habit, hint = ucas::hidden_rule().hint;
-  std::string model;                    // task = none: a Hugging Face checkpoint directory ...
-  std::vector<std::string> train, val;  // ... and problem files, below the study's `data`
+  HiddenRule hidden = ucas::hidden_rule().hidden;  // of task = hidden_rule
+  std::string model;                               // task = none: a Hugging Face checkpoint directory ...
+  std::vector<std::string> train, val;             // ... and problem files, below the study's `data`
   std::vector<std::string> test;
   std::string suite;       // instead of `test`: benchmarks (evaluate/benchmark.h)
   int64_t test_limit = 0;  // of the files together, or of each benchmark, for a trial; 0 = all

@@ -12,40 +12,18 @@
 
 #include "base/rng.h"
 #include "methods/registry.h"
+#include "support/engine/small_models.h"
 #include "train/logprobs.h"
 
 namespace ucas {
 namespace {
 
-ModelConfig small_shape() {
-  ModelConfig shape;
-  shape.hidden_size = 32;
-  shape.num_attention_heads = 4;
-  shape.num_key_value_heads = 2;
-  shape.head_dim = 8;
-  shape.intermediate_size = 48;
-  shape.vocab_size = 40;
-  return shape;
-}
+using testing::small_shape;
 
-// Random groups with ragged lengths, one response empty.
+// One response is empty.
 Batch random_batch(Model& model, int64_t groups, int64_t per_group) {
   Rng rng(7, 0);
-  Batch batch;
-  for (int64_t g = 0; g < groups; ++g) {
-    Group group{g, static_cast<int64_t>(batch.responses.size()), per_group, {}};
-    for (int64_t p = 0; p < 3 + g; ++p) group.prompt.push_back(static_cast<int32_t>(rng.below(40)));
-    for (int64_t i = 0; i < per_group; ++i) {
-      Response o;
-      o.first = batch.token_count();
-      o.length = g == 1 && i == 0 ? 0 : 1 + rng.below(9);
-      o.group = g;
-      o.reward = o.score = static_cast<float>(i % 2);
-      for (int64_t t = 0; t < o.length; ++t) batch.token.push_back(static_cast<int32_t>(rng.below(40)));
-      batch.responses.push_back(o);
-    }
-    batch.groups.push_back(group);
-  }
+  Batch batch = testing::ragged_batch(rng, groups, per_group);
   compute_signals(model, batch, 1.0, 64);
   batch.rollout_logprob = batch.old_logprob;
   // Off-policy, so that ratio, clip and dual clip all matter, and with all that any method may read.

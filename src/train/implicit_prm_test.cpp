@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "support/engine/small_models.h"
 #include "support/implicit_prm_loss.h"
 #include "text/word_level.h"
 #include "train/companion.h"
@@ -19,16 +20,7 @@ namespace {
 
 constexpr int64_t kPrmVocab = 24;
 
-ModelConfig prm_shape() {
-  ModelConfig shape;
-  shape.hidden_size = 32;
-  shape.num_attention_heads = 4;
-  shape.num_key_value_heads = 2;
-  shape.head_dim = 8;
-  shape.intermediate_size = 48;
-  shape.vocab_size = kPrmVocab;
-  return shape;
-}
+ModelConfig prm_shape() { return testing::small_shape(kPrmVocab); }
 
 // Ragged responses, one of them empty; right ones avoid token 3.
 Batch small_batch() {

@@ -6,6 +6,7 @@
 
 #include "base/rng.h"
 #include "base/str.h"
+#include "support/engine/small_models.h"
 #include "train/companion.h"
 #include "train/logprobs.h"
 
@@ -15,14 +16,7 @@ namespace {
 class reference : public ::testing::Test {
  protected:
   void SetUp() override {
-    ModelConfig shape;
-    shape.hidden_size = 32;
-    shape.num_attention_heads = 4;
-    shape.num_key_value_heads = 2;
-    shape.head_dim = 8;
-    shape.intermediate_size = 48;
-    shape.vocab_size = 40;
-    policy_ = make_model(shape, 3, at::kCPU);
+    policy_ = make_model(testing::small_shape(), 3, at::kCPU);
     path_ = (std::filesystem::temp_directory_path() / str("ucas-reference-", ::getpid())).string();
     std::filesystem::create_directories(path_);
     save_model(*policy_, path_);
@@ -31,20 +25,7 @@ class reference : public ::testing::Test {
     config_.rollout.temperature = 0.7;
     config_.update.micro_batch_tokens = 64;
     Rng rng(7, 0);
-    for (int64_t g = 0; g < 3; ++g) {
-      Group group{g, 4 * g, 4, {}};
-      for (int64_t p = 0; p < 3 + g; ++p) group.prompt.push_back(static_cast<int32_t>(rng.below(40)));
-      for (int64_t i = 0; i < 4; ++i) {
-        Response o;
-        o.first = batch_.token_count();
-        o.length = g == 1 && i == 0 ? 0 : 1 + rng.below(9);
-        o.group = g;
-        o.reward = o.score = static_cast<float>(i % 2);
-        for (int64_t t = 0; t < o.length; ++t) batch_.token.push_back(static_cast<int32_t>(rng.below(40)));
-        batch_.responses.push_back(o);
-      }
-      batch_.groups.push_back(group);
-    }
+    batch_ = testing::ragged_batch(rng, 3, 4);
   }
   void TearDown() override { std::filesystem::remove_all(path_); }
 

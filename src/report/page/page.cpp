@@ -4,8 +4,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/embedded.h"
-#include "base/error.h"
 #include "base/str.h"
 #include "report/alarms.h"
 #include "report/escape.h"
@@ -25,12 +23,6 @@ constexpr size_t kMostNamed = 6;  // groups in a title
 constexpr const char* kTokensLead =
     "Each token coloured by one recorded quantity. Point at a token or tap it, or move with the arrow keys, to read "
     "all of them; the address of the page then leads to that token.";
-
-std::string_view asset(const std::string& name) {
-  auto text = embedded("report/assets/" + name);
-  UCAS_CHECK(text.has_value(), "an asset of the report was not compiled in");
-  return *text;
-}
 
 // Distinct nonempty values of one env.json key over all runs.
 std::string env_values(const std::vector<RunRecord>& runs, const std::string& key, int path_parts = 0) {

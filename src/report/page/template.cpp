@@ -14,13 +14,9 @@ namespace {
 
 namespace stache = kainjow::mustache;
 
-constexpr const char* kFolder = "report/assets/";
-
 // The template with those it names in their places: the library would read them again for every row of a table.
 std::string with_parts(const std::string& name) {
-  auto found = embedded(kFolder + name);
-  UCAS_CHECK(found.has_value(), "a template of the report was not compiled in");
-  std::string text(*found);
+  std::string text(asset(name));
   for (size_t at = 0; (at = text.find("{{> ", at)) != std::string::npos;) {
     const size_t end = text.find("}}", at);
     text.replace(at, end + 2 - at, with_parts(text.substr(at + 4, end - at - 4)));
@@ -54,6 +50,12 @@ OrderedJson cell_values(const PageCell& cell) {
 }
 
 }  // namespace
+
+std::string_view asset(const std::string& name) {
+  const auto text = embedded("report/assets/" + name);
+  UCAS_CHECK(text.has_value(), "an asset of the report was not compiled in");
+  return *text;
+}
 
 std::string render(const std::string& name, const OrderedJson& values) {
   stache::mustache page{with_parts(name)};

@@ -3,10 +3,14 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/json.h"
 
 namespace ucas {
+
+std::string_view asset(const std::string& name);  // a file of report/assets
 
 // "results.html" and its values. Empty texts, null and false make their section {{#x}} vanish; {{> y.html}} is the
 // template y in the same place.

@@ -120,7 +120,9 @@ std::string StudyPlan::hash_of_base(int64_t seed) const {
   const StudyBase& base = config().base;
   if (!base.embedded()) return hash_of_checkpoint(base.model).substr(0, 8);
   std::set<std::string> other = {"model", "train", "val", "test", "suite", "test_limit", "sft_seeds"};
-  if (base.task != StudyBase::Task::hidden_rule) other.insert({"markers", "rule", "habit", "hint"});
+  if (base.task != StudyBase::Task::hidden_rule) {
+    for (const FieldValue& f : fields_of(base.hidden)) other.insert(f.key);
+  }
   std::string text = settings_that([&](const FieldValue& f) { return !other.contains(f.key); }, base);
   if (seed != base.sft_seed) text += str("weights_seed=", seed, "\n");
   return hash_of_text(text).substr(0, 8);
@@ -148,10 +150,7 @@ EmbeddedBase StudyPlan::embedded_base(const StudyStart& start) const {
   if (b.task == StudyBase::Task::length_generalisation) base.task = length_generalisation();
   if (b.task == StudyBase::Task::hidden_rule) {
     base.task = hidden_rule();
-    base.task.markers = b.markers;
-    base.task.rule = b.rule;
-    base.task.habit = b.habit;
-    base.task.hint = b.hint;
+    base.task.hidden = b.hidden;
   }
   base.task.seed = b.sft_seed;
   base.task.count_test = b.test_problems;

@@ -1,0 +1,49 @@
+// Models and batches of a few numbers that several tests of the engine share.
+#pragma once
+
+#include "base/rng.h"
+#include "core/batch.h"
+#include "model/model.h"
+
+namespace ucas::testing {
+
+inline ModelConfig small_shape(int64_t vocabulary = 40) {
+  ModelConfig shape;
+  shape.hidden_size = 32;
+  shape.num_attention_heads = 4;
+  shape.num_key_value_heads = 2;
+  shape.head_dim = 8;
+  shape.intermediate_size = 48;
+  shape.vocab_size = vocabulary;
+  return shape;
+}
+
+// That of the embedded task: d 64, 2 layers, 4/2 heads, V 58.
+inline std::unique_ptr<Model> task_model() {
+  ModelConfig config;
+  config.max_position_embeddings = 256;
+  return make_model(config, 3, at::kCPU);
+}
+
+// Random groups with ragged lengths over small_shape()'s vocabulary, the first response of the second group empty,
+// without the trainer's signals.
+inline Batch ragged_batch(Rng& rng, int64_t groups, int64_t per_group) {
+  Batch batch;
+  for (int64_t g = 0; g < groups; ++g) {
+    Group group{g, static_cast<int64_t>(batch.responses.size()), per_group, {}};
+    for (int64_t p = 0; p < 3 + g; ++p) group.prompt.push_back(static_cast<int32_t>(rng.below(40)));
+    for (int64_t i = 0; i < per_group; ++i) {
+      Response o;
+      o.first = batch.token_count();
+      o.length = g == 1 && i == 0 ? 0 : 1 + rng.below(9);
+      o.group = g;
+      o.reward = o.score = static_cast<float>(i % 2);
+      for (int64_t t = 0; t < o.length; ++t) batch.token.push_back(static_cast<int32_t>(rng.below(40)));
+      batch.responses.push_back(o);
+    }
+    batch.groups.push_back(group);
+  }
+  return batch;
+}
+
+}  // namespace ucas::testing
