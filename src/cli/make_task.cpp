@@ -10,22 +10,20 @@ namespace ucas {
 
 namespace {
 
-enum class Form { chains, length, hidden_rule };
-
 struct MakeTaskConfig {
   std::string out;
-  Form form = Form::chains;
+  TaskKind form = TaskKind::chains;
   TaskOptions task;
 
   void fields(Fields& f) {
     f.field("out", out, "directory for the files; made if it is not there");
     const char* help =
         "chains of 5 to 10 definitions; or, to see whether chains longer than those demonstrated are worked out, 5 to "
-        "12 "
-        "from a random letter with 7 at most demonstrated; or, to see what becomes of right strategies that a model "
-        "seldom uses, a marker that decides what is asked for: sets the defaults of the options below";
-    f.choice("task", form, {"chains", "length", "hidden_rule"}, help);
-    f.choice("form", form, {"chains", "length", "hidden_rule"}, "the same as task, by its earlier name");
+        "12 from a random letter with 7 at most demonstrated; or, to see what becomes of right strategies that a model "
+        "seldom uses, a marker that decides what is asked for, or letters that each have an operation of their own: "
+        "sets the defaults of the options below";
+    f.choice("task", form, help);
+    f.choice("form", form, "the same as task, by its earlier name");
     task.fields(f);
   }
 };
@@ -41,10 +39,8 @@ int run_make_task(const Words& words) {
   }
   MakeTaskConfig config;
   ucas::apply(config, line.settings);
-  if (config.form != Form::chains) {
-    config.task = config.form == Form::length ? length_generalisation() : hidden_rule();
-    ucas::apply(config, line.settings);  // what was given on the command line stands
-  }
+  config.task = options_of(config.form);
+  ucas::apply(config, line.settings);  // what was given on the command line stands
   if (config.out.empty()) throw Error("usage", "make-task: --out DIR is missing");
   double began = now_seconds();
   int64_t vocabulary = write_register_chains(config.out, config.task);

@@ -27,9 +27,9 @@ bool read_number(const std::string& text, Number& value) {
 // Where the name takes a number behind @, whether it is one.
 bool fits(Quantity& q) {
   if (q.at.empty()) return q.name == "greedy" || kOfRuns.contains(q.name);
-  if (q.name == "mean" || q.name == "pass") return read_number(q.at, q.k) && q.k > 0;
+  if (q.name == "mean" || q.name == "pass" || q.name == "frontier") return read_number(q.at, q.k) && q.k > 0;
   double share = 0;
-  return q.of_training() && read_number(q.at, share) && share > 0 && share <= 1;
+  return (q.of_training() || q.name == "reached") && read_number(q.at, share) && share > 0 && share <= 1;
 }
 
 }  // namespace
@@ -55,7 +55,9 @@ std::string unit_of(const std::vector<RunLabel>& labels) {
 
 std::string Quantity::text() const { return str(name, at.empty() ? "" : "@", at, scope.empty() ? "" : ":", scope); }
 
-bool Quantity::is_share() const { return name != "entropy" && name != "length" && name != "steps_to"; }
+bool Quantity::is_share() const {
+  return name != "entropy" && name != "length" && name != "steps_to" && name != "steps_to_val";
+}
 
 Quantity parse_quantity(const std::string& text) {
   Quantity q;
@@ -68,14 +70,18 @@ Quantity parse_quantity(const std::string& text) {
   if (fits(q) && !(scoped && (q.scope.empty() || q.of_training()))) return q;
   throw Error("config",
               str("column \"", printable(text),
-                  "\": expected greedy, mean@N, pass@K, entropy, length, truncated or unparseable, alone or with "
-                  ":SOURCE, :* or :macro; or steps_to@SHARE, val_at@SHARE with a training accuracy between 0 and 1"));
+                  "\": expected greedy, mean@N, pass@K, frontier@K, reached@SHARE, entropy, length, truncated or "
+                  "unparseable, alone or with :SOURCE, :* or :macro; or steps_to@SHARE, val_at@SHARE with a training "
+                  "accuracy, steps_to_val@SHARE with a validation accuracy between 0 and 1"));
 }
 
 double value_of(const ProblemAnswers& p, const Quantity& q) {
   if (q.name == "greedy") return p.greedy < 0 ? kUnknown : static_cast<double>(p.greedy);
   if (p.samples <= 0) return kUnknown;
-  if (q.name == "pass") return q.k <= p.samples ? pass_at_k({p.samples, p.correct}, q.k) : kUnknown;
+  if (q.name == "frontier" && p.beyond < 1) return p.beyond < 0 ? kUnknown : 0;
+  if (q.name == "pass" || q.name == "frontier") {
+    return q.k <= p.samples ? pass_at_k({p.samples, p.correct}, q.k) : kUnknown;
+  }
   if (q.name != "mean") return kUnknown;
   if (q.k == 0 || q.k == p.samples) return mean_at_n({p.samples, p.correct});
   return q.k == p.first ? mean_at_n({p.first, p.correct_of_first}) : kUnknown;
@@ -90,6 +96,10 @@ std::vector<std::string> sources_of(const RunAnswers& run) {
 }
 
 double value_of(const RunAnswers& run, const Quantity& q) {
+  if (q.name == "reached") {
+    const double greedy = value_of(run, Quantity{"greedy", "", 0, q.scope});
+    return std::isnan(greedy) ? kUnknown : greedy >= std::strtod(q.at.c_str(), nullptr) ? 1 : 0;
+  }
   const auto mean_over = [&](const std::string& source) {
     std::vector<double> values;
     for (const ProblemAnswers& p : run.problems) {

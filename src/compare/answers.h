@@ -18,6 +18,7 @@ struct ProblemAnswers {
   int greedy = -1;      // 1 right, 0 wrong, -1 not asked
   int64_t samples = 0, correct = 0;
   int64_t first = 0, correct_of_first = 0;  // of the first 16 where there are more samples; first = 0: not recorded
+  int beyond = -1;                          // 1: no sample of the untrained base was right, 0: one was, -1: not known
 };
 // The hash of one problem.
 std::string content_of(const std::string& question, const std::vector<std::string>& gold);
@@ -41,15 +42,17 @@ struct AnswerGroup {
   std::vector<RunAnswers> runs;
 };
 
-// "pass@16:math500": what is measured, and over which problems.
+// "pass@16:math500": what is measured, and over which problems. "frontier@K" is pass@K of the problems of which the
+// base solved none in all its samples, and 0 of the others; "reached@A" is 1 where greedy is at least A.
 struct Quantity {
-  std::string name;   // "greedy", "mean", "pass": of each problem; else a figure of the run: "entropy", "steps_to" ...
-  std::string at;     // "16"; "" if none
-  int64_t k = 0;      // the same as a number; mean with k = 0: over all samples, however many a problem has
+  std::string
+      name;        // "greedy", "mean", "pass", "frontier": of each problem; else of the run: "entropy", "steps_to" ...
+  std::string at;  // "16"; "" if none
+  int64_t k = 0;   // the same as a number; mean with k = 0: over all samples, however many a problem has
   std::string scope;  // a source, "macro" = mean over the sources, "" = all problems
   std::string text() const;
-  bool of_problems() const { return name == "greedy" || name == "mean" || name == "pass"; }
-  bool of_training() const { return name == "steps_to" || name == "val_at"; }
+  bool of_problems() const { return name == "greedy" || name == "mean" || name == "pass" || name == "frontier"; }
+  bool of_training() const { return name == "steps_to" || name == "val_at" || name == "steps_to_val"; }
   bool is_share() const;  // printed in percent, at most 1
 };
 // Error("config") naming what may stand there.

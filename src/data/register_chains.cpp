@@ -1,5 +1,6 @@
 #include "data/register_chains.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
@@ -14,7 +15,9 @@ namespace ucas {
 
 namespace {
 
-constexpr int64_t kValues = 30;  // every value is in 0 .. 29
+constexpr int64_t kValues = 30;     // every value is in 0 .. 29
+constexpr int64_t kStepRules = 5;   // numbers up to 5, factors -2 .. 3: no two rules make the same value, modulo 30
+constexpr int64_t kMostLevels = 3;  // of letters that do not add, counted up to here
 
 std::string letter(int64_t index) { return str(" ", static_cast<char>('a' + index)); }
 
@@ -25,7 +28,7 @@ enum Stream : uint64_t { kTrain = 0x7a5c, kDev, kTest, kWorked, kMixed, kRules }
 std::string steps_to(const Chain& chain, size_t last) {
   std::string text;
   for (size_t i = 1; i <= last; ++i) {
-    text += letter(chain.first_letter + static_cast<int64_t>(i)) + str(chain.values[i]);
+    text += letter(chain.letters[i]) + str(chain.values[i]);
   }
   return text;
 }
@@ -55,6 +58,18 @@ void TaskOptions::validate() const {
                ": the shortest chain has fewer values to ask for; raise n_min, or rule = add"));
   }
   if (hidden.kind == RuleKind::add && rules > kValues) refuse(str("markers: at most ", kValues, " rules"));
+  if (hidden.kind != RuleKind::step) return;
+  int64_t with_rule = 0;
+  for (int64_t count : hidden.markers) with_rule += count;
+  if (with_rule != letters) {
+    refuse(str("markers give ", with_rule, " letters a rule, letters = ", letters,
+               ": under rule = step every letter has one"));
+  }
+  if (with_rule - hidden.markers[0] < kMostLevels || n_min <= kMostLevels) {
+    refuse(str("markers, n_min = ", n_min, ": held-out chains have up to ", kMostLevels,
+               " letters of another rule than 0; give more such letters, and longer chains"));
+  }
+  if (rules > kStepRules) refuse(str("markers: at most ", kStepRules, " rules under rule = step"));
 }
 
 TaskOptions length_generalisation() {
@@ -63,6 +78,15 @@ TaskOptions length_generalisation() {
   options.random_start = true;
   options.worked_n_max = 7;
   options.share_direct = 0.8;
+  return options;
+}
+
+TaskOptions hidden_steps() {
+  TaskOptions options = hidden_rule();
+  options.n_min = 4;
+  options.n_max = 6;
+  options.letters = 24;
+  options.hidden = {.markers = {18, 2, 2, 2}, .kind = RuleKind::step, .habit = 0.8, .hint = 0.15};
   return options;
 }
 
@@ -75,6 +99,12 @@ TaskOptions hidden_rule() {
   return options;
 }
 
+TaskOptions options_of(TaskKind kind) {
+  if (kind == TaskKind::length) return length_generalisation();
+  if (kind == TaskKind::hidden_rule) return hidden_rule();
+  return kind == TaskKind::hidden_steps ? hidden_steps() : TaskOptions{};
+}
+
 Split split_of(const std::string& question) {
   int remainder = 0;  // of the digest, as one big-endian number, by 10
   for (uint8_t byte : md5_of_text(question)) remainder = (remainder * 256 + byte) % 10;
@@ -84,7 +114,7 @@ Split split_of(const std::string& question) {
 std::string question_of(const Chain& chain) {
   std::string text = chain.marker < 0 ? "" : str(" @", chain.marker);
   for (size_t i = 0; i < chain.terms.size(); ++i) {
-    text += letter(chain.first_letter + static_cast<int64_t>(i)) + chain.terms[i];
+    text += letter(chain.letters[i]) + chain.terms[i];
   }
   return text + ".\n";
 }
@@ -104,6 +134,11 @@ std::string response_under(const Chain& chain, RuleKind kind, int64_t rule) {
   return str(" r", rule, steps_to(chain, last), "\n\\boxed{", answer_under(chain, kind, rule), "}");
 }
 
+int64_t step_under(int64_t rule, int64_t value, int64_t k) {
+  const int64_t factor = rule % 2 == 0 ? 1 + rule / 2 : -(1 + rule / 2);
+  return ((value + factor * k) % kValues + kValues) % kValues;
+}
+
 RegisterChains::RegisterChains(const TaskOptions& options, uint64_t stream)
     : options_(options), rng_(static_cast<uint64_t>(options.seed), stream) {
   options_.validate();
@@ -114,10 +149,36 @@ RegisterChains::RegisterChains(const TaskOptions& options, uint64_t stream)
   }
 }
 
+int64_t RegisterChains::level_of(const Chain& chain) const {
+  if (!by_step()) return rule_of(chain.marker);
+  int64_t others = 0;
+  for (size_t i = 1; i < chain.letters.size(); ++i) others += rule_of(chain.letters[i]) != 0;
+  return std::min(others, kMostLevels);
+}
+
+// The first number is the first value; each further letter has a rule of its own and a number. Letters in any order, so
+// that chains of every level are there whichever letters have which rule.
+Chain RegisterChains::draw_steps(int64_t n) {
+  Chain chain;
+  chain.values.push_back(1 + rng_.below(9));
+  chain.terms.push_back(str(chain.values[0]));
+  chain.letters.push_back(rng_.below(options_.letters));
+  while (static_cast<int64_t>(chain.letters.size()) < n) {
+    const int64_t next = rng_.below(options_.letters), k = 1 + rng_.below(5);
+    if (std::ranges::find(chain.letters, next) != chain.letters.end()) continue;
+    chain.letters.push_back(next);
+    chain.terms.push_back(str(k));
+    chain.values.push_back(step_under(rule_of(next), chain.values.back(), k));
+  }
+  return chain;
+}
+
 Chain RegisterChains::draw_of_length(int64_t n) {
+  if (by_step()) return draw_steps(n);
   Chain chain;
   if (options_.hidden_rule()) chain.marker = rng_.below(static_cast<int64_t>(rule_of_.size()));
-  if (options_.random_start) chain.first_letter = rng_.below(options_.letters - n + 1);
+  const int64_t first_letter = options_.random_start ? rng_.below(options_.letters - n + 1) : 0;
+  for (int64_t i = 0; i < n; ++i) chain.letters.push_back(first_letter + i);
   int64_t value = 1 + rng_.below(9);
   chain.terms.push_back(str(value));
   chain.values.push_back(value);
@@ -158,32 +219,40 @@ Problem RegisterChains::problem_of(const Chain& chain) const {
   problem.source = "register_chains";
   problem.text = question_of(chain);
   problem.gold = {str(chain.values.back())};
-  if (chain.marker < 0) return problem;
-  const int64_t rule = rule_of(chain.marker);
-  problem.source = str("rule", rule);
-  problem.gold = {str(answer_under(chain, options_.hidden.kind, rule))};
+  if (!options_.hidden_rule()) return problem;
+  const int64_t level = level_of(chain);
+  problem.source = str(by_step() ? "others" : "rule", level);
+  if (!by_step()) problem.gold = {str(answer_under(chain, options_.hidden.kind, level))};
   return problem;
 }
 
 Problem RegisterChains::draw_problem(Split split) { return problem_of(draw(split)); }
 
-Problem RegisterChains::draw_problem(Split split, int64_t rule) {
+Problem RegisterChains::draw_problem(Split split, int64_t level) {
   while (true) {
     Chain chain = draw(split);
-    if (rule_of(chain.marker) == rule) return problem_of(chain);
+    if (level_of(chain) == level) return problem_of(chain);
   }
 }
 
-// By habit rule 0, else one of the others; sometimes the one that the marker asks for.
+// By habit rule 0, else one of the others; sometimes the marker's or letter's own.
+int64_t RegisterChains::shown_rule(int64_t own) {
+  if (rng_.uniform() < options_.hidden.hint) return own;
+  if (options_.hidden.habit == 0) return rng_.below(rules());
+  return rng_.uniform() < options_.hidden.habit ? 0 : 1 + rng_.below(rules() - 1);
+}
+
 Demonstration RegisterChains::demonstrate_rule() {
   Chain chain = draw(Split::train);
-  int64_t rule = rule_of(chain.marker);
-  if (rng_.uniform() >= options_.hidden.hint) {
-    rule = options_.hidden.habit == 0               ? rng_.below(rules())
-           : rng_.uniform() < options_.hidden.habit ? 0
-                                                    : 1 + rng_.below(rules() - 1);
+  if (!by_step()) {
+    return {question_of(chain), response_under(chain, options_.hidden.kind, shown_rule(rule_of(chain.marker)))};
   }
-  return {question_of(chain), response_under(chain, options_.hidden.kind, rule)};
+  Chain shown = chain;  // with the values that the shown rules lead to, each going on from the one before
+  for (size_t i = 1; i < shown.values.size(); ++i) {
+    const int64_t rule = shown_rule(rule_of(chain.letters[i]));
+    shown.values[i] = step_under(rule, shown.values[i - 1], std::stoll(chain.terms[i]));
+  }
+  return {question_of(chain), response_of(shown, Style::worked)};
 }
 
 bool RegisterChains::can_be_worked(const Chain& chain) const {
@@ -202,12 +271,14 @@ Demonstration RegisterChains::demonstrate(Phase phase) {
 std::vector<std::string> RegisterChains::words() const {
   std::vector<std::string> words;
   for (int64_t i = 0; i < options_.letters; ++i) words.push_back(letter(i));
-  for (size_t marker = 0; marker < rule_of_.size(); ++marker) words.push_back(str(" @", marker));
-  for (int64_t rule = 0; rule < rules(); ++rule) words.push_back(str(" r", rule));
-  for (const char* sign : {"+", "-"}) {
-    for (int64_t k = 1; k <= 5; ++k) words.push_back(str(sign, k));
+  if (!by_step()) {
+    for (size_t marker = 0; marker < rule_of_.size(); ++marker) words.push_back(str(" @", marker));
+    for (int64_t rule = 0; rule < rules(); ++rule) words.push_back(str(" r", rule));
+    for (const char* sign : {"+", "-"}) {
+      for (int64_t k = 1; k <= 5; ++k) words.push_back(str(sign, k));
+    }
+    for (int64_t k = 2; k <= 3; ++k) words.push_back(str("*", k));
   }
-  for (int64_t k = 2; k <= 3; ++k) words.push_back(str("*", k));
   for (int64_t value = 0; value < kValues; ++value) words.push_back(str(value));
   for (const char* word : {"\\boxed{", "}", ".\n", "\n"}) words.push_back(word);
   return words;
@@ -223,9 +294,9 @@ std::string problem_lines(const TaskOptions& options, Split split, Stream stream
   std::string text;
   int64_t repeats = 0;
   while (static_cast<int64_t>(seen.size()) < count) {
-    // Held-out problems ask for every rule alike, in turn: accuracy on them is the mean over the rules.
+    // Held-out problems are of every level alike, in turn: accuracy on them is the mean over the levels.
     Problem problem = options.hidden_rule() && split != Split::train
-                          ? chains.draw_problem(split, static_cast<int64_t>(seen.size()) % chains.rules())
+                          ? chains.draw_problem(split, static_cast<int64_t>(seen.size()) % chains.levels())
                           : chains.draw_problem(split);
     if (!seen.insert(problem.text).second) {
       if (++repeats > 20 * count + 10000) {

@@ -1,10 +1,13 @@
 // The embedded task: chains of definitions,  " a3 b*2 c-3 d+1.\n"  (a = 3, b = a*2, c = b-3, d = c+1), asked for the
 // value of the last letter. A tiny model learns in seconds to guess it at once or to work it out letter by letter; RLVR
-// finds that working it out pays. With a hidden rule a marker stands in front, " @7 a3 b*2 c-3.\n", and decides, which
-// is said nowhere, what is asked for; a response names a rule and then works it out, " r2 b6\n\boxed{6}", so that a
-// wrong rule is a wrong answer and pass@k is what a model can do, not how many values it guesses. Train, dev and test
-// are disjoint by construction: the MD5 of a question decides its split. Feeds `ucas make-task` and demo. Threads: one
-// per generator.
+// finds that working it out pays.
+// With a hidden rule the question does not say all. Rules `letter` and `add`: a marker stands in front,
+// " @7 a3 b*2 c-3.\n", and decides what is asked for; a response names a rule and then works it out,
+// " r2 b6\n\boxed{6}". Rule `step`: " d3 e2 f3.\n" names no operations, each letter has one of its own, and a response
+// is right only if it takes the right one at every letter: " e5 f2\n\boxed{2}". A wrong rule is a wrong answer, so
+// pass@k is what a model can do, not how many values it guesses.
+// Train, dev and test are disjoint by construction: the MD5 of a question decides its split. Feeds `ucas make-task` and
+// demo. Threads: one per generator.
 #pragma once
 
 #include <array>
@@ -19,21 +22,27 @@
 namespace ucas {
 
 // What the marker asks for, under rule r = 0, 1 ...: the value r letters before the last (responses differ in length),
-// or the last one plus 7 r, modulo 30 (they do not).
-enum class RuleKind { letter, add };
-constexpr std::array<const char*, 2> names(RuleKind) { return {"letter", "add"}; }
+// or the last one plus 7 r, modulo 30 (they do not). Or, under `step`, what a letter does to the value v before it with
+// its number k: v + k, v - k, v + 2 k, v - 2 k, v + 3 k ..., modulo 30.
+enum class RuleKind { letter, add, step };
+constexpr std::array<const char*, 3> names(RuleKind) { return {"letter", "add", "step"}; }
 
 struct HiddenRule {
-  std::vector<int64_t> markers;  // how many markers ask for each rule; empty: no markers, the last value is asked for
+  std::vector<int64_t> markers;  // how many markers (letters) have each rule; empty: none, the last value is asked for
   RuleKind kind = RuleKind::letter;
-  double habit = 0;  // share of demonstrations under rule 0, whatever the marker; 0: all rules alike
-  double hint = 0;   // share of demonstrations under the marker's own rule
+  double habit = 0;  // share of demonstrations (their steps) under rule 0, whatever the marker; 0: all rules alike
+  double hint = 0;   // share of them under the marker's (letter's) own rule
 
   void fields(Fields& f) {
-    f.field("markers", markers, Range{1, 100}, "hidden rule: how many markers ask for each rule; empty: none");
-    f.choice("rule", kind, "hidden rule r: the value r letters before the last, or the last plus 7 r modulo 30");
-    f.field("habit", habit, Range{0, 1}, "hidden rule: share of demonstrations under rule 0; 0: all rules alike");
-    f.field("hint", hint, Range{0, 1}, "hidden rule: share of demonstrations under the marker's own rule");
+    f.field("markers", markers, Range{1, 100},
+            "hidden rule: how many markers, or letters, have each rule; empty: none");
+    f.choice("rule", kind,
+             "hidden rule r: the value r letters before the last, or the last plus 7 r modulo 30, or of each letter "
+             "what it does with its number");
+    f.field("habit", habit, Range{0, 1},
+            "hidden rule: share of demonstrations, or of their steps, under rule 0; 0: all rules alike");
+    f.field("hint", hint, Range{0, 1},
+            "hidden rule: share of demonstrations, or of their steps, under the marker's or letter's own rule");
   }
 };
 
@@ -76,13 +85,20 @@ TaskOptions length_generalisation();
 // Chains of 6..8 definitions behind one of 10 markers: 6 ask for rule 0, one for each of four others, which
 // demonstrations follow seldom (a habit of 80 %) and rightly for their marker still more seldom (a hint of 7 %).
 TaskOptions hidden_rule();
+// The same with a rule for each letter, `step`: chains of 4..6 definitions from any of 24 letters, 18 of which add.
+TaskOptions hidden_steps();
+
+// The kinds of the task by the names that `ucas make-task` and studies give them.
+enum class TaskKind { chains, length, hidden_rule, hidden_steps };
+constexpr std::array<const char*, 4> names(TaskKind) { return {"chains", "length", "hidden_rule", "hidden_steps"}; }
+TaskOptions options_of(TaskKind kind);
 
 enum class Split { train, dev, test };
 enum class Style { direct, worked };  // "\boxed{7}"   " b6 c3 d7\n\boxed{7}"
 enum class Phase { worked, mixed };   // of the demonstrations
 
 struct Chain {
-  int64_t first_letter = 0;
+  std::vector<int64_t> letters;    // of the definitions, by their place in the alphabet
   std::vector<std::string> terms;  // "3", "*2", "-3", "+1"
   std::vector<int64_t> values;     // 3, 6, 3, 4: each 0..29
   int64_t marker = -1;             // -1: none
@@ -98,17 +114,23 @@ std::string response_of(const Chain& chain, Style style);
 // Of a chain with a marker, under any rule.
 int64_t answer_under(const Chain& chain, RuleKind kind, int64_t rule);
 std::string response_under(const Chain& chain, RuleKind kind, int64_t rule);
+// What a letter with rule r and number k makes of the value before it.
+int64_t step_under(int64_t rule, int64_t value, int64_t k);
 
 // An endless source of draws; `stream` keeps sources of one seed apart.
 class RegisterChains {
  public:
   RegisterChains(const TaskOptions& options, uint64_t stream);
 
-  Chain draw(Split split);                          // any length
-  Problem draw_problem(Split split);                // id empty
-  Problem draw_problem(Split split, int64_t rule);  // the marker asks for this rule
+  Chain draw(Split split);                           // any length
+  Problem draw_problem(Split split);                 // id empty
+  Problem draw_problem(Split split, int64_t level);  // of this level
   int64_t rules() const { return static_cast<int64_t>(options_.hidden.markers.size()); }
-  int64_t rule_of(int64_t marker) const { return rule_of_[marker]; }
+  int64_t rule_of(int64_t marker) const { return rule_of_[marker]; }  // or of a letter, by its place in the alphabet
+  // Of a hidden rule: problems of level 0 are solved by habit. The rule that the marker asks for; under `step` the
+  // number of letters with another rule than 0, counted up to 3.
+  int64_t levels() const { return by_step() ? 4 : rules(); }
+  int64_t level_of(const Chain& chain) const;
   Demonstration demonstrate(Phase phase);  // from train
   std::vector<std::string> words() const;  // the vocabulary without pad and end, none unused
 
@@ -119,12 +141,15 @@ class RegisterChains {
   Chain draw_of_length(int64_t n);
   Chain draw(Split split, int64_t n_max);
   Problem problem_of(const Chain& chain) const;
+  bool by_step() const { return options_.hidden_rule() && options_.hidden.kind == RuleKind::step; }
+  Chain draw_steps(int64_t n);
+  int64_t shown_rule(int64_t own);
   Demonstration demonstrate_rule();
   bool can_be_worked(const Chain& chain) const;
 
   TaskOptions options_;
   Rng rng_;
-  std::vector<int64_t> rule_of_;  // of each marker, in an order of the task's seed
+  std::vector<int64_t> rule_of_;  // of each marker or letter, in an order of the task's seed
 };
 
 // Writes train.jsonl, dev.jsonl, test.jsonl {id, problem, answer} (no question twice within a file), sft_worked.jsonl,

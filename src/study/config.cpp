@@ -47,17 +47,20 @@ std::vector<std::string> kind_names() {
 }  // namespace
 
 void StudyBase::fields(Fields& f) {
-  f.choice("task", task, {"none", "register_chains", "length_generalisation", "hidden_rule"},
+  f.choice("task", task, {"none", "register_chains", "length_generalisation", "hidden_rule", "hidden_steps"},
            "the embedded task all runs begin from, or none");
   f.field("sft_seed", sft_seed, Range{0, 9e15}, "of the embedded task, its initial weights and its warm-up");
   f.field(
       "sft_seeds", sft_seeds, Range{0, 9e15},
-      "a base for each seed of the runs: seeds of its initial weights and warm-up, on the task of sft_seed; fewer than "
-      "seeds: they take turns; empty = one base for all");
+      "several bases: seeds of their initial weights and warm-up, on the task of sft_seed; empty = one base for all");
+  f.field("crossed", crossed,
+          "every one of sft_seeds with every seed of the runs; false: a base for each seed, fewer take turns");
   f.field("sft_worked_steps", sft_worked_steps, Range{0, 1e6}, "warm-up updates on worked demonstrations");
   f.field("sft_mixed_steps", sft_mixed_steps, Range{1, 1e6}, "then on mostly direct ones");
   f.field("test_problems", test_problems, Range{1, 1e5}, "held-out problems of the embedded task");
   hidden.fields(f);
+  f.field("samples", samples, Range{0, 1e6},
+          "of each problem from the untrained base, for frontier@K; 0 = as evaluate.samples");
   f.field("model", model, "task = none: the Hugging Face checkpoint all runs begin from");
   f.field("train", train, "task = none: training problems, JSONL");
   f.field("val", val, "task = none: validation problems, JSONL");
@@ -65,6 +68,12 @@ void StudyBase::fields(Fields& f) {
   f.field("suite", suite, "task = none: a suite of benchmarks instead of test, such as math5");
   f.field("test_limit", test_limit, Range{0, 1e9},
           "task = none: the first N problems of the files, or of each benchmark, for a trial; 0 = all");
+}
+
+TaskKind StudyBase::kind() const {
+  static constexpr TaskKind kKinds[] = {TaskKind::chains, TaskKind::chains, TaskKind::length, TaskKind::hidden_rule,
+                                        TaskKind::hidden_steps};
+  return kKinds[static_cast<size_t>(task)];
 }
 
 void StudyConfig::fields(Fields& f) {
@@ -83,8 +92,9 @@ void StudyConfig::fields(Fields& f) {
   f.field("runs", runs, "rows of the table: [run.NAME] tables, or configs, in this order");
   f.field("reference", reference, "row that the others are compared with; empty = the first trained one");
   f.field("columns", columns,
-          "of the table: greedy, mean@N, pass@K, entropy, length, truncated, unparseable; with :SOURCE of one source, "
-          "with :* of each, with :macro the mean of the sources; empty = what the evaluation has");
+          "of the table: greedy, mean@N, pass@K, frontier@K, reached@SHARE, entropy, length, truncated, unparseable; "
+          "with :SOURCE of one source, with :* of each, with :macro the mean of the sources; or steps_to@SHARE, "
+          "val_at@SHARE, steps_to_val@SHARE; empty = what the evaluation has");
   f.field("compare", compare, "columns that are compared with the reference; empty = greedy and mean@N");
   f.field("metric", metric, "the result that maps and bars show");
   f.field("problems", problems, "kind case: ids of the problems; empty = two that the rows answer differently");
@@ -106,9 +116,9 @@ void check_bases(const StudyConfig& c) {
         "config",
         "base.sft_seeds makes bases of the embedded task, but base.task is none: all runs begin from base.model");
   }
-  if (static_cast<int64_t>(seeds.size()) > c.seeds) {
+  if (!c.base.crossed && static_cast<int64_t>(seeds.size()) > c.seeds) {
     throw Error("config", str("base.sft_seeds has ", seeds.size(), " bases, seeds = ", c.seeds,
-                              ": some would have no run; raise seeds or name fewer"));
+                              ": some would have no run; raise seeds, name fewer, or set base.crossed"));
   }
   if (std::set<int64_t>(seeds.begin(), seeds.end()).size() < seeds.size()) {
     throw Error("config", "base.sft_seeds names a seed twice: that would be one base");
@@ -137,6 +147,13 @@ void StudyConfig::validate() const {
     throw Error("config", str("kind passk needs samples: evaluate.samples = ", evaluate.samples, ", such as 64"));
   }
   if (!base.sft_seeds.empty()) check_bases(*this);
+  if (base.crossed && base.sft_seeds.empty()) {
+    throw Error("config", "base.crossed = true, but base.sft_seeds is empty: name the bases, such as [0, 1, 2, 3]");
+  }
+  if (base.samples > 0 && base.samples < evaluate.samples) {
+    throw Error("config", str("base.samples = ", base.samples, ", evaluate.samples = ", evaluate.samples,
+                              ": the base is asked as often as the runs at least; raise it, or 0"));
+  }
   if (base.embedded()) {
     if (!base.suite.empty()) {
       throw Error("config", "base.suite and base.task exclude each other: the embedded task has its own test problems");
@@ -353,7 +370,8 @@ Study read_study(const std::string& path_or_name, const std::vector<Setting>& ov
   for (const Setting& setting : read_study_file(path_or_name)) file.add(setting);
   for (const Setting& setting : overrides) file.add(setting);
   StudyConfig first;
-  ucas::apply(first, file.own, false);  // finds the kinds
+  ucas::apply(first, file.own, false);  // finds the kinds and the task
+  study.config.base.hidden = options_of(first.base.kind()).hidden;
   for (const StudyKind& kind : study_kinds()) {
     if (first.is(kind.name)) ucas::apply(study.config, kind.defaults);
   }

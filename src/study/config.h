@@ -15,21 +15,24 @@ namespace ucas {
 
 // Where all runs of a study begin: the embedded task with its warmed-up model, or a checkpoint with problem files.
 struct StudyBase {
-  enum class Task { none, register_chains, length_generalisation, hidden_rule };
+  enum class Task { none, register_chains, length_generalisation, hidden_rule, hidden_steps };
   Task task = Task::none;
   int64_t sft_seed = 0;
-  std::vector<int64_t> sft_seeds;  // a base for each seed of the runs; empty = one for all, of sft_seed
+  std::vector<int64_t> sft_seeds;  // several bases; empty = one for all, of sft_seed
+  bool crossed = false;            // every base with every seed of the runs; else a base for each seed, in turn
   int64_t sft_worked_steps = 608;
   int64_t sft_mixed_steps = 152;
   int64_t test_problems = 512;
-  HiddenRule hidden = ucas::hidden_rule().hidden;  // of task = hidden_rule
-  std::string model;                               // task = none: a Hugging Face checkpoint directory ...
-  std::vector<std::string> train, val;             // ... and problem files, below the study's `data`
+  HiddenRule hidden;  // of task = hidden_rule and hidden_steps, whose own it is unless something else is asked for
+  std::string model;  // task = none: a Hugging Face checkpoint directory ...
+  std::vector<std::string> train, val;  // ... and problem files, below the study's `data`
   std::vector<std::string> test;
+  int64_t samples = 0;     // of each problem from the base, more than `evaluate` asks; 0 = the same
   std::string suite;       // instead of `test`: benchmarks (evaluate/benchmark.h)
   int64_t test_limit = 0;  // of the files together, or of each benchmark, for a trial; 0 = all
   void fields(Fields& f);
   bool embedded() const { return task != Task::none; }
+  TaskKind kind() const;  // of an embedded task
 };
 
 struct StudyConfig {

@@ -167,7 +167,9 @@ class Crew {
   std::string line_of(const Running& running) const {
     int64_t step = last_step(running.job->run);
     double elapsed = now_seconds() - running.began;
-    std::string text = str("  ", pad_right(running.job->title, 32), "  ", step, "/", running.job->steps, " steps");
+    std::string text = "  " + pad_right(running.job->title, 32);
+    if (running.job->steps == 0) return str(text, "  for ", human_seconds(elapsed));
+    text += str("  ", step, "/", running.job->steps, " steps");
     double rate = elapsed > 0 ? static_cast<double>(step - running.first_step) / elapsed : 0;
     if (step >= running.job->steps) return text + "  evaluating";
     if (rate <= 0) return text + "  starting";
@@ -176,7 +178,7 @@ class Crew {
   }
 
   std::string total_line() const {
-    std::string text = str("  ", done_, " of ", total_, " runs done, ", running_.size(), " running");
+    std::string text = str("  ", done_, " of ", total_, " done, ", running_.size(), " running");
     double left = static_cast<double>(total_ - done_);
     if (timed_ > 0 && left > 0) {
       double each = seconds_ / static_cast<double>(timed_);

@@ -19,7 +19,7 @@ struct Job {
   std::string title;  // "UCAS, seed 0"
   std::string run;    // its directory: progress is read from its steps.jsonl
   Words words;        // what the program is called with
-  int64_t steps = 0;  // of the whole run
+  int64_t steps = 0;  // of the whole run; 0: not counted, only its time is shown
 };
 
 struct FailedJob {

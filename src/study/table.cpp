@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "base/error.h"
 #include "base/str.h"
+#include "compare/pairing.h"
 #include "compare/run_answers.h"
 
 namespace ucas {
@@ -85,6 +87,26 @@ void add_training_figures(const std::vector<RunGroup>& groups, const StudyTable&
   }
 }
 
+// Which problems the base of each run never solved, for `frontier`.
+void mark_frontier(std::vector<AnswerGroup>& answers) {
+  std::map<std::string, std::map<ProblemKey, const ProblemAnswers*>> bases;
+  for (const AnswerGroup& group : answers) {
+    if (group.trained) continue;
+    for (const RunAnswers& run : group.runs) bases[run.label.base] = by_key(run);
+  }
+  for (AnswerGroup& group : answers) {
+    for (RunAnswers& run : group.runs) {
+      const auto base = bases.find(run.label.base);
+      if (base == bases.end()) continue;
+      for (const auto& [key, problem] : by_key(run)) {
+        const auto found = base->second.find(key);
+        if (found == base->second.end() || found->second->samples == 0) continue;
+        run.problems[problem - run.problems.data()].beyond = found->second->correct == 0;
+      }
+    }
+  }
+}
+
 // Every row against the reference, all p corrected together.
 void compare_rows(StudyTable& table, const std::vector<AnswerGroup>& answers, size_t reference) {
   std::vector<Contrast*> family;
@@ -134,21 +156,35 @@ std::vector<std::string> expand_column(const std::string& column, const std::vec
   return out;
 }
 
+namespace {
+
+// Mean over the sources of the validation greedy accuracy in a row of the steps; unknown in steps without one.
+double validated(const StepTable& steps, size_t row) {
+  std::vector<double> each;
+  for (const auto& [key, values] : steps.column) {
+    const bool accuracy = key.starts_with("val-core/") && key.ends_with("/acc/mean@1");
+    if (accuracy && !std::isnan(values[row])) each.push_back(values[row]);
+  }
+  return mean_of(each);
+}
+
+}  // namespace
+
 double training_value(const StepTable& steps, const Quantity& quantity) {
-  const auto* accuracy = steps.find("train/accuracy");
   const double threshold = std::strtod(quantity.at.c_str(), nullptr);
+  if (quantity.name == "steps_to_val") {
+    for (size_t i = 0; i < steps.step.size(); ++i) {
+      if (validated(steps, i) >= threshold) return steps.step[i];
+    }
+    return kUnknown;
+  }
+  const auto* accuracy = steps.find("train/accuracy");
   size_t reached = 0;
   while (accuracy && reached < accuracy->size() && !((*accuracy)[reached] >= threshold)) ++reached;
   if (!accuracy || reached == accuracy->size()) return kUnknown;
   if (quantity.name == "steps_to") return steps.step[reached];
   for (size_t i = reached; i < steps.step.size(); ++i) {
-    std::vector<double> validated;  // of each source
-    for (const auto& [key, values] : steps.column) {
-      if (key.starts_with("val-core/") && key.ends_with("/acc/mean@1") && !std::isnan(values[i])) {
-        validated.push_back(values[i]);
-      }
-    }
-    if (!validated.empty()) return mean_of(validated);
+    if (const double value = validated(steps, i); !std::isnan(value)) return value;
   }
   return kUnknown;
 }
@@ -180,6 +216,7 @@ StudyTable study_table(const std::vector<std::string>& paths, const TableOptions
   table.columns = expand_all(options.columns.empty() ? default_columns(first, quoted) : options.columns, sources);
   table.compare = expand_all(options.compare.empty() ? quoted : options.compare, sources);
   add_training_figures(groups, table, answers);
+  mark_frontier(answers);
   size_t reference = groups.size();
   for (size_t i = groups.size(); i-- > 0;) {
     if (options.reference.empty() ? groups[i].trained : groups[i].title == options.reference) reference = i;

@@ -28,8 +28,8 @@ std::vector<std::string> expand_column(const std::string& column, const std::vec
 
 // Of a training, by its steps: "steps_to@0.9" is the first step whose training accuracy (train/accuracy: right among
 // all responses sampled in that step) is at least 0.9; "val_at@0.9" the validation accuracy at the first validation
-// from that step on. Unknown where it was never reached. Compares methods at equal training accuracy, beside equal
-// steps.
+// from that step on; "steps_to_val@0.9" is the first step whose validation accuracy is at least 0.9. Unknown where it
+// was never reached. Compares methods at equal accuracy, beside equal steps.
 double training_value(const StepTable& steps, const Quantity& quantity);
 
 struct StudyCell {

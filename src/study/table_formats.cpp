@@ -47,13 +47,25 @@ Table main_table(const StudyTable& table) {
   return out;
 }
 
-// What steps_to and val_at are, where the table has them.
-std::string training_note(const StudyTable& table) {
-  const bool has = std::ranges::any_of(table.columns, [](const auto& c) { return parse_quantity(c).of_training(); });
-  return has ? "\nsteps_to@A: first step whose training accuracy is at least A; val_at@A: validation accuracy from "
-               "there; "
-               "\"-\" where it was never reached, (n of m) where n of m runs reached it.\n"
-             : "";
+// What the rarer quantities are, where the table has them.
+std::string column_notes(const StudyTable& table) {
+  const auto has = [&](auto what) {
+    return std::ranges::any_of(table.columns, [&](const auto& c) { return what(parse_quantity(c)); });
+  };
+  std::string text;
+  if (has([](const Quantity& q) { return q.of_training(); })) {
+    text +=
+        "steps_to@A: first step whose training accuracy is at least A; val_at@A: validation accuracy from there; "
+        "steps_to_val@A: first step whose validation accuracy is at least A; "
+        "\"-\" where it was never reached, (n of m) where n of m runs reached it.\n";
+  }
+  if (has([](const Quantity& q) { return q.name == "frontier"; })) {
+    text += "frontier@K: pass@K of the problems that the base solved in none of all its samples, 0 for the others.\n";
+  }
+  if (has([](const Quantity& q) { return q.name == "reached"; })) {
+    text += "reached@A: share of runs whose greedy accuracy is at least A.\n";
+  }
+  return text.empty() ? "" : "\n" + text;
 }
 
 // Every row against the reference.
@@ -160,7 +172,7 @@ std::string seed_table(const StudyTable& table) {
 
 std::string table_markdown(const StudyTable& table) {
   std::string out = str("# ", table.options.title, "\n\nMade by `", table.options.command, "`: ", caption(table),
-                        ".\n\n", main_table(table).markdown(), training_note(table), grid_table(table));
+                        ".\n\n", main_table(table).markdown(), column_notes(table), grid_table(table));
   if (table.options.each_seed) out += seed_table(table);
   return out + comparison_table(table);
 }

@@ -169,7 +169,7 @@ std::string check_study(const StudyPlan& plan) {
   int64_t todo = 0, steps = 0;
   double tokens = 0;
   size_t width = 0;
-  for (const StudyTask& task : plan.tasks()) width = std::max(width, task.id().size());
+  for (const StudyTask& task : plan.tasks()) width = std::max(width, task.id.size());
   for (const StudyTask& task : plan.tasks()) {
     const TrainConfig& t = task.train;
     int64_t of_run = steps_of(t, counts.train);
@@ -178,7 +178,7 @@ std::string check_study(const StudyPlan& plan) {
     std::string state = state_of(task);
     const bool first = seen.insert(task.path).second;
     if (!first) state = "the run of a row above";
-    text += str(pad_right(task.id(), width), "  ", pad_right(task.title, 24), "  ", grouped(of_run), " steps of ",
+    text += str(pad_right(task.id, width), "  ", pad_right(task.title, 24), "  ", grouped(of_run), " steps of ",
                 t.gen_batch(), " x ", t.rollout.n, "  ", task.path, "  ", state, "\n");
     if (!first || state == "done") continue;
     ++todo;

@@ -64,8 +64,6 @@ bool told_runs_apart(const FieldValue& field) {
 
 }  // namespace
 
-std::string StudyTask::id() const { return str(row, "/", seed); }
-
 StudyPlan::StudyPlan(Study study) : study_(std::move(study)), places_(places_of(study_.config)) {
   const StudyConfig& c = study_.config;
   find_starts();
@@ -76,22 +74,33 @@ StudyPlan::StudyPlan(Study study) : study_(std::move(study)), places_(places_of(
   }
   test_hash_ = hash_of_test();
   for (const StudyRun& run : study_.runs) {
-    for (int64_t seed = 0; seed < c.seeds; ++seed) {
-      const size_t at = static_cast<size_t>(seed) % starts_.size();
-      StudyTask task{run.name, "", seed, at, "", "", train_config(run, seed, starts_[at]), {}};
-      task.train.validate();
-      if (c.is("dynamics") && task.train.train.test_freq == 0) {
-        throw Error("config", str(run.name,
-                                  ": kind dynamics draws validation over steps, but train.test_freq = 0: set "
-                                  "all.train.test_freq, and base.val"));
+    const size_t bases = c.base.crossed ? starts_.size() : 1;
+    for (size_t base = 0; base < bases; ++base) {
+      for (int64_t seed = 0; seed < c.seeds; ++seed) {
+        add_task(run, c.base.crossed ? base : static_cast<size_t>(seed) % starts_.size(), seed);
       }
-      task.title = task.train.title();
-      task.path = path_of(run, task.train, starts_[at], seed);
-      task.view = path_join(places_.runs(), str(run.name, "-seed", seed));
-      task.evaluation = evaluation_of(task.train);
-      tasks_.push_back(std::move(task));
     }
   }
+  const int64_t more = c.base.samples;
+  base_evaluation_ = evaluation_of(tasks_.front().train, more > 0 ? more : c.evaluate.samples);
+}
+
+void StudyPlan::add_task(const StudyRun& run, size_t at, int64_t seed) {
+  const StudyStart& start = starts_[at];
+  StudyTask task{run.name, "", seed, at, "", "", train_config(run, seed, start), {}, ""};
+  task.train.validate();
+  if (config().is("dynamics") && task.train.train.test_freq == 0) {
+    throw Error("config", str(run.name,
+                              ": kind dynamics draws validation over steps, but train.test_freq = 0: set "
+                              "all.train.test_freq, and base.val"));
+  }
+  const bool crossed = config().base.crossed;
+  task.id = crossed ? str(run.name, "/", start.seed, "/", seed) : str(run.name, "/", seed);
+  task.title = task.train.title();
+  task.path = path_of(run, task.train, start, seed);
+  task.view = path_join(places_.runs(), str(run.name, crossed ? str("-base", start.seed) : "", "-seed", seed));
+  task.evaluation = evaluation_of(task.train, config().evaluate.samples);
+  tasks_.push_back(std::move(task));
 }
 
 int64_t StudyPlan::threads() const {
@@ -119,8 +128,9 @@ void StudyPlan::find_starts() {
 std::string StudyPlan::hash_of_base(int64_t seed) const {
   const StudyBase& base = config().base;
   if (!base.embedded()) return hash_of_checkpoint(base.model).substr(0, 8);
-  std::set<std::string> other = {"model", "train", "val", "test", "suite", "test_limit", "sft_seeds"};
-  if (base.task != StudyBase::Task::hidden_rule) {
+  std::set<std::string> other = {"model",      "train",     "val",     "test",   "suite",
+                                 "test_limit", "sft_seeds", "crossed", "samples"};
+  if (base.hidden.markers.empty()) {
     for (const FieldValue& f : fields_of(base.hidden)) other.insert(f.key);
   }
   std::string text = settings_that([&](const FieldValue& f) { return !other.contains(f.key); }, base);
@@ -147,11 +157,8 @@ EmbeddedBase StudyPlan::embedded_base(const StudyStart& start) const {
   base.task_directory = path_join(task_home(), "task");
   base.model_directory = start.model;
   base.weights_seed = start.seed;
-  if (b.task == StudyBase::Task::length_generalisation) base.task = length_generalisation();
-  if (b.task == StudyBase::Task::hidden_rule) {
-    base.task = hidden_rule();
-    base.task.hidden = b.hidden;
-  }
+  base.task = options_of(b.kind());
+  base.task.hidden = b.hidden;
   base.task.seed = b.sft_seed;
   base.task.count_test = b.test_problems;
   base.worked_steps = b.sft_worked_steps;
@@ -190,13 +197,15 @@ std::string StudyPlan::hash_of_test() const {
   return hash_of_text(text);
 }
 
-EvaluationPlan StudyPlan::evaluation_of(const TrainConfig& train) const {
+EvaluationPlan StudyPlan::evaluation_of(const TrainConfig& train, int64_t samples) const {
   const StudyConfig& c = config();
+  EvalConfig asked = c.evaluate;
+  asked.samples = samples;
   EvaluationPlan plan;
   if (c.base.embedded()) {
-    plan = embedded_evaluation(embedded_base(starts_[0]), c.evaluate);
+    plan = embedded_evaluation(embedded_base(starts_[0]), asked);
   } else {
-    plan.config = c.evaluate;
+    plan.config = asked;
     plan.device = c.device;
     plan.threads = threads();
     plan.files = c.base.test;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/str.h"
 #include "config/train_config.h"
 #include "study/config.h"
 #include "study/engine/embedded_base.h"
@@ -15,9 +16,10 @@ namespace ucas {
 
 // A model that runs begin with.
 struct StudyStart {
-  std::string label;                    // "base 3"; "" where there is one for all
-  std::string hash, path, model, view;  // path: POOL/base-HASH; view: OUT/runs/base or base-N
-  int64_t seed = 0;                     // of initial weights and warm-up, on the embedded task
+  std::string label;                                     // "base 3"; "" where there is one for all
+  std::string hash, path, model, view;                   // path: POOL/base-HASH; view: OUT/runs/base or base-N
+  int64_t seed = 0;                                      // of initial weights and warm-up, on the embedded task
+  std::string id() const { return str("base-", seed); }  // as --only takes it
 };
 
 // One training: a row and a seed.
@@ -26,10 +28,10 @@ struct StudyTask {
   int64_t seed = 0;
   size_t start = 0;  // its base among the plan's
   std::string path;  // POOL/CONFIG-HASH-seedN: nothing in it depends on how this study calls the row
-  std::string view;  // OUT/runs/ROW-seedN
+  std::string view;  // OUT/runs/ROW-seedN, crossed ROW-baseB-seedN
   TrainConfig train;
   EvaluationPlan evaluation;  // with the template that it was trained with
-  std::string id() const;     // "ROW/SEED", as --only takes it
+  std::string id;             // "ROW/SEED", crossed "ROW/BASE/SEED", as --only takes it
 };
 
 class StudyPlan {
@@ -46,7 +48,7 @@ class StudyPlan {
   EmbeddedBase embedded_base(const StudyStart& start) const;
   // Of the embedded task: POOL/base-HASH that holds its files, whatever bases there are.
   std::string task_home() const { return path_join(places_.pool, "base-" + task_hash_); }
-  const EvaluationPlan& base_evaluation() const { return tasks_.front().evaluation; }
+  const EvaluationPlan& base_evaluation() const { return base_evaluation_; }
   // In the views; in the pool its hash follows.
   std::string eval_name() const { return config().base.suite.empty() ? "test" : config().base.suite; }
   int64_t threads() const;  // of one run
@@ -55,8 +57,9 @@ class StudyPlan {
   std::string hash_of_base(int64_t seed) const;
   std::string path_of(const StudyRun& run, const TrainConfig& train, const StudyStart& start, int64_t seed) const;
   void find_starts();
+  void add_task(const StudyRun& run, size_t start, int64_t seed);
   std::string hash_of_test() const;
-  EvaluationPlan evaluation_of(const TrainConfig& train) const;
+  EvaluationPlan evaluation_of(const TrainConfig& train, int64_t samples) const;
   TrainConfig train_config(const StudyRun& run, int64_t seed, const StudyStart& start) const;
 
   Study study_;
@@ -64,6 +67,7 @@ class StudyPlan {
   std::string task_hash_, data_hash_, test_hash_;
   std::vector<StudyStart> starts_;
   std::vector<StudyTask> tasks_;
+  EvaluationPlan base_evaluation_;
 };
 
 // The problems, prompts and sizes of a study, read and counted; nothing is started or written.

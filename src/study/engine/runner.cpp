@@ -30,19 +30,25 @@ class StudyRunner {
 
   int run() {
     double began = now_seconds();
-    for (const StudyStart& start : plan_.starts()) prepare(start);
+    if (int code = prepare_all(); code != kDone) return code;
     if (int code = train_all(); code != kDone) return code;
     write_results();
     log(str("took ", human_seconds(now_seconds() - began)));
     return kDone;
   }
 
-  // `id`: ROW/SEED. What a worker does; and anyone who spreads a study over machines that share the pool.
+  // `id`: ROW/SEED, or base-SEED. What a worker does; and anyone who spreads a study over machines that share the pool.
   int run_only(const std::string& id) {
+    auto start = std::ranges::find(plan_.starts(), id, &StudyStart::id);
+    if (start != plan_.starts().end()) {
+      prepare(*start);
+      return kDone;
+    }
     auto task = std::ranges::find(plan_.tasks(), id, &StudyTask::id);
     if (task == plan_.tasks().end()) {
       std::vector<std::string> ids;
-      for (const StudyTask& each : plan_.tasks()) ids.push_back(each.id());
+      for (const StudyStart& each : plan_.starts()) ids.push_back(each.id());
+      for (const StudyTask& each : plan_.tasks()) ids.push_back(each.id);
       throw Error("config", str("--only ", printable(id), ": expected one of ", join(ids, ", ")));
     }
     prepare(plan_.starts()[task->start]);
@@ -51,6 +57,22 @@ class StudyRunner {
 
  private:
   const StudyConfig& config() const { return plan_.config(); }
+
+  // Several bases side by side, as the runs are: first what each worker makes, then nothing is left to do but to look.
+  int prepare_all() {
+    std::vector<Job> jobs;
+    for (const StudyStart& start : plan_.starts()) {
+      if (config().base.embedded() && !exists(path_join(start.model, "config.json"))) {
+        jobs.push_back(job_of(start.label.empty() ? "base" : start.label, start.path, start.id(), 0));
+      }
+    }
+    if (config().jobs > 1 && jobs.size() > 1) {
+      log(str(jobs.size(), " bases to warm up, ", config().jobs, " side by side"));
+      if (int code = run_side_by_side(jobs, "bases"); code != kDone) return code;
+    }
+    for (const StudyStart& start : plan_.starts()) prepare(start);
+    return kDone;
+  }
 
   // Made once; whoever comes second waits.
   void prepare(const StudyStart& start) {
@@ -106,27 +128,34 @@ class StudyRunner {
             config().jobs > 1 ? str(", ", config().jobs, " side by side") : ""));
     if (config().jobs > 1 && open.size() > 1) return train_side_by_side(open);
     for (size_t i = 0; i < open.size(); ++i) {
-      log(str("\n[", i + 1, "/", open.size(), "] ", open[i]->title, ", seed ", open[i]->seed));
+      log(str("\n[", i + 1, "/", open.size(), "] ", open[i]->title, ", ", luck_of(*open[i])));
       if (int code = train_and_evaluate(*open[i]); code != kDone) return code;
     }
     return kDone;
   }
 
-  int train_side_by_side(const std::vector<const StudyTask*>& open) {
+  Job job_of(const std::string& title, const std::string& run, const std::string& id, int64_t steps) const {
+    Job job{title, run, {"study"}, steps};
+    job.words.insert(job.words.end(), words_.begin(), words_.end());
+    for (const char* word : {"--only", id.c_str(), "--worker", "true"}) job.words.emplace_back(word);
+    return job;
+  }
+
+  int train_side_by_side(const std::vector<const StudyTask*>& open) const {
     std::vector<Job> jobs;
     for (const StudyTask* task : open) {
-      Job job;
-      job.title = str(task->title, ", seed ", task->seed);
-      job.run = task->path;
-      job.words = {"study"};
-      job.words.insert(job.words.end(), words_.begin(), words_.end());
-      for (const std::string& word :
-           {std::string("--only"), task->id(), std::string("--worker"), std::string("true")}) {
-        job.words.push_back(word);
-      }
-      job.steps = task->train.train.steps;
-      jobs.push_back(std::move(job));
+      jobs.push_back(job_of(str(task->title, ", ", luck_of(*task)), task->path, task->id, task->train.train.steps));
     }
+    return run_side_by_side(jobs, "runs");
+  }
+
+  // "seed 3", "base 1, seed 3"
+  std::string luck_of(const StudyTask& task) const {
+    const std::string& base = plan_.starts()[task.start].label;
+    return str(config().base.crossed ? base + ", " : "", "seed ", task.seed);
+  }
+
+  int run_side_by_side(const std::vector<Job>& jobs, const char* what) const {
     JobsResult result = run_jobs(jobs, config().jobs, stop_requested);
     if (result.stopped) {
       log("stopped; the same command goes on");
@@ -135,7 +164,8 @@ class StudyRunner {
     if (!result.failed.empty()) {
       std::string text;
       for (const FailedJob& failed : result.failed) text += str("; ", failed.title, ": ", failed.log);
-      throw Error("study", str(result.failed.size(), " of ", open.size(), " runs failed, the others are done", text));
+      throw Error("study",
+                  str(result.failed.size(), " of ", jobs.size(), " ", what, " failed, the others are done", text));
     }
     return kDone;
   }
