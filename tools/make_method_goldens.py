@@ -54,11 +54,12 @@ def z_by_group(values, uid, eps, ddof, counted, alone):
     return out
 
 
-def ucas(rewards, confidence, logit, mask, uid, alpha_pos, alpha_neg, beta, eps, ddof, alone):
+def ucas(rewards, confidence, logit, mask, uid, alpha_pos, alpha_neg, beta, eps, ddof, alone, c=None):
     B, T = mask.shape
     A = z_by_group(rewards, uid, eps, ddof, [True] * B, alone)
     lengths = mask.sum(1).tolist()
-    c = [float((confidence[i] * mask[i]).sum() / lengths[i]) if lengths[i] else 0.0 for i in range(B)]
+    if c is None:
+        c = [float((confidence[i] * mask[i]).sum() / lengths[i]) if lengths[i] else 0.0 for i in range(B)]
     C_hat = z_by_group(c, uid, eps, ddof, [n > 0 for n in lengths], "zero")
     W = [math.exp(-alpha_pos * z) if a > 0 else math.exp(alpha_neg * z) if a < 0 else 1.0 for a, z in zip(A, C_hat)]
     A_mod = [w * a for w, a in zip(W, A)]
@@ -153,6 +154,19 @@ method_goldens_all.add_advantages(add, rounded, z_by_group, uid, lengths, mask, 
 method_goldens_all.add_prime(add, rounded)
 distinct_H = torch.argsort(torch.argsort(torch.rand(mask.numel()))).reshape(mask.shape) / 32 * M  # no ties
 method_goldens_all.add_losses(add, rounded, mask, old, lp0, A, distinct_H)
+method_goldens_all.add_verdicts(add, rounded, mask)
+
+# UCAS with another confidence of the response: its tokens' log-probs, or how many of its group agree with it.
+answers = ["a", "b", "a", None, "a", "a", "a", "", "b", "c", "b", "b"]
+for name, c, variant, inputs in (
+        ("logprob", [float((old[i] * M[i]).sum()) / n if (n := lengths[i]) else 0.0 for i in range(len(uid))], "logprob",
+         {"old_logp": old.tolist()}),
+        ("self_consistency", [sum(u == uid[i] and b == a for u, b in zip(uid, answers)) / uid.count(uid[i])
+                              if (a := answers[i]) else 1 / uid.count(uid[i]) for i in range(len(uid))], "paper",
+         {"answers": answers, "response_confidence": "self_consistency"})):
+    A, C_hat, W, A_mod, l_hat, final = ucas(rewards, confidence, logit, mask, uid, 0.25, 0.25, 0.01, 1e-6, 1, "reward", c)
+    add(f"ucas-{name}", "ucas", variant, {**shared, **inputs, "chosen_logit": logit.tolist()},
+        {"conf": rounded(c), "advantages": rounded(final), "C_hat": rounded(C_hat), "W": rounded(W)})
 
 out = {"about": f"written by tools/make_method_goldens.py, torch {torch.__version__.split('+')[0]} float64", "cases": cases}
 path = pathlib.Path(__file__).resolve().parent.parent / "tests" / "goldens" / "method_cases.json"

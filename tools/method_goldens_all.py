@@ -1,5 +1,6 @@
 """Cases of every method for tools/make_method_goldens.py: advantages by plain loops over padded rows, losses by torch
 autograd of the loss as the paper writes it. Nothing here shares a line with the program."""
+import itertools
 import math
 from fractions import Fraction
 
@@ -165,6 +166,33 @@ def add_advantages(add, rounded, z_by_group, uid, lengths, mask, rewards, confid
             "gamma": gamma, "lam": lam},
             {"raw": rounded(raw), "returns": rounded((raw + value) * mask), "whitened_verl": rounded(whitened(raw, mask)),
              "normalized_orz": rounded(orz)})
+
+
+# Pass@k training by its definition: every set of k responses, z-scored among the sets, averaged over those of a response.
+def passk(right, k):
+    sets = list(itertools.combinations(range(len(right)), k))
+    rewards = [float(any(right[i] for i in s)) for s in sets]
+    mean = math.fsum(rewards) / len(sets) if sets else 0.0
+    deviation = math.sqrt(math.fsum((r - mean) ** 2 for r in rewards) / len(sets)) if sets else 0.0
+    if deviation == 0:
+        return [0.0] * len(right)
+    share = lambda i: [(r - mean) / deviation for s, r in zip(sets, rewards) if i in s]
+    return [math.fsum(share(i)) / len(share(i)) for i in range(len(right))]
+
+
+def add_verdicts(add, rounded, mask):
+    uid = [0] * 6 + [1] + [2] * 3 + [3] * 2
+    acc = [0, 1, 0, 0, 1, 0, 1, 0, 0, 1, 0, 0]
+    inputs = {"acc": acc, "mask": mask.tolist(), "uid": uid}
+    for k in (1, 2, 3, 4):
+        A = [0.0] * len(uid)
+        for rows in rows_of(uid):
+            for i, a in zip(rows, passk([acc[i] for i in rows], k)):
+                A[i] = a
+        add(f"passk-{k}", "passk", "paper", {**inputs, "k": k}, {"advantages": rounded(column(A, mask)), "A": rounded(A)})
+    for preset, for_right, for_wrong in (("w_reinforce", 0.1, -1.0), ("nsr", 0.0, -1.0), ("psr", 1.0, 0.0)):
+        A = [for_right if right else for_wrong for right in acc]
+        add(f"nsr-{preset}", "nsr", preset, inputs, {"advantages": rounded(column(A, mask)), "A": rounded(A)})
 
 
 def add_prime(add, rounded):

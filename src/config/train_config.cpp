@@ -189,6 +189,10 @@ void TrainConfig::validate_combination() const {
     refuse(str("method.critic.updates = ", need.critic->updates, " is more than the ", data.train_batch_size, " x ",
                rollout.n, " responses of a step: each update needs one at least"));
   }
+  if (rollout.n < need.responses) {
+    refuse(str("rollout.n = ", rollout.n, ": ", method->title(), " with these options needs at least ", need.responses,
+               " responses to a prompt, or every advantage is 0; raise rollout.n, or change the [method] options"));
+  }
   if (!method->needs().labels && reward.overlong_buffer > 0) {
     refuse(str("reward.overlong_buffer = ", reward.overlong_buffer, " would change nothing: ", method->title(),
                " makes its own reward; set it to 0"));

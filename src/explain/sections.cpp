@@ -257,7 +257,14 @@ Lines loss(const TrainConfig& c) {
                      "inside each micro-batch, weighed by its share of the responses: depends on "
                      "update.micro_batch_tokens"});
   }
-  if (o.entropy_coeff != 0) {
+  if (o.entropy_target > 0) {
+    lines.push_back({"entropy", str("L -= alpha mean H_it,  alpha = c if H <= ", o.entropy_target, ", 0 otherwise"),
+                     "H: mean entropy of the step's tokens under the old policy, nats; a bonus only where it is low"});
+    lines.push_back(
+        {"",
+         str("c += ", o.entropy_step, " if H < ", o.entropy_target, ", c = max(0, c - ", o.entropy_step, ") otherwise"),
+         str("after every step, from c = ", o.entropy_coeff)});
+  } else if (o.entropy_coeff != 0) {
     lines.push_back({"entropy", str("L -= ", o.entropy_coeff, " mean H_it"),
                      o.entropy_coeff > 0 ? "a bonus for staying undecided" : "a penalty for staying undecided"});
   }

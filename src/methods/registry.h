@@ -25,7 +25,9 @@
   X(cispo)                 \
   X(sapo)                  \
   X(gmpo)                  \
-  X(intuitor)
+  X(intuitor)              \
+  X(passk)                 \
+  X(nsr)
 
 namespace ucas {
 

@@ -6,6 +6,11 @@
 // Each line of UcasOptions that the article does not have is a departure of its released code, or a variant for study;
 // the default is the article. `released` is what that code computes, but for its row scrambling (dynamic batching
 // leaves C and l in another order than the responses there) and its bfloat16 logits.
+//
+// The preset `logprob` is ours: C(o|q) is the mean log-prob of the response's own tokens, all else as in the article.
+// C of Eq. 5 is a function of the state alone: at a token where responses part, all of a group have the same C,
+// whichever branch they take, and what is left of them in mean C is style and length; the log-prob sees the branch that
+// was taken.
 #include <algorithm>
 #include <cmath>
 
@@ -20,9 +25,10 @@ namespace ucas {
 namespace {
 
 // Variants. C_it: what a response's confidence is made of; l_it: what a token's certainty is.
-enum class ResponseConfidence { kl_uniform, logprob, neg_entropy };  // C = KL(U||p) + ln V; ln pi(o_it); -H
-enum class TokenCertainty { logit, probability, neg_entropy };       // raw logit; pi(o_it); -H
-enum class Weight { exponential, linear };  // e^x, or its first-order expansion 1 + x, floored at 0
+// C = KL(U||p) + ln V; ln pi(o_it); -H; or of the response: share of its group with the same answer
+enum class ResponseConfidence { kl_uniform, logprob, neg_entropy, self_consistency };
+enum class TokenCertainty { logit, probability, neg_entropy };  // raw logit; pi(o_it); -H
+enum class Weight { exponential, linear };                      // e^x, or its first-order expansion 1 + x, floored at 0
 
 // Departures of the released code, the second of each. EqualValues of the min-max is one more.
 enum class Pooling { mean, sum };               // of C_it over the response
@@ -59,8 +65,10 @@ struct UcasOptions {
     f.field("beta", beta, Range{0, 10}, "token certainty penalty (Eq. 10); 0 = off");
     group.fields(f);
     f.field("norm_by_std", norm_by_std, "divide A and C by their deviations (Eq. 3, 7); false: only centre them");
-    f.choice("response_confidence", response_confidence, {"kl_uniform", "logprob", "neg_entropy"},
-             "what C is made of (Eq. 6): KL(U||p) (paper), the log-prob, or minus the entropy of each token");
+    f.choice(
+        "response_confidence", response_confidence, {"kl_uniform", "logprob", "neg_entropy", "self_consistency"},
+        "what C is made of (Eq. 6): KL(U||p) (paper), the log-prob, or minus the entropy of each token; or the share "
+        "of the group with the same answer");
     f.choice("token_certainty", token_certainty, {"logit", "probability", "neg_entropy"},
              "what l is (Eq. 9): the token's raw logit (paper), its probability, or minus the entropy");
     f.choice("weight", weight, {"exponential", "linear"},
@@ -91,8 +99,11 @@ UcasOptions released_ucas() {
   return c;
 }
 
-// C_it and l_it of every token under the chosen variant, [N].
+bool of_answers(const UcasOptions& c) { return c.response_confidence == ResponseConfidence::self_consistency; }
+
+// C_it and l_it of every token under the chosen variant, [N]; no C_it where C is of the answers.
 std::vector<float> response_signal(const UcasOptions& c, const Batch& batch) {
+  if (of_answers(c)) return {};
   if (c.response_confidence == ResponseConfidence::kl_uniform) return batch.confidence;
   if (c.response_confidence == ResponseConfidence::logprob) return batch.old_logprob;
   std::vector<float> signal;
@@ -120,6 +131,13 @@ double confidence_of(const UcasOptions& c, std::span<const float> C_i, const Res
   double C = mean(C_i);
   if (c.pooling == Pooling::mean) return C;
   return C * static_cast<double>(C_i.size()) + (c.tail ? o_i.tail_confidence : 0);
+}
+
+// Self-consistency: the share of o_1 .. o_G whose answer is that of o_i. An unreadable one agrees with itself alone.
+double agreement(std::span<const Response> o, const Response& o_i) {
+  const int32_t answer = o_i.verdict.answer_class;
+  const auto same = std::ranges::count_if(o, [&](const Response& o_j) { return o_j.verdict.answer_class == answer; });
+  return (answer < 0 ? 1.0 : static_cast<double>(same)) / static_cast<double>(o.size());
 }
 
 // Eq. 7. Empty responses have no confidence and stay out.
@@ -170,7 +188,9 @@ void algorithm_1(const UcasOptions& c, const Batch& batch, std::span<float> A_fi
     auto o = batch.of(group);                    // o_1 .. o_G
     std::vector<double> A = advantage_of(c, o);  // Eq. 3
     std::vector<double> C;                       // Eq. 6: C(o_i|q) = mean_t C_it
-    for (const Response& o_i : o) C.push_back(confidence_of(c, Batch::tokens(C_it, o_i), o_i));
+    for (const Response& o_i : o) {
+      C.push_back(of_answers(c) ? agreement(o, o_i) : confidence_of(c, Batch::tokens(C_it, o_i), o_i));
+    }
     std::vector<double> C_hat = standardized_confidence(c, C, o);  // Eq. 7
     for (size_t i = 0; i < o.size(); ++i) {
       const bool wrong = is_wrong(c, A[i]);
@@ -191,7 +211,7 @@ void algorithm_1(const UcasOptions& c, const Batch& batch, std::span<float> A_fi
 
 // Algorithm 1 for people, with the values of this run.
 std::vector<Equation> algorithm_1_in_words(const UcasOptions& c) {
-  const char* C_it[] = {"KL(U || p_it) + ln V", "ln pi(o_it)", "-H_it"};
+  const char* C_it[] = {"KL(U || p_it) + ln V", "ln pi(o_it)", "-H_it", ""};
   const char* l_it[] = {"the raw logit of o_it", "pi(o_it)", "-H_it"};
   double eps = c.group.eps;
   auto phi = [&](double alpha, char sign) {
@@ -201,11 +221,21 @@ std::vector<Equation> algorithm_1_in_words(const UcasOptions& c) {
   bool sum = c.pooling == Pooling::sum, push_zero = c.zero_advantage == ZeroAdvantage::wrong;
   Equation A = group_advantage_equation(c.group, "Eq. 3");
   if (!c.norm_by_std) A.formula = "A_i = R_i - mean(R)";
+  Equation C = {
+      "Eq. 6",
+      str("C_i = ", sum ? "sum" : "mean", "_t C_it", c.tail ? " + C after the last token" : "",
+          ", C_it = ", C_it[static_cast<int>(c.response_confidence)]),
+      sum ? "a response's confidence; as a sum it is mostly the response's length" : "a response's confidence"};
+  if (c.response_confidence == ResponseConfidence::logprob) {
+    C.words += ", of the tokens that it took: unlike KL(U || p) it sees which branch was taken";
+  }
+  if (of_answers(c)) {
+    C.formula = "C_i = |{j: answer_j = answer_i}| / G";
+    C.words =
+        "a response's confidence: how many of the group agree with it; an unreadable answer agrees with itself alone";
+  }
   return {A,
-          {"Eq. 6",
-           str("C_i = ", sum ? "sum" : "mean", "_t C_it", c.tail ? " + C after the last token" : "",
-               ", C_it = ", C_it[static_cast<int>(c.response_confidence)]),
-           sum ? "a response's confidence; as a sum it is mostly the response's length" : "a response's confidence"},
+          C,
           {"Eq. 7",
            c.norm_by_std ? str("C_hat = (C_i - mean(C)) / (std(C) + ", eps, ")") : std::string("C_hat = C_i - mean(C)"),
            "against that of the other responses to the prompt"},
@@ -293,6 +323,7 @@ class Ucas final : public Method {
   explicit Ucas(std::string_view preset) {
     bool released = preset == "released";
     if (released) options_ = released_ucas();
+    if (preset == "logprob") options_.response_confidence = ResponseConfidence::logprob;
     objective_ = {.clip_high = released ? 0.2 : 0.28,
                   .dual_clip = released ? 3.0 : 10.0,
                   .aggregation = released ? Aggregation::token_mean : Aggregation::group_token_mean,
@@ -300,6 +331,12 @@ class Ucas final : public Method {
   }
   void fields(Fields& f) override { options_.fields(f); }
   void validate() const override {
+    if (of_answers(options_) && options_.pooling == Pooling::sum) {
+      throw Error(
+          "config",
+          "method.response_confidence = \"self_consistency\" is of the response, nothing to sum over tokens: set "
+          "method.pooling = \"mean\" and method.tail = false");
+    }
     if (!options_.tail) return;
     if (options_.pooling != Pooling::sum) {
       throw Error("config",
@@ -311,7 +348,10 @@ class Ucas final : public Method {
                   "the last token; set method.tail = false");
     }
   }
-  Needs needs() const override { return {.confidence = true, .logit = true, .tail_confidence = options_.tail}; }
+  Needs needs() const override {
+    return {
+        .answer_classes = of_answers(options_), .confidence = true, .logit = true, .tail_confidence = options_.tail};
+  }
   std::vector<Equation> equations() const override { return algorithm_1_in_words(options_); }
 
   void advantages(const Batch& batch, std::span<float> advantage, Recording& recording) const override {
@@ -333,7 +373,7 @@ MethodRow ucas_row() {
       .paper =
           "Xie et al. 2025, Unlocking Exploration in RLVR: Uncertainty-aware Advantage Shaping for Deeper Reasoning "
           "(arXiv:2510.10649)",
-      .presets = {"paper", "released"},
+      .presets = {"paper", "released", "logprob"},
       .create = create<Ucas>};
 }
 

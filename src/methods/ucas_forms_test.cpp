@@ -139,6 +139,56 @@ TEST(ucas_variants, confidence_may_be_the_log_prob_or_minus_the_entropy) {
   }
 }
 
+// Two branches of the same style: what the model thinks of its vocabulary is alike in all, the tokens taken are not.
+TEST(ucas_logprob, a_rare_branch_is_told_from_a_common_one_where_the_confidence_of_the_state_is_the_same) {
+  Batch batch = make_batch({{0, 1, {15, 15}, {20, 21}}, {0, 1, {15, 15}, {20, 21}}, {0, 0, {15, 15}, {20, 21}}});
+  batch.old_logprob = {-0.5f, -0.5f, -2.5f, -0.5f, -0.5f, -0.5f};  // right and common, right and rare, wrong and common
+  Shaped paper = shape(batch, "ucas"), ours = shape(batch, "ucas", "logprob");
+  EXPECT_EQ(paper.rows["W"], (std::vector<float>{1, 1, 1}));
+  EXPECT_LT(ours.rows["W"][0], 1);
+  EXPECT_GT(ours.rows["W"][1], 1);
+  EXPECT_GT(ours.rows["W"][2], 1);
+  // C = -0.5, -1.5, -0.5: mean -5/6, deviation over 2 sqrt(1/3)
+  EXPECT_NEAR(ours.rows["C_hat"][1], -2.0 / 3 / (std::sqrt(1.0 / 3) + 1e-6), 1e-5);
+  EXPECT_NEAR(ours.rows["W"][1], std::exp(0.25 * 2.0 / 3 / std::sqrt(1.0 / 3)), 1e-5);
+}
+
+TEST(ucas_logprob, is_one_option_away_from_the_paper) {
+  Batch batch = two_prompts();
+  EXPECT_EQ(shape(batch, "ucas", "", {text("response_confidence", "logprob")}).advantage,
+            shape(batch, "ucas", "logprob").advantage);
+  ObjectiveConfig paper = make_method("ucas")->objective_defaults(),
+                  ours = make_method("ucas", "logprob")->objective_defaults();
+  std::vector<FieldValue> a = fields_of(paper), b = fields_of(ours);
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_EQ(a[i].value, b[i].value) << a[i].key;
+}
+
+TEST(ucas_variants, confidence_may_be_how_many_of_the_group_agree) {
+  const Setting agree = text("response_confidence", "self_consistency");
+  Batch batch = make_batch({{0, 1, {15}, {20}},
+                            {0, 0, {15}, {20}},
+                            {0, 1, {15}, {20}},
+                            {0, 0, {15}, {20}},
+                            {0, 0, {15}, {20}},
+                            {1, 1, {15}, {20}}});
+  const int32_t classes[] = {0, 1, 0, -1, -1, 0};  // two unreadable ones; 0 of the second prompt is another answer
+  for (size_t i = 0; i < 6; ++i) batch.responses[i].verdict.answer_class = classes[i];
+  Shaped s = shape(batch, "ucas", "", {agree});
+  EXPECT_EQ(s.rows["C"], (std::vector<float>{0.4f, 0.2f, 0.4f, 0.2f, 0.2f, 1}));
+  EXPECT_LT(s.rows["W"][0], 1);  // right and agreed on: counts less
+  EXPECT_LT(s.rows["W"][1], 1);  // wrong and alone: pushed down less
+  auto method = make_method("ucas");
+  EXPECT_FALSE(method->needs().answer_classes);
+  ucas::apply(*method, {agree});
+  EXPECT_TRUE(method->needs().answer_classes);
+  try {
+    shape(batch, "ucas", "released", {agree});
+    FAIL() << "a sum over tokens of what belongs to the response";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("method.pooling = \"mean\""), std::string::npos) << error.what();
+  }
+}
+
 TEST(ucas_variants, certainty_may_be_the_probability_or_minus_the_entropy) {
   Batch batch = two_prompts();
   Shaped p = shape(batch, "ucas", "", {text("token_certainty", "probability")});
@@ -162,6 +212,9 @@ TEST(ucas_variants, say_what_they_compute) {
   for (const Equation& e : method->equations()) all += e.formula + "\n";
   EXPECT_NE(all.find("sum_t C_it + C after the last token"), std::string::npos) << all;
   EXPECT_NE(all.find("exp(-0.25 C_hat) if A > 0, exp(0.35 C_hat) otherwise"), std::string::npos) << all;
+  method = make_method("ucas", "logprob");
+  EXPECT_NE(method->equations()[1].formula.find("C_it = ln pi(o_it)"), std::string::npos);
+  EXPECT_NE(method->equations()[1].words.find("which branch was taken"), std::string::npos);
 }
 
 }  // namespace

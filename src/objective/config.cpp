@@ -15,6 +15,10 @@ void ObjectiveConfig::fields(Fields& f) {
            "how token losses are averaged over a mini-batch");
   f.field("norm_length", norm_length, Range{0, 1e9}, "constant of the ..._norm aggregations; 0 = the response limit");
   f.field("entropy_coeff", entropy_coeff, Range{-10, 10}, "entropy bonus: loss -= entropy_coeff * mean entropy");
+  f.field("entropy_target", entropy_target, Range{0, 100},
+          "nats; entropy_coeff is where the bonus starts, it grows while the mean entropy is below this, falls "
+          "otherwise, and acts only up to it; 0 = the bonus is constant");
+  f.field("entropy_step", entropy_step, Range{0, 10}, "by how much entropy_target moves the bonus each rollout step");
   f.field("kl_coeff", kl_coeff, Range{0, 100}, "KL loss against the frozen reference: loss += kl_coeff * mean KL");
   f.choice("kl_estimator", kl_estimator, {"k1", "abs", "k2", "k3", "k3_plus"}, "estimator of that KL");
   f.field("keep_mixed_groups", keep_mixed_groups, "train only on prompts with some right and some wrong responses");
@@ -41,6 +45,10 @@ void ObjectiveConfig::fields(Fields& f) {
 }
 
 void ObjectiveConfig::validate() const {
+  if (entropy_target > 0 && entropy_coeff < 0) {
+    throw Error("config", str("objective.entropy_coeff = ", entropy_coeff, " with objective.entropy_target = ",
+                              entropy_target, ": the bonus starts there and is never negative; set it to 0 or above"));
+  }
   bool by_ratio =
       reject == Reject::token_ratio || reject == Reject::sequence_ratio || reject == Reject::geometric_ratio;
   if (by_ratio && reject_high < 1) {

@@ -42,9 +42,11 @@ struct ObjectiveConfig {
   double clip_high = 0.2;  // eps_high
   double dual_clip = 3.0;  // c > 1; 0 = off
   Aggregation aggregation = Aggregation::token_mean;
-  double norm_length = 0;    // constant of the ..._norm aggregations; 0 = the response limit
-  double entropy_coeff = 0;  // entropy bonus
-  double kl_coeff = 0;       // KL loss against the frozen reference
+  double norm_length = 0;       // constant of the ..._norm aggregations; 0 = the response limit
+  double entropy_coeff = 0;     // entropy bonus
+  double entropy_target = 0;    // nats; > 0: the bonus is steered towards it (objective/entropy_target.h)
+  double entropy_step = 0.005;  // by so much per rollout step
+  double kl_coeff = 0;          // KL loss against the frozen reference
   KlEstimator kl_estimator = KlEstimator::k3;
   bool keep_mixed_groups = false;             // DAPO dynamic sampling: train only on groups with 0 < correct < G
   KeepMetric keep_metric = KeepMetric::acc;   // what must differ in such a group: verdict, score, or shaped reward

@@ -35,11 +35,11 @@ struct Reader {
 };
 
 // Counters and coefficients: none is negative.
-double companion_value(const Json& value, const std::string& name, const std::string& file) {
+double value_from_zero(const Json& value, const std::string& name, const std::string& file) {
   const double number = value.is_number() ? value.get<double>() : -1;
   if (number >= 0 && number <= static_cast<double>(kMostCounted)) return number;
-  throw Error("schema", str(file, ": companions: ", printable(name), " is ", printable(value.dump(), 40),
-                            ", expected a number from 0"));
+  throw Error("schema",
+              str(file, ": ", printable(name), " is ", printable(value.dump(), 40), ", expected a number from 0"));
 }
 
 }  // namespace
@@ -55,6 +55,7 @@ std::string TrainState::json() const {
                        {"nonfinite_streak", skipped.in_a_row},
                        {"companions", companions},
                        {"fingerprint", fingerprint}};
+  if (entropy_coeff) state["entropy_coeff"] = *entropy_coeff;
   return state.dump(1) + "\n";
 }
 
@@ -69,12 +70,13 @@ TrainState TrainState::parse(const std::string& text, const std::string& file, i
   s.empty_steps = reader.count("empty_steps");
   s.skipped.in_a_row = reader.count("nonfinite_streak");
   s.fingerprint = reader.text("fingerprint");
+  if (json.contains("entropy_coeff")) s.entropy_coeff = value_from_zero(json["entropy_coeff"], "entropy_coeff", file);
   if (!json.contains("companions")) return s;  // of earlier versions
   if (!json["companions"].is_object()) reader.refuse("companions", "an object");
   for (const auto& [name, values] : json["companions"].items()) {
     if (!values.is_object()) reader.refuse("companions", "an object of objects");
     for (const auto& [key, value] : values.items()) {
-      s.companions[name][key] = companion_value(value, str(name, ".", key), file);
+      s.companions[name][key] = value_from_zero(value, str("companions: ", name, ".", key), file);
     }
   }
   return s;

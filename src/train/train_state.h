@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "train/collect.h"
@@ -15,6 +16,7 @@ struct TrainState {
   DataCursor cursor;
   SkippedUpdates skipped;                                           // of the policy
   int64_t empty_steps = 0;                                          // rollout steps that kept no group
+  std::optional<double> entropy_coeff;                              // of the next step, once entropy_target steers it
   std::map<std::string, std::map<std::string, double>> companions;  // Companion::state() by name
   std::string fingerprint;                                          // of the run that saved it: train/fingerprint.h
 

@@ -17,6 +17,7 @@ TrainState some_state() {
   s.skipped.total = 2;
   s.skipped.in_a_row = 1;
   s.empty_steps = 1;
+  s.entropy_coeff = 0.1;
   s.companions["reference"]["kl_coeff"] = 0.125;
   s.fingerprint = "a = 1\nb = 2\n";
   return s;
@@ -27,6 +28,7 @@ TEST(train_state, reads_back_as_it_was_written) {
   const TrainState s = TrainState::parse(text, "state.json", 7);
   EXPECT_EQ(s.json(), text);
   EXPECT_EQ(s.cursor.index, 12);
+  EXPECT_EQ(s.entropy_coeff, 0.1);
   EXPECT_EQ(s.companions.at("reference").at("kl_coeff"), 0.125);
 }
 
@@ -49,6 +51,8 @@ TEST(train_state, a_value_that_no_run_can_have_is_refused_by_its_key) {
                       {"skipped_steps", "-3"},
                       {"fingerprint", "7"},
                       {"fingerprint", "null"},
+                      {"entropy_coeff", "-0.1"},
+                      {"entropy_coeff", "null"},
                       {"companions", "[]"},
                       {"companions", "{\"reference\": 1}"},
                       {"companions", "{\"reference\": {\"kl_coeff\": -1}}"},

@@ -7,6 +7,7 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "methods/apply.h"
+#include "objective/entropy_target.h"
 #include "objective/rollout_correction.h"
 #include "train/checkpoint.h"
 #include "train/logprobs.h"
@@ -37,6 +38,18 @@ Shaped shape(const Method& method, const Batch& batch, StepRecord& record) {
   }
   record.shaped(batch, shaped);
   return shaped;
+}
+
+// The objective with the entropy bonus of this step. The old policy's entropy decides it, and that of the next.
+ObjectiveConfig objective_of_step(Training& t, StepMetrics& m) {
+  ObjectiveConfig objective = t.config.objective;
+  if (objective.entropy_target == 0) return objective;
+  const double c = t.state.entropy_coeff.value_or(objective.entropy_coeff);
+  const EntropyBonus bonus = entropy_bonus(objective, c, m.get("actor/entropy"));
+  m.set("actor/entropy_coeff", bonus.now);
+  t.state.entropy_coeff = bonus.next;
+  objective.entropy_coeff = bonus.now;
+  return objective;
 }
 
 // Neighbouring prompts of the step with their responses.
@@ -128,7 +141,8 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, StepR
   auto clock = record.time("update_actor", "updating");
   const TrainConfig& c = t_.config;
   const double lr = rollout_lr(c.optimizer, t_.state.step - 1, total_steps_);
-  const std::vector<uint8_t> step_mark = select_in_step(*c.method, c.objective, batch, advantage, record.context.seed);
+  const ObjectiveConfig objective = objective_of_step(t_, record.metrics);
+  const std::vector<uint8_t> step_mark = select_in_step(*c.method, objective, batch, advantage, record.context.seed);
   const std::vector<MiniBatch> minis = mini_batches(batch, c.update.mini_batch_size);
   auto id = [&](const Group& group) { return printable(t_.data.problems[group.problem].id); };
   std::vector<LossMetrics> losses;
@@ -140,7 +154,7 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, StepR
                                                   .advantage = advantage,
                                                   .responses = mini.responses,
                                                   .method = *c.method,
-                                                  .config = c.objective,
+                                                  .config = objective,
                                                   .temperature = c.rollout.temperature,
                                                   .response_limit = c.rollout.response_length,
                                                   .token_budget = c.update.micro_batch_tokens,

@@ -13,6 +13,8 @@ KINDS = {
     "policy": ([], []),
     "reference": (["--objective.kl_coeff", 0.01, "--reward.kl_coeff", 0.05, "--reward.kl_control", "adaptive",
                    "--reward.kl_target", 0.01, "--reward.kl_horizon", 200], []),
+    "entropy": (["--objective.entropy_coeff", 0.02, "--objective.entropy_target", 1.9, "--objective.entropy_step", 0.01],
+                []),
     "critic": (["--method.name", "ppo"],
                ["critic.safetensors", "critic-optimizer.safetensors", "critic-optimizer.json"]),
     "prm": (["--method.name", "prime"], ["prm.safetensors", "prm-optimizer.safetensors", "prm-optimizer.json"]),
@@ -120,6 +122,7 @@ steps = rows(path("reference"))[1:]
 check(steps[0]["actor/reward_kl_penalty"] == 0, "before the first update policy and reference agree to the bit")
 check(steps[-1]["actor/kl_loss"] > 0, "later they do not")
 check(len({step["actor/reward_kl_penalty_coeff"] for step in steps}) == STEPS, "the KL coefficient was steered")
+check(len({step["actor/entropy_coeff"] for step in rows(path("entropy"))[1:]}) > STEPS // 2, "so was the entropy bonus")
 with open(path("base", "model.safetensors"), "r+b") as weights:
     weights.seek(-1, os.SEEK_END)
     last = weights.read(1)
