@@ -171,6 +171,20 @@ TEST(study_config, bases_that_cannot_be_paired_with_seeds_are_refused) {
   EXPECT_NE(bases("task = \"register_chains\"", "[4, 4]").find("a seed twice"), std::string::npos);
   EXPECT_NE(bases("model = \"m\"\ntrain = [\"t\"]\ntest = [\"t\"]", "[4, 5]").find("base.task is none"),
             std::string::npos);
+  EXPECT_EQ(bases("task = \"register_chains\"\ncrossed = true", "[4, 5, 6]"), "");
+  EXPECT_NE(bases("task = \"register_chains\"\ncrossed = true", "[]").find("name the bases"), std::string::npos);
+  EXPECT_NE(bases("task = \"register_chains\"\nsamples = 3", "[4]").find("evaluate.samples = 16"), std::string::npos);
+}
+
+TEST(study_config, a_hidden_rule_has_the_options_of_its_task_unless_others_are_given) {
+  const auto hidden = [](const char* base) {
+    return read_text(str("runs = [\"a\"]\n[base]\n", base)).config.base.hidden;
+  };
+  EXPECT_EQ(hidden("task = \"hidden_steps\"").kind, RuleKind::step);
+  EXPECT_EQ(hidden("task = \"hidden_steps\"").markers, hidden_steps().hidden.markers);
+  EXPECT_EQ(hidden("task = \"hidden_steps\"\nhint = 0.5").hint, 0.5);
+  EXPECT_EQ(hidden("task = \"hidden_rule\"\nhint = 0.5").habit, 0.8);
+  EXPECT_TRUE(hidden("task = \"register_chains\"").markers.empty());
 }
 
 TEST(study_config, every_embedded_study_can_be_read) {

@@ -29,11 +29,15 @@ TEST(study_table, steps_to_an_accuracy_and_the_validation_from_there_are_read_fr
   EXPECT_EQ(training_value(steps, parse_quantity("val_at@0.85")), 0.7);
   EXPECT_TRUE(std::isnan(training_value(steps, parse_quantity("val_at@0.95"))));
   EXPECT_TRUE(std::isnan(training_value({}, parse_quantity("steps_to@0.2"))));
+  steps.column["val-core/test/acc/mean@1"] = {0.5, kUnknown, 0.1, 0.9};
+  EXPECT_EQ(training_value(steps, parse_quantity("steps_to_val@0.4")), 1);  // the mean of both sources
+  EXPECT_EQ(training_value(steps, parse_quantity("steps_to_val@0.8")), 4);
+  EXPECT_TRUE(std::isnan(training_value(steps, parse_quantity("steps_to_val@0.9"))));
 }
 
-// A run directory with one evaluation of four problems.
+// A run directory with one evaluation of four problems. `sampled`: right ones among the 8 samples of each.
 std::string write_run(const testing::TemporaryDirectory& home, const std::string& name, const std::string& label,
-                      int seed, const std::string& alpha, int right) {
+                      int seed, const std::string& alpha, int right, const std::vector<int>& sampled = {}) {
   std::string run = path_join(home.path(), name);
   make_directories(path_join(run, "eval"));
   if (seed >= 0) {
@@ -48,9 +52,8 @@ std::string write_run(const testing::TemporaryDirectory& home, const std::string
     rows += str("{\"id\": \"", i,
                 "\", \"source\": \"s\", \"problem\": \"p\", \"gold\": [\"1\"], \"greedy\": {\"response\": \"1\", "
                 "\"verdict\": \"",
-                verdict,
-                "\", \"answer\": \"1\", \"tokens\": 3}, \"samples\": 0, \"correct\": 0, "
-                "\"mean_length\": 3, \"responses\": []}\n");
+                verdict, "\", \"answer\": \"1\", \"tokens\": 3}, \"samples\": ", sampled.empty() ? 0 : 8,
+                ", \"correct\": ", sampled.empty() ? 0 : sampled[i], ", \"mean_length\": 3, \"responses\": []}\n");
   }
   write_file(path_join(run, "eval/test.jsonl"), rows);
   double share = right / 4.0;
@@ -62,6 +65,25 @@ std::string write_run(const testing::TemporaryDirectory& home, const std::string
           ", \"low\": 0, \"high\": 1}}, \"entropy\": 0.5, \"length\": 3, "
           "\"truncated_share\": 0, \"unparseable_share\": 0}\n"));
   return run;
+}
+
+TEST(study_table, the_frontier_is_what_the_own_base_never_solved) {
+  testing::TemporaryDirectory home;
+  const std::vector<std::string> runs = {
+      write_run(home, "base", "base", -1, "", 0, {0, 0, 1, 8}),
+      write_run(home, "one-seed0", "one", 0, "0.1", 2, {8, 0, 8, 0}),
+      write_run(home, "one-seed1", "one", 1, "0.1", 4, {4, 1, 8, 8}),
+  };
+  TableOptions options;
+  options.columns = {"frontier@8", "frontier@1", "pass@8", "reached@0.6"};
+  const StudyTable table = study_table(runs, options);
+  ASSERT_EQ(table.rows.size(), 2u);
+  EXPECT_EQ(table.rows[0].cells[0].values, std::vector{0.0});          // the base: nothing beyond itself
+  EXPECT_EQ(table.rows[1].cells[0].values, (std::vector{0.25, 0.5}));  // of 4 problems
+  EXPECT_EQ(table.rows[1].cells[1].values, (std::vector{0.25, (0.5 + 0.125) / 4}));
+  EXPECT_EQ(table.rows[1].cells[2].values, (std::vector{0.5, 1.0}));
+  EXPECT_EQ(table.rows[1].cells[3].values, (std::vector{0.0, 1.0}));
+  EXPECT_NE(table_markdown(table).find("the base solved in none"), std::string::npos);
 }
 
 TEST(study_table, the_table_holds_rows_means_comparison_seeds_and_the_map) {

@@ -126,6 +126,21 @@ labels = [json.load(open(os.path.join(views, view, "study.json"))) for view in (
 check(labels == [{"row": "base", "base": "base 5"}, {"row": "dapo-tiny", "base": "base 5", "seed": 1}],
       "a run's label says row, base and seed")
 
+# Every base with every seed; bases that are missing are made side by side.
+crossed = write("crossed.toml", 'title = "Crossed"\nkind = "seeds"\nseeds = 2\nruns = ["dapo-tiny"]\n' +
+                COMMON.replace("[evaluate]", "sft_seeds = [5, 6, 7]\ncrossed = true\nsamples = 8\n[evaluate]"))
+done_crossed = ucas(*words(crossed, "two", 2))
+check("2 bases to warm up, 2 side by side" in done_crossed.stderr, "two of three bases were missing")
+check("6 runs: 1 done already, 5 to do" in done_crossed.stderr, "base 5 with seed 1 was there")
+views = path("two-crossed", "runs")
+check(sorted(os.listdir(views)) == ["base-5", "base-6", "base-7"] +
+      [f"dapo-tiny-base{base}-seed{seed}" for base in (5, 6, 7) for seed in (0, 1)], "a view for each base and seed")
+label = json.load(open(os.path.join(views, "dapo-tiny-base6-seed1", "study.json")))
+check(label == {"row": "dapo-tiny", "base": "base 6", "seed": 1}, "its label says so")
+samples = [json.load(open(os.path.join(views, view, "eval", "test.json")))["samples"] for view in ("base-6", "dapo-tiny-base6-seed1")]
+check(samples == [8, 4], "the base is asked more often")
+check("6 runs: 3 bases and 2 seeds" in open(path("two-crossed", "results.md")).read(), "the table says what its deviation is over")
+
 # One run alone, and what cannot be asked for.
 ucas(*words(first, "three", 1, "--only", "mine/1"))
 check(len(done("three")) == 1 and done("three")[0].endswith("-seed1"), "--only makes that run alone")
