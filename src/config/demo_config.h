@@ -6,17 +6,19 @@
 #include <vector>
 
 #include "base/fields.h"
+#include "data/register_chains.h"
 
 namespace ucas {
 
 struct DemoConfig {
   std::string out = "runs/demo";
-  std::vector<std::string> methods = {"dapo", "ucas"};  // each names an embedded config METHOD-tiny
+  TaskKind task = TaskKind::hidden_rule;
+  std::vector<std::string> methods = {"dapo", "ucas", "ucas-logprob"};  // each names an embedded config METHOD-tiny
   int64_t seeds = 1;
-  int64_t steps = 24;
-  int64_t sft_worked_steps = 608;
+  int64_t steps = 60;
+  int64_t sft_worked_steps = 740;
   int64_t sft_mixed_steps = 152;
-  int64_t test_problems = 512;
+  int64_t test_problems = 500;
   int64_t test_samples = 64;
   std::string device = "cpu";
   int64_t threads = 0;
@@ -24,11 +26,14 @@ struct DemoConfig {
 
   void fields(Fields& f) {
     f.field("out", out, "where everything goes; finished parts found there are reused");
+    f.choice("task", task,
+             "of `ucas make-task`: right strategies that the base seldom uses (hidden_rule, hidden_steps), or working "
+             "it out against guessing (chains, length; --steps 24 is enough)");
     f.field("methods", methods, "RLVR methods to run, each an embedded config NAME-tiny");
     f.field("seeds", seeds, Range{1, 100}, "RL seeds per method");
     f.field("steps", steps, Range{1, 1000000}, "RL steps per run");
     f.field("sft_worked_steps", sft_worked_steps, Range{0, 1000000}, "warm-up updates on worked demonstrations");
-    f.field("sft_mixed_steps", sft_mixed_steps, Range{1, 1000000}, "then on 90 % direct, 10 % worked");
+    f.field("sft_mixed_steps", sft_mixed_steps, Range{1, 1000000}, "then on mixed ones");
     f.field("test_problems", test_problems, Range{1, 100000}, "held-out problems");
     f.field("test_samples", test_samples, Range{1, 4096}, "samples of each, for mean@k and pass@k");
     f.field("device", device, "cpu, cuda or cuda:N");

@@ -94,7 +94,7 @@ TaskOptions hidden_rule() {
   TaskOptions options;
   options.n_min = 6;
   options.n_max = options.letters = 8;
-  options.hidden = {.markers = {6, 1, 1, 1, 1}, .habit = 0.8, .hint = 0.07};
+  options.hidden = {.markers = {6, 1, 1, 1, 1}, .habit = 0.8, .hint = 0.1};
   options.count_dev = options.count_test = 500;
   return options;
 }

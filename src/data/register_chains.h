@@ -83,7 +83,7 @@ struct TaskOptions {
 // Chains of 5..12 definitions from a random letter, worked out in demonstrations only up to 7: does RLVR extend it?
 TaskOptions length_generalisation();
 // Chains of 6..8 definitions behind one of 10 markers: 6 ask for rule 0, one for each of four others, which
-// demonstrations follow seldom (a habit of 80 %) and rightly for their marker still more seldom (a hint of 7 %).
+// demonstrations follow seldom (a habit of 80 %) and rightly for their marker still more seldom (a hint of 10 %).
 TaskOptions hidden_rule();
 // The same with a rule for each letter, `step`: chains of 4..6 definitions from any of 24 letters, 18 of which add.
 TaskOptions hidden_steps();

@@ -37,7 +37,7 @@ std::vector<int64_t> work_out(const std::string& question) {
 }
 
 TEST(register_chains, ask_for_the_value_of_the_last_letter) {
-  Chain chain{0, {"3", "*2", "-3", "+1", "+3"}, {3, 6, 3, 4, 7}};
+  Chain chain{{0, 1, 2, 3, 4}, {"3", "*2", "-3", "+1", "+3"}, {3, 6, 3, 4, 7}};
   EXPECT_EQ(question_of(chain), " a3 b*2 c-3 d+1 e+3.\n");
   EXPECT_EQ(response_of(chain, Style::direct), "\\boxed{7}");
   EXPECT_EQ(response_of(chain, Style::worked), " b6 c3 d4 e7\n\\boxed{7}");
@@ -159,8 +159,8 @@ TEST(hidden_rule, demonstrations_follow_the_habit_and_seldom_the_marker) {
     ++others;
     own += rule == asked;
   }
-  EXPECT_NEAR(shown[0], 8000 * (0.07 * 0.6 + 0.93 * 0.8), 5 * std::sqrt(8000 * 0.17));
-  EXPECT_NEAR(own, others * (0.07 + 0.93 * 0.2 / 4), 5 * std::sqrt(others * 0.1));
+  EXPECT_NEAR(shown[0], 8000 * (0.1 * 0.6 + 0.9 * 0.8), 5 * std::sqrt(8000 * 0.17));
+  EXPECT_NEAR(own, others * (0.1 + 0.9 * 0.2 / 4), 5 * std::sqrt(others * 0.1));
 }
 
 TEST(hidden_rule, every_question_and_response_is_made_of_words_of_its_tokenizer) {

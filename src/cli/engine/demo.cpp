@@ -38,7 +38,9 @@ class Demo {
     double began = now_seconds();
     install_stop_signals();
     claim_directory();
-    stage("The task: chains of register operations, to be guessed or worked out");
+    stage(config_.task == TaskKind::hidden_rule ? "The task: chains of definitions behind a marker that decides what is asked for"
+          : config_.task == TaskKind::hidden_steps ? "The task: chains of definitions whose letters each have an operation of their own"
+                                                   : "The task: chains of definitions, to be guessed or worked out");
     make_embedded_task(embedded_base());
     stage("Warm-up: a Qwen2 model from scratch, by supervised fine-tuning");
     make_embedded_model(embedded_base());
@@ -54,18 +56,21 @@ class Demo {
     }
     stage("Report");
     compare_methods(runs);
-    write_report(runs, places_.report(), "ucas demo: discovering that working it out pays");
+    write_report(runs, places_.report(), hidden() ? "ucas demo: finding the right strategies that the base seldom uses"
+                                                  : "ucas demo: discovering that working it out pays");
     out(str("\n", summary_table(runs, output_width()), "\nreport  ", places_.report(), "\ntook    ",
             human_seconds(now_seconds() - began), "\n"));
     return kDone;
   }
 
  private:
+  bool hidden() const { return config_.task == TaskKind::hidden_rule || config_.task == TaskKind::hidden_steps; }
+
   // What the other methods would have made of the saved steps, for the report's token explorer.
   void compare_methods(const std::vector<std::string>& runs) const {
     for (const std::string& run : runs) {
       if (!exists(path_join(run, "signals"))) continue;
-      run_advantages({run, "--method", "grpo,dapo,ucas,ucas:released,ktae", "--save"});
+      run_advantages({run, "--method", "grpo,dapo,ucas,ucas:logprob,ucas:released", "--save"});
     }
   }
 
@@ -93,6 +98,7 @@ class Demo {
     EmbeddedBase base;
     base.task_directory = places_.task();
     base.model_directory = places_.base_model();
+    base.task = options_of(config_.task);
     base.task.seed = config_.sft_seed;
     base.task.count_test = config_.test_problems;
     base.worked_steps = config_.sft_worked_steps;
