@@ -36,8 +36,7 @@ std::string signals_table(const DiagnosisReport& report) {
     const Figure& z = s.z_rare;
     table.rows.push_back({word_of(s.signal), number(s.auroc, 3), number(s.auroc_pooled, 3), with_sign(s.z_right),
                           with_sign(z.value), z.bounded() ? str(with_sign(z.low), " to ", with_sign(z.high)) : "-",
-                          s.rare > 0 ? percent(static_cast<double>(s.rare_over) / static_cast<double>(s.rare)) : "-",
-                          with_sign(s.rank_with_share)});
+                          share_of(s.share_over()), with_sign(s.rank_with_share)});
   }
   return "\n" + table.text("  ", kDiagnosisWidth);
 }
@@ -90,15 +89,17 @@ std::string words_of(const DiagnosisReport& report, RareEffect effect) {
   std::vector<std::string> names;
   for (const SignalDiagnosis& s : report.found.signals) {
     if (is_setting(s.signal) && s.effect == effect) {
-      names.push_back(str(word_of(s.signal), " (z ", with_sign(s.z_rare.value), ")"));
+      names.push_back(str(word_of(s.signal), " (z ", with_sign(s.z_rare.value), ", ", percent(s.share_over()),
+                          " of them above 0)"));
     }
   }
   return join(names, ", ");
 }
 
 std::string setting_sentence(const Diagnosis& found) {
-  const std::string best = found.best();
-  if (!best.empty()) return str("To train with it: --method.response_confidence ", best, ".");
+  if (const SignalDiagnosis* best = found.best()) {
+    return str("Fewest shrunk: --method.response_confidence ", word_of(best->signal), ".");
+  }
   return "No signal protects them; --method.alpha_pos 0 leaves the reward of right responses alone.";
 }
 
@@ -146,7 +147,8 @@ std::string diagnosis_text(const DiagnosisReport& report) {
 
 std::string diagnosis_json(const DiagnosisReport& report) {
   const Diagnosis& found = report.found;
-  OrderedJson json = {{"source", report.source},
+  OrderedJson json = {{"format", "ucas-diagnosis-1"},
+                      {"source", report.source},
                       {"remarks", report.remarks},
                       {"opening", report.opening},
                       {"rare_share", report.options.rare},
@@ -193,7 +195,8 @@ std::string diagnosis_json(const DiagnosisReport& report) {
                              {"stage_1", json_of(s.stage_1)},
                              {"all", json_of(s.all)}});
   }
-  json["best"] = found.best();
+  const SignalDiagnosis* best = found.best();
+  json["best"] = best == nullptr ? OrderedJson(nullptr) : OrderedJson(word_of(best->signal));
   json["reading"] = diagnosis_reading(report);
   return json_text(json) + "\n";
 }

@@ -259,13 +259,16 @@ double rank_correlation(std::span<const double> a, std::span<const double> b) {
   return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : kUnknown;
 }
 
-std::string Diagnosis::best() const {
+const SignalDiagnosis* Diagnosis::best() const {
+  const auto worse = [](const SignalDiagnosis& a, const SignalDiagnosis& b) {
+    return a.share_over() != b.share_over() ? a.share_over() > b.share_over() : a.z_rare.value > b.z_rare.value;
+  };
   const SignalDiagnosis* best = nullptr;
   for (const SignalDiagnosis& s : signals) {
     if (!is_setting(s.signal) || s.effect != RareEffect::protects) continue;
-    if (best == nullptr || s.z_rare.value < best->z_rare.value) best = &s;
+    if (best == nullptr || worse(*best, s)) best = &s;
   }
-  return best == nullptr ? "" : word_of(best->signal);
+  return best;
 }
 
 Diagnosis diagnose(std::span<const SignalledGroup> groups, const DiagnosisOptions& options) {

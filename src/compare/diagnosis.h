@@ -60,6 +60,9 @@ struct SignalDiagnosis {
   int64_t rare = 0, rare_over = 0;    // rare right responses, and those of them with z > 0
   double rank_with_share = kUnknown;  // Spearman's, with the share of the strategy, within a group; mean over groups
   RareEffect effect = RareEffect::unclear;
+  double share_over() const {  // of rare right responses: z > 0, so stage 1 shrinks their reward
+    return rare == 0 ? kUnknown : static_cast<double>(rare_over) / static_cast<double>(rare);
+  }
 };
 
 struct StrategyDiagnosis {
@@ -91,8 +94,9 @@ struct Diagnosis {
   // Fewer say nothing reliable: then every effect is unclear.
   static constexpr int64_t kFewestRare = 20, kFewestProblems = 5;
   bool enough() const { return rare >= kFewestRare && rare_problems >= kFewestProblems; }
-  // That protects, and lowest among them, as a value of method.response_confidence; "" if there is none.
-  std::string best() const;
+  // Of the signals that protect and can be set: the one that leaves the fewest rare right responses above 0, the lowest
+  // z of these. nullptr if there is none.
+  const SignalDiagnosis* best() const;
 };
 Diagnosis diagnose(std::span<const SignalledGroup> groups, const DiagnosisOptions& options);
 

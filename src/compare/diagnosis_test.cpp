@@ -63,7 +63,24 @@ TEST(diagnosis, a_signal_low_where_right_is_rare_protects_and_a_high_one_shrinks
   EXPECT_EQ(of(found, Signal::kl_uniform).effect, RareEffect::shrinks);
   EXPECT_EQ(of(found, Signal::logprob).effect, RareEffect::protects);
   EXPECT_EQ(of(found, Signal::neg_entropy).effect, RareEffect::unclear);  // the same for all: z = 0
-  EXPECT_EQ(found.best(), "logprob");
+  ASSERT_NE(found.best(), nullptr);
+  EXPECT_EQ(found.best()->signal, Signal::logprob);
+}
+
+TEST(diagnosis, of_two_that_protect_the_one_that_shrinks_fewer_is_best_and_the_length_is_no_choice) {
+  std::vector<SignalledGroup> groups = worked_groups(20);
+  for (size_t g = 0; g < groups.size(); ++g) {
+    std::vector<SignalledResponse>& o = groups[g].responses;
+    o[3].signal[0] = g < 2 ? 13 : 0;  // far below the others but for two above them
+    o[3].signal[4] = 1;               // short, always
+    o[0].signal[1] = -1.9;            // so the log-prob is less far below
+  }
+  const Diagnosis found = diagnose(groups, {});
+  EXPECT_EQ(of(found, Signal::kl_uniform).effect, RareEffect::protects);
+  EXPECT_EQ(of(found, Signal::length).effect, RareEffect::protects);
+  EXPECT_LT(of(found, Signal::kl_uniform).z_rare.value, of(found, Signal::logprob).z_rare.value);
+  EXPECT_DOUBLE_EQ(of(found, Signal::kl_uniform).share_over(), 0.1);
+  EXPECT_EQ(found.best()->signal, Signal::logprob);
 }
 
 TEST(diagnosis, a_signal_whose_sign_changes_between_problems_is_not_told) {
@@ -80,7 +97,7 @@ TEST(diagnosis, few_rare_right_responses_or_few_problems_conclude_nothing) {
   const Diagnosis few = diagnose(worked_groups(19), {});
   EXPECT_FALSE(few.enough());
   EXPECT_EQ(of(few, Signal::kl_uniform).effect, RareEffect::unclear);
-  EXPECT_EQ(few.best(), "");
+  EXPECT_EQ(few.best(), nullptr);
   std::vector<SignalledGroup> one_problem = worked_groups(40);
   for (SignalledGroup& group : one_problem) group.problem = "p0";  // forty steps of a training
   const Diagnosis same = diagnose(one_problem, {});

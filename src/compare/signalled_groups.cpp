@@ -13,13 +13,13 @@ namespace {
 
 double& value_of(SignalledResponse& o, Signal signal) { return o.signal[static_cast<size_t>(signal)]; }
 
-// Which share of the group gave the same answer; an answer that could not be read agrees with none.
+// Which share of the group gave the same answer; one that could not be read agrees with itself alone.
 void add_self_consistency(std::vector<SignalledResponse>& group, std::vector<Verdict> verdicts, bool classified) {
   if (!classified) make_grader(GraderKind::math)->classify(verdicts);
   for (size_t i = 0; i < group.size(); ++i) {
-    const auto same = std::ranges::count(verdicts, verdicts[i].answer_class, &Verdict::answer_class);
-    value_of(group[i], Signal::self_consistency) =
-        verdicts[i].answer_class < 0 ? 0 : static_cast<double>(same) / static_cast<double>(group.size());
+    const int32_t answer = verdicts[i].answer_class;
+    const int64_t same = answer < 0 ? 1 : std::ranges::count(verdicts, answer, &Verdict::answer_class);
+    value_of(group[i], Signal::self_consistency) = static_cast<double>(same) / static_cast<double>(group.size());
   }
 }
 

@@ -33,16 +33,16 @@ TEST(signalled_groups, an_opening_is_the_first_words_whatever_stands_between_the
 TEST(signalled_groups, a_problem_of_an_evaluation_has_means_over_tokens_and_shares_of_equal_answers) {
   ProblemRow row;
   row.id = "p";
-  row.responses = {stored_sample("r0 x", "1/2", VerdictKind::unequal, 6),
-                   stored_sample("r1", "0.5", VerdictKind::unequal, 4), stored_sample("r0", "3", VerdictKind::equal, 3),
-                   stored_sample("", "", VerdictKind::unparseable, 2),
-                   stored_sample("", "", VerdictKind::unparseable, 0)};
+  row.responses = {
+      stored_sample("r0 x", "1/2", VerdictKind::unequal, 6), stored_sample("r1", "0.5", VerdictKind::unequal, 4),
+      stored_sample("r0", "3", VerdictKind::equal, 3),       stored_sample("", "", VerdictKind::unparseable, 2),
+      stored_sample("7", "", VerdictKind::unparseable, 5),   stored_sample("", "", VerdictKind::unparseable, 0)};
   ProblemRow alone;
   alone.id = "q";
   alone.responses = {stored_sample("r0", "3", VerdictKind::equal, 3)};
   const std::vector<SignalledGroup> groups = signalled_groups(std::vector{row, alone}, 1);
   ASSERT_EQ(groups.size(), 1u);               // one response has nothing to be compared with
-  ASSERT_EQ(groups[0].responses.size(), 4u);  // no token, no mean
+  ASSERT_EQ(groups[0].responses.size(), 5u);  // no token, no mean
   const SignalledResponse& first = groups[0].responses[0];
   EXPECT_EQ(first.opening, "r0");
   EXPECT_FALSE(first.right);
@@ -50,11 +50,13 @@ TEST(signalled_groups, a_problem_of_an_evaluation_has_means_over_tokens_and_shar
   EXPECT_DOUBLE_EQ(value_of(first, Signal::logprob), -0.5);
   EXPECT_DOUBLE_EQ(value_of(first, Signal::neg_entropy), -0.5);
   EXPECT_DOUBLE_EQ(value_of(first, Signal::length), 6);
-  EXPECT_DOUBLE_EQ(value_of(first, Signal::self_consistency), 0.5);  // 1/2 is 0.5
+  EXPECT_DOUBLE_EQ(value_of(first, Signal::self_consistency), 0.4);  // 1/2 is 0.5
   EXPECT_DOUBLE_EQ(value_of(groups[0].responses[1], Signal::logprob), -0.75);
   EXPECT_TRUE(groups[0].responses[2].right);
-  EXPECT_DOUBLE_EQ(value_of(groups[0].responses[2], Signal::self_consistency), 0.25);
-  EXPECT_DOUBLE_EQ(value_of(groups[0].responses[3], Signal::self_consistency), 0);  // agrees with none
+  EXPECT_DOUBLE_EQ(value_of(groups[0].responses[2], Signal::self_consistency), 0.2);
+  // Unreadable: agrees with itself alone, not with the other one.
+  EXPECT_DOUBLE_EQ(value_of(groups[0].responses[3], Signal::self_consistency), 0.2);
+  EXPECT_DOUBLE_EQ(value_of(groups[0].responses[4], Signal::self_consistency), 0.2);
 }
 
 // Rewards 1 and 0 of two responses: Eq. 3 gives +-0.5 / (sqrt(1/2) + 1e-6).
