@@ -15,6 +15,7 @@ namespace {
 
 constexpr size_t kDiagnosisWidth = 110;
 constexpr size_t kLongestOpening = 32;
+constexpr double kNearShare = 0.05;  // signals that shrink about as few rare right responses as the best one
 
 std::string with_sign(double value) { return std::isfinite(value) ? str(value > 0 ? "+" : "", fixed(value, 2)) : "-"; }
 
@@ -98,7 +99,13 @@ std::string words_of(const DiagnosisReport& report, RareEffect effect) {
 
 std::string setting_sentence(const Diagnosis& found) {
   if (const SignalDiagnosis* best = found.best()) {
-    return str("Fewest shrunk: --method.response_confidence ", word_of(best->signal), ".");
+    std::vector<std::string> near;
+    for (const SignalDiagnosis& s : found.signals) {
+      const bool other = &s != best && is_setting(s.signal) && s.effect == RareEffect::protects;
+      if (other && s.share_over() - best->share_over() <= kNearShare) near.emplace_back(word_of(s.signal));
+    }
+    return str("Fewest shrunk: --method.response_confidence ", word_of(best->signal),
+               near.empty() ? "" : str(", and no more than 5 in 100 behind it: ", join(near, ", ")), ".");
   }
   return "No signal protects them; --method.alpha_pos 0 leaves the reward of right responses alone.";
 }
