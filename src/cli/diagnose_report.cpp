@@ -60,18 +60,18 @@ std::string strategies_table(const DiagnosisReport& report) {
 }
 
 std::string steps_table(const DiagnosisReport& report) {
-  const std::vector<RewardChange>& steps = report.found.steps;
+  const std::vector<StepDiagnosis>& steps = report.found.steps;
   if (steps.empty() || steps.front().step < 0) return "";
   const bool stage_1 = std::ranges::any_of(
-      steps, [](const RewardChange& s) { return std::isfinite(s.stage_1.rare) || std::isfinite(s.stage_1.other); });
+      steps, [](const StepDiagnosis& s) { return std::isfinite(s.stage_1.rare) || std::isfinite(s.stage_1.other); });
   Table table{{"step", "rare right", "other right"}, {}, "rr"};
   if (stage_1) {
     for (const char* head : {"stage 1: shrunk", "rare x", "other x"}) table.head.push_back(head);
   }
   for (const char* head : {"all: shrunk", "rare x", "other x"}) table.head.push_back(head);
-  for (const RewardChange& s : steps) {
+  for (const StepDiagnosis& s : steps) {
     std::vector<std::string> row = {str(s.step), grouped(s.rare), grouped(s.other)};
-    const auto add = [&](const RewardChange::Of& of) {
+    const auto add = [&](const StepDiagnosis::Of& of) {
       for (const std::string& cell : {share_of(of.shrunk), number(of.rare, 3), number(of.other, 3)}) {
         row.push_back(cell);
       }
@@ -84,6 +84,21 @@ std::string steps_table(const DiagnosisReport& report) {
       "\n  what the method made of the advantage of right responses: share of the rare ones that it lowered, "
       "mean factors\n",
       table.text("  ", kDiagnosisWidth));
+}
+
+// When a signal changes sides.
+std::string z_by_step(const DiagnosisReport& report) {
+  if (report.found.steps.size() < 2) return "";
+  Table table{{"step", "rare right"}, {}, "rr"};
+  for (const SignalDiagnosis& s : report.found.signals) table.head.push_back(str("z ", word_of(s.signal)));
+  for (const StepDiagnosis& step : report.found.steps) {
+    std::vector<std::string> row = {str(step.step), grouped(step.rare)};
+    for (const SignalDiagnosis& s : report.found.signals) {
+      row.push_back(with_sign(step.z_rare[static_cast<size_t>(s.signal)]));
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return str("\n  by step; z: mean over the rare right responses\n", table.text("  ", kDiagnosisWidth));
 }
 
 std::string words_of(const DiagnosisReport& report, RareEffect effect) {
@@ -110,7 +125,7 @@ std::string setting_sentence(const Diagnosis& found) {
   return "No signal protects them; --method.alpha_pos 0 leaves the reward of right responses alone.";
 }
 
-OrderedJson json_of(const RewardChange::Of& of) {
+OrderedJson json_of(const StepDiagnosis::Of& of) {
   return {{"rare_shrunk", of.shrunk}, {"rare_factor", of.rare}, {"other_factor", of.other}};
 }
 
@@ -148,7 +163,7 @@ std::string diagnosis_text(const DiagnosisReport& report) {
   for (const std::string& remark : report.remarks) text += str("  note: ", remark, "\n");
   if (!found.signals.empty()) text += signals_table(report);
   if (!found.strategies.empty()) text += strategies_table(report);
-  text += steps_table(report);
+  text += steps_table(report) + z_by_step(report);
   return str(text, "\n  ", wrap_text(diagnosis_reading(report), kDiagnosisWidth, 2, 2), "\n");
 }
 
@@ -194,13 +209,18 @@ std::string diagnosis_json(const DiagnosisReport& report) {
                                   {"right", strategy.right},
                                   {"z_right", std::move(z)}});
   }
-  for (const RewardChange& s : found.steps) {
+  for (const StepDiagnosis& s : found.steps) {
     if (s.step < 0) continue;
+    OrderedJson z = OrderedJson::object();
+    for (const SignalDiagnosis& signal : found.signals) {
+      z[word_of(signal.signal)] = s.z_rare[static_cast<size_t>(signal.signal)];
+    }
     json["steps"].push_back({{"step", s.step},
                              {"rare_right", s.rare},
                              {"other_right", s.other},
                              {"stage_1", json_of(s.stage_1)},
-                             {"all", json_of(s.all)}});
+                             {"all", json_of(s.all)},
+                             {"z_rare_right", std::move(z)}});
   }
   const SignalDiagnosis* best = found.best();
   json["best"] = best == nullptr ? OrderedJson(nullptr) : OrderedJson(word_of(best->signal));

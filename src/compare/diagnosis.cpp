@@ -99,6 +99,7 @@ class Diagnoser {
   std::vector<const SignalledGroup*> mixed_;
   std::vector<std::vector<double>> shares_;  // of mixed_
   std::map<std::string, std::array<MeanSum, kSignals>> z_of_strategy_;
+  std::map<int64_t, std::array<MeanSum, kSignals>> z_of_step_;  // of rare right responses
   Diagnosis out_;
 };
 
@@ -161,6 +162,7 @@ SignalDiagnosis Diagnoser::signal(Signal signal) {
       z_of_strategy_[o.opening][s].add(z[i]);
       if (!is_rare(g, i)) continue;
       rare[mixed_[g]->problem].add(z[i]);
+      z_of_step_[mixed_[g]->step][s].add(z[i]);
       ++out.rare;
       out.rare_over += z[i] > 0;
     }
@@ -206,7 +208,7 @@ void Diagnoser::steps() {
       (is_rare ? rare : other).add(made / A);
       if (is_rare) shrunk.add(made < A * (1 - kShrinkRounding) ? 1 : 0);
     }
-    RewardChange::Of means() const { return {shrunk.mean(), rare.mean(), other.mean()}; }
+    StepDiagnosis::Of means() const { return {shrunk.mean(), rare.mean(), other.mean()}; }
   };
   struct StepSums {
     int64_t rare = 0, other = 0;
@@ -225,7 +227,8 @@ void Diagnoser::steps() {
     }
   }
   for (const auto& [step, sums] : by_step) {
-    out_.steps.push_back({step, sums.rare, sums.other, sums.stage_1.means(), sums.all.means()});
+    out_.steps.push_back({step, sums.rare, sums.other, sums.stage_1.means(), sums.all.means(), {}});
+    for (size_t s = 0; s < kSignals; ++s) out_.steps.back().z_rare[s] = z_of_step_[step][s].mean();
   }
 }
 

@@ -72,15 +72,17 @@ struct StrategyDiagnosis {
   std::array<double, kSignals> z_right{};  // mean over its right responses; unknown where there are none
 };
 
-// What a training made of the reward of right responses, by Eq. 3's advantage A > 0. Means over responses.
-struct RewardChange {
+// A saved step: what the training made of the reward of right responses, by Eq. 3's advantage A > 0. Means over
+// responses.
+struct StepDiagnosis {
   int64_t step = -1;
   int64_t rare = 0, other = 0;                 // right responses
   struct Of {                                  // unknown where there are no responses, or the step does not tell
     double shrunk = kUnknown;                  // share of the rare ones that end below A
     double rare = kUnknown, other = kUnknown;  // mean factor on A
   };
-  Of stage_1, all;  // A_mod, A_final
+  Of stage_1, all;                        // A_mod, A_final
+  std::array<double, kSignals> z_rare{};  // of the rare ones; unknown where there are none
 };
 
 struct Diagnosis {
@@ -90,7 +92,7 @@ struct Diagnosis {
   int64_t rare = 0, rare_problems = 0;        // rare right responses there, and their problems
   std::vector<SignalDiagnosis> signals;       // those that are known anywhere
   std::vector<StrategyDiagnosis> strategies;  // most frequent first
-  std::vector<RewardChange> steps;            // of saved steps, ascending
+  std::vector<StepDiagnosis> steps;           // of saved steps, ascending
   // Fewer say nothing reliable: then every effect is unclear.
   static constexpr int64_t kFewestRare = 20, kFewestProblems = 5;
   bool enough() const { return rare >= kFewestRare && rare_problems >= kFewestProblems; }

@@ -155,8 +155,9 @@ TEST(diagnosis, of_saved_steps_it_says_how_often_the_reward_of_rare_right_respon
     groups[g].responses[2].A_mod = 2.2;
     groups[g].responses[3].A_mod = g == 0 ? 1 : 3;  // halved in the first, raised after it
     for (SignalledResponse& o : groups[g].responses) o.A_final = o.A_mod - 0.2;
+    if (g == 2) groups[g].responses[3].signal[0] = 7;  // mean 10, deviation again sqrt(14 / 3)
   }
-  const std::vector<RewardChange> steps = diagnose(groups, {}).steps;
+  const std::vector<StepDiagnosis> steps = diagnose(groups, {}).steps;
   ASSERT_EQ(steps.size(), 2u);
   EXPECT_EQ(steps[0].step, 20);
   EXPECT_EQ(steps[0].rare, 2);
@@ -167,6 +168,9 @@ TEST(diagnosis, of_saved_steps_it_says_how_often_the_reward_of_rare_right_respon
   EXPECT_DOUBLE_EQ(steps[0].all.rare, 0.9);
   EXPECT_DOUBLE_EQ(steps[1].stage_1.shrunk, 0);
   EXPECT_DOUBLE_EQ(steps[1].all.rare, 1.4);
+  EXPECT_NEAR(steps[0].z_rare[0], 1.388730, kNear);
+  EXPECT_NEAR(steps[1].z_rare[0], -1.388730, kNear);
+  EXPECT_TRUE(std::isnan(steps[0].z_rare[3]));
 }
 
 TEST(diagnosis, an_advantage_that_differs_by_rounding_did_not_shrink) {
