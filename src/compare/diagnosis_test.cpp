@@ -63,6 +63,7 @@ TEST(diagnosis, a_signal_low_where_right_is_rare_protects_and_a_high_one_shrinks
   EXPECT_EQ(of(found, Signal::kl_uniform).effect, RareEffect::shrinks);
   EXPECT_EQ(of(found, Signal::logprob).effect, RareEffect::protects);
   EXPECT_EQ(of(found, Signal::neg_entropy).effect, RareEffect::unclear);  // the same for all: z = 0
+  EXPECT_EQ(of(found, Signal::neg_entropy).rare_over, 0);                 // W = 1
   ASSERT_NE(found.best(), nullptr);
   EXPECT_EQ(found.best()->signal, Signal::logprob);
 }
@@ -80,6 +81,7 @@ TEST(diagnosis, of_two_that_protect_the_one_that_shrinks_fewer_is_best_and_the_l
   EXPECT_EQ(of(found, Signal::length).effect, RareEffect::protects);
   EXPECT_LT(of(found, Signal::kl_uniform).z_rare.value, of(found, Signal::logprob).z_rare.value);
   EXPECT_DOUBLE_EQ(of(found, Signal::kl_uniform).share_over(), 0.1);
+  ASSERT_NE(found.best(), nullptr);
   EXPECT_EQ(found.best()->signal, Signal::logprob);
 }
 
