@@ -14,8 +14,8 @@
 #include "base/str.h"
 #include "cli/advantages_compare.h"
 #include "cli/command.h"
+#include "cli/saved_steps.h"
 #include "methods/apply.h"
-#include "records/run_directory.h"
 #include "records/step_data.h"
 #include "records/step_methods.h"
 #include "verify/registry.h"
@@ -53,29 +53,6 @@ std::set<std::string> keys_of(Method& method) {
   std::set<std::string> keys;
   for (const FieldValue& field : fields_of(MethodSection{&method})) keys.insert(field.key);
   return keys;
-}
-
-// `path` itself, or files of the run directory `path`: of one step, or with `all` of every saved one.
-std::vector<std::string> step_files(const std::string& path, int64_t step, bool all) {
-  if (!is_directory(path)) {
-    if (step > 0) throw Error("usage", str("--step ", step, ": ", printable(path, 400), " is a file, not a run"));
-    return {path};
-  }
-  std::string folder = path_join(path, "signals");
-  std::set<int64_t> saved;
-  for (const std::string& name : is_directory(folder) ? list_directory(folder) : std::vector<std::string>()) {
-    if (name.ends_with(".jsonl") && parse_step_name(name) >= 0) saved.insert(parse_step_name(name));
-  }
-  if (saved.empty()) {
-    throw Error("path", str(printable(path, 400),
-                            ": no signals/step-N.jsonl in it; `ucas train` writes them where train.stored_signals is "
-                            "above 0"));
-  }
-  if (step > 0) saved = {step};
-  if (!all) saved = {*saved.rbegin()};
-  std::vector<std::string> files;
-  for (int64_t one : saved) files.push_back(path_join(folder, step_name(one) + ".jsonl"));
-  return files;
 }
 
 // The run's own method with its settings, as the file states them.
@@ -244,7 +221,8 @@ int run_advantages(const Words& words) {
   }
   if (config.save && config.json) throw Error("usage", "--save and --json: give one of them");
   bool any_differs = false;
-  for (const std::string& path : step_files(line.positionals[0], config.step, config.save)) {
+  for (const std::string& path :
+       saved_step_files(line.positionals[0], config.step, config.save ? SavedSteps::all : SavedSteps::last)) {
     StepData data = read_step_data(path);
     std::unique_ptr<Method> own = own_method(data, path);
     bool differs = false;

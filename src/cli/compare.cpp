@@ -52,7 +52,20 @@ std::set<std::string> evaluations_of(const RunRecord& run) {
   return names;
 }
 
-// The evaluation that is compared: as asked for, else the only one that all runs share.
+void write_figures_of(const std::vector<std::string>& runs, const CompareLine& options) {
+  std::vector<std::string> written;
+  for (const FigureKind kind : {FigureKind::passk, FigureKind::reliability}) {
+    FigureRequest request;
+    request.kind = kind;
+    request.runs = runs;
+    request.data = options.data;
+    for (const std::string& path : write_figures(study_figures(request), options.figures)) written.push_back(path);
+  }
+  log(str("figures: ", written.empty() ? std::string("none could be drawn from these runs") : join(written, ", ")));
+}
+
+}  // namespace
+
 std::string choose_evaluation(const std::vector<RunRecord>& runs, const std::string& asked) {
   std::set<std::string> common = evaluations_of(runs[0]);
   for (const RunRecord& run : runs) {
@@ -75,25 +88,12 @@ std::string choose_evaluation(const std::vector<RunRecord>& runs, const std::str
                [](const std::string& name) { return !name.starts_with("step-"); });
   if (named.empty()) named = {*common.rbegin()};
   if (named.size() > 1) {
-    throw Error("config",
-                str("the runs share several evaluations: ", join(named, ", "), "; choose one with --data NAME"));
+    throw Error("config", str(runs.size() == 1 ? str(runs[0].path, ": several evaluations: ")
+                                               : "the runs share several evaluations: ",
+                              join(named, ", "), "; choose one with --data NAME"));
   }
   return named[0];
 }
-
-void write_figures_of(const std::vector<std::string>& runs, const CompareLine& options) {
-  std::vector<std::string> written;
-  for (const FigureKind kind : {FigureKind::passk, FigureKind::reliability}) {
-    FigureRequest request;
-    request.kind = kind;
-    request.runs = runs;
-    request.data = options.data;
-    for (const std::string& path : write_figures(study_figures(request), options.figures)) written.push_back(path);
-  }
-  log(str("figures: ", written.empty() ? std::string("none could be drawn from these runs") : join(written, ", ")));
-}
-
-}  // namespace
 
 std::vector<AnswerGroup> compared_groups(const std::vector<std::string>& paths, const std::string& asked) {
   std::vector<RunRecord> runs;

@@ -17,6 +17,7 @@
 #include "data/problems.h"
 #include "evaluate/benchmark.h"
 #include "evaluate/score.h"
+#include "evaluate/stored_samples.h"
 #include "records/card.h"
 #include "records/outputs.h"
 #include "text/tokenizer.h"
@@ -40,13 +41,6 @@ bool equal_leaf(const Json& a, const Json& b) {
     return std::fabs(x - y) <= kRounding * std::max({1.0, std::fabs(x), std::fabs(y)});
   }
   return a == b;
-}
-
-GraderKind grader_called(const std::string& name, const std::string& where) {
-  for (const auto kind : {GraderKind::math, GraderKind::letter, GraderKind::choice}) {
-    if (name == name_of(kind)) return kind;
-  }
-  throw Error("header_json", str(where, ": grader \"", printable(name), "\", expected math, letter or choice"));
 }
 
 class Check {
@@ -360,13 +354,8 @@ void Check::check_data_of(const Card::Set& set) {
 }
 
 EvalRecord Check::rescored(std::vector<Output> outputs) const {
-  Graders graders;
   std::vector<std::string> compared;
-  for (const Card::Set& set : card_.benchmarks) {
-    const GraderKind kind = grader_called(set.as.grader, card_.path);
-    graders.of[set.as.name] = make_grader(kind, set.as.extract);
-    if (kind == GraderKind::choice) compared.push_back(set.as.name);
-  }
+  const Graders graders = graders_of(card_, compared);
   const std::vector<Responses> responses =
       by_problem(problems_, std::move(outputs), card_.config.greedy, card_.config.samples, compared);
   EvalRecord result = score(problems_, responses, graders, card_.config);

@@ -18,7 +18,7 @@ ALLOWED = {
     "stats": "base core",
     # what a run leaves on disk, each file with its writer and its reader
     "records": "base core text data verify stats",
-    "compare": "base core stats records config",
+    "compare": "base core objective verify stats records config",
     "report": "base core stats records compare config",
     "sampling": "base kernels",
     "progress": "base core stats records report",

@@ -1,0 +1,115 @@
+// `ucas diagnose`: which confidence would protect rare right responses, from samples of a model or saved steps.
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/fields.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "cli/command.h"
+#include "cli/compare.h"
+#include "cli/diagnose_report.h"
+#include "cli/saved_steps.h"
+#include "compare/signalled_groups.h"
+#include "evaluate/stored_samples.h"
+#include "records/run_record.h"
+
+namespace ucas {
+
+namespace {
+
+struct DiagnoseLine {
+  std::string data;
+  int64_t step = 0, opening = 1, strategies = 12, draws = 2000, seed = 0;
+  double rare = 0.25, level = 0.95;
+  bool json = false;
+  void fields(Fields& f) {
+    f.field("data", data, "which evaluation of the run, by the name in eval/NAME.json; empty = the only one");
+    f.field("step", step, Range{0, 1e9}, "which saved step of the run; 0 = all of them");
+    f.field("opening", opening, Range{1, 1000}, "words at the beginning of a response that tell its strategy");
+    f.field("rare", rare, Range{0, 1}, "a strategy is rare in a group if at most this share of its responses is of it");
+    f.field("strategies", strategies, Range{0, 1e6}, "strategies listed, most frequent first");
+    f.field("json", json, "print JSON instead of text, every strategy listed");
+    f.field("level", level, Range{0.5, 0.9999}, "of the intervals");
+    f.field("draws", draws, Range{100, 1e6}, "resamplings of the problems behind them");
+    f.field("seed", seed, Range{0, 9e15}, "of the resamplings");
+  }
+};
+
+std::vector<SignalledGroup> from_steps(const std::string& path, const DiagnoseLine& options, DiagnosisReport& report) {
+  std::vector<SignalledGroup> groups;
+  const std::vector<std::string> files = saved_step_files(path, options.step, SavedSteps::all);
+  for (const std::string& file : files) {
+    const StepData data = read_step_data(file);
+    if (data.piece.empty() && data.batch.token_count() > 0) {
+      throw Error("unsupported", str(printable(file, 400),
+                                     ":1: \"pieces\": false, expected the text of each token: how a response begins "
+                                     "tells its strategy; take a step that ucas train wrote"));
+    }
+    std::vector<SignalledGroup> of_step = signalled_groups(data, options.opening);
+    std::ranges::move(of_step, std::back_inserter(groups));
+    if (report.source.empty()) {
+      report.source = str(printable(path, 400), ": ", files.size(), files.size() == 1 ? " saved step" : " saved steps",
+                          " of a run with ", data.method, data.preset.empty() ? "" : str(", preset ", data.preset));
+    }
+  }
+  return groups;
+}
+
+std::vector<SignalledGroup> from_evaluation(const std::string& path, const DiagnoseLine& options,
+                                            DiagnosisReport& report) {
+  const std::vector<RunRecord> run = {read_run(path)};
+  const std::string name = choose_evaluation(run, options.data);
+  const EvalRecord& evaluation = *std::ranges::find(run[0].evaluations, name, &EvalRecord::name);
+  const std::vector<ProblemRow> rows = rows_with_all_samples(path_join(path, "eval"), evaluation);
+  int64_t samples = 0, stored = 0;
+  for (const ProblemRow& row : rows) {
+    samples += row.samples;
+    stored += std::ssize(row.responses);
+  }
+  const std::string where = printable(path_join(path, "eval/" + name), 400);
+  if (samples == 0) {
+    throw Error("empty", str(where, ": no samples, expected several of each problem: ucas evaluate --samples 64"));
+  }
+  report.source = str(where, ": ", grouped(stored), " samples of ", grouped(std::ssize(rows)), " problems");
+  if (stored < samples) {
+    report.remarks.push_back(str(grouped(stored), " of ", grouped(samples),
+                                 " samples are stored; for the others evaluate again with --stored_responses ",
+                                 evaluation.config.samples));
+  }
+  return signalled_groups(rows, options.opening);
+}
+
+}  // namespace
+
+std::string options_diagnose() { return options_help(DiagnoseLine{}); }
+
+int run_diagnose(const Words& words) {
+  CommandLine line = parse_command_line(words, {"json"});
+  DiagnoseLine options;
+  ucas::apply(options, line.settings);
+  if (line.positionals.size() != 1) {
+    throw Error("usage", str("diagnose: expected one run directory or STEP.jsonl, got ", line.positionals.size(),
+                             "; see ucas diagnose --help"));
+  }
+  const std::string& path = line.positionals[0];
+  if (!options.data.empty() && options.step > 0) {
+    throw Error("usage", "--data and --step: an evaluation or saved steps, give one of them");
+  }
+  if (!options.data.empty() && !is_directory(path)) {
+    throw Error("usage",
+                str("--data ", printable(options.data), ": expected a run directory, got ", printable(path, 400)));
+  }
+  DiagnosisReport report;
+  report.opening = options.opening;
+  report.strategies = options.strategies;
+  report.options = {options.rare, options.level, options.draws, static_cast<uint64_t>(options.seed)};
+  const bool steps = options.data.empty() && (options.step > 0 || !is_directory(path) || !saved_steps_of(path).empty());
+  const std::vector<SignalledGroup> groups =
+      steps ? from_steps(path, options, report) : from_evaluation(path, options, report);
+  report.found = diagnose(groups, report.options);
+  out(options.json ? diagnosis_json(report) : diagnosis_text(report));
+  return kDone;
+}
+
+}  // namespace ucas

@@ -1,0 +1,108 @@
+// Which measure of certainty would protect rare right responses, and which would shrink them? Stage 1 of UCAS (Eq. 6-8)
+// weighs the reward of a right response by W = exp(-alpha C_hat), C_hat the z-score of its confidence within its group:
+// below 1 where C_hat > 0. Exploration is kept alive only by a confidence that is low where a right response is rare.
+// Whether it is can be seen on any model's samples before a training, and on the saved steps of one.
+// Fed by signalled_groups.h; for `ucas diagnose`. docs/metrics.md defines every figure. Threads: any.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "stats/spread.h"
+
+namespace ucas {
+
+// Of a response: C(o|q) of Eq. 6, the mean of ln pi over its tokens, minus their mean entropy, the share of its group
+// with the same answer, its number of tokens.
+enum class Signal { kl_uniform, logprob, neg_entropy, self_consistency, length };
+constexpr size_t kSignals = 5;
+constexpr std::array<const char*, kSignals> names(Signal) {
+  return {"kl_uniform", "logprob", "neg_entropy", "self_consistency", "length"};
+}
+// A value of method.response_confidence, so that a training can use it. The length is there to explain the others.
+constexpr bool is_setting(Signal signal) { return signal != Signal::length; }
+
+struct SignalledResponse {
+  std::string opening;  // its strategy: how it begins
+  bool right = false;
+  std::array<double, kSignals> signal{};  // by Signal; unknown where not recorded
+  // Of saved steps, else unknown: Eq. 3's advantage, after stage 1 (runs of UCAS only), and the mean over the tokens of
+  // what was trained on.
+  double A = kUnknown, A_mod = kUnknown, A_final = kUnknown;
+};
+struct SignalledGroup {
+  std::string problem;                       // groups of one problem are one case for the intervals
+  int64_t step = -1;                         // of training
+  std::vector<SignalledResponse> responses;  // with at least one token each
+};
+
+struct DiagnosisOptions {
+  double rare = 0.25;  // a response is rare if at most this share of its group begins as it does
+  double level = 0.95;
+  int64_t draws = 2000;
+  uint64_t seed = 0;
+};
+
+// What stage 1 would do to rare right responses: z below 0, above 0, or not to be told from 0.
+enum class RareEffect { unclear, protects, shrinks };
+constexpr std::array<const char*, 3> names(RareEffect) { return {"unclear", "protects", "shrinks"}; }
+
+struct SignalDiagnosis {
+  Signal signal = Signal::kl_uniform;
+  int64_t groups = 0;                 // mixed groups in which it is known
+  double auroc = kUnknown;            // right against wrong within a group, mean over groups
+  double auroc_pooled = kUnknown;     // over all responses, those of groups without a difference, too
+  double z_right = kUnknown;          // of right responses, mean over problems
+  Figure z_rare;                      // of rare right responses, mean over problems; bootstrap over problems
+  int64_t rare = 0, rare_over = 0;    // rare right responses, and those of them with z > 0
+  double rank_with_share = kUnknown;  // Spearman's, with the share of the strategy, within a group; mean over groups
+  RareEffect effect = RareEffect::unclear;
+  double share_over() const {  // of rare right responses: z > 0, so stage 1 shrinks their reward
+    return rare == 0 ? kUnknown : static_cast<double>(rare_over) / static_cast<double>(rare);
+  }
+};
+
+struct StrategyDiagnosis {
+  std::string opening;
+  double share = 0, right = 0;  // of the responses of mixed groups; of its own
+  int64_t responses = 0;
+  std::array<double, kSignals> z_right{};  // mean over its right responses; unknown where there are none
+};
+
+// A saved step: what the training made of the reward of right responses, by Eq. 3's advantage A > 0. Means over
+// responses.
+struct StepDiagnosis {
+  int64_t step = -1;
+  int64_t rare = 0, other = 0;                 // right responses
+  struct Of {                                  // unknown where there are no responses, or the step does not tell
+    double shrunk = kUnknown;                  // share of the rare ones that end below A
+    double rare = kUnknown, other = kUnknown;  // mean factor on A
+  };
+  Of stage_1, all;                        // A_mod, A_final
+  std::array<double, kSignals> z_rare{};  // of the rare ones; unknown where there are none
+};
+
+struct Diagnosis {
+  int64_t groups = 0, mixed = 0;              // with right and wrong responses: the others have no advantage to shape
+  int64_t problems = 0;                       // of the mixed groups
+  int64_t responses = 0;                      // of the mixed groups
+  int64_t rare = 0, rare_problems = 0;        // rare right responses there, and their problems
+  std::vector<SignalDiagnosis> signals;       // those that are known anywhere
+  std::vector<StrategyDiagnosis> strategies;  // most frequent first
+  std::vector<StepDiagnosis> steps;           // of saved steps, ascending
+  // Fewer say nothing reliable: then every effect is unclear.
+  static constexpr int64_t kFewestRare = 20, kFewestProblems = 5;
+  bool enough() const { return rare >= kFewestRare && rare_problems >= kFewestProblems; }
+  // Of the signals that protect and can be set: the one that leaves the fewest rare right responses above 0, the lowest
+  // z of these. nullptr if there is none.
+  const SignalDiagnosis* best() const;
+};
+Diagnosis diagnose(std::span<const SignalledGroup> groups, const DiagnosisOptions& options);
+
+// Spearman's rank correlation, equal values sharing their mean rank; unknown where either side is constant.
+double rank_correlation(std::span<const double> a, std::span<const double> b);
+
+}  // namespace ucas

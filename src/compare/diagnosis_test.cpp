@@ -1,0 +1,193 @@
+#include "compare/diagnosis.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/str.h"
+
+namespace ucas {
+namespace {
+
+constexpr double kNear = 2e-6;  // eps of the z-score moves the sixth digit
+
+SignalledResponse sampled(const char* opening, bool right, double confidence, double logprob) {
+  SignalledResponse o;
+  o.opening = opening;
+  o.right = right;
+  o.signal = {confidence, logprob, 7, kUnknown, 3};
+  return o;
+}
+
+// Confidences 10, 12, 11, 15: mean 12, deviation sqrt(14 / 3) = 2.160247. The last one is the only one of its strategy.
+SignalledGroup worked(const std::string& problem) {
+  return {problem,
+          -1,
+          {sampled("r0", false, 10, -1), sampled("r0", false, 12, -1), sampled("r0", true, 11, -1),
+           sampled("r1", true, 15, -2)}};
+}
+
+std::vector<SignalledGroup> worked_groups(int64_t count) {
+  std::vector<SignalledGroup> groups;
+  for (int64_t i = 0; i < count; ++i) groups.push_back(worked(str("p", i)));
+  return groups;
+}
+
+const SignalDiagnosis& of(const Diagnosis& found, Signal signal) {
+  for (const SignalDiagnosis& s : found.signals) {
+    if (s.signal == signal) return s;
+  }
+  throw std::runtime_error("not diagnosed");
+}
+
+TEST(diagnosis, one_group_gives_the_numbers_of_a_calculation_by_hand) {
+  const Diagnosis found = diagnose(worked_groups(1), {});
+  EXPECT_EQ(found.rare, 1);
+  EXPECT_EQ(found.responses, 4);
+  const SignalDiagnosis& C = of(found, Signal::kl_uniform);
+  EXPECT_DOUBLE_EQ(C.auroc, 0.75);  // 11 > 10, 15 > 10, 15 > 12; not 11 > 12
+  EXPECT_NEAR(C.z_right, (-0.462910 + 1.388730) / 2, kNear);
+  EXPECT_NEAR(C.z_rare.value, 1.388730, kNear);
+  EXPECT_EQ(C.rare_over, 1);
+  EXPECT_NEAR(C.rank_with_share, -3 / std::sqrt(15.0), kNear);  // ranks 1 3 2 4 of the values, 3 3 3 1 of the shares
+  // -1 -1 -1 -2: mean -1.25, deviation 0.5.
+  const SignalDiagnosis& logprob = of(found, Signal::logprob);
+  EXPECT_NEAR(logprob.z_rare.value, -1.5, kNear * 2);
+  EXPECT_DOUBLE_EQ(logprob.auroc, 0.25);  // two ties, two losses
+  EXPECT_EQ(logprob.rare_over, 0);
+}
+
+TEST(diagnosis, a_signal_low_where_right_is_rare_protects_and_a_high_one_shrinks) {
+  const Diagnosis found = diagnose(worked_groups(20), {});
+  EXPECT_TRUE(found.enough());
+  EXPECT_EQ(of(found, Signal::kl_uniform).effect, RareEffect::shrinks);
+  EXPECT_EQ(of(found, Signal::logprob).effect, RareEffect::protects);
+  EXPECT_EQ(of(found, Signal::neg_entropy).effect, RareEffect::unclear);  // the same for all: z = 0
+  EXPECT_EQ(of(found, Signal::neg_entropy).rare_over, 0);                 // W = 1
+  ASSERT_NE(found.best(), nullptr);
+  EXPECT_EQ(found.best()->signal, Signal::logprob);
+}
+
+TEST(diagnosis, of_two_that_protect_the_one_that_shrinks_fewer_is_best_and_the_length_is_no_choice) {
+  std::vector<SignalledGroup> groups = worked_groups(20);
+  for (size_t g = 0; g < groups.size(); ++g) {
+    std::vector<SignalledResponse>& o = groups[g].responses;
+    o[3].signal[0] = g < 2 ? 13 : 0;  // far below the others but for two above them
+    o[3].signal[4] = 1;               // short, always
+    o[0].signal[1] = -1.9;            // so the log-prob is less far below
+  }
+  const Diagnosis found = diagnose(groups, {});
+  EXPECT_EQ(of(found, Signal::kl_uniform).effect, RareEffect::protects);
+  EXPECT_EQ(of(found, Signal::length).effect, RareEffect::protects);
+  EXPECT_LT(of(found, Signal::kl_uniform).z_rare.value, of(found, Signal::logprob).z_rare.value);
+  EXPECT_DOUBLE_EQ(of(found, Signal::kl_uniform).share_over(), 0.1);
+  ASSERT_NE(found.best(), nullptr);
+  EXPECT_EQ(found.best()->signal, Signal::logprob);
+}
+
+TEST(diagnosis, a_signal_whose_sign_changes_between_problems_is_not_told) {
+  std::vector<SignalledGroup> groups = worked_groups(20);
+  for (size_t g = 0; g < groups.size(); g += 2) groups[g].responses[3].signal[0] = 7;
+  const SignalDiagnosis C = of(diagnose(groups, {}), Signal::kl_uniform);
+  EXPECT_LT(C.z_rare.low, 0);
+  EXPECT_GT(C.z_rare.high, 0);
+  EXPECT_EQ(C.effect, RareEffect::unclear);
+  EXPECT_EQ(C.rare_over, 10);
+}
+
+TEST(diagnosis, few_rare_right_responses_or_few_problems_conclude_nothing) {
+  const Diagnosis few = diagnose(worked_groups(19), {});
+  EXPECT_FALSE(few.enough());
+  EXPECT_EQ(of(few, Signal::kl_uniform).effect, RareEffect::unclear);
+  EXPECT_EQ(few.best(), nullptr);
+  std::vector<SignalledGroup> one_problem = worked_groups(40);
+  for (SignalledGroup& group : one_problem) group.problem = "p0";  // forty steps of a training
+  const Diagnosis same = diagnose(one_problem, {});
+  EXPECT_EQ(same.rare, 40);
+  EXPECT_EQ(same.rare_problems, 1);
+  EXPECT_EQ(of(same, Signal::kl_uniform).effect, RareEffect::unclear);
+}
+
+TEST(diagnosis, groups_without_a_difference_count_for_the_pooled_ranking_alone) {
+  std::vector<SignalledGroup> groups = worked_groups(1);
+  groups.push_back({"all right", -1, {sampled("r0", true, 1, -1), sampled("r5", true, 1, -1)}});
+  const Diagnosis found = diagnose(groups, {});
+  EXPECT_EQ(found.groups, 2);
+  EXPECT_EQ(found.mixed, 1);
+  EXPECT_EQ(found.strategies.size(), 2u);
+  EXPECT_DOUBLE_EQ(of(found, Signal::kl_uniform).auroc, 0.75);
+  EXPECT_DOUBLE_EQ(of(found, Signal::kl_uniform).auroc_pooled, 3.0 / 8);  // two more right ones, below both wrong ones
+}
+
+TEST(diagnosis, what_is_rare_is_a_share_of_the_group_its_bound_included) {
+  DiagnosisOptions options;
+  options.rare = 0.24;
+  EXPECT_EQ(diagnose(worked_groups(3), options).rare, 0);
+  options.rare = 0.25;
+  EXPECT_EQ(diagnose(worked_groups(3), options).rare, 3);
+  options.rare = 0.75;
+  EXPECT_EQ(diagnose(worked_groups(3), options).rare, 6);
+}
+
+TEST(diagnosis, a_signal_that_is_not_finite_leaves_its_group_out) {
+  std::vector<SignalledGroup> groups = worked_groups(2);
+  groups[0].responses[1].signal[1] = -INFINITY;
+  const Diagnosis found = diagnose(groups, {});
+  EXPECT_EQ(of(found, Signal::logprob).groups, 1);
+  EXPECT_EQ(of(found, Signal::kl_uniform).groups, 2);
+  EXPECT_THROW(of(found, Signal::self_consistency), std::runtime_error);  // unknown everywhere
+}
+
+TEST(diagnosis, strategies_stand_by_frequency_with_the_z_of_their_right_responses) {
+  const std::vector<StrategyDiagnosis> strategies = diagnose(worked_groups(2), {}).strategies;
+  ASSERT_EQ(strategies.size(), 2u);
+  EXPECT_EQ(strategies[0].opening, "r0");
+  EXPECT_DOUBLE_EQ(strategies[0].share, 0.75);
+  EXPECT_DOUBLE_EQ(strategies[0].right, 1.0 / 3);
+  EXPECT_NEAR(strategies[0].z_right[0], -0.462910, kNear);
+  EXPECT_NEAR(strategies[1].z_right[0], 1.388730, kNear);
+  EXPECT_TRUE(std::isnan(strategies[0].z_right[3]));
+}
+
+TEST(diagnosis, of_saved_steps_it_says_how_often_the_reward_of_rare_right_responses_shrank) {
+  std::vector<SignalledGroup> groups = worked_groups(3);
+  for (size_t g = 0; g < groups.size(); ++g) {
+    groups[g].step = g == 2 ? 40 : 20;
+    for (SignalledResponse& o : groups[g].responses) o.A = o.right ? 2 : -2;
+    groups[g].responses[2].A_mod = 2.2;
+    groups[g].responses[3].A_mod = g == 0 ? 1 : 3;  // halved in the first, raised after it
+    for (SignalledResponse& o : groups[g].responses) o.A_final = o.A_mod - 0.2;
+    if (g == 2) groups[g].responses[3].signal[0] = 7;  // mean 10, deviation again sqrt(14 / 3)
+  }
+  const std::vector<StepDiagnosis> steps = diagnose(groups, {}).steps;
+  ASSERT_EQ(steps.size(), 2u);
+  EXPECT_EQ(steps[0].step, 20);
+  EXPECT_EQ(steps[0].rare, 2);
+  EXPECT_EQ(steps[0].other, 2);
+  EXPECT_DOUBLE_EQ(steps[0].stage_1.shrunk, 0.5);
+  EXPECT_DOUBLE_EQ(steps[0].stage_1.rare, 1.0);  // mean of 1/2 and 3/2
+  EXPECT_DOUBLE_EQ(steps[0].stage_1.other, 1.1);
+  EXPECT_DOUBLE_EQ(steps[0].all.rare, 0.9);
+  EXPECT_DOUBLE_EQ(steps[1].stage_1.shrunk, 0);
+  EXPECT_DOUBLE_EQ(steps[1].all.rare, 1.4);
+  EXPECT_NEAR(steps[0].z_rare[0], 1.388730, kNear);
+  EXPECT_NEAR(steps[1].z_rare[0], -1.388730, kNear);
+  EXPECT_TRUE(std::isnan(steps[0].z_rare[3]));
+}
+
+TEST(diagnosis, an_advantage_that_differs_by_rounding_did_not_shrink) {
+  std::vector<SignalledGroup> groups = worked_groups(1);
+  groups[0].responses[3].A = 2;
+  groups[0].responses[3].A_final = 2 * (1 - 6e-8);
+  EXPECT_DOUBLE_EQ(diagnose(groups, {}).steps.at(0).all.shrunk, 0);
+}
+
+TEST(diagnosis, rank_correlation_shares_ranks_between_equal_values) {
+  const std::vector<double> a = {1, 2, 3, 4}, b = {1, 1, 2, 2}, flat = {5, 5, 5, 5};
+  EXPECT_DOUBLE_EQ(rank_correlation(a, b), 4 / std::sqrt(20.0));  // ranks 1.5 1.5 3.5 3.5
+  EXPECT_DOUBLE_EQ(rank_correlation(a, a), 1);
+  EXPECT_TRUE(std::isnan(rank_correlation(a, flat)));
+}
+
+}  // namespace
+}  // namespace ucas
