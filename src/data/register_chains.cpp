@@ -86,7 +86,7 @@ TaskOptions hidden_steps() {
   options.n_min = 4;
   options.n_max = 6;
   options.letters = 24;
-  options.hidden = {.markers = {18, 2, 2, 2}, .kind = RuleKind::step, .habit = 0.8, .hint = 0.15};
+  options.hidden = {.markers = {18, 6}, .kind = RuleKind::step, .habit = 0.8, .hint = 0.2};
   return options;
 }
 

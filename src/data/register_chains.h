@@ -85,7 +85,8 @@ TaskOptions length_generalisation();
 // Chains of 6..8 definitions behind one of 10 markers: 6 ask for rule 0, one for each of four others, which
 // demonstrations follow seldom (a habit of 80 %) and rightly for their marker still more seldom (a hint of 10 %).
 TaskOptions hidden_rule();
-// The same with a rule for each letter, `step`: chains of 4..6 definitions from any of 24 letters, 18 of which add.
+// The same with a rule for each letter, `step`: chains of 4..6 definitions from any of 24 letters, 18 of which add and
+// 6 take away.
 TaskOptions hidden_steps();
 
 // The kinds of the task by the names that `ucas make-task` and studies give them.
