@@ -51,6 +51,7 @@ struct Batch {
   std::vector<float> entropy;       // [N] H of the old policy
   std::vector<float> confidence;    // [N] C = LSE(z) - mean_v z of the old policy, z = logits / temperature
   std::vector<float> logit;         // [N] raw logit of the chosen token, before the temperature
+  std::vector<float> margin;        // [N] ln pi(o_t) - max_v ln pi(v) of the old policy; empty unless needed
 
   // The sampler's log-prob under the law that the trainer's models are evaluated with: the whole vocabulary.
   const std::vector<float>& sampler_logprob() const {

@@ -95,7 +95,8 @@ TokenStats token_stats(const RowStats& stats, float chosen_logit, float inverse_
   const double z = static_cast<double>(chosen_logit * inverse_temperature);  // rounded as in row_stats
   const double entropy = std::log(stats.sum) - stats.weighted / stats.sum;
   return {static_cast<float>(z - lse), static_cast<float>(entropy < 0 ? 0 : entropy),
-          static_cast<float>(lse - stats.total / static_cast<double>(vocab))};
+          static_cast<float>(lse - stats.total / static_cast<double>(vocab)),
+          static_cast<float>(z - static_cast<double>(stats.max))};
 }
 
 void row_gradient(const float* logits, int64_t n, int64_t target, const RowGradient& row, float* out) {

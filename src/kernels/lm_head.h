@@ -32,6 +32,7 @@ struct TokenStats {
   float logprob;     // z_y - LSE
   float entropy;     // ln S - S1 / S
   float confidence;  // C = LSE - mean_v z
+  float margin;      // z_y - max_v z: 0 for the likeliest, below it for others
 };
 TokenStats token_stats(const RowStats& stats, float chosen_logit, float inverse_temperature, int64_t vocab);
 

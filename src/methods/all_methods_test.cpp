@@ -164,7 +164,7 @@ struct Signal {
 constexpr Signal kSignals[] = {{"reward", nullptr},          {"old_logprob", &Batch::old_logprob},
                                {"value", &Batch::value},     {"q", &Batch::prm_logratio},
                                {"entropy", &Batch::entropy}, {"confidence", &Batch::confidence},
-                               {"logit", &Batch::logit}};
+                               {"logit", &Batch::logit},     {"margin", &Batch::margin}};
 
 std::vector<float> with_signal(const Method& method, Batch batch, const Signal& signal, size_t at, float value) {
   if (signal.values == nullptr) {
@@ -188,11 +188,12 @@ TEST(all_methods, one_nan_in_a_signal_leaves_every_advantage_as_it_was_or_makes_
       if (form > 0) {
         variant = make_method(name.substr(0, name.find(' ')));
         const char* text[] = {"mc", "shannon"};
-        for (const Setting& option : {Setting{"estimator", std::string(text[form - 1]), "test", false},
-                                      {"f", std::string(form == 1 ? "linear" : "focal"), "test", false},
-                                      {"weight", std::string("linear"), "test", false},
-                                      {"response_confidence", std::string("logprob"), "test", false},
-                                      {"token_certainty", std::string("neg_entropy"), "test", false}}) {
+        for (const Setting& option :
+             {Setting{"estimator", std::string(text[form - 1]), "test", false},
+              {"f", std::string(form == 1 ? "linear" : "focal"), "test", false},
+              {"weight", std::string("linear"), "test", false},
+              {"response_confidence", std::string(form == 1 ? "logprob" : "margin"), "test", false},
+              {"token_certainty", std::string("neg_entropy"), "test", false}}) {
           ucas::apply(*variant, {option}, false);
         }
         method = variant.get();

@@ -14,6 +14,7 @@ std::string missing(const Needs& needs, const Batch& batch) {
   if (needs.prm && batch.prm_logratio.size() != n) return "the reward model's log-ratios (\"prm_logratio\")";
   if (needs.confidence && batch.confidence.size() != n) return "the confidence of every token (\"confidence\")";
   if (needs.logit && batch.logit.size() != n) return "the chosen logit of every token (\"logit\")";
+  if (needs.margin && batch.margin.size() != n) return "the margin of every token (\"margin\")";
   return "";
 }
 

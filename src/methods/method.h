@@ -32,6 +32,7 @@ struct Needs {
   bool reference = false;       // Batch::ref_logprob
   bool confidence = false;      // Batch::confidence and Batch::logit: each new batch has them, a stored one may not
   bool logit = false;
+  bool margin = false;                 // Batch::margin
   bool tail_confidence = false;        // Response::tail_confidence
   std::optional<CriticConfig> critic;  // Batch::value
   std::optional<PrmConfig> prm;        // Batch::prm_logratio

@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "methods/apply.h"
 #include "support/random_batches.h"
+#include "support/shaping.h"
 
 namespace ucas {
 namespace {
@@ -97,6 +98,10 @@ TEST(shape, says_in_one_line_what_the_batch_lacks) {
     EXPECT_NE(said.find(array), std::string::npos) << said;
     EXPECT_EQ(said.find('\n'), std::string::npos) << said;
   }
+  const Setting margin = testing::text("response_confidence", "margin");
+  std::string said =
+      refusal([&] { ucas::shape("ucas", testing::make_batch({{0, 1, {1}, {1}}}), "", {margin}); }, "unsupported");
+  EXPECT_NE(said.find("\"margin\""), std::string::npos) << said;
   EXPECT_EQ(missing(make_method("intuitor")->needs(), batch), "");  // reads the confidence alone
 }
 

@@ -25,8 +25,9 @@ namespace ucas {
 namespace {
 
 // Variants. C_it: what a response's confidence is made of; l_it: what a token's certainty is.
-// C = KL(U||p) + ln V; ln pi(o_it); -H; or of the response: share of its group with the same answer
-enum class ResponseConfidence { kl_uniform, logprob, neg_entropy, self_consistency };
+// C = KL(U||p) + ln V; ln pi(o_it); -H; ln pi(o_it) - max_v ln pi(v); or of the response: share of its group with the
+// same answer
+enum class ResponseConfidence { kl_uniform, logprob, neg_entropy, margin, self_consistency };
 enum class TokenCertainty { logit, probability, neg_entropy };  // raw logit; pi(o_it); -H
 enum class Weight { exponential, linear };                      // e^x, or its first-order expansion 1 + x, floored at 0
 
@@ -65,10 +66,10 @@ struct UcasOptions {
     f.field("beta", beta, Range{0, 10}, "token certainty penalty (Eq. 10); 0 = off");
     group.fields(f);
     f.field("norm_by_std", norm_by_std, "divide A and C by their deviations (Eq. 3, 7); false: only centre them");
-    f.choice(
-        "response_confidence", response_confidence, {"kl_uniform", "logprob", "neg_entropy", "self_consistency"},
-        "what C is made of (Eq. 6): KL(U||p) (paper), the log-prob, or minus the entropy of each token; or the share "
-        "of the group with the same answer");
+    f.choice("response_confidence", response_confidence,
+             {"kl_uniform", "logprob", "neg_entropy", "margin", "self_consistency"},
+             "what C is made of (Eq. 6): of each token KL(U||p) (paper), the log-prob, minus the entropy, or the "
+             "log-prob less that of the likeliest; or the share of the group with the same answer");
     f.choice("token_certainty", token_certainty, {"logit", "probability", "neg_entropy"},
              "what l is (Eq. 9): the token's raw logit (paper), its probability, or minus the entropy");
     f.choice("weight", weight, {"exponential", "linear"},
@@ -106,6 +107,7 @@ std::vector<float> response_signal(const UcasOptions& c, const Batch& batch) {
   if (of_answers(c)) return {};
   if (c.response_confidence == ResponseConfidence::kl_uniform) return batch.confidence;
   if (c.response_confidence == ResponseConfidence::logprob) return batch.old_logprob;
+  if (c.response_confidence == ResponseConfidence::margin) return batch.margin;
   std::vector<float> signal;
   for (float H : batch.entropy) signal.push_back(-H);
   return signal;
@@ -211,7 +213,7 @@ void algorithm_1(const UcasOptions& c, const Batch& batch, std::span<float> A_fi
 
 // Algorithm 1 for people, with the values of this run.
 std::vector<Equation> algorithm_1_in_words(const UcasOptions& c) {
-  const char* C_it[] = {"KL(U || p_it) + ln V", "ln pi(o_it)", "-H_it", ""};
+  const char* C_it[] = {"KL(U || p_it) + ln V", "ln pi(o_it)", "-H_it", "ln pi(o_it) - max_v ln pi(v)", ""};
   const char* l_it[] = {"the raw logit of o_it", "pi(o_it)", "-H_it"};
   double eps = c.group.eps;
   auto phi = [&](double alpha, char sign) {
@@ -349,8 +351,11 @@ class Ucas final : public Method {
     }
   }
   Needs needs() const override {
-    return {
-        .answer_classes = of_answers(options_), .confidence = true, .logit = true, .tail_confidence = options_.tail};
+    return {.answer_classes = of_answers(options_),
+            .confidence = true,
+            .logit = true,
+            .margin = options_.response_confidence == ResponseConfidence::margin,
+            .tail_confidence = options_.tail};
   }
   std::vector<Equation> equations() const override { return algorithm_1_in_words(options_); }
 

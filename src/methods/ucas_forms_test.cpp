@@ -27,6 +27,7 @@ Batch two_prompts() {
                             {1, 1, {17}, {21}}});
   batch.old_logprob = {-1, -2, -0.5f, -0.25f, -3, -0.125f, -0.75f, -1.5f, -0.0625f, -2.5f};
   batch.entropy = {1, 2, 0.5f, 3, 0.25f, 1.5f, 0.75f, 2.5f, 1.25f, 0.125f};
+  batch.margin = {0, -1, 0, -0.25f, -2, 0, -0.5f, 0, -0.75f, -1.5f};
   return batch;
 }
 
@@ -128,10 +129,11 @@ TEST(ucas_variants, the_linear_weight_is_the_first_order_of_the_exponential_and_
   EXPECT_EQ(floored.advantage[5], 0.0f);
 }
 
-TEST(ucas_variants, confidence_may_be_the_log_prob_or_minus_the_entropy) {
+TEST(ucas_variants, confidence_may_be_the_log_prob_minus_the_entropy_or_the_margin) {
   Batch batch = two_prompts();
   for (auto [name, signal, sign] :
-       {std::tuple{"logprob", &batch.old_logprob, 1.0f}, std::tuple{"neg_entropy", &batch.entropy, -1.0f}}) {
+       {std::tuple{"logprob", &batch.old_logprob, 1.0f}, std::tuple{"neg_entropy", &batch.entropy, -1.0f},
+        std::tuple{"margin", &batch.margin, 1.0f}}) {
     Batch moved = batch;  // the same numbers where the article looks for C
     for (size_t t = 0; t < signal->size(); ++t) moved.confidence[t] = sign * (*signal)[t];
     EXPECT_EQ(shape(batch, "ucas", "", {text("response_confidence", name)}).rows["C_hat"],

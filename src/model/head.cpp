@@ -61,14 +61,14 @@ void each_tile(const at::Tensor& hidden, const at::Tensor& lm_head, Visit visit)
 
 // What forward found, and backward needs.
 struct NativeStats {
-  at::Tensor logprob, entropy, confidence, logit, lse;
+  at::Tensor logprob, entropy, confidence, logit, margin, lse;
 };
 
 NativeStats native_stats(const at::Tensor& hidden, const at::Tensor& lm_head, const std::vector<int32_t>& target,
                          float inverse_temperature) {
   int64_t rows = hidden.size(0), vocab = lm_head.size(0);
   NativeStats out;
-  for (at::Tensor* t : {&out.logprob, &out.entropy, &out.confidence, &out.logit, &out.lse})
+  for (at::Tensor* t : {&out.logprob, &out.entropy, &out.confidence, &out.logit, &out.margin, &out.lse})
     *t = at::empty({rows}, hidden.options());
   std::vector<kernels::RowStats> stats(rows);
   float* chosen = data(out.logit);
@@ -88,6 +88,7 @@ NativeStats native_stats(const at::Tensor& hidden, const at::Tensor& lm_head, co
     data(out.logprob)[row] = token.logprob;
     data(out.entropy)[row] = token.entropy;
     data(out.confidence)[row] = token.confidence;
+    data(out.margin)[row] = token.margin;
     data(out.lse)[row] = static_cast<float>(kernels::lse_of(stats[row]));
   });
   return out;
@@ -170,12 +171,12 @@ class NativeHead final : public Head {
       c10::NoGradGuard no_grad;
       out = native_stats(saved.hidden, saved.lm_head, target, saved.inverse_temperature);
     }
-    if (!wants_gradient) return {out.logprob, out.entropy, out.confidence, out.logit};
+    if (!wants_gradient) return {out.logprob, out.entropy, out.confidence, out.logit, out.margin};
     saved.entropy = out.entropy.detach();
     saved.lse = out.lse;
     auto outputs = differentiable({hidden, weight()}, {out.logprob, out.entropy, out.confidence},
                                   [saved](const std::vector<at::Tensor>& g) { return native_head_backward(saved, g); });
-    return {outputs[0], outputs[1], outputs[2], out.logit};
+    return {outputs[0], outputs[1], outputs[2], out.logit, out.margin};
   }
 };
 

@@ -21,6 +21,7 @@ struct HeadStats {
   at::Tensor entropy;     // [R] H
   at::Tensor confidence;  // [R] C = LSE - mean_v z
   at::Tensor logit;       // [R] raw, no gradient
+  at::Tensor margin;      // [R] z_y - max_v z, no gradient
 };
 
 // A token to be drawn from a row of logits.

@@ -108,11 +108,12 @@ class AtenHead final : public Head {
       out.entropy = s.entropy.clone();
       out.confidence = s.lse - total / static_cast<double>(weight().size(0));
       out.logit = chosen * temperature;
+      out.margin = chosen - most;
     }
     if (!wants_gradient) return out;
     auto outputs = differentiable({hidden, weight()}, {out.logprob, out.entropy, out.confidence},
                                   [s](const std::vector<at::Tensor>& g) { return aten_head_backward(s, g); });
-    return {outputs[0], outputs[1], outputs[2], out.logit};
+    return {outputs[0], outputs[1], outputs[2], out.logit, out.margin};
   }
 };
 

@@ -24,14 +24,15 @@ at::Tensor normal(at::IntArrayRef shape, uint64_t stream) {
 }
 
 struct Reference {
-  at::Tensor logprob, entropy, confidence;
+  at::Tensor logprob, entropy, confidence, margin;
 };
 
 // The whole thing in float64 with everything stored.
 Reference reference(const at::Tensor& hidden, const at::Tensor& head, const std::vector<int32_t>& target, double tau) {
   at::Tensor z = at::mm(hidden, head.t()) / tau, lp = at::log_softmax(z, 1);
   at::Tensor index = at::tensor(std::vector<int64_t>(target.begin(), target.end())).unsqueeze(1);
-  return {lp.gather(1, index).squeeze(1), -(lp.exp() * lp).sum(1), z.logsumexp(1) - z.mean(1)};
+  return {lp.gather(1, index).squeeze(1), -(lp.exp() * lp).sum(1), z.logsumexp(1) - z.mean(1),
+          lp.gather(1, index).squeeze(1) - lp.amax(1)};
 }
 
 double largest_difference(const at::Tensor& a, const at::Tensor& b) {
@@ -54,6 +55,7 @@ void check_against_double(MakeHead make_head, int64_t rows, int64_t width, int64
   EXPECT_LT(largest_difference(got.logprob, want.logprob), 2e-5);
   EXPECT_LT(largest_difference(got.entropy, want.entropy), 2e-5);
   EXPECT_LT(largest_difference(got.confidence, want.confidence), 2e-5);
+  EXPECT_LT(largest_difference(got.margin, want.margin), 2e-5);
   at::Tensor g = normal({rows}, 3), e = normal({rows}, 4), u = normal({rows}, 5);
   for (at::Tensor* t : {&g, &e, &u}) t->narrow(0, rows / 3, rows / 4).zero_();  // rows that are skipped
   (got.logprob * g + got.entropy * e + got.confidence * u).sum().backward();
@@ -94,12 +96,17 @@ TEST(head_stats, a_row_is_bit_equal_alone_and_in_any_batch_and_to_the_samplers_l
     EXPECT_EQ(alone.logprob.item<float>(), all.logprob[row].item<float>());
     EXPECT_EQ(alone.entropy.item<float>(), all.entropy[row].item<float>());
     EXPECT_EQ(alone.confidence.item<float>(), all.confidence[row].item<float>());
+    EXPECT_EQ(alone.margin.item<float>(), all.margin[row].item<float>());
     at::Tensor own = head->logits(h.narrow(0, row, 1))[0].contiguous();
     EXPECT_TRUE(own.equal(logits[row]));
     float chosen = own.data_ptr<float>()[one[0]], inverse = static_cast<float>(1 / 0.9);
     kernels::RowStats stats = kernels::stats_of_row(own.data_ptr<float>(), own.numel(), inverse);
     EXPECT_EQ(kernels::token_stats(stats, chosen, inverse, own.numel()).logprob, alone.logprob.item<float>());
+    EXPECT_EQ(kernels::token_stats(stats, chosen, inverse, own.numel()).margin, alone.margin.item<float>());
     EXPECT_EQ(chosen, alone.logit.item<float>());
+    const auto likeliest = own.argmax().item<int64_t>();
+    EXPECT_LE(alone.margin.item<float>(), 0);
+    EXPECT_EQ(head->stats(h.narrow(0, row, 1), {static_cast<int32_t>(likeliest)}, 0.9).margin.item<float>(), 0);
   }
 }
 

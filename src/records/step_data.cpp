@@ -33,6 +33,7 @@ constexpr Array kArrays[] = {
     {"entropy", &Batch::entropy},
     {"confidence", &Batch::confidence},
     {"logit", &Batch::logit},
+    {"margin", &Batch::margin},
 };
 
 // ------------------------------------------------------------------------------------------------------- writing

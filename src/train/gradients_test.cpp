@@ -377,12 +377,19 @@ TEST(logprobs, packing_lays_prompt_and_response_end_to_end) {
 TEST(logprobs, signals_do_not_depend_on_the_token_budget) {
   std::unique_ptr<Model> model = make_model(small_shape(), 3, at::kCPU);
   Batch a = random_batch(*model, 3, 4), b = a;
-  compute_signals(*model, a, 0.7, 1);
-  compute_signals(*model, b, 0.7, 4096);
+  compute_signals(*model, a, 0.7, 1, 0, true);
+  compute_signals(*model, b, 0.7, 4096, 0, true);
+  EXPECT_EQ(a.margin, b.margin);
+  for (size_t t = 0; t < a.margin.size(); ++t) {
+    EXPECT_LE(a.margin[t], 0);
+    EXPECT_GE(a.margin[t], a.old_logprob[t]);  // the likeliest token's log-prob is at most 0
+  }
   EXPECT_EQ(a.old_logprob, b.old_logprob);
   EXPECT_EQ(a.entropy, b.entropy);
   EXPECT_EQ(a.confidence, b.confidence);
   EXPECT_EQ(a.logit, b.logit);
+  compute_signals(*model, a, 0.7, 64);
+  EXPECT_TRUE(a.margin.empty());  // only where it is asked for
 }
 
 // C of the distribution that would produce the next token, from a pass over that response alone.

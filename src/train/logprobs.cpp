@@ -113,14 +113,17 @@ void scatter(const PackedResponses& packed, const std::vector<float>& values, st
 
 }  // namespace
 
-void compute_signals(Model& model, Batch& batch, double temperature, int64_t token_budget, int64_t tail_limit) {
+void compute_signals(Model& model, Batch& batch, double temperature, int64_t token_budget, int64_t tail_limit,
+                     bool margin) {
   auto n = static_cast<size_t>(batch.token_count());
   for (auto* values : {&batch.old_logprob, &batch.entropy, &batch.confidence, &batch.logit}) values->assign(n, 0.0f);
+  batch.margin.assign(margin ? n : 0, 0.0f);
   for (Response& o : batch.responses) o.tail_confidence = 0;
   auto use = [&](const PackedResponses& packed, const HeadStats& stats) {
     scatter(packed, to_host(stats.logprob), batch.old_logprob);
     scatter(packed, to_host(stats.entropy), batch.entropy);
     scatter(packed, to_host(stats.logit), batch.logit);
+    if (margin) scatter(packed, to_host(stats.margin), batch.margin);
     std::vector<float> confidence = to_host(stats.confidence);
     scatter(packed, confidence, batch.confidence);
     for (size_t k = 0; k < packed.tail.size(); ++k) {

@@ -47,8 +47,9 @@ struct GivenGradient {
 void backward_from(std::initializer_list<GivenGradient> terms);
 
 // Fills old_logprob, entropy, confidence and logit of the whole batch, from one forward pass. `tail_limit` > 0: also
-// Response::tail_confidence of responses shorter than that, the length limit.
-void compute_signals(Model& model, Batch& batch, double temperature, int64_t token_budget, int64_t tail_limit = 0);
+// Response::tail_confidence of responses shorter than that, the length limit. `margin`: also Batch::margin.
+void compute_signals(Model& model, Batch& batch, double temperature, int64_t token_budget, int64_t tail_limit = 0,
+                     bool margin = false);
 
 // Log-probs of the batch's tokens under another model, [N], without gradients; bit-equal to compute_signals' where the
 // weights are equal.

@@ -24,7 +24,7 @@ void read_old_policy(const Training& t, Batch& batch, StepRecord& record) {
   const TrainConfig& c = t.config;
   const bool tail = c.needs().tail_confidence || record.keeps_tokens();  // a stored step serves methods of all needs
   compute_signals(*t.policy.model, batch, c.rollout.temperature, c.update.micro_batch_tokens,
-                  tail ? c.rollout.response_length : 0);
+                  tail ? c.rollout.response_length : 0, c.needs().margin);
   record_mismatch(record.metrics, mismatch(batch));
   for (const auto& [name, value] : correction_metrics(c.objective, batch)) record.metrics.set(name, value);
 }

@@ -59,6 +59,7 @@ FullRow random_row(Rng& rng, const Extent& extent, int tag) {
     row.entropy.push_back(std::fabs(pick(rng, extent.extreme, 2 * rng.uniform())));
     row.confidence.push_back(std::fabs(pick(rng, extent.extreme, 12 + 8 * rng.uniform())));
     row.logit.push_back(pick(rng, extent.extreme, 10 + 20 * rng.uniform()));
+    row.margin.push_back(0.5f * row.old.back());
   }
   o.kl_penalty = static_cast<float>(penalty);
   o.reward = o.score - o.kl_penalty;
@@ -108,6 +109,7 @@ Batch pack(const std::vector<FullGroup>& groups) {
       append(batch.entropy, row.entropy);
       append(batch.confidence, row.confidence);
       append(batch.logit, row.logit);
+      append(batch.margin, row.margin);
       for (float x : row.reward_kl) kl = kl || x != 0;
     }
     batch.groups.push_back(std::move(group));
