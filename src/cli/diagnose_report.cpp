@@ -54,7 +54,9 @@ std::string strategies_table(const DiagnosisReport& report) {
     }
     table.rows.push_back(std::move(row));
   }
-  std::string text = str("\n  strategies; z: mean over their right responses\n", table.text("  ", kDiagnosisWidth));
+  std::string text = str("\n  strategies, ", number(report.found.right_strategies, 2),
+                         " different right ones to a problem; z: mean over their right responses\n",
+                         table.text("  ", kDiagnosisWidth));
   if (shown < all.size()) text += str("  and ", grouped(std::ssize(all) - static_cast<int64_t>(shown)), " more\n");
   return text;
 }
@@ -180,6 +182,7 @@ std::string diagnosis_json(const DiagnosisReport& report) {
                       {"responses", found.responses},
                       {"rare_right", found.rare},
                       {"rare_right_problems", found.rare_problems},
+                      {"right_strategies", found.right_strategies},
                       {"enough", found.enough()},
                       {"signals", OrderedJson::array()},
                       {"strategies", OrderedJson::array()},

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "base/error.h"
 #include "base/fields.h"
@@ -182,14 +183,19 @@ SignalDiagnosis Diagnoser::signal(Signal signal) {
 
 void Diagnoser::strategies() {
   std::map<std::string, StrategyDiagnosis> found;
+  MeanSum right_strategies;
   for (const SignalledGroup* group : mixed_) {
+    std::set<std::string> right;
     for (const SignalledResponse& o : group->responses) {
+      if (o.right) right.insert(o.opening);
       StrategyDiagnosis& strategy = found[o.opening];
       strategy.opening = o.opening;
       ++strategy.responses;
       strategy.right += o.right ? 1 : 0;
     }
+    right_strategies.add(static_cast<double>(right.size()));
   }
+  out_.right_strategies = right_strategies.mean();
   for (auto& [opening, strategy] : found) {
     const auto responses = static_cast<double>(strategy.responses);
     strategy.share = responses / static_cast<double>(out_.responses);

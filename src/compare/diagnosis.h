@@ -90,6 +90,7 @@ struct Diagnosis {
   int64_t problems = 0;                       // of the mixed groups
   int64_t responses = 0;                      // of the mixed groups
   int64_t rare = 0, rare_problems = 0;        // rare right responses there, and their problems
+  double right_strategies = kUnknown;         // different openings among the right responses of a mixed group, mean
   std::vector<SignalDiagnosis> signals;       // those that are known anywhere
   std::vector<StrategyDiagnosis> strategies;  // most frequent first
   std::vector<StepDiagnosis> steps;           // of saved steps, ascending

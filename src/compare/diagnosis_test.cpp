@@ -139,7 +139,9 @@ TEST(diagnosis, a_signal_that_is_not_finite_leaves_its_group_out) {
 }
 
 TEST(diagnosis, strategies_stand_by_frequency_with_the_z_of_their_right_responses) {
-  const std::vector<StrategyDiagnosis> strategies = diagnose(worked_groups(2), {}).strategies;
+  const Diagnosis found = diagnose(worked_groups(2), {});
+  const std::vector<StrategyDiagnosis>& strategies = found.strategies;
+  EXPECT_EQ(found.right_strategies, 2);  // both groups have right responses of either
   ASSERT_EQ(strategies.size(), 2u);
   EXPECT_EQ(strategies[0].opening, "r0");
   EXPECT_DOUBLE_EQ(strategies[0].share, 0.75);

@@ -1,6 +1,7 @@
 // A study's table for people and programs: Markdown, CSV, LaTeX, terminal.
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "base/str.h"
 #include "base/table.h"
@@ -168,11 +169,50 @@ std::string seed_table(const StudyTable& table) {
   return str("\n## Each run\n\n", out.markdown());
 }
 
+// Of the runs of a row: how much do bases differ (deviation of their means), how much seeds within one (root of the
+// mean of their variances)? Unknown unless there are several of both.
+struct TwoDeviations {
+  double of_bases = kUnknown, of_seeds = kUnknown;
+};
+
+TwoDeviations two_deviations(const StudyRow& row, const StudyCell& cell) {
+  std::map<std::string, std::vector<double>> by_base;
+  for (size_t i = 0; i < row.runs.size(); ++i) {
+    if (!std::isnan(cell.values[i])) by_base[row.runs[i].base].push_back(cell.values[i]);
+  }
+  std::vector<double> means, variances;
+  for (const auto& [base, values] : by_base) {
+    means.push_back(mean_of(values));
+    const double deviation = deviation_of(values);
+    if (!std::isnan(deviation)) variances.push_back(deviation * deviation);
+  }
+  if (variances.empty() || by_base.size() < 2) return {};
+  return {deviation_of(means), std::sqrt(mean_of(variances))};
+}
+
+// Crossed bases and seeds: which deviation is which, for the compared columns.
+std::string deviations_table(const StudyTable& table) {
+  Table out;
+  out.head = {"", "", "mean", "between bases", "between seeds of a base"};
+  for (const StudyRow& row : table.rows) {
+    for (size_t c = 0; c < row.cells.size(); ++c) {
+      if (std::ranges::find(table.compare, table.columns[c]) == table.compare.end()) continue;
+      const TwoDeviations found = two_deviations(row, row.cells[c]);
+      if (std::isnan(found.of_bases)) continue;
+      const bool share = in_percent(table.columns[c]);
+      out.rows.push_back({row.title, heading(table.columns[c]), number_text(row.cells[c].mean, share),
+                          number_text(found.of_bases, share), number_text(found.of_seeds, share)});
+    }
+  }
+  return out.rows.empty() ? "" : str("\n## Deviations\n\n", out.markdown());
+}
+
 }  // namespace
 
 std::string table_markdown(const StudyTable& table) {
-  std::string out = str("# ", table.options.title, "\n\nMade by `", table.options.command, "`: ", caption(table),
-                        ".\n\n", main_table(table).markdown(), column_notes(table), grid_table(table));
+  std::string out =
+      str("# ", table.options.title, "\n\nMade by `", table.options.command, "`: ", caption(table), ".\n\n",
+          main_table(table).markdown(), column_notes(table), grid_table(table), deviations_table(table));
   if (table.options.each_seed) out += seed_table(table);
   return out + comparison_table(table);
 }

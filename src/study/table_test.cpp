@@ -86,6 +86,22 @@ TEST(study_table, the_frontier_is_what_the_own_base_never_solved) {
   EXPECT_NE(table_markdown(table).find("the base solved in none"), std::string::npos);
 }
 
+TEST(study_table, crossed_bases_and_seeds_have_a_deviation_each) {
+  testing::TemporaryDirectory home;
+  std::vector<std::string> runs;
+  const int right[2][2] = {{0, 2}, {3, 3}};  // of four: 0 and 50 % from one base, 75 % twice from the other
+  for (int base : {0, 1}) {
+    for (int seed : {0, 1}) {
+      runs.push_back(write_run(home, str("b", base, "-seed", seed), "row", seed, "0.1", right[base][seed]));
+      write_file(path_join(runs.back(), "study.json"),
+                 str("{\"row\": \"row\", \"base\": \"base ", base, "\", \"seed\": ", seed, "}\n"));
+    }
+  }
+  const std::string text = table_markdown(study_table(runs, {}));
+  // Means 25 and 75 %: deviation 35.4; within: variances 0.125 and 0, their mean 0.0625.
+  EXPECT_NE(text.find("| row | greedy % | 50.0 | 35.4 | 25.0 |"), std::string::npos) << text;
+}
+
 TEST(study_table, the_table_holds_rows_means_comparison_seeds_and_the_map) {
   testing::TemporaryDirectory home;
   std::vector<std::string> runs = {write_run(home, "base", "base", -1, "", 0)};

@@ -38,9 +38,11 @@ class Demo {
     double began = now_seconds();
     install_stop_signals();
     claim_directory();
-    stage(config_.task == TaskKind::hidden_rule ? "The task: chains of definitions behind a marker that decides what is asked for"
-          : config_.task == TaskKind::hidden_steps ? "The task: chains of definitions whose letters each have an operation of their own"
-                                                   : "The task: chains of definitions, to be guessed or worked out");
+    stage(config_.task == TaskKind::hidden_rule
+              ? "The task: chains of definitions behind a marker that decides what is asked for"
+          : config_.task == TaskKind::hidden_steps
+              ? "The task: chains of definitions whose letters each have an operation of their own"
+              : "The task: chains of definitions, to be guessed or worked out");
     make_embedded_task(embedded_base());
     stage("Warm-up: a Qwen2 model from scratch, by supervised fine-tuning");
     make_embedded_model(embedded_base());
@@ -56,8 +58,9 @@ class Demo {
     }
     stage("Report");
     compare_methods(runs);
-    write_report(runs, places_.report(), hidden() ? "ucas demo: finding the right strategies that the base seldom uses"
-                                                  : "ucas demo: discovering that working it out pays");
+    write_report(runs, places_.report(),
+                 hidden() ? "ucas demo: finding the right strategies that the base seldom uses"
+                          : "ucas demo: discovering that working it out pays");
     out(str("\n", summary_table(runs, output_width()), "\nreport  ", places_.report(), "\ntook    ",
             human_seconds(now_seconds() - began), "\n"));
     return kDone;

@@ -157,13 +157,14 @@ std::string check_study(const StudyPlan& plan) {
   Counts counts;
   std::string text = str("study ", plan.study().name, ": ", c.title, " (", join(c.kind, ", "), ")\n\n");
   text += c.base.embedded() ? embedded_base_text(plan, counts) : given_base(plan, counts);
-  const EvalConfig& e = plan.base_evaluation().config;
+  const EvalConfig& e = plan.tasks().front().evaluation.config;
+  const int64_t of_base = plan.base_evaluation().config.samples;
   double each = static_cast<double>(counts.test) * static_cast<double>((e.greedy ? 1 : 0) + e.samples) *
                 static_cast<double>(e.max_tokens);
-  text +=
-      line("evaluate", str(e.greedy ? "greedy" : "", e.greedy && e.samples > 0 ? " and " : "",
-                           e.samples > 0 ? str(e.samples, " samples at temperature ", e.temperature) : "", ", at most ",
-                           e.max_tokens, " tokens a response: at most ", scale(each), " tokens a model"));
+  text += line("evaluate", str(e.greedy ? "greedy" : "", e.greedy && e.samples > 0 ? " and " : "",
+                               e.samples > 0 ? str(e.samples, " samples at temperature ", e.temperature) : "",
+                               of_base > e.samples ? str(" (", grouped(of_base), " from the base)") : "", ", at most ",
+                               e.max_tokens, " tokens a response: at most ", scale(each), " tokens a model"));
   text += "\n";
   std::set<std::string> seen;
   int64_t todo = 0, steps = 0;
