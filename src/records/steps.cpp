@@ -49,6 +49,25 @@ const std::vector<double>* StepTable::find(const std::string& key) const {
   return found == column.end() ? nullptr : &found->second;
 }
 
+std::vector<double> StepTable::mean_over(const std::string& pattern) const {
+  const size_t star = pattern.find('*');
+  const std::string before = pattern.substr(0, star), after = pattern.substr(star + 1);
+  std::vector<const std::vector<double>*> columns;
+  for (const auto& [key, values] : column) {
+    const bool fits = key.size() >= before.size() + after.size() && key.starts_with(before) && key.ends_with(after);
+    if (fits) columns.push_back(&values);
+  }
+  std::vector<double> means;
+  for (size_t i = 0; !columns.empty() && i < step.size(); ++i) {
+    std::vector<double> each;
+    for (const auto* values : columns) {
+      if (known((*values)[i])) each.push_back((*values)[i]);
+    }
+    means.push_back(mean_of(each));
+  }
+  return means;
+}
+
 double StepTable::last(const std::string& key) const {
   const auto* values = find(key);
   if (!values) return kUnknown;

@@ -20,6 +20,9 @@ struct StepTable {
   std::vector<std::pair<std::string, double>> not_finite;  // key and step of each null
   bool empty() const { return step.empty(); }
   const std::vector<double>* find(const std::string& key) const;
+  // Of a pattern with one *, "val-core/*/acc/mean@1": the mean over the columns that fit and are known at a step, [S].
+  // Empty if there is none.
+  std::vector<double> mean_over(const std::string& pattern) const;
   double last(const std::string& key) const;  // last known value, or unknown
   double first(const std::string& key) const;
 };

@@ -258,6 +258,32 @@ TEST_F(study_figures_of_runs, entropy_that_falls_and_recovers_is_told_from_one_t
   EXPECT_EQ(named(figures, "dynamics-reward"), nullptr);
 }
 
+TEST_F(study_figures_of_runs, validation_on_many_sets_is_drawn_as_their_mean) {
+  auto validated = [&](const char* name, int sets) {
+    SyntheticRun run;
+    run.method = "ucas";
+    std::string path = write_synthetic_run(str(root_, "/", name), run), text;
+    for (int step = 1; step <= 2; ++step) {
+      text += str("{\"training/global_step\": ", step);
+      for (int set = 0; step == 2 && set < sets; ++set) {
+        text += str(", \"val-core/s", set, "/acc/mean@1\": ", 0.1 * set);
+      }
+      text += "}\n";
+    }
+    write_file(path + "/steps.jsonl", text);
+    return path;
+  };
+  auto four = draw(FigureKind::dynamics, {validated("four", 4)});
+  EXPECT_TRUE(named(four, "dynamics-accuracy-s3"));
+  EXPECT_FALSE(named(four, "dynamics-accuracy"));
+  auto five = draw(FigureKind::dynamics, {validated("five", 5)});
+  EXPECT_FALSE(named(five, "dynamics-accuracy-s3"));
+  ASSERT_TRUE(named(five, "dynamics-accuracy"));
+  const auto lines = rows(named(five, "dynamics-accuracy")->csv);
+  ASSERT_EQ(lines.size(), 2u);  // a head and one validated step
+  EXPECT_NEAR(std::stod(lines[1][2]), 0.2, 1e-12);
+}
+
 TEST_F(study_figures_of_runs, reliability_adds_the_bins_of_all_seeds) {
   auto figures = draw(FigureKind::reliability, write_synthetic_demo(root_, 2));
   ASSERT_EQ(figures.size(), 1u);

@@ -156,35 +156,20 @@ std::vector<std::string> expand_column(const std::string& column, const std::vec
   return out;
 }
 
-namespace {
-
-// Mean over the sources of the validation greedy accuracy in a row of the steps; unknown in steps without one.
-double validated(const StepTable& steps, size_t row) {
-  std::vector<double> each;
-  for (const auto& [key, values] : steps.column) {
-    const bool accuracy = key.starts_with("val-core/") && key.ends_with("/acc/mean@1");
-    if (accuracy && !std::isnan(values[row])) each.push_back(values[row]);
-  }
-  return mean_of(each);
-}
-
-}  // namespace
-
 double training_value(const StepTable& steps, const Quantity& quantity) {
   const double threshold = std::strtod(quantity.at.c_str(), nullptr);
+  const std::vector<double> validated = steps.mean_over("val-core/*/acc/mean@1");
   if (quantity.name == "steps_to_val") {
-    for (size_t i = 0; i < steps.step.size(); ++i) {
-      if (validated(steps, i) >= threshold) return steps.step[i];
-    }
-    return kUnknown;
+    const auto first = std::ranges::find_if(validated, [&](double value) { return value >= threshold; });
+    return first == validated.end() ? kUnknown : steps.step[first - validated.begin()];
   }
   const auto* accuracy = steps.find("train/accuracy");
   size_t reached = 0;
   while (accuracy && reached < accuracy->size() && !((*accuracy)[reached] >= threshold)) ++reached;
   if (!accuracy || reached == accuracy->size()) return kUnknown;
   if (quantity.name == "steps_to") return steps.step[reached];
-  for (size_t i = reached; i < steps.step.size(); ++i) {
-    if (const double value = validated(steps, i); !std::isnan(value)) return value;
+  for (size_t i = reached; i < validated.size(); ++i) {
+    if (!std::isnan(validated[i])) return validated[i];
   }
   return kUnknown;
 }

@@ -27,6 +27,7 @@ constexpr Row kRows[] = {
     {"actor/entropy", "entropy", "Policy entropy", "nats a token", false, true},
 };
 constexpr size_t kMostPoints = 100, kMostBands = 4, kWindows = 20;
+constexpr size_t kMostSources = 4;  // a chart for each; more are drawn as their mean
 
 // Columns that the row means: one, or one for each source of the validation problems.
 std::vector<std::string> columns(const std::vector<RunGroup>& groups, const std::string& key) {
@@ -153,6 +154,7 @@ StudyFigure figure(const std::vector<RunGroup>& groups, const Row& row, const st
   out.name = str("dynamics-", row.name, several ? "-" + file_word(source) : "");
   out.title = str(row.title, several ? ", " + source : "");
   size_t window = (series.x.size() + kMostPoints - 1) / kMostPoints, seeds = 1;
+  bool distinct = true;
   bool bands = series.groups.size() <= kMostBands;
   Chart chart;
   chart.title = str(out.title, " against the step");
@@ -170,12 +172,13 @@ StudyFigure figure(const std::vector<RunGroup>& groups, const Row& row, const st
       if (row.share && !std::isnan(m.low)) m.low = std::max(0.0, m.low), m.high = std::min(1.0, m.high);
     }
     seeds = std::max(seeds, own.runs.size());
+    distinct = distinct && groups[own.group].seeds().starts_with("seed");
     chart.series.push_back(std::move(s));
   }
   out.svg = svg_of(chart);
   out.csv = csv(groups, series);
   if (seeds > 1) {
-    out.note = str("Lines are means over up to ", seeds, " seeds",
+    out.note = str("Lines are means over up to ", seeds, distinct ? " seeds" : " runs",
                    bands ? ", bands one standard deviation to either side."
                          : "; with so many groups the bands are left to the table of numbers.");
   } else {
@@ -193,6 +196,7 @@ std::vector<StudyFigure> dynamics_figures(const FigureInput& in) {
   std::vector<StudyFigure> figures;
   for (const Row& row : kRows) {
     std::vector<std::string> keys = columns(in.groups, row.key);
+    if (keys.size() > kMostSources) keys = {row.key};
     for (const std::string& key : keys) {
       StudyFigure made = figure(in.groups, row, key, keys.size() > 1);
       if (!made.svg.empty()) figures.push_back(std::move(made));

@@ -12,7 +12,7 @@ namespace {
 
 struct Column {
   const std::vector<double>* x = nullptr;
-  const std::vector<double>* y = nullptr;  // nullptr: the run lacks it
+  std::vector<double> y;  // empty: the run lacks it
 };
 
 Series collect(const std::vector<RunGroup>& groups, int64_t points,
@@ -22,8 +22,8 @@ Series collect(const std::vector<RunGroup>& groups, int64_t points,
   for (const RunGroup& group : groups) {
     for (const RunRecord* run : group.runs) {
       Column c = column(*run);
-      for (size_t i = 0; c.y && i < c.y->size(); ++i) {
-        if (!std::isnan((*c.y)[i]) && !std::isnan((*c.x)[i])) steps.insert((*c.x)[i]);
+      for (size_t i = 0; i < c.y.size(); ++i) {
+        if (!std::isnan(c.y[i]) && !std::isnan((*c.x)[i])) steps.insert((*c.x)[i]);
       }
     }
   }
@@ -41,14 +41,14 @@ Series collect(const std::vector<RunGroup>& groups, int64_t points,
     own.group = g;
     for (const RunRecord* run : groups[g].runs) {
       Column c = column(*run);
-      if (!c.y) continue;
+      if (c.y.empty()) continue;
       std::vector<double> values(series.x.size(), kUnknown);
       bool any = false;
-      for (size_t i = 0; i < c.y->size(); ++i) {
+      for (size_t i = 0; i < c.y.size(); ++i) {
         auto found = place.find((*c.x)[i]);
         if (found == place.end()) continue;
-        values[found->second] = (*c.y)[i];
-        any |= !std::isnan((*c.y)[i]);
+        values[found->second] = c.y[i];
+        any |= !std::isnan(c.y[i]);
       }
       if (any) own.runs.push_back(std::move(values));
     }
@@ -69,13 +69,15 @@ Series collect(const std::vector<RunGroup>& groups, int64_t points,
 }  // namespace
 
 Series series_of(const std::vector<RunGroup>& groups, const std::string& key, int64_t points) {
-  return collect(groups, points, [&](const RunRecord& run) { return Column{&run.steps.step, run.steps.find(key)}; });
+  return collect(groups, points, [&](const RunRecord& run) {
+    if (key.find('*') != std::string::npos) return Column{&run.steps.step, run.steps.mean_over(key)};
+    const std::vector<double>* values = run.steps.find(key);
+    return Column{&run.steps.step, values ? *values : std::vector<double>{}};
+  });
 }
 
 Series sft_series(const std::vector<RunGroup>& groups, int64_t points) {
-  return collect(groups, points, [&](const RunRecord& run) {
-    return Column{&run.sft.step, run.sft.step.empty() ? nullptr : &run.sft.loss};
-  });
+  return collect(groups, points, [&](const RunRecord& run) { return Column{&run.sft.step, run.sft.loss}; });
 }
 
 }  // namespace ucas

@@ -23,7 +23,7 @@ struct Series {
   bool empty() const { return groups.empty(); }
 };
 
-// `key` is a column of steps.jsonl. At most `points` steps are kept.
+// `key` is a column of steps.jsonl, with a * the mean over all that fit. At most `points` steps are kept.
 Series series_of(const std::vector<RunGroup>& groups, const std::string& key, int64_t points);
 // The loss of the SFT phase, from sft.jsonl.
 Series sft_series(const std::vector<RunGroup>& groups, int64_t points);
