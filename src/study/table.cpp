@@ -87,6 +87,22 @@ void add_training_figures(const std::vector<RunGroup>& groups, const StudyTable&
   }
 }
 
+// How the runs were evaluated; the base may have been asked more often.
+void describe_evaluation(const std::vector<RunGroup>& groups, StudyTable& table) {
+  for (const RunGroup& group : groups) {
+    const EvalRecord* found = nullptr;
+    for (const RunRecord* run : group.runs) {
+      if (!found) found = evaluation_called(*run, table.options.eval);
+    }
+    if (!found) continue;
+    (group.trained ? table.samples : table.base_samples) = found->config.samples;
+    table.problems = found->problems;
+    table.temperature = found->config.temperature;
+    if (group.trained) return;
+  }
+  table.samples = table.base_samples;
+}
+
 // Which problems the base of each run never solved, for `frontier`.
 void mark_frontier(std::vector<AnswerGroup>& answers) {
   std::map<std::string, std::map<ProblemKey, const ProblemAnswers*>> bases;
@@ -188,14 +204,7 @@ StudyTable study_table(const std::vector<std::string>& paths, const TableOptions
     }
   }
   if (answers.empty()) throw Error("empty", "no runs, no table");
-  for (const RunRecord* run : groups[0].runs) {
-    const EvalRecord* first = evaluation_called(*run, options.eval);
-    if (!first) continue;
-    table.problems = first->problems;
-    table.samples = first->config.samples;
-    table.temperature = first->config.temperature;
-    break;
-  }
+  describe_evaluation(groups, table);
   const RunAnswers& first = answers[0].runs[0];
   const std::vector<std::string> sources = sources_of(first), quoted = quoted_columns(answers);
   table.columns = expand_all(options.columns.empty() ? default_columns(first, quoted) : options.columns, sources);

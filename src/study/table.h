@@ -46,7 +46,7 @@ struct StudyRow {
 };
 struct StudyTable {
   TableOptions options;
-  int64_t problems = 0, samples = 0;
+  int64_t problems = 0, samples = 0, base_samples = 0;
   double temperature = kUnknown;
   std::vector<std::string> columns, compare;  // expanded
   std::vector<StudyRow> rows;

@@ -29,6 +29,7 @@ std::string cell_text(const StudyCell& cell, bool share) {
 std::string caption(const StudyTable& table) {
   std::string text = str(grouped(table.problems), " problems");
   if (table.samples > 0) text += str(", ", table.samples, " samples each");
+  if (table.base_samples > table.samples) text += str(" (", grouped(table.base_samples), " from the base)");
   if (table.samples > 0 && !std::isnan(table.temperature)) text += str(" at temperature ", table.temperature);
   const std::string over = table.deviation_over();
   return text + (over.empty() ? "" : "; mean +- standard deviation over " + over);
