@@ -27,8 +27,8 @@ struct DemoConfig {
   void fields(Fields& f) {
     f.field("out", out, "where everything goes; finished parts found there are reused");
     f.choice("task", task,
-             "of `ucas make-task`: right strategies that the base seldom uses (hidden_rule, hidden_steps), or working "
-             "it out against guessing (chains, length; --steps 24 is enough)");
+             "of `ucas make-task`: what becomes of right strategies that are rarely asked for (hidden_rule), are rare "
+             "right steps found (hidden_steps), is working it out (chains, length; --steps 24 is enough)");
     f.field("methods", methods, "RLVR methods to run, each an embedded config NAME-tiny");
     f.field("seeds", seeds, Range{1, 100}, "RL seeds per method");
     f.field("steps", steps, Range{1, 1000000}, "RL steps per run");

@@ -234,6 +234,17 @@ TEST_F(study_figures_of_runs, sets_asked_for_are_drawn_one_by_one) {
   EXPECT_NE(warned_.find("no evaluation has minerva; there is amc83, math500"), std::string::npos) << warned_;
 }
 
+TEST_F(study_figures_of_runs, many_levels_of_one_size_have_one_curve_together) {
+  SyntheticRun run;
+  run.method = "ucas";
+  run.sources = {"rule0", "rule1", "rule2", "rule3"};
+  EXPECT_EQ(draw(FigureKind::passk, {write_synthetic_run(root_ + "/four", run)}).size(), 4u);
+  run.sources.push_back("rule4");
+  const auto curves = draw(FigureKind::passk, {write_synthetic_run(root_ + "/five", run)});
+  ASSERT_EQ(curves.size(), 1u);
+  EXPECT_EQ(curves[0].name, "passk");
+}
+
 TEST_F(study_figures_of_runs, entropy_that_falls_and_recovers_is_told_from_one_that_stays_down) {
   auto course = [&](const char* name, double end) {
     SyntheticRun run;

@@ -12,6 +12,8 @@ namespace ucas {
 
 namespace {
 
+constexpr size_t kMostFigures = 4;
+
 std::set<int64_t> all_k(const FigureInput& in, const std::string& data) {
   std::set<int64_t> ks;
   for (const EvalRecord* e : evaluations_of(in.groups, data)) {
@@ -20,14 +22,23 @@ std::set<int64_t> all_k(const FigureInput& in, const std::string& data) {
   return ks;
 }
 
-std::string problems_words(const FigureInput& in, const std::string& data, const std::string& source) {
-  if (source.empty()) return data_words(in, data);
+int64_t problems_of(const FigureInput& in, const std::string& data, const std::string& source) {
   int64_t problems = 0;
   for (const EvalRecord* e : evaluations_of(in.groups, data)) {
     const EvalNumbers* numbers = numbers_of(*e, source);
     if (numbers) problems = std::max(problems, numbers->problems);
   }
-  return str(source, ", ", grouped(problems), " problems");
+  return problems;
+}
+
+bool equally_many(const FigureInput& in, const std::string& data, const std::vector<std::string>& sources) {
+  const int64_t first = problems_of(in, data, sources[0]);
+  return std::ranges::all_of(sources, [&](const auto& source) { return problems_of(in, data, source) == first; });
+}
+
+std::string problems_words(const FigureInput& in, const std::string& data, const std::string& source) {
+  if (source.empty()) return data_words(in, data);
+  return str(source, ", ", grouped(problems_of(in, data, source)), " problems");
 }
 
 StudyFigure figure_of(const FigureInput& in, const std::string& data, const std::string& source,
@@ -78,7 +89,8 @@ StudyFigure figure_of(const FigureInput& in, const std::string& data, const std:
 
 }  // namespace
 
-// One set of problems a figure: a curve over sets of different size and difficulty is that of the largest.
+// One set of problems a figure: a curve over sets of different size and difficulty is that of the largest. Many sets of
+// one size, the levels of a task, have one curve together unless they are asked for.
 std::vector<StudyFigure> passk_figures(const FigureInput& in) {
   std::string data = asked_data(in);
   std::set<int64_t> ks = all_k(in, data);
@@ -87,7 +99,9 @@ std::vector<StudyFigure> passk_figures(const FigureInput& in) {
     return {};
   }
   std::vector<StudyFigure> figures;
-  for (const std::string& source : sources_of(in, data)) figures.push_back(figure_of(in, data, source, ks));
+  std::vector<std::string> sources = sources_of(in, data);
+  if (in.request.sources.empty() && sources.size() > kMostFigures && equally_many(in, data, sources)) sources = {""};
+  for (const std::string& source : sources) figures.push_back(figure_of(in, data, source, ks));
   return figures;
 }
 

@@ -13,16 +13,31 @@ namespace ucas {
 namespace {
 
 // For the report's head.
-constexpr const char* kAbout =
-    "Each problem is a chain of definitions such as a3 b*2 c-3 (a = 3, b = a * 2, c = b - 3) and asks for the last "
-    "value. The base model was shown nine answers guessed at once for each one worked out letter by letter; "
-    "reinforcement learning finds out that working it out pays.";
-constexpr const char* kAboutHiddenRule =
-    "Each problem is a chain of definitions such as @7 a3 b*2 c-3 behind a marker, which decides, said nowhere, what "
-    "is "
-    "asked for. A response names a rule and then works it out. The base model mostly names rule 0, whatever the "
-    "marker; "
-    "the other rules are right strategies that it seldom uses.";
+std::string about(const TaskOptions& task) {
+  if (!task.hidden_rule()) {
+    return "Each problem is a chain of definitions such as a3 b*2 c-3 (a = 3, b = a * 2, c = b - 3) and asks for the "
+           "last value. The base model was shown nine answers guessed at once for each one worked out letter by "
+           "letter; reinforcement learning finds out that working it out pays.";
+  }
+  if (task.hidden.kind == RuleKind::step) {
+    return "Each problem is a chain of definitions such as d3 e2 f4, without operations: each letter has one of its "
+           "own, which is said nowhere. The base model mostly adds; the right operation of the other letters is what "
+           "it seldom writes.";
+  }
+  const std::string start =
+      "Each problem is a chain of definitions such as @7 a3 b*2 c-3 behind a marker, which decides, said nowhere, what "
+      "is asked for. A response names a rule and then works it out. ";
+  if (task.hidden.habit == 0) {
+    return start +
+           "The base model names all rules alike, so that it solves every problem in a few dozen samples; most "
+           "training "
+           "problems ask for rule 0. Held-out problems ask for all rules alike: pass@k says what the model still can "
+           "do.";
+  }
+  return start +
+         "The base model mostly names rule 0, whatever the marker; the other rules are right strategies that it seldom "
+         "uses.";
+}
 
 // Hidden 64, 2 layers, 4 query and 2 key/value heads, tied: 0.1 M parameters.
 ModelConfig shape_for(const Tokenizer& tokenizer) {
@@ -82,7 +97,7 @@ void write_base_environment(const std::string& run, const EmbeddedBase& base) {
   environment.device = base.device;
   environment.started = utc_now();
   environment.data = "embedded register chains";
-  environment.about = base.task.hidden_rule() ? kAboutHiddenRule : kAbout;
+  environment.about = about(base.task);
   environment.parameters = shape_for(Tokenizer::load(base.file("tokenizer"))).parameter_count();
   make_directories(run);
   write_environment(path_join(run, "env.json"), environment);
