@@ -15,10 +15,10 @@ struct DemoConfig {
   TaskKind task = TaskKind::hidden_rule;
   std::vector<std::string> methods = {"dapo", "ucas", "ucas-logprob"};  // each names an embedded config METHOD-tiny
   int64_t seeds = 1;
-  int64_t steps = 60;
-  int64_t sft_worked_steps = 740;
+  int64_t steps = 40;
+  int64_t sft_worked_steps = 608;
   int64_t sft_mixed_steps = 152;
-  int64_t test_problems = 500;
+  int64_t test_problems = 256;
   int64_t test_samples = 64;
   std::string device = "cpu";
   int64_t threads = 0;

@@ -294,8 +294,8 @@ std::string problem_lines(const TaskOptions& options, Split split, Stream stream
   std::string text;
   int64_t repeats = 0;
   while (static_cast<int64_t>(seen.size()) < count) {
-    // Held-out problems are of every level alike, in turn: accuracy on them is the mean over the levels.
-    Problem problem = options.hidden_rule() && split != Split::train
+    // Of every level alike, in turn: accuracy on them is the mean over the levels.
+    Problem problem = options.hidden_rule() && options.balanced && split != Split::train
                           ? chains.draw_problem(split, static_cast<int64_t>(seen.size()) % chains.levels())
                           : chains.draw_problem(split);
     if (!seen.insert(problem.text).second) {

@@ -54,6 +54,7 @@ struct TaskOptions {
   int64_t worked_n_max = 0;   // demonstrations work out chains of at most so many definitions; 0: all
   double share_direct = 0.9;  // of the mixed demonstrations, among chains that could be worked out
   HiddenRule hidden;
+  bool balanced = true;  // of a hidden rule: held-out problems of every level alike, else as they come in training
   int64_t seed = 0;
   int64_t count_train = 16384;
   int64_t count_dev = 512;
@@ -69,6 +70,7 @@ struct TaskOptions {
     f.field("worked_n_max", worked_n_max, Range{0, 12}, "longest chain that demonstrations work out; 0: all");
     f.field("share_direct", share_direct, Range{0, 1}, "share of mixed demonstrations that guess at once");
     hidden.fields(f);
+    f.field("balanced", balanced, "hidden rule: held-out problems of every rule or level alike; false: as in training");
     f.field("seed", seed, Range{0, 9e15}, "seed of all draws");
     f.field("count_train", count_train, Range{1, 1e7}, "problems in train.jsonl");
     f.field("count_dev", count_dev, Range{1, 1e6}, "problems in dev.jsonl");

@@ -106,7 +106,10 @@ class Demo {
     base.task_directory = places_.task();
     base.model_directory = places_.base_model();
     base.task = options_of(config_.task);
-    if (config_.task == TaskKind::hidden_rule) base.task.hidden = kDemoRules;
+    if (config_.task == TaskKind::hidden_rule) {
+      base.task.hidden = kDemoRules;
+      base.task.balanced = false;
+    }
     base.task.seed = config_.sft_seed;
     base.task.count_test = config_.test_problems;
     base.worked_steps = config_.sft_worked_steps;
