@@ -42,10 +42,14 @@ const EvalRecord* evaluation_called(const RunRecord& run, const std::string& nam
   return found == run.evaluations.end() ? nullptr : &*found;
 }
 
+// Of the trained rows where there are any: the base may have been asked more often.
 std::vector<std::string> quoted_columns(const std::vector<AnswerGroup>& rows) {
+  const bool trained = std::ranges::any_of(rows, &AnswerGroup::trained);
   std::vector<const RunAnswers*> runs;
   for (const AnswerGroup& row : rows) {
-    for (const RunAnswers& run : row.runs) runs.push_back(&run);
+    for (const RunAnswers& run : row.runs) {
+      if (row.trained || !trained) runs.push_back(&run);
+    }
   }
   std::vector<std::string> columns;
   for (const Quantity& quantity : quoted_quantities(runs)) columns.push_back(quantity.text());

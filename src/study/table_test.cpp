@@ -87,6 +87,18 @@ TEST(study_table, the_frontier_is_what_the_own_base_never_solved) {
   EXPECT_NE(table_markdown(table).find("the base solved in none"), std::string::npos);
 }
 
+TEST(study_table, a_base_that_was_asked_more_often_does_not_decide_what_is_quoted) {
+  testing::TemporaryDirectory home;
+  const std::string base = write_run(home, "base", "base", -1, "", 0, {0, 0, 1, 8});
+  const std::string run = write_run(home, "one-seed0", "one", 0, "0.1", 2, {1, 0, 1, 0});
+  std::string rows = read_file(path_join(run, "eval/test.jsonl"));
+  for (size_t at = 0; (at = rows.find("\"samples\": 8", at)) != std::string::npos;)
+    rows.replace(at, 12, "\"samples\": 4");
+  write_file(path_join(run, "eval/test.jsonl"), rows);
+  const StudyTable table = study_table({base, run}, {});
+  EXPECT_EQ(table.compare, (std::vector<std::string>{"greedy", "mean@4"}));
+}
+
 TEST(study_table, crossed_bases_and_seeds_have_a_deviation_each) {
   testing::TemporaryDirectory home;
   std::vector<std::string> runs;
