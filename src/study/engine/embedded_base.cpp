@@ -29,10 +29,9 @@ std::string about(const TaskOptions& task) {
       "is asked for. A response names a rule and then works it out. ";
   if (task.hidden.habit == 0) {
     return start +
-           "The base model names all rules alike, so that it solves every problem in a few dozen samples; most "
-           "training "
-           "problems ask for rule 0. Held-out problems ask for all rules alike: pass@k says what the model still can "
-           "do.";
+           "The base model names all rules alike, whatever the marker, so that it solves nearly every problem in a few "
+           "dozen samples; half of the training problems ask for rule 0. A wrong rule is a wrong answer: pass@k says "
+           "what a model can still do.";
   }
   return start +
          "The base model mostly names rule 0, whatever the marker; the other rules are right strategies that it seldom "
