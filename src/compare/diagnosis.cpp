@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <set>
 
-#include "base/error.h"
 #include "base/fields.h"
 #include "objective/group_advantage.h"
 #include "stats/calibration.h"
 #include "stats/intervals.h"
+#include "stats/ranks.h"
 
 namespace ucas {
 
@@ -238,35 +237,7 @@ void Diagnoser::steps() {
   }
 }
 
-// 1 .. n, equal values sharing the mean of their places.
-std::vector<double> mean_ranks(std::span<const double> values) {
-  std::vector<size_t> order(values.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::sort(order, {}, [&](size_t i) { return values[i]; });
-  std::vector<double> ranks(values.size());
-  for (size_t first = 0; first < order.size();) {
-    size_t last = first;
-    while (last < order.size() && values[order[last]] == values[order[first]]) ++last;
-    for (size_t i = first; i < last; ++i) ranks[order[i]] = static_cast<double>(first + 1 + last) / 2;
-    first = last;
-  }
-  return ranks;
-}
-
 }  // namespace
-
-double rank_correlation(std::span<const double> a, std::span<const double> b) {
-  UCAS_CHECK(a.size() == b.size(), "pairs");
-  const std::vector<double> x = mean_ranks(a), y = mean_ranks(b);
-  const double middle = static_cast<double>(x.size() + 1) / 2;  // ties do not move the mean of ranks
-  double xx = 0, yy = 0, xy = 0;
-  for (size_t i = 0; i < x.size(); ++i) {
-    xx += (x[i] - middle) * (x[i] - middle);
-    yy += (y[i] - middle) * (y[i] - middle);
-    xy += (x[i] - middle) * (y[i] - middle);
-  }
-  return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : kUnknown;
-}
 
 const SignalDiagnosis* Diagnosis::best() const {
   const auto worse = [](const SignalDiagnosis& a, const SignalDiagnosis& b) {

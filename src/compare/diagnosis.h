@@ -103,7 +103,4 @@ struct Diagnosis {
 };
 Diagnosis diagnose(std::span<const SignalledGroup> groups, const DiagnosisOptions& options);
 
-// Spearman's rank correlation, equal values sharing their mean rank; unknown where either side is constant.
-double rank_correlation(std::span<const double> a, std::span<const double> b);
-
 }  // namespace ucas

@@ -16,11 +16,10 @@ double& value_of(SignalledResponse& o, Signal signal) { return o.signal[static_c
 // Which share of the group gave the same answer; one that could not be read agrees with itself alone.
 void add_self_consistency(std::vector<SignalledResponse>& group, std::vector<Verdict> verdicts, bool classified) {
   if (!classified) make_grader(GraderKind::math)->classify(verdicts);
-  for (size_t i = 0; i < group.size(); ++i) {
-    const int32_t answer = verdicts[i].answer_class;
-    const int64_t same = answer < 0 ? 1 : std::ranges::count(verdicts, answer, &Verdict::answer_class);
-    value_of(group[i], Signal::self_consistency) = static_cast<double>(same) / static_cast<double>(group.size());
-  }
+  std::vector<int32_t> answers;
+  for (const Verdict& verdict : verdicts) answers.push_back(verdict.answer_class);
+  const std::vector<double> shares = agreement(answers);
+  for (size_t i = 0; i < group.size(); ++i) value_of(group[i], Signal::self_consistency) = shares[i];
 }
 
 SignalledResponse signalled(const SampledResponse& sampled, int64_t words) {

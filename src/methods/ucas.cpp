@@ -135,11 +135,16 @@ double confidence_of(const UcasOptions& c, std::span<const float> C_i, const Res
   return C * static_cast<double>(C_i.size()) + (c.tail ? o_i.tail_confidence : 0);
 }
 
-// Self-consistency: the share of o_1 .. o_G whose answer is that of o_i. An unreadable one agrees with itself alone.
-double agreement(std::span<const Response> o, const Response& o_i) {
-  const int32_t answer = o_i.verdict.answer_class;
-  const auto same = std::ranges::count_if(o, [&](const Response& o_j) { return o_j.verdict.answer_class == answer; });
-  return (answer < 0 ? 1.0 : static_cast<double>(same)) / static_cast<double>(o.size());
+// Of a group, [G]: Eq. 6, or self-consistency, the share of o_1 .. o_G with the same answer.
+std::vector<double> confidences_of(const UcasOptions& c, const std::vector<float>& C_it, std::span<const Response> o) {
+  std::vector<double> C;
+  if (of_answers(c)) {
+    std::vector<int32_t> answers;
+    for (const Response& o_i : o) answers.push_back(o_i.verdict.answer_class);
+    return agreement(answers);
+  }
+  for (const Response& o_i : o) C.push_back(confidence_of(c, Batch::tokens(C_it, o_i), o_i));
+  return C;
 }
 
 // Eq. 7. Empty responses have no confidence and stay out.
@@ -187,12 +192,9 @@ void algorithm_1(const UcasOptions& c, const Batch& batch, std::span<float> A_fi
   const std::vector<float> C_it = response_signal(c, batch);
   const std::vector<double> l_hat = steps.l_hat = scaled_certainty(c, batch);  // Eq. 9, within the response
   for (const Group& group : batch.groups) {
-    auto o = batch.of(group);                    // o_1 .. o_G
-    std::vector<double> A = advantage_of(c, o);  // Eq. 3
-    std::vector<double> C;                       // Eq. 6: C(o_i|q) = mean_t C_it
-    for (const Response& o_i : o) {
-      C.push_back(of_answers(c) ? agreement(o, o_i) : confidence_of(c, Batch::tokens(C_it, o_i), o_i));
-    }
+    auto o = batch.of(group);                                      // o_1 .. o_G
+    std::vector<double> A = advantage_of(c, o);                    // Eq. 3
+    std::vector<double> C = confidences_of(c, C_it, o);            // Eq. 6: C(o_i|q) = mean_t C_it
     std::vector<double> C_hat = standardized_confidence(c, C, o);  // Eq. 7
     for (size_t i = 0; i < o.size(); ++i) {
       const bool wrong = is_wrong(c, A[i]);

@@ -108,6 +108,15 @@ double mean(std::span<const float> x) {
   return x.empty() ? 0 : sum / static_cast<double>(x.size());
 }
 
+std::vector<double> agreement(std::span<const int32_t> answer_class) {
+  std::vector<double> shares;
+  for (int32_t answer : answer_class) {
+    const auto same = answer < 0 ? 1 : std::ranges::count(answer_class, answer);
+    shares.push_back(static_cast<double>(same) / static_cast<double>(answer_class.size()));
+  }
+  return shares;
+}
+
 std::vector<bool> non_empty(std::span<const Response> responses) {
   std::vector<bool> is;
   for (const Response& response : responses) is.push_back(response.length > 0);

@@ -44,6 +44,9 @@ std::vector<double> min_max(std::span<const float> x, double eps, EqualValues eq
 
 double mean(std::span<const float> x);  // 0 if empty
 
+// Of each answer class the share of the values that are the same; -1, not readable, agrees with itself alone.
+std::vector<double> agreement(std::span<const int32_t> answer_class);
+
 // Which responses have at least one token.
 std::vector<bool> non_empty(std::span<const Response> responses);
 

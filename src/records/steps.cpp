@@ -49,19 +49,26 @@ const std::vector<double>* StepTable::find(const std::string& key) const {
   return found == column.end() ? nullptr : &found->second;
 }
 
-std::vector<double> StepTable::mean_over(const std::string& pattern) const {
+std::vector<std::string> StepTable::fitting(const std::string& pattern) const {
   const size_t star = pattern.find('*');
+  if (star == std::string::npos) return find(pattern) ? std::vector{pattern} : std::vector<std::string>{};
   const std::string before = pattern.substr(0, star), after = pattern.substr(star + 1);
-  std::vector<const std::vector<double>*> columns;
+  std::vector<std::string> keys;
   for (const auto& [key, values] : column) {
     const bool fits = key.size() >= before.size() + after.size() && key.starts_with(before) && key.ends_with(after);
-    if (fits) columns.push_back(&values);
+    if (fits) keys.push_back(key);
   }
+  return keys;
+}
+
+std::vector<double> StepTable::mean_over(const std::string& pattern) const {
+  const std::vector<std::string> keys = fitting(pattern);
   std::vector<double> means;
-  for (size_t i = 0; !columns.empty() && i < step.size(); ++i) {
+  for (size_t i = 0; !keys.empty() && i < step.size(); ++i) {
     std::vector<double> each;
-    for (const auto* values : columns) {
-      if (known((*values)[i])) each.push_back((*values)[i]);
+    for (const std::string& key : keys) {
+      const double value = column.at(key)[i];
+      if (known(value)) each.push_back(value);
     }
     means.push_back(mean_of(each));
   }

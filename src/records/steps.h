@@ -20,8 +20,9 @@ struct StepTable {
   std::vector<std::pair<std::string, double>> not_finite;  // key and step of each null
   bool empty() const { return step.empty(); }
   const std::vector<double>* find(const std::string& key) const;
-  // Of a pattern with one *, "val-core/*/acc/mean@1": the mean over the columns that fit and are known at a step, [S].
-  // Empty if there is none.
+  // Columns that fit a pattern with one *, "val-core/*/acc/mean@1"; a key without one is itself, if it is there.
+  std::vector<std::string> fitting(const std::string& pattern) const;
+  // Their mean at each step, over those that are known there, [S]. Empty if there is none.
   std::vector<double> mean_over(const std::string& pattern) const;
   double last(const std::string& key) const;  // last known value, or unknown
   double first(const std::string& key) const;

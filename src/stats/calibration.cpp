@@ -2,31 +2,23 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "base/error.h"
+#include "stats/ranks.h"
 #include "stats/spread.h"
 
 namespace ucas {
 
 double auroc(std::span<const double> score, const std::vector<bool>& right) {
   UCAS_CHECK(score.size() == right.size(), "one score for each answer");
-  std::vector<size_t> order(score.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::sort(order, {}, [&](size_t i) { return score[i]; });
-  double rank_sum = 0, positives = 0;  // ranks of right answers, equal scores sharing their mean rank
-  for (size_t first = 0; first < order.size();) {
-    size_t last = first;
-    while (last < order.size() && score[order[last]] == score[order[first]]) ++last;
-    double rank = (static_cast<double>(first + 1) + static_cast<double>(last)) / 2;
-    for (size_t i = first; i < last; ++i) {
-      if (!right[order[i]]) continue;
-      rank_sum += rank;
-      positives += 1;
-    }
-    first = last;
+  const std::vector<double> ranks = mean_ranks(score);
+  double rank_sum = 0, positives = 0;  // of right answers
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    if (!right[i]) continue;
+    rank_sum += ranks[i];
+    positives += 1;
   }
-  double negatives = static_cast<double>(order.size()) - positives;
+  const double negatives = static_cast<double>(ranks.size()) - positives;
   if (positives == 0 || negatives == 0) return kUnknown;
   return (rank_sum - positives * (positives + 1) / 2) / (positives * negatives);
 }

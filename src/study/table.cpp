@@ -107,6 +107,11 @@ void describe_evaluation(const std::vector<RunGroup>& groups, StudyTable& table)
   table.samples = table.base_samples;
 }
 
+bool asks_for_frontier(const StudyTable& table) {
+  const auto is = [](const std::string& column) { return parse_quantity(column).name == "frontier"; };
+  return std::ranges::any_of(table.columns, is) || std::ranges::any_of(table.compare, is);
+}
+
 // Which problems the base of each run never solved, for `frontier`.
 void mark_frontier(std::vector<AnswerGroup>& answers) {
   std::map<std::string, std::map<ProblemKey, const ProblemAnswers*>> bases;
@@ -214,7 +219,7 @@ StudyTable study_table(const std::vector<std::string>& paths, const TableOptions
   table.columns = expand_all(options.columns.empty() ? default_columns(first, quoted) : options.columns, sources);
   table.compare = expand_all(options.compare.empty() ? quoted : options.compare, sources);
   add_training_figures(groups, table, answers);
-  mark_frontier(answers);
+  if (asks_for_frontier(table)) mark_frontier(answers);
   size_t reference = groups.size();
   for (size_t i = groups.size(); i-- > 0;) {
     if (options.reference.empty() ? groups[i].trained : groups[i].title == options.reference) reference = i;

@@ -63,16 +63,15 @@ class Demo {
     stage("Report");
     compare_methods(runs);
     write_report(runs, places_.report(),
-                 hidden() ? "ucas demo: what becomes of right strategies that are rarely asked for"
-                          : "ucas demo: discovering that working it out pays");
+                 embedded_base().task.hidden_rule()
+                     ? "ucas demo: what becomes of right strategies that are rarely asked for"
+                     : "ucas demo: discovering that working it out pays");
     out(str("\n", summary_table(runs, output_width()), "\nreport  ", places_.report(), "\ntook    ",
             human_seconds(now_seconds() - began), "\n"));
     return kDone;
   }
 
  private:
-  bool hidden() const { return config_.task == TaskKind::hidden_rule || config_.task == TaskKind::hidden_steps; }
-
   // What the other methods would have made of the saved steps, for the report's token explorer.
   void compare_methods(const std::vector<std::string>& runs) const {
     for (const std::string& run : runs) {

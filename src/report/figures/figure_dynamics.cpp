@@ -27,19 +27,14 @@ constexpr Row kRows[] = {
     {"actor/entropy", "entropy", "Policy entropy", "nats a token", false, true},
 };
 constexpr size_t kMostPoints = 100, kMostBands = 4, kWindows = 20;
-constexpr size_t kMostSources = 4;  // a chart for each; more are drawn as their mean
 
 // Columns that the row means: one, or one for each source of the validation problems.
 std::vector<std::string> columns(const std::vector<RunGroup>& groups, const std::string& key) {
-  size_t star = key.find('*');
-  if (star == std::string::npos) return {key};
-  std::string before = key.substr(0, star), after = key.substr(star + 1);
+  if (key.find('*') == std::string::npos) return {key};
   std::set<std::string> found;
   for (const RunGroup& group : groups) {
     for (const RunRecord* run : group.runs) {
-      for (const auto& [name, values] : run->steps.column) {
-        if (name.starts_with(before) && name.ends_with(after)) found.insert(name);
-      }
+      for (std::string& name : run->steps.fitting(key)) found.insert(std::move(name));
     }
   }
   return {found.begin(), found.end()};

@@ -12,8 +12,6 @@ namespace ucas {
 
 namespace {
 
-constexpr size_t kMostFigures = 4;
-
 std::set<int64_t> all_k(const FigureInput& in, const std::string& data) {
   std::set<int64_t> ks;
   for (const EvalRecord* e : evaluations_of(in.groups, data)) {
@@ -100,7 +98,7 @@ std::vector<StudyFigure> passk_figures(const FigureInput& in) {
   }
   std::vector<StudyFigure> figures;
   std::vector<std::string> sources = sources_of(in, data);
-  if (in.request.sources.empty() && sources.size() > kMostFigures && equally_many(in, data, sources)) sources = {""};
+  if (in.request.sources.empty() && sources.size() > kMostSources && equally_many(in, data, sources)) sources = {""};
   for (const std::string& source : sources) figures.push_back(figure_of(in, data, source, ks));
   return figures;
 }

@@ -29,6 +29,8 @@ std::vector<StudyFigure> case_figures(const FigureInput& in);
 std::vector<StudyFigure> figures_of(const FigureInput& in);  // by request.kind
 
 // What the figures share.
+constexpr size_t kMostSources =
+    4;  // are drawn one by one where nothing else is asked for; more together, if they can be
 // Sets of problems that are drawn one by one: those asked for that the evaluation has, else all it has if there are
 // several; {""} = all problems together.
 std::vector<std::string> sources_of(const FigureInput& in, const std::string& data);

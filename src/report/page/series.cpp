@@ -69,11 +69,8 @@ Series collect(const std::vector<RunGroup>& groups, int64_t points,
 }  // namespace
 
 Series series_of(const std::vector<RunGroup>& groups, const std::string& key, int64_t points) {
-  return collect(groups, points, [&](const RunRecord& run) {
-    if (key.find('*') != std::string::npos) return Column{&run.steps.step, run.steps.mean_over(key)};
-    const std::vector<double>* values = run.steps.find(key);
-    return Column{&run.steps.step, values ? *values : std::vector<double>{}};
-  });
+  return collect(groups, points,
+                 [&](const RunRecord& run) { return Column{&run.steps.step, run.steps.mean_over(key)}; });
 }
 
 Series sft_series(const std::vector<RunGroup>& groups, int64_t points) {
