@@ -10,18 +10,24 @@
 
 namespace ucas::kernels {
 
+// A number kept in bf16, the upper half of its f32. Only what is kept is bf16: all arithmetic is f32.
+struct Bf16 {
+  uint16_t bits;
+};
+
 // Attention of one token over its own key/value head: `group` query heads share it. Keys come in tiles of 16 tokens,
-// [tile][d][16], so that scores need no horizontal sums; values in rows of `stride` floats, a multiple of 16, zero
-// beyond d. Keys after the last one may hold anything.
+// [tile][d][16], so that scores need no horizontal sums; values in rows of `stride` numbers, a multiple of 16, zero
+// beyond d. Keys after the last one may hold anything. E: how keys and values are kept, float or Bf16.
+template <class E>
 struct Attend {
   int64_t group, keys, d, stride;
   float scale;
-  const float* q;      // [group, d]
-  const float* key;    // [tiles, d, 16]
-  const float* value;  // [keys, stride]
-  float* weight;       // scratch [group, 16 tiles]
-  float* out;          // [group, d]
-  float* norm;         // [group, 2] largest score and 1 / sum e^(score - largest), for the backward; may be null
+  const float* q;  // [group, d]
+  const E* key;    // [tiles, d, 16]
+  const E* value;  // [keys, stride]
+  float* weight;   // scratch [group, 16 tiles]
+  float* out;      // [group, d]
+  float* norm;     // [group, 2] largest score and 1 / sum e^(score - largest), for the backward; may be null
 };
 
 // Its backward: writes d_q, adds to d_key and d_value.
@@ -52,10 +58,18 @@ struct Table {
   void (*swiglu)(const float* gate_up, int64_t n, float* out);
   void (*swiglu_backward)(const float* gate_up, const float* d_out, int64_t n, float* d_gate_up);
   void (*add)(const float* x, int64_t n, float* sum);  // sum += x
-  void (*attend)(const Attend& a);
+  void (*attend)(const Attend<float>& a);
+  void (*attend_bf16)(const Attend<Bf16>& a);
   void (*attend_backward)(const AttendBackward& a);
   void (*row_stats)(const float* logits, int64_t n, float inverse_temperature, RowStats& stats);
   void (*row_gradient)(const float* logits, int64_t n, int64_t target, const RowGradient& row, float* out);
+  void (*widen)(const Bf16* from, int64_t n, float* to);
+  void (*narrow)(const float* from, int64_t n, Bf16* to);  // to nearest, ties to even
+  // to[c][r] = from[r][c] of 16 bits or of 32; rows and columns are multiples of 16. Strides count elements.
+  void (*transpose_16)(const uint16_t* from, int64_t from_stride, int64_t rows, int64_t columns, uint16_t* to,
+                       int64_t to_stride);
+  void (*transpose_32)(const uint32_t* from, int64_t from_stride, int64_t rows, int64_t columns, uint32_t* to,
+                       int64_t to_stride);
 };
 
 const Table& table();

@@ -1,5 +1,5 @@
-// The forward pass in plain ATen operations and autograd: any device. On the CPU in f32 native.cpp is used instead, and
-// this path is what it is checked against.
+// The forward pass in plain ATen operations and autograd: any device. On the CPU native.cpp is used instead, and this
+// path is what it is checked against.
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
@@ -24,8 +24,8 @@ namespace {
 
 class AtenCache : public KvCache {
  public:
-  AtenCache(const ModelConfig& c, int64_t slots, int64_t length, at::Device device) : slots_(slots), length_(length) {
-    at::TensorOptions options = at::TensorOptions().dtype(at::kFloat).device(device);
+  AtenCache(const ModelConfig& c, int64_t slots, int64_t length, at::TensorOptions options)
+      : slots_(slots), length_(length) {
     for (int64_t i = 0; i < c.num_hidden_layers; ++i)
       for (std::vector<at::Tensor>* side : {&key, &value})
         side->push_back(at::zeros({slots, length, c.num_key_value_heads, c.head_dim}, options));
@@ -68,11 +68,12 @@ struct AtenRows {
 
 class AtenForward final : public Forward {
  public:
-  AtenForward(const ModelConfig& config, const Weights& weights) : shape_{config}, weights_(weights), rope_(config) {}
+  AtenForward(const ModelConfig& config, const Weights& weights, Dtype dtype)
+      : shape_{config}, weights_(weights), rope_(config), type_(dtype == Dtype::bf16 ? at::kBFloat16 : at::kFloat) {}
 
   at::Tensor hidden(const Packed& packed) override { return packed_forward(packed, nullptr, {}); }
   std::unique_ptr<KvCache> make_cache(int64_t slots, int64_t length) override {
-    return std::make_unique<AtenCache>(shape_.config, slots, length, device());
+    return std::make_unique<AtenCache>(shape_.config, slots, length, at::TensorOptions().dtype(type_).device(device()));
   }
   at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) override {
     return packed_forward(packed, &cache, slots);
@@ -81,7 +82,7 @@ class AtenForward final : public Forward {
                     KvCache& cache) override;
 
  private:
-  at::Device device() const { return weights_.embed.device(); }
+  at::Device device() const { return weights_.norm.device(); }
   AtenRows rows(std::span<const int32_t> token, std::span<const int32_t> position);
   at::Tensor norm(const at::Tensor& x, const at::Tensor& weight) const {
     return at::rms_norm(x, {weight.size(0)}, weight, shape_.config.rms_norm_eps);
@@ -94,6 +95,7 @@ class AtenForward final : public Forward {
   const BlockShape shape_;
   const Weights& weights_;
   RopeTable rope_;
+  const at::ScalarType type_;  // of products and what they read; the residual stream is f32
 };
 
 AtenRows AtenForward::rows(std::span<const int32_t> token, std::span<const int32_t> position) {
@@ -111,20 +113,21 @@ AtenRows AtenForward::rows(std::span<const int32_t> token, std::span<const int32
 template <class Attend>
 at::Tensor AtenForward::run(const AtenRows& rows, Attend attend) const {
   const BlockShape& s = shape_;
-  at::Tensor x = at::index_select(weights_.embed, 0, rows.token);
+  at::Tensor x = at::index_select(weights_.embed.leaf, 0, rows.token).to(type_).to(at::kFloat);
   for (size_t i = 0; i < weights_.layers.size(); ++i) {
     const Layer& layer = weights_.layers[i];
-    at::Tensor h = norm(x, layer.input_norm);
-    at::Tensor q = layer.qkv.part(Layer::kQuery, h).view({-1, s.H, s.d});
-    at::Tensor k = layer.qkv.part(Layer::kKey, h).view({-1, s.K, s.d});
+    at::Tensor h = norm(x, layer.input_norm).to(type_);
+    at::Tensor q = layer.qkv.part(Layer::kQuery, h).view({-1, s.H, s.d}).to(at::kFloat);
+    at::Tensor k = layer.qkv.part(Layer::kKey, h).view({-1, s.K, s.d}).to(at::kFloat);
     at::Tensor v = layer.qkv.part(Layer::kValue, h).view({-1, s.K, s.d});
     if (layer.q_norm.defined()) {
       q = norm(q, layer.q_norm);
       k = norm(k, layer.k_norm);
     }
-    at::Tensor attended = attend(i, rotate(q, rows.cos, rows.sin), rotate(k, rows.cos, rows.sin), v);
+    at::Tensor attended =
+        attend(i, rotate(q, rows.cos, rows.sin).to(type_), rotate(k, rows.cos, rows.sin).to(type_), v);
     at::Tensor middle = x + layer.out.part(0, attended.reshape({-1, s.query}));
-    h = norm(middle, layer.post_norm);
+    h = norm(middle, layer.post_norm).to(type_);
     at::Tensor act = at::silu(layer.gate_up.part(Layer::kGate, h)) * layer.gate_up.part(Layer::kUp, h);
     x = middle + layer.down.part(0, act);
   }
@@ -187,8 +190,9 @@ at::Tensor AtenForward::decode(std::span<const int32_t> token, std::span<const i
 
 }  // namespace
 
-std::unique_ptr<Forward> make_aten_forward(const ModelConfig& config, const Weights& weights) {
-  return std::make_unique<AtenForward>(config, weights);
+std::unique_ptr<Forward> make_aten_forward(const ModelConfig& config, const Weights& weights,
+                                           const ModelOptions& options) {
+  return std::make_unique<AtenForward>(config, weights, options.dtype);
 }
 
 }  // namespace ucas

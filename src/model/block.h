@@ -15,24 +15,66 @@
 // Legend: R rows (tokens), D width, H query heads, K key/value heads, d head width, F MLP width. On the native path
 // buffers have P = R rounded up to a multiple of 16 rows: with such a count every row of a product is bit-equal
 // whatever stands beside it. Rows that a product sums over are 0 beyond R.
+// E is the type in which rows are kept between steps, float or Bf16; the residual stream (x, middle) and its gradient
+// are f32 in both, and every step computes in f32.
 #pragma once
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
+#include <functional>
+#include <type_traits>
 #include <vector>
 
+#include "core/model_options.h"
 #include "hf/model_config.h"
+#include "kernels/kernels.h"
 #include "model/rope.h"
 #include "model/weights.h"
 
 namespace ucas {
 
+using kernels::Bf16;
+
 constexpr int64_t kRowAlign = 16;
 inline int64_t aligned(int64_t rows) { return (rows + kRowAlign - 1) / kRowAlign * kRowAlign; }
 
-inline float* data(const at::Tensor& x) { return x.data_ptr<float>(); }
-inline at::Tensor rows_of(int64_t rows, int64_t width) { return at::empty({rows, width}, at::kFloat); }
+template <class E = float>
+E* data(const at::Tensor& x) {
+  if constexpr (std::is_same_v<E, float>) {
+    return x.data_ptr<float>();
+  } else {
+    return reinterpret_cast<E*>(x.data_ptr<at::BFloat16>());
+  }
+}
+template <class E = float>
+at::Tensor rows_of(int64_t rows, int64_t width) {
+  return at::empty({rows, width}, std::is_same_v<E, float> ? at::kFloat : at::kBFloat16);
+}
+template <class E>
+void clear_padding(const at::Tensor& x, int64_t rows) {
+  const int64_t width = x.size(1);
+  std::fill_n(data<E>(x) + rows * width, (x.size(0) - rows) * width, E{});
+}
+
+// A kept row to compute with: itself, or its numbers widened into `scratch` [n].
+inline float* open_row(float* row, int64_t /*n*/, float* /*scratch*/) { return row; }
+inline float* open_row(Bf16* row, int64_t n, float* scratch) {
+  kernels::table().widen(row, n, scratch);
+  return scratch;
+}
+// The same for a row that is only written; to be closed.
+inline float* fresh_row(float* row, float* /*scratch*/) { return row; }
+inline float* fresh_row(Bf16* /*row*/, float* scratch) { return scratch; }
+inline void close_row(float* /*row*/, int64_t /*n*/, const float* /*values*/) {}
+inline void close_row(Bf16* row, int64_t n, const float* values) { kernels::table().narrow(values, n, row); }
+// This thread's own; valid until it asks again.
+inline float* thread_scratch(int64_t floats) {
+  thread_local std::vector<float> scratch;
+  if (static_cast<int64_t>(scratch.size()) < floats) scratch.resize(floats);
+  return scratch.data();
+}
 
 // Rows that are worth a thread of their own when each is about `work` simple operations: some 20 us.
 inline int64_t grain_of(int64_t work) { return work >= 131072 ? 1 : 131072 / (work > 0 ? work : 1); }
@@ -51,47 +93,85 @@ struct BlockShape {
   int64_t query = H * d, key = K * d;
   int64_t N = query + 2 * key;          // a row of q, k and v
   int64_t group = H / K;                // query heads that share a key/value head
-  int64_t stride = (d + 15) / 16 * 16;  // floats of a stored value row
+  int64_t stride = (d + 15) / 16 * 16;  // numbers of a stored value row
   float eps = static_cast<float>(config.rms_norm_eps);
 };
 
-// What the backward of a block needs of its forward. Where none follows, one set serves every block.
+// What the backward of a block needs of its forward. Where it is not kept, one set serves every block.
 struct Activations {
-  at::Tensor x;         // [P, D] input
+  at::Tensor x;         // [P, D] input, f32
   at::Tensor unnormed;  // [P, (H + K) d] q and k before their norm; only for backward, and only where there is one
   at::Tensor qkv;       // [P, N] as attention reads it
   at::Tensor attended;  // [P, H d]
-  at::Tensor softmax;   // [P, H, 2] largest score and 1 / sum; only for backward
-  at::Tensor middle;    // [P, D]
+  at::Tensor softmax;   // [P, H, 2] f32: largest score and 1 / sum; only for backward
+  at::Tensor middle;    // [P, D] f32
   at::Tensor gate_up;   // [P, 2F]
 };
-inline Activations allocate_block(const BlockShape& s, int64_t P, const at::Tensor& x, bool for_backward) {
+template <class E>
+Activations allocate_block(const BlockShape& s, int64_t P, const at::Tensor& x, bool for_backward) {
   return {x,
-          for_backward && s.config.family->qk_norm ? rows_of(P, s.query + s.key) : at::Tensor(),
-          rows_of(P, s.N),
-          rows_of(P, s.query),
+          for_backward && s.config.family->qk_norm ? rows_of<E>(P, s.query + s.key) : at::Tensor(),
+          rows_of<E>(P, s.N),
+          rows_of<E>(P, s.query),
           for_backward ? rows_of(P, 2 * s.H) : at::Tensor(),
           rows_of(P, s.D),
-          rows_of(P, 2 * s.F)};
+          rows_of<E>(P, 2 * s.F)};
 }
 
 // What no block keeps: made again in backward where it is needed there.
+template <class E>
 struct Scratch {
-  Scratch(const BlockShape& s, int64_t P) : h(rows_of(P, s.D)), act(rows_of(P, s.F)) {}
+  Scratch(const BlockShape& s, int64_t P, int64_t rows) : h(rows_of<E>(P, s.D)), act(rows_of<E>(P, s.F)) {
+    clear_padding<E>(h, rows);
+    clear_padding<E>(act, rows);
+  }
   at::Tensor h;    // [P, D] after a norm
   at::Tensor act;  // [P, F]
+};
+
+// Where a row's key and value go, in numbers from a layer's start; its head k lies k * head further.
+struct Place {
+  int64_t key = 0, key_head = 0;
+  int64_t value = 0, value_head = 0;
+  int64_t position = 0;
+};
+
+// The steps of one block of `places.size()` rows. `key` and `value` are where its layer's lie.
+template <class E>
+class BlockForward {
+ public:
+  BlockForward(const BlockShape& shape, const RopeTable& rope, std::span<const Place> places)
+      : s_(shape), rope_(rope), places_(places), rows_(static_cast<int64_t>(places.size())) {}
+
+  void attention(const Layer& layer, E* key, E* value, Activations& a, Scratch<E>& scratch) const;  // x -> attended
+  void mlp(const Layer& layer, Activations& a, Scratch<E>& scratch) const;                          // -> gate_up
+  void output(const Layer& layer, const Activations& a, Scratch<E>& scratch, at::Tensor& next) const;
+  void norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& out) const;  // f32 -> E, or f32
+
+ private:
+  void place_heads(const Layer& layer, E* key, E* value, Activations& a) const;
+  void attend(const E* key, const E* value, Activations& a) const;
+  const BlockShape& s_;
+  const RopeTable& rope_;
+  std::span<const Place> places_;
+  int64_t rows_;
 };
 
 // The whole forward, for its backward.
 struct Kept {
   Packed packed;
-  std::vector<Activations> blocks;
-  at::Tensor last;  // [P, D] before the final norm
+  Recompute recompute;
+  std::vector<Place> places;        // of packed sequences in
+  at::Tensor key, value;            // room for one layer
+  std::vector<Activations> blocks;  // what `recompute` says is kept
+  Activations again;                // room for what is made again
+  at::Tensor last;                  // [P, D] before the final norm
 };
 
-// Gradients of all parameters that are trained, in the order of Weights::parameters, from d loss / d hidden [R, D].
+// Adds the gradients of all parameters that are trained to their .grad, from d loss / d hidden [R, D].
 // Frees what is kept on its way.
-std::vector<at::Tensor> native_backward(const BlockShape& shape, const Weights& weights, const RopeTable& rope,
-                                        Kept& kept, const at::Tensor& d_hidden);
+template <class E>
+void native_backward(const BlockShape& shape, const Weights& weights, const RopeTable& rope, Kept& kept,
+                     const at::Tensor& d_hidden);
 
 }  // namespace ucas

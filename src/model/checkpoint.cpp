@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "hf/safetensors.h"
 #include "model/finite.h"
+#include "model/peft.h"
 #include "model/transformer.h"
 #include "text/tokenizer.h"
 
@@ -29,15 +30,15 @@ std::string shape_text(at::IntArrayRef shape) {
 // Buffers that old checkpoints carry and nobody needs.
 bool ignorable(const std::string& name) { return name.ends_with(".self_attn.rotary_emb.inv_freq"); }
 
-// Fills a CPU f32 tensor, then moves the values where the parameter lives.
+// Fills a CPU f32 tensor, then moves the values where the parameter lives, in its type.
 template <class Fill>
 void fill_parameter(const at::Tensor& parameter, Fill fill) {
   at::Tensor target = parameter.detach();
-  if (target.device().is_cpu()) {
+  if (target.device().is_cpu() && target.scalar_type() == at::kFloat) {
     fill(target.data_ptr<float>());
     return;
   }
-  at::Tensor staging = target.cpu();
+  at::Tensor staging = at::empty(target.sizes(), at::kFloat);
   fill(staging.data_ptr<float>());
   target.copy_(staging);
 }
@@ -60,13 +61,22 @@ void read_finite(const StoredTensor& stored, float* out) {
                              "use another checkpoint"));
 }
 
-// As f32, against what the machine has: a consistent file can ask for more than can be had.
-void check_memory(const ModelConfig& config, const std::string& directory) {
-  const double needed = 4 * static_cast<double>(config.parameter_count());
+int64_t bytes_of(const Weights& weights) {
+  int64_t bytes = 0;
+  for (const auto* list : {&weights.parameters, &weights.adapter}) {
+    for (const NamedTensor& p : *list) bytes += static_cast<int64_t>(p.tensor.nbytes());
+  }
+  for (const auto& [leaf, used] : weights.copies) bytes += static_cast<int64_t>(used.nbytes());
+  return bytes;
+}
+
+// Against what the machine has: a consistent file can ask for more than can be had.
+void check_memory(const Weights& shapes, const ModelConfig& config, const std::string& directory) {
+  const auto needed = static_cast<double>(bytes_of(shapes));
   const double there = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
   if (needed <= there) return;
   throw Error("limit", str(directory, ": ", grouped(config.parameter_count()), " weights take ", human_bytes(needed),
-                           " in f32, this machine has ", human_bytes(there), " of memory; use a smaller model"));
+                           ", this machine has ", human_bytes(there), " of memory; use a smaller model"));
 }
 
 // transformers ties by config alone; a tied checkpoint with another head would silently lose it.
@@ -74,20 +84,28 @@ void check_tied_head(const StoredTensor& head, const at::Tensor& embed) {
   check_shape(head, embed.sizes());
   std::vector<float> values(head.elements());
   read_finite(head, values.data());
-  at::Tensor host = embed.detach().cpu();
+  const at::Tensor host = embed.detach().cpu().to(at::kFloat);
   if (!std::equal(values.begin(), values.end(), host.data_ptr<float>()))
     throw Error("config", str(head.file,
                               ": tie_word_embeddings is true, but lm_head.weight differs from "
                               "model.embed_tokens.weight; set it to false to use both"));
 }
 
+using StoredByName = std::map<std::string, StoredTensor>;
+
+StoredByName by_name(std::vector<StoredTensor> list, const std::string& directory) {
+  StoredByName stored;
+  for (StoredTensor& t : list) {
+    std::string name = t.name;
+    if (auto [it, fresh] = stored.emplace(name, std::move(t)); !fresh)
+      throw Error("dup_key", str(directory, ": tensor ", printable(name), " stands in two files"));
+  }
+  return stored;
+}
+
 // Every tensor's name and shape, before the first allocation: config.json alone must not make us take memory.
-void check_all_there(const ModelConfig& config, const std::map<std::string, StoredTensor>& stored,
+void check_all_there(const ModelConfig& config, const Weights& shapes, const StoredByName& stored,
                      const std::string& directory) {
-  if (config.num_hidden_layers > static_cast<int64_t>(stored.size()))
-    throw Error("missing_tensor", str(directory, ": config.json asks for ", config.num_hidden_layers,
-                                      " layers, the files hold ", stored.size(), " tensors"));
-  Weights shapes = allocate_weights(config, at::Device(at::kMeta));  // meta tensors have no storage
   for (const NamedTensor& parameter : shapes.parameters) {
     auto found = stored.find(parameter.name);
     if (found == stored.end())
@@ -97,37 +115,87 @@ void check_all_there(const ModelConfig& config, const std::map<std::string, Stor
   }
 }
 
-}  // namespace
+void fill_from(const StoredTensor& stored, const at::Tensor& parameter) {
+  check_shape(stored, parameter.sizes());
+  fill_parameter(parameter, [&](float* out) { read_finite(stored, out); });
+}
 
-std::unique_ptr<Model> load_model(const std::string& directory, at::Device device) {
-  ModelConfig config = read_model_config(directory);
-  std::map<std::string, StoredTensor> stored;
-  for (StoredTensor& t : list_weights(directory)) {
-    std::string name = t.name;
-    if (auto [it, fresh] = stored.emplace(name, std::move(t)); !fresh)
-      throw Error("dup_key", str(directory, ": tensor ", printable(name), " stands in two files"));
-  }
-  check_all_there(config, stored, directory);
-  if (device.is_cpu()) check_memory(config, directory);
-  Weights weights = allocate_weights(config, device);
+// The base, as its directory holds it.
+Weights load_base(const ModelConfig& config, const std::string& directory, at::Device device,
+                  const ModelOptions& options) {
+  StoredByName stored = by_name(list_weights(directory), directory);
+  if (config.num_hidden_layers > static_cast<int64_t>(stored.size()))
+    throw Error("missing_tensor", str(directory, ": config.json asks for ", config.num_hidden_layers,
+                                      " layers, the files hold ", stored.size(), " tensors"));
+  const Weights shapes = allocate_weights(config, at::Device(at::kMeta), options);  // meta tensors have no storage
+  check_all_there(config, shapes, stored, directory);
+  if (device.is_cpu()) check_memory(shapes, config, directory);
+  Weights weights = allocate_weights(config, device, options);
   for (const NamedTensor& parameter : weights.parameters) {
     auto it = stored.find(parameter.name);
-    fill_parameter(parameter.tensor, [&](float* out) { read_finite(it->second, out); });
+    fill_from(it->second, parameter.tensor);
     stored.erase(it);
   }
   if (auto head = stored.find("lm_head.weight"); head != stored.end()) {
-    check_tied_head(head->second, weights.embed);
+    check_tied_head(head->second, weights.embed.leaf);
     stored.erase(head);
   }
   for (const auto& [name, t] : stored)
     if (!ignorable(name))
       throw Error("unexpected_tensor", str(t.file, ": tensor ", printable(name), " is none of a ", config.family->title,
                                            " model with ", config.num_hidden_layers, " layers"));
-  return make_transformer(config, std::move(weights));
+  return weights;
 }
 
-std::unique_ptr<Model> make_model(const ModelConfig& config, uint64_t seed, at::Device device) {
-  Weights weights = allocate_weights(config, device);
+// An adapter's matrices, and what was trained whole beside them, over the base's values.
+void load_adapter(Weights& weights, const PeftAdapter& adapter, const std::string& directory) {
+  StoredByName stored = by_name(read_safetensors_header(adapter_file(directory)), directory);
+  std::vector<NamedTensor> wanted = weights.adapter;
+  for (const NamedTensor& p : weights.parameters) {
+    if (is_saved_whole(adapter.lora, p.name)) wanted.push_back({kPeftPrefix + p.name, p.tensor});
+  }
+  for (const NamedTensor& p : wanted) {
+    auto found = stored.find(p.name);
+    if (found == stored.end())
+      throw Error("missing_tensor", str(directory, ": tensor ", p.name, " ", shape_text(p.tensor.sizes()),
+                                        " is missing; adapter_config.json asks for it"));
+    fill_from(found->second, p.tensor);
+    stored.erase(found);
+  }
+  if (stored.empty()) return;
+  throw Error("unexpected_tensor", str(adapter_file(directory), ": tensor ", printable(stored.begin()->first),
+                                       " is none of this adapter (adapter_config.json) on this base"));
+}
+
+// What a directory's own adapter leaves to be said.
+ModelOptions options_with(const PeftAdapter& adapter, const ModelOptions& asked, const std::string& directory) {
+  ModelOptions options = asked;
+  if (asked.lora.on() && !(asked.lora == adapter.lora)) {
+    throw Error("config", str(directory, ": holds an adapter of rank ", adapter.lora.rank, ", alpha ",
+                              adapter.lora.alpha, " on ", join(adapter.lora.target_modules, ", "),
+                              ", which goes on as it is; leave lora.* out, or merge it first (ucas merge)"));
+  }
+  options.lora = adapter.lora;
+  options.base = adapter.base;
+  return options;
+}
+
+}  // namespace
+
+std::unique_ptr<Model> load_model(const std::string& directory, at::Device device, const ModelOptions& asked) {
+  const std::optional<PeftAdapter> adapter = find_adapter(directory);
+  ModelOptions options = adapter ? options_with(*adapter, asked, directory) : asked;
+  if (!adapter) options.base = directory;
+  if (options.lora.on() && options.trained == Trained::all) options.trained = Trained::adapter;
+  const ModelConfig config = read_model_config(options.base);
+  Weights weights = load_base(config, options.base, device, options);
+  if (adapter) load_adapter(weights, *adapter, directory);
+  return make_transformer(config, std::move(weights), options);
+}
+
+std::unique_ptr<Model> make_model(const ModelConfig& config, uint64_t seed, at::Device device,
+                                  const ModelOptions& options) {
+  Weights weights = allocate_weights(config, device, options);
   double residual = 1 / std::sqrt(2.0 * static_cast<double>(config.num_hidden_layers));
   uint64_t stream = 0;
   for (const NamedTensor& parameter : weights.parameters) {
@@ -144,19 +212,35 @@ std::unique_ptr<Model> make_model(const ModelConfig& config, uint64_t seed, at::
         out[i] = is_norm ? 1.0f : sigma == 0 ? 0.0f : static_cast<float>(sigma * rng.normal());
     });
   }
-  return make_transformer(config, std::move(weights));
+  return make_transformer(config, std::move(weights), options);
 }
+
+std::vector<NamedTensor> stored_tensors(Model& model) {
+  if (model.adapter().empty()) return model.parameters();
+  std::vector<NamedTensor> tensors = model.adapter();
+  for (const NamedTensor& p : model.parameters()) {
+    if (is_saved_whole(model.options().lora, p.name)) tensors.push_back({kPeftPrefix + p.name, p.tensor});
+  }
+  return tensors;
+}
+
+std::string stored_dtype(Model& model) { return model.adapter().empty() ? model.config().torch_dtype : "float32"; }
 
 void save_model(Model& model, const std::string& directory, const std::string& like, int64_t shard_bytes) {
   write_model_config(model.config(), directory, like);
   at::Tensor staging;  // keeps one parameter's copy alive while it is written
   std::vector<TensorToStore> tensors;
-  for (const NamedTensor& parameter : model.parameters())
+  for (const NamedTensor& parameter : stored_tensors(model))
     tensors.push_back({parameter.name, parameter.tensor.sizes().vec(), [&staging, tensor = parameter.tensor] {
-                         staging = tensor.detach().cpu().contiguous();
+                         staging = tensor.detach().cpu().to(at::kFloat).contiguous();
                          return static_cast<const float*>(staging.data_ptr<float>());
                        }});
-  write_weights(directory, tensors, model.config().torch_dtype, shard_bytes);
+  if (model.adapter().empty()) {
+    write_weights(directory, tensors, stored_dtype(model), shard_bytes);
+  } else {
+    write_adapter_config({model.options().lora, model.options().base}, directory);
+    write_safetensors(adapter_file(directory), tensors, stored_dtype(model));
+  }
   if (!like.empty()) copy_tokenizer_files(like, directory);
 }
 

@@ -18,12 +18,13 @@ class Forward {
   virtual at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) = 0;
   virtual at::Tensor decode(std::span<const int32_t> token, std::span<const int32_t> position,
                             std::span<const int64_t> slot, KvCache& cache) = 0;
-  virtual void refresh() {}  // the weights have changed: copies in another form are made again
 };
 
-// CPU, f32: own kernels and row-stable products. Both keep references to config and weights.
-std::unique_ptr<Forward> make_native_forward(const ModelConfig& config, const Weights& weights);
+// CPU: own kernels and row-stable products. Both keep references to config and weights.
+std::unique_ptr<Forward> make_native_forward(const ModelConfig& config, const Weights& weights,
+                                             const ModelOptions& options);
 // Any device: ATen operations and autograd; what the native one is checked against.
-std::unique_ptr<Forward> make_aten_forward(const ModelConfig& config, const Weights& weights);
+std::unique_ptr<Forward> make_aten_forward(const ModelConfig& config, const Weights& weights,
+                                           const ModelOptions& options);
 
 }  // namespace ucas

@@ -5,12 +5,10 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/addmm.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/index_select.h>
-#include <ATen/ops/mm.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
@@ -22,6 +20,7 @@
 #include "kernels/lm_head.h"
 #include "model/autograd.h"
 #include "model/block.h"
+#include "model/linear.h"
 
 namespace ucas {
 
@@ -31,11 +30,12 @@ constexpr int64_t kNativeChunk = 256;    // rows; 97 % of the GEMM limit, see be
 constexpr int64_t kTileWork = 16384;     // simple operations on a row of a tile
 constexpr int64_t kSampleGrain = 32768;  // logits that are worth a thread
 
-// Rows [first, first + count) of x, contiguous, padded with zero rows to a multiple of kRowAlign.
-at::Tensor aligned_rows(const at::Tensor& x, int64_t first, int64_t count) {
+// Rows [first, first + count) of x in the type of a matrix, contiguous, padded with zero rows to a multiple of
+// kRowAlign.
+at::Tensor aligned_rows(const at::Tensor& x, int64_t first, int64_t count, at::ScalarType type) {
   at::Tensor rows = x.narrow(0, first, count);
-  if (count % kRowAlign == 0) return rows.contiguous();
-  at::Tensor padded = at::zeros({aligned(count), x.size(1)}, x.options());
+  if (count % kRowAlign == 0) return rows.to(type).contiguous();
+  at::Tensor padded = at::zeros({aligned(count), x.size(1)}, x.options().dtype(type));
   padded.narrow(0, 0, count).copy_(rows);
   return padded;
 }
@@ -48,12 +48,12 @@ void each_tile(const at::Tensor& hidden, const at::Tensor& lm_head, Visit visit)
       at::empty({std::min(aligned(rows), kNativeChunk) * std::min(vocab, kernels::kTile)}, hidden.options());
   for (int64_t first = 0; first < rows; first += kNativeChunk) {
     int64_t count = std::min(kNativeChunk, rows - first);
-    at::Tensor h = aligned_rows(hidden, first, count);
+    at::Tensor h = aligned_rows(hidden, first, count, lm_head.scalar_type());
     for (int64_t column = 0; column < vocab; column += kernels::kTile) {
       int64_t width = std::min(kernels::kTile, vocab - column);
       at::Tensor w = lm_head.narrow(0, column, width);
       at::Tensor logits = buffer.narrow(0, 0, h.size(0) * width).view({h.size(0), width});
-      at::mm_out(logits, h, w.t());
+      product(h, w, logits);
       visit(h, first, count, w, column, logits);
     }
   }
@@ -114,8 +114,17 @@ struct RowGradients {
   }
 };
 
+// sum += d W in f32, whatever the type of the product.
+void add_input_product(const at::Tensor& d, const at::Tensor& w, const at::Tensor& sum) {
+  if (d.scalar_type() == at::kFloat) return input_product(d, w, sum, Into::sum);
+  at::Tensor part = at::empty({d.size(0), w.size(1)}, d.options());
+  input_product(d, w, part);
+  sum.add_(part);
+}
+
 struct NativeSaved {
-  at::Tensor hidden, lm_head, entropy, lse;
+  at::Tensor hidden, entropy, lse;
+  Matrix lm_head;
   std::vector<int32_t> target;
   float inverse_temperature;
   bool wants_hidden, wants_head;
@@ -125,15 +134,16 @@ std::vector<at::Tensor> native_head_backward(const NativeSaved& saved, const std
   RowGradients of(gradients, saved.hidden.size(0));
   std::vector<int64_t> active = of.active();
   at::Tensor d_hidden = saved.wants_hidden ? at::zeros_like(saved.hidden) : at::Tensor();
-  at::Tensor d_head = saved.wants_head ? at::zeros_like(saved.lm_head) : at::Tensor();
-  if (active.empty()) return {d_hidden, d_head};
+  at::Tensor d_head = saved.wants_head ? gradient_of(saved.lm_head.leaf) : at::Tensor();
+  if (active.empty()) return {d_hidden, {}};
   bool all = static_cast<int64_t>(active.size()) == saved.hidden.size(0);
   at::Tensor which = at::from_blob(active.data(), {static_cast<int64_t>(active.size())}, at::kLong);
   at::Tensor hidden = all ? saved.hidden : at::index_select(saved.hidden, 0, which);
   at::Tensor d_rows = saved.wants_hidden ? (all ? d_hidden : at::zeros_like(hidden)) : at::Tensor();
   const float *lse = data(saved.lse), *entropy = data(saved.entropy);
-  float inverse_vocab = 1.0f / static_cast<float>(saved.lm_head.size(0));
-  each_tile(hidden, saved.lm_head,
+  const at::ScalarType type = saved.lm_head.used.scalar_type();
+  float inverse_vocab = 1.0f / static_cast<float>(saved.lm_head.used.size(0));
+  each_tile(hidden, saved.lm_head.used,
             [&](const at::Tensor& h, int64_t first, int64_t count, const at::Tensor& w, int64_t column,
                 const at::Tensor& logits) {
               float* tile = data(logits);
@@ -144,37 +154,39 @@ std::vector<at::Tensor> native_head_backward(const NativeSaved& saved, const std
                     lse[row], entropy[row], of.g[row], of.e[row], of.u[row], saved.inverse_temperature, inverse_vocab};
                 kernels::row_gradient(tile + i * width, width, saved.target[row] - column, r, tile + i * width);
               });
-              at::Tensor d_logits = logits.narrow(0, 0, count);
-              if (saved.wants_hidden) d_rows.narrow(0, first, count).addmm_(d_logits, w);
-              if (saved.wants_head) d_head.narrow(0, column, width).addmm_(d_logits.t(), h.narrow(0, 0, count));
+              // Logits of padding are 0, and so is its h: it adds nothing.
+              at::Tensor d_logits = logits.to(type);
+              if (saved.wants_hidden)
+                add_input_product(d_logits.narrow(0, 0, count), w, d_rows.narrow(0, first, count));
+              if (saved.wants_head) weight_product(d_logits, h, d_head.narrow(0, column, width));
             });
   if (saved.wants_hidden && !all) d_hidden.index_copy_(0, which, d_rows);
-  return {d_hidden, d_head};
+  return {d_hidden, {}};
 }
 
 class NativeHead final : public Head {
  public:
   using Head::Head;
-  std::unique_ptr<Head> over(at::Tensor weight) const override { return make_native_head(std::move(weight)); }
+  std::unique_ptr<Head> over(Matrix weight) const override { return make_native_head(std::move(weight)); }
 
  protected:
   HeadStats compute(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature,
                     bool wants_gradient) const override {
     NativeSaved saved{.hidden = hidden.detach().contiguous(),
-                      .lm_head = weight().detach(),
+                      .lm_head = weight(),
                       .target = target,
                       .inverse_temperature = static_cast<float>(1 / temperature),
                       .wants_hidden = hidden.requires_grad(),
-                      .wants_head = weight().requires_grad()};
+                      .wants_head = weight().leaf.requires_grad()};
     NativeStats out;
     {
       c10::NoGradGuard no_grad;
-      out = native_stats(saved.hidden, saved.lm_head, target, saved.inverse_temperature);
+      out = native_stats(saved.hidden, saved.lm_head.used, target, saved.inverse_temperature);
     }
     if (!wants_gradient) return {out.logprob, out.entropy, out.confidence, out.logit, out.margin};
     saved.entropy = out.entropy.detach();
     saved.lse = out.lse;
-    auto outputs = differentiable({hidden, weight()}, {out.logprob, out.entropy, out.confidence},
+    auto outputs = differentiable({hidden, weight().leaf}, {out.logprob, out.entropy, out.confidence},
                                   [saved](const std::vector<at::Tensor>& g) { return native_head_backward(saved, g); });
     return {outputs[0], outputs[1], outputs[2], out.logit, out.margin};
   }
@@ -224,21 +236,20 @@ class HostSampler final : public TokenSampler {
 HeadStats Head::stats(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature) const {
   UCAS_CHECK(hidden.dim() == 2 && hidden.size(0) == static_cast<int64_t>(target.size()), "a target for each row");
   UCAS_CHECK(temperature > 0, "statistics need a positive temperature");
-  for (int32_t y : target) UCAS_CHECK(y >= 0 && y < weight_.size(0), "targets lie in the vocabulary");
-  bool wants = c10::GradMode::is_enabled() && (hidden.requires_grad() || weight_.requires_grad());
+  for (int32_t y : target) UCAS_CHECK(y >= 0 && y < weight_.used.size(0), "targets lie in the vocabulary");
+  bool wants = c10::GradMode::is_enabled() && (hidden.requires_grad() || weight_.leaf.requires_grad());
   return compute(hidden, target, temperature, wants);
 }
 
 at::Tensor Head::logits(const at::Tensor& hidden) const {
   c10::NoGradGuard no_grad;
-  int64_t rows = hidden.size(0), vocab = weight_.size(0);
-  at::Tensor weight = weight_.detach();
-  at::Tensor h = aligned_rows(hidden.detach(), 0, rows);
+  const at::Tensor& weight = weight_.used;
+  int64_t rows = hidden.size(0), vocab = weight.size(0);
+  at::Tensor h = aligned_rows(hidden.detach(), 0, rows, weight.scalar_type());
   at::Tensor logits = at::empty({h.size(0), vocab}, hidden.options());
   for (int64_t column = 0; column < vocab; column += kernels::kTile) {
     int64_t width = std::min(kernels::kTile, vocab - column);
-    at::Tensor tile = logits.narrow(1, column, width);
-    at::mm_out(tile, h, weight.narrow(0, column, width).t());
+    product(h, weight.narrow(0, column, width), logits.narrow(1, column, width));
   }
   return logits.narrow(0, 0, rows);
 }
@@ -247,6 +258,6 @@ std::unique_ptr<TokenSampler> Head::make_sampler(const SamplingConfig& config) c
   return std::make_unique<HostSampler>(config);
 }
 
-std::unique_ptr<Head> make_native_head(at::Tensor weight) { return std::make_unique<NativeHead>(std::move(weight)); }
+std::unique_ptr<Head> make_native_head(Matrix weight) { return std::make_unique<NativeHead>(std::move(weight)); }
 
 }  // namespace ucas

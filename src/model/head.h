@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "model/product.h"
 #include "sampling/sampler.h"
 
 namespace ucas {
@@ -41,15 +42,16 @@ class TokenSampler {
 
 class Head {
  public:
-  explicit Head(at::Tensor weight) : weight_(std::move(weight)) {}
+  explicit Head(Matrix weight) : weight_(std::move(weight)) {}
   virtual ~Head() = default;
-  const at::Tensor& weight() const { return weight_; }  // [V, D]; the embedding matrix where tied
+  const Matrix& weight() const { return weight_; }  // [V, D]; the embedding matrix where tied
 
-  // One autograd function, chunked over tokens and vocabulary, never holding [R, V].
+  // One autograd function, chunked over tokens and vocabulary, never holding [R, V]. `hidden` is f32; logits are f32
+  // sums of products in the matrix's type. Backward adds the matrix's gradient where it lies.
   HeadStats stats(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature) const;
-  // [n, V], bit-equal to what stats() sees.
+  // [n, V] f32, bit-equal to what stats() sees.
   at::Tensor logits(const at::Tensor& hidden) const;
-  virtual std::unique_ptr<Head> over(at::Tensor weight) const = 0;  // the same computation with another matrix
+  virtual std::unique_ptr<Head> over(Matrix weight) const = 0;  // the same computation with another matrix
   // This one takes the rows to the host; a device of its own kernels overrides it.
   virtual std::unique_ptr<TokenSampler> make_sampler(const SamplingConfig& config) const;
 
@@ -58,10 +60,10 @@ class Head {
                             bool wants_gradient) const = 0;
 
  private:
-  at::Tensor weight_;
+  Matrix weight_;
 };
 
-std::unique_ptr<Head> make_native_head(at::Tensor weight);  // CPU, f32: own kernels
-std::unique_ptr<Head> make_aten_head(at::Tensor weight);    // any device
+std::unique_ptr<Head> make_native_head(Matrix weight);  // CPU: own kernels
+std::unique_ptr<Head> make_aten_head(Matrix weight);    // any device
 
 }  // namespace ucas

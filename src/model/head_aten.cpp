@@ -17,6 +17,7 @@
 #include "kernels/lm_head.h"
 #include "model/autograd.h"
 #include "model/head.h"
+#include "model/linear.h"
 
 namespace ucas {
 
@@ -25,7 +26,8 @@ namespace {
 constexpr int64_t kAtenChunk = 1024;  // rows: 32 MB of logits at a time
 
 struct AtenSaved {
-  at::Tensor hidden, lm_head, target, lse, entropy;
+  at::Tensor hidden, target, lse, entropy;
+  Matrix lm_head;
   double inverse_temperature;
   bool wants_hidden, wants_head;
 };
@@ -38,7 +40,7 @@ void each_aten_tile(const at::Tensor& hidden, const at::Tensor& lm_head, double 
     at::Tensor h = hidden.narrow(0, first, std::min(kAtenChunk, rows - first));
     for (int64_t column = 0; column < vocab; column += kernels::kTile) {
       at::Tensor w = lm_head.narrow(0, column, std::min(kernels::kTile, vocab - column));
-      visit(first, h, column, w, at::mm(h, w.t()).to(at::kFloat).mul_(inverse_temperature));
+      visit(first, h, column, w, at::mm(h.to(w.scalar_type()), w.t()).to(at::kFloat).mul_(inverse_temperature));
     }
   }
 }
@@ -50,35 +52,35 @@ at::Tensor hit(const at::Tensor& target, int64_t column, int64_t width) {
 
 std::vector<at::Tensor> aten_head_backward(const AtenSaved& s, const std::vector<at::Tensor>& gradients) {
   at::Tensor d_hidden = s.wants_hidden ? at::zeros_like(s.hidden) : at::Tensor();
-  at::Tensor d_head = s.wants_head ? at::zeros_like(s.lm_head) : at::Tensor();
+  at::Tensor d_head = s.wants_head ? gradient_of(s.lm_head.leaf) : at::Tensor();
   at::Tensor part[3];
   for (size_t k = 0; k < 3; ++k) part[k] = gradients[k].defined() ? gradients[k] : at::zeros_like(s.lse);
-  double inverse_vocab = 1.0 / static_cast<double>(s.lm_head.size(0));
-  each_aten_tile(s.hidden, s.lm_head, s.inverse_temperature,
+  double inverse_vocab = 1.0 / static_cast<double>(s.lm_head.used.size(0));
+  each_aten_tile(s.hidden, s.lm_head.used, s.inverse_temperature,
                  [&](int64_t first, const at::Tensor& h, int64_t column, const at::Tensor& w, const at::Tensor& z) {
                    auto of = [&](const at::Tensor& x) { return x.narrow(0, first, h.size(0)).unsqueeze(1); };
                    at::Tensor log_p = z - of(s.lse), p = log_p.exp();
                    at::Tensor d = p * (of(part[2]) - of(part[0])) - of(part[2]) * inverse_vocab -
                                   of(part[1]) * p * (log_p.clamp_min(-100) + of(s.entropy));
                    d = d + of(part[0]) * hit(s.target.narrow(0, first, h.size(0)), column, w.size(0));
-                   d = d.mul_(s.inverse_temperature).to(h.scalar_type());
-                   if (s.wants_hidden) d_hidden.narrow(0, first, h.size(0)).addmm_(d, w);
-                   if (s.wants_head) d_head.narrow(0, column, w.size(0)).addmm_(d.t(), h);
+                   d = d.mul_(s.inverse_temperature).to(w.scalar_type());
+                   if (s.wants_hidden) d_hidden.narrow(0, first, h.size(0)).add_(at::mm(d, w));
+                   if (s.wants_head) d_head.narrow(0, column, w.size(0)).add_(at::mm(d.t(), h.to(d.scalar_type())));
                  });
-  return {d_hidden, d_head};
+  return {d_hidden, {}};  // the matrix has its own already
 }
 
 class AtenHead final : public Head {
  public:
   using Head::Head;
-  std::unique_ptr<Head> over(at::Tensor weight) const override { return make_aten_head(std::move(weight)); }
+  std::unique_ptr<Head> over(Matrix weight) const override { return make_aten_head(std::move(weight)); }
 
  protected:
   HeadStats compute(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature,
                     bool wants_gradient) const override {
     int64_t rows = hidden.size(0);
-    AtenSaved s{hidden.detach(), weight().detach(),      at::empty({rows}, at::kInt), {}, {},
-                1 / temperature, hidden.requires_grad(), weight().requires_grad()};
+    AtenSaved s{hidden.detach(),        at::empty({rows}, at::kInt),  {}, {}, weight(), 1 / temperature,
+                hidden.requires_grad(), weight().leaf.requires_grad()};
     std::copy(target.begin(), target.end(), s.target.data_ptr<int32_t>());
     s.target = s.target.to(hidden.device());
     HeadStats out;
@@ -88,7 +90,7 @@ class AtenHead final : public Head {
       at::Tensor most = at::full({rows}, -3.4e38, options), sum = at::zeros({rows}, options);
       at::Tensor weighted = at::zeros({rows}, options), total = at::zeros({rows}, options),
                  chosen = at::zeros({rows}, options);
-      each_aten_tile(s.hidden, s.lm_head, s.inverse_temperature,
+      each_aten_tile(s.hidden, s.lm_head.used, s.inverse_temperature,
                      [&](int64_t first, const at::Tensor& h, int64_t column, const at::Tensor& w, const at::Tensor& z) {
                        auto of = [&](at::Tensor& x) { return x.narrow(0, first, h.size(0)); };
                        at::Tensor old = of(most).clone(), m = at::maximum(old, z.amax(1));
@@ -106,12 +108,12 @@ class AtenHead final : public Head {
       s.entropy = sum.log() - weighted / sum;
       out.logprob = chosen - s.lse;
       out.entropy = s.entropy.clone();
-      out.confidence = s.lse - total / static_cast<double>(weight().size(0));
+      out.confidence = s.lse - total / static_cast<double>(weight().used.size(0));
       out.logit = chosen * temperature;
       out.margin = chosen - most;
     }
     if (!wants_gradient) return out;
-    auto outputs = differentiable({hidden, weight()}, {out.logprob, out.entropy, out.confidence},
+    auto outputs = differentiable({hidden, weight().leaf}, {out.logprob, out.entropy, out.confidence},
                                   [s](const std::vector<at::Tensor>& g) { return aten_head_backward(s, g); });
     return {outputs[0], outputs[1], outputs[2], out.logit, out.margin};
   }
@@ -119,6 +121,6 @@ class AtenHead final : public Head {
 
 }  // namespace
 
-std::unique_ptr<Head> make_aten_head(at::Tensor weight) { return std::make_unique<AtenHead>(std::move(weight)); }
+std::unique_ptr<Head> make_aten_head(Matrix weight) { return std::make_unique<AtenHead>(std::move(weight)); }
 
 }  // namespace ucas

@@ -39,7 +39,7 @@ double largest_difference(const at::Tensor& a, const at::Tensor& b) {
   return (a.detach().to(at::kDouble) - b.detach().to(at::kDouble)).abs().max().item<double>();
 }
 
-using MakeHead = std::unique_ptr<Head> (*)(at::Tensor);
+using MakeHead = std::unique_ptr<Head> (*)(Matrix);
 
 void check_against_double(MakeHead make_head, int64_t rows, int64_t width, int64_t vocab, double tau) {
   at::Tensor h = normal({rows, width}, 1), w = normal({vocab, width}, 2) * 0.4;
@@ -50,7 +50,7 @@ void check_against_double(MakeHead make_head, int64_t rows, int64_t width, int64
   std::vector<int32_t> target;
   for (int64_t i = 0; i < rows; ++i) target.push_back(static_cast<int32_t>((i * 7919) % vocab));
   target[0] = static_cast<int32_t>(vocab - 1);
-  HeadStats got = make_head(w)->stats(h, target, tau);
+  HeadStats got = make_head({w, w})->stats(h, target, tau);
   Reference want = reference(h64, w64, target, tau);
   EXPECT_LT(largest_difference(got.logprob, want.logprob), 2e-5);
   EXPECT_LT(largest_difference(got.entropy, want.entropy), 2e-5);
@@ -76,7 +76,7 @@ TEST(head_stats, agree_with_a_stored_float64_softmax_in_value_and_gradient) {
 TEST(head_stats, equal_logits_are_the_uniform_distribution_with_no_entropy_gradient) {
   at::Tensor h = normal({4, 8}, 6).set_requires_grad(true);
   at::Tensor w = normal({1, 8}, 7).repeat({33, 1});
-  HeadStats stats = make_native_head(w)->stats(h, {0, 5, 9, 32}, 0.7);
+  HeadStats stats = make_native_head({w, w})->stats(h, {0, 5, 9, 32}, 0.7);
   for (const at::Tensor& t : {-stats.logprob, stats.entropy, stats.confidence})
     EXPECT_LT(largest_difference(t, at::full({4}, std::log(33.0))), 1e-5);
   stats.entropy.sum().backward();
@@ -87,7 +87,7 @@ TEST(head_stats, a_row_is_bit_equal_alone_and_in_any_batch_and_to_the_samplers_l
   at::Tensor h = normal({70, 64}, 8), w = normal({kernels::kTile + 123, 64}, 9);
   std::vector<int32_t> target;
   for (int32_t i = 0; i < 70; ++i) target.push_back(i * 101);
-  auto head = make_native_head(w);
+  auto head = make_native_head({w, w});
   HeadStats all = head->stats(h, target, 0.9);
   at::Tensor logits = head->logits(h);
   for (int64_t row : {0, 1, 17, 42, 69}) {

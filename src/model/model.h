@@ -1,8 +1,8 @@
 // The policy: a decoder-only language model in LibTorch, for training, prefill and decode alike.
 // Legend: R rows of a packed batch (tokens), D width, H query heads, K key/value heads, d head width, V vocabulary.
-// One forward serves all: what differs is where keys and values come from. On the CPU in f32 every row of the result
-// is bit-equal whatever else is in the batch (own kernels + row-stable GEMMs on R padded to a multiple of 16), so
-// sampler and trainer agree exactly; see docs/numerics.md.
+// One forward serves all: what differs is where keys and values come from. On the CPU every row of the result is
+// bit-equal whatever else is in the batch (own kernels + row-stable products on R padded to a multiple of 16), in f32
+// and in bf16, so sampler and trainer agree exactly; see docs/numerics.md.
 // Threads: one caller at a time.
 #pragma once
 
@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "core/model_options.h"
 #include "hf/model_config.h"
 #include "model/head.h"
 
@@ -52,14 +53,20 @@ class Model {
  public:
   virtual ~Model() = default;
   virtual const ModelConfig& config() const = 0;
+  virtual const ModelOptions& options() const = 0;
   virtual at::Device device() const = 0;
 
-  // Hidden states after the final norm, [R, D]; differentiable when gradients are on.
+  // Hidden states after the final norm, [R, D] f32; differentiable when gradients are on. On the CPU backward adds the
+  // gradients of parameters where they lie, in their .grad.
   virtual at::Tensor hidden(const Packed& packed) = 0;
   virtual Head& head() = 0;
-  // What a checkpoint of the model holds, in a fixed order: f32 master weights, leaf tensors.
+  // The weights of a whole checkpoint, in a fixed order: leaf tensors, f32 or (frozen in a bf16 model) bf16.
   virtual std::vector<NamedTensor> parameters() = 0;
-  // What an optimizer updates, and a resume restores: those with requires_grad.
+  // The low-rank matrices beside them, f32, under PEFT's names; empty: none.
+  virtual std::vector<NamedTensor> adapter() = 0;
+  // The same weights without the adapter, and nothing to train; shares them with this model.
+  virtual std::unique_ptr<Model> base() = 0;
+  // What an optimizer updates, and a resume restores: those with requires_grad, all f32.
   virtual std::vector<NamedTensor> trainable();
   // To be called when weights have been updated in place, before they are used.
   virtual void refresh() {}
@@ -72,11 +79,17 @@ class Model {
                             std::span<const int64_t> slot, KvCache& cache) = 0;
 };
 
-std::unique_ptr<Model> load_model(const std::string& directory, at::Device device);
+// A checkpoint, or the directory of a PEFT adapter, whose base it names. `options.lora` adds a fresh adapter.
+std::unique_ptr<Model> load_model(const std::string& directory, at::Device device, const ModelOptions& options = {});
 // Random weights: linear N(0, 1/fan_in), o_proj and down_proj scaled by 1/sqrt(2 layers), embeddings N(0, 0.02).
-std::unique_ptr<Model> make_model(const ModelConfig& config, uint64_t seed, at::Device device);
+std::unique_ptr<Model> make_model(const ModelConfig& config, uint64_t seed, at::Device device,
+                                  const ModelOptions& options = {});
+// What a saved model's own files hold: its parameters; of one with an adapter the adapter, under PEFT's names.
+std::vector<NamedTensor> stored_tensors(Model& model);
+std::string stored_dtype(Model& model);  // of those files: what the checkpoint came in; adapters are float32
 // config.json, generation_config.json, model.safetensors (or shards above `shard_bytes`), and tokenizer files copied
-// from `like` if it is not "". Into a directory that exists; not atomic by itself (train/checkpoint is).
+// from `like` if it is not ""; of a model with an adapter adapter_config.json and adapter_model.safetensors instead of
+// the weights, as PEFT writes them. Into a directory that exists; not atomic by itself (train/checkpoint is).
 void save_model(Model& model, const std::string& directory, const std::string& like = "",
                 int64_t shard_bytes = int64_t{5} << 30);
 

@@ -1,6 +1,6 @@
-// The forward pass on the CPU in f32: own row kernels (kernels/kernels.h) around products of a row count that is a
-// multiple of 16, which makes every row of a result bit-equal whatever stands beside it. Decoding, prefill and
-// training run the same code; what differs is where keys and values lie and whether activations are kept.
+// The forward pass on the CPU: own row kernels (kernels/kernels.h) around products of a row count that is a multiple of
+// 16, which makes every row of a result bit-equal whatever stands beside it. Decoding, prefill and training run the
+// same code; what differs is where keys and values lie and whether activations are kept.
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>
@@ -19,14 +19,8 @@ namespace ucas {
 
 namespace {
 
-// Where a row's key and value go, in floats from a layer's start; its head k lies k * head floats further.
-struct Place {
-  int64_t key = 0, key_head = 0;
-  int64_t value = 0, value_head = 0;
-  int64_t position = 0;
-};
-
 // Keys [layer][slot][kv head][tile][d][16] and values [layer][slot][kv head][token][stride].
+template <class E>
 class TiledCache : public KvCache {
  public:
   TiledCache(const BlockShape& s, int64_t slots, int64_t length)
@@ -39,16 +33,16 @@ class TiledCache : public KvCache {
     int64_t tokens = kernels::tiles_of(length) * 16;
     key_head_ = tokens * s.d;
     value_head_ = tokens * s.stride;
-    key_ = at::empty({layers_, slots, kv_heads_, key_head_}, at::kFloat);
-    value_ = at::empty({layers_, slots, kv_heads_, value_head_}, at::kFloat);
+    key_ = rows_of<E>(layers_ * slots * kv_heads_, key_head_);
+    value_ = rows_of<E>(layers_ * slots * kv_heads_, value_head_);
   }
   int64_t slots() const override { return slots_; }
   int64_t length() const override { return length_; }
   void copy(int64_t from_slot, int64_t to_slot, int64_t tokens) override {
     UCAS_CHECK(from_slot >= 0 && from_slot < slots_ && to_slot >= 0 && to_slot < slots_ && tokens <= length_,
                "copying inside the cache");
-    auto key_bytes = kernels::tiles_of(tokens) * token_key_ * sizeof(float);
-    auto value_bytes = tokens * token_value_ * sizeof(float);
+    auto key_bytes = kernels::tiles_of(tokens) * token_key_ * sizeof(E);
+    auto value_bytes = tokens * token_value_ * sizeof(E);
     for (int64_t layer = 0; layer < layers_; ++layer)
       for (int64_t head = 0; head < kv_heads_; ++head) {
         Place from = place(from_slot, 0), to = place(to_slot, 0);
@@ -61,8 +55,8 @@ class TiledCache : public KvCache {
   Place place(int64_t slot, int64_t position) const {
     return {slot * kv_heads_ * key_head_, key_head_, slot * kv_heads_ * value_head_, value_head_, position};
   }
-  float* key(int64_t layer) const { return key_.data_ptr<float>() + layer * slots_ * kv_heads_ * key_head_; }
-  float* value(int64_t layer) const { return value_.data_ptr<float>() + layer * slots_ * kv_heads_ * value_head_; }
+  E* key(int64_t layer) const { return data<E>(key_) + layer * slots_ * kv_heads_ * key_head_; }
+  E* value(int64_t layer) const { return data<E>(value_) + layer * slots_ * kv_heads_ * value_head_; }
 
  private:
   int64_t slots_, length_, layers_, kv_heads_, token_key_, token_value_, key_head_, value_head_;
@@ -70,28 +64,26 @@ class TiledCache : public KvCache {
 };
 
 // Keys and values of a layer: a cache's, or one scratch layer that every layer overwrites in turn.
+template <class E>
 struct Stage {
-  const TiledCache* cache = nullptr;
-  float *scratch_key = nullptr, *scratch_value = nullptr;
-  float* key(int64_t layer) const { return cache != nullptr ? cache->key(layer) : scratch_key; }
-  float* value(int64_t layer) const { return cache != nullptr ? cache->value(layer) : scratch_value; }
+  const TiledCache<E>* cache = nullptr;
+  E *scratch_key = nullptr, *scratch_value = nullptr;
+  E* key(int64_t layer) const { return cache != nullptr ? cache->key(layer) : scratch_key; }
+  E* value(int64_t layer) const { return cache != nullptr ? cache->value(layer) : scratch_value; }
 };
 
-void clear_padding(const at::Tensor& x, int64_t rows) {
-  int64_t width = x.size(1), padding = x.size(0) - rows;
-  std::fill_n(data(x) + rows * width, padding * width, 0.0f);
-}
-
+template <class E>
 class NativeForward final : public Forward {
  public:
-  NativeForward(const ModelConfig& config, const Weights& weights) : shape_{config}, weights_(weights), rope_(config) {}
+  NativeForward(const ModelConfig& config, const Weights& weights, Recompute recompute)
+      : shape_{config}, weights_(weights), rope_(config), recompute_(recompute) {}
 
   at::Tensor hidden(const Packed& packed) override;
   std::unique_ptr<KvCache> make_cache(int64_t slots, int64_t length) override {
-    return std::make_unique<TiledCache>(shape_, slots, length);
+    return std::make_unique<TiledCache<E>>(shape_, slots, length);
   }
   at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) override {
-    auto& tiled = static_cast<TiledCache&>(cache);
+    auto& tiled = static_cast<TiledCache<E>&>(cache);
     std::vector<Place> places;
     for (size_t s = 0; s < slots.size(); ++s)
       for (int64_t i = 0; i < packed.begin[s + 1] - packed.begin[s]; ++i) places.push_back(tiled.place(slots[s], i));
@@ -99,172 +91,144 @@ class NativeForward final : public Forward {
   }
   at::Tensor decode(std::span<const int32_t> token, std::span<const int32_t> position, std::span<const int64_t> slot,
                     KvCache& cache) override {
-    auto& tiled = static_cast<TiledCache&>(cache);
+    auto& tiled = static_cast<TiledCache<E>&>(cache);
     std::vector<Place> places;
     for (size_t i = 0; i < token.size(); ++i) places.push_back(tiled.place(slot[i], position[i]));
     return run(token, places, {&tiled}, nullptr);
   }
 
  private:
-  at::Tensor run(std::span<const int32_t> token, std::span<const Place> places, const Stage& stage, Kept* kept);
+  at::Tensor run(std::span<const int32_t> token, std::span<const Place> places, const Stage<E>& stage, Kept* kept);
   at::Tensor embed(std::span<const int32_t> token) const;
-  void norm(const at::Tensor& x, const at::Tensor& weight, int64_t rows, const at::Tensor& out) const;
-  void place_heads(const Layer& layer, std::span<const Place> places, float* key, float* value, Activations& a) const;
-  void attend(std::span<const Place> places, const float* key, const float* value, Activations& a) const;
+  bool wants_gradient() const;
 
   const BlockShape shape_;
   const Weights& weights_;
   RopeTable rope_;
+  const Recompute recompute_;
 };
 
-at::Tensor NativeForward::embed(std::span<const int32_t> token) const {
+template <class E>
+at::Tensor NativeForward<E>::embed(std::span<const int32_t> token) const {
   const auto rows = static_cast<int64_t>(token.size()), D = shape_.D;
   at::Tensor x = rows_of(aligned(rows), D);
-  clear_padding(x, rows);
-  const float* from = data(weights_.embed);
+  clear_padding<float>(x, rows);
+  E* from = data<E>(weights_.embed.used);
   float* to = data(x);
-  each_row(rows, D, [&](int64_t i) { std::copy_n(from + token[i] * D, D, to + i * D); });
+  each_row(rows, D, [&](int64_t i) {
+    float* row = to + i * D;
+    const float* values = open_row(from + token[i] * D, D, row);
+    if (values != row) std::copy_n(values, D, row);
+  });
   return x;
 }
 
-void NativeForward::norm(const at::Tensor& x, const at::Tensor& weight, int64_t rows, const at::Tensor& out) const {
-  const kernels::Table& kernel = kernels::table();
-  const int64_t D = shape_.D;
-  const float *from = data(x), *w = data(weight);
-  float* to = data(out);
-  each_row(rows, D, [&](int64_t i) { kernel.rms_norm(from + i * D, w, D, shape_.eps, to + i * D); });
+// What of a block's activations stays until its backward.
+Activations to_keep(const Activations& a, Recompute recompute) {
+  Activations kept = a;
+  if (recompute == Recompute::block) return {a.x, {}, {}, {}, {}, {}, {}};
+  if (recompute == Recompute::keep_attention) {
+    kept.middle.reset();
+    kept.gate_up.reset();
+  }
+  return kept;
 }
 
-// Makes q and k what attention reads, and stores k and v.
-void NativeForward::place_heads(const Layer& layer, std::span<const Place> places, float* key, float* value,
-                                Activations& a) const {
-  const kernels::Table& kernel = kernels::table();
-  const BlockShape& s = shape_;
-  const float* bias = layer.qkv.bias.defined() ? data(layer.qkv.bias) : nullptr;
-  const float* q_norm = layer.q_norm.defined() ? data(layer.q_norm) : nullptr;
-  const float* k_norm = layer.k_norm.defined() ? data(layer.k_norm) : nullptr;
-  float *qkv = data(a.qkv), *unnormed = a.unnormed.defined() ? data(a.unnormed) : nullptr;
-  each_row(places.size(), 4 * s.N, [&](int64_t i) {
-    const Place& place = places[i];
-    float *row = qkv + i * s.N, *k = row + s.query, *v = k + s.key;
-    if (bias != nullptr) kernel.add(bias, s.N, row);
-    if (unnormed != nullptr) std::copy_n(row, s.query + s.key, unnormed + i * (s.query + s.key));
-    for (int64_t head = 0; q_norm != nullptr && head < s.H + s.K; ++head) {
-      float* x = row + head * s.d;
-      kernel.rms_norm(x, head < s.H ? q_norm : k_norm, s.d, s.eps, x);
-    }
-    kernel.rope(row, rope_.cosines(place.position), rope_.sines(place.position), s.H + s.K, s.d);
-    for (int64_t head = 0; head < s.K; ++head) {
-      const float* from = k + head * s.d;
-      float* tile = key + place.key + head * place.key_head + place.position / 16 * 16 * s.d + place.position % 16;
-      for (int64_t x = 0; x < s.d; ++x) tile[x * 16] = from[x];
-      float* to = value + place.value + head * place.value_head + place.position * s.stride;
-      std::copy_n(v + head * s.d, s.d, to);
-      std::fill(to + s.d, to + s.stride, 0.0f);
-    }
-  });
-}
-
-// Row i sees the keys of its sequence up to its own position.
-void NativeForward::attend(std::span<const Place> places, const float* key, const float* value, Activations& a) const {
-  const kernels::Table& kernel = kernels::table();
-  const BlockShape& s = shape_;
-  const float* qkv = data(a.qkv);
-  float *out = data(a.attended), *softmax = a.softmax.defined() ? data(a.softmax) : nullptr;
-  const float scale = 1.0f / std::sqrt(static_cast<float>(s.d));
-  at::parallel_for(0, places.size(), grain_of(128 * s.query), [&](int64_t begin, int64_t end) {
-    std::vector<float> scratch;
-    for (int64_t i = begin; i < end; ++i) {
-      const Place& place = places[i];
-      scratch.resize(s.group * 16 * kernels::tiles_of(place.position + 1));
-      for (int64_t head = 0; head < s.K; ++head)
-        kernel.attend({s.group, place.position + 1, s.d, s.stride, scale, qkv + i * s.N + head * s.group * s.d,
-                       key + place.key + head * place.key_head, value + place.value + head * place.value_head,
-                       scratch.data(), out + i * s.query + head * s.group * s.d,
-                       softmax == nullptr ? nullptr : softmax + (i * s.H + head * s.group) * 2});
-    }
-  });
-}
-
-at::Tensor NativeForward::run(std::span<const int32_t> token, std::span<const Place> places, const Stage& stage,
-                              Kept* kept) {
-  const kernels::Table& kernel = kernels::table();
+template <class E>
+at::Tensor NativeForward<E>::run(std::span<const int32_t> token, std::span<const Place> places, const Stage<E>& stage,
+                                 Kept* kept) {
   const BlockShape& s = shape_;
   const auto rows = static_cast<int64_t>(token.size());
-  const bool keep = kept != nullptr;
   auto furthest = std::max_element(places.begin(), places.end(),
                                    [](const Place& a, const Place& b) { return a.position < b.position; });
   rope_.reach(furthest->position);
+  const BlockForward<E> block(s, rope_, places);
 
   at::Tensor x = embed(token);
-  Scratch scratch(s, aligned(rows));
-  clear_padding(scratch.h, rows);
-  clear_padding(scratch.act, rows);
+  Scratch<E> scratch(s, aligned(rows), rows);
   Activations a;
   for (size_t l = 0; l < weights_.layers.size(); ++l) {
     const Layer& layer = weights_.layers[l];
-    if (l == 0 || keep) {
-      a = allocate_block(s, aligned(rows), x, keep);
-      clear_padding(a.attended, rows);
+    if (l == 0) {
+      a = allocate_block<E>(s, aligned(rows), x, kept != nullptr);
+      clear_padding<E>(a.attended, rows);
     }
-    norm(x, layer.input_norm, rows, scratch.h);
-    layer.qkv.forward(scratch.h, a.qkv);
-    place_heads(layer, places, stage.key(l), stage.value(l), a);
-    attend(places, stage.key(l), stage.value(l), a);
-    layer.out.forward_onto(x, a.attended, a.middle);
-    norm(a.middle, layer.post_norm, rows, scratch.h);
-    layer.gate_up.forward(scratch.h, a.gate_up);
-    const float* gate_up = data(a.gate_up);
-    float* act = data(scratch.act);
-    each_row(rows, 8 * s.F, [&](int64_t i) { kernel.swiglu(gate_up + i * 2 * s.F, s.F, act + i * s.F); });
-    if (keep) {
-      kept->blocks.push_back(a);
-      x = rows_of(aligned(rows), s.D);
+    a.x = x;
+    block.attention(layer, stage.key(l), stage.value(l), a, scratch);
+    block.mlp(layer, a, scratch);
+    if (kept != nullptr) x = rows_of(aligned(rows), s.D);
+    block.output(layer, a, scratch, x);
+    if (kept == nullptr) continue;
+    kept->blocks.push_back(to_keep(a, kept->recompute));
+    if (kept->recompute == Recompute::block || l + 1 == weights_.layers.size()) continue;
+    Activations fresh = allocate_block<E>(s, aligned(rows), x, true);
+    clear_padding<E>(fresh.attended, rows);
+    if (kept->recompute == Recompute::keep_attention) {
+      fresh.middle = a.middle;
+      fresh.gate_up = a.gate_up;
     }
-    layer.down.forward_onto(a.middle, scratch.act, x);
+    a = fresh;
   }
-  if (keep) kept->last = x;
+  if (kept != nullptr) {
+    kept->last = x;
+    if (kept->recompute != Recompute::none) kept->again = a;
+  }
   at::Tensor result = rows_of(rows, s.D);
-  norm(x, weights_.norm, rows, result);
+  block.norm(x, weights_.norm, result);
   return result;
 }
 
-at::Tensor NativeForward::hidden(const Packed& packed) {
+template <class E>
+bool NativeForward<E>::wants_gradient() const {
+  auto trained = [](const NamedTensor& p) { return p.tensor.requires_grad(); };
+  return c10::GradMode::is_enabled() &&
+         (std::ranges::any_of(weights_.parameters, trained) || std::ranges::any_of(weights_.adapter, trained));
+}
+
+template <class E>
+at::Tensor NativeForward<E>::hidden(const Packed& packed) {
   const BlockShape& s = shape_;
-  std::vector<Place> places;
+  auto kept = std::make_shared<Kept>();
+  kept->recompute = recompute_;
   int64_t tiles = 0;
   for (size_t sequence = 0; sequence + 1 < packed.begin.size(); ++sequence) {
     int64_t length = packed.begin[sequence + 1] - packed.begin[sequence], own = kernels::tiles_of(length);
     for (int64_t i = 0; i < length; ++i)
-      places.push_back({tiles * s.K * 16 * s.d, own * 16 * s.d, tiles * s.K * 16 * s.stride, own * 16 * s.stride, i});
+      kept->places.push_back(
+          {tiles * s.K * 16 * s.d, own * 16 * s.d, tiles * s.K * 16 * s.stride, own * 16 * s.stride, i});
     tiles += own;
   }
-  at::Tensor key = at::empty({tiles * s.K * 16 * s.d}, at::kFloat),
-             value = at::empty({tiles * s.K * 16 * s.stride}, at::kFloat);
-  const Stage stage{nullptr, data(key), data(value)};
-  std::vector<at::Tensor> inputs;
-  bool wants = false;
-  for (const NamedTensor& parameter : weights_.parameters) {
-    inputs.push_back(parameter.tensor);
-    wants |= c10::GradMode::is_enabled() && parameter.tensor.requires_grad();
-  }
-  auto kept = wants ? std::make_shared<Kept>() : nullptr;
+  kept->key = rows_of<E>(tiles * s.K * 16, s.d);
+  kept->value = rows_of<E>(tiles * s.K * 16, s.stride);
+  const Stage<E> stage{nullptr, data<E>(kept->key), data<E>(kept->value)};
+  const bool wants = wants_gradient();
   at::Tensor out;
   {
     c10::NoGradGuard no_grad;
-    out = run(packed.token, places, stage, kept.get());
+    out = run(packed.token, kept->places, stage, wants ? kept.get() : nullptr);
   }
   if (!wants) return out;
   kept->packed = packed;
+  if (recompute_ != Recompute::block) {
+    kept->key.reset();
+    kept->value.reset();
+  }
+  std::vector<at::Tensor> inputs;
+  for (const auto* list : {&weights_.parameters, &weights_.adapter}) {
+    for (const NamedTensor& p : *list) inputs.push_back(p.tensor);
+  }
   return differentiable(inputs, {out}, [this, kept](const std::vector<at::Tensor>& gradients) {
-    return native_backward(shape_, weights_, rope_, *kept, gradients[0]);
+    native_backward<E>(shape_, weights_, rope_, *kept, gradients[0]);
+    return std::vector<at::Tensor>(weights_.parameters.size() + weights_.adapter.size());  // it has added them itself
   })[0];
 }
 
 }  // namespace
 
-std::unique_ptr<Forward> make_native_forward(const ModelConfig& config, const Weights& weights) {
-  return std::make_unique<NativeForward>(config, weights);
+std::unique_ptr<Forward> make_native_forward(const ModelConfig& config, const Weights& weights,
+                                             const ModelOptions& options) {
+  if (options.dtype == Dtype::bf16) return std::make_unique<NativeForward<Bf16>>(config, weights, options.recompute);
+  return std::make_unique<NativeForward<float>>(config, weights, options.recompute);
 }
 
 }  // namespace ucas

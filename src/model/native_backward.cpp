@@ -3,7 +3,6 @@
 // Sums over rows run in fixed blocks, so they do not depend on the number of threads.
 #include <ATen/Parallel.h>
 #include <ATen/ops/zeros.h>
-#include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
@@ -35,108 +34,154 @@ at::Tensor sum_over_rows(int64_t rows, int64_t width, Visit visit) {
   return total;
 }
 
-// One for all blocks: its buffers are used again.
+// One for all blocks: its buffers are used again. Gradients are added where the parameters keep them.
+template <class E>
 class BlockBackward {
  public:
-  BlockBackward(const BlockShape& shape, const RopeTable& rope, const Packed& packed)
+  BlockBackward(const BlockShape& shape, const RopeTable& rope, Kept& kept)
       : s_(shape),
+        packed_(kept.packed),
         rope_(rope),
-        packed_(packed),
-        rows_(packed.token.size()),
-        again_(s_, aligned(rows_)),
-        d_(s_, aligned(rows_)),
-        d_gate_up_(rows_of(aligned(rows_), 2 * s_.F)),
-        d_qkv_(rows_of(aligned(rows_), s_.N)),
-        d_attended_(rows_of(aligned(rows_), s_.query)) {
-    for (const at::Tensor* x : {&again_.h, &again_.act, &d_gate_up_, &d_qkv_})
-      std::fill_n(data(*x) + rows_ * x->size(1), (aligned(rows_) - rows_) * x->size(1), 0.0f);
+        kept_(kept),
+        forward_(shape, rope, kept.places),
+        rows_(static_cast<int64_t>(packed_.token.size())),
+        P_(aligned(rows_)),
+        again_(s_, P_, rows_),
+        d_(s_, P_, rows_),
+        d_gate_up_(rows_of<E>(P_, 2 * s_.F)),
+        d_qkv_(rows_of<E>(P_, s_.N)),
+        d_attended_(rows_of<E>(P_, s_.query)) {
+    clear_padding<E>(d_gate_up_, rows_);
+    clear_padding<E>(d_qkv_, rows_);
+    if constexpr (!std::is_same_v<E, float>) d_out_ = rows_of<E>(P_, s_.D);
   }
 
-  // dx [P, D] holds the gradient of the block's output and becomes that of its input.
-  void run(const Layer& layer, const Activations& a, const at::Tensor& dx, Gradients& out) {
-    mlp(layer, a, dx, out);
-    norm_again(a.middle, layer.post_norm);
-    layer.gate_up.backward_weight(again_.h, d_gate_up_, {}, out);
+  // dx [P, D] f32 holds the gradient of the block's output and becomes that of its input.
+  void run(const Layer& layer, const Activations& kept, const at::Tensor& dx) {
+    const Activations a = made_again(layer, kept);
+    mlp(layer, a, dx);
+    forward_.norm(a.middle, layer.post_norm, again_.h);
+    layer.gate_up.backward_weight(again_.h, d_gate_up_, {});
     layer.gate_up.backward_input(d_gate_up_, d_.h);
-    norm(a.middle, layer.post_norm, dx, out);
+    norm(a.middle, layer.post_norm, dx);
 
-    layer.out.backward_input(dx, d_attended_);
-    layer.out.backward_weight(a.attended, dx, {}, out);
+    const at::Tensor d_middle = as_kept(dx);
+    layer.out.backward_input(d_middle, d_attended_);
+    layer.out.backward_weight(a.attended, d_middle, {});
     attend(a);
-    place_heads(layer, a, out);
-    norm_again(a.x, layer.input_norm);
-    layer.qkv.backward_weight(again_.h, d_qkv_, bias(layer.qkv), out);
+    place_heads(layer, a);
+    forward_.norm(a.x, layer.input_norm, again_.h);
+    layer.qkv.backward_weight(again_.h, d_qkv_, bias(layer.qkv));
     layer.qkv.backward_input(d_qkv_, d_.h);
-    norm(a.x, layer.input_norm, dx, out);
+    norm(a.x, layer.input_norm, dx);
   }
 
   // Adds the gradient through a norm of x to dx, given d_h().
-  void norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& dx, Gradients& out) {
+  void norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& dx) {
     const kernels::Table& kernel = kernels::table();
     const int64_t D = s_.D;
-    const float *from = data(x), *w = data(weight), *d_out = data(d_.h);
+    const float *from = data(x), *w = data(weight);
+    E* d_out = data<E>(d_.h);
     float* to = data(dx);
-    out.of(weight) = sum_over_rows(rows_, D, [&](int64_t i, float* sum) {
-      kernel.rms_norm_backward(from + i * D, w, d_out + i * D, D, s_.eps, to + i * D, sum);
+    at::Tensor d_weight = sum_over_rows(rows_, D, [&](int64_t i, float* sum) {
+      const float* d_row = open_row(d_out + i * D, D, thread_scratch(D));
+      kernel.rms_norm_backward(from + i * D, w, d_row, D, s_.eps, to + i * D, sum);
     });
+    if (weight.requires_grad()) gradient_of(weight).add_(d_weight);
   }
   const at::Tensor& d_h() const { return d_.h; }
 
  private:
-  // dx -> d_gate_up_
-  void mlp(const Layer& layer, const Activations& a, const at::Tensor& dx, Gradients& out) {
-    const kernels::Table& kernel = kernels::table();
-    const int64_t F = s_.F;
-    layer.down.backward_input(dx, d_.act);
-    const float *gate_up = data(a.gate_up), *d_act = data(d_.act);
-    float *act = data(again_.act), *d_gate_up = data(d_gate_up_);
-    each_row(rows_, 20 * F, [&](int64_t i) {
-      kernel.swiglu(gate_up + i * 2 * F, F, act + i * F);
-      kernel.swiglu_backward(gate_up + i * 2 * F, d_act + i * F, F, d_gate_up + i * 2 * F);
-    });
-    layer.down.backward_weight(again_.act, dx, {}, out);
+  // What of the block's forward was not kept.
+  Activations made_again(const Layer& layer, const Activations& kept) {
+    if (kept_.recompute == Recompute::none) return kept;
+    Activations a = kept;
+    if (kept_.recompute == Recompute::block) {
+      a = kept_.again;
+      a.x = kept.x;
+      forward_.attention(layer, data<E>(kept_.key), data<E>(kept_.value), a, again_);
+    } else {
+      a.middle = kept_.again.middle;
+      a.gate_up = kept_.again.gate_up;
+    }
+    forward_.mlp(layer, a, again_);
+    return a;
   }
 
-  void norm_again(const at::Tensor& x, const at::Tensor& weight) {
-    const int64_t D = s_.D;
-    const float *from = data(x), *w = data(weight);
-    float* to = data(again_.h);
-    each_row(rows_, D, [&](int64_t i) { kernels::table().rms_norm(from + i * D, w, D, s_.eps, to + i * D); });
+  // The residual stream's gradient as products read it.
+  at::Tensor as_kept(const at::Tensor& dx) {
+    if constexpr (std::is_same_v<E, float>) {
+      return dx;
+    } else {
+      each_row(P_, s_.D, [&](int64_t i) { close_row(data<E>(d_out_) + i * s_.D, s_.D, data(dx) + i * s_.D); });
+      return d_out_;
+    }
+  }
+
+  // dx -> d_gate_up_
+  void mlp(const Layer& layer, const Activations& a, const at::Tensor& dx) {
+    const kernels::Table& kernel = kernels::table();
+    const int64_t F = s_.F;
+    const at::Tensor d_out = as_kept(dx);
+    layer.down.backward_input(d_out, d_.act);
+    E *gate_up = data<E>(a.gate_up), *d_act = data<E>(d_.act);
+    E *act = data<E>(again_.act), *d_gate_up = data<E>(d_gate_up_);
+    each_row(rows_, 20 * F, [&](int64_t i) {
+      float* room = thread_scratch(6 * F);
+      const float* row = open_row(gate_up + i * 2 * F, 2 * F, room);
+      float* to = fresh_row(act + i * F, room + 2 * F);
+      kernel.swiglu(row, F, to);
+      close_row(act + i * F, F, to);
+      const float* d_row = open_row(d_act + i * F, F, room + 3 * F);
+      float* d_to = fresh_row(d_gate_up + i * 2 * F, room + 4 * F);
+      kernel.swiglu_backward(row, d_row, F, d_to);
+      close_row(d_gate_up + i * 2 * F, 2 * F, d_to);
+    });
+    layer.down.backward_weight(again_.act, d_out, {});
   }
 
   at::Tensor bias(const Linear& qkv) {
-    if (!qkv.bias.defined() || !qkv.trains()) return {};
-    const float* rows = data(d_qkv_);
-    return sum_over_rows(rows_, s_.N, [&](int64_t i, float* sum) { kernels::table().add(rows + i * s_.N, s_.N, sum); });
+    if (!qkv.trains_bias()) return {};
+    E* rows = data<E>(d_qkv_);
+    return sum_over_rows(rows_, s_.N, [&](int64_t i, float* sum) {
+      kernels::table().add(open_row(rows + i * s_.N, s_.N, thread_scratch(s_.N)), s_.N, sum);
+    });
   }
 
   // d_qkv_ as attention read q and k -> as the product gave them.
-  void place_heads(const Layer& layer, const Activations& a, Gradients& out) {
+  void place_heads(const Layer& layer, const Activations& a) {
     const kernels::Table& kernel = kernels::table();
-    float* rows = data(d_qkv_);
+    E* rows = data<E>(d_qkv_);
+    const int64_t width = s_.query + s_.key;
     each_row(rows_, s_.N, [&](int64_t i) {
       int64_t p = packed_.position[i];
-      kernel.rope_backward(rows + i * s_.N, rope_.cosines(p), rope_.sines(p), s_.H + s_.K, s_.d);
+      float* row = open_row(rows + i * s_.N, width, thread_scratch(width));
+      kernel.rope_backward(row, rope_.cosines(p), rope_.sines(p), s_.H + s_.K, s_.d);
+      close_row(rows + i * s_.N, width, row);
     });
     if (!layer.q_norm.defined()) return;
-    out.of(layer.q_norm) = head_norm(a, layer.q_norm, 0, s_.H);
-    out.of(layer.k_norm) = head_norm(a, layer.k_norm, s_.H, s_.K);
+    head_norm(a, layer.q_norm, 0, s_.H);
+    head_norm(a, layer.k_norm, s_.H, s_.K);
   }
 
-  // The norm of each of `count` heads from `first` on, in place; gives the gradient of its weight.
-  at::Tensor head_norm(const Activations& a, const at::Tensor& weight, int64_t first, int64_t count) {
+  // The norm of each of `count` heads from `first` on, in place.
+  void head_norm(const Activations& a, const at::Tensor& weight, int64_t first, int64_t count) {
     const kernels::Table& kernel = kernels::table();
-    const float *w = data(weight), *x = data(a.unnormed) + first * s_.d;
-    float* rows = data(d_qkv_) + first * s_.d;
-    return sum_over_rows(rows_, s_.d, [&](int64_t i, float* sum) {
-      std::vector<float> d_x(s_.d);
+    const int64_t d = s_.d, width = count * d;
+    const float* w = data(weight);
+    E *x = data<E>(a.unnormed) + first * d, *rows = data<E>(d_qkv_) + first * d;
+    at::Tensor d_weight = sum_over_rows(rows_, d, [&](int64_t i, float* sum) {
+      float *room = thread_scratch(2 * width + d), *d_x = room + 2 * width;
+      const float* of = open_row(x + i * (s_.query + s_.key), width, room);
+      float* d_row = open_row(rows + i * s_.N, width, room + width);
       for (int64_t head = 0; head < count; ++head) {
-        float* d_out = rows + i * s_.N + head * s_.d;
-        std::fill(d_x.begin(), d_x.end(), 0.0f);
-        kernel.rms_norm_backward(x + i * (s_.query + s_.key) + head * s_.d, w, d_out, s_.d, s_.eps, d_x.data(), sum);
-        std::copy(d_x.begin(), d_x.end(), d_out);
+        std::fill_n(d_x, d, 0.0f);
+        kernel.rms_norm_backward(of + head * d, w, d_row + head * d, d, s_.eps, d_x, sum);
+        std::copy_n(d_x, d, d_row + head * d);
       }
+      close_row(rows + i * s_.N, width, d_row);
     });
+    if (weight.requires_grad()) gradient_of(weight).add_(d_weight);
   }
 
   // d_attended_ -> d_qkv_, one task for each sequence and key/value head.
@@ -153,14 +198,17 @@ class BlockBackward {
     const int64_t H = s_.H, K = s_.K, d = s_.d, N = s_.N, group = s_.group, stride = s_.stride;
     int64_t first = packed_.begin[sequence], length = packed_.begin[sequence + 1] - first;
     int64_t tiles = kernels::tiles_of(length), tile_size = tiles * 16 * d, row_size = length * stride;
-    scratch.assign(2 * tile_size + 3 * row_size + 2 * group * (tiles * 16 + stride), 0.0f);
+    const int64_t width = group * d;
+    scratch.assign(2 * tile_size + 3 * row_size + 2 * group * (tiles * 16 + stride) + 4 * width, 0.0f);
     float *key = scratch.data(), *value = key + tile_size, *key_rows = value + tile_size;
-    float *d_key = key_rows + row_size, *d_value = d_key + row_size, *rest = d_value + row_size;
-    const float *qkv = data(a.qkv), *attended = data(a.attended), *d_attended = data(d_attended_);
+    float *d_key = key_rows + row_size, *d_value = d_key + row_size, *room = d_value + row_size;
+    float* rest = room + 4 * width;
+    E *qkv = data<E>(a.qkv), *attended = data<E>(a.attended), *d_attended = data<E>(d_attended_);
     const float* softmax = data(a.softmax);
-    float* d_qkv = data(d_qkv_);
+    E* d_qkv = data<E>(d_qkv_);
     for (int64_t j = 0; j < length; ++j) {
-      const float *k = qkv + (first + j) * N + (H + head) * d, *v = k + K * d;
+      E* k_row = qkv + (first + j) * N + (H + head) * d;
+      const float *k = open_row(k_row, d, room), *v = open_row(k_row + K * d, d, room + d);
       float *k_tile = key + j / 16 * 16 * d + j % 16, *v_tile = value + j / 16 * 16 * d + j % 16;
       for (int64_t x = 0; x < d; ++x) {
         k_tile[x * 16] = k[x];
@@ -170,50 +218,56 @@ class BlockBackward {
     }
     float scale = 1.0f / std::sqrt(static_cast<float>(d));
     for (int64_t i = 0; i < length; ++i) {
-      int64_t row = first + i, at = row * s_.query + head * group * d;
-      kernel.attend_backward({group, i + 1, d, stride, scale, qkv + row * N + head * group * d, attended + at,
-                              d_attended + at, softmax + (row * H + head * group) * 2, key, value, key_rows, rest,
-                              d_qkv + row * N + head * group * d, d_key, d_value});
+      int64_t row = first + i, at = row * s_.query + head * width;
+      E* d_q = d_qkv + row * N + head * width;
+      float* d_q_row = fresh_row(d_q, room);
+      kernel.attend_backward(
+          {group, i + 1, d, stride, scale, open_row(qkv + row * N + head * width, width, room + width),
+           open_row(attended + at, width, room + 2 * width), open_row(d_attended + at, width, room + 3 * width),
+           softmax + (row * H + head * group) * 2, key, value, key_rows, rest, d_q_row, d_key, d_value});
+      close_row(d_q, width, d_q_row);
     }
     for (int64_t j = 0; j < length; ++j) {
-      float* to = d_qkv + (first + j) * N + (H + head) * d;
-      std::copy_n(d_key + j * stride, d, to);
-      std::copy_n(d_value + j * stride, d, to + K * d);
+      E* to = d_qkv + (first + j) * N + (H + head) * d;
+      for (auto [from, out] : {std::pair(d_key + j * stride, to), std::pair(d_value + j * stride, to + K * d)}) {
+        std::copy_n(from, d, fresh_row(out, room));
+        close_row(out, d, from);
+      }
     }
   }
 
   const BlockShape& s_;
-  const RopeTable& rope_;
   const Packed& packed_;
-  int64_t rows_;
-  Scratch again_, d_;  // what forward had there, made again, and its gradient
+  const RopeTable& rope_;
+  const Kept& kept_;
+  const BlockForward<E> forward_;
+  int64_t rows_, P_;
+  Scratch<E> again_, d_;  // what forward had there, made again, and its gradient
   at::Tensor d_gate_up_, d_qkv_, d_attended_;
+  at::Tensor d_out_;  // [P, D] the residual stream's gradient in E
 };
 
 }  // namespace
 
-std::vector<at::Tensor> native_backward(const BlockShape& shape, const Weights& weights, const RopeTable& rope,
-                                        Kept& kept, const at::Tensor& d_hidden) {
+template <class E>
+void native_backward(const BlockShape& shape, const Weights& weights, const RopeTable& rope, Kept& kept,
+                     const at::Tensor& d_hidden) {
   c10::NoGradGuard no_grad;
   const int64_t rows = d_hidden.size(0), D = shape.D;
-  Gradients gradients;
-  BlockBackward block(shape, rope, kept.packed);
+  BlockBackward<E> block(shape, rope, kept);
   at::Tensor dx = at::zeros({aligned(rows), D}, at::kFloat);
   block.d_h().narrow(0, 0, rows).copy_(d_hidden);
-  block.norm(kept.last, weights.norm, dx, gradients);
+  block.norm(kept.last, weights.norm, dx);
   for (size_t l = weights.layers.size(); l-- > 0;) {
-    block.run(weights.layers[l], kept.blocks[l], dx, gradients);
+    block.run(weights.layers[l], kept.blocks[l], dx);
     kept.blocks[l] = {};  // its memory serves the blocks still to come
   }
-  if (weights.embed.requires_grad()) {
-    at::Tensor d_embed = at::zeros_like(weights.embed.detach());
-    for (int64_t i = 0; i < rows; ++i)
-      kernels::table().add(data(dx) + i * D, D, data(d_embed) + kept.packed.token[i] * D);
-    gradients.of(weights.embed) = d_embed;
-  }
-  std::vector<at::Tensor> list;  // an untied head's own comes from Head::stats
-  for (const NamedTensor& parameter : weights.parameters) list.push_back(gradients.of(parameter.tensor));
-  return list;
+  if (!weights.embed.leaf.requires_grad()) return;
+  float* d_embed = data(gradient_of(weights.embed.leaf));
+  for (int64_t i = 0; i < rows; ++i) kernels::table().add(data(dx) + i * D, D, d_embed + kept.packed.token[i] * D);
 }
+
+template void native_backward<float>(const BlockShape&, const Weights&, const RopeTable&, Kept&, const at::Tensor&);
+template void native_backward<Bf16>(const BlockShape&, const Weights&, const RopeTable&, Kept&, const at::Tensor&);
 
 }  // namespace ucas

@@ -13,17 +13,27 @@ namespace {
 class Transformer final : public Model {
  public:
   // What runs where is decided here, and nowhere else.
-  Transformer(const ModelConfig& config, Weights weights, Path path) : config_(config), weights_(std::move(weights)) {
+  Transformer(const ModelConfig& config, Weights weights, const ModelOptions& options, Path path)
+      : config_(config), options_(options), weights_(std::move(weights)) {
     const bool native = path == Path::automatic && device().is_cpu();
-    forward_ = native ? make_native_forward(config_, weights_) : make_aten_forward(config_, weights_);
+    forward_ =
+        native ? make_native_forward(config_, weights_, options_) : make_aten_forward(config_, weights_, options_);
     head_ = native ? make_native_head(weights_.head) : make_aten_head(weights_.head);
   }
 
   const ModelConfig& config() const override { return config_; }
-  at::Device device() const override { return weights_.embed.device(); }
+  at::Device device() const override { return weights_.norm.device(); }
+  const ModelOptions& options() const override { return options_; }
   Head& head() override { return *head_; }
   std::vector<NamedTensor> parameters() override { return weights_.parameters; }
-  void refresh() override { forward_->refresh(); }
+  std::vector<NamedTensor> adapter() override { return weights_.adapter; }
+  void refresh() override { weights_.refresh(); }
+  std::unique_ptr<Model> base() override {
+    ModelOptions options = options_;
+    options.lora = {};
+    options.trained = Trained::none;
+    return std::make_unique<Transformer>(config_, without_adapter(weights_), options, Path::automatic);
+  }
   const Weights& weights() const { return weights_; }
 
   at::Tensor hidden(const Packed& packed) override {
@@ -73,6 +83,7 @@ class Transformer final : public Model {
   }
 
   ModelConfig config_;
+  ModelOptions options_;
   Weights weights_;
   std::unique_ptr<Forward> forward_;
   std::unique_ptr<Head> head_;
@@ -81,18 +92,21 @@ class Transformer final : public Model {
 }  // namespace
 
 std::vector<NamedTensor> Model::trainable() {
-  std::vector<NamedTensor> list = parameters();
+  std::vector<NamedTensor> list = parameters(), added = adapter();
+  list.insert(list.end(), added.begin(), added.end());
   std::erase_if(list, [](const NamedTensor& parameter) { return !parameter.tensor.requires_grad(); });
   return list;
 }
 
-std::unique_ptr<Model> make_transformer(const ModelConfig& config, Weights weights, Path path) {
-  return std::make_unique<Transformer>(config, std::move(weights), path);
+std::unique_ptr<Model> make_transformer(const ModelConfig& config, Weights weights, const ModelOptions& options,
+                                        Path path) {
+  weights.refresh();
+  return std::make_unique<Transformer>(config, std::move(weights), options, path);
 }
 
 std::unique_ptr<Model> aten_view(Model& model) {
   auto& transformer = dynamic_cast<Transformer&>(model);
-  return make_transformer(transformer.config(), transformer.weights(), Path::aten);
+  return make_transformer(transformer.config(), transformer.weights(), transformer.options(), Path::aten);
 }
 
 }  // namespace ucas

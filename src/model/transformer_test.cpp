@@ -149,5 +149,84 @@ TEST(transformer, a_token_beyond_the_vocabulary_is_refused) {
   EXPECT_THROW(model->hidden(packed), Error);
 }
 
+// Every parameter's gradient of one pass over three sequences.
+std::vector<at::Tensor> gradients_of(Model& model) {
+  Packed packed = random_packed({5, 37, 1}, 50, 3);
+  std::vector<int32_t> target(packed.token.size(), 7);
+  for (int pass = 0; pass < 2; ++pass) {  // gradients add up
+    at::Tensor hidden = model.hidden(packed);
+    HeadStats stats = model.head().stats(hidden, target, 1.0);
+    (stats.logprob.sum() + 0.3 * stats.entropy.sum()).backward();
+  }
+  std::vector<at::Tensor> list;
+  for (const NamedTensor& p : model.trainable()) list.push_back(p.tensor.grad().clone());
+  return list;
+}
+
+TEST(transformer, gradients_have_the_same_bits_whatever_is_kept_of_the_blocks) {
+  for (Dtype dtype : {Dtype::f32, Dtype::bf16}) {
+    for (const char* family : {"qwen2", "qwen3"}) {
+      ModelConfig config = tiny_config();
+      config.family = find_family(family);
+      std::vector<at::Tensor> all;
+      for (Recompute recompute : {Recompute::none, Recompute::keep_attention, Recompute::block}) {
+        ModelOptions options{.dtype = dtype, .recompute = recompute};
+        auto model = make_model(config, 7, at::kCPU, options);
+        std::vector<at::Tensor> gradients = gradients_of(*model);
+        if (all.empty()) all = gradients;
+        ASSERT_EQ(gradients.size(), all.size());
+        for (size_t i = 0; i < all.size(); ++i) {
+          EXPECT_TRUE(gradients[i].equal(all[i])) << word_of(dtype) << " " << word_of(recompute) << " " << i;
+        }
+      }
+    }
+  }
+}
+
+TEST(transformer, a_frozen_model_in_bf16_holds_two_bytes_a_weight_and_a_trained_one_has_f32_masters) {
+  ModelOptions options{.dtype = Dtype::bf16, .trained = Trained::none};
+  auto frozen = make_model(tiny_config(), 7, at::kCPU, options);
+  for (const NamedTensor& p : frozen->parameters()) {
+    EXPECT_EQ(p.tensor.scalar_type(), p.tensor.dim() == 2 ? at::kBFloat16 : at::kFloat) << p.name;
+    EXPECT_FALSE(p.tensor.requires_grad());
+  }
+  options.trained = Trained::all;
+  auto trained = make_model(tiny_config(), 7, at::kCPU, options);
+  for (const NamedTensor& p : trained->trainable()) EXPECT_EQ(p.tensor.scalar_type(), at::kFloat) << p.name;
+  Packed packed = random_packed({5, 9}, 50, 3);
+  EXPECT_TRUE(frozen->hidden(packed).equal(trained->hidden(packed).detach()));
+  // What an optimizer changes is computed with after refresh(), and not before.
+  at::Tensor before = trained->hidden(packed).detach();
+  for (const NamedTensor& p : trained->trainable()) {
+    if (p.tensor.dim() == 2) p.tensor.detach().mul_(1.5);
+  }
+  EXPECT_TRUE(before.equal(trained->hidden(packed).detach()));
+  trained->refresh();
+  EXPECT_FALSE(before.equal(trained->hidden(packed).detach()));
+}
+
+TEST(transformer, of_a_model_with_an_adapter_only_the_adapter_has_gradients_and_a_fresh_one_changes_nothing) {
+  ModelOptions options{.trained = Trained::adapter};
+  options.lora = {.rank = 4, .target_modules = {"q_proj", "down_proj"}, .modules_to_save = {"norm"}};
+  auto plain = make_model(tiny_config(), 7, at::kCPU), model = make_model(tiny_config(), 7, at::kCPU, options);
+  Packed packed = random_packed({5, 9}, 50, 3);
+  EXPECT_TRUE(plain->hidden(packed).detach().equal(model->hidden(packed).detach()));
+  std::vector<std::string> names;
+  for (const NamedTensor& p : model->trainable()) names.push_back(p.name);
+  EXPECT_EQ(names.size(), 1u + 2u * 2u * 2u);
+  EXPECT_EQ(names.front(), "model.norm.weight");
+  EXPECT_EQ(names[1], "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight");
+  gradients_of(*model);
+  for (const NamedTensor& p : model->parameters()) EXPECT_EQ(p.tensor.grad().defined(), p.name == "model.norm.weight");
+  for (const NamedTensor& p : model->adapter()) {
+    const bool second = p.name.find("lora_B") != std::string::npos;  // A's gradient is 0 as long as B is
+    EXPECT_EQ(p.tensor.grad().abs().max().item<float>() > 0, second) << p.name;
+    p.tensor.detach().fill_(0.1);
+  }
+  model->refresh();
+  EXPECT_FALSE(plain->hidden(packed).detach().equal(model->hidden(packed).detach()));
+  EXPECT_TRUE(plain->hidden(packed).detach().equal(model->base()->hidden(packed)));
+}
+
 }  // namespace
 }  // namespace ucas

@@ -2,74 +2,194 @@
 
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/rng.h"
 #include "base/str.h"
 
 namespace ucas {
 
 namespace {
 
+constexpr uint64_t kAdapterStream = 0x4c6f5241;  // of the first A's initial values
+constexpr const char* kModules[] = {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"};
+
+// "model.layers.3.mlp.up_proj" -> "up_proj"
+std::string last_part(const std::string& name) { return name.substr(name.rfind('.') + 1); }
+
 // Makes leaves one after another and lists them by name.
 class Allocator {
  public:
-  Allocator(at::Device device, std::vector<NamedTensor>& list)
-      : options_(at::TensorOptions().dtype(at::kFloat).device(device)), list_(list) {}
+  Allocator(at::Device device, const ModelOptions& options, Weights& to)
+      : device_(device), options_(options), to_(to) {}
 
-  at::Tensor fresh(const std::string& name, at::IntArrayRef shape) { return own(name, at::empty(shape, options_)); }
+  // A vector: a norm's or a bias.
+  at::Tensor vector(const std::string& module, const char* kind, int64_t size) {
+    return own(module, kind, at::empty({size}, of(at::kFloat)));
+  }
+
+  Matrix matrix(const std::string& module, int64_t rows, int64_t columns) {
+    Matrix m;
+    m.used = at::empty({rows, columns}, of(type()));
+    m.leaf = leaf_of(module, m.used);
+    return m;
+  }
 
   Linear linear(const std::string& prefix, std::initializer_list<std::pair<const char*, int64_t>> parts, int64_t inputs,
                 bool bias = false) {
     int64_t rows = 0, first = 0;
     for (const auto& part : parts) rows += part.second;
     Linear linear;
-    linear.weight = at::empty({rows, inputs}, options_);
-    if (bias) linear.bias = at::empty({rows}, options_);
+    linear.weight = at::empty({rows, inputs}, of(type()));
+    if (bias) linear.bias = at::empty({rows}, of(at::kFloat));
     for (const auto& [name, count] : parts) {
-      auto leaf = [&, name = name, count = count](const at::Tensor& whole, const char* kind) {
-        return own(str(prefix, name, kind), whole.narrow(0, first, count).detach());
-      };
-      Linear::Part& leaves = linear.parts.emplace_back();
-      leaves.weight = leaf(linear.weight, ".weight");
-      if (bias) leaves.bias = leaf(linear.bias, ".bias");
+      const std::string module = prefix + name;
+      Linear::Part& part = linear.parts.emplace_back();
+      part.first = first;
+      part.count = count;
+      part.weight = leaf_of(module, linear.weight.narrow(0, first, count));
+      if (bias) part.bias = own(module, ".bias", linear.bias.narrow(0, first, count).detach());
+      part.adapter = adapter(module, count, inputs);
       first += count;
     }
     return linear;
   }
 
  private:
-  at::Tensor own(const std::string& name, at::Tensor leaf) {
-    leaf.set_requires_grad(true);
-    list_.push_back({name, leaf});
+  at::TensorOptions of(at::ScalarType type) const { return at::TensorOptions().dtype(type).device(device_); }
+  at::ScalarType type() const { return options_.dtype == Dtype::bf16 ? at::kBFloat16 : at::kFloat; }
+  bool trains(const std::string& module) const {
+    if (options_.trained != Trained::adapter) return options_.trained == Trained::all;
+    return names_module(options_.lora.modules_to_save, module);
+  }
+
+  at::Tensor leaf_of(const std::string& module, const at::Tensor& used) {
+    const bool copied = trains(module) && used.scalar_type() != at::kFloat;
+    const at::Tensor leaf = own(module, ".weight", copied ? at::empty(used.sizes(), of(at::kFloat)) : used.detach());
+    if (copied) to_.copies.emplace_back(leaf, used);
     return leaf;
   }
 
-  at::TensorOptions options_;
-  std::vector<NamedTensor>& list_;
+  at::Tensor own(const std::string& module, const char* kind, at::Tensor leaf) {
+    leaf.set_requires_grad(trains(module));
+    to_.parameters.push_back({module + kind, leaf});
+    return leaf;
+  }
+
+  // A uniform in +- 1 / sqrt(in), B zero.
+  Adapter adapter(const std::string& module, int64_t outputs, int64_t inputs) {
+    const LoraConfig& lora = options_.lora;
+    const bool all = lora.target_modules == std::vector<std::string>{"all-linear"};
+    if (!lora.on() || (!all && !names_module(lora.target_modules, module))) return {};
+    Adapter made;
+    made.scale = lora.scale();
+    auto leaf = [&](const char* kind, int64_t rows, int64_t columns) {
+      at::Tensor tensor = at::empty({rows, columns}, of(at::kFloat));
+      tensor.set_requires_grad(options_.trained == Trained::adapter);
+      to_.adapter.push_back({str("base_model.model.", module, kind), tensor});
+      return tensor;
+    };
+    made.a = leaf(".lora_A.weight", lora.rank, inputs);
+    made.b = leaf(".lora_B.weight", outputs, lora.rank);
+    made.a_used = at::empty(made.a.sizes(), of(type()));
+    made.b_used = at::empty(made.b.sizes(), of(type()));
+    if (device_.is_meta()) return made;
+    at::Tensor host = at::empty(made.a.sizes(), at::kFloat);
+    Rng rng(options_.seed, kAdapterStream + to_.adapter.size());
+    const double bound = 1 / std::sqrt(static_cast<double>(inputs));
+    std::generate_n(host.mutable_data_ptr<float>(), host.numel(),
+                    [&] { return static_cast<float>(bound * (2 * rng.uniform() - 1)); });
+    made.a.detach().copy_(host);
+    made.b.detach().zero_();
+    return made;
+  }
+
+  at::Device device_;
+  const ModelOptions& options_;
+  Weights& to_;
 };
+
+// Each name must name something.
+void check_lora(const LoraConfig& lora, const ModelConfig& config) {
+  if (!lora.on()) return;
+  for (const std::string& name : lora.target_modules) {
+    if (name == "all-linear" && lora.target_modules.size() == 1) continue;
+    if (!std::ranges::count(adaptable_modules(), last_part(name))) {
+      throw Error("config", str("lora.target_modules: \"", printable(name),
+                                "\": expected all-linear alone, or some of ", join(adaptable_modules(), ", ")));
+    }
+  }
+  for (const std::string& name : lora.modules_to_save) {
+    const std::string last = last_part(name);
+    const bool tied = last == "lm_head" && config.tie_word_embeddings;
+    if (tied) {
+      throw Error("config",
+                  "lora.modules_to_save: \"lm_head\" is the embedding matrix of this model "
+                  "(tie_word_embeddings): name embed_tokens to train both");
+    }
+    const std::vector<std::string> known = {
+        "lm_head", "embed_tokens", "norm", "input_layernorm", "post_attention_layernorm", "q_norm", "k_norm"};
+    if (!std::ranges::count(known, last) && !std::ranges::count(adaptable_modules(), last)) {
+      throw Error("config", str("lora.modules_to_save: \"", printable(name), "\": expected some of ", join(known, ", "),
+                                ", ", join(adaptable_modules(), ", ")));
+    }
+  }
+}
 
 }  // namespace
 
-Weights allocate_weights(const ModelConfig& c, at::Device device) {
+bool names_module(const std::vector<std::string>& names, const std::string& module) {
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return module == name || module.ends_with("." + name); });
+}
+
+std::vector<std::string> adaptable_modules() { return {std::begin(kModules), std::end(kModules)}; }
+
+void Weights::refresh() {
+  for (const auto& [leaf, used] : copies) used.copy_(leaf.detach());
+  for (const Layer& layer : layers) {
+    for (const Linear* linear : {&layer.qkv, &layer.out, &layer.gate_up, &layer.down}) {
+      for (const Linear::Part& part : linear->parts) part.adapter.refresh();
+    }
+  }
+}
+
+Weights without_adapter(const Weights& weights) {
+  Weights base = weights;
+  base.adapter.clear();
+  for (Layer& layer : base.layers) {
+    for (Linear* linear : {&layer.qkv, &layer.out, &layer.gate_up, &layer.down}) {
+      for (Linear::Part& part : linear->parts) part.adapter = {};
+    }
+  }
+  return base;
+}
+
+Weights allocate_weights(const ModelConfig& c, at::Device device, const ModelOptions& options) {
+  check_lora(options.lora, c);
   Weights w;
-  Allocator make(device, w.parameters);
+  Allocator make(device, options, w);
   int64_t D = c.hidden_size, F = c.intermediate_size;
   int64_t query = c.num_attention_heads * c.head_dim, key = c.num_key_value_heads * c.head_dim;
-  w.embed = make.fresh("model.embed_tokens.weight", {c.vocab_size, D});
+  w.embed = make.matrix("model.embed_tokens", c.vocab_size, D);
   for (int64_t i = 0; i < c.num_hidden_layers; ++i) {
     std::string prefix = str("model.layers.", i, "."), attention = prefix + "self_attn.", mlp = prefix + "mlp.";
     Layer& layer = w.layers.emplace_back();
-    layer.input_norm = make.fresh(prefix + "input_layernorm.weight", {D});
+    layer.input_norm = make.vector(prefix + "input_layernorm", ".weight", D);
     layer.qkv = make.linear(attention, {{"q_proj", query}, {"k_proj", key}, {"v_proj", key}}, D, c.family->qkv_bias);
     layer.out = make.linear(attention, {{"o_proj", D}}, query);
     if (c.family->qk_norm) {
-      layer.q_norm = make.fresh(attention + "q_norm.weight", {c.head_dim});
-      layer.k_norm = make.fresh(attention + "k_norm.weight", {c.head_dim});
+      layer.q_norm = make.vector(attention + "q_norm", ".weight", c.head_dim);
+      layer.k_norm = make.vector(attention + "k_norm", ".weight", c.head_dim);
     }
-    layer.post_norm = make.fresh(prefix + "post_attention_layernorm.weight", {D});
+    layer.post_norm = make.vector(prefix + "post_attention_layernorm", ".weight", D);
     layer.gate_up = make.linear(mlp, {{"gate_proj", F}, {"up_proj", F}}, D);
     layer.down = make.linear(mlp, {{"down_proj", D}}, F);
   }
-  w.norm = make.fresh("model.norm.weight", {D});
-  w.head = c.tie_word_embeddings ? w.embed : make.fresh("lm_head.weight", {c.vocab_size, D});
+  w.norm = make.vector("model.norm", ".weight", D);
+  w.head = c.tie_word_embeddings ? w.embed : make.matrix("lm_head", c.vocab_size, D);
   return w;
 }
 

@@ -1,12 +1,16 @@
-// The parameters of a model: leaf tensors under their HF names, those of one product in one storage (model/linear.h).
+// The parameters of a model: leaf tensors under their HF names, those of one product in one matrix (model/linear.h).
+// A leaf is f32 where it is trained, or where the model computes in f32; a frozen matrix of a bf16 model is bf16. What
+// products read is the leaf itself where it has their type, else a copy that refresh() makes again.
 // Whoever updates a parameter must do so in place.
 // Made by checkpoint.cpp, read by the forward passes.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
+#include <utility>
 #include <vector>
 
+#include "core/model_options.h"
 #include "model/linear.h"
 #include "model/model.h"
 
@@ -24,12 +28,23 @@ struct Layer {
 };
 
 struct Weights {
-  at::Tensor embed, norm, head;  // head is embed where tied
+  Matrix embed, head;  // [V, D]; one and the same where tied
+  at::Tensor norm;     // [D]
   std::vector<Layer> layers;
-  std::vector<NamedTensor> parameters;  // order: embed, layers (in HF's order), norm, lm_head if not tied
+  std::vector<NamedTensor> parameters;  // of the base; order: embed, layers (in HF's order), norm, lm_head if not tied
+  std::vector<NamedTensor> adapter;     // PEFT's names; empty: none
+  std::vector<std::pair<at::Tensor, at::Tensor>> copies;  // leaf, and what products read instead
+
+  void refresh();
 };
 
-// Uninitialised f32 storage on `device`.
-Weights allocate_weights(const ModelConfig& config, at::Device device);
+// Uninitialised storage on `device`. The tensors of an adapter: PEFT's initial values, drawn from options.seed.
+Weights allocate_weights(const ModelConfig& config, at::Device device, const ModelOptions& options = {});
+// The same tensors without the adapter.
+Weights without_adapter(const Weights& weights);
+// Whether one of PEFT's names ("lm_head") means the module ("model.lm_head"): all of it, or its end after a dot.
+bool names_module(const std::vector<std::string>& names, const std::string& module);
+// The names of the matrices of a block that an adapter can change: "q_proj" ..
+std::vector<std::string> adaptable_modules();
 
 }  // namespace ucas

@@ -47,7 +47,8 @@ struct Plan {
   int64_t length = 0;        // tokens a slot can hold
 };
 
-Plan make_plan(const RolloutRequest& request, const EngineConfig& config, const ModelConfig& model) {
+Plan make_plan(const RolloutRequest& request, const EngineConfig& config, const ModelConfig& model,
+               const ModelOptions& options) {
   Plan plan;
   int64_t samples = 0;
   for (const PromptJob& job : request.jobs) {
@@ -57,7 +58,8 @@ Plan make_plan(const RolloutRequest& request, const EngineConfig& config, const 
   plan.slots = config.max_slots;
   if (plan.slots == 0) {
     const int64_t width = model.num_hidden_layers * model.num_key_value_heads * model.head_dim;
-    const int64_t slot_bytes = 2 * static_cast<int64_t>(sizeof(float)) * width * plan.length;
+    const int64_t number = options.dtype == Dtype::bf16 ? 2 : 4;
+    const int64_t slot_bytes = 2 * number * width * plan.length;
     plan.slots = std::clamp<int64_t>((config.cache_mb << 20) / std::max<int64_t>(slot_bytes, 1), 1, kMostSlots);
   }
   plan.slots = std::min(plan.slots, samples);
@@ -107,7 +109,7 @@ Run::Run(Model& model, const EngineConfig& config, const RolloutRequest& request
     : model_(model),
       request_(request),
       vocab_(model.config().vocab_size),
-      plan_(make_plan(request, config, model.config())),
+      plan_(make_plan(request, config, model.config(), model.options())),
       scheduler_(request.jobs, plan_.prompt_slots, config.prefill_tokens) {
   for (size_t j = 0; j < request.jobs.size(); ++j) {
     first_result_.push_back(results_.size());
@@ -121,7 +123,7 @@ Run::Run(Model& model, const EngineConfig& config, const RolloutRequest& request
   if (results_.empty()) return;
   cache_ = model.make_cache(plan_.slots + plan_.prompt_slots, plan_.length);
   for (int64_t slot = plan_.slots - 1; slot >= 0; --slot) free_slots_.push_back(slot);
-  first_logits_ = at::empty({plan_.prompt_slots, vocab_}, model.head().weight().options());
+  first_logits_ = at::empty({plan_.prompt_slots, vocab_}, at::TensorOptions().dtype(at::kFloat).device(model.device()));
   sampler_ = model.head().make_sampler(request.sampling);
 }
 

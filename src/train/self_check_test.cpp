@@ -24,7 +24,7 @@ TEST(self_check, a_sound_model_passes) {
 // 0.01 is the lowest that rollout.temperature may be.
 TEST(self_check, rounding_at_a_low_temperature_is_no_fault) {
   auto model = checked_model();
-  model->head().weight().detach().mul_(300);  // logits of the size that trained models have
+  model->head().weight().leaf.detach().mul_(300);  // logits of the size that trained models have
   EXPECT_LT(check_head(*model, {1, 2, 3}, 1.0).value_difference, 1e-3);
   EXPECT_GT(check_head(*model, {1, 2, 3}, 0.01).value_difference, 1e-3);
 }
@@ -32,7 +32,7 @@ TEST(self_check, rounding_at_a_low_temperature_is_no_fault) {
 // Each weight is finite, the logits are not: a comparison must not take NaN for no difference.
 TEST(self_check, logits_that_overflow_are_called_so) {
   auto model = checked_model();
-  model->head().weight().detach().fill_(3e38f);
+  model->head().weight().leaf.detach().fill_(3e38f);
   try {
     check_head(*model, {1, 2, 3}, 1.0);
     FAIL();

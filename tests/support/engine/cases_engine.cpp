@@ -41,12 +41,12 @@ std::vector<double> numbers(const at::Tensor& t) {
 }
 
 // One implementation of the statistics, in value and gradient. loss = sum g lp + e H + u C over rows.
-using MakeHead = std::unique_ptr<Head> (*)(at::Tensor);
+using MakeHead = std::unique_ptr<Head> (*)(Matrix);
 void check_head(CaseRun& run, MakeHead make_head) {
   at::Tensor h = matrix(run, "h").set_requires_grad(true), w = matrix(run, "W").set_requires_grad(true);
   std::vector<int32_t> y = run.in("y").get<std::vector<int32_t>>();
   double temperature = run.number("temperature", 1), log_v = std::log(static_cast<double>(w.size(0)));
-  HeadStats stats = make_head(w)->stats(h, y, temperature);
+  HeadStats stats = make_head({w, w})->stats(h, y, temperature);
   std::vector<double> lp = numbers(stats.logprob), raw = numbers(stats.logit), H = numbers(stats.entropy),
                       C = numbers(stats.confidence);
   std::vector<double> lse, mean, kl_U_p, kl_p_U;

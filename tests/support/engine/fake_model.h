@@ -24,7 +24,7 @@ class FakeModel final : public Model {
     at::Tensor weight = at::empty({vocab, kWidth});
     Rng rng(5, 5);
     for (int64_t i = 0; i < weight.numel(); ++i) weight.data_ptr<float>()[i] = static_cast<float>(rng.normal());
-    head_ = make_native_head(weight);
+    head_ = make_native_head({weight, weight});
   }
 
   struct Counts {
@@ -34,6 +34,9 @@ class FakeModel final : public Model {
   Counts counts;
   bool broken = false;  // hidden states become NaN
 
+  const ModelOptions& options() const override { return options_; }
+  std::vector<NamedTensor> adapter() override { return {}; }
+  std::unique_ptr<Model> base() override { return nullptr; }
   const ModelConfig& config() const override { return config_; }
   at::Device device() const override { return at::kCPU; }
   Head& head() override { return *head_; }
@@ -83,6 +86,7 @@ class FakeModel final : public Model {
 
  private:
   static constexpr int64_t kWidth = 16;
+  ModelOptions options_;
 
   struct Cache final : KvCache {
     Cache(FakeModel& model, int64_t slots, int64_t length)

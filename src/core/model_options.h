@@ -1,0 +1,47 @@
+// How a model is held: in which numbers it computes, what of it is trained, what its backward keeps.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/fields.h"
+
+namespace ucas {
+
+// f32: everything. bf16: products and what is kept of rows (activations, keys and values); parameters that are trained
+// have f32 masters, and every sum (of products, gradients, moments, the LM head's statistics) is f32.
+enum class Dtype { f32, bf16 };
+constexpr std::array<const char*, 2> names(Dtype) { return {"f32", "bf16"}; }
+
+// What a backward pass finds kept of each block: all of it; its input and what attention made; its input alone. The
+// rest is made again, with the same bits.
+enum class Recompute { none, keep_attention, block };
+constexpr std::array<const char*, 3> names(Recompute) { return {"none", "keep_attention", "block"}; }
+
+// Low-rank adapters: y = x W^T + (alpha / rank) x A^T B^T, A [rank, in], B [out, rank], W frozen. Names are PEFT's.
+struct LoraConfig {
+  int64_t rank = 0;  // 0: no adapter, all parameters are trained
+  double alpha = 32;
+  std::vector<std::string> target_modules = {"all-linear"};
+  std::vector<std::string> modules_to_save;  // trained whole beside the adapter, such as lm_head or norm
+
+  bool on() const { return rank > 0; }
+  double scale() const { return alpha / static_cast<double>(rank); }
+  bool operator==(const LoraConfig&) const = default;
+  void fields(Fields& f);
+};
+
+enum class Trained { all, adapter, none };
+
+struct ModelOptions {
+  Dtype dtype = Dtype::f32;
+  Trained trained = Trained::all;
+  Recompute recompute = Recompute::none;
+  LoraConfig lora;    // of a fresh adapter; a directory that holds one brings its own
+  uint64_t seed = 0;  // of a fresh adapter's A
+  std::string base;   // directory of an adapter's frozen weights; filled in by load_model
+};
+
+}  // namespace ucas

@@ -1,0 +1,126 @@
+// The steps of a block on the CPU, as block.h draws them.
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/block.h"
+
+namespace ucas {
+
+template <class E>
+void BlockForward<E>::norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& out) const {
+  const kernels::Table& kernel = kernels::table();
+  const int64_t D = s_.D;
+  const float *from = data(x), *w = data(weight);
+  if (out.scalar_type() == at::kFloat) {
+    float* to = data(out);
+    each_row(rows_, D, [&](int64_t i) { kernel.rms_norm(from + i * D, w, D, s_.eps, to + i * D); });
+    return;
+  }
+  E* to = data<E>(out);
+  each_row(rows_, D, [&](int64_t i) {
+    float* row = fresh_row(to + i * D, thread_scratch(D));
+    kernel.rms_norm(from + i * D, w, D, s_.eps, row);
+    close_row(to + i * D, D, row);
+  });
+}
+
+// Makes q and k what attention reads, and stores k and v.
+template <class E>
+void BlockForward<E>::place_heads(const Layer& layer, E* key, E* value, Activations& a) const {
+  const kernels::Table& kernel = kernels::table();
+  const BlockShape& s = s_;
+  const float* bias = layer.qkv.bias.defined() ? data(layer.qkv.bias) : nullptr;
+  const float* q_norm = layer.q_norm.defined() ? data(layer.q_norm) : nullptr;
+  const float* k_norm = layer.k_norm.defined() ? data(layer.k_norm) : nullptr;
+  E *qkv = data<E>(a.qkv), *unnormed = a.unnormed.defined() ? data<E>(a.unnormed) : nullptr;
+  each_row(rows_, 4 * s.N, [&](int64_t i) {
+    const Place& place = places_[i];
+    E* kept = qkv + i * s.N;
+    float* row = open_row(kept, s.N, thread_scratch(s.N));
+    if (bias != nullptr) kernel.add(bias, s.N, row);
+    if (unnormed != nullptr) {
+      close_row(kept, s.query + s.key, row);
+      std::copy_n(kept, s.query + s.key, unnormed + i * (s.query + s.key));
+    }
+    for (int64_t head = 0; q_norm != nullptr && head < s.H + s.K; ++head) {
+      float* x = row + head * s.d;
+      kernel.rms_norm(x, head < s.H ? q_norm : k_norm, s.d, s.eps, x);
+    }
+    kernel.rope(row, rope_.cosines(place.position), rope_.sines(place.position), s.H + s.K, s.d);
+    close_row(kept, s.N, row);
+    const E *k = kept + s.query, *v = k + s.key;
+    for (int64_t head = 0; head < s.K; ++head) {
+      const E* from = k + head * s.d;
+      E* tile = key + place.key + head * place.key_head + place.position / 16 * 16 * s.d + place.position % 16;
+      for (int64_t x = 0; x < s.d; ++x) tile[x * 16] = from[x];
+      E* to = value + place.value + head * place.value_head + place.position * s.stride;
+      std::copy_n(v + head * s.d, s.d, to);
+      std::fill(to + s.d, to + s.stride, E{});
+    }
+  });
+}
+
+void attend_kernel(const kernels::Attend<float>& a) { kernels::table().attend(a); }
+void attend_kernel(const kernels::Attend<Bf16>& a) { kernels::table().attend_bf16(a); }
+
+// Row i sees the keys of its sequence up to its own position.
+template <class E>
+void BlockForward<E>::attend(const E* key, const E* value, Activations& a) const {
+  const BlockShape& s = s_;
+  E *qkv = data<E>(a.qkv), *out = data<E>(a.attended);
+  float* softmax = a.softmax.defined() ? data(a.softmax) : nullptr;
+  const float scale = 1.0f / std::sqrt(static_cast<float>(s.d));
+  const int64_t width = s.group * s.d;  // of the query heads that share a key/value head
+  at::parallel_for(0, places_.size(), grain_of(128 * s.query), [&](int64_t begin, int64_t end) {
+    std::vector<float> scratch, q(width), attended(width);
+    for (int64_t i = begin; i < end; ++i) {
+      const Place& place = places_[i];
+      scratch.resize(s.group * 16 * kernels::tiles_of(place.position + 1));
+      for (int64_t head = 0; head < s.K; ++head) {
+        E* to = out + i * s.query + head * width;
+        float* sum = fresh_row(to, attended.data());
+        attend_kernel({s.group, place.position + 1, s.d, s.stride, scale,
+                       open_row(qkv + i * s.N + head * width, width, q.data()), key + place.key + head * place.key_head,
+                       value + place.value + head * place.value_head, scratch.data(), sum,
+                       softmax == nullptr ? nullptr : softmax + (i * s.H + head * s.group) * 2});
+        close_row(to, width, sum);
+      }
+    }
+  });
+}
+
+template <class E>
+void BlockForward<E>::attention(const Layer& layer, E* key, E* value, Activations& a, Scratch<E>& scratch) const {
+  norm(a.x, layer.input_norm, scratch.h);
+  layer.qkv.forward(scratch.h, a.qkv);
+  place_heads(layer, key, value, a);
+  attend(key, value, a);
+}
+
+template <class E>
+void BlockForward<E>::mlp(const Layer& layer, Activations& a, Scratch<E>& scratch) const {
+  layer.out.forward_onto(a.x, a.attended, a.middle);
+  norm(a.middle, layer.post_norm, scratch.h);
+  layer.gate_up.forward(scratch.h, a.gate_up);
+}
+
+template <class E>
+void BlockForward<E>::output(const Layer& layer, const Activations& a, Scratch<E>& scratch, at::Tensor& next) const {
+  const int64_t F = s_.F;
+  E *gate_up = data<E>(a.gate_up), *act = data<E>(scratch.act);
+  each_row(rows_, 8 * F, [&](int64_t i) {
+    float* room = thread_scratch(3 * F);
+    const float* row = open_row(gate_up + i * 2 * F, 2 * F, room);
+    float* to = fresh_row(act + i * F, room + 2 * F);
+    kernels::table().swiglu(row, F, to);
+    close_row(act + i * F, F, to);
+  });
+  layer.down.forward_onto(a.middle, scratch.act, next);
+}
+
+template class BlockForward<float>;
+template class BlockForward<Bf16>;
+
+}  // namespace ucas

@@ -1,0 +1,141 @@
+#include "model/peft.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "hf/model_config.h"
+#include "model/weights.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr const char* kConfigFile = "adapter_config.json";
+constexpr int64_t kPeftLimit = int64_t{1} << 20;
+
+class PeftReader {
+ public:
+  explicit PeftReader(const std::string& path) : path_(path), json_(read_json(path, kPeftLimit)) {
+    if (!json_.is_object()) throw Error("config", str(path_, ": expected a JSON object"));
+  }
+  // nullptr: absent, null, or empty
+  const Json* find(const char* key) const {
+    auto it = json_.find(key);
+    return it == json_.end() || it->is_null() || (it->is_structured() && it->empty()) ? nullptr : &*it;
+  }
+  [[noreturn]] void refuse(const char* kind, const char* key, const std::string& why) const {
+    const Json* value = find(key);
+    throw Error(kind,
+                str(path_, ": ", key, " = ", value == nullptr ? "null" : printable(value->dump(), 80), ": ", why));
+  }
+  double number(const char* key, double fallback) const {
+    const Json* value = find(key);
+    if (value == nullptr) return fallback;
+    if (!value->is_number() || !(value->get<double>() > 0) || !std::isfinite(value->get<double>()))
+      refuse("config", key, "expected a finite number above 0");
+    return value->get<double>();
+  }
+  std::string text(const char* key) const {
+    const Json* value = find(key);
+    if (value == nullptr) return "";
+    if (!value->is_string()) refuse("config", key, "expected a string");
+    return value->get<std::string>();
+  }
+  std::vector<std::string> names(const char* key) const {
+    const Json* value = find(key);
+    if (value == nullptr) return {};
+    if (value->is_string()) return {value->get<std::string>()};
+    std::vector<std::string> list;
+    if (!value->is_array()) refuse("config", key, "expected a list of module names");
+    for (const Json& item : *value) {
+      if (!item.is_string()) refuse("config", key, "expected a list of module names");
+      list.push_back(item.get<std::string>());
+    }
+    std::sort(list.begin(), list.end());
+    return list;
+  }
+  // A setting that ucas has not is fine as long as it is off.
+  void require_off(const char* key) const {
+    const Json* value = find(key);
+    if (value == nullptr || *value == false || *value == 0 || *value == 0.0 || *value == "none") return;
+    refuse("unsupported", key, "ucas trains plain LoRA only; merge the adapter with peft and load the result");
+  }
+
+ private:
+  std::string path_;
+  Json json_;
+};
+
+// As the file names it, or beside the adapter.
+std::string find_base(const std::string& named, const std::string& directory) {
+  for (const std::string& path : {named, path_join(directory, named)}) {
+    if (!named.empty() && is_directory(path)) return std::filesystem::absolute(path).lexically_normal().string();
+  }
+  throw Error("path", str(path_join(directory, kConfigFile), ": base_model_name_or_path = \"", printable(named, 400),
+                          "\": no such directory; ucas downloads nothing: put the base model there, or name its "
+                          "directory in that file"));
+}
+
+}  // namespace
+
+std::string adapter_file(const std::string& directory) { return path_join(directory, "adapter_model.safetensors"); }
+
+std::optional<PeftAdapter> find_adapter(const std::string& directory) {
+  const std::string path = path_join(directory, kConfigFile);
+  if (!exists(path)) return std::nullopt;
+  const PeftReader config(path);
+  if (config.text("peft_type") != "LORA") config.refuse("unsupported", "peft_type", "ucas reads \"LORA\" only");
+  for (const char* key : {"bias", "use_dora", "lora_bias", "fan_in_fan_out", "rank_pattern", "alpha_pattern",
+                          "layers_to_transform", "exclude_modules", "target_parameters", "use_qalora",
+                          "alora_invocation_tokens", "trainable_token_indices", "megatron_config"}) {
+    config.require_off(key);
+  }
+  PeftAdapter adapter;
+  const double rank = config.number("r", 8);
+  if (rank != std::floor(rank) || rank > 4096) config.refuse("config", "r", "expected a whole number, 1 .. 4096");
+  adapter.lora.rank = static_cast<int64_t>(rank);
+  adapter.lora.alpha = config.number("lora_alpha", 8);
+  // Rank-stabilised: alpha / sqrt(rank).
+  const Json* stabilised = config.find("use_rslora");
+  if (stabilised != nullptr && *stabilised == true) adapter.lora.alpha *= std::sqrt(rank);
+  adapter.lora.target_modules = config.names("target_modules");
+  std::vector<std::string> all = adaptable_modules();
+  std::sort(all.begin(), all.end());
+  if (adapter.lora.target_modules == all) adapter.lora.target_modules = {"all-linear"};
+  adapter.lora.modules_to_save = config.names("modules_to_save");
+  adapter.base = find_base(config.text("base_model_name_or_path"), directory);
+  return adapter;
+}
+
+void write_adapter_config(const PeftAdapter& adapter, const std::string& directory) {
+  OrderedJson json;
+  const LoraConfig& lora = adapter.lora;
+  json["peft_type"] = "LORA";
+  json["task_type"] = "CAUSAL_LM";
+  json["base_model_name_or_path"] = adapter.base;
+  json["r"] = lora.rank;
+  json["lora_alpha"] = lora.alpha;
+  json["lora_dropout"] = 0.0;
+  json["bias"] = "none";
+  const bool all = lora.target_modules == std::vector<std::string>{"all-linear"};
+  json["target_modules"] = all ? adaptable_modules() : lora.target_modules;
+  json["modules_to_save"] = lora.modules_to_save.empty() ? OrderedJson(nullptr) : OrderedJson(lora.modules_to_save);
+  json["inference_mode"] = true;
+  json["fan_in_fan_out"] = false;
+  json["use_rslora"] = false;
+  json["use_dora"] = false;
+  write_file(path_join(directory, kConfigFile), json.dump(2) + "\n");
+}
+
+bool is_saved_whole(const LoraConfig& lora, const std::string& parameter) {
+  const std::string module = parameter.substr(0, parameter.rfind('.'));
+  return names_module(lora.modules_to_save, module);
+}
+
+}  // namespace ucas

@@ -1,0 +1,33 @@
+// Matrix products of rows with a parameter, forward and backward, where both are f32 or both bf16. Sums are f32 in
+// either case, and a row of the first product has the same bits whatever stands beside it (docs/numerics.md).
+// Legend: P rows, a multiple of kRowAlign, of which padding is 0; I inputs, O outputs of the parameter W [O, I].
+// Rows may be part of wider ones. Threads: one caller; they use ATen's.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+
+namespace ucas {
+
+// A parameter that products read: its leaf, or a copy of it in another type (model/weights.h).
+struct Matrix {
+  at::Tensor leaf, used;  // [O, I]
+};
+
+// out = x W^T, or onto + x W^T. x [P, I], out and onto [P, O]: f32, or both of x's type; onto may be out.
+void product(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, const at::Tensor& onto = {});
+// d_x = d_out W, or d_x + d_out W, all of W's type.
+enum class Into { fresh, sum };
+void input_product(const at::Tensor& d_out, const at::Tensor& w, const at::Tensor& d_x, Into into = Into::fresh);
+// sum += d_out^T x; sum [O, I] f32.
+void weight_product(const at::Tensor& d_out, const at::Tensor& x, const at::Tensor& sum);
+
+// How products of bf16 run here.
+struct Bf16Products {
+  bool fast;           // by instructions of their own; otherwise as f32 products of widened copies
+  std::string reason;  // for doctor and env.json
+};
+const Bf16Products& bf16_products();
+
+}  // namespace ucas
