@@ -1,7 +1,7 @@
 // One training step's forward and backward on the tiny shape and the embedded task's: 256 sequences, about 20,000
 // tokens, packed into micro-batches. Prints tokens/s on one thread and the share of this machine's f32 GEMM limit that
 // they reach (2 x 3 flops for each weight and token; recomputation is not counted as work).
-//   build/bench_train_step [tokens in a micro-batch]
+//   build/bench_train_step [tokens in a micro-batch] [f32 | bf16]
 #include <ATen/TensorOperators.h>
 #include <sys/resource.h>
 
@@ -14,8 +14,8 @@ using namespace ucas;
 
 namespace {
 
-void measure(const char* name, const ModelConfig& config, int64_t budget) {
-  auto model = make_model(config, 1, at::kCPU);
+void measure(const char* name, const ModelConfig& config, int64_t budget, Dtype dtype) {
+  auto model = make_model(config, 1, at::kCPU, {.dtype = dtype});
   Rng rng(1, 2);
   std::vector<Packed> micro(1);
   micro[0].begin = {0};
@@ -54,8 +54,8 @@ void measure(const char* name, const ModelConfig& config, int64_t budget) {
   double seconds = best_of(3, step), limit = gemm_limit();
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);
-  std::printf("%s shape, isa %s, %.0f tokens in %zu micro-batches, 1 thread, GEMM limit %.1f GFLOP/s\n", name,
-              kernels::isa(), tokens, micro.size(), limit);
+  std::printf("%s shape, %s, isa %s, %.0f tokens in %zu micro-batches, 1 thread, f32 GEMM limit %.1f GFLOP/s\n", name,
+              word_of(dtype), kernels::isa(), tokens, micro.size(), limit);
   std::printf("train   %9.0f tok/s   %5.1f us/token   %4.1f %% of the GEMM limit, peak %ld MB\n", tokens / seconds,
               1e6 * seconds / tokens, 100 * 6e-9 * products_per_token(config) * tokens / seconds / limit,
               usage.ru_maxrss / 1024);
