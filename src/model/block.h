@@ -6,6 +6,7 @@
 //   | project            |   qkv = h W_qkv (+ bias)
 //   | place              |   q, k: normed per head where the family does, rotated; k, v to where rows find them
 //   | attend             |   attended = softmax(q k / sqrt d) v over the row's sequence up to its own position
+//   |                    |   (of a layer with a window: its last `window` keys)
 //   | residual  <--------+   middle = x + attended W_out
 //   middle [R, D] -------+
 //   | norm               |   h = rms_norm(middle, post_norm)
@@ -54,6 +55,11 @@ struct BlockShape {
   int64_t stride = (d + 15) / 16 * 16;  // floats of a stored value row
   float eps = static_cast<float>(config.rms_norm_eps);
 };
+
+// The first key that a row at `position` sees through a layer's window; 0: no window.
+inline int64_t first_key(int64_t window, int64_t position) {
+  return window == 0 || position < window ? 0 : position - window + 1;
+}
 
 // What the backward of a block needs of its forward. Where none follows, one set serves every block.
 struct Activations {

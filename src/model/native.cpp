@@ -110,7 +110,8 @@ class NativeForward final : public Forward {
   at::Tensor embed(std::span<const int32_t> token) const;
   void norm(const at::Tensor& x, const at::Tensor& weight, int64_t rows, const at::Tensor& out) const;
   void place_heads(const Layer& layer, std::span<const Place> places, float* key, float* value, Activations& a) const;
-  void attend(std::span<const Place> places, const float* key, const float* value, Activations& a) const;
+  void attend(std::span<const Place> places, int64_t window, const float* key, const float* value,
+              Activations& a) const;
 
   const BlockShape shape_;
   const Weights& weights_;
@@ -165,8 +166,9 @@ void NativeForward::place_heads(const Layer& layer, std::span<const Place> place
   });
 }
 
-// Row i sees the keys of its sequence up to its own position.
-void NativeForward::attend(std::span<const Place> places, const float* key, const float* value, Activations& a) const {
+// Row i sees the keys of its sequence up to its own position, from the first one of the layer's window on.
+void NativeForward::attend(std::span<const Place> places, int64_t window, const float* key, const float* value,
+                           Activations& a) const {
   const kernels::Table& kernel = kernels::table();
   const BlockShape& s = shape_;
   const float* qkv = data(a.qkv);
@@ -176,12 +178,13 @@ void NativeForward::attend(std::span<const Place> places, const float* key, cons
     std::vector<float> scratch;
     for (int64_t i = begin; i < end; ++i) {
       const Place& place = places[i];
-      scratch.resize(s.group * 16 * kernels::tiles_of(place.position + 1));
+      const int64_t first = first_key(window, place.position);
+      scratch.resize(s.group * 16 * (kernels::tiles_of(place.position + 1) - first / 16));
       for (int64_t head = 0; head < s.K; ++head)
         kernel.attend({s.group, place.position + 1, s.d, s.stride, scale, qkv + i * s.N + head * s.group * s.d,
                        key + place.key + head * place.key_head, value + place.value + head * place.value_head,
                        scratch.data(), out + i * s.query + head * s.group * s.d,
-                       softmax == nullptr ? nullptr : softmax + (i * s.H + head * s.group) * 2});
+                       softmax == nullptr ? nullptr : softmax + (i * s.H + head * s.group) * 2, first});
     }
   });
 }
@@ -210,7 +213,7 @@ at::Tensor NativeForward::run(std::span<const int32_t> token, std::span<const Pl
     norm(x, layer.input_norm, rows, scratch.h);
     layer.qkv.forward(scratch.h, a.qkv);
     place_heads(layer, places, stage.key(l), stage.value(l), a);
-    attend(places, stage.key(l), stage.value(l), a);
+    attend(places, s.config.window(l), stage.key(l), stage.value(l), a);
     layer.out.forward_onto(x, a.attended, a.middle);
     norm(a.middle, layer.post_norm, rows, scratch.h);
     layer.gate_up.forward(scratch.h, a.gate_up);

@@ -53,7 +53,7 @@ class BlockBackward {
   }
 
   // dx [P, D] holds the gradient of the block's output and becomes that of its input.
-  void run(const Layer& layer, const Activations& a, const at::Tensor& dx, Gradients& out) {
+  void run(const Layer& layer, int64_t window, const Activations& a, const at::Tensor& dx, Gradients& out) {
     mlp(layer, a, dx, out);
     norm_again(a.middle, layer.post_norm);
     layer.gate_up.backward_weight(again_.h, d_gate_up_, {}, out);
@@ -62,7 +62,7 @@ class BlockBackward {
 
     layer.out.backward_input(dx, d_attended_);
     layer.out.backward_weight(a.attended, dx, {}, out);
-    attend(a);
+    attend(a, window);
     place_heads(layer, a, out);
     norm_again(a.x, layer.input_norm);
     layer.qkv.backward_weight(again_.h, d_qkv_, bias(layer.qkv), out);
@@ -140,15 +140,15 @@ class BlockBackward {
   }
 
   // d_attended_ -> d_qkv_, one task for each sequence and key/value head.
-  void attend(const Activations& a) {
+  void attend(const Activations& a, int64_t window) {
     auto sequences = static_cast<int64_t>(packed_.begin.size()) - 1;
     at::parallel_for(0, sequences * s_.K, 1, [&](int64_t begin, int64_t end) {
       std::vector<float> scratch;
-      for (int64_t task = begin; task < end; ++task) attend_head(a, task / s_.K, task % s_.K, scratch);
+      for (int64_t task = begin; task < end; ++task) attend_head(a, window, task / s_.K, task % s_.K, scratch);
     });
   }
 
-  void attend_head(const Activations& a, int64_t sequence, int64_t head, std::vector<float>& scratch) {
+  void attend_head(const Activations& a, int64_t window, int64_t sequence, int64_t head, std::vector<float>& scratch) {
     const kernels::Table& kernel = kernels::table();
     const int64_t H = s_.H, K = s_.K, d = s_.d, N = s_.N, group = s_.group, stride = s_.stride;
     int64_t first = packed_.begin[sequence], length = packed_.begin[sequence + 1] - first;
@@ -173,7 +173,7 @@ class BlockBackward {
       int64_t row = first + i, at = row * s_.query + head * group * d;
       kernel.attend_backward({group, i + 1, d, stride, scale, qkv + row * N + head * group * d, attended + at,
                               d_attended + at, softmax + (row * H + head * group) * 2, key, value, key_rows, rest,
-                              d_qkv + row * N + head * group * d, d_key, d_value});
+                              d_qkv + row * N + head * group * d, d_key, d_value, first_key(window, i)});
     }
     for (int64_t j = 0; j < length; ++j) {
       float* to = d_qkv + (first + j) * N + (H + head) * d;
@@ -202,7 +202,7 @@ std::vector<at::Tensor> native_backward(const BlockShape& shape, const Weights& 
   block.d_h().narrow(0, 0, rows).copy_(d_hidden);
   block.norm(kept.last, weights.norm, dx, gradients);
   for (size_t l = weights.layers.size(); l-- > 0;) {
-    block.run(weights.layers[l], kept.blocks[l], dx, gradients);
+    block.run(weights.layers[l], shape.config.window(l), kept.blocks[l], dx, gradients);
     kept.blocks[l] = {};  // its memory serves the blocks still to come
   }
   if (weights.embed.requires_grad()) {
