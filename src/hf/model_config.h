@@ -3,12 +3,27 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "hf/families.h"
 
 namespace ucas {
+
+enum class RopeKind { none, linear, dynamic, yarn, llama3 };
+
+// How the rotary embedding is stretched beyond theta^(-2i/d), key by key as transformers names them; what a kind does
+// not use keeps its default. model/rope.cpp has the arithmetic.
+struct RopeScaling {
+  RopeKind kind = RopeKind::none;
+  double factor = 1;
+  int64_t original_max_position_embeddings = 0;                    // llama3, yarn
+  double low_freq_factor = 1, high_freq_factor = 4;                // llama3
+  double beta_fast = 32, beta_slow = 1;                            // yarn
+  bool truncate = true;                                            // yarn
+  std::optional<double> attention_factor, mscale, mscale_all_dim;  // yarn
+};
 
 struct ModelConfig {  // HF key names
   const Family* family = &kFamilies[0];
@@ -20,13 +35,17 @@ struct ModelConfig {  // HF key names
   int64_t intermediate_size = 192;
   int64_t vocab_size = 58;  // V: rows of the LM head, padding rows included
   int64_t max_position_embeddings = 4096;
+  // A token of layer l sees itself and the windows[l] - 1 tokens before it; 0: all before it. Empty: so in every layer.
+  std::vector<int64_t> windows;
   double rope_theta = 10000;
+  RopeScaling rope;
   double rms_norm_eps = 1e-6;
   bool tie_word_embeddings = true;
   std::string torch_dtype = "float32";           // what the checkpoint is stored in, and what we save
   std::vector<int32_t> eos_token_id;             // of config.json and generation_config.json together
   int64_t bos_token_id = -1, pad_token_id = -1;  // -1: none
 
+  int64_t window(size_t layer) const { return windows.empty() ? 0 : windows[layer]; }
   int64_t parameter_count() const;
 };
 

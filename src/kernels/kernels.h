@@ -18,16 +18,19 @@ struct Bf16 {
 // Attention of one token over its own key/value head: `group` query heads share it. Keys come in tiles of 16 tokens,
 // [tile][d][16], so that scores need no horizontal sums; values in rows of `stride` numbers, a multiple of 16, zero
 // beyond d. Keys after the last one may hold anything. E: how keys and values are kept, float or Bf16.
+// Where a window ends at the token, `first` is the first key in it: those before it are not seen, and no work is done
+// for their whole tiles.
 template <class E>
 struct Attend {
   int64_t group, keys, d, stride;
   float scale;
-  const float* q;  // [group, d]
-  const E* key;    // [tiles, d, 16]
-  const E* value;  // [keys, stride]
-  float* weight;   // scratch [group, 16 tiles]
-  float* out;      // [group, d]
-  float* norm;     // [group, 2] largest score and 1 / sum e^(score - largest), for the backward; may be null
+  const float* q;     // [group, d]
+  const E* key;       // [tiles, d, 16]
+  const E* value;     // [keys, stride]
+  float* weight;      // scratch [group, 16 tiles]
+  float* out;         // [group, d]
+  float* norm;        // [group, 2] largest score and 1 / sum e^(score - largest), for the backward; may be null
+  int64_t first = 0;  // below keys
 };
 
 // Its backward: writes d_q, adds to d_key and d_value.
@@ -40,6 +43,7 @@ struct AttendBackward {
   float* scratch;                       // 2 * group * 16 tiles + 2 * group * stride
   float* d_q;                           // [group, d]
   float *d_key, *d_value;               // [keys, stride]
+  int64_t first = 0;                    // as above
 };
 // static: an inline function shared by the files would be linked once, maybe with instructions this CPU lacks.
 static inline int64_t tiles_of(int64_t tokens) { return (tokens + 15) / 16; }

@@ -271,7 +271,7 @@ struct Heads {
 struct Exactly {
   std::vector<double> out, d_q, d_k, d_v;
 };
-Exactly attention_in_double(const Heads& a, double scale) {
+Exactly attention_in_double(const Heads& a, double scale, size_t first = 0) {
   Exactly r;
   auto G = static_cast<size_t>(a.group), T = static_cast<size_t>(a.keys), d = static_cast<size_t>(a.d);
   r.out.assign(G * d, 0);
@@ -281,12 +281,12 @@ Exactly attention_in_double(const Heads& a, double scale) {
   for (size_t h = 0; h < G; ++h) {
     std::vector<double> p(T, 0), dp(T, 0);
     double most = -1e300, sum = 0, delta = 0;
-    for (size_t j = 0; j < T; ++j) {
+    for (size_t j = first; j < T; ++j) {
       for (size_t c = 0; c < d; ++c) p[j] += double(a.q[h * d + c]) * double(a.k[j * d + c]) * scale;
       most = std::max(most, p[j]);
     }
-    for (double& x : p) sum += x = std::exp(x - most);
-    for (size_t j = 0; j < T; ++j) {
+    for (size_t j = first; j < T; ++j) sum += p[j] = std::exp(p[j] - most);
+    for (size_t j = first; j < T; ++j) {
       p[j] /= sum;
       for (size_t c = 0; c < d; ++c) {
         r.out[h * d + c] += p[j] * double(a.v[j * d + c]);
@@ -295,7 +295,7 @@ Exactly attention_in_double(const Heads& a, double scale) {
       }
       delta += p[j] * dp[j];
     }
-    for (size_t j = 0; j < T; ++j)
+    for (size_t j = first; j < T; ++j)
       for (size_t c = 0; c < d; ++c) {
         double ds = p[j] * (dp[j] - delta) * scale;
         r.d_q[h * d + c] += ds * double(a.k[j * d + c]);
@@ -305,23 +305,24 @@ Exactly attention_in_double(const Heads& a, double scale) {
   return r;
 }
 
-void check_attention(const Table& table, int64_t group, int64_t keys, int64_t d, double size) {
+void check_attention(const Table& table, int64_t group, int64_t keys, int64_t d, double size, int64_t first = 0) {
   Heads a(group, keys, d, size);
   float scale = 1 / std::sqrt(static_cast<float>(d));
-  Exactly want = attention_in_double(a, static_cast<double>(scale));
-  std::vector<float> weight(static_cast<size_t>(group * a.tiles * 16)), out(static_cast<size_t>(group * d));
+  Exactly want = attention_in_double(a, static_cast<double>(scale), static_cast<size_t>(first));
+  std::vector<float> weight(static_cast<size_t>(group * (a.tiles - first / 16) * 16)),
+      out(static_cast<size_t>(group * d));
   std::vector<float> norm(static_cast<size_t>(2 * group));
   table.attend({group, keys, d, a.stride, scale, a.q.data(), a.key_tile.data(), a.value_row.data(), weight.data(),
-                out.data(), norm.data()});
+                out.data(), norm.data(), first});
   std::string where = std::string(table.name) + " group " + std::to_string(group) + " keys " + std::to_string(keys) +
-                      " d " + std::to_string(d);
+                      " d " + std::to_string(d) + " first " + std::to_string(first);
   for (size_t i = 0; i < out.size(); ++i) ASSERT_NEAR(out[i], want.out[i], 1e-5 * (1 + size * size)) << where;
 
-  std::vector<float> scratch(static_cast<size_t>(2 * group * (a.tiles * 16 + a.stride)));
+  std::vector<float> scratch(static_cast<size_t>(2 * group * ((a.tiles - first / 16) * 16 + a.stride)));
   std::vector<float> d_q(out.size()), d_k(static_cast<size_t>(keys * a.stride), 0.0f), d_v = d_k;
   table.attend_backward({group, keys, d, a.stride, scale, a.q.data(), out.data(), a.d_out.data(), norm.data(),
                          a.key_tile.data(), a.value_tile.data(), a.key_row.data(), scratch.data(), d_q.data(),
-                         d_k.data(), d_v.data()});
+                         d_k.data(), d_v.data(), first});
   double tolerance = 3e-5 * (1 + size * size);
   for (size_t i = 0; i < d_q.size(); ++i) ASSERT_NEAR(d_q[i], want.d_q[i], tolerance) << where;
   for (int64_t j = 0; j < keys; ++j)
@@ -338,6 +339,26 @@ TEST(kernels, attention_agrees_with_double_forward_and_backward) {
       for (int64_t keys : {1, 2, 15, 16, 17, 40, 129})
         for (int64_t d : {2, 10, 16, 32, 40, 64})
           for (double size : {1.0, 4.0}) check_attention(*table, group, keys, d, size);
+}
+
+TEST(kernels, keys_before_a_window_take_no_part_and_whole_tiles_of_them_are_never_read) {
+  for (const Table* table : supported())
+    for (int64_t first : {1, 15, 16, 17, 33, 48, 128})
+      for (int64_t keys : {first + 1, first + 15, first + 16, first + 40})
+        for (int64_t d : {10, 32})
+          for (int64_t group : {1, 3}) check_attention(*table, group, keys, d, 2.0, first);
+  // A row's bits are those of the same window at the start of a sequence, a whole number of tiles earlier.
+  for (const Table* table : supported()) {
+    Heads a(3, 50, 10, 1);
+    std::vector<float> weight(static_cast<size_t>(3 * 64)), out(30), early(30);
+    std::fill_n(a.key_tile.begin(), 2 * 16 * a.d, kNan);
+    std::fill_n(a.value_row.begin(), 2 * 16 * a.stride, kNan);
+    table->attend({3, 50, 10, a.stride, 0.5f, a.q.data(), a.key_tile.data(), a.value_row.data(), weight.data(),
+                   out.data(), nullptr, 37});
+    table->attend({3, 18, 10, a.stride, 0.5f, a.q.data(), a.key_tile.data() + 32 * a.d,
+                   a.value_row.data() + 32 * a.stride, weight.data(), early.data(), nullptr, 5});
+    EXPECT_EQ(out, early) << table->name;
+  }
 }
 
 TEST(kernels, many_query_heads_may_share_one_key_head) {

@@ -61,6 +61,12 @@ at::Tensor spread_heads(const at::Tensor& x, int64_t heads) {
   return x.transpose(1, 2).repeat_interleave(heads / x.size(2), 1);
 }
 
+// Key `column` is seen from position `row`, both of any shapes that broadcast; true where it is.
+at::Tensor in_sight(const at::Tensor& column, const at::Tensor& row, int64_t window) {
+  at::Tensor seen = column.le(row);
+  return window == 0 ? seen : seen.logical_and(column.gt(row - window));
+}
+
 struct AtenRows {
   at::Tensor token;     // [R]
   at::Tensor cos, sin;  // [R, 1, d / 2]
@@ -153,6 +159,7 @@ at::Tensor AtenForward::packed_forward(const Packed& packed, KvCache* cache, std
     return at::index_select(x, 0, to).view({sequences, longest, x.size(1), shape.d});
   };
   auto* store = static_cast<AtenCache*>(cache);
+  at::Tensor cells = at::arange(longest, to.options());
   return run(rows(packed.token, packed.position),
              [&](size_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
                at::Tensor keys = grid(k), values = grid(v);
@@ -161,9 +168,12 @@ at::Tensor AtenForward::packed_forward(const Packed& packed, KvCache* cache, std
                  for (auto [side, of] : {std::pair(&store->key, &keys), std::pair(&store->value, &values)})
                    (*side)[layer].select(0, slots[s]).narrow(0, 0, count).copy_(of->select(0, s).narrow(0, 0, count));
                }
+               const int64_t window = shape.config.window(layer);
+               std::optional<at::Tensor> mask;
+               if (window > 0) mask = in_sight(cells, cells.unsqueeze(1), window);
                at::Tensor o = at::scaled_dot_product_attention(grid(q).transpose(1, 2), spread_heads(keys, shape.H),
-                                                               spread_heads(values, shape.H), {}, 0.0,
-                                                               /*is_causal=*/true);
+                                                               spread_heads(values, shape.H), mask, 0.0,
+                                                               /*is_causal=*/!mask);
                return at::index_select(o.transpose(1, 2).reshape({sequences * longest, -1}), 0, from);
              });
 }
@@ -175,16 +185,15 @@ at::Tensor AtenForward::decode(std::span<const int32_t> token, std::span<const i
   at::Tensor slots = indices({slot.begin(), slot.end()}, device());
   at::Tensor positions = indices({position.begin(), position.end()}, device());
   at::Tensor flat = slots * store.length() + positions;
-  // [n, 1, 1, reach]: key j is seen from position >= j.
-  at::Tensor seen = at::arange(reach, positions.options()).unsqueeze(0).le(positions.unsqueeze(1));
-  at::Tensor mask = seen.unsqueeze(1).unsqueeze(1);
+  at::Tensor reached = at::arange(reach, positions.options());
   return run(rows(token, position), [&](size_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
     auto recall = [&](at::Tensor& side, const at::Tensor& fresh) {
       side.view({-1, shape_.K, shape_.d}).index_copy_(0, flat, fresh);
       return spread_heads(at::index_select(side.narrow(1, 0, reach), 0, slots), shape_.H);
     };
     at::Tensor keys = recall(store.key[layer], k), values = recall(store.value[layer], v);
-    return at::scaled_dot_product_attention(q.unsqueeze(2), keys, values, mask).squeeze(2);
+    at::Tensor mask = in_sight(reached, positions.unsqueeze(1), shape_.config.window(layer));  // [n, reach]
+    return at::scaled_dot_product_attention(q.unsqueeze(2), keys, values, mask.unsqueeze(1).unsqueeze(1)).squeeze(2);
   });
 }
 

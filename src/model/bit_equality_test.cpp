@@ -23,6 +23,7 @@ struct Shape {
   const char* name;
   int64_t D, layers, H, K, d, F, V;
   const char* family = "qwen2";
+  int64_t window = 0;  // of every layer but the first
   Dtype dtype = Dtype::f32;
   int64_t lora = 0;
 };
@@ -39,6 +40,10 @@ ModelConfig config_of(const Shape& s) {
   c.head_dim = s.d;
   c.intermediate_size = s.F;
   c.vocab_size = s.V;
+  if (s.window > 0) {
+    c.windows.assign(static_cast<size_t>(s.layers), s.window);
+    c.windows[0] = 0;
+  }
   return c;
 }
 
@@ -216,12 +221,16 @@ INSTANTIATE_TEST_SUITE_P(
                       Shape{"odd", 60, 2, 6, 2, 10, 90, 33}, Shape{"mha", 48, 1, 3, 3, 16, 100, 64},
                       Shape{"wide", 256, 2, 8, 2, 32, 704, 9000}, Shape{"qwen3", 64, 2, 4, 2, 24, 96, 58, "qwen3"},
                       Shape{"llama", 48, 2, 4, 1, 12, 72, 41, "llama"},
-                      Shape{"tiny_bf16", 128, 4, 4, 2, 32, 352, 512, "qwen2", Dtype::bf16},
-                      Shape{"odd_bf16", 60, 2, 6, 2, 10, 91, 33, "qwen2", Dtype::bf16},
-                      Shape{"wide_bf16", 896, 1, 14, 2, 64, 1200, 9000, "qwen2", Dtype::bf16},
-                      Shape{"qwen3_bf16", 64, 2, 4, 2, 24, 96, 58, "qwen3", Dtype::bf16},
-                      Shape{"lora", 64, 2, 4, 2, 16, 192, 58, "qwen2", Dtype::f32, 4},
-                      Shape{"lora_bf16", 64, 2, 4, 2, 16, 192, 58, "llama", Dtype::bf16, 6}),
+                      Shape{"window", 48, 3, 4, 2, 12, 72, 41, "qwen2", 7},
+                      Shape{"window_of_a_tile", 32, 2, 2, 1, 16, 40, 33, "qwen3", 16},
+                      Shape{"window_of_one", 32, 2, 2, 2, 16, 40, 33, "llama", 1},
+                      Shape{"tiny_bf16", 128, 4, 4, 2, 32, 352, 512, "qwen2", 0, Dtype::bf16},
+                      Shape{"odd_bf16", 60, 2, 6, 2, 10, 91, 33, "qwen2", 0, Dtype::bf16},
+                      Shape{"wide_bf16", 896, 1, 14, 2, 64, 1200, 9000, "qwen2", 0, Dtype::bf16},
+                      Shape{"qwen3_bf16", 64, 2, 4, 2, 24, 96, 58, "qwen3", 0, Dtype::bf16},
+                      Shape{"lora", 64, 2, 4, 2, 16, 192, 58, "qwen2", 0, Dtype::f32, 4},
+                      Shape{"lora_bf16", 64, 2, 4, 2, 16, 192, 58, "llama", 0, Dtype::bf16, 6},
+                      Shape{"window_bf16", 48, 3, 4, 2, 12, 72, 41, "qwen2", 7, Dtype::bf16}),
     [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

@@ -6,6 +6,7 @@
 //   | project            |   qkv = h W_qkv (+ bias)
 //   | place              |   q, k: normed per head where the family does, rotated; k, v to where rows find them
 //   | attend             |   attended = softmax(q k / sqrt d) v over the row's sequence up to its own position
+//   |                    |   (of a layer with a window: its last `window` keys)
 //   | residual  <--------+   middle = x + attended W_out
 //   middle [R, D] -------+
 //   | norm               |   h = rms_norm(middle, post_norm)
@@ -97,6 +98,11 @@ struct BlockShape {
   float eps = static_cast<float>(config.rms_norm_eps);
 };
 
+// The first key that a row at `position` sees through a layer's window; 0: no window.
+inline int64_t first_key(int64_t window, int64_t position) {
+  return window == 0 || position < window ? 0 : position - window + 1;
+}
+
 // What the backward of a block needs of its forward. Where it is not kept, one set serves every block.
 struct Activations {
   at::Tensor x;         // [P, D] input, f32
@@ -150,7 +156,7 @@ class BlockForward {
 
  private:
   void place_heads(const Layer& layer, E* key, E* value, Activations& a) const;
-  void attend(const E* key, const E* value, Activations& a) const;
+  void attend(int64_t window, const E* key, const E* value, Activations& a) const;
   const BlockShape& s_;
   const RopeTable& rope_;
   std::span<const Place> places_;

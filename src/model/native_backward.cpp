@@ -68,7 +68,7 @@ class BlockBackward {
     const at::Tensor d_middle = as_kept(dx);
     layer.out.backward_input(d_middle, d_attended_);
     layer.out.backward_weight(a.attended, d_middle, {});
-    attend(a);
+    attend(a, layer.window);
     place_heads(layer, a);
     forward_.norm(a.x, layer.input_norm, again_.h);
     layer.qkv.backward_weight(again_.h, d_qkv_, bias(layer.qkv));
@@ -185,15 +185,15 @@ class BlockBackward {
   }
 
   // d_attended_ -> d_qkv_, one task for each sequence and key/value head.
-  void attend(const Activations& a) {
+  void attend(const Activations& a, int64_t window) {
     auto sequences = static_cast<int64_t>(packed_.begin.size()) - 1;
     at::parallel_for(0, sequences * s_.K, 1, [&](int64_t begin, int64_t end) {
       std::vector<float> scratch;
-      for (int64_t task = begin; task < end; ++task) attend_head(a, task / s_.K, task % s_.K, scratch);
+      for (int64_t task = begin; task < end; ++task) attend_head(a, window, task / s_.K, task % s_.K, scratch);
     });
   }
 
-  void attend_head(const Activations& a, int64_t sequence, int64_t head, std::vector<float>& scratch) {
+  void attend_head(const Activations& a, int64_t window, int64_t sequence, int64_t head, std::vector<float>& scratch) {
     const kernels::Table& kernel = kernels::table();
     const int64_t H = s_.H, K = s_.K, d = s_.d, N = s_.N, group = s_.group, stride = s_.stride;
     int64_t first = packed_.begin[sequence], length = packed_.begin[sequence + 1] - first;
@@ -224,7 +224,8 @@ class BlockBackward {
       kernel.attend_backward(
           {group, i + 1, d, stride, scale, open_row(qkv + row * N + head * width, width, room + width),
            open_row(attended + at, width, room + 2 * width), open_row(d_attended + at, width, room + 3 * width),
-           softmax + (row * H + head * group) * 2, key, value, key_rows, rest, d_q_row, d_key, d_value});
+           softmax + (row * H + head * group) * 2, key, value, key_rows, rest, d_q_row, d_key, d_value,
+           first_key(window, i)});
       close_row(d_q, width, d_q_row);
     }
     for (int64_t j = 0; j < length; ++j) {

@@ -65,9 +65,9 @@ void BlockForward<E>::place_heads(const Layer& layer, E* key, E* value, Activati
 void attend_kernel(const kernels::Attend<float>& a) { kernels::table().attend(a); }
 void attend_kernel(const kernels::Attend<Bf16>& a) { kernels::table().attend_bf16(a); }
 
-// Row i sees the keys of its sequence up to its own position.
+// Row i sees the keys of its sequence up to its own position, from the first one of the layer's window on.
 template <class E>
-void BlockForward<E>::attend(const E* key, const E* value, Activations& a) const {
+void BlockForward<E>::attend(int64_t window, const E* key, const E* value, Activations& a) const {
   const BlockShape& s = s_;
   E *qkv = data<E>(a.qkv), *out = data<E>(a.attended);
   float* softmax = a.softmax.defined() ? data(a.softmax) : nullptr;
@@ -77,14 +77,15 @@ void BlockForward<E>::attend(const E* key, const E* value, Activations& a) const
     std::vector<float> scratch, q(width), attended(width);
     for (int64_t i = begin; i < end; ++i) {
       const Place& place = places_[i];
-      scratch.resize(s.group * 16 * kernels::tiles_of(place.position + 1));
+      const int64_t first = first_key(window, place.position);
+      scratch.resize(s.group * 16 * (kernels::tiles_of(place.position + 1) - first / 16));
       for (int64_t head = 0; head < s.K; ++head) {
         E* to = out + i * s.query + head * width;
         float* sum = fresh_row(to, attended.data());
         attend_kernel({s.group, place.position + 1, s.d, s.stride, scale,
                        open_row(qkv + i * s.N + head * width, width, q.data()), key + place.key + head * place.key_head,
                        value + place.value + head * place.value_head, scratch.data(), sum,
-                       softmax == nullptr ? nullptr : softmax + (i * s.H + head * s.group) * 2});
+                       softmax == nullptr ? nullptr : softmax + (i * s.H + head * s.group) * 2, first});
         close_row(to, width, sum);
       }
     }
@@ -96,7 +97,7 @@ void BlockForward<E>::attention(const Layer& layer, E* key, E* value, Activation
   norm(a.x, layer.input_norm, scratch.h);
   layer.qkv.forward(scratch.h, a.qkv);
   place_heads(layer, key, value, a);
-  attend(key, value, a);
+  attend(layer.window, key, value, a);
 }
 
 template <class E>

@@ -177,6 +177,7 @@ Weights allocate_weights(const ModelConfig& c, at::Device device, const ModelOpt
   for (int64_t i = 0; i < c.num_hidden_layers; ++i) {
     std::string prefix = str("model.layers.", i, "."), attention = prefix + "self_attn.", mlp = prefix + "mlp.";
     Layer& layer = w.layers.emplace_back();
+    layer.window = c.window(i);
     layer.input_norm = make.vector(prefix + "input_layernorm", ".weight", D);
     layer.qkv = make.linear(attention, {{"q_proj", query}, {"k_proj", key}, {"v_proj", key}}, D, c.family->qkv_bias);
     layer.out = make.linear(attention, {{"o_proj", D}}, query);

@@ -25,6 +25,7 @@ struct Layer {
   Linear out;                 // [D, H d]
   at::Tensor post_norm;       // [D]
   Linear gate_up, down;       // [2F, D], [D, F]
+  int64_t window = 0;         // keys that a row sees, its own included; 0: all
 };
 
 struct Weights {
