@@ -45,6 +45,7 @@ std::string preset_help(const MethodRow& row, const std::string& preset) {
 std::string options_demo() { return options_help(DemoConfig{}); }
 std::string options_sft() { return options_help(SftOptions{}); }
 std::string options_generate() { return options_help(GenerateOptions{}); }
+std::string options_merge() { return options_help(MergeOptions{}); }
 std::string options_score() { return options_help(ScoreOptions{}); }
 std::string options_evaluate() { return options_help(EvaluateOptions{}); }
 std::string options_study() { return options_help(StudyConfig{}); }

@@ -84,6 +84,7 @@ std::vector<std::pair<std::string, std::string>> settings_of(const Card& card) {
   }
   out.emplace_back("grader version", str(card.grader_version));
   out.emplace_back("truncated responses", c.truncated == Truncated::grade ? "graded" : "wrong");
+  out.emplace_back("dtype", word_of(c.dtype));
   out.emplace_back("samples", str(c.samples));
   if (c.samples > 0) {
     out.emplace_back("temperature", str(c.temperature));

@@ -13,11 +13,12 @@ void MachineOptions::fields(Fields& f) {
 }
 
 void GenerateOptions::fields(Fields& f) {
-  f.field("model", model, "Hugging Face checkpoint directory");
+  f.field("model", model, "Hugging Face checkpoint directory, or that of a PEFT adapter");
   f.field("prompt", prompt, "one question, answered on standard output");
   f.field("data", data, "problem files, JSONL (may be given several times)");
   f.field("template", prompt_template, "prompt template: plain, qwen_math, qwen_boxed, orz, or a file");
   f.field("out", out, "file to write the rows to; empty = standard output");
+  f.choice("dtype", dtype, "of products, activations, keys and values");
   f.field("samples", samples, Range{1, 1 << 20}, "responses per prompt");
   sampling.fields(f);
   f.field("seed", seed, Range{0, 9e15}, "of the draws");
@@ -39,12 +40,15 @@ void GenerateOptions::validate() const {
 }
 
 void ScoreOptions::fields(Fields& f) {
-  f.field("model", model, "Hugging Face checkpoint directory");
+  f.field("model", model, "Hugging Face checkpoint directory, or that of a PEFT adapter");
   f.field("out", out, "file to write the rows to; empty = standard output");
+  f.choice("dtype", dtype, "of products and activations");
   f.field("temperature", temperature, Range{1e-3, 100}, "logits are divided by it");
   f.field("batch_tokens", batch_tokens, Range{16, 1 << 24}, "tokens per forward pass");
   machine.fields(f);
 }
+
+void MergeOptions::fields(Fields& f) { f.field("out", out, "directory to write; must not exist"); }
 
 void EvaluateOptions::fields(Fields& f) {
   f.field("suite", suite, "benchmarks to run, such as math5: a suite, a benchmark, or a file that describes one");

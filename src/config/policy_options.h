@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/fields.h"
+#include "core/model_options.h"
 #include "data/problems.h"
 #include "records/eval_config.h"
 #include "sampling/engine_config.h"
@@ -24,6 +25,7 @@ struct GenerateOptions {
   std::string model, prompt, out;
   std::vector<std::string> data;
   std::string prompt_template = "plain";
+  Dtype dtype = Dtype::f32;
   int64_t samples = 1;
   SamplingConfig sampling;
   int64_t seed = 0;
@@ -37,9 +39,15 @@ struct GenerateOptions {
 
 struct ScoreOptions {
   std::string model, out;
+  Dtype dtype = Dtype::f32;
   double temperature = 1.0;
   int64_t batch_tokens = 4096;
   MachineOptions machine;
+  void fields(Fields& f);
+};
+
+struct MergeOptions {
+  std::string out;
   void fields(Fields& f);
 };
 

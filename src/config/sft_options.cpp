@@ -23,9 +23,16 @@ void SftOptions::fields(Fields& f) {
   f.field("tokenizer", tokenizer, "directory with tokenizer.json; empty: the model's");
   f.field("out", out, "directory to write; must not exist");
   f.field("device", device, "cpu, cuda or cuda:N");
+  f.choice("dtype", dtype, "of products and activations; sums, masters and moments are f32 in both");
+  f.choice("recompute", recompute, "what a backward pass makes again instead of keeping it; the same bits, less memory");
   f.field("threads", threads, Range{0, 4096}, "0 = all cores");
   sft.fields(f);
+  f.section("lora", lora);
   f.section("model", shape);
+}
+
+ModelOptions SftOptions::model_options() const {
+  return {.dtype = dtype, .recompute = recompute, .lora = lora, .seed = static_cast<uint64_t>(sft.seed)};
 }
 
 void SftOptions::validate() const {
@@ -36,6 +43,9 @@ void SftOptions::validate() const {
   }
   if (!init.empty() && tokenizer.empty()) {
     throw Error("config", "--init needs --tokenizer DIR: its vocabulary is the model's");
+  }
+  if (!init.empty() && lora.on()) {
+    throw Error("config", "lora.rank with --init: an adapter needs trained weights under it; give --model DIR");
   }
   if (out.empty()) throw Error("config", "--out DIR is missing: where the trained checkpoint goes");
   if (!init.empty() && (shape.hidden_size % shape.num_attention_heads != 0 ||

@@ -6,6 +6,7 @@
 
 #include "base/fields.h"
 #include "config/sft_config.h"
+#include "core/model_options.h"
 #include "hf/model_config.h"
 
 namespace ucas {
@@ -17,12 +18,16 @@ struct ModelShape : ModelConfig {  // for --init
 struct SftOptions {
   std::string model, init, tokenizer, out;
   std::string device = "cpu";
+  Dtype dtype = Dtype::f32;
+  Recompute recompute = Recompute::none;
+  LoraConfig lora;
   int64_t threads = 0;
   ModelShape shape;
   SftConfig sft;
 
   void fields(Fields& f);
   void validate() const;  // Error("config")
+  ModelOptions model_options() const;
 };
 
 }  // namespace ucas

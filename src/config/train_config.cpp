@@ -63,6 +63,10 @@ void UpdateConfig::fields(Fields& f) {
   f.field("epochs", epochs, Range{1, 1000}, "passes over each step's batch");
   f.field("micro_batch_tokens", micro_batch_tokens, Range{16, 1 << 24}, "tokens per forward and backward pass",
           Effect::procedure);
+  f.choice("recompute", recompute,
+           "what a backward pass makes again instead of keeping it: nothing, all of a block but its attention, all of "
+           "it; the same bits for less memory",
+           Effect::bookkeeping);
 }
 
 void RunConfig::fields(Fields& f) {
@@ -86,12 +90,14 @@ void RunConfig::fields(Fields& f) {
 
 void TrainConfig::fields(Fields& f) {
   f.field("label", label, "name of the run in reports; empty = the method's title", Effect::bookkeeping);
-  f.field("model", model, "Hugging Face checkpoint directory", Effect::place);
+  f.field("model", model, "Hugging Face checkpoint directory, or that of a PEFT adapter to go on with", Effect::place);
   f.field("device", device, "cpu, cuda or cuda:N", Effect::place);
+  f.choice("dtype", dtype, "of products, activations, keys and values; sums, masters and moments are f32 in both");
   f.field("threads", threads, Range{0, 4096}, "CPU threads; 0 = all cores", Effect::place);
   f.field("seed", seed, Range{0, 9e15}, "of sampling and data order", Effect::place);
   f.section("data", data);
   f.section("rollout", rollout);
+  f.section("lora", lora);
   f.section("reward", reward);
   struct MethodSection {
     TrainConfig* config;
@@ -238,6 +244,12 @@ KeepRule TrainConfig::keep_rule() const {
   rule.response_limit = rollout.response_length;
   return rule;
 }
+
+ModelOptions TrainConfig::model_options() const {
+  return {.dtype = dtype, .recompute = update.recompute, .lora = lora, .seed = static_cast<uint64_t>(seed)};
+}
+
+ModelOptions TrainConfig::companion_options() const { return {.dtype = dtype, .recompute = update.recompute}; }
 
 Effect effect_of(const std::string& key) {
   static const std::vector<FieldValue> fields = fields_of(TrainConfig{});

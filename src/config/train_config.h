@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/fields.h"
+#include "core/model_options.h"
 #include "core/optimizer_config.h"
 #include "methods/method.h"
 #include "objective/dynamic_sampling.h"
@@ -62,6 +63,7 @@ struct UpdateConfig {
   int64_t mini_batch_size = 32;       // prompts per optimizer update
   int64_t epochs = 1;                 // passes over each step's batch
   int64_t micro_batch_tokens = 4096;  // token budget of one forward and backward pass
+  Recompute recompute = Recompute::none;
   void fields(Fields& f);
 };
 
@@ -84,10 +86,12 @@ struct TrainConfig {
   std::string label;  // name in reports; "" = the method's title
   std::string model;  // HF checkpoint directory
   std::string device = "cpu";
+  Dtype dtype = Dtype::f32;
   int64_t threads = 0;  // 0 = all cores
   int64_t seed = 0;
   TrainDataConfig data;
   TrainRolloutConfig rollout;
+  LoraConfig lora;
   RewardConfig reward;
   std::string method_name = "grpo";
   std::string method_preset;       // one of the method's presets
@@ -104,6 +108,8 @@ struct TrainConfig {
   std::string title() const;       // label, or the method's title
   Needs needs() const;             // the method's, and what the objective and the reward add
   KeepRule keep_rule() const;      // which prompts of a step are trained on
+  ModelOptions model_options() const;      // of the policy
+  ModelOptions companion_options() const;  // of a model beside it: as the policy computes, all weights trained
   bool uses_passes() const { return train.steps == 0; }  // how long the run is: train.epochs, or train.steps
   // Generation batches of a step where every prompt passes; dynamic sampling may take more of them.
   int64_t fewest_gen_batches() const;

@@ -44,4 +44,7 @@ struct ModelOptions {
   std::string base;   // directory of an adapter's frozen weights; filled in by load_model
 };
 
+// For a model that is only read.
+inline ModelOptions inference(Dtype dtype) { return {.dtype = dtype, .trained = Trained::none}; }
+
 }  // namespace ucas

@@ -219,6 +219,7 @@ void Check::check_settings(const OutputSettings& settings) {
   expect(place, "top_p", settings.top_p, card_.config.top_p);
   expect(place, "top_k", settings.top_k, card_.config.top_k);
   expect(place, "seed", settings.seed, card_.config.seed);
+  expect(place, "dtype", settings.dtype, std::string(word_of(card_.config.dtype)));
   expect(place, "sources", settings.sources.size(), card_.benchmarks.size());
   for (const OutputSettings::Source& source : settings.sources) {
     const Card::Set* set = set_of(source.name);

@@ -268,8 +268,11 @@ std::vector<StoredTensor> read_safetensors_header(const std::string& path) {
 std::vector<StoredTensor> list_weights(const std::string& directory) {
   std::string single = path_join(directory, "model.safetensors");
   std::string index = path_join(directory, "model.safetensors.index.json");
+  std::string adapter = path_join(directory, "adapter_model.safetensors");
   std::vector<StoredTensor> all;
-  if (exists(single)) {
+  if (exists(adapter)) {
+    all = read_safetensors_header(adapter);
+  } else if (exists(single)) {
     all = read_safetensors_header(single);
   } else if (exists(index)) {
     all = list_shards(directory, index);

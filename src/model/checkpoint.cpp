@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <span>
 
@@ -91,6 +92,9 @@ void check_tied_head(const StoredTensor& head, const at::Tensor& embed) {
                               "model.embed_tokens.weight; set it to false to use both"));
 }
 
+// "model.norm.weight" -> "model.norm"
+std::string module_of(const std::string& parameter) { return parameter.substr(0, parameter.rfind('.')); }
+
 using StoredByName = std::map<std::string, StoredTensor>;
 
 StoredByName by_name(std::vector<StoredTensor> list, const std::string& directory) {
@@ -152,7 +156,7 @@ void load_adapter(Weights& weights, const PeftAdapter& adapter, const std::strin
   StoredByName stored = by_name(read_safetensors_header(adapter_file(directory)), directory);
   std::vector<NamedTensor> wanted = weights.adapter;
   for (const NamedTensor& p : weights.parameters) {
-    if (is_saved_whole(adapter.lora, p.name)) wanted.push_back({kPeftPrefix + p.name, p.tensor});
+    if (is_saved_whole(adapter.lora, module_of(p.name))) wanted.push_back({kPeftPrefix + p.name, p.tensor});
   }
   for (const NamedTensor& p : wanted) {
     auto found = stored.find(p.name);
@@ -167,10 +171,16 @@ void load_adapter(Weights& weights, const PeftAdapter& adapter, const std::strin
                                        " is none of this adapter (adapter_config.json) on this base"));
 }
 
+LoraConfig sorted(LoraConfig lora) {
+  std::ranges::sort(lora.target_modules);
+  std::ranges::sort(lora.modules_to_save);
+  return lora;
+}
+
 // What a directory's own adapter leaves to be said.
 ModelOptions options_with(const PeftAdapter& adapter, const ModelOptions& asked, const std::string& directory) {
   ModelOptions options = asked;
-  if (asked.lora.on() && !(asked.lora == adapter.lora)) {
+  if (asked.lora.on() && !(sorted(asked.lora) == sorted(adapter.lora))) {
     throw Error("config", str(directory, ": holds an adapter of rank ", adapter.lora.rank, ", alpha ",
                               adapter.lora.alpha, " on ", join(adapter.lora.target_modules, ", "),
                               ", which goes on as it is; leave lora.* out, or merge it first (ucas merge)"));
@@ -185,7 +195,7 @@ ModelOptions options_with(const PeftAdapter& adapter, const ModelOptions& asked,
 std::unique_ptr<Model> load_model(const std::string& directory, at::Device device, const ModelOptions& asked) {
   const std::optional<PeftAdapter> adapter = find_adapter(directory);
   ModelOptions options = adapter ? options_with(*adapter, asked, directory) : asked;
-  if (!adapter) options.base = directory;
+  if (!adapter) options.base = std::filesystem::absolute(directory).lexically_normal().string();
   if (options.lora.on() && options.trained == Trained::all) options.trained = Trained::adapter;
   const ModelConfig config = read_model_config(options.base);
   Weights weights = load_base(config, options.base, device, options);
@@ -219,7 +229,7 @@ std::vector<NamedTensor> stored_tensors(Model& model) {
   if (model.adapter().empty()) return model.parameters();
   std::vector<NamedTensor> tensors = model.adapter();
   for (const NamedTensor& p : model.parameters()) {
-    if (is_saved_whole(model.options().lora, p.name)) tensors.push_back({kPeftPrefix + p.name, p.tensor});
+    if (is_saved_whole(model.options().lora, module_of(p.name))) tensors.push_back({kPeftPrefix + p.name, p.tensor});
   }
   return tensors;
 }

@@ -66,6 +66,8 @@ class Model {
   virtual std::vector<NamedTensor> adapter() = 0;
   // The same weights without the adapter, and nothing to train; shares them with this model.
   virtual std::unique_ptr<Model> base() = 0;
+  // The same with the adapter's products added to the weights, which this model shares from then on.
+  virtual std::unique_ptr<Model> merged() = 0;
   // What an optimizer updates, and a resume restores: those with requires_grad, all f32.
   virtual std::vector<NamedTensor> trainable();
   // To be called when weights have been updated in place, before they are used.

@@ -133,9 +133,4 @@ void write_adapter_config(const PeftAdapter& adapter, const std::string& directo
   write_file(path_join(directory, kConfigFile), json.dump(2) + "\n");
 }
 
-bool is_saved_whole(const LoraConfig& lora, const std::string& parameter) {
-  const std::string module = parameter.substr(0, parameter.rfind('.'));
-  return names_module(lora.modules_to_save, module);
-}
-
 }  // namespace ucas

@@ -20,7 +20,4 @@ std::string adapter_file(const std::string& directory);
 // nullopt: the directory holds no adapter.
 std::optional<PeftAdapter> find_adapter(const std::string& directory);
 void write_adapter_config(const PeftAdapter& adapter, const std::string& directory);
-// Whether the parameter ("lm_head.weight") belongs to a module that is trained whole beside the adapter.
-bool is_saved_whole(const LoraConfig& lora, const std::string& parameter);
-
 }  // namespace ucas

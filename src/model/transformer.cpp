@@ -28,6 +28,10 @@ class Transformer final : public Model {
   std::vector<NamedTensor> parameters() override { return weights_.parameters; }
   std::vector<NamedTensor> adapter() override { return weights_.adapter; }
   void refresh() override { weights_.refresh(); }
+  std::unique_ptr<Model> merged() override {
+    merge_adapter(weights_);
+    return base();
+  }
   std::unique_ptr<Model> base() override {
     ModelOptions options = options_;
     options.lora = {};

@@ -207,7 +207,7 @@ TEST(transformer, a_frozen_model_in_bf16_holds_two_bytes_a_weight_and_a_trained_
 
 TEST(transformer, of_a_model_with_an_adapter_only_the_adapter_has_gradients_and_a_fresh_one_changes_nothing) {
   ModelOptions options{.trained = Trained::adapter};
-  options.lora = {.rank = 4, .target_modules = {"q_proj", "down_proj"}, .modules_to_save = {"norm"}};
+  options.lora = {.rank = 4, .target_modules = {"q_proj", "down_proj"}, .modules_to_save = {"model.norm"}};
   auto plain = make_model(tiny_config(), 7, at::kCPU), model = make_model(tiny_config(), 7, at::kCPU, options);
   Packed packed = random_packed({5, 9}, 50, 3);
   EXPECT_TRUE(plain->hidden(packed).detach().equal(model->hidden(packed).detach()));

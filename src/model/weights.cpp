@@ -1,6 +1,9 @@
 #include "model/weights.h"
 
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/mm.h>
 
 #include <algorithm>
 #include <cmath>
@@ -18,6 +21,12 @@ constexpr const char* kModules[] = {"q_proj", "k_proj", "v_proj", "o_proj", "gat
 
 // "model.layers.3.mlp.up_proj" -> "up_proj"
 std::string last_part(const std::string& name) { return name.substr(name.rfind('.') + 1); }
+
+// PEFT's rule for target_modules: a whole name, or its end after a dot.
+bool names_module(const std::vector<std::string>& names, const std::string& module) {
+  return std::ranges::any_of(
+      names, [&](const std::string& name) { return module == name || module.ends_with("." + name); });
+}
 
 // Makes leaves one after another and lists them by name.
 class Allocator {
@@ -62,7 +71,7 @@ class Allocator {
   at::ScalarType type() const { return options_.dtype == Dtype::bf16 ? at::kBFloat16 : at::kFloat; }
   bool trains(const std::string& module) const {
     if (options_.trained != Trained::adapter) return options_.trained == Trained::all;
-    return names_module(options_.lora.modules_to_save, module);
+    return is_saved_whole(options_.lora, module);
   }
 
   at::Tensor leaf_of(const std::string& module, const at::Tensor& used) {
@@ -140,9 +149,8 @@ void check_lora(const LoraConfig& lora, const ModelConfig& config) {
 
 }  // namespace
 
-bool names_module(const std::vector<std::string>& names, const std::string& module) {
-  return std::any_of(names.begin(), names.end(),
-                     [&](const std::string& name) { return module == name || module.ends_with("." + name); });
+bool is_saved_whole(const LoraConfig& lora, const std::string& module) {
+  return std::ranges::any_of(lora.modules_to_save, [&](const std::string& name) { return module.ends_with(name); });
 }
 
 std::vector<std::string> adaptable_modules() { return {std::begin(kModules), std::end(kModules)}; }
@@ -154,6 +162,21 @@ void Weights::refresh() {
       for (const Linear::Part& part : linear->parts) part.adapter.refresh();
     }
   }
+}
+
+void merge_adapter(Weights& weights) {
+  at::NoGradGuard no_grad;
+  for (Layer& layer : weights.layers) {
+    for (Linear* linear : {&layer.qkv, &layer.out, &layer.gate_up, &layer.down}) {
+      for (Linear::Part& part : linear->parts) {
+        const Adapter& adapter = part.adapter;
+        if (!adapter.on()) continue;
+        part.weight.copy_(part.weight.to(at::kFloat) + at::mm(adapter.b, adapter.a) * adapter.scale);
+      }
+    }
+  }
+  weights = without_adapter(weights);
+  weights.refresh();
 }
 
 Weights without_adapter(const Weights& weights) {

@@ -43,8 +43,11 @@ struct Weights {
 Weights allocate_weights(const ModelConfig& config, at::Device device, const ModelOptions& options = {});
 // The same tensors without the adapter.
 Weights without_adapter(const Weights& weights);
-// Whether one of PEFT's names ("lm_head") means the module ("model.lm_head"): all of it, or its end after a dot.
-bool names_module(const std::vector<std::string>& names, const std::string& module);
+// Adds every adapter's product to the matrix that it changes: W + (alpha / rank) B A, in f32.
+void merge_adapter(Weights& weights);
+// Whether the module ("model.norm") is trained whole beside an adapter: PEFT's rule for modules_to_save, by how its name
+// ends, so that "norm" means every norm of the model.
+bool is_saved_whole(const LoraConfig& lora, const std::string& module);
 // The names of the matrices of a block that an adapter can change: "q_proj" ..
 std::vector<std::string> adaptable_modules();
 

@@ -40,7 +40,8 @@ constexpr const char* kModelKeys[] = {
 bool decides(const std::string& name) {
   const std::vector<std::string>& of_tokenizer = tokenizer_files();
   return name == "config.json" || name == "generation_config.json" || name == "model.safetensors" ||
-         name == "model.safetensors.index.json" || std::ranges::find(of_tokenizer, name) != of_tokenizer.end() ||
+         name == "model.safetensors.index.json" || name == "adapter_config.json" ||
+         name == "adapter_model.safetensors" || std::ranges::find(of_tokenizer, name) != of_tokenizer.end() ||
          (name.starts_with("model-") && name.ends_with(".safetensors"));
 }
 

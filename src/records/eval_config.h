@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/fields.h"
+#include "core/model_options.h"
 #include "core/verdict.h"
 
 namespace ucas {
@@ -18,6 +19,7 @@ struct EvalConfig {
   int64_t max_tokens = 1024;                           // response limit, end token included
   std::vector<int64_t> ks = {1, 2, 4, 8, 16, 32, 64};  // of pass@k; those above n are left out
   int64_t seed = 0;
+  Dtype dtype = Dtype::f32;
   Truncated truncated = Truncated::grade;
   int64_t stored_responses = 4;    // sampled responses kept per problem
   int64_t bootstrap_draws = 2000;  // resamplings of the problems behind each interval

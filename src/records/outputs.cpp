@@ -26,7 +26,7 @@ constexpr double kSyncSeconds = 3;  // what a crash of the machine, not of the p
 
 OutputSettings settings_of(const JsonObject& r) {
   r.format(kOutputsFormat, "was the file written by another version of ucas?");
-  r.only({"format", "model", "keys", "temperature", "top_p", "top_k", "seed", "sources"});
+  r.only({"format", "model", "keys", "temperature", "top_p", "top_k", "seed", "dtype", "sources"});
   OutputSettings out;
   out.model = r.text("model");
   out.keys = r.text("keys");
@@ -34,6 +34,7 @@ OutputSettings settings_of(const JsonObject& r) {
   out.top_p = r.number("top_p");
   out.top_k = r.whole("top_k", 0);
   out.seed = r.whole("seed", 0);
+  if (r.has("dtype")) out.dtype = r.text("dtype");
   for (const JsonObject& s : r.children("sources")) {
     s.only({"name", "template", "prompts", "stop_ids", "max_tokens", "choices"});
     out.sources.push_back({s.text("name"), s.text("template"), s.text("prompts"), s.ids("stop_ids"),
@@ -118,6 +119,7 @@ std::string difference(const OutputSettings& there, const OutputSettings& here, 
     return a == b ? std::string() : str(what, " ", a, ", this one ", b);
   };
   std::vector<std::string> found = {there.model == here.model ? "" : "another model (its files have changed)",
+                                    differ("dtype", there.dtype, here.dtype),
                                     differ("draws keyed by", there.keys, here.keys)};
   if (sampled) {
     found.push_back(differ("temperature", there.temperature, here.temperature));
@@ -149,15 +151,11 @@ std::string difference(const OutputSettings& there, const OutputSettings& here, 
 std::string to_json_line(const OutputSettings& s) {
   OrderedJson sources = OrderedJson::array();
   for (const auto& source : s.sources) sources.push_back(json_of(source));
-  return json_text(OrderedJson{{"format", kOutputsFormat},
-                               {"model", s.model},
-                               {"keys", s.keys},
-                               {"temperature", s.temperature},
-                               {"top_p", s.top_p},
-                               {"top_k", s.top_k},
-                               {"seed", s.seed},
-                               {"sources", std::move(sources)}}) +
-         "\n";
+  OrderedJson line = {{"format", kOutputsFormat}, {"model", s.model}, {"keys", s.keys}, {"temperature", s.temperature},
+                      {"top_p", s.top_p},         {"top_k", s.top_k}, {"seed", s.seed}};
+  if (s.dtype != "f32") line["dtype"] = s.dtype;  // as files have it that are older than the choice
+  line["sources"] = std::move(sources);
+  return json_text(line) + "\n";
 }
 
 std::string to_json_line(const Output& o) {

@@ -43,6 +43,7 @@ struct OutputSettings {
   std::string keys;   // of the draws: "problem" (source and id) or "place" (index in the data)
   double temperature = 1, top_p = 1;
   int64_t top_k = 0, seed = 0;
+  std::string dtype = "f32";    // the model computed in
   std::vector<Source> sources;  // in order of the suite
   bool operator==(const OutputSettings&) const = default;
 };

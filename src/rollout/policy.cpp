@@ -63,10 +63,11 @@ void check_vocabulary(const Tokenizer& tokenizer, const ModelConfig& config) {
                   " rows (vocab_size of config.json); the files belong to different models"));
 }
 
-Policy open_policy(const std::string& directory, at::Device device, const std::string& tokenizer_from) {
+Policy open_policy(const std::string& directory, at::Device device, const ModelOptions& options,
+                   const std::string& tokenizer_from) {
   Tokenizer tokenizer = Tokenizer::load(tokenizer_from.empty() ? directory : tokenizer_from);
   check_vocabulary(tokenizer, read_model_config(directory));
-  return {load_model(directory, device), std::move(tokenizer)};
+  return {load_model(directory, device, options), std::move(tokenizer)};
 }
 
 }  // namespace ucas

@@ -35,6 +35,7 @@ void use_threads(int64_t threads);
 void check_vocabulary(const Tokenizer& tokenizer, const ModelConfig& config);
 // A checkpoint with its tokenizer, which may lie elsewhere ("": beside the weights); checks the vocabulary before it
 // reads the weights.
-Policy open_policy(const std::string& directory, at::Device device, const std::string& tokenizer = "");
+Policy open_policy(const std::string& directory, at::Device device, const ModelOptions& options,
+                   const std::string& tokenizer = "");
 
 }  // namespace ucas

@@ -26,7 +26,7 @@ constexpr const char* kStateFile = "state.json";
 constexpr int64_t kStateLimit = int64_t{64} << 20;
 
 // Weights stored in 16 bits cannot restore the f32 masters: those go beside the moments then.
-bool needs_masters(Model& model) { return model.config().torch_dtype != "float32"; }
+bool needs_masters(Model& model) { return stored_dtype(model) != "float32"; }
 
 // NAME.safetensors in f32, and where it belongs to an optimizer its step count in NAME.json.
 struct Part {
@@ -57,7 +57,7 @@ std::vector<Part> parts_of(Model& model, const AdamW& optimizer, const Companion
 void check_free_space(const std::string& directory, Model& model, const std::vector<Part>& parts) {
   double bytes = 1 << 20;
   double width = needs_masters(model) ? 2 : 4;
-  for (const NamedTensor& p : model.parameters()) bytes += width * static_cast<double>(p.tensor.numel());
+  for (const NamedTensor& p : stored_tensors(model)) bytes += width * static_cast<double>(p.tensor.numel());
   for (const Part& part : parts) {
     for (const NamedTensor& t : part.tensors) bytes += 4 * static_cast<double>(t.tensor.numel());
   }
@@ -99,7 +99,7 @@ void write_part(const std::string& directory, const Part& part) {
 // Before anything is written.
 void refuse_not_finite(const std::string& whose, const std::vector<NamedTensor>& tensors, const std::string& dtype) {
   for (const NamedTensor& t : tensors) {
-    const at::Tensor host = t.tensor.detach().cpu().contiguous();
+    const at::Tensor host = t.tensor.detach().cpu().to(at::kFloat).contiguous();
     const std::span<const float> values(host.const_data_ptr<float>(), static_cast<size_t>(host.numel()));
     const int64_t bad = first_not_finite(values, dtype);
     if (bad >= 0) refuse_value(str(whose, ": ", t.name), values[static_cast<size_t>(bad)], dtype);
@@ -271,7 +271,7 @@ std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model,
   if (exists(target) && problem_of({target, step}, {}).empty()) return target;
   const std::vector<Part> parts = parts_of(model, optimizer, companions);
   const std::string title = str("checkpoint of step ", step, " not saved: ");
-  refuse_not_finite(str(title, "the policy"), model.parameters(), model.config().torch_dtype);
+  refuse_not_finite(str(title, "the policy"), stored_tensors(model), stored_dtype(model));
   for (const Part& part : parts) refuse_not_finite(str(title, part.name), part.tensors, "float32");
   try {
     if (exists(temporary)) remove_all(temporary);
@@ -320,7 +320,9 @@ std::string load_checkpoint(const FoundCheckpoint& found, Model& model, AdamW& o
   }
   if (!needs_masters(model)) {
     auto weights = by_name(list_weights(found.path));
-    for (const NamedTensor& p : model.trainable()) restore(weights, p.name, p.tensor, found.path);
+    for (const NamedTensor& p : stored_tensors(model)) {
+      if (p.tensor.requires_grad()) restore(weights, p.name, p.tensor, found.path);
+    }
   }
   optimizer.set_steps(read_counter(path_join(state, "optimizer.json")));
   model.refresh();

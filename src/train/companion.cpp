@@ -2,11 +2,15 @@
 
 namespace ucas {
 
-std::vector<std::unique_ptr<Companion>> make_companions(const TrainConfig& config, at::Device device) {
+std::vector<std::unique_ptr<Companion>> make_companions(const TrainConfig& config, at::Device device,
+                                                        Model& policy) {
   std::vector<std::unique_ptr<Companion>> companions;
-  for (auto make : {make_reference, make_critic, make_implicit_prm}) {
-    if (auto companion = make(config, device)) companions.push_back(std::move(companion));
-  }
+  auto add = [&](std::unique_ptr<Companion> companion) {
+    if (companion) companions.push_back(std::move(companion));
+  };
+  add(make_reference(config, device, &policy));
+  add(make_critic(config, device));
+  add(make_implicit_prm(config, device));
   return companions;
 }
 

@@ -42,11 +42,11 @@ class Companion {
 };
 
 // Those that `config` asks for, in the order in which they work. `directory` of each that names no model of its own is
-// config.model, whatever checkpoint the policy itself came from.
-std::vector<std::unique_ptr<Companion>> make_companions(const TrainConfig& config, at::Device device);
+// config.model, whatever checkpoint the policy itself came from. What does not change of the policy may be shared.
+std::vector<std::unique_ptr<Companion>> make_companions(const TrainConfig& config, at::Device device, Model& policy);
 
 // The rows of make_companions(); each returns nullptr where the config does not ask for it.
-std::unique_ptr<Companion> make_reference(const TrainConfig& config, at::Device device);
+std::unique_ptr<Companion> make_reference(const TrainConfig& config, at::Device device, Model* policy = nullptr);
 std::unique_ptr<Companion> make_critic(const TrainConfig& config, at::Device device);
 std::unique_ptr<Companion> make_implicit_prm(const TrainConfig& config, at::Device device);
 

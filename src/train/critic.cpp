@@ -110,7 +110,7 @@ void check_fits(const TrainConfig& config, const std::string& directory, const M
 
 std::vector<NamedTensor> ValueNetwork::parameters() {
   std::vector<NamedTensor> list;
-  for (NamedTensor& p : body->parameters()) {
+  for (NamedTensor& p : body->trainable()) {
     if (p.name != "lm_head.weight") list.push_back(p);
   }
   list.push_back({kHead, head});
@@ -124,8 +124,9 @@ at::Tensor ValueNetwork::values(const PackedResponses& packed) {
   return at::sum(at::mul(rows.to(at::kFloat), head), 1);
 }
 
-ValueNetwork make_value_network(const std::string& directory, uint64_t seed, at::Device device) {
-  ValueNetwork network{load_model(directory, device), {}};
+ValueNetwork make_value_network(const std::string& directory, uint64_t seed, at::Device device,
+                                const ModelOptions& options) {
+  ValueNetwork network{load_model(directory, device, options), {}};
   int64_t width = network.body->config().hidden_size;
   at::Tensor head = at::empty({width}, at::kFloat);
   Rng rng(seed, kHeadStream);
@@ -190,7 +191,7 @@ std::unique_ptr<Companion> make_critic(const TrainConfig& config, at::Device dev
   if (!critic) return nullptr;
   const std::string& directory = critic->model.empty() ? config.model : critic->model;
   if (!critic->model.empty()) check_fits(config, directory, read_model_config(directory));
-  ValueNetwork network = make_value_network(directory, static_cast<uint64_t>(config.seed), device);
+  ValueNetwork network = make_value_network(directory, static_cast<uint64_t>(config.seed), device, config.companion_options());
   return std::make_unique<Critic>(config, *critic, std::move(network));
 }
 

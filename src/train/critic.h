@@ -28,7 +28,8 @@ struct ValueNetwork {
 };
 
 // The head is drawn from N(0, 1 / (D + 1)^2), as OpenRLHF and Open-Reasoner-Zero do.
-ValueNetwork make_value_network(const std::string& directory, uint64_t seed, at::Device device);
+ValueNetwork make_value_network(const std::string& directory, uint64_t seed, at::Device device,
+                                const ModelOptions& options = {});
 
 // V of every token of the batch, [N], without gradients.
 std::vector<float> batch_values(ValueNetwork& network, const Batch& batch, int64_t token_budget);

@@ -36,17 +36,16 @@ void check_same_tokens(const std::string& policy, const std::string& phi) {
 
 class ImplicitPrm final : public Companion {
  public:
-  ImplicitPrm(const std::string& directory, const PrmConfig& config, int64_t token_budget, at::Device device)
+  ImplicitPrm(const std::string& directory, const PrmConfig& config, int64_t token_budget, at::Device device,
+              const ModelOptions& options)
       : config_(config),
         token_budget_(token_budget),
-        phi_(load_model(directory, device)),
-        frozen_(load_model(directory, device)),
-        optimizer_(phi_->trainable(), config.optimizer) {
-    for (NamedTensor& p : frozen_->parameters()) p.tensor.requires_grad_(false);
-  }
+        phi_(load_model(directory, device, options)),
+        frozen_(load_model(directory, device, inference(options.dtype))),
+        optimizer_(phi_->trainable(), config.optimizer) {}
 
   std::string name() const override { return "prm"; }
-  std::vector<NamedTensor> weights() override { return phi_->parameters(); }
+  std::vector<NamedTensor> weights() override { return phi_->trainable(); }
   AdamW* optimizer() override { return &optimizer_; }
   std::map<std::string, double> state() const override { return skipped_.state(); }
   void restore(const std::map<std::string, double>& state) override { skipped_.restore(state); }
@@ -133,7 +132,8 @@ std::unique_ptr<Companion> make_implicit_prm(const TrainConfig& config, at::Devi
   if (!prm) return nullptr;
   if (!prm->model.empty() && prm->model != config.model) check_same_tokens(config.model, prm->model);
   const std::string& directory = prm->model.empty() ? config.model : prm->model;
-  return std::make_unique<ImplicitPrm>(directory, *prm, config.update.micro_batch_tokens, device);
+  return std::make_unique<ImplicitPrm>(directory, *prm, config.update.micro_batch_tokens, device,
+                                       config.companion_options());
 }
 
 }  // namespace ucas

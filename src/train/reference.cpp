@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "base/log.h"
+#include "model/peft.h"
 #include "objective/kl.h"
 #include "train/companion.h"
 #include "train/logprobs.h"
@@ -13,15 +14,12 @@ namespace {
 
 class Reference final : public Companion {
  public:
-  // From config.model, also on resume, where the policy itself comes from a checkpoint of the run.
-  Reference(const TrainConfig& config, at::Device device)
-      : model_(load_model(config.model, device)),
+  Reference(const TrainConfig& config, std::unique_ptr<Model> model)
+      : model_(std::move(model)),
         reward_(config.reward),
         temperature_(config.rollout.temperature),
         token_budget_(config.update.micro_batch_tokens),
-        kl_coeff_(config.reward.kl_coeff) {
-    for (NamedTensor& p : model_->parameters()) p.tensor.set_requires_grad(false);
-  }
+        kl_coeff_(config.reward.kl_coeff) {}
 
   std::string name() const override { return "reference"; }
 
@@ -62,9 +60,13 @@ class Reference final : public Companion {
 
 }  // namespace
 
-std::unique_ptr<Companion> make_reference(const TrainConfig& config, at::Device device) {
+// The policy without its adapter, where the run began with a fresh one and changes nothing else; otherwise from
+// config.model, also on resume, where the policy itself comes from a checkpoint of the run.
+std::unique_ptr<Companion> make_reference(const TrainConfig& config, at::Device device, Model* policy) {
   if (!config.needs().reference) return nullptr;
-  return std::make_unique<Reference>(config, device);
+  const bool shared = policy != nullptr && config.lora.on() && config.lora.modules_to_save.empty() && !find_adapter(config.model);
+  return std::make_unique<Reference>(
+      config, shared ? policy->base() : load_model(config.model, device, inference(config.dtype)));
 }
 
 }  // namespace ucas

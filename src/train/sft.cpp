@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/output_directory.h"
 #include "base/log.h"
 #include "base/rng.h"
 #include "base/str.h"
@@ -251,57 +252,9 @@ SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const Sft
   return result;
 }
 
-void check_sft_output(const std::string& out) {
-  if (!exists(out)) return;
-  if (is_directory(out) && list_directory(out).empty()) return;
-  throw Error("path", str(printable(out, 400), ": exists already; choose another --out, or remove it"));
-}
-
-namespace {
-
-// OUT.partial-PID, which becomes OUT when it is whole. Meanwhile no other sft makes the same OUT, and what a killed one
-// left of it is removed.
-class PartialDirectory {
- public:
-  explicit PartialDirectory(const std::string& out) : out_(out) {
-    const std::string plain = out.substr(0, out.find_last_not_of('/') + 1);
-    const size_t name_at = plain.rfind('/') + 1;  // 0 without a folder
-    const std::string name = plain.substr(name_at), folder = name_at == 0 ? "." : plain.substr(0, name_at);
-    make_directories(folder);
-    lock_file_ = path_join(folder, str(".", name, ".lock"));
-    lock_ = std::make_unique<FileLock>(lock_file_);
-    check_sft_output(out);  // another may have been quicker
-    remove_leftovers(folder, name + ".partial-");
-    path_ = path_join(folder, str(name, ".partial-", ::getpid()));
-    make_directories(path_);
-  }
-  ~PartialDirectory() {
-    for (const std::string& path : {path_, lock_file_}) {
-      try {
-        if (exists(path)) remove_all(path);
-      } catch (const Error& error) {
-        warn(error.what());
-      }
-    }
-  }
-  PartialDirectory(const PartialDirectory&) = delete;
-  PartialDirectory& operator=(const PartialDirectory&) = delete;
-  const std::string& path() const { return path_; }
-  void put_in_place() {
-    sync_directory(path_);
-    rename_path(path_, out_);
-  }
-
- private:
-  std::string out_, path_, lock_file_;
-  std::unique_ptr<FileLock> lock_;
-};
-
-}  // namespace
-
 SftResult run_sft(Model& model, const Tokenizer& tokenizer, const SftConfig& config, const std::string& out) {
   config.validate();
-  check_sft_output(out);
+  check_output(out);
   int32_t eos = end_token(model, tokenizer, config.append_eos);
   std::vector<SftPhase> phases = read_phases(config, tokenizer, eos);
   int64_t planned = 0;
@@ -310,7 +263,7 @@ SftResult run_sft(Model& model, const Tokenizer& tokenizer, const SftConfig& con
     log(str("sft: ", printable(phase.name, 400), ": ", grouped(static_cast<int64_t>(phase.examples.size())),
             " examples, ", grouped(phase.steps), " updates of ", config.batch_size));
   }
-  PartialDirectory partial(out);
+  OutputDirectory partial(out);
   FileWriter lines(path_join(partial.path(), "sft.jsonl"));
   Progress progress("sft", planned, "updates");
   SftResult result = train_sft(model, phases, config, [&](const SftStep& s) {

@@ -59,9 +59,6 @@ std::vector<SftExample> read_sft_examples(const std::string& path, const Tokeniz
 SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const SftConfig& config,
                     const std::function<void(const SftStep&)>& on_step);
 
-// Error("path") if a trained model cannot be put at `out`: something is there. run_sft checks this too.
-void check_sft_output(const std::string& out);
-
 // Reads config.data, trains with progress on standard error, and puts a Hugging Face directory with the tokenizer's
 // files and sft.jsonl at `out`, all or nothing.
 SftResult run_sft(Model& model, const Tokenizer& tokenizer, const SftConfig& config, const std::string& out);

@@ -65,7 +65,7 @@ Parts load_parts(const TrainConfig& config, const std::string& weights, const st
   use_threads(config.threads);
   Template form = load_template(config.data.prompt_template);
   at::Device device = parse_device(config.device);
-  Parts parts{open_policy(weights, device, tokenizer_from), nullptr, nullptr, {}, {}, {}, {}};
+  Parts parts{open_policy(weights, device, config.model_options(), tokenizer_from), nullptr, nullptr, {}, {}, {}, {}};
   const Tokenizer& tokenizer = parts.policy.tokenizer;
   parts.data = load_set(config, config.data.files, tokenizer, form, 0, config.needs().labels);
   if (!config.data.val_files.empty()) {
@@ -90,7 +90,7 @@ Parts load_parts(const TrainConfig& config, const std::string& weights, const st
   engine.max_slots = config.rollout.max_slots;
   parts.rollout = make_engine(*parts.policy.model, engine);
   parts.optimizer = std::make_unique<AdamW>(parts.policy.model->trainable(), config.optimizer);
-  parts.companions = make_companions(config, device);
+  parts.companions = make_companions(config, device, *parts.policy.model);
   return parts;
 }
 

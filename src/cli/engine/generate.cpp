@@ -132,7 +132,7 @@ int run_generate(const Words& words) {
   } else {
     problems = read_limited(options.data, options.limit, options.problems);
   }
-  const Policy policy = open_policy(options.model, parse_device(options.machine.device));
+  const Policy policy = open_policy(options.model, parse_device(options.machine.device), inference(options.dtype));
   const Questions questions = encode_questions(problems, form, policy, options.sampling.max_tokens);
   const auto engine = make_engine(*policy.model, options.engine);
   if (options.data.empty()) {

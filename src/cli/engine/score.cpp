@@ -113,7 +113,7 @@ int run_score(const Words& words) {
   if (line.positionals.size() != 1)
     throw Error("usage", "give one FILE.jsonl of rows to score; see `ucas score --help`");
   use_threads(options.machine.threads);
-  const Policy policy = open_policy(options.model, parse_device(options.machine.device));
+  const Policy policy = open_policy(options.model, parse_device(options.machine.device), inference(options.dtype));
 
   std::vector<Row> rows;
   int64_t total = 0;

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/output_directory.h"
 #include "base/str.h"
 #include "cli/command.h"
 #include "config/sft_options.h"
@@ -16,7 +17,7 @@ std::unique_ptr<Model> starting_model(const SftOptions& options, const Tokenizer
   at::Device device = parse_device(options.device);
   if (!options.model.empty()) {
     check_vocabulary(tokenizer, read_model_config(options.model));
-    return load_model(options.model, device);
+    return load_model(options.model, device, options.model_options());
   }
   ModelConfig config = options.shape;
   config.family = find_family(options.init);
@@ -24,7 +25,7 @@ std::unique_ptr<Model> starting_model(const SftOptions& options, const Tokenizer
   config.vocab_size = tokenizer.vocab_size();
   config.eos_token_id = tokenizer.eos_ids();
   if (auto pad = tokenizer.pad_id()) config.pad_token_id = *pad;
-  return make_model(config, static_cast<uint64_t>(options.sft.seed), device);
+  return make_model(config, static_cast<uint64_t>(options.sft.seed), device, options.model_options());
 }
 
 }  // namespace
@@ -45,7 +46,7 @@ int run_sft(const Words& words) {
                                 " has its own shape"));
     }
   }
-  check_sft_output(options.out);
+  check_output(options.out);
   use_threads(options.threads);
 
   Tokenizer tokenizer = Tokenizer::load(options.tokenizer.empty() ? options.model : options.tokenizer);

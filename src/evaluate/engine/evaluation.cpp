@@ -32,7 +32,7 @@ class LazyEngine final : public Rollout {
  public:
   LazyEngine(std::string directory, const EvaluationPlan& plan) : directory_(std::move(directory)), plan_(plan) {}
   Model& model() {
-    if (!model_) model_ = load_model(directory_, parse_device(plan_.device));
+    if (!model_) model_ = load_model(directory_, parse_device(plan_.device), inference(plan_.config.dtype));
     return *model_;
   }
   std::vector<Sampled> run(const RolloutRequest& request) override {
@@ -283,6 +283,7 @@ EvalRecord evaluate_model(const EvaluationPlan& plan, const std::string& model, 
                                 .top_p = config.top_p,
                                 .top_k = config.top_k,
                                 .seed = config.seed,
+                                .dtype = word_of(config.dtype),
                                 .sources = asked.settings};
   const std::string outputs = path_join(directory, file);
   OutputJournal journal(outputs, settings);

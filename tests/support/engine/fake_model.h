@@ -37,6 +37,7 @@ class FakeModel final : public Model {
   const ModelOptions& options() const override { return options_; }
   std::vector<NamedTensor> adapter() override { return {}; }
   std::unique_ptr<Model> base() override { return nullptr; }
+  std::unique_ptr<Model> merged() override { return nullptr; }
   const ModelConfig& config() const override { return config_; }
   at::Device device() const override { return at::kCPU; }
   Head& head() override { return *head_; }
