@@ -1,28 +1,18 @@
 #!/usr/bin/env python3
 """Writes tests/goldens/tokenizer/NAME/{tokenizer.json, cases.jsonl} with Hugging Face tokenizers 0.23.3.
 
-Three tiny byte-level BPE tokenizers are trained on a few sentences; the cases are what the library makes of texts of
-many kinds. Only needed to change the goldens; building and testing ucas never call it.
+A tiny tokenizer of each kind (tokenizer_kinds.py) is trained on a few sentences; the cases are what the library makes of
+texts of many kinds. Only needed to change the goldens; building and testing ucas never call it.
+
+    PYTHON -B tools/make_tokenizer_goldens.py [NAME ...]      all of them, or those named
 """
 import json
 import os
 import random
 import sys
 
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizer_kinds import CORPUS, MAKERS
 
-QWEN2 = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
-    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
-CORPUS = [
-    "A model samples an answer, a program checks it, and what was right becomes a little more likely.",
-    "Let $x$ be the number of apples. Then $x + 3 = 2x - 1$, so $x = 4$. The answer is \\boxed{4}.",
-    "We don't know that it's right; they're sure we'll see, I'd say, and you've asked what I'm doing.",
-    "First we add the numbers:\n  1 + 2 + 3 = 6\n\nNext we multiply:\r\n  4 * 5 = 20\t(done)\n\n\n",
-    "def check(values):\n    for value in values:\n        assert value > 0, value\n    return len(values)\n",
-    "Stra\u00dfe caf\u00e9 na\u00efve \u00e9t\u00e9 \u4f60\u597d \u4f60\u4eec \u041f\u0440\u0438\u0432\u0435\u0442 \U0001f600 \U0001f600",
-] * 4
 SPACES = list(" \t\n\r\x0b\x0c\x85\xa0\u1680\u2000\u2003\u2028\u2029\u202f\u205f\u3000\u180e\u200b\ufeff\x1c")
 FIXED = [
     "", " ", "  ", "\n", "\r\n", "a", " a", "a ", "  a  ", "\n\n a", " \n", " \n ", "\t\t\tx", "\r\n\r\n  \r\n x",
@@ -60,78 +50,50 @@ def some_text(rng, tokens):
     return "".join(rng.choice(kinds)() for _ in range(rng.randrange(1, 6)))
 
 
-def trained(normalizer, pre_tokenizer, post_processor, decoder, ignore_merges, vocabulary):
-    tokenizer = Tokenizer(models.BPE(ignore_merges=ignore_merges))
-    tokenizer.normalizer = normalizer
-    tokenizer.pre_tokenizer = pre_tokenizer
-    tokenizer.decoder = decoder
-    trainer = trainers.BpeTrainer(
-        vocab_size=vocabulary, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False, min_frequency=2
-    )
-    tokenizer.train_from_iterator(CORPUS, trainer)
-    if post_processor is not None:
-        tokenizer.post_processor = post_processor
-    return tokenizer
+# Beside the oldest three: what SentencePiece's kind, digits in threes and several splits in a row can get wrong.
+MORE = [
+    "\u2581", "\u2581\u2581a", " \u2581 a", "a\u2581b", "<0x0A>", "x<0xE2>y", "<s>", "</s> <s>", "<unk>", "<s> hi", "hi<s>hi",
+    "1234567", "12 345 6789", "a1b22c333d4444", "1,234.5678%", "\u0661\u0662\u0663\u0664", "x" * 300, "\u4f60" * 120,
+    "[INST] hi [/INST] there", "[INST]hi", "  [INST]  hi", "a\n\nb", "\r\n", "\u200d\U0001f468\u200d\U0001f469\u200d\U0001f466!",
+    "\u3053\u3093\u306b\u3061\u306f \u4e16\u754c\uff01", "\u0e2a\u0e27\u0e31\u0e2a\u0e14\u0e35", "\u0928\u092e\u0938\u094d\u0924\u0947",
+    "the the other", "xxyxx", "AbCdEF gh", "Hello, World!!", "HTTPServer's THEY'LL", "<pad>", "a <pad>b", "#!@$%^&*", " \u00a0 \u3000",
+    "{\"a\": [1, 2.50, -3e10]}", "\u0301a", "\U000323af\U0002ebf0\U00010d40", "\u1c80\U0001e5d0", "tail \n", "\ttab\t\ttab",
+]  # fmt: skip
+OLDEST = ("qwen2-like", "gpt2-like", "added-tokens")
 
 
-def qwen2_like():
-    split = pre_tokenizers.Split(Regex(QWEN2), behavior="isolated")
-    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    tokenizer = trained(
-        normalizers.Sequence([normalizers.NFC()]), pre_tokenizers.Sequence([split, byte_level]),
-        processors.ByteLevel(trim_offsets=False), decoders.ByteLevel(), False, 420,
-    )  # fmt: skip
-    tokenizer.add_special_tokens(["<|end|>", "<|start|>"])
-    tokenizer.add_tokens([AddedToken("<tool>", normalized=False), AddedToken("<tool>s", normalized=False)])
-    return tokenizer
+def texts_for(name, tokenizer, count):
+    rng = random.Random(name)
+    tokens = [token.content for token in tokenizer.get_added_tokens_decoder().values()]
+    texts = FIXED + ([] if name in OLDEST else MORE)
+    return texts + [some_text(rng, tokens) for _ in range(count)]
 
 
-def gpt2_like():
-    tokenizer = trained(
-        None, pre_tokenizers.ByteLevel(add_prefix_space=True, use_regex=True),
-        processors.TemplateProcessing(single="$A", pair="$A $B", special_tokens=[]), decoders.ByteLevel(), True, 380,
-    )  # fmt: skip
-    tokenizer.add_special_tokens(["<|end|>"])
-    return tokenizer
+def row_of(tokenizer, text):
+    row = {"text": text, "ids": tokenizer.encode(text, add_special_tokens=False).ids}
+    decoded = tokenizer.decode(row["ids"], skip_special_tokens=False)
+    if decoded != text:
+        row["decoded"] = decoded
+    skipped = tokenizer.decode(row["ids"], skip_special_tokens=True)
+    if skipped != decoded:
+        row["without_special"] = skipped
+    return row
 
 
-def added_tokens():
-    tokenizer = trained(
-        normalizers.NFC(), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True), None, decoders.ByteLevel(),
-        False, 300,
-    )  # fmt: skip
-    tokenizer.add_special_tokens(["<|end|>"])
-    tokenizer.add_tokens([
-        AddedToken("mask", single_word=True, normalized=False),
-        AddedToken("[L]", lstrip=True, normalized=False),
-        AddedToken("[R]", rstrip=True, normalized=True),
-        AddedToken("[B]", lstrip=True, rstrip=True, normalized=False),
-        AddedToken("cafe\u0301!", normalized=True),
-        AddedToken("two words", normalized=True),
-        AddedToken("\u4f60\u597d", normalized=False),
-    ])  # fmt: skip
-    return tokenizer
-
-
-def write(folder, tokenizer, count):
+def write(root, name, count):
+    tokenizer = MAKERS[name]()
+    folder = os.path.join(root, name)
     os.makedirs(folder, exist_ok=True)
     tokenizer.save(os.path.join(folder, "tokenizer.json"), pretty=False)
-    rng = random.Random(os.path.basename(folder))
-    tokens = [token.content for token in tokenizer.get_added_tokens_decoder().values()]
-    texts = FIXED + [some_text(rng, tokens) for _ in range(count)]
     with open(os.path.join(folder, "cases.jsonl"), "w", encoding="ascii") as file:
-        for text in texts:
-            row = {"text": text, "ids": tokenizer.encode(text, add_special_tokens=False).ids}
-            decoded = tokenizer.decode(row["ids"], skip_special_tokens=False)
-            if decoded != text:
-                row["decoded"] = decoded
-            file.write(json.dumps(row, separators=(",", ":")) + "\n")
+        for text in texts_for(name, tokenizer, count):
+            file.write(json.dumps(row_of(tokenizer, text), separators=(",", ":")) + "\n")
 
 
-def main(root):
-    for maker in (qwen2_like, gpt2_like, added_tokens):
-        write(os.path.join(root, maker.__name__.replace("_", "-")), maker(), 250)
+def main(names):
+    for name in names or MAKERS:
+        write("tests/goldens/tokenizer", name, 250 if name in OLDEST else 60)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "tests/goldens/tokenizer")
+    main(sys.argv[1:])

@@ -25,6 +25,7 @@ struct Config {
   bool decode = false;
   bool tokens = false;
   bool as_text = false;
+  bool prompt = false;
   int64_t show = 5;
 
   void fields(Fields& f) {
@@ -33,6 +34,7 @@ struct Config {
     f.field("decode", decode, "the other way: ids to text; with --check also compare the decoded text");
     f.field("tokens", tokens, "print the text of each token beside its id");
     f.field("as-text", as_text, "special tokens in the input are plain text");
+    f.field("prompt", prompt, "begin each text with what the post-processor puts before one (BOS), as a prompt has it");
     f.field("show", show, Range{0, 1e6}, "with --check: differences to print");
   }
 };
@@ -46,6 +48,11 @@ std::string ids_line(const Ids& ids) {
   std::string line;
   for (int32_t id : ids) line += str(line.empty() ? "" : " ", id);
   return line;
+}
+
+Ids encoded(const Tokenizer& tokenizer, const Config& config, std::string_view text) {
+  auto special = config.as_text ? Tokenizer::Special::as_text : Tokenizer::Special::parse;
+  return config.prompt ? tokenizer.encode_prompt(text, special) : tokenizer.encode(text, special);
 }
 
 struct Row {
@@ -102,7 +109,6 @@ std::string describe(const Tokenizer& tokenizer, const Row& row, const Ids& got)
 
 int check(const Tokenizer& tokenizer, const Config& config) {
   std::string bytes = read_file(config.check);
-  auto special = config.as_text ? Tokenizer::Special::as_text : Tokenizer::Special::parse;
   int64_t rows = 0, identical = 0, line_number = 0;
   for (size_t at = 0; at < bytes.size();) {
     size_t end = std::min(bytes.find('\n', at), bytes.size());
@@ -111,7 +117,7 @@ int check(const Tokenizer& tokenizer, const Config& config) {
     ++line_number;
     if (trim(line).empty()) continue;
     Row row = read_row(line, str(config.check, ":", line_number));
-    Ids got = tokenizer.encode(row.text, special);
+    Ids got = encoded(tokenizer, config, row.text);
     std::string decoded = config.decode ? replace_invalid(tokenizer.decode(row.ids)) : "";
     bool decodes = !config.decode || decoded == row.decoded;
     ++rows;
@@ -148,10 +154,9 @@ Ids parse_ids(const std::string& line, const Tokenizer& tokenizer, int64_t line_
 }
 
 int convert(const Tokenizer& tokenizer, const Config& config) {
-  auto special = config.as_text ? Tokenizer::Special::as_text : Tokenizer::Special::parse;
   std::string line;
   for (int64_t number = 1; std::getline(std::cin, line); ++number) {
-    Ids ids = config.decode ? parse_ids(line, tokenizer, number) : tokenizer.encode(line, special);
+    Ids ids = config.decode ? parse_ids(line, tokenizer, number) : encoded(tokenizer, config, line);
     std::string text;
     if (config.tokens) {
       for (int32_t id : ids) text += token_shown(tokenizer, id) + "\n";
@@ -166,7 +171,7 @@ int convert(const Tokenizer& tokenizer, const Config& config) {
 }  // namespace
 
 int run_tokenize(const Words& words) {
-  CommandLine line = parse_command_line(words, {"decode", "tokens", "as-text"});
+  CommandLine line = parse_command_line(words, {"decode", "tokens", "as-text", "prompt"});
   Config config;
   ucas::apply(config, line.settings);  // qualified: std::apply would be found too
   if (!line.positionals.empty()) {

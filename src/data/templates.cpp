@@ -139,10 +139,12 @@ std::vector<int32_t> encode_prompt(const Template& form, const Problem& problem,
   const Filling filling = filling_of(form, problem);
   std::vector<int32_t> ids;
   for (const Piece& piece : pieces_of(form)) {
-    std::vector<int32_t> run = tokenizer.encode(fill_in(piece.run, filling), Tokenizer::Special::as_text);
+    const auto place = ids.empty() ? Tokenizer::Place::beginning : Tokenizer::Place::later;
+    std::vector<int32_t> run = tokenizer.encode(fill_in(piece.run, filling), Tokenizer::Special::as_text, place);
     ids.insert(ids.end(), run.begin(), run.end());
     if (!piece.special.empty()) ids.push_back(token_of(form, piece.special, tokenizer));
   }
+  if (!ids.empty()) tokenizer.begin_prompt(ids);
   return ids;
 }
 

@@ -38,7 +38,7 @@ Template load_template(const std::string& name_or_path);
 // The prompt as people read it.
 std::string render(const Template& form, const Problem& problem);
 // The prompt as the model gets it. Special tokens split the text; between them it is encoded as one run, so that tokens
-// are the same as those of the whole text.
+// are the same as those of the whole text. It begins with what the tokenizer puts before a text (BOS), once.
 std::vector<int32_t> encode_prompt(const Template& form, const Problem& problem, const Tokenizer& tokenizer);
 std::vector<int32_t> stop_ids(const Template& form, const Tokenizer& tokenizer);
 // Ids of further stops that a user names, each by its spelling in the vocabulary or by its text. Responses end at

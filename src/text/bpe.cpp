@@ -7,6 +7,8 @@
 
 #include "base/error.h"
 #include "base/str.h"
+#include "text/byte_level.h"
+#include "text/unicode.h"
 
 namespace ucas {
 
@@ -57,8 +59,8 @@ class Places {
 
 }  // namespace
 
-Bpe::Bpe(std::vector<std::pair<std::string, int32_t>> tokens, bool ignore_merges)
-    : tokens_(std::move(tokens)), ignore_merges_(ignore_merges) {
+Bpe::Bpe(std::vector<std::pair<std::string, int32_t>> tokens, bool ignore_merges, std::optional<Characters> characters)
+    : tokens_(std::move(tokens)), characters_(std::move(characters)), ignore_merges_(ignore_merges) {
   slots_.resize(power_of_two_above(tokens_.size() * 2));
   byte_ids_.fill(-1);
   for (size_t i = 0; i < tokens_.size(); ++i) {
@@ -68,6 +70,7 @@ Bpe::Bpe(std::vector<std::pair<std::string, int32_t>> tokens, bool ignore_merges
     slots_[slot] = static_cast<uint32_t>(i + 1);
     if (bytes.size() == 1) byte_ids_[static_cast<unsigned char>(bytes[0])] = id;
   }
+  for (size_t b = 0; b < 256; ++b) fallback_ids_[b] = find(byte_token(static_cast<uint8_t>(b))).value_or(-1);
   whole_ = std::make_unique<std::atomic<uint8_t>[]>(tokens_.size());
   grow_merges(16);
 }
@@ -85,8 +88,9 @@ std::optional<int32_t> Bpe::find(std::string_view bytes) const {
 }
 
 std::optional<uint8_t> Bpe::missing_byte() const {
-  auto place = std::find(byte_ids_.begin(), byte_ids_.end(), -1);
-  return place == byte_ids_.end() ? std::nullopt : std::optional(static_cast<uint8_t>(place - byte_ids_.begin()));
+  const std::array<int32_t, 256>& ids = characters_ ? fallback_ids_ : byte_ids_;
+  auto place = std::find(ids.begin(), ids.end(), -1);
+  return place == ids.end() ? std::nullopt : std::optional(static_cast<uint8_t>(place - ids.begin()));
 }
 
 void Bpe::reserve_merges(size_t count) {
@@ -151,22 +155,58 @@ void Bpe::encode(std::string_view piece, std::vector<int32_t>& ids) const {
   }
 }
 
+size_t Bpe::start(std::string_view piece, int32_t* symbols) const {
+  if (characters_) return start_from_characters(piece, symbols);
+  for (size_t i = 0; i < piece.size(); ++i) symbols[i] = byte_ids_[static_cast<unsigned char>(piece[i])];
+  return piece.size();
+}
+
+// Hugging Face's order, also where it is odd: an unknown token that waits to grow is put down before the next token,
+// but not before a byte.
+size_t Bpe::start_from_characters(std::string_view piece, int32_t* symbols) const {
+  size_t count = 0;
+  bool waiting = false;  // an unknown token that further characters may join
+  for (size_t at = 0; at < piece.size();) {
+    const size_t length = char_at(piece, at).length;
+    const std::string_view character = piece.substr(at, length);
+    at += length;
+    const int32_t id = length == 1 ? byte_ids_[static_cast<unsigned char>(character[0])] : find(character).value_or(-1);
+    const auto fallback = [&](char byte) { return fallback_ids_[static_cast<unsigned char>(byte)]; };
+    if (id >= 0) {
+      if (std::exchange(waiting, false)) symbols[count++] = *characters_->unknown;
+      symbols[count++] = id;
+    } else if (characters_->byte_fallback &&
+               std::all_of(character.begin(), character.end(), [&](char b) { return fallback(b) >= 0; })) {
+      for (char byte : character) symbols[count++] = fallback(byte);
+    } else if (characters_->unknown) {
+      if (waiting && !characters_->fuse_unknown) symbols[count++] = *characters_->unknown;
+      waiting = true;
+    }
+  }
+  if (waiting) symbols[count++] = *characters_->unknown;
+  return count;
+}
+
 void Bpe::merge_short(std::string_view piece, std::vector<int32_t>& ids) const {
   struct Symbol {
     int32_t id;
     uint32_t rank;   // of the merge with the next symbol
     int32_t merged;  // its result
   };
-  size_t count = piece.size();
+  const bool fits = piece.size() <= kShortPiece;
   std::array<Symbol, kShortPiece> on_stack;
-  std::vector<Symbol> on_heap(count > kShortPiece ? count : 0);
-  Symbol* symbols = count > kShortPiece ? on_heap.data() : on_stack.data();
+  std::array<int32_t, kShortPiece> start_on_stack;
+  std::vector<Symbol> on_heap(fits ? 0 : piece.size());
+  std::vector<int32_t> start_on_heap(fits ? 0 : piece.size());
+  Symbol* symbols = fits ? on_stack.data() : on_heap.data();
+  int32_t* first = fits ? start_on_stack.data() : start_on_heap.data();
+  size_t count = start(piece, first);
   auto look_up = [&](size_t i) {
     const Merge* merge = i + 1 < count ? find_merge(symbols[i].id, symbols[i + 1].id) : nullptr;
     symbols[i].rank = merge != nullptr ? merge->rank : kNoRank;
     symbols[i].merged = merge != nullptr ? merge->merged : -1;
   };
-  for (size_t i = 0; i < count; ++i) symbols[i].id = byte_ids_[static_cast<unsigned char>(piece[i])];
+  for (size_t i = 0; i < count; ++i) symbols[i].id = first[i];
   for (size_t i = 0; i < count; ++i) look_up(i);
   while (true) {
     size_t best = 0;
@@ -192,11 +232,11 @@ void Bpe::merge_long(std::string_view piece, std::vector<int32_t>& ids) const {
     int32_t id;  // -1: swallowed by its left neighbour
     uint32_t left, right;
   };
-  uint32_t count = static_cast<uint32_t>(piece.size());
+  std::vector<int32_t> first(piece.size());
+  const auto count = static_cast<uint32_t>(start(piece, first.data()));
   std::vector<Symbol> symbols(count);
   for (uint32_t i = 0; i < count; ++i) {
-    symbols[i] = {byte_ids_[static_cast<unsigned char>(piece[i])], i == 0 ? kNone : i - 1,
-                  i + 1 == count ? kNone : i + 1};
+    symbols[i] = {first[i], i == 0 ? kNone : i - 1, i + 1 == count ? kNone : i + 1};
   }
   std::map<uint32_t, Places> waiting;  // by rank
   auto add = [&](uint32_t place) {

@@ -1,6 +1,6 @@
-// Byte-pair encoding: a piece starts as its bytes, then the adjacent pair of lowest rank, leftmost first, becomes one
-// token until no pair has a merge. O(n log n) in the length of the piece, also for 10^7 equal bytes.
-// Threads: const functions may be called from any thread.
+// Byte-pair encoding: a piece starts as its bytes (GPT-2's kind) or as its characters (SentencePiece's kind), then the
+// adjacent pair of lowest rank, leftmost first, becomes one token until no pair has a merge. O(n log n) in the length
+// of the piece, also for 10^7 equal bytes. Threads: const functions may be called from any thread.
 #pragma once
 
 #include <array>
@@ -17,9 +17,19 @@ namespace ucas {
 
 class Bpe {
  public:
-  // tokens[i] = (bytes, id). Every single byte must be a token, and no bytes may come twice: see the next two.
-  explicit Bpe(std::vector<std::pair<std::string, int32_t>> tokens, bool ignore_merges);
-  std::optional<uint8_t> missing_byte() const;                            // the first byte that has no token
+  // Pieces start as characters. One that is no token becomes the tokens "<0xE2>" ... of its bytes, where all of them
+  // are there and that is asked for; else the unknown token (with `fuse` one for many in a row), if there is one; else
+  // nothing.
+  struct Characters {
+    bool byte_fallback = false, fuse_unknown = false;
+    std::optional<int32_t> unknown;
+  };
+  // tokens[i] = (bytes, id). No bytes may come twice, and where pieces start as bytes each must be a token: see the
+  // next two.
+  Bpe(std::vector<std::pair<std::string, int32_t>> tokens, bool ignore_merges,
+      std::optional<Characters> characters = std::nullopt);
+  // The first byte that has no token ("<0x0A>" where pieces start as characters).
+  std::optional<uint8_t> missing_byte() const;
   const std::optional<std::string>& doubled() const { return doubled_; }  // bytes that came twice
   // In order of rank. Both parts and their concatenation must be tokens, and no pair may come twice: otherwise a
   // message saying which is wrong, "" when all went well.
@@ -47,14 +57,18 @@ class Bpe {
 
   const Merge* find_merge(int32_t left, int32_t right) const;  // nullptr: no merge
   void grow_merges(size_t slots);
-  size_t token_slot(std::string_view bytes) const;  // where it is, or the free slot where it would be
-  bool is_whole(size_t index) const;                // does merging the bytes of tokens_[index] give that token alone?
+  size_t token_slot(std::string_view bytes) const;               // where it is, or the free slot where it would be
+  size_t start(std::string_view piece, int32_t* symbols) const;  // how many there are: at most a symbol a byte
+  size_t start_from_characters(std::string_view piece, int32_t* symbols) const;
+  bool is_whole(size_t index) const;  // does merging the bytes of tokens_[index] give that token alone?
 
   std::vector<std::pair<std::string, int32_t>> tokens_;
   std::vector<uint32_t> slots_;  // open addressing by hash of the bytes: index in tokens_ + 1, 0 free
   std::vector<Merge> merges_;    // open addressing by pair
   size_t merge_count_ = 0;
-  std::array<int32_t, 256> byte_ids_{};
+  std::array<int32_t, 256> byte_ids_{};      // of tokens that are one byte
+  std::array<int32_t, 256> fallback_ids_{};  // of "<0x00>" ...
+  std::optional<Characters> characters_;
   std::optional<std::string> doubled_;
   bool ignore_merges_;
   // Lazily filled per token: 0 not known yet, 1 whole, 2 not (merges may not reach a token, or cross it).

@@ -66,6 +66,22 @@ TEST(bpe, a_missing_byte_is_found) {
   EXPECT_EQ(bytes_and({}).missing_byte(), std::nullopt);
 }
 
+TEST(bpe, characters_without_a_token_become_bytes_or_the_unknown_token) {
+  std::vector<std::pair<std::string, int32_t>> tokens = {{"?", 0},      {"a", 1},       {"<0xC3>", 2},
+                                                         {"<0xA9>", 3}, {"a\u00E8", 4}, {"\u00E8", 5}};
+  auto ids_of = [&](Bpe::Characters rules, std::string_view text) {
+    Bpe bpe(tokens, false, rules);
+    EXPECT_EQ(bpe.add_merge("a", "\u00E8"), "");
+    return encode(bpe, text);
+  };
+  const std::string_view text = "a\u00E8\u00E9b\u20ACa";  // e acute has its bytes; b and the euro have nothing
+  EXPECT_EQ(ids_of({true, false, 0}, text), (Ids{4, 2, 3, 0, 0, 1}));
+  EXPECT_EQ(ids_of({true, true, 0}, text), (Ids{4, 2, 3, 0, 1}));
+  EXPECT_EQ(ids_of({false, true, 0}, text), (Ids{4, 0, 1}));
+  EXPECT_EQ(ids_of({true, false, std::nullopt}, text), (Ids{4, 2, 3, 1}));
+  EXPECT_EQ(ids_of({true, false, 0}, "b\u00E9b"), (Ids{2, 3, 0, 0})) << "as in Hugging Face: a byte overtakes";
+}
+
 // Vocabularies no trainer would make: ranks in any order, so that a merge can open one of lower rank.
 TEST(bpe, both_merge_loops_agree_on_any_vocabulary) {
   for (uint64_t seed = 0; seed < 200; ++seed) {

@@ -1,6 +1,7 @@
 #include "text/byte_level.h"
 
 #include <array>
+#include <charconv>
 
 #include "text/unicode.h"
 
@@ -48,6 +49,19 @@ std::string spelling_of_bytes(std::string_view bytes) {
   std::string spelling;
   for (char byte : bytes) append_utf8(spelling, alphabet().code[static_cast<unsigned char>(byte)]);
   return spelling;
+}
+
+std::string byte_token(uint8_t byte) {
+  const char* digits = "0123456789ABCDEF";
+  return {'<', '0', 'x', digits[byte >> 4], digits[byte & 15], '>'};
+}
+
+std::optional<uint8_t> byte_of_token(std::string_view spelling) {
+  if (spelling.size() != 6 || !spelling.starts_with("<0x") || spelling[5] != '>') return std::nullopt;
+  unsigned value = 0;
+  const auto [end, error] = std::from_chars(&spelling[3], &spelling[5], value, 16);
+  if (error != std::errc() || end != &spelling[5]) return std::nullopt;
+  return static_cast<uint8_t>(value);
 }
 
 }  // namespace ucas

@@ -66,7 +66,14 @@ size_t gpt2_end(std::string_view text, size_t at) {
   return run_end(text, first, kind & (kLetter | kNumber));
 }
 
-// Qwen2, alternative by alternative.
+// At most `most` characters of \p{N} from `at` on.
+size_t digits_end(std::string_view text, size_t at, int most) {
+  for (; most > 0 && at < text.size() && (class_at(text, at) & kNumber) != 0; --most) at += length_at(text, at);
+  return at;
+}
+
+// Qwen2 and Llama 3, alternative by alternative; they part at how many digits are one piece.
+template <int kDigits>
 size_t qwen2_end(std::string_view text, size_t at) {
   // (?i:'s|'t|'re|'ve|'m|'ll|'d)
   if (text[at] == '\'') {
@@ -79,8 +86,8 @@ size_t qwen2_end(std::string_view text, size_t at) {
   // [^\r\n\p{L}\p{N}]?\p{L}+
   if ((kind & kLetter) != 0) return run_end(text, next, kLetter);
   if ((kind & kNumber) == 0 && !is_newline(text[at]) && (next_kind & kLetter) != 0) return run_end(text, next, kLetter);
-  // \p{N}
-  if ((kind & kNumber) != 0) return next;
+  // \p{N}{1,kDigits}
+  if ((kind & kNumber) != 0) return digits_end(text, next, kDigits - 1);
   // [ ]?[^\s\p{L}\p{N}]+[\r\n]*
   bool space_then_other = text[at] == ' ' && next < text.size() && is_other(next_kind);
   if (is_other(kind) || space_then_other) {
@@ -101,7 +108,10 @@ constexpr SplitPattern kPatterns[] = {
     {"GPT-2", R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", gpt2_end},
     {"Qwen2",
      R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
-     qwen2_end},
+     qwen2_end<1>},
+    {"Llama 3",
+     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     qwen2_end<3>},
 };
 
 }  // namespace
@@ -113,12 +123,6 @@ const SplitPattern* known_pattern(std::string_view expression) {
     if (expression == pattern.expression) return &pattern;
   }
   return nullptr;
-}
-
-std::vector<std::string> known_pattern_names() {
-  std::vector<std::string> names;
-  for (const SplitPattern& pattern : kPatterns) names.emplace_back(pattern.name);
-  return names;
 }
 
 }  // namespace ucas

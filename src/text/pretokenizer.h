@@ -1,5 +1,6 @@
 // Cuts text into the pieces inside which BPE merges. The published patterns are regular expressions; each one that is
-// known here is recognised letter by letter and run by a matcher written by hand (linear, no backtracking).
+// known here is recognised letter by letter and run by a matcher written by hand (linear, no backtracking). All others
+// are run by text/regex.
 #pragma once
 
 #include <string>
@@ -18,6 +19,5 @@ struct SplitPattern {
 
 const SplitPattern& gpt2_pattern();                              // ByteLevel(use_regex = true)
 const SplitPattern* known_pattern(std::string_view expression);  // nullptr: not known
-std::vector<std::string> known_pattern_names();
 
 }  // namespace ucas

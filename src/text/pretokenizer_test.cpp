@@ -47,6 +47,16 @@ TEST(pretokenizer, qwen2_cuts_words_digits_and_white_space) {
   EXPECT_EQ(pieces(qwen2, "(a)"), (Pieces{"(a", ")"}));
 }
 
+TEST(pretokenizer, llama3_cuts_digits_in_threes) {
+  std::string expression = kQwen2;
+  expression.replace(expression.find("|\\p{N}|"), 7, "|\\p{N}{1,3}|");
+  ASSERT_NE(known_pattern(expression), nullptr);
+  const SplitPattern& llama3 = *known_pattern(expression);
+  EXPECT_STREQ(llama3.name, "Llama 3");
+  EXPECT_EQ(pieces(llama3, "x1234567 89"), (Pieces{"x", "123", "456", "7", " ", "89"}));
+  EXPECT_EQ(pieces(llama3, "12\u0663\u06634"), (Pieces{"12\u0663", "\u06634"}));
+}
+
 TEST(pretokenizer, gpt2_keeps_numbers_together) {
   EXPECT_EQ(pieces(gpt2_pattern(), "It's 2024!\n\n x"), (Pieces{"It", "'s", " 2024", "!", "\n\n", " x"}));
   EXPECT_EQ(pieces(gpt2_pattern(), "(a) \tb"), (Pieces{"(", "a", ")", " ", "\t", "b"}));

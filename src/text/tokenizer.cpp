@@ -18,29 +18,41 @@ namespace {
 
 constexpr size_t kTextLimit = size_t{1} << 30;  // bytes; places in a piece are 32-bit
 
+void check_id(int32_t id) {
+  if (id < 0) throw Error("tokenizer", str("the token id ", id, " is negative"));
+}
+
 }  // namespace
 
 struct Tokenizer::Impl {
   std::string directory;
   std::optional<Bpe> bpe;
   std::optional<WordLevel> word_level;
-  const SplitPattern* pattern = nullptr;
-  bool nfc = false, add_prefix_space = false;
+  Splitter splitter;
+  const SplitPattern* pattern = nullptr;  // all that the splitter does, where it is that simple
+  Normalizer normalizer;
+  bool any_bytes = true;  // else bytes that are not UTF-8 have no token, and are read as U+FFFD
+  bool byte_spelled = false;
   AddedTokenFinder raw_added, normalized_added;
-  std::vector<std::string> bytes;                  // [V] what the token decodes to
+  TokenTexts texts;                                // [V] what the token decodes to
   std::vector<uint8_t> special;                    // [V]
-  std::unordered_map<std::string, int32_t> names;  // tokens that are not spelled in the byte alphabet: added, words
+  std::unordered_map<std::string, int32_t> names;  // added tokens and words
+  std::vector<int32_t> prefix, suffix;
   std::optional<int32_t> eos, pad;
 
-  void take_added_tokens(const TokenizerFile& file);
+  void take_added_tokens(const TokenizerFile& file, std::vector<std::string>& spelling);
   void take_bpe(const TokenizerFile& file);
   void take_words(const TokenizerFile& file);
+  void take_template(const TokenizerFile& file, size_t vocabulary);
 
-  // Text without added tokens, already normalised.
-  void encode_plain(std::string_view text, std::vector<int32_t>& ids) const {
+  // Text without added tokens, already normalised. `first`: it begins the sequence.
+  void encode_plain(std::string_view text, bool first, std::vector<int32_t>& ids) const {
     if (word_level) return word_level->encode(text, ids);
-    std::string prefixed;
-    if (add_prefix_space && !text.empty() && text[0] != ' ') text = prefixed = str(' ', text);
+    if (pattern == nullptr) {
+      const Splitter::Pieces pieces = splitter.cut(text, first);
+      for (std::string_view piece : pieces.text) bpe->encode(piece, ids);
+      return;
+    }
     for (size_t at = 0; at < text.size();) {
       size_t end = pattern->piece_end(text, at);
       bpe->encode(text.substr(at, end - at), ids);
@@ -49,15 +61,15 @@ struct Tokenizer::Impl {
   }
 
   // Text without tokens that are looked for in the raw text.
-  void encode_raw(std::string_view text, bool as_text, std::vector<int32_t>& ids) const {
+  void encode_raw(std::string_view text, bool as_text, bool first, std::vector<int32_t>& ids) const {
     std::string normalized;
-    if (nfc && may_change_under_nfc(text)) text = normalized = ucas::nfc(text);
-    if (normalized_added.empty()) return encode_plain(text, ids);
+    if (normalizer.changes(text)) text = normalized = normalizer.apply(text);
+    if (normalized_added.empty()) return encode_plain(text, first, ids);
     for (const AddedTokenFinder::Piece& piece : normalized_added.cut(text, as_text)) {
       if (piece.id >= 0) {
         ids.push_back(piece.id);
       } else {
-        encode_plain(text.substr(piece.begin, piece.end - piece.begin), ids);
+        encode_plain(text.substr(piece.begin, piece.end - piece.begin), first && piece.begin == 0, ids);
       }
     }
   }
@@ -92,8 +104,14 @@ std::vector<std::string> spellings_by_id(const TokenizerFile& file) {
   return spelling;
 }
 
-Bpe make_bpe(const TokenizerFile& file, const std::unordered_map<std::string, int32_t>& added) {
-  std::vector<std::pair<std::string, int32_t>> tokens;
+// Bytes 0xC0, 0xC1 and 0xF5 to 0xFF are in no UTF-8 text.
+bool in_utf8(uint8_t byte) { return byte < 0xC0 || (byte > 0xC1 && byte < 0xF5); }
+
+using TokenList = std::vector<std::pair<std::string, int32_t>>;
+
+// The tokens of the model by their bytes.
+TokenList byte_level_tokens(const TokenizerFile& file, const std::unordered_map<std::string, int32_t>& added) {
+  TokenList tokens;
   tokens.reserve(file.vocab.size());
   for (const auto& [spelling, id] : file.vocab) {
     if (std::optional<std::string> bytes = bytes_of_spelling(spelling)) {
@@ -103,26 +121,59 @@ Bpe make_bpe(const TokenizerFile& file, const std::unordered_map<std::string, in
                                    "\" is not spelled in the byte-level alphabet"));
     }
   }
-  Bpe bpe(std::move(tokens), file.ignore_merges);
-  if (bpe.doubled()) {
-    throw Error("dup_key", str(file.where, ": model.vocab: the token \"", printable(spelling_of_bytes(*bpe.doubled())),
-                               "\" stands twice"));
+  return tokens;
+}
+
+// Every character must have a token: its own, those of its bytes, or the unknown one.
+Bpe::Characters characters_of(const TokenizerFile& file) {
+  Bpe::Characters rules{file.byte_fallback, file.fuse_unknown, std::nullopt};
+  if (file.unknown.empty()) return rules;
+  auto known = std::ranges::find(file.vocab, file.unknown, &std::pair<std::string, int32_t>::first);
+  if (known == file.vocab.end()) {
+    throw Error("tokenizer",
+                str(file.where, ": model.unk_token is \"", printable(file.unknown), "\", which model.vocab lacks"));
   }
-  if (std::optional<uint8_t> byte = bpe.missing_byte()) {
-    throw Error("tokenizer", str(file.where, ": model.vocab: no token for the byte ", int{*byte}, " (\"",
-                                 spelling_of_bytes(std::string(1, static_cast<char>(*byte))),
-                                 "\"); text that holds it could not be encoded"));
-  }
+  rules.unknown = known->second;
+  return rules;
+}
+
+void add_merges(const TokenizerFile& file, bool byte_level, Bpe& bpe) {
   bpe.reserve_merges(file.merges.size());
   for (size_t i = 0; i < file.merges.size(); ++i) {
     const auto& [left, right] = file.merges[i];
-    std::optional<std::string> a = bytes_of_spelling(left), b = bytes_of_spelling(right);
-    std::string wrong = a && b ? bpe.add_merge(*a, *b) : "not spelled in the byte-level alphabet";
+    std::string wrong;
+    if (!byte_level) {
+      wrong = bpe.add_merge(left, right);
+    } else {
+      std::optional<std::string> a = bytes_of_spelling(left), b = bytes_of_spelling(right);
+      wrong = a && b ? bpe.add_merge(*a, *b) : "not spelled in the byte-level alphabet";
+    }
     if (!wrong.empty()) {
       throw Error("tokenizer", str(file.where, ": model.merges[", i, "] (\"", printable(left), "\" \"",
                                    printable(right), "\"): ", wrong));
     }
   }
+}
+
+Bpe make_bpe(const TokenizerFile& file, const std::unordered_map<std::string, int32_t>& added) {
+  const bool byte_level = file.model == TokenizerFile::Model::byte_level_bpe;
+  const auto spelled = [&](const std::string& bytes) { return byte_level ? spelling_of_bytes(bytes) : bytes; };
+  Bpe bpe = byte_level ? Bpe(byte_level_tokens(file, added), file.ignore_merges)
+                       : Bpe(file.vocab, file.ignore_merges, characters_of(file));
+  if (bpe.doubled()) {
+    throw Error("dup_key",
+                str(file.where, ": model.vocab: the token \"", printable(spelled(*bpe.doubled())), "\" stands twice"));
+  }
+  const std::optional<uint8_t> byte = bpe.missing_byte();
+  const bool harmless = byte_level ? !byte || !in_utf8(*byte) : (file.byte_fallback && !byte) || !file.unknown.empty();
+  if (!harmless) {
+    throw Error("tokenizer", str(file.where, ": model.vocab: no token for the byte ", int{byte.value_or(0)}, " (\"",
+                                 byte_level ? spelling_of_bytes(std::string(1, static_cast<char>(*byte)))
+                                            : byte_token(byte.value_or(0)),
+                                 "\")", byte_level ? "" : " with byte_fallback, and no unk_token",
+                                 "; text that holds it could not be encoded"));
+  }
+  add_merges(file, byte_level, bpe);
   return bpe;
 }
 
@@ -133,8 +184,8 @@ Tokenizer::~Tokenizer() = default;
 Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 
-// Before the vocabulary is read: an added token goes before the tokens of the model.
-void Tokenizer::Impl::take_added_tokens(const TokenizerFile& file) {
+// Before the vocabulary is read, after the normalizer: an added token goes before the tokens of the model.
+void Tokenizer::Impl::take_added_tokens(const TokenizerFile& file, std::vector<std::string>& spelling) {
   for (const AddedToken& token : file.added) {
     auto [place, fresh] = names.emplace(token.content, token.id);
     if (!fresh && place->second != token.id) {
@@ -142,9 +193,13 @@ void Tokenizer::Impl::take_added_tokens(const TokenizerFile& file) {
                                    place->second, " and ", token.id));
     }
     special[token.id] |= token.special;
-    std::string searched = token.normalized && file.nfc ? ucas::nfc(token.content) : token.content;
+    std::string searched = token.normalized ? normalizer.apply(token.content) : token.content;
+    if (searched.empty()) {
+      throw Error("tokenizer",
+                  str(file.where, ": added_tokens: \"", printable(token.content), "\" is empty after the normalizer"));
+    }
     (token.normalized ? normalized_added : raw_added).add(token, searched);
-    bytes[token.id] = searched;
+    spelling[token.id] = searched;  // it decodes to what it was found as
   }
   for (const auto& [word, id] : file.vocab) {
     auto place = names.find(word);
@@ -157,10 +212,10 @@ void Tokenizer::Impl::take_added_tokens(const TokenizerFile& file) {
 
 void Tokenizer::Impl::take_bpe(const TokenizerFile& file) {
   bpe = make_bpe(file, names);
-  // Added tokens are written as text, yet Hugging Face reads them in the byte alphabet too, wherever that is possible.
-  for (std::string& spelling : bytes) {
-    if (std::optional<std::string> spelled = bytes_of_spelling(spelling)) spelling = std::move(*spelled);
-  }
+  byte_spelled = file.model == TokenizerFile::Model::byte_level_bpe;
+  any_bytes = !bpe->missing_byte() && (byte_spelled || file.byte_fallback);
+  splitter = file.splitter;
+  pattern = splitter.only_pattern();
 }
 
 void Tokenizer::Impl::take_words(const TokenizerFile& file) {
@@ -181,17 +236,29 @@ void Tokenizer::Impl::take_words(const TokenizerFile& file) {
   word_level = WordLevel(words, unknown);
 }
 
+void Tokenizer::Impl::take_template(const TokenizerFile& file, size_t vocabulary) {
+  prefix = file.prefix;
+  suffix = file.suffix;
+  for (const std::vector<int32_t>* side : {&prefix, &suffix}) {
+    for (int32_t id : *side) {
+      if (static_cast<size_t>(id) < vocabulary) continue;
+      throw Error("tokenizer",
+                  str(file.where, ": post_processor: the id ", id, " names no token; expected 0 .. ", vocabulary - 1));
+    }
+  }
+}
+
 Tokenizer Tokenizer::load(const std::string& directory) {
   TokenizerFile file = read_tokenizer_file(directory);
   auto impl = std::make_unique<Impl>();
   impl->directory = directory;
-  impl->pattern = file.pattern;
-  impl->nfc = file.nfc;
-  impl->add_prefix_space = file.add_prefix_space;
-  impl->bytes = spellings_by_id(file);
-  impl->special.resize(impl->bytes.size());
-  impl->take_added_tokens(file);
-  file.model == TokenizerFile::Model::bpe ? impl->take_bpe(file) : impl->take_words(file);
+  impl->normalizer = file.normalizer;
+  std::vector<std::string> spelling = spellings_by_id(file);
+  impl->special.resize(spelling.size());
+  impl->take_added_tokens(file, spelling);
+  file.model == TokenizerFile::Model::word_level ? impl->take_words(file) : impl->take_bpe(file);
+  impl->take_template(file, spelling.size());
+  impl->texts = TokenTexts(file.decoder, std::move(spelling));
   Tokenizer tokenizer(std::move(impl));
   auto resolve = [&](const char* key, const std::optional<std::string>& token) -> std::optional<int32_t> {
     if (!token) return std::nullopt;
@@ -207,45 +274,69 @@ Tokenizer Tokenizer::load(const std::string& directory) {
   return tokenizer;
 }
 
-std::vector<int32_t> Tokenizer::encode(std::string_view text, Special special) const {
+std::vector<int32_t> Tokenizer::encode(std::string_view text, Special special, Place place) const {
   if (text.size() > kTextLimit) {
     throw Error("limit", str("a text of ", human_bytes(static_cast<double>(text.size())), "; at most ",
                              human_bytes(static_cast<double>(kTextLimit)), " can be encoded at once"));
   }
+  std::string repaired;
+  if (!impl_->any_bytes && !valid_utf8(text)) text = repaired = replace_invalid(text);
   std::vector<int32_t> ids;
   ids.reserve(text.size() / 3);
-  bool as_text = special == Special::as_text;
+  const bool as_text = special == Special::as_text, first = place == Place::beginning;
   if (impl_->raw_added.empty()) {
-    impl_->encode_raw(text, as_text, ids);
+    impl_->encode_raw(text, as_text, first, ids);
     return ids;
   }
   for (const AddedTokenFinder::Piece& piece : impl_->raw_added.cut(text, as_text)) {
     if (piece.id >= 0) {
       ids.push_back(piece.id);
     } else {
-      impl_->encode_raw(text.substr(piece.begin, piece.end - piece.begin), as_text, ids);
+      impl_->encode_raw(text.substr(piece.begin, piece.end - piece.begin), as_text, first && piece.begin == 0, ids);
     }
   }
   return ids;
 }
 
+std::vector<int32_t> Tokenizer::encode_prompt(std::string_view text, Special special) const {
+  std::vector<int32_t> ids = encode(text, special);
+  begin_prompt(ids);
+  return ids;
+}
+
+void Tokenizer::begin_prompt(std::vector<int32_t>& ids) const {
+  const std::vector<int32_t>& prefix = impl_->prefix;
+  const bool there = ids.size() >= prefix.size() && std::equal(prefix.begin(), prefix.end(), ids.begin());
+  if (!there) ids.insert(ids.begin(), prefix.begin(), prefix.end());
+}
+
+const std::vector<int32_t>& Tokenizer::prefix() const { return impl_->prefix; }
+
+const std::vector<int32_t>& Tokenizer::suffix() const { return impl_->suffix; }
+
 std::string Tokenizer::decode(std::span<const int32_t> ids, bool skip_special) const {
   std::string text;
+  TokenTexts::Joiner joiner(impl_->texts);
   for (int32_t id : ids) {
-    if (id < 0) throw Error("tokenizer", str("the token id ", id, " is negative"));
+    check_id(id);
     if (id >= vocab_size() || (skip_special && impl_->special[id])) continue;
-    text += impl_->bytes[id];
+    joiner.add(id, text);
   }
+  joiner.finish(text);
   return text;
 }
 
-std::string Tokenizer::token_text(int32_t id) const { return decode(std::span(&id, 1)); }
+std::string Tokenizer::token_text(int32_t id) const {
+  check_id(id);
+  return id < vocab_size() ? impl_->texts.bytes(id) : "";
+}
 
-int64_t Tokenizer::vocab_size() const { return static_cast<int64_t>(impl_->bytes.size()); }
+int64_t Tokenizer::vocab_size() const { return impl_->texts.size(); }
 
 std::optional<int32_t> Tokenizer::id_of(std::string_view token) const {
   if (auto place = impl_->names.find(std::string(token)); place != impl_->names.end()) return place->second;
   if (!impl_->bpe) return std::nullopt;
+  if (!impl_->byte_spelled) return impl_->bpe->find(token);
   std::optional<std::string> bytes = bytes_of_spelling(token);
   return bytes ? impl_->bpe->find(*bytes) : std::nullopt;
 }
@@ -258,8 +349,11 @@ std::optional<int32_t> Tokenizer::pad_id() const { return impl_->pad; }
 
 const std::string& Tokenizer::directory() const { return impl_->directory; }
 
+Tokenizer::Stream::Stream(const Tokenizer& tokenizer) : tokenizer_(&tokenizer), joiner_(tokenizer.impl_->texts) {}
+
 std::string Tokenizer::Stream::push(int32_t id) {
-  held_ += tokenizer_->token_text(id);
+  check_id(id);
+  if (id < tokenizer_->vocab_size()) joiner_.add(id, held_);
   size_t ready = held_.size() - unfinished_tail(held_);
   std::string text = replace_invalid(std::string_view(held_).substr(0, ready));
   held_.erase(0, ready);
@@ -267,6 +361,7 @@ std::string Tokenizer::Stream::push(int32_t id) {
 }
 
 std::string Tokenizer::Stream::finish() {
+  joiner_.finish(held_);
   std::string text = replace_invalid(held_);
   held_.clear();
   return text;

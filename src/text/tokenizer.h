@@ -1,7 +1,12 @@
-// Text <-> token ids, from a Hugging Face tokenizer.json (byte-level BPE, or the word-level form of the embedded task).
-// Fed by prompts (data/templates) and decoded responses; owns the vocabulary.
-// Unknown components of the file are refused by name at load, never at encode: Error("tokenizer" or "unsupported").
-// Threads: all const functions may be called from any thread.
+// Text <-> token ids, from a Hugging Face tokenizer.json: byte-level BPE (GPT-2, Qwen, Llama 3, DeepSeek), BPE of
+// characters with byte fallback (Llama 2, Mistral), or the word-level form of the embedded task.
+// What a file's post-processor puts before a text (the BOS of Llama and DeepSeek) begins a prompt, once:
+// encode_prompt() and begin_prompt() put it there unless it stands there already, as in templates that name it
+// themselves. encode() never adds it (Hugging Face's add_special_tokens = False), so that responses and parts of a
+// prompt get none. What it puts after a text (an EOS) would end the prompt, and is left to the caller. Fed by prompts
+// (data/templates) and decoded responses; owns the vocabulary. Unknown components of the file are refused by name at
+// load, never at encode: Error("tokenizer" or "unsupported"). Threads: all const functions may be called from any
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +16,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "text/token_texts.h"
 
 namespace ucas {
 
@@ -23,11 +30,21 @@ class Tokenizer {
   Tokenizer& operator=(Tokenizer&&) noexcept;
 
   enum class Special { as_text, parse };  // does "<|endoftext|>" in the text mean the token, or its characters?
-  std::vector<int32_t> encode(std::string_view text, Special special = Special::parse) const;
-  // Bytes as they are. An id that names no token decodes to nothing, as in Hugging Face: a model may have more rows
-  // than its tokenizer has tokens, and sample one. A negative id is an Error("tokenizer").
+  // Does the text begin the sequence? Some files of SentencePiece's kind begin that, and only that, with a space.
+  enum class Place { beginning, later };
+  std::vector<int32_t> encode(std::string_view text, Special special = Special::parse,
+                              Place place = Place::beginning) const;
+  std::vector<int32_t> encode_prompt(std::string_view text, Special special = Special::parse) const;
+  void begin_prompt(std::vector<int32_t>& ids) const;  // prefix() before them, unless they begin with it
+  const std::vector<int32_t>& prefix() const;          // what the post-processor puts before a text
+  const std::vector<int32_t>& suffix() const;          // and after it
+  // Byte-level: bytes as they are. SentencePiece's kind: as Hugging Face, without the space in front, and bytes of
+  // "<0xE2>" tokens that are not UTF-8 together become a U+FFFD each; no spaces are cleaned up (transformers 5 does not
+  // do that for BPE either, whatever clean_up_tokenization_spaces says). An id that names no token decodes to nothing,
+  // as in Hugging Face: a model may have more rows than its tokenizer has tokens, and sample one. A negative id is an
+  // Error("tokenizer").
   std::string decode(std::span<const int32_t> ids, bool skip_special = false) const;
-  std::string token_text(int32_t id) const;  // what this one token decodes to, bytes
+  std::string token_text(int32_t id) const;  // what this one token is within a text, bytes
 
   int64_t vocab_size() const;                                  // highest id + 1, added tokens included
   std::optional<int32_t> id_of(std::string_view token) const;  // by its text in the file
@@ -38,12 +55,13 @@ class Tokenizer {
   // Turns a growing id sequence into text, holding back bytes of an unfinished UTF-8 character.
   class Stream {
    public:
-    explicit Stream(const Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}
+    explicit Stream(const Tokenizer& tokenizer);
     std::string push(int32_t id);  // the text that became complete
     std::string finish();          // what was held back, with U+FFFD for broken bytes
 
    private:
     const Tokenizer* tokenizer_;
+    TokenTexts::Joiner joiner_;
     std::string held_;
   };
 

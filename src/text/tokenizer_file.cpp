@@ -8,6 +8,7 @@
 #include "base/json_object.h"
 #include "base/str.h"
 #include "text/tokenizer_json.h"
+#include "text/tokenizer_parts.h"
 #include "text/word_level.h"
 
 namespace ucas {
@@ -17,122 +18,6 @@ namespace {
 constexpr int64_t kFileLimit = int64_t{256} << 20;
 constexpr size_t kMaxAddedBytes = 512;  // bounds the work per byte of text
 
-[[noreturn]] void unsupported(const JsonObject& node, const std::string& what) {
-  throw Error("unsupported", str(node.place(), ": ", what));
-}
-
-std::string type_of(const JsonObject& node) {
-  std::string name = node.text_or("type", "");
-  if (name.empty()) node.refuse("no \"type\"");
-  return name;
-}
-
-// Any other key is a setting that this program does not know, and would silently ignore.
-void only(const JsonObject& node, std::initializer_list<std::string_view> known) {
-  for (const std::string& key : node.keys()) {
-    if (std::ranges::find(known, key) == known.end()) {
-      unsupported(node, str("unknown setting \"", printable(key), "\""));
-    }
-  }
-}
-
-void read_normalizer(const JsonObject& node, TokenizerFile& file) {
-  std::string type = type_of(node);
-  if (type == "NFC") {
-    only(node, {"type"});
-    file.nfc = true;
-  } else if (type == "Sequence") {
-    only(node, {"type", "normalizers"});
-    for (const JsonObject& part : node.children("normalizers")) read_normalizer(part, file);
-  } else {
-    unsupported(node, str("the normalizer ", printable(type), " is not supported (known: NFC, Sequence)"));
-  }
-}
-
-// {"Regex": ...}; a literal {"String": ...} has other rules.
-std::string split_expression(const JsonObject& split) {
-  only(split, {"type", "pattern", "behavior", "invert"});
-  if (split.text_or("behavior", "") != "Isolated") unsupported(split, "only behavior Isolated is supported");
-  if (split.truth_or("invert", false)) unsupported(split, "invert is not supported");
-  const JsonObject pattern = split.child("pattern");
-  if (pattern.find("Regex") == nullptr) unsupported(pattern, "only a Regex pattern is supported");
-  only(pattern, {"Regex"});
-  return pattern.text_or("Regex", "");
-}
-
-const SplitPattern* read_split(const JsonObject& split) {
-  std::string expression = split_expression(split);
-  const SplitPattern* pattern = known_pattern(expression);
-  if (pattern == nullptr) {
-    unsupported(split, str("the split expression \"", printable(expression, 200), "\" is not known (known: those of ",
-                           join(known_pattern_names(), " and "), ")"));
-  }
-  return pattern;
-}
-
-struct ByteLevelSettings {
-  bool add_prefix_space, use_regex;
-};
-
-ByteLevelSettings read_byte_level(const JsonObject& node) {
-  only(node, {"type", "add_prefix_space", "trim_offsets", "use_regex"});
-  return {node.truth_or("add_prefix_space", true), node.truth_or("use_regex", true)};
-}
-
-void read_bpe_pre_tokenizer(const JsonObject& node, TokenizerFile& file) {
-  if (type_of(node) == "ByteLevel") {
-    ByteLevelSettings settings = read_byte_level(node);
-    if (!settings.use_regex)
-      unsupported(node, "ByteLevel alone with use_regex false (text that is not split) is not supported");
-    file.add_prefix_space = settings.add_prefix_space;
-    file.pattern = &gpt2_pattern();
-    return;
-  }
-  if (type_of(node) != "Sequence") {
-    unsupported(node, str("the pre-tokenizer ", printable(type_of(node)),
-                          " is not supported (known: ByteLevel, or a Sequence of ", "Split and ByteLevel)"));
-  }
-  only(node, {"type", "pretokenizers"});
-  std::vector<JsonObject> parts = node.children("pretokenizers");
-  if (parts.size() == 1 && type_of(parts[0]) == "ByteLevel") return read_bpe_pre_tokenizer(parts[0], file);
-  for (const JsonObject& part : parts) {
-    if (type_of(part) != "Split" && type_of(part) != "ByteLevel") {
-      unsupported(part,
-                  str("the pre-tokenizer ", printable(type_of(part)), " is not supported (known: Split, ByteLevel)"));
-    }
-  }
-  if (parts.size() != 2 || type_of(parts[0]) != "Split" || type_of(parts[1]) != "ByteLevel") {
-    unsupported(node, "a Sequence must be one Split, then ByteLevel");
-  }
-  file.pattern = read_split(parts[0]);
-  ByteLevelSettings settings = read_byte_level(parts[1]);
-  if (settings.use_regex) unsupported(parts[1], "use_regex true after a Split is not supported");
-  if (settings.add_prefix_space) unsupported(parts[1], "add_prefix_space true after a Split is not supported");
-}
-
-// Post-processors may only be ones that add nothing: what stands around a prompt is the template's business.
-void check_post_processor(const JsonObject& node) {
-  std::string type = type_of(node);
-  if (type == "ByteLevel") {
-    read_byte_level(node);
-  } else if (type == "Sequence") {
-    only(node, {"type", "processors"});
-    for (const JsonObject& part : node.children("processors")) check_post_processor(part);
-  } else if (type == "TemplateProcessing") {
-    only(node, {"type", "single", "pair", "special_tokens"});
-    std::vector<JsonObject> single = node.children("single");
-    bool plain = single.size() == 1 && single[0].find("Sequence") != nullptr;
-    if (!plain)
-      single.empty()
-          ? node.refuse("\"single\" is empty")
-          : unsupported(single[0],
-                        "a template that adds special tokens is not supported; put them into the prompt template");
-  } else {
-    unsupported(node, str("the post-processor ", printable(type),
-                          " is not supported (known: ByteLevel, TemplateProcessing, Sequence)"));
-  }
-}
-
 // The tables were read already (text/tokenizer_json.h); an empty one of the right type stands in their place.
 void check_tables(const JsonObject& model, bool merges, const TokenizerFile& file) {
   const JsonObject vocab = model.child("vocab");
@@ -141,35 +26,35 @@ void check_tables(const JsonObject& model, bool merges, const TokenizerFile& fil
 }
 
 void read_bpe(const JsonObject& root, const JsonObject& model, TokenizerFile& file) {
-  only(model, {"type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk",
-               "byte_fallback", "ignore_merges", "vocab", "merges"});
-  // unk_token and fuse_unk never matter: every byte has a token (checked when the table is built).
+  only_settings(model, {"type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk",
+                        "byte_fallback", "ignore_merges", "vocab", "merges"});
   if (const Json* dropout = model.find("dropout"); dropout != nullptr && *dropout != 0.0) {
-    unsupported(model, "dropout is not supported: the same text must always give the same ids");
+    refuse_part(model, "dropout is not supported: the same text must always give the same ids");
   }
   for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
-    if (!model.text_or(key, "").empty()) unsupported(model, str(key, " is not supported"));
+    if (!model.text_or(key, "").empty()) refuse_part(model, str(key, " is not supported"));
   }
-  if (model.truth_or("byte_fallback", false))
-    unsupported(model, "byte_fallback is not supported (only byte-level vocabularies are)");
   file.ignore_merges = model.truth_or("ignore_merges", false);
+  file.byte_fallback = model.truth_or("byte_fallback", false);
+  file.fuse_unknown = model.truth_or("fuse_unk", false);
+  file.unknown = model.text_or("unk_token", "");
   check_tables(model, true, file);
-  read_bpe_pre_tokenizer(root.child("pre_tokenizer"), file);
-  const JsonObject decoder = root.child("decoder");
-  if (type_of(decoder) != "ByteLevel") {
-    unsupported(decoder, str("the decoder ", printable(type_of(decoder)), " is not supported (BPE: ByteLevel)"));
-  }
-  read_byte_level(decoder);
+  // None: a text is one piece, as SentencePiece's kind has it where its normalizer writes the spaces.
+  const bool byte_level =
+      root.find("pre_tokenizer") != nullptr && read_pre_tokenizer(root.child("pre_tokenizer"), file.splitter);
+  file.model = byte_level ? TokenizerFile::Model::byte_level_bpe : TokenizerFile::Model::character_bpe;
+  read_decoder(root.child("decoder"), byte_level, file.decoder);
 }
 
 void read_word_level(const JsonObject& root, const JsonObject& model, TokenizerFile& file) {
-  only(model, {"type", "vocab", "unk_token"});
+  only_settings(model, {"type", "vocab", "unk_token"});
   file.model = TokenizerFile::Model::word_level;
   file.unknown = model.text_or("unk_token", "");
   check_tables(model, false, file);
   const JsonObject split = root.child("pre_tokenizer");
-  if (type_of(split) != "Split") {
-    unsupported(split, str("the pre-tokenizer ", printable(type_of(split)), " is not supported (WordLevel: Split)"));
+  if (type_of_part(split) != "Split") {
+    refuse_part(split,
+                str("the pre-tokenizer ", printable(type_of_part(split)), " is not supported (WordLevel: Split)"));
   }
   std::vector<std::string> words;
   for (const auto& [word, id] : file.vocab) {
@@ -178,21 +63,21 @@ void read_word_level(const JsonObject& root, const JsonObject& model, TokenizerF
     if (!special && word != file.unknown) words.push_back(word);
   }
   std::string expected = word_pattern(words);
-  if (split_expression(split) != expected) {
-    unsupported(
-        split,
-        str("WordLevel needs the Split expression that lists the words of the vocabulary, longest first; expected \"",
-            printable(expected, 60), "\""));
+  if (isolated_expression(split) != expected) {
+    refuse_part(split,
+                str("WordLevel needs the Split expression that lists the words of the vocabulary, longest first; "
+                    "expected \"",
+                    printable(expected, 60), "\""));
   }
   const JsonObject decoder = root.child("decoder");
-  if (type_of(decoder) != "Fuse") {
-    unsupported(decoder, str("the decoder ", printable(type_of(decoder)), " is not supported (WordLevel: Fuse)"));
+  if (type_of_part(decoder) != "Fuse") {
+    refuse_part(decoder, str("the decoder ", printable(type_of_part(decoder)), " is not supported (WordLevel: Fuse)"));
   }
-  only(decoder, {"type"});
+  read_decoder(decoder, false, file.decoder);
 }
 
 AddedToken read_added_token(const JsonObject& node) {
-  only(node, {"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"});
+  only_settings(node, {"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"});
   AddedToken token;
   token.content = node.text_or("content", "");
   if (token.content.empty()) node.refuse("an empty added token");
@@ -245,6 +130,8 @@ void read_added_tokens_decoder(const JsonObject& config, TokenizerFile& file) {
   }
 }
 
+// add_bos_token and add_eos_token of this file say nothing where there is a tokenizer.json: transformers (5) drops
+// them.
 void read_config(const std::string& path, TokenizerFile& file) {
   if (!exists(path)) return;
   const JsonObject config = JsonObject::read(path, kFileLimit, "tokenizer");
@@ -253,28 +140,42 @@ void read_config(const std::string& path, TokenizerFile& file) {
   read_added_tokens_decoder(config, file);
 }
 
+// Checkpoints from before the fast form have other files.
+void check_there(const std::string& directory, const std::string& path) {
+  if (exists(path)) return;
+  for (const char* older : {"tokenizer.model", "tekken.json", "vocab.json", "vocab.txt"}) {
+    if (!exists(path_join(directory, older))) continue;
+    throw Error("unsupported", str(path, ": no such file, but ", older,
+                                   " is there; only Hugging Face's fast form is read. To write it: python3 -c \"from "
+                                   "transformers import AutoTokenizer as A; A.from_pretrained('",
+                                   printable(directory), "').save_pretrained('", printable(directory), "')\""));
+  }
+}
+
 }  // namespace
 
 TokenizerFile read_tokenizer_file(const std::string& directory) {
   TokenizerFile file;
   file.where = path_join(directory, "tokenizer.json");
+  check_there(directory, file.where);
   TokenizerTables tables;
   Json json = read_tokenizer_json(file.where, kFileLimit, tables);
   file.vocab = std::move(tables.vocab);
   file.merges = std::move(tables.merges);
   const JsonObject root(json, file.where, "tokenizer");
-  only(root, {"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor",
-              "decoder", "model"});
+  only_settings(root, {"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer",
+                       "post_processor", "decoder", "model"});
   // What the last caller of the library asked for, saved with the file; transformers resets both at every call.
   if (root.find("truncation") != nullptr) {
-    only(root.child("truncation"), {"direction", "max_length", "strategy", "stride"});
+    only_settings(root.child("truncation"), {"direction", "max_length", "strategy", "stride"});
   }
   if (root.find("padding") != nullptr) {
-    only(root.child("padding"), {"strategy", "direction", "pad_to_multiple_of", "pad_id", "pad_type_id", "pad_token"});
+    only_settings(root.child("padding"),
+                  {"strategy", "direction", "pad_to_multiple_of", "pad_id", "pad_type_id", "pad_token"});
   }
   read_added_tokens(root, file);
-  if (root.find("normalizer") != nullptr) read_normalizer(root.child("normalizer"), file);
-  if (root.find("post_processor") != nullptr) check_post_processor(root.child("post_processor"));
+  if (root.find("normalizer") != nullptr) read_normalizer(root.child("normalizer"), file.normalizer);
+  if (root.find("post_processor") != nullptr) read_post_processor(root.child("post_processor"), file);
   const JsonObject model = root.child("model");
   std::string type = model.text_or("type", model.find("merges") != nullptr ? "BPE" : "");
   if (type == "BPE") {
@@ -282,7 +183,7 @@ TokenizerFile read_tokenizer_file(const std::string& directory) {
   } else if (type == "WordLevel") {
     read_word_level(root, model, file);
   } else {
-    unsupported(model, str("the model ", printable(type), " is not supported (known: BPE, WordLevel)"));
+    refuse_part(model, str("the model ", printable(type), " is not supported (known: BPE, WordLevel)"));
   }
   read_config(path_join(directory, "tokenizer_config.json"), file);
   read_config(path_join(directory, "special_tokens_map.json"), file);

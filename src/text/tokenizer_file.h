@@ -9,22 +9,26 @@
 #include <vector>
 
 #include "text/added_tokens.h"
-#include "text/pretokenizer.h"
+#include "text/normalizer.h"
+#include "text/splitter.h"
+#include "text/token_texts.h"
 
 namespace ucas {
 
 struct TokenizerFile {
-  enum class Model { bpe, word_level };
+  enum class Model { byte_level_bpe, character_bpe, word_level };
   std::string where;  // path of tokenizer.json, for messages
-  Model model = Model::bpe;
+  Model model = Model::byte_level_bpe;
   std::vector<std::pair<std::string, int32_t>> vocab;       // as spelled in the file
   std::vector<std::pair<std::string, std::string>> merges;  // first to last, as spelled in the file
   bool ignore_merges = false;                               // a piece that is a token is not merged from its bytes
-  std::string unknown;                                      // word level: token for other text, "" if there is none
-  bool nfc = false;
-  bool add_prefix_space = false;
-  const SplitPattern* pattern = nullptr;  // BPE only
+  bool byte_fallback = false, fuse_unknown = false;         // of BPE that starts from characters
+  std::string unknown;                                      // token for other text, "" if there is none
+  Normalizer normalizer;
+  Splitter splitter;  // BPE only
+  DecoderRules decoder;
   std::vector<AddedToken> added;
+  std::vector<int32_t> prefix, suffix;  // what the post-processor puts around a text
   std::optional<std::string> eos, pad;
 };
 

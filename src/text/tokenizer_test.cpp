@@ -4,8 +4,6 @@
 #include <stdlib.h>
 
 #include <chrono>
-#include <fstream>
-#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -14,22 +12,20 @@
 #include "base/rng.h"
 #include "base/str.h"
 #include "support/temporary_directory.h"
+#include "support/tokenizer_goldens.h"
 #include "text/unicode.h"
 
 namespace ucas {
 namespace {
 
-using Ids = std::vector<int32_t>;
+using testing::Ids, testing::put_file;
 
-const std::string kGoldens = std::string(UCAS_SOURCE_DIR) + "/tests/goldens/tokenizer/";
+const std::string kGoldens = testing::tokenizer_goldens();
 
 std::string shared_data() {
   const char* set = std::getenv("UCAS_SHARED_DATA");
   return set != nullptr ? set : std::string(UCAS_SOURCE_DIR) + "/../shared/data";
 }
-
-// Not through base/file: hundreds of fsyncs would take longer than the tests.
-void put(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
 
 // Rows that Hugging Face tokenizers made: text -> ids -> decoded text.
 void expect_same(const Tokenizer& tokenizer, const std::string& path, size_t rows) {
@@ -43,6 +39,9 @@ void expect_same(const Tokenizer& tokenizer, const std::string& path, size_t row
     std::string decoded = row.contains("decoded") ? row["decoded"].get<std::string>() : text;
     EXPECT_EQ(tokenizer.encode(text), ids) << printable(text);
     EXPECT_EQ(replace_invalid(tokenizer.decode(ids)), decoded) << printable(text);
+    if (row.contains("without_special")) {
+      EXPECT_EQ(replace_invalid(tokenizer.decode(ids, true)), row["without_special"].get<std::string>());
+    }
     Tokenizer::Stream stream(tokenizer);
     std::string streamed;
     for (int32_t id : ids) streamed += stream.push(id);
@@ -52,17 +51,30 @@ void expect_same(const Tokenizer& tokenizer, const std::string& path, size_t row
   EXPECT_EQ(seen, rows);
 }
 
-TEST(tokenizer, encodes_and_decodes_as_hugging_face_with_the_pattern_of_qwen2) {
-  expect_same(Tokenizer::load(kGoldens + "qwen2-like"), kGoldens + "qwen2-like/cases.jsonl", 331);
+struct Kind {
+  const char* name;
+  size_t rows;
+};
+
+class tokenizer_kind : public ::testing::TestWithParam<Kind> {};
+
+TEST_P(tokenizer_kind, encodes_and_decodes_as_hugging_face) {
+  const std::string folder = kGoldens + GetParam().name;
+  expect_same(Tokenizer::load(folder), folder + "/cases.jsonl", GetParam().rows);
 }
 
-TEST(tokenizer, encodes_and_decodes_as_hugging_face_with_the_pattern_of_gpt2_and_a_prefix_space) {
-  expect_same(Tokenizer::load(kGoldens + "gpt2-like"), kGoldens + "gpt2-like/cases.jsonl", 331);
-}
-
-TEST(tokenizer, added_tokens_strip_and_match_whole_words_as_in_hugging_face) {
-  expect_same(Tokenizer::load(kGoldens + "added-tokens"), kGoldens + "added-tokens/cases.jsonl", 331);
-}
+INSTANTIATE_TEST_SUITE_P(goldens, tokenizer_kind,
+                         ::testing::Values(Kind{"qwen2-like", 331}, Kind{"gpt2-like", 331}, Kind{"added-tokens", 331},
+                                           Kind{"llama3-like", 183}, Kind{"deepseek-coder-like", 183},
+                                           Kind{"deepseek3-like", 183}, Kind{"o200k-like", 183},
+                                           Kind{"cl100k-like", 183}, Kind{"tekken-like", 183}, Kind{"split-kinds", 183},
+                                           Kind{"llama2-like", 183}, Kind{"mistral-like", 183}, Kind{"gemma-like", 183},
+                                           Kind{"metaspace-unknown", 183}, Kind{"metaspace-never", 183}),
+                         [](const auto& info) {
+                           std::string name = info.param.name;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
 
 TEST(tokenizer, the_real_vocabularies_give_the_published_ids) {
   std::string data = shared_data();
@@ -71,8 +83,11 @@ TEST(tokenizer, the_real_vocabularies_give_the_published_ids) {
   EXPECT_EQ(qwen2.vocab_size(), 151665);
   expect_same(qwen2, data + "/tokenizer-qwen2/cases.jsonl", 1000);
   Tokenizer gpt2 = Tokenizer::load(data + "/tokenizer-more/gpt-2");
-  for (const auto& [tokenizer, stem] : {std::pair(&qwen2, "/tokenizer-qwen2/ggml-vocab-qwen2"),
-                                        std::pair(&gpt2, "/tokenizer-more/gpt-2/ggml-vocab-gpt-2")}) {
+  Tokenizer deepseek = Tokenizer::load(data + "/tokenizer-more/deepseek-coder");
+  for (const auto& [tokenizer, stem] :
+       {std::pair(&qwen2, "/tokenizer-qwen2/ggml-vocab-qwen2"),
+        std::pair(&gpt2, "/tokenizer-more/gpt-2/ggml-vocab-gpt-2"),
+        std::pair(&deepseek, "/tokenizer-more/deepseek-coder/ggml-vocab-deepseek-coder")}) {
     std::string texts = read_file(data + stem + ".inp");
     std::vector<std::string> lines = split(read_file(data + stem + ".out"), '\n');
     const std::string separator = "\n__ggml_vocab_test__\n";
@@ -144,153 +159,104 @@ TEST(tokenizer, a_stream_holds_back_half_a_character) {
 
 TEST(tokenizer, end_and_padding_come_from_the_configuration) {
   testing::TemporaryDirectory directory;
-  put(directory.path() + "/tokenizer.json", read_file(kGoldens + "qwen2-like/tokenizer.json"));
+  put_file(directory.path() + "/tokenizer.json", read_file(kGoldens + "qwen2-like/tokenizer.json"));
   EXPECT_TRUE(Tokenizer::load(directory.path()).eos_ids().empty());
-  put(directory.path() + "/special_tokens_map.json", R"({"pad_token": "<|start|>", "eos_token": "<tool>"})");
-  put(directory.path() + "/tokenizer_config.json",
-      R"({"eos_token": {"content": "<|end|>"}, "added_tokens_decoder": {"424": {"content": "<new>"}}})");
+  put_file(directory.path() + "/special_tokens_map.json", R"({"pad_token": "<|start|>", "eos_token": "<tool>"})");
+  put_file(directory.path() + "/tokenizer_config.json",
+           R"({"eos_token": {"content": "<|end|>"}, "added_tokens_decoder": {"424": {"content": "<new>"}}})");
   Tokenizer tokenizer = Tokenizer::load(directory.path());
   EXPECT_EQ(tokenizer.eos_ids(), Ids{*tokenizer.id_of("<|end|>")});
   EXPECT_EQ(tokenizer.pad_id(), tokenizer.id_of("<|start|>"));
   EXPECT_EQ(tokenizer.encode("<new>"), Ids{424});
-  put(directory.path() + "/tokenizer_config.json", R"({"eos_token": "<|gone|>"})");
+  put_file(directory.path() + "/tokenizer_config.json", R"({"eos_token": "<|gone|>"})");
   EXPECT_THROW(Tokenizer::load(directory.path()), Error);
-  put(directory.path() + "/tokenizer_config.json", R"({"added_tokens_decoder": {"3": {"content": "<|end|>"}}})");
+  put_file(directory.path() + "/tokenizer_config.json", R"({"added_tokens_decoder": {"3": {"content": "<|end|>"}}})");
   EXPECT_THROW(Tokenizer::load(directory.path()), Error);
 }
 
 TEST(tokenizer, files_are_passed_through_byte_for_byte) {
   testing::TemporaryDirectory from, to;
-  for (const char* name : {"tokenizer.json", "merges.txt", "chat_template.jinja"}) put(from.path() + "/" + name, name);
-  put(from.path() + "/weights.bin", "no");
+  for (const char* name : {"tokenizer.json", "merges.txt", "chat_template.jinja"})
+    put_file(from.path() + "/" + name, name);
+  put_file(from.path() + "/weights.bin", "no");
   copy_tokenizer_files(from.path(), to.path());
   EXPECT_EQ(list_directory(to.path()),
             (std::vector<std::string>{"chat_template.jinja", "merges.txt", "tokenizer.json"}));
   EXPECT_EQ(read_file(to.path() + "/merges.txt"), "merges.txt");
 }
 
-struct Refusal {
-  const char* what;
-  const char* kind;
-  const char* says;
-  std::function<void(Json&)> change;
-};
-
-const std::vector<Refusal>& refusals() {
-  static const std::vector<Refusal> table = {
-      {"normaliser", "unsupported", "normalizers[0]: the normalizer Lowercase",
-       [](Json& j) { j["normalizer"]["normalizers"][0] = {{"type", "Lowercase"}}; }},
-      {"normaliser setting", "unsupported", "unknown setting \"strength\"",
-       [](Json& j) { j["normalizer"] = {{"type", "NFC"}, {"strength", 2}}; }},
-      {"pre-tokenizer", "unsupported", "the pre-tokenizer Metaspace",
-       [](Json& j) { j["pre_tokenizer"] = {{"type", "Metaspace"}}; }},
-      {"no pre-tokenizer", "tokenizer", "\"pre_tokenizer\": null, expected an object",
-       [](Json& j) { j["pre_tokenizer"] = nullptr; }},
-      {"part of a sequence", "unsupported", "pretokenizers[0]: the pre-tokenizer Digits",
-       [](Json& j) { j["pre_tokenizer"]["pretokenizers"][0] = {{"type", "Digits"}, {"individual_digits", true}}; }},
-      {"order of a sequence", "unsupported", "must be one Split, then ByteLevel",
-       [](Json& j) { std::swap(j["pre_tokenizer"]["pretokenizers"][0], j["pre_tokenizer"]["pretokenizers"][1]); }},
-      {"backtracking expression", "unsupported", "\"(a+)+b\" is not known",
-       [](Json& j) { j["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] = "(a+)+b"; }},
-      {"empty expression", "unsupported", "is not known",
-       [](Json& j) { j["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] = ""; }},
-      {"behaviour", "unsupported", "Isolated",
-       [](Json& j) { j["pre_tokenizer"]["pretokenizers"][0]["behavior"] = "Removed"; }},
-      {"inverted", "unsupported", "invert", [](Json& j) { j["pre_tokenizer"]["pretokenizers"][0]["invert"] = true; }},
-      {"literal pattern", "unsupported", "only a Regex",
-       [](Json& j) { j["pre_tokenizer"]["pretokenizers"][0]["pattern"] = {{"String", " "}}; }},
-      {"post-processor", "unsupported", "the post-processor BertProcessing",
-       [](Json& j) { j["post_processor"] = {{"type", "BertProcessing"}}; }},
-      {"template that adds", "unsupported", "adds special tokens",
-       [](Json& j) {
-         j["post_processor"] = {
-             {"type", "TemplateProcessing"},
-             {"single",
-              Json::parse(
-                  R"([{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}])")}};
-       }},
-      {"decoder", "unsupported", "the decoder WordPiece", [](Json& j) { j["decoder"] = {{"type", "WordPiece"}}; }},
-      {"model", "unsupported", "the model Unigram", [](Json& j) { j["model"]["type"] = "Unigram"; }},
-      {"model setting", "unsupported", "unknown setting \"beam\"", [](Json& j) { j["model"]["beam"] = 3; }},
-      {"dropout", "unsupported", "dropout", [](Json& j) { j["model"]["dropout"] = 0.1; }},
-      {"byte fallback", "unsupported", "byte_fallback", [](Json& j) { j["model"]["byte_fallback"] = true; }},
-      {"suffix", "unsupported", "end_of_word_suffix", [](Json& j) { j["model"]["end_of_word_suffix"] = "</w>"; }},
-      {"truncation", "unsupported", "truncation: unknown setting \"surprise\"",
-       [](Json& j) { j["truncation"] = {{"max_length", 8}, {"surprise", 1}}; }},
-      {"unknown section", "unsupported", "unknown setting \"surprise\"", [](Json& j) { j["surprise"] = 1; }},
-      {"two tokens, one id", "tokenizer", "id 3 is both", [](Json& j) { j["model"]["vocab"]["\""] = 3; }},
-      {"negative id", "tokenizer", "is -1", [](Json& j) { j["model"]["vocab"]["!"] = -1; }},
-      {"huge id", "tokenizer", "is 4294967296", [](Json& j) { j["model"]["vocab"]["!"] = 4294967296; }},
-      {"fractional id", "tokenizer", "not an integer", [](Json& j) { j["model"]["vocab"]["!"] = 0.5; }},
-      {"gap", "tokenizer", "some ids name no token", [](Json& j) { j["added_tokens"][0]["id"] = 100000; }},
-      {"small gap", "tokenizer", "id 0 names no token",
-       [](Json& j) {
-         j["model"]["vocab"]["!"] = 424;
-         j["model"]["vocab"]["<|end|>"] = j["added_tokens"][0]["id"];
-       }},
-      {"missing byte", "tokenizer", "no token for the byte 33",
-       [](Json& j) {
-         j["model"]["vocab"].erase("!");
-         j["model"]["vocab"]["!!!!!!"] = 0;
-       }},
-      {"no byte alphabet", "tokenizer", "byte-level alphabet", [](Json& j) { j["model"]["vocab"]["a b"] = 424; }},
-      {"empty vocabulary", "tokenizer", "empty", [](Json& j) { j["model"]["vocab"] = Json::object(); }},
-      {"merge of unknown parts", "tokenizer", "merges[0]", [](Json& j) { j["model"]["merges"][0] = "q zzz"; }},
-      {"doubled merge", "tokenizer", "was merged before",
-       [](Json& j) { j["model"]["merges"].push_back(j["model"]["merges"][0]); }},
-      {"merge of three", "tokenizer", "is not two tokens", [](Json& j) { j["model"]["merges"][0] = "a b c"; }},
-      {"merge of a number", "tokenizer", "is not two tokens", [](Json& j) { j["model"]["merges"][0] = 5; }},
-      {"empty added token", "tokenizer", "an empty added token", [](Json& j) { j["added_tokens"][0]["content"] = ""; }},
-      {"long added token", "tokenizer", "longer than 512",
-       [](Json& j) { j["added_tokens"][0]["content"] = std::string(513, 'a'); }},
-      {"added token with another id", "tokenizer", "model.vocab says",
-       [](Json& j) {
-         j["added_tokens"][0]["content"] = "the";
-         j["model"]["vocab"]["the"] = 424;
-       }},
-      {"added token twice", "tokenizer", "has two ids",
-       [](Json& j) { j["added_tokens"][1]["content"] = j["added_tokens"][0]["content"]; }},
-      {"added token flag", "tokenizer", "\"special\": string \"yes\", expected true or false",
-       [](Json& j) { j["added_tokens"][0]["special"] = "yes"; }},
-      {"added tokens as object", "tokenizer", "expected a list", [](Json& j) { j["added_tokens"] = {{"a", 1}}; }},
-      {"a list", "tokenizer", "expected an object", [](Json& j) { j = Json::array(); }},
-  };
-  return table;
+TEST(tokenizer, a_prompt_begins_once_with_what_the_post_processor_puts_there) {
+  Tokenizer llama3 = Tokenizer::load(kGoldens + "llama3-like");
+  const int32_t bos = *llama3.id_of("<|begin_of_text|>");
+  const Ids text = llama3.encode("It's 2024!");
+  Ids begun = text;
+  begun.insert(begun.begin(), bos);
+  EXPECT_EQ(llama3.prefix(), Ids{bos});
+  EXPECT_EQ(llama3.encode_prompt("It's 2024!"), begun);
+  EXPECT_EQ(llama3.encode_prompt("<|begin_of_text|>It's 2024!"), begun) << "a template that has it gets no second one";
+  EXPECT_EQ(std::count(text.begin(), text.end(), bos), 0);
+  EXPECT_EQ(llama3.encode_prompt(""), Ids{bos});
+  Tokenizer qwen2 = Tokenizer::load(kGoldens + "qwen2-like");
+  EXPECT_EQ(qwen2.encode_prompt("It's 2024!"), qwen2.encode("It's 2024!"));
 }
 
-TEST(tokenizer, what_is_not_known_or_not_sound_is_refused_by_name) {
-  Json good = read_json(kGoldens + "qwen2-like/tokenizer.json", 1 << 20);
+TEST(tokenizer, what_a_template_puts_after_a_text_does_not_end_a_prompt) {
+  Json json = read_json(kGoldens + "llama2-like/tokenizer.json", 1 << 20);
+  json["post_processor"]["single"].push_back({{"SpecialToken", {{"id", "</s>"}, {"type_id", 0}}}});
+  json["post_processor"]["special_tokens"]["</s>"] = {{"id", "</s>"}, {"ids", {2}}, {"tokens", {"</s>"}}};
   testing::TemporaryDirectory directory;
-  for (const Refusal& refusal : refusals()) {
-    Json bad = good;
-    refusal.change(bad);
-    put(directory.path() + "/tokenizer.json", bad.dump());
-    try {
-      Tokenizer::load(directory.path());
-      ADD_FAILURE() << refusal.what << ": loaded";
-    } catch (const Error& error) {
-      std::string message = error.what();
-      EXPECT_EQ(error.kind(), refusal.kind) << refusal.what << ": " << message;
-      EXPECT_NE(message.find(refusal.says), std::string::npos) << refusal.what << ": " << message;
-      EXPECT_EQ(message.find(directory.path() + "/tokenizer.json: "), 0u) << message;
-    }
-  }
+  put_file(directory.path() + "/tokenizer.json", json.dump());
+  Tokenizer tokenizer = Tokenizer::load(directory.path());
+  EXPECT_EQ(tokenizer.suffix(), Ids{2});
+  EXPECT_EQ(tokenizer.encode_prompt("a").front(), 1);
+  EXPECT_NE(tokenizer.encode_prompt("a").back(), 2);
 }
 
-TEST(tokenizer, a_token_that_stands_twice_is_refused) {
-  std::string good = read_file(kGoldens + "qwen2-like/tokenizer.json");
+TEST(tokenizer, only_what_begins_a_sequence_gets_the_space_of_mistral) {
+  Tokenizer tokenizer = Tokenizer::load(kGoldens + "mistral-like");
+  const auto later = tokenizer.encode("the", Tokenizer::Special::parse, Tokenizer::Place::later);
+  EXPECT_EQ(tokenizer.encode("the"), tokenizer.encode(" the", Tokenizer::Special::parse, Tokenizer::Place::later));
+  EXPECT_NE(tokenizer.encode("the"), later);
+  Ids whole = tokenizer.encode("[INST]the");
+  EXPECT_EQ(Ids(whole.begin() + 1, whole.end()), later);
+}
+
+TEST(tokenizer, broken_bytes_of_characters_fall_back_to_their_own_tokens) {
+  Tokenizer tokenizer = Tokenizer::load(kGoldens + "llama2-like");
+  const Ids ids = tokenizer.encode("a\xFF\xE2");
+  EXPECT_EQ(ids, (Ids{tokenizer.encode("a")[0], *tokenizer.id_of("<0xFF>"), *tokenizer.id_of("<0xE2>")}));
+  EXPECT_EQ(tokenizer.decode(ids), "a\uFFFD\uFFFD");
+  EXPECT_EQ(tokenizer.token_text(ids[1]), "\xFF");
+  Tokenizer unknown = Tokenizer::load(kGoldens + "metaspace-unknown");
+  EXPECT_EQ(unknown.encode("a\xFF"), unknown.encode("a\uFFFD"));
+}
+
+TEST(tokenizer, bytes_of_no_text_may_lack_a_token) {
+  Json json = read_json(kGoldens + "qwen2-like/tokenizer.json", 1 << 20);
+  const std::string spelling = "\u00F5";  // of the byte 0xF5, which is in no UTF-8 text
+  json["model"]["vocab"]["two words"] = json["model"]["vocab"][spelling];
+  json["model"]["vocab"].erase(spelling);
+  json["added_tokens"].push_back({{"id", json["model"]["vocab"]["two words"]}, {"content", "two words"}});
   testing::TemporaryDirectory directory;
-  for (const char* more : {"\"!\":424,", "\"!\":0,"}) {
-    std::string bad = good;
-    bad.insert(bad.find("\"vocab\":{") + 9, more);
-    put(directory.path() + "/tokenizer.json", bad);
-    try {
-      Tokenizer::load(directory.path());
-      ADD_FAILURE() << more << ": loaded";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), "dup_key") << error.what();
-      EXPECT_NE(std::string(error.what()).find("\"!\" stands twice"), std::string::npos) << error.what();
-    }
+  put_file(directory.path() + "/tokenizer.json", json.dump());
+  Tokenizer tokenizer = Tokenizer::load(directory.path());
+  EXPECT_EQ(tokenizer.encode("a\xF5"), tokenizer.encode("a\uFFFD"));
+}
+
+TEST(tokenizer, an_expression_that_goes_back_and_forth_too_long_is_an_error) {
+  Json json = read_json(kGoldens + "qwen2-like/tokenizer.json", 1 << 20);
+  json["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] = "(a+)+b";
+  testing::TemporaryDirectory directory;
+  put_file(directory.path() + "/tokenizer.json", json.dump());
+  Tokenizer tokenizer = Tokenizer::load(directory.path());
+  EXPECT_EQ(tokenizer.decode(tokenizer.encode("xaab")), "xaab");
+  try {
+    tokenizer.encode(std::string(60, 'a'));
+    ADD_FAILURE() << "it came to an end";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), "limit");
+    EXPECT_NE(std::string(error.what()).find("\"(a+)+b\" of the tokenizer on a text of 60 bytes"), std::string::npos)
+        << error.what();
   }
 }
 
@@ -299,7 +265,7 @@ TEST(tokenizer, truncation_and_padding_of_an_earlier_caller_change_nothing) {
   json["truncation"] = {{"direction", "Right"}, {"max_length", 2}, {"strategy", "LongestFirst"}, {"stride", 0}};
   json["padding"] = {{"strategy", {{"Fixed", 50}}}, {"direction", "Left"}, {"pad_id", 0}, {"pad_token", "!"}};
   testing::TemporaryDirectory directory;
-  put(directory.path() + "/tokenizer.json", json.dump());
+  put_file(directory.path() + "/tokenizer.json", json.dump());
   expect_same(Tokenizer::load(directory.path()), kGoldens + "qwen2-like/cases.jsonl", 331);
 }
 
@@ -310,46 +276,24 @@ TEST(tokenizer, merges_are_read_in_both_spellings) {
     merge = str(merge[0].get<std::string>(), " ", merge[1].get<std::string>());
   }
   testing::TemporaryDirectory directory;
-  put(directory.path() + "/tokenizer.json", json.dump());
+  put_file(directory.path() + "/tokenizer.json", json.dump());
   expect_same(Tokenizer::load(directory.path()), kGoldens + "qwen2-like/cases.jsonl", 331);
 }
 
-TEST(tokenizer, a_damaged_file_is_an_error_and_nothing_else) {
-  std::string good = read_file(kGoldens + "added-tokens/tokenizer.json");
-  testing::TemporaryDirectory directory;
-  int refused = 0;
-  for (uint64_t seed = 0; seed < 400; ++seed) {
-    Rng rng(seed, 5);
-    std::string bad = good;
-    for (int64_t n = 1 + rng.below(4); n > 0; --n) {
-      size_t at = rng.below(bad.size());
-      if (rng.below(3) == 0) {
-        bad.erase(at, rng.below(40));
-      } else {
-        bad[at] = "{}[],:\"0\\tn-\xFF "[rng.below(14)];
+TEST(tokenizer, time_grows_with_the_length_of_the_text_not_with_its_square) {
+  for (const char* kind : {"qwen2-like", "llama3-like", "llama2-like", "o200k-like"}) {
+    Tokenizer tokenizer = Tokenizer::load(kGoldens + kind);
+    for (const char* unit : {"a", " ", "\n", "!", "\xCC\x81", "1", "\xFF", "<|end", "ab"}) {
+      std::string text;
+      while (text.size() < 2'000'000) text += unit;
+      auto began = std::chrono::steady_clock::now();
+      Ids ids = tokenizer.encode(text);
+      std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+      EXPECT_LT(took.count(), 10.0) << kind << " " << printable(unit);  // 0.1 s when the machine is free; n^2: hours
+      if (std::string_view(kind) == "qwen2-like") {
+        EXPECT_EQ(tokenizer.decode(ids), nfc(text));
       }
     }
-    put(directory.path() + "/tokenizer.json", bad);
-    try {
-      Tokenizer tokenizer = Tokenizer::load(directory.path());
-      tokenizer.decode(tokenizer.encode("some text \xFF mask [L] 123"));
-    } catch (const Error&) {
-      ++refused;
-    }
-  }
-  EXPECT_GT(refused, 200);
-}
-
-TEST(tokenizer, time_grows_with_the_length_of_the_text_not_with_its_square) {
-  Tokenizer tokenizer = Tokenizer::load(kGoldens + "qwen2-like");
-  for (const char* unit : {"a", " ", "\n", "!", "\xCC\x81", "1", "\xFF", "<|end", "ab"}) {
-    std::string text;
-    while (text.size() < 2'000'000) text += unit;
-    auto began = std::chrono::steady_clock::now();
-    Ids ids = tokenizer.encode(text);
-    std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-    EXPECT_LT(took.count(), 10.0) << printable(unit);  // 0.1 s when the machine is free; n^2 would be hours
-    EXPECT_EQ(tokenizer.decode(ids), nfc(text));
   }
 }
 

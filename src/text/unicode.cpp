@@ -201,6 +201,7 @@ const uint8_t* char_classes() {
     mark(unicode::kSpaceRanges, unicode::kSpaceRangesCount, kSpace);
     mark(unicode::kWordRanges, unicode::kWordRangesCount, kWord);
     mark(unicode::kComposingRanges, unicode::kComposingRangesCount, kComposing);
+    mark(unicode::kPunctuationRanges, unicode::kPunctuationRangesCount, kPunctuation);
     return classes;
   }();
   return table.get();

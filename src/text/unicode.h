@@ -25,11 +25,12 @@ size_t unfinished_tail(std::string_view text);
 std::string replace_invalid(std::string_view text);
 
 enum CharClass : uint8_t {
-  kLetter = 1,      // \p{L}
-  kNumber = 2,      // \p{N}
-  kSpace = 4,       // \s (White_Space)
-  kWord = 8,        // \w: alphabetic, marks, decimal digits, connectors, joiners
-  kComposing = 16,  // may change under NFC, alone or after its predecessor
+  kLetter = 1,        // \p{L}
+  kNumber = 2,        // \p{N}
+  kSpace = 4,         // \s (White_Space)
+  kWord = 8,          // \w: alphabetic, marks, decimal digits, connectors, joiners
+  kComposing = 16,    // may change under NFC, alone or after its predecessor
+  kPunctuation = 32,  // of Hugging Face's pre-tokenizer of that name
 };
 const uint8_t* char_classes();  // [0x110000], built at the first call
 inline uint8_t char_class(uint32_t code) { return code < 0x110000 ? char_classes()[code] : uint8_t{0}; }

@@ -14,6 +14,10 @@ struct CombiningRange {
   uint32_t first, last;
   uint8_t combining;  // canonical combining class, never 0
 };
+struct CategoryRange {
+  uint32_t first, last;
+  char category[3];  // "Lu"
+};
 struct Decomposition {  // full canonical decomposition; Hangul syllables are computed
   uint32_t code;
   uint16_t offset, length;  // in kDecompositionPool
@@ -24,6 +28,11 @@ struct Composition {
 
 extern const CodeRange kLetterRanges[], kNumberRanges[], kSpaceRanges[], kWordRanges[], kComposingRanges[];
 extern const size_t kLetterRangesCount, kNumberRangesCount, kSpaceRangesCount, kWordRangesCount, kComposingRangesCount;
+// Of Hugging Face's Punctuation: not the P of these classes, see the script.
+extern const CodeRange kPunctuationRanges[];
+extern const size_t kPunctuationRangesCount;
+extern const CategoryRange kCategories[];  // all assigned characters
+extern const size_t kCategoriesCount;
 extern const CombiningRange kCombining[];
 extern const size_t kCombiningCount;
 extern const Decomposition kDecompositions[];

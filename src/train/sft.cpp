@@ -43,12 +43,13 @@ SftExample read_example(const JsonRow& row, const Tokenizer& tokenizer, const Te
     problem.text = text_field(row, "prompt");
     example.prompt = encode_prompt(*form, problem, tokenizer);
   } else {
-    example.prompt = tokenizer.encode(text_field(row, "prompt"));
+    example.prompt = tokenizer.encode_prompt(text_field(row, "prompt"));
   }
   if (row.value.contains("response_ids")) {
     example.response = ids_field(row, "response_ids", tokenizer.vocab_size());
   } else {
-    example.response = tokenizer.encode(text_field(row, "response"), Tokenizer::Special::as_text);
+    example.response =
+        tokenizer.encode(text_field(row, "response"), Tokenizer::Special::as_text, Tokenizer::Place::later);
     if (eos >= 0) example.response.push_back(eos);
   }
   if (example.prompt.empty()) throw Error("data_line", str(row.where, ": the prompt has no tokens"));

@@ -31,7 +31,9 @@ std::vector<int32_t> tokens_of(const JsonRow& row, const std::string& key, const
   if (!row.value.contains(key)) {
     throw Error("data_line", str(row.where, ": neither \"", key, "\" nor \"", ids_key, "\" is there"));
   }
-  return policy.tokenizer.encode(text_field(row, key));
+  const std::string text = text_field(row, key);
+  if (key == "prompt") return policy.tokenizer.encode_prompt(text);
+  return policy.tokenizer.encode(text, Tokenizer::Special::parse, Tokenizer::Place::later);
 }
 
 Row read_row(const JsonRow& row, const Policy& policy) {
