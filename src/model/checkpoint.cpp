@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "hf/safetensors.h"
 #include "model/finite.h"
+#include "model/stored.h"
 #include "model/transformer.h"
 #include "text/tokenizer.h"
 
@@ -149,14 +150,7 @@ std::unique_ptr<Model> make_model(const ModelConfig& config, uint64_t seed, at::
 
 void save_model(Model& model, const std::string& directory, const std::string& like, int64_t shard_bytes) {
   write_model_config(model.config(), directory, like);
-  at::Tensor staging;  // keeps one parameter's copy alive while it is written
-  std::vector<TensorToStore> tensors;
-  for (const NamedTensor& parameter : model.parameters())
-    tensors.push_back({parameter.name, parameter.tensor.sizes().vec(), [&staging, tensor = parameter.tensor] {
-                         staging = tensor.detach().cpu().contiguous();
-                         return static_cast<const float*>(staging.data_ptr<float>());
-                       }});
-  write_weights(directory, tensors, model.config().torch_dtype, shard_bytes);
+  write_weights(directory, tensors_to_store(model.parameters()), model.config().torch_dtype, shard_bytes);
   if (!like.empty()) copy_tokenizer_files(like, directory);
 }
 
