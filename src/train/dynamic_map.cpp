@@ -28,13 +28,10 @@ std::vector<float> levels_of(bool with_sign) {
 
 DynamicMap::DynamicMap(bool with_sign) : with_sign_(with_sign), levels_(levels_of(with_sign)) {
   const size_t count = levels_.size();
-  levels_above_.fill(std::numeric_limits<float>::infinity());
-  inverse_gap_.assign(count, 0.0f);
-  for (size_t i = 0; i + 1 < count; ++i) {
-    levels_above_[i] = levels_[i + 1];
-    inverse_gap_[i] = 1.0f / (levels_[i + 1] - levels_[i]);
-  }
   for (size_t i = 0; i < count; ++i) {
+    const bool last = i + 1 == count;
+    level_[i] = {levels_[i], last ? std::numeric_limits<float>::infinity() : levels_[i + 1],
+                 last ? 0.0f : 1.0f / (levels_[i + 1] - levels_[i])};
     value_of_[i] = levels_[i];
     if (with_sign && i > 0) value_of_[256 - i] = -levels_[i];
   }
@@ -42,10 +39,36 @@ DynamicMap::DynamicMap(bool with_sign) : with_sign_(with_sign), levels_(levels_o
   for (uint32_t upper = 0; upper < start_.size(); ++upper) {
     const float x = std::bit_cast<float>(upper << 16);
     int passed = 0;
-    for (; x >= levels_above_[below]; ++passed) ++below;
+    for (; x >= level_[below].next; ++passed) ++below;
     UCAS_CHECK(passed <= 1, "a level for each of the upper halves of a float");
     start_[upper] = below;
   }
+}
+
+float DynamicMap::encode(const float* values, int64_t n, const uint32_t* chance, uint8_t* codes) const {
+  constexpr uint32_t kSmallestNormal = 0x00800000, kMagnitude = 0x7fffffff;
+  float x[kQuantBlock];
+  uint32_t largest = 0;
+#pragma omp simd reduction(max : largest)
+  for (int64_t i = 0; i < n; ++i) {
+    const uint32_t magnitude = std::bit_cast<uint32_t>(values[i]) & kMagnitude;
+    largest = magnitude > largest ? magnitude : largest;
+  }
+  const bool nothing = largest < kSmallestNormal;
+  const float scale = nothing ? 0.0f : std::bit_cast<float>(largest) / levels_.back();
+  const float inverse = nothing ? 0.0f : levels_.back() / std::bit_cast<float>(largest);
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) {
+    x[i] = std::bit_cast<float>(std::bit_cast<uint32_t>(values[i]) & kMagnitude) * inverse;
+  }
+  // No branches below: which way a value goes cannot be foreseen.
+  for (int64_t i = 0; i < n; ++i) {
+    const uint32_t code = magnitude_code(x[i], chance[i]);
+    const uint32_t minus = with_sign_ ? 0u - (std::bit_cast<uint32_t>(values[i]) >> 31) : 0u;
+    const uint32_t lifted = with_sign_ ? 0u : static_cast<uint32_t>(code == 0) & static_cast<uint32_t>(x[i] > 0);
+    codes[i] = static_cast<uint8_t>(((code + lifted) ^ minus) - minus);
+  }
+  return scale;
 }
 
 const DynamicMap& DynamicMap::of_means() {

@@ -31,10 +31,9 @@ class DynamicMap {
   static const DynamicMap& of_means();    // with sign
   static const DynamicMap& of_squares();  // without
 
-  // The codes of one block of n <= kQuantBlock finite values; returns its scale. `chance(i)` gives 16 random bits for
-  // element i. A block whose largest value is no normal float counts as 0.
-  template <class Chance>
-  float encode(const float* values, int64_t n, uint8_t* codes, Chance chance) const;
+  // The codes of one block of n <= kQuantBlock finite values; returns its scale. `chance` holds 16 random bits for
+  // each, or kToTheNearest. A block whose largest value is no normal float counts as 0.
+  float encode(const float* values, int64_t n, const uint32_t* chance, uint8_t* codes) const;
   void decode(const uint8_t* codes, int64_t n, float scale, float* values) const {
     for (int64_t i = 0; i < n; ++i) values[i] = value_of_[codes[i]] * scale;
   }
@@ -47,46 +46,25 @@ class DynamicMap {
   uint8_t unused() const { return with_sign_ ? 0x80 : 0xff; }
 
  private:
+  struct Level {
+    float value, next, inverse_gap;  // infinity and 0 after the last
+  };
   // Index of the level below or above x in [0, last level]: above if the part of the way that x has gone exceeds
   // chance / 65536.
   uint32_t magnitude_code(float x, uint32_t chance) const {
     uint32_t below = start_[std::bit_cast<uint32_t>(x) >> 16];
-    below += x >= levels_above_[below] ? 1 : 0;
-    const float part = (x - levels_[below]) * inverse_gap_[below];
-    return below + (part * 65536.0f > static_cast<float>(chance) ? 1 : 0);
+    below += static_cast<uint32_t>(x >= level_[below].next);
+    const float part = (x - level_[below].value) * level_[below].inverse_gap;
+    return below + static_cast<uint32_t>(part * 65536.0f > static_cast<float>(static_cast<int32_t>(chance)));
   }
 
   bool with_sign_;
-  std::vector<float> levels_, inverse_gap_;
-  std::array<float, 256> levels_above_{};  // the next level, infinity after the last
-  std::array<float, 256> value_of_{};      // of a code
+  std::vector<float> levels_;
+  std::array<Level, 256> level_{};
+  std::array<float, 256> value_of_{};  // of a code
   // The level at or below the smallest f32 with these upper 16 bits; no two levels share them, so one comparison is
   // left. Up to 1.0.
   std::array<uint8_t, 0x3f81> start_{};
 };
-
-template <class Chance>
-float DynamicMap::encode(const float* values, int64_t n, uint8_t* codes, Chance chance) const {
-  constexpr uint32_t kSmallestNormal = 0x00800000, kMagnitude = 0x7fffffff;
-  uint32_t largest = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    const uint32_t magnitude = std::bit_cast<uint32_t>(values[i]) & kMagnitude;
-    largest = magnitude > largest ? magnitude : largest;
-  }
-  const bool nothing = largest < kSmallestNormal;
-  const float scale = nothing ? 0.0f : std::bit_cast<float>(largest) / levels_.back();
-  const float inverse = nothing ? 0.0f : levels_.back() / std::bit_cast<float>(largest);
-  for (int64_t i = 0; i < n; ++i) {
-    const float x = std::bit_cast<float>(std::bit_cast<uint32_t>(values[i]) & kMagnitude) * inverse;
-    uint32_t code = magnitude_code(x, chance(i));
-    if (with_sign_) {
-      code = values[i] < 0 ? 0u - code : code;
-    } else {
-      code = code == 0 && x > 0 ? 1 : code;
-    }
-    codes[i] = static_cast<uint8_t>(code);
-  }
-  return scale;
-}
 
 }  // namespace ucas

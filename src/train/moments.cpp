@@ -48,18 +48,23 @@ void read_bf16(const uint16_t* __restrict from, int64_t n, float* __restrict par
   for (int64_t i = 0; i < n; ++i) part[i] = std::bit_cast<float>(static_cast<uint32_t>(from[i]) << 16);
 }
 
+void write_chances(const Noise& noise, int64_t first, int64_t n, uint32_t* __restrict chance) {
+  const Noise of = noise;
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) chance[i] = of.bits(first + i) & 0xffff;
+}
+
 bool write_codes(const Moment& moment, int64_t first, int64_t n, const float* part, const Noise& noise) {
   const DynamicMap& map = moment.map();
   auto* codes = static_cast<uint8_t*>(moment.values.mutable_data_ptr()) + first;
   float* scales = moment.scales.mutable_data_ptr<float>() + first / kQuantBlock;
   bool fine = true;
+  uint32_t chance[kQuantBlock];
+  std::fill_n(chance, kQuantBlock, kToTheNearest);
   for (int64_t at = 0; at < n; at += kQuantBlock, ++scales) {
     const int64_t size = std::min(kQuantBlock, n - at);
-    if (moment.square) {
-      *scales = map.encode(part + at, size, codes + at, [&](int64_t i) { return noise.bits(first + at + i) & 0xffff; });
-    } else {
-      *scales = map.encode(part + at, size, codes + at, [](int64_t) { return kToTheNearest; });
-    }
+    if (moment.square) write_chances(noise, first + at, size, chance);
+    *scales = map.encode(part + at, size, chance, codes + at);
     fine = fine && std::isfinite(*scales);
   }
   return fine;

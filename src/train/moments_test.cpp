@@ -142,7 +142,7 @@ TEST(dynamic_map, every_code_reads_back_as_itself) {
     std::vector<float> values(codes.size());
     map.decode(codes.data(), 255, 3.0f, values.data());
     for (uint32_t chance : {1u, 0x8000u, 0xfff0u}) {
-      const float scale = map.encode(values.data(), 255, again.data(), [chance](int64_t) { return chance; });
+      const float scale = map.encode(values.data(), 255, std::vector(255, chance).data(), again.data());
       EXPECT_FLOAT_EQ(scale, 3.0f);
       // A value that is off its level by a rounding may go on by chance alone at the extremes, never at the nearest.
       if (chance != 0x8000u) continue;
@@ -160,8 +160,9 @@ TEST(dynamic_map, no_value_is_moved_further_than_its_neighbouring_levels) {
       std::vector<uint8_t> codes(kQuantBlock);
       std::vector<float> back(kQuantBlock);
       Rng rng(4, block);
-      const float scale = map.encode(values.data(), kQuantBlock, codes.data(),
-                                     [&](int64_t) { return square ? rng.next() & 0xffff : kToTheNearest; });
+      std::vector<uint32_t> chance(kQuantBlock, kToTheNearest);
+      for (uint32_t& c : chance) c = square ? rng.next() & 0xffff : c;
+      const float scale = map.encode(values.data(), kQuantBlock, chance.data(), codes.data());
       map.decode(codes.data(), kQuantBlock, scale, back.data());
       for (size_t i = 0; i < values.size(); ++i) {
         const float x = std::abs(values[i]) / scale;
@@ -183,7 +184,7 @@ TEST(dynamic_map, squares_are_rounded_without_bias) {
   std::vector<double> sum(4);
   std::vector<uint8_t> codes(4);
   for (uint32_t chance = 0; chance < 65536; ++chance) {
-    const float scale = map.encode(values.data(), 4, codes.data(), [chance](int64_t) { return chance; });
+    const float scale = map.encode(values.data(), 4, std::vector(4, chance).data(), codes.data());
     map.decode(codes.data(), 4, scale, back.data());
     for (size_t i = 0; i < 4; ++i) sum[i] += back[i];
   }
@@ -195,7 +196,7 @@ TEST(dynamic_map, blocks_of_nothing_and_of_extremes) {
   const auto round_trip = [&](std::vector<float> values) {
     std::vector<uint8_t> codes(values.size());
     const auto n = static_cast<int64_t>(values.size());
-    const float scale = map.encode(values.data(), n, codes.data(), [](int64_t) { return kToTheNearest; });
+    const float scale = map.encode(values.data(), n, std::vector(values.size(), kToTheNearest).data(), codes.data());
     map.decode(codes.data(), n, scale, values.data());
     return values;
   };
