@@ -2,20 +2,29 @@
 // beside the policy.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "base/fields.h"
 
 namespace ucas {
 
-enum class Decay { all, matrices };  // which parameters weight decay pulls on
+enum class OptimizerKind { adamw, muon };   // muon: of the blocks' matrices; all else has AdamW (train/update_rules.h)
+enum class MomentType { f32, bf16, int8 };  // how running means of gradients are kept between updates (train/moments.h)
+enum class Decay { all, matrices };         // which parameters weight decay pulls on
 enum class Schedule { constant, cosine };
+
+constexpr std::array<const char*, 2> names(OptimizerKind) { return {"adamw", "muon"}; }
+constexpr std::array<const char*, 3> names(MomentType) { return {"f32", "bf16", "int8"}; }
 
 struct OptimizerConfig {  // defaults: verl's actor
   double lr = 1e-6;
+  OptimizerKind kind = OptimizerKind::adamw;
+  MomentType moments = MomentType::f32;
   double beta1 = 0.9;
   double beta2 = 0.999;
   double eps = 1e-8;
+  double momentum = 0.95;  // Muon's
   double weight_decay = 0.01;
   Decay decay = Decay::all;
   double grad_clip = 1.0;  // largest global L2 norm of the gradient; 0 = no clipping

@@ -288,7 +288,10 @@ std::string schedule_words(const OptimizerConfig& o) {
 }
 
 std::string optimizer_words(const OptimizerConfig& o) {
-  return str("AdamW (", o.beta1, ", ", o.beta2, "), eps ", o.eps, ", weight decay ", o.weight_decay,
+  const bool muon = o.kind == OptimizerKind::muon;
+  return str(muon ? str("Muon (", o.momentum, ") for the blocks' matrices, else ") : "", "AdamW (", o.beta1, ", ",
+             o.beta2, "), eps ", o.eps, o.moments == MomentType::f32 ? "" : str(", moments in ", word_of(o.moments)),
+             ", weight decay ", o.weight_decay,
              o.weight_decay > 0 && o.decay == Decay::matrices ? " (matrices only)" : "", ", ",
              o.grad_clip > 0 ? str("gradient norm held to ", o.grad_clip) : "gradient norm free");
 }

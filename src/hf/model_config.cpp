@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "hf/adapter.h"
 
 namespace ucas {
 
@@ -241,7 +242,7 @@ int64_t ModelConfig::parameter_count() const {
 
 ModelConfig read_model_config(const std::string& directory) {
   if (!is_directory(directory)) throw Error("path", str(printable(directory, 400), ": no such checkpoint directory"));
-  std::string path = path_join(directory, "config.json");
+  std::string path = path_join(directory_with(directory, "config.json"), "config.json");
   Json json = read_json(path, kConfigLimit);
   ConfigReader config(json, path);
   ModelConfig c;

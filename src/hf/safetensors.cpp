@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -24,10 +25,33 @@ constexpr int64_t kBlock = int64_t{1} << 20;  // elements converted at a time
 struct TypeRow {
   const char* name;
   int64_t bits;
+  StoredType type = StoredType::other;
 };
-constexpr TypeRow kTypes[] = {{"F64", 64}, {"F32", 32},    {"F16", 16},    {"BF16", 16},   {"I64", 64}, {"I32", 32},
-                              {"I16", 16}, {"I8", 8},      {"U64", 64},    {"U32", 32},    {"U16", 16}, {"U8", 8},
-                              {"BOOL", 8}, {"F8_E4M3", 8}, {"F8_E5M2", 8}, {"F8_E8M0", 8}, {"C64", 64}};
+constexpr TypeRow kTypes[] = {{"F32", 32, StoredType::f32},
+                              {"F16", 16, StoredType::f16},
+                              {"BF16", 16, StoredType::bf16},
+                              {"I8", 8, StoredType::i8},
+                              {"U8", 8, StoredType::u8},
+                              {"F64", 64},
+                              {"I64", 64},
+                              {"I32", 32},
+                              {"I16", 16},
+                              {"U64", 64},
+                              {"U32", 32},
+                              {"U16", 16},
+                              {"BOOL", 8},
+                              {"F8_E4M3", 8},
+                              {"F8_E5M2", 8},
+                              {"F8_E8M0", 8},
+                              {"C64", 64}};
+
+// The row of a type that we write.
+const TypeRow& row_of(StoredType type) {
+  const TypeRow* row = std::ranges::find(kTypes, type, &TypeRow::type);
+  UCAS_CHECK(type != StoredType::other && row != std::end(kTypes), "a type that can be written");
+  return *row;
+}
+int64_t width_of(StoredType type) { return row_of(type).bits / 8; }
 
 std::string where_of(const std::string& path, const std::string& name) {
   return str(path, ": tensor ", printable(name));
@@ -64,12 +88,9 @@ StoredTensor read_entry(const std::string& path, const std::string& name, const 
   const Json &dtype = entry["dtype"], &shape = entry["shape"], &offsets = entry["data_offsets"];
   if (!dtype.is_string()) throw Error("dtype", str(where, ": dtype must be a string"));
   t.dtype = dtype.get<std::string>();
-  auto row = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TypeRow& r) { return t.dtype == r.name; });
+  const TypeRow* row = std::ranges::find_if(kTypes, [&](const TypeRow& r) { return t.dtype == r.name; });
   if (row == std::end(kTypes)) throw Error("dtype", str(where, ": unknown dtype \"", printable(t.dtype, 20), "\""));
-  t.type = t.dtype == "F32"    ? StoredType::f32
-           : t.dtype == "F16"  ? StoredType::f16
-           : t.dtype == "BF16" ? StoredType::bf16
-                               : StoredType::other;
+  t.type = row->type;
   if (!shape.is_array()) throw Error("shape", str(where, ": shape must be a list"));
   if (shape.size() > kRankLimit) throw Error("limit", str(where, ": rank ", shape.size(), " is above ", kRankLimit));
   for (const Json& size : shape) {
@@ -156,6 +177,12 @@ uint32_t float_as_bits(float value) {
   return bits;
 }
 
+int64_t count_of(const TensorToStore& tensor) {
+  int64_t n = 1;
+  for (int64_t size : tensor.shape) n *= size;
+  return n;
+}
+
 struct Shard {
   std::string file;
   size_t first, count;
@@ -166,8 +193,7 @@ std::vector<Shard> plan_shards(const std::vector<TensorToStore>& tensors, int64_
   std::vector<Shard> shards;
   int64_t filled = 0;
   for (size_t i = 0; i < tensors.size(); ++i) {
-    int64_t bytes = width;
-    for (int64_t size : tensors[i].shape) bytes *= size;
+    const int64_t bytes = width * count_of(tensors[i]);
     if (shards.empty() || filled + bytes > shard_bytes) {
       shards.push_back({"", i, 0});
       filled = 0;
@@ -182,14 +208,42 @@ std::vector<Shard> plan_shards(const std::vector<TensorToStore>& tensors, int64_
   return shards;
 }
 
-void write_values(FileWriter& file, const float* data, int64_t count, StoredType type) {
-  if (type == StoredType::f32) return file.write(data, static_cast<size_t>(count) * 4);
-  std::vector<uint16_t> block(static_cast<size_t>(std::min(count, kBlock)));
+bool is_float(StoredType type) {
+  return type == StoredType::f32 || type == StoredType::f16 || type == StoredType::bf16;
+}
+
+// n values of f32, f16 or bf16 from `at` on.
+void widen(const void* data, StoredType type, int64_t at, int64_t n, float* out) {
+  if (type == StoredType::f32) {
+    std::copy_n(static_cast<const float*>(data) + at, n, out);
+    return;
+  }
+  const auto* bits = static_cast<const uint16_t*>(data) + at;
+  for (int64_t i = 0; i < n; ++i) {
+    out[i] = type == StoredType::f16 ? f32_of_f16(bits[i]) : bits_as_float(static_cast<uint32_t>(bits[i]) << 16);
+  }
+}
+
+// Through f32 where `to` is another type than the data's.
+void write_values(FileWriter& file, const TensorToStore& tensor, StoredType to) {
+  const void* data = tensor.data();
+  const int64_t count = count_of(tensor);
+  if (tensor.type == to) return file.write(data, static_cast<size_t>(count * width_of(to)));
+  UCAS_CHECK(is_float(tensor.type) && is_float(to), "only floating-point values are converted");
+  std::vector<float> wide(static_cast<size_t>(std::min(count, kBlock)));
+  std::vector<uint16_t> narrow(wide.size());
   for (int64_t at = 0; at < count; at += kBlock) {
-    int64_t n = std::min(kBlock, count - at);
-    for (int64_t i = 0; i < n; ++i)
-      block[static_cast<size_t>(i)] = type == StoredType::f16 ? f16_of_f32(data[at + i]) : bf16_of_f32(data[at + i]);
-    file.write(block.data(), static_cast<size_t>(n) * 2);
+    const int64_t n = std::min(kBlock, count - at);
+    widen(data, tensor.type, at, n, wide.data());
+    if (to == StoredType::f32) {
+      file.write(wide.data(), static_cast<size_t>(n) * 4);
+      continue;
+    }
+    for (int64_t i = 0; i < n; ++i) {
+      const float value = wide[static_cast<size_t>(i)];
+      narrow[static_cast<size_t>(i)] = to == StoredType::f16 ? f16_of_f32(value) : bf16_of_f32(value);
+    }
+    file.write(narrow.data(), static_cast<size_t>(n) * 2);
   }
 }
 
@@ -201,21 +255,17 @@ StoredType stored_type(const std::string& torch_dtype) {
   return type;
 }
 
-void write_shard(const std::string& path, const TensorToStore* tensors, size_t count, StoredType type) {
+// In `type`, or each tensor in its own where it is `other`.
+void write_shard(const std::string& path, std::span<const TensorToStore> tensors, StoredType type) {
+  const auto written = [type](const TensorToStore& t) { return type == StoredType::other ? t.type : type; };
   OrderedJson header;
   header["__metadata__"] = {{"format", "pt"}};
-  int64_t at = 0, width = type == StoredType::f32 ? 4 : 2;
-  std::vector<int64_t> elements;
-  for (size_t i = 0; i < count; ++i) {
-    int64_t n = 1;
-    for (int64_t size : tensors[i].shape) n *= size;
-    elements.push_back(n);
-    header[tensors[i].name] = {{"dtype", type == StoredType::f32   ? "F32"
-                                         : type == StoredType::f16 ? "F16"
-                                                                   : "BF16"},
-                               {"shape", tensors[i].shape},
-                               {"data_offsets", {at, at + n * width}}};
-    at += n * width;
+  int64_t at = 0;
+  for (const TensorToStore& tensor : tensors) {
+    const TypeRow& row = row_of(written(tensor));
+    const int64_t end = at + count_of(tensor) * row.bits / 8;
+    header[tensor.name] = {{"dtype", row.name}, {"shape", tensor.shape}, {"data_offsets", {at, end}}};
+    at = end;
   }
   std::string text = header.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');  // data aligned to 8 bytes, as the reference writes it
@@ -223,11 +273,13 @@ void write_shard(const std::string& path, const TensorToStore* tensors, size_t c
   FileWriter file(path);
   file.write(&length, 8);
   file.write(text);
-  for (size_t i = 0; i < count; ++i) write_values(file, tensors[i].data(), elements[i], type);
+  for (const TensorToStore& tensor : tensors) write_values(file, tensor, written(tensor));
   file.close();
 }
 
 }  // namespace
+
+const char* dtype_of(StoredType type) { return row_of(type).name; }
 
 int64_t StoredTensor::elements() const {
   int64_t n = 1;
@@ -290,7 +342,7 @@ std::vector<StoredTensor> list_weights(const std::string& directory) {
 
 void read_as_f32(const StoredTensor& tensor, float* out) {
   int64_t count = tensor.elements();
-  if (tensor.type == StoredType::other)
+  if (!is_float(tensor.type))
     throw Error("dtype",
                 str(where_of(tensor.file, tensor.name), ": dtype ", tensor.dtype, "; ucas reads F32, F16 and BF16"));
   if (tensor.type == StoredType::f32) return read_at(tensor.file, tensor.offset, out, count * 4);
@@ -298,33 +350,29 @@ void read_as_f32(const StoredTensor& tensor, float* out) {
   for (int64_t at = 0; at < count; at += kBlock) {
     int64_t n = std::min(kBlock, count - at);
     read_at(tensor.file, tensor.offset + at * 2, block.data(), n * 2);
-    for (int64_t i = 0; i < n; ++i) {
-      uint16_t bits = block[static_cast<size_t>(i)];
-      out[at + i] =
-          tensor.type == StoredType::f16 ? f32_of_f16(bits) : bits_as_float(static_cast<uint32_t>(bits) << 16);
-    }
+    widen(block.data(), tensor.type, 0, n, out + at);
   }
 }
 
-void write_safetensors(const std::string& path, const std::vector<TensorToStore>& tensors,
-                       const std::string& torch_dtype) {
-  write_shard(path, tensors.data(), tensors.size(), stored_type(torch_dtype));
+void read_as_stored(const StoredTensor& tensor, void* out) { read_at(tensor.file, tensor.offset, out, tensor.bytes); }
+
+void write_safetensors(const std::string& path, const std::vector<TensorToStore>& tensors) {
+  write_shard(path, tensors, StoredType::other);
 }
 
 void write_weights(const std::string& directory, const std::vector<TensorToStore>& tensors,
                    const std::string& torch_dtype, int64_t shard_bytes) {
   StoredType type = stored_type(torch_dtype);
-  int64_t width = type == StoredType::f32 ? 4 : 2;
+  const int64_t width = width_of(type);
   std::vector<Shard> shards = plan_shards(tensors, width, shard_bytes);
   OrderedJson map = OrderedJson::object();
   int64_t total = 0;
   for (const Shard& shard : shards) {
-    write_shard(path_join(directory, shard.file), tensors.data() + shard.first, shard.count, type);
-    for (size_t i = shard.first; i < shard.first + shard.count; ++i) {
-      map[tensors[i].name] = shard.file;
-      int64_t n = width;
-      for (int64_t size : tensors[i].shape) n *= size;
-      total += n;
+    const auto part = std::span(tensors).subspan(shard.first, shard.count);
+    write_shard(path_join(directory, shard.file), part, type);
+    for (const TensorToStore& tensor : part) {
+      map[tensor.name] = shard.file;
+      total += width * count_of(tensor);
     }
   }
   if (shards.size() == 1) return;

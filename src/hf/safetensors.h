@@ -11,7 +11,10 @@
 
 namespace ucas {
 
-enum class StoredType : uint8_t { f32, f16, bf16, other };
+// F32, F16, BF16, I8 and U8 of the format; `other` is what nothing here computes with.
+enum class StoredType : uint8_t { f32, f16, bf16, i8, u8, other };
+
+const char* dtype_of(StoredType type);  // as it is written: "BF16"; not of `other`
 
 struct StoredTensor {
   std::string name;
@@ -30,19 +33,22 @@ std::vector<StoredTensor> read_safetensors_header(const std::string& path);
 std::vector<StoredTensor> list_weights(const std::string& directory);
 // Converts to f32 into out[elements()]. Error("dtype") unless F32, F16 or BF16.
 void read_as_f32(const StoredTensor& tensor, float* out);
+// Its `bytes` as they are in the file.
+void read_as_stored(const StoredTensor& tensor, void* out);
 
 struct TensorToStore {
   std::string name;
   std::vector<int64_t> shape;
-  std::function<const float*()> data;  // asked once, when its turn comes; valid until the next one is asked
+  std::function<const void*()> data;  // asked once, when its turn comes; valid until the next one is asked
+  StoredType type = StoredType::f32;  // what data() points to; not `other`
 };
 
-// One file; see write_weights for `torch_dtype`.
-void write_safetensors(const std::string& path, const std::vector<TensorToStore>& tensors,
-                       const std::string& torch_dtype);
+// One file, every tensor in its own type.
+void write_safetensors(const std::string& path, const std::vector<TensorToStore>& tensors);
 
 // Writes model.safetensors, or model-0000i-of-0000n.safetensors and the index when the whole exceeds `shard_bytes`.
-// `torch_dtype` is "float32", "float16" or "bfloat16" (round to nearest even).
+// All in `torch_dtype`: "float32", "float16" or "bfloat16" (round to nearest even). Tensors of f32, f16 or bf16; one
+// that has this type already is written as it is.
 void write_weights(const std::string& directory, const std::vector<TensorToStore>& tensors,
                    const std::string& torch_dtype, int64_t shard_bytes);
 

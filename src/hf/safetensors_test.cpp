@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -135,6 +136,49 @@ TEST_F(Safetensors, values_survive_each_stored_type) {
       EXPECT_NEAR(back[i], values[i], tolerance) << dtype;
       EXPECT_EQ(std::signbit(back[i]), std::signbit(values[i]));
     }
+  }
+}
+
+TEST_F(Safetensors, tensors_of_one_file_keep_their_own_types_and_bits) {
+  const std::vector<float> wide{1.5f, -2.0f};
+  const std::vector<uint16_t> half{0x3f80, 0x7fc0, 0xc000};  // bf16, a NaN among them
+  const std::vector<int8_t> codes{-127, 0, 5};
+  const std::vector<uint8_t> squares{0, 254};
+  const std::vector<TensorToStore> tensors{{"wide", {2}, [&] { return wide.data(); }},
+                                           {"half", {3, 1}, [&] { return half.data(); }, StoredType::bf16},
+                                           {"codes", {3}, [&] { return codes.data(); }, StoredType::i8},
+                                           {"squares", {2}, [&] { return squares.data(); }, StoredType::u8}};
+  write_safetensors(path(), tensors);
+  const std::vector<StoredTensor> stored = read_safetensors_header(path());
+  ASSERT_EQ(stored.size(), 4u);
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(stored[i].name, tensors[i].name);
+    EXPECT_EQ(stored[i].type, tensors[i].type);
+    EXPECT_EQ(stored[i].dtype, dtype_of(tensors[i].type));
+    EXPECT_EQ(stored[i].shape, tensors[i].shape);
+    std::vector<char> back(static_cast<size_t>(stored[i].bytes));
+    read_as_stored(stored[i], back.data());
+    EXPECT_EQ(std::memcmp(back.data(), tensors[i].data(), back.size()), 0) << stored[i].name;
+  }
+  float unused[3];
+  EXPECT_THROW(read_as_f32(stored[2], unused), Error);
+  EXPECT_THROW(read_as_f32(stored[3], unused), Error);
+}
+
+// Weights that are bf16 in memory: the bits themselves into a bf16 file, the same numbers into any other.
+TEST_F(Safetensors, weights_in_bf16_are_written_as_they_are_or_converted) {
+  std::vector<uint16_t> half;
+  std::vector<float> wide;
+  for (uint32_t bits = 0; bits < 0x7f80; bits += 5) {
+    half.push_back(static_cast<uint16_t>(bits));
+    wide.push_back(std::bit_cast<float>(bits << 16));
+  }
+  const auto count = static_cast<int64_t>(half.size());
+  for (const char* dtype : {"bfloat16", "float32", "float16"}) {
+    write_weights(directory_, {{"x", {count}, [&] { return half.data(); }, StoredType::bf16}}, dtype, 1 << 20);
+    const std::string from_half = read_file(path());
+    write_weights(directory_, {{"x", {count}, [&] { return wide.data(); }}}, dtype, 1 << 20);
+    EXPECT_TRUE(from_half == read_file(path())) << dtype;
   }
 }
 

@@ -15,6 +15,7 @@
 #include "hf/safetensors.h"
 #include "model/finite.h"
 #include "model/peft.h"
+#include "model/stored.h"
 #include "model/transformer.h"
 #include "text/tokenizer.h"
 
@@ -238,18 +239,12 @@ std::string stored_dtype(Model& model) { return model.adapter().empty() ? model.
 
 void save_model(Model& model, const std::string& directory, const std::string& like, int64_t shard_bytes) {
   write_model_config(model.config(), directory, like);
-  at::Tensor staging;  // keeps one parameter's copy alive while it is written
-  std::vector<TensorToStore> tensors;
-  for (const NamedTensor& parameter : stored_tensors(model))
-    tensors.push_back({parameter.name, parameter.tensor.sizes().vec(), [&staging, tensor = parameter.tensor] {
-                         staging = tensor.detach().cpu().to(at::kFloat).contiguous();
-                         return static_cast<const float*>(staging.data_ptr<float>());
-                       }});
+  const std::vector<TensorToStore> tensors = tensors_to_store(stored_tensors(model));
   if (model.adapter().empty()) {
     write_weights(directory, tensors, stored_dtype(model), shard_bytes);
   } else {
     write_adapter_config({model.options().lora, model.options().base}, directory);
-    write_safetensors(adapter_file(directory), tensors, stored_dtype(model));
+    write_safetensors(adapter_file(directory), tensors);
   }
   if (!like.empty()) copy_tokenizer_files(like, directory);
 }

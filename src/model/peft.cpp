@@ -2,21 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "hf/model_config.h"
+#include "hf/adapter.h"
 #include "model/weights.h"
 
 namespace ucas {
 
 namespace {
 
-constexpr const char* kConfigFile = "adapter_config.json";
 constexpr int64_t kPeftLimit = int64_t{1} << 20;
 
 class PeftReader {
@@ -72,22 +70,12 @@ class PeftReader {
   Json json_;
 };
 
-// As the file names it, or beside the adapter.
-std::string find_base(const std::string& named, const std::string& directory) {
-  for (const std::string& path : {named, path_join(directory, named)}) {
-    if (!named.empty() && is_directory(path)) return std::filesystem::absolute(path).lexically_normal().string();
-  }
-  throw Error("path", str(path_join(directory, kConfigFile), ": base_model_name_or_path = \"", printable(named, 400),
-                          "\": no such directory; ucas downloads nothing: put the base model there, or name its "
-                          "directory in that file"));
-}
-
 }  // namespace
 
 std::string adapter_file(const std::string& directory) { return path_join(directory, "adapter_model.safetensors"); }
 
 std::optional<PeftAdapter> find_adapter(const std::string& directory) {
-  const std::string path = path_join(directory, kConfigFile);
+  const std::string path = path_join(directory, kAdapterConfig);
   if (!exists(path)) return std::nullopt;
   const PeftReader config(path);
   if (config.text("peft_type") != "LORA") config.refuse("unsupported", "peft_type", "ucas reads \"LORA\" only");
@@ -109,7 +97,7 @@ std::optional<PeftAdapter> find_adapter(const std::string& directory) {
   std::sort(all.begin(), all.end());
   if (adapter.lora.target_modules == all) adapter.lora.target_modules = {"all-linear"};
   adapter.lora.modules_to_save = config.names("modules_to_save");
-  adapter.base = find_base(config.text("base_model_name_or_path"), directory);
+  adapter.base = base_directory(directory);
   return adapter;
 }
 
@@ -130,7 +118,7 @@ void write_adapter_config(const PeftAdapter& adapter, const std::string& directo
   json["fan_in_fan_out"] = false;
   json["use_rslora"] = false;
   json["use_dora"] = false;
-  write_file(path_join(directory, kConfigFile), json.dump(2) + "\n");
+  write_file(path_join(directory, kAdapterConfig), json.dump(2) + "\n");
 }
 
 }  // namespace ucas

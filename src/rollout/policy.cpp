@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
+#include "hf/adapter.h"
 
 namespace ucas {
 
@@ -65,7 +66,7 @@ void check_vocabulary(const Tokenizer& tokenizer, const ModelConfig& config) {
 
 Policy open_policy(const std::string& directory, at::Device device, const ModelOptions& options,
                    const std::string& tokenizer_from) {
-  Tokenizer tokenizer = Tokenizer::load(tokenizer_from.empty() ? directory : tokenizer_from);
+  Tokenizer tokenizer = Tokenizer::load(tokenizer_from.empty() ? directory_with(directory, "tokenizer.json") : tokenizer_from);
   check_vocabulary(tokenizer, read_model_config(directory));
   return {load_model(directory, device, options), std::move(tokenizer)};
 }

@@ -15,6 +15,8 @@
 #include "base/str.h"
 #include "hf/safetensors.h"
 #include "model/finite.h"
+#include "model/stored.h"
+#include "train/dynamic_map.h"
 #include "train/manifest.h"
 #include "train/model_files.h"
 
@@ -28,18 +30,18 @@ constexpr int64_t kStateLimit = int64_t{64} << 20;
 // Weights stored in 16 bits cannot restore the f32 masters: those go beside the moments then.
 bool needs_masters(Model& model) { return stored_dtype(model) != "float32"; }
 
-// NAME.safetensors in f32, and where it belongs to an optimizer its step count in NAME.json.
+// NAME.safetensors, every tensor in its own type, and where it belongs to an optimizer its step count in NAME.json.
 struct Part {
   std::string name;
   std::vector<NamedTensor> tensors;
-  const AdamW* optimizer = nullptr;
+  const Optimizer* optimizer = nullptr;
   std::string file(const std::string& directory) const { return path_join(directory, name + ".safetensors"); }
   std::string counter(const std::string& directory) const { return path_join(directory, name + ".json"); }
 };
 
 // What stands in state/ of the policy's Hugging Face checkpoint: its optimizer, then weights and optimizer of every
 // companion that is trained.
-std::vector<Part> parts_of(Model& model, const AdamW& optimizer, const Companions& companions) {
+std::vector<Part> parts_of(Model& model, const Optimizer& optimizer, const Companions& companions) {
   std::vector<Part> parts;
   parts.push_back({"optimizer", optimizer.state(), &optimizer});
   if (needs_masters(model)) {
@@ -48,7 +50,7 @@ std::vector<Part> parts_of(Model& model, const AdamW& optimizer, const Companion
   for (const auto& companion : companions) {
     std::vector<NamedTensor> weights = companion->weights();
     if (!weights.empty()) parts.push_back({companion->name(), std::move(weights), nullptr});
-    const AdamW* own = companion->optimizer();
+    const Optimizer* own = companion->optimizer();
     if (own != nullptr) parts.push_back({companion->name() + "-optimizer", own->state(), own});
   }
   return parts;
@@ -59,7 +61,7 @@ void check_free_space(const std::string& directory, Model& model, const std::vec
   double width = needs_masters(model) ? 2 : 4;
   for (const NamedTensor& p : stored_tensors(model)) bytes += width * static_cast<double>(p.tensor.numel());
   for (const Part& part : parts) {
-    for (const NamedTensor& t : part.tensors) bytes += 4 * static_cast<double>(t.tensor.numel());
+    for (const NamedTensor& t : part.tensors) bytes += static_cast<double>(t.tensor.nbytes());
   }
   auto free = static_cast<double>(free_space(directory));
   if (free >= 1.1 * bytes) return;
@@ -70,15 +72,7 @@ void check_free_space(const std::string& directory, Model& model, const std::vec
 }
 
 void write_part(const std::string& directory, const Part& part) {
-  at::Tensor staging;  // keeps a copy from another device alive while it is written
-  std::vector<TensorToStore> stored;
-  for (const NamedTensor& t : part.tensors) {
-    stored.push_back({t.name, t.tensor.sizes().vec(), [&staging, tensor = t.tensor] {
-                        staging = tensor.detach().cpu().contiguous();
-                        return staging.const_data_ptr<float>();
-                      }});
-  }
-  write_safetensors(part.file(directory), stored, "float32");
+  write_safetensors(part.file(directory), tensors_to_store(part.tensors));
   if (part.optimizer == nullptr) return;
   OrderedJson counter;
   counter["steps"] = part.optimizer->steps();
@@ -96,9 +90,10 @@ void write_part(const std::string& directory, const Part& part) {
       kNumeric);
 }
 
-// Before anything is written.
+// Before anything is written. Codes of 8 bits are finite, whatever they say.
 void refuse_not_finite(const std::string& whose, const std::vector<NamedTensor>& tensors, const std::string& dtype) {
   for (const NamedTensor& t : tensors) {
+    if (!t.tensor.is_floating_point()) continue;
     const at::Tensor host = t.tensor.detach().cpu().to(at::kFloat).contiguous();
     const std::span<const float> values(host.const_data_ptr<float>(), static_cast<size_t>(host.numel()));
     const int64_t bad = first_not_finite(values, dtype);
@@ -106,24 +101,45 @@ void refuse_not_finite(const std::string& whose, const std::vector<NamedTensor>&
   }
 }
 
+// What a moment's name says of its values (Optimizer::state()).
+bool is_square(const std::string& name) { return name.starts_with("exp_avg_sq/"); }
+bool is_scale(const std::string& name) { return name.substr(0, name.find('/')).ends_with("_scale"); }
+
+// What is wrong with some values of a tensor, "" if nothing.
+std::string problem_of_values(const std::string& name, std::span<const float> values) {
+  if (first_not_finite(values) >= 0) return "holds values that are not finite";
+  if (!is_square(name) && !is_scale(name)) return "";
+  if (std::ranges::none_of(values, [](float x) { return x < 0; })) return "";
+  return is_square(name) ? "holds negative values, a mean of squares cannot" : "holds negative values, a scale cannot";
+}
+std::string problem_of_codes(const std::string& name, std::span<const uint8_t> codes) {
+  const DynamicMap& map = is_square(name) ? DynamicMap::of_squares() : DynamicMap::of_means();
+  return std::ranges::find(codes, map.unused()) == codes.end() ? "" : "holds a byte that is no code of an 8-bit moment";
+}
+
 // "" if all numbers of a sealed file are finite, and second moments not negative; otherwise what is wrong.
 std::string problem_of_numbers(const std::string& file, const std::vector<StoredTensor>& tensors) {
   constexpr int64_t kBlock = int64_t{1} << 20;  // elements
-  std::vector<float> block;
+  std::vector<float> values;
+  std::vector<uint8_t> codes;
   for (const StoredTensor& t : tensors) {
     const int64_t count = t.elements(), width = count == 0 ? 0 : t.bytes / count;
-    const bool square = t.name.starts_with("exp_avg_sq/");
     for (int64_t at = 0; at < count; at += kBlock) {
       StoredTensor part = t;
       part.shape = {std::min(kBlock, count - at)};
       part.offset += at * width;
-      block.resize(static_cast<size_t>(part.shape[0]));
-      read_as_f32(part, block.data());
-      const auto whole = [&] { return str(file, ": tensor ", printable(t.name)); };
-      if (first_not_finite(block) >= 0) return str(whole(), " holds values that are not finite");
-      if (square && std::ranges::any_of(block, [](float x) { return x < 0; })) {
-        return str(whole(), " holds negative values, a mean of squares cannot");
+      part.bytes = part.shape[0] * width;
+      std::string problem;
+      if (t.type == StoredType::i8 || t.type == StoredType::u8) {
+        codes.resize(static_cast<size_t>(part.bytes));
+        read_as_stored(part, codes.data());
+        problem = problem_of_codes(t.name, codes);
+      } else {
+        values.resize(static_cast<size_t>(part.shape[0]));
+        read_as_f32(part, values.data());
+        problem = problem_of_values(t.name, values);
       }
+      if (!problem.empty()) return str(file, ": tensor ", printable(t.name), " ", problem);
     }
   }
   return "";
@@ -201,19 +217,27 @@ void write_checkpoint(const std::string& directory, const RunDirectory& run, int
 
 void restore(const std::map<std::string, StoredTensor>& stored, const std::string& name, const at::Tensor& tensor,
              const std::string& where) {
+  const char* hint = name.find('/') == std::string::npos
+                         ? ""
+                         : "; was optimizer.kind or optimizer.moments changed? They stay as the run began";
   auto found = stored.find(name);
-  if (found == stored.end()) throw Error("missing_tensor", str(where, ": tensor ", name, " is missing"));
-  if (at::IntArrayRef(found->second.shape) != tensor.sizes()) {
+  if (found == stored.end()) throw Error("missing_tensor", str(where, ": tensor ", name, " is missing", hint));
+  const StoredTensor& from = found->second;
+  if (at::IntArrayRef(from.shape) != tensor.sizes()) {
     throw Error("shape", str(where, ": tensor ", name, " has another shape than the model's"));
+  }
+  const StoredType type = stored_type_of(tensor);
+  if (from.type != type) {
+    throw Error("dtype", str(where, ": tensor ", name, " is ", from.dtype, ", expected ", dtype_of(type), hint));
   }
   at::Tensor target = tensor.detach();
   if (target.is_cpu()) {
     UCAS_CHECK(target.is_contiguous(), "parameters and moments are contiguous");
-    read_as_f32(found->second, target.mutable_data_ptr<float>());
+    read_as_stored(from, target.mutable_data_ptr());
     return;
   }
   at::Tensor staging = target.cpu().contiguous();
-  read_as_f32(found->second, staging.mutable_data_ptr<float>());
+  read_as_stored(from, staging.mutable_data_ptr());
   target.copy_(staging);
 }
 
@@ -263,7 +287,7 @@ std::string problem_of(const FoundCheckpoint& found, const StateCheck& check_sta
 
 }  // namespace
 
-std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model, const AdamW& optimizer,
+std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model, const Optimizer& optimizer,
                             const Companions& companions, const std::string& state_json, const std::string& model_files,
                             int64_t keep) {
   std::string target = run.checkpoint(step);
@@ -310,7 +334,7 @@ std::optional<FoundCheckpoint> newest_checkpoint(const RunDirectory& run, const 
                         " checkpoints is good (see the warnings); put one back, or start anew with another --out"));
 }
 
-std::string load_checkpoint(const FoundCheckpoint& found, Model& model, AdamW& optimizer,
+std::string load_checkpoint(const FoundCheckpoint& found, Model& model, Optimizer& optimizer,
                             const Companions& companions) {
   const std::string state = state_folder(found.path);
   for (const Part& part : parts_of(model, optimizer, companions)) {
@@ -327,7 +351,7 @@ std::string load_checkpoint(const FoundCheckpoint& found, Model& model, AdamW& o
   optimizer.set_steps(read_counter(path_join(state, "optimizer.json")));
   model.refresh();
   for (const auto& companion : companions) {
-    AdamW* own = companion->optimizer();
+    Optimizer* own = companion->optimizer();
     if (own != nullptr) own->set_steps(read_counter(path_join(state, companion->name() + "-optimizer.json")));
   }
   return state_text(found);

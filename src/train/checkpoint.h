@@ -32,7 +32,7 @@ struct FoundCheckpoint {
 // same state. A failure throws Error("io", exit 74), weights or moments that are not finite Error("numeric", exit 70):
 // nothing of this save stays, earlier checkpoints are untouched.
 using Companions = std::vector<std::unique_ptr<Companion>>;
-std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model, const AdamW& optimizer,
+std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model, const Optimizer& optimizer,
                             const Companions& companions, const std::string& state_json, const std::string& model_files,
                             int64_t keep);
 
@@ -42,8 +42,9 @@ std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model,
 using StateCheck = std::function<void(const std::string& state_json, const FoundCheckpoint&)>;
 std::optional<FoundCheckpoint> newest_checkpoint(const RunDirectory& run, const StateCheck& check_state = {});
 
-// Weights (the f32 masters), both moments and the step count, bit for bit, of the policy and of its companions. Returns
-// the caller's state_json.
-std::string load_checkpoint(const FoundCheckpoint& found, Model& model, AdamW& optimizer, const Companions& companions);
+// Weights (the f32 masters), moments and the step count, bit for bit, of the policy and of its companions. Returns the
+// caller's state_json. Moments of another optimizer.kind or optimizer.moments are an Error: none are converted.
+std::string load_checkpoint(const FoundCheckpoint& found, Model& model, Optimizer& optimizer,
+                            const Companions& companions);
 
 }  // namespace ucas

@@ -37,11 +37,11 @@ class TrainedCompanion final : public Companion {
   std::string name() const override { return "critic"; }
   void prepare(Batch&, const StepContext&, StepMetrics&) override {}
   std::vector<NamedTensor> weights() override { return model_->parameters(); }
-  AdamW* optimizer() override { return &optimizer_; }
+  Optimizer* optimizer() override { return &optimizer_; }
 
  private:
   std::unique_ptr<Model> model_;
-  AdamW optimizer_;
+  Optimizer optimizer_;
 };
 
 // One that only reads: a checkpoint knows nothing of it.
@@ -94,7 +94,7 @@ class checkpoint : public ::testing::Test {
     companions_.push_back(std::make_unique<FrozenCompanion>());
     companions_.push_back(std::make_unique<TrainedCompanion>(config));
   }
-  std::vector<AdamW*> optimizers() { return {&*optimizer_, companions_[1]->optimizer()}; }
+  std::vector<Optimizer*> optimizers() { return {&*optimizer_, companions_[1]->optimizer()}; }
   // Weights and moments of the policy and of what is trained beside it.
   std::vector<at::Tensor> tensors() {
     std::vector<at::Tensor> all;
@@ -124,7 +124,7 @@ class checkpoint : public ::testing::Test {
   }
   Snapshot snapshot(const std::string& state) {
     Snapshot s{{}, {}, state};
-    for (const AdamW* optimizer : optimizers()) s.steps.push_back(optimizer->steps());
+    for (const Optimizer* optimizer : optimizers()) s.steps.push_back(optimizer->steps());
     for (const at::Tensor& t : tensors()) {
       const float* data = t.const_data_ptr<float>();
       s.values.emplace_back(data, data + t.numel());
@@ -159,7 +159,7 @@ class checkpoint : public ::testing::Test {
   std::string path_;
   std::optional<RunDirectory> run_;
   std::unique_ptr<Model> model_;
-  std::optional<AdamW> optimizer_;
+  std::optional<Optimizer> optimizer_;
   Companions companions_;
   std::vector<std::string> warnings_;
   LogSink before_;
@@ -482,7 +482,7 @@ TEST_F(checkpoint, a_moment_of_another_shape_is_refused) {
   ModelConfig other = model_->config();
   other.intermediate_size = 16;
   auto model = make_model(other, 3, at::kCPU);
-  AdamW optimizer(model->parameters(), {});
+  Optimizer optimizer(model->parameters(), {});
   EXPECT_THROW(load_checkpoint({run_->checkpoint(1), 1}, *model, optimizer, {}), Error);
 }
 

@@ -36,7 +36,7 @@ class Companion {
 
   // What a checkpoint keeps of it; nothing for a frozen one. Tensors share storage with the companion.
   virtual std::vector<NamedTensor> weights() { return {}; }
-  virtual AdamW* optimizer() { return nullptr; }
+  virtual Optimizer* optimizer() { return nullptr; }
   virtual std::map<std::string, double> state() const { return {}; }
   virtual void restore(const std::map<std::string, double>& /*state*/) {}
 };

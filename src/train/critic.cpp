@@ -38,7 +38,7 @@ class Critic final : public Companion {
 
   std::string name() const override { return "critic"; }
   std::vector<NamedTensor> weights() override { return network_.parameters(); }
-  AdamW* optimizer() override { return &optimizer_; }
+  Optimizer* optimizer() override { return &optimizer_; }
 
   std::map<std::string, double> state() const override { return skipped_.state(); }
   void restore(const std::map<std::string, double>& state) override { skipped_.restore(state); }
@@ -86,7 +86,7 @@ class Critic final : public Companion {
   CriticConfig critic_;
   int64_t budget_;
   ValueNetwork network_;
-  AdamW optimizer_;
+  Optimizer optimizer_;
   SkippedUpdates skipped_;
 };
 

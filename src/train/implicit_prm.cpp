@@ -46,7 +46,7 @@ class ImplicitPrm final : public Companion {
 
   std::string name() const override { return "prm"; }
   std::vector<NamedTensor> weights() override { return phi_->trainable(); }
-  AdamW* optimizer() override { return &optimizer_; }
+  Optimizer* optimizer() override { return &optimizer_; }
   std::map<std::string, double> state() const override { return skipped_.state(); }
   void restore(const std::map<std::string, double>& state) override { skipped_.restore(state); }
 
@@ -88,7 +88,7 @@ class ImplicitPrm final : public Companion {
   PrmConfig config_;
   int64_t token_budget_;
   std::unique_ptr<Model> phi_, frozen_;
-  AdamW optimizer_;
+  Optimizer optimizer_;
   std::vector<float> ref_logprob_;  // [N] of the current step's batch
   SkippedUpdates skipped_;
   double seconds_ = 0;

@@ -1,15 +1,15 @@
-// AdamW over f32 master weights, with gradient clipping by the global L2 norm.
-// Fed by gradients that backward left in the parameters; owns both moments.
-// On the CPU each element's update and the order of the norm's sum are fixed: results do not depend on the thread
-// count. Threads: one caller.
+// The optimizer of f32 master weights: gradient clipping by the global L2 norm, then each parameter's own rule, AdamW
+// or Muon (train/update_rules.h). Fed by gradients that backward left in the parameters; owns what the rules keep of
+// them (train/moments.h). On the CPU each element's update by AdamW and the order of the norm's sum are fixed: results
+// do not depend on the thread count. Threads: one caller.
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "core/optimizer_config.h"
 #include "model/model.h"
+#include "train/update_rules.h"
 
 namespace ucas {
 
@@ -18,10 +18,12 @@ struct StepResult {
   bool applied = false;  // false: the norm was not finite, nothing changed
 };
 
-class AdamW {
+class Optimizer {
  public:
+  enum class Path { by_device, aten };  // aten: on the CPU, too, what other devices run
+
   // The tensors are shared with the model and updated in place.
-  AdamW(std::vector<NamedTensor> parameters, const OptimizerConfig& config);
+  Optimizer(std::vector<NamedTensor> parameters, const OptimizerConfig& config, Path path = Path::by_device);
 
   // Global L2 norm of the gradients as they are now; parameters without a gradient count as 0.
   double grad_norm() const;
@@ -34,30 +36,21 @@ class AdamW {
   int64_t steps() const { return steps_; }  // updates applied so far: t of the bias correction
   const OptimizerConfig& config() const { return config_; }
 
-  // For checkpoints: "exp_avg/NAME" and "exp_avg_sq/NAME" of every parameter, sharing storage.
+  // For checkpoints, sharing storage: of every parameter "exp_avg/NAME" and "exp_avg_sq/NAME" (AdamW) or
+  // "momentum_buffer/NAME" (Muon) in their own types, each with "..._scale/NAME" beside it where it is int8 or uint8.
   std::vector<NamedTensor> state() const;
   // After copying into state()'s tensors.
   void set_steps(int64_t steps) { steps_ = steps; }
 
-  struct Slot {
-    std::string name;
-    at::Tensor parameter, exp_avg, exp_avg_sq;
-    bool decays;
-  };
-  struct Update {  // what one of them needs
-    const OptimizerConfig& config;
-    int64_t steps;
-    double lr, clip, decay;
-  };
-  struct Device {  // chosen once, by where the parameters lie
-    double (*sum_of_squares)(const at::Tensor& gradient);
-    // One update by the gradient times `clip`; zeroes the gradient. False if a result is not finite.
-    bool (*update)(const Slot& slot, const Update& update);
-  };
-
  private:
-  std::vector<Slot> slots_;
-  const Device* device_;
+  struct Rule {
+    double (*sum_of_squares)(const at::Tensor& gradient);
+    bool (*adamw)(const ParameterState& slot, const ParameterUpdate& update);
+  };
+  static const Rule kOnCpu, kByAten;
+
+  std::vector<ParameterState> slots_;
+  const Rule* rule_;  // chosen once, by where the parameters lie
   OptimizerConfig config_;
   int64_t steps_ = 0;
 };

@@ -215,7 +215,7 @@ SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const Sft
     result.planned += phase.steps;
   }
   double began = now_seconds();
-  AdamW optimizer(model.trainable(), config.optimizer);
+  Optimizer optimizer(model.trainable(), config.optimizer);
   int64_t start = 0;  // where the phase stands in the plan
   SkippedUpdates skipped;
   std::deque<double> recent;

@@ -54,7 +54,7 @@ std::string hex(uint64_t value) {
 struct Parts {
   Policy policy;
   std::unique_ptr<Rollout> rollout;
-  std::unique_ptr<AdamW> optimizer;
+  std::unique_ptr<Optimizer> optimizer;
   std::vector<std::unique_ptr<Companion>> companions;
   TrainingSet data, validation;
   std::vector<int32_t> stop_ids;
@@ -89,7 +89,7 @@ Parts load_parts(const TrainConfig& config, const std::string& weights, const st
   EngineConfig engine;
   engine.max_slots = config.rollout.max_slots;
   parts.rollout = make_engine(*parts.policy.model, engine);
-  parts.optimizer = std::make_unique<AdamW>(parts.policy.model->trainable(), config.optimizer);
+  parts.optimizer = std::make_unique<Optimizer>(parts.policy.model->trainable(), config.optimizer);
   parts.companions = make_companions(config, device, *parts.policy.model);
   return parts;
 }

@@ -22,7 +22,7 @@ struct Training {
   Policy policy;
   std::unique_ptr<Rollout> rollout;
   std::unique_ptr<Grader> verifier;
-  std::unique_ptr<AdamW> optimizer;
+  std::unique_ptr<Optimizer> optimizer;
   std::vector<std::unique_ptr<Companion>> companions;
   TrainingSet data;
   TrainingSet validation;

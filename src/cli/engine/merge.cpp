@@ -1,12 +1,12 @@
 #include <ATen/core/Tensor.h>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "base/output_directory.h"
 #include "base/str.h"
 #include "cli/command.h"
 #include "config/policy_options.h"
+#include "hf/adapter.h"
 #include "model/model.h"
 #include "model/peft.h"
 
@@ -25,10 +25,9 @@ int run_merge(const Words& words) {
   }
   check_output(options.out);
   std::unique_ptr<Model> model = load_model(directory, at::kCPU, inference(Dtype::f32));
-  const std::string base = model->options().base;
   model = model->merged();
   OutputDirectory partial(options.out);
-  save_model(*model, partial.path(), exists(path_join(directory, "tokenizer.json")) ? directory : base);
+  save_model(*model, partial.path(), directory_with(directory, "tokenizer.json"));
   partial.put_in_place();
   log(str("merge: ", options.out, ": ", grouped(model->config().parameter_count()), " parameters in ",
           model->config().torch_dtype));

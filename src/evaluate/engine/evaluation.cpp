@@ -16,6 +16,7 @@
 #include "data/templates.h"
 #include "evaluate/engine/choices.h"
 #include "evaluate/engine/evaluator.h"
+#include "hf/adapter.h"
 #include "hf/model_config.h"
 #include "kernels/dispatch.h"
 #include "records/card.h"
@@ -79,7 +80,7 @@ class Asked {
 };
 
 Asked::Asked(const EvaluationPlan& plan, const std::string& model)
-    : tokenizer(Tokenizer::load(model)), plan_(plan), config_(read_model_config(model)) {
+    : tokenizer(Tokenizer::load(directory_with(model, "tokenizer.json"))), plan_(plan), config_(read_model_config(model)) {
   check_vocabulary(tokenizer, config_);
   if (plan.suite.empty()) {
     add_files();
@@ -205,6 +206,18 @@ RunEnvironment this_machine(const EvaluationPlan& plan) {
   return machine;
 }
 
+// Those that decide what the model says: its own, and of an adapter's directory its base's.
+std::vector<CardFile> model_files(const std::string& directory) {
+  std::vector<CardFile> files = hash_model_files(directory);
+  const std::string base = base_directory(directory);
+  if (!exists(path_join(directory, kAdapterConfig))) return files;
+  for (CardFile& file : hash_model_files(base)) {
+    file.name = str("base/", file.name);
+    files.push_back(std::move(file));
+  }
+  return files;
+}
+
 std::string hash_of(const std::vector<CardFile>& files) {
   std::string text;
   for (const CardFile& file : files) text += str(file.name, " ", file.size, " ", file.sha256, "\n");
@@ -273,7 +286,7 @@ EvalRecord evaluate_model(const EvaluationPlan& plan, const std::string& model, 
   write_evaluated_environment(plan, model, run, label);
   CardInput card{.machine = this_machine(plan),
                  .model = model,
-                 .model_files = hash_model_files(model),
+                 .model_files = model_files(model),
                  .suite = asked.suite,
                  .keys = keys,
                  .benchmarks = asked.card};

@@ -92,7 +92,7 @@ void check_adamw(CaseRun& run) {
   config.eps = run.number("eps", 1e-8);
   config.grad_clip = run.number("clip", 0);
   at::Tensor p = vector_of(floats(run, "p")).set_requires_grad(true);
-  AdamW adam({{"p", p}}, config);
+  Optimizer adam({{"p", p}}, config);
   const Json &gradients = run.in("grads"), &steps = run.expected("steps");
   if (gradients.size() != steps.size()) throw Error("case", "as many grads as steps expected");
   for (size_t s = 0; s < steps.size(); ++s) {

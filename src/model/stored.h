@@ -1,0 +1,18 @@
+// Tensors of a model or of its optimizer as the writer of weight files takes them (hf/safetensors.h): where they lie
+// and what type they have is of no concern to it.
+#pragma once
+
+#include <vector>
+
+#include "hf/safetensors.h"
+#include "model/model.h"
+
+namespace ucas {
+
+// f32, f16, bf16, int8 or uint8.
+StoredType stored_type_of(const at::Tensor& tensor);
+
+// Shares the tensors; a copy is made, one at a time, of those that lie on another device or are not contiguous.
+std::vector<TensorToStore> tensors_to_store(const std::vector<NamedTensor>& tensors);
+
+}  // namespace ucas
