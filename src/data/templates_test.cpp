@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "data/problems.h"
 #include "data/register_chains.h"
+#include "support/tokenizer_goldens.h"
 #include "text/word_level.h"
 
 namespace ucas {
@@ -29,7 +30,7 @@ Problem question(const std::string& text, const std::string& system = "") {
 class templates : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = str(testing::TempDir(), "ucas_templates_", ::getpid());
+    folder_ = str(::testing::TempDir(), "ucas_templates_", ::getpid());
     make_directories(folder_);
     std::vector<std::string> words;
     for (char c = ' '; c <= '~'; ++c) words.emplace_back(1, c);
@@ -120,6 +121,23 @@ TEST_F(templates, encode_the_text_between_special_tokens_as_one_run) {
   Tokenizer tokenizer = Tokenizer::load(folder_);
   auto ids = encode_prompt(load_template("qwen_boxed"), question("why?"), tokenizer);
   EXPECT_EQ(std::count(ids.begin(), ids.end(), *tokenizer.id_of("?\n")), 1);
+}
+
+TEST_F(templates, begin_once_with_what_the_tokenizer_puts_before_a_text) {
+  const std::string goldens = testing::tokenizer_goldens();
+  for (const char* kind : {"llama3-like", "mistral-like", "llama2-like"}) {
+    Tokenizer tokenizer = Tokenizer::load(goldens + kind);
+    ASSERT_EQ(tokenizer.prefix().size(), 1u) << kind;
+    const std::string bos = tokenizer.token_text(tokenizer.prefix()[0]);
+    Template form = load_template("plain");
+    auto ids = encode_prompt(form, question("the answer"), tokenizer);
+    EXPECT_EQ(ids, tokenizer.encode_prompt("the answer")) << kind;
+    form.special = {bos, "<|end|>"};
+    form.text = bos + "{problem}<|end|>the";
+    ids = encode_prompt(form, question("the answer"), tokenizer);
+    EXPECT_EQ(std::count(ids.begin(), ids.end(), tokenizer.prefix()[0]), 1) << kind;
+    EXPECT_EQ(ids, tokenizer.encode(bos + "the answer<|end|>the")) << kind << ": as the whole text";
+  }
 }
 
 TEST_F(templates, that_a_tokenizer_cannot_write_are_refused_by_name) {

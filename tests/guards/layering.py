@@ -68,6 +68,8 @@ def main():
                 problems.append(f"{path}: LibTorch header <{name}> outside the engine layers")
             elif FLINT.match(name) and not path.startswith("src/verify/math/exact/"):
                 problems.append(f"{path}: <{name}> outside src/verify/math/exact")
+            elif name == "oniguruma.h" and path != "src/text/regex.cpp":
+                problems.append(f"{path}: <{name}> outside src/text/regex.cpp")
             elif name == "nlohmann/json.hpp" and path.endswith(".h"):
                 problems.append(f"{path}: <nlohmann/json.hpp> in a header; use base/json.h")
             if not quoted:

@@ -19,13 +19,21 @@ std::string letter(size_t index) { return std::string(1, static_cast<char>('A' +
 
 // Word-level tokenizers refuse text that is no word of theirs; here that is an answer.
 std::optional<int32_t> single_token(const Tokenizer& tokenizer, const std::string& text) {
-  try {
-    const std::vector<int32_t> ids = tokenizer.encode(text, Tokenizer::Special::as_text);
+  const auto alone = [&](std::string_view written) -> std::optional<int32_t> {
+    const std::vector<int32_t> ids = tokenizer.encode(written, Tokenizer::Special::as_text, Tokenizer::Place::later);
     if (ids.size() == 1 && tokenizer.token_text(ids[0]) == text) return ids[0];
+    return std::nullopt;
+  };
+  try {
+    if (const auto id = alone(text)) return id;
+    // Files like Llama 2's write a space before every text: "A" is the token of " A", and that of "A" has only its
+    // name.
+    if (text.starts_with(' ')) return alone(std::string_view(text).substr(1));
   } catch (const Error& error) {
     if (error.kind() != "tokenizer") throw;
   }
-  return std::nullopt;
+  const std::optional<int32_t> named = tokenizer.id_of(text);
+  return named && tokenizer.token_text(*named) == text ? named : std::nullopt;
 }
 
 bool ends_in_space(const Tokenizer& tokenizer, std::span<const int32_t> prompt) {

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "support/temporary_directory.h"
+#include "support/tokenizer_goldens.h"
 #include "text/word_level.h"
 
 namespace ucas {
@@ -109,6 +110,19 @@ TEST_F(compared_choices, take_the_letter_that_continues_the_prompt) {
   EXPECT_EQ(letters({0, 11}, 2), (std::vector<int32_t>{3, 4}));        // after a line
   EXPECT_EQ(letters({0}, 5), (std::vector<int32_t>{3, 4, 5, 9, 10}));  // " D" is no token: all without the blank
   EXPECT_THROW(letters({0}, 6), Error);
+}
+
+TEST(choices, letters_are_found_where_every_text_begins_with_a_space_of_its_own) {
+  Json json = read_json(testing::tokenizer_goldens() + "llama2-like/tokenizer.json", 1 << 20);
+  const std::string space = "\u2581";
+  json["model"]["vocab"][space + "A"] = 423;
+  json["model"]["merges"].push_back(Json::array({space, "A"}));
+  testing::TemporaryDirectory folder;
+  testing::put_file(folder.path() + "/tokenizer.json", json.dump());
+  const Tokenizer tokenizer = Tokenizer::load(folder.path());
+  const std::vector<int32_t> colon = tokenizer.encode("is:"), line = tokenizer.encode("is:\n");
+  EXPECT_EQ(letter_tokens(tokenizer, colon, 1), std::vector<int32_t>{423});
+  EXPECT_EQ(letter_tokens(tokenizer, line, 1), std::vector<int32_t>{*tokenizer.id_of("A")});
 }
 
 }  // namespace
