@@ -1,10 +1,13 @@
 """Does transformers see in a checkpoint what ucas sees in it?
 
     PEER_PYTHON -B tools/check_against_transformers.py DIR [DIR ...] [--ucas build/ucas] [--rows 8] [--length 64]
+    PEER_PYTHON -B tools/check_against_transformers.py --families [--lengths 4,64,1024,4096] [--keep DIR]
 
 Random token ids are scored by `ucas score` and by transformers from each directory; log-probability, entropy,
-confidence and raw logit of every token must agree within 2e-4. Prints the largest differences and ends with 1 if they
-do not. PEER_PYTHON has torch and transformers.
+confidence and raw logit of every token must agree within --tolerance (2e-4). Prints the largest differences and ends
+with 1 if they do not agree. With --families the checkpoints are random ones of every family, with every kind of rope
+scaling, tied and untied, with and without a window, and there is one sequence of each length. --dtype is that of
+transformers; --score adds words to `ucas score`. PEER_PYTHON has torch and transformers.
 """
 import argparse
 import json
@@ -15,18 +18,70 @@ import sys
 import tempfile
 
 import torch
-from transformers import AutoModelForCausalLM
+from transformers import CONFIG_MAPPING, AutoModelForCausalLM
 
-TOLERANCE = 2e-4
+LLAMA3 = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+              original_max_position_embeddings=512)
+YARN = dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=1024)
+SOME_SLIDE = dict(use_sliding_window=True, sliding_window=100, max_window_layers=2)
+CASES = {
+    "qwen2": dict(model_type="qwen2", tie_word_embeddings=True),
+    "qwen2 untied, wide theta": dict(model_type="qwen2", rope_theta=1e6),
+    "qwen2 window of 100 in 2 of 4 layers": dict(model_type="qwen2", tie_word_embeddings=True, **SOME_SLIDE),
+    "qwen2 linear": dict(model_type="qwen2", rope=dict(rope_type="linear", factor=4.0)),
+    "qwen2 dynamic": dict(model_type="qwen2", tie_word_embeddings=True, rope=dict(rope_type="dynamic", factor=2.5)),
+    "qwen2 yarn": dict(model_type="qwen2", rope_theta=1e6, rope=YARN),
+    "qwen3": dict(model_type="qwen3", head_dim=48, tie_word_embeddings=True),
+    "qwen3 untied": dict(model_type="qwen3", head_dim=48, rope_theta=1e6),
+    "qwen3 window of 100 in 2 of 4 layers": dict(model_type="qwen3", head_dim=48, **SOME_SLIDE),
+    "qwen3 yarn": dict(model_type="qwen3", head_dim=48, tie_word_embeddings=True, rope_theta=1e6, rope=YARN),
+    "llama": dict(model_type="llama", tie_word_embeddings=True),
+    "llama untied, head_dim apart": dict(model_type="llama", head_dim=24, rope_theta=5e5),
+    "llama linear": dict(model_type="llama", rope=dict(rope_type="linear", factor=4.0)),
+    "llama dynamic": dict(model_type="llama", rope=dict(rope_type="dynamic", factor=2.0)),
+    "llama yarn with mscale": dict(model_type="llama", tie_word_embeddings=True, rope=dict(
+        YARN, mscale=0.9, mscale_all_dim=0.5, beta_fast=20.0, beta_slow=2.0, truncate=False)),
+    "llama llama3": dict(model_type="llama", rope_theta=5e5, rope=LLAMA3),
+    "llama llama3, tied": dict(model_type="llama", tie_word_embeddings=True, rope_theta=5e5, rope=LLAMA3),
+    "mistral window of 300": dict(model_type="mistral", sliding_window=300),
+    "mistral window of 33, tied": dict(model_type="mistral", sliding_window=33, tie_word_embeddings=True),
+    "mistral without window": dict(model_type="mistral", sliding_window=None, rope_theta=1e6, head_dim=40),
+    "mistral yarn, window of 300": dict(model_type="mistral", sliding_window=300, rope=YARN),
+}
+TOOLS = os.path.dirname(os.path.abspath(__file__))
+TOKENIZER_MAKER = os.path.join(TOOLS, "..", "tests", "support", "make_checkpoint.py")
+SHAPE = dict(hidden_size=128, num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=2, intermediate_size=256,
+             vocab_size=512, max_position_embeddings=4096, rms_norm_eps=1e-6, bos_token_id=None, eos_token_id=3,
+             pad_token_id=0)
 
 
-def scored_by_ucas(ucas, directory, rows):
+def make_checkpoint(folder, model_type, rope=None, rope_theta=10000.0, **changes):
+    """Random weights, large enough that every part of the model matters, and a tokenizer of as many words."""
+    small = dict(vocab=SHAPE["vocab_size"], hidden=4, layers=1, heads=1, intermediate=4)
+    subprocess.run([sys.executable, TOKENIZER_MAKER, folder, "--kv-heads", "1",
+                    *(word for key, value in small.items() for word in (f"--{key}", str(value)))], check=True)
+    torch.manual_seed(sum(map(ord, folder)))
+    config = CONFIG_MAPPING[model_type](
+        **{**SHAPE, "tie_word_embeddings": False, **changes},
+        rope_parameters={"rope_type": "default", **(rope or {}), "rope_theta": rope_theta})
+    model = AutoModelForCausalLM.from_config(config)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            scale = 0.3 if parameter.dim() == 1 else 1.5 / parameter.shape[-1] ** 0.5
+            parameter.add_(torch.randn_like(parameter) * scale)
+    model.save_pretrained(folder)
+
+
+def scored_by_ucas(options, directory, rows):
     with tempfile.TemporaryDirectory(prefix="ucas-check-") as folder:
         path = os.path.join(folder, "rows.jsonl")
         with open(path, "w", encoding="utf-8") as file:
             file.writelines(json.dumps(row) + "\n" for row in rows)
-        out = subprocess.run([ucas, "score", "--model", directory, path], check=True, stdout=subprocess.PIPE).stdout
-    return [json.loads(line) for line in out.decode().splitlines()]
+        done = subprocess.run([options.ucas, "score", "--model", directory, *options.score.split(), path],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        sys.exit(done.stderr.strip())
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def scored_by_transformers(model, row):
@@ -39,30 +94,74 @@ def scored_by_transformers(model, row):
             "entropy": -(logs.exp() * logs).sum(-1), "confidence": torch.logsumexp(logits, -1) - logits.mean(-1)}
 
 
+def worst_differences(options, directory, rows):
+    """Of every row, the largest difference of each quantity."""
+    model = AutoModelForCausalLM.from_pretrained(directory, dtype=getattr(torch, options.dtype)).eval()
+    return [{key: (theirs - torch.tensor(ours[key]).double()).abs().max().item()
+             for key, theirs in scored_by_transformers(model, row).items()}
+            for row, ours in zip(rows, scored_by_ucas(options, directory, rows), strict=True)]
+
+
+def random_rows(options, vocab):
+    rng, rows = random.Random(0), []
+    for _ in range(options.rows):
+        ids = [rng.randrange(vocab) for _ in range(rng.randint(3, options.length))]
+        cut = rng.randint(1, len(ids) - 1)
+        rows.append({"prompt_ids": ids[:cut], "response_ids": ids[cut:]})
+    return rows
+
+
+def check_directories(options):
+    agree = True
+    for directory in options.directories:
+        with open(os.path.join(directory, "config.json"), encoding="utf-8") as file:
+            vocab = json.load(file)["vocab_size"]
+        rows = worst_differences(options, directory, random_rows(options, vocab))
+        worst = {key: max(row[key] for row in rows) for key in rows[0]}
+        good = max(worst.values()) <= options.tolerance
+        agree = agree and good
+        print("agrees " if good else "DIFFERS", directory, " ".join(f"{k} {v:.1e}" for k, v in worst.items()))
+    return agree
+
+
+def check_families(options, root):
+    """A line for each case: the largest difference of a logit at each length; all four quantities are held to it."""
+    agree, rng = True, random.Random(0)
+    lengths = [int(length) for length in options.lengths.split(",")]
+    rows = [[rng.randrange(SHAPE["vocab_size"]) for _ in range(length)] for length in lengths]
+    rows = [{"prompt_ids": ids[:1], "response_ids": ids[1:]} for ids in rows]
+    print(f"{'largest difference of a logit':<40}" + "".join(f"{length:>10}" for length in lengths))
+    for name, case in CASES.items():
+        directory = os.path.join(root, name.replace(" ", "_").replace(",", ""))
+        make_checkpoint(directory, **case)
+        worst = worst_differences(options, directory, rows)
+        good = max(max(row.values()) for row in worst) <= options.tolerance
+        agree = agree and good
+        print(f"{name:<40}" + "".join(f"{row['logit']:>10.1e}" for row in worst) + ("" if good else "  DIFFERS"),
+              flush=True)
+    return agree
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("directories", nargs="+", metavar="DIR")
+    parser.add_argument("directories", nargs="*", metavar="DIR")
+    parser.add_argument("--families", action="store_true")
+    parser.add_argument("--lengths", default="4,64,1024,4096")
+    parser.add_argument("--keep", default="", metavar="DIR", help="leave the checkpoints of --families there")
     parser.add_argument("--ucas", default="build/ucas")
     parser.add_argument("--rows", type=int, default=8)
     parser.add_argument("--length", type=int, default=64)
+    parser.add_argument("--dtype", default="float32", choices=["float32", "bfloat16"])
+    parser.add_argument("--score", default="", metavar="WORDS")
+    parser.add_argument("--tolerance", type=float, default=2e-4)
     options = parser.parse_args()
-    agree = True
-    for directory in options.directories:
-        model = AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float32).eval()
-        rng, vocab = random.Random(0), model.config.vocab_size
-        rows = []
-        for _ in range(options.rows):
-            ids = [rng.randrange(vocab) for _ in range(rng.randint(3, options.length))]
-            cut = rng.randint(1, len(ids) - 1)
-            rows.append({"prompt_ids": ids[:cut], "response_ids": ids[cut:]})
-        worst = {}
-        for row, ours in zip(rows, scored_by_ucas(options.ucas, directory, rows), strict=True):
-            for key, theirs in scored_by_transformers(model, row).items():
-                difference = (theirs - torch.tensor(ours[key]).double()).abs().max().item()
-                worst[key] = max(worst.get(key, 0.0), difference)
-        good = max(worst.values()) <= TOLERANCE
-        agree = agree and good
-        print("agrees " if good else "DIFFERS", directory, " ".join(f"{k} {v:.1e}" for k, v in worst.items()))
+    if options.families == bool(options.directories):
+        parser.error("give directories, or --families")
+    if options.directories:
+        agree = check_directories(options)
+    else:
+        with tempfile.TemporaryDirectory(prefix="ucas-families-") as folder:
+            agree = check_families(options, options.keep or folder)
     sys.exit(0 if agree else 1)
 
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Writes tests/goldens/model: tiny random checkpoints of each family saved by transformers, with the logits (and for one
-case of each the gradients) that transformers computes from them. Never needed to build or run; the outputs are committed.
+"""Writes tests/goldens/model: tiny random checkpoints of each family saved by transformers, with the logits (and for
+some the gradients) that transformers computes from them; and configs.json, what transformers makes of files as models
+publish them and of files that leave everything out. Never needed to build or run; the outputs are committed.
 
     pip install torch==2.13.0 transformers==5.23.0 safetensors==0.8.0
-    python tools/make_model_goldens.py [CASE ...]
+    python tools/make_model_goldens.py [CASE ... | configs]
 
 Always compared with a model that went through from_pretrained: model.to(bfloat16) would also round the rotary
 frequencies, which from_pretrained keeps in f32.
@@ -17,15 +18,24 @@ import sys
 os.environ["HF_HUB_OFFLINE"] = "1"
 import torch
 from safetensors.torch import save_file
-from transformers import (LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config,
-                          Qwen3ForCausalLM)
+from transformers import (CONFIG_MAPPING, LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM, Qwen2Config,
+                          Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM)
+from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding   # that of every family here
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent / "tests" / "goldens" / "model"
 BASE = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, intermediate_size=48,
             vocab_size=61, max_position_embeddings=512, rope_theta=10000.0, rms_norm_eps=1e-6,
             tie_word_embeddings=True, bos_token_id=None, eos_token_id=3, pad_token_id=0)
 FAMILIES = {"qwen2": (Qwen2Config, Qwen2ForCausalLM), "qwen3": (Qwen3Config, Qwen3ForCausalLM),
-            "llama": (LlamaConfig, LlamaForCausalLM)}
+            "llama": (LlamaConfig, LlamaForCausalLM), "mistral": (MistralConfig, MistralForCausalLM)}
+SMALL = dict(hidden_size=16, num_attention_heads=2, num_key_value_heads=1, intermediate_size=24)
+
+
+def rope(kind, theta=10000.0, **keys):
+    return dict(rope_parameters=dict(rope_type=kind, rope_theta=theta, **keys))
+
+
+LLAMA3 = dict(factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0)
 CASES = {
     # No padding id: transformers drops the gradient of that row of the embedding, ucas does not.
     "gqa_tied": dict(gradients=True, pad_token_id=None),
@@ -42,13 +52,123 @@ CASES = {
                          num_key_value_heads=1, hidden_size=24),
     "llama": dict(family="llama", gradients=True, pad_token_id=None, tie_word_embeddings=False, rope_theta=500000.0),
     "llama_tied": dict(family="llama", num_attention_heads=2, num_key_value_heads=1, head_dim=10, rms_norm_eps=1e-5),
+    "mistral": dict(SMALL, family="mistral", gradients=True, pad_token_id=None, sliding_window=5,
+                    tie_word_embeddings=False),
+    "mistral_full": dict(SMALL, family="mistral", sliding_window=None, head_dim=12, rope_theta=1e6),
+    "qwen2_window": dict(SMALL, gradients=True, pad_token_id=None, num_hidden_layers=3, use_sliding_window=True,
+                         sliding_window=6, max_window_layers=1, length=40),
+    "qwen3_window": dict(SMALL, family="qwen3", head_dim=10, use_sliding_window=True, sliding_window=17, length=50,
+                         layer_types=["sliding_attention", "full_attention"], tie_word_embeddings=False),
+    "llama3": dict(SMALL, family="llama", head_dim=16, length=96, last=24, gradients=True, pad_token_id=None,
+                   **rope("llama3", 500.0, original_max_position_embeddings=64, **LLAMA3)),
+    "yarn": dict(SMALL, length=100, last=24, gradients=True, pad_token_id=None, head_dim=16, tie_word_embeddings=False,
+                 **rope("yarn", factor=4.0, original_max_position_embeddings=32)),
+    "yarn_mscale": dict(SMALL, family="llama", head_dim=16, length=100, last=24,
+                        **rope("yarn", 500.0, factor=16.0, original_max_position_embeddings=64, beta_fast=8.0,
+                               beta_slow=2.0, mscale=1.2, mscale_all_dim=0.7, truncate=False)),
+    "yarn_attention": dict(SMALL, family="mistral", length=60, last=24, sliding_window=24, head_dim=16,
+                           **rope("yarn", factor=2.0, original_max_position_embeddings=128, attention_factor=0.9)),
+    "linear": dict(SMALL, family="qwen3", head_dim=16, length=60, last=24, **rope("linear", factor=3.0)),
+    "dynamic": dict(SMALL, family="llama", length=64, last=24, max_position_embeddings=64,
+                    **rope("dynamic", factor=2.2)),
+    # Spelt as the models of that name publish it.
+    "r1_distill_qwen": dict(SMALL, tie_word_embeddings=False, dtype=torch.bfloat16, published=dict(
+        max_window_layers=21, rope_theta=10000, sliding_window=4096, use_mrope=False, use_sliding_window=False,
+        rope_scaling=None, torch_dtype="bfloat16", attention_dropout=0.0, transformers_version="4.44.0")),
+    "r1_distill_llama": dict(SMALL, family="llama", tie_word_embeddings=False, dtype=torch.bfloat16, length=64, last=24,
+                             published=dict(
+        rope_scaling=dict(LLAMA3, original_max_position_embeddings=32, rope_type="llama3"), rope_theta=500.0,
+        torch_dtype="bfloat16", attention_bias=False, mlp_bias=False, pretraining_tp=1, transformers_version="4.43.0")),
+}
+# config.json of models as they publish it, less what decides nothing here, and of each family with what it must have.
+LEAST = dict(hidden_size=256, num_hidden_layers=3, num_attention_heads=32, intermediate_size=96, vocab_size=100)
+PUBLISHED = {
+    "Qwen2.5-7B-Instruct with its yarn": dict(
+        model_type="qwen2", architectures=["Qwen2ForCausalLM"], hidden_size=3584, intermediate_size=18944,
+        max_position_embeddings=32768, max_window_layers=28, num_attention_heads=28, num_hidden_layers=28,
+        num_key_value_heads=4, rms_norm_eps=1e-6, rope_theta=1000000.0, sliding_window=131072, use_sliding_window=False,
+        tie_word_embeddings=False, torch_dtype="bfloat16", vocab_size=152064,
+        rope_scaling=dict(factor=4.0, original_max_position_embeddings=32768, type="yarn")),
+    "Qwen3-0.6B": dict(
+        model_type="qwen3", architectures=["Qwen3ForCausalLM"], attention_bias=False, head_dim=128, hidden_size=1024,
+        intermediate_size=3072, max_position_embeddings=40960, max_window_layers=28, num_attention_heads=16,
+        num_hidden_layers=28, num_key_value_heads=8, rms_norm_eps=1e-6, rope_scaling=None, rope_theta=1000000,
+        sliding_window=None, tie_word_embeddings=True, torch_dtype="bfloat16", use_sliding_window=False,
+        vocab_size=151936),
+    "Llama-2-7b": dict(
+        model_type="llama", architectures=["LlamaForCausalLM"], hidden_size=4096, intermediate_size=11008,
+        max_position_embeddings=4096, num_attention_heads=32, num_hidden_layers=32, num_key_value_heads=32,
+        pretraining_tp=1, rms_norm_eps=1e-5, rope_scaling=None, tie_word_embeddings=False, torch_dtype="float16",
+        vocab_size=32000),
+    "Llama-3.2-1B": dict(
+        model_type="llama", architectures=["LlamaForCausalLM"], attention_bias=False, head_dim=64, hidden_size=2048,
+        intermediate_size=8192, max_position_embeddings=131072, mlp_bias=False, num_attention_heads=32,
+        num_hidden_layers=16, num_key_value_heads=8, pretraining_tp=1, rms_norm_eps=1e-5, rope_theta=500000.0,
+        rope_scaling=dict(factor=32.0, high_freq_factor=4.0, low_freq_factor=1.0, original_max_position_embeddings=8192,
+                          rope_type="llama3"),
+        tie_word_embeddings=True, torch_dtype="bfloat16", vocab_size=128256),
+    "DeepSeek-R1-Distill-Qwen-1.5B": dict(
+        model_type="qwen2", architectures=["Qwen2ForCausalLM"], attention_dropout=0.0, bos_token_id=151643,
+        eos_token_id=151643, hidden_act="silu", hidden_size=1536, intermediate_size=8960,
+        max_position_embeddings=131072, max_window_layers=21, num_attention_heads=12, num_hidden_layers=28, num_key_value_heads=2, rms_norm_eps=1e-6,
+        rope_theta=10000, sliding_window=4096, tie_word_embeddings=False, torch_dtype="bfloat16", use_mrope=False,
+        use_sliding_window=False, vocab_size=151936),
+    "DeepSeek-R1-Distill-Llama-8B": dict(
+        model_type="llama", architectures=["LlamaForCausalLM"], attention_bias=False, attention_dropout=0.0,
+        bos_token_id=128000, eos_token_id=128001, hidden_act="silu", hidden_size=4096, intermediate_size=14336,
+        max_position_embeddings=131072, mlp_bias=False, num_attention_heads=32, num_hidden_layers=32,
+        num_key_value_heads=8, pretraining_tp=1, rms_norm_eps=1e-5, rope_theta=500000.0,
+        rope_scaling=dict(factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=8192,
+                          rope_type="llama3"),
+        tie_word_embeddings=False, torch_dtype="bfloat16", vocab_size=128256),
+    "Mistral-7B-v0.1": dict(
+        model_type="mistral", architectures=["MistralForCausalLM"], hidden_size=4096, intermediate_size=14336,
+        max_position_embeddings=32768, num_attention_heads=32, num_hidden_layers=32, num_key_value_heads=8,
+        rms_norm_eps=1e-5, rope_theta=10000.0, sliding_window=4096, tie_word_embeddings=False, torch_dtype="bfloat16",
+        vocab_size=32000),
+    "Mistral-Nemo-12B": dict(
+        model_type="mistral", architectures=["MistralForCausalLM"], head_dim=128, hidden_size=5120,
+        intermediate_size=14336, max_position_embeddings=131072, num_attention_heads=32, num_hidden_layers=40,
+        num_key_value_heads=8, rms_norm_eps=1e-5, rope_theta=1000000.0, sliding_window=None, tie_word_embeddings=False,
+        torch_dtype="bfloat16", vocab_size=131072),
+    "a linear scaling": dict(LEAST, model_type="llama", head_dim=128, rope_theta=100000,
+                             rope_scaling=dict(type="linear", factor=4.0)),
+    "a dynamic scaling": dict(LEAST, model_type="llama", head_dim=80, max_position_embeddings=1000,
+                              rope_scaling=dict(type="dynamic", factor=3.3)),
+    "yarn with everything": dict(
+        LEAST, model_type="qwen3", rope_theta=5e5, max_position_embeddings=65536,
+        rope_scaling=dict(rope_type="yarn", factor=7.5, original_max_position_embeddings=4000, beta_fast=20, beta_slow=1.5,
+                          truncate=False, mscale=0.707, mscale_all_dim=1.0)),
+    "yarn with its own factor": dict(LEAST, model_type="qwen2", head_dim=64, num_key_value_heads=32, rope_scaling=dict(
+        rope_type="yarn", factor=2.0, attention_factor=1.25)),
+    "half of Qwen2's layers slide": dict(LEAST, model_type="qwen2", use_sliding_window=True, max_window_layers=2,
+                                         sliding_window=128),
+    "some of Qwen3's layers slide": dict(
+        LEAST, model_type="qwen3", use_sliding_window=True,
+        layer_types=["full_attention", "sliding_attention", "full_attention"]),
+    "no more than needed: qwen2": dict(LEAST, model_type="qwen2"),
+    "no more than needed: qwen3": dict(LEAST, model_type="qwen3"),
+    "no more than needed: llama": dict(LEAST, model_type="llama"),
+    "no more than needed: mistral": dict(LEAST, model_type="mistral"),
+    "null for none: qwen2": dict(LEAST, model_type="qwen2", num_key_value_heads=None, rope_scaling=None),
+    "null for none: mistral": dict(LEAST, model_type="mistral", sliding_window=None, head_dim=None),
 }
 
 
-def make(name, family="qwen2", length=23, last=None, dtype=torch.float32, shard=None, gradients=False, **changes):
+def respell(path, published):
+    """The keys of `published` instead of what transformers 5 writes for them."""
+    config = json.loads(path.read_text())
+    for key in ("rope_parameters", "dtype", "layer_types"):
+        config.pop(key, None)
+    path.write_text(json.dumps({**config, **published}, indent=2) + "\n")
+
+
+def make(name, family="qwen2", length=23, last=None, dtype=torch.float32, shard=None, gradients=False, published=None,
+         **changes):
     torch.manual_seed(sum(map(ord, name)))
     make_config, make_model = FAMILIES[family]
-    config = make_config(**{**BASE, **changes})
+    config = make_config(**{**{k: v for k, v in BASE.items() if k != "rope_theta" or "rope_parameters" not in changes},
+                            **changes})
     model = make_model(config)
     with torch.no_grad():
         for key, parameter in model.named_parameters():   # large enough that every part of the model matters
@@ -58,6 +178,8 @@ def make(name, family="qwen2", length=23, last=None, dtype=torch.float32, shard=
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     model.to(dtype).save_pretrained(directory, **({"max_shard_size": shard} if shard else {}))
+    if published:
+        respell(directory / "config.json", published)
     model = make_model.from_pretrained(directory, dtype=torch.float32, attn_implementation="eager").eval()
     ids = torch.randint(0, config.vocab_size, (1, length))
     logits = model(ids).logits[0]
@@ -72,6 +194,28 @@ def make(name, family="qwen2", length=23, last=None, dtype=torch.float32, shard=
     (directory / "ids.json").write_text(json.dumps({"ids": ids[0].tolist()}) + "\n")
 
 
-for name in sys.argv[1:] or CASES:
+def understood(published):
+    """What transformers makes of a config.json."""
+    config = CONFIG_MAPPING[published["model_type"]].from_dict(json.loads(json.dumps(published)))
+    rotary, layers = LlamaRotaryEmbedding(config), config.num_hidden_layers
+    window = getattr(config, "sliding_window", None) or 0
+    kinds = ["sliding_attention"] * layers if config.model_type == "mistral" else getattr(config, "layer_types", None)
+    width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    return {"num_key_value_heads": config.num_key_value_heads, "head_dim": width,
+            "max_position_embeddings": config.max_position_embeddings, "rms_norm_eps": config.rms_norm_eps,
+            "tie_word_embeddings": config.tie_word_embeddings,
+            "windows": [window if kind == "sliding_attention" else 0 for kind in kinds or [""] * layers],
+            "rope_frequencies": rotary.inv_freq.tolist(), "rope_attention_factor": rotary.attention_scaling}
+
+
+def make_configs():
+    rows = [{"name": name, "config": config, "expected": understood(config)} for name, config in PUBLISHED.items()]
+    (ROOT / "configs.json").write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
+
+
+for name in sys.argv[1:] or [*CASES, "configs"]:
+    if name == "configs":
+        make_configs()
+        continue
     make(name, **CASES[name])
     print(name, sum(f.stat().st_size for f in (ROOT / name).iterdir()) // 1024, "KiB")

@@ -12,14 +12,15 @@ void ModelShape::fields(Fields& f) {
   f.field("num_key_value_heads", num_key_value_heads, Range{1, 1024}, "key and value heads");
   f.field("intermediate_size", intermediate_size, Range{1, 1e6}, "width of the MLP");
   f.field("max_position_embeddings", max_position_embeddings, Range{1, 1e7}, "longest sequence");
-  f.field("rope_theta", rope_theta, Range{1, 1e9}, "base of the rotary embedding");
+  f.field("rope_theta", rope.theta, Range{1, 1e9}, "base of the rotary embedding");
   f.field("rms_norm_eps", rms_norm_eps, Range{1e-12, 1}, "added under the root of RMSNorm");
   f.field("tie_word_embeddings", tie_word_embeddings, "the LM head is the embedding matrix");
 }
 
 void SftOptions::fields(Fields& f) {
   f.field("model", model, "Hugging Face checkpoint to start from");
-  f.field("init", init, "start from random weights instead: a family (qwen2, qwen3, llama), its shape under model.*");
+  f.field("init", init,
+          "start from random weights instead: a family (qwen2, qwen3, llama, mistral), its shape under model.*");
   f.field("tokenizer", tokenizer, "directory with tokenizer.json; empty: the model's");
   f.field("out", out, "directory to write; must not exist");
   f.field("device", device, "cpu, cuda or cuda:N");

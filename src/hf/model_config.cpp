@@ -1,107 +1,34 @@
 #include "hf/model_config.h"
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "hf/adapter.h"
+#include "hf/config_reader.h"
 
 namespace ucas {
 
 namespace {
 
 constexpr int64_t kConfigLimit = int64_t{4} << 20;
-
-std::string shown(const Json& value) {
-  return printable(value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace), 80);
-}
-
-// One JSON object with typed look-ups whose errors name the file, the key and the value found.
-class ConfigReader {
- public:
-  ConfigReader(const Json& object, std::string where) : object_(object), where_(std::move(where)) {
-    if (!object.is_object()) throw Error("config", str(where_, ": expected a JSON object, got ", shown(object)));
-  }
-
-  const Json* find(const char* key) const {
-    auto it = object_.find(key);
-    return it == object_.end() || it->is_null() ? nullptr : &*it;
-  }
-  [[noreturn]] void refuse(const char* kind, const char* key, const std::string& expected) const {
-    const Json* value = find(key);
-    throw Error(kind,
-                str(where_, ": ", key, " = ", value == nullptr ? std::string("null") : shown(*value), ": ", expected));
-  }
-  // For keys whose absence means the usual value: null is no value.
-  void refuse_null(std::initializer_list<const char*> keys) const {
-    for (const char* key : keys) {
-      auto it = object_.find(key);
-      if (it != object_.end() && it->is_null()) refuse("config", key, "expected a value, or no such key");
-    }
-  }
-  std::optional<int64_t> integer(const char* key, int64_t low, int64_t high) const {
-    const Json* value = find(key);
-    if (value == nullptr) return std::nullopt;
-    bool fits = value->is_number_unsigned()  ? value->get<uint64_t>() <= static_cast<uint64_t>(high)
-                : value->is_number_integer() ? value->get<int64_t>() >= low && value->get<int64_t>() <= high
-                                             : false;
-    if (!fits || value->get<int64_t>() < low) refuse("config", key, str("expected an integer in ", low, " .. ", high));
-    return value->get<int64_t>();
-  }
-  int64_t required(const char* key, int64_t low, int64_t high) const {
-    auto value = integer(key, low, high);
-    if (!value)
-      throw Error("config", str(where_, ": ", key, " is missing; expected an integer in ", low, " .. ", high));
-    return *value;
-  }
-  std::optional<double> positive(const char* key) const {
-    const Json* value = find(key);
-    if (value == nullptr) return std::nullopt;
-    if (!value->is_number() || !(value->get<double>() > 0) || !std::isfinite(value->get<double>()))
-      refuse("config", key, "expected a finite number above 0");
-    return value->get<double>();
-  }
-  bool boolean(const char* key, bool fallback) const {
-    const Json* value = find(key);
-    if (value == nullptr) return fallback;
-    if (!value->is_boolean()) refuse("config", key, "expected true or false");
-    return value->get<bool>();
-  }
-  std::optional<std::string> text(const char* key) const {
-    const Json* value = find(key);
-    if (value == nullptr) return std::nullopt;
-    if (!value->is_string()) refuse("config", key, "expected a string");
-    return value->get<std::string>();
-  }
-  // A token id or a list of them, each of 0 .. vocab - 1.
-  void ids(const char* key, int64_t vocab, std::vector<int32_t>& out) const {
-    const Json* value = find(key);
-    if (value == nullptr) return;
-    std::vector<Json> items = value->is_array() ? value->get<std::vector<Json>>() : std::vector<Json>{*value};
-    for (const Json& item : items) {
-      if (!item.is_number_unsigned() || item.get<uint64_t>() >= static_cast<uint64_t>(vocab))
-        refuse("config", key, str("expected token ids below vocab_size = ", vocab));
-      auto id = item.get<int32_t>();
-      if (std::find(out.begin(), out.end(), id) == out.end()) out.push_back(id);
-    }
-  }
-  const std::string& where() const { return where_; }
-
- private:
-  const Json& object_;
-  std::string where_;
-};
+constexpr const char *kFullLayer = "full_attention", *kSlidingLayer = "sliding_attention";
+constexpr int64_t kUsualWindow = 4096;  // of transformers, where a file of a family with windows has no such key
 
 const Family& read_family(const ConfigReader& config) {
   auto type = config.text("model_type");
   if (!type) throw Error("config", str(config.where(), ": model_type is missing; expected one of ", family_names()));
   const Family* family = find_family(*type);
-  if (family == nullptr) config.refuse("unsupported", "model_type", str("ucas runs ", family_names(), " only"));
+  if (family == nullptr) {
+    std::string what;
+    for (const OtherModels& other : kOtherModels)
+      if (str(" ", other.model_types, " ").find(str(" ", *type, " ")) != std::string::npos)
+        what = str(other.what, "; ");
+    config.refuse("unsupported", "model_type", str(what, "ucas runs ", family_names(), " only"));
+  }
   if (const Json* names = config.find("architectures")) {
     bool known = names->is_array() && std::any_of(names->begin(), names->end(), [&](const Json& name) {
                    return name.is_string() && name.get<std::string>() == family->architecture;
@@ -122,72 +49,93 @@ void refuse_variants(const ConfigReader& config, const Family& family) {
     config.refuse("unsupported", "auto_map", "a checkpoint that brings its own code is never run");
   auto act = config.text("hidden_act");
   if (act && *act != "silu") config.refuse("unsupported", "hidden_act", "ucas runs \"silu\" only");
+  if (auto part = config.number("partial_rotary_factor", 0); part && *part != 1)
+    config.refuse("unsupported", "partial_rotary_factor", "ucas rotates whole heads only");
+  if (config.integer("pretraining_tp", 0, 1024).value_or(1) > 1)
+    config.refuse("unsupported", "pretraining_tp", "products in slices are not supported; 1 is the same model");
+  if (config.boolean("use_mrope", false))
+    config.refuse("unsupported", "use_mrope", "positions in several dimensions are of multimodal models");
   if (family.qkv_bias) return;  // has the key in no version
   for (const char* key : {"attention_bias", "mlp_bias"})
     if (config.boolean(key, false)) config.refuse("unsupported", key, "a bias there is not supported");
 }
 
-void require_default_rope(const ConfigReader& config, const char* key, const Json& rope) {
-  if (!rope.is_object()) config.refuse("config", key, "expected an object");
-  for (const char* name : {"rope_type", "type"})
-    if (auto it = rope.find(name); it != rope.end() && *it != "default")
-      config.refuse("unsupported", key, "rope scaling is not supported; only rope_type \"default\"");
-  for (const auto& [name, value] : rope.items())
-    if (name != "rope_theta" && name != "rope_type" && name != "type")
-      config.refuse("unsupported", key, str("rope scaling is not supported (\"", printable(name), "\")"));
-}
-
-// transformers 4 writes rope_theta and rope_scaling, transformers 5 rope_parameters.
-double read_rope_theta(const ConfigReader& config) {
-  double theta = config.positive("rope_theta").value_or(10000.0);
-  if (const Json* scaling = config.find("rope_scaling")) require_default_rope(config, "rope_scaling", *scaling);
-  if (const Json* parameters = config.find("rope_parameters")) {
-    require_default_rope(config, "rope_parameters", *parameters);
-    if (auto inner = ConfigReader(*parameters, str(config.where(), ": rope_parameters")).positive("rope_theta")) {
-      if (config.find("rope_theta") != nullptr && *inner != theta)
-        config.refuse("config", "rope_theta", str("contradicts rope_parameters.rope_theta = ", *inner));
-      theta = *inner;
-    }
-  }
-  return theta;
-}
-
-// "full_attention" or "sliding_attention" for every layer, where the file says so: is any of them the latter?
-std::optional<bool> any_sliding_layer(const ConfigReader& config, const ModelConfig& c) {
+// Which layers slide in files of Qwen: those of layer_types, else those from max_window_layers on.
+std::vector<bool> sliding_layers(const ConfigReader& config, const ModelConfig& c) {
+  auto full_layers = config.integer("max_window_layers", 0, int64_t{1} << 40).value_or(28);
+  std::vector<bool> slides;
+  for (int64_t layer = 0; layer < c.num_hidden_layers; ++layer) slides.push_back(layer >= full_layers);
   const Json* types = config.find("layer_types");
-  if (types == nullptr) return std::nullopt;
-  bool whole = types->is_array() && static_cast<int64_t>(types->size()) == c.num_hidden_layers &&
+  if (types == nullptr) return slides;
+  bool whole = types->is_array() && types->size() == slides.size() &&
                std::all_of(types->begin(), types->end(),
-                           [](const Json& type) { return type == "full_attention" || type == "sliding_attention"; });
+                           [](const Json& type) { return type == kFullLayer || type == kSlidingLayer; });
   if (!whole) {
     config.refuse("config", "layer_types",
-                  str("expected \"full_attention\" or \"sliding_attention\" for each of ", c.num_hidden_layers,
+                  str("expected \"", kFullLayer, "\" or \"", kSlidingLayer, "\" for each of ", c.num_hidden_layers,
                       " layers (num_hidden_layers)"));
   }
-  return std::find(types->begin(), types->end(), "sliding_attention") != types->end();
+  for (size_t layer = 0; layer < slides.size(); ++layer) slides[layer] = (*types)[layer] == kSlidingLayer;
+  return slides;
 }
 
-// A window that no position can leave changes nothing and is let through. What is said of one must make sense even
-// where it is not in use.
-void refuse_sliding_window(const ConfigReader& config, const ModelConfig& c) {
-  auto window = config.integer("sliding_window", 1, int64_t{1} << 40);
-  auto full_layers = config.integer("max_window_layers", 0, int64_t{1} << 40);
-  bool sliding = any_sliding_layer(config, c).value_or(full_layers.value_or(28) < c.num_hidden_layers);
-  if (!config.boolean("use_sliding_window", false) || !sliding) return;
-  if (!window || *window >= c.max_position_embeddings) return;
-  config.refuse("unsupported", "use_sliding_window",
-                str("a window of ", *window, " within max_position_embeddings = ", c.max_position_embeddings,
-                    " is not supported; set it to false to run full attention"));
+// What is said of a window must make sense even where it is not in use.
+void read_windows(const ConfigReader& config, ModelConfig& c) {
+  const int64_t usual = config.has("sliding_window") ? 0 : kUsualWindow;  // null: none
+  const int64_t window = config.integer("sliding_window", 1, int64_t{1} << 40).value_or(usual);
+  std::vector<bool> slides = sliding_layers(config, c);
+  switch (c.family->window) {
+    case Window::none:
+      return;  // whatever the file says: transformers has no such key either
+    case Window::all_layers:
+      if (config.find("layer_types") != nullptr && std::count(slides.begin(), slides.end(), window == 0) > 0) {
+        config.refuse("unsupported", "layer_types",
+                      str("model_type \"", c.family->model_type, "\" has one kind of layer, ",
+                          window > 0 ? kSlidingLayer : kFullLayer, "; remove the key if that is meant"));
+      }
+      slides.assign(slides.size(), true);
+      break;
+    case Window::by_layer:
+      if (!config.boolean("use_sliding_window", false)) return;
+      break;
+  }
+  if (window == 0 || std::count(slides.begin(), slides.end(), true) == 0) return;
+  for (bool slide : slides) c.windows.push_back(slide ? window : 0);
+}
+
+// As transformers reads it back: without a key it would take its own default.
+void write_windows(const ModelConfig& c, OrderedJson& json) {
+  const auto widest = std::max_element(c.windows.begin(), c.windows.end());
+  const int64_t window = widest == c.windows.end() ? 0 : *widest;
+  if (c.family->window == Window::all_layers) json["sliding_window"] = window > 0 ? OrderedJson(window) : nullptr;
+  if (c.family->window != Window::by_layer) return;
+  json["use_sliding_window"] = window > 0;
+  if (window > 0) {
+    json["sliding_window"] = window;
+    const auto first = std::find_if(c.windows.begin(), c.windows.end(), [](int64_t w) { return w > 0; });
+    json["max_window_layers"] = first - c.windows.begin();  // read where layer_types is not known yet
+  }
+  if (window == 0 && !json.contains("layer_types")) return;
+  json["layer_types"] = OrderedJson::array();
+  for (int64_t layer = 0; layer < c.num_hidden_layers; ++layer)
+    json["layer_types"].push_back(c.window(static_cast<size_t>(layer)) > 0 ? kSlidingLayer : kFullLayer);
 }
 
 void read_shape(const ConfigReader& config, ModelConfig& c) {
   c.hidden_size = config.required("hidden_size", 1, 65536);
   c.num_hidden_layers = config.required("num_hidden_layers", 1, 1024);
   c.num_attention_heads = config.required("num_attention_heads", 1, 1024);
-  c.num_key_value_heads = config.integer("num_key_value_heads", 1, 1024).value_or(c.num_attention_heads);
+  const bool usual_heads =
+      !config.has("num_key_value_heads") && c.family->kv_heads > 0;  // null: as many as query heads
+  c.num_key_value_heads =
+      config.integer("num_key_value_heads", 1, 1024).value_or(usual_heads ? c.family->kv_heads : c.num_attention_heads);
   c.intermediate_size = config.required("intermediate_size", 1, int64_t{1} << 20);
   c.vocab_size = config.required("vocab_size", 2, int64_t{1} << 24);
-  c.max_position_embeddings = config.integer("max_position_embeddings", 1, int64_t{1} << 30).value_or(32768);
+  c.max_position_embeddings =
+      config.integer("max_position_embeddings", 1, int64_t{1} << 30).value_or(c.family->positions);
+  if (c.num_attention_heads % c.num_key_value_heads != 0 && usual_heads)
+    throw Error("config", str(config.where(), ": num_key_value_heads is missing; it would be ", c.num_key_value_heads,
+                              ", which must divide num_attention_heads = ", c.num_attention_heads));
   if (c.num_attention_heads % c.num_key_value_heads != 0)
     config.refuse("config", "num_key_value_heads", str("must divide num_attention_heads = ", c.num_attention_heads));
   auto head_dim = config.integer("head_dim", 1, 4096);
@@ -251,8 +199,8 @@ ModelConfig read_model_config(const std::string& directory) {
   config.refuse_null({"rms_norm_eps", "rope_theta", "hidden_act", "max_position_embeddings", "use_sliding_window",
                       "tie_word_embeddings"});
   read_shape(config, c);
-  c.rope_theta = read_rope_theta(config);
-  refuse_sliding_window(config, c);
+  c.rope = read_rope(config, c.head_dim, c.max_position_embeddings);
+  read_windows(config, c);
   c.rms_norm_eps = config.positive("rms_norm_eps").value_or(1e-6);
   c.tie_word_embeddings = config.boolean("tie_word_embeddings", false);
   c.torch_dtype = config.text("dtype").value_or(config.text("torch_dtype").value_or("float32"));
@@ -280,14 +228,12 @@ void write_model_config(const ModelConfig& c, const std::string& directory, cons
   json["vocab_size"] = c.vocab_size;
   json["max_position_embeddings"] = c.max_position_embeddings;
   json["hidden_act"] = "silu";
-  // Both spellings: transformers 4 reads rope_theta and torch_dtype, transformers 5 rope_parameters and dtype.
-  json["rope_theta"] = c.rope_theta;
-  json["rope_parameters"] = {{"rope_theta", c.rope_theta}, {"rope_type", "default"}};
+  write_rope(c.rope, json);
   json["rms_norm_eps"] = c.rms_norm_eps;
   json["tie_word_embeddings"] = c.tie_word_embeddings;
-  if (c.family->sliding_window && !json.contains("use_sliding_window")) json["use_sliding_window"] = false;
+  write_windows(c, json);
   if (!json.contains("attention_dropout")) json["attention_dropout"] = 0.0;
-  json["torch_dtype"] = c.torch_dtype;
+  json["torch_dtype"] = c.torch_dtype;  // of transformers 4; 5 reads dtype
   json["dtype"] = c.torch_dtype;
   write_ids(c, json);
   write_file(path_join(directory, "config.json"), json.dump(2) + "\n");

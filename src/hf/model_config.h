@@ -1,29 +1,17 @@
 // config.json of a checkpoint of one of the families, as Hugging Face writes it.
-// What ucas does not run is refused by name: rope scaling, sliding window in use, quantisation, other architectures.
+// What it leaves out means what transformers takes for it. What ucas does not run is refused by name, never passed
+// over: other architectures (a mixture of experts, several modalities), quantised weights, biases and rotations that
+// the families do not have.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "hf/families.h"
+#include "hf/rope_config.h"
 
 namespace ucas {
-
-enum class RopeKind { none, linear, dynamic, yarn, llama3 };
-
-// How the rotary embedding is stretched beyond theta^(-2i/d), key by key as transformers names them; what a kind does
-// not use keeps its default. model/rope.cpp has the arithmetic.
-struct RopeScaling {
-  RopeKind kind = RopeKind::none;
-  double factor = 1;
-  int64_t original_max_position_embeddings = 0;                    // llama3, yarn
-  double low_freq_factor = 1, high_freq_factor = 4;                // llama3
-  double beta_fast = 32, beta_slow = 1;                            // yarn
-  bool truncate = true;                                            // yarn
-  std::optional<double> attention_factor, mscale, mscale_all_dim;  // yarn
-};
 
 struct ModelConfig {  // HF key names
   const Family* family = &kFamilies[0];
@@ -37,8 +25,7 @@ struct ModelConfig {  // HF key names
   int64_t max_position_embeddings = 4096;
   // A token of layer l sees itself and the windows[l] - 1 tokens before it; 0: all before it. Empty: so in every layer.
   std::vector<int64_t> windows;
-  double rope_theta = 10000;
-  RopeScaling rope;
+  RopeConfig rope;
   double rms_norm_eps = 1e-6;
   bool tie_word_embeddings = true;
   std::string torch_dtype = "float32";           // what the checkpoint is stored in, and what we save
@@ -49,7 +36,7 @@ struct ModelConfig {  // HF key names
   int64_t parameter_count() const;
 };
 
-std::string family_names();  // "qwen2, qwen3, llama"
+std::string family_names();  // "qwen2, qwen3, llama, mistral"
 ModelConfig read_model_config(const std::string& directory);
 // Writes config.json and generation_config.json. Keys of `like`'s files that we do not model are kept when given.
 void write_model_config(const ModelConfig& config, const std::string& directory, const std::string& like = "");

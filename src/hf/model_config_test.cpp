@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/str.h"
 #include "support/temporary_directory.h"
 
 namespace ucas {
@@ -35,6 +36,15 @@ class Config : public ::testing::Test {
     std::ofstream(directory_ + "/config.json") << json.dump();
     return read_model_config(directory_);
   }
+  // "" where the file is accepted.
+  std::string refusal(const Json& json) const {
+    try {
+      read(json);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  }
   void expect_refused(const char* key, const Json& value, const std::string& kind) const {
     Json json = good();
     json[key] = value;
@@ -55,7 +65,7 @@ class Config : public ::testing::Test {
 TEST_F(Config, is_read_as_transformers_4_and_5_write_it) {
   ModelConfig c = read(good());
   EXPECT_EQ(c.head_dim, 16);
-  EXPECT_EQ(c.rope_theta, 1e6);
+  EXPECT_EQ(c.rope.theta, 1e6);
   EXPECT_EQ(c.torch_dtype, "bfloat16");
   EXPECT_EQ(c.eos_token_id, std::vector<int32_t>{99});
   EXPECT_EQ(c.parameter_count(), 100 * 64 + 64 + 2 * (128 * 65 + 64 * 64 + 3 * 96 * 64 + 2 * 64));
@@ -65,16 +75,18 @@ TEST_F(Config, is_read_as_transformers_4_and_5_write_it) {
   newer["rope_parameters"] = {{"rope_theta", 5e5}, {"rope_type", "default"}};
   newer["rope_scaling"] = nullptr;
   c = read(newer);
-  EXPECT_EQ(c.rope_theta, 5e5);
+  EXPECT_EQ(c.rope.theta, 5e5);
   EXPECT_EQ(c.torch_dtype, "float16");
 }
 
 TEST_F(Config, what_is_not_supported_is_refused_by_name) {
-  expect_refused("model_type", "mistral", "unsupported");
+  expect_refused("model_type", "mixtral", "unsupported");
   expect_refused("architectures", Json::array({"LlamaForCausalLM"}), "unsupported");
-  expect_refused("rope_scaling", {{"rope_type", "yarn"}, {"factor", 4.0}}, "unsupported");
-  expect_refused("rope_scaling", {{"type", "linear"}, {"factor", 2.0}}, "unsupported");
-  expect_refused("rope_parameters", {{"rope_type", "dynamic"}, {"rope_theta", 1e6}}, "unsupported");
+  expect_refused("rope_scaling", {{"rope_type", "longrope"}, {"factor", 4.0}}, "unsupported");
+  expect_refused("rope_parameters", {{"rope_type", "proportional"}, {"rope_theta", 1e6}}, "unsupported");
+  expect_refused("partial_rotary_factor", 0.5, "unsupported");
+  expect_refused("pretraining_tp", 2, "unsupported");
+  expect_refused("use_mrope", true, "unsupported");
   expect_refused("quantization_config", {{"quant_method", "gptq"}}, "unsupported");
   expect_refused("auto_map", {{"AutoModel", "code.Model"}}, "unsupported");
   expect_refused("hidden_act", "gelu", "unsupported");
@@ -96,7 +108,7 @@ TEST_F(Config, every_family_is_read_by_its_name_and_written_back) {
     EXPECT_EQ(back.family->title, family.title);
     EXPECT_EQ(back.head_dim, c.head_dim);
     EXPECT_EQ(back.parameter_count(), c.parameter_count());
-    json["architectures"] = {"MistralForCausalLM"};
+    json["architectures"] = {"Gemma2ForCausalLM"};
     EXPECT_THROW(read(json), Error) << family.title << " of another architecture";
     if (family.qkv_bias) continue;
     json["architectures"] = {family.architecture};
@@ -105,22 +117,148 @@ TEST_F(Config, every_family_is_read_by_its_name_and_written_back) {
   }
 }
 
-TEST_F(Config, a_sliding_window_is_refused_only_where_it_could_be_left) {
+TEST_F(Config, a_model_that_does_not_run_is_named_with_what_it_is) {
+  for (auto [type, what] :
+       {std::pair("mixtral", "a mixture of experts"), std::pair("qwen3_moe", "a mixture of experts"),
+        std::pair("qwen2_vl", "a multimodal model"), std::pair("mamba", "state-space"),
+        std::pair("phi3", "another block"), std::pair("new", "ucas runs qwen2, qwen3, llama, mistral")}) {
+    Json json = good();
+    json["model_type"] = type;
+    EXPECT_NE(refusal(json).find(str("config.json: model_type = \"", type, "\": ")), std::string::npos)
+        << refusal(json);
+    EXPECT_NE(refusal(json).find(what), std::string::npos) << refusal(json);
+  }
+}
+
+TEST_F(Config, a_window_is_that_of_the_layers_that_the_file_says) {
+  using Windows = std::vector<int64_t>;
   Json json = good();
-  json["use_sliding_window"] = true;
-  json["sliding_window"] = 512;
-  EXPECT_NO_THROW(read(json)) << "as long as the longest context";
+  json["num_hidden_layers"] = 3;
   json["sliding_window"] = 128;
-  json["max_window_layers"] = 2;
-  EXPECT_NO_THROW(read(json)) << "no layer uses it";
   json["max_window_layers"] = 1;
-  EXPECT_THROW(read(json), Error);
-  json["layer_types"] = {"full_attention", "full_attention"};
-  EXPECT_NO_THROW(read(json));
-  json["layer_types"] = {"full_attention", "sliding_attention"};
-  EXPECT_THROW(read(json), Error);
-  json["use_sliding_window"] = false;
-  EXPECT_NO_THROW(read(json));
+  EXPECT_EQ(read(json).windows, Windows{}) << "not in use";
+  json["use_sliding_window"] = true;
+  EXPECT_EQ(read(json).windows, (Windows{0, 128, 128}));
+  json["max_window_layers"] = 3;
+  EXPECT_EQ(read(json).windows, Windows{});
+  json["layer_types"] = {"sliding_attention", "full_attention", "sliding_attention"};
+  EXPECT_EQ(read(json).windows, (Windows{128, 0, 128}));
+  json["sliding_window"] = nullptr;
+  EXPECT_EQ(read(json).windows, Windows{}) << "null for none";
+  json.erase("sliding_window");
+  EXPECT_EQ(read(json).window(2), 4096) << "what transformers takes where there is no key";
+
+  json["model_type"] = "mistral";
+  json["architectures"] = {"MistralForCausalLM"};
+  json["sliding_window"] = 7;
+  EXPECT_NE(refusal(json).find("layer_types"), std::string::npos) << "not what transformers would run of it";
+  json.erase("layer_types");
+  EXPECT_EQ(read(json).windows, (Windows{7, 7, 7}));
+  json["sliding_window"] = nullptr;
+  EXPECT_EQ(read(json).windows, Windows{});
+}
+
+TEST_F(Config, windows_and_rotations_are_written_as_they_were_read) {
+  Json window = good(), mistral = good(), yarn = good(), llama3 = good();
+  window["use_sliding_window"] = true;
+  window["sliding_window"] = 9;
+  window["max_window_layers"] = 1;
+  mistral["model_type"] = "mistral";
+  mistral["architectures"] = {"MistralForCausalLM"};
+  mistral["sliding_window"] = 5;
+  Json wide = mistral;
+  wide["sliding_window"] = nullptr;
+  yarn["rope_scaling"] = {{"type", "yarn"},    {"factor", 4.0},    {"original_max_position_embeddings", 128},
+                          {"beta_fast", 16.0}, {"mscale", 0.7},    {"mscale_all_dim", 1.0},
+                          {"beta_slow", 2.0},  {"truncate", false}};
+  llama3["rope_parameters"] = {{"rope_type", "llama3"},   {"factor", 8.0},
+                               {"low_freq_factor", 1.5},  {"high_freq_factor", 5.0},
+                               {"rope_theta", 1000000.0}, {"original_max_position_embeddings", 100}};
+  Json spread = llama3;
+  spread["original_max_position_embeddings"] = 100;
+  int number = 0;
+  for (const Json& json : {good(), window, mistral, wide, yarn, llama3, spread})
+    for (bool like : {false, true}) {
+      ModelConfig c = read(json);
+      std::string out = directory_ + "/out" + std::to_string(number++);
+      std::filesystem::create_directories(out);
+      write_model_config(c, out, like ? directory_ : "");
+      ModelConfig back = read_model_config(out);
+      EXPECT_EQ(back.windows, c.windows) << json;
+      EXPECT_TRUE(back.rope == c.rope) << json;
+      Json written = read_json(out + "/config.json", 1 << 20);
+      if (c.rope.kind == RopeKind::plain) continue;
+      Json scaling = written["rope_parameters"];
+      scaling.erase("rope_theta");
+      EXPECT_EQ(written["rope_scaling"], scaling) << "both spellings";
+    }
+  // A model without what the file beside it has.
+  std::string out = directory_ + "/plain";
+  std::filesystem::create_directories(out);
+  ModelConfig plain = read(good());
+  for (const Json& json : {window, yarn, spread}) {
+    read(json);  // now the file in the directory
+    write_model_config(plain, out, directory_);
+    ModelConfig back = read_model_config(out);
+    EXPECT_EQ(back.windows, plain.windows);
+    EXPECT_TRUE(back.rope == plain.rope);
+  }
+}
+
+TEST_F(Config, published_files_and_those_with_the_least_are_read_as_transformers_reads_them) {
+  for (const Json& row : read_json(std::string(UCAS_SOURCE_DIR) + "/tests/goldens/model/configs.json", 1 << 20)) {
+    const Json& want = row["expected"];
+    ModelConfig c = read(row["config"]);
+    EXPECT_EQ(c.num_key_value_heads, want["num_key_value_heads"]) << row["name"];
+    EXPECT_EQ(c.head_dim, want["head_dim"]) << row["name"];
+    EXPECT_EQ(c.max_position_embeddings, want["max_position_embeddings"]) << row["name"];
+    EXPECT_EQ(c.rms_norm_eps, want["rms_norm_eps"]) << row["name"];
+    EXPECT_EQ(c.tie_word_embeddings, want["tie_word_embeddings"]) << row["name"];
+    for (size_t layer = 0; layer < want["windows"].size(); ++layer)
+      EXPECT_EQ(c.window(layer), want["windows"][layer]) << row["name"] << ", layer " << layer;
+  }
+}
+
+TEST_F(Config, rotations_that_make_no_sense_or_contradict_each_other_are_refused) {
+  const Json yarn = {{"rope_type", "yarn"}, {"factor", 4.0}, {"original_max_position_embeddings", 128}};
+  const Json llama3 = {{"rope_type", "llama3"}, {"factor", 8.0}, {"low_freq_factor", 1.0}, {"high_freq_factor", 4.0}};
+  auto with = [](Json rope, const char* key, const Json& value) {
+    rope[key] = value;
+    return rope;
+  };
+  for (const Json& rope :
+       {with(yarn, "factor", nullptr), with(yarn, "factor", 0.5), with(yarn, "factor", "4"), with(yarn, "factor", true),
+        with(yarn, "type", "linear"), with(yarn, "rope_type", 7), with(yarn, "beta_fast", 0.5),
+        with(yarn, "beta_slow", 0), with(yarn, "truncate", "no"), with(yarn, "mscale", -1),
+        with(yarn, "attention_factor", 0), with(yarn, "original_max_position_embeddings", 0),
+        with(yarn, "rope_theta", 1e4), with(llama3, "factor", 0), with(llama3, "low_freq_factor", nullptr),
+        with(llama3, "high_freq_factor", 1.0), Json("yarn"), Json::array({1})})
+    expect_refused("rope_scaling", rope, "config");
+  for (const Json& rope :
+       {with(yarn, "rope_type", "longrope"), with(yarn, "rope_type", "proportional"),
+        with(yarn, "mrope_section", {1, 2}), with(yarn, "attn_factor", 0.9), with(yarn, "low_freq_factor", 1.0),
+        with(llama3, "beta_fast", 32), with(yarn, "partial_rotary_factor", 0.5), Json({{"factor", 2.0}}),
+        Json({{"full_attention", yarn}, {"sliding_attention", yarn}}),
+        Json({{"rope_type", "dynamic"}, {"factor", 2.0}, {"original_max_position_embeddings", 128}})})
+    expect_refused("rope_scaling", rope, "unsupported");
+  Json both = good();
+  both["rope_scaling"] = yarn;
+  both["rope_parameters"] = with(yarn, "rope_theta", 1e6);
+  EXPECT_NO_THROW(read(both));
+  both["rope_parameters"]["factor"] = 2.0;
+  EXPECT_NE(refusal(both).find("rope_parameters"), std::string::npos);
+  Json outer = good();
+  outer["rope_scaling"] = yarn;
+  outer["original_max_position_embeddings"] = 64;
+  EXPECT_NE(refusal(outer).find("original_max_position_embeddings = 64"), std::string::npos);
+  Json flat = good();
+  flat["rope_scaling"] = yarn;
+  flat["rope_theta"] = 1.0;
+  EXPECT_NE(refusal(flat).find("rope_theta"), std::string::npos) << "its logarithm is divided by";
+  Json narrow = good();
+  narrow["head_dim"] = 2;
+  narrow["rope_scaling"] = {{"type", "dynamic"}, {"factor", 2.0}};
+  EXPECT_NE(refusal(narrow).find("dynamic"), std::string::npos);
 }
 
 TEST_F(Config, zero_negative_huge_wrong_or_contradicting_values_are_refused) {
@@ -171,7 +309,7 @@ TEST_F(Config, is_written_so_that_it_reads_back_and_keeps_what_it_does_not_know)
   EXPECT_EQ(back.eos_token_id, c.eos_token_id);
   EXPECT_EQ(back.pad_token_id, 1);
   EXPECT_EQ(back.bos_token_id, -1);
-  EXPECT_EQ(back.rope_theta, c.rope_theta);
+  EXPECT_EQ(back.rope.theta, c.rope.theta);
   EXPECT_EQ(back.torch_dtype, "bfloat16");
   Json written = read_json(out + "/config.json", 1 << 20);
   EXPECT_EQ(written["initializer_range"], 0.02);

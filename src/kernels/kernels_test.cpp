@@ -1,6 +1,7 @@
 // Every instruction set that this CPU runs, against the scalar body and against double.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <limits>

@@ -14,6 +14,7 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "model/block.h"
 #include "model/forward.h"

@@ -51,8 +51,29 @@ void expect_parity(Model& model, const std::string& directory, const std::string
   EXPECT_TRUE(got.argmax(1).equal(want.argmax(1))) << name;
 }
 
-constexpr const char* kCases[] = {"gqa_tied", "mha_untied", "sharded",      "bf16",  "f16",       "head_dim",
-                                  "long",     "qwen3",      "qwen3_untied", "llama", "llama_tied"};
+constexpr const char* kCases[] = {"gqa_tied",
+                                  "mha_untied",
+                                  "sharded",
+                                  "bf16",
+                                  "f16",
+                                  "head_dim",
+                                  "long",
+                                  "qwen3",
+                                  "qwen3_untied",
+                                  "llama",
+                                  "llama_tied",
+                                  "mistral",
+                                  "mistral_full",
+                                  "qwen2_window",
+                                  "qwen3_window",
+                                  "llama3",
+                                  "yarn",
+                                  "yarn_mscale",
+                                  "yarn_attention",
+                                  "linear",
+                                  "dynamic",
+                                  "r1_distill_qwen",
+                                  "r1_distill_llama"};
 
 TEST(parity, logits_equal_those_of_transformers_on_both_paths) {
   c10::NoGradGuard no_grad;
@@ -100,7 +121,7 @@ void expect_gradients(Model& model, const std::string& name) {
 }
 
 TEST(parity, gradients_equal_those_of_transformers_on_both_paths) {
-  for (const char* name : {"gqa_tied", "qwen3", "llama"}) {
+  for (const char* name : {"gqa_tied", "qwen3", "llama", "mistral", "qwen2_window", "llama3", "yarn"}) {
     auto model = load_model(golden(name), at::kCPU);
     expect_gradients(*model, name);
     expect_gradients(*aten_view(*model), name);

@@ -1,5 +1,5 @@
-// Rotary position embedding: cosines and sines of position * theta^(-2i/d), rounded as transformers rounds them (f32
-// frequencies, f32 products), so that long contexts agree too.
+// Rotary position embedding: cosines and sines of position * frequency, rounded as transformers rounds them (f32
+// frequencies, f32 products), so that long contexts agree too. Kinds of scaling: hf/rope_config.h.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,11 @@
 #include "hf/model_config.h"
 
 namespace ucas {
+
+// What multiplies a position to give an angle, [d / 2].
+std::vector<float> rope_frequencies(const ModelConfig& config);
+// What cosines and sines are multiplied by: 1 but for "yarn".
+float rope_attention_factor(const RopeConfig& rope);
 
 class RopeTable {
  public:
@@ -20,6 +25,7 @@ class RopeTable {
 
  private:
   int64_t half_, made_ = 0;
+  float factor_;
   std::vector<float> frequency_, cos_, sin_;
 };
 

@@ -1,9 +1,10 @@
-"""A random Qwen2 checkpoint with a word-level tokenizer, written with nothing but Python's own library.
+"""A random checkpoint of one of the families with a word-level tokenizer, written with nothing but Python's own library.
 
     make_checkpoint.py DIR [--words "a,b,..."] [--vocab 512] [--hidden 128] [--layers 4] [--heads 4] [--kv-heads 2]
-                           [--intermediate 512] [--untied] [--seed 0]
+                           [--intermediate 512] [--untied] [--seed 0] [--family qwen2] [--config JSON] [--spread 0.02]
 
 Without --words the words are " w0" .. " wN", so that "vocab" tokens are in use with <pad> and <eos> as the last two.
+--config is an object whose keys config.json gets besides: a window, a rope scaling. --spread is that of the weights.
 """
 import argparse
 import json
@@ -41,15 +42,22 @@ def write_tokenizer(folder, words):
         "pad_token": "<pad>"})
 
 
+ARCHITECTURES = {"qwen2": "Qwen2ForCausalLM", "qwen3": "Qwen3ForCausalLM", "llama": "LlamaForCausalLM",
+                 "mistral": "MistralForCausalLM"}
+
+
 def shapes(a):
-    """Tensor names and shapes of a Qwen2 model, as Hugging Face names them."""
+    """Tensor names and shapes of a model, as Hugging Face names them."""
     width = a.hidden // a.heads
     yield "model.embed_tokens.weight", (a.vocab, a.hidden)
     for i in range(a.layers):
         layer = f"model.layers.{i}"
         for name, heads in (("q", a.heads), ("k", a.kv_heads), ("v", a.kv_heads)):
             yield f"{layer}.self_attn.{name}_proj.weight", (heads * width, a.hidden)
-            yield f"{layer}.self_attn.{name}_proj.bias", (heads * width,)
+            if a.family == "qwen2":
+                yield f"{layer}.self_attn.{name}_proj.bias", (heads * width,)
+            if a.family == "qwen3" and name != "v":
+                yield f"{layer}.self_attn.{name}_norm.weight", (width,)
         yield f"{layer}.self_attn.o_proj.weight", (a.hidden, a.heads * width)
         yield f"{layer}.mlp.gate_proj.weight", (a.intermediate, a.hidden)
         yield f"{layer}.mlp.up_proj.weight", (a.intermediate, a.hidden)
@@ -69,7 +77,7 @@ def write_weights(folder, a):
         if "norm" in name:
             values = array("f", [1.0] * count)
         else:
-            values = array("f", (draw.gauss(0, 0.02) for _ in range(count)))
+            values = array("f", (draw.gauss(0, a.spread) for _ in range(count)))
         header[name] = {"dtype": "F32", "shape": list(shape), "data_offsets": [offset, offset + 4 * count]}
         offset += 4 * count
         blocks.append(values.tobytes())
@@ -87,6 +95,9 @@ def main():
                           ("intermediate", 512), ("seed", 0)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--untied", action="store_true")
+    parser.add_argument("--family", choices=ARCHITECTURES, default="qwen2")
+    parser.add_argument("--config", type=json.loads, default={})
+    parser.add_argument("--spread", type=float, default=0.02)
     parser.add_argument("--positions", type=int, default=4096)
     a = parser.parse_args()
     words = a.words.split(",") if a.words else [f" w{i}" for i in range(a.vocab - 2)]
@@ -94,12 +105,14 @@ def main():
     os.makedirs(a.folder, exist_ok=True)
     eos, pad = len(words) + 1, len(words)
     write_json(f"{a.folder}/config.json", {
-        "architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "hidden_size": a.hidden,
+        "architectures": [ARCHITECTURES[a.family]], "model_type": a.family, "hidden_size": a.hidden,
+        "head_dim": a.hidden // a.heads,
         "num_hidden_layers": a.layers, "num_attention_heads": a.heads, "num_key_value_heads": a.kv_heads,
         "intermediate_size": a.intermediate, "vocab_size": a.vocab, "max_position_embeddings": a.positions,
         "rope_theta": 10000.0, "rms_norm_eps": 1e-6, "hidden_act": "silu", "attention_dropout": 0.0,
         "tie_word_embeddings": not a.untied, "use_sliding_window": False, "torch_dtype": "float32",
-        "eos_token_id": eos, "pad_token_id": pad})
+        "eos_token_id": eos, "pad_token_id": pad, **({"sliding_window": None} if a.family == "mistral" else {}),
+        **a.config})
     write_json(f"{a.folder}/generation_config.json", {"eos_token_id": eos, "pad_token_id": pad})
     write_tokenizer(a.folder, words)
     write_weights(a.folder, a)

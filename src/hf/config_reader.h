@@ -1,0 +1,45 @@
+// One JSON object of a config.json with typed look-ups, whose errors name the file, the key and the value found. null
+// is no value. Values out of range and of another type are Error("config").
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+
+namespace ucas {
+
+class ConfigReader {
+ public:
+  // Keeps a reference to `object`; `where` is the file, and the key that holds the object if it is an inner one.
+  ConfigReader(const Json& object, std::string where);
+
+  bool has(const char* key) const;          // also with null
+  const Json* find(const char* key) const;  // nullptr: none, or null
+  [[noreturn]] void refuse(const char* kind, const char* key, const std::string& expected) const;
+  // For keys whose absence means the usual value: with null they are refused.
+  void refuse_null(std::initializer_list<const char*> keys) const;
+  std::optional<int64_t> integer(const char* key, int64_t low, int64_t high) const;
+  int64_t required(const char* key, int64_t low, int64_t high) const;
+  std::optional<double> number(const char* key, double low) const;  // finite, at least `low`
+  std::optional<double> positive(const char* key) const;            // finite, above 0
+  double required_positive(const char* key) const;
+  bool boolean(const char* key, bool fallback) const;
+  std::optional<std::string> text(const char* key) const;
+  // Adds a token id or a list of them, each of 0 .. vocab - 1, to `out` where it is not in it.
+  void ids(const char* key, int64_t vocab, std::vector<int32_t>& out) const;
+  const Json& object() const { return object_; }
+  const std::string& where() const { return where_; }
+
+ private:
+  [[noreturn]] void missing(const char* key, const std::string& expected) const;
+
+  const Json& object_;
+  std::string where_;
+};
+
+}  // namespace ucas

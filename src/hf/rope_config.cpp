@@ -1,0 +1,181 @@
+#include "hf/rope_config.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/fields.h"
+#include "base/str.h"
+#include "hf/config_reader.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr int64_t kMostPositions = int64_t{1} << 30;
+
+std::string kinds() {
+  auto words = names(RopeKind{});
+  return join(std::vector<std::string>(words.begin(), words.end()), ", ");
+}
+
+// transformers takes "type" where there is no "rope_type", and both may be there.
+RopeKind read_kind(const ConfigReader& rope) {
+  auto kind = rope.text("rope_type"), old = rope.text("type");
+  if (kind && old && *kind != *old) rope.refuse("config", "type", str("contradicts rope_type = \"", *kind, "\""));
+  const auto words = names(RopeKind{});
+  auto word = std::find(words.begin(), words.end(), kind.value_or(old.value_or("default")));
+  if (word == words.end()) rope.refuse("unsupported", kind ? "rope_type" : "type", str("ucas runs ", kinds(), " only"));
+  return static_cast<RopeKind>(word - words.begin());
+}
+
+std::vector<std::string> keys_of(RopeKind kind) {
+  switch (kind) {
+    case RopeKind::plain:
+      return {};
+    case RopeKind::linear:
+      return {"factor"};
+    case RopeKind::dynamic:
+      return {"factor", "original_max_position_embeddings"};
+    case RopeKind::yarn:
+      return {"factor",         "original_max_position_embeddings",
+              "beta_fast",      "beta_slow",
+              "truncate",       "mscale",
+              "mscale_all_dim", "attention_factor"};
+    case RopeKind::llama3:
+      return {"factor", "original_max_position_embeddings", "low_freq_factor", "high_freq_factor"};
+  }
+  return {};
+}
+
+// A key that is passed over could be one that changes every angle.
+void refuse_foreign_keys(const ConfigReader& rope, RopeKind kind) {
+  const std::vector<std::string> known = keys_of(kind);
+  for (const auto& [key, value] : rope.object().items()) {
+    const bool common = key == "rope_theta" || key == "rope_type" || key == "type" || key == "partial_rotary_factor";
+    if (value.is_null() || common || std::find(known.begin(), known.end(), key) != known.end()) continue;
+    if (key == "attn_factor") {
+      rope.refuse("unsupported", "attn_factor",
+                  "transformers does not read it, others multiply by it; write the scale of cosines and sines as "
+                  "attention_factor, or remove it to run as transformers does");
+    }
+    throw Error("unsupported", str(rope.where(), ": ", printable(key), " has no meaning for rope_type \"",
+                                   word_of(kind), "\"; remove it if it has none for this model"));
+  }
+  if (auto part = rope.number("partial_rotary_factor", 0); part && *part != 1)
+    rope.refuse("unsupported", "partial_rotary_factor", "ucas rotates whole heads only");
+}
+
+void read_stretch(const ConfigReader& rope, int64_t positions, RopeConfig& out) {
+  out.factor = rope.required_positive("factor");
+  if (out.factor < 1) rope.refuse("config", "factor", "expected at least 1");
+  if (out.kind == RopeKind::linear) return;
+  out.original_max_position_embeddings =
+      rope.integer("original_max_position_embeddings", 1, kMostPositions).value_or(positions);
+  if (out.kind == RopeKind::dynamic && out.original_max_position_embeddings != positions) {
+    rope.refuse("unsupported", "original_max_position_embeddings",
+                str("of \"dynamic\" ucas runs what does not stretch: expected max_position_embeddings = ", positions));
+  }
+}
+
+void read_llama3(const ConfigReader& rope, RopeConfig& out) {
+  out.low_freq_factor = rope.required_positive("low_freq_factor");
+  out.high_freq_factor = rope.required_positive("high_freq_factor");
+  if (out.high_freq_factor <= out.low_freq_factor)
+    rope.refuse("config", "high_freq_factor", str("expected more than low_freq_factor = ", out.low_freq_factor));
+}
+
+void read_yarn(const ConfigReader& rope, RopeConfig& out) {
+  out.beta_fast = rope.positive("beta_fast").value_or(32);
+  out.beta_slow = rope.positive("beta_slow").value_or(1);
+  if (out.beta_fast < out.beta_slow)
+    rope.refuse("config", "beta_fast", str("expected no less than beta_slow = ", out.beta_slow));
+  out.truncate = rope.boolean("truncate", true);
+  out.attention_factor = rope.positive("attention_factor");
+  out.mscale = rope.number("mscale", 0);
+  out.mscale_all_dim = rope.number("mscale_all_dim", 0);
+}
+
+// One of the two objects; `theta` is that of the file's top.
+RopeConfig read_object(const ConfigReader& rope, double theta, int64_t positions) {
+  RopeConfig out;
+  out.kind = read_kind(rope);
+  refuse_foreign_keys(rope, out.kind);
+  out.theta = rope.positive("rope_theta").value_or(theta);
+  if (out.kind != RopeKind::plain) read_stretch(rope, positions, out);
+  if (out.kind == RopeKind::llama3) read_llama3(rope, out);
+  if (out.kind == RopeKind::yarn) read_yarn(rope, out);
+  return out;
+}
+
+// What the arithmetic of model/rope.cpp would divide by.
+void check_arithmetic(const ConfigReader& config, const RopeConfig& rope, int64_t head_dim) {
+  if (rope.kind == RopeKind::yarn && rope.theta <= 1)
+    throw Error("config", str(config.where(), ": rope_theta = ", rope.theta, ": rope_type \"yarn\" needs more than 1"));
+  if (rope.kind == RopeKind::dynamic && head_dim <= 2)
+    throw Error("config", str(config.where(), ": head width ", head_dim, ": rope_type \"dynamic\" needs more than 2"));
+}
+
+}  // namespace
+
+RopeConfig read_rope(const ConfigReader& config, int64_t head_dim, int64_t max_position_embeddings) {
+  RopeConfig rope;
+  const double theta = rope.theta = config.positive("rope_theta").value_or(rope.theta);
+  const char* from = nullptr;
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {
+    const Json* object = config.find(key);
+    if (object == nullptr || (object->is_object() && object->empty())) continue;
+    RopeConfig found =
+        read_object(ConfigReader(*object, str(config.where(), ": ", key)), theta, max_position_embeddings);
+    if (config.has("rope_theta") && found.theta != theta)
+      config.refuse("config", "rope_theta", str("contradicts ", key, ".rope_theta = ", found.theta));
+    if (from != nullptr && found != rope)
+      config.refuse("config", key, str("contradicts ", from, "; they are two spellings of one thing"));
+    rope = found;
+    from = key;
+  }
+  // transformers prefers this one to that of the object.
+  auto original = config.integer("original_max_position_embeddings", 1, kMostPositions);
+  const bool used = rope.kind == RopeKind::llama3 || rope.kind == RopeKind::yarn;
+  if (used && original && *original != rope.original_max_position_embeddings) {
+    config.refuse("config", "original_max_position_embeddings",
+                  str("contradicts ", from, ", which says ", rope.original_max_position_embeddings));
+  }
+  check_arithmetic(config, rope, head_dim);
+  return rope;
+}
+
+void write_rope(const RopeConfig& rope, OrderedJson& config) {
+  OrderedJson scaling;
+  scaling["rope_type"] = word_of(rope.kind);
+  if (rope.kind != RopeKind::plain) scaling["factor"] = rope.factor;
+  if (rope.kind == RopeKind::llama3 || rope.kind == RopeKind::yarn)
+    scaling["original_max_position_embeddings"] = rope.original_max_position_embeddings;
+  if (rope.kind == RopeKind::llama3) {
+    scaling["low_freq_factor"] = rope.low_freq_factor;
+    scaling["high_freq_factor"] = rope.high_freq_factor;
+  }
+  if (rope.kind == RopeKind::yarn) {
+    const RopeConfig usual;
+    if (rope.beta_fast != usual.beta_fast) scaling["beta_fast"] = rope.beta_fast;
+    if (rope.beta_slow != usual.beta_slow) scaling["beta_slow"] = rope.beta_slow;
+    if (!rope.truncate) scaling["truncate"] = false;
+    for (auto [key, value] : {std::pair("attention_factor", rope.attention_factor), std::pair("mscale", rope.mscale),
+                              std::pair("mscale_all_dim", rope.mscale_all_dim)})
+      if (value) scaling[key] = *value;
+  }
+  OrderedJson parameters = scaling;
+  parameters["rope_theta"] = rope.theta;
+  config["rope_theta"] = rope.theta;
+  config["rope_parameters"] = parameters;
+  if (rope.kind != RopeKind::plain) {
+    config["rope_scaling"] = scaling;
+  } else if (config.contains("rope_scaling")) {
+    config["rope_scaling"] = nullptr;
+  }
+  config.erase("original_max_position_embeddings");
+}
+
+}  // namespace ucas
