@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include <cstdlib>
+#include <string_view>
 
 #include "bench_model.h"
 #include "kernels/lm_head.h"
@@ -68,7 +69,8 @@ void measure(const char* name, const ModelConfig& config, int64_t budget, Dtype 
 int main(int argc, char** argv) {
   at::set_num_threads(1);
   int64_t budget = argc > 1 ? std::atoll(argv[1]) : 2048;
-  measure("tiny", tiny_shape(), budget);
-  measure("task", task_shape(), budget);
+  const Dtype dtype = argc > 2 && std::string_view(argv[2]) == "bf16" ? Dtype::bf16 : Dtype::f32;
+  measure("tiny", tiny_shape(), budget, dtype);
+  measure("task", task_shape(), budget, dtype);
   return 0;
 }

@@ -61,7 +61,8 @@ void clear_padding(const at::Tensor& x, int64_t rows) {
 
 // A kept row to compute with: itself, or its numbers widened into `scratch` [n].
 inline float* open_row(float* row, int64_t /*n*/, float* /*scratch*/) { return row; }
-inline float* open_row(Bf16* row, int64_t n, float* scratch) {
+inline const float* open_row(const float* row, int64_t /*n*/, float* /*scratch*/) { return row; }
+inline float* open_row(const Bf16* row, int64_t n, float* scratch) {
   kernels::table().widen(row, n, scratch);
   return scratch;
 }

@@ -104,7 +104,7 @@ class TileStore {
     if (onto_.defined()) {
       float before[kTileOut];
       const E* from = data<E>(onto_) + at_row * stride_of(onto_) + at_out;
-      kernels::table().add(open_row(const_cast<E*>(from), outputs, before), outputs, row);
+      kernels::table().add(open_row(from, outputs, before), outputs, row);
     }
     E* to = data<E>(out_) + at_row * stride_of(out_) + at_out;
     if constexpr (std::is_same_v<E, float>) {

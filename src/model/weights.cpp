@@ -24,8 +24,8 @@ std::string last_part(const std::string& name) { return name.substr(name.rfind('
 
 // PEFT's rule for target_modules: a whole name, or its end after a dot.
 bool names_module(const std::vector<std::string>& names, const std::string& module) {
-  return std::ranges::any_of(
-      names, [&](const std::string& name) { return module == name || module.ends_with("." + name); });
+  return std::ranges::any_of(names,
+                             [&](const std::string& name) { return module == name || module.ends_with("." + name); });
 }
 
 // Makes leaves one after another and lists them by name.
