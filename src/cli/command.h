@@ -17,6 +17,7 @@
   X(demo, engine, "the main job on the embedded task: warm-up, RLVR per method, evaluation, report")         \
   X(train, engine, "reinforcement learning with verifiable rewards")                                         \
   X(explain, plain, "what a training config does, equation by equation, and how it departs from its papers") \
+  X(plan, plain, "what a training will take, memory and disk, before anything is loaded")                    \
   X(make_task, plain, "write the embedded task: problems, demonstrations, tokenizer")                        \
   X(sft, engine, "supervised fine-tuning on prompts and responses")                                          \
   X(verify, plain, "grade answers against the right ones")                                                   \

@@ -1,8 +1,6 @@
 // ucas doctor: what this machine has, what ucas makes of it, and why.
-#include <sched.h>
 #include <unistd.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/build_info.h"
@@ -12,6 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "base/str.h"
 #include "cli/command.h"
 #include "kernels/lm_head.h"
@@ -29,29 +28,6 @@ struct DoctorConfig {
 struct Finding {
   std::string key, value, note;
 };
-
-// The value after "KEY :" in one of the kernel's tables. These have no size, so base/file would read nothing of them.
-std::string kernel_table(const char* path, std::string_view key) {
-  std::ifstream table(path);
-  std::string line;
-  while (std::getline(table, line)) {
-    if (!line.starts_with(key)) continue;
-    size_t colon = line.find(':');
-    if (colon != std::string::npos) return std::string(trim(std::string_view(line).substr(colon + 1)));
-  }
-  return "";
-}
-
-double kernel_kib(std::string_view key) {
-  std::string text = kernel_table("/proc/meminfo", key);
-  return text.empty() ? 0 : 1024.0 * std::atof(text.c_str());
-}
-
-int64_t usable_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : ::sysconf(_SC_NPROCESSORS_ONLN);
-}
 
 std::string embedded_list(const std::string& folder) { return join(embedded_stems(folder + "/"), ", "); }
 
@@ -75,6 +51,7 @@ std::vector<Finding> findings() {
   for (const MethodRow& row : method_rows()) methods.emplace_back(row.name);
   int64_t cores = usable_cores(), online = ::sysconf(_SC_NPROCESSORS_ONLN);
   std::string cpu = kernel_table("/proc/cpuinfo", "model name");
+  const MachineMemory memory = machine_memory();
   std::vector<Finding> found = {
       {"version", version(), UCAS_BUILD_TYPE},
       {"compiler", "g++ " __VERSION__, ""},
@@ -82,7 +59,9 @@ std::vector<Finding> findings() {
       {"cpu", cpu.empty() ? "unknown" : printable(cpu), ""},
       {"instruction_set", kernels::isa(), kernels::isa_reason()},
       {"threads", str(cores), cores < online ? str("of ", online, " cores; this process may use no more") : ""},
-      {"memory", human_bytes(kernel_kib("MemTotal")), human_bytes(kernel_kib("MemAvailable")) + " available"},
+      {"memory", human_bytes(static_cast<double>(memory.total)),
+       str(human_bytes(static_cast<double>(memory.free)), " available",
+           memory.limited ? "; a limit of the control group" : "")},
       {"disk", human_bytes(static_cast<double>(free_space("."))), "free in this folder"},
   };
   engine_findings(found);

@@ -67,6 +67,27 @@ const Choice& choice() {
 
 const Table& table() { return *choice().table; }
 
+namespace {
+
+Bf16Products find_bf16_products() {
+#if defined(__x86_64__)
+  if (std::strcmp(table().name, "avx512") != 0) {
+    return {false, "bf16 products are f32 products of widened copies: the AVX-512 kernels do not run"};
+  }
+  if (__builtin_cpu_supports("avx512bf16")) return {true, "bf16 products by AVX512-bf16 or better (oneDNN chooses)"};
+  return {false, "bf16 products are f32 products of widened copies: the CPU lacks AVX512-bf16"};
+#else
+  return {false, "bf16 products are f32 products of widened copies: no x86-64"};
+#endif
+}
+
+}  // namespace
+
+const Bf16Products& bf16_products() {
+  static const Bf16Products found = find_bf16_products();
+  return found;
+}
+
 const Table* table_of(const char* name) {
   for (const Row& row : kRows)
     if (std::strcmp(row.table->name, name) == 0 && row.supported()) return row.table;

@@ -15,4 +15,11 @@ struct Choice {
 // `forced` is the value of UCAS_ISA, null or "" for the fastest supported. Error("config") if it cannot run here.
 Choice choose(const char* forced);
 
+// How products of bf16 run here (model/product.cpp).
+struct Bf16Products {
+  bool fast;           // by instructions of their own; otherwise as f32 products of widened copies
+  std::string reason;
+};
+const Bf16Products& bf16_products();
+
 }  // namespace ucas::kernels

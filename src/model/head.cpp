@@ -26,7 +26,6 @@ namespace ucas {
 
 namespace {
 
-constexpr int64_t kNativeChunk = 256;    // rows; 97 % of the GEMM limit, see bench/
 constexpr int64_t kTileWork = 16384;     // simple operations on a row of a tile
 constexpr int64_t kSampleGrain = 32768;  // logits that are worth a thread
 
@@ -45,9 +44,9 @@ template <class Visit>
 void each_tile(const at::Tensor& hidden, const at::Tensor& lm_head, Visit visit) {
   int64_t rows = hidden.size(0), vocab = lm_head.size(0);
   at::Tensor buffer =
-      at::empty({std::min(aligned(rows), kNativeChunk) * std::min(vocab, kernels::kTile)}, hidden.options());
-  for (int64_t first = 0; first < rows; first += kNativeChunk) {
-    int64_t count = std::min(kNativeChunk, rows - first);
+      at::empty({std::min(aligned(rows), kernels::kHeadRows) * std::min(vocab, kernels::kTile)}, hidden.options());
+  for (int64_t first = 0; first < rows; first += kernels::kHeadRows) {
+    int64_t count = std::min(kernels::kHeadRows, rows - first);
     at::Tensor h = aligned_rows(hidden, first, count, lm_head.scalar_type());
     for (int64_t column = 0; column < vocab; column += kernels::kTile) {
       int64_t width = std::min(kernels::kTile, vocab - column);

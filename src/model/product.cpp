@@ -13,10 +13,9 @@
 #include <ATen/ops/mm.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/error.h"
-#include "kernels/kernels.h"
+#include "kernels/dispatch.h"
 #include "model/block.h"
 
 namespace ucas {
@@ -37,20 +36,8 @@ const at::BFloat16* numbers(const at::Tensor& x) { return x.const_data_ptr<at::B
 uint16_t* bits16(at::BFloat16* x) { return reinterpret_cast<uint16_t*>(x); }
 const uint32_t* pairs(const at::BFloat16* x) { return reinterpret_cast<const uint32_t*>(x); }
 
-Bf16Products find_bf16_products() {
-#if defined(__x86_64__)
-  if (std::strcmp(kernels::table().name, "avx512") != 0) {
-    return {false, "bf16 products are f32 products of widened copies: the AVX-512 kernels do not run"};
-  }
-  if (__builtin_cpu_supports("avx512bf16")) return {true, "bf16 products by AVX512-bf16 or better (oneDNN chooses)"};
-  return {false, "bf16 products are f32 products of widened copies: the CPU lacks AVX512-bf16"};
-#else
-  return {false, "bf16 products are f32 products of widened copies: no x86-64"};
-#endif
-}
-
 // The micro-kernel takes inputs in pairs.
-bool by_tiles(int64_t inputs) { return inputs % 2 == 0 && bf16_products().fast; }
+bool by_tiles(int64_t inputs) { return inputs % 2 == 0 && kernels::bf16_products().fast; }
 
 at::Tensor widened(const at::Tensor& x) { return is_bf16(x) ? x.to(at::kFloat) : x; }
 
@@ -192,11 +179,6 @@ void weight_product_by_tiles(const at::Tensor& d_out, const at::Tensor& x, const
 
 }  // namespace
 
-const Bf16Products& bf16_products() {
-  static const Bf16Products found = find_bf16_products();
-  return found;
-}
-
 void product(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, const at::Tensor& onto) {
   at::Tensor to = out;
   if (is_bf16(x) && by_tiles(x.size(1))) {
@@ -213,7 +195,7 @@ void product(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, co
 
 void input_product(const at::Tensor& d_out, const at::Tensor& w, const at::Tensor& d_x, Into into) {
   at::Tensor to = d_x;
-  if (is_bf16(w) && !bf16_products().fast) {
+  if (is_bf16(w) && !kernels::bf16_products().fast) {
     const at::Tensor sum = at::mm(widened(d_out), widened(w));
     to.copy_(into == Into::sum ? at::add(widened(d_x), sum) : sum);
   } else if (into == Into::sum) {

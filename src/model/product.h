@@ -6,8 +6,6 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <string>
-
 namespace ucas {
 
 // A parameter that products read: its leaf, or a copy of it in another type (model/weights.h).
@@ -22,12 +20,5 @@ enum class Into { fresh, sum };
 void input_product(const at::Tensor& d_out, const at::Tensor& w, const at::Tensor& d_x, Into into = Into::fresh);
 // sum += d_out^T x; sum [O, I] f32.
 void weight_product(const at::Tensor& d_out, const at::Tensor& x, const at::Tensor& sum);
-
-// How products of bf16 run here.
-struct Bf16Products {
-  bool fast;           // by instructions of their own; otherwise as f32 products of widened copies
-  std::string reason;  // for doctor and env.json
-};
-const Bf16Products& bf16_products();
 
 }  // namespace ucas

@@ -22,12 +22,6 @@ constexpr const char* kModules[] = {"q_proj", "k_proj", "v_proj", "o_proj", "gat
 // "model.layers.3.mlp.up_proj" -> "up_proj"
 std::string last_part(const std::string& name) { return name.substr(name.rfind('.') + 1); }
 
-// PEFT's rule for target_modules: a whole name, or its end after a dot.
-bool names_module(const std::vector<std::string>& names, const std::string& module) {
-  return std::ranges::any_of(names,
-                             [&](const std::string& name) { return module == name || module.ends_with("." + name); });
-}
-
 // Makes leaves one after another and lists them by name.
 class Allocator {
  public:
@@ -90,8 +84,7 @@ class Allocator {
   // A uniform in +- 1 / sqrt(in), B zero.
   Adapter adapter(const std::string& module, int64_t outputs, int64_t inputs) {
     const LoraConfig& lora = options_.lora;
-    const bool all = lora.target_modules == std::vector<std::string>{"all-linear"};
-    if (!lora.on() || (!all && !names_module(lora.target_modules, module))) return {};
+    if (!is_adapted(lora, module)) return {};
     Adapter made;
     made.scale = lora.scale();
     auto leaf = [&](const char* kind, int64_t rows, int64_t columns) {
@@ -148,10 +141,6 @@ void check_lora(const LoraConfig& lora, const ModelConfig& config) {
 }
 
 }  // namespace
-
-bool is_saved_whole(const LoraConfig& lora, const std::string& module) {
-  return std::ranges::any_of(lora.modules_to_save, [&](const std::string& name) { return module.ends_with(name); });
-}
 
 std::vector<std::string> adaptable_modules() { return {std::begin(kModules), std::end(kModules)}; }
 

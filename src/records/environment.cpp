@@ -56,6 +56,7 @@ void write_environment(const std::string& file, const RunEnvironment& e) {
   add("training_data", e.training_data);
   add("about", e.about);
   add("parameters", e.parameters);
+  add("planned_memory", e.planned_memory);
   write_json(file, json);
 }
 

@@ -26,6 +26,7 @@ struct RunEnvironment {
   std::string initial_weights, training_data;  // their hashes: runs that agree in both are seeds of one experiment
   std::string about;                           // what the model is, for people
   int64_t parameters = 0;                      // of the model; 0: not written
+  int64_t planned_memory = 0;                  // bytes at the peak of a training (plan/plan.h); 0: not written
 };
 
 void write_environment(const std::string& file, const RunEnvironment& environment);

@@ -10,14 +10,11 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "rollout/scheduler.h"
+#include "sampling/engine_room.h"
 
 namespace ucas {
 
 namespace {
-
-constexpr int64_t kLogitBytes = int64_t{64} << 20;  // of one [rows, V] block of logits
-constexpr int64_t kMostSlots = 256;                 // where max_slots is 0; more gain nothing (bench_rollout)
-constexpr int64_t kMostPromptSlots = 32;
 
 int64_t max_tokens(const PromptJob& job, const RolloutRequest& request) {
   return job.max_tokens > 0 ? job.max_tokens : request.sampling.max_tokens;
@@ -41,31 +38,16 @@ void check_request(const RolloutRequest& request, const ModelConfig& model) {
   }
 }
 
-struct Plan {
-  int64_t slots = 0;         // responses decoded at once
-  int64_t prompt_slots = 0;  // prompts whose samples are not all admitted yet
-  int64_t length = 0;        // tokens a slot can hold
-};
-
-Plan make_plan(const RolloutRequest& request, const EngineConfig& config, const ModelConfig& model,
-               const ModelOptions& options) {
-  Plan plan;
-  int64_t samples = 0;
+EngineRoom room_of(const RolloutRequest& request, const EngineConfig& config, const ModelConfig& model,
+                   const ModelOptions& options) {
+  int64_t samples = 0, length = 0;
   for (const PromptJob& job : request.jobs) {
     samples += std::max<int64_t>(job.samples, 0);
-    plan.length = std::max(plan.length, static_cast<int64_t>(job.prompt.size()) + max_tokens(job, request));
+    length = std::max(length, static_cast<int64_t>(job.prompt.size()) + max_tokens(job, request));
   }
-  plan.slots = config.max_slots;
-  if (plan.slots == 0) {
-    const int64_t width = model.num_hidden_layers * model.num_key_value_heads * model.head_dim;
-    const int64_t number = options.dtype == Dtype::bf16 ? 2 : 4;
-    const int64_t slot_bytes = 2 * number * width * plan.length;
-    plan.slots = std::clamp<int64_t>((config.cache_mb << 20) / std::max<int64_t>(slot_bytes, 1), 1, kMostSlots);
-  }
-  plan.slots = std::min(plan.slots, samples);
-  const auto jobs = static_cast<int64_t>(request.jobs.size());
-  plan.prompt_slots = std::clamp<int64_t>(std::min(plan.slots / 8, jobs), 1, kMostPromptSlots);
-  return plan;
+  const int64_t number = options.dtype == Dtype::bf16 ? 2 : 4;
+  const int64_t width = model.num_hidden_layers * model.num_key_value_heads * model.head_dim;
+  return engine_room(config, static_cast<int64_t>(request.jobs.size()), samples, length, 2 * number * width);
 }
 
 // A response being decoded.
@@ -93,7 +75,7 @@ class Run {
   Model& model_;
   const RolloutRequest& request_;
   const int64_t vocab_;
-  const Plan plan_;
+  const EngineRoom room_;
   Scheduler scheduler_;
   std::unique_ptr<KvCache> cache_;   // slots of samples first, then those of prompts
   std::vector<int64_t> free_slots_;  // of samples
@@ -109,8 +91,8 @@ Run::Run(Model& model, const EngineConfig& config, const RolloutRequest& request
     : model_(model),
       request_(request),
       vocab_(model.config().vocab_size),
-      plan_(make_plan(request, config, model.config(), model.options())),
-      scheduler_(request.jobs, plan_.prompt_slots, config.prefill_tokens) {
+      room_(room_of(request, config, model.config(), model.options())),
+      scheduler_(request.jobs, room_.prompt_slots, config.prefill_tokens) {
   for (size_t j = 0; j < request.jobs.size(); ++j) {
     first_result_.push_back(results_.size());
     for (int64_t i = 0; i < request.jobs[j].samples; ++i) {
@@ -121,9 +103,9 @@ Run::Run(Model& model, const EngineConfig& config, const RolloutRequest& request
   }
   done_.resize(results_.size());
   if (results_.empty()) return;
-  cache_ = model.make_cache(plan_.slots + plan_.prompt_slots, plan_.length);
-  for (int64_t slot = plan_.slots - 1; slot >= 0; --slot) free_slots_.push_back(slot);
-  first_logits_ = at::empty({plan_.prompt_slots, vocab_}, at::TensorOptions().dtype(at::kFloat).device(model.device()));
+  cache_ = model.make_cache(room_.slots + room_.prompt_slots, room_.length);
+  for (int64_t slot = room_.slots - 1; slot >= 0; --slot) free_slots_.push_back(slot);
+  first_logits_ = at::empty({room_.prompt_slots, vocab_}, at::TensorOptions().dtype(at::kFloat).device(model.device()));
   sampler_ = model.head().make_sampler(request.sampling);
 }
 
@@ -159,7 +141,7 @@ bool Run::prefill_next() {
   std::vector<int64_t> slots;
   for (const auto& [job_index, prompt_slot] : batch) {
     packed.append(job(job_index).prompt);
-    slots.push_back(plan_.slots + prompt_slot);
+    slots.push_back(room_.slots + prompt_slot);
   }
   const at::Tensor hidden = model_.prefill(packed, *cache_, slots);
   std::vector<at::Tensor> last;
@@ -182,7 +164,7 @@ void Run::admit(const std::vector<Scheduler::Admission>& admissions) {
     const auto prompt_length = static_cast<int64_t>(job(admissions[i].job).prompt.size());
     const int64_t slot = free_slots_.back();
     free_slots_.pop_back();
-    cache_->copy(plan_.slots + admissions[i].prompt_slot, slot, prompt_length);
+    cache_->copy(room_.slots + admissions[i].prompt_slot, slot, prompt_length);
     live_.push_back({result[i], slot, drawn[i].token, static_cast<int32_t>(prompt_length)});
   }
 }
@@ -196,7 +178,7 @@ void Run::decode_step() {
     slot.push_back(live.slot);
   }
   const at::Tensor hidden = model_.decode(token, position, slot, *cache_);
-  const int64_t rows = std::max<int64_t>(kLogitBytes / (vocab_ * static_cast<int64_t>(sizeof(float))) / 16 * 16, 16);
+  const int64_t rows = logit_rows(vocab_);
   const auto n = static_cast<int64_t>(live_.size());
   std::vector<Live> still;
   for (int64_t first = 0; first < n; first += rows) {

@@ -13,6 +13,7 @@
 #include "data/templates.h"
 #include "kernels/lm_head.h"
 #include "model/product.h"
+#include "plan/plan.h"
 #include "rollout/engine.h"
 #include "train/checkpoint.h"
 #include "train/fingerprint.h"
@@ -24,6 +25,8 @@
 namespace ucas {
 
 namespace {
+
+constexpr const char* kOverPlan = "allow-over-plan";
 
 TrainingSet load_set(const TrainConfig& config, const std::vector<std::string>& files, const Tokenizer& tokenizer,
                      const Template& form, int64_t limit, bool labels) {
@@ -98,6 +101,25 @@ Parts load_parts(const TrainConfig& config, const std::string& weights, const st
   return parts;
 }
 
+// Before anything is loaded; gives the bytes at the peak. Checkpoints that a run has already are not counted again.
+int64_t plan_run(const TrainConfig& config, const std::string& out, const RunDirectory* resumed, bool allow) {
+  if (config.device != "cpu") return 0;
+  const bool own = resumed != nullptr && exists(path_join(resumed->model_files(), "config.json"));
+  const PlannedModels models = planned_models(config, own ? resumed->model_files() : "");
+  const MemoryPlan plan = plan_memory(config, models);
+  PlanLimits limits = limits_here(out);
+  if (resumed != nullptr) limits.disk_free = 0;
+  const auto bytes = [](int64_t n) { return human_bytes(static_cast<double>(n)); };
+  log(str("plan: peak about ", bytes(plan.peak()), " in the phase ", plan.peak_words(), "; ",
+          bytes(limits.memory_free), " free"));
+  if (!allow) {
+    check_plan(plan, config, models, limits);
+  } else if (plan.peak() > limits.memory) {
+    warn(str(limits.whose, " ", bytes(limits.memory), ": less than the plan (--allow-over-plan)"));
+  }
+  return plan.peak();
+}
+
 Training assemble(TrainConfig config, RunDirectory run, Parts parts) {
   Extract extract = config.reward.extract;
   Training t{.config = std::move(config),
@@ -120,7 +142,7 @@ Training assemble(TrainConfig config, RunDirectory run, Parts parts) {
 std::vector<Setting> with_overrides(std::vector<Setting> settings, const std::vector<Setting>& overrides,
                                     const TrainConfig& before, bool allow_changes) {
   for (const Setting& setting : overrides) {
-    if (setting.key == "allow-changes") continue;
+    if (setting.key == "allow-changes" || setting.key == kOverPlan) continue;
     const bool length = setting.key == "train.steps" || setting.key == "train.epochs";
     if (is_free_option(setting.key, before) || setting.key == "threads" || (length && allow_changes)) {
       settings.push_back(setting);
@@ -211,8 +233,9 @@ void restore(Training& t, const FoundCheckpoint& found, const Consent& consent) 
 
 }  // namespace
 
-Training open_training(TrainConfig config, const std::string& out, const std::string& command) {
+Training open_training(TrainConfig config, const std::string& out, const std::string& command, bool allow_over_plan) {
   config.validate();
+  const int64_t planned = plan_run(config, out, nullptr, allow_over_plan);
   Parts parts = load_parts(config, config.model, config.model);
   RunEnvironment environment;
   environment.version = version();
@@ -229,9 +252,12 @@ Training open_training(TrainConfig config, const std::string& out, const std::st
   environment.command = command;
   environment.initial_weights = hash_of_model(config.model);
   environment.training_data = hex(parts.data.hash);
+  environment.planned_memory = planned;
   RunDirectory run = RunDirectory::create(out, to_toml(config), environment);
   keep_model_files(run, config.model, config.model);
-  return assemble(std::move(config), std::move(run), std::move(parts));
+  Training t = assemble(std::move(config), std::move(run), std::move(parts));
+  t.planned_memory = planned;
+  return t;
 }
 
 Training resume_training(const std::string& path, const std::vector<Setting>& overrides) {
@@ -243,6 +269,8 @@ Training resume_training(const std::string& path, const std::vector<Setting>& ov
   config.validate();
   const bool had_folder = is_directory(path_join(path, "checkpoints"));  // before open() makes it
   RunDirectory run = RunDirectory::open(path);
+  const int64_t planned =
+      plan_run(config, path, &run, std::ranges::find(overrides, kOverPlan, &Setting::key) != overrides.end());
   const Consent consent{run, allow_changes};
   std::optional<FoundCheckpoint> found = find_checkpoint(run);
   if (found) {
@@ -253,6 +281,7 @@ Training resume_training(const std::string& path, const std::vector<Setting>& ov
   const std::string weights = found ? found->path : config.model, base = config.model;
   Parts parts = load_parts(config, weights, tokenizer_directory(run, weights, base));
   Training t = assemble(std::move(config), std::move(run), std::move(parts));
+  t.planned_memory = planned;
   if (found) {
     restore(t, *found, Consent{t.run, allow_changes});
     log(str("resuming ", path, " after step ", t.state.step));
@@ -261,7 +290,7 @@ Training resume_training(const std::string& path, const std::vector<Setting>& ov
   }
   keep_model_files(t.run, weights, base);
   t.run.cut_after(found ? t.state.step : -1);
-  if (!overrides.empty()) write_file(t.run.config_file(), to_toml(t.config));
+  if (std::ranges::any_of(overrides, [](const Setting& s) { return s.key != kOverPlan; })) write_file(t.run.config_file(), to_toml(t.config));
   return t;
 }
 

@@ -28,12 +28,16 @@ struct Training {
   TrainingSet validation;
   std::vector<int32_t> stop_ids;
   TrainState state;  // with the fingerprint of this run
+  int64_t planned_memory = 0;  // bytes at the peak (plan/plan.h); 0: not known
 };
 
-// Loads a fresh run into `out`. Nothing is written before everything was checked. `command` is what was typed.
-Training open_training(TrainConfig config, const std::string& out, const std::string& command);
+// Loads a fresh run into `out`. Nothing is written before everything was checked, and nothing loaded before its memory
+// was planned: Error("limit") where it cannot fit, unless `allow_over_plan`. `command` is what was typed.
+Training open_training(TrainConfig config, const std::string& out, const std::string& command,
+                       bool allow_over_plan = false);
 // Goes on with the run in `run`. `overrides` may change only what does not change results (train.max_hours, threads,
-// ...), and "allow-changes" goes on where something else has changed or is missing, says so and keeps it in env.json.
+// ...), and "allow-changes" goes on where something else has changed or is missing, says so and keeps it in env.json;
+// "allow-over-plan" is open_training's.
 Training resume_training(const std::string& run, const std::vector<Setting>& overrides);
 
 // What is about to happen, before it does, as messages. `total_steps` is the most there can be.

@@ -221,6 +221,10 @@ int Trainer::run(TrainObserver& observer) {
   }
   save();
   observer.end();
+  if (t_.planned_memory > 0) {
+    const auto planned = static_cast<double>(t_.planned_memory);
+    log(str("memory: peak ", human_bytes(peak_resident_gb() * 0x1p30), ", planned ", human_bytes(planned)));
+  }
   if (unstored_.total > 0) warn(str("the responses of ", unstored_.total, " steps could not be stored"));
   return kDone;
 }

@@ -27,11 +27,12 @@ ALLOWED = {
     "evaluate": "base core text kernels hf sampling model rollout verify data stats records compare config",
     "config": "base core hf sampling verify objective methods data records",
     "explain": "base core objective methods config",
+    "plan": "base core kernels hf sampling methods config",
     # evaluate: validation during training is the same code as `ucas evaluate`
-    "train": "base core text kernels hf sampling model rollout objective methods verify data stats records evaluate config",
+    "train": "base core text kernels hf sampling model rollout objective methods verify data stats records evaluate config plan",
     "study": "base core text hf sampling rollout verify data stats records compare objective methods config evaluate train report progress",
     "cli": "base core text kernels hf sampling model rollout objective methods verify data stats records compare evaluate train "
-           "report config explain progress study",
+           "report config explain plan progress study",
 }
 # The folder rule: these see LibTorch, and every folder called engine.
 ENGINE = re.compile(r"^(src/)?(model|rollout|train)/|/engine/")

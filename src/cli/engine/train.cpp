@@ -42,7 +42,7 @@ int train_to_the_end(Training training, TrainObserver& observer) {
 }  // namespace
 
 int run_train(const Words& words) {
-  CommandLine line = parse_command_line(words, {"allow-changes"});
+  CommandLine line = parse_command_line(words, {"allow-changes", "allow-over-plan"});
   std::string out = take_option(line.settings, "out"), resume = take_option(line.settings, "resume");
   std::unique_ptr<TrainObserver> observer =
       make_train_observer(parse_progress_mode(take_option(line.settings, "progress")));
@@ -61,7 +61,8 @@ int run_train(const Words& words) {
   std::vector<Setting> settings;
   if (!line.positionals.empty()) settings = read_config_file(line.positionals[0]);
   settings.insert(settings.end(), line.settings.begin(), line.settings.end());
-  return train_to_the_end(open_training(make_train_config(settings), out, command_text(words)), *observer);
+  const bool over_plan = std::erase_if(settings, [](const Setting& s) { return s.key == "allow-over-plan"; }) > 0;
+  return train_to_the_end(open_training(make_train_config(settings), out, command_text(words), over_plan), *observer);
 }
 
 }  // namespace ucas

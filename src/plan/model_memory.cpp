@@ -1,0 +1,234 @@
+#include "plan/model_memory.h"
+
+#include <algorithm>
+
+#include "base/str.h"
+#include "hf/adapter.h"
+#include "kernels/dispatch.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr int64_t kF32 = 4;
+constexpr int64_t kRowsOfProducts = 16;  // row counts are multiples (model/block.h)
+// Of train/dynamic_map.h: elements of one scale, and from how many on a moment is in codes.
+constexpr int64_t kScaleBlock = 256, kCodedFrom = 4096;
+
+int64_t number(Dtype dtype) { return dtype == Dtype::bf16 ? 2 : kF32; }
+int64_t rounded_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+int64_t padded(int64_t rows) { return rounded_up(rows, kRowsOfProducts); }
+
+// Widths of a row, in numbers.
+struct Widths {
+  explicit Widths(const ModelConfig& c)
+      : D(c.hidden_size),
+        F(c.intermediate_size),
+        d(c.head_dim),
+        H(c.num_attention_heads),
+        K(c.num_key_value_heads),
+        query(H * d),
+        key(K * d),
+        N(query + 2 * key),
+        stride(rounded_up(d, 16)),
+        unnormed(c.family->qk_norm ? query + key : 0) {}
+  int64_t D, F, d, H, K, query, key, N, stride, unnormed;
+};
+
+// Bytes of a row, of what block.h's Activations hold beside x.
+struct RowBytes {
+  RowBytes(const Widths& w, int64_t E)
+      : attention((w.N + w.query) * E),
+        for_backward(w.unnormed * E + 2 * w.H * kF32),
+        mlp(w.D * kF32 + 2 * w.F * E),
+        x(w.D * kF32),
+        scratch((w.D + w.F) * E) {}
+  int64_t attention, for_backward, mlp, x, scratch;
+};
+
+// The tensors of a block whose rows take `row_bytes` each: how much of them is pooled.
+int64_t pooled(int64_t P, std::initializer_list<int64_t> row_bytes) {
+  int64_t sum = 0;
+  for (int64_t bytes : row_bytes) sum += P * bytes < kPooledBelow ? P * bytes : 0;
+  return sum;
+}
+
+// Keys and values of one layer, of sequences of whole tiles.
+int64_t stage_bytes(const Widths& w, int64_t E, const PassShape& shape) {
+  const int64_t sequences = (shape.rows + shape.length - 1) / std::max<int64_t>(shape.length, 1);
+  return (shape.rows + 15 * sequences) * w.K * (w.d + w.stride) * E;
+}
+
+// What products take beside their rows. bf16: a packed copy of the rows, or, without the CPU's instructions, both
+// factors and the product in f32.
+int64_t product_bytes(const Widths& w, Dtype dtype, int64_t P) {
+  if (dtype == Dtype::f32) return 0;
+  const int64_t widest = std::max({w.D, w.F, w.query});
+  if (kernels::bf16_products().fast) return P * widest * 2;
+  return (P * (widest + 2 * w.F) + 2 * w.F * w.D) * kF32;
+}
+
+// A tile of logits with its rows; backward has it in the matrix's type, too.
+int64_t tile_bytes(const ModelConfig& c, Dtype dtype, int64_t rows, bool backward) {
+  const int64_t M = std::min(padded(rows), kernels::kHeadRows), n = std::min(c.vocab_size, kernels::kTile);
+  const int64_t E = number(dtype), D = c.hidden_size;
+  int64_t bytes = M * n * kF32;
+  if (dtype == Dtype::bf16) {
+    bytes += M * D * 2 * E;  // the rows, and packed
+    if (backward) bytes += M * n * E * 2 + M * D * kF32;
+    if (!kernels::bf16_products().fast) bytes += (M * D + n * D + M * n) * kF32;
+  }
+  return bytes;
+}
+
+// Backward of attention, one task for each thread (attend_head of model/native_backward.cpp).
+int64_t attend_bytes(const Widths& w, const PassShape& shape) {
+  const int64_t length = std::min(shape.rows, shape.length), tiles = padded(length);
+  const int64_t group = w.H / w.K;
+  return shape.threads * kF32 * (2 * tiles * w.d + 3 * length * w.stride + 2 * group * (tiles + w.stride));
+}
+
+int64_t moment_bytes(MomentType type, int64_t elements) {
+  if (type == MomentType::bf16) return 2 * elements;
+  if (type == MomentType::f32 || elements < kCodedFrom) return kF32 * elements;
+  return elements + (elements + kScaleBlock - 1) / kScaleBlock * kF32;
+}
+
+void count_trained(ModelMemory& m, const OptimizerConfig* optimizer, int64_t rows, int64_t columns, bool hidden) {
+  const int64_t elements = std::max<int64_t>(rows, 1) * columns;
+  m.trained += elements;
+  m.gradients += kF32 * elements;
+  m.largest_trained = std::max(m.largest_trained, elements);
+  if (optimizer == nullptr) return;
+  const bool by_muon = optimizer->kind == OptimizerKind::muon && rows > 0 && hidden;
+  m.moments += (by_muon ? 1 : 2) * moment_bytes(optimizer->moments, elements);
+  if (!by_muon) return;
+  const int64_t side = std::min(rows, columns), copies = optimizer->moments == MomentType::f32 ? 3 : 4;
+  m.muon = std::max(m.muon, kF32 * (copies * elements + 3 * side * side));
+}
+
+}  // namespace
+
+std::vector<ParameterShape> parameter_shapes(const ModelConfig& c) {
+  std::vector<ParameterShape> list;
+  const Widths w(c);
+  const auto linear = [&](const std::string& module, int64_t rows, int64_t columns, bool bias = false) {
+    list.push_back({module, ".weight", rows, columns, true});
+    if (bias) list.push_back({module, ".bias", 0, rows});
+  };
+  list.push_back({"model.embed_tokens", ".weight", c.vocab_size, w.D});
+  for (int64_t i = 0; i < c.num_hidden_layers; ++i) {
+    const std::string prefix = str("model.layers.", i, "."), attention = prefix + "self_attn.", mlp = prefix + "mlp.";
+    list.push_back({prefix + "input_layernorm", ".weight", 0, w.D});
+    linear(attention + "q_proj", w.query, w.D, c.family->qkv_bias);
+    linear(attention + "k_proj", w.key, w.D, c.family->qkv_bias);
+    linear(attention + "v_proj", w.key, w.D, c.family->qkv_bias);
+    linear(attention + "o_proj", w.D, w.query);
+    if (c.family->qk_norm) {
+      list.push_back({attention + "q_norm", ".weight", 0, w.d});
+      list.push_back({attention + "k_norm", ".weight", 0, w.d});
+    }
+    list.push_back({prefix + "post_attention_layernorm", ".weight", 0, w.D});
+    linear(mlp + "gate_proj", w.F, w.D);
+    linear(mlp + "up_proj", w.F, w.D);
+    linear(mlp + "down_proj", w.D, w.F);
+  }
+  list.push_back({"model.norm", ".weight", 0, w.D});
+  if (!c.tie_word_embeddings) list.push_back({"lm_head", ".weight", c.vocab_size, w.D});
+  return list;
+}
+
+ModelMemory model_memory(const ModelConfig& config, const ModelOptions& options, const OptimizerConfig* optimizer,
+                         bool head) {
+  ModelMemory m;
+  const int64_t E = number(options.dtype);
+  const bool adapted = options.trained == Trained::adapter;
+  for (const ParameterShape& p : parameter_shapes(config)) {
+    const int64_t elements = p.elements();
+    const bool trains = adapted ? is_saved_whole(options.lora, p.module) : options.trained == Trained::all;
+    const bool hidden = p.module.find(".layers.") != std::string::npos;
+    m.largest = std::max(m.largest, elements);
+    m.weights += elements * (p.rows > 0 ? E : kF32);
+    if (trains && p.rows > 0 && E != kF32) m.masters += kF32 * elements;
+    if (trains && (head || p.module != "lm_head")) count_trained(m, optimizer, p.rows, p.columns, hidden);
+    if (trains || !adapted) m.stored += elements;
+    if (!p.linear || !is_adapted(options.lora, p.module)) continue;
+    const int64_t rank = options.lora.rank, numbers = rank * (p.rows + p.columns);
+    m.adapter += numbers * (kF32 + E);
+    m.stored += numbers;
+    if (!adapted) continue;
+    count_trained(m, optimizer, rank, p.columns, true);
+    count_trained(m, optimizer, p.rows, rank, true);
+  }
+  return m;
+}
+
+PassMemory forward_memory(const ModelConfig& config, const ModelOptions& options, const PassShape& shape) {
+  const Widths w(config);
+  const int64_t E = number(options.dtype), P = padded(shape.rows);
+  const RowBytes row(w, E);
+  const int64_t rows = shape.rows * w.D * kF32;  // of hidden states
+  PassMemory blocks{.activations = P * (row.x + row.attention + row.mlp),
+                    .scratch = P * row.scratch + stage_bytes(w, E, shape) + product_bytes(w, options.dtype, P) + rows};
+  blocks.note = str(grouped(shape.rows), " rows, one layer at a time");
+  PassMemory head{.scratch = 2 * rows, .logits = tile_bytes(config, options.dtype, shape.rows, false)};
+  head.note = str(grouped(shape.rows), " rows");
+  return blocks.total() >= head.total() || !shape.head ? blocks : head;
+}
+
+PassMemory backward_memory(const ModelConfig& config, const ModelOptions& options, const PassShape& shape) {
+  const Widths w(config);
+  const int64_t E = number(options.dtype), P = padded(shape.rows), layers = config.num_hidden_layers;
+  const RowBytes row(w, E);
+  const int64_t rows = shape.rows * w.D * kF32;
+  const int64_t attention_pooled = pooled(P, {w.N * E, w.query * E, w.unnormed * E, 2 * w.H * kF32});
+  const int64_t mlp_pooled = pooled(P, {row.x, 2 * w.F * E}), x_pooled = pooled(P, {row.x});
+  int64_t layer = P * row.x, again = 0;
+  if (options.recompute == Recompute::block) {
+    again = P * (row.attention + row.for_backward + row.mlp) + stage_bytes(w, E, shape);
+  } else if (options.recompute == Recompute::keep_attention) {
+    layer += P * (row.attention + row.for_backward);
+    again = P * row.mlp;
+  } else {
+    layer += P * (row.attention + row.for_backward + row.mlp);
+  }
+  PassMemory head{.activations = layers * layer + again + P * row.x};
+  const bool whole = options.recompute == Recompute::none, attention = options.recompute != Recompute::block;
+  head.pooled = (layers + 1) * x_pooled + (attention ? layers : 1) * attention_pooled + (whole ? layers : 1) * mlp_pooled +
+                pooled(P, {w.D * E, w.F * E, w.D * E, w.F * E, w.N * E, w.query * E, 2 * w.F * E, row.x});
+  head.note = str(layers, " layers of ", human_bytes(static_cast<double>(layer)),
+                  again > 0 ? str(", one made again: ", human_bytes(static_cast<double>(again))) : "", "; ",
+                  grouped(shape.rows), " rows");
+  PassMemory blocks = head;
+  // Hidden states and those that have a target, the gradient of these, and both again for the rows that count.
+  head.scratch = 5 * rows;
+  head.logits = tile_bytes(config, options.dtype, shape.rows, true);
+  // What BlockBackward has: both Scratch, gradients of qkv, attended and gate_up, and of the residual stream.
+  const int64_t copy = E == kF32 ? 0 : w.D * E;
+  blocks.scratch = P * (2 * row.scratch + (w.N + w.query + 2 * w.F) * E + row.x + copy) + rows +
+                   attend_bytes(w, shape) + product_bytes(w, options.dtype, P);
+  return blocks.total() >= head.total() || !shape.head ? blocks : head;
+}
+
+int64_t cache_token_bytes(const ModelConfig& config, Dtype dtype) {
+  const Widths w(config);
+  return config.num_hidden_layers * w.K * (w.d + w.stride) * number(dtype);
+}
+
+int64_t cache_bytes(const ModelConfig& config, Dtype dtype, const EngineRoom& room) {
+  return (room.slots + room.prompt_slots) * rounded_up(room.length, 16) * cache_token_bytes(config, dtype);
+}
+
+PassMemory generate_memory(const ModelConfig& config, const ModelOptions& options, const EngineRoom& room,
+                           const EngineConfig& engine, int64_t prompt, int64_t threads, bool cut) {
+  const int64_t V = config.vocab_size;
+  const int64_t prefill = std::min(std::max(engine.prefill_tokens, prompt), room.prompt_slots * prompt);
+  const int64_t rows = std::max(prefill, room.slots);
+  PassMemory m = forward_memory(config, options, {.rows = rows, .length = rows, .head = false});
+  const int64_t drawn = std::min(logit_rows(V), padded(room.slots));
+  m.logits = kF32 * V * (room.prompt_slots + std::max(drawn, padded(room.prompt_slots)));
+  m.logits += threads * V * (kF32 + (cut ? 16 : 0));  // probabilities of a row, and candidates where laws are cut
+  return m;
+}
+
+}  // namespace ucas

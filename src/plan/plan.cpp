@@ -1,0 +1,298 @@
+#include "plan/plan.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/machine.h"
+#include "base/str.h"
+#include "hf/adapter.h"
+#include "plan/model_memory.h"
+
+namespace ucas {
+
+namespace {
+
+enum PhaseIndex : size_t { kLoad, kGenerate, kScore, kLearn, kUpdate, kSave, kPhases };
+
+// Measured where there is nothing else: a training of a model of a few KB.
+constexpr int64_t kProgram = int64_t{128} << 20;    // code and data of LibTorch and of its products
+constexpr int64_t kPerThread = int64_t{10} << 20;   // buffers of products
+constexpr double kSlack = 0.02;                     // blocks are rounded up, and holes between them stay
+constexpr int64_t kPerTokenizerByte = 12;           // tables of a tokenizer, by the size of tokenizer.json
+constexpr int64_t kWriteBuffer = int64_t{12} << 20; // of numbers converted while a checkpoint is written and read back
+// Of a token: what the sampler says of it, with the room in which vectors grow, and its text; then the batch's arrays,
+// advantages and what a method computes on the way.
+constexpr int64_t kSampledToken = 40, kBatchToken = 64, kStoredToken = 400;
+constexpr int64_t kSignalLine = 130, kResponseLine = 5;  // on disk, a token
+
+// The sizes of the adapter that a directory brings; model/peft.cpp reads the rest, and refuses what it cannot run.
+LoraConfig adapter_of(const std::string& directory) {
+  const Json json = read_json(path_join(directory, kAdapterConfig), int64_t{1} << 20);
+  LoraConfig lora;
+  const auto names = [&](const char* key) {
+    std::vector<std::string> list;
+    const auto found = json.find(key);
+    if (found == json.end()) return list;
+    if (found->is_string()) list.push_back(found->get<std::string>());
+    for (const Json& name : found->is_array() ? *found : Json::array()) {
+      if (name.is_string()) list.push_back(name.get<std::string>());
+    }
+    return list;
+  };
+  const auto rank = json.find("r");
+  lora.rank = rank != json.end() && rank->is_number_integer() ? rank->get<int64_t>() : 1;
+  lora.target_modules = names("target_modules");
+  lora.modules_to_save = names("modules_to_save");
+  return lora;
+}
+
+int64_t largest_of(const std::vector<int64_t>& values) { return *std::max_element(values.begin(), values.end()); }
+
+class Planner {
+ public:
+  Planner(const TrainConfig& config, const PlannedModels& models)
+      : c_(config), m_(models), needs_(config.needs()), threads_(config.threads > 0 ? config.threads : usable_cores()) {
+    longest_ = c_.data.max_prompt_length + c_.rollout.response_length;
+    step_responses_ = (c_.data.train_batch_size + c_.gen_batch()) * c_.rollout.n;
+    plan_.phases = {"load", "generate", "score", "learn", "update", "save"};
+  }
+
+  MemoryPlan made() {
+    standing();
+    companions();
+    generation();
+    passes();
+    saving();
+    allocator();
+    std::erase_if(plan_.parts, [](const PlanPart& part) { return largest_of(part.bytes) == 0; });
+    if (!needs_.critic && !needs_.prm) drop_phase(kLearn);
+    disk();
+    return plan_;
+  }
+
+ private:
+  std::vector<int64_t>& part(const std::string& name, const std::string& note = "") {
+    plan_.parts.push_back({name, note, std::vector<int64_t>(kPhases)});
+    return plan_.parts.back().bytes;
+  }
+  void always(const std::string& name, int64_t bytes, const std::string& note = "") {
+    part(name, note).assign(kPhases, bytes);
+  }
+  void drop_phase(size_t phase) {
+    plan_.phases.erase(plan_.phases.begin() + static_cast<std::ptrdiff_t>(phase));
+    for (PlanPart& p : plan_.parts) p.bytes.erase(p.bytes.begin() + static_cast<std::ptrdiff_t>(phase));
+  }
+
+  bool is_bf16() const { return c_.dtype == Dtype::bf16; }
+
+  void standing() {
+    policy_ = model_memory(m_.policy, m_.options, &c_.optimizer);
+    always("program", kProgram + threads_ * kPerThread, str("LibTorch, with the buffers of ", threads_, " threads"));
+    always("tokenizer", m_.tokenizer_bytes * kPerTokenizerByte);
+    always("weights", policy_.weights, str(grouped(m_.policy.parameter_count()), " parameters, ", word_of(c_.dtype)));
+    always("masters", policy_.masters, "f32 of the trained matrices");
+    always("adapter", policy_.adapter, str("rank ", m_.options.lora.rank));
+    const std::string trained = str("of ", grouped(policy_.trained), " trained");
+    auto& gradients = part("gradients", str("f32, ", trained));
+    for (size_t phase = kGenerate; phase < kPhases; ++phase) gradients[phase] = policy_.gradients;
+    always("moments", policy_.moments, str(word_of(c_.optimizer.moments), ", ", trained));
+    if (is_bf16()) part("reading", "the largest tensor in f32")[kLoad] = 4 * policy_.largest;
+  }
+
+  // Whole models beside the policy, with what trains them.
+  void companions() {
+    if (needs_.reference) {
+      const bool shared = c_.lora.on() && c_.lora.modules_to_save.empty() && !m_.own_adapter;
+      if (!shared) always("reference", model_memory(m_.policy, inference(c_.dtype), nullptr).kept(), "frozen");
+    }
+    if (needs_.critic) companion("critic", m_.critic, needs_.critic->optimizer, false);
+    if (!needs_.prm) return;
+    companion("reward model", m_.prm, needs_.prm->optimizer, true);
+    always("its reference", model_memory(m_.prm, inference(c_.dtype), nullptr).kept(), "frozen");
+  }
+  void companion(const std::string& name, const ModelConfig& model, const OptimizerConfig& optimizer, bool head) {
+    const ModelMemory m = model_memory(model, c_.companion_options(), &optimizer, head);
+    auto& bytes = part(name, "weights, gradients, moments");
+    bytes.assign(kPhases, m.kept());
+    bytes[kLoad] -= m.gradients;
+    companion_state_ += 4 * m.trained + m.moments;
+  }
+
+  void generation() {
+    EngineConfig engine;
+    engine.max_slots = c_.rollout.max_slots;
+    const int64_t prompts = std::max(c_.gen_batch(), c_.train.test_freq > 0 ? c_.data.val_limit : 0);
+    int64_t samples = c_.gen_batch() * c_.rollout.n;
+    if (c_.train.test_freq > 0) samples = std::max(samples, c_.data.val_limit > 0 ? c_.data.val_limit : kMostSlots);
+    // The engine's rule counts heads without the padding of value rows (rollout/engine.cpp).
+    const int64_t width = m_.policy.num_hidden_layers * m_.policy.num_key_value_heads * m_.policy.head_dim;
+    const EngineRoom room = engine_room(engine, prompts, samples, longest_, 2 * width * (is_bf16() ? 2 : 4));
+    cache_ = cache_bytes(m_.policy, c_.dtype, room);
+    part("KV cache", str(room.slots, " + ", room.prompt_slots, " slots of ", grouped(longest_), " tokens"))[kGenerate] = cache_;
+    const bool cut = c_.rollout.top_p < 1 || c_.rollout.top_k > 0;
+    instants_[kGenerate] =
+        generate_memory(m_.policy, m_.options, room, engine, c_.data.max_prompt_length, threads_, cut);
+  }
+
+  PassShape shape(int64_t responses, bool head = true) const {
+    const int64_t budget = std::max(c_.update.micro_batch_tokens, longest_);
+    return {.rows = std::min(budget, responses * longest_), .length = longest_, .threads = threads_, .head = head};
+  }
+
+  void larger(size_t phase, const PassMemory& pass) {
+    if (pass.total() > instants_[phase].total()) instants_[phase] = pass;
+  }
+
+  void passes() {
+    const int64_t all = c_.data.train_batch_size * c_.rollout.n;
+    const int64_t prompts = c_.data.train_batch_size, parts = (prompts + c_.update.mini_batch_size - 1) /
+                                                              c_.update.mini_batch_size;
+    const int64_t mini = (prompts + parts - 1) / parts * c_.rollout.n;
+    larger(kScore, forward_memory(m_.policy, m_.options, shape(all)));
+    larger(kUpdate, backward_memory(m_.policy, m_.options, shape(mini)));
+    if (policy_.muon > instants_[kUpdate].total()) {
+      instants_[kUpdate] = {.scratch = policy_.muon, .note = "one matrix under Muon"};
+    }
+    const ModelOptions options = c_.companion_options();
+    if (needs_.critic) {
+      const int64_t share = (all + needs_.critic->updates - 1) / needs_.critic->updates;
+      larger(kScore, forward_memory(m_.critic, options, shape(all, false)));
+      larger(kLearn, backward_memory(m_.critic, options, shape(share, false)));
+    }
+    if (needs_.prm) {
+      larger(kScore, forward_memory(m_.prm, options, shape(all)));
+      larger(kLearn, backward_memory(m_.prm, options, shape(all)));
+    }
+    const PassMemory& most = *std::max_element(instants_ + kScore, instants_ + kSave, [](const auto& a, const auto& b) {
+      return a.activations < b.activations;
+    });
+    auto& activations = part("activations", most.note);
+    for (size_t p = 0; p < kPhases; ++p) activations[p] = instants_[p].activations;
+    auto& scratch = part("scratch", "rows on their way");
+    for (size_t p = 0; p < kPhases; ++p) scratch[p] = instants_[p].scratch;
+    auto& logits = part("logits", str("vocabulary ", grouped(m_.policy.vocab_size)));
+    for (size_t p = 0; p < kPhases; ++p) logits[p] = instants_[p].logits;
+    step_data();
+  }
+
+  void step_data() {
+    const int64_t tokens = step_responses_ * c_.rollout.response_length;
+    auto& bytes = part("responses", str(grouped(tokens), " tokens of a step at most, with their signals"));
+    bytes[kGenerate] = tokens * kSampledToken;
+    const int64_t extra = 4 * ((needs_.reference ? 1 : 0) + (needs_.critic ? 1 : 0) + (needs_.prm ? 2 : 0));
+    for (size_t phase : {kScore, kLearn, kUpdate}) bytes[phase] = tokens * (kBatchToken + extra);
+    bytes[kSave] = bytes[kUpdate];
+  }
+
+  void saving() {
+    auto& bytes = part("writing", "numbers on their way to a file");
+    bytes[kSave] = kWriteBuffer;
+    if (c_.optimizer.moments == MomentType::bf16) bytes[kSave] += 4 * policy_.largest_trained;
+  }
+
+  // What an update has freed stays with the process where its tensors are small, and serves later phases first.
+  void allocator() {
+    const int64_t freed = std::max(instants_[kUpdate].pooled, instants_[kLearn].pooled);
+    auto& bytes = part("freed", "kept by the C library until it is used again");
+    for (size_t phase : {kGenerate, kScore, kSave}) {
+      const int64_t own = instants_[phase].total() + (phase == kGenerate && cache_ / 2 < kPooledBelow ? cache_ : 0);
+      bytes[phase] = std::max<int64_t>(freed - own, 0);
+    }
+    std::vector<int64_t> slack(kPhases);
+    for (size_t phase = 0; phase < kPhases; ++phase) {
+      const int64_t rest = plan_.total(phase) - plan_.parts.front().bytes[phase];
+      slack[phase] = static_cast<int64_t>(kSlack * static_cast<double>(rest));
+    }
+    part("slack", "2 % of all but the program") = slack;
+  }
+
+  void disk() {
+    const bool adapter = m_.options.lora.on();
+    const bool narrow = !adapter && m_.policy.torch_dtype != "float32";
+    DiskPlan& d = plan_.disk;
+    d.checkpoint = policy_.stored * (narrow ? 2 : 4) + policy_.moments + (narrow ? 4 * policy_.trained : 0) +
+                   companion_state_ + m_.tokenizer_bytes + (1 << 20);
+    const RunConfig& t = c_.train;
+    d.steps_known = !c_.uses_passes();
+    const int64_t steps = d.steps_known ? std::max<int64_t>(t.steps, 1) : 1;
+    const int64_t saves = t.save_freq == 0 ? 1 : d.steps_known ? (steps + t.save_freq - 1) / t.save_freq : t.keep + 1;
+    d.checkpoints = std::min(saves, t.keep + 1);
+    const int64_t tokens = c_.data.train_batch_size * c_.rollout.n * c_.rollout.response_length;
+    const int64_t signalled = t.stored_signal_tokens > 0 ? std::min(tokens, t.stored_signal_tokens) : tokens;
+    const int64_t files = t.stored_signals > 0 ? 1 + steps / t.stored_signals : 0;
+    const int64_t shown = t.stored_prompts * std::min(t.stored_responses, c_.rollout.n) * c_.rollout.response_length;
+    d.records = files * signalled * kSignalLine + steps * (shown * kResponseLine + 4096);
+  }
+
+  const TrainConfig& c_;
+  const PlannedModels& m_;
+  const Needs needs_;
+  const int64_t threads_;
+  int64_t longest_ = 0, step_responses_ = 0, companion_state_ = 0, cache_ = 0;
+  ModelMemory policy_;
+  PassMemory instants_[kPhases];
+  MemoryPlan plan_;
+};
+
+}  // namespace
+
+PlannedModels planned_models(const TrainConfig& config, const std::string& policy) {
+  PlannedModels models;
+  if (config.model.empty()) {
+    throw Error("config", "model is empty: give --model DIR, a Hugging Face checkpoint directory");
+  }
+  const std::string directory = policy.empty() ? config.model : policy;
+  models.policy = read_model_config(directory);
+  models.options = config.model_options();
+  if (exists(path_join(config.model, kAdapterConfig))) {
+    models.own_adapter = true;
+    models.options.lora = adapter_of(config.model);
+  }
+  if (models.options.lora.on()) models.options.trained = Trained::adapter;
+  const Needs needs = config.needs();
+  const auto beside = [&](const std::string& other) {
+    return other.empty() || other == config.model ? models.policy : read_model_config(other);
+  };
+  models.critic = beside(needs.critic ? needs.critic->model : "");
+  models.prm = beside(needs.prm ? needs.prm->model : "");
+  const std::string tokenizer = path_join(directory_with(directory, "tokenizer.json"), "tokenizer.json");
+  if (exists(tokenizer)) models.tokenizer_bytes = file_size(tokenizer);
+  return models;
+}
+
+int64_t MemoryPlan::total(size_t phase) const {
+  int64_t sum = 0;
+  for (const PlanPart& part : parts) sum += part.bytes[phase];
+  return sum;
+}
+
+size_t MemoryPlan::peak_phase() const {
+  size_t peak = 0;
+  for (size_t phase = 1; phase < phases.size(); ++phase) {
+    if (total(phase) > total(peak)) peak = phase;
+  }
+  return peak;
+}
+
+std::string MemoryPlan::peak_words(size_t count) const {
+  const size_t phase = peak_phase();
+  std::vector<const PlanPart*> order;
+  for (const PlanPart& part : parts) order.push_back(&part);
+  std::ranges::stable_sort(order, [&](const auto* a, const auto* b) { return a->bytes[phase] > b->bytes[phase]; });
+  std::vector<std::string> words;
+  for (const PlanPart* part : order) {
+    if (words.size() < count && part->bytes[phase] > 0) {
+      words.push_back(str(part->name, " ", human_bytes(static_cast<double>(part->bytes[phase]))));
+    }
+  }
+  return str(phases[phase], " (", join(words, ", "), ", ...)");
+}
+
+MemoryPlan plan_memory(const TrainConfig& config, const PlannedModels& models) {
+  return Planner(config, models).made();
+}
+
+}  // namespace ucas

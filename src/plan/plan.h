@@ -1,0 +1,82 @@
+// What a training will take, before anything is loaded: memory by part and by phase of a step, and disk. From the sizes
+// of plan/model_memory.h, for the CPU. It is what the largest micro-batch and the longest responses need; lengths of
+// problems are not read.
+// Fed by a config and the config.json of its model; read by `ucas plan` and by train/start.
+// Threads: any.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "config/train_config.h"
+#include "hf/model_config.h"
+
+namespace ucas {
+
+// What is known of the files of the models, beside their config.json.
+struct PlannedModels {
+  ModelConfig policy;
+  ModelOptions options;      // of the policy, with the adapter that its directory brings
+  bool own_adapter = false;  // it does bring one
+  ModelConfig critic, prm;   // the policy's where config names none
+  int64_t tokenizer_bytes = 0;  // of tokenizer.json
+};
+// Reads the directories that `config` names: sizes, no weights. Errors as the loader's. `policy`: where the policy's
+// config.json is, if not in config.model.
+PlannedModels planned_models(const TrainConfig& config, const std::string& policy = "");
+
+struct PlanPart {
+  std::string name, note;
+  std::vector<int64_t> bytes;  // by phase
+};
+
+struct DiskPlan {
+  int64_t checkpoint = 0;   // bytes of one
+  int64_t checkpoints = 0;  // of them at once, the one in the making included
+  int64_t records = 0;      // signals and responses of steps
+  bool steps_known = true;  // otherwise `records` are those of one step
+  int64_t total() const { return checkpoint * checkpoints + records; }
+};
+
+struct MemoryPlan {
+  std::vector<std::string> phases;
+  std::vector<PlanPart> parts;
+  DiskPlan disk;
+
+  int64_t total(size_t phase) const;
+  size_t peak_phase() const;
+  int64_t peak() const { return total(peak_phase()); }
+  // "the update (weights 149 MiB, moments 298 MiB, ...)": the largest parts at the peak.
+  std::string peak_words(size_t parts = 4) const;
+};
+
+MemoryPlan plan_memory(const TrainConfig& config, const PlannedModels& models);
+
+// A change of settings that lowers the peak: alone, and with those before it.
+struct Remedy {
+  std::string setting;  // "update.recompute = block"
+  int64_t alone = 0, together = 0;  // peaks, bytes
+};
+// In the order in which they cost least, up to the first that fits into `limit` bytes together with those before it;
+// all there are if none does.
+std::vector<Remedy> remedies(const TrainConfig& config, const PlannedModels& models, int64_t limit);
+// One line: "update.recompute = block (peak 3.8 GiB)", the first that fits alone, else all that fit together; "" if none.
+std::string nearest_fitting(const std::vector<Remedy>& remedies, int64_t limit);
+
+// What there is of memory and disk, bytes; 0: not known.
+struct PlanLimits {
+  int64_t memory = 0, memory_free = 0, disk_free = 0;
+  std::string whose = "this machine has";
+};
+// Of this machine, and of the disk where `directory` is or will be.
+PlanLimits limits_here(const std::string& directory);
+// Throws Error("limit") with the nearest settings if the peak or the disk is beyond.
+void check_plan(const MemoryPlan& plan, const TrainConfig& config, const PlannedModels& models,
+                const PlanLimits& limits);
+
+std::string plan_text(const MemoryPlan& plan, const std::string& title, const PlanLimits& limits,
+                      const std::vector<Remedy>& remedies);
+std::string plan_json(const MemoryPlan& plan, const PlanLimits& limits, const std::vector<Remedy>& remedies);
+
+}  // namespace ucas

@@ -1,0 +1,158 @@
+#include "plan/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "plan/model_memory.h"
+
+namespace ucas {
+
+namespace {
+
+// D 64, two layers, 4 heads and 2 key/value heads of 16, F 192, V 58, tied: the defaults.
+ModelConfig small() { return {}; }
+
+TrainConfig small_training() {
+  TrainConfig c = make_train_config({});
+  c.threads = 1;
+  c.data.max_prompt_length = 16;
+  c.data.train_batch_size = c.update.mini_batch_size = 4;
+  c.rollout.n = 4;
+  c.rollout.response_length = 48;
+  return c;
+}
+PlannedModels models_of(const TrainConfig& c) {
+  PlannedModels m{.policy = small(), .options = c.model_options(), .critic = small(), .prm = small()};
+  if (c.lora.on()) m.options.trained = Trained::adapter;
+  return m;
+}
+int64_t bytes_of(const MemoryPlan& plan, const std::string& part, const std::string& phase) {
+  const auto at = std::ranges::find(plan.phases, phase) - plan.phases.begin();
+  for (const PlanPart& p : plan.parts) {
+    if (p.name == part) return p.bytes[static_cast<size_t>(at)];
+  }
+  return 0;
+}
+
+TEST(model_memory, shapes_have_as_many_elements_as_the_model_has_parameters) {
+  for (const Family& family : kFamilies) {
+    for (bool tied : {false, true}) {
+      ModelConfig c = small();
+      c.family = &family;
+      c.tie_word_embeddings = tied;
+      int64_t elements = 0;
+      for (const ParameterShape& p : parameter_shapes(c)) elements += p.elements();
+      EXPECT_EQ(elements, c.parameter_count()) << family.title;
+    }
+  }
+}
+
+TEST(model_memory, in_bf16_matrices_have_copies_and_vectors_none) {
+  const ModelConfig c = small();
+  const int64_t n = c.parameter_count();
+  const ModelMemory f32 = model_memory(c, {}, nullptr), bf16 = model_memory(c, {.dtype = Dtype::bf16}, nullptr);
+  int64_t vectors = 0;
+  for (const ParameterShape& p : parameter_shapes(c)) vectors += p.rows == 0 ? p.columns : 0;
+  EXPECT_EQ(f32.weights, 4 * n);
+  EXPECT_EQ(f32.masters, 0);
+  EXPECT_EQ(bf16.weights, 2 * (n - vectors) + 4 * vectors);
+  EXPECT_EQ(bf16.masters, 4 * (n - vectors));
+  EXPECT_EQ(bf16.gradients, 4 * n);
+}
+
+TEST(model_memory, an_adapter_alone_is_trained) {
+  ModelOptions options{.trained = Trained::adapter, .lora = {.rank = 8, .target_modules = {"q_proj"}}};
+  const OptimizerConfig adamw;
+  const ModelMemory m = model_memory(small(), options, &adamw);
+  const int64_t numbers = 2 * 8 * (64 + 64);  // two layers, A [8, 64] and B [64, 8]
+  EXPECT_EQ(m.trained, numbers);
+  EXPECT_EQ(m.adapter, 2 * 4 * numbers);
+  EXPECT_EQ(m.moments, 2 * 4 * numbers);
+  options.lora.modules_to_save = {"norm"};  // each norm of the model: two a layer and the last
+  EXPECT_EQ(model_memory(small(), options, &adamw).trained, numbers + 64);
+}
+
+TEST(model_memory, a_cache_has_two_rows_a_token_in_every_layer_in_whole_tiles) {
+  const EngineRoom room{.slots = 3, .prompt_slots = 1, .length = 17};
+  EXPECT_EQ(cache_bytes(small(), Dtype::f32, room), 4 * 32 * (2 * 2 * (16 + 16) * 4));
+  EXPECT_EQ(cache_bytes(small(), Dtype::bf16, room), 4 * 32 * (2 * 2 * (16 + 16) * 2));
+}
+
+TEST(model_memory, what_is_made_again_is_not_kept) {
+  const PassShape shape{.rows = 1024, .length = 256, .threads = 1};
+  ModelConfig deep = small();
+  deep.num_hidden_layers = 24;
+  const auto kept = [&](Recompute r) { return backward_memory(deep, {.recompute = r}, shape).activations; };
+  EXPECT_LT(kept(Recompute::keep_attention), kept(Recompute::none));
+  EXPECT_LT(kept(Recompute::block), kept(Recompute::keep_attention) / 2);
+  // x, qkv, attended, softmax, middle, gate and up of every layer, and the last x
+  EXPECT_EQ(kept(Recompute::none), 1024 * 4 * (24 * (64 + 128 + 64 + 8 + 64 + 384) + 64));
+}
+
+TEST(memory_plan, phases_add_up_and_the_update_has_gradients_and_activations) {
+  const TrainConfig c = small_training();
+  const MemoryPlan plan = plan_memory(c, models_of(c));
+  EXPECT_EQ(plan.phases, (std::vector<std::string>{"load", "generate", "score", "update", "save"}));
+  int64_t sum = 0;
+  for (const PlanPart& part : plan.parts) sum += part.bytes[3];
+  EXPECT_EQ(sum, plan.total(3));
+  const int64_t n = small().parameter_count();
+  EXPECT_EQ(bytes_of(plan, "gradients", "load"), 0);
+  EXPECT_EQ(bytes_of(plan, "gradients", "update"), 4 * n);
+  EXPECT_EQ(bytes_of(plan, "moments", "generate"), 8 * n);
+  EXPECT_GT(bytes_of(plan, "activations", "update"), bytes_of(plan, "activations", "score"));
+  EXPECT_EQ(bytes_of(plan, "KV cache", "update"), 0);
+}
+
+TEST(memory_plan, a_critic_and_a_reference_are_counted) {
+  TrainConfig c = small_training();
+  c.objective.kl_coeff = 0.1;
+  const int64_t n = small().parameter_count();
+  EXPECT_EQ(bytes_of(plan_memory(c, models_of(c)), "reference", "generate"), 4 * n);
+  c.lora.rank = 4;  // the policy without its adapter
+  EXPECT_EQ(bytes_of(plan_memory(c, models_of(c)), "reference", "generate"), 0);
+  TrainConfig ppo = make_train_config({{"method.name", std::string("ppo"), "test"}});
+  const MemoryPlan plan = plan_memory(ppo, models_of(ppo));
+  EXPECT_EQ(bytes_of(plan, "critic", "learn"), 16 * n);
+  EXPECT_EQ(bytes_of(plan, "critic", "load"), 12 * n);
+}
+
+TEST(memory_plan, disk_holds_the_kept_checkpoints_and_one_in_the_making) {
+  TrainConfig c = small_training();
+  c.train.steps = 100;
+  EXPECT_EQ(plan_memory(c, models_of(c)).disk.checkpoints, 1);
+  c.train.save_freq = 10;
+  c.train.keep = 2;
+  const DiskPlan disk = plan_memory(c, models_of(c)).disk;
+  EXPECT_EQ(disk.checkpoints, 3);
+  EXPECT_EQ(disk.checkpoint, 12 * small().parameter_count() + (1 << 20));
+}
+
+TEST(memory_plan, what_lowers_the_peak_is_tried_until_it_fits) {
+  TrainConfig c = small_training();
+  c.data.train_batch_size = c.update.mini_batch_size = 64;
+  const PlannedModels models = models_of(c);
+  const int64_t peak = plan_memory(c, models).peak();
+  EXPECT_TRUE(remedies(c, models, peak).empty());
+  const std::vector<Remedy> one = remedies(c, models, peak - 1);
+  ASSERT_EQ(one.size(), 1U);
+  EXPECT_EQ(one[0].setting, "update.recompute = keep_attention");
+  EXPECT_LT(one[0].alone, peak);
+  const std::vector<Remedy> all = remedies(c, models, 1);  // nothing can fit into a byte
+  for (size_t i = 1; i < all.size(); ++i) EXPECT_LE(all[i].together, all[i - 1].together);
+  EXPECT_EQ(nearest_fitting(all, 1), "");
+  EXPECT_NE(nearest_fitting(one, peak - 1).find("update.recompute = keep_attention (peak "), std::string::npos);
+  try {
+    check_plan(plan_memory(c, models), c, models, {.memory = peak - 1, .whose = "--memory is"});
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), "limit");
+    EXPECT_EQ(e.exit_code(), kBadInput);
+  }
+}
+
+}  // namespace
+
+}  // namespace ucas

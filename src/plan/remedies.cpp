@@ -1,0 +1,154 @@
+// Which settings bring the peak of a plan down, and what is said where it is beyond what there is.
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <optional>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/machine.h"
+#include "base/str.h"
+#include "plan/plan.h"
+#include "sampling/engine_room.h"
+
+namespace ucas {
+
+namespace {
+
+std::string bytes_text(int64_t bytes) { return human_bytes(static_cast<double>(bytes)); }
+
+// Makes the next change of its kind to a config; "" where there is none left.
+using Change = std::function<std::string(TrainConfig&)>;
+
+Change recompute(Recompute to) {
+  return [to](TrainConfig& c) {
+    if (c.update.recompute >= to) return std::string();
+    c.update.recompute = to;
+    return str("update.recompute = ", word_of(to));
+  };
+}
+
+// Not below the longest sequence, which stands alone.
+std::string halve_micro_batch(TrainConfig& c) {
+  const int64_t longest = c.data.max_prompt_length + c.rollout.response_length;
+  const int64_t half = std::max(c.update.micro_batch_tokens / 2, longest);
+  if (half >= c.update.micro_batch_tokens) return "";
+  c.update.micro_batch_tokens = half;
+  return str("update.micro_batch_tokens = ", half);
+}
+
+std::string halve_slots(TrainConfig& c) {
+  const int64_t slots = c.rollout.max_slots > 0 ? c.rollout.max_slots : std::min(kMostSlots, c.gen_batch() * c.rollout.n);
+  if (slots <= 1) return "";
+  c.rollout.max_slots = slots / 2;
+  return str("rollout.max_slots = ", slots / 2);
+}
+
+Change moments(MomentType to) {
+  return [to](TrainConfig& c) {
+    if (c.optimizer.moments >= to) return std::string();
+    c.optimizer.moments = to;
+    return str("optimizer.moments = ", word_of(to));
+  };
+}
+
+std::string bf16(TrainConfig& c) {
+  if (c.dtype == Dtype::bf16) return "";
+  c.dtype = Dtype::bf16;
+  return "dtype = bf16";
+}
+
+std::string lora(TrainConfig& c) {
+  if (c.lora.on()) return "";
+  c.lora.rank = 16;
+  return "lora.rank = 16";
+}
+
+// From what changes no result to what does.
+std::vector<Change> changes() {
+  return {recompute(Recompute::keep_attention), recompute(Recompute::block), halve_micro_batch, halve_slots,
+          moments(MomentType::bf16), moments(MomentType::int8), bf16, lora};
+}
+
+int64_t peak_of(const TrainConfig& config, PlannedModels models) {
+  const LoraConfig own = models.options.lora;
+  models.options = config.model_options();
+  if (models.own_adapter) models.options.lora = own;
+  if (models.options.lora.on()) models.options.trained = Trained::adapter;
+  return plan_memory(config, models).peak();
+}
+
+// The same kind of change again and again, as long as it lowers the peak and the peak does not fit.
+std::optional<Remedy> repeated(const Change& change, TrainConfig& config, const PlannedModels& models, int64_t limit) {
+  std::optional<Remedy> remedy;
+  int64_t peak = peak_of(config, models);
+  while (peak > limit) {
+    TrainConfig next = config;
+    const std::string setting = change(next);
+    if (setting.empty()) break;
+    const int64_t lowered = peak_of(next, models);
+    if (lowered >= peak) break;
+    config = next;
+    peak = lowered;
+    remedy = Remedy{.setting = setting, .alone = peak, .together = peak};
+  }
+  return remedy;
+}
+
+}  // namespace
+
+std::vector<Remedy> remedies(const TrainConfig& config, const PlannedModels& models, int64_t limit) {
+  std::vector<Remedy> found;
+  TrainConfig together = config;
+  int64_t peak = peak_of(config, models);
+  for (const Change& change : changes()) {
+    if (peak <= limit) break;
+    TrainConfig alone = config;
+    const std::optional<Remedy> by_itself = repeated(change, alone, models, limit);
+    const std::optional<Remedy> with_others = repeated(change, together, models, limit);
+    if (!with_others && !by_itself) continue;
+    const Remedy& named = with_others ? *with_others : *by_itself;
+    if (with_others) peak = with_others->together;
+    found.push_back({named.setting, by_itself ? by_itself->alone : peak_of(config, models), peak});
+  }
+  return found;
+}
+
+std::string nearest_fitting(const std::vector<Remedy>& remedies, int64_t limit) {
+  for (const Remedy& r : remedies) {
+    if (r.alone <= limit) return str(r.setting, " (peak ", bytes_text(r.alone), ")");
+  }
+  if (remedies.empty() || remedies.back().together > limit) return "";
+  std::vector<std::string> settings;
+  for (const Remedy& r : remedies) settings.push_back(r.setting);
+  return str(join(settings, ", "), " (peak ", bytes_text(remedies.back().together), ")");
+}
+
+PlanLimits limits_here(const std::string& directory) {
+  const MachineMemory memory = machine_memory();
+  PlanLimits limits{.memory = memory.total, .memory_free = memory.free};
+  limits.whose = memory.limited ? "the control group's limit is" : "this machine has";
+  std::filesystem::path path = std::filesystem::absolute(directory.empty() ? "." : directory);
+  while (!exists(path.string()) && path.has_relative_path()) path = path.parent_path();
+  limits.disk_free = free_space(path.string());
+  return limits;
+}
+
+void check_plan(const MemoryPlan& plan, const TrainConfig& config, const PlannedModels& models,
+                const PlanLimits& limits) {
+  if (limits.memory > 0 && plan.peak() > limits.memory) {
+    const std::string nearest = nearest_fitting(remedies(config, models, limits.memory), limits.memory);
+    throw Error("limit", str("the peak would be about ", bytes_text(plan.peak()), ", in the phase ", plan.peak_words(3),
+                             "; ", limits.whose, " ", bytes_text(limits.memory), "; ",
+                             nearest.empty() ? "no setting makes it fit: use a smaller model or shorter responses"
+                                             : str("what fits: ", nearest),
+                             " (ucas plan shows all)"));
+  }
+  if (limits.disk_free > 0 && plan.disk.total() > limits.disk_free) {
+    throw Error("limit", str("the run would take about ", bytes_text(plan.disk.total()), " of disk (",
+                             plan.disk.checkpoints, " checkpoints of ", bytes_text(plan.disk.checkpoint), "), ",
+                             bytes_text(limits.disk_free), " are free; make room, or keep fewer (train.keep)"));
+  }
+}
+
+}  // namespace ucas
