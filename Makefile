@@ -5,7 +5,7 @@
 .DEFAULT_GOAL := help
 # Studies that docs/studies holds, from the quickest; the ones after others share their runs.
 TINY_STUDIES = tiny-seeds tiny-ablation tiny-dynamics tiny-passk tiny-case tiny-bases tiny-sensitivity tiny-ablation-weak \
-	tiny-ablation-length tiny-confidence tiny-signals tiny-signals-length tiny-methods tiny-optimizers
+	tiny-ablation-length tiny-confidence tiny-signals tiny-signals-length tiny-methods tiny-optimizers tiny-precision
 .PHONY: $(TINY_STUDIES:%=docs-%)
 .PHONY: help setup configure build docs-figures demo test check-all fuzz coverage format doctor clean
 

@@ -46,7 +46,7 @@ DynamicMap::DynamicMap(bool with_sign) : with_sign_(with_sign), levels_(levels_o
 }
 
 float DynamicMap::encode(const float* values, int64_t n, const uint32_t* chance, uint8_t* codes) const {
-  constexpr uint32_t kSmallestNormal = 0x00800000, kMagnitude = 0x7fffffff;
+  constexpr uint32_t kSmallestNormal = 0x00800000, kInfinity = 0x7f800000, kMagnitude = 0x7fffffff;
   float x[kQuantBlock];
   uint32_t largest = 0;
 #pragma omp simd reduction(max : largest)
@@ -54,6 +54,7 @@ float DynamicMap::encode(const float* values, int64_t n, const uint32_t* chance,
     const uint32_t magnitude = std::bit_cast<uint32_t>(values[i]) & kMagnitude;
     largest = magnitude > largest ? magnitude : largest;
   }
+  if (largest >= kInfinity) return std::numeric_limits<float>::infinity();
   const bool nothing = largest < kSmallestNormal;
   const float scale = nothing ? 0.0f : std::bit_cast<float>(largest) / levels_.back();
   const float inverse = nothing ? 0.0f : levels_.back() / std::bit_cast<float>(largest);

@@ -31,8 +31,9 @@ class DynamicMap {
   static const DynamicMap& of_means();    // with sign
   static const DynamicMap& of_squares();  // without
 
-  // The codes of one block of n <= kQuantBlock finite values; returns its scale. `chance` holds 16 random bits for
-  // each, or kToTheNearest. A block whose largest value is no normal float counts as 0.
+  // The codes of one block of n <= kQuantBlock values; returns its scale. `chance` holds 16 random bits for each, or
+  // kToTheNearest. A block whose largest value is below the smallest normal float counts as 0; where a value is not
+  // finite the scale is infinite and the codes say nothing.
   float encode(const float* values, int64_t n, const uint32_t* chance, uint8_t* codes) const;
   void decode(const uint8_t* codes, int64_t n, float scale, float* values) const {
     for (int64_t i = 0; i < n; ++i) values[i] = value_of_[codes[i]] * scale;

@@ -275,8 +275,11 @@ TEST(moments, a_value_that_cannot_be_kept_as_a_finite_number_is_noticed) {
   const float largest = std::numeric_limits<float>::max();
   for (MomentType type : {MomentType::bf16, MomentType::int8}) {
     const Moment moment = make_moment(flat_parameter(kQuantizedFrom), type, true);
-    std::vector<float> values(kQuantizedFrom, largest);
-    EXPECT_FALSE(write_part(moment, 0, kQuantizedFrom, values.data(), Noise::of(0, 1, 1)));
+    std::vector<float> values(kQuantizedFrom, 1.0f);
+    for (float bad : {largest, std::numeric_limits<float>::infinity()}) {
+      std::ranges::fill(values, bad);
+      EXPECT_FALSE(write_part(moment, 0, kQuantizedFrom, values.data(), Noise::of(0, 1, 1)));
+    }
     std::ranges::fill(values, 1.0f);
     EXPECT_TRUE(write_part(moment, 0, kQuantizedFrom, values.data(), Noise::of(0, 1, 1)));
   }

@@ -13,6 +13,7 @@
 #include "data/templates.h"
 #include "hf/adapter.h"
 #include "kernels/lm_head.h"
+#include "model/product.h"
 #include "rollout/engine.h"
 #include "train/checkpoint.h"
 #include "train/fingerprint.h"
@@ -66,6 +67,9 @@ Parts load_parts(const TrainConfig& config, const std::string& weights, const st
   use_threads(config.threads);
   Template form = load_template(config.data.prompt_template);
   at::Device device = parse_device(config.device);
+  if (config.dtype == Dtype::bf16 && device.is_cpu() && !bf16_products().fast) {
+    warn(str("dtype = \"bf16\": ", bf16_products().reason, ": it saves memory here, not time"));
+  }
   Parts parts{open_policy(weights, device, config.model_options(), tokenizer_from), nullptr, nullptr, {}, {}, {}, {}};
   const Tokenizer& tokenizer = parts.policy.tokenizer;
   parts.data = load_set(config, config.data.files, tokenizer, form, 0, config.needs().labels);
@@ -217,6 +221,7 @@ Training open_training(TrainConfig config, const std::string& out, const std::st
   environment.torch = torch_version();
   environment.isa = kernels::isa();
   environment.isa_reason = kernels::isa_reason();
+  if (config.dtype == Dtype::bf16) environment.isa_reason += str("; ", bf16_products().reason);
   environment.device = config.device;
   environment.threads = at::get_num_threads();
   environment.started = utc_now();
