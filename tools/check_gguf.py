@@ -4,8 +4,9 @@
 
 Each DIR is converted by CONVERTER (convert_hf_to_gguf.py of llama.cpp) to GGUF in f32 and in bf16, and the greedy tokens of
 llama.cpp and of `ucas generate --dtype` are compared on a few prompts, given as token ids and as text. Without DIR small
-models of each family are trained for a few updates and saved by ucas, and an adapter that `ucas merge` has merged. The converter knows tokenizers by their published vocabularies; --pre names the splitting of one that
-it cannot know (of the small models: that of their regular expression).
+models of each family are trained for a few updates and saved by ucas, and an adapter that `ucas merge` has merged. The
+converter knows tokenizers by their published vocabularies; --pre names the splitting of one that it cannot know (of the
+small models: that of their regular expression).
 
 Without CONVERTER (and with none in $UCAS_GGUF_CONVERTER), or where a package is missing, it says so and ends with 77;
 $UCAS_PEER_PYTHON names a Python that has them: torch, transformers, gguf, and xllamacpp (llama.cpp's server as a package).

@@ -2,8 +2,8 @@
 """Writes tests/goldens/model: tiny random checkpoints of each family saved by transformers, with the logits (and for
 some the gradients) that transformers computes from them; low-rank adapters of them (lora_*) saved by peft, with the
 logits and gradients that peft computes; bf16_logits.safetensors, what both compute in bf16; and configs.json, what
-transformers makes of files as models publish them and
-of files that leave everything out. Never needed to build or run; the outputs are committed.
+transformers makes of files as models publish them and of files that leave everything out. Never needed to build or run;
+the outputs are committed.
 
     pip install torch==2.13.0 transformers==5.23.0 safetensors==0.8.0 peft==0.21.2
     python tools/make_model_goldens.py [CASE ... | bf16_logits | configs]

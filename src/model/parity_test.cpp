@@ -19,8 +19,8 @@ using testing::Departure;
 using testing::departure;
 using testing::expect_near_f32;
 using testing::golden;
-using testing::most_apart;
 using testing::logits_of;
+using testing::most_apart;
 using testing::read_all;
 using testing::sequence_of;
 

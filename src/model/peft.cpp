@@ -97,10 +97,10 @@ std::optional<PeftAdapter> find_adapter(const std::string& directory) {
   if (!exists(path)) return std::nullopt;
   const PeftReader config(path);
   if (config.text("peft_type") != "LORA") config.refuse("unsupported", "peft_type", "ucas reads \"LORA\" only");
-  for (const char* key : {"bias", "use_dora", "lora_bias", "fan_in_fan_out", "rank_pattern", "alpha_pattern",
-                          "layers_to_transform", "exclude_modules", "target_parameters", "use_qalora",
-                          "alora_invocation_tokens", "trainable_token_indices", "megatron_config", "layer_replication",
-                          "kasa_config", "use_bdlora", "arrow_config", "monteclora_config"}) {
+  for (const char* key :
+       {"bias", "use_dora", "lora_bias", "fan_in_fan_out", "rank_pattern", "alpha_pattern", "layers_to_transform",
+        "exclude_modules", "target_parameters", "use_qalora", "alora_invocation_tokens", "trainable_token_indices",
+        "megatron_config", "layer_replication", "kasa_config", "use_bdlora", "arrow_config", "monteclora_config"}) {
     config.require_off(key);
   }
   config.require_unchanged_base();

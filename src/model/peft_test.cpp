@@ -22,8 +22,8 @@ namespace {
 
 using testing::expect_near_f32;
 using testing::golden;
-using testing::most_apart;
 using testing::logits_of;
+using testing::most_apart;
 using testing::read_all;
 using testing::sequence_of;
 using testing::TemporaryDirectory;

@@ -24,8 +24,8 @@ std::string last_part(const std::string& name) { return name.substr(name.rfind('
 
 // PEFT's rule for target_modules: a whole name, or its end after a dot.
 bool names_module(const std::vector<std::string>& names, const std::string& module) {
-  return std::ranges::any_of(
-      names, [&](const std::string& name) { return module == name || module.ends_with("." + name); });
+  return std::ranges::any_of(names,
+                             [&](const std::string& name) { return module == name || module.ends_with("." + name); });
 }
 
 bool adapts_all(const LoraConfig& lora) { return lora.target_modules == std::vector<std::string>{"all-linear"}; }
@@ -143,7 +143,8 @@ void check_lora(const LoraConfig& lora, const ModelConfig& config) {
   }
   for (const std::string& module : matrices) {
     if (is_saved_whole(lora, module) && (adapts_all(lora) || names_module(lora.target_modules, module))) {
-      throw Error("config", str(module, ": in lora.target_modules and in lora.modules_to_save: expected in one of them"));
+      throw Error("config",
+                  str(module, ": in lora.target_modules and in lora.modules_to_save: expected in one of them"));
     }
   }
   for (const std::string& name : lora.target_modules) {

@@ -112,7 +112,7 @@ TEST(engine_parity, the_log_prob_of_the_sampler_is_the_trainers_bit_for_bit) {
   expect_the_trainers_bits(*model, {.temperature = 0.9, .top_p = 0.9, .top_k = 5, .max_tokens = 40});
 }
 
-TEST(engine_parity, it_is_so_in_bf16_and_with_an_adapter_too) {
+TEST(engine_parity, it_is_so_bit_for_bit_in_bf16_and_with_an_adapter) {
   const Threads one_thread(1);
   for (Dtype dtype : {Dtype::f32, Dtype::bf16}) {
     for (int64_t rank : {0, 3, 8}) {

@@ -45,13 +45,11 @@ inline at::Tensor logits_of(Model& model, const Packed& packed, const at::Tensor
   return logits.narrow(0, logits.size(0) - want.size(0), want.size(0));
 }
 
-inline double most_apart(const at::Tensor& a, const at::Tensor& b) {
-  return (a - b).abs().max().item<double>();
-}
+inline double most_apart(const at::Tensor& a, const at::Tensor& b) { return (a - b).abs().max().item<double>(); }
 
-// How far a logit in bf16 may be from f32, as a share of the largest f32 logit: a number is rounded to 8 bits (by at most
-// 2^-9 of it) a dozen times in every block, and the large random weights of the goldens, whose attention is sharp, make
-// more of that. Measured: at most 0.071, mean 0.0052; of transformers' and peft's own bf16 0.088 and 0.0068.
+// How far a logit in bf16 may be from f32, as a share of the largest f32 logit: a number is rounded to 8 bits (by at
+// most 2^-9 of it) a dozen times in every block, and the large random weights of the goldens, whose attention is sharp,
+// make more of that. Measured: at most 0.071, mean 0.0052; of transformers' and peft's own bf16 0.088 and 0.0068.
 inline constexpr double kBf16Bound = 0.08;
 inline constexpr double kBf16Mean = 0.006;
 
