@@ -21,6 +21,8 @@ std::string absolute_path(const std::string& path) {
 
 }  // namespace
 
+bool is_adapter(const std::string& directory) { return exists(path_join(directory, kAdapterConfig)); }
+
 bool is_adapted(const LoraConfig& lora, const std::string& module) {
   if (!lora.on()) return false;
   if (lora.target_modules == std::vector<std::string>{"all-linear"}) return true;
@@ -48,7 +50,7 @@ std::string base_directory(const std::string& directory) {
 }
 
 std::string directory_with(const std::string& directory, const char* file) {
-  if (exists(path_join(directory, file)) || !exists(path_join(directory, kAdapterConfig))) return directory;
+  if (exists(path_join(directory, file)) || !is_adapter(directory)) return directory;
   return base_directory(directory);
 }
 

@@ -11,8 +11,9 @@
 #include "base/str.h"
 #include "data/problems.h"
 #include "data/templates.h"
+#include "hf/adapter.h"
+#include "kernels/dispatch.h"
 #include "kernels/lm_head.h"
-#include "model/product.h"
 #include "plan/plan.h"
 #include "rollout/engine.h"
 #include "train/checkpoint.h"
@@ -69,8 +70,8 @@ Parts load_parts(const TrainConfig& config, const std::string& weights, const st
   use_threads(config.threads);
   Template form = load_template(config.data.prompt_template);
   at::Device device = parse_device(config.device);
-  if (config.dtype == Dtype::bf16 && device.is_cpu() && !bf16_products().fast) {
-    warn(str("dtype = \"bf16\": ", bf16_products().reason, ": it saves memory here, not time"));
+  if (config.dtype == Dtype::bf16 && device.is_cpu() && !kernels::bf16_products().fast) {
+    warn(str("dtype = \"bf16\": ", kernels::bf16_products().reason, ": it saves memory here, not time"));
   }
   Parts parts{open_policy(weights, device, config.model_options(), tokenizer_from), nullptr, nullptr, {}, {}, {}, {}};
   const Tokenizer& tokenizer = parts.policy.tokenizer;
@@ -236,13 +237,14 @@ void restore(Training& t, const FoundCheckpoint& found, const Consent& consent) 
 Training open_training(TrainConfig config, const std::string& out, const std::string& command, bool allow_over_plan) {
   config.validate();
   const int64_t planned = plan_run(config, out, nullptr, allow_over_plan);
-  Parts parts = load_parts(config, config.model, config.model);
+  const std::string tokenizer = directory_with(config.model, "tokenizer.json");
+  Parts parts = load_parts(config, config.model, tokenizer);
   RunEnvironment environment;
   environment.version = version();
   environment.torch = torch_version();
   environment.isa = kernels::isa();
   environment.isa_reason = kernels::isa_reason();
-  if (config.dtype == Dtype::bf16) environment.isa_reason += str("; ", bf16_products().reason);
+  if (config.dtype == Dtype::bf16) environment.isa_reason += str("; ", kernels::bf16_products().reason);
   environment.device = config.device;
   environment.threads = at::get_num_threads();
   environment.started = utc_now();
@@ -254,7 +256,7 @@ Training open_training(TrainConfig config, const std::string& out, const std::st
   environment.training_data = hex(parts.data.hash);
   environment.planned_memory = planned;
   RunDirectory run = RunDirectory::create(out, to_toml(config), environment);
-  keep_model_files(run, config.model, config.model);
+  keep_model_files(run, config.model, tokenizer);
   Training t = assemble(std::move(config), std::move(run), std::move(parts));
   t.planned_memory = planned;
   return t;
@@ -278,7 +280,8 @@ Training resume_training(const std::string& path, const std::vector<Setting>& ov
   } else {
     check_start_over(run, before, had_folder, consent);
   }
-  const std::string weights = found ? found->path : config.model, base = config.model;
+  const std::string weights = found ? found->path : config.model;
+  const std::string base = directory_with(config.model, "tokenizer.json");
   Parts parts = load_parts(config, weights, tokenizer_directory(run, weights, base));
   Training t = assemble(std::move(config), std::move(run), std::move(parts));
   t.planned_memory = planned;

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "cli/command.h"
-#include "model/product.h"
+#include "kernels/dispatch.h"
 
 namespace ucas {
 
@@ -47,6 +47,6 @@ extern "C" void ucas_engine_describe(std::vector<std::pair<std::string, std::str
   bool cuda = at::globalContext().hasCUDA();
   rows->emplace_back("torch_threads", ucas::str(at::get_num_threads()));
   rows->emplace_back("torch_cpu", at::get_cpu_capability());
-  rows->emplace_back("bf16", ucas::bf16_products().reason);
+  rows->emplace_back("bf16", ucas::kernels::bf16_products().reason);
   rows->emplace_back("cuda_devices", cuda ? ucas::str(at::detail::getCUDAHooks().deviceCount()) : std::string("0"));
 }
