@@ -1,5 +1,7 @@
 #include "core/model_options.h"
 
+#include <algorithm>
+
 namespace ucas {
 
 void LoraConfig::fields(Fields& f) {
@@ -9,6 +11,17 @@ void LoraConfig::fields(Fields& f) {
           "matrices that it changes: all-linear, or some of q_proj, k_proj, v_proj, "
           "o_proj, gate_proj, up_proj, down_proj");
   f.field("modules_to_save", modules_to_save, "what is trained whole beside it, such as lm_head or norm");
+}
+
+bool is_adapted(const LoraConfig& lora, const std::string& module) {
+  if (!lora.on()) return false;
+  if (lora.target_modules == std::vector<std::string>{"all-linear"}) return true;
+  return std::ranges::any_of(lora.target_modules,
+                             [&](const std::string& name) { return module == name || module.ends_with("." + name); });
+}
+
+bool is_saved_whole(const LoraConfig& lora, const std::string& module) {
+  return std::ranges::any_of(lora.modules_to_save, [&](const std::string& name) { return module.ends_with(name); });
 }
 
 }  // namespace ucas

@@ -33,6 +33,13 @@ struct LoraConfig {
   void fields(Fields& f);
 };
 
+// Whether a linear module of a block ("model.layers.0.mlp.up_proj") gets an adapter: PEFT's rule for target_modules, a
+// whole name or its end after a dot.
+bool is_adapted(const LoraConfig& lora, const std::string& module);
+// Whether a module ("model.norm") is trained whole beside an adapter: PEFT's rule for modules_to_save, by how its name
+// ends, so that "norm" means every norm of the model.
+bool is_saved_whole(const LoraConfig& lora, const std::string& module);
+
 enum class Trained { all, adapter, none };
 
 struct ModelOptions {

@@ -1,6 +1,5 @@
 #include "hf/adapter.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -22,18 +21,6 @@ std::string absolute_path(const std::string& path) {
 }  // namespace
 
 bool is_adapter(const std::string& directory) { return exists(path_join(directory, kAdapterConfig)); }
-
-bool is_adapted(const LoraConfig& lora, const std::string& module) {
-  if (!lora.on()) return false;
-  if (lora.target_modules == std::vector<std::string>{"all-linear"}) return true;
-  return std::ranges::any_of(lora.target_modules, [&](const std::string& name) {
-    return module == name || module.ends_with("." + name);
-  });
-}
-
-bool is_saved_whole(const LoraConfig& lora, const std::string& module) {
-  return std::ranges::any_of(lora.modules_to_save, [&](const std::string& name) { return module.ends_with(name); });
-}
 
 std::string base_directory(const std::string& directory) {
   const std::string path = path_join(directory, kAdapterConfig);

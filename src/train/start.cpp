@@ -111,8 +111,8 @@ int64_t plan_run(const TrainConfig& config, const std::string& out, const RunDir
   PlanLimits limits = limits_here(out);
   if (resumed != nullptr) limits.disk_free = 0;
   const auto bytes = [](int64_t n) { return human_bytes(static_cast<double>(n)); };
-  log(str("plan: peak about ", bytes(plan.peak()), " in the phase ", plan.peak_words(), "; ",
-          bytes(limits.memory_free), " free"));
+  log(str("plan: peak about ", bytes(plan.peak()), " in the phase ", plan.peak_words(), "; ", bytes(limits.memory_free),
+          " free"));
   if (!allow) {
     check_plan(plan, config, models, limits);
   } else if (plan.peak() > limits.memory) {
@@ -293,7 +293,8 @@ Training resume_training(const std::string& path, const std::vector<Setting>& ov
   }
   keep_model_files(t.run, weights, base);
   t.run.cut_after(found ? t.state.step : -1);
-  if (std::ranges::any_of(overrides, [](const Setting& s) { return s.key != kOverPlan; })) write_file(t.run.config_file(), to_toml(t.config));
+  if (std::ranges::any_of(overrides, [](const Setting& s) { return s.key != kOverPlan; }))
+    write_file(t.run.config_file(), to_toml(t.config));
   return t;
 }
 

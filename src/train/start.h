@@ -27,7 +27,7 @@ struct Training {
   TrainingSet data;
   TrainingSet validation;
   std::vector<int32_t> stop_ids;
-  TrainState state;  // with the fingerprint of this run
+  TrainState state;            // with the fingerprint of this run
   int64_t planned_memory = 0;  // bytes at the peak (plan/plan.h); 0: not known
 };
 

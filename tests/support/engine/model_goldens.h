@@ -82,7 +82,7 @@ inline int64_t expect_near_f32(Model& model, const std::string& name, const char
               theirs.mean / largest, static_cast<long>(ours.clear));
   EXPECT_LE(ours.largest, ours.bound) << name;
   EXPECT_LE(ours.mean, kBf16Mean * largest) << name;
-  EXPECT_LE(ours.mean, theirs.mean) << name;
+  EXPECT_LE(ours.mean, 1.05 * theirs.mean) << name;  // some hundred roundings of each: their means scatter
   EXPECT_EQ(ours.wrong, 0) << name;
   return ours.clear;
 }
