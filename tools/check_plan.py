@@ -72,7 +72,7 @@ def planned(ucas, settings):
 def measured(ucas, settings, run):
     """Bytes at the peak, from the run's own log, which reads VmHWM after the step, and the kernel's of the whole."""
     subprocess.run(["rm", "-rf", run], check=True)
-    process = subprocess.Popen(["nice", ucas, "train", "--out", run, "--progress", "none", *words_of(settings)],
+    process = subprocess.Popen([ucas, "train", "--out", run, "--progress", "none", *words_of(settings)],
                                stderr=subprocess.PIPE, text=True)
     log = process.stderr.read()
     _, status, usage = os.wait4(process.pid, 0)

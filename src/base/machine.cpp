@@ -21,9 +21,7 @@ int64_t number_in(const std::string& path) {
   return file >> word && word != "max" ? std::atoll(word.c_str()) : -1;
 }
 
-int64_t kernel_bytes(std::string_view key) {
-  return 1024 * std::atoll(kernel_table("/proc/meminfo", key).c_str());
-}
+int64_t kernel_bytes(std::string_view key) { return 1024 * std::atoll(kernel_table("/proc/meminfo", key).c_str()); }
 
 // Where the process's control group and those above it lie, version 2 and 1.
 std::vector<std::string> control_groups() {

@@ -10,9 +10,9 @@ namespace ucas {
 // The value after "KEY :" in one of the kernel's tables, such as /proc/cpuinfo; "" where it is not.
 std::string kernel_table(const char* path, std::string_view key);
 
-struct MachineMemory {  // bytes; 0: not known
-  int64_t total = 0;    // of the machine, or the limit of the process's control group where that is lower
-  int64_t free = 0;     // of it, what can be had now without swapping
+struct MachineMemory {   // bytes; 0: not known
+  int64_t total = 0;     // of the machine, or the limit of the process's control group where that is lower
+  int64_t free = 0;      // of it, what can be had now without swapping
   bool limited = false;  // by the control group
 };
 MachineMemory machine_memory();

@@ -30,15 +30,15 @@ int64_t parse_bytes(const std::string& text) {
     end = 0;
   }
   const std::string unit(trim(std::string_view(text).substr(end)));
-  const std::pair<const char*, double> units[] = {{"", 1},           {"B", 1},           {"KB", 1e3},
-                                                  {"MB", 1e6},       {"GB", 1e9},        {"TB", 1e12},
-                                                  {"KiB", 0x1p10},   {"MiB", 0x1p20},    {"GiB", 0x1p30},
-                                                  {"TiB", 0x1p40}};
+  const std::pair<const char*, double> units[] = {{"", 1},         {"B", 1},       {"KB", 1e3},     {"MB", 1e6},
+                                                  {"GB", 1e9},     {"TB", 1e12},   {"KiB", 0x1p10}, {"MiB", 0x1p20},
+                                                  {"GiB", 0x1p30}, {"TiB", 0x1p40}};
   for (const auto& [name, factor] : units) {
     const double bytes = number * factor;
     if (end > 0 && unit == name && bytes >= 1 && bytes < 1e18) return static_cast<int64_t>(bytes);
   }
-  throw Error("usage", str("--memory ", printable(text), ": expected a size such as 16GiB, 500MB or a number of bytes"));
+  throw Error("usage",
+              str("--memory ", printable(text), ": expected a size such as 16GiB, 500MB or a number of bytes"));
 }
 
 // Takes the settings out that are this command's own.
@@ -69,7 +69,8 @@ int run_plan(const Words& words) {
   const TrainConfig config = make_train_config(settings);
   config.validate_settings();
   if (config.device != "cpu") {
-    throw Error("unsupported", str("device = ", printable(config.device), ": the memory of the CPU alone is planned; leave device out"));
+    throw Error("unsupported", str("device = ", printable(config.device),
+                                   ": the memory of the CPU alone is planned; leave device out"));
   }
   const PlannedModels models = planned_models(config);
   PlanLimits limits = limits_here(options.out);

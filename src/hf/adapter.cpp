@@ -24,9 +24,8 @@ std::string absolute_path(const std::string& path) {
 bool is_adapted(const LoraConfig& lora, const std::string& module) {
   if (!lora.on()) return false;
   if (lora.target_modules == std::vector<std::string>{"all-linear"}) return true;
-  return std::ranges::any_of(lora.target_modules, [&](const std::string& name) {
-    return module == name || module.ends_with("." + name);
-  });
+  return std::ranges::any_of(lora.target_modules,
+                             [&](const std::string& name) { return module == name || module.ends_with("." + name); });
 }
 
 bool is_saved_whole(const LoraConfig& lora, const std::string& module) {

@@ -17,7 +17,7 @@ Choice choose(const char* forced);
 
 // How products of bf16 run here (model/product.cpp).
 struct Bf16Products {
-  bool fast;           // by instructions of their own; otherwise as f32 products of widened copies
+  bool fast;  // by instructions of their own; otherwise as f32 products of widened copies
   std::string reason;
 };
 const Bf16Products& bf16_products();

@@ -194,7 +194,8 @@ PassMemory backward_memory(const ModelConfig& config, const ModelOptions& option
   }
   PassMemory head{.activations = layers * layer + again + P * row.x};
   const bool whole = options.recompute == Recompute::none, attention = options.recompute != Recompute::block;
-  head.pooled = (layers + 1) * x_pooled + (attention ? layers : 1) * attention_pooled + (whole ? layers : 1) * mlp_pooled +
+  head.pooled = (layers + 1) * x_pooled + (attention ? layers : 1) * attention_pooled +
+                (whole ? layers : 1) * mlp_pooled +
                 pooled(P, {w.D * E, w.F * E, w.D * E, w.F * E, w.N * E, w.query * E, 2 * w.F * E, row.x});
   head.note = str(layers, " layers of ", human_bytes(static_cast<double>(layer)),
                   again > 0 ? str(", one made again: ", human_bytes(static_cast<double>(again))) : "", "; ",

@@ -17,7 +17,7 @@ namespace ucas {
 
 // A leaf tensor of a checkpoint, [columns] or [rows, columns].
 struct ParameterShape {
-  std::string module, kind;  // "model.layers.0.mlp.up_proj", ".weight"
+  std::string module, kind;       // "model.layers.0.mlp.up_proj", ".weight"
   int64_t rows = 0, columns = 0;  // rows 0: a vector
   bool linear = false;            // of a product of a block: an adapter can change it
   int64_t elements() const { return (rows == 0 ? 1 : rows) * columns; }
@@ -27,10 +27,10 @@ std::vector<ParameterShape> parameter_shapes(const ModelConfig& config);
 
 // What is held of a model all the time.
 struct ModelMemory {
-  int64_t weights = 0;   // what products read, and all that is f32 anyway
-  int64_t masters = 0;   // f32 leaves of trained matrices beside their bf16 copies
-  int64_t adapter = 0;   // low-rank matrices, f32, and their copies
-  int64_t gradients = 0; // f32, from the first backward pass on
+  int64_t weights = 0;    // what products read, and all that is f32 anyway
+  int64_t masters = 0;    // f32 leaves of trained matrices beside their bf16 copies
+  int64_t adapter = 0;    // low-rank matrices, f32, and their copies
+  int64_t gradients = 0;  // f32, from the first backward pass on
   int64_t moments = 0;
   int64_t largest = 0;          // elements of the largest tensor
   int64_t largest_trained = 0;  // and of the largest that is trained

@@ -18,11 +18,11 @@ namespace {
 enum PhaseIndex : size_t { kLoad, kGenerate, kScore, kLearn, kUpdate, kSave, kPhases };
 
 // Measured where there is nothing else: a training of a model of a few KB.
-constexpr int64_t kProgram = int64_t{128} << 20;    // code and data of LibTorch and of its products
-constexpr int64_t kPerThread = int64_t{10} << 20;   // buffers of products
-constexpr double kSlack = 0.02;                     // blocks are rounded up, and holes between them stay
-constexpr int64_t kPerTokenizerByte = 12;           // tables of a tokenizer, by the size of tokenizer.json
-constexpr int64_t kWriteBuffer = int64_t{12} << 20; // of numbers converted while a checkpoint is written and read back
+constexpr int64_t kProgram = int64_t{128} << 20;     // code and data of LibTorch and of its products
+constexpr int64_t kPerThread = int64_t{10} << 20;    // buffers of products
+constexpr double kSlack = 0.02;                      // blocks are rounded up, and holes between them stay
+constexpr int64_t kPerTokenizerByte = 12;            // tables of a tokenizer, by the size of tokenizer.json
+constexpr int64_t kWriteBuffer = int64_t{12} << 20;  // of numbers converted while a checkpoint is written and read back
 // Of a token: what the sampler says of it, with the room in which vectors grow, and its text; then the batch's arrays,
 // advantages and what a method computes on the way.
 constexpr int64_t kSampledToken = 40, kBatchToken = 64, kStoredToken = 400;
@@ -131,7 +131,8 @@ class Planner {
     const int64_t width = m_.policy.num_hidden_layers * m_.policy.num_key_value_heads * m_.policy.head_dim;
     const EngineRoom room = engine_room(engine, prompts, samples, longest_, 2 * width * (is_bf16() ? 2 : 4));
     cache_ = cache_bytes(m_.policy, c_.dtype, room);
-    part("KV cache", str(room.slots, " + ", room.prompt_slots, " slots of ", grouped(longest_), " tokens"))[kGenerate] = cache_;
+    part("KV cache", str(room.slots, " + ", room.prompt_slots, " slots of ", grouped(longest_), " tokens"))[kGenerate] =
+        cache_;
     const bool cut = c_.rollout.top_p < 1 || c_.rollout.top_k > 0;
     instants_[kGenerate] =
         generate_memory(m_.policy, m_.options, room, engine, c_.data.max_prompt_length, threads_, cut);
@@ -148,8 +149,8 @@ class Planner {
 
   void passes() {
     const int64_t all = c_.data.train_batch_size * c_.rollout.n;
-    const int64_t prompts = c_.data.train_batch_size, parts = (prompts + c_.update.mini_batch_size - 1) /
-                                                              c_.update.mini_batch_size;
+    const int64_t prompts = c_.data.train_batch_size,
+                  parts = (prompts + c_.update.mini_batch_size - 1) / c_.update.mini_batch_size;
     const int64_t mini = (prompts + parts - 1) / parts * c_.rollout.n;
     larger(kScore, forward_memory(m_.policy, m_.options, shape(all)));
     larger(kUpdate, backward_memory(m_.policy, m_.options, shape(mini)));

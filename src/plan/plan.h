@@ -17,9 +17,9 @@ namespace ucas {
 // What is known of the files of the models, beside their config.json.
 struct PlannedModels {
   ModelConfig policy;
-  ModelOptions options;      // of the policy, with the adapter that its directory brings
-  bool own_adapter = false;  // it does bring one
-  ModelConfig critic, prm;   // the policy's where config names none
+  ModelOptions options;         // of the policy, with the adapter that its directory brings
+  bool own_adapter = false;     // it does bring one
+  ModelConfig critic, prm;      // the policy's where config names none
   int64_t tokenizer_bytes = 0;  // of tokenizer.json
 };
 // Reads the directories that `config` names: sizes, no weights. Errors as the loader's. `policy`: where the policy's
@@ -55,13 +55,14 @@ MemoryPlan plan_memory(const TrainConfig& config, const PlannedModels& models);
 
 // A change of settings that lowers the peak: alone, and with those before it.
 struct Remedy {
-  std::string setting;  // "update.recompute = block"
+  std::string setting;              // "update.recompute = block"
   int64_t alone = 0, together = 0;  // peaks, bytes
 };
 // In the order in which they cost least, up to the first that fits into `limit` bytes together with those before it;
 // all there are if none does.
 std::vector<Remedy> remedies(const TrainConfig& config, const PlannedModels& models, int64_t limit);
-// One line: "update.recompute = block (peak 3.8 GiB)", the first that fits alone, else all that fit together; "" if none.
+// One line: "update.recompute = block (peak 3.8 GiB)", the first that fits alone, else all that fit together; "" if
+// none.
 std::string nearest_fitting(const std::vector<Remedy>& remedies, int64_t limit);
 
 // What there is of memory and disk, bytes; 0: not known.

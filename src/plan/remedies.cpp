@@ -38,7 +38,8 @@ std::string halve_micro_batch(TrainConfig& c) {
 }
 
 std::string halve_slots(TrainConfig& c) {
-  const int64_t slots = c.rollout.max_slots > 0 ? c.rollout.max_slots : std::min(kMostSlots, c.gen_batch() * c.rollout.n);
+  const int64_t slots =
+      c.rollout.max_slots > 0 ? c.rollout.max_slots : std::min(kMostSlots, c.gen_batch() * c.rollout.n);
   if (slots <= 1) return "";
   c.rollout.max_slots = slots / 2;
   return str("rollout.max_slots = ", slots / 2);
@@ -66,8 +67,14 @@ std::string lora(TrainConfig& c) {
 
 // From what changes no result to what does.
 std::vector<Change> changes() {
-  return {recompute(Recompute::keep_attention), recompute(Recompute::block), halve_micro_batch, halve_slots,
-          moments(MomentType::bf16), moments(MomentType::int8), bf16, lora};
+  return {recompute(Recompute::keep_attention),
+          recompute(Recompute::block),
+          halve_micro_batch,
+          halve_slots,
+          moments(MomentType::bf16),
+          moments(MomentType::int8),
+          bf16,
+          lora};
 }
 
 int64_t peak_of(const TrainConfig& config, PlannedModels models) {

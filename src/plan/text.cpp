@@ -32,8 +32,8 @@ std::string verdict(const MemoryPlan& plan, const PlanLimits& limits) {
 std::string disk_text(const DiskPlan& disk, const PlanLimits& limits) {
   return str(cell(disk.total()), ": ", disk.checkpoints, disk.checkpoints == 1 ? " checkpoint of " : " checkpoints of ",
              cell(disk.checkpoint), ", records ", cell(disk.records), disk.steps_known ? "" : " for the first step",
-             limits.disk_free > 0 ? str("; ", cell(limits.disk_free), " free: ",
-                                        disk.total() > limits.disk_free ? "does not fit" : "fits")
+             limits.disk_free > 0 ? str("; ", cell(limits.disk_free),
+                                        " free: ", disk.total() > limits.disk_free ? "does not fit" : "fits")
                                   : "");
 }
 

@@ -8,7 +8,7 @@ ALLOWED = {
     "base": "",
     "core": "base",
     "kernels": "base",
-    "hf": "base",
+    "hf": "base core",
     "text": "base core",
     # data/templates turns questions into token ids, data/register_chains writes its tokenizer
     "data": "base core text",
