@@ -112,8 +112,8 @@ Planned plan_run(const TrainConfig& config, const std::string& out, const RunDir
   if (resumed != nullptr) limits.disk_free = 0;
   if (!allow) check_plan(plan, config, models, limits);
   const auto bytes = [](int64_t n) { return human_bytes(static_cast<double>(n)); };
-  return {plan.peak(), str("peak about ", bytes(plan.peak()), " in the phase ", plan.peak_words(), "; ",
-                           limits.whose, " ", bytes(limits.memory), ", ", bytes(limits.memory_free), " free")};
+  return {plan.peak(), str("peak about ", bytes(plan.peak()), " in the phase ", plan.peak_words(), "; ", limits.whose,
+                           " ", bytes(limits.memory), ", ", bytes(limits.memory_free), " free")};
 }
 
 Training assemble(TrainConfig config, RunDirectory run, Parts parts) {
