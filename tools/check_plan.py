@@ -1,9 +1,9 @@
 """What `ucas plan` says against what `ucas train` takes: eight trainings of different family, dtype, recompute, adapter,
-optimizer and length, two updates each, on random checkpoints of 15 to 110 M parameters.
+optimizer and length, two updates each, on random checkpoints of 33 to 102 M parameters.
 
-    tools/check_plan.py [--ucas build/ucas] [--only NAME,NAME] [--folder DIR] [--tolerance 0.1]
+    tools/check_plan.py [--ucas build/ucas] [--only "NAME;NAME"] [--folder DIR] [--tolerance 0.1]
 
-Prints a table of planned and measured peaks (VmHWM of the training); ends with 1 if one is off by more than the
+Prints a table of planned and measured peaks (maximum resident size of the training); ends with 1 if one is off by more than the
 tolerance. --folder keeps the checkpoints and runs there. Some ten minutes on two cores.
 """
 import argparse
@@ -70,9 +70,9 @@ def planned(ucas, settings):
 
 
 def measured(ucas, settings, run):
-    """Bytes at the peak, from the run's own log, which reads VmHWM after the step, and the kernel's of the whole."""
+    """Bytes at the peak of the whole process, as the kernel has it."""
     subprocess.run(["rm", "-rf", run], check=True)
-    process = subprocess.Popen(["nice", ucas, "train", "--out", run, "--progress", "none", *words_of(settings)],
+    process = subprocess.Popen([ucas, "train", "--out", run, "--progress", "none", *words_of(settings)],
                                stderr=subprocess.PIPE, text=True)
     log = process.stderr.read()
     _, status, usage = os.wait4(process.pid, 0)
@@ -84,7 +84,7 @@ def measured(ucas, settings, run):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--ucas", default=os.path.join(HERE, "../build/ucas"))
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", default="", help="names of runs, separated by ;")
     parser.add_argument("--folder", default="")
     parser.add_argument("--tolerance", type=float, default=0.1)
     a = parser.parse_args()

@@ -127,7 +127,11 @@ std::string nearest_fitting(const std::vector<Remedy>& remedies, int64_t limit) 
   }
   if (remedies.empty() || remedies.back().together > limit) return "";
   std::vector<std::string> settings;
-  for (const Remedy& r : remedies) settings.push_back(r.setting);
+  const auto key = [](const std::string& setting) { return setting.substr(0, setting.find(' ')); };
+  for (const Remedy& r : remedies) {
+    std::erase_if(settings, [&](const std::string& earlier) { return key(earlier) == key(r.setting); });
+    settings.push_back(r.setting);
+  }
   return str(join(settings, ", "), " (peak ", bytes_text(remedies.back().together), ")");
 }
 

@@ -64,7 +64,7 @@ std::string plan_text(const MemoryPlan& plan, const std::string& title, const Pl
   if (remedies.empty()) return text;
   Table changes{.head = {"what lowers the peak", "alone", "with those above"}};
   for (const Remedy& r : remedies) changes.rows.push_back({r.setting, cell(r.alone), cell(r.together)});
-  return str(text, "\n", changes.text("  "));
+  return str(text, "\n", changes.text("  "), "\n");
 }
 
 std::string plan_json(const MemoryPlan& plan, const PlanLimits& limits, const std::vector<Remedy>& remedies) {

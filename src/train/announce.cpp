@@ -57,6 +57,7 @@ void announce(const Training& t, int64_t total_steps) {
   }
   say("length", str(length_in_words(c, t.data.size(), total_steps),
                     t.state.step > 0 ? str("; ", t.state.step, " steps done") : ""));
+  if (!t.plan.empty()) say("memory, planned", t.plan);
   if (!t.validation.problems.empty()) {
     say("validation", str(t.validation.size(), " problems, greedy, every ", c.train.test_freq, " steps"));
   }

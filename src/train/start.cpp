@@ -102,23 +102,27 @@ Parts load_parts(const TrainConfig& config, const std::string& weights, const st
   return parts;
 }
 
-// Before anything is loaded; gives the bytes at the peak. Checkpoints that a run has already are not counted again.
-int64_t plan_run(const TrainConfig& config, const std::string& out, const RunDirectory* resumed, bool allow) {
-  if (config.device != "cpu") return 0;
+struct Planned {
+  int64_t memory = 0;
+  std::string words;
+};
+
+// Before anything is loaded. Checkpoints that a run has already are not counted again.
+Planned plan_run(const TrainConfig& config, const std::string& out, const RunDirectory* resumed, bool allow) {
+  if (config.device != "cpu") return {};
   const bool own = resumed != nullptr && exists(path_join(resumed->model_files(), "config.json"));
   const PlannedModels models = planned_models(config, own ? resumed->model_files() : "");
   const MemoryPlan plan = plan_memory(config, models);
   PlanLimits limits = limits_here(out);
   if (resumed != nullptr) limits.disk_free = 0;
   const auto bytes = [](int64_t n) { return human_bytes(static_cast<double>(n)); };
-  log(str("plan: peak about ", bytes(plan.peak()), " in the phase ", plan.peak_words(), "; ", bytes(limits.memory_free),
-          " free"));
   if (!allow) {
     check_plan(plan, config, models, limits);
   } else if (plan.peak() > limits.memory) {
     warn(str(limits.whose, " ", bytes(limits.memory), ": less than the plan (--allow-over-plan)"));
   }
-  return plan.peak();
+  return {plan.peak(), str("peak about ", bytes(plan.peak()), " in the phase ", plan.peak_words(), "; ", limits.whose,
+                           " ", bytes(limits.memory), ", ", bytes(limits.memory_free), " free")};
 }
 
 Training assemble(TrainConfig config, RunDirectory run, Parts parts) {
@@ -236,7 +240,7 @@ void restore(Training& t, const FoundCheckpoint& found, const Consent& consent) 
 
 Training open_training(TrainConfig config, const std::string& out, const std::string& command, bool allow_over_plan) {
   config.validate();
-  const int64_t planned = plan_run(config, out, nullptr, allow_over_plan);
+  const Planned planned = plan_run(config, out, nullptr, allow_over_plan);
   const std::string tokenizer = directory_with(config.model, "tokenizer.json");
   Parts parts = load_parts(config, config.model, tokenizer);
   RunEnvironment environment;
@@ -254,11 +258,12 @@ Training open_training(TrainConfig config, const std::string& out, const std::st
   environment.command = command;
   environment.initial_weights = hash_of_model(config.model);
   environment.training_data = hex(parts.data.hash);
-  environment.planned_memory = planned;
+  environment.planned_memory = planned.memory;
   RunDirectory run = RunDirectory::create(out, to_toml(config), environment);
   keep_model_files(run, config.model, tokenizer);
   Training t = assemble(std::move(config), std::move(run), std::move(parts));
-  t.planned_memory = planned;
+  t.planned_memory = planned.memory;
+  t.plan = planned.words;
   return t;
 }
 
@@ -271,7 +276,7 @@ Training resume_training(const std::string& path, const std::vector<Setting>& ov
   config.validate();
   const bool had_folder = is_directory(path_join(path, "checkpoints"));  // before open() makes it
   RunDirectory run = RunDirectory::open(path);
-  const int64_t planned =
+  const Planned planned =
       plan_run(config, path, &run, std::ranges::find(overrides, kOverPlan, &Setting::key) != overrides.end());
   const Consent consent{run, allow_changes};
   std::optional<FoundCheckpoint> found = find_checkpoint(run);
@@ -284,7 +289,8 @@ Training resume_training(const std::string& path, const std::vector<Setting>& ov
   const std::string base = directory_with(config.model, "tokenizer.json");
   Parts parts = load_parts(config, weights, tokenizer_directory(run, weights, base));
   Training t = assemble(std::move(config), std::move(run), std::move(parts));
-  t.planned_memory = planned;
+  t.planned_memory = planned.memory;
+  t.plan = planned.words;
   if (found) {
     restore(t, *found, Consent{t.run, allow_changes});
     log(str("resuming ", path, " after step ", t.state.step));

@@ -29,6 +29,7 @@ struct Training {
   std::vector<int32_t> stop_ids;
   TrainState state;            // with the fingerprint of this run
   int64_t planned_memory = 0;  // bytes at the peak (plan/plan.h); 0: not known
+  std::string plan;            // the same in words
 };
 
 // Loads a fresh run into `out`. Nothing is written before everything was checked, and nothing loaded before its memory
