@@ -8,4 +8,9 @@ if(Python3_FOUND)
     set_tests_properties(e2e.${name} PROPERTIES LABELS e2e TIMEOUT 600 SKIP_RETURN_CODE 77 COST 100
       ENVIRONMENT "OMP_WAIT_POLICY=passive;OMP_NUM_THREADS=1")
   endforeach()
+  # Skipped, with what is missing, where llama.cpp's converter or a package is not at hand.
+  add_test(NAME e2e.llama_cpp_answers_the_same_from_what_is_saved
+    COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_SOURCE_DIR}/tools/check_gguf.py --ucas $<TARGET_FILE:ucas>)
+  set_tests_properties(e2e.llama_cpp_answers_the_same_from_what_is_saved PROPERTIES LABELS e2e TIMEOUT 600
+    SKIP_RETURN_CODE 77)
 endif()
