@@ -8,6 +8,13 @@ confidence and raw logit of every token must agree within --tolerance (2e-4). Pr
 with 1 if they do not agree. With --families the checkpoints are random ones of every family, with every kind of rope
 scaling, tied and untied, with and without a window, and there is one sequence of each length. --dtype is that of
 transformers; --score adds words to `ucas score`. PEER_PYTHON has torch and transformers.
+
+    PEER_PYTHON -B tools/check_against_transformers.py --families --dtype bfloat16 [--tests build/ucas-tests-engine]
+
+compares all logits of ucas in bf16, and those of transformers in bf16, with those of transformers in f32 from the same
+weights, which are bf16 numbers: on the mean ucas must be no further off, and every difference must be within 1.5 times
+the bound that the tests state (of two million logits: 0.093 of the largest; transformers 0.122). Where the two largest
+f32 logits are more than that bound apart, the likeliest token must be the same.
 """
 import argparse
 import json
@@ -18,6 +25,7 @@ import sys
 import tempfile
 
 import torch
+from safetensors.torch import save_file
 from transformers import CONFIG_MAPPING, AutoModelForCausalLM
 
 LLAMA3 = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
@@ -55,12 +63,12 @@ SHAPE = dict(hidden_size=128, num_hidden_layers=4, num_attention_heads=4, num_ke
              pad_token_id=0)
 
 
-def make_checkpoint(folder, model_type, rope=None, rope_theta=10000.0, **changes):
+def make_checkpoint(folder, model_type, rope=None, rope_theta=10000.0, dtype=torch.float32, **changes):
     """Random weights, large enough that every part of the model matters, and a tokenizer of as many words."""
     small = dict(vocab=SHAPE["vocab_size"], hidden=4, layers=1, heads=1, intermediate=4)
     subprocess.run([sys.executable, TOKENIZER_MAKER, folder, "--kv-heads", "1",
                     *(word for key, value in small.items() for word in (f"--{key}", str(value)))], check=True)
-    torch.manual_seed(sum(map(ord, folder)))
+    torch.manual_seed(sum(map(ord, os.path.basename(folder))))
     config = CONFIG_MAPPING[model_type](
         **{**SHAPE, "tie_word_embeddings": False, **changes},
         rope_parameters={"rope_type": "default", **(rope or {}), "rope_theta": rope_theta})
@@ -69,7 +77,7 @@ def make_checkpoint(folder, model_type, rope=None, rope_theta=10000.0, **changes
         for parameter in model.parameters():
             scale = 0.3 if parameter.dim() == 1 else 1.5 / parameter.shape[-1] ** 0.5
             parameter.add_(torch.randn_like(parameter) * scale)
-    model.save_pretrained(folder)
+    model.to(dtype).save_pretrained(folder)
 
 
 def scored_by_ucas(options, directory, rows):
@@ -102,6 +110,48 @@ def worst_differences(options, directory, rows):
             for row, ours in zip(rows, scored_by_ucas(options, directory, rows), strict=True)]
 
 
+def random_sequences(options):
+    rng = random.Random(0)
+    return [[rng.randrange(SHAPE["vocab_size"]) for _ in range(int(length))] for length in options.lengths.split(",")]
+
+
+def write_bf16_case(directory, sequences):
+    """What the test reads: the sequences, and the logits of transformers in both types."""
+    logits = {}
+    for name, dtype in (("f32", torch.float32), ("bf16", torch.bfloat16)):
+        model = AutoModelForCausalLM.from_pretrained(directory, dtype=dtype).eval()
+        with torch.no_grad():
+            for ids in sequences:
+                logits[f"{name}.{len(ids)}"] = model(torch.tensor([ids])).logits[0].to(dtype).contiguous()
+    save_file(logits, os.path.join(directory, "logits.safetensors"))
+    with open(os.path.join(directory, "ids.json"), "w", encoding="utf-8") as file:
+        json.dump({"sequences": sequences}, file)
+
+
+def check_bf16(options, root):
+    """A line for each case and length."""
+    agree, sequences = True, random_sequences(options)
+    print(f"{'':<38}{'length':>7}{'max ours':>10}{'theirs':>10}{'mean ours':>11}{'theirs':>10}{'bound':>8}"
+          f"{'clear rows':>12}{'other top-1: ours':>18}{'theirs':>8}")
+    for name, case in CASES.items():
+        directory = os.path.join(root, name.replace(" ", "_").replace(",", ""))
+        make_checkpoint(directory, dtype=torch.bfloat16, **case)
+        write_bf16_case(directory, sequences)
+        done = subprocess.run([options.tests, "--gtest_filter=parity.bf16_of_a_given_case*"], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, "UCAS_BF16_CASE": directory})
+        lines = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("departure ")]
+        if len(lines) != len(sequences):
+            sys.exit(done.stdout)
+        agree = agree and done.returncode == 0
+        for length, most, mean, their_most, their_mean, bound, clear, wrong, their_wrong in lines:
+            print(f"{name:<38}{length:>7}{float(most):>10.4f}{float(their_most):>10.4f}{float(mean):>11.5f}"
+                  f"{float(their_mean):>10.5f}{float(bound):>8.3f}{clear:>12}{wrong:>18}{their_wrong:>8}", flush=True)
+        if done.returncode != 0:
+            print("\n".join(line for line in done.stdout.splitlines() if "Failure" in line or "Expected" in line))
+        os.remove(os.path.join(directory, "logits.safetensors"))
+    return agree
+
+
 def random_rows(options, vocab):
     rng, rows = random.Random(0), []
     for _ in range(options.rows):
@@ -126,11 +176,9 @@ def check_directories(options):
 
 def check_families(options, root):
     """A line for each case: the largest difference of a logit at each length; all four quantities are held to it."""
-    agree, rng = True, random.Random(0)
-    lengths = [int(length) for length in options.lengths.split(",")]
-    rows = [[rng.randrange(SHAPE["vocab_size"]) for _ in range(length)] for length in lengths]
-    rows = [{"prompt_ids": ids[:1], "response_ids": ids[1:]} for ids in rows]
-    print(f"{'largest difference of a logit':<40}" + "".join(f"{length:>10}" for length in lengths))
+    agree, sequences = True, random_sequences(options)
+    rows = [{"prompt_ids": ids[:1], "response_ids": ids[1:]} for ids in sequences]
+    print(f"{'largest difference of a logit':<40}" + "".join(f"{len(ids):>10}" for ids in sequences))
     for name, case in CASES.items():
         directory = os.path.join(root, name.replace(" ", "_").replace(",", ""))
         make_checkpoint(directory, **case)
@@ -149,6 +197,7 @@ def main():
     parser.add_argument("--lengths", default="4,64,1024,4096")
     parser.add_argument("--keep", default="", metavar="DIR", help="leave the checkpoints of --families there")
     parser.add_argument("--ucas", default="build/ucas")
+    parser.add_argument("--tests", default="build/ucas-tests-engine")
     parser.add_argument("--rows", type=int, default=8)
     parser.add_argument("--length", type=int, default=64)
     parser.add_argument("--dtype", default="float32", choices=["float32", "bfloat16"])
@@ -161,7 +210,8 @@ def main():
         agree = check_directories(options)
     else:
         with tempfile.TemporaryDirectory(prefix="ucas-families-") as folder:
-            agree = check_families(options, options.keep or folder)
+            check = check_bf16 if options.dtype == "bfloat16" else check_families
+            agree = check(options, options.keep or folder)
     sys.exit(0 if agree else 1)
 
 

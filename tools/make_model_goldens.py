@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Writes tests/goldens/model: tiny random checkpoints of each family saved by transformers, with the logits (and for
-some the gradients) that transformers computes from them; and configs.json, what transformers makes of files as models
-publish them and of files that leave everything out. Never needed to build or run; the outputs are committed.
+some the gradients) that transformers computes from them; low-rank adapters of them (lora_*) saved by peft, with the
+logits and gradients that peft computes; bf16_logits.safetensors, what both compute in bf16; and configs.json, what
+transformers makes of files as models publish them and of files that leave everything out. Never needed to build or run;
+the outputs are committed.
 
-    pip install torch==2.13.0 transformers==5.23.0 safetensors==0.8.0
-    python tools/make_model_goldens.py [CASE ... | configs]
+    pip install torch==2.13.0 transformers==5.23.0 safetensors==0.8.0 peft==0.21.2
+    python tools/make_model_goldens.py [CASE ... | bf16_logits | configs]
 
 Always compared with a model that went through from_pretrained: model.to(bfloat16) would also round the rotary
 frequencies, which from_pretrained keeps in f32.
@@ -17,7 +19,8 @@ import sys
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 import torch
-from safetensors.torch import save_file
+from peft import LoraConfig, PeftModel, get_peft_model
+from safetensors.torch import load_file, save_file
 from transformers import (CONFIG_MAPPING, LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM, Qwen2Config,
                           Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM)
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding   # that of every family here
@@ -79,6 +82,18 @@ CASES = {
                              published=dict(
         rope_scaling=dict(LLAMA3, original_max_position_embeddings=32, rope_type="llama3"), rope_theta=500.0,
         torch_dtype="bfloat16", attention_bias=False, mlp_bias=False, pretraining_tp=1, transformers_version="4.43.0")),
+}
+# Adapters of the checkpoints above: what becomes LoraConfig, and the base.
+ADAPTERS = {
+    "lora_qv": dict(base="gqa_tied", r=4, lora_alpha=8, target_modules=["q_proj", "v_proj"]),
+    "lora_all": dict(base="llama", r=3, lora_alpha=32, target_modules="all-linear"),
+    "lora_rs": dict(base="mistral", r=4, lora_alpha=6, use_rslora=True,
+                    target_modules=["q_proj", "k_proj", "v_proj", "o_proj"]),
+    "lora_saved": dict(base="llama", r=2, lora_alpha=5, target_modules=["o_proj", "down_proj"],
+                       modules_to_save=["norm", "lm_head"]),
+    "lora_tied": dict(base="gqa_tied", r=2, lora_alpha=4, target_modules=["up_proj"], modules_to_save=["embed_tokens"],
+                      ensure_weight_tying=True),
+    "lora_one": dict(base="qwen3", r=5, lora_alpha=3, target_modules=["layers.1.self_attn.k_proj", "gate_proj"]),
 }
 # config.json of models as they publish it, less what decides nothing here, and of each family with what it must have.
 LEAST = dict(hidden_size=256, num_hidden_layers=3, num_attention_heads=32, intermediate_size=96, vocab_size=100)
@@ -194,6 +209,57 @@ def make(name, family="qwen2", length=23, last=None, dtype=torch.float32, shard=
     (directory / "ids.json").write_text(json.dumps({"ids": ids[0].tolist()}) + "\n")
 
 
+def make_adapter(name, base, **settings):
+    """The base is named beside the adapter, so that both may lie anywhere."""
+    torch.manual_seed(sum(map(ord, name)))
+    family = json.loads((ROOT / base / "config.json").read_text())["model_type"]
+    directory = ROOT / name
+    shutil.rmtree(directory, ignore_errors=True)
+
+    def fresh_base():
+        return FAMILIES[family][1].from_pretrained(ROOT / base, dtype=torch.float32, attn_implementation="eager")
+
+    model = get_peft_model(fresh_base(), LoraConfig(task_type="CAUSAL_LM", **settings))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.requires_grad:
+                parameter.add_(torch.randn_like(parameter) * (0.3 if parameter.dim() == 1 else 0.08))
+    model.save_pretrained(directory)
+    (directory / "README.md").unlink(missing_ok=True)
+    config = directory / "adapter_config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), "base_model_name_or_path": "../" + base},
+                                 indent=2, sort_keys=True) + "\n")
+    model = PeftModel.from_pretrained(fresh_base(), directory, is_trainable=True).eval()
+    ids = torch.randint(0, model.config.vocab_size, (1, 23))
+    logits = model(ids).logits[0]
+    expected = {"logits": logits.detach().contiguous()}
+    (-torch.log_softmax(logits[:-1], -1).gather(1, ids[0, 1:, None]).mean()).backward()
+    for key, parameter in model.named_parameters():
+        if parameter.grad is not None:
+            stored = key.replace(".modules_to_save.default", "").replace(".default", "")
+            expected["grad." + stored] = parameter.grad.contiguous()
+    with torch.no_grad():
+        expected["merged_logits"] = model.merge_and_unload()(ids).logits[0].contiguous()
+    save_file(expected, directory / "expected.safetensors")
+    (directory / "ids.json").write_text(json.dumps({"ids": ids[0].tolist()}) + "\n")
+
+
+def make_bf16():
+    """What transformers and peft compute in bf16 from the same files: as many last rows as expected.safetensors has."""
+    logits = {}
+    for name in [*CASES, *ADAPTERS]:
+        base = ROOT / ADAPTERS.get(name, {"base": name})["base"]
+        family = json.loads((base / "config.json").read_text())["model_type"]
+        model = FAMILIES[family][1].from_pretrained(base, dtype=torch.bfloat16, attn_implementation="eager")
+        if name in ADAPTERS:
+            model = PeftModel.from_pretrained(model, ROOT / name, autocast_adapter_dtype=False)
+        ids = json.loads((ROOT / name / "ids.json").read_text())["ids"]
+        rows = load_file(ROOT / name / "expected.safetensors")["logits"].shape[0]
+        with torch.no_grad():
+            logits[name] = model.eval()(torch.tensor([ids])).logits[0, -rows:].to(torch.bfloat16).contiguous()
+    save_file(logits, ROOT / "bf16_logits.safetensors")
+
+
 def understood(published):
     """What transformers makes of a config.json."""
     config = CONFIG_MAPPING[published["model_type"]].from_dict(json.loads(json.dumps(published)))
@@ -213,9 +279,12 @@ def make_configs():
     (ROOT / "configs.json").write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
 
 
-for name in sys.argv[1:] or [*CASES, "configs"]:
-    if name == "configs":
-        make_configs()
+for name in sys.argv[1:] or [*CASES, *ADAPTERS, "bf16_logits", "configs"]:
+    if name in ("bf16_logits", "configs"):
+        {"bf16_logits": make_bf16, "configs": make_configs}[name]()
         continue
-    make(name, **CASES[name])
+    if name in ADAPTERS:
+        make_adapter(name, **ADAPTERS[name])
+    else:
+        make(name, **CASES[name])
     print(name, sum(f.stat().st_size for f in (ROOT / name).iterdir()) // 1024, "KiB")

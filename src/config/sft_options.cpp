@@ -25,7 +25,8 @@ void SftOptions::fields(Fields& f) {
   f.field("out", out, "directory to write; must not exist");
   f.field("device", device, "cpu, cuda or cuda:N");
   f.choice("dtype", dtype, "of products and activations; sums, masters and moments are f32 in both");
-  f.choice("recompute", recompute, "what a backward pass makes again instead of keeping it; the same bits, less memory");
+  f.choice("recompute", recompute,
+           "what a backward pass makes again instead of keeping it; the same bits, less memory");
   f.field("threads", threads, Range{0, 4096}, "0 = all cores");
   sft.fields(f);
   f.section("lora", lora);

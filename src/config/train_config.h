@@ -104,10 +104,10 @@ struct TrainConfig {
   void fields(Fields& f);
   // Cross-field checks, before anything is loaded. Messages name both values and the remedy.
   void validate() const;
-  void validate_settings() const;  // the same but for model and data, which `ucas explain` can do without
-  std::string title() const;       // label, or the method's title
-  Needs needs() const;             // the method's, and what the objective and the reward add
-  KeepRule keep_rule() const;      // which prompts of a step are trained on
+  void validate_settings() const;          // the same but for model and data, which `ucas explain` can do without
+  std::string title() const;               // label, or the method's title
+  Needs needs() const;                     // the method's, and what the objective and the reward add
+  KeepRule keep_rule() const;              // which prompts of a step are trained on
   ModelOptions model_options() const;      // of the policy
   ModelOptions companion_options() const;  // of a model beside it: as the policy computes, all weights trained
   bool uses_passes() const { return train.steps == 0; }  // how long the run is: train.epochs, or train.steps

@@ -20,6 +20,8 @@ std::string absolute_path(const std::string& path) {
 
 }  // namespace
 
+bool is_adapter(const std::string& directory) { return exists(path_join(directory, kAdapterConfig)); }
+
 std::string base_directory(const std::string& directory) {
   const std::string path = path_join(directory, kAdapterConfig);
   if (!exists(path)) return absolute_path(directory);
@@ -35,7 +37,7 @@ std::string base_directory(const std::string& directory) {
 }
 
 std::string directory_with(const std::string& directory, const char* file) {
-  if (exists(path_join(directory, file)) || !exists(path_join(directory, kAdapterConfig))) return directory;
+  if (exists(path_join(directory, file)) || !is_adapter(directory)) return directory;
   return base_directory(directory);
 }
 

@@ -12,6 +12,7 @@
 #include "base/rng.h"
 #include "kernels/lm_head.h"
 #include "model/transformer.h"
+#include "support/engine/small_models.h"
 #include "support/engine/threads.h"
 
 namespace ucas {
@@ -54,12 +55,7 @@ std::unique_ptr<Model> model_of(const Shape& s) {
   options.lora.rank = s.lora;
   if (s.lora > 0) options.trained = Trained::adapter;
   auto model = make_model(config_of(s), 3, at::kCPU, options);
-  Rng rng(5, 0);
-  for (const NamedTensor& p : model->adapter()) {
-    at::Tensor values = p.tensor.detach();
-    for (int64_t i = 0; i < values.numel(); ++i) values.data_ptr<float>()[i] = 0.05f * static_cast<float>(rng.normal());
-  }
-  model->refresh();
+  testing::fill_adapter(*model);
   return model;
 }
 

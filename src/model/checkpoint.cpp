@@ -84,10 +84,9 @@ void check_memory(const Weights& shapes, const ModelConfig& config, const std::s
 // transformers ties by config alone; a tied checkpoint with another head would silently lose it.
 void check_tied_head(const StoredTensor& head, const at::Tensor& embed) {
   check_shape(head, embed.sizes());
-  std::vector<float> values(head.elements());
-  read_finite(head, values.data());
-  const at::Tensor host = embed.detach().cpu().to(at::kFloat);
-  if (!std::equal(values.begin(), values.end(), host.data_ptr<float>()))
+  at::Tensor values = at::empty(embed.sizes(), at::kFloat);
+  read_finite(head, values.data_ptr<float>());
+  if (!values.to(embed.scalar_type()).equal(embed.detach().cpu()))
     throw Error("config", str(head.file,
                               ": tie_word_embeddings is true, but lm_head.weight differs from "
                               "model.embed_tokens.weight; set it to false to use both"));
@@ -152,8 +151,20 @@ Weights load_base(const ModelConfig& config, const std::string& directory, at::D
   return weights;
 }
 
+constexpr const char* kEmbedding = "model.embed_tokens";
+
+bool trains_tied_embedding(const ModelConfig& config, const LoraConfig& lora) {
+  return config.tie_word_embeddings && is_saved_whole(lora, kEmbedding);
+}
+
 // An adapter's matrices, and what was trained whole beside them, over the base's values.
-void load_adapter(Weights& weights, const PeftAdapter& adapter, const std::string& directory) {
+void load_adapter(Weights& weights, const PeftAdapter& adapter, const ModelConfig& config,
+                  const std::string& directory) {
+  if (trains_tied_embedding(config, adapter.lora) && !adapter.ties) {
+    throw Error("unsupported", str(directory, ": modules_to_save has the embedding, which is the LM head too in ",
+                                   adapter.base, " (tie_word_embeddings), but ensure_weight_tying is not true: peft ",
+                                   "computes with two matrices then; merge the adapter with peft and load the result"));
+  }
   StoredByName stored = by_name(read_safetensors_header(adapter_file(directory)), directory);
   std::vector<NamedTensor> wanted = weights.adapter;
   for (const NamedTensor& p : weights.parameters) {
@@ -166,6 +177,10 @@ void load_adapter(Weights& weights, const PeftAdapter& adapter, const std::strin
                                         " is missing; adapter_config.json asks for it"));
     fill_from(found->second, p.tensor);
     stored.erase(found);
+  }
+  if (auto head = stored.find(str(kPeftPrefix, "lm_head.weight")); adapter.ties && head != stored.end()) {
+    check_tied_head(head->second, weights.embed.leaf);
+    stored.erase(head);
   }
   if (stored.empty()) return;
   throw Error("unexpected_tensor", str(adapter_file(directory), ": tensor ", printable(stored.begin()->first),
@@ -200,7 +215,7 @@ std::unique_ptr<Model> load_model(const std::string& directory, at::Device devic
   if (options.lora.on() && options.trained == Trained::all) options.trained = Trained::adapter;
   const ModelConfig config = read_model_config(options.base);
   Weights weights = load_base(config, options.base, device, options);
-  if (adapter) load_adapter(weights, *adapter, directory);
+  if (adapter) load_adapter(weights, *adapter, config, directory);
   return make_transformer(config, std::move(weights), options);
 }
 
@@ -231,6 +246,9 @@ std::vector<NamedTensor> stored_tensors(Model& model) {
   std::vector<NamedTensor> tensors = model.adapter();
   for (const NamedTensor& p : model.parameters()) {
     if (is_saved_whole(model.options().lora, module_of(p.name))) tensors.push_back({kPeftPrefix + p.name, p.tensor});
+    const bool head_too =
+        module_of(p.name) == kEmbedding && trains_tied_embedding(model.config(), model.options().lora);
+    if (head_too) tensors.push_back({str(kPeftPrefix, "lm_head.weight"), p.tensor});  // PEFT looks for it
   }
   return tensors;
 }
@@ -243,7 +261,8 @@ void save_model(Model& model, const std::string& directory, const std::string& l
   if (model.adapter().empty()) {
     write_weights(directory, tensors, stored_dtype(model), shard_bytes);
   } else {
-    write_adapter_config({model.options().lora, model.options().base}, directory);
+    const LoraConfig& lora = model.options().lora;
+    write_adapter_config({lora, model.options().base, trains_tied_embedding(model.config(), lora)}, directory);
     write_safetensors(adapter_file(directory), tensors);
   }
   if (!like.empty()) copy_tokenizer_files(like, directory);

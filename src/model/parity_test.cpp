@@ -1,50 +1,34 @@
 // Logits and gradients against transformers, from checkpoints that it saved (tools/make_model_goldens.py).
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/mm.h>
 #include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <map>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "base/file.h"
-#include "base/json.h"
-#include "hf/safetensors.h"
 #include "model/transformer.h"
+#include "support/engine/model_goldens.h"
 #include "support/temporary_directory.h"
 
 namespace ucas {
 namespace {
 
-std::string golden(const std::string& name) { return std::string(UCAS_SOURCE_DIR) + "/tests/goldens/model/" + name; }
-
-std::map<std::string, at::Tensor> read_all(const std::string& path) {
-  std::map<std::string, at::Tensor> tensors;
-  for (const StoredTensor& stored : read_safetensors_header(path)) {
-    at::Tensor tensor = at::empty(stored.shape, at::kFloat);
-    read_as_f32(stored, tensor.data_ptr<float>());
-    tensors[stored.name] = tensor;
-  }
-  return tensors;
-}
-
-Packed sequence_of(const std::string& directory) {
-  Packed packed;
-  packed.token = read_json(directory + "/ids.json", 1 << 20)["ids"].get<std::vector<int32_t>>();
-  for (size_t i = 0; i < packed.token.size(); ++i) packed.position.push_back(static_cast<int32_t>(i));
-  packed.begin = {0, static_cast<int64_t>(packed.token.size())};
-  return packed;
-}
+using testing::Departure;
+using testing::departure;
+using testing::expect_near_f32;
+using testing::golden;
+using testing::logits_of;
+using testing::most_apart;
+using testing::read_all;
+using testing::sequence_of;
 
 void expect_parity(Model& model, const std::string& directory, const std::string& name) {
   Packed packed = sequence_of(directory);
   at::Tensor want = read_all(directory + "/expected.safetensors")["logits"];
-  at::Tensor got = model.head().logits(model.hidden(packed));
-  got = got.narrow(0, got.size(0) - want.size(0), want.size(0));
-  double difference = (got - want).abs().max().item<double>();
+  at::Tensor got = logits_of(model, packed, want);
+  double difference = most_apart(got, want);
   std::printf("%-12s max |logit difference| %.2e, largest logit %.1f\n", name.c_str(), difference,
               want.abs().max().item<double>());
   EXPECT_LE(difference, 2e-4) << name;
@@ -81,6 +65,42 @@ TEST(parity, logits_equal_those_of_transformers_on_both_paths) {
     auto model = load_model(golden(name), at::kCPU);
     expect_parity(*model, golden(name), name);
     expect_parity(*aten_view(*model), golden(name), std::string(name) + "/ATen");
+  }
+}
+
+TEST(parity, logits_in_bf16_are_no_further_from_f32_than_those_of_transformers_on_both_paths) {
+  c10::NoGradGuard no_grad;
+  int64_t clear = 0;
+  for (const char* name : kCases) {
+    auto model = load_model(golden(name), at::kCPU, inference(Dtype::bf16));
+    clear += expect_near_f32(*model, name, "native", 1.0);
+    expect_near_f32(*aten_view(*model), name, "ATen", 1.1);
+  }
+  EXPECT_GT(clear, 200) << "rows where the likeliest token must be the same";
+}
+
+// Of one directory by tools/check_against_transformers.py --families --dtype bfloat16: weights in bf16, sequences of
+// several lengths, the logits of transformers in f32 and in bf16. Its lines of "departure" are that tool's.
+TEST(parity, bf16_of_a_given_case_is_no_further_from_f32_than_transformers_own) {
+  const char* given = std::getenv("UCAS_BF16_CASE");
+  if (given == nullptr) GTEST_SKIP() << "tools/check_against_transformers.py --families --dtype bfloat16 runs it";
+  c10::NoGradGuard no_grad;
+  const std::string directory = given;
+  auto model = load_model(directory, at::kCPU, inference(Dtype::bf16));
+  auto logits = read_all(directory + "/logits.safetensors");
+  const Json sequences = read_json(directory + "/ids.json", 1 << 20)["sequences"];
+  ASSERT_FALSE(sequences.empty());
+  for (const Json& ids : sequences) {
+    Packed packed;
+    packed.append(ids.get<std::vector<int32_t>>());
+    const std::string length = std::to_string(packed.token.size());
+    const at::Tensor want = logits.at("f32." + length), theirs = logits.at("bf16." + length);
+    const Departure o = departure(logits_of(*model, packed, want), want), t = departure(theirs, want);
+    std::printf("departure %s %.6f %.6f %.6f %.6f %.6f %ld %ld %ld\n", length.c_str(), o.largest, o.mean, t.largest,
+                t.mean, o.bound, static_cast<long>(o.clear), static_cast<long>(o.wrong), static_cast<long>(t.wrong));
+    EXPECT_LE(o.mean, t.mean) << length;
+    EXPECT_LE(o.largest, 1.5 * o.bound) << length << ": the largest of up to two million";
+    EXPECT_EQ(o.wrong, 0) << length;
   }
 }
 

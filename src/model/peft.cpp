@@ -58,6 +58,24 @@ class PeftReader {
     std::sort(list.begin(), list.end());
     return list;
   }
+  bool is_true(const char* key) const {
+    const Json* value = find(key);
+    if (value != nullptr && !value->is_boolean()) refuse("config", key, "expected true or false");
+    return value != nullptr && *value == true;
+  }
+  // Some ways to begin take the adapter's first product off the base, which then is none that lies on disk.
+  void require_unchanged_base() const {
+    const Json* value = find("init_lora_weights");
+    if (value == nullptr || !value->is_string()) return;
+    const std::string kind = value->get<std::string>();
+    for (const char* other : {"pissa", "olora", "corda", "loftq", "lora_ga"}) {
+      if (kind.starts_with(other)) {
+        refuse("unsupported", "init_lora_weights",
+               "such an adapter changes its base when it begins; merge it with peft and load the result, or let peft "
+               "save it as plain LoRA (path_initial_model_for_weight_conversion)");
+      }
+    }
+  }
   // A setting that ucas has not is fine as long as it is off.
   void require_off(const char* key) const {
     const Json* value = find(key);
@@ -79,24 +97,30 @@ std::optional<PeftAdapter> find_adapter(const std::string& directory) {
   if (!exists(path)) return std::nullopt;
   const PeftReader config(path);
   if (config.text("peft_type") != "LORA") config.refuse("unsupported", "peft_type", "ucas reads \"LORA\" only");
-  for (const char* key : {"bias", "use_dora", "lora_bias", "fan_in_fan_out", "rank_pattern", "alpha_pattern",
-                          "layers_to_transform", "exclude_modules", "target_parameters", "use_qalora",
-                          "alora_invocation_tokens", "trainable_token_indices", "megatron_config"}) {
+  for (const char* key :
+       {"bias", "use_dora", "lora_bias", "fan_in_fan_out", "rank_pattern", "alpha_pattern", "layers_to_transform",
+        "exclude_modules", "target_parameters", "use_qalora", "alora_invocation_tokens", "trainable_token_indices",
+        "megatron_config", "layer_replication", "kasa_config", "use_bdlora", "arrow_config", "monteclora_config"}) {
     config.require_off(key);
   }
+  config.require_unchanged_base();
   PeftAdapter adapter;
   const double rank = config.number("r", 8);
   if (rank != std::floor(rank) || rank > 4096) config.refuse("config", "r", "expected a whole number, 1 .. 4096");
   adapter.lora.rank = static_cast<int64_t>(rank);
   adapter.lora.alpha = config.number("lora_alpha", 8);
   // Rank-stabilised: alpha / sqrt(rank).
-  const Json* stabilised = config.find("use_rslora");
-  if (stabilised != nullptr && *stabilised == true) adapter.lora.alpha *= std::sqrt(rank);
+  if (config.is_true("use_rslora")) adapter.lora.alpha *= std::sqrt(rank);
+  const Json* targets = config.find("target_modules");
+  if (targets != nullptr && targets->is_string() && *targets != "all-linear") {
+    config.refuse("unsupported", "target_modules", "a regular expression: write the names that it matches as a list");
+  }
   adapter.lora.target_modules = config.names("target_modules");
   std::vector<std::string> all = adaptable_modules();
   std::sort(all.begin(), all.end());
   if (adapter.lora.target_modules == all) adapter.lora.target_modules = {"all-linear"};
   adapter.lora.modules_to_save = config.names("modules_to_save");
+  adapter.ties = config.is_true("ensure_weight_tying");
   adapter.base = base_directory(directory);
   return adapter;
 }
@@ -114,6 +138,7 @@ void write_adapter_config(const PeftAdapter& adapter, const std::string& directo
   const bool all = lora.target_modules == std::vector<std::string>{"all-linear"};
   json["target_modules"] = all ? adaptable_modules() : lora.target_modules;
   json["modules_to_save"] = lora.modules_to_save.empty() ? OrderedJson(nullptr) : OrderedJson(lora.modules_to_save);
+  json["ensure_weight_tying"] = adapter.ties;
   json["inference_mode"] = true;
   json["fan_in_fan_out"] = false;
   json["use_rslora"] = false;

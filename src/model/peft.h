@@ -1,5 +1,6 @@
 // A low-rank adapter on disk, in the files of the PEFT library: adapter_config.json beside adapter_model.safetensors.
-// Only what ucas runs is read; the rest (dropout, other kinds of adapters, biases) is refused by name.
+// Only what ucas runs is read; the rest (other kinds of adapters, biases, starts that change the base) is refused by
+// name. Dropout belongs to the training that made the adapter: nothing here has any.
 #pragma once
 
 #include <optional>
@@ -14,6 +15,9 @@ inline constexpr const char* kPeftPrefix = "base_model.model.";  // of every ten
 struct PeftAdapter {
   LoraConfig lora;
   std::string base;  // directory of the frozen weights, absolute
+  // PEFT's ensure_weight_tying: a trained embedding is the LM head as well. Without it PEFT computes with the base's
+  // head, also where the base has one matrix for both.
+  bool ties = false;
 };
 
 std::string adapter_file(const std::string& directory);

@@ -24,9 +24,11 @@ std::string last_part(const std::string& name) { return name.substr(name.rfind('
 
 // PEFT's rule for target_modules: a whole name, or its end after a dot.
 bool names_module(const std::vector<std::string>& names, const std::string& module) {
-  return std::ranges::any_of(
-      names, [&](const std::string& name) { return module == name || module.ends_with("." + name); });
+  return std::ranges::any_of(names,
+                             [&](const std::string& name) { return module == name || module.ends_with("." + name); });
 }
+
+bool adapts_all(const LoraConfig& lora) { return lora.target_modules == std::vector<std::string>{"all-linear"}; }
 
 // Makes leaves one after another and lists them by name.
 class Allocator {
@@ -90,8 +92,7 @@ class Allocator {
   // A uniform in +- 1 / sqrt(in), B zero.
   Adapter adapter(const std::string& module, int64_t outputs, int64_t inputs) {
     const LoraConfig& lora = options_.lora;
-    const bool all = lora.target_modules == std::vector<std::string>{"all-linear"};
-    if (!lora.on() || (!all && !names_module(lora.target_modules, module))) return {};
+    if (!lora.on() || (!adapts_all(lora) && !names_module(lora.target_modules, module))) return {};
     Adapter made;
     made.scale = lora.scale();
     auto leaf = [&](const char* kind, int64_t rows, int64_t columns) {
@@ -120,12 +121,36 @@ class Allocator {
   Weights& to_;
 };
 
+// The matrices of all blocks, "model.layers.0.self_attn.q_proj" ..
+std::vector<std::string> matrices_of_blocks(const ModelConfig& config) {
+  std::vector<std::string> modules;
+  for (int64_t i = 0; i < config.num_hidden_layers; ++i) {
+    for (const std::string& name : adaptable_modules()) {
+      const bool mlp = name.starts_with("gate") || name.starts_with("up") || name.starts_with("down");
+      modules.push_back(str("model.layers.", i, mlp ? ".mlp." : ".self_attn.", name));
+    }
+  }
+  return modules;
+}
+
 // Each name must name something.
 void check_lora(const LoraConfig& lora, const ModelConfig& config) {
   if (!lora.on()) return;
+  const std::vector<std::string> matrices = matrices_of_blocks(config);
+  if (lora.target_modules.empty()) {
+    throw Error("config", str("lora.target_modules is empty: expected all-linear alone, or some of ",
+                              join(adaptable_modules(), ", ")));
+  }
+  for (const std::string& module : matrices) {
+    if (is_saved_whole(lora, module) && (adapts_all(lora) || names_module(lora.target_modules, module))) {
+      throw Error("config",
+                  str(module, ": in lora.target_modules and in lora.modules_to_save: expected in one of them"));
+    }
+  }
   for (const std::string& name : lora.target_modules) {
-    if (name == "all-linear" && lora.target_modules.size() == 1) continue;
-    if (!std::ranges::count(adaptable_modules(), last_part(name))) {
+    if (adapts_all(lora)) continue;
+    const bool some = std::ranges::any_of(matrices, [&](const auto& module) { return names_module({name}, module); });
+    if (!some) {
       throw Error("config", str("lora.target_modules: \"", printable(name),
                                 "\": expected all-linear alone, or some of ", join(adaptable_modules(), ", ")));
     }

@@ -45,8 +45,8 @@ Weights allocate_weights(const ModelConfig& config, at::Device device, const Mod
 Weights without_adapter(const Weights& weights);
 // Adds every adapter's product to the matrix that it changes: W + (alpha / rank) B A, in f32.
 void merge_adapter(Weights& weights);
-// Whether the module ("model.norm") is trained whole beside an adapter: PEFT's rule for modules_to_save, by how its name
-// ends, so that "norm" means every norm of the model.
+// Whether the module ("model.norm") is trained whole beside an adapter: PEFT's rule for modules_to_save, by how its
+// name ends, so that "norm" means every norm of the model.
 bool is_saved_whole(const LoraConfig& lora, const std::string& module);
 // The names of the matrices of a block that an adapter can change: "q_proj" ..
 std::vector<std::string> adaptable_modules();

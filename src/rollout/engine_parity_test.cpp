@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "base/str.h"
 #include "support/engine/rollout_requests.h"
 #include "support/engine/small_models.h"
 #include "support/engine/threads.h"
@@ -30,6 +31,43 @@ int64_t differing(const std::vector<Sampled>& a, const std::vector<Sampled>& b) 
   int64_t count = 0;
   for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) count += !same(a[i], b[i]) || a[i].job != b[i].job;
   return count;
+}
+
+// All that the sampler noted of its tokens is what the trainer computes from the packed sequences.
+void expect_the_trainers_bits(Model& model, const SamplingConfig& sampling) {
+  const auto prompts = random_prompts(8, 30, 58);
+  const auto jobs = jobs_of(prompts, 6);
+  const double temperature = sampling.temperature;
+  const bool truncates = sampling.top_p < 1 || sampling.top_k > 0;
+  const auto responses = make_engine(model, {.max_slots = 10})->run(request_of(jobs, sampling));
+  Packed packed;
+  std::vector<std::pair<int64_t, int64_t>> where;  // of the positions that predict
+  for (const Sampled& r : responses) {
+    const auto& prompt = prompts[static_cast<size_t>(r.job)];
+    packed.append(prompt, r.token);
+    const auto count = static_cast<int64_t>(r.token.size());
+    where.push_back({packed.begin.back() - count - 1, count});
+  }
+  const at::NoGradGuard no_grad;
+  const at::Tensor hidden = model.hidden(packed);
+  float most = 0;
+  int64_t above = 0;  // tokens that the truncated law gives more than the whole one
+  for (size_t i = 0; i < responses.size(); ++i) {
+    const Sampled& r = responses[i];
+    ASSERT_EQ(r.whole_logprob.size(), truncates ? r.token.size() : 0u);
+    const std::vector<float>& whole = truncates ? r.whole_logprob : r.logprob;
+    const auto stats = model.head().stats(hidden.narrow(0, where[i].first, where[i].second), r.token, temperature);
+    for (size_t t = 0; t < r.token.size(); ++t) {
+      most = std::max(most, std::fabs(stats.logprob.data_ptr<float>()[t] - whole[t]));
+      EXPECT_GE(r.logprob[t], whole[t]);
+      above += r.logprob[t] > whole[t];
+      most = std::max(most, std::fabs(stats.entropy.data_ptr<float>()[t] - r.entropy[t]));
+      most = std::max(most, std::fabs(stats.confidence.data_ptr<float>()[t] - r.confidence[t]));
+      most = std::max(most, std::fabs(stats.logit.data_ptr<float>()[t] - r.logit[t]));
+    }
+  }
+  EXPECT_EQ(most, 0) << "temperature " << temperature;
+  EXPECT_EQ(above > 0, truncates);
 }
 
 }  // namespace
@@ -68,51 +106,24 @@ TEST(engine_parity, the_number_of_threads_changes_nothing) {
 TEST(engine_parity, the_log_prob_of_the_sampler_is_the_trainers_bit_for_bit) {
   const Threads one_thread(1);
   auto model = testing::task_model();
-  const auto prompts = random_prompts(8, 30, 58);
-  const auto jobs = jobs_of(prompts, 6);
-  for (const SamplingConfig& sampling : {SamplingConfig{.max_tokens = 40},
-                                         {.temperature = 0.7, .max_tokens = 40},
-                                         {.top_p = 0.6, .max_tokens = 40},
-                                         {.temperature = 0.9, .top_p = 0.9, .top_k = 5, .max_tokens = 40}}) {
-    const double temperature = sampling.temperature;
-    const bool truncates = sampling.top_p < 1 || sampling.top_k > 0;
-    const auto responses = make_engine(*model, {.max_slots = 10})->run(request_of(jobs, sampling));
-    // The trainer's view: all sequences packed, hidden states of the positions that predict.
-    Packed packed;
-    packed.begin.push_back(0);
-    std::vector<at::Tensor> rows;
-    std::vector<std::pair<int64_t, int64_t>> where;
-    for (const Sampled& r : responses) {
-      const auto& prompt = prompts[static_cast<size_t>(r.job)];
-      where.push_back(
-          {packed.begin.back() + static_cast<int64_t>(prompt.size()) - 1, static_cast<int64_t>(r.token.size())});
-      packed.token.insert(packed.token.end(), prompt.begin(), prompt.end());
-      packed.token.insert(packed.token.end(), r.token.begin(), r.token.end());
-      for (int64_t i = packed.begin.back(); i < static_cast<int64_t>(packed.token.size()); ++i) {
-        packed.position.push_back(static_cast<int32_t>(i - packed.begin.back()));
-      }
-      packed.begin.push_back(static_cast<int64_t>(packed.token.size()));
+  expect_the_trainers_bits(*model, {.max_tokens = 40});
+  expect_the_trainers_bits(*model, {.temperature = 0.7, .max_tokens = 40});
+  expect_the_trainers_bits(*model, {.top_p = 0.6, .max_tokens = 40});
+  expect_the_trainers_bits(*model, {.temperature = 0.9, .top_p = 0.9, .top_k = 5, .max_tokens = 40});
+}
+
+TEST(engine_parity, it_is_so_bit_for_bit_in_bf16_and_with_an_adapter) {
+  const Threads one_thread(1);
+  for (Dtype dtype : {Dtype::f32, Dtype::bf16}) {
+    for (int64_t rank : {0, 3, 8}) {
+      SCOPED_TRACE(str(word_of(dtype), " rank ", rank));
+      ModelOptions options{.dtype = dtype};
+      options.lora = {.rank = rank, .modules_to_save = {"norm"}};
+      if (rank > 0) options.trained = Trained::adapter;
+      auto model = testing::task_model(options);
+      expect_the_trainers_bits(*model, {.max_tokens = 30});
+      expect_the_trainers_bits(*model, {.temperature = 0.7, .top_p = 0.8, .max_tokens = 30});
     }
-    const at::NoGradGuard no_grad;
-    const at::Tensor hidden = model->hidden(packed);
-    float most = 0;
-    int64_t above = 0;  // tokens that the truncated law gives more than the whole one
-    for (size_t i = 0; i < responses.size(); ++i) {
-      const Sampled& r = responses[i];
-      ASSERT_EQ(r.whole_logprob.size(), truncates ? r.token.size() : 0u);
-      const std::vector<float>& whole = truncates ? r.whole_logprob : r.logprob;
-      const auto stats = model->head().stats(hidden.narrow(0, where[i].first, where[i].second), r.token, temperature);
-      for (size_t t = 0; t < r.token.size(); ++t) {
-        most = std::max(most, std::fabs(stats.logprob.data_ptr<float>()[t] - whole[t]));
-        EXPECT_GE(r.logprob[t], whole[t]);
-        above += r.logprob[t] > whole[t];
-        most = std::max(most, std::fabs(stats.entropy.data_ptr<float>()[t] - r.entropy[t]));
-        most = std::max(most, std::fabs(stats.confidence.data_ptr<float>()[t] - r.confidence[t]));
-        most = std::max(most, std::fabs(stats.logit.data_ptr<float>()[t] - r.logit[t]));
-      }
-    }
-    EXPECT_EQ(most, 0) << "temperature " << temperature;
-    EXPECT_EQ(above > 0, truncates);
   }
 }
 

@@ -2,8 +2,7 @@
 
 namespace ucas {
 
-std::vector<std::unique_ptr<Companion>> make_companions(const TrainConfig& config, at::Device device,
-                                                        Model& policy) {
+std::vector<std::unique_ptr<Companion>> make_companions(const TrainConfig& config, at::Device device, Model& policy) {
   std::vector<std::unique_ptr<Companion>> companions;
   auto add = [&](std::unique_ptr<Companion> companion) {
     if (companion) companions.push_back(std::move(companion));

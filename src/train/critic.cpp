@@ -191,7 +191,8 @@ std::unique_ptr<Companion> make_critic(const TrainConfig& config, at::Device dev
   if (!critic) return nullptr;
   const std::string& directory = critic->model.empty() ? config.model : critic->model;
   if (!critic->model.empty()) check_fits(config, directory, read_model_config(directory));
-  ValueNetwork network = make_value_network(directory, static_cast<uint64_t>(config.seed), device, config.companion_options());
+  ValueNetwork network =
+      make_value_network(directory, static_cast<uint64_t>(config.seed), device, config.companion_options());
   return std::make_unique<Critic>(config, *critic, std::move(network));
 }
 

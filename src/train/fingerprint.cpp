@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/str.h"
 #include "data/templates.h"
+#include "hf/adapter.h"
 #include "hf/safetensors.h"
 #include "kernels/lm_head.h"
 #include "records/card.h"
@@ -63,8 +64,17 @@ bool is_free_option(const std::string& key, const TrainConfig& config) {
 }
 
 std::string hash_of_model(const std::string& directory) {
-  std::set<std::string> files = {path_join(directory, "config.json")};
-  for (const StoredTensor& tensor : list_weights(directory)) files.insert(tensor.file);
+  std::vector<std::string> files = {path_join(directory_with(directory, "config.json"), "config.json")};
+  auto add_weights = [&](const std::string& part) {
+    std::set<std::string> own;
+    for (const StoredTensor& tensor : list_weights(part)) own.insert(tensor.file);
+    files.insert(files.end(), own.begin(), own.end());
+  };
+  add_weights(directory);
+  if (is_adapter(directory)) {
+    files.push_back(path_join(directory, kAdapterConfig));
+    add_weights(base_directory(directory));
+  }
   std::string hashes;
   for (const std::string& file : files) hashes += hash_of_file(file) + "\n";
   return hash_of_text(hashes);
@@ -83,6 +93,11 @@ std::string make_fingerprint(const FingerprintInput& input) {
   const std::string& form = input.config.data.prompt_template;
   add(str("text of the template ", form), template_sha256(load_template(form)));
   add("tokenizer", hash_of_file(path_join(input.tokenizer, "tokenizer.json")));
+  // The checkpoints of a run that trains an adapter lack its base.
+  const std::string& began_with = input.config.model;
+  if (input.config.lora.on() || is_adapter(began_with)) {
+    add(str("weights of the base ", began_with), hash_of_model(base_directory(began_with)));
+  }
   for (const std::string& model : companion_models(input.config)) add(str("weights of ", model), hash_of_model(model));
   add(kVersion, version());
   add("isa", kernels::isa());

@@ -13,7 +13,7 @@ namespace ucas {
 // train.steps and train.epochs do where a learning rate is planned over the whole run.
 bool is_free_option(const std::string& key, const TrainConfig& config);
 
-// Hash over everything that decides what a checkpoint's model computes.
+// Hash over everything that decides what a checkpoint's model computes; of an adapter's directory its base as well.
 std::string hash_of_model(const std::string& directory);
 
 struct FingerprintInput {

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "hf/adapter.h"
 #include "text/tokenizer.h"
 #include "train/manifest.h"
 
@@ -26,7 +27,7 @@ void keep_model_files(const RunDirectory& run, const std::string& from, const st
   make_directories(temporary);
   copy_tokenizer_files(tokenizer_directory(run, from, otherwise), temporary);
   for (const char* name : {"config.json", "generation_config.json"}) {
-    const std::string source = path_join(from, name);
+    const std::string source = path_join(directory_with(from, name), name);
     if (exists(source)) write_file(path_join(temporary, name), read_file(source));
   }
   seal_directory(temporary, 0);

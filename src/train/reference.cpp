@@ -64,7 +64,8 @@ class Reference final : public Companion {
 // config.model, also on resume, where the policy itself comes from a checkpoint of the run.
 std::unique_ptr<Companion> make_reference(const TrainConfig& config, at::Device device, Model* policy) {
   if (!config.needs().reference) return nullptr;
-  const bool shared = policy != nullptr && config.lora.on() && config.lora.modules_to_save.empty() && !find_adapter(config.model);
+  const bool shared =
+      policy != nullptr && config.lora.on() && config.lora.modules_to_save.empty() && !find_adapter(config.model);
   return std::make_unique<Reference>(
       config, shared ? policy->base() : load_model(config.model, device, inference(config.dtype)));
 }

@@ -15,8 +15,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/output_directory.h"
 #include "base/log.h"
+#include "base/output_directory.h"
 #include "base/rng.h"
 #include "base/str.h"
 #include "data/jsonl.h"

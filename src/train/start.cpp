@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "data/problems.h"
 #include "data/templates.h"
+#include "hf/adapter.h"
 #include "kernels/lm_head.h"
 #include "model/product.h"
 #include "rollout/engine.h"
@@ -213,7 +214,8 @@ void restore(Training& t, const FoundCheckpoint& found, const Consent& consent) 
 
 Training open_training(TrainConfig config, const std::string& out, const std::string& command) {
   config.validate();
-  Parts parts = load_parts(config, config.model, config.model);
+  const std::string tokenizer = directory_with(config.model, "tokenizer.json");
+  Parts parts = load_parts(config, config.model, tokenizer);
   RunEnvironment environment;
   environment.version = version();
   environment.torch = torch_version();
@@ -230,7 +232,7 @@ Training open_training(TrainConfig config, const std::string& out, const std::st
   environment.initial_weights = hash_of_model(config.model);
   environment.training_data = hex(parts.data.hash);
   RunDirectory run = RunDirectory::create(out, to_toml(config), environment);
-  keep_model_files(run, config.model, config.model);
+  keep_model_files(run, config.model, tokenizer);
   return assemble(std::move(config), std::move(run), std::move(parts));
 }
 
@@ -250,7 +252,8 @@ Training resume_training(const std::string& path, const std::vector<Setting>& ov
   } else {
     check_start_over(run, before, had_folder, consent);
   }
-  const std::string weights = found ? found->path : config.model, base = config.model;
+  const std::string weights = found ? found->path : config.model;
+  const std::string base = directory_with(config.model, "tokenizer.json");
   Parts parts = load_parts(config, weights, tokenizer_directory(run, weights, base));
   Training t = assemble(std::move(config), std::move(run), std::move(parts));
   if (found) {

@@ -20,7 +20,8 @@ int run_merge(const Words& words) {
   if (options.out.empty()) throw Error("usage", "--out DIR is missing: where the whole checkpoint goes");
   const std::string& directory = line.positionals[0];
   if (!find_adapter(directory)) {
-    throw Error("path", str(printable(directory, 400), ": no adapter_config.json there: expected the directory of a "
+    throw Error("path", str(printable(directory, 400),
+                            ": no adapter_config.json there: expected the directory of a "
                             "PEFT adapter"));
   }
   check_output(options.out);

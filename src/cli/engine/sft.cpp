@@ -50,8 +50,8 @@ int run_sft(const Words& words) {
   check_output(options.out);
   use_threads(options.threads);
 
-  Tokenizer tokenizer = Tokenizer::load(options.tokenizer.empty() ? directory_with(options.model, "tokenizer.json")
-                                                               : options.tokenizer);
+  Tokenizer tokenizer =
+      Tokenizer::load(options.tokenizer.empty() ? directory_with(options.model, "tokenizer.json") : options.tokenizer);
   std::unique_ptr<Model> model = starting_model(options, tokenizer);
   log(str("sft: ", grouped(model->config().parameter_count()), " parameters on ", options.device));
   SftResult result = run_sft(*model, tokenizer, options.sft, options.out);

@@ -80,7 +80,9 @@ class Asked {
 };
 
 Asked::Asked(const EvaluationPlan& plan, const std::string& model)
-    : tokenizer(Tokenizer::load(directory_with(model, "tokenizer.json"))), plan_(plan), config_(read_model_config(model)) {
+    : tokenizer(Tokenizer::load(directory_with(model, "tokenizer.json"))),
+      plan_(plan),
+      config_(read_model_config(model)) {
   check_vocabulary(tokenizer, config_);
   if (plan.suite.empty()) {
     add_files();

@@ -1,6 +1,8 @@
 // Models and batches of a few numbers that several tests of the engine share.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include "base/rng.h"
 #include "core/batch.h"
 #include "model/model.h"
@@ -18,11 +20,23 @@ inline ModelConfig small_shape(int64_t vocabulary = 40) {
   return shape;
 }
 
+// An adapter that does something, in place of a fresh one.
+inline void fill_adapter(Model& model) {
+  Rng rng(5, 0);
+  for (const NamedTensor& p : model.adapter()) {
+    at::Tensor values = p.tensor.detach();
+    for (int64_t i = 0; i < values.numel(); ++i) values.data_ptr<float>()[i] = 0.05f * static_cast<float>(rng.normal());
+  }
+  model.refresh();
+}
+
 // That of the embedded task: d 64, 2 layers, 4/2 heads, V 58.
-inline std::unique_ptr<Model> task_model() {
+inline std::unique_ptr<Model> task_model(const ModelOptions& options = {}) {
   ModelConfig config;
   config.max_position_embeddings = 256;
-  return make_model(config, 3, at::kCPU);
+  auto model = make_model(config, 3, at::kCPU, options);
+  fill_adapter(*model);
+  return model;
 }
 
 // Random groups with ragged lengths over small_shape()'s vocabulary, the first response of the second group empty,
