@@ -12,9 +12,9 @@ transformers; --score adds words to `ucas score`. PEER_PYTHON has torch and tran
     PEER_PYTHON -B tools/check_against_transformers.py --families --dtype bfloat16 [--tests build/ucas-tests-engine]
 
 compares all logits of ucas in bf16, and those of transformers in bf16, with those of transformers in f32 from the same
-weights, which are bf16 numbers: on the mean ucas must be no further off, and every difference must be within the bound
-that the tests state. Where the two largest f32 logits are more than that bound apart, the likeliest token must be the
-same.
+weights, which are bf16 numbers: on the mean ucas must be no further off, and every difference must be within 1.5 times
+the bound that the tests state (of two million logits: 0.093 of the largest; transformers 0.122). Where the two largest
+f32 logits are more than that bound apart, the likeliest token must be the same.
 """
 import argparse
 import json
@@ -68,7 +68,7 @@ def make_checkpoint(folder, model_type, rope=None, rope_theta=10000.0, dtype=tor
     small = dict(vocab=SHAPE["vocab_size"], hidden=4, layers=1, heads=1, intermediate=4)
     subprocess.run([sys.executable, TOKENIZER_MAKER, folder, "--kv-heads", "1",
                     *(word for key, value in small.items() for word in (f"--{key}", str(value)))], check=True)
-    torch.manual_seed(sum(map(ord, folder)))
+    torch.manual_seed(sum(map(ord, os.path.basename(folder))))
     config = CONFIG_MAPPING[model_type](
         **{**SHAPE, "tie_word_embeddings": False, **changes},
         rope_parameters={"rope_type": "default", **(rope or {}), "rope_theta": rope_theta})

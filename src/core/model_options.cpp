@@ -13,11 +13,14 @@ void LoraConfig::fields(Fields& f) {
   f.field("modules_to_save", modules_to_save, "what is trained whole beside it, such as lm_head or norm");
 }
 
+bool names_module(const std::string& name, const std::string& module) {
+  return module == name || module.ends_with("." + name);
+}
+
 bool is_adapted(const LoraConfig& lora, const std::string& module) {
   if (!lora.on()) return false;
-  if (lora.target_modules == std::vector<std::string>{"all-linear"}) return true;
-  return std::ranges::any_of(lora.target_modules,
-                             [&](const std::string& name) { return module == name || module.ends_with("." + name); });
+  if (lora.all_linear()) return true;
+  return std::ranges::any_of(lora.target_modules, [&](const auto& name) { return names_module(name, module); });
 }
 
 bool is_saved_whole(const LoraConfig& lora, const std::string& module) {

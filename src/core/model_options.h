@@ -28,13 +28,15 @@ struct LoraConfig {
   std::vector<std::string> modules_to_save;  // trained whole beside the adapter, such as lm_head or norm
 
   bool on() const { return rank > 0; }
+  bool all_linear() const { return target_modules == std::vector<std::string>{"all-linear"}; }
   double scale() const { return alpha / static_cast<double>(rank); }
   bool operator==(const LoraConfig&) const = default;
   void fields(Fields& f);
 };
 
-// Whether a linear module of a block ("model.layers.0.mlp.up_proj") gets an adapter: PEFT's rule for target_modules, a
-// whole name or its end after a dot.
+// PEFT's rule for target_modules: a whole name ("model.layers.0.mlp.up_proj"), or its end after a dot ("up_proj").
+bool names_module(const std::string& name, const std::string& module);
+// Whether a linear module of a block gets an adapter.
 bool is_adapted(const LoraConfig& lora, const std::string& module);
 // Whether a module ("model.norm") is trained whole beside an adapter: PEFT's rule for modules_to_save, by how its name
 // ends, so that "norm" means every norm of the model.

@@ -1,6 +1,5 @@
 #include "hf/adapter.h"
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -14,22 +13,18 @@ namespace {
 
 constexpr int64_t kAdapterLimit = int64_t{1} << 20;
 
-std::string absolute_path(const std::string& path) {
-  return std::filesystem::absolute(path).lexically_normal().string();
-}
-
 }  // namespace
 
 bool is_adapter(const std::string& directory) { return exists(path_join(directory, kAdapterConfig)); }
 
 std::string base_directory(const std::string& directory) {
   const std::string path = path_join(directory, kAdapterConfig);
-  if (!exists(path)) return absolute_path(directory);
+  if (!exists(path)) return directory;
   const Json json = read_json(path, kAdapterLimit);
   const auto it = json.is_object() ? json.find("base_model_name_or_path") : json.end();
   const std::string named = json.is_object() && it != json.end() && it->is_string() ? it->get<std::string>() : "";
   for (const std::string& base : {named, path_join(directory, named)}) {
-    if (!named.empty() && is_directory(base)) return absolute_path(base);
+    if (!named.empty() && is_directory(base)) return base;
   }
   throw Error("path", str(path, ": base_model_name_or_path = \"", printable(named, 400),
                           "\": no such directory; ucas downloads nothing: put the base model there, or name its "

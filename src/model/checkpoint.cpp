@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <map>
 #include <span>
 
@@ -211,7 +210,7 @@ ModelOptions options_with(const PeftAdapter& adapter, const ModelOptions& asked,
 std::unique_ptr<Model> load_model(const std::string& directory, at::Device device, const ModelOptions& asked) {
   const std::optional<PeftAdapter> adapter = find_adapter(directory);
   ModelOptions options = adapter ? options_with(*adapter, asked, directory) : asked;
-  if (!adapter) options.base = std::filesystem::absolute(directory).lexically_normal().string();
+  if (!adapter) options.base = directory;
   if (options.lora.on() && options.trained == Trained::all) options.trained = Trained::adapter;
   const ModelConfig config = read_model_config(options.base);
   Weights weights = load_base(config, options.base, device, options);
@@ -246,6 +245,9 @@ std::vector<NamedTensor> stored_tensors(Model& model) {
   std::vector<NamedTensor> tensors = model.adapter();
   for (const NamedTensor& p : model.parameters()) {
     if (is_saved_whole(model.options().lora, module_of(p.name))) tensors.push_back({kPeftPrefix + p.name, p.tensor});
+    const bool head_too =
+        module_of(p.name) == kEmbedding && trains_tied_embedding(model.config(), model.options().lora);
+    if (head_too) tensors.push_back({str(kPeftPrefix, "lm_head.weight"), p.tensor});  // PEFT looks for it
   }
   return tensors;
 }

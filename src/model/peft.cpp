@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -130,13 +131,12 @@ void write_adapter_config(const PeftAdapter& adapter, const std::string& directo
   const LoraConfig& lora = adapter.lora;
   json["peft_type"] = "LORA";
   json["task_type"] = "CAUSAL_LM";
-  json["base_model_name_or_path"] = adapter.base;
+  json["base_model_name_or_path"] = std::filesystem::absolute(adapter.base).lexically_normal().string();
   json["r"] = lora.rank;
   json["lora_alpha"] = lora.alpha;
   json["lora_dropout"] = 0.0;
   json["bias"] = "none";
-  const bool all = lora.target_modules == std::vector<std::string>{"all-linear"};
-  json["target_modules"] = all ? adaptable_modules() : lora.target_modules;
+  json["target_modules"] = lora.all_linear() ? adaptable_modules() : lora.target_modules;
   json["modules_to_save"] = lora.modules_to_save.empty() ? OrderedJson(nullptr) : OrderedJson(lora.modules_to_save);
   json["ensure_weight_tying"] = adapter.ties;
   json["inference_mode"] = true;

@@ -14,7 +14,7 @@ inline constexpr const char* kPeftPrefix = "base_model.model.";  // of every ten
 
 struct PeftAdapter {
   LoraConfig lora;
-  std::string base;  // directory of the frozen weights, absolute
+  std::string base;  // directory of the frozen weights; made absolute where it is written
   // PEFT's ensure_weight_tying: a trained embedding is the LM head as well. Without it PEFT computes with the base's
   // head, also where the base has one matrix for both.
   bool ties = false;

@@ -61,8 +61,8 @@ TEST(peft, logits_of_its_adapters_in_bf16_are_no_further_from_f32_than_its_own) 
   c10::NoGradGuard no_grad;
   for (const char* name : kAdapters) {
     auto model = load_model(golden(name), at::kCPU, inference(Dtype::bf16));
-    expect_near_f32(*model, name, "native");
-    expect_near_f32(*aten_view(*model), name, "ATen");
+    expect_near_f32(*model, name, "native", 1.0);
+    expect_near_f32(*aten_view(*model), name, "ATen", 1.1);
   }
 }
 
@@ -103,7 +103,6 @@ TEST(peft, what_is_saved_holds_the_same_tensors_and_loads_again_with_the_same_bi
     auto model = load_model(golden(name), at::kCPU);
     save_model(*model, scratch.path());
     auto ours = read_all(adapter_file(scratch.path())), theirs = read_all(adapter_file(golden(name)));
-    if (std::string(name) == "lora_tied") theirs.erase("base_model.model.lm_head.weight");  // the embedding again
     EXPECT_EQ(ours.size(), theirs.size()) << name;
     for (const auto& [key, tensor] : theirs) EXPECT_TRUE(ours.at(key).equal(tensor)) << name << " " << key;
     EXPECT_TRUE(load_model(scratch.path(), at::kCPU)->options().lora == model->options().lora) << name;

@@ -22,14 +22,6 @@ constexpr const char* kModules[] = {"q_proj", "k_proj", "v_proj", "o_proj", "gat
 // "model.layers.3.mlp.up_proj" -> "up_proj"
 std::string last_part(const std::string& name) { return name.substr(name.rfind('.') + 1); }
 
-// PEFT's rule for names: a whole name, or its end after a dot.
-bool names_module(const std::vector<std::string>& names, const std::string& module) {
-  return std::ranges::any_of(names,
-                             [&](const std::string& name) { return module == name || module.ends_with("." + name); });
-}
-
-bool adapts_all(const LoraConfig& lora) { return lora.target_modules == std::vector<std::string>{"all-linear"}; }
-
 // Makes leaves one after another and lists them by name.
 class Allocator {
  public:
@@ -148,8 +140,8 @@ void check_lora(const LoraConfig& lora, const ModelConfig& config) {
     }
   }
   for (const std::string& name : lora.target_modules) {
-    if (adapts_all(lora)) continue;
-    const bool some = std::ranges::any_of(matrices, [&](const auto& module) { return names_module({name}, module); });
+    if (lora.all_linear()) continue;
+    const bool some = std::ranges::any_of(matrices, [&](const auto& module) { return names_module(name, module); });
     if (!some) {
       throw Error("config", str("lora.target_modules: \"", printable(name),
                                 "\": expected all-linear alone, or some of ", join(adaptable_modules(), ", ")));
