@@ -121,8 +121,8 @@ Planned plan_run(const TrainConfig& config, const std::string& out, const RunDir
   } else if (plan.peak() > limits.memory) {
     warn(str(limits.whose, " ", bytes(limits.memory), ": less than the plan (--allow-over-plan)"));
   }
-  return {plan.peak(), str("peak about ", bytes(plan.peak()), " in the phase ", plan.peak_words(), "; ", limits.whose,
-                           " ", bytes(limits.memory), ", ", bytes(limits.memory_free), " free")};
+  return {plan.peak(), str("peak ", bytes(plan.peak()), ", in the phase ", plan.phases[plan.peak_phase()], "; ",
+                           bytes(limits.memory_free), " free")};
 }
 
 Training assemble(TrainConfig config, RunDirectory run, Parts parts) {
