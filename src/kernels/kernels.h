@@ -45,6 +45,20 @@ struct AttendBackward {
   float *d_key, *d_value;               // [keys, stride]
   int64_t first = 0;                    // as above
 };
+// c[r][n] = (add ? c[r][n] : 0) + sum over k of a[r a_row + k a_inner] b[k b_stride + n]. Every number is one chain of
+// multiply-adds in the order of k, so its bits depend on that chain alone: not on the other rows and columns, nor on
+// how k is cut into calls.
+struct Product {
+  int64_t rows, columns, inner;  // columns: a multiple of 16
+  const float* a;
+  int64_t a_row, a_inner;
+  const float* b;
+  int64_t b_stride;
+  float* c;
+  int64_t c_stride;
+  bool add;
+};
+
 // static: an inline function shared by the files would be linked once, maybe with instructions this CPU lacks.
 static inline int64_t tiles_of(int64_t tokens) { return (tokens + 15) / 16; }
 
@@ -67,6 +81,7 @@ struct Table {
   void (*attend_backward)(const AttendBackward& a);
   void (*row_stats)(const float* logits, int64_t n, float inverse_temperature, RowStats& stats);
   void (*row_gradient)(const float* logits, int64_t n, int64_t target, const RowGradient& row, float* out);
+  void (*product)(const Product& p);
   void (*widen)(const Bf16* from, int64_t n, float* to);
   void (*narrow)(const float* from, int64_t n, Bf16* to);  // to nearest, ties to even
   // to[c][r] = from[r][c] of 16 bits or of 32; rows and columns are multiples of 16. Strides count elements.

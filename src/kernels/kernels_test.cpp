@@ -373,6 +373,59 @@ TEST(kernels, many_query_heads_may_share_one_key_head) {
   }
 }
 
+TEST(kernels, a_product_is_one_chain_of_multiply_adds_however_it_is_tiled_and_cut) {
+  constexpr int64_t kRows = 30, kColumns = 80, kInner = 37;
+  const std::vector<float> a = random_floats(kRows * kInner, 61), b = random_floats(kInner * kColumns, 62);
+  const std::vector<float> before = random_floats(kRows * kColumns, 63);
+  for (const Table* table : supported()) {
+    const bool fused = table != supported()[0];
+    std::vector<float> want = before;
+    for (int64_t r = 0; r < kRows; ++r)
+      for (int64_t n = 0; n < kColumns; ++n)
+        for (int64_t k = 0; k < kInner; ++k) {
+          float &sum = want[r * kColumns + n], x = a[r * kInner + k], y = b[k * kColumns + n];
+          sum = fused ? std::fma(x, y, sum) : x * y + sum;
+        }
+    for (int64_t rows : {1, 3, 4, 7, 12, 30})
+      for (int64_t columns : {16, 32, 48, 80})
+        for (int64_t cut : {0, 1, 16, 36}) {
+          std::vector<float> c = before;
+          table->product({rows, columns, cut, a.data(), kInner, 1, b.data(), kColumns, c.data(), kColumns, true});
+          table->product({rows, columns, kInner - cut, a.data() + cut, kInner, 1, b.data() + cut * kColumns, kColumns,
+                          c.data(), kColumns, true});
+          for (int64_t r = 0; r < kRows; ++r)
+            for (int64_t n = 0; n < kColumns; ++n) {
+              const float expected = r < rows && n < columns ? want[r * kColumns + n] : before[r * kColumns + n];
+              ASSERT_EQ(c[r * kColumns + n], expected)
+                  << table->name << " " << rows << " x " << columns << " at " << r << ", " << n;
+            }
+        }
+  }
+}
+
+TEST(kernels, the_numbers_of_a_product_may_lie_transposed_and_begin_at_0) {
+  const std::vector<float> a = random_floats(10 * 24, 64), b = random_floats(10 * 16, 65);
+  for (const Table* table : supported()) {
+    std::vector<float> turned(a.size()), c(24 * 16, kNan), d(24 * 16, kNan);
+    for (int64_t k = 0; k < 10; ++k)
+      for (int64_t r = 0; r < 24; ++r) turned[r * 10 + k] = a[k * 24 + r];
+    table->product({24, 16, 10, a.data(), 1, 24, b.data(), 16, c.data(), 16, false});
+    table->product({24, 16, 10, turned.data(), 10, 1, b.data(), 16, d.data(), 16, false});
+    EXPECT_EQ(c, d) << table->name;
+  }
+}
+
+TEST(kernels, transposing_moves_every_number_to_its_place) {
+  std::vector<uint32_t> from(48 * 40);
+  for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<uint32_t>(i);
+  for (const Table* table : supported()) {
+    std::vector<uint32_t> to(32 * 50, 7);
+    table->transpose_32(from.data(), 40, 48, 32, to.data(), 50);
+    for (uint32_t r = 0; r < 48; ++r)
+      for (uint32_t c = 0; c < 32; ++c) ASSERT_EQ(to[c * 50 + r], r * 40 + c) << table->name;
+  }
+}
+
 TEST(kernels, all_instruction_sets_stay_close_to_the_scalar_body) {
   const Table* scalar = table_of("scalar");
   std::vector<float> logits = random_floats(3001, 30, 5);

@@ -28,55 +28,82 @@ using at::native::cpublas::brgemm_release;
 constexpr int64_t kTileOut = 64;      // outputs of a tile
 constexpr int64_t kTileRows = 64;     // rows of a tile
 constexpr int64_t kSumRows16 = 1024;  // rows summed at a time: their pairs stay in the second-level cache
+constexpr int64_t kSumInner = 256;    // numbers of each f32 chain at a time: with 64 others beside them, the same
 
 bool is_bf16(const at::Tensor& x) { return x.scalar_type() == at::kBFloat16; }
 // Rows by strides: the last dimension is dense.
 int64_t stride_of(const at::Tensor& x) { return x.stride(0); }
 const at::BFloat16* numbers(const at::Tensor& x) { return x.const_data_ptr<at::BFloat16>(); }
 uint16_t* bits16(at::BFloat16* x) { return reinterpret_cast<uint16_t*>(x); }
-const uint32_t* pairs(const at::BFloat16* x) { return reinterpret_cast<const uint32_t*>(x); }
 
 // The micro-kernel takes inputs in pairs.
-bool by_tiles(int64_t inputs) { return inputs % 2 == 0 && kernels::bf16_products().fast; }
+bool by_pairs(int64_t inputs) { return inputs % 2 == 0 && kernels::bf16_products().fast; }
 
 at::Tensor widened(const at::Tensor& x) { return is_bf16(x) ? x.to(at::kFloat) : x; }
 
-// x [P, I] as [P / tile][I / 2][tile][2], the tiles kTileRows wide but for the last.
+// to[c][r] = from[r][c]
+void turn(const uint32_t* from, int64_t from_stride, int64_t rows, int64_t columns, uint32_t* to, int64_t to_stride) {
+  const int64_t whole_rows = rows / 16 * 16, whole = columns / 16 * 16;
+  kernels::table().transpose_32(from, from_stride, whole_rows, whole, to, to_stride);
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = r < whole_rows ? whole : 0; c < columns; ++c) to[c * to_stride + r] = from[r * from_stride + c];
+}
+void turn(const float* from, int64_t from_stride, int64_t rows, int64_t columns, float* to, int64_t to_stride) {
+  turn(reinterpret_cast<const uint32_t*>(from), from_stride, rows, columns, reinterpret_cast<uint32_t*>(to), to_stride);
+}
+
+// x [P, I] as [P / tile][I / unit][tile][unit], the tiles kTileRows wide but for the last; a unit is an f32 or a pair.
 at::Tensor packed_rows(const at::Tensor& x) {
-  const int64_t P = x.size(0), I = x.size(1), stride = stride_of(x);
-  at::Tensor packed = at::empty({P, I}, x.options());
-  const at::BFloat16* from = numbers(x);
-  auto* to = reinterpret_cast<uint32_t*>(packed.mutable_data_ptr<at::BFloat16>());
-  UCAS_CHECK(stride % 2 == 0 && reinterpret_cast<uintptr_t>(from) % 4 == 0, "rows begin at a pair");
+  const int64_t P = x.size(0), unit = is_bf16(x) ? 2 : 1, I = x.size(1) / unit, stride = stride_of(x) / unit;
+  at::Tensor packed = at::empty({P, x.size(1)}, x.options());
+  const auto* from = static_cast<const uint32_t*>(x.const_data_ptr());
+  auto* to = static_cast<uint32_t*>(packed.mutable_data_ptr());
+  UCAS_CHECK(stride_of(x) % unit == 0 && reinterpret_cast<uintptr_t>(from) % 4 == 0, "rows begin at a unit");
   at::parallel_for(0, (P + kTileRows - 1) / kTileRows, grain_of(kTileRows * I), [&](int64_t begin, int64_t end) {
     for (int64_t tile = begin; tile < end; ++tile) {
       const int64_t first = tile * kTileRows, rows = std::min(kTileRows, P - first);
-      const int64_t whole = I / 2 / 16 * 16;
-      const uint32_t* rows_from = pairs(from + first * stride);
-      kernels::table().transpose_32(rows_from, stride / 2, rows, whole, to + first * (I / 2), rows);
-      for (int64_t pair = whole; pair < I / 2; ++pair)
-        for (int64_t r = 0; r < rows; ++r) to[first * (I / 2) + pair * rows + r] = rows_from[r * (stride / 2) + pair];
+      turn(from + first * stride, stride, rows, I, to + first * I, rows);
     }
   });
   return packed;
 }
 
-// Where a tile [outputs][rows] of W x^T goes.
+// c [rows, columns] (+)= a b in chains of f32, a [rows][inner] by strides, b [inner][width], width the next multiple
+// of 16 that holds the columns, c by its stride.
+struct Rows {
+  const float* a;
+  int64_t a_row, a_inner;
+};
+void chains(int64_t rows, int64_t columns, int64_t inner, Rows a, const float* b, float* c, int64_t c_stride,
+            bool add) {
+  const int64_t width = aligned(columns);
+  std::vector<float> padded(width == columns ? 0 : rows * width);
+  float* to = padded.empty() ? c : padded.data();
+  const int64_t stride = padded.empty() ? c_stride : width;
+  for (int64_t r = 0; r < rows && !padded.empty() && add; ++r) std::copy_n(c + r * c_stride, columns, to + r * width);
+  for (int64_t k = 0; k < inner; k += kSumInner) {
+    kernels::table().product({rows, width, std::min(kSumInner, inner - k), a.a + k * a.a_inner, a.a_row, a.a_inner,
+                              b + k * width, width, to, stride, add || k > 0});
+  }
+  for (int64_t r = 0; r < rows && !padded.empty(); ++r) std::copy_n(to + r * width, columns, c + r * c_stride);
+}
+
+// Where a tile of x W^T goes.
 class TileStore {
  public:
   TileStore(const at::Tensor& out, const at::Tensor& onto) : out_(out), onto_(onto) {}
 
-  // `scratch` holds as many floats as the tile.
-  void operator()(const float* tile, int64_t first_out, int64_t outputs, int64_t first_row, int64_t rows,
-                  float* scratch) const {
-    const kernels::Table& kernel = kernels::table();
-    const int64_t whole = outputs / 16 * 16;
-    kernel.transpose_32(reinterpret_cast<const uint32_t*>(tile), rows, whole, rows,
-                        reinterpret_cast<uint32_t*>(scratch), kTileOut);
-    for (int64_t o = whole; o < outputs; ++o)
-      for (int64_t r = 0; r < rows; ++r) scratch[r * kTileOut + o] = tile[o * rows + r];
+  // tile [outputs][rows]; `scratch` holds as many floats.
+  void turned(const float* tile, int64_t first_out, int64_t outputs, int64_t first_row, int64_t rows,
+              float* scratch) const {
+    turn(tile, rows, outputs, rows, scratch, kTileOut);
+    straight(scratch, first_out, outputs, first_row, rows);
+  }
+
+  // tile [rows][kTileOut], which it may use
+  void straight(float* tile, int64_t first_out, int64_t outputs, int64_t first_row, int64_t rows) const {
     for (int64_t r = 0; r < rows; ++r) {
-      float* row = scratch + r * kTileOut;
+      float* row = tile + r * kTileOut;
       if (is_bf16(out_)) {
         store<Bf16>(row, first_row + r, first_out, outputs);
       } else {
@@ -103,10 +130,20 @@ class TileStore {
   const at::Tensor &out_, &onto_;
 };
 
+// A tile [outputs][rows] of W x^T: w from its first row on, x packed from its first row on.
+void multiply(int64_t outputs, int64_t rows, int64_t I, const at::BFloat16* w, int64_t w_stride, const at::BFloat16* x,
+              float* tile) {
+  brgemm(outputs, rows, I, w_stride, rows, rows, false, w, x, tile);
+}
+void multiply(int64_t outputs, int64_t rows, int64_t I, const float* w, int64_t w_stride, const float* x, float* tile) {
+  chains(outputs, rows, I, {w, w_stride, 1}, x, tile, rows, false);
+}
+
+template <class T>
 void product_by_tiles(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, const at::Tensor& onto) {
   const int64_t P = x.size(0), I = x.size(1), O = w.size(0);
   const at::Tensor packed = packed_rows(x);
-  const at::BFloat16 *weight = numbers(w), *rows_of_x = numbers(packed);
+  const T *weight = w.const_data_ptr<T>(), *rows_of_x = packed.const_data_ptr<T>();
   const TileStore put(out, onto);
   at::parallel_for(0, (O + kTileOut - 1) / kTileOut, grain_of(P * I), [&](int64_t begin, int64_t end) {
     float tile[kTileOut * kTileRows], scratch[kTileOut * kTileRows];
@@ -114,13 +151,91 @@ void product_by_tiles(const at::Tensor& x, const at::Tensor& w, const at::Tensor
       const int64_t first = t * kTileOut, outputs = std::min(kTileOut, O - first);
       for (int64_t row = 0; row < P; row += kTileRows) {
         const int64_t rows = std::min(kTileRows, P - row);
-        brgemm(outputs, rows, I, stride_of(w), rows, rows, false, weight + first * stride_of(w), rows_of_x + row * I,
-               tile);
-        put(tile, first, outputs, row, rows, scratch);
+        multiply(outputs, rows, I, weight + first * stride_of(w), stride_of(w), rows_of_x + row * I, tile);
+        put.turned(tile, first, outputs, row, rows, scratch);
       }
     }
-    brgemm_release();
+    if constexpr (!std::is_same_v<T, float>) brgemm_release();
   });
+}
+
+// The same bits for many rows: what is packed is W, 64 outputs at a time, and nothing has to be turned.
+void product_by_rows(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, const at::Tensor& onto) {
+  const int64_t P = x.size(0), I = x.size(1), O = w.size(0);
+  const auto* rows_of_x = x.const_data_ptr<float>();
+  const TileStore put(out, onto);
+  at::parallel_for(0, (O + kTileOut - 1) / kTileOut, grain_of(P * I), [&](int64_t begin, int64_t end) {
+    float tile[kTileOut * kTileRows];
+    std::vector<float> packed(I * kTileOut);
+    for (int64_t t = begin; t < end; ++t) {
+      const int64_t first = t * kTileOut, outputs = std::min(kTileOut, O - first);
+      const float* from = w.const_data_ptr<float>() + first * stride_of(w);
+      turn(from, stride_of(w), outputs, I, packed.data(), aligned(outputs));
+      for (int64_t row = 0; row < P; row += kTileRows) {
+        const int64_t rows = std::min(kTileRows, P - row);
+        chains(rows, aligned(outputs), I, {rows_of_x + row * stride_of(x), stride_of(x), 1}, packed.data(), tile, kTileOut,
+               false);
+        put.straight(tile, first, outputs, row, rows);
+      }
+    }
+  });
+}
+
+// Columns [first, first + count) of rows of x as [rows][count], count rounded up to 16 with zeros.
+void copy_columns(const float* from, int64_t stride, int64_t rows, int64_t count, float* to) {
+  const int64_t width = aligned(count);
+  for (int64_t r = 0; r < rows; ++r) {
+    std::copy_n(from + r * stride, count, to + r * width);
+    std::fill(to + r * width + count, to + (r + 1) * width, 0.0f);
+  }
+}
+
+// d_x (+)= d_out W: the weights are packed, 64 inputs at a time.
+void input_product_by_tiles(const at::Tensor& d_out, const at::Tensor& w, const at::Tensor& d_x, Into into) {
+  const int64_t P = d_out.size(0), I = w.size(1), O = w.size(0);
+  const auto *rows = d_out.const_data_ptr<float>(), *weight = w.const_data_ptr<float>();
+  float* to = d_x.mutable_data_ptr<float>();
+  at::parallel_for(0, (I + kTileOut - 1) / kTileOut, grain_of(P * O), [&](int64_t begin, int64_t end) {
+    std::vector<float> packed(std::min(O, kSumInner) * kTileOut);
+    for (int64_t t = begin; t < end; ++t) {
+      const int64_t first = t * kTileOut, count = std::min(kTileOut, I - first);
+      for (int64_t o = 0; o < O; o += kSumInner) {
+        const int64_t inner = std::min(kSumInner, O - o);
+        copy_columns(weight + o * stride_of(w) + first, stride_of(w), inner, count, packed.data());
+        chains(P, count, inner, {rows + o, stride_of(d_out), 1}, packed.data(), to + first, stride_of(d_x),
+               into == Into::sum || o > 0);
+      }
+    }
+  });
+}
+
+// sum += d_out^T x, in the order of the rows.
+void weight_product_by_chains(const at::Tensor& d_out, const at::Tensor& x, const at::Tensor& sum) {
+  const int64_t P = x.size(0), I = x.size(1), O = d_out.size(1), tiles = (I + kTileRows - 1) / kTileRows;
+  const auto *of = d_out.const_data_ptr<float>(), *rows_of_x = x.const_data_ptr<float>();
+  float* total = sum.mutable_data_ptr<float>();
+  at::Tensor packed = at::empty({std::min(P, kSumInner) * aligned(I)}, x.options());
+  float* columns_of_x = packed.mutable_data_ptr<float>();
+  for (int64_t first = 0; first < P; first += kSumInner) {
+    const int64_t rows = std::min(kSumInner, P - first);
+    at::parallel_for(0, tiles, grain_of(kTileRows * rows), [&](int64_t begin, int64_t end) {
+      for (int64_t c = begin * kTileRows; c < std::min(I, end * kTileRows); c += kTileRows) {
+        copy_columns(rows_of_x + first * stride_of(x) + c, stride_of(x), rows, std::min(kTileRows, I - c),
+                     columns_of_x + c * rows);
+      }
+    });
+    at::parallel_for(0, (O + kTileOut - 1) / kTileOut, grain_of(rows * I), [&](int64_t begin, int64_t end) {
+      std::vector<float> columns(kTileOut * rows);
+      for (int64_t t = begin; t < end; ++t) {
+        const int64_t out = t * kTileOut, outputs = std::min(kTileOut, O - out);
+        copy_columns(of + first * stride_of(d_out) + out, stride_of(d_out), rows, outputs, columns.data());
+        for (int64_t c = 0; c < I; c += kTileRows) {
+          chains(outputs, std::min(kTileRows, I - c), rows, {columns.data(), 1, aligned(outputs)},
+                 columns_of_x + c * rows, total + out * stride_of(sum) + c, stride_of(sum), true);
+        }
+      }
+    });
+  }
 }
 
 // Rows [first, first + rows) of x [P, I] as [I / kTileRows][rows / 2][kTileRows][2].
@@ -152,7 +267,7 @@ void transpose_columns(const at::BFloat16* from, int64_t stride, int64_t rows, i
     for (int64_t r = 0; r < rows; ++r) to[o * rows + r] = in[r * stride + o];
 }
 
-void weight_product_by_tiles(const at::Tensor& d_out, const at::Tensor& x, const at::Tensor& sum) {
+void weight_product_by_pairs(const at::Tensor& d_out, const at::Tensor& x, const at::Tensor& sum) {
   const int64_t P = x.size(0), I = x.size(1), O = d_out.size(1);
   UCAS_CHECK(P % 16 == 0, "rows are padded");
   at::Tensor packed = at::empty({std::min(P, kSumRows16) * I}, x.options());
@@ -177,27 +292,36 @@ void weight_product_by_tiles(const at::Tensor& d_out, const at::Tensor& x, const
   }
 }
 
+void store_sum(const at::Tensor& sum, const at::Tensor& out, const at::Tensor& onto) {
+  at::Tensor to = out;
+  to.copy_(onto.defined() ? at::add(widened(onto), sum) : sum);
+}
+
 }  // namespace
 
 void product(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, const at::Tensor& onto) {
-  at::Tensor to = out;
-  if (is_bf16(x) && by_tiles(x.size(1))) {
-    product_by_tiles(x, w, out, onto);
-  } else if (is_bf16(x)) {
-    const at::Tensor sum = at::mm(widened(x), widened(w).t());
-    to.copy_(onto.defined() ? at::add(widened(onto), sum) : sum);
-  } else if (onto.defined()) {
-    at::addmm_out(to, onto, x, w.t());
+  if (!is_bf16(x)) {
+    const int64_t P = x.size(0), I = x.size(1), O = w.size(0);
+    const bool turn_w = O * I < P * (I + O);  // fewer numbers than x and out hold
+    (turn_w ? product_by_rows : product_by_tiles<float>)(x, w, out, onto);
+  } else if (by_pairs(x.size(1))) {
+    product_by_tiles<at::BFloat16>(x, w, out, onto);
   } else {
-    at::mm_out(to, x, w.t());
+    const at::Tensor sum = at::empty(out.sizes(), at::kFloat);
+    product_by_tiles<float>(widened(x), widened(w), sum, {});
+    store_sum(sum, out, onto);
   }
 }
 
 void input_product(const at::Tensor& d_out, const at::Tensor& w, const at::Tensor& d_x, Into into) {
+  const at::Tensor before = into == Into::sum ? d_x : at::Tensor();
   at::Tensor to = d_x;
-  if (is_bf16(w) && !kernels::bf16_products().fast) {
-    const at::Tensor sum = at::mm(widened(d_out), widened(w));
-    to.copy_(into == Into::sum ? at::add(widened(d_x), sum) : sum);
+  if (!is_bf16(w)) {
+    input_product_by_tiles(d_out, w, d_x, into);
+  } else if (!kernels::bf16_products().fast) {
+    const at::Tensor sum = at::empty(d_x.sizes(), at::kFloat);
+    input_product_by_tiles(widened(d_out), widened(w), sum, Into::fresh);
+    store_sum(sum, d_x, before);
   } else if (into == Into::sum) {
     at::addmm_out(to, d_x, d_out, w);
   } else {
@@ -206,11 +330,10 @@ void input_product(const at::Tensor& d_out, const at::Tensor& w, const at::Tenso
 }
 
 void weight_product(const at::Tensor& d_out, const at::Tensor& x, const at::Tensor& sum) {
-  at::Tensor to = sum;
-  if (is_bf16(x) && by_tiles(x.size(0))) {
-    weight_product_by_tiles(d_out, x, sum);
+  if (is_bf16(x) && by_pairs(x.size(0))) {
+    weight_product_by_pairs(d_out, x, sum);
   } else {
-    at::addmm_out(to, sum, widened(d_out).t(), widened(x));
+    weight_product_by_chains(widened(d_out), widened(x), sum);
   }
 }
 
