@@ -1,10 +1,7 @@
-// Decoding: prompt 16, 64 new tokens, log-prob and entropy of every token included; the tiny shape with 256 sequences,
-// the embedded task's with 1,024. Prints tokens/s on one thread and the share of this machine's f32 GEMM limit that
-// they reach.
-//   build/bench_decode [batch of the tiny shape]
+// Decoding, log-prob and entropy of every token included. Prints tokens/s on one thread and the share of this machine's
+// f32 GEMM limit that they reach, and how fast the weights are read.
+//   build/bench_decode [shape=tiny] [batch=256] [dtype=f32] [prompt=16] [new=64] [repeat=3]
 #include <c10/core/GradMode.h>
-
-#include <cstdlib>
 
 #include "bench_model.h"
 #include "kernels/lm_head.h"
@@ -13,9 +10,12 @@ using namespace ucas;
 
 namespace {
 
-bool measure(const char* name, const ModelConfig& config, int64_t batch) {
-  int64_t prompt = 16, fresh = 64;
-  auto model = make_model(config, 1, at::kCPU);
+bool measure(const Arguments& args) {
+  const std::string name = args.word("shape", "tiny");
+  const ModelConfig config = config_of(name);
+  const int64_t batch = args.number("batch", 256), prompt = args.number("prompt", 16), fresh = args.number("new", 64);
+  const auto repeat = static_cast<int>(args.number("repeat", 3));
+  auto model = make_model(config, 1, at::kCPU, inference(args.dtype()));
   auto cache = model->make_cache(batch, prompt + fresh);
   Rng rng(1, 2);
   Packed packed;
@@ -29,7 +29,7 @@ bool measure(const char* name, const ModelConfig& config, int64_t batch) {
     packed.begin.push_back(static_cast<int64_t>(packed.token.size()));
     slot.push_back(s);
   }
-  double prefill = best_of(3, [&] { model->prefill(packed, *cache, slot); });
+  double prefill = best_of(repeat, [&] { model->prefill(packed, *cache, slot); });
   std::vector<int32_t> token(static_cast<size_t>(batch), 7), position(static_cast<size_t>(batch));
   double in_model = 0, in_head = 0, in_stats = 0, entropy = 0;
   auto decode = [&] {
@@ -53,13 +53,16 @@ bool measure(const char* name, const ModelConfig& config, int64_t batch) {
       in_stats += cpu_seconds() - t2;
     }
   };
-  double seconds = best_of(3, decode), limit = gemm_limit();
+  double seconds = best_of(repeat, decode), limit = gemm_limit();
   double tokens = static_cast<double>(batch * fresh), products = products_per_token(config);
-  std::printf("%s shape, isa %s, batch %ld, 1 thread, GEMM limit %.1f GFLOP/s\n", name, kernels::isa(), batch, limit);
+  std::printf("%s shape, %s, isa %s, batch %ld, 1 thread, f32 GEMM limit %.1f GFLOP/s\n", name.c_str(),
+              word_of(args.dtype()), kernels::isa(), batch, limit);
   std::printf("decode  %9.0f tok/s   %5.1f us/token   %4.1f %% of the GEMM limit\n", tokens / seconds,
               1e6 * seconds / tokens, 100 * 2e-9 * products * tokens / seconds / limit);
   std::printf("        layers %.1f us, head %.1f us, statistics %.1f us a token (last round)\n",
               1e6 * in_model / tokens, 1e6 * in_head / tokens, 1e6 * in_stats / tokens);
+  const double bytes = products * (args.dtype() == Dtype::bf16 ? 2 : 4);
+  std::printf("        weights read at %.1f GB/s\n", 1e-9 * bytes * static_cast<double>(fresh) / seconds);
   double rows = static_cast<double>(batch * prompt);
   double layers = products - static_cast<double>(config.vocab_size * config.hidden_size);
   std::printf("prefill %9.0f tok/s   %5.1f us/token   %4.1f %% of the GEMM limit\n", rows / prefill,
@@ -72,6 +75,5 @@ bool measure(const char* name, const ModelConfig& config, int64_t batch) {
 int main(int argc, char** argv) {
   at::set_num_threads(1);
   c10::NoGradGuard no_grad;
-  bool good = measure("tiny", tiny_shape(), argc > 1 ? std::atoll(argv[1]) : 256);
-  return measure("task", task_shape(), 1024) && good ? 0 : 1;
+  return measure(Arguments(argc, argv)) ? 0 : 1;
 }

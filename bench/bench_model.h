@@ -1,5 +1,5 @@
-// Shared by the model's benches: the tiny shape (d 128, 4 layers, V 512) and that of the embedded task, timing in CPU
-// seconds of the calling thread, and the GEMM limit measured in the same run.
+// Shared by the model's benches: shapes by name, arguments KEY=VALUE, timing in CPU seconds of the calling thread, and
+// the GEMM limit measured in the same run.
 #pragma once
 
 #include <ATen/Parallel.h>
@@ -11,9 +11,12 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "base/rng.h"
+#include "base/str.h"
 #include "model/model.h"
 
 namespace ucas {
@@ -35,25 +38,49 @@ double best_of(int times, Work work) {
   return best;
 }
 
-inline ModelConfig tiny_shape() {
-  ModelConfig c;
-  c.hidden_size = 128;
-  c.num_hidden_layers = 4;
-  c.num_attention_heads = 4;
-  c.num_key_value_heads = 2;
-  c.head_dim = 32;
-  c.intermediate_size = 512;
-  c.vocab_size = 512;
-  return c;
+struct Shape {
+  const char* name;
+  int64_t D, layers, H, K, F, V;
+};
+// tiny; that of the embedded task; 25 M parameters; Qwen2.5-0.5B
+inline constexpr Shape kShapes[] = {{"tiny", 128, 4, 4, 2, 512, 512},
+                                    {"task", 64, 2, 4, 2, 192, 58},
+                                    {"m25", 512, 6, 8, 2, 1792, 8192},
+                                    {"q05b", 896, 24, 14, 2, 4864, 151936}};
+
+inline ModelConfig config_of(const std::string& name) {
+  for (const Shape& s : kShapes) {
+    if (name != s.name) continue;
+    ModelConfig c;
+    c.hidden_size = s.D;
+    c.num_hidden_layers = s.layers;
+    c.num_attention_heads = s.H;
+    c.num_key_value_heads = s.K;
+    c.head_dim = s.D / s.H;
+    c.intermediate_size = s.F;
+    c.vocab_size = s.V;
+    c.tie_word_embeddings = true;
+    return c;
+  }
+  throw Error("usage", str("shape=", name, ": expected tiny, task, m25 or q05b"));
 }
 
-// That of the embedded task.
-inline ModelConfig task_shape() {
-  ModelConfig c;  // its defaults, but for:
-  c.intermediate_size = 192;
-  c.vocab_size = 58;
-  return c;
-}
+class Arguments {
+ public:
+  Arguments(int argc, char** argv) : words_(argv + 1, argv + argc) {}
+  std::string word(const std::string& key, const std::string& otherwise) const {
+    for (const std::string& word : words_)
+      if (word.starts_with(key + "=")) return word.substr(key.size() + 1);
+    return otherwise;
+  }
+  int64_t number(const std::string& key, int64_t otherwise) const {
+    return std::stoll(word(key, std::to_string(otherwise)));
+  }
+  Dtype dtype() const { return word("dtype", "f32") == "bf16" ? Dtype::bf16 : Dtype::f32; }
+
+ private:
+  std::vector<std::string> words_;
+};
 
 // Multiply-adds of one token's matrix products, the LM head included.
 inline double products_per_token(const ModelConfig& c) {

@@ -1,12 +1,9 @@
-// One training step's forward and backward on the tiny shape and the embedded task's: 256 sequences, about 20,000
-// tokens, packed into micro-batches. Prints tokens/s on one thread and the share of this machine's f32 GEMM limit that
-// they reach (2 x 3 flops for each weight and token; recomputation is not counted as work).
-//   build/bench_train_step [tokens in a micro-batch] [f32 | bf16]
+// One training step's forward and backward: sequences of 0.6 to 1.4 times a mean length, packed into micro-batches.
+// Prints tokens/s on one thread and the share of this machine's f32 GEMM limit that they reach (2 x 3 flops for each
+// weight and token; recomputation is not counted as work).
+//   build/bench_train_step [shape=tiny] [sequences=256] [length=79] [micro=2048] [dtype=f32] [repeat=3]
 #include <ATen/TensorOperators.h>
 #include <sys/resource.h>
-
-#include <cstdlib>
-#include <string_view>
 
 #include "bench_model.h"
 #include "kernels/lm_head.h"
@@ -15,14 +12,19 @@ using namespace ucas;
 
 namespace {
 
-void measure(const char* name, const ModelConfig& config, int64_t budget, Dtype dtype) {
+void measure(const Arguments& args) {
+  const std::string name = args.word("shape", "tiny");
+  const ModelConfig config = config_of(name);
+  const int64_t budget = args.number("micro", 2048), mean = args.number("length", 79);
+  const int64_t sequences = args.number("sequences", 256);
+  const Dtype dtype = args.dtype();
   auto model = make_model(config, 1, at::kCPU, {.dtype = dtype});
   Rng rng(1, 2);
   std::vector<Packed> micro(1);
   micro[0].begin = {0};
   double tokens = 0;
-  for (int s = 0; s < 256; ++s) {
-    int64_t length = 46 + rng.below(67);  // 46 .. 112, mean 79
+  for (int64_t s = 0; s < sequences; ++s) {
+    int64_t length = mean - 2 * mean / 5 + rng.below(4 * mean / 5 + 1);
     if (micro.back().begin.back() + length > budget && micro.back().begin.back() > 0) {
       micro.emplace_back();
       micro.back().begin = {0};
@@ -52,11 +54,11 @@ void measure(const char* name, const ModelConfig& config, int64_t budget, Dtype 
       backward += cpu_seconds() - t2;
     }
   };
-  double seconds = best_of(3, step), limit = gemm_limit();
+  double seconds = best_of(static_cast<int>(args.number("repeat", 3)), step), limit = gemm_limit();
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);
-  std::printf("%s shape, %s, isa %s, %.0f tokens in %zu micro-batches, 1 thread, f32 GEMM limit %.1f GFLOP/s\n", name,
-              word_of(dtype), kernels::isa(), tokens, micro.size(), limit);
+  std::printf("%s shape, %s, isa %s, %.0f tokens in %zu micro-batches, 1 thread, f32 GEMM limit %.1f GFLOP/s\n",
+              name.c_str(), word_of(dtype), kernels::isa(), tokens, micro.size(), limit);
   std::printf("train   %9.0f tok/s   %5.1f us/token   %4.1f %% of the GEMM limit, peak %ld MB\n", tokens / seconds,
               1e6 * seconds / tokens, 100 * 6e-9 * products_per_token(config) * tokens / seconds / limit,
               usage.ru_maxrss / 1024);
@@ -68,9 +70,6 @@ void measure(const char* name, const ModelConfig& config, int64_t budget, Dtype 
 
 int main(int argc, char** argv) {
   at::set_num_threads(1);
-  int64_t budget = argc > 1 ? std::atoll(argv[1]) : 2048;
-  const Dtype dtype = argc > 2 && std::string_view(argv[2]) == "bf16" ? Dtype::bf16 : Dtype::f32;
-  measure("tiny", tiny_shape(), budget, dtype);
-  measure("task", task_shape(), budget, dtype);
+  measure(Arguments(argc, argv));
   return 0;
 }

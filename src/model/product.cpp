@@ -28,7 +28,7 @@ using at::native::cpublas::brgemm_release;
 constexpr int64_t kTileOut = 64;      // outputs of a tile
 constexpr int64_t kTileRows = 64;     // rows of a tile
 constexpr int64_t kSumRows16 = 1024;  // rows summed at a time: their pairs stay in the second-level cache
-constexpr int64_t kSumInner = 256;    // numbers of each f32 chain at a time: with 64 others beside them, the same
+constexpr int64_t kSumInner = 256;    // numbers of each f32 chain at a time: those of 64 stay in that cache, too
 
 bool is_bf16(const at::Tensor& x) { return x.scalar_type() == at::kBFloat16; }
 // Rows by strides: the last dimension is dense.
@@ -81,8 +81,9 @@ void chains(int64_t rows, int64_t columns, int64_t inner, Rows a, const float* b
   float* to = padded.empty() ? c : padded.data();
   const int64_t stride = padded.empty() ? c_stride : width;
   for (int64_t r = 0; r < rows && !padded.empty() && add; ++r) std::copy_n(c + r * c_stride, columns, to + r * width);
-  for (int64_t k = 0; k < inner; k += kSumInner) {
-    kernels::table().product({rows, width, std::min(kSumInner, inner - k), a.a + k * a.a_inner, a.a_row, a.a_inner,
+  const int64_t step = kSumInner * kTileOut / width;
+  for (int64_t k = 0; k < inner; k += step) {
+    kernels::table().product({rows, width, std::min(step, inner - k), a.a + k * a.a_inner, a.a_row, a.a_inner,
                               b + k * width, width, to, stride, add || k > 0});
   }
   for (int64_t r = 0; r < rows && !padded.empty(); ++r) std::copy_n(to + r * width, columns, c + r * c_stride);
@@ -173,8 +174,8 @@ void product_by_rows(const at::Tensor& x, const at::Tensor& w, const at::Tensor&
       turn(from, stride_of(w), outputs, I, packed.data(), aligned(outputs));
       for (int64_t row = 0; row < P; row += kTileRows) {
         const int64_t rows = std::min(kTileRows, P - row);
-        chains(rows, aligned(outputs), I, {rows_of_x + row * stride_of(x), stride_of(x), 1}, packed.data(), tile, kTileOut,
-               false);
+        chains(rows, aligned(outputs), I, {rows_of_x + row * stride_of(x), stride_of(x), 1}, packed.data(), tile,
+               kTileOut, false);
         put.straight(tile, first, outputs, row, rows);
       }
     }
