@@ -40,7 +40,8 @@ void measure(const Arguments& args) {
   double forward = 0, head = 0, backward = 0;
   auto step = [&] {
     forward = head = backward = 0;
-    for (const NamedTensor& p : model->parameters()) p.tensor.mutable_grad().reset();
+    for (const NamedTensor& p : model->trainable())
+      if (p.tensor.grad().defined()) p.tensor.mutable_grad().zero_();  // as the optimizer leaves them
     for (const Packed& packed : micro) {
       double t0 = cpu_seconds();
       at::Tensor hidden = model->hidden(packed);

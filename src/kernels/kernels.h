@@ -15,36 +15,56 @@ struct Bf16 {
   uint16_t bits;
 };
 
-// Attention of one token over its own key/value head: `group` query heads share it. Keys come in tiles of 16 tokens,
-// [tile][d][16], so that scores need no horizontal sums; values in rows of `stride` numbers, a multiple of 16, zero
-// beyond d. Keys after the last one may hold anything. E: how keys and values are kept, float or Bf16.
-// Where a window ends at the token, `first` is the first key in it: those before it are not seen, and no work is done
-// for their whole tiles.
+// Attention of tokens that follow each other in a sequence, over their own key/value head: `group` query heads share
+// it. The first one sees `keys` keys, itself the last of them, and each next one sees one more; all of these counts end
+// in the same tile of 16. Where there is a window, a token sees its last `window` keys only, and no work is done for
+// the whole tiles before them. Keys come in tiles of 16 tokens, [tile][d][16], so that scores need no horizontal sums;
+// values in rows of `stride` numbers, a multiple of 16, zero beyond d. Keys after the last one may hold anything. E:
+// how keys and values are kept, float or Bf16. A token's numbers do not depend on how many others come with it.
 template <class E>
 struct Attend {
-  int64_t group, keys, d, stride;
+  int64_t queries, group, keys, window, d, stride;
   float scale;
-  const float* q;     // [group, d]
-  const E* key;       // [tiles, d, 16]
-  const E* value;     // [keys, stride]
-  float* weight;      // scratch [group, 16 tiles]
-  float* out;         // [group, d]
-  float* norm;        // [group, 2] largest score and 1 / sum e^(score - largest), for the backward; may be null
-  int64_t first = 0;  // below keys
+  const float* q;  // [queries, group, d]
+  const E* key;    // [tiles, d, 16]
+  const E* value;  // [keys, stride]
+  float* weight;   // scratch [queries, group, 16 tiles]
+  float* out;      // [queries, group, stride]
+  float* norm;     // [queries, group, 2] largest score and 1 / sum e^(score - largest), for the backward
 };
 
 // Its backward: writes d_q, adds to d_key and d_value.
 struct AttendBackward {
-  int64_t group, keys, d, stride;
+  int64_t queries, group, keys, window, d, stride;
   float scale;
-  const float *q, *out, *d_out, *norm;  // as above
-  const float *key, *value;             // both in tiles
-  const float* key_rows;                // [keys, stride]
-  float* scratch;                       // 2 * group * 16 tiles + 2 * group * stride
-  float* d_q;                           // [group, d]
-  float *d_key, *d_value;               // [keys, stride]
-  int64_t first = 0;                    // as above
+  const float *q, *out, *d_out;  // [queries, group, stride], zero beyond d
+  const float* norm;             // as above
+  const float *key, *value;      // both in tiles
+  const float* key_rows;         // [keys, stride]
+  float* scratch;                // 2 of the forward's
+  float* d_q;                    // [queries, group, stride]
+  float *d_key, *d_value;        // [keys, stride]
 };
+// static: an inline function shared by the files would be linked once, maybe with instructions this CPU lacks.
+static inline int64_t tiles_of(int64_t tokens) { return (tokens + 15) / 16; }
+// The first key in sight of a token that is the last of so many keys.
+static inline int64_t first_in_sight(int64_t keys, int64_t window) {
+  return window == 0 || keys < window ? 0 : keys - window;
+}
+
+constexpr int64_t kAttentionWeights = 65536;
+// How many tokens from `position` on attention takes at most together: they must end in one tile of keys, and their
+// weights should stay in the second-level cache.
+static inline int64_t queries_together(int64_t group, int64_t position) {
+  const int64_t room = kAttentionWeights / (group * 16 * tiles_of(position + 1)), left = 16 - position % 16;
+  return room < 1 ? 1 : room < left ? room : left;
+}
+// The backward's two sets of weights of a sequence of `length` at most: floats.
+static inline int64_t weights_together(int64_t group, int64_t length) {
+  const int64_t row = group * 16 * tiles_of(length), most = row < kAttentionWeights ? kAttentionWeights : row;
+  return 2 * (16 * row < most ? 16 * row : most);
+}
+
 // c[r][n] = (add ? c[r][n] : 0) + sum over k of a[r a_row + k a_inner] b[k b_stride + n]. Every number is one chain of
 // multiply-adds in the order of k, so its bits depend on that chain alone: not on the other rows and columns, nor on
 // how k is cut into calls.
@@ -58,9 +78,6 @@ struct Product {
   int64_t c_stride;
   bool add;
 };
-
-// static: an inline function shared by the files would be linked once, maybe with instructions this CPU lacks.
-static inline int64_t tiles_of(int64_t tokens) { return (tokens + 15) / 16; }
 
 struct Table {
   const char* name;
@@ -84,6 +101,8 @@ struct Table {
   void (*product)(const Product& p);
   void (*widen)(const Bf16* from, int64_t n, float* to);
   void (*narrow)(const float* from, int64_t n, Bf16* to);  // to nearest, ties to even
+  // to[i] = the bits of a[i], above them those of b[i]
+  void (*pair)(const uint16_t* a, const uint16_t* b, int64_t n, uint32_t* to);
   // to[c][r] = from[r][c] of 16 bits or of 32; rows and columns are multiples of 16. Strides count elements.
   void (*transpose_16)(const uint16_t* from, int64_t from_stride, int64_t rows, int64_t columns, uint16_t* to,
                        int64_t to_stride);

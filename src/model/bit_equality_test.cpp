@@ -1,5 +1,5 @@
 // The guard of docs/numerics.md: on the CPU a token's numbers are bit-equal however it is computed, in f32 and in bf16.
-// If this fails after an update of LibTorch, its GEMM is no longer stable per row; see kRowAlign in model/block.h.
+// If bf16 fails after an update of LibTorch, its micro-kernel no longer sums as model/product.cpp says.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/cat.h>
@@ -177,6 +177,39 @@ TEST_P(BitEquality, a_tokens_numbers_do_not_depend_on_batch_slots_packing_or_thr
       EXPECT_EQ(kernels::token_stats(stats, chosen, inverse, config.vocab_size).logprob, all.logprob[row].item<float>())
           << "sampler's row " << row;
     }
+  }
+}
+
+// Of all trained parameters, of a loss that reads hidden states and the LM head's three statistics.
+std::vector<at::Tensor> gradients_of(Model& model, const Packed& packed, const std::vector<int32_t>& target) {
+  HeadStats stats = model.head().stats(model.hidden(packed), target, 0.7);
+  (stats.logprob.sum() + stats.entropy.sum() * 0.3 - stats.confidence.sum() * 0.2).backward();
+  std::vector<at::Tensor> gradients;
+  for (const NamedTensor& p : model.trainable()) {
+    if (!p.tensor.grad().defined()) continue;
+    gradients.push_back(p.tensor.grad().clone());
+    p.tensor.mutable_grad().reset();
+  }
+  return gradients;
+}
+
+TEST_P(BitEquality, gradients_do_not_depend_on_the_number_of_threads) {
+  const ModelConfig config = config_of(GetParam());
+  auto model = model_of(GetParam());
+  const Packed packed = pack(random_sequences(config.vocab_size));
+  std::vector<int32_t> target;
+  for (size_t i = 0; i < packed.token.size(); ++i)
+    target.push_back(static_cast<int32_t>((i * 31) % static_cast<size_t>(config.vocab_size)));
+  std::vector<at::Tensor> one, more;
+  {
+    Threads set(1);
+    one = gradients_of(*model, packed, target);
+  }
+  for (int threads : {2, 3}) {
+    Threads set(threads);
+    more = gradients_of(*model, packed, target);
+    ASSERT_EQ(one.size(), more.size());
+    for (size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(same_bits(one[i], more[i])) << i << ", threads " << threads;
   }
 }
 

@@ -14,8 +14,8 @@
 //   | residual  <--------+   next x = middle + act W_down
 //
 // Legend: R rows (tokens), D width, H query heads, K key/value heads, d head width, F MLP width. On the native path
-// buffers have P = R rounded up to a multiple of 16 rows: with such a count every row of a product is bit-equal
-// whatever stands beside it. Rows that a product sums over are 0 beyond R.
+// buffers have P = R rounded up to a multiple of 16 rows, whole vectors of products (model/product.h). Rows that a
+// product sums over are 0 beyond R.
 // E is the type in which rows are kept between steps, float or Bf16; the residual stream (x, middle) and its gradient
 // are f32 in both, and every step computes in f32.
 #pragma once
@@ -99,11 +99,6 @@ struct BlockShape {
   float eps = static_cast<float>(config.rms_norm_eps);
 };
 
-// The first key that a row at `position` sees through a layer's window; 0: no window.
-inline int64_t first_key(int64_t window, int64_t position) {
-  return window == 0 || position < window ? 0 : position - window + 1;
-}
-
 // What the backward of a block needs of its forward. Where it is not kept, one set serves every block.
 struct Activations {
   at::Tensor x;         // [P, D] input, f32
@@ -141,6 +136,10 @@ struct Place {
   int64_t key = 0, key_head = 0;
   int64_t value = 0, value_head = 0;
   int64_t position = 0;
+
+  bool follows(const Place& before) const {
+    return position == before.position + 1 && key == before.key && value == before.value;
+  }
 };
 
 // The steps of one block of `places.size()` rows. `key` and `value` are where its layer's lie.

@@ -1,6 +1,6 @@
 // LM-head statistics and their gradient on the CPU (docs/paper.md): 256 rows by kernels::kTile columns at a time,
-// so that [R, V] never exists. On the CPU logits are made 16 rows at least at a time, which keeps every row bit-equal
-// for any number of rows; Head::logits cuts the vocabulary in the same tiles.
+// so that [R, V] never exists. A row's logits have the same bits in any company (model/product.h); Head::logits cuts
+// the vocabulary in the same tiles.
 #include "model/head.h"
 
 #include <ATen/Parallel.h>

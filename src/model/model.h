@@ -1,7 +1,7 @@
 // The policy: a decoder-only language model in LibTorch, for training, prefill and decode alike.
 // Legend: R rows of a packed batch (tokens), D width, H query heads, K key/value heads, d head width, V vocabulary.
 // One forward serves all: what differs is where keys and values come from. On the CPU every row of the result is
-// bit-equal whatever else is in the batch (own kernels + row-stable products on R padded to a multiple of 16), in f32
+// bit-equal whatever else is in the batch (own kernels + products that treat each row alone), in f32
 // and in bf16, so sampler and trainer agree exactly; see docs/numerics.md.
 // Threads: one caller at a time.
 #pragma once

@@ -194,45 +194,57 @@ class BlockBackward {
   }
 
   void attend_head(const Activations& a, int64_t window, int64_t sequence, int64_t head, std::vector<float>& scratch) {
-    const kernels::Table& kernel = kernels::table();
-    const int64_t H = s_.H, K = s_.K, d = s_.d, N = s_.N, group = s_.group, stride = s_.stride;
-    int64_t first = packed_.begin[sequence], length = packed_.begin[sequence + 1] - first;
-    int64_t tiles = kernels::tiles_of(length), tile_size = tiles * 16 * d, row_size = length * stride;
-    const int64_t width = group * d;
-    scratch.assign(2 * tile_size + 3 * row_size + 2 * group * (tiles * 16 + stride) + 4 * width, 0.0f);
+    const int64_t H = s_.H, K = s_.K, d = s_.d, N = s_.N, group = s_.group, stride = s_.stride, width = group * d;
+    const int64_t first = packed_.begin[sequence], length = packed_.begin[sequence + 1] - first;
+    const int64_t tiles = kernels::tiles_of(length), tile_size = tiles * 16 * d, row_size = length * stride;
+    const int64_t together = 16 * group * stride;
+    scratch.assign(
+        2 * tile_size + 3 * row_size + 4 * together + 32 * group + width + kernels::weights_together(group, length),
+        0.0f);
     float *key = scratch.data(), *value = key + tile_size, *key_rows = value + tile_size;
-    float *d_key = key_rows + row_size, *d_value = d_key + row_size, *room = d_value + row_size;
-    float* rest = room + 4 * width;
+    float *d_key = key_rows + row_size, *d_value = d_key + row_size;
+    float *q = d_value + row_size, *out = q + together, *d_out = out + together, *d_q = d_out + together;
+    float *norm = d_q + together, *room = norm + 32 * group, *weights = room + width;
     E *qkv = data<E>(a.qkv), *attended = data<E>(a.attended), *d_attended = data<E>(d_attended_);
     const float* softmax = data(a.softmax);
     E* d_qkv = data<E>(d_qkv_);
     for (int64_t j = 0; j < length; ++j) {
       E* k_row = qkv + (first + j) * N + (H + head) * d;
-      const float *k = open_row(k_row, d, room), *v = open_row(k_row + K * d, d, room + d);
-      float *k_tile = key + j / 16 * 16 * d + j % 16, *v_tile = value + j / 16 * 16 * d + j % 16;
-      for (int64_t x = 0; x < d; ++x) {
-        k_tile[x * 16] = k[x];
-        v_tile[x * 16] = v[x];
-        key_rows[j * stride + x] = k[x];
-      }
+      const int64_t tile = j / 16 * 16 * d + j % 16;
+      const float* k = open_row(k_row, d, room);
+      for (int64_t x = 0; x < d; ++x) key[tile + x * 16] = key_rows[j * stride + x] = k[x];
+      const float* v = open_row(k_row + K * d, d, room);
+      for (int64_t x = 0; x < d; ++x) value[tile + x * 16] = v[x];
     }
-    float scale = 1.0f / std::sqrt(static_cast<float>(d));
-    for (int64_t i = 0; i < length; ++i) {
-      int64_t row = first + i, at = row * s_.query + head * width;
-      E* d_q = d_qkv + row * N + head * width;
-      float* d_q_row = fresh_row(d_q, room);
-      kernel.attend_backward(
-          {group, i + 1, d, stride, scale, open_row(qkv + row * N + head * width, width, room + width),
-           open_row(attended + at, width, room + 2 * width), open_row(d_attended + at, width, room + 3 * width),
-           softmax + (row * H + head * group) * 2, key, value, key_rows, rest, d_q_row, d_key, d_value,
-           first_key(window, i)});
-      close_row(d_q, width, d_q_row);
+    // The heads of a row [group, d] to and from [group, stride]; beyond d stays 0.
+    const auto take = [&](E* row, float* to) {
+      const float* heads = open_row(row, width, room);
+      for (int64_t h = 0; h < group; ++h) std::copy_n(heads + h * d, d, to + h * stride);
+    };
+    const auto put = [&](const float* from, E* row) {
+      float* heads = fresh_row(row, room);
+      for (int64_t h = 0; h < group; ++h) std::copy_n(from + h * stride, d, heads + h * d);
+      close_row(row, width, heads);
+    };
+    const float scale = 1.0f / std::sqrt(static_cast<float>(d));
+    for (int64_t i = 0, count = 0; i < length; i += count) {
+      count = std::min(length - i, kernels::queries_together(group, i));
+      for (int64_t n = 0; n < count; ++n) {
+        const int64_t row = first + i + n, at = row * s_.query + head * width, to = n * group * stride;
+        take(qkv + row * N + head * width, q + to);
+        take(attended + at, out + to);
+        take(d_attended + at, d_out + to);
+        std::copy_n(softmax + (row * H + head * group) * 2, 2 * group, norm + n * 2 * group);
+      }
+      kernels::table().attend_backward({count, group, i + 1, window, d, stride, scale, q, out, d_out, norm, key, value,
+                                        key_rows, weights, d_q, d_key, d_value});
+      for (int64_t n = 0; n < count; ++n) put(d_q + n * group * stride, d_qkv + (first + i + n) * N + head * width);
     }
     for (int64_t j = 0; j < length; ++j) {
       E* to = d_qkv + (first + j) * N + (H + head) * d;
-      for (auto [from, out] : {std::pair(d_key + j * stride, to), std::pair(d_value + j * stride, to + K * d)}) {
-        std::copy_n(from, d, fresh_row(out, room));
-        close_row(out, d, from);
+      for (auto [from, out_row] : {std::pair(d_key + j * stride, to), std::pair(d_value + j * stride, to + K * d)}) {
+        std::copy_n(from, d, fresh_row(out_row, room));
+        close_row(out_row, d, from);
       }
     }
   }

@@ -65,28 +65,38 @@ void BlockForward<E>::place_heads(const Layer& layer, E* key, E* value, Activati
 void attend_kernel(const kernels::Attend<float>& a) { kernels::table().attend(a); }
 void attend_kernel(const kernels::Attend<Bf16>& a) { kernels::table().attend_bf16(a); }
 
-// Row i sees the keys of its sequence up to its own position, from the first one of the layer's window on.
+// Row i sees the keys of its sequence up to its own position, of a layer with a window the last ones of them. Rows that
+// follow each other are taken together.
 template <class E>
 void BlockForward<E>::attend(int64_t window, const E* key, const E* value, Activations& a) const {
   const BlockShape& s = s_;
-  E *qkv = data<E>(a.qkv), *out = data<E>(a.attended);
+  E *qkv = data<E>(a.qkv), *to = data<E>(a.attended);
   float* softmax = a.softmax.defined() ? data(a.softmax) : nullptr;
   const float scale = 1.0f / std::sqrt(static_cast<float>(s.d));
   const int64_t width = s.group * s.d;  // of the query heads that share a key/value head
-  at::parallel_for(0, places_.size(), grain_of(128 * s.query), [&](int64_t begin, int64_t end) {
-    std::vector<float> scratch, q(width), attended(width);
-    for (int64_t i = begin; i < end; ++i) {
+  at::parallel_for(0, rows_, grain_of(128 * s.query), [&](int64_t begin, int64_t end) {
+    std::vector<float> weight, q(16 * width), out(16 * s.group * s.stride), norm(16 * s.group * 2), room(width);
+    for (int64_t i = begin, count = 0; i < end; i += count) {
       const Place& place = places_[i];
-      const int64_t first = first_key(window, place.position);
-      scratch.resize(s.group * 16 * (kernels::tiles_of(place.position + 1) - first / 16));
+      const int64_t most = std::min(end - i, kernels::queries_together(s.group, place.position));
+      for (count = 1; count < most && places_[i + count].follows(places_[i + count - 1]);) ++count;
+      weight.resize(count * s.group * 16 * kernels::tiles_of(place.position + 1));
       for (int64_t head = 0; head < s.K; ++head) {
-        E* to = out + i * s.query + head * width;
-        float* sum = fresh_row(to, attended.data());
-        attend_kernel({s.group, place.position + 1, s.d, s.stride, scale,
-                       open_row(qkv + i * s.N + head * width, width, q.data()), key + place.key + head * place.key_head,
-                       value + place.value + head * place.value_head, scratch.data(), sum,
-                       softmax == nullptr ? nullptr : softmax + (i * s.H + head * s.group) * 2, first});
-        close_row(to, width, sum);
+        for (int64_t n = 0; n < count; ++n) {
+          std::copy_n(open_row(qkv + (i + n) * s.N + head * width, width, room.data()), width, q.data() + n * width);
+        }
+        attend_kernel({count, s.group, place.position + 1, window, s.d, s.stride, scale, q.data(),
+                       key + place.key + head * place.key_head, value + place.value + head * place.value_head,
+                       weight.data(), out.data(), norm.data()});
+        for (int64_t n = 0; n < count; ++n) {
+          E* row = to + (i + n) * s.query + head * width;
+          float* sums = fresh_row(row, room.data());
+          const float* from = out.data() + n * s.group * s.stride;
+          for (int64_t h = 0; h < s.group; ++h) std::copy_n(from + h * s.stride, s.d, sums + h * s.d);
+          close_row(row, width, sums);
+          if (softmax == nullptr) continue;
+          std::copy_n(norm.data() + n * s.group * 2, s.group * 2, softmax + ((i + n) * s.H + head * s.group) * 2);
+        }
       }
     }
   });

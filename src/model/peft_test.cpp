@@ -51,7 +51,7 @@ TEST(peft, logits_of_its_adapters_equal_its_own_on_both_paths_and_merging_change
     std::printf("without the adapter %.2f\n", base);
     EXPECT_LE(native, 2e-4) << name;
     EXPECT_LE(aten, 2e-4) << name;
-    EXPECT_LE(merged, 1e-5) << name;
+    EXPECT_LE(merged, 2e-5) << name;
     EXPECT_LE(theirs, 2e-4) << name;
     EXPECT_GT(base, 0.1) << name << ": the adapter matters";
   }

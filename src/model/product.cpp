@@ -1,16 +1,17 @@
-// bf16 products run on oneDNN's micro-kernel inside LibTorch (cpublas::brgemm), which sums tiles in f32. It multiplies
-// plain rows with a packed matrix. Parameters take the part of the rows, so they need no second, packed form:
-//   (x W^T)^T = W x^T   and   sum += d_out^T x
-// and what is packed is the smaller x. Each number of the first product then is one lane's sum over I in a fixed order.
+// Tiles of f32 by kernels::Table::product, of bf16 by oneDNN's micro-kernel inside LibTorch (cpublas::brgemm), which
+// sums in f32. Both multiply plain rows with a packed matrix, and in both a number is one lane's sum in a fixed order:
+// nothing depends on the other rows, the tiles or the threads. In the first product parameters take the part of the
+// rows,
+//   (x W^T)^T = W x^T
+// so they need no second, packed form, and a few rows of x cost no more than reading W; what is packed is the smaller
+// x.
 #include "model/product.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/native/CPUBlas.h>
 #include <ATen/ops/add.h>
-#include <ATen/ops/addmm.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/mm.h>
 
 #include <algorithm>
 
@@ -35,6 +36,7 @@ bool is_bf16(const at::Tensor& x) { return x.scalar_type() == at::kBFloat16; }
 int64_t stride_of(const at::Tensor& x) { return x.stride(0); }
 const at::BFloat16* numbers(const at::Tensor& x) { return x.const_data_ptr<at::BFloat16>(); }
 uint16_t* bits16(at::BFloat16* x) { return reinterpret_cast<uint16_t*>(x); }
+const uint16_t* bits16(const at::BFloat16* x) { return reinterpret_cast<const uint16_t*>(x); }
 
 // The micro-kernel takes inputs in pairs.
 bool by_pairs(int64_t inputs) { return inputs % 2 == 0 && kernels::bf16_products().fast; }
@@ -92,7 +94,7 @@ void chains(int64_t rows, int64_t columns, int64_t inner, Rows a, const float* b
 // Where a tile of x W^T goes.
 class TileStore {
  public:
-  TileStore(const at::Tensor& out, const at::Tensor& onto) : out_(out), onto_(onto) {}
+  TileStore(at::Tensor out, at::Tensor onto) : out_(std::move(out)), onto_(std::move(onto)) {}
 
   // tile [outputs][rows]; `scratch` holds as many floats.
   void turned(const float* tile, int64_t first_out, int64_t outputs, int64_t first_row, int64_t rows,
@@ -128,7 +130,7 @@ class TileStore {
       kernels::table().narrow(row, outputs, to);
     }
   }
-  const at::Tensor &out_, &onto_;
+  const at::Tensor out_, onto_;
 };
 
 // A tile [outputs][rows] of W x^T: w from its first row on, x packed from its first row on.
@@ -192,7 +194,7 @@ void copy_columns(const float* from, int64_t stride, int64_t rows, int64_t count
 }
 
 // d_x (+)= d_out W: the weights are packed, 64 inputs at a time.
-void input_product_by_tiles(const at::Tensor& d_out, const at::Tensor& w, const at::Tensor& d_x, Into into) {
+void input_product_by_chains(const at::Tensor& d_out, const at::Tensor& w, const at::Tensor& d_x, Into into) {
   const int64_t P = d_out.size(0), I = w.size(1), O = w.size(0);
   const auto *rows = d_out.const_data_ptr<float>(), *weight = w.const_data_ptr<float>();
   float* to = d_x.mutable_data_ptr<float>();
@@ -239,23 +241,31 @@ void weight_product_by_chains(const at::Tensor& d_out, const at::Tensor& x, cons
   }
 }
 
-// Rows [first, first + rows) of x [P, I] as [I / kTileRows][rows / 2][kTileRows][2].
-void pack_pairs(const at::Tensor& x, int64_t first, int64_t rows, uint16_t* to) {
-  const int64_t I = x.size(1), stride = stride_of(x);
-  const uint16_t* from = reinterpret_cast<const uint16_t*>(numbers(x)) + first * stride;
-  at::parallel_for(0, (I + kTileRows - 1) / kTileRows, grain_of(kTileRows * rows), [&](int64_t begin, int64_t end) {
+// Columns [first, first + width) of rows of x as [rows / 2][width][2].
+void pack_pairs(const uint16_t* from, int64_t stride, int64_t rows, int64_t width, uint16_t* to) {
+  for (int64_t r = 0; r < rows; r += 2) {
+    const uint16_t* row = from + r * stride;
+    kernels::table().pair(row, row + stride, width, reinterpret_cast<uint32_t*>(to + r * width));
+  }
+}
+
+void input_product_by_pairs(const at::Tensor& d_out, const at::Tensor& w, const at::Tensor& d_x, Into into) {
+  const int64_t P = d_out.size(0), I = w.size(1), O = w.size(0);
+  const TileStore put(d_x, into == Into::sum ? d_x : at::Tensor());
+  at::parallel_for(0, (I + kTileOut - 1) / kTileOut, grain_of(P * O), [&](int64_t begin, int64_t end) {
+    float tile[kTileOut * kTileRows];
+    std::vector<at::BFloat16> packed(O * kTileOut);
     for (int64_t t = begin; t < end; ++t) {
-      const int64_t column = t * kTileRows, width = std::min(kTileRows, I - column);
-      uint16_t* tile = to + column * rows;
-      for (int64_t r = 0; r < rows; r += 2) {
-        const uint16_t *a = from + r * stride + column, *b = a + stride;
-        uint16_t* pair = tile + r * width;
-        for (int64_t c = 0; c < width; ++c) {
-          pair[2 * c] = a[c];
-          pair[2 * c + 1] = b[c];
-        }
+      const int64_t first = t * kTileOut, count = std::min(kTileOut, I - first);
+      pack_pairs(bits16(numbers(w)) + first, stride_of(w), O, count, bits16(packed.data()));
+      for (int64_t row = 0; row < P; row += kTileRows) {
+        const int64_t rows = std::min(kTileRows, P - row);
+        brgemm(rows, count, O, stride_of(d_out), count, kTileOut, false, numbers(d_out) + row * stride_of(d_out),
+               packed.data(), tile);
+        put.straight(tile, first, count, row, rows);
       }
     }
+    brgemm_release();
   });
 }
 
@@ -275,7 +285,12 @@ void weight_product_by_pairs(const at::Tensor& d_out, const at::Tensor& x, const
   float* total = sum.mutable_data_ptr<float>();
   for (int64_t first = 0; first < P; first += kSumRows16) {
     const int64_t rows = std::min(kSumRows16, P - first);
-    pack_pairs(x, first, rows, bits16(packed.mutable_data_ptr<at::BFloat16>()));
+    at::parallel_for(0, (I + kTileRows - 1) / kTileRows, grain_of(kTileRows * rows), [&](int64_t begin, int64_t end) {
+      for (int64_t c = begin * kTileRows; c < std::min(I, end * kTileRows); c += kTileRows) {
+        pack_pairs(bits16(numbers(x)) + first * stride_of(x) + c, stride_of(x), rows, std::min(kTileRows, I - c),
+                   bits16(packed.mutable_data_ptr<at::BFloat16>()) + c * rows);
+      }
+    });
     at::parallel_for(0, (O + kTileOut - 1) / kTileOut, grain_of(rows * I), [&](int64_t begin, int64_t end) {
       std::vector<at::BFloat16> columns(kTileOut * rows);
       for (int64_t t = begin; t < end; ++t) {
@@ -315,18 +330,14 @@ void product(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, co
 }
 
 void input_product(const at::Tensor& d_out, const at::Tensor& w, const at::Tensor& d_x, Into into) {
-  const at::Tensor before = into == Into::sum ? d_x : at::Tensor();
-  at::Tensor to = d_x;
   if (!is_bf16(w)) {
-    input_product_by_tiles(d_out, w, d_x, into);
-  } else if (!kernels::bf16_products().fast) {
-    const at::Tensor sum = at::empty(d_x.sizes(), at::kFloat);
-    input_product_by_tiles(widened(d_out), widened(w), sum, Into::fresh);
-    store_sum(sum, d_x, before);
-  } else if (into == Into::sum) {
-    at::addmm_out(to, d_x, d_out, w);
+    input_product_by_chains(d_out, w, d_x, into);
+  } else if (by_pairs(w.size(0))) {
+    input_product_by_pairs(d_out, w, d_x, into);
   } else {
-    at::mm_out(to, d_out, w);
+    const at::Tensor sum = at::empty(d_x.sizes(), at::kFloat);
+    input_product_by_chains(widened(d_out), widened(w), sum, Into::fresh);
+    store_sum(sum, d_x, into == Into::sum ? d_x : at::Tensor());
   }
 }
 

@@ -1,5 +1,6 @@
 // Matrix products of rows with a parameter, forward and backward, where both are f32 or both bf16. Sums are f32 in
-// either case, and a row of the first product has the same bits whatever stands beside it (docs/numerics.md).
+// either case, each in a fixed order: what a product gives a row depends on that row alone, and nothing depends on the
+// threads (docs/numerics.md).
 // Legend: P rows, a multiple of kRowAlign, of which padding is 0; I inputs, O outputs of the parameter W [O, I].
 // Rows may be part of wider ones. Threads: one caller; they use ATen's.
 #pragma once

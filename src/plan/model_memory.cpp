@@ -85,7 +85,9 @@ int64_t tile_bytes(const ModelConfig& c, Dtype dtype, int64_t rows, bool backwar
 int64_t attend_bytes(const Widths& w, const PassShape& shape) {
   const int64_t length = std::min(shape.rows, shape.length), tiles = padded(length);
   const int64_t group = w.H / w.K;
-  return shape.threads * kF32 * (2 * tiles * w.d + 3 * length * w.stride + 2 * group * (tiles + w.stride));
+  return shape.threads * kF32 *
+         (2 * tiles * w.d + 3 * length * w.stride + 4 * 16 * group * w.stride +
+          kernels::weights_together(group, length));
 }
 
 int64_t moment_bytes(MomentType type, int64_t elements) {

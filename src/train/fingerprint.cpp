@@ -21,13 +21,23 @@ namespace {
 
 constexpr const char* kVersion = "ucas";
 
-bool plans_ahead(const OptimizerConfig& optimizer) { return optimizer.schedule != Schedule::constant; }
+// Of the policy's optimizer or that of a model beside it.
+template <class Holds>
+bool some_optimizer(const TrainConfig& config, Holds holds) {
+  const Needs needs = config.needs();
+  return holds(config.optimizer) || (needs.critic && holds(needs.critic->optimizer)) ||
+         (needs.prm && holds(needs.prm->optimizer));
+}
 
 // Whether any learning rate depends on how long the run will be.
 bool length_matters(const TrainConfig& config) {
-  const Needs needs = config.needs();
-  return plans_ahead(config.optimizer) || (needs.critic && plans_ahead(needs.critic->optimizer)) ||
-         (needs.prm && plans_ahead(needs.prm->optimizer));
+  return some_optimizer(config, [](const OptimizerConfig& o) { return o.schedule != Schedule::constant; });
+}
+
+// Own products have one order of sums whatever the threads (docs/numerics.md); ATen's, in Muon and off the CPU, do not.
+bool threads_matter(const TrainConfig& config) {
+  return config.device != "cpu" ||
+         some_optimizer(config, [](const OptimizerConfig& o) { return o.kind == OptimizerKind::muon; });
 }
 
 // The checkpoints that companions load whenever the run starts or goes on: what lies there must not change meanwhile.
@@ -102,7 +112,7 @@ std::string make_fingerprint(const FingerprintInput& input) {
   add(kVersion, version());
   add("isa", kernels::isa());
   add("torch", torch_version());
-  add("threads", at::get_num_threads());
+  if (threads_matter(input.config)) add("threads", at::get_num_threads());
   return text;
 }
 
