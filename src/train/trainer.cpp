@@ -203,7 +203,8 @@ int Trainer::run(TrainObserver& observer) {
     start.total_prompts = t_.data.size() * c.epochs;
   }
   observer.begin(start);
-  if (t_.state.step == 0 && c.test_freq > 0 && c.val_before_train) {
+  // A run that was stopped before its first step has this line already.
+  if (t_.state.step == 0 && t_.run.last_step() < 0 && c.test_freq > 0 && c.val_before_train) {
     StepRecord before(t_, {0, total_steps_, 0}, observer);
     validate(t_, before);
     before.write();
