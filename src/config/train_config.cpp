@@ -37,6 +37,10 @@ void TrainRolloutConfig::fields(Fields& f) {
           Effect::size);
   f.field("max_slots", max_slots, Range{0, 1 << 16}, "responses decoded at once; 0 = chosen from the shape",
           Effect::bookkeeping);
+  f.choice(
+      "old_log_prob", old_log_prob,
+      "log-probs of the old policy: the sampler's, a sixteenth of them checked bit for bit (CPU), or the trainer's",
+      Effect::bookkeeping);
 }
 
 void RewardConfig::fields(Fields& f) {

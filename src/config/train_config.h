@@ -32,6 +32,11 @@ struct TrainDataConfig {
   void fields(Fields& f);
 };
 
+// Whose figures of the sampled tokens are the old policy's: the sampler's, which on the CPU are the trainer's bit for
+// bit, or those of a pass of the trainer over all of them.
+enum class OldPolicy { sampler, trainer };
+constexpr std::array<const char*, 2> names(OldPolicy) { return {"sampler", "trainer"}; }
+
 struct TrainRolloutConfig {
   int64_t n = 16;  // G: responses per prompt
   double temperature = 1.0;
@@ -39,6 +44,7 @@ struct TrainRolloutConfig {
   int64_t top_k = 0;
   int64_t response_length = 1024;  // limit, end token included
   int64_t max_slots = 0;           // responses decoded at once; 0 = chosen
+  OldPolicy old_log_prob = OldPolicy::sampler;
   void fields(Fields& f);
 };
 

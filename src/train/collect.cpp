@@ -170,6 +170,9 @@ void append(Candidate from, const TrainingSet& data, Collected& into) {
     lay(from.sampled[i].token, batch.token);
     lay(from.sampled[i].logprob, batch.rollout_logprob);
     lay(from.sampled[i].whole_logprob, batch.rollout_whole_logprob);
+    lay(from.sampled[i].entropy, batch.entropy);
+    lay(from.sampled[i].confidence, batch.confidence);
+    lay(from.sampled[i].logit, batch.logit);
     batch.responses.push_back(std::move(o));
     into.text.push_back(std::move(from.text[i]));
   }

@@ -428,6 +428,40 @@ TEST(logprobs, the_tail_is_the_confidence_after_the_last_token) {
   for (const Response& o : without.responses) EXPECT_EQ(o.tail_confidence, 0);
 }
 
+TEST(logprobs, the_samplers_figures_are_taken_only_where_a_share_of_them_has_the_trainers_bits) {
+  std::unique_ptr<Model> model = make_model(small_shape(), 3, at::kCPU);
+  Rng rng(7, 0);
+  Batch want = testing::ragged_batch(rng, 6, 5);  // 30 responses
+  compute_signals(*model, want, 0.7, 64);
+  want.rollout_logprob = want.old_logprob;
+  for (int64_t step : {0, 3, 16, 29}) {
+    Batch batch = want;
+    batch.old_logprob.clear();
+    const int64_t compared = accept_sampled(*model, batch, 0.7, 64, step);
+    EXPECT_GT(compared, 0);
+    EXPECT_LT(compared, batch.token_count() / 4);
+    EXPECT_EQ(batch.old_logprob, want.old_logprob);
+  }
+  for (auto* values : {&want.rollout_logprob, &want.entropy, &want.confidence, &want.logit}) {
+    int64_t noticed = 0;
+    for (size_t response = 0; response < want.responses.size(); ++response) {
+      const Response& o = want.responses[response];
+      if (o.length == 0) continue;
+      float& value = (*values)[static_cast<size_t>(o.first + o.length - 1)];
+      const float before = value;
+      value = std::nextafter(value, 100.0f);
+      Batch batch = want;
+      batch.old_logprob.clear();
+      const bool checked = static_cast<int64_t>(response) % kCheckedOf == 5;
+      EXPECT_EQ(accept_sampled(*model, batch, 0.7, 64, 5) < 0, checked) << response;
+      EXPECT_EQ(batch.old_logprob.empty(), checked);
+      noticed += checked;
+      value = before;
+    }
+    EXPECT_GE(noticed, 1);
+  }
+}
+
 TEST(logprobs, those_of_equal_weights_are_equal_bit_for_bit) {
   std::unique_ptr<Model> a = make_model(small_shape(), 3, at::kCPU), b = make_model(small_shape(), 3, at::kCPU);
   Batch batch = random_batch(*a, 3, 4);

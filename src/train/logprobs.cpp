@@ -10,10 +10,12 @@
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <numeric>
 
+#include "base/error.h"
 #include "train/pack.h"
 
 namespace ucas {
@@ -97,11 +99,12 @@ void backward_from(std::initializer_list<GivenGradient> terms) {
 
 namespace {
 
-// The statistics of every token of the batch, micro-batch after micro-batch.
-void for_each_micro(Model& model, const Batch& batch, double temperature, int64_t token_budget, int64_t tail_limit,
+// The statistics of every token of these responses, micro-batch after micro-batch.
+void for_each_micro(Model& model, const Batch& batch, const std::vector<std::vector<int64_t>>& micros,
+                    double temperature, int64_t tail_limit,
                     const std::function<void(const PackedResponses&, const HeadStats&)>& use) {
   at::NoGradGuard no_grad;
-  for (const auto& micro : micro_batches(batch, token_budget)) {
+  for (const auto& micro : micros) {
     PackedResponses packed = pack_responses(batch, micro, tail_limit);
     use(packed, response_stats(model, packed, temperature));
   }
@@ -130,14 +133,46 @@ void compute_signals(Model& model, Batch& batch, double temperature, int64_t tok
       batch.responses[packed.tail[k]].tail_confidence = confidence[packed.token_index.size() + k];
     }
   };
-  for_each_micro(model, batch, temperature, token_budget, tail_limit, use);
+  for_each_micro(model, batch, micro_batches(batch, token_budget), temperature, tail_limit, use);
+}
+
+int64_t accept_sampled(Model& model, Batch& batch, double temperature, int64_t token_budget, int64_t step) {
+  const auto n = static_cast<size_t>(batch.token_count());
+  UCAS_CHECK(batch.entropy.size() == n && batch.confidence.size() == n && batch.logit.size() == n,
+             "the sampler said something of every token");
+  std::vector<int64_t> some;
+  const auto count = static_cast<int64_t>(batch.responses.size());
+  for (int64_t i = step % std::min(kCheckedOf, std::max<int64_t>(1, count)); i < count; i += kCheckedOf) {
+    some.push_back(i);
+  }
+  int64_t compared = 0, different = 0;
+  for_each_micro(model, batch, micro_batches(batch, some, token_budget), temperature, 0,
+                 [&](const PackedResponses& packed, const HeadStats& stats) {
+                   const auto compare = [&](const at::Tensor& trainer, const std::vector<float>& sampler) {
+                     const std::vector<float> values = to_host(trainer);
+                     for (size_t k = 0; k < packed.token_index.size(); ++k) {
+                       different += std::bit_cast<uint32_t>(values[k]) !=
+                                    std::bit_cast<uint32_t>(sampler[packed.token_index[k]]);
+                     }
+                   };
+                   compare(stats.logprob, batch.sampler_logprob());
+                   compare(stats.entropy, batch.entropy);
+                   compare(stats.confidence, batch.confidence);
+                   compare(stats.logit, batch.logit);
+                   compared += static_cast<int64_t>(packed.token_index.size());
+                 });
+  if (different > 0 || compared == 0) return different > 0 ? -1 : 0;
+  batch.old_logprob = batch.sampler_logprob();
+  batch.margin.clear();
+  for (Response& o : batch.responses) o.tail_confidence = 0;
+  return compared;
 }
 
 std::vector<float> compute_logprobs(Model& model, const Batch& batch, double temperature, int64_t token_budget) {
   std::vector<float> logprob(batch.token.size());
-  for_each_micro(model, batch, temperature, token_budget, 0, [&](const PackedResponses& packed, const HeadStats& s) {
-    scatter(packed, to_host(s.logprob), logprob);
-  });
+  for_each_micro(
+      model, batch, micro_batches(batch, token_budget), temperature, 0,
+      [&](const PackedResponses& packed, const HeadStats& s) { scatter(packed, to_host(s.logprob), logprob); });
   return logprob;
 }
 

@@ -51,6 +51,13 @@ void backward_from(std::initializer_list<GivenGradient> terms);
 void compute_signals(Model& model, Batch& batch, double temperature, int64_t token_budget, int64_t tail_limit = 0,
                      bool margin = false);
 
+// The same from what the sampler said of its tokens, which entropy, confidence and logit hold already: taken for the
+// trainer's if those of every kCheckedOf-th response, the first of them `step` modulo that, have the trainer's bits.
+// Gives how many tokens were compared (0: these responses are all empty), or -1 if some differ; then, and where none
+// was compared, nothing is taken.
+inline constexpr int64_t kCheckedOf = 16;
+int64_t accept_sampled(Model& model, Batch& batch, double temperature, int64_t token_budget, int64_t step);
+
 // Log-probs of the batch's tokens under another model, [N], without gradients; bit-equal to compute_signals' where the
 // weights are equal.
 std::vector<float> compute_logprobs(Model& model, const Batch& batch, double temperature, int64_t token_budget);

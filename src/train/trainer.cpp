@@ -23,8 +23,20 @@ void read_old_policy(const Training& t, Batch& batch, StepRecord& record) {
   auto clock = record.time("old_log_prob", "scoring");
   const TrainConfig& c = t.config;
   const bool tail = c.needs().tail_confidence || record.keeps_tokens();  // a stored step serves methods of all needs
-  compute_signals(*t.policy.model, batch, c.rollout.temperature, c.update.micro_batch_tokens,
-                  tail ? c.rollout.response_length : 0, c.needs().margin);
+  const int64_t budget = c.update.micro_batch_tokens;
+  const bool said = c.rollout.old_log_prob == OldPolicy::sampler && c.device == "cpu" && !tail && !c.needs().margin;
+  int64_t checked = said ? accept_sampled(*t.policy.model, batch, c.rollout.temperature, budget, t.state.step) : 0;
+  if (checked < 0) {
+    warn(str("step ", t.state.step,
+             ": sampler and trainer differ in some tokens; the trainer's figures of all are taken"));
+  }
+  if (checked <= 0) {
+    compute_signals(*t.policy.model, batch, c.rollout.temperature, budget, tail ? c.rollout.response_length : 0,
+                    c.needs().margin);
+    checked = batch.token_count();
+  }
+  record.metrics.set("rollout/checked_share",
+                     static_cast<double>(checked) / static_cast<double>(std::max<int64_t>(1, batch.token_count())));
   record_mismatch(record.metrics, mismatch(batch));
   for (const auto& [name, value] : correction_metrics(c.objective, batch)) record.metrics.set(name, value);
 }

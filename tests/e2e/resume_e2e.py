@@ -153,6 +153,11 @@ check(rows(path("policy"))[1]["rollout/logprob_diff_max"] == 0, "sampler and tra
 ucas("train", "--resume", path("one-thread"), "--threads", 2, "--train.steps", 2)
 a, b = (path(name, "checkpoints", "step-0000002", "model.safetensors") for name in ("one-thread", "two-threads"))
 check(same_bytes(a, b), "weights do not depend on the number of threads")
+ucas(*train_words(path("scored"), "--train.steps", 2, "--rollout.old_log_prob", "trainer"))
+check(same_bytes(a, path("scored", "checkpoints", "step-0000002", "model.safetensors")),
+      "the sampler's log-probs are those of a pass of the trainer")
+shares = [rows(path(name))[-1]["rollout/checked_share"] for name in ("two-threads", "scored")]
+check(0 < shares[0] < 0.5 and shares[1] == 1, "and such a pass is not made")
 ucas(*train_words(path("muon-threads"), "--train.steps", 1, "--threads", 1, "--optimizer.kind", "muon"))
 refused = ucas("train", "--resume", path("muon-threads"), "--threads", 2, "--train.steps", 2, expect=2)
 check("threads" in refused.stderr and "--allow-changes" in refused.stderr, "under Muon other threads are refused by name")

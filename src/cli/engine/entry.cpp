@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "cli/command.h"
 #include "kernels/dispatch.h"
+#include "model/row_check.h"
 
 namespace ucas {
 
@@ -48,5 +49,6 @@ extern "C" void ucas_engine_describe(std::vector<std::pair<std::string, std::str
   rows->emplace_back("torch_threads", ucas::str(at::get_num_threads()));
   rows->emplace_back("torch_cpu", at::get_cpu_capability());
   rows->emplace_back("bf16", ucas::kernels::bf16_products().reason);
+  rows->emplace_back("rows", ucas::check_rows());
   rows->emplace_back("cuda_devices", cuda ? ucas::str(at::detail::getCUDAHooks().deviceCount()) : std::string("0"));
 }
