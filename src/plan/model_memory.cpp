@@ -59,11 +59,18 @@ int64_t stage_bytes(const Widths& w, int64_t E, const PassShape& shape) {
   return (shape.rows + 15 * sequences) * w.K * (w.d + w.stride) * E;
 }
 
-// What products take beside their rows. bf16: a packed copy of the rows, or, without the CPU's instructions, both
-// factors and the product in f32.
+// What products take beside their rows (model/product.cpp). f32: a packed copy of 256 rows, or of all of them where
+// that is less than the weights. bf16: a packed copy of the rows, or, without the CPU's instructions, both factors and
+// the product in f32.
 int64_t product_bytes(const Widths& w, Dtype dtype, int64_t P) {
-  if (dtype == Dtype::f32) return 0;
   const int64_t widest = std::max({w.D, w.F, w.query});
+  if (dtype == Dtype::f32) {
+    int64_t most = std::min<int64_t>(P, 256) * widest;
+    for (const auto& [I, O] : {std::pair(w.D, w.N), {w.query, w.D}, {w.D, 2 * w.F}, {w.F, w.D}}) {
+      if (O * I >= P * (I + O)) most = std::max(most, P * I);
+    }
+    return most * kF32;
+  }
   if (kernels::bf16_products().fast) return P * widest * 2;
   return (P * (widest + 2 * w.F) + 2 * w.F * w.D) * kF32;
 }
