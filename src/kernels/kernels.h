@@ -79,6 +79,10 @@ struct Product {
   bool add;
 };
 
+constexpr int64_t kSumInner = 256;  // of each chain at a time: with 64 chains beside each other they stay near
+// Of P rows of I numbers by O rows of weights: whether it costs less to pack the rows than the weights.
+static inline bool packs_rows(int64_t P, int64_t I, int64_t O) { return O * I >= P * (I + O); }
+
 struct Table {
   const char* name;
   // out = x w / sqrt(mean x^2 + eps); out may be x

@@ -24,12 +24,11 @@ namespace ucas {
 namespace {
 
 using at::native::cpublas::brgemm;
-using at::native::cpublas::brgemm_release;
+using kernels::kSumInner;
 
 constexpr int64_t kTileOut = 64;      // outputs of a tile
 constexpr int64_t kTileRows = 64;     // rows of a tile
 constexpr int64_t kSumRows16 = 1024;  // rows summed at a time: their pairs stay in the second-level cache
-constexpr int64_t kSumInner = 256;    // numbers of each f32 chain at a time: those of 64 stay in that cache, too
 
 bool is_bf16(const at::Tensor& x) { return x.scalar_type() == at::kBFloat16; }
 // Rows by strides: the last dimension is dense.
@@ -37,6 +36,12 @@ int64_t stride_of(const at::Tensor& x) { return x.stride(0); }
 const at::BFloat16* numbers(const at::Tensor& x) { return x.const_data_ptr<at::BFloat16>(); }
 uint16_t* bits16(at::BFloat16* x) { return reinterpret_cast<uint16_t*>(x); }
 const uint16_t* bits16(const at::BFloat16* x) { return reinterpret_cast<const uint16_t*>(x); }
+
+// Before a thread leaves its tiles.
+template <class T>
+void release() {
+  if constexpr (!std::is_same_v<T, float>) at::native::cpublas::brgemm_release();
+}
 
 // The micro-kernel takes inputs in pairs.
 bool by_pairs(int64_t inputs) { return inputs % 2 == 0 && kernels::bf16_products().fast; }
@@ -158,38 +163,57 @@ void product_by_tiles(const at::Tensor& x, const at::Tensor& w, const at::Tensor
         put.turned(tile, first, outputs, row, rows, scratch);
       }
     }
-    if constexpr (!std::is_same_v<T, float>) brgemm_release();
+    release<T>();
   });
 }
 
-// The same bits for many rows: what is packed is W, 64 outputs at a time, and nothing has to be turned.
-void product_by_rows(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, const at::Tensor& onto) {
-  const int64_t P = x.size(0), I = x.size(1), O = w.size(0);
-  const auto* rows_of_x = x.const_data_ptr<float>();
-  const TileStore put(out, onto);
-  at::parallel_for(0, (O + kTileOut - 1) / kTileOut, grain_of(P * I), [&](int64_t begin, int64_t end) {
+// Sums of plain rows with packed weights, 64 columns at a time: pack(first, count, packed), then
+// multiply(row, rows, count, packed, tile [rows][kTileOut]).
+template <class T, class Pack, class Multiply>
+void by_panels(int64_t P, int64_t columns, int64_t inner, const TileStore& put, Pack pack, Multiply multiply) {
+  at::parallel_for(0, (columns + kTileOut - 1) / kTileOut, grain_of(P * inner), [&](int64_t begin, int64_t end) {
     float tile[kTileOut * kTileRows];
-    std::vector<float> packed(I * kTileOut);
+    std::vector<T> packed(inner * kTileOut);
     for (int64_t t = begin; t < end; ++t) {
-      const int64_t first = t * kTileOut, outputs = std::min(kTileOut, O - first);
-      const float* from = w.const_data_ptr<float>() + first * stride_of(w);
-      turn(from, stride_of(w), outputs, I, packed.data(), aligned(outputs));
+      const int64_t first = t * kTileOut, count = std::min(kTileOut, columns - first);
+      pack(first, count, packed.data());
       for (int64_t row = 0; row < P; row += kTileRows) {
         const int64_t rows = std::min(kTileRows, P - row);
-        chains(rows, aligned(outputs), I, {rows_of_x + row * stride_of(x), stride_of(x), 1}, packed.data(), tile,
-               kTileOut, false);
-        put.straight(tile, first, outputs, row, rows);
+        multiply(row, rows, count, packed.data(), tile);
+        put.straight(tile, first, count, row, rows);
       }
     }
+    release<T>();
   });
+}
+
+// The same bits for many rows: what is packed is W, and nothing has to be turned.
+void product_by_rows(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, const at::Tensor& onto) {
+  const int64_t I = x.size(1);
+  const auto *of = x.const_data_ptr<float>(), *weight = w.const_data_ptr<float>();
+  by_panels<float>(
+      x.size(0), w.size(0), I, TileStore(out, onto),
+      [&](int64_t first, int64_t count, float* packed) {
+        turn(weight + first * stride_of(w), stride_of(w), count, I, packed, aligned(count));
+      },
+      [&](int64_t row, int64_t rows, int64_t count, const float* packed, float* tile) {
+        chains(rows, aligned(count), I, {of + row * stride_of(x), stride_of(x), 1}, packed, tile, kTileOut, false);
+      });
 }
 
 // Columns [first, first + count) of rows of x as [rows][count], count rounded up to 16 with zeros.
-void copy_columns(const float* from, int64_t stride, int64_t rows, int64_t count, float* to) {
+void pack_inner(const float* from, int64_t stride, int64_t rows, int64_t count, float* to) {
   const int64_t width = aligned(count);
   for (int64_t r = 0; r < rows; ++r) {
     std::copy_n(from + r * stride, count, to + r * width);
     std::fill(to + r * width + count, to + (r + 1) * width, 0.0f);
+  }
+}
+// As [rows / 2][count][2].
+void pack_inner(const at::BFloat16* from, int64_t stride, int64_t rows, int64_t count, at::BFloat16* to) {
+  for (int64_t r = 0; r < rows; r += 2) {
+    const uint16_t* row = bits16(from) + r * stride;
+    kernels::table().pair(row, row + stride, count, reinterpret_cast<uint32_t*>(to + r * count));
   }
 }
 
@@ -204,7 +228,7 @@ void input_product_by_chains(const at::Tensor& d_out, const at::Tensor& w, const
       const int64_t first = t * kTileOut, count = std::min(kTileOut, I - first);
       for (int64_t o = 0; o < O; o += kSumInner) {
         const int64_t inner = std::min(kSumInner, O - o);
-        copy_columns(weight + o * stride_of(w) + first, stride_of(w), inner, count, packed.data());
+        pack_inner(weight + o * stride_of(w) + first, stride_of(w), inner, count, packed.data());
         chains(P, count, inner, {rows + o, stride_of(d_out), 1}, packed.data(), to + first, stride_of(d_x),
                into == Into::sum || o > 0);
       }
@@ -212,98 +236,69 @@ void input_product_by_chains(const at::Tensor& d_out, const at::Tensor& w, const
   });
 }
 
+void input_product_by_pairs(const at::Tensor& d_out, const at::Tensor& w, const at::Tensor& d_x, Into into) {
+  const int64_t O = w.size(0);
+  by_panels<at::BFloat16>(
+      d_out.size(0), w.size(1), O, TileStore(d_x, into == Into::sum ? d_x : at::Tensor()),
+      [&](int64_t first, int64_t count, at::BFloat16* packed) {
+        pack_inner(numbers(w) + first, stride_of(w), O, count, packed);
+      },
+      [&](int64_t row, int64_t rows, int64_t count, const at::BFloat16* packed, float* tile) {
+        brgemm(rows, count, O, stride_of(d_out), count, kTileOut, false, numbers(d_out) + row * stride_of(d_out),
+               packed, tile);
+      });
+}
+
+// Columns [first, first + outputs) of `rows` rows of d_out for add_tile: of f32 as they lie, of bf16 turned.
+void pack_outer(const float* from, int64_t stride, int64_t rows, int64_t outputs, float* to) {
+  pack_inner(from, stride, rows, outputs, to);
+}
+void pack_outer(const at::BFloat16* from, int64_t stride, int64_t rows, int64_t outputs, at::BFloat16* to) {
+  const uint16_t* in = bits16(from);
+  const int64_t whole = outputs / 16 * 16;
+  kernels::table().transpose_16(in, stride, rows, whole, bits16(to), rows);
+  for (int64_t o = whole; o < outputs; ++o)
+    for (int64_t r = 0; r < rows; ++r) bits16(to)[o * rows + r] = in[r * stride + o];
+}
+
+// sum [outputs, width] += the sum over rows of what pack_outer and pack_inner made.
+void add_tile(int64_t outputs, int64_t width, int64_t rows, const float* d_out, const float* x, float* sum,
+              int64_t stride) {
+  chains(outputs, width, rows, {d_out, 1, aligned(outputs)}, x, sum, stride, true);
+}
+void add_tile(int64_t outputs, int64_t width, int64_t rows, const at::BFloat16* d_out, const at::BFloat16* x,
+              float* sum, int64_t stride) {
+  brgemm(outputs, width, rows, rows, width, stride, true, d_out, x, sum);
+}
+
 // sum += d_out^T x, in the order of the rows.
-void weight_product_by_chains(const at::Tensor& d_out, const at::Tensor& x, const at::Tensor& sum) {
+template <class T>
+void weight_product_by_tiles(const at::Tensor& d_out, const at::Tensor& x, const at::Tensor& sum) {
+  constexpr int64_t kSummed = std::is_same_v<T, float> ? kSumInner : kSumRows16;
   const int64_t P = x.size(0), I = x.size(1), O = d_out.size(1), tiles = (I + kTileRows - 1) / kTileRows;
-  const auto *of = d_out.const_data_ptr<float>(), *rows_of_x = x.const_data_ptr<float>();
+  const T *of = d_out.const_data_ptr<T>(), *rows_of_x = x.const_data_ptr<T>();
   float* total = sum.mutable_data_ptr<float>();
-  at::Tensor packed = at::empty({std::min(P, kSumInner) * aligned(I)}, x.options());
-  float* columns_of_x = packed.mutable_data_ptr<float>();
-  for (int64_t first = 0; first < P; first += kSumInner) {
-    const int64_t rows = std::min(kSumInner, P - first);
+  at::Tensor packed = at::empty({std::min(P, kSummed) * aligned(I)}, x.options());
+  T* columns_of_x = packed.mutable_data_ptr<T>();
+  for (int64_t first = 0; first < P; first += kSummed) {
+    const int64_t rows = std::min(kSummed, P - first);
     at::parallel_for(0, tiles, grain_of(kTileRows * rows), [&](int64_t begin, int64_t end) {
       for (int64_t c = begin * kTileRows; c < std::min(I, end * kTileRows); c += kTileRows) {
-        copy_columns(rows_of_x + first * stride_of(x) + c, stride_of(x), rows, std::min(kTileRows, I - c),
-                     columns_of_x + c * rows);
+        pack_inner(rows_of_x + first * stride_of(x) + c, stride_of(x), rows, std::min(kTileRows, I - c),
+                   columns_of_x + c * rows);
       }
     });
     at::parallel_for(0, (O + kTileOut - 1) / kTileOut, grain_of(rows * I), [&](int64_t begin, int64_t end) {
-      std::vector<float> columns(kTileOut * rows);
+      std::vector<T> columns(kTileOut * rows);
       for (int64_t t = begin; t < end; ++t) {
         const int64_t out = t * kTileOut, outputs = std::min(kTileOut, O - out);
-        copy_columns(of + first * stride_of(d_out) + out, stride_of(d_out), rows, outputs, columns.data());
+        pack_outer(of + first * stride_of(d_out) + out, stride_of(d_out), rows, outputs, columns.data());
         for (int64_t c = 0; c < I; c += kTileRows) {
-          chains(outputs, std::min(kTileRows, I - c), rows, {columns.data(), 1, aligned(outputs)},
-                 columns_of_x + c * rows, total + out * stride_of(sum) + c, stride_of(sum), true);
+          add_tile(outputs, std::min(kTileRows, I - c), rows, columns.data(), columns_of_x + c * rows,
+                   total + out * stride_of(sum) + c, stride_of(sum));
         }
       }
-    });
-  }
-}
-
-// Columns [first, first + width) of rows of x as [rows / 2][width][2].
-void pack_pairs(const uint16_t* from, int64_t stride, int64_t rows, int64_t width, uint16_t* to) {
-  for (int64_t r = 0; r < rows; r += 2) {
-    const uint16_t* row = from + r * stride;
-    kernels::table().pair(row, row + stride, width, reinterpret_cast<uint32_t*>(to + r * width));
-  }
-}
-
-void input_product_by_pairs(const at::Tensor& d_out, const at::Tensor& w, const at::Tensor& d_x, Into into) {
-  const int64_t P = d_out.size(0), I = w.size(1), O = w.size(0);
-  const TileStore put(d_x, into == Into::sum ? d_x : at::Tensor());
-  at::parallel_for(0, (I + kTileOut - 1) / kTileOut, grain_of(P * O), [&](int64_t begin, int64_t end) {
-    float tile[kTileOut * kTileRows];
-    std::vector<at::BFloat16> packed(O * kTileOut);
-    for (int64_t t = begin; t < end; ++t) {
-      const int64_t first = t * kTileOut, count = std::min(kTileOut, I - first);
-      pack_pairs(bits16(numbers(w)) + first, stride_of(w), O, count, bits16(packed.data()));
-      for (int64_t row = 0; row < P; row += kTileRows) {
-        const int64_t rows = std::min(kTileRows, P - row);
-        brgemm(rows, count, O, stride_of(d_out), count, kTileOut, false, numbers(d_out) + row * stride_of(d_out),
-               packed.data(), tile);
-        put.straight(tile, first, count, row, rows);
-      }
-    }
-    brgemm_release();
-  });
-}
-
-// Columns [first, first + outputs) of `rows` rows as [outputs][rows].
-void transpose_columns(const at::BFloat16* from, int64_t stride, int64_t rows, int64_t outputs, uint16_t* to) {
-  const auto* in = reinterpret_cast<const uint16_t*>(from);
-  const int64_t whole = outputs / 16 * 16;
-  kernels::table().transpose_16(in, stride, rows, whole, to, rows);
-  for (int64_t o = whole; o < outputs; ++o)
-    for (int64_t r = 0; r < rows; ++r) to[o * rows + r] = in[r * stride + o];
-}
-
-void weight_product_by_pairs(const at::Tensor& d_out, const at::Tensor& x, const at::Tensor& sum) {
-  const int64_t P = x.size(0), I = x.size(1), O = d_out.size(1);
-  UCAS_CHECK(P % 16 == 0, "rows are padded");
-  at::Tensor packed = at::empty({std::min(P, kSumRows16) * I}, x.options());
-  float* total = sum.mutable_data_ptr<float>();
-  for (int64_t first = 0; first < P; first += kSumRows16) {
-    const int64_t rows = std::min(kSumRows16, P - first);
-    at::parallel_for(0, (I + kTileRows - 1) / kTileRows, grain_of(kTileRows * rows), [&](int64_t begin, int64_t end) {
-      for (int64_t c = begin * kTileRows; c < std::min(I, end * kTileRows); c += kTileRows) {
-        pack_pairs(bits16(numbers(x)) + first * stride_of(x) + c, stride_of(x), rows, std::min(kTileRows, I - c),
-                   bits16(packed.mutable_data_ptr<at::BFloat16>()) + c * rows);
-      }
-    });
-    at::parallel_for(0, (O + kTileOut - 1) / kTileOut, grain_of(rows * I), [&](int64_t begin, int64_t end) {
-      std::vector<at::BFloat16> columns(kTileOut * rows);
-      for (int64_t t = begin; t < end; ++t) {
-        const int64_t out = t * kTileOut, outputs = std::min(kTileOut, O - out);
-        transpose_columns(numbers(d_out) + first * stride_of(d_out) + out, stride_of(d_out), rows, outputs,
-                          bits16(columns.data()));
-        for (int64_t c = 0; c < I; c += kTileRows) {
-          const int64_t width = std::min(kTileRows, I - c);
-          brgemm(outputs, width, rows, rows, width, stride_of(sum), true, columns.data(), numbers(packed) + c * rows,
-                 total + out * stride_of(sum) + c);
-        }
-      }
-      brgemm_release();
+      release<T>();
     });
   }
 }
@@ -317,14 +312,13 @@ void store_sum(const at::Tensor& sum, const at::Tensor& out, const at::Tensor& o
 
 void product(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, const at::Tensor& onto) {
   if (!is_bf16(x)) {
-    const int64_t P = x.size(0), I = x.size(1), O = w.size(0);
-    const bool turn_w = O * I < P * (I + O);  // fewer numbers than x and out hold
-    (turn_w ? product_by_rows : product_by_tiles<float>)(x, w, out, onto);
+    const bool rows = kernels::packs_rows(x.size(0), x.size(1), w.size(0));
+    (rows ? product_by_tiles<float> : product_by_rows)(x, w, out, onto);
   } else if (by_pairs(x.size(1))) {
     product_by_tiles<at::BFloat16>(x, w, out, onto);
   } else {
     const at::Tensor sum = at::empty(out.sizes(), at::kFloat);
-    product_by_tiles<float>(widened(x), widened(w), sum, {});
+    product(widened(x), widened(w), sum);
     store_sum(sum, out, onto);
   }
 }
@@ -336,16 +330,16 @@ void input_product(const at::Tensor& d_out, const at::Tensor& w, const at::Tenso
     input_product_by_pairs(d_out, w, d_x, into);
   } else {
     const at::Tensor sum = at::empty(d_x.sizes(), at::kFloat);
-    input_product_by_chains(widened(d_out), widened(w), sum, Into::fresh);
+    input_product(widened(d_out), widened(w), sum);
     store_sum(sum, d_x, into == Into::sum ? d_x : at::Tensor());
   }
 }
 
 void weight_product(const at::Tensor& d_out, const at::Tensor& x, const at::Tensor& sum) {
   if (is_bf16(x) && by_pairs(x.size(0))) {
-    weight_product_by_pairs(d_out, x, sum);
+    weight_product_by_tiles<at::BFloat16>(d_out, x, sum);
   } else {
-    weight_product_by_chains(widened(d_out), widened(x), sum);
+    weight_product_by_tiles<float>(widened(d_out), widened(x), sum);
   }
 }
 

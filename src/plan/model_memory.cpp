@@ -65,9 +65,9 @@ int64_t stage_bytes(const Widths& w, int64_t E, const PassShape& shape) {
 int64_t product_bytes(const Widths& w, Dtype dtype, int64_t P) {
   const int64_t widest = std::max({w.D, w.F, w.query});
   if (dtype == Dtype::f32) {
-    int64_t most = std::min<int64_t>(P, 256) * widest;
+    int64_t most = std::min(P, kernels::kSumInner) * widest;
     for (const auto& [I, O] : {std::pair(w.D, w.N), {w.query, w.D}, {w.D, 2 * w.F}, {w.F, w.D}}) {
-      if (O * I >= P * (I + O)) most = std::max(most, P * I);
+      if (kernels::packs_rows(P, I, O)) most = std::max(most, P * I);
     }
     return most * kF32;
   }
