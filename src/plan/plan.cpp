@@ -248,7 +248,7 @@ PlannedModels planned_models(const TrainConfig& config, const std::string& polic
   const std::string directory = policy.empty() ? config.model : policy;
   models.policy = read_model_config(directory);
   models.options = config.model_options();
-  if (exists(path_join(config.model, kAdapterConfig))) {
+  if (is_adapter(config.model)) {
     models.own_adapter = true;
     models.options.lora = adapter_of(config.model);
   }

@@ -125,7 +125,7 @@ Planned plan_run(const TrainConfig& config, const std::string& out, const RunDir
                            bytes(limits.memory_free), " free")};
 }
 
-Training assemble(TrainConfig config, RunDirectory run, Parts parts) {
+Training assemble(TrainConfig config, RunDirectory run, Parts parts, Planned planned) {
   Extract extract = config.reward.extract;
   Training t{.config = std::move(config),
              .run = std::move(run),
@@ -137,7 +137,9 @@ Training assemble(TrainConfig config, RunDirectory run, Parts parts) {
              .data = std::move(parts.data),
              .validation = std::move(parts.validation),
              .stop_ids = std::move(parts.stop_ids),
-             .state = {}};
+             .state = {},
+             .planned_memory = planned.memory,
+             .plan = std::move(planned.words)};
   t.state.fingerprint =
       make_fingerprint({t.config, hex(t.data.hash), hex(t.validation.hash), t.policy.tokenizer.directory()});
   return t;
@@ -261,10 +263,7 @@ Training open_training(TrainConfig config, const std::string& out, const std::st
   environment.planned_memory = planned.memory;
   RunDirectory run = RunDirectory::create(out, to_toml(config), environment);
   keep_model_files(run, config.model, tokenizer);
-  Training t = assemble(std::move(config), std::move(run), std::move(parts));
-  t.planned_memory = planned.memory;
-  t.plan = planned.words;
-  return t;
+  return assemble(std::move(config), std::move(run), std::move(parts), planned);
 }
 
 Training resume_training(const std::string& path, const std::vector<Setting>& overrides) {
@@ -288,9 +287,7 @@ Training resume_training(const std::string& path, const std::vector<Setting>& ov
   const std::string weights = found ? found->path : config.model;
   const std::string base = directory_with(config.model, "tokenizer.json");
   Parts parts = load_parts(config, weights, tokenizer_directory(run, weights, base));
-  Training t = assemble(std::move(config), std::move(run), std::move(parts));
-  t.planned_memory = planned.memory;
-  t.plan = planned.words;
+  Training t = assemble(std::move(config), std::move(run), std::move(parts), planned);
   if (found) {
     restore(t, *found, Consent{t.run, allow_changes});
     log(str("resuming ", path, " after step ", t.state.step));

@@ -2,9 +2,8 @@
 // weights are f32, arithmetic is f32; moments are kept as train/moments.h says.
 //   adamw (CPU)   own loops over elements: bits depend on nothing but the numbers
 //   adamw (ATen)  torch's fused kernel over slices: any device
-//   muon          matrix products by ATen, on any device; its bits are as repeatable as at::mm's (with another number
-//   of
-//                 threads they may differ)
+//   muon          matrix products by ATen, on any device; its bits are as repeatable as at::mm's (with another
+//                 number of threads they may differ)
 // Called by Optimizer, which clips and counts.
 #pragma once
 
