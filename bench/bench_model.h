@@ -42,11 +42,10 @@ struct Shape {
   const char* name;
   int64_t D, layers, H, K, F, V;
 };
-// tiny; that of the embedded task; 25 M parameters; Qwen2.5-0.5B
-inline constexpr Shape kShapes[] = {{"tiny", 128, 4, 4, 2, 512, 512},
-                                    {"task", 64, 2, 4, 2, 192, 58},
-                                    {"m25", 512, 6, 8, 2, 1792, 8192},
-                                    {"q05b", 896, 24, 14, 2, 4864, 151936}};
+// tiny; that of the embedded task; 25 M parameters; Qwen2.5-0.5B, 1.5B, 7B
+inline constexpr Shape kShapes[] = {{"tiny", 128, 4, 4, 2, 512, 512},        {"task", 64, 2, 4, 2, 192, 58},
+                                    {"m25", 512, 6, 8, 2, 1792, 8192},       {"q05b", 896, 24, 14, 2, 4864, 151936},
+                                    {"q15b", 1536, 28, 12, 2, 8960, 151936}, {"q7b", 3584, 28, 28, 4, 18944, 152064}};
 
 inline ModelConfig config_of(const std::string& name) {
   for (const Shape& s : kShapes) {
@@ -59,10 +58,10 @@ inline ModelConfig config_of(const std::string& name) {
     c.head_dim = s.D / s.H;
     c.intermediate_size = s.F;
     c.vocab_size = s.V;
-    c.tie_word_embeddings = true;
+    c.tie_word_embeddings = s.D < 2048;
     return c;
   }
-  throw Error("usage", str("shape=", name, ": expected tiny, task, m25 or q05b"));
+  throw Error("usage", str("shape=", name, ": expected tiny, task, m25, q05b, q15b or q7b"));
 }
 
 class Arguments {

@@ -6,38 +6,12 @@
 
 namespace ucas {
 
-std::array<uint32_t, 4> philox(std::array<uint32_t, 4> c, std::array<uint32_t, 2> k) {
-  for (int round = 0; round < 10; ++round) {
-    uint64_t p0 = uint64_t{0xD2511F53} * c[0], p1 = uint64_t{0xCD9E8D57} * c[2];
-    c = {static_cast<uint32_t>(p1 >> 32) ^ c[1] ^ k[0], static_cast<uint32_t>(p1),
-         static_cast<uint32_t>(p0 >> 32) ^ c[3] ^ k[1], static_cast<uint32_t>(p0)};
-    k[0] += 0x9E3779B9;
-    k[1] += 0xBB67AE85;
-  }
-  return c;
-}
-
-namespace {
-double to_unit(uint32_t high, uint32_t low) {
-  uint64_t bits = (uint64_t{high} << 32 | low) >> 11;
-  return static_cast<double>(bits) * 0x1.0p-53;
-}
-std::array<uint32_t, 2> as_key(uint64_t seed) {
-  return {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)};
-}
-}  // namespace
-
-double uniform(const SampleKey& key) {
-  auto r = philox({key.position, key.response, key.problem, key.step}, as_key(key.seed));
-  return to_unit(r[0], r[1]);
-}
-
 uint32_t Rng::next() {
   if (used_ == 4) {
     // The high bit pattern of the stream keeps these draws apart from sampling keys with the same seed.
     buffer_ = philox({static_cast<uint32_t>(block_), static_cast<uint32_t>(block_ >> 32),
                       static_cast<uint32_t>(stream_), static_cast<uint32_t>(stream_ >> 32)},
-                     as_key(seed_ ^ 0x5ca1ab1e0ddba11ull));
+                     philox_key(seed_ ^ 0x5ca1ab1e0ddba11ull));
     ++block_;
     used_ = 0;
   }

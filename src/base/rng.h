@@ -1,5 +1,6 @@
 // Counter-based randomness: a draw is a pure function of its key, so results do not depend on batching, threads,
 // admission order or resume. Philox4x32-10 (Salmon et al. 2011).
+// What a key gives is inline, and constexpr, so that device code draws by the same lines.
 // Threads: any; no state is shared.
 #pragma once
 
@@ -9,7 +10,25 @@
 
 namespace ucas {
 
-std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
+constexpr std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key) {
+  for (int round = 0; round < 10; ++round) {
+    const uint64_t p0 = uint64_t{0xD2511F53} * counter[0], p1 = uint64_t{0xCD9E8D57} * counter[2];
+    counter = {static_cast<uint32_t>(p1 >> 32) ^ counter[1] ^ key[0], static_cast<uint32_t>(p1),
+               static_cast<uint32_t>(p0 >> 32) ^ counter[3] ^ key[1], static_cast<uint32_t>(p0)};
+    key[0] += 0x9E3779B9;
+    key[1] += 0xBB67AE85;
+  }
+  return counter;
+}
+
+constexpr std::array<uint32_t, 2> philox_key(uint64_t seed) {
+  return {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)};
+}
+
+// In [0, 1), from the upper 53 of 64 random bits.
+constexpr double to_unit(uint32_t high, uint32_t low) {
+  return static_cast<double>((uint64_t{high} << 32 | low) >> 11) * 0x1.0p-53;
+}
 
 // What a sampled token's randomness is keyed by. `step` separates training steps from each other (evaluation uses
 // its own range, see rollout.h); `problem` is the index in the data file; `response` the index in the group;
@@ -23,7 +42,10 @@ struct SampleKey {
 };
 
 // Uniform in [0, 1) with 53 random bits.
-double uniform(const SampleKey& key);
+constexpr double uniform(const SampleKey& key) {
+  const auto random = philox({key.position, key.response, key.problem, key.step}, philox_key(key.seed));
+  return to_unit(random[0], random[1]);
+}
 
 // A stream of draws under one (seed, stream) pair, for generators and initialisation.
 class Rng {

@@ -1,6 +1,5 @@
 #include "kernels/dispatch.h"
 
-#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -106,18 +105,6 @@ RowStats stats_of_row(const float* logits, int64_t vocab, float inverse_temperat
   for (int64_t at = 0; at < vocab; at += kTile)
     row_stats(logits + at, vocab - at < kTile ? vocab - at : kTile, inverse_temperature, stats);
   return stats;
-}
-
-double lse_of(const RowStats& stats) { return static_cast<double>(stats.max) + std::log(stats.sum); }
-
-// In double: the row's sums are double, and the difference z_y - LSE of nearly equal numbers is what training reads.
-TokenStats token_stats(const RowStats& stats, float chosen_logit, float inverse_temperature, int64_t vocab) {
-  const double lse = lse_of(stats);
-  const double z = static_cast<double>(chosen_logit * inverse_temperature);  // rounded as in row_stats
-  const double entropy = std::log(stats.sum) - stats.weighted / stats.sum;
-  return {static_cast<float>(z - lse), static_cast<float>(entropy < 0 ? 0 : entropy),
-          static_cast<float>(lse - stats.total / static_cast<double>(vocab)),
-          static_cast<float>(z - static_cast<double>(stats.max))};
 }
 
 void row_gradient(const float* logits, int64_t n, int64_t target, const RowGradient& row, float* out) {

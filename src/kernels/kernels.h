@@ -48,7 +48,7 @@ struct AttendBackward {
 // static: an inline function shared by the files would be linked once, maybe with instructions this CPU lacks.
 static inline int64_t tiles_of(int64_t tokens) { return (tokens + 15) / 16; }
 // The first key in sight of a token that is the last of so many keys.
-static inline int64_t first_in_sight(int64_t keys, int64_t window) {
+static constexpr int64_t first_in_sight(int64_t keys, int64_t window) {
   return window == 0 || keys < window ? 0 : keys - window;
 }
 

@@ -6,6 +6,12 @@
 
 #include <cstdint>
 
+#ifdef __CUDACC__
+#define UCAS_BOTH __host__ __device__
+#else
+#define UCAS_BOTH
+#endif
+
 namespace ucas::kernels {
 
 constexpr int64_t kTile = 8192;     // vocabulary columns handled at a time
@@ -25,17 +31,29 @@ void row_stats(const float* logits, int64_t n, float inverse_temperature, RowSta
 // A whole row of `vocab` logits, in tiles of kTile.
 RowStats stats_of_row(const float* logits, int64_t vocab, float inverse_temperature);
 
-double lse_of(const RowStats& stats);  // m + ln S
+// m + ln S. static, and no <cmath>: as in kernels.h, for the files of one instruction set.
+UCAS_BOTH static inline double lse_of(const RowStats& stats) {
+  return static_cast<double>(stats.max) + __builtin_log(stats.sum);
+}
 
 // What the statistics of a whole row of V columns say of the token chosen there; the only place where these
-// expressions are written, so that sampler and trainer agree bit for bit.
+// expressions are written, so that sampler and trainer agree bit for bit. In double: the row's sums are double, and the
+// difference z_y - LSE of nearly equal numbers is what training reads.
 struct TokenStats {
   float logprob;     // z_y - LSE
   float entropy;     // ln S - S1 / S
   float confidence;  // C = LSE - mean_v z
   float margin;      // z_y - max_v z: 0 for the likeliest, below it for others
 };
-TokenStats token_stats(const RowStats& stats, float chosen_logit, float inverse_temperature, int64_t vocab);
+UCAS_BOTH static inline TokenStats token_stats(const RowStats& stats, float chosen_logit, float inverse_temperature,
+                                               int64_t vocab) {
+  const double lse = lse_of(stats);
+  const double z = static_cast<double>(chosen_logit * inverse_temperature);  // rounded as in row_stats
+  const double entropy = __builtin_log(stats.sum) - stats.weighted / stats.sum;
+  return {static_cast<float>(z - lse), static_cast<float>(entropy < 0 ? 0 : entropy),
+          static_cast<float>(lse - stats.total / static_cast<double>(vocab)),
+          static_cast<float>(z - static_cast<double>(stats.max))};
+}
 
 // d loss / d logit of one tile of a row, target counted from the tile's first column (outside [0, n): not in it):
 // out = inverse_temperature * (g (1[v=y] - p) - e p (ln p + H) + u (p - 1/V))

@@ -1,10 +1,11 @@
-// Where a model runs: one implementation of these four for each kind of device, chosen once, when the model is made.
+// Where a model runs: one implementation of these for each kind of device, chosen once, when the model is made.
 // All follow the diagram of model/block.h. Arguments are checked by the caller (model/transformer.cpp).
 #pragma once
 
 #include <memory>
 #include <span>
 
+#include "model/decoder.h"
 #include "model/weights.h"
 
 namespace ucas {
@@ -18,11 +19,19 @@ class Forward {
   virtual at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) = 0;
   virtual at::Tensor decode(std::span<const int32_t> token, std::span<const int32_t> position,
                             std::span<const int64_t> slot, KvCache& cache) = 0;
+  // Its own, if it has one for such sampling; else nullptr, and decode() serves.
+  virtual std::unique_ptr<Decoder> make_decoder(Head& /*head*/, KvCache& /*cache*/, const SamplingConfig& /*of*/) {
+    return nullptr;
+  }
 };
 
 // CPU: own kernels and row-stable products. Both keep references to config and weights.
 std::unique_ptr<Forward> make_native_forward(const ModelConfig& config, const Weights& weights,
                                              const ModelOptions& options);
+// A CUDA device by own kernels, in bf16, or their walk on the CPU; for models that suit them.
+bool suits_kernels(const ModelConfig& config, const ModelOptions& options);
+std::unique_ptr<Forward> make_gpu_forward(const ModelConfig& config, const Weights& weights,
+                                          const ModelOptions& options);
 // Any device: ATen operations and autograd; what the native one is checked against.
 std::unique_ptr<Forward> make_aten_forward(const ModelConfig& config, const Weights& weights,
                                            const ModelOptions& options);

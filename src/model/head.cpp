@@ -113,14 +113,6 @@ struct RowGradients {
   }
 };
 
-// sum += d W in f32, whatever the type of the product.
-void add_input_product(const at::Tensor& d, const at::Tensor& w, const at::Tensor& sum) {
-  if (d.scalar_type() == at::kFloat) return input_product(d, w, sum, Into::sum);
-  at::Tensor part = at::empty({d.size(0), w.size(1)}, d.options());
-  input_product(d, w, part);
-  sum.add_(part);
-}
-
 struct NativeSaved {
   at::Tensor hidden, entropy, lse;
   Matrix lm_head;

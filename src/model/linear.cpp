@@ -33,6 +33,12 @@ void Adapter::refresh() const {
   b_used.copy_(b.detach() * scale);
 }
 
+bool Linear::trains() const {
+  return std::any_of(parts.begin(), parts.end(), [](const Part& p) {
+    return p.weight.requires_grad() || (p.adapter.on() && p.adapter.a.requires_grad());
+  });
+}
+
 bool Linear::trains_bias() const {
   return std::any_of(parts.begin(), parts.end(),
                      [](const Part& p) { return p.bias.defined() && p.bias.requires_grad(); });

@@ -34,6 +34,7 @@ struct Linear {
   at::Tensor bias;    // [out] f32, without gradient
   std::vector<Part> parts;
 
+  bool trains() const;  // anything of it
   bool trains_bias() const;
 
   // out = x W^T, without the bias: that goes with what is done to the rows next.

@@ -20,6 +20,8 @@
 
 namespace ucas {
 
+class Decoder;
+
 // Several sequences end to end. The row count is padded by the model; results have one row per token given here.
 struct Packed {
   std::vector<int32_t> token;     // [R]
@@ -79,6 +81,8 @@ class Model {
   // One token for each of n slots: token[i] stands at position[i] of slot[i]. [n, D]
   virtual at::Tensor decode(std::span<const int32_t> token, std::span<const int32_t> position,
                             std::span<const int64_t> slot, KvCache& cache) = 0;
+  // Decodes and draws over this cache, which must live as long (model/decoder.h).
+  virtual std::unique_ptr<Decoder> make_decoder(KvCache& cache, const SamplingConfig& sampling);
 };
 
 // A checkpoint, or the directory of a PEFT adapter, whose base it names. `options.lora` adds a fresh adapter.

@@ -11,7 +11,9 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/native/CPUBlas.h>
 #include <ATen/ops/add.h>
+#include <ATen/ops/addmm.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/mm.h>
 
 #include <algorithm>
 
@@ -308,10 +310,33 @@ void store_sum(const at::Tensor& sum, const at::Tensor& out, const at::Tensor& o
   to.copy_(onto.defined() ? at::add(widened(onto), sum) : sum);
 }
 
+// --- other devices: the library's products ---------------------------------------------------------------------------
+
+// to = onto + a b, in f32 or in the type of a.
+void add_library_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& onto, const at::Tensor& to) {
+  at::Tensor out = to;
+  if (out.scalar_type() == a.scalar_type()) {
+    at::addmm_out(out, onto, a, b);
+  } else {
+    at::addmm_out(out, onto, a, b, out.scalar_type());
+  }
+}
+
+void library_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& to) {
+  at::Tensor out = to;
+  if (out.scalar_type() == a.scalar_type()) {
+    at::mm_out(out, a, b);
+  } else {
+    at::mm_out(out, a, b, out.scalar_type());
+  }
+}
+
 }  // namespace
 
 void product(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, const at::Tensor& onto) {
-  if (!is_bf16(x)) {
+  if (!x.is_cpu()) {
+    onto.defined() ? add_library_product(x, w.t(), onto, out) : library_product(x, w.t(), out);
+  } else if (!is_bf16(x)) {
     const bool rows = kernels::packs_rows(x.size(0), x.size(1), w.size(0));
     (rows ? product_by_tiles<float> : product_by_rows)(x, w, out, onto);
   } else if (by_pairs(x.size(1))) {
@@ -324,7 +349,9 @@ void product(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, co
 }
 
 void input_product(const at::Tensor& d_out, const at::Tensor& w, const at::Tensor& d_x, Into into) {
-  if (!is_bf16(w)) {
+  if (!w.is_cpu()) {
+    into == Into::sum ? add_library_product(d_out, w, d_x, d_x) : library_product(d_out, w, d_x);
+  } else if (!is_bf16(w)) {
     input_product_by_chains(d_out, w, d_x, into);
   } else if (by_pairs(w.size(0))) {
     input_product_by_pairs(d_out, w, d_x, into);
@@ -335,8 +362,17 @@ void input_product(const at::Tensor& d_out, const at::Tensor& w, const at::Tenso
   }
 }
 
+void add_input_product(const at::Tensor& d_out, const at::Tensor& w, const at::Tensor& sum) {
+  if (!is_bf16(w) || !w.is_cpu()) return input_product(d_out, w, sum, Into::sum);
+  const at::Tensor part = at::empty({d_out.size(0), w.size(1)}, d_out.options());
+  input_product(d_out, w, part);
+  sum.add_(part);
+}
+
 void weight_product(const at::Tensor& d_out, const at::Tensor& x, const at::Tensor& sum) {
-  if (is_bf16(x) && by_pairs(x.size(0))) {
+  if (!x.is_cpu()) {
+    add_library_product(d_out.t(), x, sum, sum);
+  } else if (is_bf16(x) && by_pairs(x.size(0))) {
     weight_product_by_tiles<at::BFloat16>(d_out, x, sum);
   } else {
     weight_product_by_tiles<float>(widened(d_out), widened(x), sum);

@@ -1,6 +1,6 @@
 // Matrix products of rows with a parameter, forward and backward, where both are f32 or both bf16. Sums are f32 in
 // either case, each in a fixed order: what a product gives a row depends on that row alone, and nothing depends on the
-// threads (docs/numerics.md).
+// threads (docs/numerics.md). On other devices than the CPU they are the library's, sums in f32, too.
 // Legend: P rows, a multiple of kRowAlign, of which padding is 0; I inputs, O outputs of the parameter W [O, I].
 // Rows may be part of wider ones. Threads: one caller; they use ATen's.
 #pragma once
@@ -19,6 +19,8 @@ void product(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, co
 // d_x = d_out W, or d_x + d_out W, all of W's type.
 enum class Into { fresh, sum };
 void input_product(const at::Tensor& d_out, const at::Tensor& w, const at::Tensor& d_x, Into into = Into::fresh);
+// sum += d_out W; sum f32 whatever W's type.
+void add_input_product(const at::Tensor& d_out, const at::Tensor& w, const at::Tensor& sum);
 // sum += d_out^T x; sum [O, I] f32.
 void weight_product(const at::Tensor& d_out, const at::Tensor& x, const at::Tensor& sum);
 

@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "model/forward.h"
+#include "model/gpu_head.h"
+#include "model/stream.h"
 
 namespace ucas {
 
@@ -15,10 +17,16 @@ class Transformer final : public Model {
   // What runs where is decided here, and nowhere else.
   Transformer(const ModelConfig& config, Weights weights, const ModelOptions& options, Path path)
       : config_(config), options_(options), weights_(std::move(weights)) {
-    const bool native = path == Path::automatic && device().is_cpu();
-    forward_ =
-        native ? make_native_forward(config_, weights_, options_) : make_aten_forward(config_, weights_, options_);
-    head_ = native ? make_native_head(weights_.head) : make_aten_head(weights_.head);
+    if (path == Path::automatic && device().is_cpu()) {
+      forward_ = make_native_forward(config_, weights_, options_);
+      head_ = make_native_head(weights_.head);
+    } else if (path == Path::walked || (path == Path::automatic && runs_kernels())) {
+      forward_ = make_gpu_forward(config_, weights_, options_);
+      head_ = make_gpu_head(weights_.head);
+    } else {
+      forward_ = make_aten_forward(config_, weights_, options_);
+      head_ = make_aten_head(weights_.head);
+    }
   }
 
   const ModelConfig& config() const override { return config_; }
@@ -67,8 +75,13 @@ class Transformer final : public Model {
     c10::NoGradGuard no_grad;
     return forward_->decode(token, position, slot, cache);
   }
+  std::unique_ptr<Decoder> make_decoder(KvCache& cache, const SamplingConfig& sampling) override {
+    auto own = forward_->make_decoder(*head_, cache, sampling);
+    return own ? std::move(own) : Model::make_decoder(cache, sampling);
+  }
 
  private:
+  bool runs_kernels() const { return has_kernels(device()) && suits_kernels(config_, options_); }
   void check_tokens(std::span<const int32_t> token) const {
     for (int32_t id : token)
       if (id < 0 || id >= config_.vocab_size)
@@ -108,9 +121,19 @@ std::unique_ptr<Model> make_transformer(const ModelConfig& config, Weights weigh
   return std::make_unique<Transformer>(config, std::move(weights), options, path);
 }
 
-std::unique_ptr<Model> aten_view(Model& model) {
+namespace {
+
+std::unique_ptr<Model> view_of(Model& model, Path path) {
   auto& transformer = dynamic_cast<Transformer&>(model);
-  return make_transformer(transformer.config(), transformer.weights(), transformer.options(), Path::aten);
+  return make_transformer(transformer.config(), transformer.weights(), transformer.options(), path);
+}
+
+}  // namespace
+
+std::unique_ptr<Model> aten_view(Model& model) { return view_of(model, Path::aten); }
+std::unique_ptr<Model> walked_view(Model& model) {
+  UCAS_CHECK(suits_kernels(model.config(), model.options()), "bf16 and widths that the kernels take");
+  return view_of(model, Path::walked);
 }
 
 }  // namespace ucas

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
+#include "model/decoder.h"
 #include "rollout/scheduler.h"
 #include "sampling/engine_room.h"
 
@@ -83,8 +84,9 @@ class Run {
   std::vector<Live> live_;
   std::vector<size_t> first_result_;  // by job
   std::vector<Sampled> results_;
-  std::vector<char> done_;  // by result
-  std::unique_ptr<TokenSampler> sampler_;
+  std::vector<char> done_;                 // by result
+  std::unique_ptr<TokenSampler> sampler_;  // of first tokens
+  std::unique_ptr<Decoder> decoder_;       // of the others
 };
 
 Run::Run(Model& model, const EngineConfig& config, const RolloutRequest& request)
@@ -107,6 +109,7 @@ Run::Run(Model& model, const EngineConfig& config, const RolloutRequest& request
   for (int64_t slot = room_.slots - 1; slot >= 0; --slot) free_slots_.push_back(slot);
   first_logits_ = at::empty({room_.prompt_slots, vocab_}, at::TensorOptions().dtype(at::kFloat).device(model.device()));
   sampler_ = model.head().make_sampler(request.sampling);
+  decoder_ = model.make_decoder(*cache_, request.sampling);
 }
 
 std::vector<Sampled> Run::finish() {
@@ -169,32 +172,30 @@ void Run::admit(const std::vector<Scheduler::Admission>& admissions) {
   }
 }
 
+// Some tokens of every response under way; what comes after one's end is ignored.
 void Run::decode_step() {
-  std::vector<int32_t> token, position;
-  std::vector<int64_t> slot;
+  std::vector<Lane> lanes;
   for (const Live& live : live_) {
-    token.push_back(live.token);
-    position.push_back(live.position);
-    slot.push_back(live.slot);
+    const Sampled& response = results_[live.result];
+    const DrawAsk next = ask(live.result, 0);
+    const int64_t made = static_cast<int64_t>(response.token.size());
+    lanes.push_back(
+        {live.slot, live.token, live.position, max_tokens(job(response.job), request_) - made, next.key, next.greedy});
   }
-  const at::Tensor hidden = model_.decode(token, position, slot, *cache_);
-  const int64_t rows = logit_rows(vocab_);
-  const auto n = static_cast<int64_t>(live_.size());
+  const std::vector<Drawn> drawn = decoder_->next(lanes);
   std::vector<Live> still;
-  for (int64_t first = 0; first < n; first += rows) {
-    const int64_t count = std::min(rows, n - first);
-    std::vector<DrawAsk> asks;
-    for (int64_t i = 0; i < count; ++i) asks.push_back(ask(live_[first + i].result, i));
-    const std::vector<Drawn> drawn = sampler_->draw(model_.head().logits(hidden.narrow(0, first, count)), asks);
-    for (int64_t i = 0; i < count; ++i) {
-      Live live = live_[first + i];
-      if (take(live.result, drawn[i])) {
-        live.token = drawn[i].token;
-        ++live.position;
-        still.push_back(live);
-      } else {
-        free_slots_.push_back(live.slot);
-      }
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    Live live = live_[i];
+    bool goes_on = true;
+    for (size_t at = i; goes_on && at < drawn.size(); at += lanes.size()) {
+      goes_on = take(live.result, drawn[at]);
+      live.token = drawn[at].token;
+      ++live.position;
+    }
+    if (goes_on) {
+      still.push_back(live);
+    } else {
+      free_slots_.push_back(live.slot);
     }
   }
   live_ = std::move(still);

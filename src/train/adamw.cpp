@@ -8,6 +8,7 @@
 #include <cmath>
 #include <vector>
 
+#include "model/gpu_block.h"
 #include "train/update_rules.h"
 
 namespace ucas {
@@ -93,6 +94,29 @@ bool adamw_on_cpu(const ParameterState& slot, const ParameterUpdate& u) {
     if (!whole) fine = false;
   });
   return fine;
+}
+
+bool adamw_on_gpu(const ParameterState& slot, const ParameterUpdate& u) {
+  if (!slot.mean.is_f32()) return adamw_by_aten(slot, u);
+  at::Tensor& gradient = slot.parameter.mutable_grad();
+  if (!gradient.is_contiguous()) gradient = gradient.contiguous();
+  const Coefficients c = coefficients_of(u);
+  const Kernels kernels = kernels_of(slot.parameter.device());
+  kernels.table.adamw(kernels.stream(), {.n = slot.parameter.numel(),
+                                         .clip = c.clip,
+                                         .keep = c.keep,
+                                         .beta1 = c.beta1,
+                                         .beta2 = c.beta2,
+                                         .step_size = c.step_size,
+                                         .root_correction = c.root_correction,
+                                         .eps = c.eps,
+                                         .p = slot.parameter.mutable_data_ptr<float>(),
+                                         .g = gradient.mutable_data_ptr<float>(),
+                                         .m = slot.mean.values.mutable_data_ptr<float>(),
+                                         .v = slot.square.values.mutable_data_ptr<float>(),
+                                         .p_narrow = nullptr,
+                                         .spoilt = u.spoilt});
+  return true;
 }
 
 bool adamw_by_aten(const ParameterState& slot, const ParameterUpdate& u) {

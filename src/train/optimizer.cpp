@@ -2,13 +2,17 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
 #include "base/str.h"
+#include "model/gpu_block.h"
+#include "model/stream.h"
 
 namespace ucas {
 
@@ -45,24 +49,50 @@ double sum_of_squares(const float* g, int64_t n) {
               kNumeric);
 }
 
-double cpu_sum_of_squares(const at::Tensor& gradient) {
-  at::Tensor flat = gradient.contiguous();
-  return sum_of_squares(flat.const_data_ptr<float>(), flat.numel());
+double cpu_sum_of_squares(std::span<const at::Tensor> gradients) {
+  double sum = 0;
+  for (const at::Tensor& gradient : gradients) {
+    const at::Tensor flat = gradient.contiguous();
+    sum += sum_of_squares(flat.const_data_ptr<float>(), flat.numel());
+  }
+  return sum;
 }
 
-double aten_sum_of_squares(const at::Tensor& gradient) {
-  double norm = at::linalg_vector_norm(gradient, 2, {}, false, at::kDouble).item<double>();
-  return norm * norm;
+// Partial sums of all gradients side by side; the host waits once.
+double gpu_sum_of_squares(std::span<const at::Tensor> gradients) {
+  if (gradients.empty()) return 0;
+  const auto parts_of = [](const at::Tensor& g) { return (g.numel() + gpu::kSquaresChunk - 1) / gpu::kSquaresChunk; };
+  int64_t parts = 0, first = 0;
+  for (const at::Tensor& gradient : gradients) parts += parts_of(gradient);
+  const at::Tensor part = at::empty({parts}, gradients[0].options().dtype(at::kDouble));
+  const Kernels kernels = kernels_of(gradients[0].device());
+  for (const at::Tensor& gradient : gradients) {
+    const at::Tensor flat = gradient.contiguous();
+    kernels.table.sum_of_squares(kernels.stream(),
+                                 {flat.numel(), flat.const_data_ptr<float>(), part.data_ptr<double>() + first});
+    first += parts_of(gradient);
+  }
+  return part.sum().item<double>();
+}
+
+double aten_sum_of_squares(std::span<const at::Tensor> gradients) {
+  double sum = 0;
+  for (const at::Tensor& gradient : gradients) {
+    const double norm = at::linalg_vector_norm(gradient, 2, {}, false, at::kDouble).item<double>();
+    sum += norm * norm;
+  }
+  return sum;
 }
 
 }  // namespace
 
 const Optimizer::Rule Optimizer::kOnCpu{cpu_sum_of_squares, adamw_on_cpu};
+const Optimizer::Rule Optimizer::kOnGpu{gpu_sum_of_squares, adamw_on_gpu};
 const Optimizer::Rule Optimizer::kByAten{aten_sum_of_squares, adamw_by_aten};
 
 Optimizer::Optimizer(std::vector<NamedTensor> parameters, const OptimizerConfig& config, Path path) : config_(config) {
   at::NoGradGuard no_grad;
-  bool on_cpu = path == Path::by_device;
+  bool on_cpu = path == Path::by_device, on_gpu = on_cpu;
   for (const NamedTensor& p : parameters) {
     UCAS_CHECK(p.tensor.scalar_type() == at::kFloat && p.tensor.is_contiguous(), "master weights are contiguous f32");
     ParameterState slot{p.name, static_cast<int64_t>(slots_.size()), p.tensor,
@@ -72,16 +102,21 @@ Optimizer::Optimizer(std::vector<NamedTensor> parameters, const OptimizerConfig&
     if (!by_muon) slot.square = make_moment(p.tensor, config.moments, true);
     slots_.push_back(std::move(slot));
     on_cpu = on_cpu && p.tensor.is_cpu();
+    on_gpu = on_gpu && has_kernels(p.tensor.device());
   }
-  rule_ = on_cpu ? &kOnCpu : &kByAten;
+  rule_ = on_cpu ? &kOnCpu : on_gpu ? &kOnGpu : &kByAten;
+  if (on_gpu && !slots_.empty()) {
+    const at::TensorOptions options = slots_.front().parameter.options();
+    spoilt_ = at::zeros({static_cast<int64_t>(slots_.size())}, options.dtype(at::kInt).requires_grad(false));
+  }
 }
 
 double Optimizer::grad_norm() const {
-  double sum = 0;
+  std::vector<at::Tensor> gradients;
   for (const ParameterState& slot : slots_) {
-    if (slot.parameter.grad().defined()) sum += rule_->sum_of_squares(slot.parameter.grad());
+    if (slot.parameter.grad().defined()) gradients.push_back(slot.parameter.grad());
   }
-  return std::sqrt(sum);
+  return std::sqrt(rule_->sum_of_squares(gradients));
 }
 
 StepResult Optimizer::step(double lr) {
@@ -98,7 +133,13 @@ StepResult Optimizer::step(double lr) {
     if (!slot.parameter.grad().defined()) continue;
     double decay = slot.decays ? config_.weight_decay : 0;
     const auto rule = slot.square.defined() ? rule_->adamw : muon;
-    if (!rule(slot, {config_, steps_, lr, clip, decay})) refuse_result(slot.name, steps_, lr);
+    int32_t* spoilt = spoilt_.defined() ? spoilt_.data_ptr<int32_t>() + slot.index : nullptr;
+    if (!rule(slot, {config_, steps_, lr, clip, decay, spoilt})) refuse_result(slot.name, steps_, lr);
+  }
+  if (!spoilt_.defined()) return result;
+  const at::Tensor spoilt = spoilt_.cpu();  // all of them at once: the host waits once
+  for (const ParameterState& slot : slots_) {
+    if (spoilt.const_data_ptr<int32_t>()[slot.index] != 0) refuse_result(slot.name, steps_, lr);
   }
   return result;
 }

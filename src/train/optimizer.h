@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/optimizer_config.h"
@@ -44,13 +45,14 @@ class Optimizer {
 
  private:
   struct Rule {
-    double (*sum_of_squares)(const at::Tensor& gradient);
+    double (*sum_of_squares)(std::span<const at::Tensor> gradients);  // of all of them
     bool (*adamw)(const ParameterState& slot, const ParameterUpdate& update);
   };
-  static const Rule kOnCpu, kByAten;
+  static const Rule kOnCpu, kOnGpu, kByAten;
 
   std::vector<ParameterState> slots_;
-  const Rule* rule_;  // chosen once, by where the parameters lie
+  const Rule* rule_;   // chosen once, by where the parameters lie
+  at::Tensor spoilt_;  // [slots] int32 on a GPU
   OptimizerConfig config_;
   int64_t steps_ = 0;
 };

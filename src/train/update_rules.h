@@ -1,6 +1,7 @@
 // How one parameter is changed by its gradient: AdamW and Muon, each one function with its equations beside it. Master
 // weights are f32, arithmetic is f32; moments are kept as train/moments.h says.
 //   adamw (CPU)   own loops over elements: bits depend on nothing but the numbers
+//   adamw (GPU)   the same by own kernels, where moments are f32
 //   adamw (ATen)  torch's fused kernel over slices: any device
 //   muon          matrix products by ATen, on any device; its bits are as repeatable as at::mm's (with another
 //                 number of threads they may differ)
@@ -26,12 +27,14 @@ struct ParameterState {  // one parameter and all that is kept for it
 
 struct ParameterUpdate {
   const OptimizerConfig& config;
-  int64_t steps;           // this one counted: t of the bias correction
-  double lr, clip, decay;  // gradients are multiplied by clip first
+  int64_t steps;              // this one counted: t of the bias correction
+  double lr, clip, decay;     // gradients are multiplied by clip first
+  int32_t* spoilt = nullptr;  // on a device, where a rule that does not wait leaves what it would say
 };
 
 // Each zeroes the gradient. False if a weight or a moment is not finite afterwards.
 bool adamw_on_cpu(const ParameterState& slot, const ParameterUpdate& update);
+bool adamw_on_gpu(const ParameterState& slot, const ParameterUpdate& update);  // true; see spoilt
 bool adamw_by_aten(const ParameterState& slot, const ParameterUpdate& update);
 bool muon(const ParameterState& slot, const ParameterUpdate& update);
 

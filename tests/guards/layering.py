@@ -21,8 +21,10 @@ ALLOWED = {
     "compare": "base core objective verify stats records config",
     "report": "base core stats records compare config",
     "sampling": "base kernels",
+    # CUDA kernels and their walk on the CPU; a draw is compared with the sampler's
+    "gpu": "base kernels sampling",
     "progress": "base core stats records report",
-    "model": "base core text kernels hf sampling",
+    "model": "base core text kernels hf sampling gpu",
     "rollout": "base core text kernels hf sampling model",
     "evaluate": "base core text kernels hf sampling model rollout verify data stats records compare config",
     "config": "base core hf sampling verify objective methods data records",

@@ -41,7 +41,7 @@ inline Packed sequence_of(const std::string& directory) {
 
 // The last rows, as many as `want` has.
 inline at::Tensor logits_of(Model& model, const Packed& packed, const at::Tensor& want) {
-  at::Tensor logits = model.head().logits(model.hidden(packed));
+  const at::Tensor logits = model.head().logits(model.hidden(packed)).cpu();
   return logits.narrow(0, logits.size(0) - want.size(0), want.size(0));
 }
 

@@ -1,0 +1,10 @@
+#include "gpu/table.inc"
+
+namespace ucas::gpu {
+
+const Table& host() {
+  static const Table table = UCAS_GPU_TABLE("host");
+  return table;
+}
+
+}  // namespace ucas::gpu

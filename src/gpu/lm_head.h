@@ -1,0 +1,330 @@
+// Bodies of the LM head's statistics, their gradient and the draw; arguments and equations: gpu/kernels.h.
+#pragma once
+
+#include "base/rng.h"
+#include "gpu/kernels.h"
+#include "kernels/lm_head.h"
+
+namespace ucas::gpu {
+
+// Columns of a tile are a lane's in turn: neighbours read neighbours, whatever the row begins at.
+constexpr int kHeadLanes = 256, kColumnsOfLane = static_cast<int>(kHeadTile) / kHeadLanes;
+struct LaneColumns {
+  float v[kColumnsOfLane];
+};
+
+// The sums of kernels::RowStats, of any columns.
+struct HeadSums {
+  double sum, weighted, total;
+};
+UCAS_ON_DEVICE HeadSums operator+(const HeadSums& a, const HeadSums& b) {
+  return {a.sum + b.sum, a.weighted + b.weighted, a.total + b.total};
+}
+
+// A tile's sums as seen from the largest z of its row. In double the shift stays finite, so that 0 times it is 0.
+UCAS_ON_DEVICE double share_of(const TileStats& tile, float largest) {
+  return exp(static_cast<double>(tile.max) - static_cast<double>(largest));
+}
+UCAS_ON_DEVICE HeadSums seen_from(const TileStats& tile, float largest) {
+  const double shift = static_cast<double>(tile.max) - static_cast<double>(largest), scale = share_of(tile, largest);
+  return {tile.sum * scale, scale * (tile.weighted + tile.sum * shift), tile.total};
+}
+UCAS_ON_DEVICE kernels::RowStats as_row(float largest, const HeadSums& sums) {
+  return {largest, sums.sum, sums.weighted, sums.total};
+}
+
+struct HeadTiles {
+  static constexpr int kThreads = kHeadLanes;
+  static constexpr const char* kName = "head_stats_of_tiles";
+  HeadStatsOfTiles a;
+
+  Grid grid() const { return {a.rows, head_tiles(a.columns)}; }
+  int shared_bytes() const { return 0; }
+  template <class Team>
+  UCAS_ON_DEVICE void operator()(Team& team) const {
+    const int64_t row = team.x, first = team.y * kHeadTile;
+    const auto n = static_cast<int>(a.columns - first < kHeadTile ? a.columns - first : kHeadTile);
+    const float* logits = a.logits + row * a.stride + first;
+    const int64_t target = a.target == nullptr ? -1 : a.target[row] - (a.first_tile + team.y) * kHeadTile;
+
+    typename Team::template Local<LaneColumns> kept;
+    const float largest = team.reduce(
+        [&](int lane) {
+          float most = -3.4e38f;
+          UCAS_UNROLL
+          for (int j = 0; j < kColumnsOfLane; ++j) {
+            const int column = lane + j * kThreads;
+            if (column >= n) continue;
+            const float logit = logits[column];
+            if (column == target) a.chosen[row] = logit;
+            kept[lane].v[j] = logit * a.inverse_temperature;
+            most = fmaxf(most, kept[lane].v[j]);
+          }
+          return most;
+        },
+        [](float x, float y) { return fmaxf(x, y); });
+    const HeadSums sums = team.sum([&](int lane) { return sums_of(kept[lane], n - lane, largest); });
+    team.each([&](int lane) {
+      if (lane != 0) return;
+      a.of_tile[row * a.tiles + a.first_tile + team.y] = {largest, 0, sums.sum, sums.weighted, sums.total};
+    });
+  }
+
+ private:
+  // Of every kThreads-th of n columns. fmaxf has dropped a NaN from `largest`, but here it spoils the sums.
+  static UCAS_ON_DEVICE HeadSums sums_of(const LaneColumns& z, int n, float largest) {
+    float sum = 0, weighted = 0, total = 0;
+    UCAS_UNROLL
+    for (int j = 0; j < kColumnsOfLane; ++j) {
+      if (j * kThreads >= n) continue;
+      const float shift = z.v[j] - largest, e = expf(shift);
+      sum += e;
+      weighted += e * fmaxf(shift, -100.0f);  // not 0 * -inf
+      total += z.v[j];
+    }
+    return {sum, weighted, total};
+  }
+};
+
+// A lane has a row.
+struct HeadRows {
+  static constexpr int kThreads = 32;
+  static constexpr const char* kName = "head_stats_of_rows";
+  HeadStatsOfRows a;
+
+  Grid grid() const { return {(a.rows + kThreads - 1) / kThreads}; }
+  int shared_bytes() const { return 0; }
+  template <class Team>
+  UCAS_ON_DEVICE void operator()(Team& team) const {
+    team.each([&](int lane) {
+      const int64_t row = team.x * kThreads + lane;
+      if (row >= a.rows) return;
+      const TileStats* of_tile = a.of_tile + row * a.tiles;
+      float largest = of_tile[0].max;
+      for (int64_t t = 1; t < a.tiles; ++t) largest = fmaxf(largest, of_tile[t].max);
+      HeadSums sums{};
+      for (int64_t t = 0; t < a.tiles; ++t) sums = sums + seen_from(of_tile[t], largest);
+      const kernels::RowStats stats = as_row(largest, sums);
+      const kernels::TokenStats token = kernels::token_stats(stats, a.chosen[row], a.inverse_temperature, a.vocab);
+      a.logprob[row] = token.logprob;
+      a.entropy[row] = token.entropy;
+      a.confidence[row] = token.confidence;
+      a.margin[row] = token.margin;
+      a.lse[row] = static_cast<float>(kernels::lse_of(stats));
+    });
+  }
+};
+
+struct HeadGradientRows {
+  static constexpr int kThreads = kHeadLanes;
+  static constexpr const char* kName = "head_gradient";
+  HeadGradient a;
+
+  Grid grid() const { return {a.rows}; }
+  int shared_bytes() const { return 0; }
+  template <class Team>
+  UCAS_ON_DEVICE void operator()(Team& team) const {
+    const int64_t row = team.x;
+    const kernels::RowGradient of{a.lse[row], a.entropy[row],        a.g[row],       a.e[row],
+                                  a.u[row],   a.inverse_temperature, a.inverse_vocab};
+    const bool counts = of.g != 0 || of.e != 0 || of.u != 0;
+    const int64_t target = a.target[row] - a.first_column;
+    float* logits = a.logits + row * a.stride;
+    typename Team::template Local<LaneColumns> kept;  // the whole row is read before it is written over
+    team.each([&](int lane) {
+      UCAS_UNROLL
+      for (int j = 0; j < kColumnsOfLane; ++j) {
+        const int column = lane + j * kThreads;
+        kept[lane].v[j] = counts && column < a.columns ? logits[column] : 0;
+      }
+    });
+    team.each([&](int lane) {
+      UCAS_UNROLL
+      for (int j = 0; j < kColumnsOfLane; ++j) {
+        const int column = lane + j * kThreads;
+        if (column >= a.columns) continue;
+        float slope = counts ? without_target(kept[lane].v[j], of) : 0;
+        if (column == target) slope += of.g * of.inverse_temperature;
+        const Bf16 rounded = narrow(slope);
+        std::memcpy(reinterpret_cast<unsigned char*>(logits) + column * sizeof rounded, &rounded, sizeof rounded);
+      }
+    });
+  }
+
+ private:
+  static UCAS_ON_DEVICE float without_target(float logit, const kernels::RowGradient& of) {
+    const float log_p = logit * of.inverse_temperature - of.lse, p = expf(log_p);
+    const float spread = -of.e * ((log_p < -87.3f ? 0 : log_p) + of.entropy);  // p ln p -> 0
+    return (p * (of.u - of.g + spread) - of.u * of.inverse_vocab) * of.inverse_temperature;
+  }
+};
+
+// One row. The search goes from tiles to runs of lanes, to lanes, to columns, each time by masses of the level below.
+struct DrawRows {
+  static constexpr int kThreads = kHeadLanes;
+  static constexpr const char* kName = "draw";
+  Draw a;
+
+  Grid grid() const { return {a.rows}; }
+  int shared_bytes() const {
+    return static_cast<int>(a.tiles * sizeof(HeadSums) + (kThreads + kRuns) * sizeof(double) +
+                            kHeadTile * sizeof(float) + sizeof(Found));
+  }
+  template <class Team>
+  UCAS_ON_DEVICE void operator()(Team& team) const {
+    const int64_t row = team.x;
+    const bool greedy = a.state[row].greedy != 0 && a.of_tile_greedy != nullptr;
+    const float inverse_temperature = greedy ? 1.0f : a.inverse_temperature;
+    const TileStats* of_tile = (greedy ? a.of_tile_greedy : a.of_tile) + row * a.tiles;
+    const Scratch scratch = scratch_of(team);
+
+    const float largest = team.reduce(
+        [&](int lane) {
+          float most = -3.4e38f;
+          for (int64_t t = lane; t < a.tiles; t += kThreads) most = fmaxf(most, of_tile[t].max);
+          return most;
+        },
+        [](float x, float y) { return fmaxf(x, y); });
+    team.each([&](int lane) {
+      for (int64_t t = lane; t < a.tiles; t += kThreads) scratch.of_tile[t] = seen_from(of_tile[t], largest);
+    });
+    team.each([&](int lane) {
+      if (lane == 0) *scratch.found = find_tile(row, greedy, largest, of_tile, scratch);
+    });
+    if (!scratch.found->finite) {
+      team.each([&](int lane) {
+        if (lane == 0) finish(row, {-1, 0, 0, 0, 0});
+      });
+      return;
+    }
+
+    const int64_t first = scratch.found->tile * kHeadTile;
+    const auto n = static_cast<int>(a.vocab - first < kHeadTile ? a.vocab - first : kHeadTile);
+    const float* logits = a.logits + row * a.stride + first;
+    const float most_of_tile = of_tile[scratch.found->tile].max;
+    if (greedy) {
+      const int column = team.reduce([&](int lane) { return first_equal(logits, n, lane, most_of_tile); },
+                                     [](int x, int y) { return x < y ? x : y; });
+      team.each([&](int lane) {
+        if (lane == 0) finish(row, drawn(first, column, logits, inverse_temperature, scratch.found->stats));
+      });
+      return;
+    }
+    team.each([&](int lane) {
+      for (int column = lane; column < kHeadTile; column += kThreads) {
+        scratch.mass[column] = column < n ? expf(logits[column] * inverse_temperature - most_of_tile) : 0;
+      }
+    });
+    team.each([&](int lane) { scratch.of_lane[lane] = sum_of(scratch.mass + lane * kColumnsOfLane, kColumnsOfLane); });
+    team.each([&](int lane) {
+      if (lane < kRuns) scratch.of_run[lane] = sum_of(scratch.of_lane + lane * kRun, kRun);
+    });
+    team.each([&](int lane) {
+      if (lane == 0) {
+        finish(row, drawn(first, find_column(scratch), logits, inverse_temperature, scratch.found->stats));
+      }
+    });
+  }
+
+ private:
+  static constexpr int kRun = 16, kRuns = kThreads / kRun;  // lanes
+
+  struct Found {
+    kernels::RowStats stats;
+    double target;  // of the tile's masses, seen from its own largest z
+    int64_t tile;
+    bool finite;
+  };
+  struct Scratch {
+    HeadSums* of_tile;  // [tiles]
+    Found* found;
+    double *of_run, *of_lane;  // [kRuns], [kThreads]
+    float* mass;               // [kHeadTile]
+  };
+  template <class Team>
+  UCAS_ON_DEVICE Scratch scratch_of(Team& team) const {
+    Scratch scratch;
+    scratch.of_tile = team.template shared<HeadSums>();
+    scratch.found = reinterpret_cast<Found*>(scratch.of_tile + a.tiles);
+    scratch.of_run = reinterpret_cast<double*>(scratch.found + 1);
+    scratch.of_lane = scratch.of_run + kRuns;
+    scratch.mass = reinterpret_cast<float*>(scratch.of_lane + kThreads);
+    return scratch;
+  }
+
+  static UCAS_ON_DEVICE bool is_finite(double x) { return x - x == 0; }
+  template <class T>
+  static UCAS_ON_DEVICE double sum_of(const T* x, int n) {
+    double sum = 0;
+    for (int i = 0; i < n; ++i) sum += x[i];
+    return sum;
+  }
+
+  // The first of n masses whose running sum passes `target`, the last one with any where rounding lets none pass;
+  // target becomes what is left for that one.
+  template <class Mass>
+  static UCAS_ON_DEVICE int64_t pick(int64_t n, double& target, Mass mass) {
+    int64_t picked = 0;
+    double running = 0, before = 0;
+    for (int64_t i = 0; i < n && !(running > target); ++i) {
+      if (mass(i) > 0) {
+        picked = i;
+        before = running;
+      }
+      running += mass(i);
+    }
+    target -= before;
+    return picked;
+  }
+
+  UCAS_ON_DEVICE Found find_tile(int64_t row, bool greedy, float largest, const TileStats* of_tile,
+                                 const Scratch& scratch) const {
+    HeadSums sums{};
+    for (int64_t t = 0; t < a.tiles; ++t) sums = sums + scratch.of_tile[t];
+    Found found{as_row(largest, sums), 0, 0, false};
+    found.finite = is_finite(kernels::lse_of(found.stats)) && is_finite(sums.total);
+    if (!found.finite) return found;
+    if (greedy) {
+      while (of_tile[found.tile].max != largest) ++found.tile;
+      return found;
+    }
+    const DrawState& state = a.state[row];
+    found.target = uniform(SampleKey{a.seed, a.step, state.problem, state.response, state.draw}) * sums.sum;
+    found.tile = pick(a.tiles, found.target, [&](int64_t t) { return scratch.of_tile[t].sum; });
+    found.target /= share_of(of_tile[found.tile], largest);
+    return found;
+  }
+
+  static UCAS_ON_DEVICE int find_column(const Scratch& scratch) {
+    double target = scratch.found->target;
+    const int64_t run = pick(kRuns, target, [&](int64_t i) { return scratch.of_run[i]; });
+    const int64_t lane = run * kRun + pick(kRun, target, [&](int64_t i) { return scratch.of_lane[run * kRun + i]; });
+    const float* mass = scratch.mass + lane * kColumnsOfLane;
+    return static_cast<int>(lane * kColumnsOfLane +
+                            pick(kColumnsOfLane, target, [&](int64_t i) { return static_cast<double>(mass[i]); }));
+  }
+
+  static UCAS_ON_DEVICE int first_equal(const float* logits, int n, int lane, float value) {
+    for (int column = lane; column < n; column += kThreads) {
+      if (logits[column] == value) return column;
+    }
+    return static_cast<int>(kHeadTile);
+  }
+
+  UCAS_ON_DEVICE DrawnToken drawn(int64_t first, int column, const float* logits, float inverse_temperature,
+                                  const kernels::RowStats& stats) const {
+    const float logit = logits[column];
+    const kernels::TokenStats token = kernels::token_stats(stats, logit, inverse_temperature, a.vocab);
+    return {static_cast<int32_t>(first + column), token.logprob, token.entropy, token.confidence, logit};
+  }
+
+  UCAS_ON_DEVICE void finish(int64_t row, const DrawnToken& drawn) const {
+    a.drawn[row] = drawn;
+    if (a.token == nullptr) return;
+    if (drawn.token >= 0) a.token[row] = drawn.token;
+    ++a.state[row].draw;
+    ++a.position[row];
+  }
+};
+
+}  // namespace ucas::gpu

@@ -1,0 +1,268 @@
+// How a GPU kernel is written here: a body, once, in plain C++ on plain pointers, as what a team of threads does for
+// one block. nvcc compiles it for a device, where the team is a block of threads; g++ compiles the same lines for the
+// host, where the team is a loop over its lanes. So index arithmetic, masks, ragged ends and merges are tested on
+// every machine, and a device is compared with the host's walk (gpu/kernels.h).
+//
+//   struct Body {
+//     static constexpr int kThreads = 256;          // a multiple of 32, at most 1,024
+//     static constexpr int kResident = 2;           // optional: so many teams should fit a multiprocessor's registers
+//     int shared_bytes() const;                     // of the team's memory, 0: none
+//     template <class Team> UCAS_ON_DEVICE void operator()(Team& team) const;
+//   };
+//
+// A team offers
+//   x, y, z              which block of the grid this is
+//   each(f)              f(lane) for every lane; all have done so before any goes on
+//   reduce(f, op)        op over f(lane) of all lanes, in a fixed order: a butterfly in each warp of 32 lanes, then
+//                        the warps one after another. op must not mind the order of its two arguments.
+//   sum(f)               reduce by +
+//   Local<T>             a T of every lane, kept from one each() to the next: local[lane]
+//   shared<T>(offset)    the team's memory from this byte on
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#ifndef __CUDACC__
+#include <vector>
+#endif
+
+#include "kernels/kernels.h"
+
+#ifdef __CUDACC__
+#define UCAS_ON_DEVICE __device__ __forceinline__
+#define UCAS_UNROLL _Pragma("unroll")
+#else
+#define UCAS_ON_DEVICE inline
+#define UCAS_UNROLL
+#endif
+
+namespace ucas::gpu {
+
+using kernels::Bf16;
+
+struct Grid {
+  int64_t x = 1, y = 1, z = 1;
+};
+using Stream = void*;  // cudaStream_t; the host's walk takes none
+
+// --- numbers ------------------------------------------------------------------------------------------------------
+
+UCAS_ON_DEVICE float as_float(uint32_t bits) {
+  float value;
+  std::memcpy(&value, &bits, 4);
+  return value;
+}
+UCAS_ON_DEVICE uint32_t as_bits(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, 4);
+  return bits;
+}
+UCAS_ON_DEVICE float widen(Bf16 x) { return as_float(static_cast<uint32_t>(x.bits) << 16); }
+// To the nearest, ties to even; a NaN stays one.
+UCAS_ON_DEVICE Bf16 narrow(float x) {
+  const uint32_t bits = as_bits(x);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return {static_cast<uint16_t>(bits >> 16 | 0x40)};
+  return {static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
+}
+
+// Neighbours that are read and written at once: 16 bytes, 8 bytes.
+struct alignas(16) Bf16x8 {
+  Bf16 v[8];
+};
+struct alignas(16) Floatx4 {
+  float v[4];
+};
+struct alignas(8) Bf16x4 {
+  Bf16 v[4];
+};
+
+// Left to itself nvcc takes a piece apart, down to loads and stores of 2 bytes; its own vectors are loaded whole, and
+// a store is whole where it is one instruction.
+template <class Piece, class Number>
+UCAS_ON_DEVICE Piece load_whole(const Number* from) {
+#ifdef __CUDACC__
+  const auto words = *reinterpret_cast<const std::conditional_t<sizeof(Piece) == 16, uint4, uint2>*>(from);
+  Piece x;
+  std::memcpy(&x, &words, sizeof(x));
+  return x;
+#else
+  return *reinterpret_cast<const Piece*>(from);
+#endif
+}
+template <class Piece, class Number>
+UCAS_ON_DEVICE void store_whole(Number* to, const Piece& x) {
+#ifdef __CUDACC__
+  uint32_t word[sizeof(x) / 4];
+  std::memcpy(word, &x, sizeof(x));
+  if constexpr (sizeof(x) == 16)
+    asm volatile("st.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(word[0]), "r"(word[1]), "r"(word[2]), "r"(word[3])
+                 : "memory");
+  else
+    asm volatile("st.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(word[0]), "r"(word[1]) : "memory");
+#else
+  *reinterpret_cast<Piece*>(to) = x;
+#endif
+}
+UCAS_ON_DEVICE Bf16x8 load8(const Bf16* from) { return load_whole<Bf16x8>(from); }
+UCAS_ON_DEVICE void store8(Bf16* to, const Bf16x8& x) { store_whole(to, x); }
+UCAS_ON_DEVICE Floatx4 load4(const float* from) { return load_whole<Floatx4>(from); }
+UCAS_ON_DEVICE void store4(float* to, const Floatx4& x) { store_whole(to, x); }
+UCAS_ON_DEVICE Floatx4 load4(const Bf16* from) {
+  const auto x = load_whole<Bf16x4>(from);
+  return {{widen(x.v[0]), widen(x.v[1]), widen(x.v[2]), widen(x.v[3])}};
+}
+UCAS_ON_DEVICE void store4(Bf16* to, const Floatx4& x) {
+  store_whole(to, Bf16x4{{narrow(x.v[0]), narrow(x.v[1]), narrow(x.v[2]), narrow(x.v[3])}});
+}
+
+// --- teams --------------------------------------------------------------------------------------------------------
+
+#ifdef __CUDACC__
+
+extern __shared__ __align__(16) unsigned char team_memory[];
+
+class DeviceTeam {
+ public:
+  template <class T>
+  struct Local {
+    T value;
+    __device__ T& operator[](int) { return value; }
+  };
+
+  __device__ DeviceTeam() : x(blockIdx.x), y(blockIdx.y), z(blockIdx.z) {}
+  template <class F>
+  __device__ void each(F f) {
+    f(static_cast<int>(threadIdx.x));
+    __syncthreads();
+  }
+  template <class F, class Op>
+  __device__ auto reduce(F f, Op op) {
+    using T = decltype(f(0));
+    __shared__ T of_warp[32];
+    T value = f(static_cast<int>(threadIdx.x));
+    for (int offset = 16; offset > 0; offset /= 2) value = op(value, from_lane(value, offset));
+    if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = value;
+    __syncthreads();
+    T total = of_warp[0];
+    for (unsigned warp = 1; warp < blockDim.x / 32; ++warp) total = op(total, of_warp[warp]);
+    __syncthreads();
+    return total;
+  }
+  template <class F>
+  __device__ auto sum(F f) {
+    return reduce(f, [](const auto& a, const auto& b) { return a + b; });
+  }
+  template <class T>
+  __device__ T* shared(int offset = 0) const {
+    return reinterpret_cast<T*>(team_memory + offset);
+  }
+
+  const int64_t x, y, z;
+
+ private:
+  template <class T>
+  static __device__ T from_lane(const T& value, int offset) {
+    static_assert(sizeof(T) % 4 == 0);
+    uint32_t words[sizeof(T) / 4];
+    std::memcpy(words, &value, sizeof(T));
+#pragma unroll
+    for (uint32_t& word : words) word = __shfl_xor_sync(0xffffffff, word, offset);
+    T other;
+    std::memcpy(&other, words, sizeof(T));
+    return other;
+  }
+};
+
+template <class Body>
+constexpr int resident() {
+  if constexpr (requires { Body::kResident; }) {
+    return Body::kResident;
+  } else {
+    return 1;
+  }
+}
+
+template <class Body>
+__global__ void __launch_bounds__(Body::kThreads, resident<Body>()) run_team(const Body body) {
+  DeviceTeam team;
+  body(team);
+}
+
+void check_launch(const char* kernel);  // throws what the runtime says
+
+template <class Body>
+void launch(Stream stream, Grid grid, const Body& body, const char* kernel) {
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
+  const int shared = body.shared_bytes();
+  if (shared > 32 << 10) {  // more than a block gets unasked, with what reduce() has beside it
+    static const cudaError_t room =
+        cudaFuncSetAttribute(run_team<Body>, cudaFuncAttributeMaxDynamicSharedMemorySize, 200 << 10);
+    (void)room;  // a launch that does not fit says so
+  }
+  run_team<Body><<<dim3(grid.x, grid.y, grid.z), Body::kThreads, shared, static_cast<cudaStream_t>(stream)>>>(body);
+  check_launch(kernel);
+}
+
+#else
+
+class HostTeam {
+ public:
+  template <class T>
+  struct Local {
+    std::vector<T> values = std::vector<T>(1024);
+    T& operator[](int lane) { return values[lane]; }
+  };
+
+  HostTeam(int threads, int shared_bytes, int64_t bx, int64_t by, int64_t bz)
+      : x(bx), y(by), z(bz), threads_(threads), memory_((shared_bytes + 15) / 16) {}
+  template <class F>
+  void each(F f) {
+    for (int lane = 0; lane < threads_; ++lane) f(lane);
+  }
+  template <class F, class Op>
+  auto reduce(F f, Op op) {
+    using T = decltype(f(0));
+    std::vector<T> value, next(threads_);
+    for (int lane = 0; lane < threads_; ++lane) value.push_back(f(lane));
+    for (int offset = 16; offset > 0; offset /= 2) {
+      for (int lane = 0; lane < threads_; ++lane) next[lane] = op(value[lane], value[lane ^ offset]);
+      value.swap(next);
+    }
+    T total = value[0];
+    for (int warp = 1; warp < threads_ / 32; ++warp) total = op(total, value[warp * 32]);
+    return total;
+  }
+  template <class F>
+  auto sum(F f) {
+    return reduce(f, [](const auto& a, const auto& b) { return a + b; });
+  }
+  template <class T>
+  T* shared(int offset = 0) {
+    return reinterpret_cast<T*>(reinterpret_cast<unsigned char*>(memory_.data()) + offset);
+  }
+
+  const int64_t x, y, z;
+
+ private:
+  int threads_;
+  std::vector<Floatx4> memory_;
+};
+
+template <class Body>
+void launch(Stream, Grid grid, const Body& body, const char*) {
+  static_assert(Body::kThreads % 32 == 0 && Body::kThreads <= 1024);
+  for (int64_t z = 0; z < grid.z; ++z) {
+    for (int64_t y = 0; y < grid.y; ++y) {
+      for (int64_t x = 0; x < grid.x; ++x) {
+        HostTeam team(Body::kThreads, body.shared_bytes(), x, y, z);
+        body(team);
+      }
+    }
+  }
+}
+
+#endif
+
+}  // namespace ucas::gpu

@@ -1,0 +1,35 @@
+// Decoding several responses side by side, where the model lies: each call gives the next tokens of all of them.
+// Threads: one caller at a time.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/rng.h"
+#include "model/model.h"
+#include "sampling/sampler.h"
+
+namespace ucas {
+
+// A response under way: `token` is its last one, to be fed at `position`.
+struct Lane {
+  int64_t slot;  // of its keys and values
+  int32_t token, position;
+  int64_t left;   // how many tokens may still follow, one at least
+  SampleKey key;  // of the next one
+  bool greedy;
+};
+
+class Decoder {
+ public:
+  virtual ~Decoder() = default;
+  // Steps times lanes tokens: each lane's next one, then each lane's second. A device draws several steps at once; what
+  // follows the end of a response, or of its room, is for the caller to ignore. Rows that are not finite give token -1.
+  virtual std::vector<Drawn> next(std::span<const Lane> lanes) = 0;
+};
+
+// Step by step through Model's own, on any device.
+std::unique_ptr<Decoder> make_stepwise_decoder(Model& model, KvCache& cache, const SamplingConfig& sampling);
+
+}  // namespace ucas

@@ -1,0 +1,90 @@
+// Backward of gpu_forward.cpp, from the bottom of block.h's diagram up; norms and SwiGLU are made again. What belongs
+// to frozen parameters is not computed.
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/index_put.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+
+#include "model/gpu_block.h"
+
+namespace ucas {
+
+namespace {
+
+class GpuBackward {
+ public:
+  GpuBackward(const GpuBlock& block, const GpuKept& kept)
+      : block_(block),
+        kept_(kept),
+        d_h_(block.bf16(block.shape().D)),
+        d_act_(block.bf16(block.shape().F)),
+        d_gate_up_(block.bf16(2 * block.shape().F)),
+        d_attended_(block.bf16(block.shape().query)),
+        d_qkv_(block.bf16(block.shape().N)) {}
+
+  // dx [P, D] f32 and its rounded copy hold the gradient of the block's output and become those of its input.
+  void run(const Layer& layer, const GpuActivations& kept, const at::Tensor& dx, const at::Tensor& dx_narrow) {
+    const GpuActivations a = made_again(layer, kept);
+    layer.down.backward_input(dx_narrow, d_act_);
+    if (layer.down.trains()) layer.down.backward_weight(block_.activation(a), dx_narrow, {});
+    block_.activation_backward(a, d_act_, d_gate_up_);
+    if (layer.gate_up.trains()) {
+      layer.gate_up.backward_weight(block_.norm(a.middle, layer.post_norm), d_gate_up_, {});
+    }
+    layer.gate_up.backward_input(d_gate_up_, d_h_);
+    block_.norm_backward(a.middle, layer.post_norm, d_h_, dx, dx_narrow);
+
+    layer.out.backward_input(dx_narrow, d_attended_);
+    layer.out.backward_weight(a.attended, dx_narrow, {});
+    block_.place_backward(layer, a, block_.attend_backward(kept_.rows, layer.window, a, d_attended_), d_qkv_);
+    if (layer.qkv.trains()) {
+      layer.qkv.backward_weight(block_.norm(a.x, layer.input_norm), d_qkv_, bias(layer.qkv));
+    }
+    layer.qkv.backward_input(d_qkv_, d_h_);
+    block_.norm_backward(a.x, layer.input_norm, d_h_, dx, dx_narrow);
+  }
+
+ private:
+  GpuActivations made_again(const Layer& layer, const GpuActivations& kept) {
+    GpuActivations a = kept;
+    if (kept_.recompute == Recompute::block) {
+      gpu_attention(block_, layer, kept_.rows, block_.norm(a.x, layer.input_norm), a, {});
+    }
+    if (kept_.recompute != Recompute::none) gpu_mlp(block_, layer, a, false);
+    return a;
+  }
+  at::Tensor bias(const Linear& qkv) const {
+    return qkv.trains_bias() ? d_qkv_.sum(0, false, at::kFloat) : at::Tensor();
+  }
+
+  const GpuBlock& block_;
+  const GpuKept& kept_;
+  at::Tensor d_h_, d_act_, d_gate_up_, d_attended_, d_qkv_;
+};
+
+}  // namespace
+
+void gpu_backward(const BlockShape& shape, const Kernels& kernels, const Weights& weights, const GpuRope& rope,
+                  GpuKept& kept, const at::Tensor& d_hidden) {
+  const at::NoGradGuard no_grad;
+  const GpuBlock block(shape, kernels, rope, kept.rows.position);
+  const at::Tensor dx = at::zeros({kept.rows.padded, shape.D}, kept.last.options()), d_last = at::zeros_like(dx);
+  d_last.narrow(0, 0, kept.rows.rows).copy_(d_hidden);
+  const at::Tensor dx_narrow = block.bf16(shape.D);
+  block.norm_backward(kept.last, weights.norm, d_last, dx, dx_narrow);
+  {
+    GpuBackward backward(block, kept);
+    for (size_t l = weights.layers.size(); l-- > 0;) {
+      backward.run(weights.layers[l], kept.blocks[l], dx, dx_narrow);
+      kept.blocks[l] = {};  // its memory serves the blocks still to come
+    }
+  }
+  if (!weights.embed.leaf.requires_grad()) return;
+  // By sorting, not by atomics: the same bits every time.
+  at::Tensor d_embed = gradient_of(weights.embed.leaf);
+  d_embed.index_put_({kept.rows.token.narrow(0, 0, kept.rows.rows).to(at::kLong)}, dx.narrow(0, 0, kept.rows.rows),
+                     /*accumulate=*/true);
+}
+
+}  // namespace ucas

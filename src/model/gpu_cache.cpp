@@ -1,0 +1,87 @@
+#include "model/gpu_cache.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+
+#include "base/error.h"
+
+namespace ucas {
+
+namespace {
+
+int64_t blocks_for(int64_t tokens) { return (tokens + gpu::kBlockTokens - 1) / gpu::kBlockTokens; }
+
+}  // namespace
+
+GpuCache::GpuCache(const BlockShape& s, int64_t slots, int64_t length, at::Device device)
+    : slots_(slots),
+      length_(length),
+      blocks_of_slot_(blocks_for(length + kStepsAhead)),
+      block_numbers_(gpu::block_numbers(s.K, s.d)),
+      layers_(s.config.num_hidden_layers),
+      blocks_(slots + 1) {
+  const int64_t count = slots * blocks_of_slot_ + 1;
+  users_.assign(count, 0);
+  for (int64_t block = count; block-- > 0;) free_.push_back(static_cast<int32_t>(block));
+  storage_ = at::empty({layers_, count, block_numbers_}, at::TensorOptions().dtype(at::kBFloat16).device(device));
+  host_ = at::zeros({slots + 1, blocks_of_slot_}, at::kInt);
+  table_ = at::zeros({slots + 1, blocks_of_slot_}, at::TensorOptions().dtype(at::kInt).device(device));
+  reserve(spare_slot(), kStepsAhead);
+}
+
+int32_t GpuCache::take() {
+  UCAS_CHECK(!free_.empty(), "blocks for every slot at full length");
+  const int32_t block = free_.back();
+  free_.pop_back();
+  users_[block] = 1;
+  return block;
+}
+
+void GpuCache::release(int64_t slot) {
+  for (const int32_t block : blocks_[slot]) {
+    if (--users_[block] == 0) free_.push_back(block);
+  }
+  blocks_[slot].clear();
+}
+
+void GpuCache::reserve(int64_t slot, int64_t tokens) {
+  std::vector<int32_t>& own = blocks_[slot];
+  UCAS_CHECK(blocks_for(tokens) <= blocks_of_slot_, "tokens inside the cache");
+  while (static_cast<int64_t>(own.size()) < blocks_for(tokens)) {
+    own.push_back(take());
+    host_.data_ptr<int32_t>()[slot * blocks_of_slot_ + static_cast<int64_t>(own.size()) - 1] = own.back();
+    changed_ = true;
+  }
+}
+
+// Whole blocks are shared; the one that the next token goes to is copied.
+void GpuCache::copy(int64_t from_slot, int64_t to_slot, int64_t tokens) {
+  release(to_slot);
+  int32_t* row = host_.data_ptr<int32_t>() + to_slot * blocks_of_slot_;
+  for (int64_t i = 0; i < tokens / gpu::kBlockTokens; ++i) {
+    const int32_t block = blocks_[from_slot][i];
+    ++users_[block];
+    blocks_[to_slot].push_back(block);
+    row[i] = block;
+  }
+  changed_ = true;
+  if (tokens % gpu::kBlockTokens == 0) return;
+  const int32_t from = blocks_[from_slot][tokens / gpu::kBlockTokens];
+  reserve(to_slot, tokens);
+  storage_.select(1, blocks_[to_slot].back()).copy_(storage_.select(1, from));
+}
+
+void GpuCache::upload() {
+  if (!changed_) return;
+  table_.copy_(host_);
+  changed_ = false;
+}
+
+gpu::Cache GpuCache::layer(int64_t index) const {
+  return {.layer = data<Bf16>(storage_) + index * storage_.size(1) * block_numbers_,
+          .block_stride = block_numbers_,
+          .table = table_.const_data_ptr<int32_t>(),
+          .blocks_of_slot = blocks_of_slot_};
+}
+
+}  // namespace ucas

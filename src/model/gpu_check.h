@@ -1,0 +1,52 @@
+// Whether a device does what the host's walk of the same kernels does, and how much of its limits it reaches: kernel by
+// kernel on small random inputs with ragged ends, and for a whole model. What `ucas doctor --device cuda` prints, and
+// what every training on a device begins with (train/gpu_check.h adds the optimizer, which a model knows nothing of).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/gpu_block.h"
+#include "model/model.h"
+
+namespace ucas {
+
+struct GpuFinding {
+  std::string what;       // a kernel of gpu::Table, or a part of the whole
+  double difference = 0;  // from the host, as a share of the largest value; of what is exact, the share that differs
+  double bound = 0;       // of the output that came nearest to its own
+  double share = -1;      // of what `limit` allows, at a large shape; below 0: not measured
+  const char* limit = "";
+  bool ok() const { return difference <= bound; }  // not of a NaN
+};
+
+// few: what every training can afford at its start.
+enum class GpuShapes { few, all };
+
+// A row for each kernel of the table.
+std::vector<GpuFinding> check_kernels(const Kernels& reference, const Kernels& tested, GpuShapes shapes);
+// Logits, gradients and decoding of two models that hold the same weights.
+std::vector<GpuFinding> check_model(Model& reference, Model& tested);
+// Small models to try that with, one for each kind of block: the same numbers on every device.
+std::vector<std::unique_ptr<Model>> models_to_check(at::Device device, GpuShapes shapes);
+
+// The worse of both for each row of `more`.
+void keep_worse(std::vector<GpuFinding>& findings, const std::vector<GpuFinding>& more);
+// The largest difference as a share of the largest value; infinite where a number is none.
+double difference_of(const at::Tensor& got, const at::Tensor& want);
+
+// What a device can do at best, measured: bytes a second of a copy (read and written), operations a second of a product
+// of bf16 matrices of 8,192.
+struct GpuLimits {
+  double bandwidth, operations;
+};
+GpuLimits measure_limits(at::Device device);
+// Median wall seconds of one call, the device waited for.
+double seconds_of(at::Device device, const std::function<void()>& work);
+// Add shares of the limits to the rows of check_kernels() and check_model().
+void add_kernel_speed(at::Device device, const GpuLimits& limits, std::vector<GpuFinding>& findings);
+void add_model_speed(Model& large, const GpuLimits& limits, std::vector<GpuFinding>& findings);
+// A model whose products fill a device.
+std::unique_ptr<Model> large_model(at::Device device);
+
+}  // namespace ucas

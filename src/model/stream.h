@@ -1,0 +1,44 @@
+// A CUDA device from LibTorch's side: its stream, and work recorded once and played again. The only place whose
+// implementation sees CUDA's headers (stream_cuda.cpp; stream_no_cuda.cpp where the build has none).
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <memory>
+
+#include "gpu/kernels.h"
+
+namespace ucas {
+
+// Whether this build has kernels of its own for the device.
+bool has_kernels(at::Device device);
+gpu::Stream stream_of(at::Device device);
+// Waits until the device has done what was queued.
+void wait_for(at::Device device);
+// A host tensor that a device copies from and to while the host goes on.
+at::Tensor pinned(at::IntArrayRef shape, at::ScalarType type);
+
+// Device work that is recorded while `work` runs, once, and then played as often as wanted. Tensors that it reads and
+// writes must live as long; those that it makes keep their places between plays.
+class Recorded {
+ public:
+  virtual ~Recorded() = default;
+  virtual void play() = 0;
+};
+// Recordings of one recorder share the memory of what they make: they are played one after the other, and what one
+// has made is gone when another is played.
+class Recorder {
+ public:
+  virtual ~Recorder() = default;
+  virtual std::unique_ptr<Recorded> record(const std::function<void()>& work) = 0;
+};
+std::unique_ptr<Recorder> make_recorder(at::Device device);
+
+struct DeviceMemory {
+  int64_t free = 0, total = 0;  // bytes
+};
+DeviceMemory memory_of(at::Device device);
+int64_t peak_memory(at::Device device);  // most bytes that tensors held so far
+
+}  // namespace ucas

@@ -1,0 +1,23 @@
+#include "base/error.h"
+#include "model/stream.h"
+
+namespace ucas {
+
+namespace {
+
+[[noreturn]] void no_kernels() {
+  throw Error("device", "this build has no CUDA kernels: build it with a CUDA build of LibTorch and nvcc");
+}
+
+}  // namespace
+
+const gpu::Table* gpu::device() { return nullptr; }
+bool has_kernels(at::Device) { return false; }
+gpu::Stream stream_of(at::Device) { no_kernels(); }
+void wait_for(at::Device) {}
+at::Tensor pinned(at::IntArrayRef, at::ScalarType) { no_kernels(); }
+std::unique_ptr<Recorder> make_recorder(at::Device) { no_kernels(); }
+DeviceMemory memory_of(at::Device) { no_kernels(); }
+int64_t peak_memory(at::Device) { return 0; }
+
+}  // namespace ucas
