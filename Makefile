@@ -7,7 +7,7 @@
 TINY_STUDIES = tiny-seeds tiny-ablation tiny-dynamics tiny-passk tiny-case tiny-bases tiny-sensitivity tiny-ablation-weak \
 	tiny-ablation-length tiny-confidence tiny-signals tiny-signals-length tiny-methods tiny-optimizers tiny-precision
 .PHONY: $(TINY_STUDIES:%=docs-%)
-.PHONY: help setup configure build docs-figures demo test check-all fuzz coverage format doctor clean
+.PHONY: help setup configure build docs-figures demo test check-all fuzz coverage format doctor cuda-check clean
 
 # One compiler per core, but at least 1.5 GB of free memory for each (a LibTorch file takes up to 1.4 GB).
 JOBS ?= $(shell awk -v cores=$$(nproc) '/MemAvailable/ {n = int($$2 / 1500000); print n < 1 ? 1 : (n < cores ? n : cores)}' /proc/meminfo)
@@ -22,11 +22,13 @@ help:
 	@echo 'make docs-figures    runs the tiny studies and writes their tables and figures to docs/studies; runs that are'
 	@echo '                     in runs/tiny are not made again (STUDIES="tiny-seeds tiny-case": these alone)'
 	@echo 'make doctor          what this machine has and what ucas makes of it'
+	@echo 'make cuda-check      compiles everything for CUDA into build-cuda, without a GPU or a driver; fetches LibTorch and'
+	@echo '                     nvcc into .venv-cuda where they are not here (600 MB)'
 	@echo 'make format          formats the sources'
 	@echo 'make check-all       the long checks: sanitizers, slow tests'
 	@echo 'make fuzz            random answers to the verifier for SECONDS=60, under sanitizers (needs clang++-19)'
 	@echo 'make coverage        line coverage of src/'
-	@echo 'make clean           removes what was built (.venv and the compiler cache stay)'
+	@echo 'make clean           removes what was built (.venv, .venv-cuda and the compiler cache stay)'
 
 setup:
 	@tools/setup
@@ -53,6 +55,9 @@ $(TINY_STUDIES:%=docs-%): docs-%: configure
 doctor: configure
 	@cmake --build build -j $(JOBS) --target ucas
 	@build/ucas doctor
+
+cuda-check: setup
+	@JOBS=$(JOBS) tools/cuda_check
 
 test: configure
 	@cmake --build build -j $(JOBS) --target ucas ucas-tests ucas-tests-engine
@@ -82,4 +87,4 @@ format: setup
 	@python3 tests/guards/formatter.py --fix
 
 clean:
-	@rm -rf build build-dev build-coverage build-fuzz
+	@rm -rf build build-dev build-coverage build-fuzz build-cuda

@@ -56,10 +56,20 @@ std::string help_of(const Command& command);
 // The whole program behind main(): picks the command, answers --help and --version.
 int run_program(const Words& words);
 
-// Runs the command `id` in the engine library (loaded once). Defined in cli/engine_loader.cpp, like the next two.
+// A device against the CPU (train/gpu_check.h): a kernel, or a part of the whole.
+struct DeviceCheck {
+  std::string what;
+  double difference, bound, share;  // share: of `limit`; below 0: not measured
+  std::string limit;
+  bool ok;
+};
+
+// Runs the command `id` in the engine library (loaded once). Defined in cli/engine_loader.cpp, like the next three.
 int run_in_engine(const char* id, const Words& words);
 // What the engine knows of this machine, as (name, value) rows; loads the engine.
 std::vector<std::pair<std::string, std::string>> describe_engine();
+// Tries what a training needs of a device other than the CPU; refuses one that is not there.
+std::vector<DeviceCheck> check_device(const std::string& device);
 std::string engine_path();
 
 }  // namespace ucas

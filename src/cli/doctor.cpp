@@ -1,6 +1,8 @@
 // ucas doctor: what this machine has, what ucas makes of it, and why.
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "base/build_info.h"
@@ -22,7 +24,11 @@ namespace {
 
 struct DoctorConfig {
   bool json = false;
-  void fields(Fields& f) { f.field("json", json, "print one JSON object instead of text"); }
+  std::string device = "cpu";
+  void fields(Fields& f) {
+    f.field("json", json, "print one JSON object instead of text");
+    f.field("device", device, "cpu, cuda or cuda:N; a CUDA device is tried against the CPU, kernel by kernel");
+  }
 };
 
 struct Finding {
@@ -71,11 +77,17 @@ std::vector<Finding> findings() {
   return found;
 }
 
-std::string as_json(const std::vector<Finding>& found) {
+std::string as_json(const std::vector<Finding>& found, const std::vector<DeviceCheck>& checks) {
   OrderedJson object;
   for (const Finding& f : found) {
     object[f.key] = f.value;
     if (!f.note.empty()) object[f.key + "_note"] = f.note;
+  }
+  for (const DeviceCheck& c : checks) {
+    OrderedJson row = {{"what", c.what}, {"difference", c.difference}, {"bound", c.bound}};
+    if (c.share >= 0) row.update({{"share", c.share}, {"of", c.limit}});
+    row["ok"] = c.ok;
+    object["checks"].push_back(row);
   }
   return object.dump(2) + "\n";
 }
@@ -92,6 +104,26 @@ std::string as_text(const std::vector<Finding>& found) {
   return text;
 }
 
+std::string scientific(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1e", value);
+  return value == 0 ? "0" : text;
+}
+
+std::string as_table(const std::vector<DeviceCheck>& checks) {
+  const auto row = [](const std::string& what, const std::string& difference, const std::string& bound,
+                      const std::string& share, const std::string& verdict) {
+    return str(pad_right(what, 22), pad_left(difference, 12), pad_left(bound, 9), "  ", pad_right(share, 18), verdict,
+               "\n");
+  };
+  std::string text = str("\n", row("against the CPU", "difference", "bound", "share of limit", ""));
+  for (const DeviceCheck& c : checks) {
+    text += row(c.what, scientific(c.difference), scientific(c.bound),
+                c.share < 0 ? "-" : str(percent(c.share, 0), " of a ", c.limit), c.ok ? "ok" : "FAILED");
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string options_doctor() { return options_help(DoctorConfig{}); }
@@ -102,9 +134,14 @@ int run_doctor(const Words& words) {
     throw Error("usage", "ucas doctor takes no arguments, got " + printable(line.positionals[0]));
   DoctorConfig config;
   ucas::apply(config, line.settings);
-  std::vector<Finding> found = findings();
-  out(config.json ? as_json(found) : as_text(found));
-  return kDone;
+  const auto checks = config.device == "cpu" ? std::vector<DeviceCheck>() : check_device(config.device);
+  const std::vector<Finding> found = findings();
+  if (config.json) {
+    out(as_json(found, checks));
+  } else {
+    out(as_text(found) + (checks.empty() ? "" : as_table(checks)));
+  }
+  return std::ranges::all_of(checks, &DeviceCheck::ok) ? kDone : kNumeric;
 }
 
 }  // namespace ucas

@@ -64,4 +64,11 @@ std::vector<std::pair<std::string, std::string>> describe_engine() {
   return rows;
 }
 
+std::vector<DeviceCheck> check_device(const std::string& device) {
+  std::vector<DeviceCheck> rows;
+  using Check = void (*)(const std::string*, decltype(rows)*);
+  reinterpret_cast<Check>(engine_symbol("ucas_engine_check_device"))(&device, &rows);
+  return rows;
+}
+
 }  // namespace ucas

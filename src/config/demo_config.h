@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/fields.h"
+#include "core/model_options.h"
 #include "data/register_chains.h"
 
 namespace ucas {
@@ -21,6 +22,7 @@ struct DemoConfig {
   int64_t test_problems = 256;
   int64_t test_samples = 64;
   std::string device = "cpu";
+  Dtype dtype = Dtype::f32;
   int64_t threads = 0;
   int64_t sft_seed = 0;
 
@@ -37,6 +39,7 @@ struct DemoConfig {
     f.field("test_problems", test_problems, Range{1, 100000}, "held-out problems");
     f.field("test_samples", test_samples, Range{1, 4096}, "samples of each, for mean@k and pass@k");
     f.field("device", device, "cpu, cuda or cuda:N");
+    f.choice("dtype", dtype, "of products, activations, keys and values; a GPU's own kernels are for bf16");
     f.field("threads", threads, Range{0, 4096}, "CPU threads; 0 = all cores");
     f.field("sft_seed", sft_seed, Range{0, 9e15}, "seed of the task, the initial weights and the warm-up");
   }

@@ -22,66 +22,85 @@ inline int64_t heads_of_team(const AttendDecode& a) {
   return (a.H / a.K + teams - 1) / teams;
 }
 
-// The part of one block of keys, for kHeads query heads of a key/value head; fewer in the last team of a group.
+// The part of one block of keys, for kHeads query heads of a key/value head; fewer in the last team of a group. A warp
+// has some neighbouring keys to itself, scores, weights and values, and the warps' parts are put together at the end:
+// while some of them compute, others read.
 template <int kHeads>
 struct AttendPart {
   static constexpr int kThreads = 256;
   static constexpr int kResident = kHeads <= 4 ? 3 : 2;
   static constexpr const char* kName = "attend_part";
   AttendDecode a;
-  int64_t teams;
+  uint32_t teams, group;  // of a key/value head: what it is shared among, its query heads
 
-  explicit AttendPart(const AttendDecode& arguments) : a(arguments), teams(teams_of_group(arguments)) {}
+  explicit AttendPart(const AttendDecode& arguments)
+      : a(arguments),
+        teams(static_cast<uint32_t>(teams_of_group(arguments))),
+        group(static_cast<uint32_t>(arguments.H / arguments.K)) {}
   Grid grid() const { return {a.rows, a.K * teams, a.most_blocks}; }
   int shared_bytes() const {
     const auto d = static_cast<int>(a.d);
-    const int before = kHeads * d + (kStrips * kHeads > kPadded ? kStrips * kHeads : kPadded) * kKeys;
-    const int sums = kThreads / (d / 8) * kHeads * d;
-    return static_cast<int>(sizeof(float)) * (before > sums ? before : sums);
+    return static_cast<int>(sizeof(float)) * (kHeads * d + kWarps * (2 * kHeads + room_of_warp(d)));
   }
   template <class Team>
   UCAS_ON_DEVICE void operator()(Team& team) const {
     const Sight sight = sight_of(a, team.x);
     if (team.z < sight.first_block || team.z >= sight.end_block) return;
     const Block block = block_of(team, sight);
+    const auto d = static_cast<int>(a.d);
 
-    float* q = team.template shared<float>();             // [kHeads][d]
-    float* scratch = q + kHeads * static_cast<int>(a.d);  // what follows q
-    team.each([&](int lane) { load_q(block, lane, q); });
-    team.each([&](int lane) { score(block, lane, q, scratch); });
+    float* q = team.template shared<float>();                   // [d / 8][kHeads][8]
+    auto* norms = reinterpret_cast<WarpNorm*>(q + kHeads * d);  // [kWarps]
+    auto* scratch = reinterpret_cast<float*>(norms + kWarps);
+    const auto scratch_of = [&](int lane) { return scratch + lane / 32 * room_of_warp(d); };
+    const auto scores_of = [&](int lane) { return scratch_of(lane) + kSlots * 32 * 4; };
+    const auto weights_of = [&](int lane) { return scores_of(lane) + kStrips * kScores; };
+    const auto slots_of = [&](int lane) { return reinterpret_cast<Bf16*>(scratch_of(lane)) + lane % 32 * 8; };
 
-    typename Team::template Local<OfHeads> kept;
-    const OfHeads largest = team.reduce([&](int lane) { return kept[lane] = whole_score(block, lane, scratch); },
-                                        [](const OfHeads& x, const OfHeads& y) { return larger(x, y); });
-    const OfHeads sum = team.reduce([&](int lane) { return weigh(kept[lane], largest, lane, scratch); },
-                                    [](const OfHeads& x, const OfHeads& y) { return plus(x, y); });
+    team.each([&](int lane) {
+      const Share share = share_of(block, lane, slots_of(lane));
+      for (int stage = 0; stage < kStages && !block.sees_none(lane); ++stage) fetch(team, share, stage);
+      load_q(block, lane, q);
+    });
+    team.each_of_warp([&](int lane) {
+      if (!block.sees_none(lane)) score(team, share_of(block, lane, slots_of(lane)), lane, q, scores_of(lane));
+    });
+
+    typename Team::template Local<OfHeads> kept, largest, sum;
+    team.reduce_of_warp([&](int lane) { return kept[lane] = whole_score(block, lane, scores_of(lane)); },
+                        [](const OfHeads& x, const OfHeads& y) { return larger(x, y); }, largest);
+    team.each_of_warp([&](int lane) { kept[lane] = weigh(kept[lane], largest[lane], lane, weights_of(lane)); });
+    team.reduce_of_warp([&](int lane) { return kept[lane]; },
+                        [](const OfHeads& x, const OfHeads& y) { return plus(x, y); }, sum);
 
     typename Team::template Local<Values> values;
-    team.each([&](int lane) { values[lane] = weighted_values(block, lane, scratch); });
-    float* sums = team.template shared<float>();  // [lane group][kHeads][d], over q and the weights
-    team.each([&](int lane) { put_values(values[lane], lane, sums); });
-    team.each([&](int lane) {
-      write_part(block, lane, sums);
-      UCAS_UNROLL
-      for (int h = 0; h < kHeads; ++h) {  // registers have no index
-        if (lane == h && h < block.heads) {
-          block.norm[h * 2] = largest.v[h];
-          block.norm[h * 2 + 1] = sum.v[h];
-        }
-      }
+    team.each_of_warp([&](int lane) {
+      if (lane % 32 == 0) norms[lane / 32] = {largest[lane], sum[lane]};
+      values[lane] = Values{};
+      if (block.sees_none(lane)) return;
+      values[lane] = weighted_values(team, share_of(block, lane, slots_of(lane)), lane, weights_of(lane));
     });
+    team.each([&](int lane) { put_values(values[lane], lane, scratch_of(lane)); });  // over slots and weights
+    team.each([&](int lane) { write_part(team, lane, norms, scratch); });
   }
 
  private:
   static constexpr int kKeys = static_cast<int>(kBlockTokens);
+  static constexpr int kWarps = kThreads / 32;
   static constexpr int kPadded = (kHeads + 3) / 4 * 4;  // a key's weights, read by fours
   // A lane multiplies this many keys by as large a part of their numbers, so that a number of q serves several keys.
-  static constexpr int kStrips = 2, kStripLanes = kKeys / kStrips;
-  static constexpr int kFlight = 4;  // reads under way at a time: of each key, and of values
+  static constexpr int kStrips = 4, kStripLanes = 32 / kStrips;
+  static constexpr int kScores = kHeads * 32 + kStripLanes;  // of a strip, beside the banks of the one before it
+  // What a lane multiplies it fetches itself, ahead of time, in stages of so many eights: first one of each of its
+  // keys, then of some values. As many stages as there is room for are under way.
+  static constexpr int kStage = kStrips, kSlots = 8, kStages = kSlots / kStage;
   static_assert(kThreads == kKeys);
 
   struct OfHeads {
     float v[kHeads];
+  };
+  struct WarpNorm {
+    OfHeads largest, sum;
   };
   struct Values {
     float v[kHeads][8];
@@ -89,8 +108,18 @@ struct AttendPart {
   struct Block {
     int first, end, heads;  // keys in sight, heads in use
     const Bf16 *q, *key, *value;
-    float *part, *norm;
+    // Of a lane's warp.
+    UCAS_ON_DEVICE int first_of(int lane) const { return first > lane / 32 * 32 ? first : lane / 32 * 32; }
+    UCAS_ON_DEVICE int end_of(int lane) const { return end < lane / 32 * 32 + 32 ? end : lane / 32 * 32 + 32; }
+    UCAS_ON_DEVICE bool sees_none(int lane) const { return first_of(lane) >= end_of(lane); }
   };
+
+  // Floats: the slots of stages, the scores in strips and the weights, then the sums of values.
+  static UCAS_BOTH_SIDES int room_of_warp(int d) {
+    constexpr int kBefore = 32 * (kSlots * 4 + kPadded) + kStrips * kScores;
+    const int sums = 32 / (d / 8) * kHeads * d;
+    return kBefore > sums ? kBefore : sums;
+  }
 
   static UCAS_ON_DEVICE OfHeads larger(OfHeads x, const OfHeads& y) {
     UCAS_UNROLL
@@ -105,143 +134,199 @@ struct AttendPart {
 
   template <class Team>
   UCAS_ON_DEVICE Block block_of(const Team& team, const Sight& sight) const {
-    const int64_t row = team.x, head = team.y / teams, start = team.z * kBlockTokens, G = a.H / a.K;
-    const int64_t first_of_group = team.y % teams * kHeads, first_head = head * G + first_of_group;
-    const int64_t left = G - first_of_group;
+    const int64_t row = team.x, head = static_cast<uint32_t>(team.y) / teams, start = team.z * kBlockTokens;
     const int64_t block = a.cache.table[a.slot[row] * a.cache.blocks_of_slot + team.z];
     const Bf16* numbers = a.cache.layer + block * a.cache.block_stride;
-    const int64_t part = (row * a.most_blocks + team.z) * a.H + first_head;
     return {static_cast<int>(sight.first > start ? sight.first - start : 0),
             static_cast<int>(sight.end < start + kBlockTokens ? sight.end - start : kBlockTokens),
-            static_cast<int>(left < kHeads ? left : kHeads),
-            a.q + row * a.q_stride + first_head * a.d,
+            heads_in_use(team),
+            a.q + row * a.q_stride + first_head(team) * a.d,
             numbers + head * kBlockTokens * a.d,
-            numbers + (a.K + head) * kBlockTokens * a.d,
-            a.part + part * a.d,
-            a.part_norm + part * 2};
+            numbers + (a.K + head) * kBlockTokens * a.d};
+  }
+  template <class Team>
+  UCAS_ON_DEVICE int64_t first_head(const Team& team) const {
+    const auto y = static_cast<uint32_t>(team.y);
+    return y / teams * group + y % teams * kHeads;
+  }
+  template <class Team>
+  UCAS_ON_DEVICE int heads_in_use(const Team& team) const {
+    const auto left = static_cast<int>(group - static_cast<uint32_t>(team.y) % teams * kHeads);
+    return left < kHeads ? left : kHeads;
   }
 
   UCAS_ON_DEVICE void load_q(const Block& block, int lane, float* q) const {
     const float unit = a.scale * 1.44269504f;  // log2 e
-    const auto d = static_cast<int>(a.d);
-    for (int i = lane * 8; i < kHeads * d; i += kThreads * 8) {
-      const bool used = i < block.heads * d;
+    const int chunks = static_cast<int>(a.d) / 8;
+    for (int i = lane; i < kHeads * chunks; i += kThreads) {
+      const int head = i / chunks, chunk = i % chunks;
       Bf16x8 x{};
-      if (used) x = load8(block.q + i);
-      for (int j = 0; j < 8; ++j) q[i + j] = widen(x.v[j]) * unit;
+      if (head < block.heads) x = load8(block.q + i * 8);
+      float* to = q + (chunk * kHeads + head) * 8;
+      Floatx4 low, high;
+      UCAS_UNROLL
+      for (int j = 0; j < 4; ++j) {
+        low.v[j] = widen(x.v[j]) * unit;
+        high.v[j] = widen(x.v[4 + j]) * unit;
+      }
+      store4(to, low);
+      store4(to + 4, high);
     }
   }
 
-  // parts[strip][head][key]; keys out of sight get another's score.
-  UCAS_ON_DEVICE void score(const Block& block, int lane, const float* q, float* parts) const {
-    const int strip = lane / kStripLanes, chunks = static_cast<int>(a.d) / 8;
-    const int end = chunks * (strip + 1) / kStrips;
-    const Bf16* key[kStrips];
+  // What a lane multiplies: of its keys `chunks` eights; of the values an eight of each step-th key from `first` on, if
+  // it is one of the `seen` keys from `begin` on. Stages: of keys, and of both, the same for all lanes.
+  struct Share {
+    int chunk, chunks, of_keys, stages;
+    int first, step, begin, seen;
+    const Bf16 *key, *value;
+    int bytes[kStrips];  // of a key: 0 if it is out of sight
+    Bf16* slots;
+  };
+  UCAS_ON_DEVICE Share share_of(const Block& block, int lane, Bf16* slots) const {
+    const int chunks = static_cast<int>(a.d) / 8, strip = lane % 32 / kStripLanes;
+    const int groups = 32 / chunks, group = lane % 32 / chunks;
+    Share share;
+    share.chunk = chunks * strip / kStrips;
+    share.chunks = chunks * (strip + 1) / kStrips - share.chunk;
+    share.of_keys = (chunks + kStrips - 1) / kStrips;
+    share.stages = share.of_keys + (32 + groups * kStage - 1) / (groups * kStage);
+    const int own = lane / 32 * 32 + lane % kStripLanes;
+    share.key = block.key + own * 8 + share.chunk * (kKeys * 8);
     UCAS_UNROLL
     for (int j = 0; j < kStrips; ++j) {
-      const int own = lane % kStripLanes + j * kStripLanes;
-      key[j] = block.key + (own < block.first ? block.first : own < block.end ? own : block.end - 1) * 8;
+      share.bytes[j] = own + j * kStripLanes >= block.first && own + j * kStripLanes < block.end ? 16 : 0;
     }
+    share.first = lane / 32 * 32 + group;
+    share.step = groups;
+    share.begin = block.first_of(lane);
+    share.seen = group < groups ? block.end_of(lane) - share.begin : 0;
+    share.value = block.value + share.first * static_cast<int>(a.d) + lane % 32 % chunks * 8;
+    share.slots = slots;
+    return share;
+  }
+  static UCAS_ON_DEVICE Bf16* slots_of(const Share& share, int stage) {
+    return share.slots + stage % kStages * (kStage * 32 * 8);
+  }
+  // Memory of what is out of sight may hold anything, NaN too, and is not read: 0.
+  template <class Team>
+  UCAS_ON_DEVICE void fetch(Team& team, const Share& share, int stage) const {
+    Bf16* slots = slots_of(share, stage);
+    if (stage < share.of_keys) {
+      const Bf16* key = share.key + stage * (kKeys * 8);
+      if (stage < share.chunks) {
+        UCAS_UNROLL
+        for (int i = 0; i < kStage; ++i) team.fetch(slots + i * 256, key + i * (kStripLanes * 8), share.bytes[i]);
+      }
+    } else if (stage < share.stages) {
+      const int before = (stage - share.of_keys) * kStage * share.step, step = share.step * static_cast<int>(a.d);
+      const Bf16* value = share.value + before * static_cast<int>(a.d);
+      const int key = share.first + before - share.begin;
+      UCAS_UNROLL
+      for (int i = 0; i < kStage; ++i) {
+        const bool seen = static_cast<uint32_t>(key + i * share.step) < static_cast<uint32_t>(share.seen);
+        team.fetch(slots + i * 256, value + i * step, seen ? 16 : 0);
+      }
+    }
+    team.end_bundle();
+  }
+
+  // parts[strip][head][key]
+  template <class Team>
+  UCAS_ON_DEVICE void score(Team& team, const Share& share, int lane, const float* q, float* parts) const {
     float sum[kStrips][kHeads] = {};
-    int chunk = chunks * strip / kStrips;
-    for (; chunk + kFlight <= end; chunk += kFlight) add_products<kFlight>(key, q, chunk, sum);
-    for (; chunk < end; ++chunk) add_products<1>(key, q, chunk, sum);
+    for (int stage = 0; stage < share.of_keys; ++stage) {
+      team.template await<kStages - 1>();
+      if (stage < share.chunks) add_products(share, stage, q + (share.chunk + stage) * kHeads * 8, sum);
+      fetch(team, share, stage + kStages);
+    }
     UCAS_UNROLL
     for (int j = 0; j < kStrips; ++j) {
       UCAS_UNROLL
       for (int h = 0; h < kHeads; ++h) {
-        parts[(strip * kHeads + h) * kKeys + lane % kStripLanes + j * kStripLanes] = sum[j][h];
+        parts[lane % 32 / kStripLanes * kScores + h * 32 + lane % kStripLanes + j * kStripLanes] = sum[j][h];
       }
     }
   }
 
-  template <int kCount>
-  UCAS_ON_DEVICE void add_products(const Bf16* const (&key)[kStrips], const float* q, int chunk,
-                                   float (&sum)[kStrips][kHeads]) const {
-    Bf16x8 read[kCount][kStrips];
+  // of_chunk: [kHeads][8] of q
+  static UCAS_ON_DEVICE void add_products(const Share& share, int stage, const float* of_chunk,
+                                          float (&sum)[kStrips][kHeads]) {
+    Bf16x8 of_key[kStrips];
     UCAS_UNROLL
-    for (int i = 0; i < kCount; ++i) {
-      UCAS_UNROLL
-      for (int j = 0; j < kStrips; ++j) read[i][j] = load8(key[j] + (chunk + i) * kKeys * 8);
-    }
+    for (int j = 0; j < kStrips; ++j) of_key[j] = load8(slots_of(share, stage) + j * 256);
     UCAS_UNROLL
-    for (int i = 0; i < kCount; ++i) {
+    for (int h = 0; h < kHeads; ++h) {
+      const Floatx4 low = load4(of_chunk + h * 8), high = load4(of_chunk + h * 8 + 4);
       UCAS_UNROLL
-      for (int h = 0; h < kHeads; ++h) {
-        const float* of_head = q + h * static_cast<int>(a.d) + (chunk + i) * 8;
-        const Floatx4 low = load4(of_head), high = load4(of_head + 4);
+      for (int j = 0; j < kStrips; ++j) {
         UCAS_UNROLL
-        for (int j = 0; j < kStrips; ++j) {
-          UCAS_UNROLL
-          for (int e = 0; e < 4; ++e) sum[j][h] += widen(read[i][j].v[e]) * low.v[e];
-          UCAS_UNROLL
-          for (int e = 0; e < 4; ++e) sum[j][h] += widen(read[i][j].v[4 + e]) * high.v[e];
-        }
+        for (int e = 0; e < 4; ++e) sum[j][h] += widen(of_key[j].v[e]) * low.v[e];
+        UCAS_UNROLL
+        for (int e = 0; e < 4; ++e) sum[j][h] += widen(of_key[j].v[4 + e]) * high.v[e];
       }
     }
   }
 
   static UCAS_ON_DEVICE OfHeads whole_score(const Block& block, int key, const float* parts) {
+    const bool seen = key >= block.first && key < block.end;
     OfHeads sum;
     UCAS_UNROLL
     for (int h = 0; h < kHeads; ++h) {
-      sum.v[h] = parts[h * kKeys + key];
+      sum.v[h] = -INFINITY;
+      if (!seen) continue;
+      sum.v[h] = parts[h * 32 + key % 32];
       UCAS_UNROLL
-      for (int strip = 1; strip < kStrips; ++strip) sum.v[h] += parts[(strip * kHeads + h) * kKeys + key];
-      if (key < block.first || key >= block.end) sum.v[h] = -INFINITY;
+      for (int strip = 1; strip < kStrips; ++strip) sum.v[h] += parts[strip * kScores + h * 32 + key % 32];
     }
     return sum;
   }
 
-  // weights[key][kPadded]
-  static UCAS_ON_DEVICE OfHeads weigh(OfHeads x, const OfHeads& largest, int key, float* weights) {
+  // weights[key][kPadded]. Where a warp has no finite score `largest` becomes one, and all weights 0.
+  static UCAS_ON_DEVICE OfHeads weigh(OfHeads x, OfHeads& largest, int key, float* weights) {
     UCAS_UNROLL
-    for (int h = 0; h < kHeads; ++h) weights[key * kPadded + h] = x.v[h] = exp2f(x.v[h] - largest.v[h]);
+    for (int h = 0; h < kHeads; ++h) {
+      largest.v[h] = fmaxf(largest.v[h], -3.4e38f);
+      weights[key % 32 * kPadded + h] = x.v[h] = exp2f(x.v[h] - largest.v[h]);
+    }
     return x;
   }
 
-  // A lane has 8 numbers of every so many-th key in sight; memory of the others may hold anything, NaN too.
-  UCAS_ON_DEVICE Values weighted_values(const Block& block, int lane, const float* weights) const {
-    const int chunks = static_cast<int>(a.d) / 8, groups = kThreads / chunks;
-    const int chunk = lane % chunks, group = lane / chunks;
+  template <class Team>
+  UCAS_ON_DEVICE Values weighted_values(Team& team, const Share& share, int lane, const float* weights) const {
     Values sum{};
-    if (group >= groups) return sum;
-    const Bf16* value = block.value + chunk * 8;
-    int key = block.first + group;
-    for (; key + (kFlight - 1) * groups < block.end; key += kFlight * groups) {
-      add_values<kFlight>(value, weights, key, groups, sum);
+    for (int stage = share.of_keys; stage < share.stages; ++stage) {
+      team.template await<kStages - 1>();
+      const int first = share.first % 32 + (stage - share.of_keys) * kStage * share.step;
+      UCAS_UNROLL
+      for (int i = 0; i < kStage; ++i) {
+        const int key = first + i * share.step;  // of 0, where it is too far
+        add_values(load8(slots_of(share, stage) + i * 256), weights + (key < 32 ? key : 31) * kPadded, sum);
+      }
+      fetch(team, share, stage + kStages);
     }
-    for (; key < block.end; key += groups) add_values<1>(value, weights, key, groups, sum);
     return sum;
   }
-
-  template <int kCount>
-  UCAS_ON_DEVICE void add_values(const Bf16* value, const float* weights, int key, int step, Values& sum) const {
-    Bf16x8 read[kCount];
+  static UCAS_ON_DEVICE void add_values(const Bf16x8& value, const float* of_key, Values& sum) {
     UCAS_UNROLL
-    for (int i = 0; i < kCount; ++i) read[i] = load8(value + (key + i * step) * static_cast<int>(a.d));
-    UCAS_UNROLL
-    for (int i = 0; i < kCount; ++i) {
-      const float* of_key = weights + (key + i * step) * kPadded;
+    for (int four = 0; four < kPadded; four += 4) {
+      const Floatx4 weight = load4(of_key + four);
       UCAS_UNROLL
-      for (int four = 0; four < kPadded; four += 4) {
-        const Floatx4 weight = load4(of_key + four);
+      for (int h = four; h < (four + 4 < kHeads ? four + 4 : kHeads); ++h) {
         UCAS_UNROLL
-        for (int h = four; h < (four + 4 < kHeads ? four + 4 : kHeads); ++h) {
-          UCAS_UNROLL
-          for (int e = 0; e < 8; ++e) sum.v[h][e] += weight.v[h - four] * widen(read[i].v[e]);
-        }
+        for (int e = 0; e < 8; ++e) sum.v[h][e] += weight.v[h - four] * widen(value.v[e]);
       }
     }
   }
 
+  // sums: [lane group][kHeads][d]
   UCAS_ON_DEVICE void put_values(const Values& values, int lane, float* sums) const {
     const auto d = static_cast<int>(a.d);
-    const int chunks = d / 8, group = lane / chunks;
-    if (group >= kThreads / chunks) return;
+    const int chunks = d / 8, group = lane % 32 / chunks;
+    if (group >= 32 / chunks) return;
     UCAS_UNROLL
     for (int h = 0; h < kHeads; ++h) {
-      float* to = sums + (group * kHeads + h) * d + lane % chunks * 8;
+      float* to = sums + (group * kHeads + h) * d + lane % 32 % chunks * 8;
       UCAS_UNROLL
       for (int e = 0; e < 8; e += 4) {
         store4(to + e, {values.v[h][e], values.v[h][e + 1], values.v[h][e + 2], values.v[h][e + 3]});
@@ -249,13 +334,35 @@ struct AttendPart {
     }
   }
 
-  UCAS_ON_DEVICE void write_part(const Block& block, int lane, const float* sums) const {
+  // Warp after warp, each as seen from the largest score of all.
+  template <class Team>
+  UCAS_ON_DEVICE void write_part(const Team& team, int lane, const WarpNorm* norms, const float* scratch) const {
     const auto d = static_cast<int>(a.d);
-    const int groups = kThreads / (d / 8);
-    for (int i = lane; i < block.heads * d; i += kThreads) {
-      float sum = 0;
-      for (int group = 0; group < groups; ++group) sum += sums[group * kHeads * d + i];
-      block.part[i] = sum;
+    const int groups = 32 / (d / 8), heads = heads_in_use(team);
+    const int64_t part = (team.x * a.most_blocks + team.z) * a.H + first_head(team);
+    for (int i = lane * 4; i < heads * d; i += kThreads * 4) {
+      const int head = i / d;
+      float share[kWarps], largest = norms[0].largest.v[head], sum = 0;
+      UCAS_UNROLL
+      for (int warp = 1; warp < kWarps; ++warp) largest = fmaxf(largest, norms[warp].largest.v[head]);
+      UCAS_UNROLL
+      for (int warp = 0; warp < kWarps; ++warp) {
+        share[warp] = exp2f(norms[warp].largest.v[head] - largest);
+        sum += share[warp] * norms[warp].sum.v[head];
+      }
+      Floatx4 value = {};
+      for (int at = 0; at < groups * kHeads * d; at += kHeads * d) {
+        UCAS_UNROLL
+        for (int warp = 0; warp < kWarps; ++warp) {
+          const Floatx4 of_warp = load4(scratch + warp * room_of_warp(d) + at + i);
+          UCAS_UNROLL
+          for (int j = 0; j < 4; ++j) value.v[j] += share[warp] * of_warp.v[j];
+        }
+      }
+      store4(a.part + part * d + i, value);
+      if (i % d != 0) continue;
+      a.part_norm[(part + head) * 2] = largest;
+      a.part_norm[(part + head) * 2 + 1] = sum;
     }
   }
 };

@@ -103,6 +103,16 @@ struct SwigluBackward {
   const Bf16* gate_up;  // [R, 2 F]
   const Bf16* d_out;    // [R, F]
   Bf16* d_gate_up;      // [R, 2 F]; may be gate_up
+  Bf16* act;            // [R, F] silu(gate) up, as Swiglu gives it; nullptr: not wanted
+};
+
+// sum = before + the parts one after another, in an order that their number alone decides.
+struct AddParts {
+  int64_t parts, width, stride;  // stride: from part to part, a multiple of 8
+  const float* part;             // [parts, D]; nullptr: part_narrow is read
+  const Bf16* part_narrow;       // [parts, D]
+  const float* before;           // [D]; nullptr: 0
+  float* sum;                    // [D]; may be `before`
 };
 
 // --- LM head and draw (lm_head.h) -----------------------------------------------------------------------------------
@@ -220,6 +230,7 @@ struct Table {
   void (*place_heads_backward)(Stream, const PlaceHeadsBackward&);
   void (*swiglu)(Stream, const Swiglu&);
   void (*swiglu_backward)(Stream, const SwigluBackward&);
+  void (*add_parts)(Stream, const AddParts&);
   void (*head_stats_of_tiles)(Stream, const HeadStatsOfTiles&);
   void (*head_stats_of_rows)(Stream, const HeadStatsOfRows&);
   void (*head_gradient)(Stream, const HeadGradient&);

@@ -33,56 +33,105 @@ UCAS_ON_DEVICE kernels::RowStats as_row(float largest, const HeadSums& sums) {
   return {largest, sums.sum, sums.weighted, sums.total};
 }
 
+// A warp has a tile of a row to itself: nobody waits for other rows. All of it is read before any of it is used, and
+// kept in registers.
 struct HeadTiles {
-  static constexpr int kThreads = kHeadLanes;
+  static constexpr int kThreads = 128;
+  static constexpr int kResident = 4;
   static constexpr const char* kName = "head_stats_of_tiles";
   HeadStatsOfTiles a;
 
-  Grid grid() const { return {a.rows, head_tiles(a.columns)}; }
+  Grid grid() const { return {(a.rows + kRows - 1) / kRows, head_tiles(a.columns)}; }
   int shared_bytes() const { return 0; }
   template <class Team>
   UCAS_ON_DEVICE void operator()(Team& team) const {
-    const int64_t row = team.x, first = team.y * kHeadTile;
+    const int64_t first = team.y * kHeadTile;
     const auto n = static_cast<int>(a.columns - first < kHeadTile ? a.columns - first : kHeadTile);
-    const float* logits = a.logits + row * a.stride + first;
-    const int64_t target = a.target == nullptr ? -1 : a.target[row] - (a.first_tile + team.y) * kHeadTile;
-
-    typename Team::template Local<LaneColumns> kept;
-    const float largest = team.reduce(
-        [&](int lane) {
-          float most = -3.4e38f;
-          UCAS_UNROLL
-          for (int j = 0; j < kColumnsOfLane; ++j) {
-            const int column = lane + j * kThreads;
-            if (column >= n) continue;
-            const float logit = logits[column];
-            if (column == target) a.chosen[row] = logit;
-            kept[lane].v[j] = logit * a.inverse_temperature;
-            most = fmaxf(most, kept[lane].v[j]);
-          }
-          return most;
-        },
-        [](float x, float y) { return fmaxf(x, y); });
-    const HeadSums sums = team.sum([&](int lane) { return sums_of(kept[lane], n - lane, largest); });
-    team.each([&](int lane) {
-      if (lane != 0) return;
-      a.of_tile[row * a.tiles + a.first_tile + team.y] = {largest, 0, sums.sum, sums.weighted, sums.total};
-    });
+    const bool by_fours = reinterpret_cast<uintptr_t>(a.logits) % sizeof(Floatx4) == 0 && a.stride % 4 == 0;
+    n == kHeadTile&& by_fours ? tiles<true>(team, first, n) : tiles<false>(team, first, n);
   }
 
  private:
-  // Of every kThreads-th of n columns. fmaxf has dropped a NaN from `largest`, but here it spoils the sums.
-  static UCAS_ON_DEVICE HeadSums sums_of(const LaneColumns& z, int n, float largest) {
-    float sum = 0, weighted = 0, total = 0;
+  static constexpr int kRows = kThreads / 32;
+  // A lane has every 32nd four of the columns, read whole where it can be: which lane has what does not depend on that.
+  static constexpr int kFours = static_cast<int>(kHeadTile) / (32 * 4);
+  struct Numbers {
+    Floatx4 z[kFours];
+  };
+  static UCAS_ON_DEVICE int column_of(int lane, int k) { return (k * 32 + lane % 32) * 4; }
+
+  template <bool kWhole, class Team>
+  UCAS_ON_DEVICE void tiles(Team& team, int64_t first, int n) const {
+    const auto row_of = [&](int lane) { return team.x * kRows + lane / 32; };
+    const auto logits_of = [&](int lane) { return a.logits + row_of(lane) * a.stride + first; };
+    typename Team::template Local<Numbers> kept;
+    typename Team::template Local<float> largest;
+    typename Team::template Local<HeadSums> sums;
+    team.reduce_of_warp(
+        [&](int lane) { return row_of(lane) < a.rows ? read<kWhole>(logits_of(lane), n, lane, kept[lane]) : 0; },
+        [](float x, float y) { return fmaxf(x, y); }, largest);
+    team.reduce_of_warp(
+        [&](int lane) {
+          return row_of(lane) < a.rows ? sums_of<kWhole>(kept[lane], n, lane, largest[lane]) : HeadSums{};
+        },
+        [](const HeadSums& x, const HeadSums& y) { return x + y; }, sums);
+    team.each_of_warp([&](int lane) {
+      const int64_t row = row_of(lane);
+      if (lane % 32 != 0 || row >= a.rows) return;
+      const HeadSums& s = sums[lane];
+      a.of_tile[row * a.tiles + a.first_tile + team.y] = {largest[lane], 0, s.sum, s.weighted, s.total};
+      if (a.target == nullptr) return;
+      const int64_t target = a.target[row] - (a.first_tile + team.y) * kHeadTile;
+      if (target >= 0 && target < n) a.chosen[row] = logits_of(lane)[target];
+    });
+  }
+
+  // The largest z; fmaxf drops a NaN, but it will spoil the sums.
+  template <bool kWhole>
+  UCAS_ON_DEVICE float read(const float* logits, int n, int lane, Numbers& kept) const {
     UCAS_UNROLL
-    for (int j = 0; j < kColumnsOfLane; ++j) {
-      if (j * kThreads >= n) continue;
-      const float shift = z.v[j] - largest, e = expf(shift);
-      sum += e;
-      weighted += e * fmaxf(shift, -100.0f);  // not 0 * -inf
-      total += z.v[j];
+    for (int k = 0; k < kFours; ++k) {
+      const int column = column_of(lane, k);
+      if constexpr (kWhole) {
+        kept.z[k] = load4(logits + column);
+      } else {
+        UCAS_UNROLL
+        for (int j = 0; j < 4; ++j) kept.z[k].v[j] = column + j < n ? logits[column + j] : 0;
+      }
     }
-    return {sum, weighted, total};
+    float most = -3.4e38f;
+    UCAS_UNROLL
+    for (int k = 0; k < kFours; ++k) {
+      UCAS_UNROLL
+      for (int j = 0; j < 4; ++j) {
+        kept.z[k].v[j] *= a.inverse_temperature;
+        if (kWhole || column_of(lane, k) + j < n) most = fmaxf(most, kept.z[k].v[j]);
+      }
+    }
+    return most;
+  }
+
+  // Eight by eight in f32.
+  template <bool kWhole>
+  static UCAS_ON_DEVICE HeadSums sums_of(const Numbers& kept, int n, int lane, float largest) {
+    HeadSums sums{};
+    UCAS_UNROLL
+    for (int first = 0; first < kFours; first += 2) {
+      float sum = 0, weighted = 0, total = 0;
+      UCAS_UNROLL
+      for (int k = first; k < first + 2; ++k) {
+        UCAS_UNROLL
+        for (int j = 0; j < 4; ++j) {
+          if (!kWhole && column_of(lane, k) + j >= n) continue;
+          const float z = kept.z[k].v[j], shift = z - largest, e = expf(shift);
+          sum += e;
+          weighted += e * fmaxf(shift, -100.0f);  // not 0 * -inf
+          total += z;
+        }
+      }
+      sums = sums + HeadSums{sum, weighted, total};
+    }
+    return sums;
   }
 };
 

@@ -540,16 +540,102 @@ struct SwigluBackwardRows {
       const int64_t from = at * 8 + eights.row(at) * a.width;
       const Bf16x8 gate = load8(a.gate_up + from), up = load8(a.gate_up + from + a.width),
                    d_out = load8(a.d_out + at * 8);
-      Bf16x8 d_gate, d_up;
+      Bf16x8 d_gate, d_up, act;
       UCAS_UNROLL
       for (int j = 0; j < 8; ++j) {
-        const float g = widen(gate.v[j]), d = widen(d_out.v[j]), s = sigmoid(g);
-        d_gate.v[j] = narrow(d * widen(up.v[j]) * s * (1 + g * (1 - s)));
+        const float g = widen(gate.v[j]), u = widen(up.v[j]), d = widen(d_out.v[j]), s = sigmoid(g);
+        d_gate.v[j] = narrow(d * u * s * (1 + g * (1 - s)));
         d_up.v[j] = narrow(d * g * s);
+        act.v[j] = narrow(g * s * u);
       }
+      if (a.act != nullptr) store8(a.act + at * 8, act);
       store8(a.d_gate_up + from, d_gate);
       store8(a.d_gate_up + from + a.width, d_up);
     });
+  }
+};
+
+// --- sums of parts ---------------------------------------------------------------------------------------------------
+
+// A block has a few columns: four lanes a part, many parts at once.
+struct AddPartsColumns {
+  static constexpr int kThreads = 512;
+  static constexpr int kResident = 2;
+  static constexpr const char* kName = "add_parts";
+  AddParts a;
+
+  Grid grid() const { return {(a.width + columns() - 1) / columns()}; }
+  int shared_bytes() const { return kThreads * static_cast<int>(sizeof(Sums<8>)); }
+  template <class Team>
+  UCAS_ON_DEVICE void operator()(Team& team) const {
+    a.part != nullptr ? add<4>(team, a.part) : add<8>(team, a.part_narrow);
+  }
+
+ private:
+  static constexpr int kAcross = 4, kGroups = kThreads / kAcross, kLeft = 16;
+  static constexpr int kTogether = 8;  // parts that a lane asks for before it needs the first
+  template <int kCount>
+  struct Sums {
+    float v[kCount];
+  };
+  int64_t columns() const { return kAcross * (a.part != nullptr ? 4 : 8); }
+
+  template <int kCount, class Team, class Number>
+  UCAS_ON_DEVICE void add(Team& team, const Number* part) const {
+    using Sum = Sums<kCount>;
+    Sum* sums = team.template shared<Sum>();  // of lanes, by groups of them
+    const auto column_of = [&](int lane) { return team.x * (kAcross * kCount) + lane % kAcross * kCount; };
+    team.each([&](int lane) {
+      if (column_of(lane) < a.width) sums[lane] = of_lane<Sum>(part + column_of(lane), lane / kAcross);
+    });
+    team.each([&](int lane) {  // the first kLeft groups add up those that lie kLeft apart
+      if (lane >= kLeft * kAcross || column_of(lane) >= a.width) return;
+      Sum sum = sums[lane];
+      for (int group = kLeft; group < kGroups; group += kLeft) add_to(sum, sums[group * kAcross + lane]);
+      sums[lane] = sum;
+    });
+    team.each([&](int lane) {
+      if (lane >= kAcross * kCount) return;
+      const int64_t column = team.x * (kAcross * kCount) + lane;
+      if (column >= a.width) return;
+      float sum = 0;
+      for (int group = 0; group < kLeft; ++group) sum += sums[group * kAcross + lane / kCount].v[lane % kCount];
+      a.sum[column] = a.before != nullptr ? a.before[column] + sum : sum;
+    });
+  }
+
+  template <class Sum, class Number>
+  UCAS_ON_DEVICE Sum of_lane(const Number* part, int64_t first) const {
+    Sum sum = {};
+    int64_t i = first;
+    for (; i + (kTogether - 1) * kGroups < a.parts; i += kTogether * kGroups) {
+      Sum read[kTogether];
+      UCAS_UNROLL
+      for (int k = 0; k < kTogether; ++k) load(part + (i + k * kGroups) * a.stride, read[k]);
+      UCAS_UNROLL
+      for (int k = 0; k < kTogether; ++k) add_to(sum, read[k]);
+    }
+    for (; i < a.parts; i += kGroups) {
+      Sum read;
+      load(part + i * a.stride, read);
+      add_to(sum, read);
+    }
+    return sum;
+  }
+  static UCAS_ON_DEVICE void load(const float* from, Sums<4>& to) {
+    const Floatx4 x = load4(from);
+    UCAS_UNROLL
+    for (int j = 0; j < 4; ++j) to.v[j] = x.v[j];
+  }
+  static UCAS_ON_DEVICE void load(const Bf16* from, Sums<8>& to) {
+    const Bf16x8 x = load8(from);
+    UCAS_UNROLL
+    for (int j = 0; j < 8; ++j) to.v[j] = widen(x.v[j]);
+  }
+  template <int kCount>
+  static UCAS_ON_DEVICE void add_to(Sums<kCount>& sum, const Sums<kCount>& x) {
+    UCAS_UNROLL
+    for (int j = 0; j < kCount; ++j) sum.v[j] += x.v[j];
   }
 };
 

@@ -536,10 +536,12 @@ TEST(gpu_rows, swiglu_and_its_backward_agree_with_the_cpu) {
       Output<Bf16> out(rows * width), d_gate_up(rows * 2 * width), in_place(gate_up);
       host().swiglu(nullptr, {rows, width, gate_up.data(), out.data()});
       expect_near(out, want, kOfBf16, 1e-6, what);
-      host().swiglu_backward(nullptr, {rows, width, gate_up.data(), d_out.data(), d_gate_up.data()});
+      host().swiglu_backward(nullptr, {rows, width, gate_up.data(), d_out.data(), d_gate_up.data(), nullptr});
       expect_near(d_gate_up, want_d, kOfBf16, 1e-6, what);
-      host().swiglu_backward(nullptr, {rows, width, in_place.data(), d_out.data(), in_place.data()});
+      Output<Bf16> again(rows * width);
+      host().swiglu_backward(nullptr, {rows, width, in_place.data(), d_out.data(), in_place.data(), again.data()});
       expect_same(in_place, d_gate_up.values(), what);
+      expect_same(again, out.values(), what);
     }
 }
 
@@ -549,7 +551,7 @@ TEST(gpu_rows, swiglu_of_large_gates_is_finite_and_nan_is_not_hidden) {
   const std::vector<Bf16> d_out = narrowed({1, 1, 1, 1, 1, 1, 1, 1});
   Output<Bf16> out(8), d_gate_up(16);
   host().swiglu(nullptr, {1, 8, gate_up.data(), out.data()});
-  host().swiglu_backward(nullptr, {1, 8, gate_up.data(), d_out.data(), d_gate_up.data()});
+  host().swiglu_backward(nullptr, {1, 8, gate_up.data(), d_out.data(), d_gate_up.data(), nullptr});
   for (int64_t i = 0; i < 8; ++i) {
     EXPECT_EQ(std::isfinite(widen(out[i])), i < 7) << i;
     EXPECT_EQ(std::isfinite(widen(d_gate_up[i])), i < 7) << i;
@@ -557,6 +559,30 @@ TEST(gpu_rows, swiglu_of_large_gates_is_finite_and_nan_is_not_hidden) {
   }
   EXPECT_EQ(widen(out[0]), 0);
   EXPECT_EQ(widen(out[5]), 200);
+}
+
+// --- sums of parts ---------------------------------------------------------------------------------------------------
+
+TEST(gpu_rows, parts_are_added_to_what_was_there) {
+  for (int64_t width : kWidths)
+    for (int64_t parts : {0, 1, 255, 300, 5000}) {
+      if (parts * width > 400000) continue;
+      const std::string what = str("parts ", parts, " width ", width);
+      const int64_t stride = width + 8;  // as where something else lies between
+      const std::vector<float> part = random_floats(parts * stride, 1), before = random_floats(width, 2);
+      const std::vector<Bf16> part_narrow = narrowed(part);
+      std::vector<double> want(before.begin(), before.end()), want_narrow(width);
+      for (int64_t p = 0; p < parts; ++p)
+        for (int64_t i = 0; i < width; ++i) {
+          want[i] += part[p * stride + i];
+          want_narrow[i] += widen(part_narrow[p * stride + i]);
+        }
+      Output<float> sum(before), sum_narrow(width);
+      host().add_parts(nullptr, {parts, width, stride, part.data(), nullptr, sum.data(), sum.data()});
+      host().add_parts(nullptr, {parts, width, stride, nullptr, part_narrow.data(), nullptr, sum_narrow.data()});
+      expect_near(sum, want, 1e-6, 1e-4, what);
+      expect_near(sum_narrow, want_narrow, 1e-6, 1e-4, what);
+    }
 }
 
 TEST(gpu_rows, no_rows_are_nothing_to_do) {

@@ -16,6 +16,11 @@
 //   reduce(f, op)        op over f(lane) of all lanes, in a fixed order: a butterfly in each warp of 32 lanes, then
 //                        the warps one after another. op must not mind the order of its two arguments.
 //   sum(f)               reduce by +
+//   each_of_warp(f)      each(f) where the lanes of a warp wait for each other alone
+//   reduce_of_warp(f, op, to)  to[lane] = op over f(lane) of the lanes of its warp, by the same butterfly
+//   fetch(to, from, n)   a lane has n bytes, 16 or 0, copied to the team's memory, and zeros up to 16, while it goes on
+//   end_bundle()               what a lane has fetched since the last one is a bundle
+//   await<n>()                 all bundles of a lane but its last n are there, for that lane alone
 //   Local<T>             a T of every lane, kept from one each() to the next: local[lane]
 //   shared<T>(offset)    the team's memory from this byte on
 #pragma once
@@ -32,9 +37,11 @@
 
 #ifdef __CUDACC__
 #define UCAS_ON_DEVICE __device__ __forceinline__
+#define UCAS_BOTH_SIDES __host__ __device__ inline
 #define UCAS_UNROLL _Pragma("unroll")
 #else
 #define UCAS_ON_DEVICE inline
+#define UCAS_BOTH_SIDES inline
 #define UCAS_UNROLL
 #endif
 
@@ -141,8 +148,7 @@ class DeviceTeam {
   __device__ auto reduce(F f, Op op) {
     using T = decltype(f(0));
     __shared__ T of_warp[32];
-    T value = f(static_cast<int>(threadIdx.x));
-    for (int offset = 16; offset > 0; offset /= 2) value = op(value, from_lane(value, offset));
+    const T value = over_warp(f(static_cast<int>(threadIdx.x)), op);
     if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = value;
     __syncthreads();
     T total = of_warp[0];
@@ -154,14 +160,47 @@ class DeviceTeam {
   __device__ auto sum(F f) {
     return reduce(f, [](const auto& a, const auto& b) { return a + b; });
   }
+  template <class F>
+  __device__ void each_of_warp(F f) {
+    f(static_cast<int>(threadIdx.x));
+    __syncwarp();
+  }
+  template <class F, class Op, class T>
+  __device__ void reduce_of_warp(F f, Op op, Local<T>& to) {
+    to.value = over_warp(f(static_cast<int>(threadIdx.x)), op);
+  }
   template <class T>
   __device__ T* shared(int offset = 0) const {
     return reinterpret_cast<T*>(team_memory + offset);
   }
 
+  __device__ void fetch(Bf16* to, const Bf16* from, int bytes) const {
+#if __CUDA_ARCH__ >= 800
+    const auto at = static_cast<uint32_t>(__cvta_generic_to_shared(to));
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(bytes) : "memory");
+#endif
+  }
+  __device__ void end_bundle() const {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+  }
+  template <int kLater>
+  __device__ void await() const {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" ::"n"(kLater) : "memory");
+#endif
+  }
+
   const int64_t x, y, z;
 
  private:
+  template <class T, class Op>
+  static __device__ T over_warp(T value, Op op) {
+#pragma unroll
+    for (int offset = 16; offset > 0; offset /= 2) value = op(value, from_lane(value, offset));
+    return value;
+  }
   template <class T>
   static __device__ T from_lane(const T& value, int offset) {
     static_assert(sizeof(T) % 4 == 0);
@@ -184,24 +223,51 @@ constexpr int resident() {
   }
 }
 
+// From sm_90 on a kernel may be put on the device while the one before it still runs, where it waits for that one to
+// be over: before its first look at memory, so that nothing else changes.
 template <class Body>
 __global__ void __launch_bounds__(Body::kThreads, resident<Body>()) run_team(const Body body) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
   DeviceTeam team;
   body(team);
 }
 
 void check_launch(const char* kernel);  // throws what the runtime says
 
+// What the runtime is told once of each kernel.
+struct Traits {
+  bool waits;  // for the kernel before it, by itself
+};
+template <class Body>
+Traits traits_of() {
+  int device = 0, most = 0;
+  cudaFuncAttributes of = {};
+  cudaGetDevice(&device);
+  cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+  cudaFuncGetAttributes(&of, run_team<Body>);
+  const int room = most - static_cast<int>(of.sharedSizeBytes);  // more than a block gets unasked
+  cudaFuncSetAttribute(run_team<Body>, cudaFuncAttributeMaxDynamicSharedMemorySize, room);
+  return {of.ptxVersion >= 90 && of.binaryVersion >= 90};
+}
+
 template <class Body>
 void launch(Stream stream, Grid grid, const Body& body, const char* kernel) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
-  const int shared = body.shared_bytes();
-  if (shared > 32 << 10) {  // more than a block gets unasked, with what reduce() has beside it
-    static const cudaError_t room =
-        cudaFuncSetAttribute(run_team<Body>, cudaFuncAttributeMaxDynamicSharedMemorySize, 200 << 10);
-    (void)room;  // a launch that does not fit says so
-  }
-  run_team<Body><<<dim3(grid.x, grid.y, grid.z), Body::kThreads, shared, static_cast<cudaStream_t>(stream)>>>(body);
+  static const Traits traits = traits_of<Body>();
+  cudaLaunchAttribute early = {};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(grid.x, grid.y, grid.z);
+  config.blockDim = dim3(Body::kThreads);
+  config.dynamicSmemBytes = body.shared_bytes();
+  config.stream = static_cast<cudaStream_t>(stream);
+  config.attrs = &early;
+  config.numAttrs = traits.waits ? 1 : 0;
+  cudaLaunchKernelEx(&config, run_team<Body>, body);
   check_launch(kernel);
 }
 
@@ -224,12 +290,7 @@ class HostTeam {
   template <class F, class Op>
   auto reduce(F f, Op op) {
     using T = decltype(f(0));
-    std::vector<T> value, next(threads_);
-    for (int lane = 0; lane < threads_; ++lane) value.push_back(f(lane));
-    for (int offset = 16; offset > 0; offset /= 2) {
-      for (int lane = 0; lane < threads_; ++lane) next[lane] = op(value[lane], value[lane ^ offset]);
-      value.swap(next);
-    }
+    const std::vector<T> value = over_warps<T>(f, op);
     T total = value[0];
     for (int warp = 1; warp < threads_ / 32; ++warp) total = op(total, value[warp * 32]);
     return total;
@@ -238,14 +299,39 @@ class HostTeam {
   auto sum(F f) {
     return reduce(f, [](const auto& a, const auto& b) { return a + b; });
   }
+  template <class F>
+  void each_of_warp(F f) {
+    each(f);
+  }
+  template <class F, class Op, class T>
+  void reduce_of_warp(F f, Op op, Local<T>& to) {
+    const std::vector<T> value = over_warps<T>(f, op);
+    for (int lane = 0; lane < threads_; ++lane) to[lane] = value[lane];
+  }
   template <class T>
   T* shared(int offset = 0) {
     return reinterpret_cast<T*>(reinterpret_cast<unsigned char*>(memory_.data()) + offset);
   }
 
+  void fetch(Bf16* to, const Bf16* from, int bytes) const { store8(to, bytes != 0 ? load8(from) : Bf16x8{}); }
+  void end_bundle() const {}
+  template <int kLater>
+  void await() const {}
+
   const int64_t x, y, z;
 
  private:
+  template <class T, class F, class Op>
+  std::vector<T> over_warps(F f, Op op) {
+    std::vector<T> value, next(threads_);
+    for (int lane = 0; lane < threads_; ++lane) value.push_back(f(lane));
+    for (int offset = 16; offset > 0; offset /= 2) {
+      for (int lane = 0; lane < threads_; ++lane) next[lane] = op(value[lane], value[lane ^ offset]);
+      value.swap(next);
+    }
+    return value;
+  }
+
   int threads_;
   std::vector<Floatx4> memory_;
 };

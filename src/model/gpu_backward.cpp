@@ -27,8 +27,11 @@ class GpuBackward {
   void run(const Layer& layer, const GpuActivations& kept, const at::Tensor& dx, const at::Tensor& dx_narrow) {
     const GpuActivations a = made_again(layer, kept);
     layer.down.backward_input(dx_narrow, d_act_);
-    if (layer.down.trains()) layer.down.backward_weight(block_.activation(a), dx_narrow, {});
-    block_.activation_backward(a, d_act_, d_gate_up_);
+    {
+      const at::Tensor act = layer.down.trains() ? block_.bf16(block_.shape().F) : at::Tensor();
+      block_.activation_backward(a, d_act_, d_gate_up_, act);
+      if (act.defined()) layer.down.backward_weight(act, dx_narrow, {});
+    }
     if (layer.gate_up.trains()) {
       layer.gate_up.backward_weight(block_.norm(a.middle, layer.post_norm), d_gate_up_, {});
     }
@@ -55,7 +58,10 @@ class GpuBackward {
     return a;
   }
   at::Tensor bias(const Linear& qkv) const {
-    return qkv.trains_bias() ? d_qkv_.sum(0, false, at::kFloat) : at::Tensor();
+    if (!qkv.trains_bias()) return {};
+    const at::Tensor sum = at::empty({d_qkv_.size(1)}, d_qkv_.options().dtype(at::kFloat));
+    block_.add_rows(d_qkv_, sum, GpuBlock::Onto::nothing);
+    return sum;
   }
 
   const GpuBlock& block_;

@@ -204,10 +204,21 @@ at::Tensor GpuBlock::activation(const GpuActivations& a) const {
   return act;
 }
 
-void GpuBlock::activation_backward(const GpuActivations& a, const at::Tensor& d_act,
-                                   const at::Tensor& d_gate_up) const {
-  kernels_.table.swiglu_backward(kernels_.stream(),
-                                 {P_, s_.F, bf16_data(a.gate_up), bf16_data(d_act), bf16_data(d_gate_up)});
+void GpuBlock::activation_backward(const GpuActivations& a, const at::Tensor& d_act, const at::Tensor& d_gate_up,
+                                   const at::Tensor& act) const {
+  kernels_.table.swiglu_backward(
+      kernels_.stream(), {P_, s_.F, bf16_data(a.gate_up), bf16_data(d_act), bf16_data(d_gate_up), bf16_data(act)});
+}
+
+void GpuBlock::add_rows(const at::Tensor& rows, const at::Tensor& sum, Onto onto) const {
+  const bool narrow = rows.scalar_type() == at::kBFloat16;
+  kernels_.table.add_parts(kernels_.stream(), {.parts = rows.size(0),
+                                               .width = rows.size(1),
+                                               .stride = rows.stride(0),
+                                               .part = narrow ? nullptr : f32_data(rows),
+                                               .part_narrow = narrow ? bf16_data(rows) : nullptr,
+                                               .before = onto == Onto::itself ? f32_data(sum) : nullptr,
+                                               .sum = f32_data(sum)});
 }
 
 void GpuBlock::norm_backward(const at::Tensor& x, const at::Tensor& w, const at::Tensor& d_out, const at::Tensor& dx,
@@ -225,13 +236,14 @@ void GpuBlock::norm_backward(const at::Tensor& x, const at::Tensor& w, const at:
                                                    .dx = f32_data(dx),
                                                    .dx_narrow = bf16_data(dx_narrow),
                                                    .dw = f32_data(dw)});
-  if (dw.defined()) gradient_of(w).add_(dw.sum(0));
+  if (dw.defined()) add_rows(dw, gradient_of(w), Onto::itself);
 }
 
 void GpuBlock::place_backward(const Layer& layer, const GpuActivations& a, const std::array<at::Tensor, 3>& d_heads,
                               const at::Tensor& d_qkv) const {
   at::Tensor dw;
-  if (layer.q_norm.defined()) dw = at::empty({P_, 2, s_.d}, a.x.options());
+  const auto trains = [](const at::Tensor& w) { return w.defined() && w.requires_grad(); };
+  if (trains(layer.q_norm) || trains(layer.k_norm)) dw = at::empty({P_, 2, s_.d}, a.x.options());
   kernels_.table.place_heads_backward(kernels_.stream(), {.rows = P_,
                                                           .H = s_.H,
                                                           .K = s_.K,
@@ -248,10 +260,8 @@ void GpuBlock::place_backward(const Layer& layer, const GpuActivations& a, const
                                                           .position = position_.const_data_ptr<int32_t>(),
                                                           .d_qkv = bf16_data(d_qkv),
                                                           .dw = f32_data(dw)});
-  if (!dw.defined()) return;
-  const at::Tensor sums = dw.sum(0);
-  if (layer.q_norm.requires_grad()) gradient_of(layer.q_norm).add_(sums.select(0, 0));
-  if (layer.k_norm.requires_grad()) gradient_of(layer.k_norm).add_(sums.select(0, 1));
+  if (trains(layer.q_norm)) add_rows(dw.select(1, 0), gradient_of(layer.q_norm), Onto::itself);
+  if (trains(layer.k_norm)) add_rows(dw.select(1, 1), gradient_of(layer.k_norm), Onto::itself);
 }
 
 GpuActivations kept_of(const GpuActivations& a, Recompute recompute) {

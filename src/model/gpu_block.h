@@ -93,7 +93,12 @@ class GpuBlock {
                       const at::Tensor& d_qkv) const;
   std::array<at::Tensor, 3> attend_backward(const GpuRows& rows, int64_t window, const GpuActivations& a,
                                             const at::Tensor& d_attended) const;
-  void activation_backward(const GpuActivations& a, const at::Tensor& d_act, const at::Tensor& d_gate_up) const;
+  // act: the activation made again on the way, where it is wanted.
+  void activation_backward(const GpuActivations& a, const at::Tensor& d_act, const at::Tensor& d_gate_up,
+                           const at::Tensor& act) const;
+  // sum = its rows added up, on top of what is there or not; f32 of f32 or bf16 [n, width].
+  enum class Onto { nothing, itself };
+  void add_rows(const at::Tensor& rows, const at::Tensor& sum, Onto onto) const;
 
   const BlockShape& shape() const { return s_; }
   const Kernels& kernels() const { return kernels_; }

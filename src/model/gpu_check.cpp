@@ -2,36 +2,19 @@
 #include "model/gpu_check.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/from_blob.h>
-#include <ATen/ops/full.h>
-#include <ATen/ops/randn.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <limits>
 #include <utility>
 
-#include "base/error.h"
-#include "model/stream.h"
+#include "model/gpu_check_side.h"
 
 namespace ucas {
 
 namespace {
-
-constexpr double kOfFloat = 1e-5, kOfBf16 = 1.0 / 128;  // a place of bf16: a sum's last bits may round the other way
-constexpr double kOfDouble = 1e-11;
-// A draw on the edge between two tokens may fall to either side: one of some forty.
-constexpr double kOfDraws = 0.03;
-constexpr float kEpsOfCheck = 1e-6f;
-constexpr double kNoNumber = std::numeric_limits<double>::infinity();
-
-double of_bound(double difference, double bound) {
-  if (bound > 0) return difference / bound;
-  return difference > 0 ? kNoNumber : 0;
-}
 
 struct CheckShape {
   int64_t rows, D, F, H, K, d, V;
@@ -49,136 +32,6 @@ constexpr CheckShape kMore[] = {{37, 136, 1000, 14, 2, 64, 2048, 701, 5, 300, tr
                                 {3, 8192, 264, 16, 1, 256, 7, 520, 2, 0, false},
                                 {5, 1024, 48, 5, 5, 80, 2049, 513, 2, 257, false}};
 constexpr CheckShape kLarge = {16384, 1536, 8960, 12, 2, 128, 151936, 1024, 17, 0, false};
-
-// Uniform with variance 1: splitmix64, where the generator of draws would take most of a check's time.
-class Noise01 {
- public:
-  explicit Noise01(uint64_t seed) : state_(seed) {}
-  float next() {
-    uint64_t z = state_ += 0x9e3779b97f4a7c15;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return (static_cast<float>((z ^ z >> 31) >> 40) * 0x1p-23f - 1) * 1.7320508f;
-  }
-
- private:
-  uint64_t state_;
-};
-
-// One side of a comparison: buffers, whose numbers depend on the order in which they are asked for alone, a call, and
-// what is to be compared of it. Timed, it has numbers of the device's own making instead.
-class Side {
- public:
-  Side(const Kernels& kernels, bool timed) : kernels_(kernels), timed_(timed) {}
-
-  bool timed() const { return timed_; }
-  const Kernels& kernels() const { return kernels_; }
-  at::Tensor numbers(int64_t n, float scale) { return keep(random(n, scale, 0)); }
-  float* floats(int64_t n, float scale = 1, float mean = 0) { return begin_of<float>(random(n, scale, mean)); }
-  Bf16* narrow(int64_t n, float scale = 1) { return begin_of<Bf16>(random(n, scale, 0).to(at::kBFloat16)); }
-  int32_t* ids(const std::vector<int32_t>& values) { return begin_of<int32_t>(on_device(values, kernels_.device)); }
-  template <class T>
-  T* bytes(const std::vector<T>& values) {
-    const auto n = static_cast<int64_t>(values.size() * sizeof(T));
-    const at::Tensor host = at::from_blob(const_cast<T*>(values.data()), {n}, at::kByte);
-    return static_cast<T*>(keep(host.to(kernels_.device, at::kByte, false, true)).mutable_data_ptr());
-  }
-
-  // Written by the call, and compared. Behind it lies what no call may touch.
-  at::Tensor out(int64_t n, at::ScalarType type, double bound = -1) {
-    const at::Tensor all = at::full({n + kMargin}, kUntouched, at::TensorOptions().dtype(type).device(kernels_.device));
-    keep(all);
-    margins_.push_back(all.narrow(0, n, kMargin));
-    const at::Tensor numbers = all.narrow(0, 0, n);
-    show(numbers, bound);
-    return numbers;
-  }
-  float* out_floats(int64_t n, double bound = kOfFloat) { return out(n, at::kFloat, bound).data_ptr<float>(); }
-  Bf16* out_narrow(int64_t n) { return data<Bf16>(out(n, at::kBFloat16, kOfBf16)); }
-  // Changed in place.
-  float* changed_floats(int64_t n, float scale = 1, float mean = 0) {
-    const at::Tensor x = out(n, at::kFloat, kOfFloat);
-    x.copy_(random(n, scale, mean));
-    return x.data_ptr<float>();
-  }
-  Bf16* changed_narrow(int64_t n) {
-    const at::Tensor x = out(n, at::kBFloat16, kOfBf16);
-    x.copy_(random(n, 1, 0));
-    return data<Bf16>(x);
-  }
-  void show(const at::Tensor& numbers, double bound) { shown_.push_back({numbers, bound, false}); }
-  void show_rows(const at::Tensor& rows) { shown_.push_back({rows, kOfDraws, true}); }
-  at::Tensor room(int64_t n, at::ScalarType type) {
-    return keep(at::empty({n}, at::TensorOptions().dtype(type).device(kernels_.device)));
-  }
-
-  // `moved`: the fewest bytes that it can read and write.
-  template <class Call>
-  void call(int64_t moved, Call call) {
-    const auto once = [&] { call(kernels_.table, kernels_.stream()); };
-    if (!timed_) return once();
-    constexpr int kTimes = 10;
-    const double seconds = seconds_of(kernels_.device, [&] {
-      for (int i = 0; i < kTimes; ++i) once();
-    });
-    bandwidth_ = static_cast<double>(moved) * kTimes / seconds;
-  }
-
-  double bandwidth() const { return bandwidth_; }
-
-  // The output that is furthest from `reference`, measured by its own bound.
-  void compare(const Side& reference, GpuFinding& worst) const {
-    for (const at::Tensor& margin : margins_) {
-      if (!margin.eq(kUntouched).all().item<bool>()) worst = {worst.what, kNoNumber, kOfFloat};
-    }
-    for (size_t i = 0; i < shown_.size(); ++i) {
-      const at::Tensor got = shown_[i].numbers.cpu(), want = reference.shown_[i].numbers.cpu();
-      const double bound = shown_[i].bound;
-      const double difference = shown_[i].by_row ? rows_apart(got, want) : difference_of(got, want);
-      if (worst.difference < 0 || of_bound(difference, bound) > of_bound(worst.difference, worst.bound)) {
-        worst = {worst.what, difference, bound};
-      }
-    }
-  }
-
- private:
-  static constexpr int64_t kMargin = 64;
-  static constexpr double kUntouched = 4;  // exact in every type
-  struct Shown {
-    at::Tensor numbers;
-    double bound;
-    bool by_row;
-  };
-
-  at::Tensor keep(const at::Tensor& x) {
-    kept_.push_back(x);
-    return x;
-  }
-  template <class T>
-  T* begin_of(const at::Tensor& x) {
-    return static_cast<T*>(keep(x).mutable_data_ptr());
-  }
-  at::Tensor random(int64_t n, float scale, float mean) {
-    const auto options = at::TensorOptions().dtype(at::kFloat);
-    if (timed_) return at::randn({n}, options.device(kernels_.device)).mul_(scale).add_(mean);
-    const at::Tensor host = at::empty({n}, options);
-    Noise01 noise(++asked_);
-    for (int64_t i = 0; i < n; ++i) host.data_ptr<float>()[i] = scale * noise.next() + mean;
-    return host.to(kernels_.device);
-  }
-  // The share of rows in which a number is another one than f32's last places explain.
-  static double rows_apart(const at::Tensor& got, const at::Tensor& want) {
-    const at::Tensor near = (got - want).abs().le(want.abs().add(1).mul(1e-4));
-    return 1 - near.all(1).to(at::kDouble).mean().item<double>();
-  }
-
-  const Kernels& kernels_;
-  const bool timed_;
-  uint64_t asked_ = 0;
-  double bandwidth_ = 0;
-  std::vector<at::Tensor> kept_, margins_;
-  std::vector<Shown> shown_;
-};
 
 // Places of rows: no two the same.
 std::vector<int32_t> positions_of(const CheckShape& s) {
@@ -198,7 +51,7 @@ std::vector<int32_t> tokens_of(int64_t rows, int64_t vocab) {
   return token;
 }
 // Blocks in no order, with something of other layers in between.
-gpu::Cache cache_of(Side& side, const CheckShape& s, Bf16* layer) {
+gpu::Cache cache_of(CheckSide& side, const CheckShape& s, Bf16* layer) {
   const auto count = static_cast<int32_t>(s.slots * s.blocks());
   std::vector<int32_t> table(count);
   for (int32_t i = 0; i < count; ++i) table[i] = (i + count / 2) % count;
@@ -209,7 +62,7 @@ int64_t cache_numbers(const CheckShape& s) { return s.slots * s.blocks() * (gpu:
 
 // --- a call of each kernel ------------------------------------------------------------------------------------------
 
-void try_embed(Side& side, const CheckShape& s) {
+void try_embed(CheckSide& side, const CheckShape& s) {
   gpu::Embed a{.rows = s.rows, .width = s.D};
   a.token = side.ids(tokens_of(s.rows, s.V));
   a.table = side.narrow(s.V * s.D);
@@ -217,7 +70,7 @@ void try_embed(Side& side, const CheckShape& s) {
   side.call(s.rows * s.D * 6, [&](const gpu::Table& t, gpu::Stream stream) { t.embed(stream, a); });
 }
 
-void try_add_norm(Side& side, const CheckShape& s) {
+void try_add_norm(CheckSide& side, const CheckShape& s) {
   const int64_t n = s.rows * s.D;
   gpu::AddNorm a{.rows = s.rows, .width = s.D, .eps = kEpsOfCheck};
   a.x = side.floats(n);
@@ -229,7 +82,7 @@ void try_add_norm(Side& side, const CheckShape& s) {
   side.call(n * 12, [&](const gpu::Table& t, gpu::Stream stream) { t.add_norm(stream, a); });
 }
 
-void try_norm_backward(Side& side, const CheckShape& s) {
+void try_norm_backward(CheckSide& side, const CheckShape& s) {
   const int64_t n = s.rows * s.D;
   gpu::NormBackward a{.rows = s.rows, .width = s.D, .eps = kEpsOfCheck};
   a.x = side.floats(n);
@@ -242,7 +95,7 @@ void try_norm_backward(Side& side, const CheckShape& s) {
   side.call(n * 16, [&](const gpu::Table& t, gpu::Stream stream) { t.norm_backward(stream, a); });
 }
 
-void try_place_heads(Side& side, const CheckShape& s) {
+void try_place_heads(CheckSide& side, const CheckShape& s) {
   gpu::PlaceHeads a{.rows = s.rows, .H = s.H, .K = s.K, .d = s.d, .eps = kEpsOfCheck};
   a.qkv = side.changed_narrow(s.rows * s.N());
   a.bias = s.norms ? nullptr : side.floats(s.N(), 0.5f);
@@ -258,7 +111,7 @@ void try_place_heads(Side& side, const CheckShape& s) {
             [&](const gpu::Table& t, gpu::Stream stream) { t.place_heads(stream, a); });
 }
 
-void try_place_heads_backward(Side& side, const CheckShape& s) {
+void try_place_heads_backward(CheckSide& side, const CheckShape& s) {
   gpu::PlaceHeadsBackward a{.rows = s.rows, .H = s.H, .K = s.K, .d = s.d, .eps = kEpsOfCheck};
   a.d_q = side.narrow(s.rows * s.H * s.d);
   a.d_k = side.narrow(s.rows * s.K * s.d);
@@ -275,34 +128,49 @@ void try_place_heads_backward(Side& side, const CheckShape& s) {
             [&](const gpu::Table& t, gpu::Stream stream) { t.place_heads_backward(stream, a); });
 }
 
-void try_swiglu(Side& side, const CheckShape& s) {
+void try_swiglu(CheckSide& side, const CheckShape& s) {
   gpu::Swiglu a{.rows = s.rows, .width = s.F};
   a.gate_up = side.narrow(s.rows * 2 * s.F, 2);
   a.out = side.out_narrow(s.rows * s.F);
   side.call(s.rows * s.F * 6, [&](const gpu::Table& t, gpu::Stream stream) { t.swiglu(stream, a); });
 }
 
-void try_swiglu_backward(Side& side, const CheckShape& s) {
+void try_swiglu_backward(CheckSide& side, const CheckShape& s) {
   gpu::SwigluBackward a{.rows = s.rows, .width = s.F};
   a.gate_up = side.narrow(s.rows * 2 * s.F, 2);
   a.d_out = side.narrow(s.rows * s.F);
   a.d_gate_up = side.out_narrow(s.rows * 2 * s.F);
-  side.call(s.rows * s.F * 10, [&](const gpu::Table& t, gpu::Stream stream) { t.swiglu_backward(stream, a); });
+  a.act = side.out_narrow(s.rows * s.F);
+  side.call(s.rows * s.F * 12, [&](const gpu::Table& t, gpu::Stream stream) { t.swiglu_backward(stream, a); });
+}
+
+void try_add_parts(CheckSide& side, const CheckShape& s) {
+  gpu::AddParts a{.parts = side.timed() ? s.rows : s.rows * 40, .width = s.D, .stride = s.D + 8};
+  if (s.norms) {
+    a.part = side.floats(a.parts * a.stride);
+  } else {
+    a.part_narrow = side.narrow(a.parts * a.stride);
+  }
+  a.sum = side.changed_floats(s.D);
+  a.before = a.sum;
+  side.call(a.parts * a.width * (s.norms ? 4 : 2),
+            [&](const gpu::Table& t, gpu::Stream stream) { t.add_parts(stream, a); });
 }
 
 // Logits of a head lie with others between the rows; a large vocabulary has fewer rows.
 int64_t rows_of_head(const CheckShape& s) { return std::min<int64_t>(s.rows, 1024); }
-constexpr int64_t kGapOfCheck = 5;
+// Rows that begin at multiples of 16 bytes, and others.
+int64_t gap_of(const CheckSide& side, const CheckShape& s) { return side.timed() ? 0 : s.norms ? 5 : 8; }
 constexpr float kInverseTemperature = 1.25f;
 
-void show_tiles(Side& side, const at::Tensor& of_tile) {  // [n, 4] of 8 bytes: gpu::TileStats
+void show_tiles(CheckSide& side, const at::Tensor& of_tile) {  // [n, 4] of 8 bytes: gpu::TileStats
   static_assert(sizeof(gpu::TileStats) == 32);
   side.show(of_tile.view(at::kFloat).view({-1, 8}).select(1, 0), kOfFloat);
   for (int64_t i = 1; i < 4; ++i) side.show(of_tile.view({-1, 4}).select(1, i), kOfFloat);
 }
 
-void try_head_stats_of_tiles(Side& side, const CheckShape& s) {
-  const int64_t R = rows_of_head(s), gap = side.timed() ? 0 : kGapOfCheck;
+void try_head_stats_of_tiles(CheckSide& side, const CheckShape& s) {
+  const int64_t R = rows_of_head(s), gap = gap_of(side, s);
   gpu::HeadStatsOfTiles a{.rows = R, .columns = s.V, .stride = s.V + gap};
   a.first_tile = 0;
   a.tiles = gpu::head_tiles(s.V);
@@ -317,7 +185,7 @@ void try_head_stats_of_tiles(Side& side, const CheckShape& s) {
 }
 
 std::vector<gpu::TileStats> random_tiles(int64_t count) {
-  Noise01 noise(7);
+  CheckNoise noise(7);
   std::vector<gpu::TileStats> tiles;
   for (int64_t i = 0; i < count; ++i) {
     const float largest = 8 + noise.next();
@@ -327,7 +195,7 @@ std::vector<gpu::TileStats> random_tiles(int64_t count) {
   return tiles;
 }
 
-void try_head_stats_of_rows(Side& side, const CheckShape& s) {
+void try_head_stats_of_rows(CheckSide& side, const CheckShape& s) {
   gpu::HeadStatsOfRows a{.rows = s.rows, .tiles = gpu::head_tiles(s.V), .vocab = s.V};
   a.inverse_temperature = kInverseTemperature;
   a.of_tile = side.bytes(random_tiles(s.rows * a.tiles));
@@ -337,8 +205,8 @@ void try_head_stats_of_rows(Side& side, const CheckShape& s) {
             [&](const gpu::Table& t, gpu::Stream stream) { t.head_stats_of_rows(stream, a); });
 }
 
-void try_head_gradient(Side& side, const CheckShape& s) {
-  const int64_t columns = std::min(s.V, gpu::kHeadTile), gap = side.timed() ? 0 : kGapOfCheck;
+void try_head_gradient(CheckSide& side, const CheckShape& s) {
+  const int64_t columns = std::min(s.V, gpu::kHeadTile), gap = gap_of(side, s);
   gpu::HeadGradient a{.rows = s.rows, .columns = columns, .stride = columns + gap, .first_column = gpu::kHeadTile};
   a.inverse_temperature = kInverseTemperature;
   a.inverse_vocab = 1e-4f;
@@ -359,7 +227,7 @@ void try_head_gradient(Side& side, const CheckShape& s) {
 }
 
 // A draw is tried by itself: the tiles that it reads are the host's own.
-at::Tensor tiles_of_host(Side& side, const at::Tensor& logits, gpu::HeadStatsOfTiles a) {
+at::Tensor tiles_of_host(CheckSide& side, const at::Tensor& logits, gpu::HeadStatsOfTiles a) {
   const at::Tensor there = side.room(a.rows * a.tiles * 4, at::kDouble);
   const at::Tensor here = side.timed() ? logits : logits.cpu(),
                    of_tile = at::empty_like(there, here.options().dtype(at::kDouble));
@@ -374,9 +242,9 @@ at::Tensor tiles_of_host(Side& side, const at::Tensor& logits, gpu::HeadStatsOfT
 }
 
 // A row in three is greedy.
-void try_draw(Side& side, const CheckShape& s) {
+void try_draw(CheckSide& side, const CheckShape& s) {
   const int64_t R = side.timed() ? rows_of_head(s) : 38, tiles = gpu::head_tiles(s.V);
-  const int64_t stride = side.timed() ? s.V : s.V + kGapOfCheck;
+  const int64_t stride = s.V + gap_of(side, s);
   gpu::Draw a{.rows = R, .vocab = s.V, .stride = stride, .tiles = tiles, .inverse_temperature = kInverseTemperature};
   a.seed = 23;
   a.step = 6;
@@ -405,7 +273,7 @@ void try_draw(Side& side, const CheckShape& s) {
                          1));
 }
 
-void try_attend_decode(Side& side, CheckShape s) {
+void try_attend_decode(CheckSide& side, CheckShape s) {
   if (side.timed()) {
     s.rows = s.slots = 256;
     s.length = 2048;
@@ -431,7 +299,7 @@ void try_attend_decode(Side& side, CheckShape s) {
             [&](const gpu::Table& t, gpu::Stream stream) { t.attend_decode(stream, a); });
 }
 
-void try_adamw(Side& side, const CheckShape& s) {
+void try_adamw(CheckSide& side, const CheckShape& s) {
   gpu::AdamW a{.n = side.timed() ? int64_t{1} << 26 : s.rows * s.D + 3};
   a.clip = 0.5f, a.keep = 0.999f, a.beta1 = 0.9f, a.beta2 = 0.99f;
   a.step_size = 1e-2f, a.root_correction = 0.3f, a.eps = 1e-8f;
@@ -444,7 +312,7 @@ void try_adamw(Side& side, const CheckShape& s) {
   side.call(a.n * 34, [&](const gpu::Table& t, gpu::Stream stream) { t.adamw(stream, a); });
 }
 
-void try_sum_of_squares(Side& side, const CheckShape& s) {
+void try_sum_of_squares(CheckSide& side, const CheckShape& s) {
   gpu::SumOfSquares a{.n = side.timed() ? int64_t{1} << 27 : s.rows * s.D * 5 + 1};
   a.x = side.floats(a.n);
   a.part = side.out((a.n + gpu::kSquaresChunk - 1) / gpu::kSquaresChunk, at::kDouble, kOfDouble).data_ptr<double>();
@@ -453,7 +321,7 @@ void try_sum_of_squares(Side& side, const CheckShape& s) {
 
 struct KernelTrial {
   const char* kernel;
-  void (*run)(Side& side, const CheckShape& shape);
+  void (*run)(CheckSide& side, const CheckShape& shape);
 };
 constexpr KernelTrial kTrials[] = {
     {"embed", try_embed},
@@ -463,18 +331,21 @@ constexpr KernelTrial kTrials[] = {
     {"place_heads_backward", try_place_heads_backward},
     {"swiglu", try_swiglu},
     {"swiglu_backward", try_swiglu_backward},
+    {"add_parts", try_add_parts},
     {"head_stats_of_tiles", try_head_stats_of_tiles},
     {"head_stats_of_rows", try_head_stats_of_rows},
     {"head_gradient", try_head_gradient},
     {"draw", try_draw},
-    {"attend_decode", [](Side& side, const CheckShape& shape) { try_attend_decode(side, shape); }},
+    {"attend_decode", [](CheckSide& side, const CheckShape& shape) { try_attend_decode(side, shape); }},
     {"adamw", try_adamw},
     {"sum_of_squares", try_sum_of_squares},
 };
 
+static_assert(sizeof(gpu::Table) == (1 + std::size(kTrials)) * sizeof(void*), "a kernel without a trial");
+
 void compare_at(const KernelTrial& trial, const CheckShape& shape, const Kernels& reference, const Kernels& tested,
                 GpuFinding& worst) {
-  Side want(reference, false), got(tested, false);
+  CheckSide want(reference, false), got(tested, false);
   trial.run(want, shape);
   trial.run(got, shape);
   got.compare(want, worst);
@@ -492,7 +363,7 @@ double difference_of(const at::Tensor& got, const at::Tensor& want) {
 }
 
 std::vector<GpuFinding> check_kernels(const Kernels& reference, const Kernels& tested, GpuShapes shapes) {
-  const c10::NoGradGuard no_grad;
+  const at::NoGradGuard no_grad;
   std::vector<GpuFinding> findings;
   for (const KernelTrial& trial : kTrials) {
     GpuFinding worst{.what = trial.kernel, .difference = -1};
@@ -506,10 +377,10 @@ std::vector<GpuFinding> check_kernels(const Kernels& reference, const Kernels& t
 }
 
 void add_kernel_speed(at::Device device, const GpuLimits& limits, std::vector<GpuFinding>& findings) {
-  const c10::NoGradGuard no_grad;
+  const at::NoGradGuard no_grad;
   const Kernels kernels = kernels_of(device);
   for (const KernelTrial& trial : kTrials) {
-    Side side(kernels, true);
+    CheckSide side(kernels, true);
     trial.run(side, kLarge);
     for (GpuFinding& f : findings) {
       if (f.what == trial.kernel) f.share = side.bandwidth() / limits.bandwidth, f.limit = "copy";

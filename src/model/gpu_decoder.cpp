@@ -121,7 +121,7 @@ class GpuDecoder final : public Decoder {
       token[i] = lane.token;
       position[i] = lane.position;
       slot[i] = static_cast<int32_t>(lane.slot);
-      state[i] = {lane.key.problem, lane.key.response, lane.key.position, lane.greedy ? 1u : 0u};
+      state[i] = step.draw.state_of(lane.key, lane.greedy);
     }
     const at::Tensor there = device_.is_cpu() ? host : host.to(device_);
     step.rows.token.copy_(there.select(0, 0));

@@ -130,16 +130,16 @@ class GpuSampler final : public TokenSampler {
 
  private:
   std::vector<Drawn> draw_part(const at::Tensor& logits, std::span<const DrawAsk> asks) const {
+    const auto n = static_cast<int64_t>(asks.size());
+    const GpuDraw draw(kernels_of(logits.device()), n, logits.size(1), sampling_);
     std::vector<int32_t> rows;
     std::vector<gpu::DrawState> states;
     bool any_greedy = false;
     for (const DrawAsk& ask : asks) {
       rows.push_back(static_cast<int32_t>(ask.row));
-      states.push_back({ask.key.problem, ask.key.response, ask.key.position, ask.greedy ? 1u : 0u});
+      states.push_back(draw.state_of(ask.key, ask.greedy));
       any_greedy = any_greedy || ask.greedy;
     }
-    const auto n = static_cast<int64_t>(rows.size());
-    const GpuDraw draw(kernels_of(logits.device()), n, logits.size(1), sampling_);
     draw.state().copy_(at::from_blob(states.data(), draw.state().sizes(), at::kInt));
     draw.run(at::index_select(logits, 0, on_device(rows, logits.device())), asks.front().key, any_greedy);
     const at::Tensor host = draw.drawn().cpu();
@@ -237,6 +237,10 @@ GpuDraw::GpuDraw(const Kernels& kernels, int64_t rows, int64_t vocab, const Samp
   };
   state_ = ints(sizeof(gpu::DrawState));
   drawn_ = ints(sizeof(gpu::DrawnToken));
+}
+
+gpu::DrawState GpuDraw::state_of(const SampleKey& key, bool greedy) const {
+  return {key.problem, key.response, key.position, greedy || all_greedy_ ? 1u : 0u};
 }
 
 at::Tensor GpuDraw::tile_stats(const at::Tensor& logits, float inverse_temperature) const {

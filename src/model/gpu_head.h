@@ -14,6 +14,7 @@ class GpuDraw {
  public:
   GpuDraw(const Kernels& kernels, int64_t rows, int64_t vocab, const SamplingConfig& sampling);
 
+  gpu::DrawState state_of(const SampleKey& key, bool greedy) const;
   // Where the keys of the rows' draws are put before, and what was drawn lies after, [rows] gpu::DrawState and
   // gpu::DrawnToken as bytes.
   const at::Tensor& state() const { return state_; }

@@ -11,8 +11,11 @@
 
 namespace ucas {
 
-// Whether this build has kernels of its own for the device.
+// Whether this build has kernels of its own for the device, and they are wanted: UCAS_GPU_KERNELS=off in the
+// environment leaves it to LibTorch's operations.
 bool has_kernels(at::Device device);
+// What a thread starts from here on goes to this device; tensors made on it do not see to that by themselves.
+void make_current(at::Device device);
 gpu::Stream stream_of(at::Device device);
 // Waits until the device has done what was queued.
 void wait_for(at::Device device);
@@ -36,7 +39,7 @@ class Recorder {
 std::unique_ptr<Recorder> make_recorder(at::Device device);
 
 struct DeviceMemory {
-  int64_t free = 0, total = 0;  // bytes
+  int64_t free = 0, total = 0;  // bytes; 0: not known. free: what LibTorch holds for later among it
 };
 DeviceMemory memory_of(at::Device device);
 int64_t peak_memory(at::Device device);  // most bytes that tensors held so far

@@ -4,13 +4,25 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
+#include <cstdlib>
+#include <string_view>
 #include <utility>
 
 #include "model/stream.h"
 
 namespace ucas {
 
-bool has_kernels(at::Device device) { return device.is_cuda() && gpu::device() != nullptr; }
+bool has_kernels(at::Device device) {
+  static const bool wanted = [] {
+    const char* setting = std::getenv("UCAS_GPU_KERNELS");
+    return setting == nullptr || std::string_view(setting) != "off";
+  }();
+  return wanted && device.is_cuda() && gpu::device() != nullptr;
+}
+
+void make_current(at::Device device) {
+  if (device.is_cuda()) c10::cuda::set_device(device.index());
+}
 
 gpu::Stream stream_of(at::Device device) { return c10::cuda::getCurrentCUDAStream(device.index()).stream(); }
 
@@ -66,7 +78,9 @@ DeviceMemory memory_of(at::Device device) {
   const c10::cuda::CUDAGuard guard(device);
   size_t free = 0, total = 0;
   C10_CUDA_CHECK(cudaMemGetInfo(&free, &total));
-  return {static_cast<int64_t>(free), static_cast<int64_t>(total)};
+  const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(device.index());
+  const int64_t held = stats.reserved_bytes[0].current - stats.allocated_bytes[0].current;
+  return {static_cast<int64_t>(free) + held, static_cast<int64_t>(total)};
 }
 
 int64_t peak_memory(at::Device device) {

@@ -215,8 +215,9 @@ class Finder {
         str("log-probs of one token differ by up to ", short_number((*values)[worst]), " (step ",
             run_->steps.step[worst], "); beyond ", short_number(kMostMismatch), " in ", above, " of ", values->size(),
             " steps"),
-        "Responses are then sampled from another policy than the one that is trained. Expected with low-precision "
-        "sampling: sample in the precision of the trainer. In f32 on one device it points to a bug: compare with "
+        "Responses are then sampled from another policy than the one that is trained. Expected on a GPU, whose library "
+        "sums products of few rows in another order than those of many (objective.tis corrects for it), and with "
+        "low-precision sampling: sample in the precision of the trainer. On the CPU it points to a bug: compare with "
         "UCAS_ISA=scalar. Truncation by top-p or top-k is no part of it: both are of the whole vocabulary.");
   }
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "model/decoder.h"
+#include "model/stream.h"
 #include "rollout/scheduler.h"
 #include "sampling/engine_room.h"
 
@@ -39,16 +40,17 @@ void check_request(const RolloutRequest& request, const ModelConfig& model) {
   }
 }
 
-EngineRoom room_of(const RolloutRequest& request, const EngineConfig& config, const ModelConfig& model,
-                   const ModelOptions& options) {
+EngineRoom room_of(const RolloutRequest& request, const EngineConfig& config, const Model& of) {
+  const ModelConfig& model = of.config();
   int64_t samples = 0, length = 0;
   for (const PromptJob& job : request.jobs) {
     samples += std::max<int64_t>(job.samples, 0);
     length = std::max(length, static_cast<int64_t>(job.prompt.size()) + max_tokens(job, request));
   }
-  const int64_t number = options.dtype == Dtype::bf16 ? 2 : 4;
+  const int64_t number = of.options().dtype == Dtype::bf16 ? 2 : 4;
+  const int64_t gpu_free = of.device().is_cpu() ? 0 : memory_of(of.device()).free;
   const int64_t width = model.num_hidden_layers * model.num_key_value_heads * model.head_dim;
-  return engine_room(config, static_cast<int64_t>(request.jobs.size()), samples, length, 2 * number * width);
+  return engine_room(config, static_cast<int64_t>(request.jobs.size()), samples, length, 2 * number * width, gpu_free);
 }
 
 // A response being decoded.
@@ -93,7 +95,7 @@ Run::Run(Model& model, const EngineConfig& config, const RolloutRequest& request
     : model_(model),
       request_(request),
       vocab_(model.config().vocab_size),
-      room_(room_of(request, config, model.config(), model.options())),
+      room_(room_of(request, config, model)),
       scheduler_(request.jobs, room_.prompt_slots, config.prefill_tokens) {
   for (size_t j = 0; j < request.jobs.size(); ++j) {
     first_result_.push_back(results_.size());

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "hf/adapter.h"
+#include "model/stream.h"
 
 namespace ucas {
 
@@ -49,7 +50,9 @@ at::Device parse_device(const std::string& name) {
                                          : str("there are ", there, " CUDA devices, numbered from 0"),
                               "; use device = \"cpu\""));
   }
-  return at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(index));
+  const at::Device device(at::kCUDA, static_cast<c10::DeviceIndex>(index));
+  make_current(device);
+  return device;
 }
 
 void use_threads(int64_t threads) {

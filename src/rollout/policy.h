@@ -27,7 +27,7 @@ struct Policy {
   Tokenizer tokenizer;
 };
 
-// "cpu", "cuda" or "cuda:N"; refuses a device that is not there.
+// "cpu", "cuda" or "cuda:N", which becomes the current device; refuses one that is not there.
 at::Device parse_device(const std::string& name);
 // CPU threads of everything that follows; 0 leaves the default. Call before the first operation.
 void use_threads(int64_t threads);

@@ -11,6 +11,8 @@ namespace ucas {
 
 constexpr int64_t kLogitBytes = int64_t{64} << 20;  // of one [rows, V] block of logits
 constexpr int64_t kMostSlots = 256;                 // where max_slots is 0; more gain nothing (bench_rollout)
+constexpr int64_t kMostGpuSlots = 1024;             // there: weights are read for more at once (bench_gpu)
+constexpr int64_t kCacheMb = 2048;                  // where cache_mb is 0
 constexpr int64_t kMostPromptSlots = 32;
 
 struct EngineRoom {
@@ -19,13 +21,16 @@ struct EngineRoom {
   int64_t length = 0;        // tokens a slot can hold
 };
 
-// For `samples` responses to `prompts`; keys and values of a token take `token_bytes`.
+// For `samples` responses to `prompts`; keys and values of a token take `token_bytes`. gpu_free: memory of a GPU in
+// bytes, 0 on the CPU.
 inline EngineRoom engine_room(const EngineConfig& config, int64_t prompts, int64_t samples, int64_t length,
-                              int64_t token_bytes) {
+                              int64_t token_bytes, int64_t gpu_free = 0) {
   EngineRoom room{.slots = config.max_slots, .length = length};
   if (room.slots == 0) {
     const int64_t slot_bytes = std::max<int64_t>(token_bytes * length, 1);
-    room.slots = std::clamp<int64_t>((config.cache_mb << 20) / slot_bytes, 1, kMostSlots);
+    const int64_t by_itself = gpu_free > 0 ? gpu_free / 2 : kCacheMb << 20;
+    const int64_t cache = config.cache_mb > 0 ? config.cache_mb << 20 : by_itself;
+    room.slots = std::clamp<int64_t>(cache / slot_bytes, 1, gpu_free > 0 ? kMostGpuSlots : kMostSlots);
   }
   room.slots = std::min(room.slots, samples);
   room.prompt_slots = std::clamp<int64_t>(std::min(room.slots / 8, prompts), 1, kMostPromptSlots);

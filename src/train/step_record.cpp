@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "model/stream.h"
 #include "records/rollouts.h"
 #include "records/step_data.h"
 
@@ -176,6 +177,9 @@ void StepRecord::write() {
     metrics.set("perf/throughput", tokens / seconds);
     metrics.set("perf/cpu_memory_used_gb", resident_gb());
     metrics.set("perf/cpu_memory_peak_gb", peak_resident_gb());
+    if (const at::Device device = t_.policy.model->device(); !device.is_cpu()) {
+      metrics.set("perf/max_memory_allocated_gb", static_cast<double>(peak_memory(device)) * 0x1p-30);
+    }
   }
   t_.run.append_step(metrics.json());
   observer_.step(context.step, metrics.values(), sample_ ? &*sample_ : nullptr);

@@ -114,6 +114,7 @@ class Demo {
     base.worked_steps = config_.sft_worked_steps;
     base.mixed_steps = config_.sft_mixed_steps;
     base.device = config_.device;
+    base.dtype = config_.dtype;
     base.threads = config_.threads;
     return base;
   }
@@ -132,6 +133,7 @@ class Demo {
     set("data.val_files", path_join(places_.task(), "dev.jsonl"));
     set("seed", str(seed));
     set("device", config_.device);
+    set("dtype", word_of(config_.dtype));
     set("threads", str(config_.threads));
     set("train.steps", str(config_.steps));
     return make_train_config(settings);
@@ -140,6 +142,7 @@ class Demo {
   void evaluate_into(const std::string& run, const std::string& model, const std::string& label, int64_t step) {
     EvalConfig config;
     config.samples = config_.test_samples;
+    config.dtype = config_.dtype;
     evaluate_or_reuse(embedded_evaluation(embedded_base(), config), model, run, label, step);
   }
 

@@ -9,6 +9,8 @@
 #include "cli/command.h"
 #include "kernels/dispatch.h"
 #include "model/row_check.h"
+#include "rollout/policy.h"
+#include "train/gpu_check.h"
 
 namespace ucas {
 
@@ -26,6 +28,17 @@ constexpr EngineCommand kEngineCommands[] = {UCAS_COMMANDS(UCAS_ROW)};
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
+template <class Work>
+auto with_own_errors(Work work) {
+  try {
+    return work();
+  } catch (const c10::OutOfMemoryError& error) {
+    throw Error("memory", first_line(error.what_without_backtrace()), kNumeric);
+  } catch (const c10::Error& error) {
+    throw Error("torch", first_line(error.what_without_backtrace()), kNumeric);
+  }
+}
+
 }  // namespace
 
 }  // namespace ucas
@@ -33,13 +46,7 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 extern "C" int ucas_engine_run(const char* name, const std::vector<std::string>* words) {
   for (const ucas::EngineCommand& command : ucas::kEngineCommands) {
     if (command.name != std::string_view(name)) continue;
-    try {
-      return command.run(*words);
-    } catch (const c10::OutOfMemoryError& error) {
-      throw ucas::Error("memory", ucas::first_line(error.what_without_backtrace()), ucas::kNumeric);
-    } catch (const c10::Error& error) {
-      throw ucas::Error("torch", ucas::first_line(error.what_without_backtrace()), ucas::kNumeric);
-    }
+    return ucas::with_own_errors([&] { return command.run(*words); });
   }
   throw ucas::Error("usage", ucas::str("the engine has no command ", name));
 }
@@ -51,4 +58,12 @@ extern "C" void ucas_engine_describe(std::vector<std::pair<std::string, std::str
   rows->emplace_back("bf16", ucas::kernels::bf16_products().reason);
   rows->emplace_back("rows", ucas::check_rows());
   rows->emplace_back("cuda_devices", cuda ? ucas::str(at::detail::getCUDAHooks().deviceCount()) : std::string("0"));
+}
+
+extern "C" void ucas_engine_check_device(const std::string* device, std::vector<ucas::DeviceCheck>* rows) {
+  ucas::with_own_errors([&] {
+    for (const ucas::GpuFinding& f : ucas::check_gpu(ucas::parse_device(*device), true)) {
+      rows->push_back({f.what, f.difference, f.bound, f.share, f.limit, f.ok()});
+    }
+  });
 }

@@ -66,7 +66,7 @@ void make_embedded_model(const EmbeddedBase& base) {
   const int64_t seed = base.weights_seed.value_or(base.task.seed);
   Tokenizer tokenizer = Tokenizer::load(base.file("tokenizer"));
   std::unique_ptr<Model> model =
-      make_model(shape_for(tokenizer), static_cast<uint64_t>(seed), parse_device(base.device));
+      make_model(shape_for(tokenizer), static_cast<uint64_t>(seed), parse_device(base.device), {.dtype = base.dtype});
   SftConfig sft;
   sft.data = {base.file("sft_worked.jsonl"), base.file("sft_mixed.jsonl")};
   sft.steps = {base.worked_steps, base.mixed_steps};

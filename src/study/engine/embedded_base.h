@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "core/model_options.h"
 #include "data/register_chains.h"
 
 namespace ucas {
@@ -21,6 +22,7 @@ struct EmbeddedBase {
   int64_t worked_steps = 608;           // warm-up updates on worked demonstrations
   int64_t mixed_steps = 152;            // then on mostly direct ones
   std::string device = "cpu";
+  Dtype dtype = Dtype::f32;
   int64_t threads = 0;
 
   std::string file(const char* name) const;  // "test.jsonl" in the task's directory
