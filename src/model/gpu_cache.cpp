@@ -4,6 +4,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "base/error.h"
+#include "model/stream.h"
 
 namespace ucas {
 
@@ -23,10 +24,17 @@ GpuCache::GpuCache(const BlockShape& s, int64_t slots, int64_t length, at::Devic
   const int64_t count = slots * blocks_of_slot_ + 1;
   users_.assign(count, 0);
   for (int64_t block = count; block-- > 0;) free_.push_back(static_cast<int32_t>(block));
+  release_unused(device);
   storage_ = at::empty({layers_, count, block_numbers_}, at::TensorOptions().dtype(at::kBFloat16).device(device));
   host_ = at::zeros({slots + 1, blocks_of_slot_}, at::kInt);
   table_ = at::zeros({slots + 1, blocks_of_slot_}, at::TensorOptions().dtype(at::kInt).device(device));
   reserve(spare_slot(), kStepsAhead);
+}
+
+GpuCache::~GpuCache() {
+  const at::Device device = storage_.device();
+  storage_.reset();
+  release_unused(device);
 }
 
 int32_t GpuCache::take() {

@@ -17,6 +17,7 @@ constexpr int64_t kStepsAhead = 8;
 class GpuCache final : public KvCache {
  public:
   GpuCache(const BlockShape& shape, int64_t slots, int64_t length, at::Device device);
+  ~GpuCache() override;  // its memory is training's then
   int64_t slots() const override { return slots_; }
   int64_t length() const override { return length_; }
   void copy(int64_t from_slot, int64_t to_slot, int64_t tokens) override;

@@ -16,7 +16,7 @@ namespace ucas {
 
 namespace {
 
-constexpr int64_t kGpuHeadRows = 8192;  // whose logits of a tile lie side by side: 64 MiB
+constexpr int64_t kGpuHeadRows = 4096;  // whose logits of a tile lie side by side: 32 MiB
 
 float* numbers_of(const at::Tensor& x) { return x.data_ptr<float>(); }
 const int32_t* ids_of(const at::Tensor& x) { return x.const_data_ptr<int32_t>(); }

@@ -38,6 +38,10 @@ class Recorder {
 };
 std::unique_ptr<Recorder> make_recorder(at::Device device);
 
+// Gives back what LibTorch holds of a device for later: one large allocation after many of other sizes, or the other
+// way round, may find no room beside it.
+void release_unused(at::Device device);
+
 struct DeviceMemory {
   int64_t free = 0, total = 0;  // bytes; 0: not known. free: what LibTorch holds for later among it
 };

@@ -74,6 +74,10 @@ class GraphRecorder final : public Recorder {
 
 std::unique_ptr<Recorder> make_recorder(at::Device device) { return std::make_unique<GraphRecorder>(device); }
 
+void release_unused(at::Device device) {
+  if (device.is_cuda()) c10::cuda::CUDACachingAllocator::emptyCache();
+}
+
 DeviceMemory memory_of(at::Device device) {
   const c10::cuda::CUDAGuard guard(device);
   size_t free = 0, total = 0;

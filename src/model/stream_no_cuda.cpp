@@ -18,6 +18,7 @@ gpu::Stream stream_of(at::Device) { no_kernels(); }
 void wait_for(at::Device) {}
 at::Tensor pinned(at::IntArrayRef, at::ScalarType) { no_kernels(); }
 std::unique_ptr<Recorder> make_recorder(at::Device) { no_kernels(); }
+void release_unused(at::Device) {}
 DeviceMemory memory_of(at::Device) { return {}; }
 int64_t peak_memory(at::Device) { return 0; }
 
