@@ -32,6 +32,12 @@ struct AtenSaved {
   bool wants_hidden, wants_head;
 };
 
+// a b in f32, whatever they are kept in.
+at::Tensor product_in_f32(const at::Tensor& a, const at::Tensor& b) {
+  if (a.scalar_type() == at::kFloat) return at::mm(a, b);
+  return a.is_cpu() ? at::mm(a.to(at::kFloat), b.to(at::kFloat)) : at::mm(a, b, at::kFloat);
+}
+
 // visit(first row, rows of h, first column, tile of W, z [rows, n] in f32)
 template <class Visit>
 void each_aten_tile(const at::Tensor& hidden, const at::Tensor& lm_head, double inverse_temperature, Visit visit) {
@@ -40,7 +46,7 @@ void each_aten_tile(const at::Tensor& hidden, const at::Tensor& lm_head, double 
     at::Tensor h = hidden.narrow(0, first, std::min(kAtenChunk, rows - first));
     for (int64_t column = 0; column < vocab; column += kernels::kTile) {
       at::Tensor w = lm_head.narrow(0, column, std::min(kernels::kTile, vocab - column));
-      visit(first, h, column, w, at::mm(h.to(w.scalar_type()), w.t()).to(at::kFloat).mul_(inverse_temperature));
+      visit(first, h, column, w, product_in_f32(h.to(w.scalar_type()), w.t()).mul_(inverse_temperature));
     }
   }
 }
@@ -64,8 +70,9 @@ std::vector<at::Tensor> aten_head_backward(const AtenSaved& s, const std::vector
                                   of(part[1]) * p * (log_p.clamp_min(-100) + of(s.entropy));
                    d = d + of(part[0]) * hit(s.target.narrow(0, first, h.size(0)), column, w.size(0));
                    d = d.mul_(s.inverse_temperature).to(w.scalar_type());
-                   if (s.wants_hidden) d_hidden.narrow(0, first, h.size(0)).add_(at::mm(d, w));
-                   if (s.wants_head) d_head.narrow(0, column, w.size(0)).add_(at::mm(d.t(), h.to(d.scalar_type())));
+                   if (s.wants_hidden) d_hidden.narrow(0, first, h.size(0)).add_(product_in_f32(d, w));
+                   if (s.wants_head)
+                     d_head.narrow(0, column, w.size(0)).add_(product_in_f32(d.t(), h.to(d.scalar_type())));
                  });
   return {d_hidden, {}};  // the matrix has its own already
 }
