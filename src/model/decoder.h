@@ -26,7 +26,9 @@ class Decoder {
   virtual ~Decoder() = default;
   // Steps times lanes tokens: each lane's next one, then each lane's second. A device draws several steps at once; what
   // follows the end of a response, or of its room, is for the caller to ignore. Rows that are not finite give token -1.
+  // The cache must have room for most_steps() more tokens of each.
   virtual std::vector<Drawn> next(std::span<const Lane> lanes) = 0;
+  virtual int64_t most_steps() const { return 1; }
 };
 
 // Step by step through Model's own, on any device.

@@ -3,6 +3,8 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "model/stream.h"
 
@@ -14,14 +16,16 @@ int64_t blocks_for(int64_t tokens) { return (tokens + gpu::kBlockTokens - 1) / g
 
 }  // namespace
 
-GpuCache::GpuCache(const BlockShape& s, int64_t slots, int64_t length, at::Device device)
+GpuCache::GpuCache(const BlockShape& s, int64_t slots, int64_t length, int64_t tokens, at::Device device)
     : slots_(slots),
       length_(length),
       blocks_of_slot_(blocks_for(length + kStepsAhead)),
       block_numbers_(gpu::block_numbers(s.K, s.d)),
       layers_(s.config.num_hidden_layers),
       blocks_(slots + 1) {
-  const int64_t count = slots * blocks_of_slot_ + 1;
+  // One slot at full length must always find room, and so must the padding.
+  const int64_t whole = slots * blocks_of_slot_, some = std::max(blocks_for(tokens), blocks_of_slot_);
+  const int64_t count = (tokens > 0 ? std::min(whole, some) : whole) + 1;
   users_.assign(count, 0);
   for (int64_t block = count; block-- > 0;) free_.push_back(static_cast<int32_t>(block));
   release_unused(device);
@@ -37,14 +41,6 @@ GpuCache::~GpuCache() {
   release_unused(device);
 }
 
-int32_t GpuCache::take() {
-  UCAS_CHECK(!free_.empty(), "blocks for every slot at full length");
-  const int32_t block = free_.back();
-  free_.pop_back();
-  users_[block] = 1;
-  return block;
-}
-
 void GpuCache::release(int64_t slot) {
   for (const int32_t block : blocks_[slot]) {
     if (--users_[block] == 0) free_.push_back(block);
@@ -52,14 +48,19 @@ void GpuCache::release(int64_t slot) {
   blocks_[slot].clear();
 }
 
-void GpuCache::reserve(int64_t slot, int64_t tokens) {
+bool GpuCache::reserve(int64_t slot, int64_t tokens) {
   std::vector<int32_t>& own = blocks_[slot];
   UCAS_CHECK(blocks_for(tokens) <= blocks_of_slot_, "tokens inside the cache");
   while (static_cast<int64_t>(own.size()) < blocks_for(tokens)) {
-    own.push_back(take());
-    host_.data_ptr<int32_t>()[slot * blocks_of_slot_ + static_cast<int64_t>(own.size()) - 1] = own.back();
+    if (free_.empty()) return false;
+    const int32_t block = free_.back();
+    free_.pop_back();
+    users_[block] = 1;
+    host_.data_ptr<int32_t>()[slot * blocks_of_slot_ + static_cast<int64_t>(own.size())] = block;
+    own.push_back(block);
     changed_ = true;
   }
+  return true;
 }
 
 // Whole blocks are shared; the one that the next token goes to is copied.
@@ -75,7 +76,7 @@ void GpuCache::copy(int64_t from_slot, int64_t to_slot, int64_t tokens) {
   changed_ = true;
   if (tokens % gpu::kBlockTokens == 0) return;
   const int32_t from = blocks_[from_slot][tokens / gpu::kBlockTokens];
-  reserve(to_slot, tokens);
+  UCAS_CHECK(reserve(to_slot, tokens), "whoever copies has seen to room");
   storage_.select(1, blocks_[to_slot].back()).copy_(storage_.select(1, from));
 }
 

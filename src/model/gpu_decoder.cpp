@@ -48,6 +48,7 @@ class GpuDecoder final : public Decoder {
     if (!device_.is_cpu()) recorder_ = make_recorder(device_);
   }
 
+  int64_t most_steps() const override { return kStepsAhead; }
   std::vector<Drawn> next(std::span<const Lane> lanes) override {
     const at::NoGradGuard no_grad;
     const auto n = static_cast<int64_t>(lanes.size());
@@ -60,7 +61,7 @@ class GpuDecoder final : public Decoder {
     const int64_t steps = std::min(left, kStepsAhead);
     for (const Lane& lane : lanes) {
       furthest = std::max<int64_t>(furthest, lane.position + steps - 1);
-      cache_.reserve(lane.slot, lane.position + steps);
+      UCAS_CHECK(cache_.reserve(lane.slot, lane.position + steps), "whoever decodes has seen to room");
     }
     cache_.upload();
     Step& step = step_for(n, furthest, any_greedy, lanes.front().key);

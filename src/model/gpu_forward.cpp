@@ -70,8 +70,8 @@ at::Tensor GpuForward::hidden(const Packed& packed) {
   })[0];
 }
 
-std::unique_ptr<KvCache> GpuForward::make_cache(int64_t slots, int64_t length) {
-  return std::make_unique<GpuCache>(shape_, slots, length, kernels_.device);
+std::unique_ptr<KvCache> GpuForward::make_cache(int64_t slots, int64_t length, int64_t tokens) {
+  return std::make_unique<GpuCache>(shape_, slots, length, tokens, kernels_.device);
 }
 
 at::Tensor GpuForward::prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) {
@@ -81,7 +81,7 @@ at::Tensor GpuForward::prefill(const Packed& packed, KvCache& cache, std::span<c
   for (size_t s = 0; s < slots.size(); ++s) {
     const int64_t count = packed.begin[s + 1] - packed.begin[s];
     blocks.release(slots[s]);
-    blocks.reserve(slots[s], count);
+    UCAS_CHECK(blocks.reserve(slots[s], count), "whoever prefills has seen to room");
     slot.insert(slot.end(), count, static_cast<int32_t>(slots[s]));
   }
   slot.resize(rows.padded, static_cast<int32_t>(blocks.spare_slot()));
@@ -140,7 +140,9 @@ at::Tensor GpuForward::decode(std::span<const int32_t> token, std::span<const in
   tokens.resize(padded, 0);
   positions.resize(padded, 0);
   slots.resize(padded, static_cast<int32_t>(blocks.spare_slot()));
-  for (int64_t i = 0; i < rows; ++i) blocks.reserve(slot[i], position[i] + 1);
+  for (int64_t i = 0; i < rows; ++i) {
+    UCAS_CHECK(blocks.reserve(slot[i], position[i] + 1), "whoever decodes has seen to room");
+  }
   blocks.upload();
   const int64_t furthest = *std::ranges::max_element(positions);
   rope_.reach(furthest);

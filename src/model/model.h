@@ -9,6 +9,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -49,6 +50,10 @@ class KvCache {
   virtual int64_t slots() const = 0;
   virtual int64_t length() const = 0;
   virtual void copy(int64_t from_slot, int64_t to_slot, int64_t tokens) = 0;  // a prompt's prefill, shared
+  // A cache whose slots share their memory takes it as they grow and may run out of it.
+  virtual bool reserve(int64_t /*slot*/, int64_t /*tokens*/) { return true; }  // false: there is no room for so many
+  virtual void release(int64_t /*slot*/) {}                                    // gives back what it has
+  virtual int64_t free_tokens() const { return std::numeric_limits<int64_t>::max(); }
 };
 
 class Model {
@@ -75,7 +80,8 @@ class Model {
   // To be called when weights have been updated in place, before they are used.
   virtual void refresh() {}
 
-  virtual std::unique_ptr<KvCache> make_cache(int64_t slots, int64_t length) = 0;
+  // tokens: how many all slots hold together at most; 0: each its full length. The CPU's caches are whole.
+  virtual std::unique_ptr<KvCache> make_cache(int64_t slots, int64_t length, int64_t tokens = 0) = 0;
   // Runs packed prompts and leaves their keys and values in slots[i]; hidden states of every token, [R, D].
   virtual at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) = 0;
   // One token for each of n slots: token[i] stands at position[i] of slot[i]. [n, D]

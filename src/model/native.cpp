@@ -79,7 +79,7 @@ class NativeForward final : public Forward {
       : shape_{config}, weights_(weights), rope_(config), recompute_(recompute) {}
 
   at::Tensor hidden(const Packed& packed) override;
-  std::unique_ptr<KvCache> make_cache(int64_t slots, int64_t length) override {
+  std::unique_ptr<KvCache> make_cache(int64_t slots, int64_t length, int64_t /*tokens*/) override {
     return std::make_unique<TiledCache<E>>(shape_, slots, length);
   }
   at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) override {

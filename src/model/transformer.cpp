@@ -52,8 +52,8 @@ class Transformer final : public Model {
     check(packed);
     return forward_->hidden(packed);
   }
-  std::unique_ptr<KvCache> make_cache(int64_t slots, int64_t length) override {
-    return forward_->make_cache(slots, length);
+  std::unique_ptr<KvCache> make_cache(int64_t slots, int64_t length, int64_t tokens) override {
+    return forward_->make_cache(slots, length, tokens);
   }
   at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) override {
     check(packed);

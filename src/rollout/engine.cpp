@@ -53,6 +53,10 @@ EngineRoom room_of(const RolloutRequest& request, const EngineConfig& config, co
   return engine_room(config, static_cast<int64_t>(request.jobs.size()), samples, length, 2 * number * width, gpu_free);
 }
 
+// Tokens of a cache that slots share: what it is taken by, what a response takes when it begins, and what is kept for
+// each one under way.
+constexpr int64_t kBlock = 256, kBeginning = 2 * kBlock, kGrowth = kBlock / 4;
+
 // A response being decoded.
 struct Live {
   size_t result;  // index into the results
@@ -66,7 +70,11 @@ class Run {
   std::vector<Sampled> finish();
 
  private:
+  int64_t cache_tokens() const;
+  int64_t admissible() const;
   void fill_slots();
+  bool take_up(size_t result);
+  void make_room();
   bool prefill_next();
   void admit(const std::vector<Scheduler::Admission>& admissions);
   void decode_step();
@@ -77,13 +85,16 @@ class Run {
 
   Model& model_;
   const RolloutRequest& request_;
+  const EngineConfig config_;
   const int64_t vocab_;
   const EngineRoom room_;
+  int64_t longest_prompt_ = 0;
   Scheduler scheduler_;
-  std::unique_ptr<KvCache> cache_;   // slots of samples first, then those of prompts
-  std::vector<int64_t> free_slots_;  // of samples
-  at::Tensor first_logits_;          // [prompt slots, V], of the prompts' last tokens
-  std::vector<Live> live_;
+  std::unique_ptr<KvCache> cache_;    // slots of samples first, then those of prompts
+  std::vector<int64_t> free_slots_;   // of samples
+  at::Tensor first_logits_;           // [prompt slots, V], of the prompts' last tokens
+  std::vector<Live> live_;            // in the order in which they began
+  std::vector<size_t> set_aside_;     // results that wait for room, the oldest last
   std::vector<size_t> first_result_;  // by job
   std::vector<Sampled> results_;
   std::vector<char> done_;                 // by result
@@ -94,10 +105,12 @@ class Run {
 Run::Run(Model& model, const EngineConfig& config, const RolloutRequest& request)
     : model_(model),
       request_(request),
+      config_(config),
       vocab_(model.config().vocab_size),
       room_(room_of(request, config, model)),
       scheduler_(request.jobs, room_.prompt_slots, config.prefill_tokens) {
   for (size_t j = 0; j < request.jobs.size(); ++j) {
+    longest_prompt_ = std::max(longest_prompt_, static_cast<int64_t>(request.jobs[j].prompt.size()));
     first_result_.push_back(results_.size());
     for (int64_t i = 0; i < request.jobs[j].samples; ++i) {
       Sampled& response = results_.emplace_back();
@@ -107,7 +120,7 @@ Run::Run(Model& model, const EngineConfig& config, const RolloutRequest& request
   }
   done_.resize(results_.size());
   if (results_.empty()) return;
-  cache_ = model.make_cache(room_.slots + room_.prompt_slots, room_.length);
+  cache_ = model.make_cache(room_.slots + room_.prompt_slots, room_.length, cache_tokens());
   for (int64_t slot = room_.slots - 1; slot >= 0; --slot) free_slots_.push_back(slot);
   first_logits_ = at::empty({room_.prompt_slots, vocab_}, at::TensorOptions().dtype(at::kFloat).device(model.device()));
   sampler_ = model.head().make_sampler(request.sampling);
@@ -128,9 +141,27 @@ std::vector<Sampled> Run::finish() {
   return ended;
 }
 
+// Of a cache whose slots share it: one response at full length fits beside all prompts.
+int64_t Run::cache_tokens() const {
+  if (room_.tokens == 0) return 0;
+  return std::max(room_.tokens, room_.length + kBeginning) + room_.prompt_slots * (longest_prompt_ + kBlock);
+}
+
+// How many more responses may begin now: each takes a block or two soon, and those under way go on growing.
+int64_t Run::admissible() const {
+  const auto slots = static_cast<int64_t>(free_slots_.size());
+  const int64_t room = (cache_->free_tokens() - kGrowth * static_cast<int64_t>(live_.size())) / kBeginning;
+  return std::min(slots, live_.empty() ? std::max<int64_t>(room, 1) : room);
+}
+
+// Responses that were set aside go first.
 void Run::fill_slots() {
-  while (!free_slots_.empty()) {
-    auto admissions = scheduler_.next_samples(static_cast<int64_t>(free_slots_.size()));
+  while (!set_aside_.empty()) {
+    if (admissible() <= 0 || !take_up(set_aside_.back())) return;
+    set_aside_.pop_back();
+  }
+  while (admissible() > 0) {
+    auto admissions = scheduler_.next_samples(admissible());
     if (!admissions.empty()) {
       admit(admissions);
     } else if (!prefill_next()) {
@@ -140,6 +171,8 @@ void Run::fill_slots() {
 }
 
 bool Run::prefill_next() {
+  const int64_t most = std::max(config_.prefill_tokens, longest_prompt_) + room_.prompt_slots * kBlock;
+  if (!live_.empty() && cache_->free_tokens() < most) return false;
   const auto batch = scheduler_.next_prefill();
   if (batch.empty()) return false;
   Packed packed;
@@ -153,6 +186,39 @@ bool Run::prefill_next() {
   for (size_t i = 0; i < batch.size(); ++i) last.push_back(hidden.select(0, packed.begin[i + 1] - 1));
   const at::Tensor logits = model_.head().logits(at::stack(last));  // [prompts, V]
   for (size_t i = 0; i < batch.size(); ++i) first_logits_.select(0, batch[i].prompt_slot).copy_(logits.select(0, i));
+  return true;
+}
+
+// Room for the next tokens of every response under way. Where there is none, the ones that began last wait.
+void Run::make_room() {
+  const int64_t steps = decoder_->most_steps();
+  for (size_t i = 0; i < live_.size();) {
+    if (cache_->reserve(live_[i].slot, live_[i].position + steps)) {
+      ++i;
+      continue;
+    }
+    UCAS_CHECK(live_.size() > 1, "one response at full length fits");
+    const Live last = live_.back();
+    live_.pop_back();
+    cache_->release(last.slot);
+    free_slots_.push_back(last.slot);
+    set_aside_.push_back(last.result);
+  }
+}
+
+// Goes on with a response that was set aside: its keys and values are made again. False: there is no room yet.
+bool Run::take_up(size_t result) {
+  const Sampled& response = results_[result];
+  const std::span<const int32_t> prompt = job(response.job).prompt;
+  const size_t known = response.token.size() - 1;
+  const auto length = static_cast<int64_t>(prompt.size() + known);
+  if (!live_.empty() && cache_->free_tokens() < length + kBeginning) return false;
+  const int64_t slot = free_slots_.back();
+  Packed packed;
+  packed.append(prompt, std::span(response.token).first(known));
+  model_.prefill(packed, *cache_, std::span(&slot, 1));
+  free_slots_.pop_back();
+  live_.push_back({result, slot, response.token.back(), static_cast<int32_t>(length)});
   return true;
 }
 
@@ -176,6 +242,7 @@ void Run::admit(const std::vector<Scheduler::Admission>& admissions) {
 
 // Some tokens of every response under way; what comes after one's end is ignored.
 void Run::decode_step() {
+  make_room();
   std::vector<Lane> lanes;
   for (const Live& live : live_) {
     const Sampled& response = results_[live.result];
@@ -197,6 +264,7 @@ void Run::decode_step() {
     if (goes_on) {
       still.push_back(live);
     } else {
+      cache_->release(live.slot);
       free_slots_.push_back(live.slot);
     }
   }

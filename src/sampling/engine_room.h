@@ -19,6 +19,7 @@ struct EngineRoom {
   int64_t slots = 0;         // responses decoded at once
   int64_t prompt_slots = 0;  // prompts whose samples are not all admitted yet
   int64_t length = 0;        // tokens a slot can hold
+  int64_t tokens = 0;        // that all slots hold together at most; 0: each its full length
 };
 
 // For `samples` responses to `prompts`; keys and values of a token take `token_bytes`. gpu_free: memory of a GPU in
@@ -26,10 +27,13 @@ struct EngineRoom {
 inline EngineRoom engine_room(const EngineConfig& config, int64_t prompts, int64_t samples, int64_t length,
                               int64_t token_bytes, int64_t gpu_free = 0) {
   EngineRoom room{.slots = config.max_slots, .length = length};
+  const int64_t by_itself = gpu_free > 0 ? gpu_free / 2 : kCacheMb << 20;
+  const int64_t cache = config.cache_mb > 0 ? config.cache_mb << 20 : by_itself;
+  if (gpu_free > 0) room.tokens = std::max<int64_t>(cache / std::max<int64_t>(token_bytes, 1), 1);
+  if (config.cache_tokens > 0) room.tokens = config.cache_tokens;
   if (room.slots == 0) {
-    const int64_t slot_bytes = std::max<int64_t>(token_bytes * length, 1);
-    const int64_t by_itself = gpu_free > 0 ? gpu_free / 2 : kCacheMb << 20;
-    const int64_t cache = config.cache_mb > 0 ? config.cache_mb << 20 : by_itself;
+    // Slots of a GPU share their memory: half of the longest response is room enough for most.
+    const int64_t slot_bytes = std::max<int64_t>(token_bytes * length / (gpu_free > 0 ? 2 : 1), 1);
     room.slots = std::clamp<int64_t>(cache / slot_bytes, 1, gpu_free > 0 ? kMostGpuSlots : kMostSlots);
   }
   room.slots = std::min(room.slots, samples);

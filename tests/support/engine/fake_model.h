@@ -57,7 +57,7 @@ class FakeModel final : public Model {
     return rows;
   }
 
-  std::unique_ptr<KvCache> make_cache(int64_t slots, int64_t length) override {
+  std::unique_ptr<KvCache> make_cache(int64_t slots, int64_t length, int64_t /*tokens*/) override {
     counts.slots = slots;
     return std::make_unique<Cache>(*this, slots, length);
   }
