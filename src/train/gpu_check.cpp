@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "base/str.h"
+#include "model/forward.h"
 #include "model/stream.h"
 #include "model/transformer.h"
 #include "train/optimizer.h"
@@ -104,8 +105,9 @@ std::vector<GpuFinding> check_gpu(at::Device device, bool with_speed, GpuShapes 
   return findings;
 }
 
-void require_sound_gpu(at::Device device) {
-  if (!has_kernels(device)) return;
+void require_sound_gpu(const Model& model) {
+  const at::Device device = model.device();
+  if (!has_kernels(device) || !suits_kernels(model.config(), model.options())) return;
   for (const GpuFinding& f : check_gpu(device, false, GpuShapes::few)) {
     if (f.ok()) continue;
     const bool whole = std::ranges::find(kWhole, f.what) != std::end(kWhole);

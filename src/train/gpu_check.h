@@ -16,7 +16,7 @@ std::vector<GpuFinding> check_gpu(at::Device device, bool with_speed, GpuShapes 
 GpuFinding check_update(Model& reference, Model& tested);
 
 // Before anything is trained there: throws Error("device", exit 70), naming the first kernel that is not what it should
-// be. Does nothing where the device has no kernels.
-void require_sound_gpu(at::Device device);
+// be. Does nothing where the model does not run on the device's kernels.
+void require_sound_gpu(const Model& model);
 
 }  // namespace ucas

@@ -18,7 +18,7 @@ TEST(gpu_check_update, equal_weights_are_updated_alike_and_others_are_found) {
 }
 
 TEST(gpu_check_update, a_device_without_kernels_has_nothing_to_prove_and_nothing_to_show) {
-  require_sound_gpu(at::kCPU);
+  require_sound_gpu(*models_to_check(at::kCPU, GpuShapes::few)[0]);
   EXPECT_THROW(check_gpu(at::kCPU, false), Error);
 }
 

@@ -21,6 +21,7 @@
 #include "base/str.h"
 #include "data/jsonl.h"
 #include "data/templates.h"
+#include "train/gpu_check.h"
 #include "train/optimizer.h"
 #include "train/pack.h"
 #include "train/schedule.h"
@@ -256,6 +257,7 @@ SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const Sft
 SftResult run_sft(Model& model, const Tokenizer& tokenizer, const SftConfig& config, const std::string& out) {
   config.validate();
   check_output(out);
+  require_sound_gpu(model);
   int32_t eos = end_token(model, tokenizer, config.append_eos);
   std::vector<SftPhase> phases = read_phases(config, tokenizer, eos);
   int64_t planned = 0;

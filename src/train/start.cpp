@@ -14,7 +14,6 @@
 #include "hf/adapter.h"
 #include "kernels/dispatch.h"
 #include "kernels/lm_head.h"
-#include "model/forward.h"
 #include "plan/plan.h"
 #include "rollout/engine.h"
 #include "train/checkpoint.h"
@@ -76,7 +75,7 @@ Parts load_parts(const TrainConfig& config, const std::string& weights, const st
     warn(str("dtype = \"bf16\": ", kernels::bf16_products().reason, ": it saves memory here, not time"));
   }
   Parts parts{open_policy(weights, device, config.model_options(), tokenizer_from), nullptr, nullptr, {}, {}, {}, {}};
-  if (suits_kernels(parts.policy.model->config(), parts.policy.model->options())) require_sound_gpu(device);
+  require_sound_gpu(*parts.policy.model);
   const Tokenizer& tokenizer = parts.policy.tokenizer;
   parts.data = load_set(config, config.data.files, tokenizer, form, 0, config.needs().labels);
   if (!config.data.val_files.empty()) {
