@@ -1,7 +1,7 @@
 // What a GPU does of its limits, with random weights. One line of JSON a figure; wall seconds, the device waited for.
 //   build/bench_gpu what=limits                                      copy bandwidth, bf16 products
 //   build/bench_gpu what=decode [shape=q15b] [batch=64,256,1024] [context=1000] [steps=64]
-//   build/bench_gpu what=train  [shape=q15b] [tokens=4096] [packs=4] [sequence=1024] [recompute=none|block] [repeat=5]
+//   build/bench_gpu what=train  [shape=q15b] [tokens=4096] [packs=4] [sequence=1024] [recompute=none|block]
 //   build/bench_gpu what=head   [rows=8192] [V=151936] [D=1536]
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/randn.h>
@@ -12,6 +12,7 @@
 
 #include "bench_model.h"
 #include "model/decoder.h"
+#include "model/gpu_check.h"
 #include "model/gpu_head.h"
 #include "model/stream.h"
 #include "model/transformer.h"
@@ -23,59 +24,14 @@ namespace {
 
 const at::Device kDevice(at::kCUDA, 0);
 
-// Wall seconds of one call, the median of several after one to warm up.
-template <class Work>
-double seconds(int times, Work work) {
-  work();
-  std::vector<double> all;
-  for (int i = 0; i < times; ++i) {
-    wait_for(kDevice);
-    const auto began = std::chrono::steady_clock::now();
-    work();
-    wait_for(kDevice);
-    all.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
-  }
-  std::sort(all.begin(), all.end());
-  return all[all.size() / 2];
-}
-
 at::Tensor random_bf16(int64_t rows, int64_t columns) {
   return at::randn({rows, columns}, at::TensorOptions().device(kDevice)).to(at::kBFloat16);
 }
 
-double tflops_of_product(int64_t M, int64_t N, int64_t K) {
-  const at::Tensor a = random_bf16(M, K), b = random_bf16(N, K);
-  at::Tensor out = at::empty({M, N}, a.options());
-  const double s = seconds(7, [&] {
-    for (int i = 0; i < 5; ++i) at::mm_out(out, a, b.t());
-  });
-  return 5 * 2e-12 * static_cast<double>(M) * static_cast<double>(N) * static_cast<double>(K) / s;
-}
-
-double copy_bandwidth() {
-  const at::Tensor from = at::randn({int64_t{1} << 29}, at::TensorOptions().device(kDevice));
-  at::Tensor to = at::empty_like(from);
-  return 2 * 4e-12 * static_cast<double>(from.numel()) / seconds(9, [&] { to.copy_(from); });
-}
-
 void limits() {
-  std::printf(
-      "{\"what\": \"limits\", \"copy_tb_s\": %.2f, \"bf16_8192_tflops\": %.0f, \"bf16_4096x8960x1536\": %.0f}\n",
-      copy_bandwidth(), tflops_of_product(8192, 8192, 8192), tflops_of_product(4096, 8960, 1536));
-}
-
-std::unique_ptr<Model> random_model(const ModelConfig& config, const ModelOptions& options) {
-  Weights weights = allocate_weights(config, kDevice, options);
-  c10::NoGradGuard no_grad;
-  for (const NamedTensor& p : weights.parameters) {
-    at::Tensor values = p.tensor.detach();
-    if (values.dim() == 1) {
-      values.fill_(1.0);
-    } else {
-      values.normal_(0, 0.02);
-    }
-  }
-  return make_transformer(config, std::move(weights), options);
+  const GpuLimits at_best = measure_limits(kDevice);
+  std::printf("{\"what\": \"limits\", \"copy_tb_s\": %.2f, \"bf16_8192_tflops\": %.0f}\n", 1e-12 * at_best.bandwidth,
+              1e-12 * at_best.operations);
 }
 
 std::vector<int32_t> random_tokens(int64_t count, int64_t vocab, uint64_t stream) {
@@ -89,8 +45,8 @@ void decode(const Arguments& args) {
   const std::string name = args.word("shape", "q15b");
   const ModelConfig c = config_of(name);
   const int64_t context = args.number("context", 1000), steps = args.number("steps", 64);
-  const auto model = random_model(c, inference(Dtype::bf16));
-  const double bandwidth = copy_bandwidth();
+  const auto model = random_model(c, kDevice, inference(Dtype::bf16));
+  const double bandwidth = 1e-12 * measure_limits(kDevice).bandwidth;
   std::stringstream batches(args.word("batch", "64,256,1024"));
   for (std::string word; std::getline(batches, word, ',');) {
     const int64_t batch = std::stoll(word), length = context + steps + 64;
@@ -147,11 +103,11 @@ void train(const Arguments& args) {
   const ModelConfig c = config_of(name);
   const int64_t tokens = args.number("tokens", 4096), sequence = args.number("sequence", 1024);
   const int64_t packs = args.number("packs", 4);
-  const auto repeat = static_cast<int>(args.number("repeat", 5));
-  const auto model = random_model(c, {.dtype = Dtype::bf16,
-                                      .recompute = again == "block"            ? Recompute::block
-                                                   : again == "keep_attention" ? Recompute::keep_attention
-                                                                               : Recompute::none});
+  const auto model = random_model(c, kDevice,
+                                  {.dtype = Dtype::bf16,
+                                   .recompute = again == "block"            ? Recompute::block
+                                                : again == "keep_attention" ? Recompute::keep_attention
+                                                                            : Recompute::none});
   Packed packed;
   std::vector<int32_t> target;
   for (int64_t at = 0; at < tokens; at += sequence) {
@@ -159,25 +115,26 @@ void train(const Arguments& args) {
     packed.append(some);
     target.insert(target.end(), some.begin(), some.end());
   }
-  const double forward = seconds(repeat, [&] {
+  const double forward = seconds_of(kDevice, [&] {
     const c10::NoGradGuard no_grad;
     model->head().stats(model->hidden(packed), target, 1.0);
   });
-  const double both = seconds(repeat,
-                              [&] {
-                                for (int64_t i = 0; i < packs; ++i)
-                                  (-model->head().stats(model->hidden(packed), target, 1.0).logprob.mean()).backward();
-                              }) /
-                      static_cast<double>(packs);
+  const double both =
+      seconds_of(kDevice,
+                 [&] {
+                   for (int64_t i = 0; i < packs; ++i)
+                     (-model->head().stats(model->hidden(packed), target, 1.0).logprob.mean()).backward();
+                 }) /
+      static_cast<double>(packs);
   Optimizer optimizer(model->trainable(), {});
-  const double update = seconds(repeat, [&] {
+  const double update = seconds_of(kDevice, [&] {
     optimizer.step(1e-6);
     model->refresh();
   });
   const double attention = 2.0 * static_cast<double>(c.num_hidden_layers * c.num_attention_heads * c.head_dim) *
                            static_cast<double>(sequence) / 2;  // multiply-adds of a token, causal
   const double work = 2 * (products_per_token(c) + attention) * static_cast<double>(tokens) * 1e-12;
-  const double peak = tflops_of_product(8192, 8192, 8192);
+  const double peak = 1e-12 * measure_limits(kDevice).operations;
   std::printf(
       "{\"what\": \"train\", \"shape\": \"%s\", \"tokens\": %ld, \"sequence\": %ld, \"recompute\": \"%s\", "
       "\"forward_tokens_s\": %.0f, \"forward_tflops\": %.0f, \"tokens_s\": %.0f, \"tflops\": %.0f, "
@@ -197,14 +154,14 @@ void head(const Arguments& args) {
   const std::vector<int32_t> target = random_tokens(rows, V, 3);
   gradient_of(m.leaf);
   const int64_t before = peak_memory(kDevice);
-  const double forward = seconds(5, [&] {
+  const double forward = seconds_of(kDevice, [&] {
     const c10::NoGradGuard no_grad;
     made->stats(hidden, target, 1.0);
   });
-  const double both = seconds(5, [&] { made->stats(hidden, target, 1.0).logprob.sum().backward(); });
+  const double both = seconds_of(kDevice, [&] { made->stats(hidden, target, 1.0).logprob.sum().backward(); });
   const int64_t extra = peak_memory(kDevice) - before;
   const double work = 2e-12 * static_cast<double>(rows) * static_cast<double>(V) * static_cast<double>(D);
-  const double peak = tflops_of_product(8192, 8192, 8192);
+  const double peak = 1e-12 * measure_limits(kDevice).operations;
   std::printf(
       "{\"what\": \"head\", \"rows\": %ld, \"V\": %ld, \"D\": %ld, \"forward_ms\": %.2f, \"both_ms\": %.2f, "
       "\"four_products_ms\": %.2f, \"share\": %.3f, \"extra_mb\": %.0f, \"of_f32_logits\": %.4f}\n",

@@ -398,35 +398,17 @@ struct AttendMerge {
   }
 };
 
-// The parts and their merge; start(body) launches.
+// The parts, by the body for so many heads, and their merge; start(body) launches.
+template <int kHeads = 1, class Start>
+void start_parts(const AttendDecode& a, Start start) {
+  if constexpr (kHeads < 8) {
+    if (heads_of_team(a) != kHeads) return start_parts<kHeads + 1>(a, start);
+  }
+  start(AttendPart<kHeads>(a));
+}
 template <class Start>
 void start_attend_decode(const AttendDecode& a, Start start) {
-  switch (heads_of_team(a)) {
-    case 1:
-      start(AttendPart<1>(a));
-      break;
-    case 2:
-      start(AttendPart<2>(a));
-      break;
-    case 3:
-      start(AttendPart<3>(a));
-      break;
-    case 4:
-      start(AttendPart<4>(a));
-      break;
-    case 5:
-      start(AttendPart<5>(a));
-      break;
-    case 6:
-      start(AttendPart<6>(a));
-      break;
-    case 7:
-      start(AttendPart<7>(a));
-      break;
-    default:
-      start(AttendPart<8>(a));
-      break;
-  }
+  start_parts(a, start);
   start(AttendMerge{a});
 }
 

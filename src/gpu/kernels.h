@@ -160,7 +160,7 @@ struct HeadGradient {
 
 // What a draw needs to know of a row; key as base/rng.h's SampleKey.
 struct DrawState {
-  uint32_t problem, response, draw;  // draw: index of the token in the response; counted on by each draw
+  uint32_t problem, response, draw;  // draw: index of the token in the response; counted on where the token is fed
   uint32_t greedy;
 };
 struct DrawnToken {  // sampling/sampler.h's Drawn
@@ -168,7 +168,7 @@ struct DrawnToken {  // sampling/sampler.h's Drawn
   float logprob, entropy, confidence, logit;
 };
 // One token a row by the inverse of the cumulative distribution over columns in their order, or the first of the
-// largest; rows that are not finite give token -1. With `next`, the token is also fed there, and position and draw go
+// largest; rows that are not finite give token -1. With `token`, it is also fed there, and position and draw go
 // on.
 struct Draw {
   int64_t rows, vocab, stride, tiles;

@@ -22,6 +22,7 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <functional>
@@ -57,6 +58,16 @@ template <class E>
 void clear_padding(const at::Tensor& x, int64_t rows) {
   const int64_t width = x.size(1);
   std::fill_n(data<E>(x) + rows * width, (x.size(0) - rows) * width, E{});
+}
+
+// Rows [first, first + count) of x in the type of a matrix, contiguous, padded with zero rows to a multiple of
+// kRowAlign.
+inline at::Tensor aligned_rows(const at::Tensor& x, int64_t first, int64_t count, at::ScalarType type) {
+  at::Tensor rows = x.narrow(0, first, count);
+  if (count % kRowAlign == 0) return rows.to(type).contiguous();
+  at::Tensor padded = at::zeros({aligned(count), x.size(1)}, x.options().dtype(type));
+  padded.narrow(0, 0, count).copy_(rows);
+  return padded;
 }
 
 // A kept row to compute with: itself, or its numbers widened into `scratch` [n].

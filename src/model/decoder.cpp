@@ -8,6 +8,7 @@ namespace ucas {
 
 namespace {
 
+// Step by step through the model's own decode() and sampler, on any device.
 class StepwiseDecoder final : public Decoder {
  public:
   StepwiseDecoder(Model& model, KvCache& cache, const SamplingConfig& sampling)
@@ -42,12 +43,8 @@ class StepwiseDecoder final : public Decoder {
 
 }  // namespace
 
-std::unique_ptr<Decoder> make_stepwise_decoder(Model& model, KvCache& cache, const SamplingConfig& sampling) {
-  return std::make_unique<StepwiseDecoder>(model, cache, sampling);
-}
-
 std::unique_ptr<Decoder> Model::make_decoder(KvCache& cache, const SamplingConfig& sampling) {
-  return make_stepwise_decoder(*this, cache, sampling);
+  return std::make_unique<StepwiseDecoder>(*this, cache, sampling);
 }
 
 }  // namespace ucas

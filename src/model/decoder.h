@@ -31,7 +31,4 @@ class Decoder {
   virtual int64_t most_steps() const { return 1; }
 };
 
-// Step by step through Model's own, on any device.
-std::unique_ptr<Decoder> make_stepwise_decoder(Model& model, KvCache& cache, const SamplingConfig& sampling);
-
 }  // namespace ucas

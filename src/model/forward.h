@@ -2,6 +2,7 @@
 // All follow the diagram of model/block.h. Arguments are checked by the caller (model/transformer.cpp).
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -24,6 +25,12 @@ class Forward {
     return nullptr;
   }
 };
+
+// For those whose backward is written by hand and adds the gradients of the leaves where they lie. Whether there will
+// be one; then `hidden`, which was computed without gradients, tied to all leaves through it.
+bool wants_gradient(const Weights& weights);
+at::Tensor tied_to_leaves(const Weights& weights, const at::Tensor& hidden,
+                          std::function<void(const at::Tensor& d_hidden)> backward);
 
 // CPU: own kernels and row-stable products. Both keep references to config and weights.
 std::unique_ptr<Forward> make_native_forward(const ModelConfig& config, const Weights& weights,

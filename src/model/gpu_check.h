@@ -46,7 +46,9 @@ double seconds_of(at::Device device, const std::function<void()>& work);
 // Add shares of the limits to the rows of check_kernels() and check_model().
 void add_kernel_speed(at::Device device, const GpuLimits& limits, std::vector<GpuFinding>& findings);
 void add_model_speed(Model& large, const GpuLimits& limits, std::vector<GpuFinding>& findings);
-// A model whose products fill a device.
+// Random weights made where they lie, for what is timed.
+std::unique_ptr<Model> random_model(const ModelConfig& config, at::Device device, const ModelOptions& options);
+// One whose products fill a device.
 std::unique_ptr<Model> large_model(at::Device device);
 
 }  // namespace ucas

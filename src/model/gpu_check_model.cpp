@@ -214,6 +214,16 @@ GpuLimits measure_limits(at::Device device) {
   return {copied / of_copy, 2 * std::pow(static_cast<double>(kSize), 3) / of_product};
 }
 
+std::unique_ptr<Model> random_model(const ModelConfig& config, at::Device device, const ModelOptions& options) {
+  Weights weights = allocate_weights(config, device, options);
+  const at::NoGradGuard no_grad;
+  for (const NamedTensor& p : weights.parameters) {
+    at::Tensor values = p.tensor.detach();
+    p.tensor.dim() == 1 ? values.fill_(1.0) : values.normal_(0, 0.02);
+  }
+  return make_transformer(config, std::move(weights), options);
+}
+
 // Four blocks of Qwen2.5-1.5B over a fifth of its vocabulary.
 std::unique_ptr<Model> large_model(at::Device device) {
   ModelConfig config;
@@ -224,14 +234,7 @@ std::unique_ptr<Model> large_model(at::Device device) {
   config.head_dim = 128;
   config.intermediate_size = 8960;
   config.vocab_size = 32768;
-  const ModelOptions options{.dtype = Dtype::bf16};
-  Weights weights = allocate_weights(config, device, options);
-  const at::NoGradGuard no_grad;
-  for (const NamedTensor& p : weights.parameters) {
-    at::Tensor values = p.tensor.detach();
-    p.tensor.dim() == 1 ? values.fill_(1.0) : values.normal_(0, 0.02);
-  }
-  return make_transformer(config, std::move(weights), options);
+  return random_model(config, device, {.dtype = Dtype::bf16});
 }
 
 void add_model_speed(Model& model, const GpuLimits& limits, std::vector<GpuFinding>& findings) {

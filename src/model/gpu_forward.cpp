@@ -8,7 +8,6 @@
 #include <memory>
 
 #include "base/error.h"
-#include "model/autograd.h"
 #include "model/forward.h"
 
 namespace ucas {
@@ -20,12 +19,6 @@ GpuForward::GpuForward(const ModelConfig& config, const Weights& weights, const 
       recompute_(options.recompute),
       kernels_(kernels_of(weights.norm.device())),
       rope_(config_, weights.norm.device()) {}
-
-bool GpuForward::wants_gradient() const {
-  auto trained = [](const NamedTensor& p) { return p.tensor.requires_grad(); };
-  return c10::GradMode::is_enabled() &&
-         (std::ranges::any_of(weights_.parameters, trained) || std::ranges::any_of(weights_.adapter, trained));
-}
 
 at::Tensor GpuForward::run(const GpuRows& rows, const GpuStore& store, GpuCache* cache, GpuKept* kept) {
   rope_.reach(rows.longest);
@@ -53,21 +46,16 @@ at::Tensor GpuForward::run(const GpuRows& rows, const GpuStore& store, GpuCache*
 at::Tensor GpuForward::hidden(const Packed& packed) {
   auto kept = std::make_shared<GpuKept>(packed, kernels_.device);
   kept->recompute = recompute_;
-  const bool wants = wants_gradient();
+  const bool wants = wants_gradient(weights_);
   at::Tensor out;
   {
     const c10::NoGradGuard no_grad;
     out = run(kept->rows, {}, nullptr, wants ? kept.get() : nullptr);
   }
   if (!wants) return out;
-  std::vector<at::Tensor> inputs;
-  for (const auto* list : {&weights_.parameters, &weights_.adapter}) {
-    for (const NamedTensor& p : *list) inputs.push_back(p.tensor);
-  }
-  return differentiable(inputs, {out}, [this, kept](const std::vector<at::Tensor>& gradients) {
-    gpu_backward(shape_, kernels_, weights_, rope_, *kept, gradients[0]);
-    return std::vector<at::Tensor>(weights_.parameters.size() + weights_.adapter.size());  // it has added them itself
-  })[0];
+  return tied_to_leaves(weights_, out, [this, kept](const at::Tensor& d_hidden) {
+    gpu_backward(shape_, kernels_, weights_, rope_, *kept, d_hidden);
+  });
 }
 
 std::unique_ptr<KvCache> GpuForward::make_cache(int64_t slots, int64_t length, int64_t tokens) {

@@ -31,7 +31,6 @@ class GpuForward final : public Forward {
 
  private:
   at::Tensor run(const GpuRows& rows, const GpuStore& store, GpuCache* cache, GpuKept* kept);
-  bool wants_gradient() const;
 
   const ModelConfig& config_;
   const BlockShape shape_;

@@ -18,7 +18,6 @@ namespace {
 
 constexpr int64_t kGpuHeadRows = 4096;  // whose logits of a tile lie side by side: 32 MiB
 
-float* numbers_of(const at::Tensor& x) { return x.data_ptr<float>(); }
 const int32_t* ids_of(const at::Tensor& x) { return x.const_data_ptr<int32_t>(); }
 
 struct GpuSaved {
@@ -29,15 +28,6 @@ struct GpuSaved {
   int64_t rows;
   bool wants_hidden, wants_head;
 };
-
-// Rows in the matrix's type, padded with zeros to a multiple of kRowAlign.
-at::Tensor padded_rows(const at::Tensor& hidden, at::ScalarType type) {
-  const int64_t rows = hidden.size(0);
-  if (rows % kRowAlign == 0) return hidden.to(type).contiguous();
-  at::Tensor all = at::zeros({aligned(rows), hidden.size(1)}, hidden.options().dtype(type));
-  all.narrow(0, 0, rows).copy_(hidden);
-  return all;
-}
 
 // visit(first row, rows, first column, tile of W [n, D], logits [rows, kHeadTile] of which n columns count)
 template <class Visit>
@@ -62,12 +52,12 @@ gpu::HeadStatsOfRows rows_of_stats(const HeadStats& out, const at::Tensor& lse, 
           .vocab = vocab,
           .inverse_temperature = inverse_temperature,
           .of_tile = static_cast<const gpu::TileStats*>(of_tile.const_data_ptr()),
-          .chosen = numbers_of(out.logit),
-          .logprob = numbers_of(out.logprob),
-          .entropy = numbers_of(out.entropy),
-          .confidence = numbers_of(out.confidence),
-          .margin = numbers_of(out.margin),
-          .lse = numbers_of(lse)};
+          .chosen = data(out.logit),
+          .logprob = data(out.logprob),
+          .entropy = data(out.entropy),
+          .confidence = data(out.confidence),
+          .margin = data(out.margin),
+          .lse = data(lse)};
 }
 
 at::Tensor room_for_tiles(int64_t rows, int64_t vocab, at::Device device) {
@@ -99,12 +89,12 @@ std::vector<at::Tensor> gpu_head_backward(const GpuSaved& s, const std::vector<a
                                      .inverse_temperature = s.inverse_temperature,
                                      .inverse_vocab = 1.0f / static_cast<float>(s.lm_head.used.size(0)),
                                      .target = ids_of(s.target) + first,
-                                     .lse = numbers_of(s.lse) + first,
-                                     .entropy = numbers_of(s.entropy) + first,
-                                     .g = numbers_of(part[0]) + first,
-                                     .e = numbers_of(part[1]) + first,
-                                     .u = numbers_of(part[2]) + first,
-                                     .logits = numbers_of(logits)});
+                                     .lse = data(s.lse) + first,
+                                     .entropy = data(s.entropy) + first,
+                                     .g = data(part[0]) + first,
+                                     .e = data(part[1]) + first,
+                                     .u = data(part[2]) + first,
+                                     .logits = data(logits)});
         const at::Tensor d = logits.view(at::kBFloat16).narrow(1, 0, n);
         if (s.wants_hidden) add_input_product(d, w, d_hidden.narrow(0, first, rows));
         if (s.wants_head) weight_product(d, s.h.narrow(0, first, rows), d_head.narrow(0, column, n));
@@ -173,7 +163,7 @@ class GpuHead final : public Head {
     HeadStats out;
     {
       const c10::NoGradGuard no_grad;
-      s.h = padded_rows(hidden.detach(), weight().used.scalar_type());
+      s.h = aligned_rows(hidden.detach(), 0, rows, weight().used.scalar_type());
       const int64_t P = s.h.size(0);
       std::vector<int32_t> targets = target;
       targets.resize(P, 0);
@@ -192,10 +182,10 @@ class GpuHead final : public Head {
                                                                  .first_tile = column / gpu::kHeadTile,
                                                                  .tiles = gpu::head_tiles(vocab),
                                                                  .inverse_temperature = s.inverse_temperature,
-                                                                 .logits = numbers_of(logits),
+                                                                 .logits = data(logits),
                                                                  .target = ids_of(s.target) + first,
                                                                  .of_tile = stats + first * gpu::head_tiles(vocab),
-                                                                 .chosen = numbers_of(out.logit) + first});
+                                                                 .chosen = data(out.logit) + first});
           });
       kernels.table.head_stats_of_rows(kernels.stream(),
                                        rows_of_stats(out, s.lse, of_tile, vocab, s.inverse_temperature));
@@ -252,7 +242,7 @@ at::Tensor GpuDraw::tile_stats(const at::Tensor& logits, float inverse_temperatu
                                       .first_tile = 0,
                                       .tiles = gpu::head_tiles(vocab_),
                                       .inverse_temperature = inverse_temperature,
-                                      .logits = numbers_of(logits),
+                                      .logits = data(logits),
                                       .target = nullptr,
                                       .of_tile = static_cast<gpu::TileStats*>(of_tile.mutable_data_ptr()),
                                       .chosen = nullptr});
@@ -274,7 +264,7 @@ void GpuDraw::run(const at::Tensor& logits, const SampleKey& key, bool any_greed
                                           .inverse_temperature = inverse_temperature_,
                                           .seed = key.seed,
                                           .step = key.step,
-                                          .logits = numbers_of(logits),
+                                          .logits = data(logits),
                                           .of_tile = stats(sampled),
                                           .of_tile_greedy = stats(greedy),
                                           .state = static_cast<gpu::DrawState*>(state_.mutable_data_ptr()),

@@ -31,7 +31,7 @@ class GpuDraw {
   bool all_greedy_;
   at::Tensor state_, drawn_;
 };
-// Whether it can draw so; else a host must (make_stepwise_decoder).
+// Whether it can draw so; else a host must (model/decoder.cpp).
 bool draws_on_device(const SamplingConfig& sampling);
 Drawn drawn_of(const gpu::DrawnToken& token);
 

@@ -29,16 +29,6 @@ namespace {
 constexpr int64_t kTileWork = 16384;     // simple operations on a row of a tile
 constexpr int64_t kSampleGrain = 32768;  // logits that are worth a thread
 
-// Rows [first, first + count) of x in the type of a matrix, contiguous, padded with zero rows to a multiple of
-// kRowAlign.
-at::Tensor aligned_rows(const at::Tensor& x, int64_t first, int64_t count, at::ScalarType type) {
-  at::Tensor rows = x.narrow(0, first, count);
-  if (count % kRowAlign == 0) return rows.to(type).contiguous();
-  at::Tensor padded = at::zeros({aligned(count), x.size(1)}, x.options().dtype(type));
-  padded.narrow(0, 0, count).copy_(rows);
-  return padded;
-}
-
 // Calls visit(rows of h [M, D], first row, row count, tile of W [n, D], first column, logits [M, n]).
 template <class Visit>
 void each_tile(const at::Tensor& hidden, const at::Tensor& lm_head, Visit visit) {

@@ -11,7 +11,6 @@
 
 #include "base/error.h"
 #include "kernels/kernels.h"
-#include "model/autograd.h"
 #include "model/block.h"
 #include "model/forward.h"
 
@@ -100,7 +99,6 @@ class NativeForward final : public Forward {
  private:
   at::Tensor run(std::span<const int32_t> token, std::span<const Place> places, const Stage<E>& stage, Kept* kept);
   at::Tensor embed(std::span<const int32_t> token) const;
-  bool wants_gradient() const;
 
   const BlockShape shape_;
   const Weights& weights_;
@@ -179,13 +177,6 @@ at::Tensor NativeForward<E>::run(std::span<const int32_t> token, std::span<const
 }
 
 template <class E>
-bool NativeForward<E>::wants_gradient() const {
-  auto trained = [](const NamedTensor& p) { return p.tensor.requires_grad(); };
-  return c10::GradMode::is_enabled() &&
-         (std::ranges::any_of(weights_.parameters, trained) || std::ranges::any_of(weights_.adapter, trained));
-}
-
-template <class E>
 at::Tensor NativeForward<E>::hidden(const Packed& packed) {
   const BlockShape& s = shape_;
   auto kept = std::make_shared<Kept>();
@@ -201,7 +192,7 @@ at::Tensor NativeForward<E>::hidden(const Packed& packed) {
   kept->key = rows_of<E>(tiles * s.K * 16, s.d);
   kept->value = rows_of<E>(tiles * s.K * 16, s.stride);
   const Stage<E> stage{nullptr, data<E>(kept->key), data<E>(kept->value)};
-  const bool wants = wants_gradient();
+  const bool wants = wants_gradient(weights_);
   at::Tensor out;
   {
     c10::NoGradGuard no_grad;
@@ -213,14 +204,9 @@ at::Tensor NativeForward<E>::hidden(const Packed& packed) {
     kept->key.reset();
     kept->value.reset();
   }
-  std::vector<at::Tensor> inputs;
-  for (const auto* list : {&weights_.parameters, &weights_.adapter}) {
-    for (const NamedTensor& p : *list) inputs.push_back(p.tensor);
-  }
-  return differentiable(inputs, {out}, [this, kept](const std::vector<at::Tensor>& gradients) {
-    native_backward<E>(shape_, weights_, rope_, *kept, gradients[0]);
-    return std::vector<at::Tensor>(weights_.parameters.size() + weights_.adapter.size());  // it has added them itself
-  })[0];
+  return tied_to_leaves(weights_, out, [this, kept](const at::Tensor& d_hidden) {
+    native_backward<E>(shape_, weights_, rope_, *kept, d_hidden);
+  });
 }
 
 }  // namespace
