@@ -1,5 +1,9 @@
 #include "kernels/dispatch.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -68,12 +72,21 @@ const Table& table() { return *choice().table; }
 
 namespace {
 
+#if defined(__x86_64__)
+bool has_amx_bf16() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d >> 22 & 1) != 0;
+}
+#endif
+
 Bf16Products find_bf16_products() {
 #if defined(__x86_64__)
   if (std::strcmp(table().name, "avx512") != 0) {
     return {false, "bf16 products are f32 products of widened copies: the AVX-512 kernels do not run"};
   }
-  if (__builtin_cpu_supports("avx512bf16")) return {true, "bf16 products by AVX512-bf16 or better (oneDNN chooses)"};
+  if (__builtin_cpu_supports("avx512bf16")) {
+    return {true, "bf16 products by AVX512-bf16 or better (oneDNN chooses)", has_amx_bf16() ? 0 : kFewRows};
+  }
   return {false, "bf16 products are f32 products of widened copies: the CPU lacks AVX512-bf16"};
 #else
   return {false, "bf16 products are f32 products of widened copies: no x86-64"};

@@ -19,6 +19,9 @@ Choice choose(const char* forced);
 struct Bf16Products {
   bool fast;  // by instructions of their own; otherwise as f32 products of widened copies
   std::string reason;
+  // Rows that are multiplied by Table::few_rows_bf16: the sums are those of oneDNN's kernel only where that has no
+  // tiles (AMX), whose order of sums is another.
+  int64_t few = 0;
 };
 const Bf16Products& bf16_products();
 

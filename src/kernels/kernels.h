@@ -79,6 +79,19 @@ struct Product {
   bool add;
 };
 
+// The same for a few rows x of numbers and `outputs` rows w of a parameter, c[r][o] = sum over k of x[r][k] w[o][k]: w
+// is read once, at the speed of memory, and nothing is packed. A unit is an f32, or a pair of bf16.
+struct FewRows {
+  int64_t rows, outputs, inner;  // rows <= kFewRows; inner: units
+  const uint32_t* x;
+  int64_t x_stride;
+  const uint32_t* w;
+  int64_t w_stride;
+  float* c;
+  int64_t c_stride;
+};
+constexpr int64_t kFewRows = 16;
+
 constexpr int64_t kSumInner = 256;  // of each chain at a time: with 64 chains beside each other they stay near
 // Of P rows of I numbers by O rows of weights: whether it costs less to pack the rows than the weights.
 static inline bool packs_rows(int64_t P, int64_t I, int64_t O) { return O * I >= P * (I + O); }
@@ -103,6 +116,8 @@ struct Table {
   void (*row_stats)(const float* logits, int64_t n, float inverse_temperature, RowStats& stats);
   void (*row_gradient)(const float* logits, int64_t n, int64_t target, const RowGradient& row, float* out);
   void (*product)(const Product& p);
+  void (*few_rows)(const FewRows& p);
+  void (*few_rows_bf16)(const FewRows& p);  // needs AVX512-bf16; null in the other tables
   void (*widen)(const Bf16* from, int64_t n, float* to);
   void (*narrow)(const float* from, int64_t n, Bf16* to);  // to nearest, ties to even
   // to[i] = the bits of a[i], above them those of b[i]

@@ -441,6 +441,30 @@ TEST(kernels, a_product_is_one_chain_of_multiply_adds_however_it_is_tiled_and_cu
   }
 }
 
+TEST(kernels, a_few_rows_get_the_same_chains) {
+  constexpr int64_t kStride = 50;
+  const std::vector<float> x = random_floats(kFewRows * kStride, 66), w = random_floats(100 * kStride, 67);
+  const auto units = [](const std::vector<float>& of) { return reinterpret_cast<const uint32_t*>(of.data()); };
+  for (const Table* table : supported())
+    for (int64_t outputs : {1, 16, 37, 100})
+      for (int64_t inner : {1, 16, 37, 50}) {
+        std::vector<float> turned(inner * 16), want(112 * 16);
+        for (int64_t r = 0; r < kFewRows; ++r)
+          for (int64_t k = 0; k < inner; ++k) turned[k * 16 + r] = x[r * kStride + k];
+        table->product({outputs, 16, inner, w.data(), kStride, 1, turned.data(), 16, want.data(), 16, false});
+        for (int64_t rows = 1; rows <= kFewRows; ++rows) {
+          std::vector<float> c(kFewRows * 101, -7);
+          table->few_rows({rows, outputs, inner, units(x), kStride, units(w), kStride, c.data(), 101});
+          for (int64_t r = 0; r < kFewRows; ++r)
+            for (int64_t o = 0; o < 101; ++o) {
+              const float expected = r < rows && o < outputs ? want[o * 16 + r] : -7;
+              ASSERT_EQ(c[r * 101 + o], expected) << table->name << " " << rows << " rows, " << outputs << " outputs, "
+                                                  << inner << " inner, at " << r << ", " << o;
+            }
+        }
+      }
+}
+
 TEST(kernels, the_numbers_of_a_product_may_lie_transposed_and_begin_at_0) {
   const std::vector<float> a = random_floats(10 * 24, 64), b = random_floats(10 * 16, 65);
   for (const Table* table : supported()) {

@@ -4,9 +4,12 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/index_select.h>
+#include <ATen/ops/tensor.h>
 #include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/rng.h"
@@ -128,6 +131,80 @@ std::vector<at::Tensor> decode_all(Model& model, const std::vector<Sequence>& se
 }
 
 class BitEquality : public ::testing::TestWithParam<Shape> {};
+
+// Sequences with a beginning in common, once as they are and once shared: where[r] is the row of whole sequences that
+// row r of the shared ones is.
+struct SharedRows {
+  Packed whole, shared;
+  std::vector<int64_t> where;
+};
+
+SharedRows share_beginnings(int64_t vocab) {
+  Rng rng(12, 0);
+  const auto random = [&](int64_t length) {
+    Sequence sequence;
+    for (int64_t i = 0; i < length; ++i) sequence.push_back(static_cast<int32_t>(rng.below(vocab)));
+    return sequence;
+  };
+  SharedRows rows;
+  const auto note = [&](int64_t first, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) rows.where.push_back(first + i);
+  };
+  for (int64_t prefix : {1, 15, 16, 33, 50}) {
+    const Sequence before = random(prefix);
+    const int64_t from = rows.shared.append(before);
+    note(static_cast<int64_t>(rows.whole.token.size()), prefix);
+    for (int64_t own : {1, 4, 17, 30}) {
+      const Sequence after = random(own);
+      rows.shared.append(after, {}, from);
+      rows.whole.append(before, after);
+      note(static_cast<int64_t>(rows.whole.token.size()) - own, own);
+    }
+    const Sequence alone = random(7);
+    rows.shared.append(alone);
+    rows.whole.append(alone);
+    note(static_cast<int64_t>(rows.whole.token.size()) - 7, 7);
+  }
+  return rows;
+}
+
+TEST_P(BitEquality, a_shared_beginning_gives_the_same_numbers_and_the_same_gradient) {
+  const SharedRows rows = share_beginnings(config_of(GetParam()).vocab_size);
+  auto model = model_of(GetParam());
+  ASSERT_TRUE(model->shares_prefixes());
+  const at::Tensor where = at::tensor(rows.where, at::kLong);
+  const at::Tensor whole = model->hidden(rows.whole).index_select(0, where), shared = model->hidden(rows.shared);
+  EXPECT_TRUE(same_bits(whole, shared));
+
+  // The loss reads no row of a beginning: those of whole sequences have a copy each.
+  at::Tensor weight = at::empty(shared.sizes());
+  Rng rng(13, 0);
+  for (int64_t i = 0; i < weight.numel(); ++i) weight.data_ptr<float>()[i] = static_cast<float>(rng.normal());
+  for (int64_t s = 0; s < rows.shared.sequences(); ++s) {
+    const bool followed = std::ranges::count(rows.shared.after, s) > 0;
+    if (followed) weight.narrow(0, rows.shared.begin[s], rows.shared.rows_of(s)).zero_();
+  }
+  const auto gradients = [&](const at::Tensor& hidden) {
+    for (NamedTensor& p : model->trainable()) p.tensor.mutable_grad() = at::Tensor();
+    (hidden * weight).sum().backward();
+    std::vector<NamedTensor> list;
+    for (NamedTensor& p : model->trainable())
+      if (p.tensor.grad().defined()) list.push_back({p.name, p.tensor.grad().clone()});
+    return list;
+  };
+  const auto of_whole = gradients(whole), of_shared = gradients(shared);
+  ASSERT_EQ(of_whole.size(), of_shared.size());
+  ASSERT_FALSE(of_whole.empty());
+  const double bound = GetParam().dtype == Dtype::f32 ? 2e-5 : 2e-2;
+  for (size_t i = 0; i < of_whole.size(); ++i) {
+    const at::Tensor a = of_whole[i].tensor.to(at::kDouble), b = of_shared[i].tensor.to(at::kDouble);
+    EXPECT_LT((a - b).norm().item<double>(), bound * a.norm().item<double>() + 1e-12) << of_whole[i].name;
+  }
+  Threads two(2);
+  const auto again = gradients(model->hidden(rows.shared));
+  for (size_t i = 0; i < again.size(); ++i)
+    EXPECT_TRUE(same_bits(again[i].tensor, of_shared[i].tensor)) << again[i].name;
+}
 
 TEST_P(BitEquality, a_tokens_numbers_do_not_depend_on_batch_slots_packing_or_threads) {
   ModelConfig config = config_of(GetParam());

@@ -14,8 +14,8 @@
 //   | residual  <--------+   next x = middle + act W_down
 //
 // Legend: R rows (tokens), D width, H query heads, K key/value heads, d head width, F MLP width. On the native path
-// buffers have P = R rounded up to a multiple of 16 rows, whole vectors of products (model/product.h). Rows that a
-// product sums over are 0 beyond R.
+// buffers have P = R rounded up to a multiple of 16 rows, whole vectors of products (model/product.h), but where
+// nothing is trained a few rows have no padding. Rows that a product sums over are 0 beyond R.
 // E is the type in which rows are kept between steps, float or Bf16; the residual stream (x, middle) and its gradient
 // are f32 in both, and every step computes in f32.
 #pragma once
@@ -50,9 +50,11 @@ E* data(const at::Tensor& x) {
     return reinterpret_cast<E*>(x.data_ptr<at::BFloat16>());
   }
 }
+template <class E>
+constexpr at::ScalarType kTypeOf = std::is_same_v<E, float> ? at::kFloat : at::kBFloat16;
 template <class E = float>
 at::Tensor rows_of(int64_t rows, int64_t width) {
-  return at::empty({rows, width}, std::is_same_v<E, float> ? at::kFloat : at::kBFloat16);
+  return at::empty({rows, width}, kTypeOf<E>);
 }
 template <class E>
 void clear_padding(const at::Tensor& x, int64_t rows) {
@@ -60,14 +62,16 @@ void clear_padding(const at::Tensor& x, int64_t rows) {
   std::fill_n(data<E>(x) + rows * width, (x.size(0) - rows) * width, E{});
 }
 
-// Rows [first, first + count) of x in the type of a matrix, contiguous, padded with zero rows to a multiple of
-// kRowAlign.
-inline at::Tensor aligned_rows(const at::Tensor& x, int64_t first, int64_t count, at::ScalarType type) {
+// Rows [first, first + count) of x in the type of a matrix, contiguous, padded with zero rows to P.
+inline at::Tensor padded_rows(const at::Tensor& x, int64_t first, int64_t count, int64_t P, at::ScalarType type) {
   at::Tensor rows = x.narrow(0, first, count);
-  if (count % kRowAlign == 0) return rows.to(type).contiguous();
-  at::Tensor padded = at::zeros({aligned(count), x.size(1)}, x.options().dtype(type));
+  if (count == P) return rows.to(type).contiguous();
+  at::Tensor padded = at::zeros({P, x.size(1)}, x.options().dtype(type));
   padded.narrow(0, 0, count).copy_(rows);
   return padded;
+}
+inline at::Tensor aligned_rows(const at::Tensor& x, int64_t first, int64_t count, at::ScalarType type) {
+  return padded_rows(x, first, count, aligned(count), type);
 }
 
 // A kept row to compute with: itself, or its numbers widened into `scratch` [n].
@@ -153,12 +157,19 @@ struct Place {
   }
 };
 
+// The first `tokens` keys and values of a sequence, shared: also to where another finds its own.
+struct Shared {
+  Place from, to;
+  int64_t tokens;
+};
+
 // The steps of one block of `places.size()` rows. `key` and `value` are where its layer's lie.
 template <class E>
 class BlockForward {
  public:
-  BlockForward(const BlockShape& shape, const RopeTable& rope, std::span<const Place> places)
-      : s_(shape), rope_(rope), places_(places), rows_(static_cast<int64_t>(places.size())) {}
+  BlockForward(const BlockShape& shape, const RopeTable& rope, std::span<const Place> places,
+               std::span<const Shared> shared = {})
+      : s_(shape), rope_(rope), places_(places), shared_(shared), rows_(static_cast<int64_t>(places.size())) {}
 
   void attention(const Layer& layer, E* key, E* value, Activations& a, Scratch<E>& scratch) const;  // x -> attended
   void mlp(const Layer& layer, Activations& a, Scratch<E>& scratch) const;                          // -> gate_up
@@ -167,10 +178,12 @@ class BlockForward {
 
  private:
   void place_heads(const Layer& layer, E* key, E* value, Activations& a) const;
+  void share(E* key, E* value) const;
   void attend(int64_t window, const E* key, const E* value, Activations& a) const;
   const BlockShape& s_;
   const RopeTable& rope_;
   std::span<const Place> places_;
+  std::span<const Shared> shared_;
   int64_t rows_;
 };
 
@@ -179,6 +192,7 @@ struct Kept {
   Packed packed;
   Recompute recompute;
   std::vector<Place> places;        // of packed sequences in
+  std::vector<Shared> shared;       // of them, in
   at::Tensor key, value;            // room for one layer
   std::vector<Activations> blocks;  // what `recompute` says is kept
   Activations again;                // room for what is made again

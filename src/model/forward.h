@@ -16,6 +16,7 @@ class Forward {
   virtual ~Forward() = default;
   // As in Model. `hidden` is differentiable when gradients are on; the others run without.
   virtual at::Tensor hidden(const Packed& packed) = 0;
+  virtual bool shares_prefixes() const { return false; }
   virtual std::unique_ptr<KvCache> make_cache(int64_t slots, int64_t length, int64_t tokens) = 0;
   virtual at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) = 0;
   virtual at::Tensor decode(std::span<const int32_t> token, std::span<const int32_t> position,

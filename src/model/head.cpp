@@ -226,7 +226,8 @@ at::Tensor Head::logits(const at::Tensor& hidden) const {
   c10::NoGradGuard no_grad;
   const at::Tensor& weight = weight_.used;
   int64_t rows = hidden.size(0), vocab = weight.size(0);
-  at::Tensor h = aligned_rows(hidden.detach(), 0, rows, weight.scalar_type());
+  const at::ScalarType type = weight.scalar_type();
+  at::Tensor h = padded_rows(hidden.detach(), 0, rows, product_rows(rows, type), type);
   at::Tensor logits = at::empty({h.size(0), vocab}, hidden.options());
   for (int64_t column = 0; column < vocab; column += kernels::kTile) {
     int64_t width = std::min(kernels::kTile, vocab - column);

@@ -24,18 +24,29 @@ namespace ucas {
 class Decoder;
 
 // Several sequences end to end. The row count is padded by the model; results have one row per token given here.
+// A sequence may go on where an earlier one ends, which several then share: a row sees the tokens before it there, too.
 struct Packed {
   std::vector<int32_t> token;     // [R]
-  std::vector<int32_t> position;  // [R], from 0 in each sequence
+  std::vector<int32_t> position;  // [R], from 0 in each sequence, or from the length of the one that it goes on from
   std::vector<int64_t> begin;     // [sequences + 1] offsets into token
+  std::vector<int64_t> after;     // [sequences] the sequence it goes on from, which itself begins at 0, or -1
 
-  // Lays one more sequence, `tokens` and then `more`, behind the others.
-  void append(std::span<const int32_t> tokens, std::span<const int32_t> more = {}) {
+  // Lays one more sequence, `tokens` and then `more`, behind the others. Gives its number.
+  int64_t append(std::span<const int32_t> tokens, std::span<const int32_t> more = {}, int64_t goes_on_from = -1) {
     if (begin.empty()) begin.push_back(0);
+    const int64_t before = goes_on_from < 0 ? 0 : rows_of(goes_on_from);
     for (auto part : {tokens, more}) token.insert(token.end(), part.begin(), part.end());
-    for (size_t i = 0; i < tokens.size() + more.size(); ++i) position.push_back(static_cast<int32_t>(i));
+    for (size_t i = 0; i < tokens.size() + more.size(); ++i) {
+      position.push_back(static_cast<int32_t>(before + static_cast<int64_t>(i)));
+    }
     begin.push_back(static_cast<int64_t>(token.size()));
+    after.push_back(goes_on_from);
+    return static_cast<int64_t>(after.size()) - 1;
   }
+  int64_t sequences() const { return static_cast<int64_t>(begin.size()) - 1; }
+  int64_t rows_of(int64_t sequence) const { return begin[sequence + 1] - begin[sequence]; }
+  int64_t prefix_of(int64_t sequence) const { return after.empty() ? -1 : after[sequence]; }  // or -1
+  int64_t rows_before(int64_t sequence) const { return prefix_of(sequence) < 0 ? 0 : rows_of(prefix_of(sequence)); }
 };
 
 struct NamedTensor {
@@ -66,6 +77,8 @@ class Model {
   // Hidden states after the final norm, [R, D] f32; differentiable when gradients are on. On the CPU backward adds the
   // gradients of parameters where they lie, in their .grad.
   virtual at::Tensor hidden(const Packed& packed) = 0;
+  // Whether hidden() takes sequences that go on from others; nothing else does.
+  virtual bool shares_prefixes() const = 0;
   virtual Head& head() = 0;
   // The weights of a whole checkpoint, in a fixed order: leaf tensors, f32 or (frozen in a bf16 model) bf16.
   virtual std::vector<NamedTensor> parameters() = 0;

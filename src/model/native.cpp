@@ -67,6 +67,7 @@ template <class E>
 struct Stage {
   const TiledCache<E>* cache = nullptr;
   E *scratch_key = nullptr, *scratch_value = nullptr;
+  std::span<const Shared> shared = {};
   E* key(int64_t layer) const { return cache != nullptr ? cache->key(layer) : scratch_key; }
   E* value(int64_t layer) const { return cache != nullptr ? cache->value(layer) : scratch_value; }
 };
@@ -78,6 +79,7 @@ class NativeForward final : public Forward {
       : shape_{config}, weights_(weights), rope_(config), recompute_(recompute) {}
 
   at::Tensor hidden(const Packed& packed) override;
+  bool shares_prefixes() const override { return true; }
   std::unique_ptr<KvCache> make_cache(int64_t slots, int64_t length, int64_t /*tokens*/) override {
     return std::make_unique<TiledCache<E>>(shape_, slots, length);
   }
@@ -98,7 +100,7 @@ class NativeForward final : public Forward {
 
  private:
   at::Tensor run(std::span<const int32_t> token, std::span<const Place> places, const Stage<E>& stage, Kept* kept);
-  at::Tensor embed(std::span<const int32_t> token) const;
+  at::Tensor embed(std::span<const int32_t> token, int64_t P) const;
 
   const BlockShape shape_;
   const Weights& weights_;
@@ -107,9 +109,9 @@ class NativeForward final : public Forward {
 };
 
 template <class E>
-at::Tensor NativeForward<E>::embed(std::span<const int32_t> token) const {
+at::Tensor NativeForward<E>::embed(std::span<const int32_t> token, int64_t P) const {
   const auto rows = static_cast<int64_t>(token.size()), D = shape_.D;
-  at::Tensor x = rows_of(aligned(rows), D);
+  at::Tensor x = rows_of(P, D);
   clear_padding<float>(x, rows);
   E* from = data<E>(weights_.embed.used);
   float* to = data(x);
@@ -140,26 +142,28 @@ at::Tensor NativeForward<E>::run(std::span<const int32_t> token, std::span<const
   auto furthest = std::max_element(places.begin(), places.end(),
                                    [](const Place& a, const Place& b) { return a.position < b.position; });
   rope_.reach(furthest->position);
-  const BlockForward<E> block(s, rope_, places);
+  const BlockForward<E> block(s, rope_, places, stage.shared);
 
-  at::Tensor x = embed(token);
-  Scratch<E> scratch(s, aligned(rows), rows);
+  // The backward's products take no few rows.
+  const int64_t P = kept != nullptr ? aligned(rows) : product_rows(rows, kTypeOf<E>);
+  at::Tensor x = embed(token, P);
+  Scratch<E> scratch(s, P, rows);
   Activations a;
   for (size_t l = 0; l < weights_.layers.size(); ++l) {
     const Layer& layer = weights_.layers[l];
     if (l == 0) {
-      a = allocate_block<E>(s, aligned(rows), x, kept != nullptr);
+      a = allocate_block<E>(s, P, x, kept != nullptr);
       clear_padding<E>(a.attended, rows);
     }
     a.x = x;
     block.attention(layer, stage.key(l), stage.value(l), a, scratch);
     block.mlp(layer, a, scratch);
-    if (kept != nullptr) x = rows_of(aligned(rows), s.D);
+    if (kept != nullptr) x = rows_of(P, s.D);
     block.output(layer, a, scratch, x);
     if (kept == nullptr) continue;
     kept->blocks.push_back(to_keep(a, kept->recompute));
     if (kept->recompute == Recompute::block || l + 1 == weights_.layers.size()) continue;
-    Activations fresh = allocate_block<E>(s, aligned(rows), x, true);
+    Activations fresh = allocate_block<E>(s, P, x, true);
     clear_padding<E>(fresh.attended, rows);
     if (kept->recompute == Recompute::keep_attention) {
       fresh.middle = a.middle;
@@ -182,16 +186,22 @@ at::Tensor NativeForward<E>::hidden(const Packed& packed) {
   auto kept = std::make_shared<Kept>();
   kept->recompute = recompute_;
   int64_t tiles = 0;
-  for (size_t sequence = 0; sequence + 1 < packed.begin.size(); ++sequence) {
-    int64_t length = packed.begin[sequence + 1] - packed.begin[sequence], own = kernels::tiles_of(length);
-    for (int64_t i = 0; i < length; ++i)
-      kept->places.push_back(
-          {tiles * s.K * 16 * s.d, own * 16 * s.d, tiles * s.K * 16 * s.stride, own * 16 * s.stride, i});
+  for (int64_t sequence = 0; sequence < packed.sequences(); ++sequence) {
+    const int64_t before = packed.rows_before(sequence), length = before + packed.rows_of(sequence);
+    const int64_t own = kernels::tiles_of(length);
+    const Place start{tiles * s.K * 16 * s.d, own * 16 * s.d, tiles * s.K * 16 * s.stride, own * 16 * s.stride, 0};
+    if (before > 0) {
+      kept->shared.push_back({kept->places[packed.begin[packed.prefix_of(sequence)]], start, before});
+    }
+    for (int64_t i = before; i < length; ++i) {
+      kept->places.push_back(start);
+      kept->places.back().position = i;
+    }
     tiles += own;
   }
   kept->key = rows_of<E>(tiles * s.K * 16, s.d);
   kept->value = rows_of<E>(tiles * s.K * 16, s.stride);
-  const Stage<E> stage{nullptr, data<E>(kept->key), data<E>(kept->value)};
+  const Stage<E> stage{nullptr, data<E>(kept->key), data<E>(kept->value), kept->shared};
   const bool wants = wants_gradient(weights_);
   at::Tensor out;
   {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "kernels/kernels.h"
@@ -43,7 +44,7 @@ class BlockBackward {
         packed_(kept.packed),
         rope_(rope),
         kept_(kept),
-        forward_(shape, rope, kept.places),
+        forward_(shape, rope, kept.places, kept.shared),
         rows_(static_cast<int64_t>(packed_.token.size())),
         P_(aligned(rows_)),
         again_(s_, P_, rows_),
@@ -54,6 +55,15 @@ class BlockBackward {
     clear_padding<E>(d_gate_up_, rows_);
     clear_padding<E>(d_qkv_, rows_);
     if constexpr (!std::is_same_v<E, float>) d_out_ = rows_of<E>(P_, s_.D);
+    followed_.resize(packed_.sequences());
+    for (int64_t s = 0; s < packed_.sequences(); ++s) {
+      const int64_t prefix = packed_.prefix_of(s);
+      if (prefix < 0) continue;
+      if (followed_[prefix].empty())
+        followed_[prefix].push_back({prefix, std::exchange(shared_rows_, shared_rows_ + packed_.rows_of(prefix))});
+      followed_[prefix].push_back({s, std::exchange(shared_rows_, shared_rows_ + packed_.rows_of(prefix))});
+    }
+    d_shared_ = rows_of(shared_rows_ * s_.K, 2 * s_.d);
   }
 
   // dx [P, D] f32 holds the gradient of the block's output and becomes that of its input.
@@ -184,18 +194,56 @@ class BlockBackward {
     if (weight.requires_grad()) gradient_of(weight).add_(d_weight);
   }
 
-  // d_attended_ -> d_qkv_, one task for each sequence and key/value head.
+  // d_attended_ -> d_qkv_, one task for each sequence and key/value head. What a shared key or value gets from those
+  // who see it is summed in their order.
   void attend(const Activations& a, int64_t window) {
-    auto sequences = static_cast<int64_t>(packed_.begin.size()) - 1;
-    at::parallel_for(0, sequences * s_.K, 1, [&](int64_t begin, int64_t end) {
+    at::parallel_for(0, packed_.sequences() * s_.K, 1, [&](int64_t begin, int64_t end) {
       std::vector<float> scratch;
       for (int64_t task = begin; task < end; ++task) attend_head(a, window, task / s_.K, task % s_.K, scratch);
     });
+    at::parallel_for(0, packed_.sequences() * s_.K, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t task = begin; task < end; ++task) add_shared(task / s_.K, task % s_.K);
+    });
+  }
+
+  // Where a sequence leaves its part of the gradient of shared keys and values, [rows of the prefix][d of k, d of v].
+  struct Part {
+    int64_t sequence, first;  // row in d_shared_, times K
+  };
+  float* part_of(const Part& part, int64_t prefix, int64_t head) {
+    return data(d_shared_) + (part.first * s_.K + head * packed_.rows_of(prefix)) * 2 * s_.d;
+  }
+  float* own_part(int64_t sequence, int64_t prefix, int64_t head) {
+    for (const Part& part : followed_[prefix])
+      if (part.sequence == sequence) return part_of(part, prefix, head);
+    return nullptr;
+  }
+
+  void add_shared(int64_t prefix, int64_t head) {
+    const std::vector<Part>& parts = followed_[prefix];
+    if (parts.empty()) return;
+    const int64_t rows = packed_.rows_of(prefix), d = s_.d;
+    float* sum = part_of(parts[0], prefix, head);
+    for (size_t i = 1; i < parts.size(); ++i) kernels::table().add(part_of(parts[i], prefix, head), rows * 2 * d, sum);
+    for (int64_t j = 0; j < rows; ++j)
+      put_key_and_value(packed_.begin[prefix] + j, head, sum + j * 2 * d, sum + (j * 2 + 1) * d);
+  }
+
+  void put_key_and_value(int64_t row, int64_t head, const float* d_key, const float* d_value) {
+    E* to = data<E>(d_qkv_) + row * s_.N + (s_.H + head) * s_.d;
+    float* room = thread_scratch(s_.d);
+    for (auto [from, part] : {std::pair(d_key, to), std::pair(d_value, to + s_.K * s_.d)}) {
+      std::copy_n(from, s_.d, fresh_row(part, room));
+      close_row(part, s_.d, from);
+    }
   }
 
   void attend_head(const Activations& a, int64_t window, int64_t sequence, int64_t head, std::vector<float>& scratch) {
     const int64_t H = s_.H, K = s_.K, d = s_.d, N = s_.N, group = s_.group, stride = s_.stride, width = group * d;
-    const int64_t first = packed_.begin[sequence], length = packed_.begin[sequence + 1] - first;
+    const int64_t prefix = packed_.prefix_of(sequence), before = packed_.rows_before(sequence);
+    const int64_t first = packed_.begin[sequence] - before,
+                  length = before + packed_.rows_of(sequence);  // first: of i = 0
+    const int64_t shared_first = prefix < 0 ? 0 : packed_.begin[prefix];
     const int64_t tiles = kernels::tiles_of(length), tile_size = tiles * 16 * d, row_size = length * stride;
     const int64_t together = 16 * group * stride;
     scratch.assign(
@@ -209,7 +257,7 @@ class BlockBackward {
     const float* softmax = data(a.softmax);
     E* d_qkv = data<E>(d_qkv_);
     for (int64_t j = 0; j < length; ++j) {
-      E* k_row = qkv + (first + j) * N + (H + head) * d;
+      E* k_row = qkv + (j < before ? shared_first + j : first + j) * N + (H + head) * d;
       const int64_t tile = j / 16 * 16 * d + j % 16;
       const float* k = open_row(k_row, d, room);
       for (int64_t x = 0; x < d; ++x) key[tile + x * 16] = key_rows[j * stride + x] = k[x];
@@ -227,7 +275,7 @@ class BlockBackward {
       close_row(row, width, heads);
     };
     const float scale = 1.0f / std::sqrt(static_cast<float>(d));
-    for (int64_t i = 0, count = 0; i < length; i += count) {
+    for (int64_t i = before, count = 0; i < length; i += count) {
       count = std::min(length - i, kernels::queries_together(group, i));
       for (int64_t n = 0; n < count; ++n) {
         const int64_t row = first + i + n, at = row * s_.query + head * width, to = n * group * stride;
@@ -240,13 +288,15 @@ class BlockBackward {
                                         key_rows, weights, d_q, d_key, d_value});
       for (int64_t n = 0; n < count; ++n) put(d_q + n * group * stride, d_qkv + (first + i + n) * N + head * width);
     }
-    for (int64_t j = 0; j < length; ++j) {
-      E* to = d_qkv + (first + j) * N + (H + head) * d;
-      for (auto [from, out_row] : {std::pair(d_key + j * stride, to), std::pair(d_value + j * stride, to + K * d)}) {
-        std::copy_n(from, d, fresh_row(out_row, room));
-        close_row(out_row, d, from);
-      }
+    const bool is_followed = !followed_[sequence].empty();
+    const int64_t shared = is_followed ? length : before;
+    float* part = shared == 0 ? nullptr : own_part(sequence, is_followed ? sequence : prefix, head);
+    for (int64_t j = 0; j < shared; ++j) {
+      std::copy_n(d_key + j * stride, d, part + j * 2 * d);
+      std::copy_n(d_value + j * stride, d, part + (j * 2 + 1) * d);
     }
+    for (int64_t j = shared; j < length; ++j)
+      put_key_and_value(first + j, head, d_key + j * stride, d_value + j * stride);
   }
 
   const BlockShape& s_;
@@ -254,6 +304,9 @@ class BlockBackward {
   const RopeTable& rope_;
   const Kept& kept_;
   const BlockForward<E> forward_;
+  std::vector<std::vector<Part>> followed_;  // [sequences] of one that others go on from: it and they
+  int64_t shared_rows_ = 0;
+  at::Tensor d_shared_;
   int64_t rows_, P_;
   Scratch<E> again_, d_;  // what forward had there, made again, and its gradient
   at::Tensor d_gate_up_, d_qkv_, d_attended_;

@@ -62,6 +62,23 @@ void BlockForward<E>::place_heads(const Layer& layer, E* key, E* value, Activati
   });
 }
 
+template <class E>
+void BlockForward<E>::share(E* key, E* value) const {
+  const int64_t d = s_.d;
+  at::parallel_for(0, static_cast<int64_t>(shared_.size()) * s_.K, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const auto& [from, to, tokens] = shared_[task / s_.K];
+      const int64_t head = task % s_.K, whole = tokens / 16 * 16 * d, rest = tokens % 16;
+      const E* keys = key + from.key + head * from.key_head;
+      E* own = key + to.key + head * to.key_head;
+      std::copy_n(keys, whole, own);
+      for (int64_t x = 0; x < d; ++x) std::copy_n(keys + whole + x * 16, rest, own + whole + x * 16);
+      std::copy_n(value + from.value + head * from.value_head, tokens * s_.stride,
+                  value + to.value + head * to.value_head);
+    }
+  });
+}
+
 void attend_kernel(const kernels::Attend<float>& a) { kernels::table().attend(a); }
 void attend_kernel(const kernels::Attend<Bf16>& a) { kernels::table().attend_bf16(a); }
 
@@ -107,6 +124,7 @@ void BlockForward<E>::attention(const Layer& layer, E* key, E* value, Activation
   norm(a.x, layer.input_norm, scratch.h);
   layer.qkv.forward(scratch.h, a.qkv);
   place_heads(layer, key, value, a);
+  share(key, value);
   attend(layer.window, key, value, a);
 }
 

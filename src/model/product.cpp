@@ -169,6 +169,35 @@ void product_by_tiles(const at::Tensor& x, const at::Tensor& w, const at::Tensor
   });
 }
 
+// Of at most so many rows W is read once, by a kernel that packs nothing; from there on the tiles are faster.
+int64_t few_rows(at::ScalarType type) {
+  return type == at::kFloat ? kernels::kFewRows / 2 : kernels::bf16_products().few;
+}
+
+bool is_few(int64_t rows, at::ScalarType type) { return rows <= few_rows(type) || rows % kRowAlign != 0; }
+
+void product_of_few(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, const at::Tensor& onto) {
+  const bool pairs = is_bf16(x);
+  const int64_t unit = pairs ? 2 : 1, P = x.size(0), I = x.size(1) / unit, O = w.size(0);
+  const auto *rows = static_cast<const uint32_t*>(x.const_data_ptr()),
+             *weight = static_cast<const uint32_t*>(w.const_data_ptr());
+  const int64_t x_stride = stride_of(x) / unit, w_stride = stride_of(w) / unit;
+  const auto kernel = pairs ? kernels::table().few_rows_bf16 : kernels::table().few_rows;
+  const TileStore put(out, onto);
+  at::parallel_for(0, (O + kTileOut - 1) / kTileOut, grain_of(P * I), [&](int64_t begin, int64_t end) {
+    float tile[kernels::kFewRows * kTileOut];
+    for (int64_t t = begin; t < end; ++t) {
+      const int64_t first = t * kTileOut, outputs = std::min(kTileOut, O - first);
+      for (int64_t row = 0; row < P; row += kernels::kFewRows) {
+        const int64_t count = std::min(kernels::kFewRows, P - row);
+        kernel(
+            {count, outputs, I, rows + row * x_stride, x_stride, weight + first * w_stride, w_stride, tile, kTileOut});
+        put.straight(tile, first, outputs, row, count);
+      }
+    }
+  });
+}
+
 // Sums of plain rows with packed weights, 64 columns at a time: pack(first, count, packed), then
 // multiply(row, rows, count, packed, tile [rows][kTileOut]).
 template <class T, class Pack, class Multiply>
@@ -333,9 +362,13 @@ void library_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor&
 
 }  // namespace
 
+int64_t product_rows(int64_t rows, at::ScalarType type) { return rows <= few_rows(type) ? rows : aligned(rows); }
+
 void product(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, const at::Tensor& onto) {
   if (!x.is_cpu()) {
     onto.defined() ? add_library_product(x, w.t(), onto, out) : library_product(x, w.t(), out);
+  } else if (is_few(x.size(0), x.scalar_type()) && (!is_bf16(x) || by_pairs(x.size(1)))) {
+    product_of_few(x, w, out, onto);
   } else if (!is_bf16(x)) {
     const bool rows = kernels::packs_rows(x.size(0), x.size(1), w.size(0));
     (rows ? product_by_tiles<float> : product_by_rows)(x, w, out, onto);

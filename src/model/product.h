@@ -1,7 +1,8 @@
 // Matrix products of rows with a parameter, forward and backward, where both are f32 or both bf16. Sums are f32 in
 // either case, each in a fixed order: what a product gives a row depends on that row alone, and nothing depends on the
 // threads (docs/numerics.md). On other devices than the CPU they are the library's, sums in f32, too.
-// Legend: P rows, a multiple of kRowAlign, of which padding is 0; I inputs, O outputs of the parameter W [O, I].
+// Legend: P rows, of which padding is 0: a multiple of 16, but for the first product also a few (product_rows); I
+// inputs, O outputs of the parameter W [O, I].
 // Rows may be part of wider ones. Threads: one caller; they use ATen's.
 #pragma once
 
@@ -14,6 +15,9 @@ struct Matrix {
   at::Tensor leaf, used;  // [O, I]
 };
 
+// As many rows as the first product wants to be given for so many in that type (f32, bf16): few are taken as they are,
+// others with padding.
+int64_t product_rows(int64_t rows, at::ScalarType type);
 // out = x W^T, or onto + x W^T. x [P, I], out and onto [P, O]: f32, or both of x's type; onto may be out.
 void product(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, const at::Tensor& onto = {});
 // d_x = d_out W, or d_x + d_out W, all of W's type.

@@ -80,6 +80,28 @@ TEST_P(Products, a_row_of_the_first_has_the_same_bits_in_any_company_and_with_an
   }
 }
 
+TEST_P(Products, a_few_rows_have_the_bits_of_many) {
+  for (const auto& [P, I, O] :
+       {Sizes{16, 64, 48}, {16, 2, 1}, {16, 60, 33}, {16, 61, 70}, {16, 896, 150}, {16, 4864, 70}}) {
+    const at::Tensor x = random(P, I, 1, GetParam()), w = random(O, I + I % 2, 2, GetParam()).narrow(1, 0, I);
+    const at::Tensor before = random(P, O, 3, GetParam());
+    at::Tensor many = at::empty({4 * P, O}, at::kFloat), onto = at::empty({4 * P, O}, GetParam());
+    const at::Tensor repeated = x.repeat({4, 1}), twice = before.repeat({4, 1});
+    product(repeated, w, many);
+    product(repeated, w, onto, twice);
+    testing::Threads two(2);
+    for (int64_t rows = 1; rows <= P; ++rows) {
+      const int64_t given = product_rows(rows, GetParam());
+      EXPECT_TRUE(given == rows || given == P) << rows;
+      at::Tensor some = at::empty({given, O}, at::kFloat), some_onto = at::empty({given, O}, GetParam());
+      product(x.narrow(0, 0, given), w, some);
+      product(x.narrow(0, 0, given), w, some_onto, before.narrow(0, 0, given));
+      EXPECT_TRUE(equal(some, many.narrow(0, 0, given))) << rows << " rows, I " << I << ", O " << O;
+      EXPECT_TRUE(equal(some_onto, onto.narrow(0, 0, given))) << rows << " rows, I " << I << ", O " << O;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(types, Products, ::testing::Values(at::kFloat, at::kBFloat16),
                          [](const auto& info) { return info.param == at::kFloat ? "f32" : "bf16"; });
 

@@ -49,14 +49,15 @@ class Transformer final : public Model {
   const Weights& weights() const { return weights_; }
 
   at::Tensor hidden(const Packed& packed) override {
-    check(packed);
+    check(packed, shares_prefixes());
     return forward_->hidden(packed);
   }
+  bool shares_prefixes() const override { return forward_->shares_prefixes(); }
   std::unique_ptr<KvCache> make_cache(int64_t slots, int64_t length, int64_t tokens) override {
     return forward_->make_cache(slots, length, tokens);
   }
   at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) override {
-    check(packed);
+    check(packed, false);
     UCAS_CHECK(slots.size() + 1 == packed.begin.size(), "one slot for each sequence");
     for (size_t s = 0; s < slots.size(); ++s)
       UCAS_CHECK(slots[s] >= 0 && slots[s] < cache.slots() && packed.begin[s + 1] - packed.begin[s] <= cache.length(),
@@ -88,14 +89,18 @@ class Transformer final : public Model {
         throw Error("tokenizer", str("token id ", id, " is outside the model's vocabulary of ", config_.vocab_size,
                                      "; do tokenizer and checkpoint belong together?"));
   }
-  void check(const Packed& packed) const {
+  void check(const Packed& packed, bool may_share) const {
     const auto& begin = packed.begin;
     UCAS_CHECK(begin.size() >= 2 && begin.front() == 0, "at least one sequence");
     UCAS_CHECK(begin.back() == static_cast<int64_t>(packed.token.size()), "sequences cover the tokens");
     UCAS_CHECK(packed.position.size() == packed.token.size() && !packed.token.empty(), "a position for each token");
-    for (size_t s = 0; s + 1 < begin.size(); ++s)
+    for (int64_t s = 0; s < packed.sequences(); ++s) {
+      const int64_t prefix = packed.prefix_of(s);
+      UCAS_CHECK(prefix < 0 || (may_share && prefix < s && packed.prefix_of(prefix) < 0),
+                 "a sequence goes on from an earlier whole one, where that is known");
       for (int64_t row = begin[s]; row < begin[s + 1]; ++row)
-        UCAS_CHECK(packed.position[row] == row - begin[s], "positions count from 0");
+        UCAS_CHECK(packed.position[row] == packed.rows_before(s) + row - begin[s], "positions count on");
+    }
     check_tokens(packed.token);
   }
 

@@ -139,8 +139,9 @@ ValueNetwork make_value_network(const std::string& directory, uint64_t seed, at:
 std::vector<float> batch_values(ValueNetwork& network, const Batch& batch, int64_t token_budget) {
   at::NoGradGuard no_grad;
   std::vector<float> value(batch.token.size());
-  for (const auto& micro : micro_batches(batch, token_budget)) {
-    PackedResponses packed = pack_responses(batch, micro);
+  const bool share = network.body->shares_prefixes();
+  for (const auto& micro : micro_batches(batch, token_budget, share)) {
+    PackedResponses packed = pack_responses(batch, micro, share);
     std::vector<float> V = to_host(network.values(packed));
     for (size_t k = 0; k < V.size(); ++k) value[packed.token_index[k]] = V[k];
   }
@@ -153,8 +154,9 @@ ValueLossMetrics accumulate_value_gradients(ValueNetwork& network, const Batch& 
   double tokens = 0;
   for (int64_t index : responses) tokens += static_cast<double>(batch.responses[index].length);
   ValueLossMetrics metrics;
-  for (const auto& micro : micro_batches(batch, responses, token_budget)) {
-    PackedResponses packed = pack_responses(batch, micro);
+  const bool share = network.body->shares_prefixes();
+  for (const auto& micro : micro_batches(batch, responses, token_budget, share)) {
+    PackedResponses packed = pack_responses(batch, micro, share);
     auto take = [&](std::span<const float> from) {
       std::vector<float> part;
       for (int64_t index : packed.token_index) part.push_back(from[index]);
@@ -181,6 +183,7 @@ std::vector<std::vector<int64_t>> critic_shares(const Batch& batch, int64_t upda
     for (int64_t i = count * u / updates; i < count * (u + 1) / updates; ++i) {
       share.push_back(kept[order[i]]);
     }
+    std::ranges::sort(share);  // those of a group are neighbours again, and share their prompt
     if (!share.empty()) shares.push_back(std::move(share));
   }
   return shares;

@@ -115,10 +115,10 @@ std::vector<std::vector<uint8_t>> select_now(Model& model, const ObjectiveInput&
 }
 
 // Micro-batches of some of the mini-batch's responses.
-std::vector<PackedResponses> packed_micros(const ObjectiveInput& in, std::span<const int64_t> responses) {
+std::vector<PackedResponses> packed_micros(const ObjectiveInput& in, std::span<const int64_t> responses, bool share) {
   std::vector<PackedResponses> micros;
-  for (const auto& some : micro_batches(in.batch, responses, in.token_budget)) {
-    micros.push_back(pack_responses(in.batch, some));
+  for (const auto& some : micro_batches(in.batch, responses, in.token_budget, share)) {
+    micros.push_back(pack_responses(in.batch, some, share));
   }
   return micros;
 }
@@ -185,7 +185,7 @@ bool is_silent(const ObjectiveInput& in, int64_t response) {
 LossMetrics accumulate_gradients(Model& model, const ObjectiveInput& in) {
   std::vector<int64_t> loud, silent;
   for (int64_t index : in.responses) (is_silent(in, index) ? silent : loud).push_back(index);
-  std::vector<PackedResponses> micros = packed_micros(in, loud);
+  std::vector<PackedResponses> micros = packed_micros(in, loud, model.shares_prefixes());
   const bool by_current = selects_now(in.method);
   std::vector<std::vector<uint8_t>> marks;
   if (by_current) marks = select_now(model, in, micros);
@@ -213,7 +213,7 @@ LossMetrics accumulate_gradients(Model& model, const ObjectiveInput& in) {
         {{stats.logprob, out.d_logprob}, {stats.entropy, out.d_entropy}, {stats.confidence, out.d_confidence}});
   };
   for (size_t m = 0; m < micros.size(); ++m) learn_from(micros[m], by_current ? &marks[m] : nullptr);
-  for (const PackedResponses& micro : packed_micros(in, silent)) {
+  for (const PackedResponses& micro : packed_micros(in, silent, model.shares_prefixes())) {
     if (!in.skip_silent) {
       learn_from(micro, nullptr);
       continue;

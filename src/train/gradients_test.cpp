@@ -360,7 +360,7 @@ TEST(logprobs, packing_lays_prompt_and_response_end_to_end) {
   std::unique_ptr<Model> model = make_model(small_shape(), 3, at::kCPU);
   Batch batch = random_batch(*model, 2, 3);
   std::vector<int64_t> responses = {0, 1, 2, 3, 4, 5};
-  PackedResponses packed = pack_responses(batch, responses);
+  PackedResponses packed = pack_responses(batch, responses, true);
   EXPECT_EQ(packed.response.size(), 5u);  // the empty one is left out
   for (size_t k = 0; k < packed.row.size(); ++k) {
     int64_t token = packed.token_index[k];

@@ -104,8 +104,9 @@ PrmLoss accumulate_prm_gradients(Model& phi, const Batch& batch, std::span<const
   total.d_token.assign(batch.responses.size(), 0.0);
   double n = 0;
   for (const Response& o : batch.responses) n += o.length > 0 ? 1 : 0;
-  for (const auto& micro : micro_batches(batch, token_budget)) {
-    PackedResponses packed = pack_responses(batch, micro);
+  const bool share = phi.shares_prefixes();
+  for (const auto& micro : micro_batches(batch, token_budget, share)) {
+    PackedResponses packed = pack_responses(batch, micro, share);
     HeadStats stats = response_stats(phi, packed, kTemperature);
     std::vector<float> logprob = to_host(stats.logprob), g(logprob.size());
     size_t k = 0;

@@ -20,27 +20,42 @@
 
 namespace ucas {
 
-PackedResponses pack_responses(const Batch& batch, std::span<const int64_t> responses, int64_t tail_limit) {
+PackedResponses pack_responses(const Batch& batch, std::span<const int64_t> responses, bool share_prompts,
+                               int64_t tail_limit) {
   PackedResponses out;
+  for (int64_t index : responses)
+    if (batch.responses[index].length > 0) out.response.push_back(index);
   std::vector<int64_t> tail_row;
-  for (int64_t index : responses) {
-    const Response& o = batch.responses[index];
-    if (o.length == 0) continue;
+  const auto group_at = [&](size_t i) {
+    return i < out.response.size() ? batch.responses[out.response[i]].group : int64_t{-1};
+  };
+  int64_t shared = -1;  // the sequence that the responses of this group follow
+  for (size_t i = 0; i < out.response.size(); ++i) {
+    const Response& o = batch.responses[out.response[i]];
     const std::vector<int32_t>& prompt = batch.groups[o.group].prompt;
-    auto token = Batch::tokens(batch.token, o);
-    auto base = static_cast<int64_t>(out.packed.token.size());
-    bool tail = o.length < tail_limit;
-    out.packed.append(prompt, tail ? token : token.first(token.size() - 1));
+    const std::span<const int32_t> before = std::span(prompt).first(prompt.size() - 1),
+                                   last = std::span(prompt).last(1);
+    const std::span<const int32_t> token = Batch::tokens(batch.token, o);
+    const bool tail = o.length < tail_limit;
+    const std::span<const int32_t> read = tail ? token : token.first(token.size() - 1);
+    if (i == 0 || group_at(i - 1) != o.group) {
+      shared = share_prompts && !before.empty() && group_at(i + 1) == o.group ? out.packed.append(before) : -1;
+    }
+    if (shared >= 0) {
+      out.packed.append(last, read, shared);
+    } else {
+      out.packed.append(prompt, read);
+    }
+    const auto end = static_cast<int64_t>(out.packed.token.size());
+    const int64_t first = end - static_cast<int64_t>(read.size()) - 1;  // the row of the prompt's last token
     for (int64_t t = 0; t < o.length; ++t) {
-      out.row.push_back(base + static_cast<int64_t>(prompt.size()) - 1 + t);
+      out.row.push_back(first + t);
       out.target.push_back(token[t]);
       out.token_index.push_back(o.first + t);
     }
-    if (tail) {
-      out.tail.push_back(index);
-      tail_row.push_back(static_cast<int64_t>(out.packed.token.size()) - 1);
-    }
-    out.response.push_back(index);
+    if (!tail) continue;
+    out.tail.push_back(out.response[i]);
+    tail_row.push_back(end - 1);
   }
   out.row.insert(out.row.end(), tail_row.begin(), tail_row.end());
   out.target.resize(out.row.size());
@@ -48,23 +63,26 @@ PackedResponses pack_responses(const Batch& batch, std::span<const int64_t> resp
 }
 
 std::vector<std::vector<int64_t>> micro_batches(const Batch& batch, std::span<const int64_t> responses,
-                                                int64_t token_budget) {
-  std::vector<int64_t> lengths, kept;
+                                                int64_t token_budget, bool share_prompts) {
+  std::vector<int64_t> lengths, prefix, kept;
+  std::vector<uint8_t> shares;
   for (int64_t index : responses) {
     const Response& o = batch.responses[index];
     if (o.length == 0) continue;
+    shares.push_back(share_prompts && !kept.empty() && batch.responses[kept.back()].group == o.group);
     kept.push_back(index);
-    lengths.push_back(static_cast<int64_t>(batch.groups[o.group].prompt.size()) + o.length - 1);
+    lengths.push_back(o.length);
+    prefix.push_back(static_cast<int64_t>(batch.groups[o.group].prompt.size()) - 1);
   }
   std::vector<std::vector<int64_t>> micros;
-  for (const MicroBatch& micro : pack(lengths, token_budget)) {
+  for (const MicroBatch& micro : pack(lengths, token_budget, prefix, shares)) {
     micros.emplace_back(kept.begin() + micro.first, kept.begin() + micro.last);
   }
   return micros;
 }
 
-std::vector<std::vector<int64_t>> micro_batches(const Batch& batch, int64_t token_budget) {
-  return micro_batches(batch, indices(0, static_cast<int64_t>(batch.responses.size())), token_budget);
+std::vector<std::vector<int64_t>> micro_batches(const Batch& batch, int64_t token_budget, bool share_prompts) {
+  return micro_batches(batch, indices(0, static_cast<int64_t>(batch.responses.size())), token_budget, share_prompts);
 }
 
 std::vector<int64_t> indices(int64_t first, int64_t last) {
@@ -105,7 +123,7 @@ void for_each_micro(Model& model, const Batch& batch, const std::vector<std::vec
                     const std::function<void(const PackedResponses&, const HeadStats&)>& use) {
   at::NoGradGuard no_grad;
   for (const auto& micro : micros) {
-    PackedResponses packed = pack_responses(batch, micro, tail_limit);
+    PackedResponses packed = pack_responses(batch, micro, model.shares_prefixes(), tail_limit);
     use(packed, response_stats(model, packed, temperature));
   }
 }
@@ -133,7 +151,8 @@ void compute_signals(Model& model, Batch& batch, double temperature, int64_t tok
       batch.responses[packed.tail[k]].tail_confidence = confidence[packed.token_index.size() + k];
     }
   };
-  for_each_micro(model, batch, micro_batches(batch, token_budget), temperature, tail_limit, use);
+  for_each_micro(model, batch, micro_batches(batch, token_budget, model.shares_prefixes()), temperature, tail_limit,
+                 use);
 }
 
 int64_t accept_sampled(Model& model, Batch& batch, double temperature, int64_t token_budget, int64_t step) {
@@ -146,7 +165,7 @@ int64_t accept_sampled(Model& model, Batch& batch, double temperature, int64_t t
     some.push_back(i);
   }
   int64_t compared = 0, different = 0;
-  for_each_micro(model, batch, micro_batches(batch, some, token_budget), temperature, 0,
+  for_each_micro(model, batch, micro_batches(batch, some, token_budget, model.shares_prefixes()), temperature, 0,
                  [&](const PackedResponses& packed, const HeadStats& stats) {
                    const auto compare = [&](const at::Tensor& trainer, const std::vector<float>& sampler) {
                      const std::vector<float> values = to_host(trainer);
@@ -171,7 +190,7 @@ int64_t accept_sampled(Model& model, Batch& batch, double temperature, int64_t t
 std::vector<float> compute_logprobs(Model& model, const Batch& batch, double temperature, int64_t token_budget) {
   std::vector<float> logprob(batch.token.size());
   for_each_micro(
-      model, batch, micro_batches(batch, token_budget), temperature, 0,
+      model, batch, micro_batches(batch, token_budget, model.shares_prefixes()), temperature, 0,
       [&](const PackedResponses& packed, const HeadStats& s) { scatter(packed, to_host(s.logprob), logprob); });
   return logprob;
 }

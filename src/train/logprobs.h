@@ -15,22 +15,25 @@ namespace ucas {
 
 // Some responses of a batch as one packed micro-batch. Row `row[k]` of the hidden states produced token `target[k]`.
 struct PackedResponses {
-  Packed packed;                     // prompt + response without its last token, one sequence a response
+  Packed packed;                     // prompt + response without its last token, in the order of the responses
   std::vector<int64_t> row;          // [N], and one of each tail
   std::vector<int32_t> target;       // as many as row; of a tail meaningless
   std::vector<int64_t> token_index;  // [N] position in Batch::token
   std::vector<int64_t> response;     // indices in Batch::responses, in packed order; empty ones are left out
   std::vector<int64_t> tail;         // responses whose rows after the last token stand at the end of `row`
 };
-// Responses shorter than `tail_limit` are packed with their last token, whose row is their tail.
-PackedResponses pack_responses(const Batch& batch, std::span<const int64_t> responses, int64_t tail_limit = 0);
+// Responses shorter than `tail_limit` are packed with their last token, whose row is their tail. Where prompts are
+// shared (Model::shares_prefixes), neighbours of one group follow one sequence, their prompt without its last token;
+// else, and where one stands alone, a response is one sequence with its prompt.
+PackedResponses pack_responses(const Batch& batch, std::span<const int64_t> responses, bool share_prompts,
+                               int64_t tail_limit = 0);
 
 // Groups responses into micro-batches under a token budget, in order.
 std::vector<std::vector<int64_t>> micro_batches(const Batch& batch, std::span<const int64_t> responses,
-                                                int64_t token_budget);
-
-std::vector<std::vector<int64_t>> micro_batches(const Batch& batch, int64_t token_budget);  // all of its responses
-std::vector<int64_t> indices(int64_t first, int64_t last);                                  // first, .. last - 1
+                                                int64_t token_budget, bool share_prompts);
+// All of its responses.
+std::vector<std::vector<int64_t>> micro_batches(const Batch& batch, int64_t token_budget, bool share_prompts);
+std::vector<int64_t> indices(int64_t first, int64_t last);  // first, .. last - 1
 
 // LM-head statistics of those rows; differentiable when gradients are on.
 HeadStats response_stats(Model& model, const PackedResponses& packed, double temperature);

@@ -18,6 +18,16 @@ TEST(pack, keeps_order_and_budget) {
   EXPECT_EQ(batches[3].tokens, 10);
 }
 
+TEST(pack, a_prefix_is_counted_where_it_is_not_shared_with_the_sequence_before) {
+  const std::vector<int64_t> lengths{3, 4, 5, 2, 6}, prefix{10, 10, 10, 4, 4};
+  const std::vector<uint8_t> shares{0, 1, 1, 0, 1};
+  const auto batches = pack(lengths, 20, prefix, shares);
+  ASSERT_EQ(batches.size(), 3u);
+  EXPECT_EQ(batches[0].tokens, 10 + 3 + 4);  // 5 more would be 22
+  EXPECT_EQ(batches[1].tokens, 10 + 5);      // 4 + 2 more would be 21
+  EXPECT_EQ(batches[2].tokens, 4 + 2 + 6);
+}
+
 TEST(pack, nothing_gives_nothing) { EXPECT_TRUE(pack({}, 5).empty()); }
 
 TEST(pack, every_sequence_is_in_exactly_one_batch_under_the_budget) {

@@ -43,6 +43,7 @@ class FakeModel final : public Model {
   Head& head() override { return *head_; }
   std::vector<NamedTensor> parameters() override { return {}; }
 
+  bool shares_prefixes() const override { return false; }
   at::Tensor hidden(const Packed& packed) override {
     at::Tensor rows = at::empty({static_cast<int64_t>(packed.token.size()), kWidth});
     for (size_t s = 0; s + 1 < packed.begin.size(); ++s) {
