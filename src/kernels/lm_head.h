@@ -17,6 +17,10 @@ namespace ucas::kernels {
 constexpr int64_t kTile = 8192;     // vocabulary columns handled at a time
 constexpr int64_t kHeadRows = 256;  // rows that the LM head takes with them; 97 % of the GEMM limit, see bench/
 
+// Logits of so many rows are kept for their gradient; those of more rows at once are computed again. Some 300 MB.
+constexpr int64_t kKeptLogits = 80 << 20;
+static inline int64_t rows_kept(int64_t vocab) { return kKeptLogits / vocab / 16 * 16; }
+
 // Running statistics over tiles of one row. z = logit / temperature.
 struct RowStats {
   float max = -3.4e38f;  // m

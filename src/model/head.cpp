@@ -1,6 +1,6 @@
 // LM-head statistics and their gradient on the CPU (docs/paper.md): 256 rows by kernels::kTile columns at a time,
-// so that [R, V] never exists. A row's logits have the same bits in any company (model/product.h); Head::logits cuts
-// the vocabulary in the same tiles.
+// so that [R, V] never exists but of a few rows, whose logits wait for the gradient. A row's logits have the same bits
+// in any company (model/product.h); Head::logits cuts the vocabulary in the same tiles.
 #include "model/head.h"
 
 #include <ATen/Parallel.h>
@@ -29,24 +29,66 @@ namespace {
 constexpr int64_t kTileWork = 16384;     // simple operations on a row of a tile
 constexpr int64_t kSampleGrain = 32768;  // logits that are worth a thread
 
-// Calls visit(rows of h [M, D], first row, row count, tile of W [n, D], first column, logits [M, n]).
-template <class Visit>
-void each_tile(const at::Tensor& hidden, const at::Tensor& lm_head, Visit visit) {
+// Calls visit(rows of h [M, D], first row, row count, tile of W [n, D], first column, logits [M, n]); the logits are
+// what logits_of(h, first row, row count, tile of W, first column) gives.
+template <class Logits, class Visit>
+void each_tile(const at::Tensor& hidden, const at::Tensor& lm_head, Logits logits_of, Visit visit) {
   int64_t rows = hidden.size(0), vocab = lm_head.size(0);
-  at::Tensor buffer =
-      at::empty({std::min(aligned(rows), kernels::kHeadRows) * std::min(vocab, kernels::kTile)}, hidden.options());
   for (int64_t first = 0; first < rows; first += kernels::kHeadRows) {
     int64_t count = std::min(kernels::kHeadRows, rows - first);
     at::Tensor h = aligned_rows(hidden, first, count, lm_head.scalar_type());
     for (int64_t column = 0; column < vocab; column += kernels::kTile) {
-      int64_t width = std::min(kernels::kTile, vocab - column);
-      at::Tensor w = lm_head.narrow(0, column, width);
-      at::Tensor logits = buffer.narrow(0, 0, h.size(0) * width).view({h.size(0), width});
-      product(h, w, logits);
-      visit(h, first, count, w, column, logits);
+      at::Tensor w = lm_head.narrow(0, column, std::min(kernels::kTile, vocab - column));
+      visit(h, first, count, w, column, logits_of(h, first, count, w, column));
     }
   }
 }
+
+// Logits that are computed when they are asked for, all in one tile's memory.
+class FreshLogits {
+ public:
+  FreshLogits(int64_t rows, int64_t vocab)
+      : buffer_(
+            at::empty({std::min(aligned(rows), kernels::kHeadRows) * std::min(vocab, kernels::kTile)}, at::kFloat)) {}
+  at::Tensor operator()(const at::Tensor& h, int64_t, int64_t, const at::Tensor& w, int64_t) const {
+    const int64_t rows = h.size(0), width = w.size(0);
+    at::Tensor logits = buffer_.narrow(0, 0, rows * width).view({rows, width});
+    product(h, w, logits);
+    return logits;
+  }
+
+ private:
+  at::Tensor buffer_;
+};
+
+// Logits of all rows, tile by tile of columns, each [P, n].
+class KeptLogits {
+ public:
+  KeptLogits() = default;
+  KeptLogits(int64_t rows, int64_t vocab) {
+    if (rows > kernels::rows_kept(vocab)) return;
+    for (int64_t column = 0; column < vocab; column += kernels::kTile)
+      tiles_.push_back(rows_of(aligned(rows), std::min(kernels::kTile, vocab - column)));
+  }
+  bool any() const { return !tiles_.empty(); }
+  at::Tensor compute(const at::Tensor& h, int64_t first, const at::Tensor& w, int64_t column) const {
+    const at::Tensor logits = of(column).narrow(0, first, h.size(0));
+    product(h, w, logits);
+    return logits;
+  }
+  at::Tensor all(int64_t first, int64_t padded, int64_t column) const { return of(column).narrow(0, first, padded); }
+  // Some rows of them, with padding.
+  at::Tensor some(std::span<int64_t> rows, int64_t padded, int64_t column) const {
+    at::Tensor picked = at::zeros({padded, of(column).size(1)}, at::kFloat);
+    const auto count = static_cast<int64_t>(rows.size());
+    picked.narrow(0, 0, count).copy_(at::index_select(of(column), 0, at::from_blob(rows.data(), {count}, at::kLong)));
+    return picked;
+  }
+
+ private:
+  const at::Tensor& of(int64_t column) const { return tiles_[static_cast<size_t>(column / kernels::kTile)]; }
+  std::vector<at::Tensor> tiles_;
+};
 
 // What forward found, and backward needs.
 struct NativeStats {
@@ -54,24 +96,31 @@ struct NativeStats {
 };
 
 NativeStats native_stats(const at::Tensor& hidden, const at::Tensor& lm_head, const std::vector<int32_t>& target,
-                         float inverse_temperature) {
+                         float inverse_temperature, const KeptLogits& kept) {
   int64_t rows = hidden.size(0), vocab = lm_head.size(0);
   NativeStats out;
   for (at::Tensor* t : {&out.logprob, &out.entropy, &out.confidence, &out.logit, &out.margin, &out.lse})
     *t = at::empty({rows}, hidden.options());
   std::vector<kernels::RowStats> stats(rows);
   float* chosen = data(out.logit);
-  each_tile(hidden, lm_head,
-            [&](const at::Tensor&, int64_t first, int64_t count, const at::Tensor&, int64_t column,
-                const at::Tensor& logits) {
-              const float* tile = data(logits);
-              int64_t width = logits.size(1);
-              each_row(count, kTileWork, [&](int64_t i) {
-                int64_t row = first + i, y = target[row] - column;
-                kernels::row_stats(tile + i * width, width, inverse_temperature, stats[row]);
-                if (y >= 0 && y < width) chosen[row] = tile[i * width + y];
-              });
-            });
+  auto visit = [&](const at::Tensor&, int64_t first, int64_t count, const at::Tensor&, int64_t column,
+                   const at::Tensor& logits) {
+    const float* tile = data(logits);
+    int64_t width = logits.size(1);
+    each_row(count, kTileWork, [&](int64_t i) {
+      int64_t row = first + i, y = target[row] - column;
+      kernels::row_stats(tile + i * width, width, inverse_temperature, stats[row]);
+      if (y >= 0 && y < width) chosen[row] = tile[i * width + y];
+    });
+  };
+  if (kept.any()) {
+    auto compute = [&](const at::Tensor& h, int64_t first, int64_t, const at::Tensor& w, int64_t column) {
+      return kept.compute(h, first, w, column);
+    };
+    each_tile(hidden, lm_head, compute, visit);
+  } else {
+    each_tile(hidden, lm_head, FreshLogits(rows, vocab), visit);
+  }
   each_row(rows, kTileWork, [&](int64_t row) {
     kernels::TokenStats token = kernels::token_stats(stats[row], chosen[row], inverse_temperature, vocab);
     data(out.logprob)[row] = token.logprob;
@@ -105,6 +154,7 @@ struct RowGradients {
 
 struct NativeSaved {
   at::Tensor hidden, entropy, lse;
+  KeptLogits logits;
   Matrix lm_head;
   std::vector<int32_t> target;
   float inverse_temperature;
@@ -124,23 +174,30 @@ std::vector<at::Tensor> native_head_backward(const NativeSaved& saved, const std
   const float *lse = data(saved.lse), *entropy = data(saved.entropy);
   const at::ScalarType type = saved.lm_head.used.scalar_type();
   float inverse_vocab = 1.0f / static_cast<float>(saved.lm_head.used.size(0));
-  each_tile(hidden, saved.lm_head.used,
-            [&](const at::Tensor& h, int64_t first, int64_t count, const at::Tensor& w, int64_t column,
-                const at::Tensor& logits) {
-              float* tile = data(logits);
-              int64_t width = logits.size(1);
-              each_row(count, kTileWork, [&](int64_t i) {
-                int64_t row = active[first + i];
-                kernels::RowGradient r{
-                    lse[row], entropy[row], of.g[row], of.e[row], of.u[row], saved.inverse_temperature, inverse_vocab};
-                kernels::row_gradient(tile + i * width, width, saved.target[row] - column, r, tile + i * width);
-              });
-              // Logits of padding are 0, and so is its h: it adds nothing.
-              at::Tensor d_logits = logits.to(type);
-              if (saved.wants_hidden)
-                add_input_product(d_logits.narrow(0, 0, count), w, d_rows.narrow(0, first, count));
-              if (saved.wants_head) weight_product(d_logits, h, d_head.narrow(0, column, width));
-            });
+  auto visit = [&](const at::Tensor& h, int64_t first, int64_t count, const at::Tensor& w, int64_t column,
+                   const at::Tensor& logits) {
+    float* tile = data(logits);
+    int64_t width = logits.size(1);
+    each_row(count, kTileWork, [&](int64_t i) {
+      int64_t row = active[first + i];
+      kernels::RowGradient r{lse[row],     entropy[row], of.g[row], of.e[row], of.u[row], saved.inverse_temperature,
+                             inverse_vocab};
+      kernels::row_gradient(tile + i * width, width, saved.target[row] - column, r, tile + i * width);
+    });
+    // Logits of padding are 0, and so is its h: it adds nothing.
+    at::Tensor d_logits = logits.to(type);
+    if (saved.wants_hidden) add_input_product(d_logits.narrow(0, 0, count), w, d_rows.narrow(0, first, count));
+    if (saved.wants_head) weight_product(d_logits, h, d_head.narrow(0, column, width));
+  };
+  if (saved.logits.any()) {
+    auto kept = [&](const at::Tensor& h, int64_t first, int64_t count, const at::Tensor&, int64_t column) {
+      return all ? saved.logits.all(first, h.size(0), column)
+                 : saved.logits.some(std::span(active).subspan(first, count), h.size(0), column);
+    };
+    each_tile(hidden, saved.lm_head.used, kept, visit);
+  } else {
+    each_tile(hidden, saved.lm_head.used, FreshLogits(hidden.size(0), saved.lm_head.used.size(0)), visit);
+  }
   if (saved.wants_hidden && !all) d_hidden.index_copy_(0, which, d_rows);
   return {d_hidden, {}};
 }
@@ -149,6 +206,7 @@ class NativeHead final : public Head {
  public:
   using Head::Head;
   std::unique_ptr<Head> over(Matrix weight) const override { return make_native_head(std::move(weight)); }
+  int64_t rows_at_once() const override { return std::max<int64_t>(kernels::rows_kept(weight().used.size(0)), 1); }
 
  protected:
   HeadStats compute(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature,
@@ -159,10 +217,11 @@ class NativeHead final : public Head {
                       .inverse_temperature = static_cast<float>(1 / temperature),
                       .wants_hidden = hidden.requires_grad(),
                       .wants_head = weight().leaf.requires_grad()};
+    if (wants_gradient) saved.logits = KeptLogits(hidden.size(0), saved.lm_head.used.size(0));
     NativeStats out;
     {
       c10::NoGradGuard no_grad;
-      out = native_stats(saved.hidden, saved.lm_head.used, target, saved.inverse_temperature);
+      out = native_stats(saved.hidden, saved.lm_head.used, target, saved.inverse_temperature, saved.logits);
     }
     if (!wants_gradient) return {out.logprob, out.entropy, out.confidence, out.logit, out.margin};
     saved.entropy = out.entropy.detach();

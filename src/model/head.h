@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -46,9 +47,11 @@ class Head {
   virtual ~Head() = default;
   const Matrix& weight() const { return weight_; }  // [V, D]; the embedding matrix where tied
 
-  // One autograd function, chunked over tokens and vocabulary, never holding [R, V]. `hidden` is f32; logits are f32
-  // sums of products in the matrix's type. Backward adds the matrix's gradient where it lies.
+  // One autograd function, chunked over tokens and vocabulary, never holding [R, V] of more than a few rows. `hidden`
+  // is f32; logits are f32 sums of products in the matrix's type. Backward adds the matrix's gradient where it lies.
   HeadStats stats(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature) const;
+  // Of so many rows at a time stats() computes the logits once for both passes; the numbers are the same.
+  virtual int64_t rows_at_once() const { return std::numeric_limits<int64_t>::max(); }
   // [n, V] f32, bit-equal to what stats() sees.
   at::Tensor logits(const at::Tensor& hidden) const;
   virtual std::unique_ptr<Head> over(Matrix weight) const = 0;  // the same computation with another matrix

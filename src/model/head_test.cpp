@@ -1,6 +1,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/mm.h>
@@ -70,6 +71,37 @@ TEST(head_stats, agree_with_a_stored_float64_softmax_in_value_and_gradient) {
     check_against_double(make_head, 16, 32, 64, 0.6);
     check_against_double(make_head, 300, 24, 1009, 1.3);                  // two chunks of rows
     check_against_double(make_head, 9, 8, 2 * kernels::kTile + 77, 1.0);  // three tiles of the vocabulary
+  }
+}
+
+TEST(head_stats, logits_that_are_kept_give_the_bits_of_those_that_are_computed_again) {
+  constexpr int64_t kVocab = 8 * kernels::kTile + 100;
+  const int64_t rows = kernels::rows_kept(kVocab) + 30, first = rows / 512 * 256;
+  const at::Tensor h = normal({rows, 8}, 11), g = normal({rows}, 12), e = normal({rows}, 13);
+  g.narrow(0, 100, 300).zero_();  // some rows are skipped
+  e.narrow(0, 100, 300).zero_();
+  for (at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+    std::vector<at::Tensor> hidden, head;
+    for (const int64_t cut : {rows, first}) {  // more rows than are kept; in two parts, both are
+      at::Tensor w = normal({kVocab, 8}, 14).set_requires_grad(true), d_hidden = at::empty_like(h);
+      for (int64_t at = 0; at < rows; at += cut) {
+        const int64_t count = at == 0 ? cut : rows - cut;
+        at::Tensor part = h.narrow(0, at, count).detach().clone().set_requires_grad(true);
+        const HeadStats stats =
+            make_native_head({w, w.detach().to(type)})->stats(part, std::vector<int32_t>(count, 70), 0.9);
+        (stats.logprob * g.narrow(0, at, count) + stats.entropy * e.narrow(0, at, count)).sum().backward();
+        d_hidden.narrow(0, at, count).copy_(part.grad());
+        if (at > 0) break;
+      }
+      hidden.push_back(d_hidden);
+      head.push_back(w.grad());
+    }
+    EXPECT_TRUE(hidden[0].equal(hidden[1]));
+    if (type == at::kFloat) {
+      EXPECT_TRUE(head[0].equal(head[1]));
+    } else {  // sums of bf16 depend on which rows are skipped together
+      EXPECT_LT(largest_difference(head[0], head[1]), 1e-4 * head[0].abs().max().item<double>());
+    }
   }
 }
 

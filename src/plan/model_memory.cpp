@@ -75,11 +75,13 @@ int64_t product_bytes(const Widths& w, Dtype dtype, int64_t P) {
   return (P * (widest + 2 * w.F) + 2 * w.F * w.D) * kF32;
 }
 
-// A tile of logits with its rows; backward has it in the matrix's type, too.
+// A tile of logits with its rows; backward has it in the matrix's type, too, and maybe the logits of all rows.
 int64_t tile_bytes(const ModelConfig& c, Dtype dtype, int64_t rows, bool backward) {
   const int64_t M = std::min(padded(rows), kernels::kHeadRows), n = std::min(c.vocab_size, kernels::kTile);
   const int64_t E = number(dtype), D = c.hidden_size;
+  const int64_t kept = kernels::rows_kept(c.vocab_size);
   int64_t bytes = M * n * kF32;
+  if (backward) bytes += std::min(padded(rows), kept) * c.vocab_size * kF32;
   if (dtype == Dtype::bf16) {
     bytes += M * D * 2 * E;  // the rows, and packed
     if (backward) bytes += M * n * E * 2 + M * D * kF32;

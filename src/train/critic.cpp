@@ -118,8 +118,7 @@ std::vector<NamedTensor> ValueNetwork::parameters() {
 }
 
 at::Tensor ValueNetwork::values(const PackedResponses& packed) {
-  at::Tensor hidden = body->hidden(packed.packed);
-  at::Tensor rows = at::index_select(hidden, 0, at::tensor(packed.row, at::kLong).to(hidden.device()));
+  at::Tensor rows = response_rows(*body, packed);
   // A product and a sum per row instead of a matrix product: the order of the sum does not depend on the other rows.
   return at::sum(at::mul(rows.to(at::kFloat), head), 1);
 }

@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include "objective/clipped_ratio.h"
 #include "objective/rollout_correction.h"
 #include "train/logprobs.h"
+#include "train/pack.h"
 
 namespace ucas {
 
@@ -87,6 +89,25 @@ struct LossArrays {
             .only_marked = only_marked(in.method)};
   }
 };
+
+// Neighbours among a micro-batch's responses, and their rows.
+struct RowRange {
+  int64_t first = 0, count = 0;
+  std::span<const int64_t> responses;
+};
+
+// As many responses at a time as have at most so many rows; a longer one alone.
+std::vector<RowRange> head_parts(const Batch& batch, const PackedResponses& micro, int64_t rows) {
+  std::vector<int64_t> lengths;
+  for (int64_t index : micro.response) lengths.push_back(batch.responses[index].length);
+  std::vector<RowRange> parts;
+  int64_t next = 0;
+  for (const MicroBatch& part : pack(lengths, rows)) {
+    parts.push_back({next, part.tokens, std::span(micro.response).subspan(part.first, part.last - part.first)});
+    next += part.tokens;
+  }
+  return parts;
+}
 
 // What select() says of every micro-batch of the mini-batch under the current policy: a forward pass without gradients,
 // then one call per micro-batch or one for all.
@@ -202,15 +223,25 @@ LossMetrics accumulate_gradients(Model& model, const ObjectiveInput& in) {
     if (in.record != nullptr) note(*in.record, in.batch, arrays.view(in), out);
     return out;
   };
+  // The LM head forward and backward for some responses at a time, then the network backward for all.
   auto learn_from = [&](const PackedResponses& micro, const std::vector<uint8_t>* mark) {
-    HeadStats stats = response_stats(model, micro, in.temperature);
-    LossArrays arrays;
-    arrays.append(in, micro.response);
-    if (mark != nullptr) arrays.mark = *mark;
-    arrays.append(stats);
-    LossOutput out = losses(arrays);
-    backward_from(
-        {{stats.logprob, out.d_logprob}, {stats.entropy, out.d_entropy}, {stats.confidence, out.d_confidence}});
+    const at::Tensor hidden = response_rows(model, micro);
+    const at::Tensor d_hidden = hidden.requires_grad() ? at::empty_like(hidden.detach()) : at::Tensor();
+    for (const RowRange& part : head_parts(in.batch, micro, model.head().rows_at_once())) {
+      const at::Tensor rows = hidden.detach().narrow(0, part.first, part.count).set_requires_grad(d_hidden.defined());
+      const std::vector<int32_t> target(micro.target.begin() + part.first,
+                                        micro.target.begin() + part.first + part.count);
+      HeadStats stats = model.head().stats(rows, target, in.temperature);
+      LossArrays arrays;
+      arrays.append(in, part.responses);
+      if (mark != nullptr) arrays.mark.assign(mark->begin() + part.first, mark->begin() + part.first + part.count);
+      arrays.append(stats);
+      LossOutput out = losses(arrays);
+      backward_from(
+          {{stats.logprob, out.d_logprob}, {stats.entropy, out.d_entropy}, {stats.confidence, out.d_confidence}});
+      if (d_hidden.defined()) d_hidden.narrow(0, part.first, part.count).copy_(rows.grad());
+    }
+    if (d_hidden.defined()) hidden.backward(d_hidden);
   };
   for (size_t m = 0; m < micros.size(); ++m) learn_from(micros[m], by_current ? &marks[m] : nullptr);
   for (const PackedResponses& micro : packed_micros(in, silent, model.shares_prefixes())) {

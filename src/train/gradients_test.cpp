@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/rng.h"
+#include "kernels/lm_head.h"
 #include "methods/registry.h"
 #include "support/engine/small_models.h"
 #include "train/logprobs.h"
@@ -53,8 +54,10 @@ double relative_difference(const std::vector<double>& a, const std::vector<doubl
   return std::sqrt(difference / size);
 }
 
-void expect_exact_accumulation(const Method& method, const ObjectiveConfig& config) {
-  std::unique_ptr<Model> model = make_model(small_shape(), 3, at::kCPU);
+void expect_exact_accumulation(const Method& method, const ObjectiveConfig& config,
+                               const ModelConfig& shape = small_shape(),
+                               const std::vector<int64_t>& budgets = {1, 30, 90}) {
+  std::unique_ptr<Model> model = make_model(shape, 3, at::kCPU);
   Batch batch = random_batch(*model, 4, 4);
   std::vector<float> advantage(static_cast<size_t>(batch.token_count()));
   Recording recording;
@@ -70,7 +73,7 @@ void expect_exact_accumulation(const Method& method, const ObjectiveConfig& conf
   auto [whole, loss] = run(1 << 20);
   double norm = std::sqrt(std::inner_product(whole.begin(), whole.end(), whole.begin(), 0.0));
   EXPECT_GT(norm, 1e-5);
-  for (int64_t budget : {1, 30, 90}) {  // one response, a few, many to a micro-batch
+  for (int64_t budget : budgets) {  // one response, a few, many to a micro-batch
     auto [cut, cut_loss] = run(budget);
     EXPECT_LE(relative_difference(cut, whole), 1e-5) << "budget " << budget;
     EXPECT_NEAR(cut_loss, loss, 1e-5 * (1 + std::abs(loss)));
@@ -98,6 +101,14 @@ TEST(gradients, the_gradient_of_no_method_depends_on_the_cut_into_micro_batches)
     choose_in_mini_batches(*method);
     expect_exact_accumulation(*method, with_bonus(*method));
   }
+}
+
+TEST(gradients, nor_on_how_many_rows_the_head_takes_at_once) {
+  const ModelConfig wide = small_shape(3 << 18);
+  Rng rng(7, 0);
+  ASSERT_LT(kernels::rows_kept(wide.vocab_size), testing::ragged_batch(rng, 4, 4).token_count());
+  const std::unique_ptr<Method> method = make_method("gspo");  // reads whole responses
+  expect_exact_accumulation(*method, with_bonus(*method), wide, {30});
 }
 
 TEST(gradients, nor_does_it_under_any_aggregation_weight_or_mask) {

@@ -91,10 +91,13 @@ std::vector<int64_t> indices(int64_t first, int64_t last) {
   return list;
 }
 
-HeadStats response_stats(Model& model, const PackedResponses& packed, double temperature) {
+at::Tensor response_rows(Model& model, const PackedResponses& packed) {
   at::Tensor hidden = model.hidden(packed.packed);
-  at::Tensor rows = at::tensor(packed.row, at::kLong).to(hidden.device());
-  return model.head().stats(at::index_select(hidden, 0, rows), packed.target, temperature);
+  return at::index_select(hidden, 0, at::tensor(packed.row, at::kLong).to(hidden.device()));
+}
+
+HeadStats response_stats(Model& model, const PackedResponses& packed, double temperature) {
+  return model.head().stats(response_rows(model, packed), packed.target, temperature);
 }
 
 std::vector<float> to_host(const at::Tensor& values) {

@@ -35,7 +35,8 @@ std::vector<std::vector<int64_t>> micro_batches(const Batch& batch, std::span<co
 std::vector<std::vector<int64_t>> micro_batches(const Batch& batch, int64_t token_budget, bool share_prompts);
 std::vector<int64_t> indices(int64_t first, int64_t last);  // first, .. last - 1
 
-// LM-head statistics of those rows; differentiable when gradients are on.
+// Hidden states of those rows, and their LM-head statistics; differentiable when gradients are on.
+at::Tensor response_rows(Model& model, const PackedResponses& packed);
 HeadStats response_stats(Model& model, const PackedResponses& packed, double temperature);
 
 // Copies a [N] tensor to the host.
