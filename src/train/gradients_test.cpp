@@ -104,7 +104,7 @@ TEST(gradients, the_gradient_of_no_method_depends_on_the_cut_into_micro_batches)
 }
 
 TEST(gradients, nor_on_how_many_rows_the_head_takes_at_once) {
-  const ModelConfig wide = small_shape(3 << 18);
+  const ModelConfig wide = small_shape(5 << 18);
   Rng rng(7, 0);
   ASSERT_LT(kernels::rows_kept(wide.vocab_size), testing::ragged_batch(rng, 4, 4).token_count());
   const std::unique_ptr<Method> method = make_method("gspo");  // reads whole responses
