@@ -29,7 +29,7 @@ at::Tensor random_bf16(int64_t rows, int64_t columns) {
 }
 
 void limits() {
-  const GpuLimits at_best = measure_limits(kDevice);
+  const Limits at_best = measure_limits(kDevice);
   std::printf("{\"what\": \"limits\", \"copy_tb_s\": %.2f, \"bf16_8192_tflops\": %.0f}\n", 1e-12 * at_best.bandwidth,
               1e-12 * at_best.operations);
 }

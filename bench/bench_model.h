@@ -18,6 +18,7 @@
 #include "base/rng.h"
 #include "base/str.h"
 #include "model/model.h"
+#include "model/work.h"
 
 namespace ucas {
 
@@ -81,12 +82,8 @@ class Arguments {
   std::vector<std::string> words_;
 };
 
-// Multiply-adds of one token's matrix products, the LM head included.
-inline double products_per_token(const ModelConfig& c) {
-  double attention = static_cast<double>((2 * c.num_attention_heads + 2 * c.num_key_value_heads) * c.head_dim);
-  double layer = static_cast<double>(c.hidden_size) * (attention + 3 * static_cast<double>(c.intermediate_size));
-  return static_cast<double>(c.num_hidden_layers) * layer + static_cast<double>(c.vocab_size * c.hidden_size);
-}
+// Multiply-adds of one token's matrix products.
+inline double products_per_token(const ModelConfig& c) { return block_products(c) + head_products(c); }
 
 // GFLOP/s of a large f32 product: the limit that shares refer to.
 inline double gemm_limit() {

@@ -376,7 +376,7 @@ std::vector<GpuFinding> check_kernels(const Kernels& reference, const Kernels& t
   return findings;
 }
 
-void add_kernel_speed(at::Device device, const GpuLimits& limits, std::vector<GpuFinding>& findings) {
+void add_kernel_speed(at::Device device, const Limits& limits, std::vector<GpuFinding>& findings) {
   const at::NoGradGuard no_grad;
   const Kernels kernels = kernels_of(device);
   for (const KernelTrial& trial : kTrials) {

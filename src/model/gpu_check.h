@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/gpu_block.h"
+#include "model/limits.h"
 #include "model/model.h"
 
 namespace ucas {
@@ -35,17 +36,9 @@ void keep_worse(std::vector<GpuFinding>& findings, const std::vector<GpuFinding>
 // The largest difference as a share of the largest value; infinite where a number is none.
 double difference_of(const at::Tensor& got, const at::Tensor& want);
 
-// What a device can do at best, measured: bytes a second of a copy (read and written), operations a second of a product
-// of bf16 matrices of 8,192.
-struct GpuLimits {
-  double bandwidth, operations;
-};
-GpuLimits measure_limits(at::Device device);
-// Median wall seconds of one call, the device waited for.
-double seconds_of(at::Device device, const std::function<void()>& work);
 // Add shares of the limits to the rows of check_kernels() and check_model().
-void add_kernel_speed(at::Device device, const GpuLimits& limits, std::vector<GpuFinding>& findings);
-void add_model_speed(Model& large, const GpuLimits& limits, std::vector<GpuFinding>& findings);
+void add_kernel_speed(at::Device device, const Limits& limits, std::vector<GpuFinding>& findings);
+void add_model_speed(Model& large, const Limits& limits, std::vector<GpuFinding>& findings);
 // Random weights made where they lie, for what is timed.
 std::unique_ptr<Model> random_model(const ModelConfig& config, at::Device device, const ModelOptions& options);
 // One whose products fill a device.

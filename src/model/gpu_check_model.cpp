@@ -3,17 +3,15 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
-#include <ATen/ops/mm.h>
 #include <ATen/ops/randn.h>
-#include <ATen/ops/randn_like.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "base/rng.h"
 #include "model/decoder.h"
 #include "model/gpu_check.h"
+#include "model/limits.h"
 #include "model/stream.h"
 #include "model/transformer.h"
 
@@ -187,33 +185,6 @@ void keep_worse(std::vector<GpuFinding>& findings, const std::vector<GpuFinding>
 
 // --- speed ----------------------------------------------------------------------------------------------------------
 
-double seconds_of(at::Device device, const std::function<void()>& work) {
-  work();
-  std::vector<double> all;
-  for (int i = 0; i < 5; ++i) {
-    wait_for(device);
-    const auto began = std::chrono::steady_clock::now();
-    work();
-    wait_for(device);
-    all.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
-  }
-  std::sort(all.begin(), all.end());
-  return all[all.size() / 2];
-}
-
-GpuLimits measure_limits(at::Device device) {
-  const at::NoGradGuard no_grad;
-  const auto options = at::TensorOptions().device(device);
-  const at::Tensor from = at::randn({int64_t{1} << 28}, options), to = at::empty_like(from);
-  const double copied = 8.0 * static_cast<double>(from.numel());
-  const double of_copy = seconds_of(device, [&] { to.copy_(from); });
-  constexpr int64_t kSize = 8192;
-  const at::Tensor a = at::randn({kSize, kSize}, options).to(at::kBFloat16), b = at::randn_like(a);
-  at::Tensor out = at::empty_like(a);
-  const double of_product = seconds_of(device, [&] { at::mm_out(out, a, b.t()); });
-  return {copied / of_copy, 2 * std::pow(static_cast<double>(kSize), 3) / of_product};
-}
-
 std::unique_ptr<Model> random_model(const ModelConfig& config, at::Device device, const ModelOptions& options) {
   Weights weights = allocate_weights(config, device, options);
   const at::NoGradGuard no_grad;
@@ -237,7 +208,7 @@ std::unique_ptr<Model> large_model(at::Device device) {
   return random_model(config, device, {.dtype = Dtype::bf16});
 }
 
-void add_model_speed(Model& model, const GpuLimits& limits, std::vector<GpuFinding>& findings) {
+void add_model_speed(Model& model, const Limits& limits, std::vector<GpuFinding>& findings) {
   const ModelConfig& c = model.config();
   const auto share_of = [&](const char* what, double share, const char* limit) {
     const auto row = std::ranges::find(findings, what, &GpuFinding::what);

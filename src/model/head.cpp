@@ -278,7 +278,15 @@ HeadStats Head::stats(const at::Tensor& hidden, const std::vector<int32_t>& targ
   UCAS_CHECK(temperature > 0, "statistics need a positive temperature");
   for (int32_t y : target) UCAS_CHECK(y >= 0 && y < weight_.used.size(0), "targets lie in the vocabulary");
   bool wants = c10::GradMode::is_enabled() && (hidden.requires_grad() || weight_.leaf.requires_grad());
+  const int products = wants ? 1 + (hidden.requires_grad() ? 1 : 0) + (weight_.leaf.requires_grad() ? 1 : 0) : 1;
+  work_.operations += 2.0 * products * static_cast<double>(hidden.size(0) * weight_.used.numel());
   return compute(hidden, target, temperature, wants);
+}
+
+void Head::note_logits(int64_t rows) const {
+  const auto numbers = static_cast<double>(weight_.used.numel());
+  work_.operations += 2 * static_cast<double>(rows) * numbers;
+  work_.bytes += numbers * static_cast<double>(weight_.used.element_size());
 }
 
 at::Tensor Head::logits(const at::Tensor& hidden) const {
@@ -286,6 +294,7 @@ at::Tensor Head::logits(const at::Tensor& hidden) const {
   const at::Tensor& weight = weight_.used;
   int64_t rows = hidden.size(0), vocab = weight.size(0);
   const at::ScalarType type = weight.scalar_type();
+  note_logits(rows);
   at::Tensor h = padded_rows(hidden.detach(), 0, rows, product_rows(rows, type), type);
   at::Tensor logits = at::empty({h.size(0), vocab}, hidden.options());
   for (int64_t column = 0; column < vocab; column += kernels::kTile) {

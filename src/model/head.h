@@ -13,6 +13,7 @@
 
 #include "base/rng.h"
 #include "model/product.h"
+#include "model/work.h"
 #include "sampling/sampler.h"
 
 namespace ucas {
@@ -46,6 +47,8 @@ class Head {
   explicit Head(Matrix weight) : weight_(std::move(weight)) {}
   virtual ~Head() = default;
   const Matrix& weight() const { return weight_; }  // [V, D]; the embedding matrix where tied
+  const Work& work() const { return work_; }        // all it was asked to compute so far
+  void note_logits(int64_t rows) const;             // counts a step whose logits a Decoder computes by itself
 
   // One autograd function, chunked over tokens and vocabulary, never holding [R, V] of more than a few rows. `hidden`
   // is f32; logits are f32 sums of products in the matrix's type. Backward adds the matrix's gradient where it lies.
@@ -64,6 +67,7 @@ class Head {
 
  private:
   Matrix weight_;
+  mutable Work work_;
 };
 
 std::unique_ptr<Head> make_native_head(Matrix weight);  // CPU: own kernels

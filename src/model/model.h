@@ -18,6 +18,7 @@
 #include "core/model_options.h"
 #include "hf/model_config.h"
 #include "model/head.h"
+#include "model/work.h"
 
 namespace ucas {
 
@@ -80,6 +81,8 @@ class Model {
   // Whether hidden() takes sequences that go on from others; nothing else does.
   virtual bool shares_prefixes() const = 0;
   virtual Head& head() = 0;
+  // All it was asked to compute so far (model/work.h).
+  virtual Work work() const { return {}; }
   // The weights of a whole checkpoint, in a fixed order: leaf tensors, f32 or (frozen in a bf16 model) bf16.
   virtual std::vector<NamedTensor> parameters() = 0;
   // The low-rank matrices beside them, f32, under PEFT's names; empty: none.

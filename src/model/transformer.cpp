@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
+#include "model/decoder.h"
 #include "model/forward.h"
 #include "model/gpu_head.h"
 #include "model/stream.h"
@@ -11,6 +12,28 @@
 namespace ucas {
 
 namespace {
+
+// Calls note(positions of a step's rows) for each step of a decoder that does not go through Model::decode().
+class CountedDecoder final : public Decoder {
+ public:
+  CountedDecoder(std::unique_ptr<Decoder> decoder, std::function<void(std::span<const int32_t>)> note)
+      : decoder_(std::move(decoder)), note_(std::move(note)) {}
+  std::vector<Drawn> next(std::span<const Lane> lanes) override {
+    std::vector<Drawn> drawn = decoder_->next(lanes);
+    std::vector<int32_t> position;
+    for (const Lane& lane : lanes) position.push_back(lane.position);
+    for (size_t step = 0; step < drawn.size(); step += lanes.size()) {
+      note_(position);
+      for (int32_t& p : position) ++p;
+    }
+    return drawn;
+  }
+  int64_t most_steps() const override { return decoder_->most_steps(); }
+
+ private:
+  std::unique_ptr<Decoder> decoder_;
+  std::function<void(std::span<const int32_t>)> note_;
+};
 
 class Transformer final : public Model {
  public:
@@ -50,7 +73,13 @@ class Transformer final : public Model {
 
   at::Tensor hidden(const Packed& packed) override {
     check(packed, shares_prefixes());
-    return forward_->hidden(packed);
+    at::Tensor hidden = forward_->hidden(packed);
+    note(packed.position, hidden.requires_grad() ? 3 : 1);
+    return hidden;
+  }
+  Work work() const override {
+    const Work& head = head_->work();
+    return {work_.operations + head.operations, work_.bytes + head.bytes};
   }
   bool shares_prefixes() const override { return forward_->shares_prefixes(); }
   std::unique_ptr<KvCache> make_cache(int64_t slots, int64_t length, int64_t tokens) override {
@@ -63,6 +92,7 @@ class Transformer final : public Model {
       UCAS_CHECK(slots[s] >= 0 && slots[s] < cache.slots() && packed.begin[s + 1] - packed.begin[s] <= cache.length(),
                  "prefilling inside the cache");
     c10::NoGradGuard no_grad;
+    note(packed.position);
     return forward_->prefill(packed, cache, slots);
   }
   at::Tensor decode(std::span<const int32_t> token, std::span<const int32_t> position, std::span<const int64_t> slot,
@@ -74,11 +104,16 @@ class Transformer final : public Model {
       UCAS_CHECK(position[i] >= 0 && position[i] < cache.length() && slot[i] >= 0 && slot[i] < cache.slots(),
                  "decoding inside the cache");
     c10::NoGradGuard no_grad;
+    note_step(position);
     return forward_->decode(token, position, slot, cache);
   }
   std::unique_ptr<Decoder> make_decoder(KvCache& cache, const SamplingConfig& sampling) override {
     auto own = forward_->make_decoder(*head_, cache, sampling);
-    return own ? std::move(own) : Model::make_decoder(cache, sampling);
+    if (!own) return Model::make_decoder(cache, sampling);
+    return std::make_unique<CountedDecoder>(std::move(own), [this](std::span<const int32_t> position) {
+      note_step(position);
+      head_->note_logits(static_cast<int64_t>(position.size()));
+    });
   }
 
  private:
@@ -104,9 +139,24 @@ class Transformer final : public Model {
     check_tokens(packed.token);
   }
 
+  // Returns the keys in sight of these rows, all layers together. A backward pass is two forward ones.
+  double note(std::span<const int32_t> position, int passes = 1) {
+    double keys = 0;
+    for (int32_t p : position) keys += keys_in_sight(config_, p);
+    work_.operations +=
+        2.0 * passes * (static_cast<double>(position.size()) * block_products(config_) + keys * key_products(config_));
+    return keys;
+  }
+  void note_step(std::span<const int32_t> position) {
+    const double E = options_.dtype == Dtype::bf16 ? 2 : 4, keys = note(position);
+    work_.bytes +=
+        E * (block_products(config_) + keys * static_cast<double>(2 * config_.num_key_value_heads * config_.head_dim));
+  }
+
   ModelConfig config_;
   ModelOptions options_;
   Weights weights_;
+  Work work_;
   std::unique_ptr<Forward> forward_;
   std::unique_ptr<Head> head_;
 };

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "base/error.h"
 #include "base/rng.h"
@@ -140,6 +141,41 @@ TEST(transformer, frozen_parameters_get_no_gradient_and_change_no_other) {
   }
   for (const NamedTensor& parameter : part->parameters()) parameter.tensor.requires_grad_(false);
   EXPECT_FALSE(part->hidden(packed).requires_grad()) << "nothing to train: nothing is kept for a backward";
+}
+
+TEST(transformer, the_work_it_is_asked_to_do_is_counted_from_shapes) {
+  const ModelConfig config = testing::small_shape();
+  auto model = make_model(config, 3, at::kCPU);
+  const double token = 2 * block_products(config),
+               key = 2 * key_products(config) * static_cast<double>(config.num_hidden_layers);
+  Packed packed;
+  packed.append(std::vector<int32_t>{1, 2, 3});
+  auto operations = [&, before = 0.0]() mutable {
+    return model->work().operations - std::exchange(before, model->work().operations);
+  };
+  {
+    c10::NoGradGuard no_grad;
+    const at::Tensor hidden = model->hidden(packed);
+    EXPECT_DOUBLE_EQ(operations(), 3 * token + (1 + 2 + 3) * key);
+    model->head().stats(hidden, {1, 2, 3}, 1.0);
+    EXPECT_DOUBLE_EQ(operations(), 3 * 2 * head_products(config));
+  }
+  model->hidden(packed);
+  EXPECT_DOUBLE_EQ(operations(), 3 * (3 * token + (1 + 2 + 3) * key));
+  packed.append(std::vector<int32_t>{4}, {}, 0);  // shares the three before it
+  c10::NoGradGuard no_grad;
+  model->hidden(packed);
+  EXPECT_DOUBLE_EQ(operations(), 4 * token + (1 + 2 + 3 + 4) * key);
+  EXPECT_EQ(model->work().bytes, 0);
+  auto cache = model->make_cache(1, 8);
+  const int64_t slot = 0;
+  Packed prompt;
+  prompt.append(std::vector<int32_t>{1, 2});
+  model->prefill(prompt, *cache, {&slot, 1});
+  model->decode(std::vector<int32_t>{3}, std::vector<int32_t>{2}, {&slot, 1}, *cache);
+  const auto keys =
+      static_cast<double>(3 * config.num_hidden_layers * 2 * config.num_key_value_heads * config.head_dim);
+  EXPECT_DOUBLE_EQ(model->work().bytes, 4 * (block_products(config) + keys));
 }
 
 TEST(transformer, a_token_beyond_the_vocabulary_is_refused) {

@@ -52,7 +52,7 @@ std::vector<at::Tensor> changes_by_updates(Model& model, double& norm) {
   return changes;
 }
 
-void add_update_speed(Model& model, const GpuLimits& limits, GpuFinding& finding) {
+void add_update_speed(Model& model, const Limits& limits, GpuFinding& finding) {
   Optimizer optimizer(model.trainable(), {});
   double elements = 0;
   for (const NamedTensor& p : model.trainable()) {
@@ -95,7 +95,7 @@ std::vector<GpuFinding> check_gpu(at::Device device, bool with_speed, GpuShapes 
   findings.insert(findings.end(), of_models.begin(), of_models.end());
   if (!with_speed) return findings;
   try {
-    const GpuLimits limits = measure_limits(device);
+    const Limits limits = measure_limits(device);
     add_kernel_speed(device, limits, findings);
     const auto large = large_model(device);
     add_model_speed(*large, limits, findings);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "config/train_config.h"
+#include "model/limits.h"
 #include "records/run_directory.h"
 #include "rollout/policy.h"
 #include "train/collect.h"
@@ -28,6 +29,7 @@ struct Training {
   TrainingSet validation;
   std::vector<int32_t> stop_ids;
   TrainState state;            // with the fingerprint of this run
+  Limits limits;               // of the machine, for the policy
   int64_t planned_memory = 0;  // bytes at the peak (plan/plan.h); 0: not known
   std::string plan;            // the same in words
 };

@@ -100,14 +100,25 @@ std::string signal_rows(const Collected& made, const Training& t, const Shaped& 
 }  // namespace
 
 StepRecord::StepRecord(Training& training, const StepContext& step, TrainObserver& observer)
-    : context(step), t_(training), observer_(observer), began_(now_seconds()) {
+    : context(step), t_(training), observer_(observer), work_(work()), began_(now_seconds()) {
   metrics.set("training/global_step", static_cast<double>(context.step));
   if (context.step == 0) passes();
 }
 
-StepRecord::Clock StepRecord::time(const char* name, const char* phase) {
+StepRecord::Clock StepRecord::time(const char* name, const char* phase, const char* share) {
   if (phase != nullptr) observer_.phase(phase);
-  return {metrics, name};
+  return {*this, name, share};
+}
+
+Work StepRecord::work() const { return t_.policy.model->work(); }
+
+void StepRecord::set_shares(const char* name, const Work& before, double seconds) {
+  const Work now = work();
+  const auto share = [&](const char* of, double done, double limit) {
+    if (done > 0 && limit > 0) metrics.set(str("perf/", of, "/", name), done / (seconds * limit));
+  };
+  share("mfu", now.operations - before.operations, t_.limits.operations);
+  share("mbu", now.bytes - before.bytes, t_.limits.bandwidth);
 }
 
 bool StepRecord::keeps_tokens() const {
@@ -127,6 +138,7 @@ void StepRecord::collected(const Collected& made) {
   record_collection(metrics, made.stats);
   metrics.set("timing_s/gen", made.stats.seconds_gen);
   metrics.set("timing_s/reward", made.stats.seconds_reward);
+  set_shares("rollout", work_, made.stats.seconds_gen);
   if (made.batch.groups.empty()) return;
   sample_ = sample_of(made, t_.data, context.step);
   const size_t N = made.batch.token.size();

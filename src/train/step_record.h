@@ -27,17 +27,24 @@ struct UnstoredSteps {
 
 class StepRecord {
  public:
-  // The seconds of its life are the metric timing_s/NAME.
+  // The seconds of its life are the metric timing_s/NAME; where the policy computes, what it did in them is held
+  // against the machine's limits (perf/mfu/SHARE, perf/mbu/SHARE).
   class Clock {
    public:
-    Clock(StepMetrics& metrics, const char* name) : metrics_(metrics), name_(name), began_(now_seconds()) {}
-    ~Clock() { metrics_.set(std::string("timing_s/") + name_, now_seconds() - began_); }
+    Clock(StepRecord& record, const char* name, const char* share)
+        : record_(record), name_(name), share_(share), work_(record.work()), began_(now_seconds()) {}
+    ~Clock() {
+      const double seconds = now_seconds() - began_;
+      record_.metrics.set(std::string("timing_s/") + name_, seconds);
+      if (share_ != nullptr) record_.set_shares(share_, work_, seconds);
+    }
     Clock(const Clock&) = delete;
     Clock& operator=(const Clock&) = delete;
 
    private:
-    StepMetrics& metrics_;
-    const char* name_;
+    StepRecord& record_;
+    const char *name_, *share_;
+    const Work work_;
     double began_;
   };
 
@@ -48,7 +55,7 @@ class StepRecord {
   TokenUpdates updates;  // [N] each of a step that is kept whole, else empty
 
   // `phase` is what the observer is told that the trainer is at now.
-  [[nodiscard]] Clock time(const char* name, const char* phase = nullptr);
+  [[nodiscard]] Clock time(const char* name, const char* phase = nullptr, const char* share = nullptr);
   bool keeps_tokens() const;  // all that methods read of this step is stored
 
   void collected(const Collected& made);
@@ -60,10 +67,13 @@ class StepRecord {
   void write();
 
  private:
+  Work work() const;  // of the policy so far
+  void set_shares(const char* name, const Work& before, double seconds);
   void passes();  // how far the run is in its problems
 
   Training& t_;
   TrainObserver& observer_;
+  const Work work_;
   double began_;
   std::optional<TrainSample> sample_;
 };

@@ -1,6 +1,7 @@
 #include "train/trainer.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -20,7 +21,7 @@ namespace {
 
 // lp, H, C and l of the old policy, which everything after sees.
 void read_old_policy(const Training& t, Batch& batch, StepRecord& record) {
-  auto clock = record.time("old_log_prob", "scoring");
+  auto clock = record.time("old_log_prob", "scoring", "actor_infer");
   const TrainConfig& c = t.config;
   const bool tail = c.needs().tail_confidence || record.keeps_tokens();  // a stored step serves methods of all needs
   const int64_t budget = c.update.micro_batch_tokens;
@@ -64,6 +65,18 @@ ObjectiveConfig objective_of_step(Training& t, StepMetrics& m) {
   return objective;
 }
 
+// "sampling 39 %, update 48 %"
+std::string share_words(const StepMetrics& m) {
+  constexpr std::pair<const char*, const char*> kShares[] = {{"perf/mfu/rollout", "sampling "},
+                                                             {"perf/mbu/rollout", "sampling, of bandwidth "},
+                                                             {"perf/mfu/actor_infer", "old log-probs "},
+                                                             {"perf/mfu/actor", "update "}};
+  std::vector<std::string> parts;
+  for (const auto& [key, words] : kShares)
+    if (const double share = m.get(key); std::isfinite(share)) parts.push_back(words + percent(share, 0));
+  return join(parts, ", ");
+}
+
 // Neighbouring prompts of the step with their responses.
 struct MiniBatch {
   const Group &first, &last;
@@ -96,6 +109,7 @@ Trainer::Trainer(Training& training)
                  .on_batch = nullptr},
       began_(now_seconds()) {
   const TrainConfig& c = t_.config;
+  t_.limits = measure_limits(*t_.policy.model);
   const int64_t prompts = t_.data.size() * c.train.epochs, of_step = c.gen_batch() * c.fewest_gen_batches();
   total_steps_ = c.uses_passes() ? (prompts + of_step - 1) / of_step : c.train.steps;
   saved_step_ = t_.state.step > 0 ? t_.state.step : -1;
@@ -124,6 +138,7 @@ Trainer::Outcome Trainer::step() {
   }
   if (validates(t_, finished())) validate(t_, record);
   record.write();
+  shares_ = share_words(record.metrics);
   return Outcome::done;
 }
 
@@ -150,7 +165,7 @@ Collected Trainer::collect(StepRecord& record) {
 }
 
 void Trainer::update(const Batch& batch, std::span<const float> advantage, StepRecord& record) {
-  auto clock = record.time("update_actor", "updating");
+  auto clock = record.time("update_actor", "updating", "actor");
   const TrainConfig& c = t_.config;
   const double lr = rollout_lr(c.optimizer, t_.state.step - 1, total_steps_);
   const ObjectiveConfig objective = objective_of_step(t_, record.metrics);
@@ -238,6 +253,7 @@ int Trainer::run(TrainObserver& observer) {
     const auto planned = static_cast<double>(t_.planned_memory);
     log(str("memory: peak ", human_bytes(peak_resident_gb() * 0x1p30), ", planned ", human_bytes(planned)));
   }
+  if (!shares_.empty()) log(str("speed of the last step, of what this machine's products and memory reach: ", shares_));
   if (unstored_.total > 0) warn(str("the responses of ", unstored_.total, " steps could not be stored"));
   return kDone;
 }

@@ -31,6 +31,7 @@ class Trainer {
   int64_t total_steps_ = 0;  // at most, where dynamic sampling decides how many the passes give
   int64_t saved_step_ = -1;
   UnstoredSteps unstored_;
+  std::string shares_;  // of the last step, in words
   double began_ = 0;
   TrainObserver* observer_ = nullptr;  // while run() runs
 };

@@ -42,6 +42,10 @@ constexpr PanelRow kRows[] = {
     {"Health", "train/num_gen_batches", "Generation batches", "rounds of sampling that dynamic sampling needed"},
     {"Health", "train/skipped_steps", "Skipped steps", "optimizer steps left out so far"},
     {"Cost", "perf/throughput", "Tokens per second", "generated tokens of the step over its time"},
+    {"Cost", "perf/mfu/actor", "Update against the machine",
+     "operations of the update as a share of what a product of this machine reaches", true},
+    {"Cost", "perf/mfu/rollout", "Sampling against the machine",
+     "operations of sampling as a share of what a product of this machine reaches", true},
     {"Cost", "timing_s/step", "Time of a step", "seconds, everything included"},
     {"Cost", "perf/cpu_memory_used_gb", "Memory", "resident memory of the process, GB"},
 };

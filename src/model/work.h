@@ -1,0 +1,34 @@
+// What a model has been asked to compute, to be held against what the machine can do (model/limits.h). Counted from
+// shapes, once for every row that passes: what is computed again to save memory is no work.
+#pragma once
+
+#include "hf/model_config.h"
+
+namespace ucas {
+
+struct Work {
+  double operations = 0;  // of products and attention; a multiply-add is two
+  double bytes = 0;       // of weights, keys and values that decoding has read, each once a step
+};
+
+// Multiply-adds of one token: of all blocks' products, of the LM head, and of attention.
+inline double block_products(const ModelConfig& c) {
+  const auto heads = static_cast<double>((2 * c.num_attention_heads + 2 * c.num_key_value_heads) * c.head_dim);
+  return static_cast<double>(c.num_hidden_layers) * static_cast<double>(c.hidden_size) *
+         (heads + 3 * static_cast<double>(c.intermediate_size));
+}
+inline double head_products(const ModelConfig& c) { return static_cast<double>(c.vocab_size * c.hidden_size); }
+// Of one layer for each key in sight.
+inline double key_products(const ModelConfig& c) { return static_cast<double>(2 * c.num_attention_heads * c.head_dim); }
+// Keys in sight of a token at this position, of all layers together.
+inline double keys_in_sight(const ModelConfig& c, int64_t position) {
+  if (c.windows.empty()) return static_cast<double>(c.num_hidden_layers * (position + 1));
+  double keys = 0;
+  for (int64_t layer = 0; layer < c.num_hidden_layers; ++layer) {
+    const int64_t window = c.window(static_cast<size_t>(layer));
+    keys += static_cast<double>(window == 0 || position < window ? position + 1 : window);
+  }
+  return keys;
+}
+
+}  // namespace ucas
