@@ -13,7 +13,6 @@
 #include "objective/clipped_ratio.h"
 #include "objective/rollout_correction.h"
 #include "train/logprobs.h"
-#include "train/pack.h"
 
 namespace ucas {
 
@@ -89,25 +88,6 @@ struct LossArrays {
             .only_marked = only_marked(in.method)};
   }
 };
-
-// Neighbours among a micro-batch's responses, and their rows.
-struct RowRange {
-  int64_t first = 0, count = 0;
-  std::span<const int64_t> responses;
-};
-
-// As many responses at a time as have at most so many rows; a longer one alone.
-std::vector<RowRange> head_parts(const Batch& batch, const PackedResponses& micro, int64_t rows) {
-  std::vector<int64_t> lengths;
-  for (int64_t index : micro.response) lengths.push_back(batch.responses[index].length);
-  std::vector<RowRange> parts;
-  int64_t next = 0;
-  for (const MicroBatch& part : pack(lengths, rows)) {
-    parts.push_back({next, part.tokens, std::span(micro.response).subspan(part.first, part.last - part.first)});
-    next += part.tokens;
-  }
-  return parts;
-}
 
 // What select() says of every micro-batch of the mini-batch under the current policy: a forward pass without gradients,
 // then one call per micro-batch or one for all.

@@ -154,7 +154,7 @@ check(status == 0 and b"\x1b[3" not in data and b"\x1b[1m" not in data, "NO_COLO
 check(all(byte < 128 for byte in data), "without UTF-8 everything is ASCII")
 check(any(f"step {STEPS}/{STEPS}" in line for line in block) and max(map(len, block)) < 60, "a narrow window has a narrow block")
 
-status, data = on_terminal(train_words(path("resized"), "--train.steps", 60), resize_after=b"steps/s")
+status, data = on_terminal(train_words(path("resized"), "--train.steps", 300), resize_after=b"steps/s")
 check(status == 0 and max(map(len, block_of(data, 200).text()[-8:])) < 70, "the width follows the window")
 
 status, data = on_terminal(train_words(path("stopped"), "--train.steps", 4000), interrupt_after=b"steps/s")
