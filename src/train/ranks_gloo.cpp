@@ -1,0 +1,152 @@
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/str.h"
+#include "train/ranks.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr std::chrono::minutes kPatience{30};  // for the slowest rank: a step's sampling may be uneven
+
+class GlooRanks final : public Ranks {
+ public:
+  GlooRanks(int64_t rank, int64_t size, const std::string& host, int64_t port) : rank_(rank), size_(size) {
+    called("joining the other ranks", [&] {
+      c10d::TCPStoreOptions store;
+      store.port = static_cast<uint16_t>(port);
+      // torchrun's agent serves the store already, under its own process.
+      const char* agent = std::getenv("TORCHELASTIC_USE_AGENT_STORE");
+      store.isServer = rank == 0 && !(agent != nullptr && std::strcmp(agent, "True") == 0);
+      store.waitWorkers = false;
+      store.timeout = std::chrono::minutes(5);
+      auto options = c10d::ProcessGroupGloo::Options::create(kPatience);
+      const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
+      options->devices.push_back(interface != nullptr
+                                     ? c10d::ProcessGroupGloo::createDeviceForInterface(interface)
+                                     : is_local(host) ? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
+                                                      : c10d::ProcessGroupGloo::createDefaultDevice());
+      auto shared = c10::make_intrusive<c10d::TCPStore>(host, store);
+      group_ = c10::make_intrusive<c10d::ProcessGroupGloo>(shared, static_cast<int>(rank), static_cast<int>(size),
+                                                           options);
+      store_ = shared;
+    });
+  }
+
+  int64_t rank() const override { return rank_; }
+  int64_t size() const override { return size_; }
+
+  std::vector<std::string> gather(const std::string& bytes) override {
+    at::Tensor length = at::empty({1}, at::kLong);
+    length.data_ptr<int64_t>()[0] = static_cast<int64_t>(bytes.size());
+    const std::vector<at::Tensor> lengths = all_of(length);
+    int64_t longest = 1;
+    for (const at::Tensor& n : lengths) longest = std::max(longest, n.item<int64_t>());
+    at::Tensor mine = at::empty({longest}, at::kByte);
+    std::memcpy(mine.data_ptr(), bytes.data(), bytes.size());
+    std::vector<std::string> all;
+    const std::vector<at::Tensor> parts = all_of(mine);
+    for (size_t r = 0; r < parts.size(); ++r) {
+      all.emplace_back(static_cast<const char*>(parts[r].data_ptr()), static_cast<size_t>(lengths[r].item<int64_t>()));
+    }
+    return all;
+  }
+
+  void add_up(std::span<const at::Tensor> tensors) override {
+    for (const at::Tensor& tensor : tensors) {
+      std::vector<at::Tensor> one{tensor};
+      called("summing gradients", [&] { group_->allreduce(one)->wait(); });
+    }
+  }
+
+  void broadcast(std::span<const at::Tensor> tensors, int64_t from) override {
+    for (const at::Tensor& tensor : tensors) {
+      std::vector<at::Tensor> one{tensor};
+      c10d::BroadcastOptions options;
+      options.rootRank = from;
+      called("handing out weights", [&] { group_->broadcast(one, options)->wait(); });
+    }
+  }
+
+  void in_turn(std::span<const at::Tensor> tensors, std::string& bytes, const std::function<void()>& turn) override {
+    if (rank_ > 0) {
+      for (const at::Tensor& tensor : tensors) receive(tensor, rank_ - 1);
+      bytes = receive_bytes(rank_ - 1);
+    }
+    turn();
+    if (rank_ + 1 < size_) {
+      for (const at::Tensor& tensor : tensors) send(tensor, rank_ + 1);
+      send_bytes(bytes, rank_ + 1);
+    }
+    broadcast(tensors, size_ - 1);
+    bytes = gather(rank_ + 1 == size_ ? bytes : "").back();
+  }
+
+ private:
+  static bool is_local(const std::string& host) { return host == "localhost" || host == "127.0.0.1" || host == "::1"; }
+
+  template <class Call>
+  void called(const char* what, Call call) const {
+    try {
+      call();
+    } catch (const std::exception& e) {
+      const std::string text = e.what();
+      throw Error("ranks",
+                  str("rank ", rank_, " of ", size_, ": ", what, " failed: ", printable(text.substr(0, text.find('\n')), 300),
+                      "; has another rank ended? its message says why"),
+                  kNumeric);
+    }
+  }
+
+  std::vector<at::Tensor> all_of(const at::Tensor& mine) {
+    std::vector<std::vector<at::Tensor>> out(1);
+    for (int64_t r = 0; r < size_; ++r) out[0].push_back(at::empty(mine.sizes(), mine.options()));
+    std::vector<at::Tensor> in{mine};
+    called("exchanging results", [&] { group_->allgather(out, in)->wait(); });
+    return out[0];
+  }
+
+  void send(const at::Tensor& tensor, int64_t to) {
+    std::vector<at::Tensor> one{tensor};
+    called("passing gradients on", [&] { group_->send(one, static_cast<int>(to), 0)->wait(); });
+  }
+  void receive(const at::Tensor& tensor, int64_t from) {
+    std::vector<at::Tensor> one{tensor};
+    called("waiting for gradients", [&] { group_->recv(one, static_cast<int>(from), 0)->wait(); });
+  }
+  void send_bytes(const std::string& bytes, int64_t to) {
+    at::Tensor length = at::empty({1}, at::kLong), content = at::empty({static_cast<int64_t>(bytes.size()) + 1}, at::kByte);
+    length.data_ptr<int64_t>()[0] = content.numel();
+    std::memcpy(content.data_ptr(), bytes.c_str(), bytes.size() + 1);
+    send(length, to);
+    send(content, to);
+  }
+  std::string receive_bytes(int64_t from) {
+    const at::Tensor length = at::empty({1}, at::kLong);
+    receive(length, from);
+    const at::Tensor content = at::empty({length.item<int64_t>()}, at::kByte);
+    receive(content, from);
+    return {static_cast<const char*>(content.data_ptr()), static_cast<size_t>(content.numel() - 1)};
+  }
+
+  const int64_t rank_, size_;
+  c10::intrusive_ptr<c10d::Store> store_;
+  c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;
+};
+
+}  // namespace
+
+std::unique_ptr<Ranks> make_gloo_ranks(int64_t rank, int64_t size, const std::string& host, int64_t port) {
+  return std::make_unique<GlooRanks>(rank, size, host, port);
+}
+
+}  // namespace ucas
