@@ -71,6 +71,9 @@ void UpdateConfig::fields(Fields& f) {
            "what a backward pass makes again instead of keeping it: nothing, all of a block but its attention, all of "
            "it; the same bits for less memory",
            Effect::bookkeeping);
+  f.choice("reduce", reduce, {"sum", "ordered"},
+           "gradients of several ranks: their sum, or one rank adds to another's in the order of one process: the same "
+           "bits for any number of ranks, and their backward passes wait for each other");
 }
 
 void RunConfig::fields(Fields& f) {

@@ -70,15 +70,23 @@ int64_t parse_step_name(const std::string& name) {
   return step_name(step).substr(5) == text ? step : -1;
 }
 
-RunDirectory::RunDirectory(std::string path)
-    : path_(std::move(path)), lock_(std::make_unique<FileLock>(path_join(path_, ".lock"))) {}
+RunDirectory::RunDirectory(std::string path, std::unique_ptr<FileLock> lock)
+    : path_(std::move(path)), lock_(std::move(lock)) {}
+
+namespace {
+
+std::unique_ptr<FileLock> lock_of(const std::string& path) {
+  return std::make_unique<FileLock>(path_join(path, ".lock"));
+}
+
+}  // namespace
 
 RunDirectory RunDirectory::create(const std::string& path, const std::string& config_toml,
                                   const RunEnvironment& environment) {
   refuse_run_in(path);  // before a lock file is left in somebody's directory
   refuse_links_in(path);
   make_directories(path);
-  RunDirectory run(path);
+  RunDirectory run(path, lock_of(path));
   refuse_run_in(path);  // another may have been quicker
   for (const std::string& folder : kFolders) make_directories(path_join(path, folder));
   write_environment(run.env_file(), environment);
@@ -99,7 +107,7 @@ void RunDirectory::check_started(const std::string& path) {
 RunDirectory RunDirectory::open(const std::string& path) {
   check_started(path);
   refuse_links_in(path);
-  RunDirectory run(path);
+  RunDirectory run(path, lock_of(path));
   for (const std::string& folder : kFolders) make_directories(path_join(path, folder));
   // eval/ has a lock for each evaluation, which clears up for itself; checkpoints/ are cleared by train/checkpoint.
   for (const std::string& folder : {path, path_join(path, "rollouts"), path_join(path, "signals")}) {
@@ -108,7 +116,13 @@ RunDirectory RunDirectory::open(const std::string& path) {
   return run;
 }
 
+RunDirectory RunDirectory::watch(const std::string& path) {
+  check_started(path);
+  return {path, nullptr};
+}
+
 void RunDirectory::append_step(const std::string& json_line) {
+  if (!writes()) return;
   UCAS_CHECK(json_line.find('\n') == std::string::npos, "a line of steps.jsonl is one line");
   if (!steps_) steps_ = std::make_unique<FileWriter>(steps_file(), true);
   steps_->write(json_line + "\n");
@@ -147,6 +161,7 @@ RunDirectory::LogLines RunDirectory::read_log(int64_t step) const {
 }
 
 void RunDirectory::cut_after(int64_t step) {
+  if (!writes()) return;
   steps_.reset();
   remove_later_files(path_join(path_, "eval"), step);
   remove_later_files(path_join(path_, "rollouts"), step);

@@ -28,6 +28,9 @@ class RunDirectory {
                              const RunEnvironment& environment);
   // An existing run, to go on with. Error("path") if there is none, or another ucas is using it.
   static RunDirectory open(const std::string& path);
+  // A run that another process writes: what would be written through this one is not.
+  static RunDirectory watch(const std::string& path);
+  bool writes() const { return lock_ != nullptr; }
   // Error("path") unless there is a run at `path`.
   static void check_started(const std::string& path);
 
@@ -59,7 +62,9 @@ class RunDirectory {
 
   std::string environment(const std::string& key) const;  // a text of env.json; "" if it is not there
   std::vector<std::string> remarks() const { return read_remarks(env_file()); }
-  void remark(const std::string& text) const { add_remark(env_file(), text); }
+  void remark(const std::string& text) const {
+    if (writes()) add_remark(env_file(), text);
+  }
 
  private:
   struct LogLines {
@@ -68,7 +73,7 @@ class RunDirectory {
     std::vector<int64_t> steps;  // of these lines
   };
   LogLines read_log(int64_t step) const;
-  explicit RunDirectory(std::string path);
+  RunDirectory(std::string path, std::unique_ptr<FileLock> lock);
   std::string path_;
   std::unique_ptr<FileLock> lock_;
   std::unique_ptr<FileWriter> steps_;  // opened at the first append

@@ -233,7 +233,8 @@ Collected Collector::collect(int64_t step, DataCursor& cursor) const {
     const std::vector<int64_t> problems = next_problems(config, data.size(), cursor);
     std::vector<Candidate> candidates = generate(*this, step, problems, times_drawn);  // o_i ~ pi_old
     stats.seconds_gen += now_seconds() - began;
-    if (should_stop && should_stop()) {
+    const bool stops = should_stop && should_stop();
+    if (agree ? agree(stops) : stops) {
       result.stopped = true;
       return result;
     }

@@ -70,6 +70,7 @@ struct Collector {
   std::vector<int32_t> stop_ids;
   bool answer_classes = false;
   std::function<bool()> should_stop;
+  std::function<bool(bool)> agree;  // whether it is so on any rank; null: there is one alone
   std::function<void(const CollectStats&, int64_t kept)> on_batch;  // progress between generation batches
 
   // Generates until the step has its data.train_batch_size prompts (objective/dynamic_sampling.h), or the generation

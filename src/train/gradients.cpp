@@ -3,13 +3,18 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
+#include <functional>
 #include <optional>
 #include <vector>
 
+#include "base/error.h"
 #include "objective/clipped_ratio.h"
 #include "objective/rollout_correction.h"
 #include "train/logprobs.h"
@@ -118,7 +123,13 @@ std::vector<std::vector<uint8_t>> select_now(Model& model, const ObjectiveInput&
 // Micro-batches of some of the mini-batch's responses.
 std::vector<PackedResponses> packed_micros(const ObjectiveInput& in, std::span<const int64_t> responses, bool share) {
   std::vector<PackedResponses> micros;
-  for (const auto& some : micro_batches(in.batch, responses, in.token_budget, share)) {
+  int64_t budget = in.token_budget;
+  if (in.ranks != nullptr && !in.ranks->alone() && !in.ordered) {  // one for each rank at least
+    int64_t tokens = 0;
+    for (int64_t index : responses) tokens += in.batch.responses[index].length;
+    budget = std::min(budget, std::max<int64_t>(tokens / in.ranks->size(), 1));
+  }
+  for (const auto& some : micro_batches(in.batch, responses, budget, share)) {
     micros.push_back(pack_responses(in.batch, some, share));
   }
   return micros;
@@ -129,6 +140,53 @@ void define_gradients(Model& model) {
   for (NamedTensor& p : model.trainable()) {
     at::Tensor& gradient = p.tensor.mutable_grad();
     if (!gradient.defined()) gradient = at::zeros_like(p.tensor);
+  }
+}
+
+LossMetrics of_bytes(const std::string& bytes) {
+  LossMetrics metrics;
+  UCAS_CHECK(bytes.size() == sizeof metrics, "what a rank sends is whole");
+  std::memcpy(&metrics, bytes.data(), sizeof metrics);
+  return metrics;
+}
+std::string bytes_of(const LossMetrics& metrics) { return {reinterpret_cast<const char*>(&metrics), sizeof metrics}; }
+
+LossMetrics sum_of(Ranks& ranks, const LossMetrics& mine) {
+  static_assert(sizeof(LossMetrics) % sizeof(double) == 0);
+  std::array<double, sizeof(LossMetrics) / sizeof(double)> sum{}, part{};
+  for (const std::string& bytes : ranks.gather(bytes_of(mine))) {
+    std::memcpy(part.data(), bytes.data(), sizeof part);
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] += part[i];
+  }
+  LossMetrics metrics;
+  std::memcpy(&metrics, sum.data(), sizeof metrics);
+  return metrics;
+}
+
+// `metrics` and the gradients go from rank to rank.
+LossMetrics in_turn(Ranks& ranks, std::span<const at::Tensor> gradients, LossMetrics& metrics,
+                    const std::function<void()>& turn) {
+  std::string bytes = bytes_of(metrics);
+  ranks.in_turn(gradients, bytes, [&] {
+    metrics = of_bytes(bytes);
+    turn();
+    bytes = bytes_of(metrics);
+  });
+  return of_bytes(bytes);
+}
+
+// Each rank has noted the tokens of its micro-batches and 0 for all others.
+void share_record(const ObjectiveInput& in, TokenUpdates& noted) {
+  std::vector<float> clipped(noted.clipped.begin(), noted.clipped.end());
+  const auto n = static_cast<int64_t>(clipped.size());
+  in.ranks->add_up(
+      {{at::from_blob(noted.ratio.data(), {n}, at::kFloat), at::from_blob(clipped.data(), {n}, at::kFloat)}});
+  for (int64_t index : in.responses) {
+    const Response& o = in.batch.responses[index];
+    for (int64_t t = o.first; t < o.first + o.length; ++t) {
+      in.record->ratio[t] = noted.ratio[t];
+      in.record->clipped[t] = static_cast<uint8_t>(clipped[t]);
+    }
   }
 }
 
@@ -197,10 +255,14 @@ LossMetrics accumulate_gradients(Model& model, const ObjectiveInput& in) {
   Denominators total = denominators(in.config, whole.view(in), in.response_limit);
   LossMetrics metrics;
   LossBuffer buffer;
+  const size_t N = in.batch.token.size();
+  const bool shares = in.ranks != nullptr && !in.ranks->alone();
+  TokenUpdates noted;  // by this rank
+  if (shares && in.record != nullptr) noted = {std::vector<float>(N), std::vector<uint8_t>(N)};
   auto losses = [&](const LossArrays& arrays) {
     LossOutput out = buffer.view(static_cast<int64_t>(arrays.logprob.size()));
     objective_gradients(in.method, in.config, arrays.view(in), total, out, metrics);
-    if (in.record != nullptr) note(*in.record, in.batch, arrays.view(in), out);
+    if (in.record != nullptr) note(shares ? noted : *in.record, in.batch, arrays.view(in), out);
     return out;
   };
   // The LM head forward and backward for some responses at a time, then the network backward for all.
@@ -223,23 +285,50 @@ LossMetrics accumulate_gradients(Model& model, const ObjectiveInput& in) {
     }
     if (d_hidden.defined()) hidden.backward(d_hidden);
   };
-  for (size_t m = 0; m < micros.size(); ++m) learn_from(micros[m], by_current ? &marks[m] : nullptr);
-  for (const PackedResponses& micro : packed_micros(in, silent, model.shares_prefixes())) {
-    if (!in.skip_silent) {
-      learn_from(micro, nullptr);
-      continue;
+  auto learn = [&](RankShare share) {
+    for (int64_t m = share.first; m < share.last; ++m) learn_from(micros[m], by_current ? &marks[m] : nullptr);
+  };
+  const std::vector<PackedResponses> quiet = packed_micros(in, silent, model.shares_prefixes());
+  auto read = [&](RankShare share) {
+    for (int64_t m = share.first; m < share.last; ++m) {
+      const PackedResponses& micro = quiet[m];
+      if (!in.skip_silent) {
+        learn_from(micro, nullptr);
+        continue;
+      }
+      LossArrays arrays;  // for what is logged alone
+      arrays.append(in, micro.response);
+      if (in.on_policy) {
+        arrays.append_old(in, micro.response);
+      } else {
+        at::NoGradGuard no_grad;
+        arrays.append(response_stats(model, micro, in.temperature));
+      }
+      losses(arrays);
     }
-    LossArrays arrays;  // for what is logged alone
-    arrays.append(in, micro.response);
-    if (in.on_policy) {
-      arrays.append_old(in, micro.response);
-    } else {
-      at::NoGradGuard no_grad;
-      arrays.append(response_stats(model, micro, in.temperature));
-    }
-    losses(arrays);
+  };
+  const auto loud_count = static_cast<int64_t>(micros.size()), quiet_count = static_cast<int64_t>(quiet.size());
+  if (!shares) {
+    learn({0, loud_count});
+    read({0, quiet_count});
+    if (micros.empty()) define_gradients(model);
+    return metrics;
   }
-  if (micros.empty()) define_gradients(model);
+  define_gradients(model);
+  std::vector<at::Tensor> gradients;
+  for (NamedTensor& p : model.trainable()) gradients.push_back(p.tensor.grad());
+  auto learn_mine = [&] { learn(share_of(*in.ranks, loud_count)); };
+  auto read_mine = [&] { read(share_of(*in.ranks, quiet_count)); };
+  if (in.ordered) {
+    metrics = in_turn(*in.ranks, gradients, metrics, learn_mine);
+    metrics = in_turn(*in.ranks, {}, metrics, read_mine);
+  } else {
+    learn_mine();
+    read_mine();
+    in.ranks->add_up(gradients);
+    metrics = sum_of(*in.ranks, metrics);
+  }
+  if (in.record != nullptr) share_record(in, noted);
   return metrics;
 }
 

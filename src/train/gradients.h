@@ -12,6 +12,7 @@
 #include "methods/method.h"
 #include "model/model.h"
 #include "objective/aggregate.h"
+#include "train/ranks.h"
 
 namespace ucas {
 
@@ -35,6 +36,8 @@ struct ObjectiveInput {
   TokenUpdates* record = nullptr;           // filled for the mini-batch's tokens; its arrays are [N] already
   bool on_policy = false;                   // the weights are still those that the batch's old signals were read from
   bool skip_silent = true;                  // false: every response takes its forward and backward pass (for tests)
+  Ranks* ranks = nullptr;                   // null: alone
+  bool ordered = false;  // ranks add their gradients one after the other, in the order of one process
 };
 
 // Whether the update can learn nothing from the response, whatever the policy says of it now: every advantage is 0, the
@@ -47,7 +50,8 @@ bool is_silent(const ObjectiveInput& in, int64_t response);
 std::vector<uint8_t> select_in_step(const Method& method, const ObjectiveConfig& config, const Batch& batch,
                                     std::span<const float> advantage, uint64_t seed);
 
-// Adds d loss / d parameter to the gradients. Returns what the loss saw.
+// Adds d loss / d parameter to the gradients. Returns what the loss saw. Of several ranks each takes some of the
+// micro-batches, the same ones as one process would make; all end with the whole gradient.
 LossMetrics accumulate_gradients(Model& model, const ObjectiveInput& in);
 
 }  // namespace ucas

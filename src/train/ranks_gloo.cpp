@@ -1,4 +1,5 @@
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
@@ -16,6 +17,7 @@ namespace ucas {
 
 namespace {
 
+constexpr int64_t kSmall = 1 << 20;            // elements
 constexpr std::chrono::minutes kPatience{30};  // for the slowest rank: a step's sampling may be uneven
 
 class GlooRanks final : public Ranks {
@@ -31,13 +33,12 @@ class GlooRanks final : public Ranks {
       store.timeout = std::chrono::minutes(5);
       auto options = c10d::ProcessGroupGloo::Options::create(kPatience);
       const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
-      options->devices.push_back(interface != nullptr
-                                     ? c10d::ProcessGroupGloo::createDeviceForInterface(interface)
-                                     : is_local(host) ? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
+      options->devices.push_back(interface != nullptr ? c10d::ProcessGroupGloo::createDeviceForInterface(interface)
+                                 : is_local(host)     ? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
                                                       : c10d::ProcessGroupGloo::createDefaultDevice());
       auto shared = c10::make_intrusive<c10d::TCPStore>(host, store);
-      group_ = c10::make_intrusive<c10d::ProcessGroupGloo>(shared, static_cast<int>(rank), static_cast<int>(size),
-                                                           options);
+      group_ =
+          c10::make_intrusive<c10d::ProcessGroupGloo>(shared, static_cast<int>(rank), static_cast<int>(size), options);
       store_ = shared;
     });
   }
@@ -62,19 +63,17 @@ class GlooRanks final : public Ranks {
   }
 
   void add_up(std::span<const at::Tensor> tensors) override {
-    for (const at::Tensor& tensor : tensors) {
-      std::vector<at::Tensor> one{tensor};
+    each_large(tensors, [&](std::vector<at::Tensor>& one) {
       called("summing gradients", [&] { group_->allreduce(one)->wait(); });
-    }
+    });
   }
 
   void broadcast(std::span<const at::Tensor> tensors, int64_t from) override {
-    for (const at::Tensor& tensor : tensors) {
-      std::vector<at::Tensor> one{tensor};
-      c10d::BroadcastOptions options;
-      options.rootRank = from;
+    c10d::BroadcastOptions options;
+    options.rootRank = from;
+    each_large(tensors, [&](std::vector<at::Tensor>& one) {
       called("handing out weights", [&] { group_->broadcast(one, options)->wait(); });
-    }
+    });
   }
 
   void in_turn(std::span<const at::Tensor> tensors, std::string& bytes, const std::function<void()>& turn) override {
@@ -92,6 +91,30 @@ class GlooRanks final : public Ranks {
   }
 
  private:
+  // A call costs its latency: small tensors of one type travel side by side.
+  template <class Send>
+  static void each_large(std::span<const at::Tensor> tensors, Send send) {
+    std::vector<at::Tensor> small;
+    for (const at::Tensor& tensor : tensors) {
+      if (tensor.numel() < kSmall && (small.empty() || tensor.scalar_type() == small[0].scalar_type())) {
+        small.push_back(tensor);
+        continue;
+      }
+      std::vector<at::Tensor> one{tensor};
+      send(one);
+    }
+    if (small.empty()) return;
+    std::vector<at::Tensor> flat;
+    for (const at::Tensor& tensor : small) flat.push_back(tensor.reshape({-1}));
+    std::vector<at::Tensor> one{at::cat(flat)};
+    send(one);
+    int64_t first = 0;
+    for (at::Tensor& tensor : small) {
+      tensor.copy_(one[0].narrow(0, first, tensor.numel()).view(tensor.sizes()));
+      first += tensor.numel();
+    }
+  }
+
   static bool is_local(const std::string& host) { return host == "localhost" || host == "127.0.0.1" || host == "::1"; }
 
   template <class Call>
@@ -100,10 +123,11 @@ class GlooRanks final : public Ranks {
       call();
     } catch (const std::exception& e) {
       const std::string text = e.what();
-      throw Error("ranks",
-                  str("rank ", rank_, " of ", size_, ": ", what, " failed: ", printable(text.substr(0, text.find('\n')), 300),
-                      "; has another rank ended? its message says why"),
-                  kNumeric);
+      throw Error(
+          "ranks",
+          str("rank ", rank_, " of ", size_, ": ", what, " failed: ", printable(text.substr(0, text.find('\n')), 300),
+              "; has another rank ended? its message says why"),
+          kNumeric);
     }
   }
 
@@ -124,7 +148,8 @@ class GlooRanks final : public Ranks {
     called("waiting for gradients", [&] { group_->recv(one, static_cast<int>(from), 0)->wait(); });
   }
   void send_bytes(const std::string& bytes, int64_t to) {
-    at::Tensor length = at::empty({1}, at::kLong), content = at::empty({static_cast<int64_t>(bytes.size()) + 1}, at::kByte);
+    at::Tensor length = at::empty({1}, at::kLong),
+               content = at::empty({static_cast<int64_t>(bytes.size()) + 1}, at::kByte);
     length.data_ptr<int64_t>()[0] = content.numel();
     std::memcpy(content.data_ptr(), bytes.c_str(), bytes.size() + 1);
     send(length, to);

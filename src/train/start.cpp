@@ -22,6 +22,7 @@
 #include "train/manifest.h"
 #include "train/model_files.h"
 #include "train/self_check.h"
+#include "train/shared_rollout.h"
 #include "verify/registry.h"
 
 namespace ucas {
@@ -127,12 +128,15 @@ Planned plan_run(const TrainConfig& config, const std::string& out, const RunDir
                            bytes(limits.memory_free), " free")};
 }
 
-Training assemble(TrainConfig config, RunDirectory run, Parts parts, Planned planned) {
+Training assemble(TrainConfig config, RunDirectory run, Parts parts, Planned planned, std::shared_ptr<Ranks> ranks) {
   Extract extract = config.reward.extract;
+  std::unique_ptr<Rollout> shared = ranks->alone() ? nullptr : share_rollout(*parts.rollout, *ranks);
   Training t{.config = std::move(config),
+             .ranks = std::move(ranks),
              .run = std::move(run),
              .policy = std::move(parts.policy),
-             .rollout = std::move(parts.rollout),
+             .engine = shared ? std::move(parts.rollout) : nullptr,
+             .rollout = shared ? std::move(shared) : std::move(parts.rollout),
              .verifier = make_grader(GraderKind::math, extract),
              .optimizer = std::move(parts.optimizer),
              .companions = std::move(parts.companions),
@@ -242,7 +246,21 @@ void restore(Training& t, const FoundCheckpoint& found, const Consent& consent) 
 
 }  // namespace
 
-Training open_training(TrainConfig config, const std::string& out, const std::string& command, bool allow_over_plan) {
+namespace {
+
+// The leader prepares a run and lets the others follow.
+Training follow_training(TrainConfig config, const std::string& out, std::shared_ptr<Ranks> ranks) {
+  config.validate();
+  ranks->wait_for_all();
+  Parts parts = load_parts(config, config.model, directory_with(config.model, "tokenizer.json"));
+  return assemble(std::move(config), RunDirectory::watch(out), std::move(parts), {}, std::move(ranks));
+}
+
+}  // namespace
+
+Training open_training(TrainConfig config, const std::string& out, const std::string& command, bool allow_over_plan,
+                       std::shared_ptr<Ranks> ranks) {
+  if (!ranks->leads()) return follow_training(std::move(config), out, std::move(ranks));
   config.validate();
   const Planned planned = plan_run(config, out, nullptr, allow_over_plan);
   const std::string tokenizer = directory_with(config.model, "tokenizer.json");
@@ -265,10 +283,12 @@ Training open_training(TrainConfig config, const std::string& out, const std::st
   environment.planned_memory = planned.memory;
   RunDirectory run = RunDirectory::create(out, to_toml(config), environment);
   keep_model_files(run, config.model, tokenizer);
-  return assemble(std::move(config), std::move(run), std::move(parts), planned);
+  ranks->wait_for_all();
+  return assemble(std::move(config), std::move(run), std::move(parts), planned, std::move(ranks));
 }
 
-Training resume_training(const std::string& path, const std::vector<Setting>& overrides) {
+Training resume_training(const std::string& path, const std::vector<Setting>& overrides, std::shared_ptr<Ranks> ranks) {
+  if (!ranks->leads()) ranks->wait_for_all();  // until what a kill has left is cleared up
   RunDirectory::check_started(path);
   const std::vector<Setting> saved = read_toml(path_join(path, "config.toml"));
   const TrainConfig before = make_train_config(saved);
@@ -276,7 +296,7 @@ Training resume_training(const std::string& path, const std::vector<Setting>& ov
   TrainConfig config = make_train_config(with_overrides(saved, overrides, before, allow_changes));
   config.validate();
   const bool had_folder = is_directory(path_join(path, "checkpoints"));  // before open() makes it
-  RunDirectory run = RunDirectory::open(path);
+  RunDirectory run = ranks->leads() ? RunDirectory::open(path) : RunDirectory::watch(path);
   const Planned planned =
       plan_run(config, path, &run, std::ranges::find(overrides, kOverPlan, &Setting::key) != overrides.end());
   const Consent consent{run, allow_changes};
@@ -289,17 +309,19 @@ Training resume_training(const std::string& path, const std::vector<Setting>& ov
   const std::string weights = found ? found->path : config.model;
   const std::string base = directory_with(config.model, "tokenizer.json");
   Parts parts = load_parts(config, weights, tokenizer_directory(run, weights, base));
-  Training t = assemble(std::move(config), std::move(run), std::move(parts), planned);
+  Training t = assemble(std::move(config), std::move(run), std::move(parts), planned, std::move(ranks));
   if (found) {
     restore(t, *found, Consent{t.run, allow_changes});
     log(str("resuming ", path, " after step ", t.state.step));
   } else {
     log(str("resuming ", path, ": no checkpoint yet, starting over from ", t.config.model));
   }
+  if (!t.run.writes()) return t;
   keep_model_files(t.run, weights, base);
   t.run.cut_after(found ? t.state.step : -1);
   if (std::ranges::any_of(overrides, [](const Setting& s) { return s.key != kOverPlan; }))
     write_file(t.run.config_file(), to_toml(t.config));
+  t.ranks->wait_for_all();
   return t;
 }
 

@@ -13,15 +13,18 @@
 #include "train/collect.h"
 #include "train/companion.h"
 #include "train/optimizer.h"
+#include "train/ranks.h"
 #include "train/train_state.h"
 
 namespace ucas {
 
 struct Training {
   TrainConfig config;
+  std::shared_ptr<Ranks> ranks;
   RunDirectory run;
   Policy policy;
-  std::unique_ptr<Rollout> rollout;
+  std::unique_ptr<Rollout> engine;   // samples here
+  std::unique_ptr<Rollout> rollout;  // samples on all ranks
   std::unique_ptr<Grader> verifier;
   std::unique_ptr<Optimizer> optimizer;
   std::vector<std::unique_ptr<Companion>> companions;
@@ -37,11 +40,12 @@ struct Training {
 // Loads a fresh run into `out`. Nothing is written before everything was checked, and nothing loaded before its memory
 // was planned: Error("limit") where it cannot fit, unless `allow_over_plan`. `command` is what was typed.
 Training open_training(TrainConfig config, const std::string& out, const std::string& command,
-                       bool allow_over_plan = false);
+                       bool allow_over_plan = false, std::shared_ptr<Ranks> ranks = alone());
 // Goes on with the run in `run`. `overrides` may change only what does not change results (train.max_hours, threads,
 // ...), and "allow-changes" goes on where something else has changed or is missing, says so and keeps it in env.json;
 // "allow-over-plan" is open_training's.
-Training resume_training(const std::string& run, const std::vector<Setting>& overrides);
+Training resume_training(const std::string& run, const std::vector<Setting>& overrides,
+                         std::shared_ptr<Ranks> ranks = alone());
 
 // What is about to happen, before it does, as messages. `total_steps` is the most there can be.
 void announce(const Training& training, int64_t total_steps);

@@ -159,6 +159,7 @@ void StepRecord::updated(std::span<const LossMetrics> losses, double grad_norm, 
 }
 
 void StepRecord::store(const Collected& made, const Shaped& shaped, UnstoredSteps& unstored) const {
+  if (!t_.run.writes()) return;
   constexpr int64_t kMostInARow = 3;
   const int64_t step = context.step;
   try {

@@ -106,6 +106,7 @@ Trainer::Trainer(Training& training)
                  .stop_ids = t_.stop_ids,
                  .answer_classes = t_.config.needs().answer_classes,
                  .should_stop = [this] { return should_stop(); },
+                 .agree = [this](bool mine) { return t_.ranks->any(mine); },
                  .on_batch = nullptr},
       began_(now_seconds()) {
   const TrainConfig& c = t_.config;
@@ -188,7 +189,9 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, StepR
                                                   .seed = record.context.seed + losses.size(),
                                                   .step_mark = step_mark,
                                                   .record = record.keeps_tokens() ? &record.updates : nullptr,
-                                                  .on_policy = losses.empty()}));
+                                                  .on_policy = losses.empty(),
+                                                  .ranks = t_.ranks.get(),
+                                                  .ordered = c.update.reduce == Reduce::ordered}));
       const StepResult result = t_.optimizer->step(lr);
       t_.policy.model->refresh();
       norms += result.grad_norm;
@@ -212,12 +215,13 @@ bool Trainer::should_stop() const {
 
 void Trainer::save() {
   if (saved_step_ == t_.state.step) return;
+  saved_step_ = t_.state.step;
+  if (!t_.run.writes()) return;
   observer_->phase("saving");
   t_.state.companions.clear();
   for (auto& companion : t_.companions) t_.state.companions[companion->name()] = companion->state();
   save_checkpoint(t_.run, t_.state.step, *t_.policy.model, *t_.optimizer, t_.companions, t_.state.json(),
                   t_.run.model_files(), t_.config.train.keep);
-  saved_step_ = t_.state.step;
 }
 
 int Trainer::run(TrainObserver& observer) {
@@ -237,7 +241,7 @@ int Trainer::run(TrainObserver& observer) {
     before.write();
   }
   while (!finished()) {
-    const Outcome outcome = should_stop() ? Outcome::stopped : step();
+    const Outcome outcome = t_.ranks->any(should_stop()) ? Outcome::stopped : step();
     if (outcome == Outcome::out_of_prompts) break;
     if (outcome == Outcome::stopped) {
       save();

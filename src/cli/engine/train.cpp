@@ -29,6 +29,13 @@ std::string command_text(const Words& words) {
   return text;
 }
 
+// Rank 0 speaks for all.
+std::shared_ptr<Ranks> join_ranks() {
+  std::shared_ptr<Ranks> ranks = open_ranks();
+  if (!ranks->leads()) set_log_sink([](LogLevel, const std::string&) {});
+  return ranks;
+}
+
 int train_to_the_end(Training training, TrainObserver& observer) {
   const int code = Trainer(training).run(observer);
   if (code != kDone) return code;
@@ -51,18 +58,21 @@ int run_train(const Words& words) {
     throw Error("usage", str("one CONFIG at most, got ", join(line.positionals, " "), "; see ucas train --help"));
   }
   install_stop_signals();
+  const std::shared_ptr<Ranks> ranks = join_ranks();
+  if (!ranks->leads()) observer = std::make_unique<TrainObserver>();
   if (!resume.empty()) {
     if (!line.positionals.empty() || !out.empty()) {
       throw Error("usage", "--resume RUN goes on with that run's own config.toml: give neither CONFIG nor --out");
     }
-    return train_to_the_end(resume_training(resume, line.settings), *observer);
+    return train_to_the_end(resume_training(resume, line.settings, ranks), *observer);
   }
   if (out.empty()) throw Error("usage", "--out RUN is missing: the directory that the run is written to");
   std::vector<Setting> settings;
   if (!line.positionals.empty()) settings = read_config_file(line.positionals[0]);
   settings.insert(settings.end(), line.settings.begin(), line.settings.end());
   const bool over_plan = std::erase_if(settings, [](const Setting& s) { return s.key == "allow-over-plan"; }) > 0;
-  return train_to_the_end(open_training(make_train_config(settings), out, command_text(words), over_plan), *observer);
+  return train_to_the_end(open_training(make_train_config(settings), out, command_text(words), over_plan, ranks),
+                          *observer);
 }
 
 }  // namespace ucas
