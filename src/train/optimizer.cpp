@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "base/error.h"
 #include "base/str.h"
@@ -95,11 +96,14 @@ Optimizer::Optimizer(std::vector<NamedTensor> parameters, const OptimizerConfig&
   bool on_cpu = path == Path::by_device, on_gpu = on_cpu;
   for (const NamedTensor& p : parameters) {
     UCAS_CHECK(p.tensor.scalar_type() == at::kFloat && p.tensor.is_contiguous(), "master weights are contiguous f32");
-    ParameterState slot{p.name, static_cast<int64_t>(slots_.size()), p.tensor,
-                        make_moment(p.tensor, config.moments, false)};
-    slot.decays = config.decay == Decay::all || p.tensor.dim() >= 2;
-    const bool by_muon = config.kind == OptimizerKind::muon && is_hidden_matrix(p);
-    if (!by_muon) slot.square = make_moment(p.tensor, config.moments, true);
+    ParameterState slot{.name = p.name,
+                        .index = static_cast<int64_t>(slots_.size()),
+                        .parameter = p.tensor,
+                        .mean = {},
+                        .square = {},
+                        .by_muon = config.kind == OptimizerKind::muon && is_hidden_matrix(p),
+                        .decays = config.decay == Decay::all || p.tensor.dim() >= 2};
+    make_moments(slot);
     slots_.push_back(std::move(slot));
     on_cpu = on_cpu && p.tensor.is_cpu();
     on_gpu = on_gpu && has_kernels(p.tensor.device());
@@ -109,6 +113,52 @@ Optimizer::Optimizer(std::vector<NamedTensor> parameters, const OptimizerConfig&
     const at::TensorOptions options = slots_.front().parameter.options();
     spoilt_ = at::zeros({static_cast<int64_t>(slots_.size())}, options.dtype(at::kInt).requires_grad(false));
   }
+}
+
+void Optimizer::make_moments(ParameterState& slot) const {
+  slot.mean = make_moment(slot.parameter, config_.moments, false);
+  if (!slot.by_muon) slot.square = make_moment(slot.parameter, config_.moments, true);
+}
+
+void Optimizer::share_among(Ranks& ranks) {
+  ranks_ = &ranks;
+  std::vector<ParameterState*> largest_first;
+  for (ParameterState& slot : slots_) largest_first.push_back(&slot);
+  std::ranges::stable_sort(largest_first, std::greater{}, [](const ParameterState* s) { return s->parameter.numel(); });
+  std::vector<int64_t> elements(static_cast<size_t>(ranks.size()));
+  for (ParameterState* slot : largest_first) {
+    const auto least = std::ranges::min_element(elements);
+    slot->owner = least - elements.begin();
+    *least += slot->parameter.numel();
+    if (!mine(*slot)) slot->mean = {}, slot->square = {};
+  }
+}
+
+void Optimizer::hand_out() const {
+  if (ranks_ == nullptr) return;
+  for (int64_t owner = 0; owner < ranks_->size(); ++owner) {
+    std::vector<at::Tensor> owned;
+    for (const ParameterState& slot : slots_)
+      if (slot.owner == owner) owned.push_back(slot.parameter);
+    ranks_->broadcast(owned, owner);
+  }
+}
+
+void Optimizer::gather_state() {
+  if (ranks_ == nullptr) return;
+  at::NoGradGuard no_grad;
+  for (ParameterState& slot : slots_) {
+    if (!mine(slot)) make_moments(slot);
+    for (const Moment* moment : {&slot.mean, &slot.square})
+      for (const at::Tensor& part : {moment->values, moment->scales})
+        if (part.defined()) ranks_->broadcast({{part}}, slot.owner);
+    if (!mine(slot) && !ranks_->leads()) slot.mean = {}, slot.square = {};
+  }
+}
+
+void Optimizer::release_state() {
+  for (ParameterState& slot : slots_)
+    if (!mine(slot)) slot.mean = {}, slot.square = {};
 }
 
 double Optimizer::grad_norm() const {
@@ -131,11 +181,16 @@ StepResult Optimizer::step(double lr) {
   double clip = config_.grad_clip > 0 ? std::min(1.0, config_.grad_clip / (result.grad_norm + 1e-6)) : 1.0;
   for (ParameterState& slot : slots_) {
     if (!slot.parameter.grad().defined()) continue;
+    if (!mine(slot)) {
+      slot.parameter.mutable_grad().zero_();
+      continue;
+    }
     double decay = slot.decays ? config_.weight_decay : 0;
-    const auto rule = slot.square.defined() ? rule_->adamw : muon;
+    const auto rule = slot.by_muon ? muon : rule_->adamw;
     int32_t* spoilt = spoilt_.defined() ? spoilt_.data_ptr<int32_t>() + slot.index : nullptr;
     if (!rule(slot, {config_, steps_, lr, clip, decay, spoilt})) refuse_result(slot.name, steps_, lr);
   }
+  hand_out();
   if (!spoilt_.defined()) return result;
   const at::Tensor spoilt = spoilt_.cpu();  // all of them at once: the host waits once
   for (const ParameterState& slot : slots_) {
@@ -159,7 +214,8 @@ std::vector<NamedTensor> Optimizer::state() const {
     if (moment.scales.defined()) tensors.push_back({str(what, "_scale/", name), moment.scales});
   };
   for (const ParameterState& slot : slots_) {
-    if (!slot.square.defined()) {
+    if (!slot.mean.defined()) continue;
+    if (slot.by_muon) {
       add("momentum_buffer", slot.name, slot.mean);
       continue;
     }

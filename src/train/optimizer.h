@@ -10,6 +10,7 @@
 
 #include "core/optimizer_config.h"
 #include "model/model.h"
+#include "train/ranks.h"
 #include "train/update_rules.h"
 
 namespace ucas {
@@ -26,6 +27,13 @@ class Optimizer {
   // The tensors are shared with the model and updated in place.
   Optimizer(std::vector<NamedTensor> parameters, const OptimizerConfig& config, Path path = Path::by_device);
 
+  // Among ranks, each of which has the whole gradient: each keeps the moments of some parameters, 1 / size of all
+  // elements or nearly, updates these, and hands them out. Before the first step or state(). `ranks` is borrowed.
+  void share_among(Ranks& ranks);
+  // For a checkpoint: rank 0 has the state of all parameters from gather_state() until release_state(); all ranks call.
+  void gather_state();
+  void release_state();
+
   // Global L2 norm of the gradients as they are now; parameters without a gradient count as 0.
   double grad_norm() const;
   // Clips, updates, and leaves all gradients at zero, whether applied or not. A parameter that has no gradient at all
@@ -37,8 +45,9 @@ class Optimizer {
   int64_t steps() const { return steps_; }  // updates applied so far: t of the bias correction
   const OptimizerConfig& config() const { return config_; }
 
-  // For checkpoints, sharing storage: of every parameter "exp_avg/NAME" and "exp_avg_sq/NAME" (AdamW) or
-  // "momentum_buffer/NAME" (Muon) in their own types, each with "..._scale/NAME" beside it where it is int8 or uint8.
+  // For checkpoints, sharing storage: of every parameter whose moments are kept here "exp_avg/NAME" and
+  // "exp_avg_sq/NAME" (AdamW) or "momentum_buffer/NAME" (Muon) in their own types, each with "..._scale/NAME" beside it
+  // where it is int8 or uint8.
   std::vector<NamedTensor> state() const;
   // After copying into state()'s tensors.
   void set_steps(int64_t steps) { steps_ = steps; }
@@ -50,6 +59,11 @@ class Optimizer {
   };
   static const Rule kOnCpu, kOnGpu, kByAten;
 
+  bool mine(const ParameterState& slot) const { return ranks_ == nullptr || slot.owner == ranks_->rank(); }
+  void make_moments(ParameterState& slot) const;
+  void hand_out() const;
+
+  Ranks* ranks_ = nullptr;  // null: alone
   std::vector<ParameterState> slots_;
   const Rule* rule_;   // chosen once, by where the parameters lie
   at::Tensor spoilt_;  // [slots] int32 on a GPU

@@ -35,6 +35,9 @@ class Ranks {
   // all have what the last one left.
   virtual void in_turn(std::span<const at::Tensor> tensors, std::string& bytes, const std::function<void()>& turn) = 0;
 
+  // Bytes of all that was given to these calls so far: what the wire carries of a sum is about twice its tensors.
+  virtual int64_t bytes() const { return 0; }
+
   void wait_for_all() { gather(""); }
   bool any(bool mine);  // whether it is so on any rank
 };

@@ -45,6 +45,7 @@ class GlooRanks final : public Ranks {
 
   int64_t rank() const override { return rank_; }
   int64_t size() const override { return size_; }
+  int64_t bytes() const override { return bytes_; }
 
   std::vector<std::string> gather(const std::string& bytes) override {
     at::Tensor length = at::empty({1}, at::kLong);
@@ -52,6 +53,7 @@ class GlooRanks final : public Ranks {
     const std::vector<at::Tensor> lengths = all_of(length);
     int64_t longest = 1;
     for (const at::Tensor& n : lengths) longest = std::max(longest, n.item<int64_t>());
+    bytes_ += static_cast<int64_t>(bytes.size());
     at::Tensor mine = at::empty({longest}, at::kByte);
     std::memcpy(mine.data_ptr(), bytes.data(), bytes.size());
     std::vector<std::string> all;
@@ -93,7 +95,8 @@ class GlooRanks final : public Ranks {
  private:
   // A call costs its latency: small tensors of one type travel side by side.
   template <class Send>
-  static void each_large(std::span<const at::Tensor> tensors, Send send) {
+  void each_large(std::span<const at::Tensor> tensors, Send send) {
+    for (const at::Tensor& tensor : tensors) bytes_ += static_cast<int64_t>(tensor.nbytes());
     std::vector<at::Tensor> small;
     for (const at::Tensor& tensor : tensors) {
       if (tensor.numel() < kSmall && (small.empty() || tensor.scalar_type() == small[0].scalar_type())) {
@@ -140,6 +143,7 @@ class GlooRanks final : public Ranks {
   }
 
   void send(const at::Tensor& tensor, int64_t to) {
+    bytes_ += static_cast<int64_t>(tensor.nbytes());
     std::vector<at::Tensor> one{tensor};
     called("passing gradients on", [&] { group_->send(one, static_cast<int>(to), 0)->wait(); });
   }
@@ -164,6 +168,7 @@ class GlooRanks final : public Ranks {
   }
 
   const int64_t rank_, size_;
+  int64_t bytes_ = 0;
   c10::intrusive_ptr<c10d::Store> store_;
   c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;
 };

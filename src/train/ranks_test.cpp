@@ -1,9 +1,11 @@
 // Ranks as processes of their own, over Gloo on this machine.
 #include "train/ranks.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/sin.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -12,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
+#include "train/optimizer.h"
 
 namespace ucas {
 namespace {
@@ -37,6 +40,7 @@ std::vector<std::string> in_processes(int64_t size, const std::function<std::str
     EXPECT_EQ(pipe(ends), 0);
     const pid_t child = fork();
     if (child == 0) {
+      at::set_num_threads(1);  // a fork has none of the pool's
       std::string said;
       try {
         const std::unique_ptr<Ranks> ranks = make_gloo_ranks(rank, size, "127.0.0.1", port);
@@ -97,6 +101,66 @@ TEST(ranks, in_turn_hands_on_what_each_leaves) {
     return sum.eq(12).all().item<bool>() && order == "012" ? "" : str(order, " ", sum[0].item<float>());
   });
   EXPECT_EQ(said, std::vector<std::string>(3));
+}
+
+// Parameters of different sizes; the gradient of step s is the same on every rank.
+struct Trained {
+  std::vector<NamedTensor> parameters;
+  Trained() {
+    for (int64_t i = 0; i < 6; ++i) {
+      const std::string name = str("model.layers.", i, ".mlp.up_proj.weight");
+      parameters.push_back({name, at::full({8, 16 + 4 * i}, 0.1, at::kFloat).set_requires_grad(true)});
+    }
+  }
+  void set_gradients(int64_t step) {
+    for (NamedTensor& p : parameters) {
+      p.tensor.mutable_grad() =
+          at::arange(p.tensor.numel(), at::kFloat).view(p.tensor.sizes()).sin() * static_cast<double>(step + 1);
+    }
+  }
+  double elements() const {
+    double sum = 0;
+    for (const NamedTensor& p : parameters) sum += static_cast<double>(p.tensor.numel());
+    return sum;
+  }
+};
+
+double elements_of(const std::vector<NamedTensor>& tensors) {
+  double sum = 0;
+  for (const NamedTensor& t : tensors) sum += static_cast<double>(t.tensor.numel());
+  return sum;
+}
+
+TEST(ranks, each_keeps_its_share_of_the_moments_and_all_get_the_weights_of_one) {
+  for (OptimizerKind kind : {OptimizerKind::adamw, OptimizerKind::muon}) {
+    OptimizerConfig config;
+    config.kind = kind;
+    const auto said = in_processes(3, [&](Ranks& ranks) -> std::string {
+      Trained one, shared;
+      Optimizer of_one(one.parameters, config), of_all(shared.parameters, config);
+      of_all.share_among(ranks);
+      const double whole = elements_of(of_one.state()), kept = elements_of(of_all.state());
+      if (std::abs(kept / whole - 1.0 / 3) > 0.1) return str("keeps ", kept, " of ", whole);
+      for (int64_t step = 0; step < 3; ++step) {
+        one.set_gradients(step);
+        shared.set_gradients(step);
+        of_one.step(0.01);
+        of_all.step(0.01);
+      }
+      for (size_t i = 0; i < one.parameters.size(); ++i)
+        if (!one.parameters[i].tensor.equal(shared.parameters[i].tensor)) return "other weights";
+      of_all.gather_state();
+      if (ranks.leads()) {
+        const auto a = of_one.state(), b = of_all.state();
+        if (a.size() != b.size()) return "another state";
+        for (size_t i = 0; i < a.size(); ++i)
+          if (a[i].name != b[i].name || !a[i].tensor.equal(b[i].tensor)) return str("other ", a[i].name);
+      }
+      of_all.release_state();
+      return elements_of(of_all.state()) == kept ? "" : "keeps more than its share";
+    });
+    EXPECT_EQ(said, std::vector<std::string>(3));
+  }
 }
 
 TEST(ranks, one_that_ends_is_told_of_by_the_others) {

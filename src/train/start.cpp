@@ -146,6 +146,7 @@ Training assemble(TrainConfig config, RunDirectory run, Parts parts, Planned pla
              .state = {},
              .planned_memory = planned.memory,
              .plan = std::move(planned.words)};
+  if (!t.ranks->alone()) t.optimizer->share_among(*t.ranks);
   t.state.fingerprint =
       make_fingerprint({t.config, hex(t.data.hash), hex(t.validation.hash), t.policy.tokenizer.directory()});
   return t;

@@ -100,7 +100,12 @@ std::string signal_rows(const Collected& made, const Training& t, const Shaped& 
 }  // namespace
 
 StepRecord::StepRecord(Training& training, const StepContext& step, TrainObserver& observer)
-    : context(step), t_(training), observer_(observer), work_(work()), began_(now_seconds()) {
+    : context(step),
+      t_(training),
+      observer_(observer),
+      work_(work()),
+      moved_(training.ranks->bytes()),
+      began_(now_seconds()) {
   metrics.set("training/global_step", static_cast<double>(context.step));
   if (context.step == 0) passes();
 }
@@ -188,6 +193,7 @@ void StepRecord::write() {
     metrics.set("perf/time_per_step", seconds);
     metrics.set("perf/total_num_tokens", tokens);
     metrics.set("perf/throughput", tokens / seconds);
+    if (!t_.ranks->alone()) metrics.set("perf/ranks/bytes", static_cast<double>(t_.ranks->bytes() - moved_));
     metrics.set("perf/cpu_memory_used_gb", resident_gb());
     metrics.set("perf/cpu_memory_peak_gb", peak_resident_gb());
     if (const at::Device device = t_.policy.model->device(); !device.is_cpu()) {

@@ -74,6 +74,7 @@ class StepRecord {
   Training& t_;
   TrainObserver& observer_;
   const Work work_;
+  const int64_t moved_;  // bytes between ranks before this step
   double began_;
   std::optional<TrainSample> sample_;
 };

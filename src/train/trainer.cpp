@@ -216,12 +216,14 @@ bool Trainer::should_stop() const {
 void Trainer::save() {
   if (saved_step_ == t_.state.step) return;
   saved_step_ = t_.state.step;
+  t_.optimizer->gather_state();
   if (!t_.run.writes()) return;
   observer_->phase("saving");
   t_.state.companions.clear();
   for (auto& companion : t_.companions) t_.state.companions[companion->name()] = companion->state();
   save_checkpoint(t_.run, t_.state.step, *t_.policy.model, *t_.optimizer, t_.companions, t_.state.json(),
                   t_.run.model_files(), t_.config.train.keep);
+  t_.optimizer->release_state();
 }
 
 int Trainer::run(TrainObserver& observer) {

@@ -21,7 +21,9 @@ struct ParameterState {  // one parameter and all that is kept for it
   std::string name;
   int64_t index = 0;     // among the optimizer's parameters: part of what its roundings are drawn by
   at::Tensor parameter;  // shared with the model
-  Moment mean, square;   // Muon has no square
+  Moment mean, square;   // Muon has no square; neither where another rank keeps them
+  bool by_muon = false;
+  int64_t owner = 0;  // the rank that keeps its moments and updates it
   bool decays = true;
 };
 
