@@ -1,0 +1,63 @@
+#include "train/shared_gradients.h"
+
+#include <ATen/ops/from_blob.h>
+
+#include <array>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+namespace ucas {
+
+namespace {
+
+LossMetrics of_bytes(const std::string& bytes) {
+  LossMetrics metrics;
+  UCAS_CHECK(bytes.size() == sizeof metrics, "what a rank sends is whole");
+  std::memcpy(&metrics, bytes.data(), sizeof metrics);
+  return metrics;
+}
+std::string bytes_of(const LossMetrics& metrics) { return {reinterpret_cast<const char*>(&metrics), sizeof metrics}; }
+
+}  // namespace
+
+LossMetrics sum_of(Ranks& ranks, const LossMetrics& mine) {
+  static_assert(sizeof(LossMetrics) % sizeof(double) == 0);
+  std::array<double, sizeof(LossMetrics) / sizeof(double)> sum{}, part{};
+  for (const std::string& bytes : ranks.gather(bytes_of(mine))) {
+    std::memcpy(part.data(), bytes.data(), sizeof part);
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] += part[i];
+  }
+  LossMetrics metrics;
+  std::memcpy(&metrics, sum.data(), sizeof metrics);
+  return metrics;
+}
+
+LossMetrics in_turn(Ranks& ranks, std::span<const at::Tensor> gradients, LossMetrics& metrics,
+                    const std::function<void()>& turn) {
+  std::string bytes = bytes_of(metrics);
+  ranks.in_turn(gradients, bytes, [&] {
+    metrics = of_bytes(bytes);
+    turn();
+    bytes = bytes_of(metrics);
+  });
+  return of_bytes(bytes);
+}
+
+void share_record(const ObjectiveInput& in, TokenUpdates& noted) {
+  std::vector<float> clipped(noted.clipped.begin(), noted.clipped.end());
+  const auto n = static_cast<int64_t>(clipped.size());
+  in.ranks->add_up(
+      {{at::from_blob(noted.ratio.data(), {n}, at::kFloat), at::from_blob(clipped.data(), {n}, at::kFloat)}});
+  for (int64_t index : in.responses) {
+    const Response& o = in.batch.responses[index];
+    for (int64_t t = o.first; t < o.first + o.length; ++t) {
+      in.record->ratio[t] = noted.ratio[t];
+      in.record->clipped[t] = static_cast<uint8_t>(clipped[t]);
+    }
+  }
+}
+
+}  // namespace ucas
