@@ -46,6 +46,12 @@ void TrainRolloutConfig::fields(Fields& f) {
 void RewardConfig::fields(Fields& f) {
   f.field("correct", correct, Range{-100, 100}, "reward of a right answer");
   f.field("wrong", wrong, Range{-100, 100}, "reward of a wrong or unparseable answer");
+  f.field(
+      "command", command,
+      "a program that scores responses instead, for instance \"python3 reward.py\": a JSON line each on its standard "
+      "input, {\"id\": N, \"score\": X} back on its standard output; \"\" = the verifier's verdict pays");
+  f.field("command_seconds", command_seconds, Range{0, 1e6},
+          "it may be silent for so long while it owes replies; 0 = any time", Effect::bookkeeping);
   f.choice(
       "extract", extract,
       "where the answer is: the last box; there, or after the usual phrases; the last box inside the last <answer>",

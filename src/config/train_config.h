@@ -53,6 +53,8 @@ constexpr std::array<const char*, 2> names(KlControl) { return {"fixed", "adapti
 
 struct RewardConfig {
   double correct = 1, wrong = 0;
+  std::string command;  // gives the score instead of the verdict (train/reward_command.h); "": none
+  double command_seconds = 600;
   Extract extract = Extract::strict;
   Truncated truncated = Truncated::grade;
   int64_t overlong_buffer = 0;  // DAPO overlong shaping (docs/paper.md); 0 = off

@@ -83,14 +83,15 @@ const std::vector<std::string>& gold_of(const Collector& c, const Candidate& can
   return c.data.problems[candidate.problem].gold;
 }
 
-// R_i from the verdict, whether the response ended, and its length.
-void set_reward(const TrainConfig& config, Response& o) {
+// R_i from the verdict (or the score of somebody else), whether the response ended, and its length.
+void set_reward(const TrainConfig& config, const RewardReply* other, Response& o) {
   const RewardConfig& reward = config.reward;
   if (!o.finished && reward.truncated == Truncated::wrong && o.verdict.kind == VerdictKind::equal) {
     o.verdict.kind = VerdictKind::unequal;
     o.verdict.reason = "right, but cut at the length limit";
   }
   o.score = static_cast<float>(o.verdict.kind == VerdictKind::equal ? reward.correct : reward.wrong);
+  if (other != nullptr) o.score = static_cast<float>(other->score);
   o.reward = o.score + static_cast<float>(overlong_penalty(o.length, config.rollout.response_length,
                                                            reward.overlong_buffer, reward.overlong_factor));
 }
@@ -100,6 +101,17 @@ void classify(const Grader& verifier, std::vector<Response>& group) {
   for (const Response& o : group) verdicts.push_back(o.verdict);
   verifier.classify(verdicts);
   for (size_t i = 0; i < group.size(); ++i) group[i].verdict.answer_class = verdicts[i].answer_class;
+}
+
+std::vector<RewardReply> ask_external(const Collector& c, const std::vector<Candidate>& candidates) {
+  std::vector<RewardAsk> asks;
+  for (const Candidate& candidate : candidates) {
+    for (size_t i = 0; i < candidate.response.size(); ++i) {
+      const Response& o = candidate.response[i];
+      asks.push_back({c.data.problems[candidate.problem], candidate.text[i], o.length, o.finished, o.verdict});
+    }
+  }
+  return c.external(asks);
 }
 
 void grade(const Collector& c, std::vector<Candidate>& candidates) {
@@ -113,7 +125,18 @@ void grade(const Collector& c, std::vector<Candidate>& candidates) {
     for (Response& o : candidate.response) {
       o.verdict = std::move(*next++);
       if (gold_of(c, candidate).empty()) o.verdict.reason = "the problem has no right answer to compare with";
-      set_reward(c.config, o);
+    }
+  }
+  std::vector<RewardReply> replies;
+  if (c.external) replies = ask_external(c, candidates);
+  auto reply = replies.begin();
+  for (Candidate& candidate : candidates) {
+    for (Response& o : candidate.response) {
+      if (c.external && (reply->right || gold_of(c, candidate).empty())) {
+        o.verdict.decide(reply->right.value_or(reply->score >= 1) ? VerdictKind::equal : VerdictKind::unequal,
+                         reply->reason.empty() ? "as the reward command says" : reply->reason);
+      }
+      set_reward(c.config, c.external ? &*reply++ : nullptr, o);
     }
     if (c.answer_classes) classify(c.verifier, candidate.response);
   }
@@ -130,7 +153,7 @@ void count(const Collector& c, const std::vector<Candidate>& candidates, Collect
       stats.generated_tokens += o.length;
       right += o.verdict.kind == VerdictKind::equal ? 1 : 0;
     }
-    if (gold_of(c, candidate).empty()) continue;
+    if (gold_of(c, candidate).empty() && !c.external) continue;
     stats.graded += responses;
     for (const Response& o : candidate.response) ++stats.verdicts[static_cast<size_t>(o.verdict.kind)];
     stats.solve_all += right == responses ? 1 : 0;

@@ -16,6 +16,7 @@
 #include "objective/dynamic_sampling.h"
 #include "sampling/rollout.h"
 #include "text/tokenizer.h"
+#include "train/reward_command.h"
 #include "verify/grader.h"
 
 namespace ucas {
@@ -70,8 +71,9 @@ struct Collector {
   std::vector<int32_t> stop_ids;
   bool answer_classes = false;
   std::function<bool()> should_stop;
-  std::function<bool(bool)> agree;  // whether it is so on any rank; null: there is one alone
   std::function<void(const CollectStats&, int64_t kept)> on_batch;  // progress between generation batches
+  std::function<bool(bool)> agree;  // whether it is so on any rank; null: there is one alone
+  std::function<std::vector<RewardReply>(const std::vector<RewardAsk>&)> external;  // scores instead; null: none
 
   // Generates until the step has its data.train_batch_size prompts (objective/dynamic_sampling.h), or the generation
   // batches or the passes of the run are used up. May keep none. Throws Error("no_signal") when a whole epoch kept

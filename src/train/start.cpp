@@ -78,7 +78,8 @@ Parts load_parts(const TrainConfig& config, const std::string& weights, const st
   Parts parts{open_policy(weights, device, config.model_options(), tokenizer_from), nullptr, nullptr, {}, {}, {}, {}};
   require_sound_gpu(*parts.policy.model);
   const Tokenizer& tokenizer = parts.policy.tokenizer;
-  parts.data = load_set(config, config.data.files, tokenizer, form, 0, config.needs().labels);
+  const bool labels = config.needs().labels && config.reward.command.empty();
+  parts.data = load_set(config, config.data.files, tokenizer, form, 0, labels);
   if (!config.data.val_files.empty()) {
     parts.validation = load_set(config, config.data.val_files, tokenizer, form, config.data.val_limit, true);
   }
@@ -146,6 +147,9 @@ Training assemble(TrainConfig config, RunDirectory run, Parts parts, Planned pla
              .state = {},
              .planned_memory = planned.memory,
              .plan = std::move(planned.words)};
+  if (!t.config.reward.command.empty() && t.ranks->leads()) {
+    t.external = std::make_unique<RewardCommand>(t.config.reward.command, t.config.reward.command_seconds);
+  }
   if (!t.ranks->alone()) t.optimizer->share_among(*t.ranks);
   t.state.fingerprint =
       make_fingerprint({t.config, hex(t.data.hash), hex(t.validation.hash), t.policy.tokenizer.directory()});

@@ -106,14 +106,21 @@ Trainer::Trainer(Training& training)
                  .stop_ids = t_.stop_ids,
                  .answer_classes = t_.config.needs().answer_classes,
                  .should_stop = [this] { return should_stop(); },
+                 .on_batch = nullptr,
                  .agree = [this](bool mine) { return t_.ranks->any(mine); },
-                 .on_batch = nullptr},
+                 .external = nullptr},
       began_(now_seconds()) {
   const TrainConfig& c = t_.config;
   t_.limits = measure_limits(*t_.policy.model);
   const int64_t prompts = t_.data.size() * c.train.epochs, of_step = c.gen_batch() * c.fewest_gen_batches();
   total_steps_ = c.uses_passes() ? (prompts + of_step - 1) / of_step : c.train.steps;
   saved_step_ = t_.state.step > 0 ? t_.state.step : -1;
+  if (!c.reward.command.empty()) {
+    collector_.external = [this](const std::vector<RewardAsk>& asks) {  // rank 0 asks for all
+      const std::string own = t_.external ? t_.external->ask(reward_lines(asks), asks.size()) : "";
+      return parse_rewards(t_.ranks->gather(own).front(), asks.size(), t_.config.reward.command);
+    };
+  }
   collector_.on_batch = [this, wanted = c.data.train_batch_size](const CollectStats& stats, int64_t kept) {
     if (kept >= wanted || stats.gen_batches < 2) return;
     observer_->phase("generating", str("collecting: ", kept, " of ", wanted, " groups after ", stats.gen_batches,

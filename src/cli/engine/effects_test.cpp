@@ -155,6 +155,7 @@ TEST(effects, the_options_that_do_not_decide_what_is_learnt) {
                                                   {"rollout.response_length", Effect::size},
                                                   {"rollout.max_slots", Effect::bookkeeping},
                                                   {"rollout.old_log_prob", Effect::bookkeeping},
+                                                  {"reward.command_seconds", Effect::bookkeeping},
                                                   {"reward.overlong_buffer", Effect::size},
                                                   {"update.mini_batch_size", Effect::size},
                                                   {"update.recompute", Effect::bookkeeping},

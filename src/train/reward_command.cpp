@@ -1,0 +1,190 @@
+#include "train/reward_command.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/json_object.h"
+#include "base/log.h"
+#include "base/str.h"
+
+extern char** environ;
+
+namespace ucas {
+
+namespace {
+
+constexpr size_t kLongestReply = 1 << 20;  // bytes of a line
+
+std::string where_of(const std::string& command) { return str("reward.command ", printable(command, 200)); }
+
+}  // namespace
+
+std::string reward_lines(const std::vector<RewardAsk>& asks) {
+  std::string lines;
+  for (size_t i = 0; i < asks.size(); ++i) {
+    const RewardAsk& ask = asks[i];
+    const OrderedJson row = {{"id", i},
+                             {"problem", ask.problem.id},
+                             {"source", ask.problem.source},
+                             {"prompt", ask.problem.text},
+                             {"answer", ask.problem.gold},
+                             {"response", ask.response},
+                             {"tokens", ask.tokens},
+                             {"finished", ask.finished},
+                             {"verdict", name_of(ask.verdict.kind)}};
+    lines += json_text(row) + "\n";
+  }
+  return lines;
+}
+
+std::vector<RewardReply> parse_rewards(const std::string& lines, size_t count, const std::string& command) {
+  std::vector<std::optional<RewardReply>> replies(count);
+  size_t at = 0;
+  for (size_t number = 1; number <= count; ++number) {
+    const size_t end = lines.find('\n', at);
+    UCAS_CHECK(end != std::string::npos, "as many lines as were asked for");
+    const std::string where = str(where_of(command), ": reply ", number);
+    try {
+      const JsonObject row = JsonObject::parse(std::string_view(lines).substr(at, end - at), where);
+      const int64_t id = row.whole("id", 0, static_cast<int64_t>(count) - 1);
+      std::optional<RewardReply>& reply = replies[static_cast<size_t>(id)];
+      if (reply) row.refuse(str("\"id\": ", id, " was answered before"));
+      reply = RewardReply{.score = row.number("score"), .right = {}, .reason = row.text_or("reason", "")};
+      if (!std::isfinite(reply->score)) row.refuse("score", "a finite number");
+      if (row.has("right")) reply->right = row.truth("right");
+    } catch (const Error& error) {
+      throw Error("reward", str(error.what(), "; expected {\"id\": N, \"score\": X} for each line that was asked"),
+                  kIoFailure);
+    }
+    at = end + 1;
+  }
+  std::vector<RewardReply> all;
+  for (std::optional<RewardReply>& reply : replies) all.push_back(std::move(*reply));
+  return all;
+}
+
+RewardCommand::RewardCommand(std::string command, double seconds) : command_(std::move(command)), seconds_(seconds) {
+  int in[2], out[2];
+  if (::pipe2(in, O_CLOEXEC) != 0) fail(str("no pipe: ", std::strerror(errno)));
+  if (::pipe2(out, O_CLOEXEC) != 0) fail(str("no pipe: ", std::strerror(errno)));
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_init(&files);
+  posix_spawnattr_init(&attributes);
+  posix_spawn_file_actions_adddup2(&files, in[0], STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&files, out[1], STDOUT_FILENO);
+  // In a group of its own: Ctrl-C is for the run, which saves first. Ignored signals are not inherited.
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
+  sigset_t defaults;
+  sigemptyset(&defaults);
+  for (int signal : {SIGPIPE, SIGHUP}) sigaddset(&defaults, signal);
+  posix_spawnattr_setsigdefault(&attributes, &defaults);
+  char shell[] = "sh", option[] = "-c";
+  std::string line = command_;
+  char* argv[] = {shell, option, line.data(), nullptr};
+  pid_t pid = -1;
+  const int error = ::posix_spawn(&pid, "/bin/sh", &files, &attributes, argv, environ);
+  posix_spawn_file_actions_destroy(&files);
+  posix_spawnattr_destroy(&attributes);
+  ::close(in[0]);
+  ::close(out[1]);
+  to_ = in[1];
+  from_ = out[0];
+  if (error != 0) fail(str("cannot be started: ", std::strerror(error)));
+  pid_ = pid;
+  for (int end : {to_, from_}) ::fcntl(end, F_SETFL, ::fcntl(end, F_GETFL) | O_NONBLOCK);
+}
+
+RewardCommand::~RewardCommand() {
+  if (to_ >= 0) ::close(to_);
+  if (from_ >= 0) ::close(from_);
+  if (pid_ < 0) return;
+  for (int tenths = 0; tenths < 30; ++tenths) {
+    if (::waitpid(pid_, nullptr, WNOHANG) != 0) {
+      ::kill(-pid_, SIGKILL);  // what it started and left
+      return;
+    }
+    if (tenths == 20) ::kill(-pid_, SIGTERM);
+    ::usleep(100000);
+  }
+  ::kill(-pid_, SIGKILL);
+  ::waitpid(pid_, nullptr, 0);
+}
+
+void RewardCommand::fail(const std::string& what) const {
+  throw Error("reward",
+              str(where_of(command_), ": ", what, "; nothing of this step is scored, the last checkpoint stands"),
+              kIoFailure);
+}
+
+std::string RewardCommand::ending() {
+  int status = 0;
+  for (int tenths = 0; tenths < 20; ++tenths) {
+    if (::waitpid(pid_, &status, WNOHANG) == pid_) {
+      ::kill(-pid_, SIGKILL);
+      pid_ = -1;
+      if (WIFSIGNALED(status)) return str("ended by signal ", WTERMSIG(status));
+      return str("ended with exit code ", WEXITSTATUS(status));
+    }
+    ::usleep(100000);
+  }
+  return "closed its output";
+}
+
+std::string RewardCommand::ask(const std::string& lines, size_t count) {
+  std::string replies = std::move(rest_);
+  rest_.clear();
+  size_t sent = 0, end = 0;  // end: of the last whole line that was asked for
+  size_t got = 0;
+  const auto take_lines = [&] {
+    for (size_t next = 0; got < count && (next = replies.find('\n', end)) != std::string::npos; ++got) end = next + 1;
+  };
+  take_lines();
+  if (got > 0 || !replies.empty()) fail("wrote a line that nobody had asked for");
+  double heard = now_seconds();
+  while (got < count) {
+    pollfd ends[2] = {{from_, POLLIN, 0}, {sent < lines.size() ? to_ : -1, POLLOUT, 0}};
+    if (::poll(ends, 2, 1000) < 0 && errno != EINTR) fail(str("poll: ", std::strerror(errno)));
+    if ((ends[1].revents & (POLLOUT | POLLERR)) != 0) {
+      const ssize_t n = ::write(to_, lines.data() + sent, lines.size() - sent);
+      if (n > 0) {
+        sent += static_cast<size_t>(n);
+        heard = now_seconds();
+      } else if (n < 0 && errno != EAGAIN && errno != EINTR) {
+        fail(str(ending(), " before it had read what it was asked"));
+      }
+    }
+    if ((ends[0].revents & (POLLIN | POLLHUP)) != 0) {
+      char part[65536];
+      const ssize_t n = ::read(from_, part, sizeof part);
+      if (n == 0) fail(str(ending(), " after ", got, " of ", count, " replies"));
+      if (n > 0) {
+        replies.append(part, static_cast<size_t>(n));
+        heard = now_seconds();
+        take_lines();
+        if (replies.size() - end > kLongestReply && got < count)
+          fail("a reply of more than 1 MiB without a line's end");
+      }
+    }
+    if (seconds_ > 0 && now_seconds() - heard > seconds_) {
+      fail(
+          str("silent for more than reward.command_seconds = ", seconds_, " s after ", got, " of ", count, " replies"));
+    }
+  }
+  rest_ = replies.substr(end);
+  replies.resize(end);
+  return replies;
+}
+
+}  // namespace ucas

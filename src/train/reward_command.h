@@ -1,0 +1,59 @@
+// A reward from outside: one long-lived process that is asked batch by batch, a JSON line for each response on its
+// standard input, and answers with a JSON line for each on its standard output, in any order (docs/formats.md).
+// Whatever goes wrong there (it ends, is silent for too long, answers something else) is Error("reward", exit 74): the
+// run stops, and no response is paid for it.
+// Threads: one caller.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/problem.h"
+#include "core/verdict.h"
+
+namespace ucas {
+
+struct RewardAsk {
+  const Problem& problem;
+  std::string_view response;
+  int64_t tokens;
+  bool finished;           // ended by a stop token
+  const Verdict& verdict;  // of the verifier; unparseable where the problem has no right answer
+};
+
+struct RewardReply {
+  double score = 0;
+  std::optional<bool> right;  // instead of the verifier's verdict
+  std::string reason;
+};
+
+// A line for each.
+std::string reward_lines(const std::vector<RewardAsk>& asks);
+// One for each of `count`, in order of their ids. `command` names it in errors.
+std::vector<RewardReply> parse_rewards(const std::string& lines, size_t count, const std::string& command);
+
+class RewardCommand {
+ public:
+  // By the shell. `seconds` without a byte from it, while it owes one, are too many; 0: any number.
+  RewardCommand(std::string command, double seconds);
+  ~RewardCommand();  // closes its input; after 2 s it is ended
+  RewardCommand(const RewardCommand&) = delete;
+  RewardCommand& operator=(const RewardCommand&) = delete;
+
+  // `count` lines in, as many back.
+  std::string ask(const std::string& lines, size_t count);
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const;
+  std::string ending();  // how it ended, in words
+  const std::string command_;
+  const double seconds_;
+  int to_ = -1, from_ = -1;
+  int pid_ = -1;
+  std::string rest_;  // of a line that is not whole yet
+};
+
+}  // namespace ucas
