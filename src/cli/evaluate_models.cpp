@@ -12,6 +12,30 @@ namespace ucas {
 namespace {
 
 constexpr const char* kPrefix = "model.";
+constexpr std::string_view kResponses = "responses:";
+
+bool is_address(std::string_view path) { return path.starts_with("http://") || path.starts_with("https://"); }
+
+// "127.0.0.1-8000" of http://127.0.0.1:8000/v1; the name of a file without its ending.
+std::string label_of_other(const ModelSettings& model) {
+  if (model.by == AnsweredBy::responses) {
+    const std::string name = model.path.substr(model.path.find_last_of('/') + 1);
+    return name.substr(0, name.rfind('.'));
+  }
+  std::string host = model.path.substr(model.path.find("//") + 2);
+  host = host.substr(0, host.find('/'));
+  std::ranges::replace(host, ':', '-');
+  return host;
+}
+
+void tell_kind(ModelSettings& model) {
+  if (model.path.starts_with(kResponses)) {
+    model.path = model.path.substr(kResponses.size());
+    model.by = AnsweredBy::responses;
+  } else if (is_address(model.path)) {
+    model.by = AnsweredBy::server;
+  }
+}
 
 // Words of the command line have "_" for "-" in their keys (read_policy_line).
 std::string with_underscores(std::string text) {
@@ -38,12 +62,14 @@ ModelSettings positional(const std::string& word) {
   ModelSettings model;
   model.path = word;
   const size_t equals = word.find('=');
-  const bool labelled = equals != std::string::npos && equals > 0 && word.find('/') > equals && !is_directory(word);
+  const bool labelled = equals != std::string::npos && equals > 0 && word.find('/') > equals &&
+                        !word.starts_with(kResponses) && !is_directory(word);
   if (labelled) {
     model.label = word.substr(0, equals);
     model.path = word.substr(equals + 1);
     if (model.path.empty()) throw Error("usage", str(printable(word), ": expected LABEL=DIR"));
   }
+  tell_kind(model);
   return model;
 }
 
@@ -95,7 +121,7 @@ void give_labels(std::vector<ModelSettings>& models, const std::vector<std::stri
   for (size_t i = 0; i < labels.size(); ++i) models[i].label = labels[i];
   for (ModelSettings& model : models) {
     if (!model.label.empty()) continue;
-    const std::string wanted = label_of(model.path);
+    const std::string wanted = model.by == AnsweredBy::checkpoint ? label_of(model.path) : label_of_other(model);
     std::string label = wanted;
     for (int64_t n = 2; std::ranges::find(models, label, &ModelSettings::label) != models.end(); ++n) {
       label = str(wanted, "-", n);
@@ -130,6 +156,7 @@ std::vector<ModelSettings> read_models(const std::vector<std::string>& positiona
     ucas::apply(*model, table.settings);
     if (!path.empty()) model->path = path;  // the command line's word counts
     model->label = table.label;
+    tell_kind(*model);
     if (model->path.empty()) {
       throw Error("config",
                   str(models_file, ":", table.line, ": [model.", printable(table.label), "]: path is missing"));
@@ -149,6 +176,24 @@ std::vector<ModelSettings> read_models(const std::vector<std::string>& positiona
     ucas::apply(*model, table.settings);
   }
   return models;
+}
+
+std::vector<std::string> with_others(std::vector<std::string> positionals, const EvaluateOptions& options) {
+  for (const std::string& word : options.server) {
+    const std::string address = word.substr(word.find('=') + 1);
+    if (!is_address(word) && !is_address(address)) {
+      throw Error("usage",
+                  str("--server ", printable(word, 200), ": expected http://HOST:PORT/v1, or LABEL=http://.."));
+    }
+    positionals.push_back(word);
+  }
+  for (const std::string& word : options.responses) {
+    const size_t equals = word.find('=');
+    const bool labelled = equals != std::string::npos && equals > 0 && word.find('/') > equals && !exists(word);
+    positionals.push_back(labelled ? str(word.substr(0, equals + 1), kResponses, word.substr(equals + 1))
+                                   : str(kResponses, word));
+  }
+  return positionals;
 }
 
 std::vector<Setting> take_model_settings(PolicyLine& line) {

@@ -16,9 +16,13 @@ namespace ucas {
 // `labels`: names of all models in order, or empty. `settings`: those of the command line whose key begins with
 // "model.". Models of `models_file` that have no place on the command line follow in the file's order.
 // Errors: usage (no model), config (a label twice or no file name, a setting of no model, an unknown key).
+// A path that is an address (http://..) is behind a server; one that begins with "responses:" is a file of responses.
 std::vector<ModelSettings> read_models(const std::vector<std::string>& positionals,
                                        const std::vector<std::string>& labels, const std::string& models_file,
                                        const std::vector<Setting>& settings);
+
+// The positionals, then the servers and files of responses that options name.
+std::vector<std::string> with_others(std::vector<std::string> positionals, const EvaluateOptions& options);
 
 // Moves the settings whose key begins with "model." out of the line.
 std::vector<Setting> take_model_settings(PolicyLine& line);

@@ -56,6 +56,8 @@ void EvaluateOptions::fields(Fields& f) {
   f.field("name", name, "of the result's files; empty = the suite's, or test");
   f.field("template", prompt_template, "prompt template: plain, qwen_math, qwen_boxed, orz, or a file");
   f.field("out", out, "directory of the runs; empty = print only");
+  f.field("server", server, "address of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1: one more MODEL");
+  f.field("responses", responses, "file of responses that something else generated (JSONL): one more MODEL");
   f.field("models", models, "a file with [model.LABEL] tables: path, template, stop, max_tokens, extract");
   f.field("labels", labels, "names of the models in table and files; empty = from their paths");
   f.field("limit", limit, Range{0, 1 << 30}, "only the first N problems (of each benchmark); 0 = all");
@@ -64,6 +66,7 @@ void EvaluateOptions::fields(Fields& f) {
       "where the answer is looked for: the last \\boxed{}; that, else the usual phrases; inside <answer>..</answer>",
       Effect::result, kExtractsOfResponses);
   eval.fields(f);
+  served.fields(f);
   problems.fields(f);
   engine.fields(f);
   machine.fields(f);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/fields.h"
+#include "config/server_options.h"
 #include "core/model_options.h"
 #include "data/problems.h"
 #include "records/eval_config.h"
@@ -53,12 +54,13 @@ struct MergeOptions {
 
 struct EvaluateOptions {
   std::string suite, name, models;
-  std::vector<std::string> data, labels;
+  std::vector<std::string> data, labels, server, responses;
   std::string prompt_template = "qwen_math";
   std::string out;
   int64_t limit = 0;
   Extract extract = Extract::strict;
   EvalConfig eval;
+  ServerOptions served;
   ProblemOptions problems;
   EngineConfig engine;
   MachineOptions machine;

@@ -52,10 +52,14 @@ Suite load_suite(const std::string& name_or_path);
 // (also where an id stands twice: stored responses are found by it).
 std::vector<Problem> read_benchmark(const Benchmark& benchmark, const std::string& data_directory);
 
+// What a MODEL is: a checkpoint that runs here, one behind a server, or a file of responses.
+enum class AnsweredBy { checkpoint, server, responses };
+
 // What is said of one checkpoint: --model.LABEL.KEY, or [model.LABEL] of a file given with --models.
 struct ModelSettings {
   std::string label;  // "" = from the path
-  std::string path;
+  std::string path;   // or address
+  AnsweredBy by = AnsweredBy::checkpoint;
   std::string prompt_template;     // "" = not said
   std::vector<std::string> stop;   // further tokens that end a response
   int64_t max_tokens = 0;          // 0 = not said

@@ -245,7 +245,7 @@ void Check::check_responses(const std::vector<Output>& outputs) {
     }
     if (output.logprob > 1e-3) find(place, "logprob", str(output.logprob), "at most 0");
     if (output.entropy < -1e-6) find(place, "entropy", str(output.entropy), "at least 0");
-    if (set->as.grader == name_of(GraderKind::choice)) continue;
+    if (set->as.grader == name_of(GraderKind::choice) || !card_.origin.empty()) continue;
     const auto length = static_cast<int64_t>(output.ids.size());
     const bool ended =
         !output.ids.empty() && std::count(set->as.stop_ids.begin(), set->as.stop_ids.end(), output.ids.back()) > 0;
@@ -259,6 +259,11 @@ void Check::check_responses(const std::vector<Output>& outputs) {
 }
 
 void Check::check_model() {
+  if (!card_.origin.empty()) {
+    out_.remarks.push_back(str("the responses were not generated here (", printable(card_.origin, 40),
+                               "): what the model is, and where its responses end, is what that said"));
+    return;
+  }
   if (against_.model.empty()) {
     out_.remarks.push_back("the model's files were not at hand: give --model DIR");
     return;
@@ -282,7 +287,7 @@ void Check::check_model() {
 
 // With the tokenizer at hand: the text is what the ids say.
 void Check::check_texts(const std::vector<Output>& outputs) {
-  if (against_.model.empty()) return;
+  if (against_.model.empty() || !card_.origin.empty()) return;
   const Tokenizer tokenizer = Tokenizer::load(against_.model);
   const int64_t vocabulary = tokenizer.vocab_size();
   for (const Card::Set& set : card_.benchmarks) {

@@ -33,7 +33,8 @@ Scored with_finite(std::span<const Judged> responses, Number number) {
 // One problem's responses of one kind (greedy or sampled), reduced to what the figures need.
 struct Tally {
   int64_t responses = 0, correct = 0, correct_of_first = 0, tokens = 0, truncated = 0, unparseable = 0;
-  double entropy = 0;  // sum over tokens
+  int64_t uncounted = 0, ends_unknown = 0;  // of responses that something else generated
+  double entropy = 0;                       // sum over tokens
   bool majority_right = false;
   std::vector<Judged> judged;
   std::vector<SampledResponse> stored;
@@ -43,8 +44,9 @@ SampledResponse stored_response(const Output& output, const Verdict& verdict) {
   return {.response = output.text,
           .answer = verdict.answer,
           .verdict = verdict.kind,
-          .tokens = static_cast<int64_t>(output.ids.size()),
+          .tokens = output.counted() ? output.length() : -1,
           .finished = output.finished,
+          .end_known = output.end_known,
           .ids = output.ids,
           .logprob = output.logprob,
           .entropy = output.entropy,
@@ -130,16 +132,20 @@ Tally Scorer::tally(const std::vector<Output>& outputs, const Problem& problem, 
     }
     right.push_back(verdict.kind == VerdictKind::equal);
     classes.push_back(verdict.answer_class);
-    const auto length = static_cast<int64_t>(output.ids.size());
+    const int64_t length = output.length();
     ++out.responses;
+    out.uncounted += !output.counted();
+    out.ends_unknown += !output.end_known;
     out.correct += right.back();
     if (static_cast<int64_t>(i) < kQuotedSamples) out.correct_of_first += right.back();
     out.tokens += length;
     out.truncated += !output.finished;
     out.unparseable += verdict.kind == VerdictKind::unparseable;
     if (length > 0) out.entropy += output.entropy * static_cast<double>(length);
-    out.judged.push_back({static_cast<bool>(right.back()),
-                          output.logprob / static_cast<double>(std::max<int64_t>(length, 1)), output.confidence});
+    out.judged.push_back(
+        {static_cast<bool>(right.back()),
+         output.counted() ? output.logprob / static_cast<double>(std::max<int64_t>(length, 1)) : kUnknown,
+         output.confidence});
     if (static_cast<int64_t>(i) < stored) out.stored.push_back(stored_response(output, verdict));
   }
   if (const auto vote = majority(classes)) out.majority_right = right[*vote];
@@ -212,6 +218,8 @@ void Scorer::add_shares(const Places& places, EvalNumbers& out) const {
     sum.responses += t.responses;
     sum.tokens += t.tokens;
     sum.truncated += t.truncated;
+    sum.uncounted += t.uncounted;
+    sum.ends_unknown += t.ends_unknown;
     sum.unparseable += t.unparseable;
     sum.entropy += t.entropy;
     judged.insert(judged.end(), t.judged.begin(), t.judged.end());
@@ -221,6 +229,8 @@ void Scorer::add_shares(const Places& places, EvalNumbers& out) const {
   out.length = static_cast<double>(sum.tokens) / responses;
   out.truncated = static_cast<double>(sum.truncated) / responses;
   out.unparseable = static_cast<double>(sum.unparseable) / responses;
+  if (sum.uncounted > 0) out.entropy = out.length = kUnknown;
+  if (sum.ends_unknown > 0) out.truncated = kUnknown;
   if (!judged.empty()) out.calibration = calibrate(judged);
 }
 
@@ -286,6 +296,7 @@ std::vector<ProblemRow> Scorer::rows() {
     row.gold = problem.gold;
     const Tally& all = shown(i);
     row.mean_length = static_cast<double>(all.tokens) / static_cast<double>(std::max<int64_t>(all.responses, 1));
+    if (all.uncounted > 0) row.mean_length = kUnknown;
     if (!greedy_[i].stored.empty()) row.greedy = std::move(greedy_[i].stored.front());
     row.samples = sampled_[i].responses;
     row.correct = sampled_[i].correct;

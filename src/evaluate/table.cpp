@@ -12,6 +12,9 @@ namespace {
 
 using Row = std::vector<std::string>;
 
+// "-" where nothing was measured.
+std::string number_text(double value, int digits) { return std::isnan(value) ? "-" : fixed(value, digits); }
+
 std::string figure_text(const Figure& e) {
   std::string text = fixed(100 * e.value, 1);
   if (std::isfinite(e.low) && std::isfinite(e.high)) {
@@ -67,9 +70,9 @@ std::string table_of(const std::string& title, const Row& labels, const std::vec
   add_estimates(rows, "mean@", models, &EvalNumbers::mean_at);
   add_estimates(rows, "maj@", models, &EvalNumbers::majority_at);
   add_estimates(rows, "pass@", models, &EvalNumbers::pass_at);
-  add_row(rows, "entropy", models, [](const EvalNumbers& f) { return fixed(f.entropy, 3); });
-  add_row(rows, "tokens", models, [](const EvalNumbers& f) { return fixed(f.length, 1); });
-  add_row(rows, "cut at limit %", models, [](const EvalNumbers& f) { return fixed(100 * f.truncated, 1); });
+  add_row(rows, "entropy", models, [](const EvalNumbers& f) { return number_text(f.entropy, 3); });
+  add_row(rows, "tokens", models, [](const EvalNumbers& f) { return number_text(f.length, 1); });
+  add_row(rows, "cut at limit %", models, [](const EvalNumbers& f) { return number_text(100 * f.truncated, 1); });
   add_row(rows, "unparseable %", models, [](const EvalNumbers& f) { return fixed(100 * f.unparseable, 1); });
   return layout(rows);
 }

@@ -90,6 +90,10 @@ OrderedJson model_json(const CardInput& input, const EvalRecord& result) {
   out["label"] = result.label;
   out["path"] = input.model;
   out["step"] = result.step < 0 ? OrderedJson(nullptr) : OrderedJson(result.step);
+  if (!input.origin.empty()) {
+    out["origin"] = input.origin;
+    out["served"] = input.served;
+  }
   out["config"] = OrderedJson::object();
   const std::string path = path_join(input.model, "config.json");
   if (exists(path)) {
@@ -262,6 +266,7 @@ Card read_card(const std::string& path) {
   const JsonObject model = root.child("model"), sampling = root.child("sampling"), files = root.child("files");
   card.label = model.text("label");
   card.model = model.text("path");
+  card.origin = model.text_or("origin", "");
   card.step = model.whole_or("step", -1);
   card.model_files = files_of(model);
   card.suite = root.text("suite");

@@ -51,7 +51,9 @@ struct CardBenchmark {
 
 struct CardInput {
   RunEnvironment machine;  // version .. threads; the rest is not read
-  std::string model;       // its directory, as given
+  std::string model;       // its directory, address or file, as given
+  std::string origin;      // of responses not generated here: "server", or the kind of file; "" = generated here
+  std::map<std::string, std::string> served;  // what is known of such a model: name, api ..
   std::vector<CardFile> model_files;
   std::string suite;                      // "" = plain files
   std::string keys = "place";             // of the draws: "problem" (source and id) or "place" (index in the data)
@@ -68,6 +70,7 @@ struct Card {
   std::string path, sha256;  // sha256: as stated
   std::string computed;      // of the text; another one if the card was changed
   std::string version, made, label, model, suite, keys;
+  std::string origin;  // as in CardInput
   int64_t step = -1;
   int64_t grader_version = 0;
   EvalConfig config;

@@ -66,11 +66,14 @@ OrderedJson macro_json(const EvalNumbers& macro) {
 }
 
 OrderedJson json_of(const SampledResponse& r) {
-  return {{"response", r.response},    {"verdict", name_of(r.verdict.value_or(VerdictKind::unparseable))},
-          {"answer", r.answer},        {"tokens", r.tokens},
-          {"finished", r.finished},    {"ids", r.ids},
-          {"logprob", r.logprob},      {"entropy", r.entropy},
-          {"confidence", r.confidence}};
+  OrderedJson out = {{"response", r.response},    {"verdict", name_of(r.verdict.value_or(VerdictKind::unparseable))},
+                     {"answer", r.answer},        {"tokens", r.tokens},
+                     {"finished", r.finished},    {"ids", r.ids},
+                     {"logprob", r.logprob},      {"entropy", r.entropy},
+                     {"confidence", r.confidence}};
+  if (r.tokens < 0) out["tokens"] = nullptr;
+  if (!r.end_known) out["finished"] = nullptr;
+  return out;
 }
 
 // ------------------------------------------------------------------------------------------------------- reading

@@ -44,17 +44,21 @@ OutputSettings settings_of(const JsonObject& r) {
 }
 
 Output output_of(const JsonObject& r) {
-  r.only({"source", "id", "sample", "text", "ids", "finished", "logprob", "entropy", "confidence", "choice_logprob"});
+  r.only({"source", "id", "sample", "text", "ids", "tokens", "finished", "logprob", "entropy", "confidence",
+          "choice_logprob"});
+  const bool end_known = r.has("finished");  // null: not known
   return {.source = r.text("source"),
           .id = r.text("id"),
           .sample = r.whole("sample", kGreedySample, UINT32_MAX),
           .text = r.text("text"),
           .ids = r.ids("ids"),
-          .finished = r.truth("finished"),
+          .finished = !end_known || r.truth("finished"),
           .logprob = r.number("logprob"),
           .entropy = r.number("entropy"),
           .confidence = r.number("confidence"),
-          .choice_logprob = r.has("choice_logprob") ? r.numbers("choice_logprob") : std::vector<double>{}};
+          .choice_logprob = r.has("choice_logprob") ? r.numbers("choice_logprob") : std::vector<double>{},
+          .tokens = r.whole_or("tokens", -1, 0),
+          .end_known = end_known};
 }
 
 JsonObject parse_line(std::string_view line, const std::string& where) {
@@ -162,6 +166,8 @@ std::string to_json_line(const Output& o) {
   OrderedJson line = {{"source", o.source},   {"id", o.id},           {"sample", o.sample},
                       {"text", o.text},       {"ids", o.ids},         {"finished", o.finished},
                       {"logprob", o.logprob}, {"entropy", o.entropy}, {"confidence", o.confidence}};
+  if (!o.end_known) line["finished"] = nullptr;
+  if (o.ids.empty() && o.tokens >= 0) line["tokens"] = o.tokens;
   if (!o.choice_logprob.empty()) line["choice_logprob"] = o.choice_logprob;
   return json_text(line) + "\n";
 }

@@ -20,11 +20,17 @@ struct Output {
   std::string source, id;  // of the problem
   int64_t sample = 0;      // kGreedySample, or 0 .. n-1
   std::string text;  // valid UTF-8 (other bytes replaced before grading): what is graded now and at any later time
-  std::vector<int32_t> ids;            // token ids, end token included
+  std::vector<int32_t> ids;            // token ids, end token included; empty: not known
   bool finished = false;               // ended by a stop token; false: cut at the length limit
   double logprob = 0;                  // sum over the tokens, of the distribution drawn from
   double entropy = 0, confidence = 0;  // means over the tokens: H, and C(o|q) of Eq. 6
   std::vector<double> choice_logprob;  // log-prob of each choice, where choices are compared instead of generated
+  // Of responses that something else generated, which may not say all of this; a number that is not known is NaN.
+  int64_t tokens = -1;    // how many, where the ids are not known; -1: not known either
+  bool end_known = true;  // false: nobody said whether it was cut
+
+  bool counted() const { return !ids.empty() || tokens >= 0; }
+  int64_t length() const { return ids.empty() && tokens >= 0 ? tokens : static_cast<int64_t>(ids.size()); }
 };
 
 // What decides what is generated; the journal's first line. A directory keeps the settings it was begun with. The

@@ -6,6 +6,8 @@ from tree import ROOT, files, report, text
 
 ALLOWED = {
     "base": "",
+    # HTTP as a library speaks it, client and server
+    "http": "base",
     "core": "base",
     "kernels": "base",
     "hf": "base",
@@ -26,18 +28,20 @@ ALLOWED = {
     "progress": "base core stats records report",
     "model": "base core text kernels hf sampling gpu",
     "rollout": "base core text kernels hf sampling model",
-    "evaluate": "base core text kernels hf sampling model rollout verify data stats records compare config",
+    "evaluate": "base http core text kernels hf sampling model rollout verify data stats records compare config",
     "config": "base core hf sampling verify objective methods data records",
     "explain": "base core objective methods config",
     "plan": "base core kernels hf sampling methods config",
     # evaluate: validation during training is the same code as `ucas evaluate`
     "train": "base core text kernels hf sampling model rollout objective methods verify data stats records evaluate config plan",
     "study": "base core text hf sampling rollout verify data stats records compare objective methods config evaluate train report progress",
-    "cli": "base core text kernels hf sampling model rollout objective methods verify data stats records compare evaluate train "
+    # a checkpoint behind an API
+    "serve": "base http core text hf sampling model rollout data",
+    "cli": "base http serve core text kernels hf sampling model rollout objective methods verify data stats records compare evaluate train "
            "report config explain plan progress study",
 }
-# The folder rule: these see LibTorch, and every folder called engine.
-ENGINE = re.compile(r"^(src/)?(model|rollout|train)/|/engine/")
+# The folder rule: these see LibTorch, and every folder called engine; http is in their library.
+ENGINE = re.compile(r"^(src/)?(http|model|rollout|serve|train)/|/engine/")
 LIBTORCH = re.compile(r"^(ATen|c10|torch)/")
 # FLINT (before FLINT 3: Arb and Calcium, too) is seen by the exact arithmetic of the verifier alone.
 FLINT = re.compile(r"^(flint|calcium)/|^(acb|arb|arf|ca|fmpz)\w*\.h$")
@@ -73,6 +77,8 @@ def main():
                 problems.append(f"{path}: <{name}> outside src/verify/math/exact")
             elif name == "oniguruma.h" and path != "src/text/regex.cpp":
                 problems.append(f"{path}: <{name}> outside src/text/regex.cpp")
+            elif name == "httplib.h" and not path.startswith("src/http/"):
+                problems.append(f"{path}: <{name}> outside src/http")
             elif name == "nlohmann/json.hpp" and path.endswith(".h"):
                 problems.append(f"{path}: <nlohmann/json.hpp> in a header; use base/json.h")
             if not quoted:

@@ -48,6 +48,7 @@ EvaluationPlan plan_of(const EvaluateOptions& options, const std::vector<Setting
   plan.limit = options.limit;
   plan.problems = options.problems;
   plan.engine = options.engine;
+  plan.served = options.served;
   plan.device = options.machine.device;
   plan.threads = options.machine.threads;
   return plan;
@@ -66,17 +67,22 @@ std::string notes_of(const Suite& suite) {
 }  // namespace
 
 int run_evaluate(const Words& words) {
-  PolicyLine line = read_policy_line(words, {"data", "labels"});
+  PolicyLine line = read_policy_line(words, {"data", "labels", "server", "responses"});
   const std::vector<Setting> of_models = take_model_settings(line);
   EvaluateOptions options;
   ucas::apply(options, line.settings);
-  const std::vector<ModelSettings> models = read_models(line.positionals, options.labels, options.models, of_models);
-  if (options.data.empty()) {
+  const std::vector<ModelSettings> models =
+      read_models(with_others(line.positionals, options), options.labels, options.models, of_models);
+  const bool all_given =
+      std::ranges::all_of(models, [](const ModelSettings& m) { return m.by == AnsweredBy::responses; });
+  if (options.data.empty() && !(all_given && options.suite.empty())) {
     throw Error("usage", options.suite.empty() ? "--data FILE.jsonl is missing; see `ucas evaluate --help`"
                                                : "--data DIR is missing: where the suite's files are");
   }
   EvaluationPlan plan = plan_of(options, line.settings);
-  for (const ModelSettings& model : models) read_model_config(model.path);  // a wrong path is said before the work
+  for (const ModelSettings& model : models) {  // a wrong path is said before the work
+    if (model.by == AnsweredBy::checkpoint) read_model_config(model.path);
+  }
   install_stop_signals();
 
   std::vector<EvalRecord> results;

@@ -3,8 +3,8 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <set>
+#include <map>
+#include <optional>
 
 #include "base/build_info.h"
 #include "base/error.h"
@@ -13,9 +13,11 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/str.h"
-#include "data/templates.h"
+#include "evaluate/engine/asked.h"
 #include "evaluate/engine/choices.h"
 #include "evaluate/engine/evaluator.h"
+#include "evaluate/engine/served.h"
+#include "evaluate/responses_file.h"
 #include "hf/adapter.h"
 #include "hf/model_config.h"
 #include "kernels/dispatch.h"
@@ -45,156 +47,6 @@ class LazyEngine final : public Rollout {
   const EvaluationPlan& plan_;
   std::unique_ptr<Model> model_;
 };
-
-// The problems as one model is asked them.
-class Asked {
- public:
-  Asked(const EvaluationPlan& plan, const std::string& model);
-
-  Tokenizer tokenizer;
-  std::vector<Problem> problems;
-  std::vector<std::vector<int32_t>> prompts;
-  std::vector<EvalSource> sources;
-  std::vector<CardBenchmark> card;
-  std::vector<OutputSettings::Source> settings;
-  std::vector<std::string> data;
-  std::string suite;  // its name
-  Graders graders;
-  int64_t max_tokens = 0;  // the longest of the sets'
-
- private:
-  void add_suite();
-  void add_files();
-  void add(std::vector<Problem> asked, const Benchmark& benchmark, const PutToModel& put,
-           const std::vector<std::string>& files);
-  int64_t longest_prompt(int64_t max_tokens) const;
-  CommandSettings command() const {
-    CommandSettings out = plan_.typed;
-    if (!plan_.prompt_template.empty()) out.default_template = plan_.prompt_template;
-    out.default_max_tokens = plan_.config.max_tokens;
-    return out;
-  }
-
-  const EvaluationPlan& plan_;
-  ModelConfig config_;
-};
-
-Asked::Asked(const EvaluationPlan& plan, const std::string& model)
-    : tokenizer(Tokenizer::load(directory_with(model, "tokenizer.json"))),
-      plan_(plan),
-      config_(read_model_config(model)) {
-  check_vocabulary(tokenizer, config_);
-  if (plan.suite.empty()) {
-    add_files();
-  } else {
-    add_suite();
-  }
-}
-
-void Asked::add_suite() {
-  const Suite suite = load_suite(plan_.suite);
-  this->suite = suite.name;
-  data = {suite.name};
-  for (const Benchmark& benchmark : suite.benchmarks) {
-    std::vector<Problem> all = read_benchmark(benchmark, plan_.data_directory);
-    if (plan_.limit > 0 && static_cast<int64_t>(all.size()) > plan_.limit) all.resize(static_cast<size_t>(plan_.limit));
-    const PutToModel put = put_to_model(plan_.model, command(), benchmark, suite);
-    graders.of[benchmark.name] = make_grader(benchmark.grader, put.extract);
-    add(std::move(all), benchmark, put, {path_join(plan_.data_directory, benchmark.path)});
-  }
-}
-
-void Asked::add_files() {
-  const PutToModel put = put_to_model(plan_.model, command(), Benchmark(), Suite());
-  graders.standard = make_grader(GraderKind::math, put.extract);
-  std::vector<std::string> order;  // of the sources
-  std::map<std::string, std::vector<Problem>> by_source;
-  std::map<std::string, std::vector<std::string>> files;  // that hold problems of a source
-  std::set<std::pair<std::string, std::string>> seen;
-  int64_t left = plan_.limit > 0 ? plan_.limit : INT64_MAX;
-  for (const std::string& file : plan_.files) {
-    data.push_back(std::filesystem::path(file).stem().string());
-    for (Problem& problem : read_problems({file}, plan_.problems)) {
-      if (left-- <= 0) break;
-      // Responses are found by source and id.
-      const std::string id = problem.id;
-      for (int64_t n = 2; !seen.insert({problem.source, problem.id}).second; ++n) problem.id = str(id, "#", n);
-      if (!by_source.contains(problem.source)) order.push_back(problem.source);
-      auto& mine = files[problem.source];
-      if (mine.empty() || mine.back() != file) mine.push_back(file);
-      by_source[problem.source].push_back(std::move(problem));
-    }
-  }
-  for (const std::string& source : order) {
-    Benchmark benchmark;
-    benchmark.name = source;
-    add(std::move(by_source[source]), benchmark, put, files[source]);
-  }
-}
-
-int64_t Asked::longest_prompt(int64_t limit) const {
-  const int64_t room = config_.max_position_embeddings - limit;
-  if (room < 1) {
-    throw Error("config",
-                str("max_tokens = ", limit, " leaves no room for a prompt: the model has ",
-                    config_.max_position_embeddings, " positions (max_position_embeddings); lower max_tokens"));
-  }
-  const int64_t longest = config_.max_position_embeddings - 1;  // a response has one token at least
-  return plan_.max_prompt_length > 0 ? std::min(plan_.max_prompt_length, longest) : longest;
-}
-
-void Asked::add(std::vector<Problem> asked, const Benchmark& benchmark, const PutToModel& put,
-                const std::vector<std::string>& files) {
-  const bool choices = benchmark.grader == GraderKind::choice;
-  const Template form = load_template(put.prompt_template);
-  CardBenchmark as;
-  as.form = form;
-  EvalSource source;
-  source.name = benchmark.name;
-  std::vector<int32_t> stops = stop_ids(form, tokenizer);
-  const std::vector<int32_t> more = stop_tokens(put.stop, tokenizer);
-  stops.insert(stops.end(), more.begin(), more.end());
-  source.stop_ids = collect_stop_ids(config_, tokenizer, stops);
-  source.max_tokens = put.max_tokens;
-  source.choices = choices;
-  const int64_t longest = longest_prompt(choices ? 1 : put.max_tokens);
-  PreparedPrompts prepared = prepare_prompts(form, asked, tokenizer, longest);
-  if (prepared.dropped > 0) {
-    warn(str(benchmark.name, ": ", prepared.dropped, " of ", asked.size(), " prompts left out: empty, or longer than ",
-             longest, " tokens; the figures are of the others"));
-  }
-  const int64_t positions = config_.max_position_embeddings;
-  std::string text;  // of what is asked
-  for (size_t i = 0; i < prepared.problem.size(); ++i) {
-    Problem& problem = asked[static_cast<size_t>(prepared.problem[i])];
-    text += str(problem.id, "\n");
-    for (int32_t id : prepared.ids[i]) text += str(id, " ");
-    text += "\n";
-    const int64_t room = positions - static_cast<int64_t>(prepared.ids[i].size());
-    if (!choices && room < put.max_tokens) source.max_tokens_of[problem.id] = room;
-    problems.push_back(std::move(problem));
-    prompts.push_back(std::move(prepared.ids[i]));
-  }
-  if (!source.max_tokens_of.empty()) {
-    warn(str(benchmark.name, ": ", source.max_tokens_of.size(), " of ", asked.size(), " prompts leave fewer than ",
-             put.max_tokens, " of the model's ", positions, " positions: their responses are cut where those end"));
-  }
-  settings.push_back(
-      {benchmark.name, put.prompt_template, hash_of_text(text), source.stop_ids, put.max_tokens, choices});
-  as.name = benchmark.name;
-  as.title = benchmark.title;
-  as.files = files;
-  as.columns = benchmark.columns;
-  as.stop_ids = source.stop_ids;
-  for (int32_t id : source.stop_ids) as.stop_texts.push_back(tokenizer.decode({&id, 1}, false));
-  as.max_tokens = put.max_tokens;
-  as.max_tokens_of = source.max_tokens_of;
-  as.grader = name_of(benchmark.grader);
-  as.extract = put.extract;
-  card.push_back(std::move(as));
-  sources.push_back(std::move(source));
-  max_tokens = std::max(max_tokens, put.max_tokens);
-}
 
 RunEnvironment this_machine(const EvaluationPlan& plan) {
   RunEnvironment machine;
@@ -226,20 +78,6 @@ std::string hash_of(const std::vector<CardFile>& files) {
   return hash_of_text(text);
 }
 
-// RUN/env.json of a model that was not trained here, unless it is there: so that its evaluation is a row of reports.
-void write_evaluated_environment(const EvaluationPlan& plan, const std::string& model, const std::string& run,
-                                 const std::string& label) {
-  const std::string file = path_join(run, "env.json");
-  if (exists(file)) return;
-  RunEnvironment environment = this_machine(plan);
-  environment.label = label;
-  environment.model = model;
-  environment.data = plan.suite.empty() ? join(plan.files, ", ") : str(plan.suite, ", ", plan.data_directory);
-  environment.parameters = read_model_config(model).parameter_count();
-  make_directories(run);
-  write_environment(file, environment);
-}
-
 [[noreturn]] void stopped(const std::string& kept) {
   throw Error("interrupted",
               kept.empty() ? std::string("stopped during the evaluation; without --out nothing is kept")
@@ -248,36 +86,47 @@ void write_evaluated_environment(const EvaluationPlan& plan, const std::string& 
               kInterrupted);
 }
 
-}  // namespace
+// Who answers, and what a run directory keeps of that.
+struct Origin {
+  ResponseSource& source;
+  std::string model;  // directory, address or file
+  std::string hash;   // of what decides the responses
+  std::vector<CardFile> files;
+  std::string kind;  // CardInput::origin
+  std::map<std::string, std::string> facts;
+  int64_t parameters = 0;  // 0: not known
+};
 
-EvalRecord evaluate_model(const EvaluationPlan& plan, const std::string& model, const std::string& run,
-                          const std::string& label, int64_t step) {
-  use_threads(plan.threads);
-  const Asked asked(plan, model);
-  LazyEngine engine(model, plan);
+// RUN/env.json of a model that was not trained here, unless it is there: so that its evaluation is a row of reports.
+void write_evaluated_environment(const EvaluationPlan& plan, const Origin& origin, const std::string& run,
+                                 const std::string& label) {
+  const std::string file = path_join(run, "env.json");
+  if (exists(file)) return;
+  RunEnvironment environment = this_machine(plan);
+  environment.label = label;
+  environment.model = origin.model;
+  environment.data = plan.suite.empty() ? join(plan.files, ", ") : str(plan.suite, ", ", plan.data_directory);
+  environment.parameters = origin.parameters;
+  if (!origin.kind.empty()) environment.device = origin.kind;
+  make_directories(run);
+  write_environment(file, environment);
+}
+
+// From what is asked and who answers to a result, kept in RUN unless that is "".
+EvalRecord evaluate_from(const EvaluationPlan& plan, const Asked& asked, const Origin& origin, EvalInput input,
+                         const std::string& run) {
   EvalConfig config = plan.config;
   config.max_tokens = asked.max_tokens;
-  EvalInput input;
   input.problems = asked.problems;
   input.prompts = asked.prompts;
   input.sources = asked.sources;
   input.keyed_by_place = plan.keyed_by_place;
-  input.label = label;
-  input.model = model;
+  input.model = origin.model;
   input.suite = asked.suite;
-  input.step = step;
   input.data = asked.data;
   input.should_stop = stop_requested;
-  input.choose = [&](std::span<const size_t> which, const std::function<void(Output)>& ended) {
-    compare_choices(engine.model(), asked.tokenizer,
-                    {.problems = asked.problems,
-                     .prompts = asked.prompts,
-                     .which = which,
-                     .ended = ended,
-                     .should_stop = stop_requested});
-  };
   if (run.empty()) {
-    EvalRecord result = evaluate(engine, asked.tokenizer, asked.graders, input, config);
+    EvalRecord result = evaluate(origin.source, asked.graders, input, config);
     if (!result.complete) stopped("");
     return result;
   }
@@ -285,14 +134,17 @@ EvalRecord evaluate_model(const EvaluationPlan& plan, const std::string& model, 
   const std::string file = plan.name + ".outputs.jsonl";
   refuse_links(run, {"eval", path_join("eval", file), path_join("eval", str(".", file, ".lock"))});
   make_directories(directory);
-  write_evaluated_environment(plan, model, run, label);
+  write_evaluated_environment(plan, origin, run, input.label);
   CardInput card{.machine = this_machine(plan),
-                 .model = model,
-                 .model_files = model_files(model),
+                 .model = origin.model,
+                 .origin = origin.kind,
+                 .served = origin.facts,
+                 .model_files = origin.files,
                  .suite = asked.suite,
                  .keys = keys,
                  .benchmarks = asked.card};
-  const OutputSettings settings{.model = hash_of(card.model_files),
+  if (!origin.kind.empty()) card.machine.device = origin.kind;
+  const OutputSettings settings{.model = origin.hash,
                                 .keys = keys,
                                 .temperature = config.temperature,
                                 .top_p = config.top_p,
@@ -306,11 +158,158 @@ EvalRecord evaluate_model(const EvaluationPlan& plan, const std::string& model, 
     remove_leftovers(directory, plan.name + kind);
   }
   input.journal = &journal;
-  EvalRecord result = evaluate(engine, asked.tokenizer, asked.graders, input, config);
+  EvalRecord result = evaluate(origin.source, asked.graders, input, config);
   if (!result.complete) stopped(outputs);
   write_evaluation(result, directory, plan.name);
   write_card(card, result, asked.problems, directory, plan.name);
   return result;
+}
+
+EvalRecord evaluate_checkpoint(const EvaluationPlan& plan, const std::string& model, const std::string& run,
+                               EvalInput input) {
+  use_threads(plan.threads);
+  const Tokenizer tokenizer = Tokenizer::load(directory_with(model, "tokenizer.json"));
+  const ModelConfig config = read_model_config(model);
+  check_vocabulary(tokenizer, config);
+  const Asked asked(plan,
+                    {.tokenizer = &tokenizer, .eos = config.eos_token_id, .positions = config.max_position_embeddings});
+  LazyEngine engine(model, plan);
+  input.choose = [&](std::span<const size_t> which, const std::function<void(Output)>& ended) {
+    compare_choices(engine.model(), tokenizer,
+                    {.problems = asked.problems,
+                     .prompts = asked.prompts,
+                     .which = which,
+                     .ended = ended,
+                     .should_stop = stop_requested});
+  };
+  input.prompts = asked.prompts;
+  input.problems = asked.problems;
+  RolloutSource source(engine, tokenizer, input);
+  Origin origin{.source = source, .model = model, .parameters = config.parameter_count()};
+  if (!run.empty()) {
+    origin.files = model_files(model);
+    origin.hash = hash_of(origin.files);
+  }
+  return evaluate_from(plan, asked, origin, std::move(input), run);
+}
+
+// What the server says decides: another address with the same model goes on with the same file.
+EvalRecord evaluate_served(const EvaluationPlan& plan, const std::string& address, const std::string& run,
+                           EvalInput input) {
+  const ServerOptions& options = plan.served;
+  std::optional<Tokenizer> tokenizer;
+  Answerer answerer{.chat = options.api == ServedApi::chat};
+  if (!options.tokenizer.empty()) {
+    tokenizer = Tokenizer::load(options.tokenizer);
+    answerer.tokenizer = &*tokenizer;
+    if (exists(path_join(options.tokenizer, "config.json"))) {
+      const ModelConfig config = read_model_config(options.tokenizer);
+      answerer.eos = config.eos_token_id;
+      answerer.positions = config.max_position_embeddings;
+    }
+  }
+  if (options.prompts == PromptForm::ids && (!tokenizer || answerer.chat)) {
+    throw Error("config", answerer.chat
+                              ? "prompts = \"ids\" and api = \"chat\": a chat takes texts; leave one of them out"
+                              : "prompts = \"ids\" needs --tokenizer DIR, which makes them");
+  }
+  const ServedModel served = look_at_server(address, options);
+  log(served.text());
+  if (served.positions > 0 && (answerer.positions == 0 || served.positions < answerer.positions)) {
+    answerer.positions = served.positions;
+  }
+  if (options.prompts == PromptForm::ids && !served.takes_ids) {
+    throw Error("server", str(served.address, ": takes no prompts of token ids; leave --prompts ids out"));
+  }
+  if (plan.config.samples > 0 && plan.config.top_k > 0 && !served.takes_top_k) {
+    throw Error("server", str(served.address, ": takes no top_k; leave --top_k ", plan.config.top_k, " out"));
+  }
+  Asked asked(plan, answerer);
+  ServedSource::Asked ask{.problems = asked.problems, .prompts = asked.texts};
+  const bool as_ids = served.takes_ids && options.prompts != PromptForm::text && !answerer.chat;
+  for (size_t i = 0; as_ids && i < asked.prompts.size(); ++i) asked.texts[i].ids = asked.prompts[i];
+  for (const EvalSource& source : asked.sources) ask.stop_texts[source.name] = source.stop_texts;
+  ServedSource source(served, options, ask);
+  Origin origin{.source = source, .model = served.address, .kind = "server", .facts = served.facts()};
+  origin.facts["api"] = word_of(options.api);
+  origin.facts["prompts"] = as_ids && tokenizer ? "ids" : "text";
+  origin.hash = hash_of_text(str("server\n", served.name, "\n", word_of(options.api)));
+  return evaluate_from(plan, asked, origin, std::move(input), run);
+}
+
+// Hands over what stands in the file.
+class GivenSource final : public ResponseSource {
+ public:
+  GivenSource(const GivenResponses& given, const std::vector<size_t>& of, const Asked& asked)
+      : given_(given), of_(of), asked_(asked) {}
+  void run(const ResponseRequest& request) override {
+    for (size_t j = 0; j < request.jobs.size(); ++j) {
+      const ResponseJob& job = request.jobs[j];
+      const Problem& problem = asked_.problems[job.problem];
+      for (int64_t i = 0; i < job.count; ++i) {
+        Output output = given_.problems[of_[job.problem]].responses[static_cast<size_t>(job.first + i)];
+        output.source = problem.source;
+        output.id = problem.id;
+        if (job.greedy) output.sample = kGreedySample;
+        request.ended(j, std::move(output));
+      }
+    }
+  }
+
+ private:
+  const GivenResponses& given_;
+  const std::vector<size_t>& of_;
+  const Asked& asked_;
+};
+
+EvalRecord evaluate_given(EvaluationPlan plan, const std::string& path, const std::string& run, EvalInput input) {
+  const GivenResponses given = read_responses(path);
+  const bool own = plan.suite.empty() && plan.files.empty();
+  const Asked asked(plan, {.given = true}, own ? problems_of(given, path) : std::vector<Problem>{});
+  const std::vector<size_t> of = match_responses(given, asked.problems, path);
+  // One response a problem is its greedy one, unless somebody says that it was drawn; several are samples.
+  int64_t fewest = INT64_MAX, most = 0;
+  for (size_t g : of) {
+    fewest = std::min(fewest, std::ssize(given.problems[g].responses));
+    most = std::max(most, std::ssize(given.problems[g].responses));
+  }
+  const bool drawn = fewest > 1 || !plan.config.greedy;
+  plan.config.greedy = !drawn;
+  plan.config.samples = drawn ? fewest : 0;
+  plan.config.temperature = plan.config.top_p = 1;  // not known
+  plan.config.top_k = 0;
+  if (fewest != most) {
+    warn(str(path, ": problems have ", fewest, " to ", most, " responses; of each the first ", fewest, " count"));
+  }
+  log(str(path, ": ", grouped(std::ssize(of)), " problems of ", given.kind,
+          drawn ? str(", ", fewest, " responses each") : ""));
+  GivenSource source(given, of, asked);
+  Origin origin{.source = source, .model = path, .kind = "file"};
+  origin.facts["kind"] = given.kind;
+  if (!run.empty()) {
+    origin.files = {card_file(path, path)};
+    origin.hash = hash_of(origin.files);
+  }
+  input.show_progress = false;
+  return evaluate_from(plan, asked, origin, std::move(input), run);
+}
+
+}  // namespace
+
+EvalRecord evaluate_model(const EvaluationPlan& plan, const std::string& model, const std::string& run,
+                          const std::string& label, int64_t step) {
+  EvalInput input;
+  input.label = label;
+  input.step = step;
+  switch (plan.model.by) {
+    case AnsweredBy::server:
+      return evaluate_served(plan, model, run, std::move(input));
+    case AnsweredBy::responses:
+      return evaluate_given(plan, model, run, std::move(input));
+    case AnsweredBy::checkpoint:
+      break;
+  }
+  return evaluate_checkpoint(plan, model, run, std::move(input));
 }
 
 void evaluate_or_reuse(const EvaluationPlan& plan, const std::string& model, const std::string& run,

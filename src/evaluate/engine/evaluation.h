@@ -1,5 +1,5 @@
-// One checkpoint on problem files or a suite, kept in a run directory: what `ucas evaluate`, the demo and studies
-// share.
+// One model on problem files or a suite, kept in a run directory: what `ucas evaluate`, the demo and studies share. The
+// model is a checkpoint, or where plan.model.by says so, behind a server or known by its responses in a file.
 //   RUN/eval/NAME.outputs.jsonl   the responses, as they come; an interrupted evaluation goes on from here
 //   RUN/eval/NAME.jsonl, .json    problems and figures        RUN/eval/NAME.card.json   the run card
 // Threads: one.
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "config/server_options.h"
 #include "data/problems.h"
 #include "evaluate/benchmark.h"
 #include "records/eval_config.h"
@@ -30,6 +31,7 @@ struct EvaluationPlan {
   EvalConfig config;
   ProblemOptions problems;
   EngineConfig engine;
+  ServerOptions served;  // of models behind a server
   std::string device = "cpu";
   int64_t threads = 0;
   std::string name = "test";  // RUN/eval/NAME.json

@@ -95,12 +95,11 @@ Output output_of(const Sampled& sampled, const Problem& problem, bool greedy, co
 
 class Generation {
  public:
-  Generation(const EvalInput& input, const EvalConfig& config, const Tokenizer& tokenizer)
-      : input_(input), config_(config), tokenizer_(tokenizer) {
+  Generation(const EvalInput& input, const EvalConfig& config) : input_(input), config_(config) {
     for (const EvalSource& source : input.sources) sources_[source.name] = &source;
   }
   // Responses by problem; nothing when stopped early.
-  std::optional<std::vector<Responses>> run(Rollout& rollout);
+  std::optional<std::vector<Responses>> run(ResponseSource& source);
   int64_t tokens() const { return tokens_; }
 
  private:
@@ -121,7 +120,7 @@ class Generation {
   void keep(size_t problem, std::optional<Output>& slot, Output output, Standing& standing);
   void add_jobs(size_t problem);
   void add_job(size_t problem, bool greedy, int64_t first, int64_t count);
-  void take(const Sampled& sampled, Standing& standing);
+  void take(const ResponseJob& job, Output output, Standing& standing);
   std::vector<Responses> arranged();
 
   // What is there of one problem: a slot for each response asked for.
@@ -130,16 +129,14 @@ class Generation {
   };
   const EvalInput& input_;
   const EvalConfig& config_;
-  const Tokenizer& tokenizer_;
   std::map<std::string, const EvalSource*> sources_;
   std::vector<Slots> slots_;
-  std::vector<PromptJob> jobs_;
-  std::vector<size_t> problem_of_;  // by job
-  std::vector<size_t> to_choose_;   // problems whose choices are to be compared
+  std::vector<ResponseJob> jobs_;
+  std::vector<size_t> to_choose_;  // problems whose choices are to be compared
   int64_t tokens_ = 0;
 };
 
-std::optional<std::vector<Responses>> Generation::run(Rollout& rollout) {
+std::optional<std::vector<Responses>> Generation::run(ResponseSource& source) {
   slots_.resize(input_.problems.size());
   for (size_t i = 0; i < slots_.size(); ++i) {
     slots_[i].greedy.resize(greedy_of(i) ? 1 : 0);
@@ -148,15 +145,13 @@ std::optional<std::vector<Responses>> Generation::run(Rollout& rollout) {
   take_found();
   int64_t missing = 0;
   for (size_t i = 0; i < slots_.size(); ++i) add_jobs(i);
-  for (const PromptJob& job : jobs_) missing += job.samples;
+  for (const ResponseJob& job : jobs_) missing += job.count;
   missing += static_cast<int64_t>(to_choose_.size());
   say_found(missing);
   if (missing > 0) {
     Standing standing(input_, missing);
     for (size_t i : to_choose_) standing.expect(input_.problems[i].source, 1);
-    for (size_t j = 0; j < jobs_.size(); ++j) {
-      standing.expect(input_.problems[problem_of_[j]].source, jobs_[j].samples);
-    }
+    for (const ResponseJob& job : jobs_) standing.expect(input_.problems[job.problem].source, job.count);
     if (!to_choose_.empty()) {
       UCAS_CHECK(input_.choose != nullptr, "somebody who compares choices");
       std::map<std::pair<std::string_view, std::string_view>, size_t> place;
@@ -167,23 +162,16 @@ std::optional<std::vector<Responses>> Generation::run(Rollout& rollout) {
         --missing;
       });
     }
-    RolloutRequest request;
-    request.jobs = jobs_;
-    request.sampling = {.temperature = config_.temperature,
-                        .top_p = config_.top_p,
-                        .top_k = config_.top_k,
-                        .max_tokens = config_.max_tokens};
-    request.seed = static_cast<uint64_t>(config_.seed);
-    request.step = kEvaluationStep;
-    request.stop_ids = input_.stop_ids;
-    request.should_stop = input_.should_stop;
-    request.keep = false;
-    request.on_response = [&](const Sampled& sampled) {
-      take(sampled, standing);
-      --missing;
-    };
-    request.on_token = [&](int64_t, uint32_t, int32_t) { standing.token(); };
-    if (!jobs_.empty() && !(input_.should_stop && input_.should_stop())) rollout.run(request);
+    const ResponseRequest request{.jobs = jobs_,
+                                  .config = config_,
+                                  .ended =
+                                      [&](size_t job, Output output) {
+                                        take(jobs_[job], std::move(output), standing);
+                                        --missing;
+                                      },
+                                  .token = [&] { standing.token(); },
+                                  .should_stop = input_.should_stop};
+    if (!jobs_.empty() && !(input_.should_stop && input_.should_stop())) source.run(request);
     standing.finish();
     tokens_ = standing.tokens();
   }
@@ -235,33 +223,25 @@ void Generation::add_jobs(size_t problem) {
 }
 
 void Generation::add_job(size_t problem, bool greedy, int64_t first, int64_t count) {
-  PromptJob job;
-  job.prompt = input_.prompts[problem];
-  job.problem = input_.keyed_by_place ? static_cast<uint32_t>(problem) : draw_key(input_.problems[problem]);
-  job.samples = count;
-  job.first_sample = static_cast<uint32_t>(first);
-  job.greedy = greedy;
+  ResponseJob job{.problem = problem, .greedy = greedy, .first = first, .count = count};
+  job.key = input_.keyed_by_place ? static_cast<uint32_t>(problem) : draw_key(input_.problems[problem]);
   if (const EvalSource* source = source_of(problem)) {
     const auto less = source->max_tokens_of.find(input_.problems[problem].id);
     job.max_tokens = less == source->max_tokens_of.end() ? source->max_tokens : less->second;
     job.stop_ids = source->stop_ids;
   }
   jobs_.push_back(job);
-  problem_of_.push_back(problem);
 }
 
-void Generation::take(const Sampled& sampled, Standing& standing) {
-  const auto job = static_cast<size_t>(sampled.job);
-  const size_t problem = problem_of_[job];
-  const bool greedy = jobs_[job].greedy;
-  Output output = output_of(sampled, input_.problems[problem], greedy, tokenizer_);
-  Slots& slots = slots_[problem];
-  keep(problem, greedy ? slots.greedy[0] : slots.samples[sampled.sample], std::move(output), standing);
+void Generation::take(const ResponseJob& job, Output output, Standing& standing) {
+  Slots& slots = slots_[job.problem];
+  auto& slot = job.greedy ? slots.greedy[0] : slots.samples.at(static_cast<size_t>(output.sample));
+  keep(job.problem, slot, std::move(output), standing);
 }
 
 void Generation::keep(size_t problem, std::optional<Output>& slot, Output output, Standing& standing) {
   if (input_.journal) input_.journal->append(output);
-  standing.ended(input_.problems[problem].source, static_cast<int64_t>(output.ids.size()));
+  standing.ended(input_.problems[problem].source, output.length());
   slot = std::move(output);
 }
 
@@ -281,15 +261,44 @@ uint32_t draw_key(const Problem& problem) {
   return static_cast<uint32_t>(std::stoull(hash.substr(0, 8), nullptr, 16));
 }
 
-EvalRecord evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Graders& graders, const EvalInput& input,
-                    const EvalConfig& config) {
-  UCAS_CHECK(input.problems.size() == input.prompts.size(), "one prompt per problem");
+void RolloutSource::run(const ResponseRequest& request) {
+  UCAS_CHECK(input_.problems.size() == input_.prompts.size(), "one prompt per problem");
+  std::vector<PromptJob> jobs;
+  for (const ResponseJob& asked : request.jobs) {
+    jobs.push_back({.prompt = input_.prompts[asked.problem],
+                    .problem = asked.key,
+                    .samples = asked.count,
+                    .first_sample = static_cast<uint32_t>(asked.first),
+                    .greedy = asked.greedy,
+                    .max_tokens = asked.max_tokens,
+                    .stop_ids = asked.stop_ids});
+  }
+  const EvalConfig& config = request.config;
+  RolloutRequest rollout;
+  rollout.jobs = jobs;
+  rollout.sampling = {
+      .temperature = config.temperature, .top_p = config.top_p, .top_k = config.top_k, .max_tokens = config.max_tokens};
+  rollout.seed = static_cast<uint64_t>(config.seed);
+  rollout.step = kEvaluationStep;
+  rollout.stop_ids = input_.stop_ids;
+  rollout.should_stop = request.should_stop;
+  rollout.keep = false;
+  rollout.on_response = [&](const Sampled& sampled) {
+    const auto job = static_cast<size_t>(sampled.job);
+    const ResponseJob& asked = request.jobs[job];
+    request.ended(job, output_of(sampled, input_.problems[asked.problem], asked.greedy, tokenizer_));
+  };
+  rollout.on_token = [&](int64_t, uint32_t, int32_t) { request.token(); };
+  rollout_.run(rollout);
+}
+
+EvalRecord evaluate(ResponseSource& source, const Graders& graders, const EvalInput& input, const EvalConfig& config) {
   if (!config.greedy && config.samples == 0) {
     throw Error("config", "greedy = false and samples = 0: nothing to evaluate; ask for one of them");
   }
   const double began = now_seconds();
-  Generation generation(input, config, tokenizer);
-  const std::optional<std::vector<Responses>> responses = generation.run(rollout);
+  Generation generation(input, config);
+  const std::optional<std::vector<Responses>> responses = generation.run(source);
   EvalRecord result;
   if (responses) {
     if (input.journal) input.journal->finish(input.problems);
@@ -305,6 +314,12 @@ EvalRecord evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Graders&
   result.tokens = generation.tokens();
   result.seconds = now_seconds() - began;
   return result;
+}
+
+EvalRecord evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Graders& graders, const EvalInput& input,
+                    const EvalConfig& config) {
+  RolloutSource source(rollout, tokenizer, input);
+  return evaluate(source, graders, input, config);
 }
 
 EvalRecord evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Grader& grader, const EvalInput& input,

@@ -1,5 +1,5 @@
-// Generates what an evaluation needs and has it scored (score.h): one run of the rollout over all problems of all
-// benchmarks, greedy and sampled together, each response kept in a journal (outputs.h) as it ends.
+// Has generated what an evaluation needs and has it scored (score.h): one run of the source (response_source.h) over
+// all problems of all benchmarks, greedy and sampled together, each response kept in a journal (outputs.h) as it ends.
 // Fed by `ucas evaluate`, demo and studies, and the trainer's validation; uses any Rollout and Grader.
 // Draws are keyed with step = kEvaluationStep, so they never coincide with those of training.
 // Threads: one caller at a time.
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/problem.h"
+#include "evaluate/response_source.h"
 #include "evaluate/score.h"
 #include "records/eval_config.h"
 #include "records/evaluation.h"
@@ -27,16 +28,17 @@ constexpr uint32_t kEvaluationStep = 0x80000000u;
 
 // How the problems of one source are put to the model, where sources differ.
 struct EvalSource {
-  std::string name;               // Problem::source
-  std::vector<int32_t> stop_ids;  // empty = EvalInput::stop_ids
-  int64_t max_tokens = 0;         // 0 = EvalConfig::max_tokens
+  std::string name;                          // Problem::source
+  std::vector<int32_t> stop_ids;             // empty = EvalInput::stop_ids
+  std::vector<std::string> stop_texts = {};  // the same as texts, for servers that take no ids
+  int64_t max_tokens = 0;                    // 0 = EvalConfig::max_tokens
   bool choices = false;  // nothing is generated: EvalInput::choose gives its greedy responses, it has no samples
   std::map<std::string, int64_t> max_tokens_of = {};  // by id: problems whose prompt leaves fewer positions
 };
 
 struct EvalInput {
   std::span<const Problem> problems;              // (source, id) differ where there is a journal
-  std::span<const std::vector<int32_t>> prompts;  // token ids of each problem, template applied
+  std::span<const std::vector<int32_t>> prompts;  // token ids of each problem, template applied; for a Rollout
   std::vector<int32_t> stop_ids;
   std::span<const EvalSource> sources = {};  // those that are not here have no settings of their own
   // By place a problem's draws are keyed by its index among `problems` (validation, the embedded task); else by its
@@ -56,6 +58,21 @@ struct EvalInput {
 // Key of a problem's draws where they are keyed by what it is.
 uint32_t draw_key(const Problem& problem);
 
+// Responses of our own engine, to `input.prompts`.
+class RolloutSource final : public ResponseSource {
+ public:
+  // Borrows all three.
+  RolloutSource(Rollout& rollout, const Tokenizer& tokenizer, const EvalInput& input)
+      : rollout_(rollout), tokenizer_(tokenizer), input_(input) {}
+  void run(const ResponseRequest& request) override;
+
+ private:
+  Rollout& rollout_;
+  const Tokenizer& tokenizer_;
+  const EvalInput& input_;
+};
+
+EvalRecord evaluate(ResponseSource& source, const Graders& graders, const EvalInput& input, const EvalConfig& config);
 EvalRecord evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Graders& graders, const EvalInput& input,
                     const EvalConfig& config);
 // One verifier for all sources, borrowed.

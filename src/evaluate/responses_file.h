@@ -1,0 +1,47 @@
+// Responses that something else generated, as other systems leave them in JSON Lines. The kind of file is told from its
+// first row:
+//   lm-eval    samples_TASK_*.jsonl of lm-eval-harness (--log_samples)
+//   lighteval  its details, saved as JSON lines
+//   verl       rollout_data_dir/STEP.jsonl and validation_data_dir
+//   trl        the table of completions that a trainer of TRL logs
+//   ucas       rows of `ucas generate --data`
+//   rows       any other with a response (response, completion, output ..) and a question or an id
+// Everything read is text to be graded; what those systems made of it (scores, rewards) is not used.
+// Fed to `ucas evaluate --responses`. LibTorch-free. Threads: any.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "core/problem.h"
+#include "records/outputs.h"
+
+namespace ucas {
+
+struct GivenProblem {
+  std::string where;              // FILE:LINE of its first response
+  std::string id, source;         // id "" = the file has none
+  std::string question;           // as the file has it: the question itself, or the whole prompt
+  std::vector<std::string> gold;  // empty: the file has none
+  std::vector<Output> responses;  // sample = 0, 1 ..; source and id are not set
+};
+
+struct GivenResponses {
+  std::string kind;  // as above
+  std::vector<GivenProblem> problems;
+};
+
+// Errors: path, limit, empty, data_line (FILE:LINE, what, expected), unsupported (parquet, log-likelihoods).
+GivenResponses read_responses(const std::string& path);
+
+// The problems of the file itself, where it has a right answer for each. Error("data_line") where it has not.
+std::vector<Problem> problems_of(const GivenResponses& given, const std::string& path);
+
+// For each of `problems` the index of its responses: by id, else by the question, else by a prompt that holds the
+// question. Error("data_line") for responses of no problem, for two that fit one, and for problems without responses.
+std::vector<size_t> match_responses(const GivenResponses& given, const std::vector<Problem>& problems,
+                                    const std::string& path);
+
+}  // namespace ucas

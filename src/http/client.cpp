@@ -1,0 +1,146 @@
+#include "http/client.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/error.h"
+#include "base/str.h"
+#include "http/library.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr size_t kReplyLimit = size_t{64} << 20;  // bytes
+
+std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+std::string failure_of(httplib::Error error) {
+  switch (error) {
+    case httplib::Error::Connection:
+      return "no connection";
+    case httplib::Error::ConnectionTimeout:
+      return "no connection in time";
+    case httplib::Error::Read:
+      return "no whole reply in time, or cut off";
+    case httplib::Error::Write:
+      return "the connection broke while asking";
+    case httplib::Error::Canceled:
+      return "the reply was too long";
+    case httplib::Error::SSLConnection:
+      return "no TLS connection";
+    case httplib::Error::SSLLoadingCerts:
+      return "the system's certificates cannot be read (package ca-certificates)";
+    case httplib::Error::SSLServerVerification:
+      return "the server's certificate is not one that the system trusts";
+    default:
+      return httplib::to_string(error);
+  }
+}
+
+}  // namespace
+
+std::string Url::text() const {
+  const bool usual = port == (tls ? 443 : 80);
+  const std::string name = host.find(':') == std::string::npos ? host : str("[", host, "]");
+  return str(tls ? "https://" : "http://", name, usual ? std::string() : str(":", port), path);
+}
+
+bool is_url(const std::string& text) { return text.starts_with("http://") || text.starts_with("https://"); }
+
+Url parse_url(const std::string& text) {
+  const auto refuse = [&](const std::string& what) {
+    throw Error("usage", str(printable(text, 200), ": ", what, "; expected http://HOST:PORT/v1 or https://HOST/v1"));
+  };
+  Url url;
+  url.tls = text.starts_with("https://");
+  if (!is_url(text)) refuse("no address of a server");
+  std::string rest = text.substr(url.tls ? 8 : 7);
+  const size_t slash = rest.find('/');
+  if (slash != std::string::npos) url.path = rest.substr(slash);
+  rest = rest.substr(0, slash);
+  while (url.path.ends_with('/')) url.path.pop_back();
+  if (url.path.find_first_of("?# ") != std::string::npos) refuse("a path with ?, # or a blank");
+  if (rest.find('@') != std::string::npos) {
+    throw Error("usage",
+                "the address of a server holds a user name or password, which would end in files and logs; "
+                "put the key into UCAS_API_KEY or OPENAI_API_KEY");
+  }
+  size_t colon = rest.rfind(':');
+  if (rest.starts_with('[')) {  // IPv6
+    const size_t end = rest.find(']');
+    if (end == std::string::npos) refuse("\"[\" without \"]\"");
+    url.host = rest.substr(1, end - 1);
+    colon = end + 1 < rest.size() ? end + 1 : std::string::npos;
+    if (colon != std::string::npos && rest[colon] != ':') refuse("no port after \"]\"");
+  } else {
+    url.host = rest.substr(0, colon);
+  }
+  url.port = url.tls ? 443 : 80;
+  if (colon != std::string::npos) {
+    const std::string digits = rest.substr(colon + 1);
+    if (digits.empty() || digits.size() > 5 || digits.find_first_not_of("0123456789") != std::string::npos) {
+      refuse("no port after the colon");
+    }
+    url.port = std::stoll(digits);
+  }
+  if (url.host.empty()) refuse("no host");
+  if (url.port < 1 || url.port > 65535) refuse("no such port");
+  return url;
+}
+
+struct HttpClient::Impl {
+  Impl(const Url& server, double timeout)
+      : prefix(server.path), client(Url{server.tls, server.host, server.port, ""}.text()) {
+    const auto seconds = static_cast<time_t>(timeout);
+    const auto micro = static_cast<time_t>((timeout - static_cast<double>(seconds)) * 1e6);
+    client.set_connection_timeout(std::min<time_t>(seconds, 30), seconds < 30 ? micro : 0);
+    client.set_read_timeout(seconds, micro);
+    client.set_write_timeout(seconds, micro);
+    client.set_keep_alive(true);
+    client.set_tcp_nodelay(true);
+  }
+
+  HttpReply ask(const char* method, const std::string& path, const std::string& body, const HttpHeaders& headers) {
+    HttpReply reply;
+    httplib::Request request;
+    request.method = method;
+    request.path = prefix + path;
+    for (const auto& [name, value] : headers) request.set_header(name, value);
+    if (!body.empty()) {
+      request.set_header("Content-Type", "application/json");
+      request.body = body;
+    }
+    request.content_receiver = [&](const char* bytes, size_t size, uint64_t, uint64_t) {
+      if (reply.body.size() + size > kReplyLimit) return false;
+      reply.body.append(bytes, size);
+      return true;
+    };
+    const httplib::Result result = client.send(request);
+    if (!result) {
+      reply.failure = failure_of(result.error());
+      return reply;
+    }
+    reply.status = result->status;
+    for (const auto& [name, value] : result->headers) reply.headers[lower(name)] = value;
+    return reply;
+  }
+
+  std::string prefix;
+  httplib::Client client;
+};
+
+HttpClient::HttpClient(const Url& server, double timeout) : impl_(std::make_unique<Impl>(server, timeout)) {}
+HttpClient::~HttpClient() = default;
+HttpReply HttpClient::get(const std::string& path, const HttpHeaders& headers) {
+  return impl_->ask("GET", path, "", headers);
+}
+HttpReply HttpClient::post(const std::string& path, const std::string& json, const HttpHeaders& headers) {
+  return impl_->ask("POST", path, json, headers);
+}
+void HttpClient::stop() { impl_->client.stop(); }
+
+}  // namespace ucas
