@@ -26,6 +26,7 @@
   X(generate, engine, "responses of a checkpoint, to a prompt or to problem files")                          \
   X(score, engine, "per-token log-prob, entropy, confidence of given responses")                             \
   X(evaluate, engine, "greedy and sampled accuracy, pass@k, with intervals")                                 \
+  X(serve, engine, "a checkpoint behind an OpenAI-compatible API")                                           \
   X(compare, plain, "runs side by side, and which differences are significant")                              \
   X(verify_run, plain, "grade and count an evaluation again, against its run card")                          \
   X(study, engine, "several trainings over seeds, from one base, in one table")                              \

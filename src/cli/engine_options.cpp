@@ -3,6 +3,7 @@
 #include "cli/command.h"
 #include "config/demo_config.h"
 #include "config/policy_options.h"
+#include "config/serve_options.h"
 #include "config/sft_options.h"
 #include "config/train_config.h"
 #include "study/config.h"
@@ -48,6 +49,7 @@ std::string options_generate() { return options_help(GenerateOptions{}); }
 std::string options_merge() { return options_help(MergeOptions{}); }
 std::string options_score() { return options_help(ScoreOptions{}); }
 std::string options_evaluate() { return options_help(EvaluateOptions{}); }
+std::string options_serve() { return options_help(ServeOptions{}); }
 std::string options_study() { return options_help(StudyConfig{}); }
 
 std::string options_train() {

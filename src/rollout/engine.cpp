@@ -22,16 +22,18 @@ int64_t max_tokens(const PromptJob& job, const RolloutRequest& request) {
   return job.max_tokens > 0 ? job.max_tokens : request.sampling.max_tokens;
 }
 
-void check_request(const RolloutRequest& request, const ModelConfig& model) {
-  for (size_t j = 0; j < request.jobs.size(); ++j) {
-    const auto& prompt = request.jobs[j].prompt;
+// Jobs from `first` on.
+void check_jobs(std::span<const PromptJob> jobs, size_t first, const RolloutRequest& request,
+                const ModelConfig& model) {
+  for (size_t j = first; j < jobs.size(); ++j) {
+    const auto& prompt = jobs[j].prompt;
     if (prompt.empty()) throw Error("empty", str("prompt ", j + 1, " has no tokens; every prompt needs at least one"));
     for (int32_t id : prompt) {
       if (id >= 0 && id < model.vocab_size) continue;
       throw Error("tokenizer", str("prompt ", j + 1, ": token id ", id, " is outside the model's vocabulary of ",
                                    model.vocab_size, " ids; use the tokenizer of this checkpoint"));
     }
-    const int64_t limit = max_tokens(request.jobs[j], request);
+    const int64_t limit = max_tokens(jobs[j], request);
     if (static_cast<int64_t>(prompt.size()) + limit > model.max_position_embeddings) {
       throw Error("config", str("prompt ", j + 1, " has ", prompt.size(), " tokens and max_tokens is ", limit,
                                 ", together more than the model's ", model.max_position_embeddings,
@@ -47,10 +49,13 @@ EngineRoom room_of(const RolloutRequest& request, const EngineConfig& config, co
     samples += std::max<int64_t>(job.samples, 0);
     length = std::max(length, static_cast<int64_t>(job.prompt.size()) + max_tokens(job, request));
   }
+  samples = std::max(samples, request.room_responses);
+  length = std::max(length, request.room_tokens);
+  const auto prompts = std::max(static_cast<int64_t>(request.jobs.size()), request.room_responses);
   const int64_t number = of.options().dtype == Dtype::bf16 ? 2 : 4;
   const int64_t gpu_free = of.device().is_cpu() ? 0 : memory_of(of.device()).free;
   const int64_t width = model.num_hidden_layers * model.num_key_value_heads * model.head_dim;
-  return engine_room(config, static_cast<int64_t>(request.jobs.size()), samples, length, 2 * number * width, gpu_free);
+  return engine_room(config, prompts, samples, length, 2 * number * width, gpu_free);
 }
 
 // Tokens of a cache that slots share: what it is taken by, what a response takes when it begins, and what is kept for
@@ -72,6 +77,7 @@ class Run {
  private:
   int64_t cache_tokens() const;
   int64_t admissible() const;
+  void add(std::span<const PromptJob> jobs);
   void fill_slots();
   bool take_up(size_t result);
   void make_room();
@@ -81,7 +87,7 @@ class Run {
   DrawAsk ask(size_t result, int64_t row) const;
   bool take(size_t result, const Drawn& drawn);
   [[noreturn]] void not_finite(const Sampled& response) const;
-  const PromptJob& job(int64_t index) const { return request_.jobs[index]; }
+  const PromptJob& job(int64_t index) const { return jobs_[index]; }
 
   Model& model_;
   const RolloutRequest& request_;
@@ -89,6 +95,7 @@ class Run {
   const int64_t vocab_;
   const EngineRoom room_;
   int64_t longest_prompt_ = 0;
+  std::vector<PromptJob> jobs_;
   Scheduler scheduler_;
   std::unique_ptr<KvCache> cache_;    // slots of samples first, then those of prompts
   std::vector<int64_t> free_slots_;   // of samples
@@ -108,17 +115,9 @@ Run::Run(Model& model, const EngineConfig& config, const RolloutRequest& request
       config_(config),
       vocab_(model.config().vocab_size),
       room_(room_of(request, config, model)),
-      scheduler_(request.jobs, room_.prompt_slots, config.prefill_tokens) {
-  for (size_t j = 0; j < request.jobs.size(); ++j) {
-    longest_prompt_ = std::max(longest_prompt_, static_cast<int64_t>(request.jobs[j].prompt.size()));
-    first_result_.push_back(results_.size());
-    for (int64_t i = 0; i < request.jobs[j].samples; ++i) {
-      Sampled& response = results_.emplace_back();
-      response.job = static_cast<int64_t>(j);
-      response.sample = request.jobs[j].first_sample + static_cast<uint32_t>(i);
-    }
-  }
-  done_.resize(results_.size());
+      longest_prompt_(request.room_tokens),
+      scheduler_({}, room_.prompt_slots, config.prefill_tokens) {
+  add(request.jobs);
   if (results_.empty()) return;
   cache_ = model.make_cache(room_.slots + room_.prompt_slots, room_.length, cache_tokens());
   for (int64_t slot = room_.slots - 1; slot >= 0; --slot) free_slots_.push_back(slot);
@@ -127,9 +126,31 @@ Run::Run(Model& model, const EngineConfig& config, const RolloutRequest& request
   decoder_ = model.make_decoder(*cache_, request.sampling);
 }
 
+void Run::add(std::span<const PromptJob> jobs) {
+  if (jobs.empty()) return;
+  const size_t first = jobs_.size();
+  jobs_.insert(jobs_.end(), jobs.begin(), jobs.end());
+  check_jobs(jobs_, first, request_, model_.config());
+  for (size_t j = first; j < jobs_.size(); ++j) {
+    const auto prompt = static_cast<int64_t>(jobs_[j].prompt.size());
+    UCAS_CHECK(cache_ == nullptr || prompt + max_tokens(jobs_[j], request_) <= room_.length,
+               "room for those that join");
+    longest_prompt_ = std::max(longest_prompt_, prompt);
+    first_result_.push_back(results_.size());
+    for (int64_t i = 0; i < jobs_[j].samples; ++i) {
+      Sampled& response = results_.emplace_back();
+      response.job = static_cast<int64_t>(j);
+      response.sample = jobs_[j].first_sample + static_cast<uint32_t>(i);
+    }
+  }
+  done_.resize(results_.size());
+  scheduler_.extend(jobs_);
+}
+
 std::vector<Sampled> Run::finish() {
   while (!results_.empty()) {
     if (request_.should_stop && request_.should_stop()) break;
+    if (request_.more) add(request_.more());
     fill_slots();
     if (live_.empty()) break;
     decode_step();
@@ -296,7 +317,9 @@ bool Run::take(size_t result, const Drawn& drawn) {
   const PromptJob& its = job(response.job);
   const std::span<const int32_t> stops = its.stop_ids.empty() ? request_.stop_ids : its.stop_ids;
   response.finished = std::find(stops.begin(), stops.end(), drawn.token) != stops.end();
-  if (!response.finished && static_cast<int64_t>(response.token.size()) < max_tokens(its, request_)) return true;
+  const bool full = static_cast<int64_t>(response.token.size()) >= max_tokens(its, request_);
+  const bool unwanted = request_.unwanted && request_.unwanted(response.job, response.sample);
+  if (!response.finished && !full && !unwanted) return true;
   done_[result] = request_.keep;
   if (request_.on_response) request_.on_response(response);
   if (!request_.keep) {
@@ -323,7 +346,6 @@ class Engine final : public Rollout {
 
   std::vector<Sampled> run(const RolloutRequest& request) override {
     const at::NoGradGuard no_grad;
-    check_request(request, model_.config());
     return Run(model_, config_, request).finish();
   }
 

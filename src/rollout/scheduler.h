@@ -26,6 +26,8 @@ class Scheduler {
 
   Scheduler(std::span<const PromptJob> jobs, int64_t prompt_slots, int64_t prefill_tokens);
 
+  // More jobs, after those that there are: `jobs` holds all of them.
+  void extend(std::span<const PromptJob> jobs) { jobs_ = jobs; }
   // The next prompts, as many as free prompt slots and the token budget allow, one at least if a slot is free. They
   // count as prefilled from here on.
   std::vector<Prefill> next_prefill();

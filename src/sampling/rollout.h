@@ -57,6 +57,13 @@ struct RolloutRequest {
   std::function<void(int64_t job, uint32_t sample, int32_t token)> on_token;
   bool keep = true;                   // false: responses go to on_response alone, run() returns none
   std::function<bool()> should_stop;  // polled once per decode step; true = give up and return what is done
+  // For runs that others join (serve): polled once per decode step, numbered after the jobs that there are. Their
+  // prompts stay where they are until the run ends. Room is made at the beginning: for this many responses, each with
+  // its prompt of at most this many tokens.
+  std::function<std::vector<PromptJob>()> more;
+  int64_t room_responses = 0, room_tokens = 0;
+  // Asked after each token; true = nobody wants the rest, and the response ends here as one that was cut.
+  std::function<bool(int64_t job, uint32_t sample)> unwanted;
 };
 
 class Rollout {

@@ -1,4 +1,4 @@
-// Responses of a model behind an OpenAI-compatible server (vLLM, SGLang, llama.cpp, transformers serve, ucas serve):
+// Responses of a model behind an OpenAI-compatible server (vLLM, SGLang, llama-server, transformers serve, ucas serve):
 // one request a response, a bounded number of them in flight, each tried again until the server has answered it whole.
 // A response that never came is missing; it is never an empty one, so that no failure of a network counts as a wrong
 // answer.

@@ -1,0 +1,74 @@
+#include <algorithm>
+#include <cstdlib>
+#include <thread>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/stop.h"
+#include "base/str.h"
+#include "cli/command.h"
+#include "config/serve_options.h"
+#include "data/templates.h"
+#include "http/server.h"
+#include "rollout/engine.h"
+#include "rollout/policy.h"
+#include "serve/api.h"
+#include "serve/service.h"
+
+namespace ucas {
+
+namespace {
+
+bool is_loopback(const std::string& host) { return host == "localhost" || host == "::1" || host.starts_with("127."); }
+
+std::string own_name(std::string directory) {
+  while (directory.size() > 1 && directory.ends_with('/')) directory.pop_back();
+  return directory.substr(directory.find_last_of('/') + 1);
+}
+
+}  // namespace
+
+int run_serve(const Words& words) {
+  const PolicyLine line = read_policy_line(words, {});
+  if (line.positionals.size() != 1) throw Error("usage", "expected one CHECKPOINT; see `ucas serve --help`");
+  const std::string& directory = line.positionals[0];
+  ServeOptions options;
+  ucas::apply(options, line.settings);
+  const char* key = std::getenv("UCAS_API_KEY");
+  ServedAs as{.name = options.served_model.empty() ? own_name(directory) : options.served_model, .key = key ? key : ""};
+  if (!options.prompt_template.empty()) as.form = load_template(options.prompt_template);
+  use_threads(options.machine.threads);
+  const Policy policy = open_policy(directory, parse_device(options.machine.device), inference(options.dtype));
+  const ModelConfig& model = policy.model->config();
+  as.tokenizer = &policy.tokenizer;
+  as.vocab = model.vocab_size;
+  as.stop_ids = collect_stop_ids(model, policy.tokenizer);
+  if (as.form) as.form_stop_ids = stop_ids(*as.form, policy.tokenizer);
+
+  const auto engine = make_engine(*policy.model, options.engine);
+  Service service(*engine, policy.tokenizer, std::min(options.max_length, model.max_position_embeddings),
+                  static_cast<uint64_t>(options.seed));
+  ServeApi api(service, as);
+  HttpServer server(options.connections);
+  api.add_to(server);
+  const int64_t port = server.bind(options.host, options.port);
+  install_stop_signals();
+  if (!is_loopback(options.host) && as.key.empty()) {
+    warn(str("whoever reaches ", options.host, " may ask; set UCAS_API_KEY to a key that clients must send"));
+  }
+  out(str("serving ", as.name, " on http://", options.host, ":", port, "/v1\n"));
+  std::thread listening([&] { server.run(); });
+  try {
+    service.run(stop_requested);
+  } catch (...) {
+    server.stop();
+    listening.join();
+    throw;
+  }
+  server.stop();
+  listening.join();
+  log(str("served ", grouped(service.requests()), " requests, ", grouped(service.tokens()), " tokens"));
+  return kDone;
+}
+
+}  // namespace ucas

@@ -1,0 +1,46 @@
+// An HTTP server: paths, each with a function that answers. A reply is whole, or comes in pieces as they are made.
+// Threads: the functions are called from threads of the server's own, several at a time; bind() and run() from one.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "http/client.h"
+
+namespace ucas {
+
+// False: nobody reads any more.
+using WritePiece = std::function<bool(std::string_view)>;
+
+struct HttpAnswer {
+  int status = 200;
+  std::string body;
+  std::string type = "application/json";
+  std::function<void(const WritePiece&)> pieces = {};  // the body, where it comes in pieces
+};
+
+class HttpServer {
+ public:
+  // `connections`: how many are served at once; further ones wait.
+  explicit HttpServer(int64_t connections);
+  ~HttpServer();
+  // A body of more than 64 MiB is refused. Names of headers are in lower case.
+  using Handler = std::function<HttpAnswer(const std::string& body, const HttpHeaders& headers)>;
+  void get(const std::string& path, Handler handler);
+  void post(const std::string& path, Handler handler);
+  // What other paths, and requests that are no HTTP, are answered.
+  void otherwise(std::function<HttpAnswer(int status)> handler);
+  // The port, also where 0 asks for a free one. Error("server") where the address is taken or not this machine's.
+  int64_t bind(const std::string& host, int64_t port);
+  void run();   // until stop(), and until every reply under way has ended
+  void stop();  // from any thread, after run() was called in another
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ucas

@@ -1,0 +1,411 @@
+#include "serve/api.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <ctime>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/str.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr int64_t kMostSamples = 128, kMostStops = 64;
+constexpr int64_t kUsualTokens = 16;  // of /completions, as OpenAI has it; a chat has all the room there is
+
+// A refusal of a request, as it is answered.
+struct ApiRefusal {
+  int status = 400;
+  std::string message;
+};
+
+HttpAnswer refusal(const ApiRefusal& why) {
+  const char* type = why.status == 401   ? "authentication_error"
+                     : why.status >= 500 ? "server_error"
+                                         : "invalid_request_error";
+  const OrderedJson error = {{"message", why.message}, {"type", type}, {"param", nullptr}, {"code", nullptr}};
+  return {.status = why.status, .body = json_text(OrderedJson{{"error", error}})};
+}
+
+// Compared in a time that tells nothing of where they differ.
+bool same_key(const std::string& a, const std::string& b) { return hash_of_text(a) == hash_of_text(b); }
+
+// ---------------------------------------------------------------------------------------------- what is asked
+
+struct ApiRequest {
+  ServeRequest ask;
+  bool chat = false, streams = false, with_usage = false, with_ids = false, with_logprobs = false;
+};
+
+class ApiReader {
+ public:
+  ApiReader(const Json& body, bool chat, const ServedAs& as, int64_t room)
+      : body_(body), chat_(chat), as_(as), room_(room) {}
+
+  ApiRequest read() {
+    if (!body_.is_object()) refuse("expected a JSON object");
+    check_keys();
+    if (const Json* name = find("model"); name && *name != as_.name) {
+      throw ApiRefusal{404,
+                       str("no such model: ", printable(json_text(*name), 200), "; this one is \"", as_.name, "\"")};
+    }
+    ApiRequest out{.chat = chat_};
+    ServeRequest& ask = out.ask;
+    ask.prompt = chat_ ? chat_prompt() : prompt();
+    ask.stop_ids = as_.stop_ids;
+    if (chat_) ask.stop_ids.insert(ask.stop_ids.end(), as_.form_stop_ids.begin(), as_.form_stop_ids.end());
+    const std::vector<int32_t> more = ids("stop_token_ids");
+    ask.stop_ids.insert(ask.stop_ids.end(), more.begin(), more.end());
+    ask.stop = stops();
+    ask.samples = whole("n", 1, 1, kMostSamples);
+    ask.temperature = number("temperature", 1, 0, 100);
+    if (ask.temperature > 0 && ask.temperature < 1e-3) refuse("\"temperature\": expected 0 (greedy) or at least 0.001");
+    ask.top_p = number("top_p", 1, 1e-6, 1);
+    ask.top_k = std::max<int64_t>(whole("top_k", 0, -1, 1 << 24), 0);
+    ask.key = key();
+    ask.max_tokens = max_tokens(std::ssize(ask.prompt));
+    out.streams = truth("stream");
+    if (const Json* options = find("stream_options")) {
+      out.with_usage = options->is_object() && options->value("include_usage", Json()) == true;
+    }
+    out.with_ids = truth("return_token_ids");
+    const Json* logprobs = find("logprobs");
+    out.with_logprobs = logprobs && *logprobs != false;
+    if (logprobs && logprobs->is_number() && *logprobs > 1)
+      refuse("\"logprobs\": of the tokens that were drawn alone, 0 or 1");
+    return out;
+  }
+
+ private:
+  [[noreturn]] static void refuse(const std::string& what) { throw ApiRefusal{400, what}; }
+
+  // What changes nothing is let through; what would, and is not there, is refused unless it is off.
+  void check_keys() const {
+    static const std::set<std::string> known = {"model",
+                                                "max_tokens",
+                                                "max_completion_tokens",
+                                                "temperature",
+                                                "top_p",
+                                                "top_k",
+                                                "n",
+                                                "seed",
+                                                "stop",
+                                                "stop_token_ids",
+                                                "stream",
+                                                "stream_options",
+                                                "logprobs",
+                                                "return_token_ids",
+                                                "user",
+                                                "metadata",
+                                                "store"};
+    static const std::map<std::string, Json> off = {
+        {"presence_penalty", 0}, {"frequency_penalty", 0}, {"echo", false}, {"best_of", 1},
+        {"suffix", ""},          {"top_logprobs", 0},      {"min_p", 0},    {"repetition_penalty", 1},
+        {"ignore_eos", false}};
+    for (const auto& [key, value] : body_.items()) {
+      if (known.contains(key) || key == (chat_ ? "messages" : "prompt") || value.is_null()) continue;
+      const auto found = off.find(key);
+      if (found != off.end() && found->second == value) continue;
+      refuse(str("\"", printable(key, 60), "\": not there",
+                 found == off.end() ? "" : str(", only ", json_text(found->second))));
+    }
+  }
+
+  const Json* find(const char* key) const {
+    const auto found = body_.find(key);
+    return found == body_.end() || found->is_null() ? nullptr : &*found;
+  }
+  bool truth(const char* key) const {
+    const Json* value = find(key);
+    if (value && !value->is_boolean()) refuse(str("\"", key, "\": expected true or false"));
+    return value && value->get<bool>();
+  }
+  double number(const char* key, double usual, double low, double high) const {
+    const Json* value = find(key);
+    if (!value) return usual;
+    if (!value->is_number() || !(value->get<double>() >= low && value->get<double>() <= high)) {
+      refuse(str("\"", key, "\": expected a number from ", low, " to ", high));
+    }
+    return value->get<double>();
+  }
+  int64_t whole(const char* key, int64_t usual, int64_t low, int64_t high) const {
+    const double value = number(key, static_cast<double>(usual), static_cast<double>(low), static_cast<double>(high));
+    if (value != std::floor(value)) refuse(str("\"", key, "\": expected a whole number"));
+    return static_cast<int64_t>(value);
+  }
+
+  std::vector<int32_t> ids_of(const Json& list, const char* key) const {
+    std::vector<int32_t> out;
+    for (const Json& id : list) {
+      if (!id.is_number_unsigned() || id.get<uint64_t>() >= static_cast<uint64_t>(as_.vocab)) {
+        refuse(str("\"", key, "\": expected token ids below ", as_.vocab));
+      }
+      out.push_back(id.get<int32_t>());
+    }
+    return out;
+  }
+  std::vector<int32_t> ids(const char* key) const {
+    const Json* value = find(key);
+    if (!value) return {};
+    if (!value->is_array()) refuse(str("\"", key, "\": expected a list of token ids"));
+    return ids_of(*value, key);
+  }
+
+  std::vector<std::string> stops() const {
+    const Json* value = find("stop");
+    if (!value) return {};
+    const Json list = value->is_array() ? *value : Json::array({*value});
+    std::vector<std::string> out;
+    for (const Json& stop : list) {
+      if (!stop.is_string() || stop.get<std::string>().empty()) refuse("\"stop\": expected a text, or a list of texts");
+      out.push_back(stop.get<std::string>());
+    }
+    if (std::ssize(out) > kMostStops) refuse(str("\"stop\": at most ", kMostStops));
+    return out;
+  }
+
+  // A request without a seed has one of its own.
+  uint32_t key() const {
+    static std::atomic<uint64_t> next{0};
+    const Json* value = find("seed");
+    if (value && !value->is_number_integer()) refuse("\"seed\": expected a whole number");
+    const std::string text = value ? json_text(*value) : str("request ", next++);
+    return static_cast<uint32_t>(std::stoull(hash_of_text(text).substr(0, 8), nullptr, 16));
+  }
+
+  int64_t max_tokens(int64_t prompt) const {
+    const int64_t left = room_ - prompt;
+    const char* key = find("max_completion_tokens") ? "max_completion_tokens" : "max_tokens";
+    const int64_t asked = whole(key, chat_ ? std::max<int64_t>(left, 1) : kUsualTokens, 1, 1 << 30);
+    if (asked > left) {
+      refuse(str("the prompt has ", prompt, " tokens and ", key, " is ", asked, ", together more than the ", room_,
+                 " that there is room for"));
+    }
+    return asked;
+  }
+
+  std::vector<int32_t> prompt() const {
+    const Json* value = find("prompt");
+    if (!value) refuse("\"prompt\" is missing");
+    const bool wrapped = value->is_array() && !value->empty() && !value->front().is_number();
+    if (wrapped && value->size() > 1) refuse("\"prompt\": one prompt a request; send several requests at once instead");
+    const Json& one = wrapped ? value->front() : *value;
+    std::vector<int32_t> out;
+    if (one.is_string()) {
+      out = as_.tokenizer->encode_prompt(one.get<std::string>());
+    } else if (one.is_array()) {
+      out = ids_of(one, "prompt");
+    } else {
+      refuse("\"prompt\": expected a text or a list of token ids");
+    }
+    if (out.empty()) refuse("\"prompt\": empty");
+    return out;
+  }
+
+  static std::string content_of(const Json& message) {
+    const auto content = message.find("content");
+    if (content == message.end()) refuse("\"messages\": one without \"content\"");
+    if (content->is_string()) return content->get<std::string>();
+    std::string text;
+    if (!content->is_array()) refuse("\"messages\": expected \"content\" as a text");
+    for (const Json& part : *content) {
+      if (!part.is_object() || part.value("type", Json()) != "text" || !part.contains("text") ||
+          !part.at("text").is_string()) {
+        refuse("\"messages\": expected texts alone in \"content\"");
+      }
+      text += part.at("text").get<std::string>();
+    }
+    return text;
+  }
+
+  // The template has a place for one question, and maybe for a system message.
+  std::vector<int32_t> chat_prompt() const {
+    if (!as_.form) refuse("no chats here: the server was started without --template");
+    const Json* messages = find("messages");
+    if (!messages || !messages->is_array() || messages->empty()) refuse("\"messages\": expected a list of messages");
+    Problem problem;
+    size_t at = 0;
+    const auto role = [&](size_t i) {
+      return (*messages)[i].is_object() ? (*messages)[i].value("role", Json()) : Json();
+    };
+    if (role(0) == "system" || role(0) == "developer") {
+      if (as_.form->text.find("{system}") == std::string::npos) {
+        refuse(str("a system message has no place in the template ", as_.form->name));
+      }
+      problem.system = content_of((*messages)[at++]);
+    }
+    if (at + 1 != messages->size() || role(at) != "user") {
+      refuse(
+          "\"messages\": expected one of the user, after one of the system at most; longer talks have no place in a "
+          "template");
+    }
+    problem.text = content_of((*messages)[at]);
+    return encode_prompt(*as_.form, problem, *as_.tokenizer);
+  }
+
+  const Json& body_;
+  const bool chat_;
+  const ServedAs& as_;
+  const int64_t room_;
+};
+
+// --------------------------------------------------------------------------------------------- what is answered
+
+class ApiWriter {
+ public:
+  ApiWriter(const ApiRequest& request, const ServedAs& as) : request_(request), as_(as), created_(std::time(nullptr)) {
+    static std::atomic<uint64_t> next{0};
+    id_ = str(request.chat ? "chatcmpl-" : "cmpl-", created_, "-", next++);
+  }
+
+  OrderedJson head(bool piece) const {
+    const char* object = request_.chat ? (piece ? "chat.completion.chunk" : "chat.completion") : "text_completion";
+    return {{"id", id_}, {"object", object}, {"created", created_}, {"model", as_.name}};
+  }
+  void count(const ServePiece& piece) { tokens_ += std::ssize(piece.ids); }
+  OrderedJson usage() const {
+    const auto prompt = std::ssize(request_.ask.prompt);
+    return {{"prompt_tokens", prompt}, {"completion_tokens", tokens_}, {"total_tokens", prompt + tokens_}};
+  }
+
+  // With the whole text; of a stream with what is new of it.
+  OrderedJson choice(const ServePiece& piece, const std::string& text, bool streamed) const {
+    OrderedJson out = {{"index", piece.sample}};
+    if (request_.chat) {
+      out[streamed ? "delta" : "message"] = {{"role", "assistant"}, {"content", text}};
+    } else {
+      out["text"] = text;
+    }
+    out["logprobs"] = piece.ended && request_.with_logprobs ? logprobs(piece) : OrderedJson(nullptr);
+    out["finish_reason"] = !piece.ended ? OrderedJson(nullptr) : OrderedJson(piece.finished ? "stop" : "length");
+    if (piece.ended && request_.with_ids) out["token_ids"] = piece.ids;
+    return out;
+  }
+
+ private:
+  OrderedJson logprobs(const ServePiece& piece) const {
+    OrderedJson content = OrderedJson::array(), tokens = OrderedJson::array();
+    for (size_t i = 0; i < piece.ids.size(); ++i) {
+      const std::string text =
+          piece.ids[i] < as_.tokenizer->vocab_size() ? as_.tokenizer->token_text(piece.ids[i]) : "";
+      if (request_.chat) {
+        content.push_back({{"token", text}, {"logprob", piece.logprobs[i]}, {"top_logprobs", OrderedJson::array()}});
+      } else {
+        tokens.push_back(text);
+      }
+    }
+    if (request_.chat) return {{"content", content}};
+    return {
+        {"tokens", tokens}, {"token_logprobs", piece.logprobs}, {"top_logprobs", nullptr}, {"text_offset", nullptr}};
+  }
+
+  const ApiRequest request_;
+  const ServedAs& as_;
+  const std::time_t created_;
+  std::string id_;
+  int64_t tokens_ = 0;
+};
+
+HttpAnswer whole_answer(ServeTicket& ticket, ApiWriter writer) {
+  std::map<int64_t, std::string> texts;
+  std::map<int64_t, OrderedJson> choices;
+  while (const auto piece = ticket.next()) {
+    texts[piece->sample] += piece->text;
+    if (!piece->ended) continue;
+    writer.count(*piece);
+    choices[piece->sample] = writer.choice(*piece, texts[piece->sample], false);
+  }
+  OrderedJson body = writer.head(false);
+  body["choices"] = OrderedJson::array();
+  for (auto& [sample, choice] : choices) body["choices"].push_back(std::move(choice));
+  body["usage"] = writer.usage();
+  return {.body = json_text(body)};
+}
+
+// Server-sent events, one a piece.
+void write_pieces(ServeTicket& ticket, ApiWriter writer, bool with_usage, const WritePiece& write) {
+  const auto event = [&](const OrderedJson& body) { return write(str("data: ", json_text(body), "\n\n")); };
+  try {
+    while (const auto piece = ticket.next()) {
+      if (piece->ended) writer.count(*piece);
+      OrderedJson body = writer.head(true);
+      body["choices"] = OrderedJson::array({writer.choice(*piece, piece->text, true)});
+      if (!event(body)) return ticket.leave();
+    }
+    if (with_usage) {
+      OrderedJson body = writer.head(true);
+      body["choices"] = OrderedJson::array();
+      body["usage"] = writer.usage();
+      if (!event(body)) return;
+    }
+  } catch (const Error& error) {
+    write(str("data: ", refusal({503, error.what()}).body, "\n\n"));
+  }
+  write("data: [DONE]\n\n");
+}
+
+void check_key(const HttpHeaders& headers, const std::string& key) {
+  if (key.empty()) return;
+  const auto found = headers.find("authorization");
+  if (found == headers.end() || !same_key(found->second, str("Bearer ", key))) {
+    throw ApiRefusal{401, "the key is missing or another one"};
+  }
+}
+
+}  // namespace
+
+HttpAnswer ServeApi::complete(const std::string& body, const HttpHeaders& headers, bool chat) {
+  try {
+    check_key(headers, as_.key);
+    const Json asked = parse_json(body, "the request");
+    const ApiRequest request = ApiReader(asked, chat, as_, service_.room()).read();
+    const ApiWriter writer(request, as_);
+    const std::shared_ptr<ServeTicket> ticket = service_.ask(request.ask);
+    if (!request.streams) return whole_answer(*ticket, writer);
+    return {.type = "text/event-stream",
+            .pieces = [ticket, writer, with_usage = request.with_usage](const WritePiece& write) {
+              write_pieces(*ticket, writer, with_usage, write);
+            }};
+  } catch (const ApiRefusal& why) {
+    return refusal(why);
+  } catch (const Error& error) {
+    return refusal({error.kind() == "server" ? 503 : 400, error.what()});
+  } catch (const std::exception& error) {
+    return refusal({500, error.what()});
+  }
+}
+
+HttpAnswer ServeApi::models(const HttpHeaders& headers) const {
+  try {
+    check_key(headers, as_.key);
+  } catch (const ApiRefusal& why) {
+    return refusal(why);
+  }
+  const OrderedJson model = {
+      {"id", as_.name}, {"object", "model"}, {"owned_by", "ucas"}, {"max_model_len", service_.room()}};
+  return {.body = json_text(OrderedJson{{"object", "list"}, {"data", OrderedJson::array({model})}})};
+}
+
+void ServeApi::add_to(HttpServer& server) {
+  server.get("/health",
+             [](const std::string&, const HttpHeaders&) { return HttpAnswer{.body = "{\"status\":\"ok\"}"}; });
+  server.get("/v1/models", [this](const std::string&, const HttpHeaders& headers) { return models(headers); });
+  for (const bool chat : {false, true}) {
+    server.post(
+        chat ? "/v1/chat/completions" : "/v1/completions",
+        [this, chat](const std::string& body, const HttpHeaders& headers) { return complete(body, headers, chat); });
+  }
+  server.otherwise([](int status) {
+    return refusal({status, status == 404 ? "no such path: /v1/completions, /v1/chat/completions, /v1/models, /health"
+                                          : str("HTTP ", status)});
+  });
+}
+
+}  // namespace ucas

@@ -1,0 +1,41 @@
+// The OpenAI-compatible API in front of a Service: /v1/completions, /v1/chat/completions, /v1/models, /health. What a
+// request asks for and is not there is refused, never left out silently; a refusal is {"error": {"message", "type"}}.
+// Beside OpenAI's own keys, as vLLM has them: prompts as token ids, top_k, stop_token_ids, return_token_ids.
+// Threads: any, several at a time.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/templates.h"
+#include "http/server.h"
+#include "serve/service.h"
+#include "text/tokenizer.h"
+
+namespace ucas {
+
+struct ServedAs {
+  std::string name;
+  std::string key;  // "" = anybody may ask
+  const Tokenizer* tokenizer = nullptr;
+  int64_t vocab = 0;              // rows of the LM head
+  std::vector<int32_t> stop_ids;  // of the model's files
+  std::optional<Template> form;   // of chats; nullopt = none
+  std::vector<int32_t> form_stop_ids;
+};
+
+class ServeApi {
+ public:
+  ServeApi(Service& service, ServedAs as) : service_(service), as_(std::move(as)) {}
+  void add_to(HttpServer& server);
+  HttpAnswer complete(const std::string& body, const HttpHeaders& headers, bool chat);
+  HttpAnswer models(const HttpHeaders& headers) const;
+
+ private:
+  Service& service_;
+  const ServedAs as_;
+};
+
+}  // namespace ucas

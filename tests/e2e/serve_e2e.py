@@ -1,0 +1,151 @@
+"""`ucas serve` and `ucas evaluate --server` on one checkpoint give what `ucas evaluate` gives by itself; streams say the same
+in pieces; what is not there is refused; SIGTERM ends it."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.request
+
+from support import UCAS, check, clean, path, ucas
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+subprocess.run([sys.executable, os.path.join(HERE, "..", "support", "make_checkpoint.py"), path("model"), "--words",
+                "\\boxed{,},0,1,2,3,4,5,6,7,8,9,+,?", "--hidden", "64", "--layers", "2", "--heads", "4", "--kv-heads", "2",
+                "--intermediate", "128", "--positions", "512", "--spread", "0.3"], check=True)
+with open(path("sums.jsonl"), "w") as file:
+    for i in range(30):
+        file.write(json.dumps({"id": f"s{i}", "problem": f"{i % 10}+{i // 10}?", "answer": i % 10 + i // 10}) + "\n")
+
+
+class Served:
+    def __init__(self, *words, **environment):
+        self.process = subprocess.Popen([UCAS, "serve", path("model"), "--port", "0", "--template", "plain", *map(str, words)],
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                        env={**os.environ, **environment})
+        line = self.process.stdout.readline()
+        check(line.startswith("serving model on http://127.0.0.1:"), "it says where it listens")
+        self.url = line.split()[-1]
+
+    def post(self, route, body, **headers):
+        request = urllib.request.Request(self.url + route, body if isinstance(body, bytes) else json.dumps(body).encode(),
+                                         {"Content-Type": "application/json", **headers})
+        try:
+            with urllib.request.urlopen(request, timeout=60) as reply:
+                return reply.status, reply.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def complete(self, prompt, **more):
+        status, text = self.post("/completions", {"prompt": prompt, "temperature": 0, **more})
+        check(status == 200, f"answered: {prompt} {more}")
+        return json.loads(text)
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        errors = self.process.communicate(timeout=30)[1]
+        return self.process.returncode, errors
+
+
+def outputs(out):
+    with open(path(out, "m", "eval", "test.outputs.jsonl")) as file:
+        return {(r["id"], r["sample"]): r for r in map(json.loads, file.readlines()[1:])}
+
+
+def figures(out):
+    with open(path(out, "m", "eval", "test.json")) as file:
+        return json.load(file)
+
+
+COMMON = ["--data", path("sums.jsonl"), "--template", "plain", "--max_tokens", "40", "--samples", "2"]
+server = Served("--max_slots", 8)
+ucas("evaluate", f"m={path('model')}", *COMMON, "--out", path("own"))
+ucas("evaluate", f"m={server.url}", *COMMON, "--out", path("text"))
+ucas("evaluate", f"m={server.url}", *COMMON, "--out", path("ids"), "--tokenizer", path("model"))
+ucas("evaluate", f"m={server.url}", *COMMON, "--out", path("chat"), "--api", "chat")
+own = {k: r for k, r in outputs("own").items() if k[1] < 0}
+check(len(own) == 30 and len({r["text"] for r in own.values()}) > 5, "greedy answers that differ")
+for out in ("text", "ids", "chat"):
+    served = outputs(out)
+    check(len(served) == 90, f"{out}: every response")
+    same = all(served[k]["text"] == r["text"] and served[k]["finished"] == r["finished"] and served[k]["ids"] == r["ids"]
+               for k, r in own.items())
+    check(same, f"{out}: greedy texts, ids and ends are those of ucas evaluate")
+    check(all(abs(served[k]["logprob"] - r["logprob"]) < 1e-4 for k, r in own.items()), f"{out}: and so are log-probs")
+    check(figures(out)["greedy"] == figures("own")["greedy"] and figures(out)["length"] > 0, f"{out}: and the scores")
+    ucas("verify-run", path(out, "m"))
+samples = {(k[0], r["text"]) for k, r in outputs("text").items() if k[1] >= 0}
+check(len(samples) > 45, "sampled answers differ from one another")
+
+longest = max(range(30), key=lambda i: len(own[f"s{i}", -1]["text"]))
+ASKED = f"{longest % 10}+{longest // 10}?"
+
+# One answer, whole and in pieces, cut at a text, with what else there is.
+whole = server.complete(ASKED, max_tokens=30, logprobs=1, return_token_ids=True)
+choice = whole["choices"][0]
+check(len(choice["token_ids"]) == len(choice["logprobs"]["token_logprobs"]) == whole["usage"]["completion_tokens"], "counted")
+check(whole["usage"]["prompt_tokens"] == 4 and max(choice["logprobs"]["token_logprobs"]) <= 0, "its prompt, too")
+status, text = server.post("/completions", {"prompt": ASKED, "temperature": 0, "max_tokens": 30, "stream": True,
+                                            "stream_options": {"include_usage": True}})
+events = [line[6:] for line in text.split("\n\n") if line]
+pieces = [json.loads(e) for e in events[:-1]]
+check(status == 200 and events[-1] == "[DONE]" and len(pieces) > 5, f"a stream of {len(pieces)} pieces")
+check("".join(p["choices"][0]["text"] for p in pieces[:-1]) == choice["text"], "that say the same")
+check(pieces[-2]["choices"][0]["finish_reason"] == choice["finish_reason"] and pieces[-1]["usage"] == whole["usage"], "and its end")
+middle = len(choice["text"]) // 2
+stop = choice["text"][middle:middle + 2]
+cut = server.complete(ASKED, max_tokens=30, stop=[stop])["choices"][0]
+check(cut["text"] == choice["text"][:choice["text"].index(stop)] and cut["finish_reason"] == "stop", "cut at a stop")
+chat = json.loads(server.post("/chat/completions", {"messages": [{"role": "user", "content": ASKED}], "temperature": 0,
+                                                    "max_tokens": 30})[1])
+check(chat["choices"][0]["message"] == {"role": "assistant", "content": choice["text"]}, "a chat, by the template")
+many = server.complete(ASKED, max_tokens=8, n=3, temperature=1, seed=5)
+check([c["index"] for c in many["choices"]] == [0, 1, 2] and len({c["text"] for c in many["choices"]}) > 1, "several of one prompt")
+again = server.complete(ASKED, max_tokens=8, n=3, temperature=1, seed=5)
+check([c["text"] for c in again["choices"]] == [c["text"] for c in many["choices"]], "a seed gives the same again")
+
+# At once, with settings that do not share a batch.
+answers = {}
+
+
+def ask(i):
+    answers[i] = server.complete(ASKED, max_tokens=30, **({"temperature": 0.7, "seed": 3} if i % 3 == 0 else {}))["choices"][0]["text"]
+
+
+threads = [threading.Thread(target=ask, args=(i,)) for i in range(24)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+check({answers[i] for i in answers if i % 3} == {choice["text"]} and len({answers[i] for i in answers if i % 3 == 0}) == 1,
+      "24 at once, of two kinds")
+
+for body, status, words in [({"prompt": "3"}, 200, ""), ({"prompt": "3", "frequency_penalty": 1}, 400, "frequency_penalty"),
+                            ({"prompt": "3", "temperatur": 1}, 400, "temperatur"), ({}, 400, "prompt"), (b"{", 400, "request"),
+                            ({"prompt": [99]}, 400, "token ids below"), ({"prompt": "3", "max_tokens": 600}, 400, "room"),
+                            ({"prompt": ["3", "4"]}, 400, "one prompt"), ({"prompt": "3", "model": "other"}, 404, "model"),
+                            ({"prompt": "3", "n": 0}, 400, "n"), ({"prompt": "3", "temperature": -1}, 400, "temperature")]:
+    got, text = server.post("/completions", body)
+    check(got == status and words in text and ("error" in json.loads(text)) == (status != 200), f"{status}: {body}")
+check(server.post("/nowhere", {})[0] == 404, "no other path")
+with urllib.request.urlopen(server.url[:-3] + "/health", timeout=10) as reply:
+    check(json.load(reply) == {"status": "ok"}, "it is well")
+taken = subprocess.run([UCAS, "serve", path("model"), "--port", server.url.split(":")[2].split("/")[0]], capture_output=True, text=True)
+check(taken.returncode == 2 and "cannot listen there" in taken.stderr, "a taken port is said")
+
+# A long answer under way when it is told to stop.
+waiting = threading.Thread(target=lambda: answers.update(last=server.post("/completions", {"prompt": "3", "n": 128, "max_tokens": 500})))
+waiting.start()
+threading.Event().wait(0.3)
+code, errors = server.stop()
+waiting.join()
+check(code == 0 and "served" in errors, f"SIGTERM ends it: {errors.strip().splitlines()[-1]}")
+check(answers["last"][0] in (200, 503), f"and who waits is told: {answers['last'][0]}")
+
+locked = Served(UCAS_API_KEY="secret-of-the-house")
+check(locked.post("/completions", {"prompt": "3"})[0] == 401, "a key is asked for")
+check(locked.post("/completions", {"prompt": "3"}, Authorization="Bearer secret-of-the-house")[0] == 200, "and opens")
+check("secret" not in locked.stop()[1], "and is not logged")
+clean()
