@@ -7,6 +7,7 @@
 #include "base/json_object.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "data/csv.h"
 
 namespace ucas {
 
@@ -21,7 +22,6 @@ Json parse_row(std::string_view line, const std::string& where) {
     refuse(where, str("a line of ", human_bytes(static_cast<double>(line.size())), ", the limit is ",
                       human_bytes(static_cast<double>(kLineLimit))));
   }
-  if (line.starts_with("\xef\xbb\xbf")) refuse(where, "starts with a byte-order mark; save the file as plain UTF-8");
   if (!valid_utf8(line)) refuse(where, "invalid UTF-8");
   try {
     Json row = parse_json(line, where);
@@ -44,26 +44,92 @@ void check_skipped(const std::string& path, const LineCounts& counts, const std:
 
 }  // namespace
 
-LineCounts read_json_lines(const std::string& path, BadRows bad_rows, const std::function<void(const JsonRow&)>& take) {
-  std::string bytes = read_file(path, kFileLimit);
-  std::string shown = printable(path, 400), first_error;
-  LineCounts counts;
+namespace {
+
+// What a row's place and value are is told by whoever reads the file: take(line, [where] -> Json).
+using TakeRow = std::function<void(int64_t line, const std::function<Json(const std::string& where)>& value)>;
+
+void each_line(std::string_view bytes, const TakeRow& take) {
   int64_t number = 0;
   for (size_t begin = 0; begin < bytes.size();) {
-    size_t end = std::min(bytes.find('\n', begin), bytes.size());
-    std::string_view line = std::string_view(bytes).substr(begin, end - begin);
+    const size_t end = std::min(bytes.find('\n', begin), bytes.size());
+    const std::string_view line = bytes.substr(begin, end - begin);
     begin = end + 1;
     ++number;
-    if (trim(line).empty()) continue;
-    std::string where = str(shown, ":", number);
+    if (!trim(line).empty()) take(number, [&](const std::string& where) { return parse_row(line, where); });
+  }
+}
+
+// Of a JSON array; rows are numbered from 1.
+void each_item(std::string_view bytes, const std::string& shown, const TakeRow& take) {
+  if (!valid_utf8(bytes)) refuse(shown, "invalid UTF-8");
+  Json list;
+  try {
+    list = parse_json(bytes, shown);
+  } catch (const Error& error) {
+    throw Error("data_line", error.what());
+  }
+  if (!list.is_array())
+    refuse(shown, str("expected a JSON array of rows, or one object a line, got one ", list.type_name()));
+  int64_t number = 0;
+  for (Json& item : list) {
+    take(++number, [&](const std::string& where) {
+      if (!item.is_object()) refuse(where, str("expected a JSON object, got ", item.type_name()));
+      return std::move(item);
+    });
+  }
+}
+
+void each_record(std::string_view bytes, char separator, const std::string& shown, const TakeRow& take) {
+  CsvReader reader(bytes, separator, shown);
+  for (bool more = true; more;) {
+    std::optional<CsvReader::Record> record;
+    std::string refusal;
     try {
-      Json value = parse_row(line, where);
-      take(JsonRow{value, where, number});
+      record = reader.next();
+      more = record.has_value();
+    } catch (const Error& error) {
+      refusal = error.what();
+    }
+    if (!more) return;
+    take(record ? record->line : 0, [&](const std::string& where) {
+      if (!record) throw Error("data_line", refusal);
+      Json row = Json::object();
+      for (size_t i = 0; i < record->fields.size(); ++i) {
+        if (!valid_utf8(record->fields[i])) refuse(where, "invalid UTF-8");
+        row[reader.columns()[i]] = record->fields[i];
+      }
+      return row;
+    });
+    if (!record && refusal.find("never closes") != std::string::npos) return;
+  }
+}
+
+}  // namespace
+
+LineCounts read_json_lines(const std::string& path, BadRows bad_rows, const std::function<void(const JsonRow&)>& take) {
+  const std::string file = read_file(path, kFileLimit), shown = printable(path, 400);
+  std::string_view bytes = file;
+  if (bytes.starts_with("\xef\xbb\xbf")) bytes.remove_prefix(3);
+  std::string first_error;
+  LineCounts counts;
+  const TakeRow take_row = [&](int64_t line, const std::function<Json(const std::string&)>& value) {
+    const std::string where = str(shown, ":", line);
+    try {
+      const Json row = value(where);
+      take(JsonRow{row, where, line});
       ++counts.rows;
     } catch (const Error& error) {
       if (bad_rows == BadRows::stop || error.kind() != "data_line") throw;
       if (counts.skipped++ == 0) first_error = error.what();
     }
+  };
+  if (path.ends_with(".csv") || path.ends_with(".tsv")) {
+    each_record(bytes, path.ends_with(".csv") ? ',' : '\t', shown, take_row);
+  } else if (trim(bytes.substr(0, 4096)).starts_with("[")) {
+    each_item(bytes, shown, take_row);
+  } else {
+    each_line(bytes, take_row);
   }
   if (counts.rows + counts.skipped == 0) throw Error("empty", str(shown, ": the file has no rows"));
   check_skipped(shown, counts, first_error);

@@ -1,4 +1,6 @@
-// JSON Lines, one strict reader for all of them: problems, demonstrations, answers to verify.
+// Rows of files, one strict reader for all of them: problems, demonstrations, answers to verify. JSON Lines; a JSON
+// array of objects; *.csv and *.tsv whose first record names the columns, all of them texts. A byte-order mark at the
+// beginning is passed over.
 // Every refusal is Error("data_line", "FILE:LINE: ...").
 #pragma once
 
@@ -16,7 +18,7 @@ enum class BadRows { stop, skip };  // skip: leave the row out and count it; mor
 
 struct JsonRow {
   const Json& value;         // always an object
-  const std::string& where;  // "FILE:LINE"
+  const std::string& where;  // "FILE:LINE"; of a JSON array "FILE:ITEM", from 1
   int64_t line = 0;          // from 1
 };
 

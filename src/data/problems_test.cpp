@@ -160,9 +160,8 @@ TEST_F(problems, with_bad_rows_are_refused_with_file_and_line) {
       "{\"problem\": \"p\", \"answer\": [[\"1\"]]}",
       "{\"problem\": \"p\\u0000\", \"answer\": \"1\"}",
       "{\"problem\": \"p\", \"answer\": \"1\\u0000\"}",
-      "{\"problem\": \"p\\ud800\", \"answer\": \"1\"}",       // half a surrogate pair
-      "{\"problem\": \"\xff\", \"answer\": \"1\"}",           // not UTF-8
-      "\xef\xbb\xbf{\"problem\": \"p\", \"answer\": \"1\"}",  // byte-order mark
+      "{\"problem\": \"p\\ud800\", \"answer\": \"1\"}",  // half a surrogate pair
+      "{\"problem\": \"\xff\", \"answer\": \"1\"}",      // not UTF-8
       "{\"problem\": \"p\", \"answer\": NaN}",
       "{\"problem\": \"p\", \"answer\": 1e999}",
       "{\"id\": [1], \"problem\": \"p\", \"answer\": \"1\"}",
@@ -281,6 +280,46 @@ TEST_F(problems, of_the_shared_files_are_all_read) {
   }
   EXPECT_EQ(read_problems(files).size(), 1560u);
   EXPECT_EQ(read_problems({data + "/train/math_lvl3to5.jsonl"}).size(), 8888u);
+}
+
+TEST_F(problems, a_byte_order_mark_an_array_and_tables_are_read) {
+  const std::string row = R"({"problem": "p, \"q\"", "answer": "1"})";
+  for (const auto& [name, text] :
+       std::vector<std::pair<std::string, std::string>>{{"mark.jsonl", "\xef\xbb\xbf" + row + "\n"},
+                                                        {"list.json", "\n [" + row + "]"},
+                                                        {"table.csv", "answer,problem\r\n1,\"p, \"\"q\"\"\"\r\n"},
+                                                        {"table.tsv", "\xef\xbb\xbfproblem\tanswer\np, \"q\"\t1"}}) {
+    const std::vector<Problem> read = read_problems({file(text, name)});
+    ASSERT_EQ(read.size(), 1u) << name;
+    EXPECT_EQ(read[0].text, "p, \"q\"") << name;
+    EXPECT_EQ(read[0].gold, std::vector<std::string>{"1"}) << name;
+  }
+  const std::vector<Problem> two = read_problems({file("problem,answer\n\"a\nb\",1\n\nc,2\n", "lines.csv")});
+  ASSERT_EQ(two.size(), 2u);
+  EXPECT_EQ(two[0].text, "a\nb");
+  EXPECT_EQ(two[1].id, "lines/5");
+}
+
+TEST_F(problems, a_table_that_is_none_is_refused_with_its_line) {
+  const auto refused = [&](const std::string& text, const std::string& words) {
+    try {
+      read_problems({file(text, "t.csv")});
+      ADD_FAILURE() << "accepted: " << text;
+    } catch (const Error& error) {
+      EXPECT_STREQ(error.kind().c_str(), "data_line") << error.what();
+      EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+    }
+  };
+  refused("problem,answer\np,1\np\n", "t.csv:3: 1 fields, expected 2");
+  refused("problem,answer\n\"p,1\n", "t.csv:2: a field opens");
+  refused("problem,answer\n\"p\"x,1\n", "t.csv:2: text after the closing");
+  refused("problem,problem\np,1\n", "names \"problem\" twice");
+  refused("problem,\np,1\n", "column 2 of the header has no name");
+  ProblemOptions skip;
+  skip.bad_rows = BadRows::skip;
+  std::string many = "problem,answer\n";
+  for (int i = 0; i < 200; ++i) many += "p,1\n";
+  EXPECT_EQ(read_problems({file(many + "p\n", "t.csv")}, skip).size(), 200u);
 }
 
 }  // namespace
