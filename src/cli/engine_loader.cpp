@@ -18,6 +18,12 @@ constexpr const char* kEngineFile = "libucas_engine.so";
 void* engine_symbol(const char* symbol) {
   static void* engine = [] {
     std::string path = engine_path();
+#ifdef UCAS_NO_ENGINE
+    throw Error("unsupported",
+                "this command runs a model and needs LibTorch; the Python package holds only the part that does "
+                "without. Build ucas from its sources (`make build`) and use build/ucas, which reads and writes the "
+                "same files");
+#endif
     if (!exists(path)) {
       throw Error("path", str(path, ": not found; it is built beside the program (`make build`) and belongs with it"));
     }

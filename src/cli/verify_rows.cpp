@@ -2,15 +2,13 @@
 
 #include <time.h>
 
-#include <algorithm>
-#include <atomic>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "base/threads.h"
 #include "data/problems.h"
 #include "verify/explain.h"
 
@@ -118,24 +116,14 @@ Grading grade_rows(const Grader& grader, std::span<const Answer> answers, int64_
   Grading result;
   result.verdicts.resize(answers.size());
   result.cpu_seconds.resize(answers.size());
-  size_t blocks = (answers.size() + kBlock - 1) / kBlock;
-  if (threads <= 0) threads = std::max<int64_t>(1, std::thread::hardware_concurrency());
-  threads = std::min(threads, std::max<int64_t>(1, static_cast<int64_t>(blocks)));
-  std::atomic<size_t> next{0};
-  auto work = [&] {
-    for (size_t block; (block = next.fetch_add(1)) < blocks;) {
-      for (size_t i = block * kBlock; i < std::min(answers.size(), (block + 1) * kBlock); ++i) {
-        double began = thread_cpu_seconds();
-        result.verdicts[i] = std::move(grader.grade(answers.subspan(i, 1)).front());
-        result.cpu_seconds[i] = thread_cpu_seconds() - began;
-      }
-    }
-  };
   double began = now_seconds();
-  std::vector<std::jthread> helpers;
-  for (int64_t i = 1; i < threads; ++i) helpers.emplace_back(work);
-  work();
-  helpers.clear();  // joins
+  share_out(answers.size(), kBlock, threads, [&](size_t first, size_t last) {
+    for (size_t i = first; i < last; ++i) {
+      double answer_began = thread_cpu_seconds();
+      result.verdicts[i] = std::move(grader.grade(answers.subspan(i, 1)).front());
+      result.cpu_seconds[i] = thread_cpu_seconds() - answer_began;
+    }
+  });
   result.seconds = now_seconds() - began;
   return result;
 }

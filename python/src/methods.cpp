@@ -1,0 +1,268 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
+
+#include <cmath>
+#include <variant>
+
+#include "base/error.h"
+#include "base/str.h"
+#include "methods/apply.h"
+#include "module.h"
+#include "objective/aggregate.h"
+
+namespace ucas::python {
+
+namespace {
+
+using Value = std::variant<bool, int64_t, double, std::string, std::vector<int64_t>, std::vector<std::string>>;
+using Settings = std::vector<std::pair<std::string, Value>>;
+
+std::vector<Setting> settings_of(const Settings& given) {
+  std::vector<Setting> settings;
+  for (const auto& [key, value] : given) {
+    Setting setting{key, {}, str("settings[\"", key, "\"]")};
+    std::visit([&](const auto& v) { setting.value = v; }, value);
+    settings.push_back(std::move(setting));
+  }
+  return settings;
+}
+
+struct OptionsOf {
+  Method* method;
+  void fields(Fields& f) { method->fields(f); }
+};
+
+std::unique_ptr<Method> method_of(const std::string& name, const std::string& preset, const Settings& settings) {
+  std::unique_ptr<Method> method = make_method(name, preset);
+  ucas::apply(*method, settings_of(settings));
+  method->validate();
+  return method;
+}
+
+nb::list fields_as_dicts(const std::vector<FieldValue>& fields) {
+  nb::list list;
+  for (const FieldValue& field : fields) {
+    nb::dict one;
+    one["key"] = field.key;
+    one["value"] = field.value;
+    one["help"] = field.help;
+    list.append(one);
+  }
+  return list;
+}
+
+nb::dict describe(const std::string& name, const std::string& preset, const Settings& settings) {
+  const std::unique_ptr<Method> method = method_of(name, preset, settings);
+  const Needs needs = method->needs();
+  nb::dict d;
+  d["name"] = method->row().name;
+  d["title"] = method->title();
+  d["paper"] = method->row().paper;
+  d["presets"] = nb::cast(method->row().presets);
+  nb::list words;
+  auto need = [&](bool asked, const char* word) {
+    if (asked) words.append(word);
+  };
+  need(needs.answer_classes, "answer_class");
+  need(needs.reference, "ref_logprob");
+  need(needs.confidence, "confidence");
+  need(needs.logit, "logit");
+  need(needs.margin, "margin");
+  need(needs.tail_confidence, "tail_confidence");
+  need(needs.critic.has_value(), "value");
+  need(needs.prm.has_value(), "prm_logratio");
+  d["needs"] = words;
+  d["selects"] = needs.selection.has_value();
+  d["settings"] = fields_as_dicts(fields_of(OptionsOf{method.get()}));
+  d["objective"] = fields_as_dicts(fields_of(method->objective_defaults()));
+  nb::list equations;
+  for (const Equation& e : method->equations()) equations.append(nb::make_tuple(e.where, e.formula, e.words));
+  d["equations"] = equations;
+  return d;
+}
+
+// The arrays of a dict, by name; an absent one is empty.
+class Arrays {
+ public:
+  explicit Arrays(nb::dict from) : from_(std::move(from)) {}
+  bool has(const char* name) const { return from_.contains(name); }
+  template <class T>
+  std::vector<T> of(const char* name, size_t size) const {
+    if (!has(name)) return {};
+    auto array = nb::cast<In<T>>(from_[name]);
+    if (array.shape(0) != size) throw Error("shape", str(name, ": expected ", size, " numbers, got ", array.shape(0)));
+    return {array.data(), array.data() + size};
+  }
+
+ private:
+  nb::dict from_;
+};
+
+// Responses of a group are neighbours here; the Python side has seen to it, and to every length.
+Batch batch_of(const Arrays& in, const In<int64_t>& group_sizes, const In<int64_t>& lengths) {
+  Batch batch;
+  const size_t B = lengths.shape(0);
+  int64_t N = 0;
+  const auto reward = in.of<float>("reward", B), score = in.of<float>("score", B), tail = in.of<float>("tail_confidence", B);
+  const auto right = in.of<uint8_t>("right", B), finished = in.of<uint8_t>("finished", B);
+  const auto answer_class = in.of<int32_t>("answer_class", B);
+  for (size_t i = 0; i < B; ++i) {
+    Response o;
+    o.first = N;
+    o.length = lengths.data()[i];
+    o.sample = static_cast<int64_t>(i);
+    o.reward = reward[i];
+    o.score = score.empty() ? reward[i] : score[i];
+    o.finished = finished.empty() || finished[i] != 0;
+    o.tail_confidence = tail.empty() ? 0 : tail[i];
+    const bool is_right = right.empty() ? o.score > 0 : right[i] != 0;
+    o.verdict.kind = is_right ? VerdictKind::equal : VerdictKind::unequal;
+    o.verdict.score = o.score;
+    o.verdict.answer_class = answer_class.empty() ? -1 : answer_class[i];
+    if (!answer_class.empty()) {
+      o.verdict.answer = answer_class[i] < 0 ? "" : str(answer_class[i]);
+      if (answer_class[i] < 0 && !is_right) o.verdict.kind = VerdictKind::unparseable;
+    }
+    batch.responses.push_back(std::move(o));
+    N += lengths.data()[i];
+  }
+  int64_t first = 0;
+  for (int64_t count : span_of(group_sizes)) {
+    Group group;
+    group.problem = static_cast<int64_t>(batch.groups.size());
+    group.first = first;
+    group.count = count;
+    for (int64_t i = first; i < first + count; ++i) batch.responses[i].group = group.problem;
+    batch.groups.push_back(std::move(group));
+    first += count;
+  }
+  const auto n = static_cast<size_t>(N);
+  // What every batch of a training has and this one was not given is not a number: whatever reads it shows.
+  auto filled = [&](const char* name) {
+    std::vector<float> values = in.of<float>(name, n);
+    return values.empty() ? std::vector<float>(n, std::nanf("")) : values;
+  };
+  batch.token = in.of<int32_t>("token", n);
+  batch.token.resize(n);
+  batch.old_logprob = filled("old_logprob");
+  batch.rollout_logprob = in.has("rollout_logprob") ? filled("rollout_logprob") : batch.old_logprob;
+  batch.entropy = filled("entropy");
+  batch.ref_logprob = in.of<float>("ref_logprob", n);
+  batch.reward_kl = in.of<float>("reward_kl", n);
+  batch.value = in.of<float>("value", n);
+  batch.prm_logratio = in.of<float>("prm_logratio", n);
+  batch.confidence = in.of<float>("confidence", n);
+  batch.logit = in.of<float>("logit", n);
+  batch.margin = in.of<float>("margin", n);
+  return batch;
+}
+
+nb::dict advantages(const std::string& name, const std::string& preset, const Settings& settings,
+                    const In<int64_t>& group_sizes, const In<int64_t>& lengths, nb::dict arrays,
+                    std::vector<int32_t> stop_ids) {
+  const std::unique_ptr<Method> method = method_of(name, preset, settings);
+  const Arrays in(arrays);
+  Batch batch = batch_of(in, group_sizes, lengths);
+  batch.stop_ids = std::move(stop_ids);
+  const Needs needs = method->needs();
+  if (needs.answer_classes && !in.has("answer_class")) {
+    throw Error("unsupported", str(method->title(), " needs the class of every answer (\"answer_class\"), which the batch "
+                                   "does not hold; Verifier.classes() makes it"));
+  }
+  if (needs.tail_confidence && !in.has("tail_confidence")) {
+    throw Error("unsupported", str(method->title(), " needs the confidence after the last token (\"tail_confidence\"), "
+                                   "which the batch does not hold; add it, or leave method.tail off"));
+  }
+  Shaped shaped;
+  std::vector<float> returns;
+  {
+    nb::gil_scoped_release released;
+    shaped = shape(*method, batch);
+    if (needs.critic) {
+      returns.resize(batch.token.size());
+      method->returns(batch, returns);
+    }
+  }
+  nb::dict result, per_response, per_token, metrics;
+  for (Recording::Row& row : shaped.recording.rows) {
+    (row.per_token ? per_token : per_response)[row.name.c_str()] = array_of(std::move(row.values));
+  }
+  for (const auto& [key, value] : shaped.recording.metrics) metrics[key.c_str()] = value;
+  result["advantage"] = array_of(std::move(shaped.advantage));
+  if (needs.critic) result["returns"] = array_of(std::move(returns));
+  result["per_response"] = per_response;
+  result["per_token"] = per_token;
+  result["metrics"] = metrics;
+  return result;
+}
+
+// The loss of each token and its derivatives, before any mean over tokens.
+nb::dict token_loss(const std::string& name, const std::string& preset, const Settings& settings,
+                    const Settings& objective, const In<int64_t>& lengths, nb::dict arrays, uint64_t seed) {
+  const std::unique_ptr<Method> method = method_of(name, preset, settings);
+  ObjectiveConfig config = method->objective_defaults();
+  ucas::apply(config, settings_of(objective));
+  config.validate();
+  const Arrays in(arrays);
+  std::vector<Sequence> sequences;
+  int64_t N = 0;
+  for (int64_t length : span_of(lengths)) {
+    const auto i = static_cast<int64_t>(sequences.size());
+    sequences.push_back({N, length, i, i});
+    N += length;
+  }
+  const auto n = static_cast<size_t>(N);
+  auto filled = [&](const char* key) {
+    std::vector<float> values = in.of<float>(key, n);
+    return values.empty() ? std::vector<float>(n, std::nanf("")) : values;
+  };
+  const auto logprob = filled("logprob"), old = filled("old_logprob"), entropy = filled("entropy"),
+             confidence = filled("confidence"), advantage = filled("advantage");
+  const Needs needs = method->needs();
+  LossInput input{.sequences = sequences,
+                  .logprob = logprob,
+                  .entropy = entropy,
+                  .confidence = confidence,
+                  .old_logprob = old,
+                  .rollout_logprob = old,
+                  .advantage = advantage,
+                  .seed = seed,
+                  .objective = &config,
+                  .only_marked = needs.selection && needs.selection->only_marked};
+  std::vector<uint8_t> mark(needs.selection ? n : 0), clipped(n);
+  std::vector<float> loss(n), d_logprob(n), d_entropy(n), d_confidence(n);
+  {
+    nb::gil_scoped_release released;
+    if (needs.selection) method->select(input, mark);
+    input.mark = mark;
+    LossOutput out{loss, d_logprob, d_entropy, d_confidence, clipped};
+    method->token_loss(input, out);
+  }
+  nb::dict result;
+  result["loss"] = array_of(std::move(loss));
+  result["d_logprob"] = array_of(std::move(d_logprob));
+  result["d_entropy"] = array_of(std::move(d_entropy));
+  result["d_confidence"] = array_of(std::move(d_confidence));
+  result["clipped"] = array_of(std::move(clipped));
+  if (needs.selection) result["mark"] = array_of(std::move(mark));
+  result["only_marked"] = input.only_marked;
+  return result;
+}
+
+}  // namespace
+
+void bind_methods(nb::module_& m) {
+  std::vector<std::string> names;
+  for (const MethodRow& row : method_rows()) names.push_back(row.name);
+  m.attr("methods") = nb::cast(names);
+  m.def("describe_method", &describe, nb::arg("name"), nb::arg("preset"), nb::arg("settings"));
+  m.def("advantages", &advantages, nb::arg("name"), nb::arg("preset"), nb::arg("settings"), nb::arg("group_sizes"),
+        nb::arg("lengths"), nb::arg("arrays"), nb::arg("stop_ids"));
+  m.def("token_loss", &token_loss, nb::arg("name"), nb::arg("preset"), nb::arg("settings"), nb::arg("objective"),
+        nb::arg("lengths"), nb::arg("arrays"), nb::arg("seed"));
+}
+
+}  // namespace ucas::python

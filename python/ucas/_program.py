@@ -1,0 +1,12 @@
+"""`ucas ...` on the command line: the native program inside this package takes this process over."""
+import os
+import sys
+
+
+def path():
+    """Where the native program stands."""
+    return os.path.join(os.path.dirname(__file__), "bin", "ucas")
+
+
+def main():
+    os.execv(path(), ["ucas", *sys.argv[1:]])
