@@ -7,7 +7,7 @@
 TINY_STUDIES = tiny-seeds tiny-ablation tiny-dynamics tiny-passk tiny-case tiny-bases tiny-sensitivity tiny-ablation-weak \
 	tiny-ablation-length tiny-confidence tiny-signals tiny-signals-length tiny-methods tiny-optimizers tiny-precision
 .PHONY: $(TINY_STUDIES:%=docs-%)
-.PHONY: help setup configure build docs-figures demo test check-all fuzz coverage format doctor cuda-check clean
+.PHONY: help setup configure build docs-figures demo test check-all fuzz coverage format doctor cuda-check wheel test-wheel test-integrations clean
 
 # One compiler per core, but at least 1.5 GB of free memory for each (a LibTorch file takes up to 1.4 GB).
 JOBS ?= $(shell awk -v cores=$$(nproc) '/MemAvailable/ {n = int($$2 / 1500000); print n < 1 ? 1 : (n < cores ? n : cores)}' /proc/meminfo)
@@ -24,6 +24,9 @@ help:
 	@echo 'make doctor          what this machine has and what ucas makes of it'
 	@echo 'make cuda-check      compiles everything for CUDA into build-cuda, without a GPU or a driver; fetches LibTorch and'
 	@echo '                     nvcc into .venv-cuda where they are not here (600 MB)'
+	@echo 'make wheel           the Python package into dist/ (docs/python.md): one wheel for Python 3.11, one for 3.12 and later'
+	@echo 'make test-wheel      its tests, in a fresh environment with numpy alone'
+	@echo 'make test-integrations  its tests inside TRL, verl, lighteval and others, which it fetches into .venv-integrations (2 GB)'
 	@echo 'make format          formats the sources'
 	@echo 'make check-all       the long checks: sanitizers, slow tests'
 	@echo 'make fuzz            random answers to the verifier for SECONDS=60, under sanitizers (needs clang++-19)'
@@ -59,6 +62,15 @@ doctor: configure
 cuda-check: setup
 	@JOBS=$(JOBS) tools/cuda_check
 
+wheel: setup
+	@CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) tools/wheel
+
+test-wheel:
+	@tools/test_wheel
+
+test-integrations:
+	@tools/test_integrations
+
 test: configure
 	@cmake --build build -j $(JOBS) --target ucas ucas-tests ucas-tests-engine
 	@ctest --test-dir build --output-on-failure -j $(JOBS) -LE slow
@@ -87,4 +99,4 @@ format: setup
 	@python3 tests/guards/formatter.py --fix
 
 clean:
-	@rm -rf build build-dev build-coverage build-fuzz build-cuda
+	@rm -rf build build-dev build-coverage build-fuzz build-cuda build-wheel dist

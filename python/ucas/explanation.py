@@ -11,7 +11,7 @@ def explain(config="", method=None, preset=None, settings=None, json=False):
     Returns text for people, or with json=True what it says as a dict.
 
     >>> print(explain(method="grpo").splitlines()[0][:4])
-    grpo
+    GRPO
     """
     words = [("method.name", method), ("method.preset", preset)]
     words += [(key if "." in key else f"method.{key}", value) for key, value in (settings or {}).items()]
