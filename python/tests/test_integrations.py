@@ -231,6 +231,42 @@ class Verifiers(unittest.TestCase):
         self.assertEqual(rewards, [1.0, 1.0, 0.0, 0.0])
 
 
+@needs("torch")
+class LmHead(unittest.TestCase):
+    def test_statistics_and_gradients_are_those_of_a_materialised_head(self):
+        import torch
+
+        from ucas.lm_head import lm_head_stats
+
+        torch.manual_seed(0)
+        for T, D, V, dtype, temperature in ((7, 24, 301, torch.float32, 1.0), (70, 64, 5000, torch.float32, 0.7),
+                                            (33, 40, 777, torch.bfloat16, 1.0)):
+            h, w = torch.randn(T, D, requires_grad=True), (0.3 * torch.randn(V, D)).to(dtype).requires_grad_()
+            y, weights = torch.randint(V, (T,)), torch.randn(3, T)
+            ours = lm_head_stats(h, w, y, temperature)
+            gradients = torch.autograd.grad(sum((a * x).sum() for a, x in zip(weights, ours[:3])), (h, w))
+            raw = h @ w.float().T
+            logp = torch.log_softmax(raw / temperature, -1)
+            own = logp[range(T), y]
+            theirs = (own, -(logp.exp() * logp).sum(-1), -logp.mean(-1), raw[range(T), y], own - logp.max(-1).values)
+            expected = torch.autograd.grad(sum((a * x).sum() for a, x in zip(weights, theirs[:3])), (h, w))
+            for name, a, b in zip(ours._fields, ours, theirs):
+                torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4, msg=lambda text, name=name: f"{name}: {text}")
+            for a, b in zip(gradients, expected):
+                self.assertEqual(a.dtype, b.dtype)
+                torch.testing.assert_close(a, b, rtol=2e-2 if dtype == torch.bfloat16 else 1e-3, atol=1e-4)
+
+    def test_refuses_what_does_not_fit(self):
+        import torch
+
+        from ucas.lm_head import lm_head_stats
+
+        h, w = torch.randn(3, 8), torch.randn(20, 8)
+        for weight, target, words in ((w[:, :4], [1, 2, 3], "shape|expected hidden"), (w, [1, 2, 20], "vocabulary"), (w, [1, 2], "target")):
+            with self.assertRaisesRegex(ucas.Error, words):
+                lm_head_stats(h, weight, torch.tensor(target))
+
+
 class Runs(unittest.TestCase):
     def run_directory(self, folder):
         os.mkdir(f"{folder}/rollouts")

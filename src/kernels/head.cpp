@@ -9,9 +9,9 @@ namespace ucas::kernels {
 
 namespace {
 
-constexpr int64_t kPanel = 64;             // outputs, rows or inputs of a tile of products
-constexpr double kWorthThreads = 4e6;      // multiply-adds below which one thread is quicker
-constexpr int64_t kTogether = kSumInner;   // of a chain at a time
+constexpr int64_t kPanel = 64;            // outputs, rows or inputs of a tile of products
+constexpr double kWorthThreads = 4e6;     // multiply-adds below which one thread is quicker
+constexpr int64_t kTogether = kSumInner;  // of a chain at a time
 
 int64_t whole_vectors(int64_t n) { return (n + 15) / 16 * 16; }
 
@@ -162,8 +162,8 @@ class Tile {
 };
 
 int64_t threads_for(const HeadInput& in, int64_t rows, int64_t threads) {
-  const double work = static_cast<double>(rows) * static_cast<double>(std::min(in.vocab, kTile)) *
-                      static_cast<double>(in.width);
+  const double work =
+      static_cast<double>(rows) * static_cast<double>(std::min(in.vocab, kTile)) * static_cast<double>(in.width);
   return work < kWorthThreads ? 1 : threads;
 }
 
@@ -225,8 +225,8 @@ void head_gradient(const HeadInput& in, const float* lse, const float* entropy, 
       [&](Tile& tile, const int64_t* which) {
         tile.each_row([&](int64_t i) {
           const int64_t r = which[i];
-          const RowGradient row{lse[r],         entropy[r], d.logprob[r], d.entropy[r], d.confidence[r],
-                                in.inverse_temperature, inverse_vocab};
+          const RowGradient row{
+              lse[r], entropy[r], d.logprob[r], d.entropy[r], d.confidence[r], in.inverse_temperature, inverse_vocab};
           row_gradient(tile.row(i), tile.columns(), in.target[r] - tile.column(), row, tile.row(i));
         });
         if (d_hidden != nullptr) tile.add_hidden(d_rows.data());
