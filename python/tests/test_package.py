@@ -36,12 +36,14 @@ def threads():
 class Documentation(unittest.TestCase):
     def test_examples_of_the_docstrings(self):
         torch = importlib.util.find_spec("torch") is not None
-        modules = ["explanation", "shaping", "stats", "tokenizer", "verifier", *(["lm_head"] if torch else [])]
+        modules = ["explanation", "shaping", "stats", "tokenizer", "verifier", "integrations.lm_eval",
+                   "integrations.trl", "integrations.verl", *(["lm_head"] if torch else [])]
         for name in modules:
             module = importlib.import_module(f"ucas.{name}")
             failed, tried = doctest.testmod(module, optionflags=doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL)
-            self.assertEqual(failed, 0, name)
-            self.assertTrue(tried or name == "tokenizer", name)
+            with self.subTest(name):
+                self.assertEqual(failed, 0)
+                self.assertTrue(tried or name == "tokenizer")
 
 
 class Verifying(unittest.TestCase):

@@ -104,7 +104,7 @@ class Verifier:
           read as  (/ 1 2)
         answer   0.5  (last box)
           read as  0.5
-        verdict  equal: same value
+        verdict  equal: the same number
         """
         if self.grader != "math":
             raise Error("explain() is of the grader \"math\"")
@@ -117,7 +117,7 @@ class Verifier:
 
         >>> audit = Verifier().audit(["1/2"], [r"\boxed{0.5}"], [True])
         >>> {name: verdicts[0].kind for name, verdicts in audit.verdicts.items()}
-        {'math': 'equal', 'released-train': 'unequal', 'strict-numeric': 'equal'}
+        {'math': 'equal', 'released-train': 'equal', 'strict-numeric': 'unequal'}
         """
         import numpy as np
 
