@@ -17,6 +17,8 @@
 #include "cli/command.h"
 #include "kernels/lm_head.h"
 #include "methods/method.h"
+#include "verify/code/check.h"
+#include "verify/code/sandbox.h"
 
 namespace ucas {
 
@@ -25,9 +27,13 @@ namespace {
 struct DoctorConfig {
   bool json = false;
   std::string device = "cpu";
+  bool sandbox = false;
+  code::CodeOptions code;
   void fields(Fields& f) {
     f.field("json", json, "print one JSON object instead of text");
     f.field("device", device, "cpu, cuda or cuda:N; a CUDA device is tried against the CPU, kernel by kernel");
+    f.field("sandbox", sandbox, "try the sandbox for programs that models write: each attack in it, and the same outside");
+    f.section("code", code);
   }
 };
 
@@ -124,16 +130,56 @@ std::string as_table(const std::vector<DeviceCheck>& checks) {
   return text;
 }
 
+const char* word(code::Attack::Result result) {
+  constexpr const char* kWords[] = {"fails", "GETS THROUGH", "not tried"};
+  return kWords[static_cast<size_t>(result)];
+}
+
+// ucas doctor --sandbox: what a tier is worth here. Exit 78 where none can be had, as a grader would end.
+int try_sandbox(const DoctorConfig& config) {
+  using code::SandboxChoice;
+  std::vector<SandboxChoice> tiers = {SandboxChoice::a, SandboxChoice::b};
+  if (config.code.sandbox != SandboxChoice::automatic) tiers = {config.code.sandbox};
+  OrderedJson object;
+  std::string text;
+  for (SandboxChoice tier : tiers) {
+    const code::Sandbox sandbox = code::Sandbox::untried(config.code, tier);
+    const std::vector<code::Attack> attacks = attack_all(sandbox);
+    const bool failed = attacks.front().sandboxed == code::Attack::Result::failed;
+    const auto hits = std::ranges::count(attacks, code::Attack::Result::hit, &code::Attack::sandboxed);
+    const std::string verdict = failed ? "not available: " + attacks.front().name
+                                : hits > 0 ? str(hits, " attacks GET THROUGH")
+                                           : str("ok, none of ", attacks.size(), " attacks gets through");
+    text += str("tier ", word_of(tier), ": ", verdict, "  (", sandbox.python(), ", ", sandbox.python_version(), ")\n");
+    OrderedJson rows = OrderedJson::array();
+    for (const code::Attack& attack : attacks) {
+      if (failed) break;
+      text += str("  ", pad_right(attack.name, 30), pad_right(word(attack.sandboxed), 14), "outside: ",
+                  attack.bare == code::Attack::Result::hit ? "works" : "fails", "\n");
+      rows.push_back({{"attack", attack.name},
+                      {"hit", attack.sandboxed == code::Attack::Result::hit},
+                      {"hit_outside", attack.bare == code::Attack::Result::hit}});
+    }
+    object[str("tier_", word_of(tier))] = {{"ok", !failed && hits == 0}, {"verdict", verdict}, {"attacks", rows}};
+  }
+  const code::Sandbox used(config.code);  // refuses, with exit 78, what a grader would refuse
+  text += str("used: tier ", word_of(used.tier()), used.why().empty() ? "" : str(", because ", used.why()), "\n");
+  object["used"] = word_of(used.tier());
+  out(config.json ? object.dump(2) + "\n" : text);
+  return kDone;
+}
+
 }  // namespace
 
 std::string options_doctor() { return options_help(DoctorConfig{}); }
 
 int run_doctor(const Words& words) {
-  CommandLine line = parse_command_line(words, {"json"});
+  CommandLine line = parse_command_line(words, {"json", "sandbox"});
   if (!line.positionals.empty())
     throw Error("usage", "ucas doctor takes no arguments, got " + printable(line.positionals[0]));
   DoctorConfig config;
   ucas::apply(config, line.settings);
+  if (config.sandbox) return try_sandbox(config);
   const auto checks = config.device == "cpu" ? std::vector<DeviceCheck>() : check_device(config.device);
   const std::vector<Finding> found = findings();
   if (config.json) {

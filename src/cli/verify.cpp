@@ -27,7 +27,12 @@ constexpr GraderKind kComparedKinds[] = {GraderKind::math, GraderKind::released_
 GraderKind kind_of(ComparedGrader compared) { return kComparedKinds[static_cast<size_t>(compared)]; }
 const char* name_of(ComparedGrader compared) { return kComparedNames.begin()[static_cast<size_t>(compared)]; }
 
+enum class AnswerKind { math, code };
+constexpr std::array<const char*, 2> names(AnswerKind) { return {"math", "code"}; }
+
 struct VerifyConfig {
+  AnswerKind kind = AnswerKind::math;
+  code::CodeOptions code;
   std::string out;
   std::string extract;
   int64_t threads = 0;
@@ -39,7 +44,8 @@ struct VerifyConfig {
   std::string gold, answer;
 
   void fields(Fields& f) {
-    f.field("out", out, "file for the verdicts, a JSON line per row: id, verdict, answer, reason");
+    f.field("out", out, "file for the verdicts, a JSON line per row: id, verdict, answer, reason, and of programs the score");
+    f.choice("kind", kind, "what the predictions are: answers to problems of mathematics, or programs that are run on tests");
     f.field(
         "extract", extract,
         "where the answer is: strict, in the last box; lenient, there or after the usual phrases; answer_tag, in the "
@@ -61,6 +67,7 @@ struct VerifyConfig {
             "disagree)");
     f.choice("bad_rows", bad_rows, {"stop", "skip"},
              "a bad row ends the run, or is left out and counted (at most 1 %)");
+    f.section("code", code);
   }
 
   std::optional<Extract> extract_mode() const {
@@ -81,6 +88,24 @@ std::string run_audit(std::span<const VerifyRow> rows, std::span<const Answer> a
     graders.push_back({name_of(compared), grade_rows(*make_grader(kind_of(compared)), answers, config.threads)});
   }
   return audit_report(rows, graders, config.show);
+}
+
+// ucas verify FILE --kind code. Programs may stand alone: without --extract a text without ``` is one.
+int grade_programs(const std::string& path, const VerifyConfig& config, std::optional<Extract> extract) {
+  if (config.audit || config.explain || config.grader != ComparedGrader::ucas) {
+    throw Error("usage", "verify: --kind code has one grader; leave --audit, --explain and --grader out");
+  }
+  const auto grader = make_grader(GraderKind::code, {extract.value_or(Extract::lenient), config.code});
+  const std::vector<VerifyRow> rows = read_code_rows(path, config.bad_rows, *grader);
+  std::vector<Answer> answers;
+  for (const VerifyRow& row : rows) answers.push_back({row.prediction, &row.gold});
+  const std::string with = grader->circumstances();
+  const Grading grading = grade_rows(*grader, answers, config.threads);
+  if (!config.out.empty()) write_verdicts(config.out, rows, grading.verdicts, {}, true);
+  out(str(printable(path, 400), ": ", grouped(static_cast<int64_t>(rows.size())), " programs, ", with, "\n",
+          verify_summary(rows, grading)));
+  if (config.show > 0) out(str("\n", disagreements(rows, grading.verdicts, config.show, {})));
+  return kDone;
 }
 
 // ucas verify --gold G --answer A
@@ -115,8 +140,8 @@ int run_verify(const Words& words) {
     throw Error("usage", "verify: --explain is of this program's own verifier; leave --audit and --grader out");
   }
   if (!config.gold.empty() || !config.answer.empty()) {
-    if (!line.positionals.empty() || config.audit || !config.out.empty()) {
-      throw Error("usage", "verify: --gold and --answer grade one answer, without a file, --audit or --out");
+    if (!line.positionals.empty() || config.audit || !config.out.empty() || config.kind == AnswerKind::code) {
+      throw Error("usage", "verify: --gold and --answer grade one answer of mathematics, without a file, --audit or --out");
     }
     return grade_one(config, extract);
   }
@@ -124,6 +149,7 @@ int run_verify(const Words& words) {
     throw Error("usage",
                 str("verify: expected one FILE.jsonl, got ", line.positionals.size(), "; see ucas verify --help"));
   }
+  if (config.kind == AnswerKind::code) return grade_programs(line.positionals[0], config, extract);
   if (config.audit && (!config.out.empty() || config.grader != ComparedGrader::ucas)) {
     throw Error("usage",
                 "verify: --audit grades under every grader and writes no verdicts; leave --grader and --out out");

@@ -49,7 +49,9 @@ std::string speed_lines(const Grading& grading) {
     auto rank = static_cast<size_t>(share * count);
     return duration(sorted.empty() ? 0 : sorted[std::min(rank, sorted.size() - 1)]);
   };
-  return str("  ", grouped(static_cast<int64_t>(count / std::max(grading.seconds, 1e-9))), " verdicts/s\n", "  ",
+  std::string text = str("  ", grouped(static_cast<int64_t>(count / std::max(grading.seconds, 1e-9))), " verdicts/s\n");
+  if (cpu == 0) return text;  // processes of their own did it
+  return str(text, "  ",
              grouped(static_cast<int64_t>(count / std::max(cpu, 1e-9))), " verdicts per CPU second; each p50 ", at(0.5),
              ", p99 ", at(0.99), ", max ", at(1), "\n");
 }

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "base/threads.h"
+#include "data/code_problems.h"
 #include "data/problems.h"
 #include "verify/explain.h"
 
@@ -61,7 +62,8 @@ void read_config(const JsonRow& line, VerifyRow& row) {
   row.math.precision = precision->get<int32_t>();
 }
 
-VerifyRow read_row(const JsonRow& line, bool kinds) {
+// What every row has beside its right answer.
+VerifyRow read_prediction(const JsonRow& line) {
   VerifyRow row;
   const Json& value = line.value;
   row.id = first_key(line, {"id"}).empty() ? str(line.line)
@@ -70,15 +72,21 @@ VerifyRow read_row(const JsonRow& line, bool kinds) {
   auto prediction = value.find("prediction");
   if (prediction == value.end() || !prediction->is_string()) refuse(line, "\"prediction\": expected text");
   row.prediction = prediction->get<std::string>();
-  if (!value.contains("gold")) refuse(line, "the field \"gold\" is missing");
-  if (!value.at("gold").is_null()) row.gold = answer_field(line, value.at("gold"), "gold", true);
-  for (std::string& gold : row.gold) gold = marked_answer(gold);
   auto expected = value.find("expected");
   if (expected != value.end() && !expected->is_null()) {
     if (!expected->is_boolean()) refuse(line, "\"expected\": expected true or false");
     row.expected = expected->get<bool>() ? 1 : 0;
   }
   row.group = optional_text(line, "group");
+  return row;
+}
+
+VerifyRow read_row(const JsonRow& line, bool kinds) {
+  VerifyRow row = read_prediction(line);
+  const Json& value = line.value;
+  if (!value.contains("gold")) refuse(line, "the field \"gold\" is missing");
+  if (!value.at("gold").is_null()) row.gold = answer_field(line, value.at("gold"), "gold", true);
+  for (std::string& gold : row.gold) gold = marked_answer(gold);
   if (!kinds) return row;
   row.kind = optional_text(line, "kind");
   if (!row.kind.empty() && row.kind != "bare" && row.kind != "output" && row.kind != "test") {
@@ -94,6 +102,29 @@ VerifyRow read_row(const JsonRow& line, bool kinds) {
 std::vector<VerifyRow> read_verify_rows(const std::string& path, BadRows bad_rows, bool kinds) {
   std::vector<VerifyRow> rows;
   read_json_lines(path, bad_rows, [&](const JsonRow& line) { rows.push_back(read_row(line, kinds)); });
+  return rows;
+}
+
+std::vector<VerifyRow> read_code_rows(const std::string& path, BadRows bad_rows, const Grader& grader) {
+  std::vector<VerifyRow> rows;
+  read_json_lines(path, bad_rows, [&](const JsonRow& line) {
+    VerifyRow row = read_prediction(line);
+    const auto gold = line.value.find("gold");
+    if (gold == line.value.end() || gold->is_null()) {
+      row.gold = {gold_of_tests(line)};
+    } else if (gold->is_object()) {
+      row.gold = {gold_of_tests({*gold, line.where, line.line})};
+    } else {
+      std::string text;  // a list: an assert each
+      for (const std::string& one : answer_field(line, *gold, "gold", true)) text += one + "\n";
+      row.gold = {text};
+    }
+    if (trim(row.gold.front()).empty()) {
+      refuse(line, "no tests: expected \"gold\", \"test\", \"test_list\", \"input_output\" or \"public_test_cases\"");
+    }
+    grader.check_gold(row.gold, line.where);
+    rows.push_back(std::move(row));
+  });
   return rows;
 }
 
@@ -116,6 +147,12 @@ Grading grade_rows(const Grader& grader, std::span<const Answer> answers, int64_
   Grading result;
   result.verdicts.resize(answers.size());
   result.cpu_seconds.resize(answers.size());
+  if (grader.is_slow()) {  // it has threads of its own, and processes
+    const double slow_began = now_seconds();
+    result.verdicts = grader.grade(answers);
+    result.seconds = now_seconds() - slow_began;
+    return result;
+  }
   double began = now_seconds();
   share_out(answers.size(), kBlock, threads, [&](size_t first, size_t last) {
     for (size_t i = first; i < last; ++i) {
@@ -129,7 +166,7 @@ Grading grade_rows(const Grader& grader, std::span<const Answer> answers, int64_
 }
 
 void write_verdicts(const std::string& path, std::span<const VerifyRow> rows, std::span<const Verdict> verdicts,
-                    std::span<const Answer> explained) {
+                    std::span<const Answer> explained, bool scores) {
   std::string text;
   for (size_t i = 0; i < rows.size(); ++i) {
     OrderedJson line;
@@ -137,6 +174,7 @@ void write_verdicts(const std::string& path, std::span<const VerifyRow> rows, st
     line["verdict"] = name_of(verdicts[i].kind);
     line["answer"] = verdicts[i].answer;
     line["reason"] = verdicts[i].reason;
+    if (scores) line["score"] = verdicts[i].score;
     if (!explained.empty()) line["explanation"] = to_lines(explain(explained[i], Extract::strict));
     // An answer may be cut inside a character; broken bytes become U+FFFD.
     text += line.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";

@@ -22,6 +22,8 @@ struct VerifyRow {
 
 // `kinds`: a row's "kind" and "config" are read, too, and refused where they are not known.
 std::vector<VerifyRow> read_verify_rows(const std::string& path, BadRows bad_rows, bool kinds);
+// Rows whose right answer is tests: in "gold", or as data sets publish them (data/code_problems.h).
+std::vector<VerifyRow> read_code_rows(const std::string& path, BadRows bad_rows, const Grader& grader);
 
 // How a row is graded: as `extract` says for all, else by its kind. The rows must outlive the answers.
 std::vector<Answer> answers_of(std::span<const VerifyRow> rows, std::optional<Extract> extract);
@@ -34,8 +36,9 @@ struct Grading {
 // One answer at a time, blocks of answers to whichever thread is free. 0 threads: all cores.
 Grading grade_rows(const Grader& grader, std::span<const Answer> answers, int64_t threads);
 
-// id, verdict, answer, reason: a JSON line per row; with `explained` (all answers, or none) how it came about, too.
+// id, verdict, answer, reason: a JSON line per row; with `explained` (all answers, or none) how it came about, too, and
+// with `scores` the share that was right.
 void write_verdicts(const std::string& path, std::span<const VerifyRow> rows, std::span<const Verdict> verdicts,
-                    std::span<const Answer> explained);
+                    std::span<const Answer> explained, bool scores = false);
 
 }  // namespace ucas

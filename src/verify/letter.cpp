@@ -73,7 +73,7 @@ Verdict grade_letter(const Answer& answer) {
   return verdict;
 }
 
-std::unique_ptr<Grader> make_letter_grader(Extract) { return std::make_unique<LetterGrader>(); }
-std::unique_ptr<Grader> make_choice_grader(Extract) { return std::make_unique<LetterGrader>(); }
+std::unique_ptr<Grader> make_letter_grader(const GraderSetup&) { return std::make_unique<LetterGrader>(); }
+std::unique_ptr<Grader> make_choice_grader(const GraderSetup&) { return std::make_unique<LetterGrader>(); }
 
 }  // namespace ucas

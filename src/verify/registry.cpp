@@ -6,7 +6,7 @@ namespace {
 
 struct GraderRow {
   const char* name;
-  std::unique_ptr<Grader> (*make)(Extract extract);
+  std::unique_ptr<Grader> (*make)(const GraderSetup& setup);
 };
 
 #define UCAS_ROW(kind, name) {name, make_##kind##_grader},
@@ -17,8 +17,8 @@ constexpr GraderRow kGraders[] = {UCAS_GRADERS(UCAS_ROW)};
 
 const char* name_of(GraderKind kind) { return kGraders[static_cast<size_t>(kind)].name; }
 
-std::unique_ptr<Grader> make_grader(GraderKind kind, Extract extract) {
-  return kGraders[static_cast<size_t>(kind)].make(extract);
+std::unique_ptr<Grader> make_grader(GraderKind kind, const GraderSetup& setup) {
+  return kGraders[static_cast<size_t>(kind)].make(setup);
 }
 
 void number_classes(std::span<Verdict> group,

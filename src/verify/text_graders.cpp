@@ -179,11 +179,11 @@ class StrictNumericGrader final : public TextGrader {
 
 }  // namespace
 
-std::unique_ptr<Grader> make_released_train_grader(Extract extract) {
-  return std::make_unique<ReleasedTrainGrader>(extract);
+std::unique_ptr<Grader> make_released_train_grader(const GraderSetup& setup) {
+  return std::make_unique<ReleasedTrainGrader>(setup.extract);
 }
-std::unique_ptr<Grader> make_strict_numeric_grader(Extract extract) {
-  return std::make_unique<StrictNumericGrader>(extract);
+std::unique_ptr<Grader> make_strict_numeric_grader(const GraderSetup& setup) {
+  return std::make_unique<StrictNumericGrader>(setup.extract);
 }
 
 std::optional<std::string> released_normal_form(std::string_view answer) {

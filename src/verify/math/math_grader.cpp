@@ -145,6 +145,8 @@ class MathGrader final : public Grader {
 
 namespace ucas {
 
-std::unique_ptr<Grader> make_math_grader(Extract extract) { return std::make_unique<math::MathGrader>(extract); }
+std::unique_ptr<Grader> make_math_grader(const GraderSetup& setup) {
+  return std::make_unique<math::MathGrader>(setup.extract);
+}
 
 }  // namespace ucas

@@ -1,0 +1,61 @@
+// The tests of one problem, taken apart: what is run inside the sandbox, and what is expected, which never goes there.
+// A gold answer is a JSON object (data/code_problems.h writes it) with "prelude" and "entry_point" where there are any, and
+//   "asserts"  text of Python: statements, and `assert EXPRESSION == LITERAL`
+//   "calls"    [{"input": "n = 1, k = 2", "output": "3"}], arguments of entry_point
+//   "values"   [{"input": "[1]\n2", "output": "3"}], a JSON value a line: arguments of the function entry_point
+//   "stdin"    [{"input": .., "output": ..}], what a program reads and prints
+// or, where it is no object, the text of asserts alone.
+// Threads: any.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "verify/code/value.h"
+
+namespace ucas::code {
+
+constexpr size_t kMostTests = 100000;
+
+struct Expected {
+  enum class Form {
+    value,   // ==
+    printed, // == to the value that the text is, or its text itself (str() made it)
+    truth,   // anything that counts as true (or, `negated`, as false)
+    near,    // a number within `tolerance`
+    lines    // what a program prints, line by line
+  };
+  Form form = Form::value;
+  Value value;
+  std::string text;
+  double tolerance = 0;
+  bool negated = false;
+  bool sequence = false;  // a tuple may stand for a list
+};
+
+struct Step {
+  enum class Kind { run, test };
+  Kind kind = Kind::run;
+  std::string code;  // a statement; of a test an expression, or what the program reads
+};
+
+struct Tests {
+  bool input = false;   // steps are inputs of a program
+  std::string prelude;  // before the solution
+  std::vector<Step> steps;
+  std::vector<Expected> expected;  // of the tests, in order
+  size_t expected_bytes = 0;
+};
+
+// Error("data_line", "WHERE: ...") for tests that are no tests, or that cannot be taken apart.
+Tests read_tests(const std::string& gold, const std::string& where);
+// What the sandbox gave as a literal, against what is expected.
+bool meets(const Value& value, const Expected& expected);
+// What a program printed.
+bool meets(std::string_view printed, const Expected& expected);
+
+// split.cpp: the text of asserts.
+void split_asserts(std::string_view text, const std::string& entry_point, const std::string& where, Tests& out);
+
+}  // namespace ucas::code
