@@ -9,7 +9,15 @@
 namespace ucas {
 
 // Exit codes of the program (docs/formats.md).
-enum ExitCode : int { kDone = 0, kDiffers = 1, kBadInput = 2, kNumeric = 70, kIoFailure = 74, kInterrupted = 75, kNoSandbox = 78 };
+enum ExitCode : int {
+  kDone = 0,
+  kDiffers = 1,
+  kBadInput = 2,
+  kNumeric = 70,
+  kIoFailure = 74,
+  kInterrupted = 75,
+  kNoSandbox = 78
+};
 
 class Error : public std::runtime_error {
  public:

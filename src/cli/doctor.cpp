@@ -32,7 +32,8 @@ struct DoctorConfig {
   void fields(Fields& f) {
     f.field("json", json, "print one JSON object instead of text");
     f.field("device", device, "cpu, cuda or cuda:N; a CUDA device is tried against the CPU, kernel by kernel");
-    f.field("sandbox", sandbox, "try the sandbox for programs that models write: each attack in it, and the same outside");
+    f.field("sandbox", sandbox,
+            "try the sandbox for programs that models write: each attack in it, and the same outside");
     f.section("code", code);
   }
 };
@@ -147,15 +148,15 @@ int try_sandbox(const DoctorConfig& config) {
     const std::vector<code::Attack> attacks = attack_all(sandbox);
     const bool failed = attacks.front().sandboxed == code::Attack::Result::failed;
     const auto hits = std::ranges::count(attacks, code::Attack::Result::hit, &code::Attack::sandboxed);
-    const std::string verdict = failed ? "not available: " + attacks.front().name
+    const std::string verdict = failed     ? "not available: " + attacks.front().name
                                 : hits > 0 ? str(hits, " attacks GET THROUGH")
                                            : str("ok, none of ", attacks.size(), " attacks gets through");
     text += str("tier ", word_of(tier), ": ", verdict, "  (", sandbox.python(), ", ", sandbox.python_version(), ")\n");
     OrderedJson rows = OrderedJson::array();
     for (const code::Attack& attack : attacks) {
       if (failed) break;
-      text += str("  ", pad_right(attack.name, 30), pad_right(word(attack.sandboxed), 14), "outside: ",
-                  attack.bare == code::Attack::Result::hit ? "works" : "fails", "\n");
+      text += str("  ", pad_right(attack.name, 30), pad_right(word(attack.sandboxed), 14),
+                  "outside: ", attack.bare == code::Attack::Result::hit ? "works" : "fails", "\n");
       rows.push_back({{"attack", attack.name},
                       {"hit", attack.sandboxed == code::Attack::Result::hit},
                       {"hit_outside", attack.bare == code::Attack::Result::hit}});

@@ -44,8 +44,10 @@ struct VerifyConfig {
   std::string gold, answer;
 
   void fields(Fields& f) {
-    f.field("out", out, "file for the verdicts, a JSON line per row: id, verdict, answer, reason, and of programs the score");
-    f.choice("kind", kind, "what the predictions are: answers to problems of mathematics, or programs that are run on tests");
+    f.field("out", out,
+            "file for the verdicts, a JSON line per row: id, verdict, answer, reason, and of programs the score");
+    f.choice("kind", kind,
+             "what the predictions are: answers to problems of mathematics, or programs that are run on tests");
     f.field(
         "extract", extract,
         "where the answer is: strict, in the last box; lenient, there or after the usual phrases; answer_tag, in the "
@@ -141,7 +143,8 @@ int run_verify(const Words& words) {
   }
   if (!config.gold.empty() || !config.answer.empty()) {
     if (!line.positionals.empty() || config.audit || !config.out.empty() || config.kind == AnswerKind::code) {
-      throw Error("usage", "verify: --gold and --answer grade one answer of mathematics, without a file, --audit or --out");
+      throw Error("usage",
+                  "verify: --gold and --answer grade one answer of mathematics, without a file, --audit or --out");
     }
     return grade_one(config, extract);
   }

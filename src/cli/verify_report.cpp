@@ -51,9 +51,8 @@ std::string speed_lines(const Grading& grading) {
   };
   std::string text = str("  ", grouped(static_cast<int64_t>(count / std::max(grading.seconds, 1e-9))), " verdicts/s\n");
   if (cpu == 0) return text;  // processes of their own did it
-  return str(text, "  ",
-             grouped(static_cast<int64_t>(count / std::max(cpu, 1e-9))), " verdicts per CPU second; each p50 ", at(0.5),
-             ", p99 ", at(0.99), ", max ", at(1), "\n");
+  return str(text, "  ", grouped(static_cast<int64_t>(count / std::max(cpu, 1e-9))),
+             " verdicts per CPU second; each p50 ", at(0.5), ", p99 ", at(0.99), ", max ", at(1), "\n");
 }
 
 std::string joined(const std::vector<std::string>& alternatives) {

@@ -242,13 +242,4 @@ std::string gold_of_tests(const JsonRow& row) {
   return "";
 }
 
-std::string starter_code(const JsonRow& row) {
-  if (present(row, "starter_code")) return text_field(row, "starter_code");
-  // DeepSeek-Coder's LeetCode: the question in quotes, then the class that is to be filled in.
-  if (!present(row, "prompt") || !row.value.at("prompt").is_string() || !present(row, "test")) return "";
-  const std::string prompt = text_field(row, "prompt");
-  const size_t quotes = prompt.rfind("\"\"\"");
-  return quotes == std::string::npos ? "" : prompt.substr(quotes + 3);
-}
-
 }  // namespace ucas

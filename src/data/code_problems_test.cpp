@@ -30,8 +30,9 @@ std::string gold_of(const char* json) {
 
 // base64.b64encode(zlib.compress(pickle.dumps(..., protocol=P)))
 TEST(packed_tests, the_pickle_of_one_text_is_read_whatever_its_protocol) {
-  for (const char* packed : {"eJxrYIoQYGBgiK5WyswrKC1RslJQMlSqjS1k0AMAVJsGfQ==", "eJxrYI4QYGBgiK5WyswrKC1RslJQMlSqjS1k0AMAVLQGfg==",
-                             "eJxrYJkqwgABPQLR1UqZeQWlJUpWCkqGSrWxU/QAZ8kHfw==", "eJxrYJ0qwgABPQLR1UqZeQWlJUpWCkqGSrWxU/QAZ+cHgA=="}) {
+  for (const char* packed :
+       {"eJxrYIoQYGBgiK5WyswrKC1RslJQMlSqjS1k0AMAVJsGfQ==", "eJxrYI4QYGBgiK5WyswrKC1RslJQMlSqjS1k0AMAVLQGfg==",
+        "eJxrYJkqwgABPQLR1UqZeQWlJUpWCkqGSrWxU/QAZ8kHfw==", "eJxrYJ0qwgABPQLR1UqZeQWlJUpWCkqGSrWxU/QAZ+cHgA=="}) {
     EXPECT_EQ(unpacked(packed), "[{\"input\": \"1\"}]");
   }
   EXPECT_EQ(unpacked("eJxrYJlqzMgABhE6QEbFKCAaTNEDAAgajzU="), std::string(300, 'x'));
@@ -39,10 +40,11 @@ TEST(packed_tests, the_pickle_of_one_text_is_read_whatever_its_protocol) {
 
 TEST(packed_tests, everything_else_is_refused) {
   // No base64, no zlib; pickles of a list, a call of os.system, a dict, a number, bytes; a text with a call behind it.
-  for (const char* bad : {"", "!!!!", "eJw=", "YWJj", "eJxrYJnKwQABsVN6GBOnJOoBACKxBCQ=",
-                          "eJxrYJmqzgABPawF+cWZFVN62Iori0tSc6dMntLDU5JfmpyhkJyYl1hUOaV1StAUPQCCchGl",
-                          "eJxrYJnKxQABtVN6GBOneDMW6wEALJIEpA==", "eJxrYPFm1QMAA64BAw==", "eJxrYJnKygABzoyJU/QAFH8Chg==",
-                          "eJxrYJnKygABPYyJU/QaWKaqw/isBfnFmRVTetiKK4tLUnOnTJ7Sw1OSX5qcoZCcmJdYVDmldUrQFD0AJKkUcw=="}) {
+  for (const char* bad :
+       {"", "!!!!", "eJw=", "YWJj",
+        "eJxrYJnKwQABsVN6GBOnJOoBACKxBCQ=", "eJxrYJmqzgABPawF+cWZFVN62Iori0tSc6dMntLDU5JfmpyhkJyYl1hUOaV1StAUPQCCchGl",
+        "eJxrYJnKxQABtVN6GBOneDMW6wEALJIEpA==", "eJxrYPFm1QMAA64BAw==", "eJxrYJnKygABzoyJU/QAFH8Chg==",
+        "eJxrYJnKygABPYyJU/QaWKaqw/isBfnFmRVTetiKK4tLUnOnTJ7Sw1OSX5qcoZCcmJdYVDmldUrQFD0AJKkUcw=="}) {
     EXPECT_EQ(unpacked(bad).find("refused: t.jsonl:1: packed"), 0u) << bad;
   }
 }
@@ -68,7 +70,8 @@ TEST(code_rows, what_looks_like_tests_and_is_none_is_refused) {
   EXPECT_EQ(gold_of(R"({"input_output": {"inputs": ["1"], "outputs": []}})").find("data_line: t.jsonl:1"), 0u);
   EXPECT_EQ(gold_of(R"({"public_test_cases": [{"input": "1"}]})").find("data_line: t.jsonl:1"), 0u);
   EXPECT_EQ(gold_of(R"({"public_test_cases": [{"input": "1", "output": "1", "testtype": "functional"}]})")
-                .find("data_line: t.jsonl:1"), 0u);
+                .find("data_line: t.jsonl:1"),
+            0u);
   EXPECT_EQ(gold_of(R"({"test_list": []})").find("data_line: t.jsonl:1"), 0u);
 }
 

@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "data/code_problems.h"
 
 namespace ucas {
 
@@ -62,7 +61,7 @@ std::string column(const JsonRow& row, const std::string& named, const std::vect
 }
 
 void read_question(const JsonRow& row, const std::string& named, Problem& problem) {
-  std::string key = column(row, named, {"problem", "question", "question_content", "prompt"});
+  std::string key = column(row, named, {"problem", "question", "prompt"});
   if (key.empty()) refuse(row, "no question: expected a field \"problem\", \"question\" or \"prompt\"");
   if (key == "prompt" && row.value.at(key).is_array()) {
     read_messages(row, problem);
@@ -128,17 +127,6 @@ class GoldCheck {
   int64_t rows_ = 0, prose_ = 0;
   std::string key_, example_;
 };
-
-void read_tests(const JsonRow& row, bool labels, Problem& problem) {
-  const std::string gold = gold_of_tests(row);
-  if (gold.empty() && labels) {
-    refuse(row, "no tests: expected a field \"test\", \"test_list\", \"input_output\" or \"public_test_cases\"");
-  }
-  if (!gold.empty()) problem.gold = {gold};
-  if (const std::string code = starter_code(row); !trim(code).empty()) {
-    problem.text += str("\n\nComplete this code:\n```python\n", trim(code), "\n```");
-  }
-}
 
 // Returns the field that it was found under.
 std::string read_gold(const JsonRow& row, const ProblemOptions& options, Problem& problem) {
@@ -210,7 +198,7 @@ void read_names(const JsonRow& row, const std::string& stem, const ProblemColumn
     if (!columns.subject.empty() || row.value.at(subject).is_string()) problem.subject = text_field(row, subject);
   }
   problem.source = first_key(row, {"data_source"}).empty() ? stem : text_field(row, "data_source");
-  std::string key = column(row, columns.id, {"id", "unique_id", "question_id", "task_id"});
+  std::string key = column(row, columns.id, {"id", "unique_id"});
   auto extra = row.value.find("extra_info");
   if (!key.empty()) {
     problem.id = id_text(row, row.value.at(key), key);
@@ -241,15 +229,11 @@ std::vector<Problem> read_problems(const std::vector<std::string>& files, const 
     read_json_lines(file, options.bad_rows, [&](const JsonRow& row) {
       Problem problem;
       read_question(row, options.columns.problem, problem);
-      if (options.code) {
-        read_tests(row, options.labels, problem);
-      } else {
-        read_choices(row, options.columns, problem);
-        const std::string key = read_gold(row, options, problem);
-        for (std::string& gold : problem.gold) gold = marked_answer(gold);
-        gold_check.add(key, problem);
-        gold_to_letters(row, options.columns.answer, problem);
-      }
+      read_choices(row, options.columns, problem);
+      const std::string key = read_gold(row, options, problem);
+      for (std::string& gold : problem.gold) gold = marked_answer(gold);
+      gold_check.add(key, problem);
+      gold_to_letters(row, options.columns.answer, problem);
       read_names(row, stem, options.columns, problem);
       problems.push_back(std::move(problem));
     });

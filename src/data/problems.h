@@ -34,7 +34,6 @@ struct ProblemColumns {
 struct ProblemOptions {
   BadRows bad_rows = BadRows::stop;
   bool labels = true;  // every problem must have a right answer; false: those without one have an empty gold
-  bool code = false;   // right answers are tests (data/code_problems.h), and the question shows the code to begin with
   ProblemColumns columns;
 
   void fields(Fields& f) {

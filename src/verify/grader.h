@@ -43,16 +43,16 @@ struct Answer {
 class Grader {
  public:
   virtual ~Grader() = default;
-  // One verdict per answer, in order. Never throws on any response; an empty gold is a verdict, too. A grader that cannot
-  // do its work (Error("sandbox")) says so: what it failed on is no wrong answer.
+  // One verdict per answer, in order. Never throws on any response; an empty gold is a verdict, too. A grader that
+  // cannot do its work (Error("sandbox")) says so: what it failed on is no wrong answer.
   virtual std::vector<Verdict> grade(std::span<const Answer> answers) const = 0;
   // Sets answer_class within one group: equal answers share a number, in order of first appearance.
   virtual void classify(std::span<Verdict> group) const = 0;
-  // Before the first answer: Error for what this machine lacks, and for a right answer that cannot be read ("data_line",
-  // beginning with `where`).
+  // Before the first answer: Error for what this machine lacks, and for a right answer that cannot be read
+  // ("data_line", beginning with `where`).
   virtual void prepare() const {}
   virtual void check_gold(const std::vector<std::string>& gold, const std::string& where) const {}
-  // Whether a verdict takes so long that it is worth beginning while other responses are still generated.
+  // Whether a verdict takes a process, and the grader has threads of its own for them.
   virtual bool is_slow() const { return false; }
   // What else belongs to a verdict, for result files: the sandbox's tier. "" = nothing.
   virtual std::string circumstances() const { return ""; }

@@ -23,8 +23,9 @@ namespace ucas::code {
 namespace {
 
 // Attacks that anyone may do outside a sandbox, whatever the container.
-constexpr const char* kHitBare[] = {"reads_a_secret_file", "writes_a_file_elsewhere", "removes_a_file_elsewhere",
-                                    "forks",               "signals_its_parent",      "listens_on_tcp"};
+constexpr const char* kHitBare[] = {"reads_a_secret_file",      "writes_a_file_elsewhere",
+                                    "removes_a_file_elsewhere", "forks",
+                                    "signals_its_parent",       "listens_on_tcp"};
 
 constexpr const char* kSecret = "a1b2c3d4-secret";
 const char kReadable[8] = {1, 2, 3, 4, 5, 6, 7, 8};
@@ -79,8 +80,8 @@ class Bait {
   std::string program() const {
     write_file(folder_ + "/open/victim", "x");
     ::chmod((folder_ + "/open/victim").c_str(), 0666);
-    return str("FOLDER, SECRET, PORT, PARENT, ADDRESS = ", "\"", folder_, "\", \"", kSecret, "\", ", port_, ", ", ::getpid(),
-               ", ", reinterpret_cast<uint64_t>(kReadable), "\n", *embedded("verify/code/attacks.py"));
+    return str("FOLDER, SECRET, PORT, PARENT, ADDRESS = ", "\"", folder_, "\", \"", kSecret, "\", ", port_, ", ",
+               ::getpid(), ", ", reinterpret_cast<uint64_t>(kReadable), "\n", *embedded("verify/code/attacks.py"));
   }
 
  private:
@@ -97,7 +98,8 @@ std::map<std::string, bool> try_all(const Sandbox& sandbox, const std::string& p
     if (frame.kind != 'v') return true;
     const auto value = parse_value(frame.payload);
     if (!value || value->kind != Value::Kind::dict) return true;
-    for (size_t i = 0; i + 1 < value->items.size(); i += 2) results[value->items[i].text] = value->items[i + 1].real != 0;
+    for (size_t i = 0; i + 1 < value->items.size(); i += 2)
+      results[value->items[i].text] = value->items[i + 1].real != 0;
     return true;
   };
   // Somebody may kill a launcher; a layer that is missing is missing every time.
@@ -116,8 +118,7 @@ std::vector<Attack> attack_all(const Sandbox& sandbox) {
   std::string why, why_bare;
   const auto sandboxed = try_all(sandbox, bait.program(), why);
   if (sandboxed.empty()) return {{.name = why}};
-  const auto bare =
-      try_all(Sandbox::untried(sandbox.options(), SandboxChoice::none), bait.program(), why_bare);
+  const auto bare = try_all(Sandbox::untried(sandbox.options(), SandboxChoice::none), bait.program(), why_bare);
   if (bare.empty()) return {{.name = "outside the sandbox: " + why_bare}};
   std::vector<Attack> attacks;
   const auto result = [](bool hit) { return hit ? Attack::Result::hit : Attack::Result::missed; };

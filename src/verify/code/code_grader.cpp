@@ -20,10 +20,10 @@ namespace ucas::code {
 
 namespace {
 
-constexpr size_t kSourceLimit = size_t{1} << 20;        // bytes of a program
-constexpr int64_t kResultLimit = int64_t{1} << 20;      // bytes of results, beside twice what is expected
-constexpr int kAttempts = 3;                            // of a run that the sandbox failed, not the program
-constexpr size_t kKeptTests = size_t{64} << 20;         // bytes of gold answers whose tests are kept
+constexpr size_t kSourceLimit = size_t{1} << 20;    // bytes of a program
+constexpr int64_t kResultLimit = int64_t{1} << 20;  // bytes of results, beside twice what is expected
+constexpr int kAttempts = 3;                        // of a run that the sandbox failed, not the program
+constexpr size_t kKeptTests = size_t{64} << 20;     // bytes of gold answers whose tests are kept
 
 // How a program did on the tests of one run.
 struct Score {
@@ -71,9 +71,8 @@ class CodeGrader final : public Grader {
   // Two programs are the same answer if they are the same text.
   void classify(std::span<Verdict> group) const override {
     std::map<std::string, int32_t> numbers;
-    number_classes(group, [&](const std::string& source, int32_t next) {
-      return numbers.emplace(source, next).first->second;
-    });
+    number_classes(
+        group, [&](const std::string& source, int32_t next) { return numbers.emplace(source, next).first->second; });
   }
 
   void prepare() const override {
@@ -132,9 +131,8 @@ class CodeGrader final : public Grader {
       Score score;
       bool loaded = true;
       int64_t seen = 0;
-      const Ended ended = sandbox_->run(task, results, [&](const Frame& frame) {
-        return take(frame, tests, score, seen, loaded);
-      });
+      const Ended ended =
+          sandbox_->run(task, results, [&](const Frame& frame) { return take(frame, tests, score, seen, loaded); });
       if (ended.how != Ended::How::failed) return decide(ended, tests, score, loaded, verdict);
       why = ended.reason;
       warn(str("the sandbox failed on a program (", why, ")", attempt + 1 < kAttempts ? "; tried again" : ""));

@@ -316,10 +316,12 @@ const char* remedy(const std::string& why) {
 }  // namespace
 
 void CodeOptions::fields(Fields& f) {
-  f.field("python", python, "the interpreter that runs what models wrote; empty: /usr/bin/python3, else the one in PATH");
-  f.choice("sandbox", sandbox,
-           "auto: namespaces, Landlock, seccomp and limits (a), else all but namespaces (b), else exit 78; none: as this "
-           "user, with all it may do; only for programs that you trust");
+  f.field("python", python,
+          "the interpreter that runs what models wrote; empty: /usr/bin/python3, else the one in PATH");
+  f.choice(
+      "sandbox", sandbox,
+      "auto: namespaces, Landlock, seccomp and limits (a), else all but namespaces (b), else exit 78; none: as this "
+      "user, with all it may do; only for programs that you trust");
   f.field("wall_seconds", wall_seconds, Range{1, 3600}, "of one response, all its tests");
   f.field("cpu_seconds", cpu_seconds, Range{1, 3600}, "of one response, all its tests");
   f.field("memory_mib", memory_mib, Range{64, 1 << 20}, "address space of one response");
@@ -342,7 +344,8 @@ Sandbox Sandbox::untried(const CodeOptions& options, SandboxChoice tier) {
   box.launcher_ = beside_this_library("ucas-sandbox");
   box.harness_ = std::string(embedded("verify/code/harness.py").value_or(""));
   if (!exists(box.launcher_)) {
-    throw Error("sandbox", str(box.launcher_, ": not found; it is built beside the program (`make build`)"), kNoSandbox);
+    throw Error("sandbox", str(box.launcher_, ": not found; it is built beside the program (`make build`)"),
+                kNoSandbox);
   }
   box.find_python();
   return box;
@@ -366,8 +369,8 @@ Sandbox::Sandbox(const CodeOptions& options) {
     }
     why_not_a = str("tier a: ", why_not_a, "; tier b: ", why_not_b);
   }
-  throw Error("sandbox",
-              str("code that a model wrote cannot be run safely here: ", why_not_a, "; ", remedy(why_not_a)), kNoSandbox);
+  throw Error("sandbox", str("code that a model wrote cannot be run safely here: ", why_not_a, "; ", remedy(why_not_a)),
+              kNoSandbox);
 }
 
 // Trying is the only way to know.
@@ -435,8 +438,7 @@ Ended Sandbox::run(const std::string& task, int64_t results, const std::function
   words.insert(words.end(), {"--", python_, "-s", "-S", "-B", "-c", harness_});
 
   Pipe for_task, for_results, for_status;
-  const pid_t launcher =
-      spawn(words, {{for_task.read_end, 3}, {for_results.write_end, 4}, {for_status.write_end, 5}});
+  const pid_t launcher = spawn(words, {{for_task.read_end, 3}, {for_results.write_end, 4}, {for_status.write_end, 5}});
   Pipe::close(for_task.read_end);
   Pipe::close(for_results.write_end);
   Pipe::close(for_status.write_end);

@@ -26,7 +26,7 @@ struct CodeOptions {
   void fields(Fields& f);
 };
 
-struct Frame {  // what harness.py said
+struct Frame {    // what harness.py said
   char kind = 0;  // r ready, c the solution cannot be loaded, v a value, o an output, e an error, d done
   int64_t number = 0;
   std::string_view payload;
@@ -52,7 +52,8 @@ class Sandbox {
   // Finds interpreter and tier and tries the attacks. Error("sandbox") with exit code 78 where that cannot be had.
   explicit Sandbox(const CodeOptions& options);
 
-  // `task` goes to the harness; `take` gets each frame and may return false to end the run. `results`: bytes it may send.
+  // `task` goes to the harness; `take` gets each frame and may return false to end the run. `results`: bytes it may
+  // send.
   Ended run(const std::string& task, int64_t results, const std::function<bool(const Frame&)>& take) const;
 
   SandboxChoice tier() const { return tier_; }  // a, b or none

@@ -97,7 +97,8 @@ TEST(code_grader, a_program_reads_and_prints_as_it_would_alone) {
   EACH_TIER(tier) {
     for (const char* source :
          {"print(int(input()) ** 2)", "import sys\nfor line in sys.stdin:\n    print(int(line) ** 2)",
-          "import os\nos.write(1, str(int(os.read(0, 99)) ** 2).encode())", "n = int(open(0).read())\nprint(n * n)\nexit(0)",
+          "import os\nos.write(1, str(int(os.read(0, 99)) ** 2).encode())",
+          "n = int(open(0).read())\nprint(n * n)\nexit(0)",
           "f = open(0)\ndef main():\n    print(int(f.read()) ** 2)\nmain()",
           "import sys\nsys.stdout.buffer.write(b'%d\\n' % (int(sys.stdin.buffer.readline()) ** 2))",
           "import atexit\nn = int(input())\natexit.register(lambda: print(n * n))",
@@ -112,9 +113,11 @@ TEST(code_grader, what_solutions_use_without_an_import_is_there) {
   EACH_TIER(tier) {
     for (const char* body :
          {"    a: List[int] = [n]\n    return a[0] ** 2", "    return sum(Counter({n: n}).elements())",
-          "    q = deque([n])\n    return q.popleft() * n", "    return math.prod([n, n])", "    return sqrt(n ** 4) if n < inf else 0",
+          "    q = deque([n])\n    return q.popleft() * n", "    return math.prod([n, n])",
+          "    return sqrt(n ** 4) if n < inf else 0",
           "    h = []\n    heappush(h, n)\n    return heapq.heappop(h) * n", "    return pow(n, 2, 10 ** 9)",
-          "    import asyncio\n    async def g():\n        await asyncio.sleep(0)\n        return n * n\n    return asyncio.run(g())",
+          "    import asyncio\n    async def g():\n        await asyncio.sleep(0)\n        return n * n\n    return "
+          "asyncio.run(g())",
           "    import numbers, decimal, fractions, json, re\n    return n * n"}) {
       const Verdict verdict = grade_program(tier, str("def f(n):\n", body, "\n"), kFunction);
       EXPECT_EQ(verdict.kind, VerdictKind::equal) << word_of(tier) << ": " << body << ": " << verdict.reason;
@@ -130,17 +133,21 @@ TEST(code_grader, no_program_awards_itself_a_pass) {
              "import sys\nsys.exit(0)",
              "raise SystemExit(0)",
              "import os\ndef f(n):\n    os._exit(0)",
-             "import os\nfor i, v in enumerate((4, 9, 1)):\n    p = str(v).encode()\n    os.write(4, b'%d v %d\\n' % (i, len(p)) + "
+             "import os\nfor i, v in enumerate((4, 9, 1)):\n    p = str(v).encode()\n    os.write(4, b'%d v %d\\n' % "
+             "(i, len(p)) + "
              "p)\nos._exit(0)",
              "import os\nos.write(4, b'0 r 0\\n0 d 0\\n')\nos._exit(0)",
              "import os\nos.write(5, b'end exit 0\\n')\ndef f(n):\n    return 0",
-             "class E(int):\n    def __eq__(self, other):\n        return True\n    def __hash__(self):\n        return 0\n"
+             "class E(int):\n    def __eq__(self, other):\n        return True\n    def __hash__(self):\n        "
+             "return 0\n"
              "def f(n):\n    return E(n)",
              "class E:\n    def __eq__(self, other):\n        return True\ndef f(n):\n    return E()",
              "import builtins\nbuiltins.ascii = lambda v: '144'\ndef f(n):\n    return 144",
-             "import sys\ndef f(n):\n    frame = sys._getframe()\n    while frame:\n        frame.f_globals['described'] = lambda e: "
+             "import sys\ndef f(n):\n    frame = sys._getframe()\n    while frame:\n        "
+             "frame.f_globals['described'] = lambda e: "
              "b''\n        frame = frame.f_back\n    return 144",
-             "import gc\ndef f(n):\n    for o in gc.get_objects():\n        if type(o) is list and o[:1] == [144]:\n            return "
+             "import gc\ndef f(n):\n    for o in gc.get_objects():\n        if type(o) is list and o[:1] == [144]:\n   "
+             "         return "
              "144\n    return 0",
              "import atexit, os\natexit.register(lambda: os._exit(0))\ndef f(n):\n    return 1",
              "def f(n):\n    return float('nan')",
@@ -158,9 +165,12 @@ TEST(code_grader, the_expected_outputs_are_nowhere_in_the_sandbox) {
   EACH_TIER(tier) {
     // Finds 987654321987 in memory only if somebody else than this text has put it there.
     const std::string source =
-        "import gc, sys\ndef f(n):\n    want = str(987654321986 + n)\n    for o in gc.get_objects() + list(sys._getframe().f_back."
-        "f_locals.values()) + list(sys._getframe().f_back.f_globals.values()):\n        try:\n            t = repr(o) if type(o) in "
-        "(list, tuple, dict, bytes, str, int) else ''\n        except Exception:\n            continue\n        if want in t:\n"
+        "import gc, sys\ndef f(n):\n    want = str(987654321986 + n)\n    for o in gc.get_objects() + "
+        "list(sys._getframe().f_back."
+        "f_locals.values()) + list(sys._getframe().f_back.f_globals.values()):\n        try:\n            t = repr(o) "
+        "if type(o) in "
+        "(list, tuple, dict, bytes, str, int) else ''\n        except Exception:\n            continue\n        if "
+        "want in t:\n"
         "            return 'seen'\n    return 'not seen'\n";
     const Verdict verdict = grade_program(tier, source, "assert f(1) == 987654321987\nassert f(2) == 'not seen'");
     EXPECT_NE(verdict.reason.find("1 of 2 tests"), std::string::npos) << verdict.reason;
@@ -181,7 +191,8 @@ TEST(code_grader, what_exceeds_a_limit_ends_in_time_and_is_not_paid) {
         {"def f(n):\n    return 10 ** 5000", "4,300 digits"},
         {"def f(n):\n    a = []\n    a.append(a)\n    return a", "nested"},
         {"import os\nwhile True:\n    os.write(1, b'x' * 65536)", "0 of 3 tests"},
-        {"import threading, time\ntry:\n    while True:\n        threading.Thread(target=time.sleep, args=(100,)).start()\n"
+        {"import threading, time\ntry:\n    while True:\n        threading.Thread(target=time.sleep, "
+         "args=(100,)).start()\n"
          "except BaseException:\n    pass\nimport os\nos._exit(3)",
          "ended early"},
         {"import ctypes\nctypes.string_at(0)", "killed by signal 11"},
@@ -214,7 +225,8 @@ TEST(code_grader, the_same_program_gets_the_same_score_every_time) {
   }
 }
 
-// --- nothing stays -----------------------------------------------------------------------------------------------------
+// --- nothing stays
+// -----------------------------------------------------------------------------------------------------
 
 std::vector<std::string> processes_with(const std::string& mark) {
   std::vector<std::string> found;
@@ -225,7 +237,8 @@ std::vector<std::string> processes_with(const std::string& mark) {
     char text[65536];
     const ssize_t n = ::read(fd, text, sizeof text);
     ::close(fd);
-    if (n > 0 && std::string_view(text, static_cast<size_t>(n)).find(mark) != std::string_view::npos) found.push_back(name);
+    if (n > 0 && std::string_view(text, static_cast<size_t>(n)).find(mark) != std::string_view::npos)
+      found.push_back(name);
   }
   return found;
 }
@@ -278,10 +291,11 @@ TEST(sandbox, descriptors_that_this_process_leaks_do_not_reach_the_program) {
     write_file(folder.path() + "/leaked", "secret");
     const int leaked = ::open((folder.path() + "/leaked").c_str(), O_RDONLY);  // not close-on-exec
     ASSERT_GE(leaked, 0);
-    const Verdict verdict = grade_program(
-        tier, "import os\nopen_ones = []\nfor fd in range(256):\n    try:\n        os.fstat(fd)\n        open_ones.append(fd)\n"
-              "    except OSError:\n        pass\ndef f(n):\n    return open_ones\n",
-        "assert f(1) == [0, 1, 2, 4]");
+    const Verdict verdict = grade_program(tier,
+                                          "import os\nopen_ones = []\nfor fd in range(256):\n    try:\n        "
+                                          "os.fstat(fd)\n        open_ones.append(fd)\n"
+                                          "    except OSError:\n        pass\ndef f(n):\n    return open_ones\n",
+                                          "assert f(1) == [0, 1, 2, 4]");
     ::close(leaked);
     EXPECT_EQ(verdict.kind, VerdictKind::equal) << verdict.reason;
   }

@@ -144,8 +144,8 @@ class Splitter {
       }
       size_t end = i + 1;
       // An indented block belongs to the statement above it, and so does what continues one.
-      while (end < lines.size() && (is_blank(lines[end]) || indent_of(lines[end]) > indent_of(lines[i]) ||
-                                    continues(trim(lines[end])))) {
+      while (end < lines.size() &&
+             (is_blank(lines[end]) || indent_of(lines[end]) > indent_of(lines[i]) || continues(trim(lines[end])))) {
         ++end;
       }
       statement(lines, i, end);
@@ -197,7 +197,8 @@ class Splitter {
   // def check(candidate): its body, with the function under that name.
   void check(const std::vector<std::string_view>& lines, size_t begin, size_t end) {
     const std::string_view head = trim(lines[begin]);
-    const std::string_view name = trim(head.substr(10, head.find(')') == std::string_view::npos ? 0 : head.find(')') - 10));
+    const std::string_view name =
+        trim(head.substr(10, head.find(')') == std::string_view::npos ? 0 : head.find(')') - 10));
     std::string entry = entry_;
     for (size_t i = end; i < lines.size(); ++i) {  // check(f)
       const std::string_view line = without_comment(lines[i]);
@@ -292,8 +293,8 @@ class Splitter {
     if (negated) condition = trim(condition.substr(4));
     const size_t open = condition.find('(');
     if (open == std::string_view::npos || !condition.ends_with(')')) return false;
-    const bool own = (!entry_.empty() && condition.starts_with(entry_ + "(")) ||
-                     condition.starts_with("candidate(") || condition.starts_with("Solution().");
+    const bool own = (!entry_.empty() && condition.starts_with(entry_ + "(")) || condition.starts_with("candidate(") ||
+                     condition.starts_with("Solution().");
     if (!own) return false;
     const std::string_view name = condition.starts_with("Solution().")
                                       ? condition.substr(0, condition.find('(', std::string_view("Solution()").size()))

@@ -1,5 +1,6 @@
 // The tests of one problem, taken apart: what is run inside the sandbox, and what is expected, which never goes there.
-// A gold answer is a JSON object (data/code_problems.h writes it) with "prelude" and "entry_point" where there are any, and
+// A gold answer is a JSON object (data/code_problems.h writes it) with "prelude" and "entry_point" where there are any,
+// and
 //   "asserts"  text of Python: statements, and `assert EXPRESSION == LITERAL`
 //   "calls"    [{"input": "n = 1, k = 2", "output": "3"}], arguments of entry_point
 //   "values"   [{"input": "[1]\n2", "output": "3"}], a JSON value a line: arguments of the function entry_point
@@ -20,11 +21,11 @@ constexpr size_t kMostTests = 100000;
 
 struct Expected {
   enum class Form {
-    value,   // ==
-    printed, // == to the value that the text is, or its text itself (str() made it)
-    truth,   // anything that counts as true (or, `negated`, as false)
-    near,    // a number within `tolerance`
-    lines    // what a program prints, line by line
+    value,    // ==
+    printed,  // == to the value that the text is, or its text itself (str() made it)
+    truth,    // anything that counts as true (or, `negated`, as false)
+    near,     // a number within `tolerance`
+    lines     // what a program prints, line by line
   };
   Form form = Form::value;
   Value value;

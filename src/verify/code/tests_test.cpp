@@ -26,8 +26,8 @@ std::string refusal_of(const std::string& gold) {
 }
 
 TEST(code_tests, an_assert_is_taken_apart_into_a_call_and_a_value) {
-  const Tests tests = read_tests("s = Solution()\n# note\nassert s.f([1,\n 2]) == [3, 'a, b == c']  # why\nassert 4 == s.g(), 'm'\n",
-                                 "t");
+  const Tests tests = read_tests(
+      "s = Solution()\n# note\nassert s.f([1,\n 2]) == [3, 'a, b == c']  # why\nassert 4 == s.g(), 'm'\n", "t");
   ASSERT_EQ(tests.steps.size(), 3u);
   EXPECT_EQ(tests.steps[0].code, "s = Solution()\n");
   EXPECT_EQ(tests.steps[1].code, "s.f([1,\n 2])");
@@ -38,9 +38,11 @@ TEST(code_tests, an_assert_is_taken_apart_into_a_call_and_a_value) {
 }
 
 TEST(code_tests, check_is_called_with_the_entry_point) {
-  EXPECT_EQ(steps_of("{\"entry_point\": \"Solution().f\", \"asserts\": \"def check(candidate):\\n    assert candidate(1) == 2\\n"
-                     "    assert not candidate(3)\\n\\ncheck(Solution().f)\"}"),
-            (std::vector<std::string>{"x candidate = Solution().f\n", "t candidate(1)", "t candidate(3)"}));
+  EXPECT_EQ(
+      steps_of(
+          "{\"entry_point\": \"Solution().f\", \"asserts\": \"def check(candidate):\\n    assert candidate(1) == 2\\n"
+          "    assert not candidate(3)\\n\\ncheck(Solution().f)\"}"),
+      (std::vector<std::string>{"x candidate = Solution().f\n", "t candidate(1)", "t candidate(3)"}));
 }
 
 TEST(code_tests, nodes_and_tolerances_are_understood) {
@@ -59,9 +61,9 @@ TEST(code_tests, nodes_and_tolerances_are_understood) {
 
 // What cannot be taken apart would have to go into the sandbox whole, where the solution could read it.
 TEST(code_tests, an_expected_value_never_becomes_code) {
-  for (const char* text : {"assert f(1) == g(1)", "assert f(1) in [1, 2]", "assert same(f(1), [1, 2])", "assert f(1) > 3",
-                           "for i in range(3):\n    assert f(i) == i", "assert f(1) == 1 and f(2) == 2", "expected = 3",
-                           "assert True", "assert f(1) == 1 == 1"}) {
+  for (const char* text : {"assert f(1) == g(1)", "assert f(1) in [1, 2]", "assert same(f(1), [1, 2])",
+                           "assert f(1) > 3", "for i in range(3):\n    assert f(i) == i",
+                           "assert f(1) == 1 and f(2) == 2", "expected = 3", "assert True", "assert f(1) == 1 == 1"}) {
     EXPECT_NE(refusal_of(text).find("data_line: t.jsonl:1: tests: "), std::string::npos) << text;
   }
 }
@@ -77,7 +79,9 @@ TEST(code_tests, what_is_no_test_is_refused_with_its_place) {
 
 TEST(code_tests, a_printed_output_may_be_the_text_or_the_value) {
   const Tests tests = read_tests(
-      "{\"entry_point\": \"f\", \"calls\": [{\"input\": \"n = 1\", \"output\": \"12\"}, {\"input\": \"n = 2\", \"output\": \"ab\"}]}", "t");
+      "{\"entry_point\": \"f\", \"calls\": [{\"input\": \"n = 1\", \"output\": \"12\"}, {\"input\": \"n = 2\", "
+      "\"output\": \"ab\"}]}",
+      "t");
   EXPECT_EQ(tests.steps[0].code, "f(n = 1)");
   EXPECT_TRUE(meets(*parse_value("12"), tests.expected[0]));
   EXPECT_TRUE(meets(*parse_value("'12'"), tests.expected[0]));

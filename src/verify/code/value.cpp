@@ -197,7 +197,8 @@ class Parser {
       at_ += digits;
     } else if (c >= '0' && c <= '7') {
       --at_;
-      for (int i = 0; i < 3 && peek() >= '0' && peek() <= '7'; ++i) code = code * 8 + static_cast<uint32_t>(text_[at_++] - '0');
+      for (int i = 0; i < 3 && peek() >= '0' && peek() <= '7'; ++i)
+        code = code * 8 + static_cast<uint32_t>(text_[at_++] - '0');
     } else {
       out += '\\';  // an unknown escape stands for itself
       out += c;

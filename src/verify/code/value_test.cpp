@@ -39,8 +39,8 @@ TEST(code_value, compares_as_python_does) {
 }
 
 TEST(code_value, what_is_no_literal_is_none) {
-  for (const char* text : {"", "x", "1 2", "f(1)", "[1", "[1 2]", "1 + 1", "{1: 2, 3}", "'a", "[1],", "--", "1a", "'\\xg0'",
-                           "__import__('os')", "None.x", "'a' b'b'"}) {
+  for (const char* text : {"", "x", "1 2", "f(1)", "[1", "[1 2]", "1 + 1", "{1: 2, 3}", "'a", "[1],", "--", "1a",
+                           "'\\xg0'", "__import__('os')", "None.x", "'a' b'b'"}) {
     EXPECT_FALSE(parse_value(text).has_value()) << text;
   }
 }

@@ -1,5 +1,5 @@
-// Landlock and resource limits. The kernel's headers of older systems lack what newer kernels know; the numbers here are
-// their interface.
+// Landlock and resource limits. The kernel's headers of older systems lack what newer kernels know; the numbers here
+// are their interface.
 #include <fcntl.h>
 #include <linux/landlock.h>
 #include <sys/resource.h>
@@ -20,9 +20,9 @@ struct Ruleset {  // struct landlock_ruleset_attr up to version 6
 };
 constexpr uint64_t kExecute = 1 << 0, kWrite = 1 << 1, kRead = 1 << 2, kList = 1 << 3, kRefer = 1 << 13,
                    kTruncate = 1 << 14, kIoctl = 1 << 15;
-constexpr uint64_t kFirst = (1 << 13) - 1;                          // all rights of version 1
-constexpr uint64_t kBindTcp = 1, kConnectTcp = 2;                   // of version 4
-constexpr uint64_t kScopeAbstractSockets = 1, kScopeSignals = 2;    // of version 6
+constexpr uint64_t kFirst = (1 << 13) - 1;                        // all rights of version 1
+constexpr uint64_t kBindTcp = 1, kConnectTcp = 2;                 // of version 4
+constexpr uint64_t kScopeAbstractSockets = 1, kScopeSignals = 2;  // of version 6
 
 void allow(int ruleset, const char* path, uint64_t rights) {
   const int fd = ::open(path, O_PATH | O_CLOEXEC);

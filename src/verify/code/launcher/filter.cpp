@@ -24,21 +24,21 @@ constexpr int kAllowed[] = {
     SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_pread64, SYS_pwrite64, SYS_preadv, SYS_pwritev, SYS_preadv2,
     SYS_pwritev2, SYS_open, SYS_openat, SYS_creat, SYS_close, SYS_close_range, SYS_stat, SYS_fstat, SYS_lstat,
     SYS_newfstatat, SYS_statx, SYS_statfs, SYS_fstatfs, SYS_lseek, SYS_access, SYS_faccessat, SYS_faccessat2,
-    SYS_getdents, SYS_getdents64, SYS_getcwd, SYS_chdir, SYS_fchdir, SYS_rename, SYS_renameat, SYS_renameat2,
-    SYS_mkdir, SYS_mkdirat, SYS_rmdir, SYS_link, SYS_linkat, SYS_unlink, SYS_unlinkat, SYS_symlink, SYS_symlinkat,
-    SYS_readlink, SYS_readlinkat, SYS_chmod, SYS_fchmod, SYS_fchmodat, SYS_umask, SYS_utimensat, SYS_truncate,
-    SYS_ftruncate, SYS_fallocate, SYS_fadvise64, SYS_fsync, SYS_fdatasync, SYS_flock, SYS_fcntl, SYS_dup, SYS_dup2,
-    SYS_dup3, SYS_pipe, SYS_pipe2, SYS_sendfile, SYS_copy_file_range, SYS_poll, SYS_ppoll, SYS_select, SYS_pselect6,
-    SYS_epoll_create, SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_wait, SYS_epoll_pwait, SYS_eventfd, SYS_eventfd2,
-    SYS_timerfd_create, SYS_timerfd_settime, SYS_timerfd_gettime, SYS_mmap, SYS_mprotect, SYS_munmap, SYS_mremap,
-    SYS_madvise, SYS_msync, SYS_mincore, SYS_brk, SYS_membarrier, SYS_rt_sigaction, SYS_rt_sigprocmask,
-    SYS_rt_sigreturn, SYS_rt_sigpending, SYS_rt_sigtimedwait, SYS_rt_sigsuspend, SYS_sigaltstack, SYS_pause, SYS_alarm,
-    SYS_getitimer, SYS_setitimer, SYS_nanosleep, SYS_clock_nanosleep, SYS_clock_gettime, SYS_clock_getres,
-    SYS_gettimeofday, SYS_time, SYS_times, SYS_getrusage, SYS_sysinfo, SYS_uname, SYS_futex, SYS_set_robust_list,
-    SYS_get_robust_list, SYS_set_tid_address, SYS_rseq, SYS_sched_yield, SYS_sched_getaffinity, SYS_getcpu,
-    SYS_getrandom, SYS_getpid, SYS_gettid, SYS_getppid, SYS_getpgrp, SYS_getpgid, SYS_getsid, SYS_getuid, SYS_geteuid,
-    SYS_getgid, SYS_getegid, SYS_getresuid, SYS_getresgid, SYS_getgroups, SYS_getrlimit, SYS_setrlimit,
-    SYS_arch_prctl, SYS_restart_syscall, SYS_wait4, SYS_waitid, SYS_exit, SYS_exit_group,
+    SYS_getdents, SYS_getdents64, SYS_getcwd, SYS_chdir, SYS_fchdir, SYS_rename, SYS_renameat, SYS_renameat2, SYS_mkdir,
+    SYS_mkdirat, SYS_rmdir, SYS_link, SYS_linkat, SYS_unlink, SYS_unlinkat, SYS_symlink, SYS_symlinkat, SYS_readlink,
+    SYS_readlinkat, SYS_chmod, SYS_fchmod, SYS_fchmodat, SYS_umask, SYS_utimensat, SYS_truncate, SYS_ftruncate,
+    SYS_fallocate, SYS_fadvise64, SYS_fsync, SYS_fdatasync, SYS_flock, SYS_fcntl, SYS_dup, SYS_dup2, SYS_dup3, SYS_pipe,
+    SYS_pipe2, SYS_sendfile, SYS_copy_file_range, SYS_poll, SYS_ppoll, SYS_select, SYS_pselect6, SYS_epoll_create,
+    SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_wait, SYS_epoll_pwait, SYS_eventfd, SYS_eventfd2, SYS_timerfd_create,
+    SYS_timerfd_settime, SYS_timerfd_gettime, SYS_mmap, SYS_mprotect, SYS_munmap, SYS_mremap, SYS_madvise, SYS_msync,
+    SYS_mincore, SYS_brk, SYS_membarrier, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_rt_sigpending,
+    SYS_rt_sigtimedwait, SYS_rt_sigsuspend, SYS_sigaltstack, SYS_pause, SYS_alarm, SYS_getitimer, SYS_setitimer,
+    SYS_nanosleep, SYS_clock_nanosleep, SYS_clock_gettime, SYS_clock_getres, SYS_gettimeofday, SYS_time, SYS_times,
+    SYS_getrusage, SYS_sysinfo, SYS_uname, SYS_futex, SYS_set_robust_list, SYS_get_robust_list, SYS_set_tid_address,
+    SYS_rseq, SYS_sched_yield, SYS_sched_getaffinity, SYS_getcpu, SYS_getrandom, SYS_getpid, SYS_gettid, SYS_getppid,
+    SYS_getpgrp, SYS_getpgid, SYS_getsid, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_getresuid,
+    SYS_getresgid, SYS_getgroups, SYS_getrlimit, SYS_setrlimit, SYS_arch_prctl, SYS_restart_syscall, SYS_wait4,
+    SYS_waitid, SYS_exit, SYS_exit_group,
     // The program itself is started by it, and Landlock leaves nothing else to start.
     SYS_execve,
     // On the ends of a pair (asyncio); a socket that reaches anything cannot be made.
@@ -89,8 +89,9 @@ void filter_calls() {
   f.code.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1));  // x32
   f.answer(SECCOMP_RET_KILL_PROCESS);
   for (int number : kAllowed) f.on(number, [&] { f.answer(kPass); });
-  f.on(SYS_clone3, [&] { f.answer(SECCOMP_RET_ERRNO | ENOSYS); });  // its flags cannot be read: libc falls back to clone
-  f.on(SYS_clone, [&] {  // threads of this process alone, without namespaces
+  f.on(SYS_clone3,
+       [&] { f.answer(SECCOMP_RET_ERRNO | ENOSYS); });  // its flags cannot be read: libc falls back to clone
+  f.on(SYS_clone, [&] {                                 // threads of this process alone, without namespaces
     constexpr uint32_t kNamespaces = 0x7E020000, kThread = 0x00010000, kNewTime = 0x80;
     f.load(low_half(0));
     f.code.push_back(BPF_STMT(BPF_ALU | BPF_AND | BPF_K, kNamespaces | kThread | kNewTime));
@@ -104,7 +105,8 @@ void filter_calls() {
   f.on(SYS_ioctl, [&] {                           // TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX
     f.only(1, {0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451});
   });
-  f.on(SYS_prctl, [&] { f.only(0, {PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE, 0x53564d41}); });  // last: names of memory
+  f.on(SYS_prctl,
+       [&] { f.only(0, {PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE, 0x53564d41}); });  // last: names of memory
   f.on(SYS_sendto, [&] {  // only to the other end of a pair: no address
     f.load(low_half(4));
     f.jump_equal(0, 0, 3);

@@ -1,5 +1,5 @@
-// ucas-sandbox: starts one program that a model wrote, in a sandbox, and says how it ended. A process of its own, so that
-// nothing is ever forked from a process that holds a GPU or threads; small and static, so that it starts in a
+// ucas-sandbox: starts one program that a model wrote, in a sandbox, and says how it ended. A process of its own, so
+// that nothing is ever forked from a process that holds a GPU or threads; small and static, so that it starts in a
 // millisecond. It reads no file and follows no name that the sandboxed program made: results leave on a pipe alone.
 //
 //   ucas-sandbox --tier a|b|none --parent PID --wall MS --cpu S --memory BYTES [--ro PATH].. -- PROGRAM ARG..
@@ -34,11 +34,11 @@ struct Plan {
 // What follows ends the process where it fails: a line on kStatus, then exit(kLauncherFailed).
 [[noreturn]] void fail(const char* layer, int error);
 
-void become_unprivileged(const Plan& plan);  // root gives up its user and groups
-void enter_namespaces(uid_t uid, gid_t gid); // in the child of clone(): maps the user, names the host
-void build_root(const Plan& plan);           // a fresh root with the read-only paths, three devices and a scratch folder
+void become_unprivileged(const Plan& plan);   // root gives up its user and groups
+void enter_namespaces(uid_t uid, gid_t gid);  // in the child of clone(): maps the user, names the host
+void build_root(const Plan& plan);  // a fresh root with the read-only paths, three devices and a scratch folder
 void limit_resources(const Plan& plan);
-void restrict_files(const Plan& plan);       // Landlock
-void filter_calls();                         // seccomp; the last layer
+void restrict_files(const Plan& plan);  // Landlock
+void filter_calls();                    // seccomp; the last layer
 
 }  // namespace ucas::sandbox

@@ -107,8 +107,8 @@ void become_unprivileged(const Plan& plan) {
   const bool groups = ::setgroups(0, nullptr) == 0;
   const int error = errno;
   if (::setresgid(kNobody, kNobody, kNobody) != 0 || ::setresuid(kNobody, kNobody, kNobody) != 0) {
-    // A user namespace that knows no user but its root: outside that is an ordinary user. Its powers in here end with the
-    // namespaces of tier a; tier b would leave them.
+    // A user namespace that knows no user but its root: outside that is an ordinary user. Its powers in here end with
+    // the namespaces of tier a; tier b would leave them.
     if (errno == EINVAL && plan.tier == Tier::a) return;
     fail("unprivileged_user", errno);
   }
