@@ -263,52 +263,5 @@ class LmHead(unittest.TestCase):
                 lm_head_stats(h, weight, torch.tensor(target))
 
 
-class Runs(unittest.TestCase):
-    def run_directory(self, folder):
-        os.mkdir(f"{folder}/rollouts")
-        os.mkdir(f"{folder}/eval")
-        files = {"config.toml": "seed = 3\n[method]\nname = \"ucas\"\n", "env.json": '{"label": "x"}',
-                 "steps.jsonl": '{"training/global_step": 1, "val-core/acc/mean@1": 0.5, "a": null}\n'
-                                '{"training/global_step": 2, "val-core/acc/mean@1": 0.75}\n{"training/glo',
-                 "rollouts/step-0000002.jsonl": '{"sample": 0, "score": 1}\n', "eval/test.json": '{"n": 4}',
-                 "eval/test.card.json": "{}", "eval/test.jsonl": '{"id": "p"}\n'}
-        for name, text in files.items():
-            with open(f"{folder}/{name}", "w", encoding="utf-8") as file:
-                file.write(text)
-
-    @needs("pandas")
-    def test_a_run_as_frames(self):
-        with tempfile.TemporaryDirectory() as folder:
-            with self.assertRaisesRegex(ucas.Error, "not a run directory"):
-                ucas.read(folder)
-            self.run_directory(folder)
-            run = ucas.read(folder)
-            self.assertEqual(list(run.steps.index), [1, 2])
-            self.assertEqual(list(run.steps["val-core/acc/mean@1"]), [0.5, 0.75])
-            self.assertEqual(run.config["method"]["name"], "ucas")
-            self.assertEqual(list(run.rollouts["step"]), [2])
-            self.assertEqual((run.evaluations, list(run.problems("test")["id"])), ({"test": {"n": 4}}, ["p"]))
-            self.assertTrue(run.sft.empty)
-
-    def test_a_tracker_is_sent_every_whole_step(self):
-        from ucas import track
-
-        sent = []
-        fake = types.ModuleType("trackio")  # stands in for the tracker: nothing here talks to a service
-        fake.init, fake.finish = (lambda **given: sent.append(given)), (lambda: sent.append("end"))
-        fake.log = lambda row, step: sent.append((step, row))
-        with tempfile.TemporaryDirectory() as folder:
-            self.run_directory(folder)
-            sys.modules["trackio"] = fake
-            try:
-                self.assertEqual(track.main([folder, "--to", "trackio", "--name", "n"]), 0)
-            finally:
-                del sys.modules["trackio"]
-            self.assertEqual(track.main([f"{folder}/eval", "--to", "trackio"]), 2)
-        self.assertEqual(sent[0], {"project": "ucas", "name": "n", "config": {"seed": 3, "method.name": "ucas"}})
-        self.assertEqual(sent[1], (1, {"training/global_step": 1, "val-core/acc/mean@1": 0.5}))
-        self.assertEqual((len(sent), sent[-1]), (4, "end"))
-
-
 if __name__ == "__main__":
     unittest.main()

@@ -1,6 +1,4 @@
-"""A run directory (docs/formats.md of the sources) as pandas frames. A run that is still going may be read: a last line that is not whole yet
-is left out."""
-import functools
+"""What a run directory holds, as pandas frames: `ucas.read(RUN)`. Reads docs/formats.md's files and writes nothing."""
 import json
 import os
 import re
@@ -8,104 +6,183 @@ import tomllib
 
 from ._ucas import Error
 
-_STEP = re.compile(r"step-(\d{7})\.jsonl$")
+_STEP = "training/global_step"
 
 
-def _lines(path):
+def _lines(path, growing=False):
+    """The objects of a JSONL file. growing: a last line without its newline is one that was being written, and is left out."""
     with open(path, encoding="utf-8") as file:
-        lines = file.read().split("\n")
-    whole = [line for line in lines[:-1] if line]  # what follows the last newline is being written
+        for number, line in enumerate(file, 1):
+            if growing and not line.endswith("\n"):
+                return
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                raise Error(f"{path}:{number}: not JSON ({error}); the file was changed or cut") from None
+            if not isinstance(row, dict):
+                raise Error(f"{path}:{number}: expected an object")
+            yield row
+
+
+def _object(path):
+    with open(path, encoding="utf-8") as file:
+        try:
+            return json.load(file)
+        except ValueError as error:
+            raise Error(f"{path}: not JSON ({error})") from None
+
+
+def _frame(rows, columns=()):
     try:
-        return [json.loads(line) for line in whole]
-    except ValueError as error:
-        raise Error(f"{path}: not a file of JSON lines ({error})") from None
+        import pandas
+    except ImportError:
+        raise Error("frames need pandas, which is not here: pip install 'ucas[runs]'") from None
+    rows = list(rows)
+    return pandas.DataFrame(rows) if rows else pandas.DataFrame(columns=list(columns))
+
+
+def _flat(figures, prefix=""):
+    """{"greedy": {"pass@1": {"value", "low", "high"}}, "pass@k": [..]} as {"greedy/pass@1": .., "pass@8/low": ..}."""
+    flat = {}
+    for key, value in figures.items():
+        name = prefix + key
+        if isinstance(value, dict) and "value" in value:
+            flat |= {name: value["value"], name + "/low": value.get("low"), name + "/high": value.get("high")}
+        elif isinstance(value, dict) and key not in ("by_source", "calibration"):
+            flat |= _flat(value, name + "/")
+        elif isinstance(value, list) and value and all(isinstance(one, dict) and "k" in one for one in value):
+            for one in value:
+                flat |= _flat({name.replace("@k", f"@{one['k']}"): {k: v for k, v in one.items() if k != "k"}})
+        elif not isinstance(value, (dict, list)):
+            flat[name] = value
+    return flat
 
 
 class Run:
-    """What `read` gives; each part is read when it is asked for, and empty where the run lacks it."""
+    """One run directory; a part that is absent is an empty frame or dict. Frames are read when asked for."""
 
     def __init__(self, path):
         self.path = os.fspath(path)
-        if not any(os.path.exists(self._of(name)) for name in ("steps.jsonl", "sft.jsonl", "env.json", "eval")):
-            raise Error(f"{self.path}: not a run directory: neither steps.jsonl, sft.jsonl, env.json nor eval/ is there")
+        if not os.path.isdir(self.path):
+            raise Error(f"{self.path}: expected a run directory, as ucas train and ucas evaluate write them")
+        if not self._there("steps.jsonl", "sft.jsonl", "env.json", "config.toml", "eval"):
+            raise Error(f"{self.path}: none of steps.jsonl, sft.jsonl, env.json, config.toml, eval/ is in it: no run directory")
 
     def __repr__(self):
-        return f"Run({self.path!r})"
+        return f"<ucas run {self.path!r}>"
 
-    def _of(self, *names):
-        return os.path.join(self.path, *names)
+    def _there(self, *names):
+        return any(os.path.exists(os.path.join(self.path, name)) for name in names)
 
-    def _frame(self, *names, index=None):
-        import pandas
+    def _file(self, *parts):
+        path = os.path.join(self.path, *parts)
+        return path if os.path.isfile(path) else None
 
-        path = self._of(*names)
-        frame = pandas.DataFrame(_lines(path) if os.path.exists(path) else [])
-        return frame.set_index(index) if index in frame else frame
+    def _listed(self, folder, pattern):
+        path = os.path.join(self.path, folder)
+        names = sorted(os.listdir(path)) if os.path.isdir(path) else []
+        return [match for match in map(re.compile(pattern).fullmatch, names) if match]
 
-    @functools.cached_property
+    @property
     def config(self):
-        """Settings as resolved, a dict of tables; {} where nothing was trained."""
-        path = self._of("config.toml")
-        if not os.path.exists(path):
+        """config.toml: every option as resolved."""
+        if not (path := self._file("config.toml")):
             return {}
         with open(path, "rb") as file:
-            return tomllib.load(file)
+            try:
+                return tomllib.load(file)
+            except tomllib.TOMLDecodeError as error:
+                raise Error(f"{path}: not TOML ({error})") from None
 
-    @functools.cached_property
+    @property
     def env(self):
-        """Version, machine, title."""
-        path = self._of("env.json")
-        if not os.path.exists(path):
-            return {}
-        with open(path, encoding="utf-8") as file:
-            return json.load(file)
+        """env.json: version, machine, what was trained on."""
+        return _object(path) if (path := self._file("env.json")) else {}
 
-    @functools.cached_property
+    def metrics(self):
+        """The lines of steps.jsonl as dicts, also while the run goes on."""
+        return list(_lines(path, growing=True)) if (path := self._file("steps.jsonl")) else []
+
+    @property
     def steps(self):
-        """A row a step, indexed by it, with every logged number (docs/metrics.md) as a column."""
-        return self._frame("steps.jsonl", index="training/global_step")
+        """One row a step, indexed by step; columns are the names of docs/metrics.md, nan where a step has not all of them."""
+        frame = _frame(self.metrics(), [_STEP])
+        return frame.set_index(_STEP)
 
-    @functools.cached_property
+    @property
     def sft(self):
-        """A row a step of supervised training."""
-        return self._frame("sft.jsonl", index="step")
+        """One row an SFT step: step, phase, loss, lr, grad_norm, tokens."""
+        return _frame(_lines(path, growing=True) if (path := self._file("sft.jsonl")) else [])
 
-    @functools.cached_property
-    def rollouts(self):
-        """Sampled responses that were kept, of all steps, with the column `step`."""
-        import pandas
+    @property
+    def stored_steps(self):
+        """Steps of which responses (`rollouts`) and of which all signals (`signals`) are kept."""
+        return {folder: [int(m[1]) for m in self._listed(folder, r"step-(\d+)\.jsonl")] for folder in ("rollouts", "signals")}
 
-        names = os.listdir(self._of("rollouts")) if os.path.isdir(self._of("rollouts")) else []
-        frames = []
-        for name in sorted(name for name in names if _STEP.match(name)):
-            frame = self._frame("rollouts", name)
-            frame["step"] = int(_STEP.match(name)[1])
-            frames.append(frame)
-        return pandas.concat(frames, ignore_index=True) if frames else pandas.DataFrame()
+    def rollouts(self, step=None):
+        """Stored responses of a step, or of all: step, problem, sample, prompt, response, verdict, reward, advantage_mean ..."""
+        kept = self.stored_steps["rollouts"]
+        if step is not None and step not in kept:
+            raise Error(f"{self.path}: no responses of step {step}; there are some of {kept}")
+        return _frame(row for s in (kept if step is None else [step])
+                      for row in _lines(os.path.join(self.path, "rollouts", f"step-{s:07d}.jsonl")))
 
-    @functools.cached_property
+    def signals(self, step):
+        """All that methods read of a step, a row a token: problem, sample, position, token, old_logprob, entropy, confidence, logit,
+        advantage, what the method recorded (trace/W ...), and the response's score, reward and verdict."""
+        if step not in (kept := self.stored_steps["signals"]):
+            raise Error(f"{self.path}: no signals of step {step}; there are some of {kept} (train.stored_signals)")
+        path = os.path.join(self.path, "signals", f"step-{step:07d}.jsonl")
+        rows, problem = [], None
+        for line in list(_lines(path))[1:]:
+            if "responses" in line:
+                problem = line["problem"]
+                continue
+            length = len(line["token"])
+            one_each = {key: value for key, value in line.items() if not isinstance(value, (list, dict))}
+            a_token = {key: value for key, value in line.items() if isinstance(value, list) and len(value) == length}
+            a_token = {key: [float(v) if v in ("nan", "inf", "-inf") else v for v in value] for key, value in a_token.items()}
+            rows += [{"problem": problem, **one_each, "position": t, **{key: value[t] for key, value in a_token.items()}}
+                     for t in range(length)]
+        return _frame(rows)
+
+    @property
+    def evaluation_names(self):
+        return [match[1] for match in self._listed("eval", r"(.+?)(?<!\.card)\.json")]
+
+    @property
     def evaluations(self):
-        """Figures of each evaluation by its name, as eval/NAME.json has them."""
-        names = sorted(os.listdir(self._of("eval"))) if os.path.isdir(self._of("eval")) else []
-        found = {}
-        for name in names:
-            if name.endswith(".json") and not name.endswith(".card.json"):
-                with open(self._of("eval", name), encoding="utf-8") as file:
-                    found[name[:-len(".json")]] = json.load(file)
-        return found
+        """One row an evaluation: name, label, step, problems, and every figure with its interval (greedy/pass@1, .../low, .../high,
+        mean@16, pass@64 ...); by source, with source "" for all problems together."""
+        rows = []
+        for name in self.evaluation_names:
+            whole = _object(os.path.join(self.path, "eval", name + ".json"))
+            about = {"name": name, **{key: whole.get(key) for key in ("label", "model", "suite", "step")}}
+            rows.append({**about, "source": "", **_flat({k: v for k, v in whole.items() if k not in about})})
+            rows += [{**about, "source": source, **_flat(figures)} for source, figures in (whole.get("by_source") or {}).items()]
+        return _frame(rows)
 
-    def problems(self, evaluation):
-        """A row a problem of an evaluation."""
-        return self._frame("eval", f"{evaluation}.jsonl")
+    def problems(self, name):
+        """One row a problem of an evaluation: id, source, problem, gold, samples, correct, greedy (a dict) ..."""
+        return _frame(_lines(self._evaluation(name, ".jsonl")))
 
-    def outputs(self, evaluation):
-        """A row a response of an evaluation."""
-        return self._frame("eval", f"{evaluation}.outputs.jsonl")
+    def responses(self, name):
+        """Every response of an evaluation: source, id, sample (-1: greedy), text, ids, finished, logprob ..."""
+        lines = _lines(self._evaluation(name, ".outputs.jsonl"))
+        next(lines, None)  # what decides the responses
+        return _frame(lines)
+
+    def _evaluation(self, name, end):
+        if not (path := self._file("eval", name + end)):
+            raise Error(f"{self.path}: no evaluation {name}{end}; there are {', '.join(self.evaluation_names) or 'none'}")
+        return path
 
 
-def read(run):
-    """A run directory as frames: `.steps`, `.sft`, `.rollouts`, `.evaluations`, `.problems(NAME)`, `.outputs(NAME)`, `.config`, `.env`.
+def read(path):
+    """The run directory `path` as a `Run`: its steps, responses and evaluations as pandas frames, its config and machine as dicts.
 
-    Needs pandas (`pip install ucas[runs]`).
+        run = ucas.read("runs/x")
+        run.steps["critic/rewards/mean"].plot()
+        run.evaluations[["name", "source", "greedy/pass@1"]]
     """
-    return Run(run)
+    return Run(path)

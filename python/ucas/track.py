@@ -1,76 +1,139 @@
-"""A run's log to a tracker, from outside the run, which it can therefore never stop:
+"""Sends a run's figures to a tracker: `python -m ucas.track RUN --to wandb|mlflow|trackio`.
 
-    python -m ucas.track RUN --to wandb|mlflow|trackio [--project NAME] [--name NAME]
-
-Sends the settings and every step that is in steps.jsonl. Where and as whom is the tracker's own business (its environment variables).
+It reads RUN/steps.jsonl in a process of its own: a tracker that is slow, down or missing cannot stop a training. It may be called again,
+during the run or after it, and sends what the tracker lacks. Where a tracker stores and how it signs in is the tracker's own affair
+(WANDB_MODE, WANDB_API_KEY, MLFLOW_TRACKING_URI, TRACKIO_DIR ...); nothing of that is read or stored here.
 """
 import argparse
-import importlib
-import math
+import hashlib
 import os
 import re
 import sys
+import time
 
 from ._ucas import Error
-from .runs import Run, _lines
+from .runs import _STEP, read
 
-TRACKERS = ("wandb", "mlflow", "trackio")
-
-
-def flat(table, prefix=""):
-    """{"method": {"name": "ucas"}} as {"method.name": "ucas"}."""
-    found = {}
-    for key, value in table.items():
-        found.update(flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value})
-    return found
+_POLL = 5.0  # seconds between looks at a run that is followed
 
 
-def numbers(row):
-    return {key: value for key, value in row.items()
-            if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)}
+def _flat(settings, prefix=""):
+    flat = {}
+    for key, value in settings.items():
+        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+    return flat
 
 
-def send(run, to, project="ucas", name=None):
-    """Sends the steps of a run; how many."""
-    run = Run(run)
-    path = os.path.join(run.path, "steps.jsonl")
-    rows = _lines(path) if os.path.exists(path) else []
-    if not rows:
-        raise Error(f"{path}: no step yet, nothing to send")
+def identity(run):
+    """The same for the same run, wherever its directory was moved to: of its settings and the moment it started."""
+    text = repr((run.env.get("started"), sorted(_flat(run.config).items(), key=str)))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+class Wandb:
+    def __init__(self, run, project, name):
+        import wandb
+
+        self.run = wandb.init(project=project, name=name, id=identity(run), resume="allow", config=_flat(run.config))
+        self.last = self.run.step - 1 if self.run.step else None
+
+    def log(self, metrics, step):
+        self.run.log(metrics, step=step)
+
+    def end(self):
+        self.run.finish()
+
+
+class Mlflow:
+    def __init__(self, run, project, name):
+        import mlflow
+
+        self.client = mlflow.MlflowClient()
+        found = self.client.get_experiment_by_name(project)
+        experiment = found.experiment_id if found else self.client.create_experiment(project)
+        known = self.client.search_runs([experiment], f"tags.ucas_run = '{identity(run)}'")
+        self.id = (known[0] if known else self.client.create_run(experiment, tags={"ucas_run": identity(run)}, run_name=name)).info.run_id
+        sent = self.client.get_metric_history(self.id, _STEP)
+        self.last = max((metric.step for metric in sent), default=None)
+        if not known:
+            for key, value in _flat(run.config).items():
+                self.client.log_param(self.id, key, str(value)[:6000])
+
+    def log(self, metrics, step):
+        from mlflow.entities import Metric
+
+        now = int(time.time() * 1000)
+        named = {re.sub(r"[^\w./: -]", "_at_", key): value for key, value in metrics.items()}  # it takes no mean@16
+        self.client.log_batch(self.id, [Metric(key, float(value), now, step) for key, value in {**named, _STEP: step}.items()])
+
+    def end(self):
+        self.client.set_terminated(self.id)
+
+
+class Trackio:
+    def __init__(self, run, project, name):
+        import trackio
+
+        self.trackio, name = trackio, f"{name}-{identity(run)[:8]}"
+        self.last = self._sent(project, name)
+        self.run = trackio.init(project=project, name=name, resume="allow", config=_flat(run.config), embed=False)
+
+    def _sent(self, project, name):
+        try:
+            history = self.trackio.Api().runs(project)
+            rows = next((one.history() for one in history if one.name == name), [])
+        except (AttributeError, ValueError, KeyError, StopIteration):
+            return None
+        steps = [row["step"] for row in rows if row.get("step") is not None]
+        return max(steps, default=None)
+
+    def log(self, metrics, step):
+        self.trackio.log(metrics, step=step)
+
+    def end(self):
+        self.trackio.finish()
+
+
+TRACKERS = {"wandb": Wandb, "mlflow": Mlflow, "trackio": Trackio}
+
+
+def send(run, tracker, follow=0, sleep=time.sleep):
+    """Sends the steps that the tracker lacks (those after `tracker.last`) and ends it; their number. follow: goes on until the run has
+    written nothing for so many seconds."""
+    last, sent, idle = tracker.last, 0, 0.0
     try:
-        tracker = importlib.import_module(to)
-    except ImportError:
-        raise Error(f"{to} is not installed: pip install {to}") from None
-    name, settings = name or os.path.basename(os.path.abspath(run.path)), flat(run.config)
-    step = "training/global_step"
-    if to == "mlflow":
-        tracker.set_experiment(project)
-        with tracker.start_run(run_name=name):
-            for key, value in settings.items():
-                tracker.log_param(key, str(value)[:500])
-            for row in rows:  # mlflow's names know no @
-                tracker.log_metrics({re.sub(r"[^\w\-./ ]", "_at_", key): value for key, value in numbers(row).items()}, step=row[step])
-        return len(rows)
-    tracker.init(project=project, name=name, config=settings)
-    for row in rows:
-        tracker.log(numbers(row), step=row[step])
-    tracker.finish()
-    return len(rows)
+        while True:
+            new = [row for row in run.metrics() if _STEP in row and (last is None or row[_STEP] > last)]
+            for row in new:
+                metrics = {key: value for key, value in row.items() if key != _STEP and isinstance(value, (int, float))}
+                tracker.log(metrics, row[_STEP])
+                last, sent, idle = row[_STEP], sent + 1, 0.0
+            if idle >= follow:
+                return sent
+            sleep(_POLL)
+            idle += _POLL
+    finally:
+        tracker.end()
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(prog="python -m ucas.track", description="Sends a run's log to a tracker.")
-    parser.add_argument("run", metavar="RUN")
-    parser.add_argument("--to", required=True, choices=TRACKERS)
-    parser.add_argument("--project", default="ucas")
-    parser.add_argument("--name", help="of the run there; else that of the directory")
-    given = parser.parse_args(arguments)
+    parser = argparse.ArgumentParser(prog="python -m ucas.track", description=__doc__.split("\n")[0])
+    parser.add_argument("run", help="run directory of ucas train")
+    parser.add_argument("--to", required=True, choices=sorted(TRACKERS), help="an installed tracker")
+    parser.add_argument("--project", default="ucas", help="where the tracker files it (mlflow: experiment)")
+    parser.add_argument("--name", help="its name there; the directory's, if not given")
+    parser.add_argument("--follow", type=float, default=0, metavar="SECONDS",
+                        help="go on until the run has written nothing for so long; 0: send what is there")
+    asked = parser.parse_args(arguments)
     try:
-        print(f"{send(given.run, given.to, given.project, given.name)} steps sent to {given.to}")
+        run = read(asked.run)
+        name = asked.name or os.path.basename(os.path.abspath(asked.run))
+        sent = send(run, TRACKERS[asked.to](run, asked.project, name), asked.follow)
     except Error as error:
-        print(f"ucas.track: {error}", file=sys.stderr)
-        return 2
-    return 0
+        parser.exit(2, f"ucas.track: {error}\n")
+    except ImportError as error:
+        parser.exit(2, f"ucas.track: {asked.to} is not installed here ({error}): pip install {asked.to}\n")
+    print(f"{asked.run}: {sent} steps sent to {asked.to}")
 
 
 if __name__ == "__main__":
