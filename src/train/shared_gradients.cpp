@@ -3,6 +3,7 @@
 #include <ATen/ops/from_blob.h>
 
 #include <array>
+#include <bit>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -13,26 +14,25 @@ namespace ucas {
 
 namespace {
 
+using Numbers = std::array<double, sizeof(LossMetrics) / sizeof(double)>;  // all that it holds
+
 LossMetrics of_bytes(const std::string& bytes) {
-  LossMetrics metrics;
-  UCAS_CHECK(bytes.size() == sizeof metrics, "what a rank sends is whole");
-  std::memcpy(&metrics, bytes.data(), sizeof metrics);
-  return metrics;
+  Numbers numbers{};
+  UCAS_CHECK(bytes.size() == sizeof numbers, "what a rank sends is whole");
+  std::memcpy(numbers.data(), bytes.data(), sizeof numbers);
+  return std::bit_cast<LossMetrics>(numbers);
 }
 std::string bytes_of(const LossMetrics& metrics) { return {reinterpret_cast<const char*>(&metrics), sizeof metrics}; }
 
 }  // namespace
 
 LossMetrics sum_of(Ranks& ranks, const LossMetrics& mine) {
-  static_assert(sizeof(LossMetrics) % sizeof(double) == 0);
-  std::array<double, sizeof(LossMetrics) / sizeof(double)> sum{}, part{};
+  Numbers sum{}, part{};
   for (const std::string& bytes : ranks.gather(bytes_of(mine))) {
     std::memcpy(part.data(), bytes.data(), sizeof part);
     for (size_t i = 0; i < sum.size(); ++i) sum[i] += part[i];
   }
-  LossMetrics metrics;
-  std::memcpy(&metrics, sum.data(), sizeof metrics);
-  return metrics;
+  return std::bit_cast<LossMetrics>(sum);
 }
 
 LossMetrics in_turn(Ranks& ranks, std::span<const at::Tensor> gradients, LossMetrics& metrics,
