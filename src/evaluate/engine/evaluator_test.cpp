@@ -214,7 +214,7 @@ TEST(evaluator, validation_keys_its_draws_by_place_as_ever) {
 TEST(evaluator, sources_have_limits_and_stops_of_their_own) {
   Fixture f(2);
   f.rollout.script = keyed;
-  const std::vector<EvalSource> sources = {{"odd", {3, 4}, 7, false}};
+  const std::vector<EvalSource> sources = {{.name = "odd", .stop_ids = {3, 4}, .max_tokens = 7}};
   f.input.sources = sources;
   f.run({.samples = 0, .max_tokens = 99});
   ASSERT_EQ(f.rollout.jobs.size(), 2u);
@@ -226,7 +226,7 @@ TEST(evaluator, sources_have_limits_and_stops_of_their_own) {
 TEST(evaluator, compared_choices_are_asked_once_and_kept) {
   Fixture f(4);
   f.rollout.script = keyed;
-  const std::vector<EvalSource> sources = {{"odd", {kEos}, 0, true}};
+  const std::vector<EvalSource> sources = {{.name = "odd", .stop_ids = {kEos}, .choices = true}};
   f.input.sources = sources;
   size_t asked = 0;
   f.input.choose = [&](std::span<const size_t> which, const std::function<void(Output)>& ended) {
