@@ -62,15 +62,16 @@ void each_line(std::string_view bytes, const TakeRow& take) {
 
 // Of a JSON array; rows are numbered from 1.
 void each_item(std::string_view bytes, const std::string& shown, const TakeRow& take) {
-  if (!valid_utf8(bytes)) refuse(shown, "invalid UTF-8");
+  const std::string place = str(shown, ":1");
+  if (!valid_utf8(bytes)) refuse(place, "invalid UTF-8");
   Json list;
   try {
-    list = parse_json(bytes, shown);
+    list = parse_json(bytes, place);
   } catch (const Error& error) {
     throw Error("data_line", error.what());
   }
   if (!list.is_array())
-    refuse(shown, str("expected a JSON array of rows, or one object a line, got one ", list.type_name()));
+    refuse(place, str("expected a JSON array of rows, or one object a line, got one ", list.type_name()));
   int64_t number = 0;
   for (Json& item : list) {
     take(++number, [&](const std::string& where) {
