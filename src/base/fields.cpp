@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/refusals.h"
 #include "base/str.h"
 
 namespace ucas {
@@ -105,6 +106,7 @@ class Applier final : public Prefixed {
   explicit Applier(const std::vector<Setting>& settings) : settings_(settings), used_(settings.size()) {}
   std::vector<bool>& used() { return used_; }
   const std::vector<std::string>& keys() const { return keys_; }
+  Refusals& refusals() { return refusals_; }
 
  private:
   // The last setting of this key: later ones (the command line) override earlier ones (the file).
@@ -162,7 +164,8 @@ class Applier final : public Prefixed {
 
   void visit(const OptionField& field) override {
     const Setting* s = find(field.key);
-    if (s != nullptr) std::visit([&](const auto& value) { read(*s, value, field.range); }, field.value);
+    if (s == nullptr) return;
+    refusals_.attempt([&] { std::visit([&](const auto& value) { read(*s, value, field.range); }, field.value); });
   }
   static void read(const Setting& s, bool* value, Range) {
     if (const bool* b = std::get_if<bool>(&s.value)) {
@@ -242,6 +245,7 @@ class Applier final : public Prefixed {
   const std::vector<Setting>& settings_;
   std::vector<bool> used_;
   std::vector<std::string> keys_;
+  Refusals refusals_{"config"};
 };
 
 }  // namespace
@@ -249,8 +253,7 @@ class Applier final : public Prefixed {
 void apply_settings(Fielder list, void* config, const std::vector<Setting>& settings, bool strict) {
   Applier applier(settings);
   list(applier, config);
-  if (!strict) return;
-  for (size_t i = 0; i < settings.size(); ++i) {
+  for (size_t i = 0; strict && i < settings.size(); ++i) {
     if (applier.used()[i]) continue;
     std::string near = nearest(settings[i].key, applier.keys());
     if (near.empty()) {  // a right name in the wrong table
@@ -260,10 +263,10 @@ void apply_settings(Fielder list, void* config, const std::vector<Setting>& sett
       }
     }
     bool typed = settings[i].from_text;
-    throw Error("config",
-                str(printable(settings[i].where), ": unknown key", typed ? "" : " " + printable(settings[i].key),
-                    did_you_mean(near.empty() || !typed ? near : "--" + near)));
+    applier.refusals()(str(printable(settings[i].where), ": unknown key", typed ? "" : " " + printable(settings[i].key),
+                           did_you_mean(near.empty() || !typed ? near : "--" + near)));
   }
+  applier.refusals().finish();
 }
 
 std::string dump_toml(Fielder list, void* config) {

@@ -13,11 +13,9 @@ namespace {
 
 constexpr int kInternal = 70;  // EX_SOFTWARE
 
-int fail(const std::string& kind, std::string message, int exit_code) {
-  for (char& c : message) {
-    if (c == '\n') c = ' ';  // one error, one line
-  }
-  ucas::log(ucas::str("ucas: error[", kind, "]: ", message));
+// One error, one line; several of one input (base/refusals.h), a line each.
+int fail(const std::string& kind, const std::string& message, int exit_code) {
+  for (const std::string& line : ucas::split(message, '\n')) ucas::log(ucas::str("ucas: error[", kind, "]: ", line));
   return exit_code;
 }
 

@@ -5,7 +5,9 @@
 #include "base/embedded.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/refusals.h"
 #include "base/str.h"
+#include "objective/reward_terms.h"
 
 namespace ucas {
 
@@ -25,6 +27,7 @@ void TrainDataConfig::fields(Fields& f) {
   f.field("skip_bad_rows", skip_bad_rows, "skip and count unusable rows (stops above 1 %)", Effect::place);
   f.field("val_files", val_files, "validation problems, JSONL", Effect::place);
   f.field("val_limit", val_limit, Range{0, 1 << 30}, "validate on the first N problems; 0 = all", Effect::procedure);
+  f.section("columns", columns);
 }
 
 void TrainRolloutConfig::fields(Fields& f) {
@@ -46,6 +49,19 @@ void TrainRolloutConfig::fields(Fields& f) {
 void RewardConfig::fields(Fields& f) {
   f.field("correct", correct, Range{-100, 100}, "reward of a right answer");
   f.field("wrong", wrong, Range{-100, 100}, "reward of a wrong or unparseable answer");
+  f.field("partial", partial, "a program that passes some of its tests is paid its share of the way between these");
+  f.choice(
+      "grader", grader,
+      "who grades: mathematics exactly, a choice letter, a number within reward.tolerance, a program run on tests, "
+      "or a simpler grader to compare with");
+  f.field("graders", graders, "other graders by data source, each SOURCE=GRADER, for instance \"leetcode=code\"");
+  f.field("tolerance", tolerance, Range{0, 1}, "of the grader numeric: |a - b| <= tolerance * max(|a|, |b|)");
+  f.field("weights", weights,
+          "what the score is a sum of, each PART=WEIGHT of answer, command, format, length, for instance \"answer=1\", "
+          "\"format=0.2\"; none = the answer alone, or the command's score");
+  f.field("format", format,
+          "pattern that the whole response must match for the part format: think_answer, or a regular expression "
+          "where . is any character");
   f.field(
       "command", command,
       "a program that scores responses instead, for instance \"python3 reward.py\": a JSON line each on its standard "
@@ -56,7 +72,10 @@ void RewardConfig::fields(Fields& f) {
       "extract", extract,
       "where the answer is: the last box; there, or after the usual phrases; the last box inside the last <answer>",
       Effect::result, kExtractsOfResponses);
-  f.choice("truncated", truncated, "a response cut at the length limit: graded as it is, or wrong");
+  f.choice(
+      "truncated", truncated,
+      "a response cut at the length limit: graded as it is, wrong, or left out of the loss (its reward still counts "
+      "in its group)");
   f.field("overlong_buffer", overlong_buffer, Range{0, 1 << 20},
           "DAPO overlong shaping over the last N tokens; 0 = off", Effect::size);
   f.field("overlong_factor", overlong_factor, Range{0, 100}, "its largest penalty");
@@ -66,6 +85,7 @@ void RewardConfig::fields(Fields& f) {
   f.choice("kl_control", kl_control, "adaptive: kl_coeff is steered towards kl_target");
   f.field("kl_target", kl_target, Range{1e-9, 1e6}, "mean KL per token, nats, that the controller aims at");
   f.field("kl_horizon", kl_horizon, Range{1, 1e12}, "responses over which the controller may move by a factor");
+  f.section("code", code);
 }
 
 void UpdateConfig::fields(Fields& f) {
@@ -127,26 +147,50 @@ void TrainConfig::fields(Fields& f) {
   f.section("train", train);
 }
 
+void RewardConfig::validate() const {
+  Refusals refuse("config");
+  if (correct <= wrong) refuse(str("reward.correct = ", correct, " must be larger than reward.wrong = ", wrong));
+  refuse.attempt([&] { parse_graders(graders, "reward.graders"); });
+  std::vector<WeightedPart> parts;
+  refuse.attempt([&] { parts = parse_reward_weights(weights, !command.empty()); });
+  if (parts.empty()) return refuse.finish();
+  const auto weighs = [&](RewardPart part) {
+    return std::ranges::find(parts, part, &WeightedPart::part) != parts.end();
+  };
+  if (weighs(RewardPart::command) && command.empty()) {
+    refuse("reward.weights names command, but reward.command is empty: say which program scores");
+  }
+  if (!weighs(RewardPart::command) && !command.empty()) {
+    refuse("reward.command is given, but reward.weights has no part for it: add \"command=1\"");
+  }
+  if (weighs(RewardPart::format) == format.empty()) {
+    refuse(format.empty() ? "reward.weights names format, but reward.format is empty: say which pattern, for instance "
+                            "think_answer"
+                          : "reward.format is given, but reward.weights has no part for it: add \"answer=1\" and "
+                            "\"format=0.2\"");
+  }
+  refuse.finish();
+}
+
 void TrainConfig::validate() const {
-  auto refuse = [](const std::string& message) { throw Error("config", message); };
+  Refusals refuse("config");
   if (data.files.empty()) refuse("data.files is empty: give --data FILE.jsonl");
   if (model.empty()) refuse("model is empty: give --model DIR, a Hugging Face checkpoint directory");
   if (train.test_freq > 0 && data.val_files.empty()) {
     refuse(
         str("train.test_freq = ", train.test_freq, " but data.val_files is empty: give --data.val_files FILE.jsonl"));
   }
-  validate_settings();
+  refuse.attempt([&] { validate_settings(); });
+  refuse.finish();
 }
 
 void TrainConfig::validate_settings() const {
-  auto refuse = [](const std::string& message) { throw Error("config", message); };
+  Refusals refuse("config");
   if (update.mini_batch_size > data.train_batch_size) {
     refuse(str("update.mini_batch_size = ", update.mini_batch_size, " is larger than data.train_batch_size = ",
                data.train_batch_size, ": lower the one or raise the other"));
   }
-  if (reward.correct <= reward.wrong) {
-    refuse(str("reward.correct = ", reward.correct, " must be larger than reward.wrong = ", reward.wrong));
-  }
+  refuse.attempt([&] { reward.validate(); });
   if (reward.overlong_buffer >= rollout.response_length && reward.overlong_buffer > 0) {
     refuse(str("reward.overlong_buffer = ", reward.overlong_buffer,
                " must be smaller than rollout.response_length = ", rollout.response_length));
@@ -164,15 +208,18 @@ void TrainConfig::validate_settings() const {
   if (objective.dual_clip != 0 && objective.dual_clip <= 1) {
     refuse(str("objective.dual_clip = ", objective.dual_clip, ": must be above 1, or 0 for off"));
   }
-  objective.validate();
-  if (!method) return;
-  method->validate();
-  validate_combination();
+  refuse.attempt([&] { objective.validate(); });
+  if (method) {
+    refuse.attempt([&] { method->validate(); });
+    refuse.finish();  // what follows reads them together
+    refuse.attempt([&] { validate_combination(); });
+  }
+  refuse.finish();
 }
 
 // What method, objective and sizes cannot be together: each alone is fine.
 void TrainConfig::validate_combination() const {
-  auto refuse = [](const std::string& message) { throw Error("config", message); };
+  Refusals refuse("config");
   const Needs need = needs();
   const int64_t generated = gen_batch() * data.max_num_gen_batches;
   if (generated > 0 && generated < data.train_batch_size) {
@@ -221,6 +268,7 @@ void TrainConfig::validate_combination() const {
       refuse("rollout.n = 1 with method.group_of_one = \"zero\": every advantage would be 0; raise rollout.n");
     }
   }
+  refuse.finish();
 }
 
 std::string TrainConfig::title() const { return !label.empty() ? label : method ? method->title() : method_name; }
@@ -272,7 +320,10 @@ Effect effect_of(const std::string& key) {
 
 TrainConfig make_train_config(const std::vector<Setting>& settings) {
   TrainConfig first;
-  apply(first, settings, false);  // finds method.name
+  try {
+    apply(first, settings, false);  // finds method.name
+  } catch (const Error&) {          // said below, with all else that is wrong
+  }
   TrainConfig config;
   config.method_name = first.method_name;
   config.method = make_method(config.method_name, first.method_preset);
@@ -290,8 +341,15 @@ std::vector<Setting> read_config_file(const std::string& path_or_name) {
     }
     const std::vector<std::string> names = embedded_stems("configs/");
     if (path_or_name.find('/') == std::string::npos && !path_or_name.ends_with(".toml")) {
-      throw Error("path", str(printable(path_or_name), ": neither a file nor one of the embedded configs (",
-                              join(names, ", "), ")", did_you_mean(path_or_name, names)));
+      std::vector<std::string> own;  // of the method that was named
+      for (const std::string& name : names) {
+        if (name.starts_with(path_or_name + "-")) own.push_back(name);
+      }
+      const std::string instead = own.empty() ? str(did_you_mean(path_or_name, names),
+                                                    "; `ucas train --help` lists the ", names.size(), " of them")
+                                              : str("; of that method there are ", join(own, ", "), ", and --method ",
+                                                    path_or_name, " takes the method alone");
+      throw Error("path", str(printable(path_or_name), ": neither a file nor one of the embedded configs", instead));
     }
   }
   return read_toml(path_or_name);

@@ -11,9 +11,10 @@
 #include "base/fields.h"
 #include "core/model_options.h"
 #include "core/optimizer_config.h"
+#include "data/problems.h"
 #include "methods/method.h"
 #include "objective/dynamic_sampling.h"
-#include "verify/grader.h"
+#include "verify/graders.h"
 
 namespace ucas {
 
@@ -27,6 +28,7 @@ struct TrainDataConfig {
   bool train_short = true;           // out of generation batches: train on the fewer prompts there are, or stop
   bool shuffle = true;
   bool skip_bad_rows = false;
+  ProblemColumns columns;
   std::vector<std::string> val_files;
   int64_t val_limit = 0;  // first N problems; 0 = all
   void fields(Fields& f);
@@ -53,7 +55,13 @@ constexpr std::array<const char*, 2> names(KlControl) { return {"fixed", "adapti
 
 struct RewardConfig {
   double correct = 1, wrong = 0;
-  std::string command;  // gives the score instead of the verdict (train/reward_command.h); "": none
+  bool partial = false;  // what lies between, by Verdict::score
+  GraderKind grader = GraderKind::math;
+  std::vector<std::string> graders;  // "SOURCE=GRADER": of these data sources
+  double tolerance = 1e-4;           // of the numeric one
+  std::vector<std::string> weights;  // "PART=WEIGHT" (objective/reward_terms.h); none: the answer, or the command
+  std::string format;                // pattern of the whole response
+  std::string command;               // gives the score instead of the verdict (train/reward_command.h); "": none
   double command_seconds = 600;
   Extract extract = Extract::strict;
   Truncated truncated = Truncated::grade;
@@ -64,7 +72,10 @@ struct RewardConfig {
   KlControl kl_control = KlControl::fixed;
   double kl_target = 0.1;
   double kl_horizon = 10000;  // in responses
+  code::CodeOptions code;
   void fields(Fields& f);
+  void validate() const;
+  GraderSetup setup() const { return {extract, code, tolerance}; }
 };
 
 // How gradients of several ranks become one: by a sum, or one rank after the other, in the order of one process.

@@ -20,7 +20,8 @@ struct Response {
   int64_t group = 0;          // index into Batch::groups
   int64_t sample = 0;         // its number within all samples of the prompt (key of its randomness)
   bool finished = true;       // ended by a stop token; false = cut at the length limit
-  float score = 0;            // verifier's reward, before shaping
+  std::vector<float> terms;   // r_ik, one for each of Batch::reward_terms, not weighted
+  float score = 0;            // their weighted sum, before shaping
   float reward = 0;           // R_i: score + shaping - kl_penalty; what advantages are computed from
   float kl_penalty = 0;       // sum of its tokens' Batch::reward_kl
   float tail_confidence = 0;  // C of the distribution after the last token; 0 at the length limit, or unless needed
@@ -34,11 +35,17 @@ struct Group {                  // the responses o_1 .. o_G to one prompt
   std::vector<int32_t> prompt;  // token ids
 };
 
+struct RewardTerm {
+  std::string name;   // "answer", "format"
+  double weight = 1;  // w_k
+};
+
 struct Batch {
   std::vector<Group> groups;
   std::vector<Response> responses;  // [B], those of a group are neighbours
 
-  std::vector<int32_t> stop_ids;  // the ids that end a response
+  std::vector<RewardTerm> reward_terms;  // what the score is a sum of; empty in what older runs stored
+  std::vector<int32_t> stop_ids;         // the ids that end a response
 
   std::vector<int32_t> token;          // [N]
   std::vector<float> rollout_logprob;  // [N] as the sampler reported it: of the law drawn from (after top-p, top-k)

@@ -19,9 +19,11 @@ inline const char* name_of(VerdictKind kind) {
   return names[static_cast<int>(kind)];
 }
 
-// A response cut at the length limit: graded as it is, or wrong.
-enum class Truncated { grade, wrong };
-constexpr std::array<const char*, 2> names(Truncated) { return {"grade", "wrong"}; }
+// A response cut at the length limit: graded as it is, wrong, or graded and counted in its group but left out of the
+// loss.
+enum class Truncated { grade, wrong, mask };
+constexpr std::array<const char*, 3> names(Truncated) { return {"grade", "wrong", "mask"}; }
+constexpr size_t kTruncatedGraded = 2;  // what an evaluation has: it has no loss
 
 struct Verdict {
   VerdictKind kind = VerdictKind::unparseable;

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "data/code_problems.h"
 
 namespace ucas {
 
@@ -128,7 +129,7 @@ class GoldCheck {
   std::string key_, example_;
 };
 
-// Returns the field that it was found under.
+// Returns the field that it was found under; "" where there is none, or tests are the answer.
 std::string read_gold(const JsonRow& row, const ProblemOptions& options, Problem& problem) {
   const bool labels = options.labels;
   auto reward = row.value.find("reward_model");
@@ -146,7 +147,13 @@ std::string read_gold(const JsonRow& row, const ProblemOptions& options, Problem
   const std::string& named = options.columns.answer;
   std::string key = labels || named.empty() ? column(row, named, {"answer", "ground_truth"}) : first_key(row, {named});
   if (!labels && (key.empty() || no_answer(row.value.at(key)))) return "";
-  if (key.empty()) refuse(row, "no answer: expected a field \"answer\", \"ground_truth\" or \"reward_model\"");
+  if (key.empty()) {
+    if (std::string tests = gold_of_tests(row); !tests.empty()) {
+      problem.gold = {std::move(tests)};
+      return "";
+    }
+    refuse(row, "no answer: expected a field \"answer\", \"ground_truth\" or \"reward_model\", or tests of a program");
+  }
   problem.gold = answer_field(row, row.value.at(key), key, false);
   return key;
 }
@@ -232,7 +239,7 @@ std::vector<Problem> read_problems(const std::vector<std::string>& files, const 
       read_choices(row, options.columns, problem);
       const std::string key = read_gold(row, options, problem);
       for (std::string& gold : problem.gold) gold = marked_answer(gold);
-      gold_check.add(key, problem);
+      if (!key.empty()) gold_check.add(key, problem);
       gold_to_letters(row, options.columns.answer, problem);
       read_names(row, stem, options.columns, problem);
       problems.push_back(std::move(problem));

@@ -2,6 +2,7 @@
 //   problem | question | prompt   the question
 //   answer | ground_truth         text, number, or a list of alternatives; of a text whose last line is "#### X", as
 //                                 GSM8K is published, X alone
+//   test, input_output ...        instead of an answer: tests of a program (data/code_problems.h)
 //   id | unique_id                optional
 //   choices                       optional: a list of texts; the answer is then a letter, a number from 0, or one of
 //   them subject                       optional
@@ -23,11 +24,11 @@ namespace ucas {
 struct ProblemColumns {
   std::string id, problem, answer, choices, subject;
   void fields(Fields& f) {
-    f.field("id", id, "column of the problem's name");
-    f.field("problem", problem, "column of the question");
-    f.field("answer", answer, "column of the right answer");
-    f.field("choices", choices, "column of the list of choices");
-    f.field("subject", subject, "column of the subject");
+    f.field("id", id, "column of the problem's name", Effect::place);
+    f.field("problem", problem, "column of the question", Effect::place);
+    f.field("answer", answer, "column of the right answer", Effect::place);
+    f.field("choices", choices, "column of the list of choices", Effect::place);
+    f.field("subject", subject, "column of the subject", Effect::place);
   }
 };
 

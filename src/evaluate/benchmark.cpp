@@ -13,9 +13,6 @@ namespace ucas {
 
 namespace {
 
-// The first rows of verify/registry.h: those that benchmarks have.
-constexpr std::initializer_list<const char*> kBenchmarkGraders = {"math", "letter", "choice"};
-
 std::string folder_of(const std::string& path) {
   const size_t slash = path.find_last_of('/');
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
@@ -183,11 +180,11 @@ void check_choices(const Benchmark& benchmark, const Problem& problem) {
   if (benchmark.grader == GraderKind::choice && problem.choices.empty()) {
     refuse("has no choices; grader = \"choice\" compares them");
   }
-  if (benchmark.grader == GraderKind::math) return;
+  if (benchmark.grader != GraderKind::letter && benchmark.grader != GraderKind::choice) return;
   for (const std::string& gold : problem.gold) {
     const std::string_view letter = trim(gold);
     if (letter.size() == 1 && letter[0] >= 'A' && letter[0] <= 'Z') continue;
-    refuse(str("has the answer \"", printable(gold, 60), "\"; grader = \"", name_of(benchmark.grader),
+    refuse(str("has the answer \"", printable(gold, 60), "\"; grader = \"", word_of(benchmark.grader),
                "\" expects a choice letter"));
   }
 }
@@ -201,8 +198,10 @@ void Benchmark::fields(Fields& f) {
   f.field("problems", problems, Range{0, 1 << 30}, "how many there must be; 0 = any number");
   f.field("unanswered", unanswered, Range{0, 1 << 30}, "how many of them have no right answer; they count as wrong");
   f.section("columns", columns);
-  f.choice("grader", grader, kBenchmarkGraders,
-           "mathematics, the letter in the response, or the letter of greatest log-prob");
+  f.choice(
+      "grader", grader,
+      "mathematics, the letter in the response, the letter of greatest log-prob, other graders to compare with, or "
+      "programs");
   f.choice("extract", extract, "where the answer is looked for", Effect::result, kExtractsOfResponses);
   f.field("template", prompt_template, "for models that name none");
   f.field("stop", stop, "further tokens that end a response");

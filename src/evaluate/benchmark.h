@@ -23,7 +23,7 @@ struct Benchmark {
   int64_t problems = 0;    // how many there must be; 0 = any number
   int64_t unanswered = 0;  // how many of them come without a right answer: never right, as other tables count them
   BenchmarkColumns columns;
-  GraderKind grader = GraderKind::math;  // math, letter or choice
+  GraderKind grader = GraderKind::math;
   Extract extract = Extract::strict;
   // What the model's own settings do not say (put_to_model below has the order).
   std::string prompt_template;    // "" = not said

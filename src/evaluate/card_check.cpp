@@ -228,7 +228,7 @@ void Check::check_settings(const OutputSettings& settings) {
       continue;
     }
     expect(place, str(source.name, ": max_tokens"), source.max_tokens, set->as.max_tokens);
-    expect(place, str(source.name, ": choices"), source.choices, set->as.grader == name_of(GraderKind::choice));
+    expect(place, str(source.name, ": choices"), source.choices, set->as.grader == word_of(GraderKind::choice));
     if (source.stop_ids != set->as.stop_ids) find(place, str(source.name, ": stop_ids"), "a list", "the card's list");
   }
 }
@@ -245,7 +245,7 @@ void Check::check_responses(const std::vector<Output>& outputs) {
     }
     if (output.logprob > 1e-3) find(place, "logprob", str(output.logprob), "at most 0");
     if (output.entropy < -1e-6) find(place, "entropy", str(output.entropy), "at least 0");
-    if (set->as.grader == name_of(GraderKind::choice) || !card_.origin.empty()) continue;
+    if (set->as.grader == word_of(GraderKind::choice) || !card_.origin.empty()) continue;
     const auto length = static_cast<int64_t>(output.ids.size());
     const bool ended =
         !output.ids.empty() && std::count(set->as.stop_ids.begin(), set->as.stop_ids.end(), output.ids.back()) > 0;
@@ -299,7 +299,7 @@ void Check::check_texts(const std::vector<Output>& outputs) {
   for (const Output& output : outputs) {
     ++line;
     const Card::Set* set = set_of(output.source);
-    if (set == nullptr || set->as.grader == name_of(GraderKind::choice)) continue;
+    if (set == nullptr || set->as.grader == word_of(GraderKind::choice)) continue;
     std::vector<int32_t> known;
     std::copy_if(output.ids.begin(), output.ids.end(), std::back_inserter(known),
                  [&](int32_t id) { return id < vocabulary; });

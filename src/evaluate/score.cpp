@@ -325,13 +325,6 @@ Calibration calibrate(std::span<const Judged> responses) {
   return out;
 }
 
-const Grader& Graders::for_source(const std::string& source) const {
-  const auto own = of.find(source);
-  const auto& verifier = own == of.end() ? standard : own->second;
-  UCAS_CHECK(verifier != nullptr, "a grader for every source");
-  return *verifier;
-}
-
 EvalRecord score(std::span<const Problem> problems, std::span<const Responses> responses, const Graders& graders,
                  const EvalConfig& config) {
   return Scorer(problems, responses, graders, config).run();

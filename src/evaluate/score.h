@@ -3,8 +3,6 @@
 // Threads: one caller at a time.
 #pragma once
 
-#include <map>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,16 +11,9 @@
 #include "records/eval_config.h"
 #include "records/evaluation.h"
 #include "records/outputs.h"
-#include "verify/grader.h"
+#include "verify/graders.h"
 
 namespace ucas {
-
-// Who grades which source (benchmark).
-struct Graders {
-  std::shared_ptr<const Grader> standard;
-  std::map<std::string, std::shared_ptr<const Grader>> of;  // sources with one of their own
-  const Grader& for_source(const std::string& source) const;
-};
 
 // `responses` by problem (outputs.h: by_problem). The result has figures and rows; label, model and data are left to
 // the caller.

@@ -13,10 +13,11 @@ namespace ucas {
 namespace {
 
 GraderKind grader_called(const std::string& name, const std::string& where) {
-  for (const auto kind : {GraderKind::math, GraderKind::letter, GraderKind::choice}) {
-    if (name == name_of(kind)) return kind;
-  }
-  throw Error("header_json", str(where, ": grader \"", printable(name), "\", expected math, letter or choice"));
+  const auto known = names(GraderKind{});
+  const auto found = std::ranges::find(known, name);
+  if (found != known.end()) return static_cast<GraderKind>(found - known.begin());
+  throw Error("header_json", str(where, ": grader \"", printable(name), "\", expected one of ",
+                                 join(std::vector<std::string>(known.begin(), known.end()), ", ")));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "base/str.h"
 #include "explain/explain.h"
 #include "objective/clipped_ratio.h"
+#include "objective/reward_terms.h"
 
 namespace ucas {
 
@@ -50,19 +51,51 @@ Lines sampling(const TrainConfig& c) {
   return lines;
 }
 
+// r_ik, and their sum where there are several.
+void add_parts(const RewardConfig& r, Lines& lines) {
+  const std::vector<WeightedPart> parts = parse_reward_weights(r.weights, !r.command.empty());
+  const auto says = [&](RewardPart part, const std::string& formula, const std::string& words) {
+    const auto found = std::ranges::find(parts, part, &WeightedPart::part);
+    if (found == parts.end()) return;
+    const bool alone = parts.size() == 1 && parts[0].weight == 1;
+    const std::string name = alone ? "R_i" : str("r_i,", word_of(part));
+    lines.push_back({name, formula.empty() ? "" : str(name, " = ", formula), words});
+  };
+  std::vector<std::string> others;
+  for (const auto& [source, kind] : parse_graders(r.graders, "reward.graders")) {
+    others.push_back(str(printable(source), " by ", word_of(kind)));
+  }
+  const bool exact = r.grader == GraderKind::math;
+  says(RewardPart::answer,
+       str(r.correct, " if the answer is right, ", r.wrong, " if not",
+           r.partial ? ", its share where it is partly" : ""),
+       str("the verdict of ", exact ? "the verifier" : str("the grader ", word_of(r.grader)), " on ",
+           r.grader == GraderKind::code       ? "the program that it finds"
+           : r.extract == Extract::answer_tag ? "the last \\boxed{} inside <answer>..</answer>"
+           : r.extract == Extract::lenient    ? "the last answer it can find"
+                                              : "the last \\boxed{}",
+           "; what cannot be read counts as wrong", others.empty() ? "" : str("; ", join(others, ", "))));
+  says(RewardPart::command, "", str("the score that ", printable(r.command, 100), " gives"));
+  says(RewardPart::format, "[o_i matches]", str("the whole response, against ", printable(r.format, 100)));
+  says(RewardPart::length, "l if right, min(0, l) if not;  l = 1/2 - (L_i - min L) / (max L - min L)",
+       "the shorter the better among the responses to one prompt (Kimi k1.5)");
+  if (parts.size() == 1 && parts[0].weight == 1) return;
+  std::vector<std::string> terms;
+  for (const WeightedPart& p : parts) terms.push_back(str(p.weight, " r_i,", word_of(p.part)));
+  lines.push_back({"R_i", str("R_i = ", join(terms, " + ")), "each part is logged apart (rewards/)"});
+}
+
 Lines reward(const TrainConfig& c, const Needs& needs) {
   const RewardConfig& r = c.reward;
   Lines lines;
   if (!needs.labels) lines.push_back({"labels", "", "none are needed: the method below makes its own reward"});
-  lines.push_back({"R_i", str("R_i = ", r.correct, " if the answer is right, ", r.wrong, " if not"),
-                   str("the verifier's verdict on ",
-                       r.extract == Extract::answer_tag ? "the last \\boxed{} inside <answer>..</answer>"
-                       : r.extract == Extract::lenient  ? "the last answer it can find"
-                                                        : "the last \\boxed{}",
-                       "; what cannot be read counts as wrong")});
+  add_parts(r, lines);
   lines.push_back({"truncated", "",
                    r.truncated == Truncated::wrong ? "a response cut at T is wrong, whatever it says"
-                                                   : "a response cut at T is graded as it is"});
+                   : r.truncated == Truncated::grade
+                       ? "a response cut at T is graded as it is"
+                       : "a response cut at T counts in its group, and its tokens are left "
+                         "out of the loss and its means"});
   if (r.overlong_buffer > 0) {
     const int64_t from = c.rollout.response_length - r.overlong_buffer;
     lines.push_back({"overlong",

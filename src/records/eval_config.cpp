@@ -12,7 +12,8 @@ void EvalConfig::fields(Fields& f) {
   f.field("ks", ks, Range{1, 1 << 16}, "the k of pass@k; those above samples are left out");
   f.field("seed", seed, Range{0, 9e15}, "of the samples and of the bootstrap");
   f.choice("dtype", dtype, "of the model's products, activations, keys and values");
-  f.choice("truncated", truncated, "a response cut at max_tokens: graded as it is, or wrong");
+  f.choice("truncated", truncated, "a response cut at max_tokens: graded as it is, or wrong", Effect::result,
+           kTruncatedGraded);
   f.field("stored_responses", stored_responses, Range{0, 1 << 16}, "sampled responses written per problem");
   f.field("bootstrap_draws", bootstrap_draws, Range{0, 1e6},
           "resamplings of the problems behind each interval; 0 = none");

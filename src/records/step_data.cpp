@@ -67,6 +67,9 @@ void append_list(std::string& out, const std::string& key, std::span<const T> va
   out += "]";
 }
 
+// One term alone is the score.
+bool has_terms(const Batch& batch) { return batch.reward_terms.size() > 1; }
+
 std::string header_line(const StepData& data) {
   OrderedJson header;
   header["format"] = kSignalsFormat;
@@ -78,6 +81,12 @@ std::string header_line(const StepData& data) {
   header["groups_of_step"] = data.groups_of_step;
   header["groups"] = data.batch.groups.size();
   header["stop_ids"] = data.batch.stop_ids;
+  if (has_terms(data.batch)) {
+    header["reward_terms"] = OrderedJson::array();
+    for (const RewardTerm& term : data.batch.reward_terms) {
+      header["reward_terms"].push_back({{"name", term.name}, {"weight", term.weight}});
+    }
+  }
   header["answer_classes"] = data.answer_classes;
   header["tail_confidence"] = data.tail_confidence;
   header["arrays"] = OrderedJson::array();
@@ -107,6 +116,7 @@ void append_response(std::string& out, const StepData& data, size_t row) {
   }
   out += str(", \"verdict\": \"", name_of(o.verdict.kind), "\", \"answer\": ", json_text(o.verdict.answer),
              ", \"answer_class\": ", o.verdict.answer_class);
+  if (has_terms(batch)) append_list(out, "terms", std::span<const float>(o.terms), append_number);
   append_list(out, "token", Batch::tokens(batch.token, o), [](std::string& to, int32_t id) { append(to, id); });
   if (!data.piece.empty()) {
     append_list(out, "piece", Batch::tokens(data.piece, o),
@@ -205,6 +215,11 @@ Header read_header(const JsonObject& line, StepData& data) {
   data.groups_of_step = line.whole("groups_of_step", 1, INT32_MAX);
   header.groups = line.whole("groups", 1, data.groups_of_step);
   data.batch.stop_ids = line.ids("stop_ids");
+  if (line.has("reward_terms")) {
+    for (const JsonObject& row : line.children("reward_terms")) {
+      data.batch.reward_terms.push_back({row.text("name"), row.number("weight")});
+    }
+  }
   data.answer_classes = line.truth("answer_classes");
   data.tail_confidence = line.truth("tail_confidence");
   header.pieces = line.truth("pieces");
@@ -246,6 +261,9 @@ void read_response(const JsonObject& line, const Header& header, StepData& data)
   o.reward = number32(line, "reward");
   o.kl_penalty = number32(line, "kl_penalty");
   o.tail_confidence = number32(line, "tail_confidence");
+  if (has_terms(batch)) {
+    append_numbers(line, "terms", static_cast<int64_t>(batch.reward_terms.size()), o.terms);
+  }
   line.text("verdict");  // required
   o.verdict.kind = *verdict_of(line);
   o.verdict.answer = line.text("answer");

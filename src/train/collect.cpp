@@ -43,6 +43,15 @@ struct Candidate {
   std::vector<Response> response = {};  // with verdict, score and reward; their place in the batch comes last
 };
 
+Rewards::Key key_of(int64_t problem, int64_t sample) { return {problem, static_cast<uint32_t>(sample)}; }
+
+// Without the stop token.
+std::string text_of(const Tokenizer& tokenizer, const Sampled& s) {
+  std::span<const int32_t> ids(s.token);
+  if (s.finished && !ids.empty()) ids = ids.first(ids.size() - 1);
+  return response_text(tokenizer, ids);
+}
+
 std::vector<Candidate> generate(const Collector& c, int64_t step, const std::vector<int64_t>& problems,
                                 std::map<int64_t, int64_t>& times_drawn) {
   const TrainRolloutConfig& rollout = c.config.rollout;
@@ -64,11 +73,13 @@ std::vector<Candidate> generate(const Collector& c, int64_t step, const std::vec
   request.step = static_cast<uint32_t>(step);
   request.stop_ids = c.stop_ids;
   request.should_stop = c.should_stop;
+  request.on_response = [&](const Sampled& s) {
+    const int64_t p = candidates[s.job].problem;
+    c.rewards.begin(c.data.problems[p], key_of(p, s.sample), [&] { return text_of(c.tokenizer, s); });
+  };
   for (Sampled& s : c.rollout.run(request)) {
     Candidate& candidate = candidates[s.job];
-    std::span<const int32_t> ids(s.token);
-    if (s.finished && !ids.empty()) ids = ids.first(ids.size() - 1);
-    candidate.text.push_back(response_text(c.tokenizer, ids));
+    candidate.text.push_back(text_of(c.tokenizer, s));
     Response o;
     o.length = static_cast<int64_t>(s.token.size());
     o.sample = s.sample;
@@ -83,19 +94,6 @@ const std::vector<std::string>& gold_of(const Collector& c, const Candidate& can
   return c.data.problems[candidate.problem].gold;
 }
 
-// R_i from the verdict (or the score of somebody else), whether the response ended, and its length.
-void set_reward(const TrainConfig& config, const RewardReply* other, Response& o) {
-  const RewardConfig& reward = config.reward;
-  if (!o.finished && reward.truncated == Truncated::wrong && o.verdict.kind == VerdictKind::equal) {
-    o.verdict.kind = VerdictKind::unequal;
-    o.verdict.reason = "right, but cut at the length limit";
-  }
-  o.score = static_cast<float>(o.verdict.kind == VerdictKind::equal ? reward.correct : reward.wrong);
-  if (other != nullptr) o.score = static_cast<float>(other->score);
-  o.reward = o.score + static_cast<float>(overlong_penalty(o.length, config.rollout.response_length,
-                                                           reward.overlong_buffer, reward.overlong_factor));
-}
-
 void classify(const Grader& verifier, std::vector<Response>& group) {
   std::vector<Verdict> verdicts;
   for (const Response& o : group) verdicts.push_back(o.verdict);
@@ -103,42 +101,17 @@ void classify(const Grader& verifier, std::vector<Response>& group) {
   for (size_t i = 0; i < group.size(); ++i) group[i].verdict.answer_class = verdicts[i].answer_class;
 }
 
-std::vector<RewardReply> ask_external(const Collector& c, const std::vector<Candidate>& candidates) {
-  std::vector<RewardAsk> asks;
-  for (const Candidate& candidate : candidates) {
-    for (size_t i = 0; i < candidate.response.size(); ++i) {
-      const Response& o = candidate.response[i];
-      asks.push_back({c.data.problems[candidate.problem], candidate.text[i], o.length, o.finished, o.verdict});
-    }
-  }
-  return c.external(asks);
-}
-
 void grade(const Collector& c, std::vector<Candidate>& candidates) {
-  std::vector<Answer> answers;
-  for (const Candidate& candidate : candidates) {
-    for (const std::string& text : candidate.text) answers.push_back({text, &gold_of(c, candidate)});
-  }
-  std::vector<Verdict> verdicts = c.verifier.grade(answers);
-  auto next = verdicts.begin();
+  std::vector<PaidGroup> groups;
+  std::vector<Rewards::Key> keys;
   for (Candidate& candidate : candidates) {
-    for (Response& o : candidate.response) {
-      o.verdict = std::move(*next++);
-      if (gold_of(c, candidate).empty()) o.verdict.reason = "the problem has no right answer to compare with";
-    }
+    groups.push_back({c.data.problems[candidate.problem], candidate.text, candidate.response});
+    for (const Response& o : candidate.response) keys.push_back(key_of(candidate.problem, o.sample));
   }
-  std::vector<RewardReply> replies;
-  if (c.external) replies = ask_external(c, candidates);
-  auto reply = replies.begin();
+  c.rewards.pay(groups, keys);
+  if (!c.answer_classes) return;
   for (Candidate& candidate : candidates) {
-    for (Response& o : candidate.response) {
-      if (c.external && (reply->right || gold_of(c, candidate).empty())) {
-        o.verdict.decide(reply->right.value_or(reply->score >= 1) ? VerdictKind::equal : VerdictKind::unequal,
-                         reply->reason.empty() ? "as the reward command says" : reply->reason);
-      }
-      set_reward(c.config, c.external ? &*reply++ : nullptr, o);
-    }
-    if (c.answer_classes) classify(c.verifier, candidate.response);
+    classify(c.graders.for_source(c.data.problems[candidate.problem].source), candidate.response);
   }
 }
 
@@ -153,7 +126,7 @@ void count(const Collector& c, const std::vector<Candidate>& candidates, Collect
       stats.generated_tokens += o.length;
       right += o.verdict.kind == VerdictKind::equal ? 1 : 0;
     }
-    if (gold_of(c, candidate).empty() && !c.external) continue;
+    if (gold_of(c, candidate).empty() && !c.rewards.judges_all()) continue;
     stats.graded += responses;
     for (const Response& o : candidate.response) ++stats.verdicts[static_cast<size_t>(o.verdict.kind)];
     stats.solve_all += right == responses ? 1 : 0;
@@ -288,6 +261,7 @@ Collected Collector::collect(int64_t step, DataCursor& cursor) const {
   if (action == SamplingAction::abort) refuse_short_batch(rule, stats.groups_kept);
   if (result.out_of_prompts) return result;
   result.batch.stop_ids = stop_ids;
+  result.batch.reward_terms = rewards.terms();
   for (int64_t number : sampling.trained()) append(std::move(held.at(number)), data, result);
   stats.groups_trained = static_cast<int64_t>(result.batch.groups.size());
   if (stats.graded > 0) {

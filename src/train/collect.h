@@ -1,6 +1,6 @@
 // prompts -> o_i ~ pi_old, verdicts, rewards R_i, kept groups: one step's Batch, without the trainer's own signals
 // (train/logprobs adds those).
-// Fed by data/templates (prompt ids), the rollout and the verifier; objective/dynamic_sampling decides which prompts of
+// Fed by data/templates (prompt ids), the rollout and train/reward; objective/dynamic_sampling decides which prompts of
 // a generation batch are trained on (dynamic sampling).
 #pragma once
 
@@ -16,8 +16,7 @@
 #include "objective/dynamic_sampling.h"
 #include "sampling/rollout.h"
 #include "text/tokenizer.h"
-#include "train/reward_command.h"
-#include "verify/grader.h"
+#include "train/reward.h"
 
 namespace ucas {
 
@@ -67,13 +66,13 @@ struct Collector {
   const TrainingSet& data;
   Rollout& rollout;
   const Tokenizer& tokenizer;
-  const Grader& verifier;
+  const Graders& graders;
+  Rewards& rewards;
   std::vector<int32_t> stop_ids;
   bool answer_classes = false;
   std::function<bool()> should_stop;
   std::function<void(const CollectStats&, int64_t kept)> on_batch;  // progress between generation batches
   std::function<bool(bool)> agree;  // whether it is so on any rank; null: there is one alone
-  std::function<std::vector<RewardReply>(const std::vector<RewardAsk>&)> external;  // scores instead; null: none
 
   // Generates until the step has its data.train_batch_size prompts (objective/dynamic_sampling.h), or the generation
   // batches or the passes of the run are used up. May keep none. Throws Error("no_signal") when a whole epoch kept

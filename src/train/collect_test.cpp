@@ -40,7 +40,9 @@ class CollectTest : public ::testing::Test {
   ~CollectTest() override { std::filesystem::remove_all(directory_); }
 
   Collected collect(ScriptedRollout& rollout, int64_t step = 1) {
-    Collector collector{config_, data_, rollout, *tokenizer_, verifier_, {eos_}, false, nullptr, nullptr};
+    Rewards rewards(config_, graders_, *ranks_, nullptr);
+    Collector collector{config_, data_, rollout, *tokenizer_, graders_, rewards,
+                        {eos_},  false, nullptr, nullptr,     nullptr};
     return collector.collect(step, cursor_);
   }
   std::vector<int32_t> right() const { return {a_, eos_}; }
@@ -51,7 +53,8 @@ class CollectTest : public ::testing::Test {
   int32_t a_ = 0, b_ = 0, eos_ = 0;
   TrainingSet data_;
   TrainConfig config_;
-  SameTextGrader verifier_;
+  Graders graders_{.standard = std::make_shared<SameTextGrader>(), .of = {}};
+  std::shared_ptr<Ranks> ranks_ = alone();
   DataCursor cursor_;
 };
 
@@ -269,7 +272,9 @@ TEST_F(CollectTest, problems_without_a_right_answer_are_not_counted_as_failures)
 
 TEST_F(CollectTest, stopping_while_generating_gives_nothing_to_train_on) {
   ScriptedRollout rollout([&](uint32_t, uint32_t, uint32_t) { return right(); });
-  Collector collector{config_, data_, rollout, *tokenizer_, verifier_, {eos_}, false, [] { return true; }, nullptr};
+  Rewards rewards(config_, graders_, *ranks_, nullptr);
+  Collector collector{config_, data_,  rollout, *tokenizer_, graders_, rewards, {eos_}, false, [] { return true; },
+                      nullptr, nullptr};
   EXPECT_TRUE(collector.collect(1, cursor_).stopped);
 }
 

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/str.h"
+#include "stats/intervals.h"
 
 namespace ucas {
 
@@ -50,6 +51,26 @@ void record_collection(StepMetrics& m, const CollectStats& s) {
   }
 }
 
+namespace {
+
+// Each part of the score apart, where there are several; and what overlong shaping takes off.
+void record_terms(StepMetrics& m, const Batch& batch) {
+  const auto spread = [&](const std::string& name, auto value) {
+    std::vector<double> values;
+    for (const Response& o : batch.responses) values.push_back(value(o));
+    const Summary summary = summarize(values);
+    m.set(str("rewards/", name, "/mean"), summary.mean);
+    m.set(str("rewards/", name, "/std"), summary.std);
+  };
+  const size_t terms = batch.reward_terms.size();
+  if (terms < 2) return;
+  for (size_t k = 0; k < terms; ++k) {
+    spread(batch.reward_terms[k].name, [&](const Response& o) { return static_cast<double>(o.terms[k]); });
+  }
+}
+
+}  // namespace
+
 void record_batch(StepMetrics& m, const Batch& batch, std::span<const float> advantage, int64_t response_limit,
                   int64_t vocabulary) {
   std::vector<float> score, reward, length, prompt;
@@ -63,6 +84,7 @@ void record_batch(StepMetrics& m, const Batch& batch, std::span<const float> adv
   }
   m.set_spread("critic/score", score);
   m.set_spread("critic/rewards", reward);
+  record_terms(m, batch);
   m.set_spread("critic/advantages", advantage);
   m.set_spread("response_length", length);
   m.set("response_length/clip_ratio", at_limit / static_cast<double>(length.size()));

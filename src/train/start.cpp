@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/build_info.h"
 #include "base/error.h"
@@ -23,7 +24,6 @@
 #include "train/model_files.h"
 #include "train/self_check.h"
 #include "train/shared_rollout.h"
-#include "verify/registry.h"
 
 namespace ucas {
 
@@ -35,6 +35,7 @@ TrainingSet load_set(const TrainConfig& config, const std::vector<std::string>& 
                      const Template& form, int64_t limit, bool labels) {
   ProblemOptions options;
   options.labels = labels;
+  options.columns = config.data.columns;
   options.bad_rows = config.data.skip_bad_rows ? BadRows::skip : BadRows::stop;
   std::vector<Problem> problems = read_problems(files, options);
   if (limit > 0 && limit < static_cast<int64_t>(problems.size())) problems.resize(static_cast<size_t>(limit));
@@ -51,6 +52,16 @@ TrainingSet load_set(const TrainConfig& config, const std::vector<std::string>& 
   return set;
 }
 
+// A right answer that its grader cannot read, and a grader that cannot work here, are found before the first step.
+void check_golds(const Graders& graders, const std::vector<Problem>& problems) {
+  std::set<const Grader*> prepared;
+  for (const Problem& problem : problems) {
+    const Grader& grader = graders.for_source(problem.source);
+    if (prepared.insert(&grader).second) grader.prepare();
+    if (!problem.gold.empty()) grader.check_gold(problem.gold, str("problem ", printable(problem.id)));
+  }
+}
+
 std::string hex(uint64_t value) {
   std::string text(16, '0');
   for (size_t i = 16; i-- > 0; value >>= 4) text[i] = "0123456789abcdef"[value & 15];
@@ -63,6 +74,7 @@ struct Parts {
   std::unique_ptr<Rollout> rollout;
   std::unique_ptr<Optimizer> optimizer;
   std::vector<std::unique_ptr<Companion>> companions;
+  Graders graders;
   TrainingSet data, validation;
   std::vector<int32_t> stop_ids;
 };
@@ -75,13 +87,18 @@ Parts load_parts(const TrainConfig& config, const std::string& weights, const st
   if (config.dtype == Dtype::bf16 && device.is_cpu() && !kernels::bf16_products().fast) {
     warn(str("dtype = \"bf16\": ", kernels::bf16_products().reason, ": it saves memory here, not time"));
   }
-  Parts parts{open_policy(weights, device, config.model_options(), tokenizer_from), nullptr, nullptr, {}, {}, {}, {}};
+  Parts parts{
+      open_policy(weights, device, config.model_options(), tokenizer_from), nullptr, nullptr, {}, {}, {}, {}, {}};
   require_sound_gpu(*parts.policy.model);
   const Tokenizer& tokenizer = parts.policy.tokenizer;
   const bool labels = config.needs().labels && config.reward.command.empty();
+  parts.graders =
+      make_graders(config.reward.grader, parse_graders(config.reward.graders, "reward.graders"), config.reward.setup());
   parts.data = load_set(config, config.data.files, tokenizer, form, 0, labels);
+  check_golds(parts.graders, parts.data.problems);
   if (!config.data.val_files.empty()) {
     parts.validation = load_set(config, config.data.val_files, tokenizer, form, config.data.val_limit, true);
+    check_golds(parts.graders, parts.validation.problems);
   }
   parts.stop_ids = collect_stop_ids(parts.policy.model->config(), tokenizer, stop_ids(form, tokenizer));
   if (parts.stop_ids.empty()) {
@@ -130,7 +147,6 @@ Planned plan_run(const TrainConfig& config, const std::string& out, const RunDir
 }
 
 Training assemble(TrainConfig config, RunDirectory run, Parts parts, Planned planned, std::shared_ptr<Ranks> ranks) {
-  Extract extract = config.reward.extract;
   std::unique_ptr<Rollout> shared = ranks->alone() ? nullptr : share_rollout(*parts.rollout, *ranks);
   Training t{.config = std::move(config),
              .ranks = std::move(ranks),
@@ -138,7 +154,7 @@ Training assemble(TrainConfig config, RunDirectory run, Parts parts, Planned pla
              .policy = std::move(parts.policy),
              .engine = shared ? std::move(parts.rollout) : nullptr,
              .rollout = shared ? std::move(shared) : std::move(parts.rollout),
-             .verifier = make_grader(GraderKind::math, extract),
+             .graders = std::move(parts.graders),
              .optimizer = std::move(parts.optimizer),
              .companions = std::move(parts.companions),
              .data = std::move(parts.data),

@@ -25,7 +25,7 @@ struct Training {
   Policy policy;
   std::unique_ptr<Rollout> engine;   // samples here
   std::unique_ptr<Rollout> rollout;  // samples on all ranks
-  std::unique_ptr<Grader> verifier;
+  Graders graders;
   std::unique_ptr<RewardCommand> external;  // of rank 0, where reward.command is given
   std::unique_ptr<Optimizer> optimizer;
   std::vector<std::unique_ptr<Companion>> companions;

@@ -83,13 +83,18 @@ struct MiniBatch {
   std::vector<int64_t> responses;
 };
 
-// The step's prompts in ceil(count / size) mini-batches whose sizes differ by at most one.
-std::vector<MiniBatch> mini_batches(const Batch& batch, int64_t size) {
+// The step's prompts in ceil(count / size) mini-batches whose sizes differ by at most one. Responses that are masked
+// are in none of them: no loss, and no share in any mean.
+std::vector<MiniBatch> mini_batches(const Batch& batch, int64_t size, Truncated truncated) {
   const auto count = static_cast<int64_t>(batch.groups.size()), parts = (count + size - 1) / size;
   std::vector<MiniBatch> minis;
   for (int64_t p = 0; p < parts; ++p) {
     const Group &first = batch.groups[count * p / parts], &last = batch.groups[count * (p + 1) / parts - 1];
-    minis.push_back({first, last, indices(first.first, last.first + last.count)});
+    MiniBatch mini{first, last, indices(first.first, last.first + last.count)};
+    if (truncated == Truncated::mask) {
+      std::erase_if(mini.responses, [&](int64_t i) { return !batch.responses[i].finished; });
+    }
+    if (!mini.responses.empty()) minis.push_back(std::move(mini));
   }
   return minis;
 }
@@ -98,29 +103,24 @@ std::vector<MiniBatch> mini_batches(const Batch& batch, int64_t size) {
 
 Trainer::Trainer(Training& training)
     : t_(training),
+      rewards_(t_.config, t_.graders, *t_.ranks, t_.external.get()),
       collector_{.config = t_.config,
                  .data = t_.data,
                  .rollout = *t_.rollout,
                  .tokenizer = t_.policy.tokenizer,
-                 .verifier = *t_.verifier,
+                 .graders = t_.graders,
+                 .rewards = rewards_,
                  .stop_ids = t_.stop_ids,
                  .answer_classes = t_.config.needs().answer_classes,
                  .should_stop = [this] { return should_stop(); },
                  .on_batch = nullptr,
-                 .agree = [this](bool mine) { return t_.ranks->any(mine); },
-                 .external = nullptr},
+                 .agree = [this](bool mine) { return t_.ranks->any(mine); }},
       began_(now_seconds()) {
   const TrainConfig& c = t_.config;
   t_.limits = measure_limits(*t_.policy.model);
   const int64_t prompts = t_.data.size() * c.train.epochs, of_step = c.gen_batch() * c.fewest_gen_batches();
   total_steps_ = c.uses_passes() ? (prompts + of_step - 1) / of_step : c.train.steps;
   saved_step_ = t_.state.step > 0 ? t_.state.step : -1;
-  if (!c.reward.command.empty()) {
-    collector_.external = [this](const std::vector<RewardAsk>& asks) {  // rank 0 asks for all
-      const std::string own = t_.external ? t_.external->ask(reward_lines(asks), asks.size()) : "";
-      return parse_rewards(t_.ranks->gather(own).front(), asks.size(), t_.config.reward.command);
-    };
-  }
   collector_.on_batch = [this, wanted = c.data.train_batch_size](const CollectStats& stats, int64_t kept) {
     if (kept >= wanted || stats.gen_batches < 2) return;
     observer_->phase("generating", str("collecting: ", kept, " of ", wanted, " groups after ", stats.gen_batches,
@@ -178,7 +178,7 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, StepR
   const double lr = rollout_lr(c.optimizer, t_.state.step - 1, total_steps_);
   const ObjectiveConfig objective = objective_of_step(t_, record.metrics);
   const std::vector<uint8_t> step_mark = select_in_step(*c.method, objective, batch, advantage, record.context.seed);
-  const std::vector<MiniBatch> minis = mini_batches(batch, c.update.mini_batch_size);
+  const std::vector<MiniBatch> minis = mini_batches(batch, c.update.mini_batch_size, c.reward.truncated);
   auto id = [&](const Group& group) { return printable(t_.data.problems[group.problem].id); };
   std::vector<LossMetrics> losses;
   double norms = 0;

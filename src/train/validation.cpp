@@ -23,10 +23,10 @@ void validate(const Training& t, StepRecord& record) {
   EvalConfig eval;
   eval.samples = 0;
   eval.max_tokens = t.config.rollout.response_length;
-  eval.truncated = t.config.reward.truncated;
+  eval.truncated = t.config.reward.truncated == Truncated::wrong ? Truncated::wrong : Truncated::grade;
   eval.bootstrap_draws = 0;
   eval.stored_responses = 0;
-  EvalRecord result = evaluate(*t.rollout, t.policy.tokenizer, *t.verifier, input, eval);
+  EvalRecord result = evaluate(*t.rollout, t.policy.tokenizer, t.graders, input, eval);
   std::ranges::sort(result.by_source, {}, &std::pair<std::string, EvalNumbers>::first);
   StepMetrics& m = record.metrics;
   for (const auto& [source, numbers] : result.by_source) {

@@ -4,21 +4,14 @@ namespace ucas {
 
 namespace {
 
-struct GraderRow {
-  const char* name;
-  std::unique_ptr<Grader> (*make)(const GraderSetup& setup);
-};
-
-#define UCAS_ROW(kind, name) {name, make_##kind##_grader},
-constexpr GraderRow kGraders[] = {UCAS_GRADERS(UCAS_ROW)};
+#define UCAS_ROW(kind, name) make_##kind##_grader,
+constexpr std::unique_ptr<Grader> (*kMakers[])(const GraderSetup& setup) = {UCAS_GRADERS(UCAS_ROW)};
 #undef UCAS_ROW
 
 }  // namespace
 
-const char* name_of(GraderKind kind) { return kGraders[static_cast<size_t>(kind)].name; }
-
 std::unique_ptr<Grader> make_grader(GraderKind kind, const GraderSetup& setup) {
-  return kGraders[static_cast<size_t>(kind)].make(setup);
+  return kMakers[static_cast<size_t>(kind)](setup);
 }
 
 void number_classes(std::span<Verdict> group,

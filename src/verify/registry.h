@@ -1,6 +1,7 @@
 // The graders, one row each: X(kind, name in options and files). A row without its make_KIND_grader() fails to link.
 #pragma once
 
+#include <array>
 #include <memory>
 
 #include "verify/code/sandbox.h"
@@ -11,6 +12,7 @@
 // choice          the same, of a response that the evaluation makes from the choice of greatest log-prob
 // released_train  text_graders.h: the reward of the released training code
 // strict_numeric  text_graders.h: plain numbers only
+// numeric         numeric.cpp: a number within a tolerance
 // code            code/code_grader.h: a program, run in a sandbox against tests
 #define UCAS_GRADERS(X)               \
   X(math, "math")                     \
@@ -18,16 +20,18 @@
   X(choice, "choice")                 \
   X(released_train, "released-train") \
   X(strict_numeric, "strict-numeric") \
+  X(numeric, "numeric")               \
   X(code, "code")
 
 namespace ucas {
 
 // What graders can be told.
 struct GraderSetup {
-  GraderSetup(Extract extract = Extract::strict, code::CodeOptions code = {})  // NOLINT: most need no more
-      : extract(extract), code(std::move(code)) {}
+  GraderSetup(Extract extract = Extract::strict, code::CodeOptions code = {}, double tolerance = 1e-4)  // NOLINT
+      : extract(extract), code(std::move(code)), tolerance(tolerance) {}
   Extract extract;  // where an answer is looked for that does not say it itself
   code::CodeOptions code;
+  double tolerance;  // of numeric, relative
 };
 
 #define UCAS_DECLARE(kind, name) std::unique_ptr<Grader> make_##kind##_grader(const GraderSetup& setup);
@@ -38,7 +42,10 @@ UCAS_GRADERS(UCAS_DECLARE)
 enum class GraderKind : uint8_t { UCAS_GRADERS(UCAS_KIND) };
 #undef UCAS_KIND
 
-const char* name_of(GraderKind kind);
+#define UCAS_NAME(kind, name) name,
+constexpr auto names(GraderKind) { return std::to_array<const char*>({UCAS_GRADERS(UCAS_NAME)}); }
+#undef UCAS_NAME
+
 std::unique_ptr<Grader> make_grader(GraderKind kind, const GraderSetup& setup = {});
 
 }  // namespace ucas

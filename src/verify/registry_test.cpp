@@ -17,6 +17,7 @@ constexpr GraderCase kGraderCases[] = {
     {GraderKind::choice, "B", "B", "C", ""},
     {GraderKind::released_train, "\\frac{1}{2}", "\\boxed{1/2}", "\\boxed{2/4}", "1/2"},
     {GraderKind::strict_numeric, "1,000", "\\boxed{1000.0}", "\\boxed{100}", "\\boxed{10^3}"},
+    {GraderKind::numeric, "0.125", "\\boxed{12.5\\%}", "\\boxed{0.126}", "\\boxed{x}"},
 };
 
 TEST(grader_registry, every_grader_scores_1_for_what_is_right_and_0_for_anything_else) {
@@ -24,20 +25,20 @@ TEST(grader_registry, every_grader_scores_1_for_what_is_right_and_0_for_anything
     std::vector<std::string> gold = {c.gold};
     std::vector<Answer> answers = {{c.right, &gold}, {c.wrong, &gold}, {c.nothing, &gold}};
     std::vector<Verdict> verdicts = make_grader(c.kind)->grade(answers);
-    ASSERT_EQ(verdicts.size(), 3u) << name_of(c.kind);
+    ASSERT_EQ(verdicts.size(), 3u) << word_of(c.kind);
     const VerdictKind kinds[] = {VerdictKind::equal, VerdictKind::unequal, VerdictKind::unparseable};
     for (size_t i = 0; i < 3; ++i) {
-      EXPECT_EQ(verdicts[i].kind, kinds[i]) << name_of(c.kind) << " on " << answers[i].response;
-      EXPECT_EQ(verdicts[i].score, i == 0 ? 1.0f : 0.0f) << name_of(c.kind) << " on " << answers[i].response;
-      EXPECT_FALSE(verdicts[i].reason.empty()) << name_of(c.kind) << " on " << answers[i].response;
+      EXPECT_EQ(verdicts[i].kind, kinds[i]) << word_of(c.kind) << " on " << answers[i].response;
+      EXPECT_EQ(verdicts[i].score, i == 0 ? 1.0f : 0.0f) << word_of(c.kind) << " on " << answers[i].response;
+      EXPECT_FALSE(verdicts[i].reason.empty()) << word_of(c.kind) << " on " << answers[i].response;
     }
   }
 }
 
 TEST(grader_registry, every_grader_has_a_name_of_its_own) {
   std::set<std::string> names;
-  for (const GraderCase& c : kGraderCases) names.insert(name_of(c.kind));
-  EXPECT_EQ(names, (std::set<std::string>{"math", "letter", "choice", "released-train", "strict-numeric"}));
+  for (const GraderCase& c : kGraderCases) names.insert(word_of(c.kind));
+  EXPECT_EQ(names, (std::set<std::string>{"math", "letter", "choice", "released-train", "strict-numeric", "numeric"}));
 }
 
 TEST(grader_registry, every_grader_puts_equal_answers_of_a_group_into_one_class) {
@@ -47,10 +48,10 @@ TEST(grader_registry, every_grader_puts_equal_answers_of_a_group_into_one_class)
     std::unique_ptr<Grader> grader = make_grader(c.kind);
     std::vector<Verdict> group = grader->grade(answers);
     grader->classify(group);
-    EXPECT_EQ(group[0].answer_class, 0) << name_of(c.kind);
-    EXPECT_EQ(group[1].answer_class, 1) << name_of(c.kind);
-    EXPECT_EQ(group[2].answer_class, -1) << name_of(c.kind);
-    EXPECT_EQ(group[3].answer_class, 0) << name_of(c.kind);
+    EXPECT_EQ(group[0].answer_class, 0) << word_of(c.kind);
+    EXPECT_EQ(group[1].answer_class, 1) << word_of(c.kind);
+    EXPECT_EQ(group[2].answer_class, -1) << word_of(c.kind);
+    EXPECT_EQ(group[3].answer_class, 0) << word_of(c.kind);
   }
 }
 

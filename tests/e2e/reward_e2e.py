@@ -1,10 +1,11 @@
 """A reward of 20 lines of Python trains what the verifier trains, bit for bit; whatever goes wrong in it pays nothing."""
 import json
 import os
+import subprocess
 import sys
 import time
 
-from support import SCRATCH, check, path, rows, same_bytes, small_task, train_words, ucas
+from support import SCRATCH, UCAS, check, path, rows, same_bytes, small_task, train_words, ucas
 
 STEPS = 4
 small_task()
@@ -77,3 +78,65 @@ for name, (text, words) in BROKEN.items():
     check(not any(row["training/global_step"] > 0 for row in rows(path(f"broken-{name}"))), f"{name}: nothing is scored")
 done = train("missing", "--reward.command", "/nonexistent/reward", expect=74)
 check("exit code 127" in done.stderr, "a command that is not there is named")
+
+# A score of several parts: each is logged apart, and their weighted sum is what is trained on.
+train("parts", "--reward.weights", "answer=1,format=0.5,length=0.25", "--reward.format", r".*\\boxed\{\d+\}\s*")
+made = [row for row in rows(path("parts")) if row["training/global_step"] > 0]
+means = [sum(weight * row[f"rewards/{part}/mean"] for part, weight in (("answer", 1), ("format", 0.5), ("length", 0.25)))
+         for row in made]
+check(all(abs(row["critic/score/mean"] - mean) < 1e-5 for row, mean in zip(made, means)), "the parts add up to the score")
+check(any(row["rewards/length/std"] > 0 for row in made) and any(row["rewards/format/mean"] > 0 for row in made),
+      "each part says something")
+check("rewards/answer/mean" not in rows(path("verifier"))[-1], "a score of one part is not split")
+
+# Responses that are cut are left out of the loss, and their rewards still count in their groups.
+FORM = ("--reward.weights", "format=1", "--reward.format", r".*\\boxed\{\d+\}\s*")
+for truncated in ("grade", "mask"):
+    train(truncated, "--rollout.response_length", 4, "--reward.truncated", truncated, *FORM)
+graded, masked = rows(path("grade"))[1], rows(path("mask"))[1]
+check(0.1 < graded["train/truncated_share"] < 0.9, "some responses are cut")
+check(graded["critic/advantages/max"] == masked["critic/advantages/max"], "the advantages are the same")
+check(graded["actor/grad_norm"] != masked["actor/grad_norm"], "the gradient is of the others alone")
+train("all-cut", "--rollout.response_length", 1, "--reward.truncated", "mask", "--train.test_freq", 0)
+check(all(row["train/updates"] == 0 for row in rows(path("all-cut")) if row["training/global_step"] > 0),
+      "nothing is learnt where all are cut")
+
+# A grader of its own for a data source, and what is not there is refused before anything is loaded.
+train("numeric", "--reward.graders", "train=numeric", "--reward.tolerance", 0)
+check(rows(path("numeric"))[1]["train/accuracy"] == rows(path("verifier"))[1]["train/accuracy"],
+      "whole numbers within a tolerance of 0 are the equal ones")
+done = train("wrong", "--reward.graders", "train=maths", "--rollout.temprature", 1, "--reward.weights", "format=1",
+             "--update.mini_batch_size", 100, expect=2)
+check(len(done.stderr.strip().splitlines()) == 1 and "temperature" in done.stderr, "an unknown option first")
+done = train("wrong", "--reward.graders", "train=maths", "--reward.weights", "format=1", "--update.mini_batch_size", 100,
+             expect=2)
+check([word for word in ("mini_batch_size", "SOURCE=GRADER", "reward.format is empty") if word not in done.stderr] == []
+      and len(done.stderr.strip().splitlines()) == 3, "all that is wrong with a config is said at once")
+
+# Programs: what a response says is run on tests, in the sandbox, while others are sampled. A response of
+# two tokens, " b6", is then the body of `if True:`, and a name that a problem's prelude defines where its number is even.
+if subprocess.run([UCAS, "doctor", "--sandbox"], capture_output=True).returncode == 0:
+    programs = path("programs.jsonl")
+    prelude = "\n".join(f"{letter}{digit} = 1" for letter in "abcdefghij" for digit in range(0, 60, 2)) + "\nif True:"
+    with open(os.path.join(path("task"), "train.jsonl")) as lines, open(programs, "w") as out:
+        for i, line in enumerate(lines):
+            row = {"id": f"p{i}", "problem": json.loads(line)["problem"], "prelude": prelude,
+                   "stdin": [{"input": "", "output": ""}, {"input": "", "output": "1" if i % 2 else ""}]}
+            out.write(json.dumps(row) + "\n")
+    more = ("--data.files", programs, "--data.val_files", programs, "--reward.grader", "code", "--reward.extract", "lenient", "--reward.partial", "true",
+            "--train.test_freq", 0, "--train.stored_prompts", 6, "--train.stored_responses", 24, "--train.steps", 1, "--rollout.n", 24,
+            "--rollout.response_length", 2, "--rollout.temperature", 2)
+    train("programs", *more)
+    graded = [json.loads(line) for line in open(os.path.join(path("programs"), "rollouts", "step-0000001.jsonl"))]
+    check(len(graded) == 144, "every program is graded")
+    for row in graded:
+        text, number = row["response"].strip(), int(row["problem"][1:])
+        runs = row["response"][:1] == " " and text[0] in "abcdefghij" and text[1:].isdigit() and int(text[1:]) % 2 == 0
+        expected = 0 if not runs else 0.5 if number % 2 else 1
+        check(row["score"] == expected, f"{text!r} of {row['problem']}: {row['verdict']} {row['score']}, {row['reason']}")
+    check(len({row["score"] for row in graded}) == 3, "some programs run, some on half of their tests, some not")
+    done = train("sandbox", *more, "--reward.code.python", "/nonexistent/python3", expect=78)
+    check("error[sandbox]" in done.stderr and not os.path.exists(os.path.join(path("sandbox"), "steps.jsonl")),
+          "without a sandbox no step is made")
+else:
+    print("skipped: no sandbox on this machine")

@@ -1,5 +1,6 @@
 #include "base/error.h"
 #include "base/log.h"
+#include "base/refusals.h"
 #include "base/stop.h"
 #include "base/str.h"
 #include "cli/command.h"
@@ -66,13 +67,17 @@ int run_train(const Words& words) {
     }
     return train_to_the_end(resume_training(resume, line.settings, ranks), *observer);
   }
-  if (out.empty()) throw Error("usage", "--out RUN is missing: the directory that the run is written to");
   std::vector<Setting> settings;
   if (!line.positionals.empty()) settings = read_config_file(line.positionals[0]);
   settings.insert(settings.end(), line.settings.begin(), line.settings.end());
   const bool over_plan = std::erase_if(settings, [](const Setting& s) { return s.key == "allow-over-plan"; }) > 0;
-  return train_to_the_end(open_training(make_train_config(settings), out, command_text(words), over_plan, ranks),
-                          *observer);
+  Refusals refuse("config");
+  TrainConfig config;
+  refuse.attempt([&] { config = make_train_config(settings); });
+  if (refuse.none()) refuse.attempt([&] { config.validate(); });
+  if (out.empty()) refuse("--out RUN is missing: the directory that the run is written to");
+  refuse.finish();
+  return train_to_the_end(open_training(std::move(config), out, command_text(words), over_plan, ranks), *observer);
 }
 
 }  // namespace ucas

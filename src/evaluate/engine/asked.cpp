@@ -169,7 +169,7 @@ void Asked::add(std::vector<Problem> asked, const Benchmark& benchmark, const Pu
   as.stop_ids = source.stop_ids;
   as.max_tokens = put.max_tokens;
   as.max_tokens_of = source.max_tokens_of;
-  as.grader = name_of(benchmark.grader);
+  as.grader = word_of(benchmark.grader);
   as.extract = put.extract;
   card.push_back(std::move(as));
   sources.push_back(std::move(source));

@@ -1,0 +1,48 @@
+#include "verify/graders.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/str.h"
+
+namespace ucas {
+
+const Grader& Graders::for_source(const std::string& source) const {
+  const auto own = of.find(source);
+  const auto& grader = own == of.end() ? standard : own->second;
+  UCAS_CHECK(grader != nullptr, "a grader for every source");
+  return *grader;
+}
+
+std::map<std::string, GraderKind> parse_graders(const std::vector<std::string>& by_source, const std::string& where) {
+  const auto known = names(GraderKind{});
+  std::map<std::string, GraderKind> kinds;
+  for (const std::string& entry : by_source) {
+    const size_t sign = entry.rfind('=');
+    const std::string source = entry.substr(0, sign), grader = sign == std::string::npos ? "" : entry.substr(sign + 1);
+    const auto found = std::ranges::find(known, grader);
+    if (source.empty() || found == known.end()) {
+      throw Error("config", str(where, ": \"", printable(entry, 60), "\": expected SOURCE=GRADER with one of ",
+                                join(std::vector<std::string>(known.begin(), known.end()), ", ")));
+    }
+    if (!kinds.emplace(source, static_cast<GraderKind>(found - known.begin())).second) {
+      throw Error("config", str(where, ": the source \"", printable(source, 60), "\" stands twice"));
+    }
+  }
+  return kinds;
+}
+
+Graders make_graders(GraderKind standard, const std::map<std::string, GraderKind>& by_source,
+                     const GraderSetup& setup) {
+  std::map<GraderKind, std::shared_ptr<const Grader>> made;
+  const auto get = [&](GraderKind kind) {
+    std::shared_ptr<const Grader>& grader = made[kind];
+    if (!grader) grader = make_grader(kind, setup);
+    return grader;
+  };
+  Graders graders{.standard = get(standard), .of = {}};
+  for (const auto& [source, kind] : by_source) graders.of[source] = get(kind);
+  return graders;
+}
+
+}  // namespace ucas

@@ -1,0 +1,25 @@
+// Who grades what, where problems of several kinds are in one run: a standard grader, and one for each data source that
+// has its own. Read by evaluate/score and train/reward.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "verify/registry.h"
+
+namespace ucas {
+
+struct Graders {
+  std::shared_ptr<const Grader> standard;
+  std::map<std::string, std::shared_ptr<const Grader>> of;  // sources with one of their own
+
+  const Grader& for_source(const std::string& source) const;
+};
+
+// "SOURCE=GRADER" each. Error("config", "WHERE: ...") where one is not of that form or not a grader.
+std::map<std::string, GraderKind> parse_graders(const std::vector<std::string>& by_source, const std::string& where);
+Graders make_graders(GraderKind standard, const std::map<std::string, GraderKind>& by_source, const GraderSetup& setup);
+
+}  // namespace ucas
