@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include "base/build_info.h"
 #include "base/embedded.h"
@@ -6,6 +7,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/command.h"
+#include "cli/help_topics.h"
 
 namespace ucas {
 
@@ -20,7 +22,7 @@ constexpr const char* kIntroduction =
 
 constexpr const char* kClosing =
     "\n"
-    "  ucas COMMAND --help    all options of a command, with ranges and defaults\n"
+    "  ucas COMMAND --help    options of a command, with ranges and defaults; long ones by topic\n"
     "  ucas --version         the version\n"
     "\n"
     "Exit codes: 0 done, 1 differences found, 2 bad input, 70 numeric or internal failure, 74 write failed,\n"
@@ -56,11 +58,12 @@ std::string names_under(const std::string& folder) {
   return "  " + wrap_text(join(embedded_stems(folder), " "), 110, 2, 2);
 }
 
-bool asks_for_help(const Words& words) {
-  for (const std::string& word : words) {
-    if (word == "--help" || word == "-h") return true;
-  }
-  return false;
+// The word after --help, or the only other one there is; nullopt where nobody asks.
+std::optional<std::string> help_topic(const Words& words) {
+  const auto asked = std::ranges::find_if(words, [](const std::string& w) { return w == "--help" || w == "-h"; });
+  if (asked == words.end()) return std::nullopt;
+  const bool follows = asked + 1 != words.end() && !(asked + 1)->starts_with("-");
+  return follows ? *(asked + 1) : std::string();
 }
 
 // Paths and texts go into JSON and TOML files, which hold nothing else.
@@ -104,13 +107,13 @@ int run_program(const Words& words) {
     return kDone;
   }
   if (words[0] == "help") {
-    out(help_of(find_command(words[1])));
+    out(help_on(help_of(find_command(words[1])), words[1], words.size() > 2 ? words[2] : ""));
     return kDone;
   }
   const Command& command = find_command(words[0]);
   Words rest(words.begin() + 1, words.end());
-  if (asks_for_help(rest)) {
-    out(help_of(command));
+  if (const auto topic = help_topic(rest)) {
+    out(help_on(help_of(command), command.name, *topic));
     return kDone;
   }
   return command.run != nullptr ? command.run(rest) : run_in_engine(command.id, rest);

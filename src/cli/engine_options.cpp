@@ -3,6 +3,7 @@
 #include "cli/command.h"
 #include "config/demo_config.h"
 #include "config/policy_options.h"
+#include "config/replay_options.h"
 #include "config/serve_options.h"
 #include "config/sft_options.h"
 #include "config/train_config.h"
@@ -49,6 +50,7 @@ std::string options_generate() { return options_help(GenerateOptions{}); }
 std::string options_merge() { return options_help(MergeOptions{}); }
 std::string options_score() { return options_help(ScoreOptions{}); }
 std::string options_evaluate() { return options_help(EvaluateOptions{}); }
+std::string options_replay() { return options_help(ReplayOptions{}); }
 std::string options_serve() { return options_help(ServeOptions{}); }
 std::string options_study() { return options_help(StudyConfig{}); }
 

@@ -65,7 +65,12 @@ void EvaluateOptions::fields(Fields& f) {
       "extract", extract,
       "where the answer is looked for: the last \\boxed{}; that, else the usual phrases; inside <answer>..</answer>",
       Effect::result, kExtractsOfResponses);
+  f.choice(
+      "grader", grader,
+      "who grades the problems of --data files: mathematics, a choice letter, a number, programs run on tests, or a "
+      "grader to compare with; benchmarks name theirs");
   eval.fields(f);
+  f.section("code", code);
   served.fields(f);
   problems.fields(f);
   engine.fields(f);

@@ -12,7 +12,7 @@
 #include "records/eval_config.h"
 #include "sampling/engine_config.h"
 #include "sampling/rollout.h"
-#include "verify/grader.h"
+#include "verify/registry.h"
 
 namespace ucas {
 
@@ -59,6 +59,8 @@ struct EvaluateOptions {
   std::string out;
   int64_t limit = 0;
   Extract extract = Extract::strict;
+  GraderKind grader = GraderKind::math;
+  code::CodeOptions code;
   EvalConfig eval;
   ServerOptions served;
   ProblemOptions problems;

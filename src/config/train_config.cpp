@@ -110,6 +110,16 @@ void RunConfig::fields(Fields& f) {
   f.field("keep", keep, Range{1, 1000}, "checkpoints kept", Effect::bookkeeping);
   f.field("test_freq", test_freq, Range{0, 1e9}, "greedy validation every N steps; 0 = off", Effect::procedure);
   f.field("val_before_train", val_before_train, "validate before the first step too", Effect::procedure);
+  f.field("val_n", val_n, Range{0, 1 << 16},
+          "sampled responses to each validation problem, beside the greedy one: mean@n and pass@k; 0 = none",
+          Effect::procedure);
+  f.field("val_temperature", val_temperature, Range{1e-2, 100}, "of these", Effect::procedure);
+  f.field("best_metric", best_metric,
+          "keep the checkpoint where this number of a validation is highest, beside the newest: a name of steps.jsonl, "
+          "such as \"val-core/*/acc/mean@1\" (the mean over what * stands for); empty = none",
+          Effect::procedure);
+  f.field("patience", patience, Range{0, 1e6},
+          "so many validations in a row without a better best_metric end the run; 0 = it goes on", Effect::size);
   f.field("stored_prompts", stored_prompts, Range{0, 1000}, "prompts per step whose responses are kept for the report",
           Effect::bookkeeping);
   f.field("stored_responses", stored_responses, Range{0, 1000}, "responses kept of each", Effect::bookkeeping);
@@ -180,6 +190,13 @@ void TrainConfig::validate() const {
     refuse(
         str("train.test_freq = ", train.test_freq, " but data.val_files is empty: give --data.val_files FILE.jsonl"));
   }
+  if (!train.best_metric.empty() && train.test_freq == 0) {
+    refuse("train.best_metric is given, but train.test_freq = 0: nothing is validated; set train.test_freq");
+  }
+  if (train.patience > 0 && train.best_metric.empty()) {
+    refuse(str("train.patience = ", train.patience, " needs train.best_metric, such as \"val-core/*/acc/mean@1\""));
+  }
+  if (train.val_n == 1) refuse("train.val_n = 1: mean@1 is the greedy response's; give 0, or 2 and more samples");
   refuse.attempt([&] { validate_settings(); });
   refuse.finish();
 }

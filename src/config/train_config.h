@@ -97,6 +97,10 @@ struct RunConfig {
   int64_t keep = 2;
   int64_t test_freq = 0;  // validation every n steps; 0 = off
   bool val_before_train = true;
+  int64_t val_n = 0;             // sampled responses to each validation problem, beside the greedy one
+  double val_temperature = 1.0;  // of these
+  std::string best_metric;       // a metric of validation; the checkpoint where it is highest is kept, too; "" = none
+  int64_t patience = 0;          // validations without a better one that end the run; 0 = any number
   int64_t stored_prompts = 2;    // prompts per step whose responses are kept for the report
   int64_t stored_responses = 4;  // responses kept of each
   int64_t stored_signals = 20;  // signals of every N-th step, and of the first, are kept (records/step_data.h); 0 = off

@@ -129,6 +129,13 @@ class GoldCheck {
   std::string key_, example_;
 };
 
+// What a program must begin with, where the data set keeps it apart from the question.
+void add_starter_code(const JsonRow& row, Problem& problem) {
+  const auto code = row.value.find("starter_code");
+  if (code == row.value.end() || !code->is_string() || trim(code->get<std::string>()).empty()) return;
+  problem.text += str("\n\nStarter code:\n```python\n", trim(code->get<std::string>()), "\n```");
+}
+
 // Returns the field that it was found under; "" where there is none, or tests are the answer.
 std::string read_gold(const JsonRow& row, const ProblemOptions& options, Problem& problem) {
   const bool labels = options.labels;
@@ -146,12 +153,15 @@ std::string read_gold(const JsonRow& row, const ProblemOptions& options, Problem
   }
   const std::string& named = options.columns.answer;
   std::string key = labels || named.empty() ? column(row, named, {"answer", "ground_truth"}) : first_key(row, {named});
-  if (!labels && (key.empty() || no_answer(row.value.at(key)))) return "";
-  if (key.empty()) {
+  if (key.empty() && named.empty()) {
     if (std::string tests = gold_of_tests(row); !tests.empty()) {
       problem.gold = {std::move(tests)};
+      add_starter_code(row, problem);
       return "";
     }
+  }
+  if (!labels && (key.empty() || no_answer(row.value.at(key)))) return "";
+  if (key.empty()) {
     refuse(row, "no answer: expected a field \"answer\", \"ground_truth\" or \"reward_model\", or tests of a program");
   }
   problem.gold = answer_field(row, row.value.at(key), key, false);

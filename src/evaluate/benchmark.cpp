@@ -196,7 +196,8 @@ void Benchmark::fields(Fields& f) {
   f.field("title", title, "as people know it");
   f.field("path", path, "the problem file, below --data");
   f.field("problems", problems, Range{0, 1 << 30}, "how many there must be; 0 = any number");
-  f.field("unanswered", unanswered, Range{0, 1 << 30}, "how many of them have no right answer; they count as wrong");
+  f.field("unanswered", unanswered, Range{-1, 1 << 30},
+          "how many of them have no right answer; they count as wrong; -1 = any number");
   f.section("columns", columns);
   f.choice(
       "grader", grader,
@@ -233,7 +234,7 @@ std::vector<Problem> read_benchmark(const Benchmark& benchmark, const std::strin
                              "; scores on another number would not compare. Describe your file in a .toml of its own"));
   }
   const int64_t unanswered = std::ranges::count_if(problems, [](const Problem& p) { return p.gold.empty(); });
-  if (unanswered != benchmark.unanswered) {
+  if (benchmark.unanswered >= 0 && unanswered != benchmark.unanswered) {
     throw Error("limit", str(printable(path, 400), ": ", unanswered, " problems without an answer, but benchmark ",
                              benchmark.name, " has ", benchmark.unanswered));
   }

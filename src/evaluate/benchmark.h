@@ -19,9 +19,10 @@ using BenchmarkColumns = ProblemColumns;
 
 struct Benchmark {
   std::string name, title;
-  std::string path;        // below --data
-  int64_t problems = 0;    // how many there must be; 0 = any number
-  int64_t unanswered = 0;  // how many of them come without a right answer: never right, as other tables count them
+  std::string path;      // below --data
+  int64_t problems = 0;  // how many there must be; 0 = any number
+  int64_t unanswered =
+      0;  // how many of them come without a right answer: never right, as other tables count them; -1 = any
   BenchmarkColumns columns;
   GraderKind grader = GraderKind::math;
   Extract extract = Extract::strict;

@@ -180,9 +180,9 @@ void remove_leftovers(const RunDirectory& run) {
   }
 }
 
-// Keeps the newest `keep` up to `step`. Later ones can only be what a resume has rejected; they do not count and stay
-// until this run reaches their step. Broken ones do not count either. A failure is no reason to stop.
-void prune(const RunDirectory& run, int64_t step, int64_t keep) {
+// Keeps the newest `keep` up to `step`, and `best`. Later ones can only be what a resume has rejected; they do not
+// count and stay until this run reaches their step. Broken ones do not count either. A failure is no reason to stop.
+void prune(const RunDirectory& run, int64_t step, int64_t keep, int64_t best) {
   std::vector<int64_t> steps = steps_on_disk(run);
   int64_t kept = 0;
   for (auto it = steps.rbegin(); it != steps.rend(); ++it) {
@@ -192,6 +192,7 @@ void prune(const RunDirectory& run, int64_t step, int64_t keep) {
       kept += good ? 1 : 0;
       continue;
     }
+    if (*it == best) continue;
     try {
       discard(run, *it);
     } catch (const Error& error) {
@@ -289,7 +290,7 @@ std::string problem_of(const FoundCheckpoint& found, const StateCheck& check_sta
 
 std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model, const Optimizer& optimizer,
                             const Companions& companions, const std::string& state_json, const std::string& model_files,
-                            int64_t keep) {
+                            int64_t keep, int64_t best) {
   std::string target = run.checkpoint(step);
   std::string temporary = path_join(run.checkpoints(), temporary_name("tmp", step));
   if (exists(target) && problem_of({target, step}, {}).empty()) return target;
@@ -315,7 +316,7 @@ std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model,
   if (!check.problem.empty()) {
     throw Error("io", str(target, ": read back after saving: ", check.problem), kIoFailure);
   }
-  prune(run, step, keep);
+  prune(run, step, keep, best);
   return target;
 }
 

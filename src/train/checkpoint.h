@@ -28,13 +28,13 @@ struct FoundCheckpoint {
 
 // Returns the directory. `state_json` is the caller's own state, given back by load_checkpoint; what else a Hugging
 // Face directory needs comes from `model_files` (train/model_files.h) unless it is "". Keeps the newest `keep`
-// checkpoints (at least 1). A step that is saved already, and good, is not saved again: the same step of a run is the
-// same state. A failure throws Error("io", exit 74), weights or moments that are not finite Error("numeric", exit 70):
-// nothing of this save stays, earlier checkpoints are untouched.
+// checkpoints (at least 1), and that of step `best`. A step that is saved already, and good, is not saved again: the
+// same step of a run is the same state. A failure throws Error("io", exit 74), weights or moments that are not finite
+// Error("numeric", exit 70): nothing of this save stays, earlier checkpoints are untouched.
 using Companions = std::vector<std::unique_ptr<Companion>>;
 std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model, const Optimizer& optimizer,
                             const Companions& companions, const std::string& state_json, const std::string& model_files,
-                            int64_t keep);
+                            int64_t keep, int64_t best = 0);
 
 // The newest checkpoint that verifies, whose numbers are finite and whose state `check_state` accepts (it throws Error
 // otherwise); a warning with the reason for each one passed over. nullopt only if the run never saved any; if there are

@@ -3,7 +3,6 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
-#include <set>
 
 #include "base/build_info.h"
 #include "base/error.h"
@@ -50,16 +49,6 @@ TrainingSet load_set(const TrainConfig& config, const std::vector<std::string>& 
              " prompts are longer than data.max_prompt_length = ", config.data.max_prompt_length, " tokens: left out"));
   }
   return set;
-}
-
-// A right answer that its grader cannot read, and a grader that cannot work here, are found before the first step.
-void check_golds(const Graders& graders, const std::vector<Problem>& problems) {
-  std::set<const Grader*> prepared;
-  for (const Problem& problem : problems) {
-    const Grader& grader = graders.for_source(problem.source);
-    if (prepared.insert(&grader).second) grader.prepare();
-    if (!problem.gold.empty()) grader.check_gold(problem.gold, str("problem ", printable(problem.id)));
-  }
 }
 
 std::string hex(uint64_t value) {

@@ -28,6 +28,10 @@ struct Reader {
     }
     return json[key].get<int64_t>();
   }
+  double number(const std::string& key) const {
+    if (!json.is_object() || !json.contains(key) || !json[key].is_number()) refuse(key, "a number");
+    return json[key].get<double>();
+  }
   std::string text(const std::string& key) const {
     if (!json.is_object() || !json.contains(key) || !json[key].is_string()) refuse(key, "text");
     return json[key].get<std::string>();
@@ -56,6 +60,7 @@ std::string TrainState::json() const {
                        {"companions", companions},
                        {"fingerprint", fingerprint}};
   if (entropy_coeff) state["entropy_coeff"] = *entropy_coeff;
+  if (best.step > 0) state["best"] = {{"step", best.step}, {"value", best.value}, {"since", best.since}};
   return state.dump(1) + "\n";
 }
 
@@ -71,6 +76,11 @@ TrainState TrainState::parse(const std::string& text, const std::string& file, i
   s.skipped.in_a_row = reader.count("nonfinite_streak");
   s.fingerprint = reader.text("fingerprint");
   if (json.contains("entropy_coeff")) s.entropy_coeff = value_from_zero(json["entropy_coeff"], "entropy_coeff", file);
+  if (json.contains("best")) {
+    const Reader of_best{json["best"], file};
+    s.best = {of_best.count("step"), of_best.number("value"), of_best.count("since")};
+    if (s.best.step > s.step) of_best.refuse("step", str("at most ", s.step, ", the checkpoint's"));
+  }
   if (!json.contains("companions")) return s;  // of earlier versions
   if (!json["companions"].is_object()) reader.refuse("companions", "an object");
   for (const auto& [name, values] : json["companions"].items()) {

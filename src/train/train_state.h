@@ -11,6 +11,13 @@
 
 namespace ucas {
 
+// The best validation so far, by train.best_metric.
+struct BestStep {
+  int64_t step = 0;  // 0: none yet
+  double value = 0;
+  int64_t since = 0;  // validations after it
+};
+
 struct TrainState {
   int64_t step = 0;  // finished rollout steps
   DataCursor cursor;
@@ -18,7 +25,8 @@ struct TrainState {
   int64_t empty_steps = 0;                                          // rollout steps that kept no group
   std::optional<double> entropy_coeff;                              // of the next step, once entropy_target steers it
   std::map<std::string, std::map<std::string, double>> companions;  // Companion::state() by name
-  std::string fingerprint;                                          // of the run that saved it: train/fingerprint.h
+  BestStep best;
+  std::string fingerprint;  // of the run that saved it: train/fingerprint.h
 
   std::string json() const;
   // Of the checkpoint of `step`. Throws Error naming file and key where a value is absent, of another type or out of

@@ -144,7 +144,10 @@ Trainer::Outcome Trainer::step() {
     update(batch, shaped.advantage, record);  // Eq. 11 on each mini-batch
     record.store(made, shaped, unstored_);
   }
-  if (validates(t_, finished())) validate(t_, record);
+  if (validates(t_, finished())) {
+    validate(t_, record);
+    judge(record.metrics);
+  }
   record.write();
   shares_ = share_words(record.metrics);
   return Outcome::done;
@@ -210,7 +213,24 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, StepR
   record.updated(losses, norms / static_cast<double>(std::max<size_t>(1, losses.size())), lr);
 }
 
+// Whether the step that was just validated is the best so far.
+void Trainer::judge(const StepMetrics& validated) {
+  if (t_.config.train.best_metric.empty()) return;
+  const double value = value_of_best(t_.config.train.best_metric, validated);
+  BestStep& best = t_.state.best;
+  if (std::isfinite(value) && (best.step == 0 || value > best.value)) {
+    best = {t_.state.step, value, 0};
+  } else {
+    ++best.since;
+  }
+}
+
+bool Trainer::out_of_patience() const {
+  return t_.config.train.patience > 0 && t_.state.best.since >= t_.config.train.patience;
+}
+
 bool Trainer::finished() const {
+  if (out_of_patience()) return true;
   return t_.config.uses_passes() ? prompts_left(t_.config, t_.data.size(), t_.state.cursor) == 0
                                  : t_.state.step >= total_steps_;
 }
@@ -229,7 +249,7 @@ void Trainer::save() {
   t_.state.companions.clear();
   for (auto& companion : t_.companions) t_.state.companions[companion->name()] = companion->state();
   save_checkpoint(t_.run, t_.state.step, *t_.policy.model, *t_.optimizer, t_.companions, t_.state.json(),
-                  t_.run.model_files(), t_.config.train.keep);
+                  t_.run.model_files(), t_.config.train.keep, t_.state.best.step);
   t_.optimizer->release_state();
 }
 
@@ -247,6 +267,7 @@ int Trainer::run(TrainObserver& observer) {
   if (t_.state.step == 0 && t_.run.last_step() < 0 && c.test_freq > 0 && c.val_before_train) {
     StepRecord before(t_, {0, total_steps_, 0}, observer);
     validate(t_, before);
+    if (!c.best_metric.empty()) value_of_best(c.best_metric, before.metrics);  // a name that is none is refused now
     before.write();
   }
   while (!finished()) {
@@ -258,10 +279,18 @@ int Trainer::run(TrainObserver& observer) {
       log(str("stopped after step ", t_.state.step, ", saved; go on with: ucas train --resume ", t_.run.path()));
       return kInterrupted;
     }
-    if (c.save_freq > 0 && t_.state.step % c.save_freq == 0) save();
+    if ((c.save_freq > 0 && t_.state.step % c.save_freq == 0) || t_.state.best.step == t_.state.step) save();
   }
   save();
   observer.end();
+  if (out_of_patience()) {
+    log(str("ended after step ", t_.state.step, ": ", t_.state.best.since,
+            " validations in a row found nothing better"));
+  }
+  if (const BestStep& best = t_.state.best; best.step > 0) {
+    log(str("the best ", c.best_metric, " was ", best.value, ", at step ", best.step, ": ",
+            t_.run.checkpoint(best.step)));
+  }
   if (t_.planned_memory > 0) {
     const auto planned = static_cast<double>(t_.planned_memory);
     log(str("memory: peak ", human_bytes(peak_resident_gb() * 0x1p30), ", planned ", human_bytes(planned)));

@@ -24,6 +24,8 @@ class Trainer {
   void update(const Batch& batch, std::span<const float> advantage, StepRecord& record);
   void save();
   bool finished() const;  // the run is as long as the config asks
+  void judge(const StepMetrics& validated);
+  bool out_of_patience() const;
   bool should_stop() const;
 
   Training& t_;

@@ -1,7 +1,9 @@
 #include "train/validation.h"
 
 #include <algorithm>
+#include <vector>
 
+#include "base/error.h"
 #include "base/str.h"
 #include "evaluate/engine/evaluator.h"
 
@@ -21,7 +23,9 @@ void validate(const Training& t, StepRecord& record) {
   input.label = "validation";
   input.show_progress = false;
   EvalConfig eval;
-  eval.samples = 0;
+  eval.samples = t.config.train.val_n;
+  eval.temperature = t.config.train.val_temperature;
+  eval.seed = t.config.seed;
   eval.max_tokens = t.config.rollout.response_length;
   eval.truncated = t.config.reward.truncated == Truncated::wrong ? Truncated::wrong : Truncated::grade;
   eval.bootstrap_draws = 0;
@@ -31,10 +35,37 @@ void validate(const Training& t, StepRecord& record) {
   StepMetrics& m = record.metrics;
   for (const auto& [source, numbers] : result.by_source) {
     if (numbers.greedy.known()) m.set(str("val-core/", source, "/acc/mean@1"), numbers.greedy.value);
+    for (const FigureAt& mean : numbers.mean_at) {
+      if (mean.k == eval.samples) m.set(str("val-core/", source, "/acc/mean@", mean.k), mean.share.value);
+    }
+    for (const FigureAt& pass : numbers.pass_at) {
+      if (pass.k > 1) m.set(str("val-aux/", source, "/acc/best@", pass.k, "/mean"), pass.share.value);
+    }
     m.set(str("val-aux/", source, "/response_length/mean"), numbers.length);
     m.set(str("val-aux/", source, "/truncated_share"), numbers.truncated);
     m.set(str("val-aux/", source, "/unparseable_share"), numbers.unparseable);
   }
+}
+
+double value_of_best(const std::string& best_metric, const StepMetrics& metrics) {
+  const size_t star = best_metric.find('*');
+  const std::string before = best_metric.substr(0, star);
+  const std::string after = star == std::string::npos ? "" : best_metric.substr(star + 1);
+  double sum = 0;
+  int64_t count = 0;
+  std::vector<std::string> names;
+  for (const auto& [name, value] : metrics.values()) {
+    if (name.starts_with("val-")) names.push_back(name);
+    const bool matches = star == std::string::npos ? name == best_metric
+                                                   : name.size() >= before.size() + after.size() &&
+                                                         name.starts_with(before) && name.ends_with(after);
+    if (!matches) continue;
+    sum += value;
+    ++count;
+  }
+  if (count > 0) return sum / static_cast<double>(count);
+  throw Error("config", str("train.best_metric = \"", printable(best_metric, 100),
+                            "\" is no number of a validation; there are ", join(names, ", ")));
 }
 
 }  // namespace ucas

@@ -1,6 +1,7 @@
 #include "verify/graders.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/error.h"
 #include "base/str.h"
@@ -43,6 +44,15 @@ Graders make_graders(GraderKind standard, const std::map<std::string, GraderKind
   Graders graders{.standard = get(standard), .of = {}};
   for (const auto& [source, kind] : by_source) graders.of[source] = get(kind);
   return graders;
+}
+
+void check_golds(const Graders& graders, std::span<const Problem> problems) {
+  std::set<const Grader*> prepared;
+  for (const Problem& problem : problems) {
+    const Grader& grader = graders.for_source(problem.source);
+    if (prepared.insert(&grader).second) grader.prepare();
+    if (!problem.gold.empty()) grader.check_gold(problem.gold, str("problem ", printable(problem.id)));
+  }
 }
 
 }  // namespace ucas

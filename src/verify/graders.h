@@ -4,9 +4,11 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "core/problem.h"
 #include "verify/registry.h"
 
 namespace ucas {
@@ -21,5 +23,9 @@ struct Graders {
 // "SOURCE=GRADER" each. Error("config", "WHERE: ...") where one is not of that form or not a grader.
 std::map<std::string, GraderKind> parse_graders(const std::vector<std::string>& by_source, const std::string& where);
 Graders make_graders(GraderKind standard, const std::map<std::string, GraderKind>& by_source, const GraderSetup& setup);
+
+// A right answer that its grader cannot read, and a grader that cannot work here, are found before the first response:
+// Error("data_line", "sandbox").
+void check_golds(const Graders& graders, std::span<const Problem> problems);
 
 }  // namespace ucas

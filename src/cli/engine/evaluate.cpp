@@ -47,6 +47,8 @@ EvaluationPlan plan_of(const EvaluateOptions& options, const std::vector<Setting
   plan.max_prompt_length = 0;
   plan.limit = options.limit;
   plan.problems = options.problems;
+  plan.grader = options.grader;
+  plan.code = options.code;
   plan.engine = options.engine;
   plan.served = options.served;
   plan.device = options.machine.device;

@@ -56,14 +56,14 @@ void Asked::add_suite() {
     std::vector<Problem> all = read_benchmark(benchmark, plan_.data_directory);
     if (plan_.limit > 0 && static_cast<int64_t>(all.size()) > plan_.limit) all.resize(static_cast<size_t>(plan_.limit));
     const PutToModel put = put_to_model(plan_.model, command(), benchmark, of_name);
-    graders.of[benchmark.name] = make_grader(benchmark.grader, put.extract);
+    graders.of[benchmark.name] = make_grader(benchmark.grader, {put.extract, plan_.code});
     add(std::move(all), benchmark, put, {path_join(plan_.data_directory, benchmark.path)});
   }
 }
 
 void Asked::add_files() {
   const PutToModel put = put_to_model(plan_.model, command(), Benchmark(), Suite());
-  graders.standard = make_grader(GraderKind::math, put.extract);
+  graders.standard = make_grader(plan_.grader, {put.extract, plan_.code});
   std::vector<std::string> order;  // of the sources
   std::map<std::string, std::vector<Problem>> by_source;
   std::map<std::string, std::vector<std::string>> files;  // that hold problems of a source
@@ -85,13 +85,14 @@ void Asked::add_files() {
   for (const std::string& source : order) {
     Benchmark benchmark;
     benchmark.name = source;
+    benchmark.grader = plan_.grader;
     add(std::move(by_source[source]), benchmark, put, files[source]);
   }
 }
 
 void Asked::add_own(std::vector<Problem> own) {
   const PutToModel put = put_to_model(plan_.model, command(), Benchmark(), Suite());
-  graders.standard = make_grader(GraderKind::math, put.extract);
+  graders.standard = make_grader(plan_.grader, {put.extract, plan_.code});
   data = {std::filesystem::path(plan_.model.path).stem().string()};
   std::vector<std::string> order;
   std::map<std::string, std::vector<Problem>> by_source;
@@ -102,6 +103,7 @@ void Asked::add_own(std::vector<Problem> own) {
   for (const std::string& source : order) {
     Benchmark benchmark;
     benchmark.name = source;
+    benchmark.grader = plan_.grader;
     std::vector<Problem>& mine = by_source[source];
     if (plan_.limit > 0 && std::ssize(mine) > plan_.limit) mine.resize(static_cast<size_t>(plan_.limit));
     add(std::move(mine), benchmark, put, {});
@@ -122,6 +124,7 @@ int64_t Asked::longest_prompt(int64_t limit) const {
 void Asked::add(std::vector<Problem> asked, const Benchmark& benchmark, const PutToModel& put,
                 const std::vector<std::string>& files) {
   const bool choices = benchmark.grader == GraderKind::choice;
+  check_golds(graders, asked);
   if (choices && plan_.model.by != AnsweredBy::checkpoint) {
     throw Error("config", str(benchmark.name,
                               ": grader = \"choice\" compares log-probs of the choices, which only a "

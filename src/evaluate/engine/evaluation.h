@@ -30,6 +30,8 @@ struct EvaluationPlan {
   bool keyed_by_place = false;        // evaluate/engine/evaluator.h
   EvalConfig config;
   ProblemOptions problems;
+  GraderKind grader = GraderKind::math;  // of files; a suite's benchmarks name their own
+  code::CodeOptions code;
   EngineConfig engine;
   ServerOptions served;  // of models behind a server
   std::string device = "cpu";

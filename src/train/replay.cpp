@@ -1,0 +1,129 @@
+#include "train/replay.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "config/train_config.h"
+#include "records/run_directory.h"
+#include "records/step_data.h"
+#include "rollout/engine.h"
+#include "rollout/policy.h"
+#include "train/fingerprint.h"
+#include "train/model_files.h"
+
+namespace ucas {
+
+namespace {
+
+std::vector<int64_t> steps_with_signals(const RunDirectory& run) {
+  std::vector<int64_t> steps;
+  const std::string folder = path_join(run.path(), "signals");
+  if (!is_directory(folder)) return steps;
+  for (const std::string& name : list_directory(folder)) {
+    const std::string stem = stem_of(name, ".jsonl");
+    if (!name.ends_with(".jsonl") || !stem.starts_with("step-")) continue;
+    const std::string digits = stem.substr(5);
+    if (digits.empty() || digits.size() > 9 || digits.find_first_not_of("0123456789") != std::string::npos) continue;
+    steps.push_back(std::stoll(digits));
+  }
+  return steps;
+}
+
+// Where the weights before a step are; "" where nowhere.
+std::string weights_before(const RunDirectory& run, const TrainConfig& config, int64_t step) {
+  if (step > 1) return is_directory(run.checkpoint(step - 1)) ? run.checkpoint(step - 1) : "";
+  return is_directory(config.model) ? config.model : "";
+}
+
+std::string numbers(const std::vector<int64_t>& steps) {
+  std::vector<std::string> texts;
+  for (int64_t step : steps) texts.push_back(str(step));
+  return texts.empty() ? "none" : join(texts, ", ");
+}
+
+int64_t step_to_replay(const RunDirectory& run, const TrainConfig& config, int64_t asked) {
+  std::vector<int64_t> with_signals = steps_with_signals(run), both;
+  for (int64_t step : with_signals) {
+    if (!weights_before(run, config, step).empty()) both.push_back(step);
+  }
+  if (asked == 0 && !both.empty()) return both.back();
+  if (std::ranges::find(both, asked) != both.end()) return asked;
+  throw Error("path", str(run.path(), ": ", asked == 0 ? "no step" : str("step ", asked),
+                          " can be replayed: it takes the step's ",
+                          "signals (train.stored_signals; there are those of steps ", numbers(with_signals),
+                          ") and the weights before it (the checkpoint of the step before, or for step 1 ",
+                          printable(config.model, 200), "); both are there of steps ", numbers(both)));
+}
+
+Replayed compare(const StepData& kept, const Response& o, const Sampled& now, const Tokenizer& tokenizer) {
+  const auto ids = Batch::tokens(kept.batch.token, o);
+  const auto logprob = Batch::tokens(kept.batch.rollout_logprob, o);
+  Replayed out;
+  out.problem = kept.problem[static_cast<size_t>(o.group)];
+  out.sample = o.sample;
+  out.tokens = o.length;
+  out.text = response_text(tokenizer, now.token);
+  out.kept = response_text(tokenizer, ids);
+  for (size_t t = 0; t < std::max(ids.size(), now.token.size()); ++t) {
+    if (t >= ids.size() || t >= now.token.size() || ids[t] != now.token[t]) {
+      out.first_other = static_cast<int64_t>(t);
+      break;
+    }
+    out.largest = std::max(out.largest, static_cast<double>(std::fabs(logprob[t] - now.logprob[t])));
+  }
+  return out;
+}
+
+}  // namespace
+
+Replay replay(const std::string& path, const ReplayAsk& ask) {
+  RunDirectory::check_started(path);
+  const RunDirectory run = RunDirectory::watch(path);
+  const TrainConfig config = make_train_config(read_toml(path_join(path, "config.toml")));
+  Replay out;
+  out.step = step_to_replay(run, config, ask.step);
+  out.weights = weights_before(run, config, out.step);
+  const std::string was = run.environment("initial_weights");
+  if (out.step == 1 && !was.empty() && was != hash_of_model(config.model)) {
+    throw Error("path", str(printable(config.model, 200), ": other weights than when ", path, " was started"));
+  }
+  const StepData kept = read_step_data(run.signals_file(out.step));
+  std::vector<PromptJob> jobs;
+  std::vector<int64_t> rows;
+  for (size_t i = 0; i < kept.batch.responses.size(); ++i) {
+    const Response& o = kept.batch.responses[i];
+    const Group& group = kept.batch.groups[static_cast<size_t>(o.group)];
+    if (!ask.problem.empty() && kept.problem[static_cast<size_t>(o.group)] != ask.problem) continue;
+    if (ask.sample >= 0 && o.sample != ask.sample) continue;
+    jobs.push_back({.prompt = group.prompt,
+                    .problem = static_cast<uint32_t>(group.problem),
+                    .first_sample = static_cast<uint32_t>(o.sample)});
+    rows.push_back(static_cast<int64_t>(i));
+  }
+  if (jobs.empty()) {
+    throw Error("usage", str("step ", out.step, " of ", path, " kept no such response; it has those to ",
+                             printable(join(kept.problem, ", "), 300)));
+  }
+  use_threads(ask.threads);
+  const std::string tokenizer = tokenizer_directory(run, out.weights, config.model);
+  Policy policy = open_policy(out.weights, parse_device(config.device), config.model_options(), tokenizer);
+  const std::unique_ptr<Rollout> engine = make_engine(*policy.model, {});
+  RolloutRequest request;
+  request.jobs = jobs;
+  request.sampling = {config.rollout.temperature, config.rollout.top_p, config.rollout.top_k,
+                      config.rollout.response_length};
+  request.seed = static_cast<uint64_t>(config.seed);
+  request.step = static_cast<uint32_t>(out.step);
+  request.stop_ids = kept.batch.stop_ids;
+  for (const Sampled& s : engine->run(request)) {
+    const Response& o = kept.batch.responses[static_cast<size_t>(rows[static_cast<size_t>(s.job)])];
+    out.responses.push_back(compare(kept, o, s, policy.tokenizer));
+  }
+  return out;
+}
+
+}  // namespace ucas
