@@ -63,7 +63,7 @@ class StrictReader : public nlohmann::json_sax<Json> {
     return true;
   }
   bool open(Json&& value) {
-    if (stack_.size() >= kMaxDepth) throw Error("limit", str(where_, ": JSON nested deeper than ", kMaxDepth));
+    if (stack_.size() >= kMaxDepth) throw Error("header_json", str(where_, ": JSON nested deeper than ", kMaxDepth));
     stack_.push_back(place(std::move(value)));
     return true;
   }

@@ -16,7 +16,7 @@ using OrderedJson = nlohmann::ordered_json;
 // Error("header_json") for bytes that no JSON text holds and a parser may pass over: a byte order mark, a NUL (which
 // nlohmann takes for the end, whatever follows it). For readers with events of their own; parse_json calls it.
 void check_json_bytes(std::string_view text, const std::string& where);
-// Throws Error(kind, "WHERE: ...") with kind in {utf8, dup_key, limit, header_json}. `where` is a file or file:line.
+// Throws Error(kind, "WHERE: ...") with kind in {utf8, dup_key, header_json}. `where` is a file or file:line.
 Json parse_json(std::string_view text, const std::string& where);
 // JSON as text; bytes that are not UTF-8 become U+FFFD. indent -1: on one line. (Here and nowhere else: what turns a
 // value into text is the most expensive template of the build.)

@@ -44,11 +44,11 @@ TEST(json, a_key_that_stands_twice_is_refused_however_it_is_spelled) {
 }
 
 TEST(json, deep_nesting_is_refused_before_it_costs_a_stack) {
-  EXPECT_EQ(refusal(nested(65)), "limit");
-  EXPECT_EQ(refusal(nested(1000000)), "limit");
+  EXPECT_EQ(refusal(nested(65)), "header_json");
+  EXPECT_EQ(refusal(nested(1000000)), "header_json");
   std::string objects;
   for (int i = 0; i < 100000; ++i) objects += "{\"a\":";
-  EXPECT_EQ(refusal(objects), "limit");
+  EXPECT_EQ(refusal(objects), "header_json");
 }
 
 TEST(json, everything_that_is_not_json_has_a_class) {

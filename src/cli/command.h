@@ -22,6 +22,7 @@
   X(sft, engine, "supervised fine-tuning on prompts and responses")                                          \
   X(verify, plain, "grade answers against the right ones")                                                   \
   X(tokenize, plain, "text to token ids, or a check against known ids")                                      \
+  X(check, plain, "whether files can be read: weights, configs, tokenizers, problems, runs")                 \
   X(merge, engine, "an adapter added to its base: a whole checkpoint")                                       \
   X(generate, engine, "responses of a checkpoint, to a prompt or to problem files")                          \
   X(score, engine, "per-token log-prob, entropy, confidence of given responses")                             \

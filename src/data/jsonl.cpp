@@ -109,6 +109,11 @@ void each_record(std::string_view bytes, char separator, const std::string& show
 }  // namespace
 
 LineCounts read_json_lines(const std::string& path, BadRows bad_rows, const std::function<void(const JsonRow&)>& take) {
+  if (path.ends_with(".parquet")) {
+    throw Error("parquet", str(printable(path, 400), ": Parquet is not read; write the rows as JSON Lines: python3 -c ",
+                               "\"import pandas, sys; pandas.read_parquet(sys.argv[1]).to_json(sys.argv[2], ",
+                               "orient='records', lines=True)\" FILE.parquet FILE.jsonl"));
+  }
   const std::string file = read_file(path, kFileLimit), shown = printable(path, 400);
   std::string_view bytes = file;
   if (bytes.starts_with("\xef\xbb\xbf")) bytes.remove_prefix(3);

@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/json.h"
 #include "base/str.h"
+#include "hf/config_reader.h"
 
 namespace ucas {
 
@@ -20,7 +20,7 @@ bool is_adapter(const std::string& directory) { return exists(path_join(director
 std::string base_directory(const std::string& directory) {
   const std::string path = path_join(directory, kAdapterConfig);
   if (!exists(path)) return directory;
-  const Json json = read_json(path, kAdapterLimit);
+  const Json json = read_config_json(path, kAdapterLimit);
   const auto it = json.is_object() ? json.find("base_model_name_or_path") : json.end();
   const std::string named = json.is_object() && it != json.end() && it->is_string() ? it->get<std::string>() : "";
   for (const std::string& base : {named, path_join(directory, named)}) {

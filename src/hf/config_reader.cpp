@@ -17,6 +17,13 @@ std::string shown(const Json& value) {
 
 }  // namespace
 
+Json read_config_json(const std::string& path, int64_t limit) try {
+  return read_json(path, limit);
+} catch (const Error& error) {
+  if (error.kind() != "header_json") throw;
+  throw Error("config", error.what());
+}
+
 ConfigReader::ConfigReader(const Json& object, std::string where) : object_(object), where_(std::move(where)) {
   if (!object.is_object()) throw Error("config", str(where_, ": expected a JSON object, got ", shown(object)));
 }

@@ -13,6 +13,10 @@
 
 namespace ucas {
 
+// The JSON of a checkpoint's settings. What is no JSON is Error("config"), but bytes that are not UTF-8 (utf8) and a
+// key that stands twice (dup_key).
+Json read_config_json(const std::string& path, int64_t limit);
+
 class ConfigReader {
  public:
   // Keeps a reference to `object`; `where` is the file, and the key that holds the object if it is an inner one.

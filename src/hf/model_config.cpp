@@ -150,7 +150,7 @@ void read_shape(const ConfigReader& config, ModelConfig& c) {
 void read_generation_config(const std::string& directory, ModelConfig& c) {
   std::string path = path_join(directory, "generation_config.json");
   if (!exists(path)) return;
-  Json json = read_json(path, kConfigLimit);
+  Json json = read_config_json(path, kConfigLimit);
   ConfigReader reader(json, path);
   reader.ids("eos_token_id", c.vocab_size, c.eos_token_id);
   if (c.bos_token_id < 0) c.bos_token_id = reader.integer("bos_token_id", 0, c.vocab_size - 1).value_or(-1);
@@ -160,9 +160,8 @@ void read_generation_config(const std::string& directory, ModelConfig& c) {
 OrderedJson read_like(const std::string& like, const char* name) {
   if (like.empty() || !exists(path_join(like, name))) return OrderedJson::object();
   std::string path = path_join(like, name);
-  std::string text = read_file(path, kConfigLimit);
-  if (!parse_json(text, path).is_object()) throw Error("config", str(path, ": expected a JSON object"));
-  return OrderedJson::parse(text);  // checked above; parsed again for the order of its keys
+  if (!read_config_json(path, kConfigLimit).is_object()) throw Error("config", str(path, ": expected a JSON object"));
+  return OrderedJson::parse(read_file(path, kConfigLimit));  // checked above; parsed again for the order of its keys
 }
 
 void write_ids(const ModelConfig& config, OrderedJson& json) {
@@ -188,10 +187,8 @@ int64_t ModelConfig::parameter_count() const {
   return num_hidden_layers * layer + hidden_size + (tie_word_embeddings ? 1 : 2) * vocab_size * hidden_size;
 }
 
-ModelConfig read_model_config(const std::string& directory) {
-  if (!is_directory(directory)) throw Error("path", str(printable(directory, 400), ": no such checkpoint directory"));
-  std::string path = path_join(directory_with(directory, "config.json"), "config.json");
-  Json json = read_json(path, kConfigLimit);
+ModelConfig read_model_config_file(const std::string& path) {
+  Json json = read_config_json(path, kConfigLimit);
   ConfigReader config(json, path);
   ModelConfig c;
   c.family = &read_family(config);
@@ -210,8 +207,21 @@ ModelConfig read_model_config(const std::string& directory) {
   config.ids("eos_token_id", c.vocab_size, c.eos_token_id);
   c.bos_token_id = config.integer("bos_token_id", 0, c.vocab_size - 1).value_or(-1);
   c.pad_token_id = config.integer("pad_token_id", 0, c.vocab_size - 1).value_or(-1);
-  read_generation_config(directory, c);
   return c;
+}
+
+ModelConfig read_model_config(const std::string& directory) {
+  if (!is_directory(directory)) throw Error("path", str(printable(directory, 400), ": no such checkpoint directory"));
+  ModelConfig config = read_model_config_file(path_join(directory_with(directory, "config.json"), "config.json"));
+  read_generation_config(directory, config);
+  return config;
+}
+
+void check_vocabulary(int64_t ids, const std::string& tokenizer, const ModelConfig& config) {
+  if (ids <= config.vocab_size) return;
+  throw Error("tokenizer", str(printable(tokenizer, 400), ": the tokenizer has ", grouped(ids),
+                               " ids but the model's vocabulary only ", grouped(config.vocab_size),
+                               " rows (vocab_size of config.json); the files belong to different models"));
 }
 
 void write_model_config(const ModelConfig& c, const std::string& directory, const std::string& like) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -142,28 +143,6 @@ std::map<std::string, std::string> read_index(const std::string& path) {
     shard_of[name] = shard;
   }
   return shard_of;
-}
-
-std::vector<StoredTensor> list_shards(const std::string& directory, const std::string& index) {
-  std::map<std::string, std::string> shard_of = read_index(index);
-  std::set<std::string> shards;
-  for (const auto& [name, shard] : shard_of) shards.insert(shard);
-  std::vector<StoredTensor> all;
-  for (const std::string& shard : shards)
-    for (StoredTensor& t : read_safetensors_header(path_join(directory, shard))) {
-      auto it = shard_of.find(t.name);
-      if (it == shard_of.end() || it->second != shard)
-        throw Error("unexpected_tensor",
-                    str(where_of(t.file, t.name), ": ", index, " does not place it in this shard"));
-      all.push_back(std::move(t));
-    }
-  std::set<std::string> found;
-  for (const StoredTensor& t : all) found.insert(t.name);
-  for (const auto& [name, shard] : shard_of)
-    if (!found.contains(name))
-      throw Error("missing_tensor",
-                  str(where_of(path_join(directory, shard), name), ": promised by ", index, ", not in the file"));
-  return all;
 }
 
 float bits_as_float(uint32_t bits) {
@@ -317,6 +296,29 @@ std::vector<StoredTensor> read_safetensors_header(const std::string& path) {
   return tensors;
 }
 
+std::vector<StoredTensor> read_sharded_headers(const std::string& index) {
+  const std::string directory = std::filesystem::path(index).parent_path().string();
+  std::map<std::string, std::string> shard_of = read_index(index);
+  std::set<std::string> shards;
+  for (const auto& [name, shard] : shard_of) shards.insert(shard);
+  std::vector<StoredTensor> all;
+  for (const std::string& shard : shards)
+    for (StoredTensor& t : read_safetensors_header(path_join(directory, shard))) {
+      auto it = shard_of.find(t.name);
+      if (it == shard_of.end() || it->second != shard)
+        throw Error("unexpected_tensor",
+                    str(where_of(t.file, t.name), ": ", index, " does not place it in this shard"));
+      all.push_back(std::move(t));
+    }
+  std::set<std::string> found;
+  for (const StoredTensor& t : all) found.insert(t.name);
+  for (const auto& [name, shard] : shard_of)
+    if (!found.contains(name))
+      throw Error("missing_tensor",
+                  str(where_of(path_join(directory, shard), name), ": promised by ", index, ", not in the file"));
+  return all;
+}
+
 std::vector<StoredTensor> list_weights(const std::string& directory) {
   std::string single = path_join(directory, "model.safetensors");
   std::string index = path_join(directory, "model.safetensors.index.json");
@@ -327,7 +329,7 @@ std::vector<StoredTensor> list_weights(const std::string& directory) {
   } else if (exists(single)) {
     all = read_safetensors_header(single);
   } else if (exists(index)) {
-    all = list_shards(directory, index);
+    all = read_sharded_headers(index);
   } else if (exists(path_join(directory, "pytorch_model.bin")) ||
              exists(path_join(directory, "pytorch_model.bin.index.json"))) {
     throw Error("unsupported", str(directory,

@@ -4,16 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <span>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/rng.h"
 #include "base/str.h"
-#include "hf/safetensors.h"
+#include "hf/parameters.h"
 #include "model/finite.h"
-#include "model/peft.h"
 #include "model/stored.h"
 #include "model/transformer.h"
 #include "text/tokenizer.h"
@@ -21,15 +19,6 @@
 namespace ucas {
 
 namespace {
-
-std::string shape_text(at::IntArrayRef shape) {
-  std::vector<std::string> parts;
-  for (int64_t size : shape) parts.push_back(str(size));
-  return "[" + join(parts, ", ") + "]";
-}
-
-// Buffers that old checkpoints carry and nobody needs.
-bool ignorable(const std::string& name) { return name.ends_with(".self_attn.rotary_emb.inv_freq"); }
 
 // Fills a CPU f32 tensor, then moves the values where the parameter lives, in its type.
 template <class Fill>
@@ -42,12 +31,6 @@ void fill_parameter(const at::Tensor& parameter, Fill fill) {
   at::Tensor staging = at::empty(target.sizes(), at::kFloat);
   fill(staging.data_ptr<float>());
   target.copy_(staging);
-}
-
-void check_shape(const StoredTensor& stored, at::IntArrayRef expected) {
-  if (at::IntArrayRef(stored.shape) != expected)
-    throw Error("shape", str(stored.file, ": tensor ", printable(stored.name), ": shape ", shape_text(stored.shape),
-                             ", config.json asks for ", shape_text(expected)));
 }
 
 // Reads a tensor into out[elements()].
@@ -82,7 +65,6 @@ void check_memory(const Weights& shapes, const ModelConfig& config, const std::s
 
 // transformers ties by config alone; a tied checkpoint with another head would silently lose it.
 void check_tied_head(const StoredTensor& head, const at::Tensor& embed) {
-  check_shape(head, embed.sizes());
   at::Tensor values = at::empty(embed.sizes(), at::kFloat);
   read_finite(head, values.data_ptr<float>());
   if (!values.to(embed.scalar_type()).equal(embed.detach().cpu()))
@@ -94,59 +76,22 @@ void check_tied_head(const StoredTensor& head, const at::Tensor& embed) {
 // "model.norm.weight" -> "model.norm"
 std::string module_of(const std::string& parameter) { return parameter.substr(0, parameter.rfind('.')); }
 
-using StoredByName = std::map<std::string, StoredTensor>;
-
-StoredByName by_name(std::vector<StoredTensor> list, const std::string& directory) {
-  StoredByName stored;
-  for (StoredTensor& t : list) {
-    std::string name = t.name;
-    if (auto [it, fresh] = stored.emplace(name, std::move(t)); !fresh)
-      throw Error("dup_key", str(directory, ": tensor ", printable(name), " stands in two files"));
-  }
-  return stored;
-}
-
-// Every tensor's name and shape, before the first allocation: config.json alone must not make us take memory.
-void check_all_there(const ModelConfig& config, const Weights& shapes, const StoredByName& stored,
-                     const std::string& directory) {
-  for (const NamedTensor& parameter : shapes.parameters) {
-    auto found = stored.find(parameter.name);
-    if (found == stored.end())
-      throw Error("missing_tensor", str(directory, ": tensor ", parameter.name, " ",
-                                        shape_text(parameter.tensor.sizes()), " is missing"));
-    check_shape(found->second, parameter.tensor.sizes());
-  }
-}
-
 void fill_from(const StoredTensor& stored, const at::Tensor& parameter) {
-  check_shape(stored, parameter.sizes());
+  UCAS_CHECK(at::IntArrayRef(stored.shape) == parameter.sizes(), "shapes were checked against the config");
   fill_parameter(parameter, [&](float* out) { read_finite(stored, out); });
 }
 
 // The base, as its directory holds it.
 Weights load_base(const ModelConfig& config, const std::string& directory, at::Device device,
                   const ModelOptions& options) {
-  StoredByName stored = by_name(list_weights(directory), directory);
-  if (config.num_hidden_layers > static_cast<int64_t>(stored.size()))
-    throw Error("missing_tensor", str(directory, ": config.json asks for ", config.num_hidden_layers,
-                                      " layers, the files hold ", stored.size(), " tensors"));
+  const StoredByName stored = stored_by_name(list_weights(directory), directory);
+  check_parameters(config, stored, directory);  // config.json alone must not make us take memory
   const Weights shapes = allocate_weights(config, at::Device(at::kMeta), options);  // meta tensors have no storage
-  check_all_there(config, shapes, stored, directory);
   if (device.is_cpu()) check_memory(shapes, config, directory);
   Weights weights = allocate_weights(config, device, options);
-  for (const NamedTensor& parameter : weights.parameters) {
-    auto it = stored.find(parameter.name);
-    fill_from(it->second, parameter.tensor);
-    stored.erase(it);
-  }
-  if (auto head = stored.find("lm_head.weight"); head != stored.end()) {
+  for (const NamedTensor& parameter : weights.parameters) fill_from(stored.at(parameter.name), parameter.tensor);
+  if (auto head = stored.find("lm_head.weight"); config.tie_word_embeddings && head != stored.end())
     check_tied_head(head->second, weights.embed.leaf);
-    stored.erase(head);
-  }
-  for (const auto& [name, t] : stored)
-    if (!ignorable(name))
-      throw Error("unexpected_tensor", str(t.file, ": tensor ", printable(name), " is none of a ", config.family->title,
-                                           " model with ", config.num_hidden_layers, " layers"));
   return weights;
 }
 
@@ -164,26 +109,14 @@ void load_adapter(Weights& weights, const PeftAdapter& adapter, const ModelConfi
                                    adapter.base, " (tie_word_embeddings), but ensure_weight_tying is not true: peft ",
                                    "computes with two matrices then; merge the adapter with peft and load the result"));
   }
-  StoredByName stored = by_name(read_safetensors_header(adapter_file(directory)), directory);
-  std::vector<NamedTensor> wanted = weights.adapter;
+  const StoredByName stored = stored_by_name(read_safetensors_header(adapter_file(directory)), directory);
+  check_adapter(adapter, config, stored, directory);
+  for (const NamedTensor& p : weights.adapter) fill_from(stored.at(p.name), p.tensor);
   for (const NamedTensor& p : weights.parameters) {
-    if (is_saved_whole(adapter.lora, module_of(p.name))) wanted.push_back({kPeftPrefix + p.name, p.tensor});
+    if (is_saved_whole(adapter.lora, module_of(p.name))) fill_from(stored.at(kPeftPrefix + p.name), p.tensor);
   }
-  for (const NamedTensor& p : wanted) {
-    auto found = stored.find(p.name);
-    if (found == stored.end())
-      throw Error("missing_tensor", str(directory, ": tensor ", p.name, " ", shape_text(p.tensor.sizes()),
-                                        " is missing; adapter_config.json asks for it"));
-    fill_from(found->second, p.tensor);
-    stored.erase(found);
-  }
-  if (auto head = stored.find(str(kPeftPrefix, "lm_head.weight")); adapter.ties && head != stored.end()) {
+  if (auto head = stored.find(str(kPeftPrefix, "lm_head.weight")); adapter.ties && head != stored.end())
     check_tied_head(head->second, weights.embed.leaf);
-    stored.erase(head);
-  }
-  if (stored.empty()) return;
-  throw Error("unexpected_tensor", str(adapter_file(directory), ": tensor ", printable(stored.begin()->first),
-                                       " is none of this adapter (adapter_config.json) on this base"));
 }
 
 LoraConfig sorted(LoraConfig lora) {

@@ -1,6 +1,5 @@
 // Adapters that peft saved, with the logits and gradients it computes (tools/make_model_goldens.py), and what is none
 // that ucas runs.
-#include "model/peft.h"
 
 #include <ATen/TensorOperators.h>
 #include <c10/core/GradMode.h>
@@ -12,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
+#include "hf/peft.h"
 #include "model/stored.h"
 #include "model/transformer.h"
 #include "support/engine/model_goldens.h"

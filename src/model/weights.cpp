@@ -11,13 +11,13 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "base/str.h"
+#include "hf/peft.h"
 
 namespace ucas {
 
 namespace {
 
 constexpr uint64_t kAdapterStream = 0x4c6f5241;  // of the first A's initial values
-constexpr const char* kModules[] = {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"};
 
 // "model.layers.3.mlp.up_proj" -> "up_proj"
 std::string last_part(const std::string& name) { return name.substr(name.rfind('.') + 1); }
@@ -165,8 +165,6 @@ void check_lora(const LoraConfig& lora, const ModelConfig& config) {
 }
 
 }  // namespace
-
-std::vector<std::string> adaptable_modules() { return {std::begin(kModules), std::end(kModules)}; }
 
 void Weights::refresh() {
   for (const auto& [leaf, used] : copies) used.copy_(leaf.detach());

@@ -46,7 +46,5 @@ Weights allocate_weights(const ModelConfig& config, at::Device device, const Mod
 Weights without_adapter(const Weights& weights);
 // Adds every adapter's product to the matrix that it changes: W + (alpha / rank) B A, in f32.
 void merge_adapter(Weights& weights);
-// The names of the matrices of a block that an adapter can change: "q_proj" ..
-std::vector<std::string> adaptable_modules();
 
 }  // namespace ucas

@@ -120,35 +120,6 @@ void count_trained(ModelMemory& m, const OptimizerConfig* optimizer, int64_t row
 
 }  // namespace
 
-std::vector<ParameterShape> parameter_shapes(const ModelConfig& c) {
-  std::vector<ParameterShape> list;
-  const Widths w(c);
-  const auto linear = [&](const std::string& module, int64_t rows, int64_t columns, bool bias = false) {
-    list.push_back({module, ".weight", rows, columns, true});
-    if (bias) list.push_back({module, ".bias", 0, rows});
-  };
-  list.push_back({"model.embed_tokens", ".weight", c.vocab_size, w.D});
-  for (int64_t i = 0; i < c.num_hidden_layers; ++i) {
-    const std::string prefix = str("model.layers.", i, "."), attention = prefix + "self_attn.", mlp = prefix + "mlp.";
-    list.push_back({prefix + "input_layernorm", ".weight", 0, w.D});
-    linear(attention + "q_proj", w.query, w.D, c.family->qkv_bias);
-    linear(attention + "k_proj", w.key, w.D, c.family->qkv_bias);
-    linear(attention + "v_proj", w.key, w.D, c.family->qkv_bias);
-    linear(attention + "o_proj", w.D, w.query);
-    if (c.family->qk_norm) {
-      list.push_back({attention + "q_norm", ".weight", 0, w.d});
-      list.push_back({attention + "k_norm", ".weight", 0, w.d});
-    }
-    list.push_back({prefix + "post_attention_layernorm", ".weight", 0, w.D});
-    linear(mlp + "gate_proj", w.F, w.D);
-    linear(mlp + "up_proj", w.F, w.D);
-    linear(mlp + "down_proj", w.D, w.F);
-  }
-  list.push_back({"model.norm", ".weight", 0, w.D});
-  if (!c.tie_word_embeddings) list.push_back({"lm_head", ".weight", c.vocab_size, w.D});
-  return list;
-}
-
 ModelMemory model_memory(const ModelConfig& config, const ModelOptions& options, const OptimizerConfig* optimizer,
                          bool head) {
   ModelMemory m;

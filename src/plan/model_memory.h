@@ -10,20 +10,10 @@
 
 #include "core/model_options.h"
 #include "core/optimizer_config.h"
-#include "hf/model_config.h"
+#include "hf/parameters.h"
 #include "sampling/engine_room.h"
 
 namespace ucas {
-
-// A leaf tensor of a checkpoint, [columns] or [rows, columns].
-struct ParameterShape {
-  std::string module, kind;       // "model.layers.0.mlp.up_proj", ".weight"
-  int64_t rows = 0, columns = 0;  // rows 0: a vector
-  bool linear = false;            // of a product of a block: an adapter can change it
-  int64_t elements() const { return (rows == 0 ? 1 : rows) * columns; }
-};
-// In the order of Weights::parameters.
-std::vector<ParameterShape> parameter_shapes(const ModelConfig& config);
 
 // What is held of a model all the time.
 struct ModelMemory {

@@ -1,11 +1,9 @@
 #include "plan/plan.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/json.h"
 #include "base/machine.h"
 #include "base/str.h"
 #include "hf/adapter.h"
@@ -27,27 +25,6 @@ constexpr int64_t kWriteBuffer = int64_t{12} << 20;  // of numbers converted whi
 // advantages and what a method computes on the way.
 constexpr int64_t kSampledToken = 40, kBatchToken = 64, kStoredToken = 400;
 constexpr int64_t kSignalLine = 130, kResponseLine = 5;  // on disk, a token
-
-// The sizes of the adapter that a directory brings; model/peft.cpp reads the rest, and refuses what it cannot run.
-LoraConfig adapter_of(const std::string& directory) {
-  const Json json = read_json(path_join(directory, kAdapterConfig), int64_t{1} << 20);
-  LoraConfig lora;
-  const auto names = [&](const char* key) {
-    std::vector<std::string> list;
-    const auto found = json.find(key);
-    if (found == json.end()) return list;
-    if (found->is_string()) list.push_back(found->get<std::string>());
-    for (const Json& name : found->is_array() ? *found : Json::array()) {
-      if (name.is_string()) list.push_back(name.get<std::string>());
-    }
-    return list;
-  };
-  const auto rank = json.find("r");
-  lora.rank = rank != json.end() && rank->is_number_integer() ? rank->get<int64_t>() : 1;
-  lora.target_modules = names("target_modules");
-  lora.modules_to_save = names("modules_to_save");
-  return lora;
-}
 
 int64_t largest_of(const std::vector<int64_t>& values) { return *std::max_element(values.begin(), values.end()); }
 
@@ -250,7 +227,7 @@ PlannedModels planned_models(const TrainConfig& config, const std::string& polic
   models.options = config.model_options();
   if (is_adapter(config.model)) {
     models.own_adapter = true;
-    models.options.lora = adapter_of(config.model);
+    models.options.lora = find_adapter(config.model)->lora;
   }
   if (models.options.lora.on()) models.options.trained = Trained::adapter;
   const Needs needs = config.needs();

@@ -60,11 +60,7 @@ void use_threads(int64_t threads) {
 }
 
 void check_vocabulary(const Tokenizer& tokenizer, const ModelConfig& config) {
-  if (tokenizer.vocab_size() <= config.vocab_size) return;
-  throw Error("tokenizer",
-              str(printable(tokenizer.directory(), 400), ": the tokenizer has ", grouped(tokenizer.vocab_size()),
-                  " ids but the model's vocabulary only ", grouped(config.vocab_size),
-                  " rows (vocab_size of config.json); the files belong to different models"));
+  check_vocabulary(tokenizer.vocab_size(), tokenizer.directory(), config);
 }
 
 Policy open_policy(const std::string& directory, at::Device device, const ModelOptions& options,

@@ -129,7 +129,7 @@ std::string with_own_properties(const std::string& expression) {
 
 Regex::Regex(const std::string& expression, const std::string& where) : expression_(expression) {
   auto refuse = [&](const std::string& why) {
-    throw Error("unsupported", str(where, ": the expression \"", printable(expression, 200), "\": ", why));
+    throw Error("tokenizer", str(where, ": the expression \"", printable(expression, 200), "\": ", why));
   };
   if (expression.empty() || expression.size() > kMaxExpression) {
     refuse(str(expression.size(), " bytes long, expected 1 to ", kMaxExpression));

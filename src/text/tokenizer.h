@@ -5,7 +5,7 @@
 // themselves. encode() never adds it (Hugging Face's add_special_tokens = False), so that responses and parts of a
 // prompt get none. What it puts after a text (an EOS) would end the prompt, and is left to the caller. Fed by prompts
 // (data/templates) and decoded responses; owns the vocabulary. Unknown components of the file are refused by name at
-// load, never at encode: Error("tokenizer" or "unsupported"). Threads: all const functions may be called from any
+// load, never at encode: Error("tokenizer"). Threads: all const functions may be called from any
 // thread.
 #pragma once
 

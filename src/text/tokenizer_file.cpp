@@ -1,6 +1,7 @@
 #include "text/tokenizer_file.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -154,9 +155,11 @@ void check_there(const std::string& directory, const std::string& path) {
 
 }  // namespace
 
-TokenizerFile read_tokenizer_file(const std::string& directory) {
+TokenizerFile read_tokenizer_file(const std::string& path) try {
   TokenizerFile file;
-  file.where = path_join(directory, "tokenizer.json");
+  const bool alone = path.ends_with(".json") && !is_directory(path);
+  const std::string directory = alone ? std::filesystem::path(path).parent_path().string() : path;
+  file.where = alone ? path : path_join(directory, "tokenizer.json");
   check_there(directory, file.where);
   TokenizerTables tables;
   Json json = read_tokenizer_json(file.where, kFileLimit, tables);
@@ -188,6 +191,9 @@ TokenizerFile read_tokenizer_file(const std::string& directory) {
   read_config(path_join(directory, "tokenizer_config.json"), file);
   read_config(path_join(directory, "special_tokens_map.json"), file);
   return file;
+} catch (const Error& error) {
+  if (error.kind() != "header_json") throw;
+  throw Error("tokenizer", error.what());
 }
 
 }  // namespace ucas

@@ -32,6 +32,7 @@ struct TokenizerFile {
   std::optional<std::string> eos, pad;
 };
 
-TokenizerFile read_tokenizer_file(const std::string& directory);
+// Of a checkpoint directory, or of a tokenizer.json.
+TokenizerFile read_tokenizer_file(const std::string& path);
 
 }  // namespace ucas

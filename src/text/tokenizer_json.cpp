@@ -140,7 +140,7 @@ class Reader : public nlohmann::json_sax<Json> {
   }
   void open(Json&& value) {
     if (place_ == Place::vocab) bad_id("not an integer: a list or an object");
-    if (stack_.size() >= kMaxDepth) throw Error("limit", str(where_, ": JSON nested deeper than ", kMaxDepth));
+    if (stack_.size() >= kMaxDepth) throw Error("tokenizer", str(where_, ": JSON nested deeper than ", kMaxDepth));
     stack_.push_back(add(std::move(value)));
   }
 

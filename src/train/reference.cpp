@@ -3,7 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "base/log.h"
-#include "model/peft.h"
+#include "hf/peft.h"
 #include "objective/kl.h"
 #include "train/companion.h"
 #include "train/logprobs.h"

@@ -10,7 +10,7 @@ ALLOWED = {
     "http": "base",
     "core": "base",
     "kernels": "base",
-    "hf": "base",
+    "hf": "base core",
     "text": "base core",
     # data/templates turns questions into token ids, data/register_chains writes its tokenizer
     "data": "base core text",

@@ -7,8 +7,8 @@
 #include "cli/command.h"
 #include "config/policy_options.h"
 #include "hf/adapter.h"
+#include "hf/peft.h"
 #include "model/model.h"
-#include "model/peft.h"
 
 namespace ucas {
 

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/model_options.h"
 
@@ -19,6 +20,9 @@ struct PeftAdapter {
   // head, also where the base has one matrix for both.
   bool ties = false;
 };
+
+// The names of the matrices of a block that an adapter can change: "q_proj" ..
+std::vector<std::string> adaptable_modules();
 
 std::string adapter_file(const std::string& directory);
 // nullopt: the directory holds no adapter.

@@ -1,4 +1,4 @@
-#include "model/peft.h"
+#include "hf/peft.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,10 +7,9 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/json.h"
 #include "base/str.h"
 #include "hf/adapter.h"
-#include "model/weights.h"
+#include "hf/config_reader.h"
 
 namespace ucas {
 
@@ -20,7 +19,7 @@ constexpr int64_t kPeftLimit = int64_t{1} << 20;
 
 class PeftReader {
  public:
-  explicit PeftReader(const std::string& path) : path_(path), json_(read_json(path, kPeftLimit)) {
+  explicit PeftReader(const std::string& path) : path_(path), json_(read_config_json(path, kPeftLimit)) {
     if (!json_.is_object()) throw Error("config", str(path_, ": expected a JSON object"));
   }
   // nullptr: absent, null, or empty
@@ -90,6 +89,10 @@ class PeftReader {
 };
 
 }  // namespace
+
+std::vector<std::string> adaptable_modules() {
+  return {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"};
+}
 
 std::string adapter_file(const std::string& directory) { return path_join(directory, "adapter_model.safetensors"); }
 

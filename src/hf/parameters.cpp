@@ -1,0 +1,134 @@
+#include "hf/parameters.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "base/str.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr std::string_view kLayers = "model.layers.";
+
+std::string sizes_text(const std::vector<int64_t>& shape) {
+  std::vector<std::string> parts;
+  for (int64_t size : shape) parts.push_back(str(size));
+  return "[" + join(parts, ", ") + "]";
+}
+
+// Buffers that old checkpoints carry and nobody needs.
+bool is_buffer(const std::string& name) { return name.ends_with(".self_attn.rotary_emb.inv_freq"); }
+
+// How many layers have tensors of their own.
+int64_t layers_in(const StoredByName& stored) {
+  std::set<std::string_view> layers;
+  for (const auto& [name, tensor] : stored) {
+    if (!name.starts_with(kLayers) || is_buffer(name)) continue;
+    const std::string_view rest = std::string_view(name).substr(kLayers.size());
+    layers.insert(rest.substr(0, rest.find('.')));
+  }
+  return static_cast<int64_t>(layers.size());
+}
+
+void check_one(const StoredByName& stored, const std::string& name, const std::vector<int64_t>& shape,
+               const std::string& directory, const char* asked_by, const char* kind) {
+  const auto found = stored.find(name);
+  if (found == stored.end()) {
+    throw Error("missing_tensor",
+                str(directory, ": tensor ", name, " ", sizes_text(shape), " is missing; ", asked_by, " asks for it"));
+  }
+  if (found->second.shape != shape) {
+    throw Error(kind, str(found->second.file, ": tensor ", name, ": shape ", sizes_text(found->second.shape), ", ",
+                          asked_by, " asks for ", sizes_text(shape)));
+  }
+}
+
+}  // namespace
+
+std::vector<ParameterShape> parameter_shapes(const ModelConfig& c) {
+  std::vector<ParameterShape> list;
+  const int64_t D = c.hidden_size, F = c.intermediate_size, d = c.head_dim;
+  const int64_t query = c.num_attention_heads * d, key = c.num_key_value_heads * d;
+  const auto linear = [&](const std::string& module, int64_t rows, int64_t columns, bool bias = false) {
+    list.push_back({module, ".weight", rows, columns, true});
+    if (bias) list.push_back({module, ".bias", 0, rows});
+  };
+  list.push_back({"model.embed_tokens", ".weight", c.vocab_size, D});
+  for (int64_t i = 0; i < c.num_hidden_layers; ++i) {
+    const std::string prefix = str(kLayers, i, "."), attention = prefix + "self_attn.", mlp = prefix + "mlp.";
+    list.push_back({prefix + "input_layernorm", ".weight", 0, D});
+    linear(attention + "q_proj", query, D, c.family->qkv_bias);
+    linear(attention + "k_proj", key, D, c.family->qkv_bias);
+    linear(attention + "v_proj", key, D, c.family->qkv_bias);
+    linear(attention + "o_proj", D, query);
+    if (c.family->qk_norm) {
+      list.push_back({attention + "q_norm", ".weight", 0, d});
+      list.push_back({attention + "k_norm", ".weight", 0, d});
+    }
+    list.push_back({prefix + "post_attention_layernorm", ".weight", 0, D});
+    linear(mlp + "gate_proj", F, D);
+    linear(mlp + "up_proj", F, D);
+    linear(mlp + "down_proj", D, F);
+  }
+  list.push_back({"model.norm", ".weight", 0, D});
+  if (!c.tie_word_embeddings) list.push_back({"lm_head", ".weight", c.vocab_size, D});
+  return list;
+}
+
+StoredByName stored_by_name(std::vector<StoredTensor> list, const std::string& directory) {
+  StoredByName stored;
+  for (StoredTensor& t : list) {
+    const std::string name = t.name;
+    if (!stored.emplace(name, std::move(t)).second)
+      throw Error("dup_key", str(directory, ": tensor ", printable(name), " stands in two files"));
+  }
+  return stored;
+}
+
+void check_parameters(const ModelConfig& config, const StoredByName& stored, const std::string& directory) {
+  if (const int64_t layers = layers_in(stored); layers != config.num_hidden_layers) {
+    throw Error("config", str(directory, ": config.json says num_hidden_layers = ", config.num_hidden_layers,
+                              ", the files hold tensors of ", layers, " layers (", kLayers, "N)"));
+  }
+  const std::vector<ParameterShape> shapes = parameter_shapes(config);
+  std::set<std::string> known = {"lm_head.weight"};
+  for (const ParameterShape& p : shapes) {
+    check_one(stored, p.module + p.kind, p.shape(), directory, "config.json", "config");
+    known.insert(p.module + p.kind);
+  }
+  if (config.tie_word_embeddings && stored.contains("lm_head.weight"))
+    check_one(stored, "lm_head.weight", shapes.front().shape(), directory, "config.json", "config");
+  for (const auto& [name, tensor] : stored) {
+    if (!known.contains(name) && !is_buffer(name))
+      throw Error("unexpected_tensor",
+                  str(tensor.file, ": tensor ", printable(name), " is none of a ", config.family->title, " model"));
+  }
+}
+
+void check_adapter(const PeftAdapter& adapter, const ModelConfig& base, const StoredByName& stored,
+                   const std::string& directory) {
+  const LoraConfig& lora = adapter.lora;
+  std::set<std::string> known;
+  const auto expect = [&](const std::string& name, const std::vector<int64_t>& shape) {
+    check_one(stored, kPeftPrefix + name, shape, directory, kAdapterConfig, "shape");
+    known.insert(kPeftPrefix + name);
+  };
+  for (const ParameterShape& p : parameter_shapes(base)) {
+    if (is_saved_whole(lora, p.module)) expect(p.module + p.kind, p.shape());
+    if (!p.linear || !is_adapted(lora, p.module)) continue;
+    expect(p.module + ".lora_A.weight", {lora.rank, p.columns});
+    expect(p.module + ".lora_B.weight", {p.rows, lora.rank});
+  }
+  if (adapter.ties && stored.contains(str(kPeftPrefix, "lm_head.weight"))) {
+    expect("lm_head.weight", parameter_shapes(base).front().shape());
+  }
+  for (const auto& [name, tensor] : stored) {
+    if (!known.contains(name))
+      throw Error("unexpected_tensor", str(tensor.file, ": tensor ", printable(name),
+                                           " is none of this adapter (adapter_config.json) on this base"));
+  }
+}
+
+}  // namespace ucas
