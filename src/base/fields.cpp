@@ -109,12 +109,19 @@ class Applier final : public Prefixed {
   Refusals& refusals() { return refusals_; }
 
  private:
+  // As it is typed "--max-tokens" is "--max_tokens", too.
+  static bool is_named(const Setting& setting, const std::string& key) {
+    const auto same = [&](char typed, char own) {
+      return typed == own || (setting.from_text && typed == '-' && own == '_');
+    };
+    return std::ranges::equal(setting.key, key, same);
+  }
   // The last setting of this key: later ones (the command line) override earlier ones (the file).
   const Setting* find(const char* key) {
     keys_.push_back(prefix_ + key);
     const Setting* found = nullptr;
     for (size_t i = 0; i < settings_.size(); ++i) {
-      if (settings_[i].key != keys_.back()) continue;
+      if (!is_named(settings_[i], keys_.back())) continue;
       used_[i] = true;
       found = &settings_[i];
     }

@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "cli/command.h"
 #include "cli/help_topics.h"
+#include "data/jsonl.h"
 
 namespace ucas {
 
@@ -116,7 +117,12 @@ int run_program(const Words& words) {
     out(help_on(help_of(command), command.name, *topic));
     return kDone;
   }
-  return command.run != nullptr ? command.run(rest) : run_in_engine(command.id, rest);
+  const int code = command.run != nullptr ? command.run(rest) : run_in_engine(command.id, rest);
+  if (const int64_t rows = rows_left_out(); rows > 0) {
+    log(str("left out ", grouped(rows), rows == 1 ? " bad row" : " bad rows",
+            " in all; the warnings above say which files"));
+  }
+  return code;
 }
 
 }  // namespace ucas

@@ -67,8 +67,7 @@ struct VerifyConfig {
     f.field("show", show, Range{0, 1e9},
             "list so many rows whose verdict is not the expected one (with --audit: on which graders "
             "disagree)");
-    f.choice("bad_rows", bad_rows, {"stop", "skip"},
-             "a bad row ends the run, or is left out and counted (at most 1 %)");
+    f.choice("bad_rows", bad_rows, kBadRowsHelp);
     f.section("code", code);
   }
 

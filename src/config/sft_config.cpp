@@ -24,6 +24,7 @@ void SftConfig::fields(Fields& f) {
   f.field("seed", seed, Range{0}, "order of the examples, and initial weights with --init");
   f.field("phase_end_loss", phase_end_loss, Range{0, 1e3},
           "end a phase (not the last) once its running loss is below this, 0 = never");
+  f.choice("bad_rows", bad_rows, kBadRowsHelp, Effect::place);
   f.field("append_eos", append_eos, "train on an end token after each response");
   f.section("optimizer", optimizer);
 }

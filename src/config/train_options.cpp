@@ -1,5 +1,8 @@
 #include "config/train_options.h"
 
+#include "base/error.h"
+#include "base/str.h"
+
 namespace ucas {
 
 void expand_short_forms(std::vector<Setting>& settings) {
@@ -8,6 +11,14 @@ void expand_short_forms(std::vector<Setting>& settings) {
     if (setting.key == "val") setting.key = "data.val_files";
     if (setting.key == "method") setting.key = "method.name";
     if (setting.key == "preset") setting.key = "method.preset";
+    if (setting.key == "bad_rows" || setting.key == "bad-rows") {
+      const auto* word = std::get_if<std::string>(&setting.value);
+      if (word == nullptr || (*word != "stop" && *word != "skip")) {
+        throw Error("config", str(setting.where, ": expected stop or skip"));
+      }
+      setting.key = "data.skip_bad_rows";
+      setting.value = *word == "skip";
+    }
     if (setting.key == "max-hours") setting.key = "train.max_hours";
   }
 }

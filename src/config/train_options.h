@@ -8,7 +8,7 @@
 
 namespace ucas {
 
-// Short forms of the options that everyone types: --data, --val, --method, --preset, --max-hours.
+// Short forms of the options that everyone types: --data, --val, --method, --preset, --max-hours, --bad_rows.
 void expand_short_forms(std::vector<Setting>& settings);
 
 // Removes option `key` from the settings and returns its value; "" where it is not there.

@@ -1,5 +1,6 @@
 #include "data/jsonl.h"
 
+#include <atomic>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -32,6 +33,8 @@ Json parse_row(std::string_view line, const std::string& where) {
   }
 }
 
+std::atomic<int64_t> all_left_out{0};
+
 void check_skipped(const std::string& path, const LineCounts& counts, const std::string& first) {
   if (counts.skipped == 0) return;
   int64_t all = counts.rows + counts.skipped;
@@ -39,6 +42,7 @@ void check_skipped(const std::string& path, const LineCounts& counts, const std:
     throw Error("data_line", str(first, " (", counts.skipped, " of ", all, " rows of ", path,
                                  " are bad; bad_rows = skip forgives at most 1 %)"));
   }
+  all_left_out += counts.skipped;
   warn(str(path, ": left out ", counts.skipped, " of ", all, " rows; the first: ", first));
 }
 
@@ -107,6 +111,8 @@ void each_record(std::string_view bytes, char separator, const std::string& show
 }
 
 }  // namespace
+
+int64_t rows_left_out() { return all_left_out; }
 
 LineCounts read_json_lines(const std::string& path, BadRows bad_rows, const std::function<void(const JsonRow&)>& take) {
   if (path.ends_with(".parquet")) {

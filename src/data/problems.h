@@ -37,10 +37,7 @@ struct ProblemOptions {
   bool labels = true;  // every problem must have a right answer; false: those without one have an empty gold
   ProblemColumns columns;
 
-  void fields(Fields& f) {
-    f.choice("bad_rows", bad_rows, {"stop", "skip"},
-             "a bad row ends the run, or is left out and counted (at most 1 %)");
-  }
+  void fields(Fields& f) { f.choice("bad_rows", bad_rows, kBadRowsHelp); }
 };
 
 // The problems of all files, in order. Errors: path, limit, empty, data_line. A file most of whose right answers are

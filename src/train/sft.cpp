@@ -190,7 +190,7 @@ std::vector<SftExample> read_sft_examples(const std::string& path, const Tokeniz
   if (!config.prompt_template.empty()) form = load_template(config.prompt_template);
   std::vector<SftExample> examples;
   int64_t too_long = 0;
-  read_json_lines(path, BadRows::stop, [&](const JsonRow& row) {
+  read_json_lines(path, config.bad_rows, [&](const JsonRow& row) {
     SftExample e = read_example(row, tokenizer, config.prompt_template.empty() ? nullptr : &form, eos);
     if (static_cast<int64_t>(e.prompt.size() + e.response.size()) > config.max_length) {
       ++too_long;
