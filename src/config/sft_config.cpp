@@ -24,6 +24,10 @@ void SftConfig::fields(Fields& f) {
   f.field("seed", seed, Range{0}, "order of the examples, and initial weights with --init");
   f.field("phase_end_loss", phase_end_loss, Range{0, 1e3},
           "end a phase (not the last) once its running loss is below this, 0 = never");
+  f.field(
+      "save_freq", save_freq, Range{0, 1e9},
+      "updates between checkpoints, kept in OUT.run until OUT is there; the same command goes on from them; 0 = none",
+      Effect::bookkeeping);
   f.choice("bad_rows", bad_rows, kBadRowsHelp, Effect::place);
   f.field("append_eos", append_eos, "train on an end token after each response");
   f.section("optimizer", optimizer);

@@ -22,6 +22,7 @@ struct SftConfig {
   int64_t max_tokens = 16384;   // per micro-batch; bounds memory, does not change the result
   int64_t max_length = 4096;    // longer sequences are dropped, with a count
   int64_t seed = 0;
+  int64_t save_freq = 100;  // updates between checkpoints; 0 = none
   BadRows bad_rows = BadRows::stop;
   double phase_end_loss = 0;  // a phase before the last ends once its running loss is below; 0 = never
   bool append_eos = true;

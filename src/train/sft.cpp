@@ -2,16 +2,15 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/from_blob.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <deque>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -22,10 +21,9 @@
 #include "data/jsonl.h"
 #include "data/templates.h"
 #include "train/gpu_check.h"
-#include "train/optimizer.h"
 #include "train/pack.h"
 #include "train/schedule.h"
-#include "train/skipped_updates.h"
+#include "train/sft_run.h"
 
 namespace ucas {
 
@@ -107,14 +105,14 @@ BatchLoss batch_gradient(Model& model, const std::vector<const SftExample*>& bat
 // Draws batches in the order of shuffled epochs; a function of (seed, phase) alone.
 class Batches {
  public:
-  Batches(const SftPhase& phase, int64_t number, const SftConfig& config)
-      : phase_(phase), number_(number), config_(config) {}
+  Batches(const SftPhase& phase, int64_t number, const SftConfig& config, int64_t drawn)  // batches
+      : phase_(phase), number_(number), drawn_(drawn * config.batch_size), config_(config) {}
 
   std::vector<const SftExample*> next() {
     std::vector<const SftExample*> batch;
     auto count = static_cast<int64_t>(phase_.examples.size());
     for (int64_t i = 0; i < config_.batch_size; ++i, ++drawn_) {
-      if (drawn_ % count == 0) {
+      if (order_.empty() || drawn_ % count == 0) {
         int64_t stream = number_ * (int64_t{1} << 24) + drawn_ / count;  // phases do not share an order
         order_ = epoch_order(static_cast<uint64_t>(config_.seed), stream, count);
       }
@@ -125,7 +123,7 @@ class Batches {
 
  private:
   const SftPhase& phase_;
-  int64_t number_, drawn_ = 0;
+  int64_t number_, drawn_;
   const SftConfig& config_;
   std::vector<int64_t> order_;
 };
@@ -151,7 +149,7 @@ std::string log_line(const SftStep& s) {
   json["grad_norm"] = s.grad_norm;
   json["tokens"] = s.tokens;
   json["applied"] = s.applied;
-  return json.dump() + "\n";
+  return json.dump();
 }
 
 std::vector<SftPhase> read_phases(const SftConfig& config, const Tokenizer& tokenizer, int32_t eos) {
@@ -209,7 +207,7 @@ std::vector<SftExample> read_sft_examples(const std::string& path, const Tokeniz
 }
 
 SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const SftConfig& config,
-                    const std::function<void(const SftStep&)>& on_step) {
+                    const std::function<void(const SftStep&)>& on_step, SftKeeper* keeper) {
   SftResult result;
   for (const SftPhase& phase : phases) {
     if (phase.examples.empty()) throw Error("empty", str(printable(phase.name), ": no examples"));
@@ -217,41 +215,50 @@ SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const Sft
   }
   double began = now_seconds();
   Optimizer optimizer(model.trainable(), config.optimizer);
-  int64_t start = 0;  // where the phase stands in the plan
-  SkippedUpdates skipped;
-  std::deque<double> recent;
-  for (size_t p = 0; p < phases.size(); start += phases[p].steps, ++p) {
-    Batches batches(phases[p], static_cast<int64_t>(p), config);
-    recent.clear();
-    bool last_phase = p + 1 == phases.size();
-    for (int64_t i = 0; i < phases[p].steps; ++i) {
+  SftPlace at;
+  if (keeper != nullptr) keeper->begin(optimizer, at);
+  const auto last = static_cast<int64_t>(phases.size()) - 1;
+  for (int64_t start = 0; at.phase <= last; at.recent.clear()) {  // start: where the phase stands in the plan
+    const SftPhase& phase = phases[static_cast<size_t>(at.phase)];
+    start = std::accumulate(phases.begin(), phases.begin() + at.phase, int64_t{0},
+                            [](int64_t sum, const SftPhase& before) { return sum + before.steps; });
+    Batches batches(phase, at.phase, config, at.update);
+    bool low = false;
+    while (at.update < phase.steps && !low) {
       BatchLoss batch = batch_gradient(model, batches.next(), config.max_tokens);
-      double lr = update_lr(config.optimizer, start + i, result.planned);
+      double lr = update_lr(config.optimizer, start + at.update, result.planned);
       StepResult update = optimizer.step(lr);
       model.refresh();
-      result.tokens += batch.tokens;
-      if (++result.steps == 1) result.first_loss = batch.loss;
-      recent.push_back(batch.loss);
-      if (recent.size() > kLossWindow) recent.pop_front();
+      at.result.tokens += batch.tokens;
+      if (++at.result.steps == 1) at.result.first_loss = batch.loss;
+      at.recent.push_back(batch.loss);
+      if (at.recent.size() > kLossWindow) at.recent.pop_front();
+      ++at.update;
       if (on_step) {
-        on_step({result.steps, start + i + 1, result.planned, static_cast<int64_t>(p), batch.loss, lr, update.grad_norm,
+        on_step({at.result.steps, start + at.update, result.planned, at.phase, batch.loss, lr, update.grad_norm,
                  batch.tokens, update.applied});
       }
-      skipped.note(update.applied, str("update ", result.steps), "the gradient",
-                   str("lower optimizer.lr or check the data (loss ", batch.loss, ")"));
-      result.skipped = skipped.total;
-      bool low = recent.size() == kLossWindow && mean(recent) < config.phase_end_loss;
-      if (low && !last_phase && i + 1 < phases[p].steps) {
-        log(str("sft: ", printable(phases[p].name), ": loss ", fixed(mean(recent), 4), " is below ",
-                config.phase_end_loss, " after ", i + 1, " of ", phases[p].steps, " updates, on to ",
-                printable(phases[p + 1].name)));
-        break;
+      at.skipped.note(update.applied, str("update ", at.result.steps), "the gradient",
+                      str("lower optimizer.lr or check the data (loss ", batch.loss, ")"));
+      at.result.skipped = at.skipped.total;
+      low = at.phase < last && at.update < phase.steps && at.recent.size() == kLossWindow &&
+            mean(at.recent) < config.phase_end_loss;
+      if (low) {
+        log(str("sft: ", printable(phase.name), ": loss ", fixed(mean(at.recent), 4), " is below ",
+                config.phase_end_loss, " after ", at.update, " of ", phase.steps, " updates, on to ",
+                printable(phases[static_cast<size_t>(at.phase) + 1].name)));
+        at.update = phase.steps;
       }
+      if (keeper != nullptr) keeper->after_update(optimizer, at);
     }
+    if (at.phase == last) break;
+    ++at.phase;
+    at.update = 0;
   }
-  result.last_loss = mean(recent);
-  result.seconds = now_seconds() - began;
-  return result;
+  at.result.planned = result.planned;
+  at.result.last_loss = mean(at.recent);
+  at.result.seconds = now_seconds() - began;
+  return at.result;
 }
 
 SftResult run_sft(Model& model, const Tokenizer& tokenizer, const SftConfig& config, const std::string& out) {
@@ -267,16 +274,22 @@ SftResult run_sft(Model& model, const Tokenizer& tokenizer, const SftConfig& con
             " examples, ", grouped(phase.steps), " updates of ", config.batch_size));
   }
   OutputDirectory partial(out);
-  FileWriter lines(path_join(partial.path(), "sft.jsonl"));
+  std::optional<SftRun> run;
+  if (config.save_freq > 0) run.emplace(out.substr(0, out.find_last_not_of('/') + 1) + ".run", model, config, phases);
+  std::string lines;  // without a run: those of sft.jsonl
   Progress progress("sft", planned, "updates");
-  SftResult result = train_sft(model, phases, config, [&](const SftStep& s) {
-    lines.write(log_line(s));
-    progress.update(s.place, str("loss ", fixed(s.loss, 4), "  lr ", scientific(s.lr)));
-  });
+  SftResult result = train_sft(
+      model, phases, config,
+      [&](const SftStep& s) {
+        run ? run->step(log_line(s)) : void(lines += log_line(s) + "\n");
+        progress.update(s.place, str("loss ", fixed(s.loss, 4), "  lr ", scientific(s.lr)));
+      },
+      run ? &*run : nullptr);
   progress.finish(str("loss ", fixed(result.last_loss, 4)));
-  lines.close();
+  write_file(path_join(partial.path(), "sft.jsonl"), run ? run->log() : lines);
   save_model(model, partial.path(), tokenizer.directory());
   partial.put_in_place();
+  if (run) remove_all(run->path());
   return result;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <string>
 #include <vector>
@@ -11,6 +12,8 @@
 #include "config/sft_config.h"
 #include "model/model.h"
 #include "text/tokenizer.h"
+#include "train/optimizer.h"
+#include "train/skipped_updates.h"
 
 namespace ucas {
 
@@ -46,6 +49,23 @@ struct SftResult {
   double seconds = 0;
 };
 
+// Where a training stands: with weights and moments all that the rest of it depends on.
+struct SftPlace {
+  int64_t phase = 0, update = 0;  // the next update, within its phase
+  std::deque<double> recent;      // losses of the phase, for its running loss
+  SkippedUpdates skipped;
+  SftResult result;  // so far
+};
+
+// Who writes down how far it came (train/sft_run.h).
+class SftKeeper {
+ public:
+  virtual ~SftKeeper() = default;
+  virtual void begin(Optimizer& optimizer, SftPlace& place) = 0;  // may put all of it further on
+  virtual void step(const std::string& line) = 0;                 // of sft.jsonl
+  virtual void after_update(const Optimizer& optimizer, const SftPlace& place) = 0;
+};
+
 // Rows of {"prompt": TEXT, "response": TEXT}, or "prompt_ids" / "response_ids", taken as they are; prompts go through
 // config.prompt_template if there is one. `eos` is added to text responses (-1: nothing). Rows that are too long are
 // dropped and counted in a warning. Errors: data_line with FILE:LINE; empty.
@@ -57,10 +77,11 @@ std::vector<SftExample> read_sft_examples(const std::string& path, const Tokeniz
 // learning rates that were planned for it. Error("numeric", exit 70) after three gradients in a row that are not
 // finite.
 SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const SftConfig& config,
-                    const std::function<void(const SftStep&)>& on_step);
+                    const std::function<void(const SftStep&)>& on_step, SftKeeper* keeper = nullptr);
 
 // Reads config.data, trains with progress on standard error, and puts a Hugging Face directory with the tokenizer's
-// files and sft.jsonl at `out`, all or nothing.
+// files and sft.jsonl at `out`, all or nothing. Goes on where an interrupted one of the same command stopped; a stop
+// signal is Error("interrupted", exit 75).
 SftResult run_sft(Model& model, const Tokenizer& tokenizer, const SftConfig& config, const std::string& out);
 
 }  // namespace ucas

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/output_directory.h"
+#include "base/stop.h"
 #include "base/str.h"
 #include "cli/command.h"
 #include "config/sft_options.h"
@@ -49,6 +50,7 @@ int run_sft(const Words& words) {
   }
   check_output(options.out);
   use_threads(options.threads);
+  install_stop_signals();
 
   Tokenizer tokenizer =
       Tokenizer::load(options.tokenizer.empty() ? directory_with(options.model, "tokenizer.json") : options.tokenizer);

@@ -1,0 +1,156 @@
+#include "train/sft_run.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/core/Tensor.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/build_info.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/json_object.h"
+#include "base/log.h"
+#include "base/stop.h"
+#include "base/str.h"
+#include "kernels/lm_head.h"
+#include "train/checkpoint.h"
+#include "train/fingerprint.h"
+#include "train/manifest.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr int64_t kKept = 2, kMostFailedSaves = 3;
+
+std::string hash_of_phase(const SftPhase& phase) {
+  std::string bytes;
+  const auto add = [&](const std::vector<int32_t>& ids) {
+    const auto count = static_cast<uint64_t>(ids.size());
+    bytes.append(reinterpret_cast<const char*>(&count), sizeof count);
+    bytes.append(reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof(int32_t));
+  };
+  for (const SftExample& e : phase.examples) {
+    add(e.prompt);
+    add(e.response);
+  }
+  return hash_of_text(bytes);
+}
+
+std::string hash_of_parameters(Model& model) {
+  std::string hashes;
+  for (const auto& list : {model.parameters(), model.adapter()}) {
+    for (const NamedTensor& p : list) {
+      const at::Tensor host = p.tensor.detach().cpu().contiguous();
+      hashes += str(p.name, hash_of_text({static_cast<const char*>(host.const_data_ptr()), host.nbytes()}), "\n");
+    }
+  }
+  return hash_of_text(hashes);
+}
+
+std::string fingerprint_of(Model& model, const SftConfig& config, const std::vector<SftPhase>& phases) {
+  std::string text;
+  const auto add = [&](const std::string& name, const auto& value) { text += str(name, " = ", value, "\n"); };
+  for (const FieldValue& field : fields_of(config)) {
+    if (is_fixed(field.effect) && field.key != "data") add(field.key, field.value);
+  }
+  for (size_t p = 0; p < phases.size(); ++p) add(str("data of phase ", p), hash_of_phase(phases[p]));
+  for (const FieldValue& field : fields_of(model.options().lora)) add("lora." + field.key, field.value);
+  add("dtype", word_of(model.options().dtype));
+  add("initial weights", hash_of_parameters(model));
+  add("ucas", version());
+  add("isa", kernels::isa());
+  add("torch", torch_version());
+  if (config.optimizer.kind == OptimizerKind::muon) add("threads", at::get_num_threads());
+  return text;
+}
+
+std::string state_json(const SftPlace& place, const std::string& fingerprint) {
+  OrderedJson json = {{"format", 1},
+                      {"phase", place.phase},
+                      {"update", place.update},
+                      {"step", place.result.steps},
+                      {"tokens", place.result.tokens},
+                      {"first_loss", place.result.first_loss},
+                      {"recent", std::vector<double>(place.recent.begin(), place.recent.end())},
+                      {"skipped", place.skipped.state()},
+                      {"fingerprint", fingerprint}};
+  return json.dump(1) + "\n";
+}
+
+SftPlace parse_state(const std::string& text, const FoundCheckpoint& found) {
+  const JsonObject json = JsonObject::parse(text, path_join(state_folder(found.path), "state.json"), "schema");
+  SftPlace place;
+  place.phase = json.whole("phase", 0);
+  place.update = json.whole("update", 0);
+  place.result.steps = json.whole("step", found.step, found.step);
+  place.result.tokens = json.whole("tokens", 0);
+  place.result.first_loss = json.number("first_loss");
+  for (double loss : json.numbers("recent")) place.recent.push_back(loss);
+  const JsonObject skipped = json.child("skipped");
+  std::map<std::string, double> counts;
+  for (const std::string& key : skipped.keys()) counts[key] = static_cast<double>(skipped.whole(key, 0));
+  place.skipped.restore(counts);
+  place.result.skipped = place.skipped.total;
+  return place;
+}
+
+RunDirectory open_or_create(const std::string& directory, const SftConfig& config) {
+  if (exists(path_join(directory, "config.toml"))) return RunDirectory::open(directory);
+  RunEnvironment environment;
+  environment.version = version();
+  environment.torch = torch_version();
+  environment.isa = kernels::isa();
+  environment.started = utc_now();
+  return RunDirectory::create(directory, to_toml(config), environment);
+}
+
+}  // namespace
+
+SftRun::SftRun(const std::string& directory, Model& model, const SftConfig& config, const std::vector<SftPhase>& phases)
+    : model_(model),
+      config_(config),
+      fingerprint_(fingerprint_of(model, config, phases)),
+      run_(open_or_create(directory, config)) {}
+
+void SftRun::begin(Optimizer& optimizer, SftPlace& place) {
+  const std::optional<FoundCheckpoint> found =
+      newest_checkpoint(run_, [](const std::string& text, const FoundCheckpoint& at) { parse_state(text, at); });
+  run_.cut_after(found ? found->step : 0);
+  if (!found) return;
+  // First what it belongs to: the state lies in the same sealed directory.
+  const std::string text = read_file(path_join(state_folder(found->path), "state.json"));
+  const std::string saved = JsonObject::parse(text, found->path, "schema").text("fingerprint");
+  if (const auto changed = compare_fingerprints(saved, fingerprint_).changed; !changed.empty()) {
+    throw Error("config", str(printable(run_.path(), 400), ": a fine-tuning that was interrupted began with ",
+                              join(changed, "; "), "; give the same command again, or remove ",
+                              printable(run_.path(), 400), " to start over"));
+  }
+  load_checkpoint(*found, model_, optimizer, {});
+  place = parse_state(text, *found);
+  ucas::log(str("sft: going on after update ", found->step, " (", printable(found->path, 400), ")"));
+}
+
+void SftRun::after_update(const Optimizer& optimizer, const SftPlace& place) {
+  const bool stop = stop_requested();
+  if (!stop && place.result.steps % config_.save_freq != 0) return;
+  save(optimizer, place);
+  if (!stop) return;
+  throw Error("interrupted",
+              str("stopped after update ", place.result.steps, ", saved in ", printable(path(), 400),
+                  "; the same command goes on"),
+              kInterrupted);
+}
+
+// A disk that is full for a while costs a checkpoint, not the training.
+void SftRun::save(const Optimizer& optimizer, const SftPlace& place) try {
+  save_checkpoint(run_, place.result.steps, model_, optimizer, {}, state_json(place, fingerprint_), "", kKept);
+  failed_saves_ = 0;
+} catch (const Error& error) {
+  if (error.kind() != "io" || ++failed_saves_ == kMostFailedSaves || stop_requested()) throw;
+  warn(str(error.what(), "; going on (", failed_saves_, " in a row)"));
+}
+
+std::string SftRun::log() const { return exists(run_.steps_file()) ? read_file(run_.steps_file()) : ""; }
+
+}  // namespace ucas

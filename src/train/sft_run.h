@@ -1,0 +1,36 @@
+// OUT.run: where a fine-tuning keeps its checkpoints and its log until OUT is there. A command that was stopped, or
+// killed, is given again and goes on from the newest checkpoint that verifies (train/checkpoint.h), bit for bit as if
+// it had never been interrupted. Owned by the holder of the directory's lock.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "records/run_directory.h"
+#include "train/sft.h"
+
+namespace ucas {
+
+class SftRun final : public SftKeeper {
+ public:
+  // Begins `directory` or goes on in it. Error("config") naming what is another: an option, the data, the weights.
+  SftRun(const std::string& directory, Model& model, const SftConfig& config, const std::vector<SftPhase>& phases);
+
+  void begin(Optimizer& optimizer, SftPlace& place) override;
+  void step(const std::string& line) override { run_.append_step(line); }
+  void after_update(const Optimizer& optimizer, const SftPlace& place) override;
+
+  std::string log() const;  // sft.jsonl so far
+  const std::string& path() const { return run_.path(); }
+
+ private:
+  void save(const Optimizer& optimizer, const SftPlace& place);
+
+  Model& model_;
+  const SftConfig& config_;
+  std::string fingerprint_;
+  RunDirectory run_;
+  int64_t failed_saves_ = 0;  // in a row
+};
+
+}  // namespace ucas
