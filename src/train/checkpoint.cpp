@@ -26,6 +26,7 @@ namespace {
 
 constexpr const char* kStateFile = "state.json";
 constexpr int64_t kStateLimit = int64_t{64} << 20;
+constexpr int64_t kMostFailedSaves = 3;
 
 // Weights stored in 16 bits cannot restore the f32 masters: those go beside the moments then.
 bool needs_masters(Model& model) { return stored_dtype(model) != "float32"; }
@@ -318,6 +319,21 @@ std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model,
   }
   prune(run, step, keep, best);
   return target;
+}
+
+void FailedSaves::attempt(bool needed, const std::function<void()>& save) try {
+  save();
+  in_a_row_ = 0;
+} catch (const Error& error) {
+  if (error.kind() != "io" || needed || ++in_a_row_ == kMostFailedSaves) throw;
+  warn(str(error.what(), "; going on without it (", in_a_row_, " of at most ", kMostFailedSaves - 1, " in a row)"));
+}
+
+void FailedSaves::check_last() const {
+  if (in_a_row_ == 0) return;
+  throw Error("io",
+              "the last checkpoint could not be saved (see the warning); make room, then go on from the one before",
+              kIoFailure);
 }
 
 std::optional<FoundCheckpoint> newest_checkpoint(const RunDirectory& run, const StateCheck& check_state) {

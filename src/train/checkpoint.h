@@ -36,6 +36,18 @@ std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model,
                             const Companions& companions, const std::string& state_json, const std::string& model_files,
                             int64_t keep, int64_t best = 0);
 
+// Saves that failed on the disk. A disk that is full for a while costs a checkpoint, not the run: the third in a row,
+// and one without which nothing would be kept (`needed`), is an error all the same.
+class FailedSaves {
+ public:
+  void attempt(bool needed, const std::function<void()>& save);
+  // Error("io", exit 74) if the last attempt failed, and nothing is to come after it.
+  void check_last() const;
+
+ private:
+  int64_t in_a_row_ = 0;
+};
+
 // The newest checkpoint that verifies, whose numbers are finite and whose state `check_state` accepts (it throws Error
 // otherwise); a warning with the reason for each one passed over. nullopt only if the run never saved any; if there are
 // some and none is good, Error("io"): never a silent fresh start.

@@ -13,7 +13,6 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "kernels/lm_head.h"
-#include "train/checkpoint.h"
 #include "train/fingerprint.h"
 #include "train/manifest.h"
 
@@ -21,7 +20,7 @@ namespace ucas {
 
 namespace {
 
-constexpr int64_t kKept = 2, kMostFailedSaves = 3;
+constexpr int64_t kKept = 2;
 
 std::string hash_of_phase(const SftPhase& phase) {
   std::string bytes;
@@ -134,21 +133,14 @@ void SftRun::begin(Optimizer& optimizer, SftPlace& place) {
 void SftRun::after_update(const Optimizer& optimizer, const SftPlace& place) {
   const bool stop = stop_requested();
   if (!stop && place.result.steps % config_.save_freq != 0) return;
-  save(optimizer, place);
+  failed_saves_.attempt(stop, [&] {
+    save_checkpoint(run_, place.result.steps, model_, optimizer, {}, state_json(place, fingerprint_), "", kKept);
+  });
   if (!stop) return;
   throw Error("interrupted",
               str("stopped after update ", place.result.steps, ", saved in ", printable(path(), 400),
                   "; the same command goes on"),
               kInterrupted);
-}
-
-// A disk that is full for a while costs a checkpoint, not the training.
-void SftRun::save(const Optimizer& optimizer, const SftPlace& place) try {
-  save_checkpoint(run_, place.result.steps, model_, optimizer, {}, state_json(place, fingerprint_), "", kKept);
-  failed_saves_ = 0;
-} catch (const Error& error) {
-  if (error.kind() != "io" || ++failed_saves_ == kMostFailedSaves || stop_requested()) throw;
-  warn(str(error.what(), "; going on (", failed_saves_, " in a row)"));
 }
 
 std::string SftRun::log() const { return exists(run_.steps_file()) ? read_file(run_.steps_file()) : ""; }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "records/run_directory.h"
+#include "train/checkpoint.h"
 #include "train/sft.h"
 
 namespace ucas {
@@ -24,13 +25,11 @@ class SftRun final : public SftKeeper {
   const std::string& path() const { return run_.path(); }
 
  private:
-  void save(const Optimizer& optimizer, const SftPlace& place);
-
   Model& model_;
   const SftConfig& config_;
   std::string fingerprint_;
   RunDirectory run_;
-  int64_t failed_saves_ = 0;  // in a row
+  FailedSaves failed_saves_;
 };
 
 }  // namespace ucas

@@ -240,16 +240,21 @@ bool Trainer::should_stop() const {
   return stop_requested() || (hours > 0 && now_seconds() - began_ > hours * 3600);
 }
 
-void Trainer::save() {
-  if (saved_step_ == t_.state.step) return;
+void Trainer::save(bool needed) {
+  if (saved_step_ == t_.state.step) {
+    if (needed) failed_saves_.check_last();
+    return;
+  }
   saved_step_ = t_.state.step;
   t_.optimizer->gather_state();
   if (!t_.run.writes()) return;
   observer_->phase("saving");
   t_.state.companions.clear();
   for (auto& companion : t_.companions) t_.state.companions[companion->name()] = companion->state();
-  save_checkpoint(t_.run, t_.state.step, *t_.policy.model, *t_.optimizer, t_.companions, t_.state.json(),
-                  t_.run.model_files(), t_.config.train.keep, t_.state.best.step);
+  failed_saves_.attempt(needed, [&] {
+    save_checkpoint(t_.run, t_.state.step, *t_.policy.model, *t_.optimizer, t_.companions, t_.state.json(),
+                    t_.run.model_files(), t_.config.train.keep, t_.state.best.step);
+  });
   t_.optimizer->release_state();
 }
 
@@ -274,14 +279,15 @@ int Trainer::run(TrainObserver& observer) {
     const Outcome outcome = t_.ranks->any(should_stop()) ? Outcome::stopped : step();
     if (outcome == Outcome::out_of_prompts) break;
     if (outcome == Outcome::stopped) {
-      save();
+      save(true);
       observer.end();
       log(str("stopped after step ", t_.state.step, ", saved; go on with: ucas train --resume ", t_.run.path()));
       return kInterrupted;
     }
-    if ((c.save_freq > 0 && t_.state.step % c.save_freq == 0) || t_.state.best.step == t_.state.step) save();
+    const bool due = c.save_freq > 0 && t_.state.step % c.save_freq == 0;
+    if (due || t_.state.best.step == t_.state.step) save(finished());
   }
-  save();
+  save(true);
   observer.end();
   if (out_of_patience()) {
     log(str("ended after step ", t_.state.step, ": ", t_.state.best.since,

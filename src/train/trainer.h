@@ -6,6 +6,7 @@
 #include <span>
 
 #include "core/observer.h"
+#include "train/checkpoint.h"
 #include "train/start.h"
 #include "train/step_record.h"
 
@@ -22,8 +23,8 @@ class Trainer {
   Outcome step();
   Collected collect(StepRecord& record);
   void update(const Batch& batch, std::span<const float> advantage, StepRecord& record);
-  void save();
-  bool finished() const;  // the run is as long as the config asks
+  void save(bool needed);  // the last one, or one before it stops
+  bool finished() const;   // the run is as long as the config asks
   void judge(const StepMetrics& validated);
   bool out_of_patience() const;
   bool should_stop() const;
@@ -34,6 +35,7 @@ class Trainer {
   int64_t total_steps_ = 0;  // at most, where dynamic sampling decides how many the passes give
   int64_t saved_step_ = -1;
   UnstoredSteps unstored_;
+  FailedSaves failed_saves_;
   std::string shares_;  // of the last step, in words
   double began_ = 0;
   TrainObserver* observer_ = nullptr;  // while run() runs
