@@ -11,6 +11,7 @@ import pathlib
 import torch
 
 import method_goldens_all
+import method_goldens_recent
 
 torch.manual_seed(5)
 torch.set_default_dtype(torch.float64)
@@ -155,6 +156,8 @@ method_goldens_all.add_prime(add, rounded)
 distinct_H = torch.argsort(torch.argsort(torch.rand(mask.numel()))).reshape(mask.shape) / 32 * M  # no ties
 method_goldens_all.add_losses(add, rounded, mask, old, lp0, A, distinct_H)
 method_goldens_all.add_verdicts(add, rounded, mask)
+method_goldens_recent.add_recent_advantages(add, rounded, z_by_group, uid, lengths, mask, rewards)
+method_goldens_recent.add_recent_losses(add, rounded, mask, old, lp0, A)
 
 # UCAS with another confidence of the response: its tokens' log-probs, or how many of its group agree with it.
 answers = ["a", "b", "a", None, "a", "a", "a", "", "b", "c", "b", "b"]

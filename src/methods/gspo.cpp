@@ -4,12 +4,9 @@
 //   loss_i = max(-A s_i, -A clip(s_i, 1 - eps_low, 1 + eps_high)), mean over responses                (Eq. 5)
 // In the mean over a response's tokens each has the share 1 / L_i, which is d s_i / d lp_t = s_i / L_i: every token's
 // derivative is that of its own loss, as in verl (and as in GSPO-token, Eq. 13, where A differs between tokens).
-#include <algorithm>
-
 #include "methods/group_relative.h"
 #include "methods/registry.h"
-#include "objective/clipped_ratio.h"
-#include "objective/selection.h"
+#include "objective/sequence_ratio.h"
 
 namespace ucas {
 
@@ -26,26 +23,7 @@ class Gspo final : public GroupRelative {
             {"Eq. 5", "loss_i = max(-A s_i, -A clip(s_i, 1 - eps_low, 1 + eps_high))",
              "a response is clipped as a whole or not at all"}};
   }
-  void token_loss(const LossInput& in, LossOutput& out) const override {
-    const double low = 1 - in.objective->clip_low, high = 1 + in.objective->clip_high;
-    for (const Sequence& o_i : in.sequences) {
-      double sum = 0, length = 0;
-      for_valid_tokens(in, o_i, [&](int64_t t) {
-        sum += static_cast<double>(in.logprob[t]) - in.old_logprob[t];
-        length += 1;
-      });
-      if (length == 0) continue;
-      Ratio s_i = ratio_of(sum / length, 0);
-      for_valid_tokens(in, o_i, [&](int64_t t) {
-        double A = in.advantage[t];
-        if (A == 0) return;
-        double l1 = -A * s_i.value, l2 = -A * std::clamp(s_i.value, low, high);
-        out.loss[t] = static_cast<float>(l2 > l1 ? l2 : l1);
-        out.d_logprob[t] = static_cast<float>(l2 > l1 ? 0 : -A * s_i.derivative);
-        out.clipped[t] = l2 > l1;
-      });
-    }
-  }
+  void token_loss(const LossInput& in, LossOutput& out) const override { sequence_ratio_loss(in, out); }
 };
 
 }  // namespace

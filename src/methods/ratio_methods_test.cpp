@@ -1,4 +1,4 @@
-// GSPO, CISPO, SAPO and GMPO: what each does with a ratio. Their numbers are in algorithm_cases_test.cpp, their
+// GSPO, LUSPO, CISPO, SAPO and GMPO: what each does with a ratio. Their numbers are in algorithm_cases_test.cpp, their
 // derivatives in aggregate_test.cpp.
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ TEST(ratio_methods, the_first_update_is_the_plain_policy_gradient) {
 }
 
 TEST(ratio_methods, an_advantage_of_zero_has_no_loss_and_no_gradient) {
-  for (const char* name : {"gspo", "cispo", "sapo", "gmpo"}) {
+  for (const char* name : {"gspo", "luspo", "cispo", "sapo", "gmpo"}) {
     ObjectiveResult result = at(name, {0.3f, -4, 30}, 0);
     EXPECT_EQ(result.loss, 0) << name;
     EXPECT_EQ(result.d_logprob, (std::vector<float>{0, 0, 0})) << name;
@@ -42,7 +42,7 @@ TEST(ratio_methods, an_advantage_of_zero_has_no_loss_and_no_gradient) {
 }
 
 TEST(ratio_methods, extreme_ratios_stay_finite_and_a_nan_is_not_hidden) {
-  for (const char* name : {"gspo", "cispo", "sapo", "gmpo"}) {
+  for (const char* name : {"gspo", "luspo", "cispo", "sapo", "gmpo"}) {
     for (float A : {1.0f, -1.0f}) {
       for (float moved : {500.0f, -500.0f}) {
         ObjectiveResult result = at(name, {moved}, A);
@@ -60,6 +60,24 @@ TEST(gspo_method, one_ratio_clips_the_response_as_a_whole) {
   ObjectiveResult cancel = at("gspo", {0.25f, -0.25f}, 1);  // up and down cancel: ratio 1
   EXPECT_NEAR(cancel.d_logprob[0], -0.5, 1e-6);
   EXPECT_EQ(cancel.metrics.clipfrac, 0.0);
+}
+
+TEST(luspo_method, a_response_counts_by_its_length_and_every_token_the_same) {
+  auto method = make_method("luspo");
+  LossCase mini;
+  mini.add({-2, -2, -2, -2}, {-2, -2, -2, -2}, {1, 1, 1, 1});
+  mini.add({-2}, {-2}, {-1});
+  ObjectiveResult luspo = run_objective(*method, method->objective_defaults(), mini, 0);
+  EXPECT_EQ(luspo.d_logprob, (std::vector<float>{-0.5f, -0.5f, -0.5f, -0.5f, 0.5f}));
+  EXPECT_EQ(luspo.loss, -1.5);  // (-4 + 1) / 2
+  auto gspo = make_method("gspo");
+  EXPECT_EQ(run_objective(*gspo, gspo->objective_defaults(), mini, 0).loss, 0);  // (-1 + 1) / 2
+}
+
+TEST(luspo_method, it_clips_a_response_as_a_whole_at_its_own_bounds) {
+  EXPECT_NE(at("luspo", {0.002f, 0.002f}, 1).d_logprob, (std::vector<float>{0, 0}));
+  EXPECT_EQ(at("luspo", {0.003f, 0.003f}, 1).d_logprob, (std::vector<float>{0, 0}));
+  EXPECT_EQ(at("luspo", {-0.0021f, -0.0021f}, -1).d_logprob, (std::vector<float>{0, 0}));
 }
 
 TEST(cispo_method, a_token_beyond_the_bound_keeps_a_bounded_gradient) {

@@ -27,7 +27,8 @@
   X(gmpo)                  \
   X(intuitor)              \
   X(passk)                 \
-  X(nsr)
+  X(nsr)                   \
+  X(luspo)
 
 namespace ucas {
 

@@ -1,0 +1,93 @@
+"""Cases of the methods of 2025 and 2026 for tools/make_method_goldens.py, as the articles write them: GPG, OPO, MaxRL and
+LUSPO here so far. Nothing is drawn at random, so that the cases of the other methods stay as they are. Nothing here
+shares a line with the program."""
+import math
+
+import torch
+
+from method_goldens_all import column, rows_of
+
+
+def mean(xs):
+    return math.fsum(xs) / len(xs)
+
+
+# Rewards of 12 responses; every response belongs to a prompt, some prompts have equal rewards throughout.
+def gpg(rewards, uid, preset):
+    groups = rows_of(uid)
+    if preset == "verl":
+        learning = sum(r != 0 for r in rewards)
+    else:
+        learning = sum(len(rows) for rows in groups if len({rewards[i] for i in rows}) > 1)
+    alpha = len(rewards) / max(1, learning)
+    A = [0.0] * len(rewards)
+    for rows in groups:
+        base = mean([rewards[i] for i in rows]) if len(rows) > 1 or preset == "paper" else 0.0
+        for i in rows:
+            A[i] = alpha * (rewards[i] - base)
+    return A
+
+
+def opo(rewards, uid, lengths, preset):
+    A = [0.0] * len(rewards)
+    for rows in rows_of(uid):
+        base = math.fsum(lengths[i] * rewards[i] for i in rows) / math.fsum(lengths[i] for i in rows)
+        for i in rows:
+            A[i] = rewards[i] - (0.0 if len(rows) == 1 and preset == "verl" else base)
+    return A
+
+
+# The right responses' mean score less that of all: what each response's score is multiplied by, times N.
+def maxrl(right, uid, eps):
+    A = [0.0] * len(right)
+    for rows in rows_of(uid):
+        N, K = len(rows), sum(right[i] for i in rows)
+        if K == 0:
+            continue
+        for i in rows:
+            A[i] = N * (right[i] / K - 1 / N) if eps == 0 else (right[i] - K / N) / (K / N + eps)
+    return A
+
+
+def add_recent_advantages(add, rounded, z_by_group, uid, lengths, mask, rewards):
+    shared = {"rewards": rewards, "mask": mask.tolist(), "uid": uid}
+    with_zeros = [0.0 if r < 0 else r for r in rewards]  # a reward of 0 is what verl's alpha counts by
+    for preset, values in (("paper", rewards), ("verl", with_zeros)):
+        A = gpg(values, uid, preset)
+        add(f"gpg-{preset}-groups", "gpg", preset, {**shared, "rewards": values}, {"advantages": rounded(column(A, mask)), "A": rounded(A)})
+    for preset in ("paper", "verl"):
+        A = opo(rewards, uid, lengths, preset)
+        add(f"opo-{preset}-groups", "opo", preset, shared, {"advantages": rounded(column(A, mask)), "A": rounded(A)})
+    acc = [1, 0, 0, 1, 0, 1, 0, 0, 1, 0, 0, 0]
+    for preset, eps in (("paper", 0), ("released", 1e-6)):
+        A = maxrl(acc, uid, eps)
+        add(f"maxrl-{preset}", "maxrl", preset, {"acc": acc, "mask": mask.tolist(), "uid": uid},
+            {"advantages": rounded(column(A, mask)), "A": rounded(A)})
+    A = z_by_group(rewards, uid, 1e-6, 1, [True] * len(uid), "reward")
+    add("luspo-advantages", "luspo", "paper", {**shared, "eps": 1e-6, "ddof": 1}, {"advantages": rounded(column(A, mask)), "A": rounded(A)})
+
+
+def add_recent_losses(add, rounded, mask, old, lp0, A):
+    M = mask.double()
+    N, n = M.sum(), (M.sum(1) > 0).sum()
+    length = M.sum(1).clamp(min=1)
+    inputs = {"logp": lp0.tolist(), "old_logp": old.tolist(), "advantages": A.tolist(), "mask": mask.tolist()}
+
+    # `total` maps lp to the loss of the mini-batch, `share` is what each token's derivative is multiplied by to undo the
+    # mean that the program takes.
+    def case(name, method, variant, extra, per_token, total, share):
+        lp = lp0.clone().requires_grad_()
+        loss = total(lp)
+        loss.backward()
+        add(name, method, variant, {**inputs, **extra},
+            {"per_token": rounded(per_token * M), "loss": rounded(loss.item()), "grad_per_token": rounded(lp.grad * share * M)})
+
+    case("gpg-loss", "gpg", "paper", {}, -A * lp0, lambda lp: (-A * lp * M).sum() / N, N)
+
+    def of_response(lp):  # one loss a response, as the article has it
+        s = torch.exp(((lp - old) * M).sum(1) / length)
+        a = A[:, 0]
+        return torch.maximum(-a * s, -a * s.clamp(1 - 0.05, 1 + 0.1))
+
+    case("luspo-loss", "luspo", "paper", {"clip_low": 0.05, "clip_high": 0.1}, of_response(lp0)[:, None] * torch.ones_like(M),
+         lambda lp: (M.sum(1) * of_response(lp)).sum() / n, n)
