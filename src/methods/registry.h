@@ -28,6 +28,7 @@
   X(intuitor)              \
   X(passk)                 \
   X(nsr)                   \
+  X(gpg)                   \
   X(luspo)
 
 namespace ucas {
