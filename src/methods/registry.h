@@ -29,6 +29,7 @@
   X(passk)                 \
   X(nsr)                   \
   X(gpg)                   \
+  X(opo)                   \
   X(luspo)
 
 namespace ucas {
