@@ -8,8 +8,8 @@
 // OPO's baseline alone.
 //
 // Alone in its group: 0 by the formula; its reward in verl (group_of_one).
-// Read for this: the article's abstract and summaries of its derivation, verl's page on OPO and its core_algos.py, where
-// the authors put their implementation.
+// Read for this: the article's abstract and summaries of its derivation, verl's page on OPO and its core_algos.py,
+// where the authors put their implementation.
 #include "methods/group_relative.h"
 #include "methods/registry.h"
 

@@ -30,6 +30,7 @@
   X(nsr)                   \
   X(gpg)                   \
   X(opo)                   \
+  X(maxrl)                 \
   X(luspo)
 
 namespace ucas {
