@@ -1,11 +1,11 @@
-"""Cases of the methods of 2025 and 2026 for tools/make_method_goldens.py, as the articles write them: GPG, OPO, MaxRL and
-LUSPO here so far. Nothing is drawn at random, so that the cases of the other methods stay as they are. Nothing here
+"""Cases of the methods of 2025 and 2026 for tools/make_method_goldens.py, as the articles write them: GPG, OPO, MaxRL,
+LUSPO and GDPO. Nothing is drawn at random, so that the cases of the other methods stay as they are. Nothing here
 shares a line with the program."""
 import math
 
 import torch
 
-from method_goldens_all import column, rows_of
+from method_goldens_all import column, rows_of, whitened
 
 
 def mean(xs):
@@ -49,6 +49,20 @@ def maxrl(right, uid, eps):
     return A
 
 
+# Every part of the reward z-scored in its group, summed, then brought to one size over responses or over tokens.
+def gdpo(parts, weights, uid, mask, preset):
+    eps = 1e-4 if preset == "paper" else 1e-6
+    S = torch.zeros(len(uid))
+    for rows in rows_of(uid):
+        for part, w in zip(parts, weights):
+            r = torch.tensor([part[i] for i in rows])
+            if len(rows) > 1:
+                S[rows] += w * (r - r.mean()) / (r.std(unbiased=True) + eps)
+    if preset == "paper":
+        return ((S - S.mean()) / (S.std(unbiased=True) + eps))[:, None] * mask
+    return whitened(S[:, None] * mask, mask)
+
+
 def add_recent_advantages(add, rounded, z_by_group, uid, lengths, mask, rewards):
     shared = {"rewards": rewards, "mask": mask.tolist(), "uid": uid}
     with_zeros = [0.0 if r < 0 else r for r in rewards]  # a reward of 0 is what verl's alpha counts by
@@ -63,6 +77,13 @@ def add_recent_advantages(add, rounded, z_by_group, uid, lengths, mask, rewards)
         A = maxrl(acc, uid, eps)
         add(f"maxrl-{preset}", "maxrl", preset, {"acc": acc, "mask": mask.tolist(), "uid": uid},
             {"advantages": rounded(column(A, mask)), "A": rounded(A)})
+    form = [0.5, 0.25, 0.5, 0.0, 0.25, 0.5, 0.5, 0.0, 0.5, 0.25, 0.125, 0.375]
+    for preset in ("paper", "verl"):
+        add(f"gdpo-{preset}-one", "gdpo", preset, shared, {"advantages": rounded(gdpo([rewards], [1], uid, mask, preset))})
+        for name, w in (("equal", 1), ("weighted", 0.375)):
+            add(f"gdpo-{preset}-{name}", "gdpo", preset,
+                {**shared, "terms": {"right": rewards, "form": form}, "term_weights": {"right": 1, "form": w}},
+                {"advantages": rounded(gdpo([rewards, form], [1, w], uid, mask, preset))})
     A = z_by_group(rewards, uid, 1e-6, 1, [True] * len(uid), "reward")
     add("luspo-advantages", "luspo", "paper", {**shared, "eps": 1e-6, "ddof": 1}, {"advantages": rounded(column(A, mask)), "A": rounded(A)})
 

@@ -31,7 +31,8 @@
   X(gpg)                   \
   X(opo)                   \
   X(maxrl)                 \
-  X(luspo)
+  X(luspo)                 \
+  X(gdpo)
 
 namespace ucas {
 

@@ -43,6 +43,15 @@ void set_token_rewards(CaseRun& run, size_t row, Response& o, Batch& batch) {
   o.reward = static_cast<float>(o.score - penalty);
 }
 
+// Parts of the reward, by name, and their weights.
+void set_terms(CaseRun& run, size_t row, Response& o, Batch& batch) {
+  batch.reward_terms.clear();
+  for (const auto& [name, values] : run.in("terms").items()) {
+    batch.reward_terms.push_back({name, run.in("term_weights").at(name).get<double>()});
+    o.terms.push_back(values.at(row).get<float>());
+  }
+}
+
 // Answers that are the same text share a class; null and "" were not readable.
 void set_answer(CaseRun& run, size_t row, std::vector<std::string>& classes, Verdict& verdict) {
   const Json& answer = run.in("answers").at(row);
@@ -115,6 +124,7 @@ CaseBatch case_batch(CaseRun& run) {
       o.score = o.reward = run.has(key) ? run.in(key).at(row.number).get<float>() : 0;
     }
     if (run.has("acc")) o.verdict.kind = o.reward > 0 ? VerdictKind::equal : VerdictKind::unequal;
+    if (run.has("terms")) set_terms(run, row.number, o, batch);
     if (run.has("answers")) set_answer(run, row.number, classes, o.verdict);
     set_signals(run, row.number, o, batch);
     made.response_of_row[row.number] = batch.responses.size();
