@@ -1,5 +1,5 @@
 """Cases of the methods of 2025 and 2026 for tools/make_method_goldens.py, as the articles write them: GPG, OPO, MaxRL,
-LUSPO and GDPO. Nothing is drawn at random, so that the cases of the other methods stay as they are. Nothing here
+LUSPO, GDPO and DPPO. Nothing is drawn at random, so that the cases of the other methods stay as they are. Nothing here
 shares a line with the program."""
 import math
 
@@ -93,17 +93,34 @@ def add_recent_losses(add, rounded, mask, old, lp0, A):
     N, n = M.sum(), (M.sum(1) > 0).sum()
     length = M.sum(1).clamp(min=1)
     inputs = {"logp": lp0.tolist(), "old_logp": old.tolist(), "advantages": A.tolist(), "mask": mask.tolist()}
+    A = A * M
 
     # `total` maps lp to the loss of the mini-batch, `share` is what each token's derivative is multiplied by to undo the
     # mean that the program takes.
-    def case(name, method, variant, extra, per_token, total, share):
-        lp = lp0.clone().requires_grad_()
+    def case(name, method, variant, extra, per_token, total, share, more=None):
+        lp = torch.tensor(extra.get("logp", lp0.tolist())).requires_grad_()
         loss = total(lp)
         loss.backward()
         add(name, method, variant, {**inputs, **extra},
-            {"per_token": rounded(per_token * M), "loss": rounded(loss.item()), "grad_per_token": rounded(lp.grad * share * M)})
+            {"per_token": rounded(per_token * M), "loss": rounded(loss.item()), "grad_per_token": rounded(lp.grad * share * M),
+             **(more or {})})
 
     case("gpg-loss", "gpg", "paper", {}, -A * lp0, lambda lp: (-A * lp * M).sum() / N, N)
+
+    held = torch.minimum(lp0, torch.tensor(-1 / 64)) * M  # a probability, where a log-prob of the other cases may be above 0
+    mu, p0 = torch.exp(torch.minimum(old, torch.tensor(-1 / 64))), torch.exp(held)
+    for variant, low, high in (("tv", 0.1, 0.15), ("kl", 0.02, 0.05)):
+        if variant == "tv":
+            D = (p0 - mu).abs()
+        else:
+            pair = [torch.stack([x, 1 - x]) for x in (mu, p0)]
+            D = (pair[0] * torch.log(pair[0] / pair[1])).sum(0)
+        out = ((A > 0) & (p0 > mu) & (D > high)) | ((A < 0) & (p0 < mu) & (D > low))
+        assert 2 <= (out * M).sum() <= N - 2 and (D[M > 0] - high).abs().min() > 1e-4 and (D[M > 0] - low).abs().min() > 1e-4
+        w = (p0 / mu).clamp(max=1.5) * ~out
+        case(f"dppo-{variant}-loss", "dppo", variant, {"clip_low": low, "clip_high": high, "cap": 1.5, "logp": held.tolist(),
+                                              "old_logp": torch.log(mu).tolist()}, -w * A * held,
+             lambda lp, w=w: (-w * A * lp * M).sum() / N, N, {"clipfrac": rounded(((out * M).sum() / N).item())})
 
     def of_response(lp):  # one loss a response, as the article has it
         s = torch.exp(((lp - old) * M).sum(1) / length)

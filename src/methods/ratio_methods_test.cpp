@@ -1,5 +1,5 @@
-// GSPO, LUSPO, CISPO, SAPO and GMPO: what each does with a ratio. Their numbers are in algorithm_cases_test.cpp, their
-// derivatives in aggregate_test.cpp.
+// GSPO, LUSPO, CISPO, SAPO, GMPO and DPPO: what each does with a ratio. Their numbers are in algorithm_cases_test.cpp,
+// their derivatives in aggregate_test.cpp.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -26,7 +26,7 @@ ObjectiveResult at(const char* name, const std::vector<float>& moved, float A, c
 }
 
 TEST(ratio_methods, the_first_update_is_the_plain_policy_gradient) {
-  for (const char* name : {"gspo", "cispo", "sapo", "gmpo"}) {
+  for (const char* name : {"gspo", "cispo", "sapo", "gmpo", "dppo"}) {
     for (float A : {1.5f, -0.75f}) {
       for (float d : at(name, {0, 0}, A).d_logprob) EXPECT_FLOAT_EQ(d, -A / 2) << name;
     }
@@ -34,7 +34,7 @@ TEST(ratio_methods, the_first_update_is_the_plain_policy_gradient) {
 }
 
 TEST(ratio_methods, an_advantage_of_zero_has_no_loss_and_no_gradient) {
-  for (const char* name : {"gspo", "luspo", "cispo", "sapo", "gmpo"}) {
+  for (const char* name : {"gspo", "luspo", "cispo", "sapo", "gmpo", "dppo"}) {
     ObjectiveResult result = at(name, {0.3f, -4, 30}, 0);
     EXPECT_EQ(result.loss, 0) << name;
     EXPECT_EQ(result.d_logprob, (std::vector<float>{0, 0, 0})) << name;
@@ -42,7 +42,7 @@ TEST(ratio_methods, an_advantage_of_zero_has_no_loss_and_no_gradient) {
 }
 
 TEST(ratio_methods, extreme_ratios_stay_finite_and_a_nan_is_not_hidden) {
-  for (const char* name : {"gspo", "luspo", "cispo", "sapo", "gmpo"}) {
+  for (const char* name : {"gspo", "luspo", "cispo", "sapo", "gmpo", "dppo"}) {
     for (float A : {1.0f, -1.0f}) {
       for (float moved : {500.0f, -500.0f}) {
         ObjectiveResult result = at(name, {moved}, A);
@@ -108,6 +108,52 @@ TEST(gmpo_method, a_clipped_token_loses_its_gradient_and_the_others_keep_theirs)
   // One-sided: a right token may fall as it likes, a wrong one may rise.
   EXPECT_NEAR(at("gmpo", {-1, -1}, 1).d_logprob[0], -0.5 * std::exp(-1), 1e-6);
   EXPECT_NEAR(at("gmpo", {1, 1}, -1).d_logprob[0], 0.5 * std::exp(1), 1e-6);
+}
+
+// One token of these probabilities under the sampler and the policy.
+ObjectiveResult between(const char* preset, double mu, double pi, float A) {
+  auto method = make_method("dppo", preset);
+  LossCase mini;
+  mini.add({static_cast<float>(std::log(pi))}, {static_cast<float>(std::log(mu))}, {A});
+  return run_objective(*method, method->objective_defaults(), mini, 0);
+}
+
+TEST(dppo_method, a_token_far_out_is_not_pushed_further_and_may_come_back) {
+  for (const char* preset : {"tv", "kl"}) {
+    EXPECT_EQ(between(preset, 0.4, 0.6, 1).d_logprob[0], 0) << preset;  // TV 0.2, KL 0.081
+    EXPECT_EQ(between(preset, 0.6, 0.4, -1).d_logprob[0], 0) << preset;
+    EXPECT_EQ(between(preset, 0.4, 0.6, 1).metrics.clipfrac, 1) << preset;
+    EXPECT_NEAR(between(preset, 0.4, 0.6, -1).d_logprob[0], 1.5, 1e-5) << preset;
+    EXPECT_NEAR(between(preset, 0.6, 0.4, 1).d_logprob[0], -1 / 1.5, 1e-5) << preset;
+  }
+}
+
+TEST(dppo_method, a_rare_token_may_change_by_a_factor_that_ppo_would_clip) {
+  for (const char* preset : {"tv", "kl"}) {
+    EXPECT_NEAR(between(preset, 1e-3, 4e-3, 1).d_logprob[0], -4, 1e-4) << preset;
+    EXPECT_FLOAT_EQ(between(preset, 1e-4, 4e-3, 1).d_logprob[0], -10) << preset;  // the cap
+  }
+  EXPECT_EQ(between("tv", 0.5, 0.64, 1).metrics.clipfrac, 0);
+  EXPECT_EQ(between("tv", 0.5, 0.66, 1).metrics.clipfrac, 1);
+  EXPECT_EQ(between("kl", 0.5, 0.64, 1).metrics.clipfrac, 0);  // KL 0.0408
+  EXPECT_EQ(between("kl", 0.5, 0.66, 1).metrics.clipfrac, 1);  // KL 0.0541
+}
+
+TEST(dppo_method, certain_tokens_have_a_divergence_too) {
+  EXPECT_EQ(between("kl", 1, 1, 1).d_logprob[0], -1);
+  EXPECT_EQ(between("kl", 0.99, 1, 1).d_logprob[0], 0);              // 1 - pi = 0: the KL is infinite
+  EXPECT_NEAR(between("kl", 1, 0.97, -1).d_logprob[0], 0.97, 1e-6);  // KL 0.030
+  EXPECT_EQ(between("kl", 1, 0.95, -1).d_logprob[0], 0);             // KL 0.051
+}
+
+TEST(dppo_method, the_anchor_is_the_sampler_unless_said_otherwise) {
+  LossCase mini;
+  mini.add({std::log(0.6f)}, {std::log(0.55f)}, {1});
+  mini.rollout_logprob = {std::log(0.4f)};
+  auto method = make_method("dppo");
+  EXPECT_EQ(run_objective(*method, method->objective_defaults(), mini, 0).d_logprob[0], 0);
+  apply(*method, {{"anchor", std::string("old"), "test", false}});
+  EXPECT_NEAR(run_objective(*method, method->objective_defaults(), mini, 0).d_logprob[0], -0.6 / 0.55, 1e-5);
 }
 
 }  // namespace

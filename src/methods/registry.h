@@ -32,7 +32,8 @@
   X(opo)                   \
   X(maxrl)                 \
   X(luspo)                 \
-  X(gdpo)
+  X(gdpo)                  \
+  X(dppo)
 
 namespace ucas {
 
