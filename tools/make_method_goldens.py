@@ -157,6 +157,7 @@ distinct_H = torch.argsort(torch.argsort(torch.rand(mask.numel()))).reshape(mask
 method_goldens_all.add_losses(add, rounded, mask, old, lp0, A, distinct_H)
 method_goldens_all.add_verdicts(add, rounded, mask)
 method_goldens_recent.add_recent_advantages(add, rounded, z_by_group, uid, lengths, mask, rewards)
+method_goldens_recent.add_distill(add, rounded, z_by_group, uid, mask, rewards, old, ref)
 method_goldens_recent.add_recent_losses(add, rounded, mask, old, lp0, A)
 
 # UCAS with another confidence of the response: its tokens' log-probs, or how many of its group agree with it.

@@ -1,5 +1,6 @@
 """Cases of the methods of 2025 and 2026 for tools/make_method_goldens.py, as the articles write them: GPG, OPO, MaxRL,
-LUSPO, GDPO and DPPO. Nothing is drawn at random, so that the cases of the other methods stay as they are. Nothing here
+LUSPO, GDPO, DPPO and on-policy
+distillation. Nothing is drawn at random, so that the cases of the other methods stay as they are. Nothing here
 shares a line with the program."""
 import math
 
@@ -86,6 +87,15 @@ def add_recent_advantages(add, rounded, z_by_group, uid, lengths, mask, rewards)
                 {"advantages": rounded(gdpo([rewards, form], [1, w], uid, mask, preset))})
     A = z_by_group(rewards, uid, 1e-6, 1, [True] * len(uid), "reward")
     add("luspo-advantages", "luspo", "paper", {**shared, "eps": 1e-6, "ddof": 1}, {"advantages": rounded(column(A, mask)), "A": rounded(A)})
+
+
+def add_distill(add, rounded, z_by_group, uid, mask, rewards, old, teacher):
+    k = (old - teacher) * mask
+    A = column(z_by_group(rewards, uid, 1e-6, 1, [True] * len(uid), "reward"), mask)
+    inputs = {"rewards": rewards, "mask": mask.tolist(), "uid": uid, "old_logp": old.tolist(), "teacher_logp": teacher.tolist()}
+    add("distill-kl", "distill", "kl", inputs, {"advantages": rounded(-k), "k": rounded(k)})
+    add("distill-reward", "distill", "reward", {**inputs, "kl_weight": 0.25, "reward_weight": 2.0},
+        {"advantages": rounded((-0.25 * k + 2 * A) * mask)})
 
 
 def add_recent_losses(add, rounded, mask, old, lp0, A):

@@ -186,6 +186,8 @@ void TrainConfig::validate() const {
   Refusals refuse("config");
   if (data.files.empty()) refuse("data.files is empty: give --data FILE.jsonl");
   if (model.empty()) refuse("model is empty: give --model DIR, a Hugging Face checkpoint directory");
+  if (method && method->needs().teacher == "")
+    refuse("method.teacher is empty: give --method.teacher DIR, the checkpoint of the teacher");
   if (train.test_freq > 0 && data.val_files.empty()) {
     refuse(
         str("train.test_freq = ", train.test_freq, " but data.val_files is empty: give --data.val_files FILE.jsonl"));

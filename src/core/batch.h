@@ -52,13 +52,14 @@ struct Batch {
   std::vector<float> rollout_whole_logprob;  // [N] of the whole vocabulary; empty where nothing is cut: then the same
   std::vector<float> old_logprob;            // [N] trainer policy before the step's first update
   std::vector<float> ref_logprob;            // [N] frozen reference; empty unless needed
-  std::vector<float> reward_kl;     // [N] beta KL(old, ref), taken off the token's reward; empty without such a term
-  std::vector<float> value;         // [N] V_t of the critic before its update; empty unless needed
-  std::vector<float> prm_logratio;  // [N] q_it = lp_phi - lp_ref of the implicit reward model; empty unless needed
-  std::vector<float> entropy;       // [N] H of the old policy
-  std::vector<float> confidence;    // [N] C = LSE(z) - mean_v z of the old policy, z = logits / temperature
-  std::vector<float> logit;         // [N] raw logit of the chosen token, before the temperature
-  std::vector<float> margin;        // [N] ln pi(o_t) - max_v ln pi(v) of the old policy; empty unless needed
+  std::vector<float> reward_kl;        // [N] beta KL(old, ref), taken off the token's reward; empty without such a term
+  std::vector<float> value;            // [N] V_t of the critic before its update; empty unless needed
+  std::vector<float> prm_logratio;     // [N] q_it = lp_phi - lp_ref of the implicit reward model; empty unless needed
+  std::vector<float> teacher_logprob;  // [N] of a frozen teacher; empty unless needed
+  std::vector<float> entropy;          // [N] H of the old policy
+  std::vector<float> confidence;       // [N] C = LSE(z) - mean_v z of the old policy, z = logits / temperature
+  std::vector<float> logit;            // [N] raw logit of the chosen token, before the temperature
+  std::vector<float> margin;           // [N] ln pi(o_t) - max_v ln pi(v) of the old policy; empty unless needed
 
   // The sampler's log-prob under the law that the trainer's models are evaluated with: the whole vocabulary.
   const std::vector<float>& sampler_logprob() const {

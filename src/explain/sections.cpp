@@ -355,7 +355,8 @@ Lines update(const TrainConfig& c) {
 
 Lines needs_of(const TrainConfig& c, const Needs& needs) {
   Lines lines;
-  const int64_t models = 1 + (needs.reference ? 1 : 0) + (needs.critic ? 1 : 0) + (needs.prm ? 2 : 0);
+  const int64_t models =
+      1 + (needs.reference ? 1 : 0) + (needs.critic ? 1 : 0) + (needs.prm ? 2 : 0) + (needs.teacher ? 1 : 0);
   const int64_t trained = 1 + (needs.critic ? 1 : 0) + (needs.prm ? 1 : 0);
   lines.push_back(
       {"models", "",
@@ -376,7 +377,11 @@ Lines needs_of(const TrainConfig& c, const Needs& needs) {
                          " it scores the batch; P(right) = sigmoid(", needs.prm->beta, " sum_t q_it)")});
     lines.push_back({"", "", str(optimizer_words(needs.prm->optimizer), "; ", schedule_words(needs.prm->optimizer))});
   }
-  int64_t passes = 1 + (needs.reference ? 1 : 0) + (needs.critic ? 1 : 0) + (needs.prm ? 2 : 0);
+  if (needs.teacher) {
+    lines.push_back(
+        {"teacher", "", "pi_T, a checkpoint of its own (method.teacher) with the policy's tokenizer, frozen"});
+  }
+  const int64_t passes = models;  // each reads the batch once
   std::string words = str(plural(passes, "forward pass"), passes == 1 ? "" : "es");
   if (passes > 1) words = str(passes, " forward passes");
   words += " over the step's batch before the first update";

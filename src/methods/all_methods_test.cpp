@@ -74,8 +74,9 @@ TEST(all_methods, groups_of_one_empty_and_truncated_responses_and_extreme_values
 
 // Not zero where all responses to a prompt earn the same: the baseline is a critic, the whole batch or none, or the
 // authors' code does it so (UCAS: every token of such a prompt is pushed down).
-const std::set<std::string> kNotByGroup = {"ppo", "prime",           "reinforce_pp",        "reinforce_pp_baseline",
-                                           "nsr", "gdpo under verl", "ucas under released", "entropy_adv under ppo"};
+const std::set<std::string> kNotByGroup = {
+    "ppo",     "prime",           "reinforce_pp",        "reinforce_pp_baseline", "nsr",
+    "distill", "gdpo under verl", "ucas under released", "entropy_adv under ppo"};
 
 TEST(all_methods, a_prompt_whose_responses_all_earn_the_same_has_advantage_exactly_zero) {
   int checked = 0;
@@ -161,10 +162,10 @@ struct Signal {
   const char* name;
   std::vector<float> Batch::* values;  // null: the reward
 };
-constexpr Signal kSignals[] = {{"reward", nullptr},          {"old_logprob", &Batch::old_logprob},
-                               {"value", &Batch::value},     {"q", &Batch::prm_logratio},
-                               {"entropy", &Batch::entropy}, {"confidence", &Batch::confidence},
-                               {"logit", &Batch::logit},     {"margin", &Batch::margin}};
+constexpr Signal kSignals[] = {
+    {"reward", nullptr},         {"old_logprob", &Batch::old_logprob}, {"value", &Batch::value},
+    {"q", &Batch::prm_logratio}, {"entropy", &Batch::entropy},         {"confidence", &Batch::confidence},
+    {"logit", &Batch::logit},    {"margin", &Batch::margin},           {"teacher", &Batch::teacher_logprob}};
 
 std::vector<float> with_signal(const Method& method, Batch batch, const Signal& signal, size_t at, float value) {
   if (signal.values == nullptr) {

@@ -12,6 +12,7 @@ std::string missing(const Needs& needs, const Batch& batch) {
   if (needs.critic && batch.value.size() != n) return "the values of a critic (\"value\")";
   if (needs.reference && batch.ref_logprob.size() != n) return "the reference's log-probs (\"ref_logprob\")";
   if (needs.prm && batch.prm_logratio.size() != n) return "the reward model's log-ratios (\"prm_logratio\")";
+  if (needs.teacher && batch.teacher_logprob.size() != n) return "the teacher's log-probs (\"teacher_logprob\")";
   if (needs.confidence && batch.confidence.size() != n) return "the confidence of every token (\"confidence\")";
   if (needs.logit && batch.logit.size() != n) return "the chosen logit of every token (\"logit\")";
   if (needs.margin && batch.margin.size() != n) return "the margin of every token (\"margin\")";

@@ -33,7 +33,8 @@
   X(maxrl)                 \
   X(luspo)                 \
   X(gdpo)                  \
-  X(dppo)
+  X(dppo)                  \
+  X(distill)
 
 namespace ucas {
 

@@ -86,6 +86,7 @@ class Planner {
       if (!shared) always("reference", model_memory(m_.policy, inference(c_.dtype), nullptr).kept(), "frozen");
     }
     if (needs_.critic) companion("critic", m_.critic, needs_.critic->optimizer, false);
+    if (needs_.teacher) always("teacher", model_memory(m_.teacher, inference(c_.dtype), nullptr).kept(), "frozen");
     if (!needs_.prm) return;
     companion("reward model", m_.prm, needs_.prm->optimizer, true);
     always("its reference", model_memory(m_.prm, inference(c_.dtype), nullptr).kept(), "frozen");
@@ -144,6 +145,7 @@ class Planner {
       larger(kScore, forward_memory(m_.prm, options, shape(all)));
       larger(kLearn, backward_memory(m_.prm, options, shape(all)));
     }
+    if (needs_.teacher) larger(kScore, forward_memory(m_.teacher, inference(c_.dtype), shape(all)));
     const PassMemory& most = *std::max_element(instants_ + kScore, instants_ + kSave, [](const auto& a, const auto& b) {
       return a.activations < b.activations;
     });
@@ -160,7 +162,8 @@ class Planner {
     const int64_t tokens = step_responses_ * c_.rollout.response_length;
     auto& bytes = part("responses", str(grouped(tokens), " tokens of a step at most, with their signals"));
     bytes[kGenerate] = tokens * kSampledToken;
-    const int64_t extra = 4 * ((needs_.reference ? 1 : 0) + (needs_.critic ? 1 : 0) + (needs_.prm ? 2 : 0));
+    const int64_t extra =
+        4 * ((needs_.reference ? 1 : 0) + (needs_.critic ? 1 : 0) + (needs_.prm ? 2 : 0) + (needs_.teacher ? 1 : 0));
     for (size_t phase : {kScore, kLearn, kUpdate}) bytes[phase] = tokens * (kBatchToken + extra);
     bytes[kSave] = bytes[kUpdate];
   }
@@ -236,6 +239,7 @@ PlannedModels planned_models(const TrainConfig& config, const std::string& polic
   };
   models.critic = beside(needs.critic ? needs.critic->model : "");
   models.prm = beside(needs.prm ? needs.prm->model : "");
+  models.teacher = beside(needs.teacher.value_or(""));
   const std::string tokenizer = path_join(directory_with(directory, "tokenizer.json"), "tokenizer.json");
   if (exists(tokenizer)) models.tokenizer_bytes = file_size(tokenizer);
   return models;

@@ -17,9 +17,10 @@ namespace ucas {
 // What is known of the files of the models, beside their config.json.
 struct PlannedModels {
   ModelConfig policy;
-  ModelOptions options;         // of the policy, with the adapter that its directory brings
-  bool own_adapter = false;     // it does bring one
-  ModelConfig critic, prm;      // the policy's where config names none
+  ModelOptions options;      // of the policy, with the adapter that its directory brings
+  bool own_adapter = false;  // it does bring one
+  ModelConfig critic, prm;   // the policy's where config names none
+  ModelConfig teacher;
   int64_t tokenizer_bytes = 0;  // of tokenizer.json
 };
 // Reads the directories that `config` names: sizes, no weights. Errors as the loader's. `policy`: where the policy's

@@ -24,7 +24,8 @@ TrainConfig small_training() {
   return c;
 }
 PlannedModels models_of(const TrainConfig& c) {
-  PlannedModels m{.policy = small(), .options = c.model_options(), .critic = small(), .prm = small()};
+  PlannedModels m{
+      .policy = small(), .options = c.model_options(), .critic = small(), .prm = small(), .teacher = small()};
   if (c.lora.on()) m.options.trained = Trained::adapter;
   return m;
 }
@@ -117,6 +118,21 @@ TEST(memory_plan, a_critic_and_a_reference_are_counted) {
   const MemoryPlan plan = plan_memory(ppo, models_of(ppo));
   EXPECT_EQ(bytes_of(plan, "critic", "learn"), 16 * n);
   EXPECT_EQ(bytes_of(plan, "critic", "load"), 12 * n);
+}
+
+TEST(memory_plan, a_teacher_is_counted_by_its_own_size_and_scores) {
+  TrainConfig c = small_training();
+  c.method = make_method("distill");
+  PlannedModels m = models_of(c);
+  const MemoryPlan alike = plan_memory(c, m);
+  EXPECT_EQ(bytes_of(alike, "teacher", "update"), model_memory(small(), inference(c.dtype), nullptr).kept());
+  m.teacher.num_hidden_layers = 8;
+  m.teacher.vocab_size = 4096;
+  const MemoryPlan larger = plan_memory(c, m);
+  EXPECT_EQ(bytes_of(larger, "teacher", "generate"), model_memory(m.teacher, inference(c.dtype), nullptr).kept());
+  EXPECT_GT(bytes_of(larger, "logits", "score"), bytes_of(alike, "logits", "score"));
+  TrainConfig grpo = small_training();
+  EXPECT_EQ(bytes_of(plan_memory(grpo, models_of(grpo)), "teacher", "update"), 0);
 }
 
 TEST(memory_plan, disk_holds_the_kept_checkpoints_and_one_in_the_making) {

@@ -30,6 +30,7 @@ constexpr Array kArrays[] = {
     {"reward_kl", &Batch::reward_kl},
     {"value", &Batch::value},
     {"prm_logratio", &Batch::prm_logratio},
+    {"teacher_logprob", &Batch::teacher_logprob},
     {"entropy", &Batch::entropy},
     {"confidence", &Batch::confidence},
     {"logit", &Batch::logit},

@@ -1,6 +1,25 @@
 #include "train/companion.h"
 
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/str.h"
+#include "text/tokenizer.h"
+
 namespace ucas {
+
+void check_same_tokens(const std::string& policy, const std::string& option, const std::string& other,
+                       const std::string& whose) {
+  const Tokenizer a = Tokenizer::load(policy), b = Tokenizer::load(other);
+  const int64_t ids = std::max(a.vocab_size(), b.vocab_size());
+  for (int32_t id = 0; id < ids; ++id) {
+    const std::string ours = a.token_text(id), theirs = b.token_text(id);
+    if (ours == theirs) continue;
+    throw Error("config", str(option, " = ", printable(other), ": its token ", id, " is \"", printable(theirs, 40),
+                              "\", but \"", printable(ours, 40), "\" in the policy's tokenizer (", printable(policy),
+                              "): the ", whose, " must read the policy's tokens; choose a model of the same family"));
+  }
+}
 
 std::vector<std::unique_ptr<Companion>> make_companions(const TrainConfig& config, at::Device device, Model& policy) {
   std::vector<std::unique_ptr<Companion>> companions;
@@ -10,6 +29,7 @@ std::vector<std::unique_ptr<Companion>> make_companions(const TrainConfig& confi
   add(make_reference(config, device, &policy));
   add(make_critic(config, device));
   add(make_implicit_prm(config, device));
+  add(make_teacher(config, device, policy.config()));
   return companions;
 }
 

@@ -1,6 +1,6 @@
 // A model that stands beside the policy because a method needs it: the frozen reference, a critic, an implicit process
-// reward model. Each fills its signal of the batch before advantages are computed; one that is trained updates itself,
-// and is saved and restored with the run, bit for bit. The trainer knows companions, never which ones.
+// reward model, a teacher. Each fills its signal of the batch before advantages are computed; one that is trained
+// updates itself, and is saved and restored with the run, bit for bit. The trainer knows companions, never which ones.
 // Owned by Training.
 #pragma once
 
@@ -45,9 +45,15 @@ class Companion {
 // config.model, whatever checkpoint the policy itself came from. What does not change of the policy may be shared.
 std::vector<std::unique_ptr<Companion>> make_companions(const TrainConfig& config, at::Device device, Model& policy);
 
+// A companion reads the policy's tokens: the same ids must mean the same. Throws Error("config") with the first that
+// does not, naming the `option` that said `other`, and whose model it is.
+void check_same_tokens(const std::string& policy, const std::string& option, const std::string& other,
+                       const std::string& whose);
+
 // The rows of make_companions(); each returns nullptr where the config does not ask for it.
 std::unique_ptr<Companion> make_reference(const TrainConfig& config, at::Device device, Model* policy = nullptr);
 std::unique_ptr<Companion> make_critic(const TrainConfig& config, at::Device device);
 std::unique_ptr<Companion> make_implicit_prm(const TrainConfig& config, at::Device device);
+std::unique_ptr<Companion> make_teacher(const TrainConfig& config, at::Device device, const ModelConfig& policy);
 
 }  // namespace ucas

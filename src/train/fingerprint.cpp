@@ -48,6 +48,7 @@ std::set<std::string> companion_models(const TrainConfig& config) {
   if (needs.reference) add("");
   if (needs.critic) add(needs.critic->model);
   if (needs.prm) add(needs.prm->model);
+  if (needs.teacher) add(*needs.teacher);
   return models;
 }
 

@@ -29,7 +29,7 @@ Batch random_batch(Model& model, int64_t groups, int64_t per_group) {
   batch.rollout_logprob = batch.old_logprob;
   // Off-policy, so that ratio, clip and dual clip all matter, and with all that any method may read.
   for (float& lp : batch.old_logprob) lp += static_cast<float>(0.5 * rng.normal());
-  for (auto* signal : {&batch.ref_logprob, &batch.value, &batch.prm_logratio}) {
+  for (auto* signal : {&batch.ref_logprob, &batch.value, &batch.prm_logratio, &batch.teacher_logprob}) {
     for (float lp : batch.old_logprob) signal->push_back(lp + static_cast<float>(0.1 * rng.normal()));
   }
   return batch;

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "text/tokenizer.h"
 #include "train/companion.h"
 #include "train/logprobs.h"
 #include "train/schedule.h"
@@ -18,21 +17,6 @@ namespace ucas {
 namespace {
 
 constexpr double kTemperature = 1;  // q is a property of the two models, not of how the policy is sampled
-
-// phi reads the policy's tokens: the same ids must mean the same.
-void check_same_tokens(const std::string& policy, const std::string& phi) {
-  Tokenizer a = Tokenizer::load(policy), b = Tokenizer::load(phi);
-  int64_t ids = std::max(a.vocab_size(), b.vocab_size());
-  for (int32_t id = 0; id < ids; ++id) {
-    std::string ours = a.token_text(id), theirs = b.token_text(id);
-    if (ours == theirs) continue;
-    throw Error("config",
-                str("method.prm.model = ", printable(phi), ": its token ", id, " is \"", printable(theirs, 40),
-                    "\", but \"", printable(ours, 40), "\" in the policy's tokenizer (", printable(policy),
-                    "): the reward model must read the policy's tokens; choose a model of "
-                    "the same family"));
-  }
-}
 
 class ImplicitPrm final : public Companion {
  public:
@@ -131,7 +115,9 @@ PrmLoss accumulate_prm_gradients(Model& phi, const Batch& batch, std::span<const
 std::unique_ptr<Companion> make_implicit_prm(const TrainConfig& config, at::Device device) {
   std::optional<PrmConfig> prm = config.needs().prm;
   if (!prm) return nullptr;
-  if (!prm->model.empty() && prm->model != config.model) check_same_tokens(config.model, prm->model);
+  if (!prm->model.empty() && prm->model != config.model) {
+    check_same_tokens(config.model, "method.prm.model", prm->model, "reward model");
+  }
   const std::string& directory = prm->model.empty() ? config.model : prm->model;
   return std::make_unique<ImplicitPrm>(directory, *prm, config.update.micro_batch_tokens, device,
                                        config.companion_options());

@@ -18,6 +18,7 @@ KINDS = {
     "bf16": (["--optimizer.moments", "bf16"], []),
     "int8": (["--optimizer.moments", "int8"], []),
     "muon": (["--optimizer.kind", "muon", "--optimizer.moments", "bf16"], []),
+    "teacher": (["--method.name", "distill", "--method.preset", "reward", "--method.teacher", path("base")], []),
     "critic": (["--method.name", "ppo", "--method.critic.optimizer.moments", "int8"],
                ["critic.safetensors", "critic-optimizer.safetensors", "critic-optimizer.json"]),
     "prm": (["--method.name", "prime"], ["prm.safetensors", "prm-optimizer.safetensors", "prm-optimizer.json"]),

@@ -81,6 +81,7 @@ void set_signals(CaseRun& run, size_t row, Response& o, Batch& batch) {
   signal(batch.value, "values");
   signal(batch.prm_logratio, "q");
   signal(batch.ref_logprob, "ref_logp");
+  signal(batch.teacher_logprob, "teacher_logp");
   signal(batch.rollout_logprob, "rollout_logp");
   if (run.has("seq_logp")) {  // mean log-prob of the response's tokens
     batch.old_logprob.insert(batch.old_logprob.end(), n, run.in("seq_logp").at(row).get<float>());

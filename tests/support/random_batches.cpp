@@ -60,6 +60,7 @@ FullRow random_row(Rng& rng, const Extent& extent, int tag) {
     row.confidence.push_back(std::fabs(pick(rng, extent.extreme, 12 + 8 * rng.uniform())));
     row.logit.push_back(pick(rng, extent.extreme, 10 + 20 * rng.uniform()));
     row.margin.push_back(0.5f * row.old.back());
+    row.teacher.push_back(0.75f * row.ref.back());
   }
   o.kl_penalty = static_cast<float>(penalty);
   o.reward = o.score - o.kl_penalty;
@@ -103,6 +104,7 @@ Batch pack(const std::vector<FullGroup>& groups) {
       append(batch.rollout_logprob, row.rollout);
       append(batch.old_logprob, row.old);
       append(batch.ref_logprob, row.ref);
+      append(batch.teacher_logprob, row.teacher);
       append(batch.reward_kl, row.reward_kl);
       append(batch.value, row.value);
       append(batch.prm_logratio, row.q);

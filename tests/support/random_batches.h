@@ -18,7 +18,7 @@ struct FullRow {
   int tag = 0;
   Response response;
   std::vector<int32_t> token;
-  std::vector<float> rollout, old, ref, reward_kl, value, q, entropy, confidence, logit, margin;
+  std::vector<float> rollout, old, ref, teacher, reward_kl, value, q, entropy, confidence, logit, margin;
 };
 using FullGroup = std::vector<FullRow>;
 

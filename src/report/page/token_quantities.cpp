@@ -90,6 +90,7 @@ std::vector<TokenQuantity> token_quantities(const StepData& data, std::span<cons
   signal("C_t", "confidence of the distribution", "Eq. 5", finite(b.confidence));
   signal("l", "raw logit", "Eq. 5", finite(b.logit));
   if (!b.ref_logprob.empty()) signal("p_ref", "probability, reference policy", "", exponential(b.ref_logprob, {}));
+  if (!b.teacher_logprob.empty()) signal("p_T", "probability, teacher", "", exponential(b.teacher_logprob, {}));
   const std::vector<float>& sampler = b.sampler_logprob();
   if (sampler.size() == b.old_logprob.size() && sampler != b.old_logprob) {
     signal("p/p_s", "trainer over sampler, 1 if they agree", "", exponential(b.old_logprob, sampler));
