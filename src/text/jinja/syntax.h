@@ -1,0 +1,73 @@
+// A chat template as a tree. Threads: parse from any thread; a tree is read by any number at once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "text/jinja/value.h"
+
+namespace ucas::jinja {
+
+enum class Op : uint8_t {
+  // expressions, with what `parts` holds
+  constant,   // value
+  name,       // name
+  list,       // items
+  tuple,      // items
+  map,        // key, value, key, value ...
+  attribute,  // of what; name
+  item,       // of what, key
+  slice,      // of what, begin, end, step; nullptr where left out
+  call,       // what, positional arguments; `named` the others
+  filter,     // name; what, positional arguments; `named`
+  test,       // name; what, positional arguments
+  negative,
+  positive,
+  logical_not,
+  logical_and,
+  logical_or,
+  add,
+  subtract,
+  multiply,
+  divide,
+  floor_divide,
+  modulo,
+  power,
+  concat,      // any number of parts
+  comparison,  // parts; words[i] is the operator before parts[i + 1]
+  condition,   // test, value if so, value otherwise (may be nullptr)
+  // statements
+  data,       // value
+  output,     // what
+  set,        // target, value
+  set_block,  // target, filters around a `constant` that stands for the body (or nullptr); body
+  loop,       // target, what, test (may be nullptr); body, otherwise
+  branch,     // test; body, otherwise
+  macro,      // name; `named` parameters with defaults (may be nullptr); body
+  block,      // body
+  leave_loop,
+  next_round,
+  space_target  // words = {namespace, attribute}: only as a target of set
+};
+
+struct Node {
+  Op op;
+  int line = 0;
+  int depth = 1;  // of the tree below
+  std::string name;
+  Value value;
+  std::vector<std::string> words;
+  std::vector<std::unique_ptr<const Node>> parts;
+  std::vector<std::pair<std::string, std::unique_ptr<const Node>>> named;
+  std::vector<std::unique_ptr<const Node>> body, otherwise;
+};
+using NodePtr = std::unique_ptr<const Node>;
+
+// The program as one `block`. Error("config", "WHERE:LINE: ..."), Error("limit") for a template that is too long.
+NodePtr parse_program(std::string_view source, const std::string& where);
+
+}  // namespace ucas::jinja
