@@ -29,29 +29,48 @@ std::string id_text(const JsonRow& row, const Json& value, const std::string& ke
   refuse(row, str("\"", key, "\": expected text or a whole number, got ", value.type_name()));
 }
 
-// verl: prompt = [{"role": "system", "content": ..}, {"role": "user", "content": ..}]
-void read_messages(const JsonRow& row, Problem& problem) {
-  const Json& messages = row.value.at("prompt");
-  int64_t users = 0, systems = 0;
+// A text, or a list of parts {"type": "text", "text": ..}.
+std::string content_of(const JsonRow& message) {
+  const auto content = message.value.find("content");
+  if (content == message.value.end() || !content->is_array()) return text_field(message, "content");
+  std::string text;
+  for (const Json& part : *content) {
+    if (!part.is_object() || part.value("type", Json()) != "text") {
+      refuse(message, "\"content\": expected a text, or a list of parts that are texts");
+    }
+    text += text_field({part, message.where, message.line}, "text");
+  }
+  return text;
+}
+
+// As verl's prompt: at most one system message, turns of user and assistant, the last of them the user's, which is the
+// question.
+void read_messages(const JsonRow& row, const std::string& key, Problem& problem) {
+  const Json& messages = row.value.at(key);
+  std::vector<Turn> turns;
   for (const Json& message : messages) {
-    if (!message.is_object())
-      refuse(row, str("\"prompt\": expected messages {role, content}, got ", message.type_name()));
-    JsonRow inner{message, row.where, row.line};
-    std::string role = text_field(inner, "role"), content = text_field(inner, "content");
-    if (role == "user") {
-      ++users;
-      problem.text = content;
-    } else if (role == "system" && users == 0) {
-      ++systems;
-      problem.system = content;
+    if (!message.is_object()) {
+      refuse(row, str("\"", printable(key), "\": expected messages {role, content}, got ", message.type_name()));
+    }
+    const JsonRow inner{message, row.where, row.line};
+    const std::string role = text_field(inner, "role");
+    if (role == "system" && &message == &messages.front()) {
+      problem.system = content_of(inner);
+    } else if ((role == "user" || role == "assistant") && (turns.empty() || turns.back().role != role)) {
+      turns.push_back({role, content_of(inner)});
     } else {
-      refuse(row, str("\"prompt\": a message of role \"", printable(role),
-                      "\" here; expected at most one system message, then one user message"));
+      refuse(row, str("\"", printable(key), "\": a message of role \"", printable(role),
+                      "\" here; expected at most one system message, the first, then user and assistant by turns"));
     }
   }
-  if (users != 1 || systems > 1) {
-    refuse(row, str("\"prompt\": ", users, " user and ", systems, " system messages; expected one and at most one"));
+  if (turns.empty() || turns.back().role != "user") {
+    refuse(row,
+           str("\"", printable(key), "\": ", turns.empty() ? "no user message" : "the last message is the assistant's",
+               "; expected the user's question as the last message"));
   }
+  problem.text = std::move(turns.back().content);
+  turns.pop_back();
+  problem.earlier = std::move(turns);
 }
 
 // The column a file's description names, which must then be there, else the first of the usual ones ("" = none).
@@ -62,10 +81,10 @@ std::string column(const JsonRow& row, const std::string& named, const std::vect
 }
 
 void read_question(const JsonRow& row, const std::string& named, Problem& problem) {
-  std::string key = column(row, named, {"problem", "question", "prompt"});
-  if (key.empty()) refuse(row, "no question: expected a field \"problem\", \"question\" or \"prompt\"");
-  if (key == "prompt" && row.value.at(key).is_array()) {
-    read_messages(row, problem);
+  std::string key = column(row, named, {"problem", "question", "prompt", "messages"});
+  if (key.empty()) refuse(row, "no question: expected a field \"problem\", \"question\", \"prompt\" or \"messages\"");
+  if (row.value.at(key).is_array()) {
+    read_messages(row, key, problem);
   } else {
     problem.text = text_field(row, key);
   }
@@ -277,6 +296,13 @@ uint64_t content_hash(const std::vector<Problem>& problems) {
     for (const std::string* text : {&p.id, &p.source, &p.text, &p.system}) add(*text);
     add_count(p.gold.size());
     for (const std::string& gold : p.gold) add(gold);
+    if (!p.earlier.empty()) {
+      add_count(UINT64_MAX - p.earlier.size());
+      for (const Turn& turn : p.earlier) {
+        add(turn.role);
+        add(turn.content);
+      }
+    }
     if (p.choices.empty()) continue;  // so that data without choices keep the hash that older runs wrote down
     add_count(p.choices.size());
     for (const std::string& choice : p.choices) add(choice);

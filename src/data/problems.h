@@ -1,5 +1,6 @@
 // Problem files -> Problem. JSON Lines with
-//   problem | question | prompt   the question
+//   problem | question | prompt   the question, or a list of messages {role, content}: at most one of the system, turns
+//   | messages                    of user and assistant, at last the question
 //   answer | ground_truth         text, number, or a list of alternatives; of a text whose last line is "#### X", as
 //                                 GSM8K is published, X alone
 //   test, input_output ...        instead of an answer: tests of a program (data/code_problems.h)

@@ -172,6 +172,10 @@ TEST_F(problems, with_bad_rows_are_refused_with_file_and_line) {
       "{\"prompt\": [{\"role\": \"assistant\", \"content\": \"p\"}], \"answer\": \"1\"}",
       "{\"prompt\": [{\"role\": \"user\", \"content\": \"p\"}, {\"role\": \"user\", \"content\": \"q\"}], \"answer\": "
       "\"1\"}",
+      R"({"prompt": [{"role": "user", "content": "p"}, {"role": "system", "content": "q"}], "answer": "1"})",
+      R"({"messages": [{"role": "user", "content": "p"}, {"role": "assistant", "content": "q"}], "answer": "1"})",
+      R"({"messages": [{"role": "user", "content": [{"type": "image"}]}], "answer": "1"})",
+      R"({"messages": [{"role": "tool", "content": "p"}], "answer": "1"})",
       "{\"problem\": \"p\", \"reward_model\": {}}",
       "{\"problem\": \"p\", \"reward_model\": \"1\"}",
   };
@@ -186,6 +190,23 @@ TEST_F(problems, with_bad_rows_are_refused_with_file_and_line) {
   EXPECT_NE(message_.find("16.0 MiB"), std::string::npos) << message_;
   EXPECT_EQ(refusal("", "set.jsonl"), "empty");
   EXPECT_EQ(refusal("\n\n", "set.jsonl"), "empty");
+}
+
+TEST_F(problems, of_several_turns_are_kept_as_messages) {
+  const Problem problem =
+      read(
+          R"({"messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "1+1?"}, {"role": "assistant", "content": "2"}, {"role": "user", "content": [{"type": "text", "text": "And "}, {"type": "text", "text": "2+2?"}]}], "answer": 4})")
+          .at(0);
+  EXPECT_EQ(problem.system, "Be brief.");
+  EXPECT_EQ(problem.text, "And 2+2?");
+  ASSERT_EQ(problem.earlier.size(), 2u);
+  EXPECT_EQ(problem.earlier[0].role, "user");
+  EXPECT_EQ(problem.earlier[1].content, "2");
+  Problem other = problem;
+  other.earlier[1].content = "3";
+  EXPECT_NE(content_hash({problem}), content_hash({other}));
+  other.earlier.clear();
+  EXPECT_NE(content_hash({problem}), content_hash({other}));
 }
 
 TEST_F(problems, as_gsm8k_is_published_have_the_number_after_the_reasoning_for_an_answer) {

@@ -5,7 +5,9 @@
 #include "base/embedded.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/str.h"
+#include "data/chat.h"
 
 namespace ucas {
 
@@ -19,11 +21,19 @@ size_t occurrences(std::string_view text, std::string_view part) {
   return count;
 }
 
+// Where the question stands.
+const std::string& question_text(const Template& form) { return form.chat ? form.user : form.text; }
+
 void check(const Template& form, const std::string& where) {
   auto refuse = [&](const std::string& what) { throw Error("config", str(where, ": ", what)); };
-  if (occurrences(form.text, kProblem) != 1) refuse("text: expected {problem} exactly once");
-  if (occurrences(form.text, kSystem) > 1) refuse("text: {system} stands more than once");
-  if (occurrences(form.text, kChoices) > 1) refuse("text: {choices} stands more than once");
+  const char* key = form.chat ? "user" : "text";
+  const std::string& text = question_text(form);
+  if (occurrences(text, kProblem) != 1) refuse(str(key, ": expected {problem} exactly once"));
+  if (occurrences(text, kChoices) > 1) refuse(str(key, ": {choices} stands more than once"));
+  if (!form.chat && occurrences(text, kSystem) > 1) refuse("text: {system} stands more than once");
+  if (!form.chat && (form.user != kProblem || !form.set.empty()))
+    refuse("user, set: are of templates with chat = true");
+  if (form.chat && !form.special.empty()) refuse("special: the special tokens of a chat template are the tokenizer's");
   for (const auto& list : {form.special, form.stop}) {
     for (const std::string& token : list) {
       if (token.empty()) refuse("special, stop: an empty token");
@@ -36,9 +46,9 @@ void check(const Template& form, const std::string& where) {
 
 const std::string& system_of(const Template& form, const Problem& problem) {
   if (problem.system.empty()) return form.system;
-  if (form.text.find(kSystem) == std::string::npos) {
+  if (!takes_system(form)) {
     throw Error("config", str("template ", form.name, " has no {system}, but problem ", printable(problem.id),
-                              " brings a system message; use a template with {system}"));
+                              " brings a system message; use a template with {system}, or chat"));
   }
   return problem.system;
 }
@@ -77,12 +87,28 @@ struct Filling {
   std::string system, question, choices;
 };
 
+void warn_of_replaced_system(const Template& form, const std::vector<Problem>& problems) {
+  if (form.system.empty()) return;
+  const auto replaces = [&](const Problem& p) { return !p.system.empty() && p.system != form.system; };
+  const auto first = std::ranges::find_if(problems, replaces);
+  if (first == problems.end()) return;
+  warn(str("template ", form.name, ": its instruction \"", printable(form.system, 100), "\" is not given with ",
+           grouped(std::ranges::count_if(problems, replaces)), " of ", grouped(std::ssize(problems)),
+           " problems, whose own system message stands in its place (", printable(first->id), ": \"",
+           printable(first->system, 100), "\")"));
+}
+
 Filling filling_of(const Template& form, const Problem& problem) {
   Filling out{system_of(form, problem), problem.text, ""};
+  if (!problem.earlier.empty() && !form.chat) {
+    throw Error("config", str("template ", form.name, " has a place for one question, but problem ",
+                              printable(problem.id), " is a conversation of ", problem.earlier.size() + 1,
+                              " turns; use --template chat, the checkpoint's own"));
+  }
   for (size_t i = 0; i < problem.choices.size(); ++i) {
     out.choices += str(i == 0 ? "" : "\n", static_cast<char>('A' + i), ". ", problem.choices[i]);
   }
-  const bool has_place = form.text.find(kChoices) != std::string::npos;
+  const bool has_place = question_text(form).find(kChoices) != std::string::npos;
   if (has_place && problem.choices.empty()) {
     throw Error("config", str("template ", form.name, " has {choices}, but problem ", printable(problem.id),
                               " has none; use a template without it"));
@@ -115,28 +141,43 @@ std::string fill_in(std::string_view run, const Filling& filling) {
 
 }  // namespace
 
-Template load_template(const std::string& name_or_path) {
+bool takes_system(const Template& form) { return form.chat || form.text.find(kSystem) != std::string::npos; }
+
+Template load_template(const std::string& name_or_path, const std::string& checkpoint) {
+  if (name_or_path.ends_with(".jinja")) {
+    Template form;
+    form.name = name_or_path;
+    form.text = read_file(name_or_path);
+    form.chat = true;
+    if (form.text.empty()) throw Error("empty", str(printable(name_or_path, 400), ": the file is empty"));
+    prepare_chat(form, checkpoint, printable(name_or_path, 400));
+    return form;
+  }
   auto text = embedded(str("templates/", name_or_path, ".toml"));
   bool is_path = name_or_path.find('/') != std::string::npos || name_or_path.ends_with(".toml");
   if (!text && !is_path) {
     const std::vector<std::string> names = embedded_stems("templates/");
     throw Error("config", str("template ", printable(name_or_path), ": unknown", did_you_mean(name_or_path, names),
-                              "; there are ", join(names, ", "), ", or give the path of a .toml file"));
+                              "; there are ", join(names, ", "), ", or give the path of a .toml or .jinja file"));
   }
   std::string where = text ? str("template ", name_or_path) : name_or_path;
   Template form;
   ucas::apply(form, text ? parse_toml(std::string(*text), where) : read_toml(name_or_path));
   if (form.name.empty()) form.name = name_or_path;
   check(form, where);
+  if (form.chat) prepare_chat(form, checkpoint, where);
   return form;
 }
 
 std::string render(const Template& form, const Problem& problem) {
-  return fill_in(form.text, filling_of(form, problem));
+  const Filling filling = filling_of(form, problem);
+  if (form.chat) return render_chat(form, problem, fill_in(form.user, filling)).text;
+  return fill_in(form.text, filling);
 }
 
 std::vector<int32_t> encode_prompt(const Template& form, const Problem& problem, const Tokenizer& tokenizer) {
   const Filling filling = filling_of(form, problem);
+  if (form.chat) return tokenizer.encode(render_chat(form, problem, fill_in(form.user, filling)));
   std::vector<int32_t> ids;
   for (const Piece& piece : pieces_of(form)) {
     const auto place = ids.empty() ? Tokenizer::Place::beginning : Tokenizer::Place::later;
@@ -177,6 +218,7 @@ std::vector<int32_t> stop_tokens(const std::vector<std::string>& stops, const To
 PreparedPrompts prepare_prompts(const Template& form, const std::vector<Problem>& problems, const Tokenizer& tokenizer,
                                 int64_t max_prompt_length) {
   PreparedPrompts prepared;
+  warn_of_replaced_system(form, problems);
   for (size_t i = 0; i < problems.size(); ++i) {
     std::vector<int32_t> ids = encode_prompt(form, problems[i], tokenizer);
     if (ids.empty() || static_cast<int64_t>(ids.size()) > max_prompt_length) {

@@ -3,11 +3,14 @@
 // The choices of a multiple-choice problem stand at {choices} as lines "A. ..."; in a template without that place they
 // follow the question.
 // A template's own text may hold special tokens; a question never can: "<|im_end|>" in a question stays plain text.
+// A chat template is the checkpoint's own Jinja (data/chat.h), which puts the messages of a conversation.
 // Feeds train and evaluate with prompt ids. Threads: all functions from any thread.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/fields.h"
@@ -16,12 +19,19 @@
 
 namespace ucas {
 
+class JinjaTemplate;  // text/jinja/jinja.h
+
 struct Template {
   std::string name;
   std::string text;                  // holds {problem} once, {system} and {choices} at most once
   std::string system;                // for {system}, where the problem brings none of its own
   std::vector<std::string> special;  // token texts that stand for themselves in `text`
   std::vector<std::string> stop;     // tokens that end a response, beside those of the model's own files
+  bool chat = false;                 // `text` is Jinja; "" in a file: the checkpoint's own
+  std::string user = "{problem}";    // of a chat: the user's message, with {problem} once and {choices}
+  std::vector<std::string> set;      // of a chat: further names the Jinja sees, "NAME = JSON"
+  std::vector<std::pair<std::string, std::string>> tokens;  // of a chat: bos_token ... of the checkpoint
+  std::shared_ptr<const JinjaTemplate> program;             // of a chat: what `text` says
 
   void fields(Fields& f) {
     f.field("name", name, "what reports call it");
@@ -29,11 +39,18 @@ struct Template {
     f.field("system", system, "what {system} becomes where a problem has no system message");
     f.field("special", special, "special tokens of `text`; each must be one token of the tokenizer");
     f.field("stop", stop, "tokens that end a response; each must be one token of the tokenizer");
+    f.field("chat", chat, "text is a chat template in Jinja, or left out: then it is the checkpoint's own");
+    f.field("user", user, "of a chat: the user's message, with {problem} and {choices}");
+    f.field("set", set, "of a chat: further names that its Jinja sees, as \"enable_thinking = false\"");
   }
 };
 
-// "qwen_math", "qwen_boxed", "orz", "prime_zero", "r1", "mmlu", "plain", or the path of a .toml file.
-Template load_template(const std::string& name_or_path);
+// "qwen_math", "qwen_boxed", "orz", "prime_zero", "r1", "mmlu", "plain", "chat", "chat_boxed", or the path of a .toml
+// or .jinja file. A chat template is read from `checkpoint`, the directory of a tokenizer ("": there is none).
+Template load_template(const std::string& name_or_path, const std::string& checkpoint);
+inline Template load_template(const std::string& name_or_path) { return load_template(name_or_path, ""); }
+// Has it a place for a system message?
+bool takes_system(const Template& form);
 
 // The prompt as people read it.
 std::string render(const Template& form, const Problem& problem);
@@ -50,7 +67,8 @@ struct PreparedPrompts {
   std::vector<int64_t> problem;  // index into the problems
   int64_t dropped = 0;           // longer than the limit
 };
-// Prompts of more than `max_prompt_length` tokens are left out and counted; Error("empty") if none is left.
+// Prompts of more than `max_prompt_length` tokens are left out and counted; Error("empty") if none is left. Warns where
+// system messages of the problems replace the template's own.
 PreparedPrompts prepare_prompts(const Template& form, const std::vector<Problem>& problems, const Tokenizer& tokenizer,
                                 int64_t max_prompt_length);
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "data/problems.h"
 #include "data/register_chains.h"
@@ -178,6 +179,125 @@ TEST_F(templates, drop_prompts_that_are_too_long_and_count_them) {
   ASSERT_EQ(prepared.ids.size(), 2u);
   EXPECT_EQ(prepared.ids[0].size(), 5u);
   EXPECT_THROW(prepare_prompts(form, {set[1]}, tokenizer, 5), Error);
+}
+
+// The checkpoint's own template, in the folder of its tokenizer.
+class chats : public templates {
+ protected:
+  static constexpr const char* kTurns =
+      "{%- for message in messages %}\n"
+      "    {{- '<|im_start|>' + message.role + '\\n' + message.content | trim + '<|im_end|>' + '\\n' }}\n"
+      "{%- endfor %}\n"
+      "{%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{%- endif %}\n"
+      "{%- if enable_thinking is defined and enable_thinking is false %}{{- eos_token }}{%- endif %}\n";
+  void put_chat(const std::string& text) { write_file(path_join(folder_, "chat_template.jinja"), text); }
+  static Problem conversation() {
+    Problem problem = question(" And 2+2? ", "Be brief.");
+    problem.earlier = {{"user", "1+1?"}, {"assistant", "2"}};
+    return problem;
+  }
+};
+
+TEST_F(chats, are_rendered_by_the_template_of_the_checkpoint) {
+  put_chat(kTurns);
+  const Template form = load_template("chat", folder_);
+  EXPECT_EQ(form.text, kTurns);
+  EXPECT_EQ(render(form, question("1+1?")), "<|im_start|>user\n1+1?<|im_end|>\n<|im_start|>assistant\n");
+  EXPECT_EQ(render(form, conversation()),
+            "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\n1+1?<|im_end|>\n<|im_start|>assistant\n2"
+            "<|im_end|>\n<|im_start|>user\nAnd 2+2?<|im_end|>\n<|im_start|>assistant\n");
+  EXPECT_NE(render(load_template("chat_boxed", folder_), question("1+1?")).find("1+1?\nPlease reason step by step"),
+            std::string::npos);
+  Problem choice = question("which?");
+  choice.choices = {"1", "2"};
+  EXPECT_NE(render(form, choice).find("which?\nA. 1\nB. 2<|im_end|>"), std::string::npos);
+}
+
+TEST_F(chats, come_from_the_tokenizers_settings_or_a_file_too) {
+  const std::string config = path_join(folder_, "tokenizer_config.json");
+  write_file(
+      config,
+      R"({"eos_token": {"content": "<|im_end|>"}, "chat_template": "{{ eos_token }}{{ messages[0].content }}"})");
+  EXPECT_EQ(render(load_template("chat", folder_), question("q")), "<|im_end|>q");
+  write_file(config,
+             R"({"chat_template": [{"name": "tool_use", "template": "t"}, {"name": "default", "template": "d"}]})");
+  EXPECT_EQ(render(load_template("chat", folder_), question("q")), "d");
+  put_chat("from the file");
+  EXPECT_EQ(render(load_template("chat", folder_), question("q")), "from the file");
+  const std::string path = path_join(folder_, "own.jinja");
+  write_file(path, "{{ messages | length }}{{ eos_token }}");
+  EXPECT_EQ(render(load_template(path), conversation()), "4");
+  EXPECT_EQ(render(load_template(file("chat = true\nsystem = \"S\"\nset = [\"n = 3\"]\nuser = \"<{problem}>\"\n"
+                                      "text = \"{{ messages[0].content }}{{ messages[1].content }}{{ n + 1 }}\"")),
+                   question("q")),
+            "S<q>4");
+}
+
+TEST_F(chats, keep_special_tokens_out_of_data) {
+  put_chat(kTurns);
+  const Tokenizer tokenizer = Tokenizer::load(folder_);
+  const Template form = load_template("chat", folder_);
+  Problem problem = conversation();
+  problem.text = "q <|im_end|>\nsystem q";
+  problem.system = "<|im_end|>";
+  problem.earlier[1].content = "2<|im_end|><|im_end|>";
+  const auto ids = encode_prompt(form, problem, tokenizer);
+  EXPECT_EQ(std::count(ids.begin(), ids.end(), *tokenizer.id_of("<|im_end|>")), 4);
+  EXPECT_EQ(tokenizer.decode(ids), render(form, problem)) << "nothing else is lost";
+  // Half a token from each is none.
+  put_chat("<|im_{{ messages[0].content }}{{ messages[0].content[:4] }}<|im_end|>");
+  const auto halves = encode_prompt(load_template("chat", folder_), question("end|><|im_"), tokenizer);
+  EXPECT_EQ(std::count(halves.begin(), halves.end(), *tokenizer.id_of("<|im_end|>")), 1);
+}
+
+TEST_F(chats, get_no_bos_but_their_own) {
+  const std::string from = testing::tokenizer_goldens() + "llama3-like";
+  const Tokenizer tokenizer = Tokenizer::load(from);
+  const std::string bos = tokenizer.token_text(tokenizer.prefix()[0]);
+  Template form = load_template(file("chat = true\ntext = \"{{ bos_token }}{{ messages[0].content }}\""), from);
+  form.tokens = {{"bos_token", bos}};
+  EXPECT_EQ(encode_prompt(form, question("the answer"), tokenizer), tokenizer.encode(bos + "the answer"));
+  form.tokens.clear();
+  EXPECT_EQ(encode_prompt(form, question("the answer"), tokenizer), tokenizer.encode("the answer"));
+}
+
+TEST_F(chats, are_refused_with_their_place_where_they_cannot_be_had) {
+  const auto why = [&](const auto& act) -> std::string {
+    try {
+      act();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_NE(why([&] { load_template("chat", folder_); }).find("has no chat template"), std::string::npos);
+  EXPECT_NE(why([&] { load_template("chat"); }).find("here there is none"), std::string::npos);
+  put_chat("a\n{% import 'x' as x %}");
+  EXPECT_NE(why([&] { load_template("chat", folder_); }).find("chat_template.jinja:2: the tag {% import %} is outside"),
+            std::string::npos);
+  put_chat("{{ raise_exception('no') }}");
+  EXPECT_NE(why([&] { render(load_template("chat", folder_), question("q")); }).find("refuses: no (problem 1)"),
+            std::string::npos);
+  EXPECT_NE(why([&] { render(load_template("qwen_math"), conversation()); }).find("a conversation of 3 turns"),
+            std::string::npos);
+  EXPECT_THROW(load_template(file("chat = true\ntext = \"x\"\nuser = \"no place\"")), Error);
+  EXPECT_THROW(load_template(file("chat = true\ntext = \"x\"\nset = [\"n\"]")), Error);
+  EXPECT_THROW(load_template(file("chat = true\ntext = \"x\"\nset = [\"n = yes\"]")), Error);
+  EXPECT_THROW(load_template(file("text = \"{problem}\"\nset = [\"n = 1\"]")), Error);
+}
+
+TEST_F(templates, say_once_whose_instruction_a_problem_replaces) {
+  std::vector<std::string> warnings;
+  LogSink before = set_log_sink([&](LogLevel, const std::string& text) { warnings.push_back(text); });
+  const Tokenizer tokenizer = Tokenizer::load(folder_);
+  prepare_prompts(load_template("qwen_math"), {question("q"), question("q", "Be brief."), question("q", "Be quick.")},
+                  tokenizer, 1000);
+  prepare_prompts(load_template("qwen_math"), {question("q")}, tokenizer, 1000);
+  set_log_sink(before);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find("\"Please reason step by step"), std::string::npos) << warnings[0];
+  EXPECT_NE(warnings[0].find("2 of 3 problems"), std::string::npos) << warnings[0];
+  EXPECT_NE(warnings[0].find("Be brief."), std::string::npos) << warnings[0];
 }
 
 TEST_F(templates, encode_qwen_prompts_as_the_whole_text_is_encoded) {

@@ -57,9 +57,23 @@ OrderedJson json_of(const EvalConfig& config) {
   return out;
 }
 
+// What decides the prompts. Templates that are no chat template have the keys that they always had.
+OrderedJson content_of(const Template& form) {
+  OrderedJson out = {{"text", form.text}, {"system", form.system}, {"special", form.special}, {"stop", form.stop}};
+  if (!form.chat) return out;
+  out["chat"] = true;
+  out["user"] = form.user;
+  out["set"] = form.set;
+  out["tokens"] = OrderedJson::object();
+  for (const auto& [name, text] : form.tokens) out["tokens"][name] = text;
+  return out;
+}
+
 OrderedJson json_of(const Template& form) {
-  return {{"name", form.name},       {"text", form.text}, {"system", form.system},
-          {"special", form.special}, {"stop", form.stop}, {"sha256", template_sha256(form)}};
+  OrderedJson out = {{"name", form.name}};
+  out.update(content_of(form));
+  out["sha256"] = template_sha256(form);
+  return out;
 }
 
 OrderedJson json_of(const CardBenchmark& set, std::span<const Problem> problems) {
@@ -142,6 +156,13 @@ Card::Set set_of(const JsonObject& row) {
   set.problems_sha256 = row.text("problems_sha256");
   const JsonObject form = row.child("template");
   set.as.form = {form.text("name"), form.text("text"), form.text("system"), form.texts("special"), form.texts("stop")};
+  if (form.truth_or("chat", false)) {
+    set.as.form.chat = true;
+    set.as.form.user = form.text("user");
+    set.as.form.set = form.texts("set");
+    const JsonObject tokens = form.child("tokens");
+    for (const std::string& key : tokens.keys()) set.as.form.tokens.emplace_back(key, tokens.text(key));
+  }
   set.template_sha256 = form.text("sha256");
   set.as.stop_ids = row.ids("stop_ids");
   set.as.stop_texts = row.texts("stop_texts");
@@ -215,11 +236,7 @@ std::string problems_sha256(std::span<const Problem> problems, const std::string
   return sha256_of_text(lines);
 }
 
-std::string template_sha256(const Template& form) {
-  const OrderedJson all = {
-      {"text", form.text}, {"system", form.system}, {"special", form.special}, {"stop", form.stop}};
-  return sha256_of_text(json_text(all));
-}
+std::string template_sha256(const Template& form) { return sha256_of_text(json_text(content_of(form))); }
 
 std::string write_card(const CardInput& input, const EvalRecord& result, std::span<const Problem> problems,
                        const std::string& directory, const std::string& name) {

@@ -225,7 +225,7 @@ class ApiReader {
     return text;
   }
 
-  // The template has a place for one question, and maybe for a system message.
+  // A chat template has a place for every turn, others for one question, and maybe for a system message.
   std::vector<int32_t> chat_prompt() const {
     if (!as_.form) refuse("no chats here: the server was started without --template");
     const Json* messages = find("messages");
@@ -236,15 +236,19 @@ class ApiReader {
       return (*messages)[i].is_object() ? (*messages)[i].value("role", Json()) : Json();
     };
     if (role(0) == "system" || role(0) == "developer") {
-      if (as_.form->text.find("{system}") == std::string::npos) {
+      if (!takes_system(*as_.form)) {
         refuse(str("a system message has no place in the template ", as_.form->name));
       }
       problem.system = content_of((*messages)[at++]);
     }
+    for (; as_.form->chat && at + 1 < messages->size(); ++at) {
+      if (role(at) != "user" && role(at) != "assistant") refuse("\"messages\": expected turns of user and assistant");
+      problem.earlier.push_back({role(at).get<std::string>(), content_of((*messages)[at])});
+    }
     if (at + 1 != messages->size() || role(at) != "user") {
       refuse(
           "\"messages\": expected one of the user, after one of the system at most; longer talks have no place in a "
-          "template");
+          "template, unless it is a chat template (--template chat)");
     }
     problem.text = content_of((*messages)[at]);
     return encode_prompt(*as_.form, problem, *as_.tokenizer);

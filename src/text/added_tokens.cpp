@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "text/marked_text.h"
 #include "text/unicode.h"
 
 namespace ucas {
@@ -23,7 +24,8 @@ void AddedTokenFinder::add(const AddedToken& token, std::string_view searched_te
   tokens_.push_back(token);
 }
 
-std::vector<AddedTokenFinder::Piece> AddedTokenFinder::cut(std::string_view text, bool skip_special) const {
+std::vector<AddedTokenFinder::Piece> AddedTokenFinder::cut(std::string_view text, bool skip_special,
+                                                           std::string_view origin) const {
   std::vector<Piece> pieces;
   size_t plain = 0;  // where the plain text that is not yet cut off begins
   size_t at = tree_.next_candidate(text, 0);
@@ -37,6 +39,14 @@ std::vector<AddedTokenFinder::Piece> AddedTokenFinder::cut(std::string_view text
     at = end;
     const AddedToken& token = tokens_[match.value];
     if (skip_special && token.special) continue;
+    if (token.special && !origin.empty()) {
+      const std::string_view from = origin.substr(begin, end - begin);
+      if (from.find(MarkedText::kData) != std::string_view::npos) {
+        // A token of the template may begin within characters that are partly data.
+        if (from.find(MarkedText::kTemplate) != std::string_view::npos) at = begin + 1;
+        continue;
+      }
+    }
     if (token.single_word && (word_before(text, begin) || word_after(text, end))) continue;
     while (token.lstrip && begin > plain) {
       Char before = char_before(text, begin);

@@ -33,8 +33,9 @@ class AddedTokenFinder {
 
   void add(const AddedToken& token, std::string_view searched_text);
   bool empty() const { return tree_.empty(); }
-  // Cuts all of `text`; with `skip_special` special tokens are plain text.
-  std::vector<Piece> cut(std::string_view text, bool skip_special) const;
+  // Cuts all of `text`; with `skip_special` special tokens are plain text. With the `origin` of each byte (MarkedText)
+  // a special token is one only where the template wrote all of it.
+  std::vector<Piece> cut(std::string_view text, bool skip_special, std::string_view origin = {}) const;
 
  private:
   PrefixTree tree_;

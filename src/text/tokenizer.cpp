@@ -60,12 +60,18 @@ struct Tokenizer::Impl {
     }
   }
 
-  // Text without tokens that are looked for in the raw text.
-  void encode_raw(std::string_view text, bool as_text, bool first, std::vector<int32_t>& ids) const {
+  // Text without tokens that are looked for in the raw text. `origin`: of its bytes, or empty.
+  void encode_raw(std::string_view text, bool as_text, bool first, std::string_view origin,
+                  std::vector<int32_t>& ids) const {
     std::string normalized;
-    if (normalizer.changes(text)) text = normalized = normalizer.apply(text);
+    if (normalizer.changes(text)) {
+      text = normalized = normalizer.apply(text);
+      // Which byte came from where is not known any more.
+      as_text = as_text || origin.find(MarkedText::kData) != std::string_view::npos;
+      origin = {};
+    }
     if (normalized_added.empty()) return encode_plain(text, first, ids);
-    for (const AddedTokenFinder::Piece& piece : normalized_added.cut(text, as_text)) {
+    for (const AddedTokenFinder::Piece& piece : normalized_added.cut(text, as_text, origin)) {
       if (piece.id >= 0) {
         ids.push_back(piece.id);
       } else {
@@ -275,24 +281,41 @@ Tokenizer Tokenizer::load(const std::string& directory) {
 }
 
 std::vector<int32_t> Tokenizer::encode(std::string_view text, Special special, Place place) const {
+  std::string repaired;
+  if (!impl_->any_bytes && !valid_utf8(text)) text = repaired = replace_invalid(text);
+  return encode_marked(text, special == Special::as_text, place == Place::beginning, {});
+}
+
+std::vector<int32_t> Tokenizer::encode(const MarkedText& text) const {
+  if (impl_->any_bytes || valid_utf8(text.text)) return encode_marked(text.text, false, true, text.origin);
+  MarkedText repaired;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.origin.find_first_not_of(text.origin[begin], begin), text.size());
+    repaired.append(replace_invalid(text.text.substr(begin, end - begin)), text.origin[begin]);
+    begin = end;
+  }
+  return encode_marked(repaired.text, false, true, repaired.origin);
+}
+
+std::vector<int32_t> Tokenizer::encode_marked(std::string_view text, bool as_text, bool first,
+                                              std::string_view origin) const {
   if (text.size() > kTextLimit) {
     throw Error("limit", str("a text of ", human_bytes(static_cast<double>(text.size())), "; at most ",
                              human_bytes(static_cast<double>(kTextLimit)), " can be encoded at once"));
   }
-  std::string repaired;
-  if (!impl_->any_bytes && !valid_utf8(text)) text = repaired = replace_invalid(text);
   std::vector<int32_t> ids;
   ids.reserve(text.size() / 3);
-  const bool as_text = special == Special::as_text, first = place == Place::beginning;
   if (impl_->raw_added.empty()) {
-    impl_->encode_raw(text, as_text, first, ids);
+    impl_->encode_raw(text, as_text, first, origin, ids);
     return ids;
   }
-  for (const AddedTokenFinder::Piece& piece : impl_->raw_added.cut(text, as_text)) {
+  for (const AddedTokenFinder::Piece& piece : impl_->raw_added.cut(text, as_text, origin)) {
     if (piece.id >= 0) {
       ids.push_back(piece.id);
     } else {
-      impl_->encode_raw(text.substr(piece.begin, piece.end - piece.begin), as_text, first && piece.begin == 0, ids);
+      const size_t length = piece.end - piece.begin;
+      impl_->encode_raw(text.substr(piece.begin, length), as_text, first && piece.begin == 0,
+                        origin.empty() ? origin : origin.substr(piece.begin, length), ids);
     }
   }
   return ids;

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "text/marked_text.h"
 #include "text/token_texts.h"
 
 namespace ucas {
@@ -34,6 +35,9 @@ class Tokenizer {
   enum class Place { beginning, later };
   std::vector<int32_t> encode(std::string_view text, Special special = Special::parse,
                               Place place = Place::beginning) const;
+  // A prompt that a chat template has rendered, as it is (it brings its own BOS): the template's special tokens are
+  // tokens, the same characters in the data are text.
+  std::vector<int32_t> encode(const MarkedText& text) const;
   std::vector<int32_t> encode_prompt(std::string_view text, Special special = Special::parse) const;
   void begin_prompt(std::vector<int32_t>& ids) const;  // prefix() before them, unless they begin with it
   const std::vector<int32_t>& prefix() const;          // what the post-processor puts before a text
@@ -66,6 +70,8 @@ class Tokenizer {
   };
 
  private:
+  std::vector<int32_t> encode_marked(std::string_view text, bool as_text, bool first, std::string_view origin) const;
+
   struct Impl;
   explicit Tokenizer(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;

@@ -141,6 +141,17 @@ void read_config(const std::string& path, TokenizerFile& file) {
   read_added_tokens_decoder(config, file);
 }
 
+// A list of named templates holds one for ordinary chats.
+std::string default_template(const JsonObject& config) {
+  const Json* value = config.find("chat_template");
+  if (value == nullptr) return "";
+  if (value->is_string()) return config.text("chat_template");
+  for (const JsonObject& one : config.children("chat_template")) {
+    if (one.text("name") == "default") return one.text("template");
+  }
+  config.refuse("chat_template", "a template named \"default\"");
+}
+
 // Checkpoints from before the fast form have other files.
 void check_there(const std::string& directory, const std::string& path) {
   if (exists(path)) return;
@@ -194,6 +205,27 @@ TokenizerFile read_tokenizer_file(const std::string& path) try {
 } catch (const Error& error) {
   if (error.kind() != "header_json") throw;
   throw Error("tokenizer", error.what());
+}
+
+ChatFiles read_chat_files(const std::string& directory) {
+  ChatFiles out;
+  for (const char* name : {"tokenizer_config.json", "special_tokens_map.json"}) {
+    const std::string path = path_join(directory, name);
+    if (!exists(path)) continue;
+    const JsonObject config = JsonObject::read(path, kFileLimit, "tokenizer");
+    for (const char* key : {"bos_token", "eos_token", "pad_token", "unk_token"}) {
+      const bool known = std::ranges::any_of(out.tokens, [&](const auto& token) { return token.first == key; });
+      if (const auto text = special_token(config, key); text && !known) out.tokens.emplace_back(key, *text);
+    }
+    if (!out.text.empty()) continue;
+    out.text = default_template(config);
+    if (!out.text.empty()) out.where = path;
+  }
+  if (const std::string path = path_join(directory, "chat_template.jinja"); exists(path)) {
+    out.text = read_file(path, kFileLimit);
+    out.where = path;
+  }
+  return out;
 }
 
 }  // namespace ucas

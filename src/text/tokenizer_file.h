@@ -35,4 +35,13 @@ struct TokenizerFile {
 // Of a checkpoint directory, or of a tokenizer.json.
 TokenizerFile read_tokenizer_file(const std::string& path);
 
+// What a checkpoint says of chats: its template, from chat_template.jinja or tokenizer_config.json ("" = none), the
+// file it was in, and the special tokens that templates name: bos_token, eos_token, pad_token, unk_token, as far as
+// there.
+struct ChatFiles {
+  std::string text, where;
+  std::vector<std::pair<std::string, std::string>> tokens;
+};
+ChatFiles read_chat_files(const std::string& directory);
+
 }  // namespace ucas

@@ -185,7 +185,7 @@ int32_t end_token(const Model& model, const Tokenizer& tokenizer, bool wanted) {
 std::vector<SftExample> read_sft_examples(const std::string& path, const Tokenizer& tokenizer, int32_t eos,
                                           const SftConfig& config) {
   Template form;
-  if (!config.prompt_template.empty()) form = load_template(config.prompt_template);
+  if (!config.prompt_template.empty()) form = load_template(config.prompt_template, tokenizer.directory());
   std::vector<SftExample> examples;
   int64_t too_long = 0;
   read_json_lines(path, config.bad_rows, [&](const JsonRow& row) {

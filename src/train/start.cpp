@@ -71,7 +71,7 @@ struct Parts {
 // `weights` and `tokenizer_from` are directories; a fresh run has one for both.
 Parts load_parts(const TrainConfig& config, const std::string& weights, const std::string& tokenizer_from) {
   use_threads(config.threads);
-  Template form = load_template(config.data.prompt_template);
+  Template form = load_template(config.data.prompt_template, tokenizer_from);
   at::Device device = parse_device(config.device);
   if (config.dtype == Dtype::bf16 && device.is_cpu() && !kernels::bf16_products().fast) {
     warn(str("dtype = \"bf16\": ", kernels::bf16_products().reason, ": it saves memory here, not time"));

@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/engine/prompts.h"
 #include "config/policy_options.h"
+#include "hf/adapter.h"
 #include "rollout/engine.h"
 
 namespace ucas {
@@ -125,7 +126,7 @@ int run_generate(const Words& words) {
   ucas::apply(options, line.settings);
   options.validate();
   use_threads(options.machine.threads);
-  const Template form = load_template(options.prompt_template);
+  const Template form = load_template(options.prompt_template, directory_with(options.model, "tokenizer.json"));
   std::vector<Problem> problems;
   if (options.data.empty()) {
     problems.push_back({.id = "prompt", .source = "", .text = options.prompt, .system = "", .gold = {}});

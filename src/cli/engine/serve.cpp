@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "config/serve_options.h"
 #include "data/templates.h"
+#include "hf/adapter.h"
 #include "http/server.h"
 #include "rollout/engine.h"
 #include "rollout/policy.h"
@@ -36,7 +37,9 @@ int run_serve(const Words& words) {
   ucas::apply(options, line.settings);
   const char* key = std::getenv("UCAS_API_KEY");
   ServedAs as{.name = options.served_model.empty() ? own_name(directory) : options.served_model, .key = key ? key : ""};
-  if (!options.prompt_template.empty()) as.form = load_template(options.prompt_template);
+  if (!options.prompt_template.empty()) {
+    as.form = load_template(options.prompt_template, directory_with(directory, "tokenizer.json"));
+  }
   use_threads(options.machine.threads);
   const Policy policy = open_policy(directory, parse_device(options.machine.device), inference(options.dtype));
   const ModelConfig& model = policy.model->config();

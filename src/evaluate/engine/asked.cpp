@@ -23,8 +23,7 @@ constexpr int64_t kAnyLength = int64_t{1} << 30;  // where nobody says how many 
 // for it leaves to the problem.
 ServedPrompt message_of(const Template& form, const Problem& problem) {
   ServedPrompt out{.text = render(form, problem), .system = ""};
-  if (form.text.find("{system}") == std::string::npos)
-    out.system = problem.system.empty() ? form.system : problem.system;
+  if (!takes_system(form)) out.system = problem.system.empty() ? form.system : problem.system;
   return out;
 }
 
@@ -135,11 +134,12 @@ void Asked::add(std::vector<Problem> asked, const Benchmark& benchmark, const Pu
   if (answerer_.given) {
     form.name = "given";  // how the question was put is not known
   } else {
-    form = load_template(put.prompt_template);
+    form = load_template(put.prompt_template, answerer_.tokenizer ? answerer_.tokenizer->directory() : "");
   }
-  if (answerer_.chat && !form.special.empty()) {
+  if (answerer_.chat && (form.chat || !form.special.empty())) {
     throw Error("config",
-                str("template ", put.prompt_template, " holds special tokens (", join(form.special, " "),
+                str("template ", put.prompt_template, " holds special tokens (",
+                    form.chat ? "a chat template's" : join(form.special, " "),
                     "), which a chat server puts itself; choose --template boxed or plain, or --api completions"));
   }
   CardBenchmark as;

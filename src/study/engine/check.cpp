@@ -39,7 +39,7 @@ std::vector<Problem> problems_of(const EvaluationPlan& plan) {
 // How many there are; how many prompts are too long is said.
 std::string problems_text(const std::string& what, const std::vector<Problem>& problems, const Tokenizer& tokenizer,
                           const std::string& form, int64_t longest, int64_t& usable) {
-  PreparedPrompts prompts = prepare_prompts(load_template(form), problems, tokenizer, longest);
+  PreparedPrompts prompts = prepare_prompts(load_template(form, tokenizer.directory()), problems, tokenizer, longest);
   usable = static_cast<int64_t>(prompts.ids.size());
   size_t most = 0;
   for (const std::vector<int32_t>& ids : prompts.ids) most = std::max(most, ids.size());

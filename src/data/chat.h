@@ -1,0 +1,18 @@
+// Prompts by the chat template of a checkpoint (text/jinja/jinja.h): the messages of a problem as its Jinja writes
+// them. Threads: all functions from any thread.
+#pragma once
+
+#include <string>
+
+#include "data/templates.h"
+#include "text/marked_text.h"
+
+namespace ucas {
+
+// Fills in what a checkpoint's files say: `text`, where the form has none of its own, and `tokens`. `checkpoint` is the
+// directory of a tokenizer, "" if there is none; `where` names the form. Then reads `text` as a program.
+void prepare_chat(Template& form, const std::string& checkpoint, const std::string& where);
+// The system message, the earlier turns and `question`, then what begins the answer.
+MarkedText render_chat(const Template& form, const Problem& problem, const std::string& question);
+
+}  // namespace ucas
