@@ -13,7 +13,8 @@ namespace ucas {
 
 void TrainDataConfig::fields(Fields& f) {
   f.field("files", files, "training problems, JSONL", Effect::place);
-  f.field("template", prompt_template, "prompt template: chat (the checkpoint's own), qwen_math, qwen_boxed, orz, plain, or a file");
+  f.field("template", prompt_template,
+          "prompt template: chat (the checkpoint's own), qwen_math, qwen_boxed, orz, plain, or a file");
   f.field("max_prompt_length", max_prompt_length, Range{1, 1 << 20}, "longer prompts are dropped, counted",
           Effect::size);
   f.field("train_batch_size", train_batch_size, Range{1, 1 << 20}, "prompts trained on per step", Effect::size);

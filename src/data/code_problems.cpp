@@ -1,19 +1,18 @@
 #include "data/code_problems.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/str.h"
+#include "data/inflate.h"
 
 namespace ucas {
 
 namespace {
 
-constexpr size_t kUnpackedLimit = size_t{256} << 20;  // bytes of a problem's packed tests
+constexpr int64_t kUnpackedLimit = int64_t{256} << 20;  // bytes of a problem's packed tests
 
 [[noreturn]] void refuse_tests(const std::string& where, const std::string& what) {
   throw Error("data_line", str(where, ": ", what));
@@ -36,31 +35,6 @@ std::string from_base64(std::string_view text, const std::string& where) {
       out += static_cast<char>(bits >> count & 255);
     }
   }
-  return out;
-}
-
-std::string inflate_all(const std::string& bytes, const std::string& where) {
-  z_stream stream{};
-  if (::inflateInit(&stream) != Z_OK) refuse_tests(where, "packed tests: zlib has no memory");
-  struct End {
-    z_stream& stream;
-    ~End() { ::inflateEnd(&stream); }
-  } end{stream};
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  std::string out;
-  std::array<char, 1 << 16> buffer;
-  int result = Z_OK;
-  while (result == Z_OK) {
-    stream.next_out = reinterpret_cast<Bytef*>(buffer.data());
-    stream.avail_out = buffer.size();
-    result = ::inflate(&stream, Z_NO_FLUSH);
-    out.append(buffer.data(), buffer.size() - stream.avail_out);
-    if (out.size() > kUnpackedLimit) {
-      refuse_tests(where, str("packed tests: more than ", human_bytes(static_cast<double>(kUnpackedLimit))));
-    }
-  }
-  if (result != Z_STREAM_END || stream.avail_in != 0) refuse_tests(where, "packed tests: not whole zlib data");
   return out;
 }
 
@@ -215,7 +189,9 @@ std::string gold_of_asserts(const JsonRow& row, const std::string& text) {
 }  // namespace
 
 std::string unpack_text(std::string_view packed, const std::string& where) {
-  return text_of_pickle(inflate_all(from_base64(packed, where), where), where);
+  const std::string bytes = from_base64(packed, where);
+  return text_of_pickle(inflate_all(bytes, Packed::zlib, kUnpackedLimit, str(where, ": packed tests"), "data_line"),
+                        where);
 }
 
 std::string gold_of_tests(const JsonRow& row) {

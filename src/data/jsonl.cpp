@@ -1,6 +1,7 @@
 #include "data/jsonl.h"
 
 #include <atomic>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -9,6 +10,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "data/csv.h"
+#include "data/inflate.h"
 
 namespace ucas {
 
@@ -110,17 +112,20 @@ void each_record(std::string_view bytes, char separator, const std::string& show
   }
 }
 
+std::string unpacked_name(const std::string& path) {
+  return path.ends_with(".gz") ? path.substr(0, path.size() - 3) : path;
+}
+
 }  // namespace
 
 int64_t rows_left_out() { return all_left_out; }
 
+std::string data_stem(const std::string& path) { return std::filesystem::path(unpacked_name(path)).stem().string(); }
+
 LineCounts read_json_lines(const std::string& path, BadRows bad_rows, const std::function<void(const JsonRow&)>& take) {
-  if (path.ends_with(".parquet")) {
-    throw Error("parquet", str(printable(path, 400), ": Parquet is not read; write the rows as JSON Lines: python3 -c ",
-                               "\"import pandas, sys; pandas.read_parquet(sys.argv[1]).to_json(sys.argv[2], ",
-                               "orient='records', lines=True)\" FILE.parquet FILE.jsonl"));
-  }
-  const std::string file = read_file(path, kFileLimit), shown = printable(path, 400);
+  std::string file = read_file(path, kFileLimit);
+  const std::string shown = printable(path, 400), kind = unpacked_name(path);
+  if (is_gzip(file)) file = inflate_all(file, Packed::gzip, kFileLimit, shown, "truncated");
   std::string_view bytes = file;
   if (bytes.starts_with("\xef\xbb\xbf")) bytes.remove_prefix(3);
   std::string first_error;
@@ -136,8 +141,8 @@ LineCounts read_json_lines(const std::string& path, BadRows bad_rows, const std:
       if (counts.skipped++ == 0) first_error = error.what();
     }
   };
-  if (path.ends_with(".csv") || path.ends_with(".tsv")) {
-    each_record(bytes, path.ends_with(".csv") ? ',' : '\t', shown, take_row);
+  if (kind.ends_with(".csv") || kind.ends_with(".tsv")) {
+    each_record(bytes, kind.ends_with(".csv") ? ',' : '\t', shown, take_row);
   } else if (trim(bytes.substr(0, 4096)).starts_with("[")) {
     each_item(bytes, shown, take_row);
   } else {

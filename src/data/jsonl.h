@@ -1,6 +1,6 @@
 // Rows of files, one strict reader for all of them: problems, demonstrations, answers to verify. JSON Lines; a JSON
-// array of objects; *.csv and *.tsv whose first record names the columns, all of them texts. A byte-order mark at the
-// beginning is passed over.
+// array of objects; *.csv and *.tsv whose first record names the columns, all of them texts; each of them packed by
+// gzip (*.gz). A byte-order mark at the beginning is passed over.
 // Every refusal is Error("data_line", "FILE:LINE: ...").
 #pragma once
 
@@ -32,11 +32,14 @@ struct LineCounts {
 };
 
 constexpr int64_t kLineLimit = int64_t{16} << 20;  // bytes
-constexpr int64_t kFileLimit = int64_t{4} << 30;   // bytes
+constexpr int64_t kFileLimit = int64_t{4} << 30;   // bytes, also when unpacked
 
 // Calls `take` for each row of the file; blank lines are ignored. `take` may throw Error for a row it does not like.
 // An empty file is Error("empty").
 LineCounts read_json_lines(const std::string& path, BadRows bad_rows, const std::function<void(const JsonRow&)>& take);
+
+// The file's name without folder, ".gz" and what stands after the last dot: "train" of data/train.jsonl.gz.
+std::string data_stem(const std::string& path);
 
 // The text under `key`, which must be there; NUL bytes are refused.
 std::string text_field(const JsonRow& row, const std::string& key);

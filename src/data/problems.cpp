@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -260,7 +259,7 @@ std::vector<Problem> read_problems(const std::vector<std::string>& files, const 
   if (files.empty()) throw Error("usage", "no problem file given: expected one or more JSONL files");
   std::vector<Problem> problems;
   for (const std::string& file : files) {
-    std::string stem = std::filesystem::path(file).stem().string();
+    std::string stem = data_stem(file);
     GoldCheck gold_check;
     read_json_lines(file, options.bad_rows, [&](const JsonRow& row) {
       Problem problem;

@@ -1,7 +1,6 @@
 #include "evaluate/engine/asked.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <set>
 
@@ -10,6 +9,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "data/jsonl.h"
 #include "data/templates.h"
 #include "rollout/policy.h"
 
@@ -69,7 +69,7 @@ void Asked::add_files() {
   std::set<std::pair<std::string, std::string>> seen;
   int64_t left = plan_.limit > 0 ? plan_.limit : INT64_MAX;
   for (const std::string& file : plan_.files) {
-    data.push_back(std::filesystem::path(file).stem().string());
+    data.push_back(data_stem(file));
     for (Problem& problem : read_problems({file}, plan_.problems)) {
       if (left-- <= 0) break;
       // Responses are found by source and id.
@@ -92,7 +92,7 @@ void Asked::add_files() {
 void Asked::add_own(std::vector<Problem> own) {
   const PutToModel put = put_to_model(plan_.model, command(), Benchmark(), Suite());
   graders.standard = make_grader(plan_.grader, {put.extract, plan_.code});
-  data = {std::filesystem::path(plan_.model.path).stem().string()};
+  data = {data_stem(plan_.model.path)};
   std::vector<std::string> order;
   std::map<std::string, std::vector<Problem>> by_source;
   for (Problem& problem : own) {
