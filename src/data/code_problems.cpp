@@ -190,7 +190,7 @@ std::string gold_of_asserts(const JsonRow& row, const std::string& text) {
 
 std::string unpack_text(std::string_view packed, const std::string& where) {
   const std::string bytes = from_base64(packed, where);
-  return text_of_pickle(inflate_all(bytes, Packed::zlib, kUnpackedLimit, str(where, ": packed tests"), "data_line"),
+  return text_of_pickle(inflate_all(bytes, Packing::zlib, kUnpackedLimit, str(where, ": packed tests"), "data_line"),
                         where);
 }
 

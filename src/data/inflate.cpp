@@ -12,9 +12,9 @@ namespace ucas {
 
 bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
 
-std::string inflate_all(std::string_view bytes, Packed form, int64_t limit, const std::string& where,
+std::string inflate_all(std::string_view bytes, Packing form, int64_t limit, const std::string& where,
                         const char* kind) {
-  const bool gzip = form == Packed::gzip;
+  const bool gzip = form == Packing::gzip;
   const auto refuse = [&] [[noreturn]] (const std::string& what) { throw Error(kind, str(where, ": ", what)); };
   constexpr int kWindow = 15, kGzip = 16;  // bits; what tells zlib to expect gzip
   z_stream stream{};

@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "data/csv.h"
 #include "data/inflate.h"
+#include "data/parquet.h"
 
 namespace ucas {
 
@@ -123,9 +124,10 @@ int64_t rows_left_out() { return all_left_out; }
 std::string data_stem(const std::string& path) { return std::filesystem::path(unpacked_name(path)).stem().string(); }
 
 LineCounts read_json_lines(const std::string& path, BadRows bad_rows, const std::function<void(const JsonRow&)>& take) {
-  std::string file = read_file(path, kFileLimit);
   const std::string shown = printable(path, 400), kind = unpacked_name(path);
-  if (is_gzip(file)) file = inflate_all(file, Packed::gzip, kFileLimit, shown, "truncated");
+  const bool parquet = path.ends_with(".parquet");
+  std::string file = parquet ? "" : read_file(path, kFileLimit);
+  if (is_gzip(file)) file = inflate_all(file, Packing::gzip, kFileLimit, shown, "truncated");
   std::string_view bytes = file;
   if (bytes.starts_with("\xef\xbb\xbf")) bytes.remove_prefix(3);
   std::string first_error;
@@ -141,7 +143,10 @@ LineCounts read_json_lines(const std::string& path, BadRows bad_rows, const std:
       if (counts.skipped++ == 0) first_error = error.what();
     }
   };
-  if (kind.ends_with(".csv") || kind.ends_with(".tsv")) {
+  if (parquet) {
+    each_parquet_row(
+        path, [&](int64_t row, Json value) { take_row(row, [&](const std::string&) { return std::move(value); }); });
+  } else if (kind.ends_with(".csv") || kind.ends_with(".tsv")) {
     each_record(bytes, kind.ends_with(".csv") ? ',' : '\t', shown, take_row);
   } else if (trim(bytes.substr(0, 4096)).starts_with("[")) {
     each_item(bytes, shown, take_row);

@@ -1,6 +1,6 @@
 // Rows of files, one strict reader for all of them: problems, demonstrations, answers to verify. JSON Lines; a JSON
 // array of objects; *.csv and *.tsv whose first record names the columns, all of them texts; each of them packed by
-// gzip (*.gz). A byte-order mark at the beginning is passed over.
+// gzip (*.gz); Parquet (*.parquet). A byte-order mark at the beginning is passed over.
 // Every refusal is Error("data_line", "FILE:LINE: ...").
 #pragma once
 
@@ -22,7 +22,7 @@ int64_t rows_left_out();  // of all files that this process has read
 
 struct JsonRow {
   const Json& value;         // always an object
-  const std::string& where;  // "FILE:LINE"; of a JSON array "FILE:ITEM", from 1
+  const std::string& where;  // "FILE:LINE"; of a JSON array "FILE:ITEM", of Parquet "FILE:ROW", from 1
   int64_t line = 0;          // from 1
 };
 
@@ -38,7 +38,7 @@ constexpr int64_t kFileLimit = int64_t{4} << 30;   // bytes, also when unpacked
 // An empty file is Error("empty").
 LineCounts read_json_lines(const std::string& path, BadRows bad_rows, const std::function<void(const JsonRow&)>& take);
 
-// The file's name without folder, ".gz" and what stands after the last dot: "train" of data/train.jsonl.gz.
+// The file's name without folder, ".gz" and what stands after the last dot: "train" of train.jsonl.gz.
 std::string data_stem(const std::string& path);
 
 // The text under `key`, which must be there; NUL bytes are refused.
