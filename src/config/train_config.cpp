@@ -129,6 +129,8 @@ void RunConfig::fields(Fields& f) {
           Effect::bookkeeping);
   f.field("stored_signal_tokens", stored_signal_tokens, Range{0, 1e12},
           "most tokens of a step kept so, in whole prompts, about 130 bytes each; 0 = all", Effect::bookkeeping);
+  f.field("tensorboard", tensorboard, "write the numbers of steps.jsonl as event files for TensorBoard, too",
+          Effect::bookkeeping);
   f.field("max_hours", max_hours, Range{0, 1e5}, "save and exit 75 after this long; 0 = no limit", Effect::bookkeeping);
 }
 

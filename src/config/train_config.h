@@ -105,7 +105,8 @@ struct RunConfig {
   int64_t stored_responses = 4;  // responses kept of each
   int64_t stored_signals = 20;  // signals of every N-th step, and of the first, are kept (records/step_data.h); 0 = off
   int64_t stored_signal_tokens = 65536;  // most tokens of such a file; 0 = the whole batch
-  double max_hours = 0;                  // 0 = no limit
+  bool tensorboard = false;
+  double max_hours = 0;  // 0 = no limit
   void fields(Fields& f);
 };
 

@@ -17,7 +17,7 @@ const std::vector<std::string> kFolders = {"checkpoints", "eval", "rollouts", "s
 
 // Before anything of a run is written, its lock too: the directory may have come from elsewhere.
 void refuse_links_in(const std::string& path) {
-  refuse_links(path, {".lock", "steps.jsonl", "model_files"});
+  refuse_links(path, {".lock", "steps.jsonl", "model_files", "tensorboard"});
   refuse_links(path, kFolders);
 }
 
@@ -128,7 +128,14 @@ void RunDirectory::append_step(const std::string& json_line) {
   steps_->write(json_line + "\n");
 }
 
+void RunDirectory::append_events(int64_t step, std::span<const std::pair<std::string, double>> values) {
+  if (!writes()) return;
+  if (!events_) events_ = std::make_unique<EventFile>(events(), step);
+  events_->append(step, values);
+}
+
 void RunDirectory::sync() const {
+  if (events_) events_->sync();
   if (!steps_) return;
   steps_->sync();
   sync_directory(path_);
@@ -163,6 +170,8 @@ RunDirectory::LogLines RunDirectory::read_log(int64_t step) const {
 void RunDirectory::cut_after(int64_t step) {
   if (!writes()) return;
   steps_.reset();
+  events_.reset();
+  cut_events(events(), step);
   remove_later_files(path_join(path_, "eval"), step);
   remove_later_files(path_join(path_, "rollouts"), step);
   remove_later_files(path_join(path_, "signals"), step);

@@ -2,6 +2,7 @@
 //   config.toml   as resolved            env.json   version, machine, start        .lock   held while a trainer runs
 //   steps.jsonl   one JSON line a step   eval/step-0000012.jsonl   rollouts/step-0000012.jsonl
 //   signals/step-0000012.jsonl           see records/step_data.h
+//   tensorboard/                         see records/events.h
 //   checkpoints/step-0000012/            see train/checkpoint.h
 //   model_files/  the base's tokenizer, config.json ..: all of its directory but the weights (train/model_files.h)
 // The report can be rebuilt from it alone, on another machine. Threads: one.
@@ -14,6 +15,7 @@
 
 #include "base/file.h"
 #include "records/environment.h"
+#include "records/events.h"
 
 namespace ucas {
 
@@ -41,6 +43,7 @@ class RunDirectory {
   std::string checkpoints() const { return path_join(path_, "checkpoints"); }
   std::string checkpoint(int64_t step) const { return path_join(checkpoints(), step_name(step)); }
   std::string model_files() const { return path_join(path_, "model_files"); }
+  std::string events() const { return path_join(path_, "tensorboard"); }
   std::string rollout_file(int64_t step) const {
     return path_join(path_join(path_, "rollouts"), step_name(step) + ".jsonl");
   }
@@ -52,9 +55,11 @@ class RunDirectory {
   // One line of JSON (no newline in it) with an integer "training/global_step" or "step"; written at once, made durable
   // by sync(), which save_checkpoint calls before it seals a checkpoint.
   void append_step(const std::string& json_line);
+  // The same numbers for TensorBoard.
+  void append_events(int64_t step, std::span<const std::pair<std::string, double>> values);
   void sync() const;
-  // For resume: removes steps.jsonl lines, eval, rollout and signals files of steps after `step`, so none appears
-  // twice. A torn last line (a crash while writing) goes too.
+  // For resume: removes steps.jsonl lines, events, eval, rollout and signals files of steps after `step`, so none
+  // appears twice. A torn last line (a crash while writing) goes too.
   void cut_after(int64_t step);
   // Steps from 1 to `step` that steps.jsonl lacks, as "4" or "4 to 6, 9 to 12"; "" if it has them all.
   std::string missing_steps(int64_t step) const;
@@ -77,6 +82,7 @@ class RunDirectory {
   std::string path_;
   std::unique_ptr<FileLock> lock_;
   std::unique_ptr<FileWriter> steps_;  // opened at the first append
+  std::unique_ptr<EventFile> events_;
 };
 
 }  // namespace ucas
