@@ -313,6 +313,19 @@ void make_directories(const std::string& path) {
 
 void write_file(const std::string& path, std::string_view bytes) { replace_file(path, bytes, std::nullopt); }
 
+void copy_file(const std::string& from, const std::string& to) {
+  constexpr int64_t kBlock = int64_t{8} << 20;
+  const int64_t size = file_size(from);
+  std::vector<char> block(static_cast<size_t>(std::min(size, kBlock)));
+  FileWriter out(to);
+  for (int64_t at = 0; at < size; at += kBlock) {
+    const int64_t n = std::min(kBlock, size - at);
+    read_at(from, at, block.data(), n);
+    out.write(block.data(), static_cast<size_t>(n));
+  }
+  out.close();
+}
+
 void write_output(const std::string& path, std::string_view bytes) {
   const std::string target = follow_links(path);
   if (is_descriptor(target)) return write_to_descriptor(target, bytes);

@@ -41,6 +41,7 @@ void write_file(const std::string& path, std::string_view bytes);
 // For a FILE that the user names (--out): links are followed and stay, a regular file is replaced as above and keeps
 // its permissions, a device, a FIFO or an open descriptor (/dev/fd/N, >(command)) is written to.
 void write_output(const std::string& path, std::string_view bytes);
+void copy_file(const std::string& from, const std::string& to);    // a regular file as a new one, and fsyncs it
 void rename_path(const std::string& from, const std::string& to);  // and fsyncs the parent
 void sync_directory(const std::string& path);
 void remove_all(const std::string& path);

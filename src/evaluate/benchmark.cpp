@@ -208,6 +208,7 @@ void Benchmark::fields(Fields& f) {
   f.field("stop", stop, "further tokens that end a response");
   f.field("max_tokens", max_tokens, Range{0, 1 << 24}, "longest response; 0 = not said");
   f.field("note", note, "what a reader must know of this set");
+  f.field("hub", hub, "ORG/NAME or ORG/NAME#TASK, whose results `ucas export` reports");
 }
 
 Suite load_suite(const std::string& name_or_path) {

@@ -63,7 +63,7 @@ std::string event_record(int64_t step, EventField field, std::string_view conten
 }
 
 template <class Number>
-Number number_at(std::string_view bytes, size_t at) {
+Number event_number(std::string_view bytes, size_t at) {
   Number value;
   UCAS_CHECK(at + sizeof value <= bytes.size(), "a record is as long as it says");
   std::memcpy(&value, bytes.data() + at, sizeof value);
@@ -92,14 +92,14 @@ int64_t kept_bytes(const std::string& path, int64_t step) {
   int64_t at = 0;
   while (at + kLengthBytes + kSumBytes <= size) {
     const std::string head = bytes_at(path, at, kLengthBytes);
-    const auto length = number_at<uint64_t>(head, 0);
-    if (number_at<uint32_t>(head, 8) != masked_crc(std::string_view(head).substr(0, 8)) || length > kLargestRecord)
+    const auto length = event_number<uint64_t>(head, 0);
+    if (event_number<uint32_t>(head, 8) != masked_crc(std::string_view(head).substr(0, 8)) || length > kLargestRecord)
       break;
     const auto end = static_cast<int64_t>(length) + kSumBytes;
     if (at + kLengthBytes + end > size) break;
     const std::string body = bytes_at(path, at + kLengthBytes, end);
     const std::string_view event = std::string_view(body).substr(0, length);
-    if (number_at<uint32_t>(body, length) != masked_crc(event) || step_of(event) > step) break;
+    if (event_number<uint32_t>(body, length) != masked_crc(event) || step_of(event) > step) break;
     at += kLengthBytes + end;
   }
   return at;

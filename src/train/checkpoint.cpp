@@ -16,8 +16,8 @@
 #include "hf/safetensors.h"
 #include "model/finite.h"
 #include "model/stored.h"
+#include "records/manifest.h"
 #include "train/dynamic_map.h"
-#include "train/manifest.h"
 #include "train/model_files.h"
 
 namespace ucas {

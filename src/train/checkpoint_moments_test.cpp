@@ -16,8 +16,8 @@
 #include "base/rng.h"
 #include "base/str.h"
 #include "hf/safetensors.h"
+#include "records/manifest.h"
 #include "train/checkpoint.h"
-#include "train/manifest.h"
 
 namespace ucas {
 namespace {

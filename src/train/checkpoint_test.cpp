@@ -21,7 +21,7 @@
 #include "base/rng.h"
 #include "base/str.h"
 #include "hf/safetensors.h"
-#include "train/manifest.h"
+#include "records/manifest.h"
 #include "train/model_files.h"
 
 namespace ucas {

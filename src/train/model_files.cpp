@@ -5,8 +5,8 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "hf/adapter.h"
+#include "records/manifest.h"
 #include "text/tokenizer.h"
-#include "train/manifest.h"
 
 namespace ucas {
 

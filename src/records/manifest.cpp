@@ -1,4 +1,4 @@
-#include "train/manifest.h"
+#include "records/manifest.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -16,11 +16,11 @@ namespace ucas {
 
 namespace {
 
-constexpr const char* kName = "manifest.json";
+constexpr const char* kManifestName = "manifest.json";
 constexpr int64_t kManifestLimit = int64_t{4} << 20;
-// The manifest ends with this, its own hash (of everything before), and kTail.
-constexpr std::string_view kSelf = ",\n  \"self\": \"";
-constexpr std::string_view kTail = "\"\n}\n";
+// The manifest ends with this, its own hash (of everything before), and kSealTail.
+constexpr std::string_view kSealSelf = ",\n  \"self\": \"";
+constexpr std::string_view kSealTail = "\"\n}\n";
 
 struct Entry {
   std::string name, hash;
@@ -52,12 +52,13 @@ bool is_plain_name(std::string name) {
 
 Manifest read_manifest(const std::string& directory) {
   Manifest manifest;
-  std::string path = path_join(state_folder(directory), kName);
+  std::string path = path_join(state_folder(directory), kManifestName);
   if (!exists(path)) return {"it has no manifest.json (the save did not finish)", -1, {}};
   std::string text = read_file(path, kManifestLimit);
-  size_t self = text.rfind(kSelf);
-  if (self == std::string::npos || text.size() != self + kSelf.size() + 32 + kTail.size() || !text.ends_with(kTail) ||
-      text.substr(self + kSelf.size(), 32) != hash_of_text(std::string_view(text).substr(0, self))) {
+  size_t self = text.rfind(kSealSelf);
+  if (self == std::string::npos || text.size() != self + kSealSelf.size() + 32 + kSealTail.size() ||
+      !text.ends_with(kSealTail) ||
+      text.substr(self + kSealSelf.size(), 32) != hash_of_text(std::string_view(text).substr(0, self))) {
     return {"its manifest.json is damaged", -1, {}};
   }
   Json json = parse_json(text, path);
@@ -80,7 +81,7 @@ Manifest read_manifest(const std::string& directory) {
 }
 
 // The files that a seal covers, those of state/ with their folder's name.
-std::vector<std::string> files_of(const std::string& directory) {
+std::vector<std::string> files_to_seal(const std::string& directory) {
   std::vector<std::string> names;
   for (const std::string& name : list_directory(directory)) {
     if (name != kStateFolder) {
@@ -104,14 +105,14 @@ void seal_directory(const std::string& directory, int64_t step) {
   json["format"] = kManifestFormat;
   json["step"] = step;
   json["files"] = OrderedJson::array();
-  for (const std::string& name : files_of(directory)) {
+  for (const std::string& name : files_to_seal(directory)) {
     std::string path = path_join(directory, name);
     int64_t size = file_size(path);
     json["files"].push_back({{"name", name}, {"size", size}, {"xxh3_128", hash_of_file(path)}});
   }
   std::string text = json.dump(2);
   text.resize(text.rfind("\n}"));  // reopened for the last key
-  write_file(path_join(state_folder(directory), kName), str(text, kSelf, hash_of_text(text), kTail));
+  write_file(path_join(state_folder(directory), kManifestName), str(text, kSealSelf, hash_of_text(text), kSealTail));
 }
 
 SealCheck check_seal(const std::string& directory, bool deep) {

@@ -1,0 +1,158 @@
+#include "report/model_card.h"
+
+#include <algorithm>
+
+#include "base/json.h"
+#include "base/str.h"
+#include "base/table.h"
+#include "report/escape.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr size_t kLongestName = 500;
+
+struct Score {
+  std::string name;
+  Figure share;
+};
+
+Score largest(const char* name, const std::vector<FigureAt>& figures) {
+  return figures.empty() ? Score{name, {}} : Score{str(name, figures.back().k), figures.back().share};
+}
+
+// The figures of one source that travel, the one that stands for all first.
+std::vector<Score> scores_of(const EvalNumbers& n) {
+  std::vector<Score> scores = {{"greedy pass@1", n.greedy},
+                               largest("mean@", n.mean_at),
+                               largest("pass@", n.pass_at),
+                               largest("maj@", n.majority_at)};
+  std::erase_if(scores, [](const Score& score) { return !score.share.known(); });
+  return scores;
+}
+
+// Where files lie on the machine of the training is nobody's business.
+std::string without_folders(const std::string& value) {
+  std::vector<std::string> parts = split(value, ',');
+  for (std::string& part : parts) {
+    const std::string path(trim(part));
+    part = path.starts_with('/') ? short_path(path, 2) : path;
+  }
+  return join(parts, ", ");
+}
+
+std::string in_percent(double share) { return fixed(100 * share, 2); }
+
+std::string hub_id(const ModelCard& card, const std::string& source) {
+  const auto found = card.hub_of.find(source);
+  return found == card.hub_of.end() ? "" : found->second.substr(0, found->second.find('#'));
+}
+
+// How the responses were asked for, by the run card.
+std::string asked_for(const EvalRecord& e, const std::string& source, const Score& score) {
+  std::vector<std::string> words = {score.name.starts_with("greedy") ? "greedy" : e.card ? e.card->sampling : ""};
+  for (const CardSummary::Set& set : e.card ? e.card->sets : std::vector<CardSummary::Set>{}) {
+    if (set.name != source) continue;
+    words.push_back(str("at most ", set.max_tokens, " tokens"));
+    words.push_back(str("prompt template ", set.form));
+  }
+  return join(words, ", ");
+}
+
+// A set of problems as people call it.
+std::string called(const EvalRecord& e, const std::string& source) { return source.empty() ? e.name : source; }
+
+std::string yaml_list(const char* key, const std::vector<std::string>& items) {
+  if (items.empty()) return "";
+  std::string text = str(key, ":\n");
+  for (const std::string& item : items) text += str("- ", yaml_text(item), "\n");
+  return text;
+}
+
+std::string yaml_entry(const char* key, const std::string& value) {
+  return value.empty() ? "" : str(key, ": ", yaml_text(value), "\n");
+}
+
+std::string results_yaml(const ModelCard& card) {
+  std::string text;
+  for (const CardedEvaluation& e : card.evaluations) {
+    for (const auto& [source, numbers] : e.figures.by_source) {
+      const std::string id = hub_id(card, source), named = called(e.figures, source);
+      text += str("  - task:\n      type: text-generation\n    dataset:\n      name: ", yaml_text(named),
+                  "\n      type: ", yaml_text(id.empty() ? named : id), "\n    metrics:\n");
+      for (const Score& score : scores_of(numbers)) {
+        text += str("    - type: ", yaml_text(score.name), "\n      value: ", in_percent(score.share.value),
+                    "\n      name: ", yaml_text(asked_for(e.figures, source, score)), "\n");
+      }
+    }
+  }
+  return text.empty() ? "" : str("model-index:\n- name: ", yaml_text(card.name), "\n  results:\n", text);
+}
+
+std::string front_matter(const ModelCard& card, const RunRecord& run) {
+  std::vector<std::string> tags = {"ucas", "reinforcement-learning", "rlvr"};
+  if (!run.method.empty()) tags.push_back(run.method);
+  const std::string results = results_yaml(card);
+  return str("---\n", yaml_entry("base_model", card.base_model),
+             yaml_entry("base_model_relation", card.base_model.empty() ? ""
+                                               : card.adapter          ? "adapter"
+                                                                       : "finetune"),
+             yaml_entry("library_name", card.adapter ? "peft" : "transformers"),
+             yaml_entry("pipeline_tag", "text-generation"), yaml_entry("license", card.license),
+             yaml_list("tags", tags), yaml_list("datasets", card.datasets),
+             results.empty() ? "" : yaml_list("metrics", {"accuracy"}), results, "---\n");
+}
+
+std::string results_table(const ModelCard& card) {
+  Table table{.head = {"problems", "number", "figure", "%", "interval", "asked for", "run card"}, .align = "lrlrlll"};
+  for (const CardedEvaluation& e : card.evaluations) {
+    for (const auto& [source, numbers] : e.figures.by_source) {
+      for (const Score& score : scores_of(numbers)) {
+        const Figure& f = score.share;
+        table.rows.push_back({called(e.figures, source), grouped(numbers.problems), score.name, in_percent(f.value),
+                              f.bounded() ? str(in_percent(f.low), " to ", in_percent(f.high)) : "",
+                              asked_for(e.figures, source, score), e.figures.card ? e.figures.card->name : ""});
+      }
+    }
+  }
+  return table.rows.empty() ? "No evaluation of these weights was at hand.\n" : table.markdown();
+}
+
+}  // namespace
+
+std::string yaml_text(const std::string& text) { return json_text(visible_text(text, kLongestName)); }
+
+std::string eval_results(const ModelCard& card, const CardedEvaluation& evaluation) {
+  std::string text;
+  for (const auto& [source, numbers] : evaluation.figures.by_source) {
+    const std::string id = hub_id(card, source);
+    const std::vector<Score> scores = scores_of(numbers);
+    if (id.empty() || scores.empty()) continue;
+    const std::string& whole = card.hub_of.at(source);
+    const std::string task = whole == id ? "default" : whole.substr(id.size() + 1);
+    text += str("- dataset:\n    id: ", yaml_text(id), "\n    task_id: ", yaml_text(task),
+                "\n  value: ", in_percent(scores.front().share.value), "\n  date: ", yaml_text(evaluation.made),
+                "\n  notes: ",
+                yaml_text(str(scores.front().name, ", ", asked_for(evaluation.figures, source, scores.front()))), "\n");
+  }
+  return text;
+}
+
+std::string model_card(const ModelCard& card, const RunRecord& run) {
+  const std::string title = run.environment("method"), base = run.setting("model");
+  std::string text = str(front_matter(card, run), "\n# ", markdown_text(card.name), "\n\n");
+  text += str("Step ", card.step, " of a training by reinforcement learning with verifiable rewards",
+              title.empty() ? "" : ", " + markdown_text(title), ", from ",
+              markdown_text(card.base_model.empty() ? short_path(base, 2) : card.base_model), ", with ucas ",
+              markdown_text(run.environment("version")), ".\n\n## Results\n\n", results_table(card));
+  if (!card.evaluations.empty()) {
+    text += "\nIn percent. A run card names, by their SHA-256, the weights, problems and responses of a figure.\n";
+  }
+  text += "\n## Training\n\n";
+  Table settings{.head = {"setting", "value"}, .align = "ll"};
+  for (const auto& [key, value] : run.config) settings.rows.push_back({key, without_folders(value)});
+  return text + settings.markdown();
+}
+
+}  // namespace ucas

@@ -1,0 +1,38 @@
+// What goes beside the weights of a run when they leave it, in the forms that the Hugging Face Hub reads: README.md
+// with front matter, and .eval_results/*.yaml. Names in it come from people, files and models; each is escaped for
+// where it stands. Fed by a run directory and evaluations of its checkpoint; written by `ucas export`. Threads: any;
+// pure functions.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "records/run_record.h"
+
+namespace ucas {
+
+// An evaluation of the checkpoint, held against its weights by the run card.
+struct CardedEvaluation {
+  EvalRecord figures;
+  std::string made;  // UTC, of the card
+};
+
+// What is said of the model beside its run. Identifiers are a hub's, ORG/NAME.
+struct ModelCard {
+  std::string name, base_model, license;
+  std::vector<std::string> datasets;  // that it was trained on
+  int64_t step = 0;
+  bool adapter = false;
+  std::map<std::string, std::string> hub_of;  // by source of the problems: ORG/NAME or ORG/NAME#TASK
+  std::vector<CardedEvaluation> evaluations;
+};
+
+std::string model_card(const ModelCard& card, const RunRecord& run);
+// Of one evaluation; "" if no source of it has an identifier, which the format asks for.
+std::string eval_results(const ModelCard& card, const CardedEvaluation& evaluation);
+
+std::string yaml_text(const std::string& text);  // any text as one scalar
+
+}  // namespace ucas

@@ -1,0 +1,152 @@
+#include "report/model_card.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <regex>
+
+#include "base/json.h"
+#include "base/str.h"
+
+namespace ucas {
+namespace {
+
+const std::string kHostile =
+    "x\": [\n---\n# | <script>alert(1)</script> *b* `c` \\ \t\x1b[2J\xff \xe2\x80\xae \xc2\x85 {{y}}: &a";
+
+CardedEvaluation evaluation(const std::string& source) {
+  CardedEvaluation e;
+  EvalNumbers numbers;
+  numbers.problems = 30;
+  numbers.greedy = {0.2, 0.077, 0.386};
+  numbers.mean_at = {{1, {0.18}}, {16, {0.1875, 0.1, 0.3}}};
+  numbers.pass_at = {{1, {0.1875}}, {16, {0.5, 0.3, 0.7}}};
+  e.figures.name = "aime";
+  e.figures.by_source = {{source, numbers}};
+  e.figures.card = {.name = "12ab34cd", .sampling = "samples 16, temperature 1"};
+  e.figures.card->sets = {{.name = source, .form = "qwen_math 00ff", .max_tokens = "3000"}};
+  e.made = "2026-11-23T07:00:00Z";
+  return e;
+}
+
+RunRecord run_of(const std::string& text) {
+  RunRecord run;
+  run.method = text;
+  run.env = {{"method", text}, {"version", "0.1.0"}};
+  run.config = {{"model", "models/" + text}, {"label", text}};
+  return run;
+}
+
+std::vector<std::string> front_matter_of(const std::string& card) {
+  std::vector<std::string> lines = split(card, '\n');
+  EXPECT_EQ(lines.front(), "---");
+  const auto end = std::find(lines.begin() + 1, lines.end(), "---");
+  EXPECT_NE(end, lines.end());
+  return {lines.begin() + 1, end};
+}
+
+TEST(model_card, front_matter_says_what_hubs_ask_for) {
+  ModelCard card{.name = "tiny", .base_model = "org/base", .license = "mit", .datasets = {"org/data"}, .step = 12};
+  card.hub_of = {{"aime24", "org/aime#2024"}};
+  card.evaluations = {evaluation("aime24")};
+  const std::string expected = R"(base_model: "org/base"
+base_model_relation: "finetune"
+library_name: "transformers"
+pipeline_tag: "text-generation"
+license: "mit"
+tags:
+- "ucas"
+- "reinforcement-learning"
+- "rlvr"
+- "dapo"
+datasets:
+- "org/data"
+metrics:
+- "accuracy"
+model-index:
+- name: "tiny"
+  results:
+  - task:
+      type: text-generation
+    dataset:
+      name: "aime24"
+      type: "org/aime"
+    metrics:
+    - type: "greedy pass@1"
+      value: 20.00
+      name: "greedy, at most 3000 tokens, prompt template qwen_math 00ff"
+    - type: "mean@16"
+      value: 18.75
+      name: "samples 16, temperature 1, at most 3000 tokens, prompt template qwen_math 00ff"
+    - type: "pass@16"
+      value: 50.00
+      name: "samples 16, temperature 1, at most 3000 tokens, prompt template qwen_math 00ff")";
+  RunRecord run = run_of("dapo");
+  run.config = {{"model", "/home/me/models/a, /home/me/b/c.jsonl"}};
+  const std::string text = model_card(card, run);
+  EXPECT_EQ(join(front_matter_of(text), "\n"), expected);
+  EXPECT_NE(text.find("| aime24 | 30 | greedy pass@1 | 20.00 | 7.70 to 38.60 |"), std::string::npos) << text;
+  EXPECT_EQ(text.find("/home/"), std::string::npos);
+  EXPECT_NE(text.find("| model | models/a, b/c.jsonl |"), std::string::npos) << text;
+  EXPECT_NE(text.find("# tiny\n\nStep 12 of "), std::string::npos) << text;
+}
+
+TEST(model_card, results_are_entries_of_data_sets_on_the_hub_alone) {
+  ModelCard card{.hub_of = {{"aime24", "org/aime#2024"}, {"gsm8k", "openai/gsm8k"}}};
+  EXPECT_EQ(eval_results(card, evaluation("aime24")), R"(- dataset:
+    id: "org/aime"
+    task_id: "2024"
+  value: 20.00
+  date: "2026-11-23T07:00:00Z"
+  notes: "greedy pass@1, greedy, at most 3000 tokens, prompt template qwen_math 00ff"
+)");
+  EXPECT_NE(eval_results(card, evaluation("gsm8k")).find("task_id: \"default\"\n"), std::string::npos);
+  EXPECT_EQ(eval_results(card, evaluation("mine")), "");
+}
+
+TEST(model_card, an_adapter_and_a_model_without_figures_say_so) {
+  const std::string text = model_card({.name = "a", .base_model = "org/base", .adapter = true}, run_of("grpo"));
+  const std::string front = join(front_matter_of(text), "\n");
+  EXPECT_NE(front.find("base_model_relation: \"adapter\"\nlibrary_name: \"peft\""), std::string::npos);
+  EXPECT_EQ(front.find("model-index"), std::string::npos);
+  EXPECT_EQ(front.find("metrics"), std::string::npos);
+  EXPECT_NE(text.find("No evaluation of these weights"), std::string::npos);
+}
+
+TEST(model_card, no_name_leaves_its_place) {
+  ModelCard card{.name = kHostile, .base_model = kHostile, .license = kHostile, .datasets = {kHostile}};
+  card.evaluations = {evaluation(kHostile)};
+  card.hub_of = {{kHostile, kHostile}};
+  const std::string text = model_card(card, run_of(kHostile));
+  // A key with or without a scalar, or a scalar of a list; strings are those of JSON.
+  const std::regex line(R"re( *(- )?(([a-z_-]+:)( ("([^"\\]|\\.)*"|[0-9.]+|text-generation))?|"([^"\\]|\\.)*"))re");
+  const std::vector<std::string> front = front_matter_of(text);
+  for (const std::string& one : front) EXPECT_TRUE(std::regex_match(one, line)) << one;
+  EXPECT_EQ(front.size(), 31u);
+  const std::string results = eval_results(card, evaluation(kHostile));
+  for (const std::string& one : split(results.substr(0, results.size() - 1), '\n'))
+    EXPECT_TRUE(std::regex_match(one, line)) << one;
+
+  const std::string body = text.substr(text.find("\n---\n") + 5);
+  EXPECT_EQ(body.find("<script"), body.find("\\<script") + 1) << "escaped wherever it is first";
+  EXPECT_TRUE(valid_utf8(text));
+  for (const std::string& one : split(body, '\n')) {
+    for (char c : one) EXPECT_GE(static_cast<unsigned char>(c), 0x20) << one;
+    if (one.starts_with("| ")) {
+      const auto bars = std::count(one.begin(), one.end(), '|');
+      size_t escaped = 0;
+      for (size_t at = one.find("\\|"); at != std::string::npos; at = one.find("\\|", at + 1)) ++escaped;
+      EXPECT_TRUE(bars - static_cast<int64_t>(escaped) == 8 || bars - static_cast<int64_t>(escaped) == 3) << one;
+    }
+  }
+}
+
+TEST(model_card, a_yaml_text_is_a_json_text_that_shows_what_was_there) {
+  EXPECT_EQ(yaml_text("plain: yes"), "\"plain: yes\"");
+  EXPECT_EQ(yaml_text("a\nb"), "\"a\\nb\"");
+  const Json read = parse_json(yaml_text(kHostile), "here");
+  EXPECT_TRUE(read.is_string());
+}
+
+}  // namespace
+}  // namespace ucas
