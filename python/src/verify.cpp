@@ -178,6 +178,7 @@ void bind_verify(nb::module_& m) {
              if (i < -size || i >= size) throw nb::index_error();
              return v.all[i < 0 ? i + size : i];
            })
+      .def("__iter__", [](const Verdicts& v) { return nb::iter(nb::cast(v.all)); })
       .def_prop_ro("score",
                    [](const Verdicts& v) {
                      std::vector<float> scores;

@@ -1,7 +1,9 @@
 """The installed package with nothing but numpy: what it gives, and what it must not do to the process that loads it."""
+import ast
 import doctest
 import glob
 import importlib.util
+import inspect
 import json
 import os
 import pickle
@@ -44,6 +46,50 @@ class Documentation(unittest.TestCase):
             with self.subTest(name):
                 self.assertEqual(failed, 0)
                 self.assertTrue(tried or name == "tokenizer")
+
+
+class Types(unittest.TestCase):
+    def names_of(self, stub):
+        """Names that a stub defines, those of classes as CLASS.NAME; what begins with a capital and is no class is a type of its own."""
+        with open(os.path.join(PACKAGE, stub), encoding="utf-8") as file:
+            for node in ast.parse(file.read()).body:
+                if isinstance(node, ast.ClassDef):
+                    yield node.name
+                    for inner in node.body:
+                        if isinstance(inner, ast.FunctionDef):
+                            yield f"{node.name}.{inner.name}"
+                elif isinstance(node, ast.FunctionDef):
+                    yield node.name
+                elif isinstance(node, ast.AnnAssign):
+                    yield node.target.id
+                elif isinstance(node, ast.ImportFrom) and node.level:
+                    yield from (alias.asname for alias in node.names)
+
+    def test_the_stubs_name_what_the_module_has(self):
+        self.assertTrue(os.path.exists(os.path.join(PACKAGE, "py.typed")))
+        module = ucas._ucas
+        there = {name for name in vars(module) if not name.startswith("_")}
+        for name in ("Verdict", "Verdicts", "Tokenizer"):
+            there |= {f"{name}.{key}" for key in vars(getattr(module, name)) if not key.startswith("_")}
+        stubbed = {name for name in self.names_of("_ucas/__init__.pyi") if "__" not in name}
+        self.assertEqual(stubbed, there)
+        self.assertEqual(set(self.names_of("_ucas/stats.pyi")), {name for name in vars(module.stats) if not name.startswith("_")})
+        self.assertEqual({*self.names_of("__init__.pyi")}, {*ucas.__all__, "integrations", "lm_head", "track"})
+
+    def test_every_public_function_says_its_types_and_what_it_does(self):
+        for name in ucas.__all__:
+            thing = getattr(ucas, name)
+            if inspect.ismodule(thing):
+                things = [getattr(thing, key) for key in dir(thing) if not key.startswith("_")]
+            elif inspect.isclass(thing) and thing.__module__ != "ucas._ucas":
+                things = [value for key, value in vars(thing).items() if not key.startswith("_")]
+            else:
+                things = [thing]
+            for one in (getattr(t, "fget", t) for t in things):
+                if inspect.isfunction(one) and one.__module__.startswith("ucas"):
+                    asked = set(inspect.signature(one).parameters) - {"self"} | {"return"}
+                    self.assertEqual(asked - set(one.__annotations__), set(), one.__qualname__)
+                    self.assertTrue(one.__doc__, one.__qualname__)
 
 
 class Verifying(unittest.TestCase):

@@ -3,10 +3,10 @@ import os
 import sys
 
 
-def path():
+def path() -> str:
     """Where the native program stands."""
     return os.path.join(os.path.dirname(__file__), "bin", "ucas")
 
 
-def main():
+def main() -> None:
     os.execv(path(), ["ucas", *sys.argv[1:]])

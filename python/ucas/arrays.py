@@ -1,10 +1,13 @@
 """What comes in: numpy, lists, or anything on the CPU that speaks DLPack."""
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from ._ucas import Error
 
 
-def array(values, dtype, name, ndim=None):
+def array(values: Any, dtype: npt.DTypeLike, name: str, ndim: int | None = None) -> npt.NDArray[Any]:
     """`values` as a contiguous numpy array of `dtype`, without a copy where it is one already."""
     if hasattr(values, "detach"):  # a torch tensor; one that requires a gradient exports nothing
         values = values.detach()
@@ -26,7 +29,7 @@ def array(values, dtype, name, ndim=None):
     return made
 
 
-def same_length(**arrays):
+def same_length(**arrays: npt.NDArray[Any]) -> int:
     """The common length; an error that names who differs."""
     lengths = {name: len(values) for name, values in arrays.items()}
     if len(set(lengths.values())) > 1:

@@ -1,10 +1,13 @@
 """What a training config or a method does, equation by equation: `ucas explain`."""
 import json as _json
+from collections.abc import Mapping
+from typing import Any
 
 from . import _ucas
 
 
-def explain(config="", method=None, preset=None, settings=None, json=False):
+def explain(config: str = "", method: str | None = None, preset: str | None = None, settings: Mapping[str, Any] | None = None,
+            json: bool = False) -> Any:
     """What `config` does: a TOML file, a run directory, an embedded name ("ucas-paper-7b"), or "" for the program's defaults.
 
     method, preset and `settings` (keys as in the file, or of the method: {"beta": 0.02}) change it before it is explained.

@@ -15,17 +15,20 @@ import typing
 
 from . import _ucas
 
+if typing.TYPE_CHECKING:
+    import torch
+
 
 class HeadStats(typing.NamedTuple):
-    logprob: "torch.Tensor"  # noqa: F821
-    entropy: "torch.Tensor"  # noqa: F821
-    confidence: "torch.Tensor"  # noqa: F821
-    logit: "torch.Tensor"  # noqa: F821
-    margin: "torch.Tensor"  # noqa: F821
+    logprob: "torch.Tensor"
+    entropy: "torch.Tensor"
+    confidence: "torch.Tensor"
+    logit: "torch.Tensor"
+    margin: "torch.Tensor"
 
 
 @functools.cache
-def _function():
+def _function() -> typing.Any:
     import torch
 
     def plain(x):
@@ -61,7 +64,8 @@ def _function():
     return LmHeadStats
 
 
-def lm_head_stats(hidden, weight, target, temperature=1.0, threads=0):
+def lm_head_stats(hidden: "torch.Tensor", weight: "torch.Tensor", target: "torch.Tensor", temperature: float = 1.0,
+                  threads: int = 0) -> HeadStats:
     """`HeadStats` of T tokens: hidden [T, D] (or [..., D]), the head's weight [V, D], target [T] ids. CPU tensors, float32 or
     bfloat16 (sums in float32). Differentiable in hidden and weight through logprob, entropy and confidence.
 

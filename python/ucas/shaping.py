@@ -14,8 +14,11 @@ Legend: B responses, T longest response, N = sum of the responses' lengths. A ba
 `method(NAME)["needs"]` says which. Without `right`, a response is right where its score (without it, its reward) is above 0.
 """
 import dataclasses
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from . import _ucas
 from ._ucas import Error
@@ -34,18 +37,22 @@ class Advantages:
     """advantage: [B, T] (0 where the mask is) or packed [N], float32. recorded: what the method notes on its way under the papers'
     symbols (UCAS: A, C, C_hat, W, A_mod [B]; l_hat per token). metrics: what a training logs. returns: what a critic learns, or None."""
 
-    advantage: np.ndarray
-    recorded: dict
-    metrics: dict
-    returns: np.ndarray | None = None
+    advantage: npt.NDArray[np.float32]
+    recorded: dict[str, npt.NDArray[np.float32]]
+    metrics: dict[str, float]
+    returns: npt.NDArray[np.float32] | None = None
 
 
-def methods():
-    """Names of the methods, as `method` takes them."""
+def methods() -> list[str]:
+    """Names of the methods, as `method` takes them.
+
+    >>> {"grpo", "dapo", "ucas"} <= set(methods())
+    True
+    """
     return list(_ucas.methods)
 
 
-def _settings(settings):
+def _settings(settings: Mapping[str, Any] | None) -> list[tuple[str, Any]]:
     listed = []
     for key, value in (settings or {}).items():
         if isinstance(value, np.generic):
@@ -56,7 +63,7 @@ def _settings(settings):
     return listed
 
 
-def method(name, preset="", settings=None):
+def method(name: str, preset: str = "", settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Who a method is: title, paper, presets, what it needs, its settings and loss with defaults and help, its equations.
 
     >>> method("ucas")["needs"]
@@ -72,12 +79,12 @@ def method(name, preset="", settings=None):
 class _Layout:
     """Where tokens lie: in rows of a mask, or packed by lengths."""
 
-    def __init__(self, batch, rows=None):
+    def __init__(self, batch: Mapping[str, Any], rows: int | None = None) -> None:
         if ("mask" in batch) == ("length" in batch):
             raise Error("a batch says where its tokens are by one of mask [B, T] and length [B]")
         if "mask" in batch:
-            self.mask = array(batch["mask"], bool, "mask", 2)
-            self.length = self.mask.sum(1).astype(np.int64)
+            self.mask: npt.NDArray[np.bool_] | None = array(batch["mask"], bool, "mask", 2)
+            self.length: npt.NDArray[np.int64] = self.mask.sum(1).astype(np.int64)
         else:
             self.mask, self.length = None, array(batch["length"], np.int64, "length", 1)
             if (self.length < 0).any():
@@ -85,7 +92,7 @@ class _Layout:
         if rows is not None and len(self.length) != rows:
             raise Error(f"{'mask' if self.mask is not None else 'length'}: expected {rows} rows, one a response, got {len(self.length)}")
 
-    def pack(self, values, dtype, name):
+    def pack(self, values: npt.ArrayLike, dtype: npt.DTypeLike, name: str) -> npt.NDArray[Any]:
         """[N], in the order of the rows."""
         values = array(values, dtype, name)
         if self.mask is None:
@@ -96,7 +103,7 @@ class _Layout:
             raise Error(f"{name}: expected the mask's shape {self.mask.shape}, got {values.shape}")
         return values[self.mask]
 
-    def unpack(self, packed):
+    def unpack(self, packed: npt.NDArray[Any]) -> npt.NDArray[Any]:
         if self.mask is None:
             return packed
         rows = np.zeros(self.mask.shape, packed.dtype)
@@ -104,14 +111,15 @@ class _Layout:
         return rows
 
 
-def _places(length, order):
+def _places(length: npt.NDArray[np.int64], order: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Places of the packed tokens of the rows in `order`."""
     first = np.cumsum(length) - length
     moved = length[order]
     return np.repeat(first[order] - (np.cumsum(moved) - moved), moved) + np.arange(moved.sum())
 
 
-def advantages(method, preset="", settings=None, batch=None, **arrays):
+def advantages(method: str, preset: str = "", settings: Mapping[str, Any] | None = None, batch: Mapping[str, Any] | None = None,
+               **arrays: Any) -> Advantages:
     """A_it of every token under a method: one of `methods()`, a preset of it ("" = its first), settings that change the preset.
 
     batch: a dict as the module says, or its arrays as keywords. Prompts are compared in float64, whatever the order of the rows.
@@ -158,12 +166,12 @@ def advantages(method, preset="", settings=None, batch=None, **arrays):
     stop_ids = [int(i) for i in batch.get("stop_ids", [])]
     found = _ucas.advantages(method, preset, _settings(settings), sizes, np.ascontiguousarray(layout.length[order]), native, stop_ids)
 
-    def token_form(values):
+    def token_form(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         packed = np.empty_like(values)
         packed[places] = values
         return layout.unpack(packed)
 
-    def response_form(values):
+    def response_form(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         rows = np.empty_like(values)
         rows[order] = values
         return rows
@@ -178,8 +186,10 @@ def advantages(method, preset="", settings=None, batch=None, **arrays):
     return Advantages(token_form(found["advantage"]), recorded, found["metrics"], returns)
 
 
-def token_loss(method, preset="", settings=None, objective=None, *, logprob, old_logprob, advantage, mask=None, length=None,
-               entropy=None, confidence=None, seed=0):
+def token_loss(method: str, preset: str = "", settings: Mapping[str, Any] | None = None, objective: Mapping[str, Any] | None = None, *,
+               logprob: npt.ArrayLike, old_logprob: npt.ArrayLike, advantage: npt.ArrayLike, mask: npt.ArrayLike | None = None,
+               length: npt.ArrayLike | None = None, entropy: npt.ArrayLike | None = None, confidence: npt.ArrayLike | None = None,
+               seed: int = 0) -> dict[str, Any]:
     """The loss of every token under a method, before any mean, with its derivatives: {"loss", "d_logprob", "d_entropy",
     "d_confidence", "clipped"}, each of the shape that came in, and "mark" of methods that choose among the tokens given.
 

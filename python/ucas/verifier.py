@@ -1,14 +1,21 @@
 """Grades answers to mathematical problems, exactly: what `ucas verify` and training do, on lists of texts."""
 import numbers
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from . import _ucas
 from ._ucas import Error, Verdict, Verdicts  # noqa: F401
 from .arrays import array
 
+Text = str | bytes
+Gold = Text | float | Sequence[Text]  # a list: any one of them counts
 AUDITED = ("math", "released-train", "strict-numeric")
 
 
-def _texts_of(gold):
+def _texts_of(gold: Any) -> tuple[Text, ...]:
     if isinstance(gold, (str, bytes)):
         return (gold,)
     if isinstance(gold, numbers.Number) and not isinstance(gold, bool):
@@ -18,13 +25,13 @@ def _texts_of(gold):
     raise Error(f"gold: expected text, a number, or a list of texts of which any one counts, got {gold!r:.80}")
 
 
-def _responses(responses):
+def _responses(responses: Iterable[Text]) -> list[Text]:
     if isinstance(responses, (str, bytes)):
         raise Error("responses: expected a list of texts, got one text; verify() grades a single answer")
     return list(responses)
 
 
-def verify(gold, answer):
+def verify(gold: Gold, answer: Text) -> Verdict:
     r"""Is this the right answer?
 
     `gold` is the right answer, or a list of texts of which any one counts; `answer` is an answer, or a whole response, of which the
@@ -57,16 +64,16 @@ class Verifier:
     graders = tuple(_ucas.graders)
     extracts = (*_ucas.extracts, "auto")
 
-    def __init__(self, extract="strict", grader="math", threads=0):
+    def __init__(self, extract: str = "strict", grader: str = "math", threads: int = 0) -> None:
         _ucas.check_grader(grader, extract)
         if not 0 <= threads <= 1024:
             raise Error(f"threads: expected 0 to 1024, got {threads}")
         self.extract, self.grader, self.threads = extract, grader, threads
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Verifier(extract={self.extract!r}, grader={self.grader!r}, threads={self.threads})"
 
-    def batch(self, gold, responses):
+    def batch(self, gold: Iterable[Gold], responses: Iterable[Text]) -> Verdicts:
         r"""Verdicts on B responses: gold [B] (texts, or lists of alternatives), responses [B] (texts).
 
         Runs without the GIL. The verdicts are a sequence; `score` [B] float32, `right` [B] bool, `kind`, `answer` and `reason` are
@@ -78,7 +85,7 @@ class Verifier:
         golds = [_texts_of(one) for one in gold]
         return _ucas.grade(self.grader, self.extract, golds, _responses(responses), self.threads)
 
-    def classes(self, verdicts, group):
+    def classes(self, verdicts: Verdicts, group: npt.ArrayLike) -> npt.NDArray[np.int32]:
         r"""Which answers are the same: the class of each verdict's answer within its group, [B] int32, -1 for none.
 
         All that is right is one class, however it is written. `group` [B] says which verdicts belong together (any integers).
@@ -88,15 +95,13 @@ class Verifier:
         >>> grade.classes(wrong, [7, 7, 7, 7])
         array([ 0,  0,  1, -1], dtype=int32)
         """
-        import numpy as np
-
         group = array(group, np.int64, "group", 1)
         if len(group) != len(verdicts):
             raise Error(f"group: expected one for each of {len(verdicts)} verdicts, got {len(group)}")
         _, numbers = np.unique(group, return_inverse=True)
         return _ucas.classes(self.grader, verdicts, np.ascontiguousarray(numbers, dtype=np.int64))
 
-    def explain(self, gold, response):
+    def explain(self, gold: Gold, response: Text) -> str:
         r"""How the verdict came about: what was taken, how both were read, which rule decided. For people.
 
         >>> print(Verifier().explain("1/2", r"\boxed{0.5}"))
@@ -110,7 +115,8 @@ class Verifier:
             raise Error("explain() is of the grader \"math\"")
         return _ucas.explain_answer(_texts_of(gold), response, self.extract)
 
-    def audit(self, gold, responses, expected=None, graders=AUDITED, show=0):
+    def audit(self, gold: Iterable[Gold], responses: Iterable[Text], expected: npt.ArrayLike | None = None,
+              graders: Sequence[str] = AUDITED, show: int = 0) -> "Audit":
         r"""The same responses under several graders: an `Audit` with `report` (who pays what, errors with intervals, where they
         disagree) and `verdicts` by grader. `expected` [B]: 1 right, 0 wrong, -1 unknown, or booleans. `show`: rows listed on which
         graders disagree.
@@ -119,8 +125,6 @@ class Verifier:
         >>> {name: verdicts[0].kind for name, verdicts in audit.verdicts.items()}
         {'math': 'equal', 'released-train': 'equal', 'strict-numeric': 'unequal'}
         """
-        import numpy as np
-
         responses = _responses(responses)
         expected = np.full(len(responses), -1, np.int8) if expected is None else array(expected, np.int8, "expected", 1)
         if len(expected) != len(responses):
@@ -133,8 +137,8 @@ class Verifier:
 class Audit:
     """What `Verifier.audit` found; prints as its report."""
 
-    def __init__(self, report, verdicts):
+    def __init__(self, report: str, verdicts: dict[str, Verdicts]) -> None:
         self.report, self.verdicts = report, verdicts
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.report
