@@ -4,9 +4,9 @@
 //   A_in  = (r_in - mean(r_n)) / (std(r_n) + eps)      of each part n, within the group
 //   S_i   = sum_n w_n A_in
 //   A_i   = (S_i - mean(S)) / (std(S) + eps)           over the step's batch
-// w_n is the part's weight in the reward (reward.weights); in the sum itself it would be gone with the deviation. A reward
-// of one part is its own only part, with shaping and a KL penalty: GRPO, brought to one size over the batch. With several,
-// what is no part is not seen.
+// w_n is the part's weight in the reward (reward.weights); in the sum itself it would be gone with the deviation. A
+// reward of one part is its own only part, with shaping and a KL penalty: GRPO, brought to one size over the batch.
+// With several, what is no part is not seen.
 //
 //   preset  second line over                                         eps
 //   paper   responses (the authors' TRL form, and TRL's own)         1e-4, twice

@@ -82,11 +82,11 @@ model-index:
       value: 50.00
       name: "samples 16, temperature 1, at most 3000 tokens, prompt template qwen_math 00ff")";
   RunRecord run = run_of("dapo");
-  run.config = {{"model", "/home/me/models/a, /home/me/b/c.jsonl"}};
+  run.config = {{"model", "/srv/me/models/a, /srv/me/b/c.jsonl"}};
   const std::string text = model_card(card, run);
   EXPECT_EQ(join(front_matter_of(text), "\n"), expected);
   EXPECT_NE(text.find("| aime24 | 30 | greedy pass@1 | 20.00 | 7.70 to 38.60 |"), std::string::npos) << text;
-  EXPECT_EQ(text.find("/home/"), std::string::npos);
+  EXPECT_EQ(text.find("/srv/"), std::string::npos);
   EXPECT_NE(text.find("| model | models/a, b/c.jsonl |"), std::string::npos) << text;
   EXPECT_NE(text.find("# tiny\n\nStep 12 of "), std::string::npos) << text;
 }

@@ -13,8 +13,8 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "kernels/lm_head.h"
+#include "records/manifest.h"
 #include "train/fingerprint.h"
-#include "train/manifest.h"
 
 namespace ucas {
 

@@ -146,7 +146,7 @@ Trainer::Outcome Trainer::step() {
   }
   if (validates(t_, finished())) {
     validate(t_, record);
-    judge(record.metrics);
+    judge(t_, record.metrics);
   }
   record.write();
   shares_ = share_words(record.metrics);
@@ -213,24 +213,8 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, StepR
   record.updated(losses, norms / static_cast<double>(std::max<size_t>(1, losses.size())), lr);
 }
 
-// Whether the step that was just validated is the best so far.
-void Trainer::judge(const StepMetrics& validated) {
-  if (t_.config.train.best_metric.empty()) return;
-  const double value = value_of_best(t_.config.train.best_metric, validated);
-  BestStep& best = t_.state.best;
-  if (std::isfinite(value) && (best.step == 0 || value > best.value)) {
-    best = {t_.state.step, value, 0};
-  } else {
-    ++best.since;
-  }
-}
-
-bool Trainer::out_of_patience() const {
-  return t_.config.train.patience > 0 && t_.state.best.since >= t_.config.train.patience;
-}
-
 bool Trainer::finished() const {
-  if (out_of_patience()) return true;
+  if (out_of_patience(t_)) return true;
   return t_.config.uses_passes() ? prompts_left(t_.config, t_.data.size(), t_.state.cursor) == 0
                                  : t_.state.step >= total_steps_;
 }
@@ -289,14 +273,7 @@ int Trainer::run(TrainObserver& observer) {
   }
   save(true);
   observer.end();
-  if (out_of_patience()) {
-    log(str("ended after step ", t_.state.step, ": ", t_.state.best.since,
-            " validations in a row found nothing better"));
-  }
-  if (const BestStep& best = t_.state.best; best.step > 0) {
-    log(str("the best ", c.best_metric, " was ", best.value, ", at step ", best.step, ": ",
-            t_.run.checkpoint(best.step)));
-  }
+  say_best(t_);
   if (t_.planned_memory > 0) {
     const auto planned = static_cast<double>(t_.planned_memory);
     log(str("memory: peak ", human_bytes(peak_resident_gb() * 0x1p30), ", planned ", human_bytes(planned)));

@@ -25,8 +25,6 @@ class Trainer {
   void update(const Batch& batch, std::span<const float> advantage, StepRecord& record);
   void save(bool needed);  // the last one, or one before it stops
   bool finished() const;   // the run is as long as the config asks
-  void judge(const StepMetrics& validated);
-  bool out_of_patience() const;
   bool should_stop() const;
 
   Training& t_;

@@ -1,9 +1,11 @@
 #include "train/validation.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "evaluate/engine/evaluator.h"
 
@@ -66,6 +68,31 @@ double value_of_best(const std::string& best_metric, const StepMetrics& metrics)
   if (count > 0) return sum / static_cast<double>(count);
   throw Error("config", str("train.best_metric = \"", printable(best_metric, 100),
                             "\" is no number of a validation; there are ", join(names, ", ")));
+}
+
+void judge(Training& t, const StepMetrics& validated) {
+  if (t.config.train.best_metric.empty()) return;
+  const double value = value_of_best(t.config.train.best_metric, validated);
+  BestStep& best = t.state.best;
+  if (std::isfinite(value) && (best.step == 0 || value > best.value)) {
+    best = {t.state.step, value, 0};
+  } else {
+    ++best.since;
+  }
+}
+
+bool out_of_patience(const Training& t) {
+  return t.config.train.patience > 0 && t.state.best.since >= t.config.train.patience;
+}
+
+void say_best(const Training& t) {
+  const BestStep& best = t.state.best;
+  if (out_of_patience(t)) {
+    log(str("ended after step ", t.state.step, ": ", best.since, " validations in a row found nothing better"));
+  }
+  if (best.step == 0) return;
+  log(str("the best ", t.config.train.best_metric, " was ", best.value, ", at step ", best.step, ": ",
+          t.run.checkpoint(best.step)));
 }
 
 }  // namespace ucas

@@ -1,4 +1,5 @@
-// Validation during training: one greedy response to each problem of data.val_files, as `ucas evaluate` would have it.
+// Validation during training: a greedy response to each problem of data.val_files, and train.val_n samples, as
+// `ucas evaluate` would have them; and which validated step is the best.
 #pragma once
 
 #include "train/metrics.h"
@@ -15,5 +16,9 @@ void validate(const Training& training, StepRecord& record);
 // What train.best_metric says of a validated step: the mean of the numbers that its name matches. Error("config") that
 // lists the names where there is none.
 double value_of_best(const std::string& best_metric, const StepMetrics& metrics);
+// Whether the step that was just validated is the best so far.
+void judge(Training& t, const StepMetrics& validated);
+bool out_of_patience(const Training& t);
+void say_best(const Training& t);  // at the end
 
 }  // namespace ucas
