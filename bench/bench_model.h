@@ -17,8 +17,8 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "base/str.h"
+#include "hf/work.h"
 #include "model/model.h"
-#include "model/work.h"
 
 namespace ucas {
 

@@ -38,6 +38,8 @@ struct TrainDataConfig {
 // bit, or those of a pass of the trainer over all of them.
 enum class OldPolicy { sampler, trainer };
 constexpr std::array<const char*, 2> names(OldPolicy) { return {"sampler", "trainer"}; }
+// Of the sampler's, the trainer computes every so many-th response, too.
+inline constexpr int64_t kCheckedOf = 16;
 
 struct TrainRolloutConfig {
   int64_t n = 16;  // G: responses per prompt

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "hf/work.h"
 #include "model/product.h"
-#include "model/work.h"
 #include "sampling/sampler.h"
 
 namespace ucas {

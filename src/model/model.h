@@ -17,8 +17,8 @@
 
 #include "core/model_options.h"
 #include "hf/model_config.h"
+#include "hf/work.h"
 #include "model/head.h"
-#include "model/work.h"
 
 namespace ucas {
 
@@ -81,7 +81,7 @@ class Model {
   // Whether hidden() takes sequences that go on from others; nothing else does.
   virtual bool shares_prefixes() const = 0;
   virtual Head& head() = 0;
-  // All it was asked to compute so far (model/work.h).
+  // All it was asked to compute so far (hf/work.h).
   virtual Work work() const { return {}; }
   // The weights of a whole checkpoint, in a fixed order: leaf tensors, f32 or (frozen in a bf16 model) bf16.
   virtual std::vector<NamedTensor> parameters() = 0;

@@ -26,12 +26,19 @@ constexpr int64_t kWriteBuffer = int64_t{12} << 20;  // of numbers converted whi
 constexpr int64_t kSampledToken = 40, kBatchToken = 64, kStoredToken = 400;
 constexpr int64_t kSignalLine = 130, kResponseLine = 5;  // on disk, a token
 
+constexpr const char* kOfHost[] = {"program", "tokenizer", "responses", "writing", "freed", "slack"};
+
 int64_t largest_of(const std::vector<int64_t>& values) { return *std::max_element(values.begin(), values.end()); }
 
 class Planner {
  public:
   Planner(const TrainConfig& config, const PlannedModels& models)
-      : c_(config), m_(models), needs_(config.needs()), threads_(config.threads > 0 ? config.threads : usable_cores()) {
+      : c_(config),
+        m_(models),
+        needs_(config.needs()),
+        threads_(config.threads > 0 ? config.threads : usable_cores()),
+        ranks_(models.ranks),
+        gpu_(models.gpu) {
     longest_ = c_.data.max_prompt_length + c_.rollout.response_length;
     step_responses_ = (c_.data.train_batch_size + c_.gen_batch()) * c_.rollout.n;
     plan_.phases = {"load", "generate", "score", "learn", "update", "save"};
@@ -46,6 +53,7 @@ class Planner {
     allocator();
     std::erase_if(plan_.parts, [](const PlanPart& part) { return largest_of(part.bytes) == 0; });
     if (!needs_.critic && !needs_.prm) drop_phase(kLearn);
+    if (gpu_ > 0) std::erase_if(plan_.parts, [](const PlanPart& part) { return of_host(part.name); });
     disk();
     return plan_;
   }
@@ -63,6 +71,9 @@ class Planner {
     for (PlanPart& p : plan_.parts) p.bytes.erase(p.bytes.begin() + static_cast<std::ptrdiff_t>(phase));
   }
 
+  static bool of_host(const std::string& part) { return std::ranges::find(kOfHost, part) != std::end(kOfHost); }
+  int64_t share(int64_t all) const { return (all + ranks_ - 1) / ranks_; }
+
   bool is_bf16() const { return c_.dtype == Dtype::bf16; }
 
   void standing() {
@@ -75,7 +86,8 @@ class Planner {
     const std::string trained = str("of ", grouped(policy_.trained), " trained");
     auto& gradients = part("gradients", str("f32, ", trained));
     for (size_t phase = kGenerate; phase < kPhases; ++phase) gradients[phase] = policy_.gradients;
-    always("moments", policy_.moments, str(word_of(c_.optimizer.moments), ", ", trained));
+    always("moments", share(policy_.moments),
+           str(word_of(c_.optimizer.moments), ", ", trained, ranks_ > 1 ? str(", 1 / ", ranks_) : ""));
     if (is_bf16()) part("reading", "the largest tensor in f32")[kLoad] = 4 * policy_.largest;
   }
 
@@ -102,18 +114,29 @@ class Planner {
   void generation() {
     EngineConfig engine;
     engine.max_slots = c_.rollout.max_slots;
-    const int64_t prompts = std::max(c_.gen_batch(), c_.train.test_freq > 0 ? c_.data.val_limit : 0);
+    const int64_t prompts = share(std::max(c_.gen_batch(), c_.train.test_freq > 0 ? c_.data.val_limit : 0));
     int64_t samples = c_.gen_batch() * c_.rollout.n;
     if (c_.train.test_freq > 0) samples = std::max(samples, c_.data.val_limit > 0 ? c_.data.val_limit : kMostSlots);
+    samples = share(samples);
     // The engine's rule counts heads without the padding of value rows (rollout/engine.cpp).
     const int64_t width = m_.policy.num_hidden_layers * m_.policy.num_key_value_heads * m_.policy.head_dim;
-    const EngineRoom room = engine_room(engine, prompts, samples, longest_, 2 * width * (is_bf16() ? 2 : 4));
+    const EngineRoom room =
+        engine_room(engine, prompts, samples, longest_, 2 * width * (is_bf16() ? 2 : 4), free_gpu());
     cache_ = cache_bytes(m_.policy, c_.dtype, room);
+    if (gpu_ > 0) cache_ = std::min(cache_, free_gpu() / 2);
     part("KV cache", str(room.slots, " + ", room.prompt_slots, " slots of ", grouped(longest_), " tokens"))[kGenerate] =
         cache_;
     const bool cut = c_.rollout.top_p < 1 || c_.rollout.top_k > 0;
     instants_[kGenerate] =
         generate_memory(m_.policy, m_.options, room, engine, c_.data.max_prompt_length, threads_, cut);
+  }
+
+  // What the parts so far, which stand all the time, leave of a GPU; 0 on the CPU.
+  int64_t free_gpu() const {
+    if (gpu_ == 0) return 0;
+    int64_t taken = 0;
+    for (const PlanPart& p : plan_.parts) taken += of_host(p.name) ? 0 : p.bytes[kGenerate];
+    return std::max<int64_t>(gpu_ - taken, 1);
   }
 
   PassShape shape(int64_t responses, bool head = true) const {
@@ -211,7 +234,7 @@ class Planner {
   const TrainConfig& c_;
   const PlannedModels& m_;
   const Needs needs_;
-  const int64_t threads_;
+  const int64_t threads_, ranks_, gpu_;
   int64_t longest_ = 0, step_responses_ = 0, companion_state_ = 0, cache_ = 0;
   ModelMemory policy_;
   PassMemory instants_[kPhases];

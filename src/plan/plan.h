@@ -14,7 +14,7 @@
 
 namespace ucas {
 
-// What is known of the files of the models, beside their config.json.
+// What is known beside the config: of the files of the models, and where they will be trained.
 struct PlannedModels {
   ModelConfig policy;
   ModelOptions options;      // of the policy, with the adapter that its directory brings
@@ -22,6 +22,8 @@ struct PlannedModels {
   ModelConfig critic, prm;   // the policy's where config names none
   ModelConfig teacher;
   int64_t tokenizer_bytes = 0;  // of tokenizer.json
+  int64_t ranks = 1;            // processes: each samples its share and keeps its share of the moments (ZeRO-1)
+  int64_t gpu = 0;  // bytes of a GPU: keys and values take half of what is free, the host's parts are left out
 };
 // Reads the directories that `config` names: sizes, no weights. Errors as the loader's. `policy`: where the policy's
 // config.json is, if not in config.model.
@@ -79,6 +81,8 @@ void check_plan(const MemoryPlan& plan, const TrainConfig& config, const Planned
 
 std::string plan_text(const MemoryPlan& plan, const std::string& title, const PlanLimits& limits,
                       const std::vector<Remedy>& remedies);
-std::string plan_json(const MemoryPlan& plan, const PlanLimits& limits, const std::vector<Remedy>& remedies);
+struct TimePlan;  // plan/step_time.h; may be null
+std::string plan_json(const MemoryPlan& plan, const PlanLimits& limits, const std::vector<Remedy>& remedies,
+                      const TimePlan* time = nullptr);
 
 }  // namespace ucas

@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "base/table.h"
 #include "plan/plan.h"
+#include "plan/step_time.h"
 
 namespace ucas {
 
@@ -67,7 +68,8 @@ std::string plan_text(const MemoryPlan& plan, const std::string& title, const Pl
   return str(text, "\n", changes.text("  "), "\n");
 }
 
-std::string plan_json(const MemoryPlan& plan, const PlanLimits& limits, const std::vector<Remedy>& remedies) {
+std::string plan_json(const MemoryPlan& plan, const PlanLimits& limits, const std::vector<Remedy>& remedies,
+                      const TimePlan* time) {
   OrderedJson json;
   json["peak"] = plan.peak();
   json["phase"] = plan.phases[plan.peak_phase()];
@@ -93,6 +95,11 @@ std::string plan_json(const MemoryPlan& plan, const PlanLimits& limits, const st
     row["alone"] = r.alone;
     row["together"] = r.together;
     json["remedies"].push_back(std::move(row));
+  }
+  if (time != nullptr) {
+    for (const auto& [name, seconds, note] : time->phases) json["time"][name] = seconds;
+    json["time"]["step"] = time->step();
+    json["device_hours"] = time->device_hours();
   }
   return json.dump(2) + "\n";
 }

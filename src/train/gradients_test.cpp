@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/rng.h"
+#include "config/train_config.h"
 #include "kernels/lm_head.h"
 #include "methods/registry.h"
 #include "support/engine/small_models.h"

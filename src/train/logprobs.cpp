@@ -16,6 +16,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "config/train_config.h"
 #include "train/pack.h"
 
 namespace ucas {

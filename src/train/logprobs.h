@@ -68,7 +68,6 @@ void compute_signals(Model& model, Batch& batch, double temperature, int64_t tok
 // trainer's if those of every kCheckedOf-th response, the first of them `step` modulo that, have the trainer's bits.
 // Gives how many tokens were compared (0: these responses are all empty), or -1 if some differ; then, and where none
 // was compared, nothing is taken.
-inline constexpr int64_t kCheckedOf = 16;
 int64_t accept_sampled(Model& model, Batch& batch, double temperature, int64_t token_budget, int64_t step);
 
 // Log-probs of the batch's tokens under another model, [N], without gradients; bit-equal to compute_signals' where the

@@ -1,5 +1,6 @@
-// What a model has been asked to compute, to be held against what the machine can do (model/limits.h). Counted from
-// shapes, once for every row that passes: what is computed again to save memory is no work.
+// What a model has been asked to compute, to be held against what the machine can do (model/limits.h,
+// plan/step_time.h). Counted from shapes, once for every row that passes: what is computed again to save memory is no
+// work.
 #pragma once
 
 #include "hf/model_config.h"

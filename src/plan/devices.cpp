@@ -1,0 +1,113 @@
+// What devices can do: GPUs by their data sheets, this machine's CPU by a measurement.
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <vector>
+
+#include "base/error.h"
+#include "base/machine.h"
+#include "base/str.h"
+#include "base/threads.h"
+#include "kernels/dispatch.h"
+#include "kernels/head.h"
+#include "plan/step_time.h"
+
+namespace ucas {
+
+namespace {
+
+struct GpuRow {
+  const char* name;
+  double bf16, f32;  // operations a second, dense; f32 without TF32
+  double bandwidth;
+  double memory;
+};
+constexpr GpuRow kGpus[] = {{"h100", 989e12, 67e12, 3.35e12, 80e9},
+                            {"h200", 989e12, 67e12, 4.8e12, 141e9},
+                            {"a100", 312e12, 19.5e12, 2.04e12, 80e9},
+                            {"rtx4090", 165e12, 82.6e12, 1.01e12, 24e9}};
+
+// Seconds of the quickest of many short calls: others may share this machine.
+double least_seconds(int calls, const std::function<void()>& work) {
+  double least = 1e9;
+  for (int i = 0; i < calls; ++i) {
+    const auto began = std::chrono::steady_clock::now();
+    work();
+    least = std::min(least, std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
+  }
+  return least;
+}
+
+// Seconds of statistics of R rows under a head of V by D.
+double head_seconds(int64_t R, int64_t V, int64_t D, int64_t threads) {
+  const std::vector<float> hidden(static_cast<size_t>(R * D), 0.5F), weight(static_cast<size_t>(V * D), 0.01F);
+  const std::vector<int64_t> target(static_cast<size_t>(R));
+  std::vector<float> out(static_cast<size_t>(6 * R));
+  const auto at = [&](int64_t i) { return out.data() + i * R; };
+  const kernels::HeadOutput to{at(0), at(1), at(2), at(3), at(4), at(5)};
+  return least_seconds(60, [&] {
+    kernels::head_stats({R, V, D, hidden.data(), {weight.data(), nullptr}, target.data(), 1}, to, threads);
+  });
+}
+
+// Bytes a second from beyond the caches: each call reads on in a block too large for them.
+double read_bandwidth(int64_t threads) {
+  constexpr int64_t kPart = 4096, kCall = 256, kCalls = 64;  // numbers, parts, blocks: 256 MiB
+  const std::vector<float> block(static_cast<size_t>(kPart * kCall * kCalls), 0.01F);
+  const float* at = block.data();
+  const double seconds = least_seconds(kCalls, [&] {
+    share_out(kCall, 16, threads, [&](size_t first, size_t last) {
+      float sum[kPart] = {};
+      for (size_t part = first; part < last; ++part) kernels::table().add(at + part * kPart, kPart, sum);
+    });
+    at += kPart * kCall;
+  });
+  return 4.0 * kPart * kCall / seconds;
+}
+
+}  // namespace
+
+Device gpu_named(const std::string& name, Dtype dtype) {
+  std::vector<std::string> names = {"cpu"};
+  for (const GpuRow& row : kGpus) {
+    names.emplace_back(row.name);
+    if (name != row.name) continue;
+    Device d{.name = row.name,
+             .operations = dtype == Dtype::bf16 ? row.bf16 : row.f32,
+             .bandwidth = row.bandwidth,
+             .memory = static_cast<int64_t>(row.memory),
+             .link = 10e9};
+    // Of an H100 (docs/gpu.md), which every other one is taken to be like.
+    d.forward = 0.53, d.update = 0.47, d.decode = 0.64, d.read = 0.71, d.optimizer = 0.71, d.layer_seconds = 25e-6;
+    d.note = str(fixed(d.operations * 1e-12, 0), " TFLOP/s and ", fixed(d.bandwidth * 1e-12, 2),
+                 " TB/s by its data sheet; shares reached as measured on an H100; between ranks 10 GB/s, assumed");
+    return d;
+  }
+  throw Error("usage",
+              str("--gpu ", printable(name), ": expected one of ", join(names, ", "), did_you_mean(name, names)));
+}
+
+Device here_device(Dtype dtype, int64_t threads) {
+  constexpr int64_t kRows = 64, kWide = 1024, kNarrow = 16;
+  threads = threads > 0 ? threads : usable_cores();
+  const int64_t outputs = 512 * threads, many = 4 * outputs;
+  Device d{.name = "cpu", .link = 1e9};
+  const auto logits = static_cast<double>(kRows * outputs);
+  const double narrow = head_seconds(4 * kRows, many, kNarrow, threads) / (16 * logits);
+  d.operations = 2 * kWide / (head_seconds(kRows, outputs, kWide, threads) / logits - narrow);
+  d.logit_seconds = std::max(narrow - 2 * kNarrow / d.operations, 0.0);
+  d.bandwidth = read_bandwidth(threads);
+  // Products of bf16 are LibTorch's, which is not loaded here: AVX512-BF16 takes two numbers where f32 takes one.
+  const bool pairs = kernels::table().few_rows_bf16 != nullptr;
+  if (dtype == Dtype::bf16 && pairs) d.operations *= 2;
+  d.forward = 0.85, d.update = 1.05, d.decode = 0.85, d.read = 1, d.optimizer = 0.5, d.layer_seconds = 20e-6,
+  d.half_width = 32;
+  d.cache = 32e6, d.token_seconds = 3e-6;
+  d.note = str(threads, threads == 1 ? " thread" : " threads", ", measured now: ", fixed(d.operations * 1e-9, 0),
+               " GFLOP/s of ", dtype == Dtype::bf16 ? "bf16 (twice f32, assumed)" : "f32", ", ",
+               fixed(d.bandwidth * 1e-9, 1), " GB/s, ", fixed(d.logit_seconds * 1e9, 2),
+               " ns a logit; between ranks 1 GB/s, assumed");
+  return d;
+}
+
+}  // namespace ucas

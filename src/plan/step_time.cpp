@@ -1,0 +1,194 @@
+#include "plan/step_time.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/str.h"
+#include "base/table.h"
+#include "hf/work.h"
+#include "plan/model_memory.h"
+#include "sampling/engine_room.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr double kRowBytes = 12 * 16;  // of a sampled token as it goes from rank to rank, about
+
+class TimePlanner {
+ public:
+  TimePlanner(const TrainConfig& config, const PlannedModels& models, const Device& device, MeanLengths lengths)
+      : c_(config),
+        m_(models),
+        d_(device),
+        ranks_(static_cast<double>(models.ranks)),
+        needs_(config.needs()),
+        lengths_(lengths) {
+    if (lengths_.prompt <= 0) lengths_.prompt = static_cast<double>(c_.data.max_prompt_length);
+    if (lengths_.response <= 0) lengths_.response = static_cast<double>(c_.rollout.response_length);
+    sampled_ = static_cast<double>(c_.gen_batch() * c_.fewest_gen_batches() * c_.rollout.n);
+    trained_ = std::min(sampled_, static_cast<double>(c_.data.train_batch_size * c_.rollout.n));
+    plan_.ranks = models.ranks;
+    plan_.steps = c_.uses_passes() ? 0 : c_.train.steps;
+  }
+
+  TimePlan made() {
+    generate();
+    score();
+    learn();
+    update();
+    if (ranks_ > 1) exchange();
+    return plan_;
+  }
+
+ private:
+  void phase(const char* name, double seconds, std::string note = "") {
+    if (seconds > 0) plan_.phases.push_back({name, seconds, std::move(note)});
+  }
+  double element() const { return c_.dtype == Dtype::bf16 ? 2 : 4; }
+
+  // Keys in sight of tokens at [from, to), all layers together.
+  static double keys(const ModelConfig& m, double from, double to) {
+    double sum = 0;
+    const auto first = static_cast<int64_t>(from), last = static_cast<int64_t>(std::ceil(to));
+    for (int64_t i = first; i < last; ++i) sum += keys_in_sight(m, i);
+    return sum * (to - from) / std::max<double>(1, static_cast<double>(last - first));
+  }
+  // Operations of blocks on tokens at [from, to) of a sequence.
+  static double blocks(const ModelConfig& m, double from, double to) {
+    return 2 * ((to - from) * block_products(m) + keys(m, from, to) * key_products(m));
+  }
+  // Operations a second at a share of them, for a model of this width.
+  double speed(const ModelConfig& m, double share) const {
+    const auto width = static_cast<double>(m.hidden_size);
+    return d_.operations * share * width / (width + d_.half_width);
+  }
+  double p() const { return lengths_.prompt; }
+  double r() const { return lengths_.response; }
+
+  void generate() {
+    const ModelConfig& m = m_.policy;
+    const double prompts = sampled_ / static_cast<double>(c_.rollout.n) / ranks_, mine = sampled_ / ranks_;
+    const double prefill = prompts * (blocks(m, 0, p()) + 2 * head_products(m)) / speed(m, d_.forward);
+    const int64_t token_bytes =
+        static_cast<int64_t>(2 * element()) * m.num_hidden_layers * m.num_key_value_heads * m.head_dim;
+    EngineConfig engine;
+    engine.max_slots = c_.rollout.max_slots;
+    const int64_t longest = c_.data.max_prompt_length + c_.rollout.response_length;
+    const EngineRoom room = engine_room(engine, static_cast<int64_t>(std::ceil(prompts)),
+                                        static_cast<int64_t>(std::ceil(mine)), longest, token_bytes, d_.memory);
+    const double lanes = std::min(static_cast<double>(room.slots), mine), rounds = std::max(r(), mine * r() / lanes);
+    const double at_once = mine * r() / rounds;  // in the mean
+    const double in_sight = keys(m, p(), p() + r()) / r();
+    const double weights = block_products(m) + head_products(m);
+    const double read =
+        element() * (weights + at_once * in_sight * static_cast<double>(2 * m.num_key_value_heads * m.head_dim));
+    const double operations = 2 * at_once * (weights + in_sight * key_products(m));
+    const double reading = read / (d_.bandwidth * d_.read * (read < d_.cache ? 4 : 1));
+    const double round = reading + operations / speed(m, d_.decode) +
+                         static_cast<double>(m.num_hidden_layers) * d_.layer_seconds +
+                         at_once * (logits(m) + d_.token_seconds);
+    phase("generate", prefill + rounds * round,
+          str(grouped(std::llround(mine * r())), " tokens a rank, ", std::llround(at_once),
+              " at once; weights and keys read: ", percent(reading / round, 0), " of it"));
+  }
+
+  // Softmax and statistics of one row.
+  double logits(const ModelConfig& m) const { return static_cast<double>(m.vocab_size) * d_.logit_seconds; }
+
+  // A pass over responses: `products` of the blocks and of the head. A prompt is passed once for its responses where
+  // the forward of the CPU shares it.
+  double pass(const ModelConfig& m, double responses, double products, double head, double share) const {
+    const double shared = d_.memory == 0 ? 1 / static_cast<double>(c_.rollout.n) : 1;
+    const double operations =
+        products * (blocks(m, p(), p() + r()) + shared * blocks(m, 0, p())) + head * 2 * r() * head_products(m);
+    return responses * (operations / speed(m, share) + (head > 0 ? r() * logits(m) * std::min(2.0, head) : 0));
+  }
+
+  void score() {
+    const bool said =
+        c_.rollout.old_log_prob == OldPolicy::sampler && d_.memory == 0 && !needs_.tail_confidence && !needs_.margin;
+    const double mine = trained_ / (said ? static_cast<double>(kCheckedOf) : 1);
+    phase("score", pass(m_.policy, mine, 1, 1, d_.forward),
+          said ? str("one of ", kCheckedOf, " responses, on every rank; the sampler's figures else") : "on every rank");
+    if (needs_.teacher) phase("teacher", pass(m_.teacher, trained_, 1, 1, d_.forward), "on every rank");
+    if (needs_.reference) phase("reference", pass(m_.policy, trained_, 1, 1, d_.forward), "on every rank");
+  }
+
+  void learn() {
+    if (needs_.critic)
+      phase("critic", pass(m_.critic, trained_, 1, 0, d_.forward) + pass(m_.critic, trained_, passes(), 0, d_.update),
+            "on every rank");
+    if (needs_.prm)
+      phase("reward model", pass(m_.prm, trained_, 2, 2, d_.forward) + pass(m_.prm, trained_, passes(), 4, d_.update),
+            "on every rank");
+  }
+
+  // Forward, two products backward, and what is computed again.
+  double passes() const {
+    if (c_.update.recompute == Recompute::block) return 4;
+    return c_.update.recompute == Recompute::keep_attention ? 3.5 : 3;
+  }
+
+  void update() {
+    const ModelMemory memory = model_memory(m_.policy, m_.options, &c_.optimizer);
+    // An adapter's backward needs no gradients of the frozen matrices.
+    const double back = m_.options.lora.on() ? passes() - 1 : passes(), head = m_.options.lora.on() ? 3 : 4;
+    const double epochs = static_cast<double>(c_.update.epochs);
+    const double each =
+        std::ceil(static_cast<double>(c_.data.train_batch_size) / static_cast<double>(c_.update.mini_batch_size));
+    updates_ = each * epochs;
+    phase("update", epochs * pass(m_.policy, trained_ / ranks_, back, head, d_.update),
+          str(std::llround(updates_), updates_ == 1 ? " update" : " updates"));
+    // Gradients are written, summed and read, weights read and written with their copies, moments read and written.
+    const auto trained = static_cast<double>(memory.trained);
+    const double bytes = trained * (8 + (8 + (c_.dtype == Dtype::bf16 ? 2 : 0) + 4) / ranks_) +
+                         2 * static_cast<double>(memory.moments) / ranks_;
+    phase("optimizer", updates_ * bytes / (d_.bandwidth * d_.optimizer),
+          str(word_of(c_.optimizer.moments), " moments", ranks_ > 1 ? ", shared out" : ""));
+  }
+
+  // Gradients are summed, updated parameters handed out, responses gathered.
+  void exchange() {
+    const double others = (ranks_ - 1) / ranks_;
+    const double trained = 4 * static_cast<double>(model_memory(m_.policy, m_.options, &c_.optimizer).trained);
+    const double bytes =
+        updates_ * (2 * others * trained + others * trained) + others * sampled_ * r() * kRowBytes / 12;
+    phase("exchange", bytes / d_.link, str(human_bytes(bytes), " sent by a rank"));
+  }
+
+  const TrainConfig& c_;
+  const PlannedModels& m_;
+  const Device& d_;
+  const double ranks_;
+  const Needs needs_;
+  MeanLengths lengths_;
+  double sampled_ = 0, trained_ = 0, updates_ = 0;
+  TimePlan plan_;
+};
+
+}  // namespace
+
+double TimePlan::step() const {
+  double sum = 0;
+  for (const Phase& phase : phases) sum += phase.seconds;
+  return sum;
+}
+
+TimePlan plan_time(const TrainConfig& config, const PlannedModels& models, const Device& device, MeanLengths lengths) {
+  return TimePlanner(config, models, device, lengths).made();
+}
+
+std::string time_text(const TimePlan& time, const Device& device) {
+  Table table{.head = {"phase", "seconds", ""}, .align = "lrl"};
+  for (const auto& [name, seconds, note] : time.phases) table.rows.push_back({name, fixed(seconds, 3), note});
+  table.rows.push_back({"a step", fixed(time.step(), 3), ""});
+  std::string text = str(table.text("  "), "\n");
+  text += str("device  ", time.ranks > 1 ? str(time.ranks, " x ") : "", device.name, ": ", device.note, "\n");
+  if (time.steps == 0) return text + "run     as many steps as the data gives; --train.steps N says how many\n";
+  const double seconds = time.step() * static_cast<double>(time.steps);
+  return str(text, "run     ", time.steps, " steps, ", human_seconds(seconds), ", ", fixed(time.device_hours(), 1),
+             device.memory > 0 ? " GPU-hours" : " hours of a rank", "; without validation and checkpoints\n");
+}
+
+}  // namespace ucas

@@ -1,0 +1,102 @@
+#include "plan/step_time.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace ucas {
+namespace {
+
+// The shape of Qwen2.5-Math-1.5B.
+PlannedModels of_1_5b(const TrainConfig& c) {
+  ModelConfig m;
+  m.hidden_size = 1536, m.num_hidden_layers = 28, m.num_attention_heads = 12, m.num_key_value_heads = 2;
+  m.head_dim = 128, m.intermediate_size = 8960, m.vocab_size = 151936, m.tie_word_embeddings = true;
+  return {.policy = m, .options = c.model_options(), .critic = m, .prm = m, .gpu = 80'000'000'000};
+}
+
+// The step of docs/gpu.md: 64 prompts x 16, responses of 1,020 tokens, two updates.
+TrainConfig large_step() {
+  TrainConfig c = make_train_config({});
+  c.dtype = Dtype::bf16;
+  c.data.max_prompt_length = 124;
+  c.data.train_batch_size = 64;
+  c.update.mini_batch_size = 32;
+  c.update.micro_batch_tokens = 16384;
+  c.rollout.n = 16;
+  c.rollout.response_length = 1020;
+  c.train.steps = 100;
+  return c;
+}
+
+double seconds(const TimePlan& plan, const std::string& phase) {
+  for (const TimePlan::Phase& p : plan.phases)
+    if (p.name == phase) return p.seconds;
+  return 0;
+}
+
+TEST(step_time, the_step_that_was_measured_on_an_h100_comes_out_within_a_quarter) {
+  const TrainConfig c = large_step();
+  const TimePlan plan = plan_time(c, of_1_5b(c), gpu_named("h100", Dtype::bf16), {});
+  EXPECT_NEAR(seconds(plan, "generate"), 18.0, 0.25 * 18.0);
+  EXPECT_NEAR(seconds(plan, "score"), 7.3, 0.25 * 7.3);
+  EXPECT_NEAR(seconds(plan, "update"), 23.3, 0.25 * 23.3);
+  EXPECT_NEAR(seconds(plan, "optimizer"), 2 * 0.025, 0.25 * 0.05);
+  EXPECT_NEAR(plan.step(), 48.8, 0.1 * 48.8);
+  EXPECT_NEAR(plan.device_hours(), plan.step() * 100 / 3600, 1e-9);
+}
+
+TEST(step_time, ranks_share_sampling_updates_and_moments_and_pay_for_the_exchange) {
+  const TrainConfig c = large_step();
+  const Device h100 = gpu_named("h100", Dtype::bf16);
+  PlannedModels one = of_1_5b(c), four = of_1_5b(c);
+  four.ranks = 4;
+  const TimePlan alone = plan_time(c, one, h100, {}), shared = plan_time(c, four, h100, {});
+  EXPECT_NEAR(seconds(shared, "update"), seconds(alone, "update") / 4, 1e-9);
+  EXPECT_EQ(seconds(shared, "score"), seconds(alone, "score"));
+  EXPECT_LT(seconds(shared, "generate"), seconds(alone, "generate"));
+  EXPECT_GT(seconds(shared, "generate"), seconds(alone, "generate") / 4) << "weights are read by each";
+  EXPECT_EQ(seconds(alone, "exchange"), 0);
+  EXPECT_GT(seconds(shared, "exchange"), 0);
+
+  const auto moments = [](const MemoryPlan& plan) {
+    return std::ranges::find(plan.parts, "moments", &PlanPart::name)->bytes.front();
+  };
+  EXPECT_EQ(moments(plan_memory(c, four)), moments(plan_memory(c, one)) / 4);
+  EXPECT_GT(plan_memory(c, one).peak(), 40'000'000'000) << "56.5 GB were measured";
+  EXPECT_LT(plan_memory(c, one).peak(), 80'000'000'000);
+}
+
+TEST(step_time, what_is_computed_again_and_what_is_longer_costs) {
+  TrainConfig c = large_step();
+  const Device h100 = gpu_named("h100", Dtype::bf16);
+  const TimePlan plain = plan_time(c, of_1_5b(c), h100, {}),
+                 shorter = plan_time(c, of_1_5b(c), h100, {.response = 510});
+  EXPECT_LT(shorter.step(), 0.6 * plain.step());
+  c.update.recompute = Recompute::block;
+  const TimePlan again = plan_time(c, of_1_5b(c), h100, {});
+  EXPECT_GT(seconds(again, "update"), 1.2 * seconds(plain, "update"));
+  c.objective.kl_coeff = 0.01;
+  EXPECT_EQ(seconds(plan_time(c, of_1_5b(c), h100, {}), "reference"), seconds(plain, "score"));
+}
+
+TEST(step_time, a_device_that_is_not_known_is_refused_by_the_nearest_name) {
+  try {
+    gpu_named("A100", Dtype::bf16);
+    FAIL() << "A100 was taken";
+  } catch (const Error& refused) {
+    EXPECT_NE(std::string(refused.what()).find("expected one of cpu, h100, h200, a100, rtx4090"), std::string::npos);
+  }
+}
+
+TEST(step_time, this_machine_can_do_something) {
+  const Device here = here_device(Dtype::f32, 1);
+  EXPECT_GT(here.operations, 1e8);
+  EXPECT_GT(here.bandwidth, 1e8);
+  EXPECT_GE(here.logit_seconds, 0);
+}
+
+}  // namespace
+}  // namespace ucas
