@@ -1,5 +1,6 @@
 """Several processes train what one would: the same bits in order, the same learning by sums; one that dies ends all."""
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -34,12 +35,14 @@ def words(run, *more):
     return train_words(run, "--train.steps", STEPS, *SMALL, *more)
 
 
-def same_run(a, b, name):
-    for step in (2, 4, STEPS):
+def same_run(a, b, name, steps=(2, 4, STEPS), whole=True):
+    for step in steps:
         for file in ("model.safetensors", "state/optimizer.safetensors", "state/state.json"):
             at = os.path.join("checkpoints", f"step-{step:07d}", file)
             if os.path.exists(os.path.join(b, at)):
                 check(same_bytes(os.path.join(a, at), os.path.join(b, at)), f"{name}: {at} is the same")
+    if not whole:
+        return
     check(rows(a) == rows(b), f"{name}: steps.jsonl is the same")
     for step in (1, 2):
         at = os.path.join("signals", f"step-{step:07d}.jsonl")
@@ -49,7 +52,7 @@ def same_run(a, b, name):
 codes, _ = finish(start(1, words(path("one"), "--update.reduce", "ordered")))
 check(codes == [0], "one process trains")
 
-for size in (2, 3):
+for size in (2, 4):
     run = path(f"ordered-{size}")
     codes, said = finish(start(size, words(run, "--update.reduce", "ordered")))
     check(codes == [0] * size, f"{size} processes train in order")
@@ -76,11 +79,37 @@ codes, said = finish(start(3, ["train", "--resume", run]))
 check(codes == [0, 0, 0], f"three go on: {said[0][-300:]}")
 same_run(run, path("one"), "two, then three processes")
 
+# 2 -> 1 -> 4, each to a step of its own.
+run = path("handed-on")
+for size, last, first in ((2, 2, words(run, "--update.reduce", "ordered")), (1, 4, ["train", "--resume", run]),
+                          (4, STEPS, ["train", "--resume", run])):
+    codes, said = finish(start(size, [*first, "--train.steps", last]))
+    check(codes == [0] * size, f"{size} train to step {last}: {said[0][-300:]}")
+same_run(run, path("one"), "two, one, then four processes", whole=False)
+
+# Any of them is killed at any moment: the others end, and another number goes on.
+KILLS = 5
+moment = random.Random(19)
 run = path("killed")
-processes = start(3, words(run, "--train.steps", 4000))
-check(wait_for_step(run, 2, processes[0]), "three processes reach step 2")
-processes[1].kill()
-began = time.time()
-codes, said = finish(processes)
-check(time.time() - began < 30 and codes[0] == 70 and codes[2] == 70, f"the others end within 30 s: {codes}")
-check("rank 0 of 3" in said[0] and "another rank ended" in said[0], "and say that one is gone")
+begin, reached = words(run, "--update.reduce", "ordered", "--train.steps", 4000), 0
+for kill in range(KILLS):
+    size = moment.choice((2, 3, 4))
+    processes = start(size, begin)
+    check(wait_for_step(run, reached + 2, processes[0]), f"{size} processes reach step {reached + 2}")
+    time.sleep(moment.uniform(0, 0.7))
+    victim = moment.randrange(size)
+    processes[victim].kill()
+    began = time.time()
+    codes, said = finish(processes)
+    others = [rank for rank in range(size) if rank != victim]
+    check(time.time() - began < 30 and all(codes[rank] == 70 for rank in others), f"rank {victim} of {size} dies, the others within 30 s: {codes}")
+    check(all(f"rank {rank} of {size}: " in said[rank] and "another rank ended" in said[rank] for rank in others),
+          f"and say that one is gone: {[said[rank][-250:] for rank in others]}")
+    begin = ["train", "--resume", run]
+    reached = rows(run)[-1]["training/global_step"]
+last = reached + 2 + reached % 2
+codes, said = finish(start(1, [*begin, "--train.steps", last]))
+check(codes == [0], f"one goes on after {KILLS} kills: {said[0][-300:]}")
+codes, _ = finish(start(1, words(path("spared"), "--update.reduce", "ordered", "--train.steps", last)))
+check(codes == [0], "one that nobody killed")
+same_run(run, path("spared"), f"{KILLS} kills", steps=(last,), whole=False)

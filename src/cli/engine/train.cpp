@@ -30,11 +30,22 @@ std::string command_text(const Words& words) {
   return text;
 }
 
-// Rank 0 speaks for all.
-std::shared_ptr<Ranks> join_ranks() {
-  std::shared_ptr<Ranks> ranks = open_ranks();
-  if (!ranks->leads()) set_log_sink([](LogLevel, const std::string&) {});
-  return ranks;
+// Rank 0 speaks for all; but what ends another one may have happened there alone, and is said by it. A bad option is
+// the same on all.
+template <class Work>
+int speaking_once(const Ranks& ranks, Work work) {
+  if (ranks.leads()) return work();
+  const LogSink before = set_log_sink([](LogLevel, const std::string&) {});
+  try {
+    return work();
+  } catch (const Error& error) {
+    const std::string kind = error.kind();
+    if (kind != "usage" && kind != "config") set_log_sink(before);
+    throw;
+  } catch (...) {
+    set_log_sink(before);
+    throw;
+  }
 }
 
 int train_to_the_end(Training training, TrainObserver& observer) {
@@ -45,6 +56,22 @@ int train_to_the_end(Training training, TrainObserver& observer) {
   log(str("  ucas evaluate ", model, " --data FILE.jsonl --out EVAL"));
   log(str("  ucas report ", run, " -o report.html"));
   return code;
+}
+
+// A new run, of a config and what was typed beside it.
+int begin_training(const CommandLine& line, const std::string& out, const std::string& command,
+                   std::shared_ptr<Ranks> ranks, TrainObserver& observer) {
+  std::vector<Setting> settings;
+  if (!line.positionals.empty()) settings = read_config_file(line.positionals[0]);
+  settings.insert(settings.end(), line.settings.begin(), line.settings.end());
+  const bool over_plan = std::erase_if(settings, [](const Setting& s) { return s.key == "allow-over-plan"; }) > 0;
+  Refusals refuse("config");
+  TrainConfig config;
+  refuse.attempt([&] { config = make_train_config(settings); });
+  if (refuse.none()) refuse.attempt([&] { config.validate(); });
+  if (out.empty()) refuse("--out RUN is missing: the directory that the run is written to");
+  refuse.finish();
+  return train_to_the_end(open_training(std::move(config), out, command, over_plan, std::move(ranks)), observer);
 }
 
 }  // namespace
@@ -59,25 +86,15 @@ int run_train(const Words& words) {
     throw Error("usage", str("one CONFIG at most, got ", join(line.positionals, " "), "; see ucas train --help"));
   }
   install_stop_signals();
-  const std::shared_ptr<Ranks> ranks = join_ranks();
+  const std::shared_ptr<Ranks> ranks = open_ranks();
   if (!ranks->leads()) observer = std::make_unique<TrainObserver>();
-  if (!resume.empty()) {
+  return speaking_once(*ranks, [&] {
+    if (resume.empty()) return begin_training(line, out, command_text(words), ranks, *observer);
     if (!line.positionals.empty() || !out.empty()) {
       throw Error("usage", "--resume RUN goes on with that run's own config.toml: give neither CONFIG nor --out");
     }
     return train_to_the_end(resume_training(resume, line.settings, ranks), *observer);
-  }
-  std::vector<Setting> settings;
-  if (!line.positionals.empty()) settings = read_config_file(line.positionals[0]);
-  settings.insert(settings.end(), line.settings.begin(), line.settings.end());
-  const bool over_plan = std::erase_if(settings, [](const Setting& s) { return s.key == "allow-over-plan"; }) > 0;
-  Refusals refuse("config");
-  TrainConfig config;
-  refuse.attempt([&] { config = make_train_config(settings); });
-  if (refuse.none()) refuse.attempt([&] { config.validate(); });
-  if (out.empty()) refuse("--out RUN is missing: the directory that the run is written to");
-  refuse.finish();
-  return train_to_the_end(open_training(std::move(config), out, command_text(words), over_plan, ranks), *observer);
+  });
 }
 
 }  // namespace ucas
