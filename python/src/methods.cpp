@@ -74,6 +74,7 @@ nb::dict describe(const std::string& name, const std::string& preset, const Sett
   need(needs.tail_confidence, "tail_confidence");
   need(needs.critic.has_value(), "value");
   need(needs.prm.has_value(), "prm_logratio");
+  need(needs.teacher.has_value(), "teacher_logprob");
   d["needs"] = words;
   d["selects"] = needs.selection.has_value();
   d["settings"] = fields_as_dicts(fields_of(OptionsOf{method.get()}));
@@ -97,9 +98,26 @@ class Arrays {
     return {array.data(), array.data() + size};
   }
 
+  std::vector<std::string> words(const char* name) const {
+    return has(name) ? nb::cast<std::vector<std::string>>(from_[name]) : std::vector<std::string>{};
+  }
+
  private:
   nb::dict from_;
 };
+
+// The parts of the reward: "terms" has those of a response one after another, the others say what they are.
+void set_terms(const Arrays& in, Batch& batch) {
+  const std::vector<std::string> names = in.words("term_names");
+  const auto weights = in.of<float>("term_weights", names.size());
+  for (size_t n = 0; n < names.size(); ++n) batch.reward_terms.push_back({names[n], weights[n]});
+  const size_t parts = names.size();
+  const auto terms = in.of<float>("terms", batch.responses.size() * parts);
+  for (size_t i = 0; i < batch.responses.size() && parts > 0; ++i) {
+    const auto first = terms.begin() + static_cast<std::ptrdiff_t>(i * parts);
+    batch.responses[i].terms.assign(first, first + static_cast<std::ptrdiff_t>(parts));
+  }
+}
 
 // Responses of a group are neighbours here; the Python side has seen to it, and to every length.
 Batch batch_of(const Arrays& in, const In<int64_t>& group_sizes, const In<int64_t>& lengths) {
@@ -129,6 +147,7 @@ Batch batch_of(const Arrays& in, const In<int64_t>& group_sizes, const In<int64_
     batch.responses.push_back(std::move(o));
     N += lengths.data()[i];
   }
+  set_terms(in, batch);
   int64_t first = 0;
   for (int64_t count : span_of(group_sizes)) {
     Group group;
@@ -154,6 +173,7 @@ Batch batch_of(const Arrays& in, const In<int64_t>& group_sizes, const In<int64_
   batch.reward_kl = in.of<float>("reward_kl", n);
   batch.value = in.of<float>("value", n);
   batch.prm_logratio = in.of<float>("prm_logratio", n);
+  batch.teacher_logprob = in.of<float>("teacher_logprob", n);
   batch.confidence = in.of<float>("confidence", n);
   batch.logit = in.of<float>("logit", n);
   batch.margin = in.of<float>("margin", n);

@@ -172,7 +172,7 @@ class Shaping(unittest.TestCase):
         draw = np.random.default_rng(2)
         B, T = 8, 5
         full = {name: draw.normal(-1, 0.2, (B, T)) for name in
-                ("old_logprob", "ref_logprob", "entropy", "confidence", "logit", "margin", "value", "prm_logratio")}
+                ("old_logprob", "ref_logprob", "entropy", "confidence", "logit", "margin", "value", "prm_logratio", "teacher_logprob")}
         full |= {"reward": np.array([1, 0, 1, 0, 0, 0, 1, 1.0]), "group": np.repeat([0, 1], 4), "mask": np.ones((B, T)),
                  "token": draw.integers(0, 9, (B, T)), "answer_class": np.array([0, 1, 0, 2, 1, 1, 0, 0]),
                  "tail_confidence": draw.normal(0, 1, B), "stop_ids": [8]}
@@ -184,6 +184,19 @@ class Shaping(unittest.TestCase):
             for word in needs:
                 with self.assertRaisesRegex(ucas.Error, word, msg=f"{name} without {word}"):
                     ucas.advantages(name, batch={key: value for key, value in full.items() if key != word})
+
+    def test_parts_of_a_reward_are_normalised_one_by_one(self):
+        right, form, group = np.array([1, 0, 0, 0, 1, 0.0]), np.array([0, 0.5, 0.5, 0, 0, 0.25]), np.array([0, 1, 0, 1, 0, 1])
+        S = np.zeros(6)
+        for part, weight in ((right, 1), (form, 0.5)):
+            for g in (0, 1):
+                rows = group == g
+                S[rows] += weight * (part[rows] - part[rows].mean()) / (part[rows].std(ddof=1) + 1e-4)
+        found = ucas.advantages("gdpo", reward=right + form / 2, group=group, length=[1] * 6,
+                                terms={"right": right, "form": form}, term_weights={"form": 0.5})
+        np.testing.assert_allclose(found.advantage, S / (S.std(ddof=1) + 1e-4), rtol=1e-5)
+        with self.assertRaisesRegex(ucas.Error, "form"):
+            ucas.advantages("gdpo", reward=right, length=[1] * 6, terms={"form": form[:3]})
 
     def test_derivatives_of_the_loss_are_its_differences(self):
         draw = np.random.default_rng(3)

@@ -6,9 +6,12 @@ Legend: B responses, T longest response, N = sum of the responses' lengths. A ba
   group  [B]         which responses answer the same prompt: any integers or strings, in any order
   mask   [B, T]      1 for the tokens of a response, the end token included; or  length [B]  for packed arrays [N]
   token              ids of the tokens (methods that count them)
-  old_logprob, entropy, confidence, logit, margin, ref_logprob, value, prm_logratio, rollout_logprob, reward_kl
+  old_logprob, entropy, confidence, logit, margin, ref_logprob, value, prm_logratio, teacher_logprob, rollout_logprob,
+                     reward_kl
                      per token, [B, T] beside a mask or packed [N] beside lengths; only what the method needs
   right [B] bool, score [B], answer_class [B] (Verifier.classes), finished [B] bool, tail_confidence [B]
+  terms              {name: [B]}, the parts of the reward, and  term_weights  {name: number}, 1 where none is given (GDPO; without
+                     them, or with one, the reward is its own only part)
   stop_ids           ids that end a response
 
 `method(NAME)["needs"]` says which. Without `right`, a response is right where its score (without it, its reward) is above 0.
@@ -28,8 +31,8 @@ _PER_RESPONSE = {"reward": np.float32, "score": np.float32, "tail_confidence": n
                  "finished": np.uint8, "answer_class": np.int32}
 _PER_TOKEN = {"token": np.int32, **dict.fromkeys(
     ("old_logprob", "rollout_logprob", "ref_logprob", "entropy", "confidence", "logit", "margin", "value", "prm_logratio",
-     "reward_kl"), np.float32)}
-_BATCH = {*_PER_RESPONSE, *_PER_TOKEN, "group", "mask", "length", "stop_ids"}
+     "teacher_logprob", "reward_kl"), np.float32)}
+_BATCH = {*_PER_RESPONSE, *_PER_TOKEN, "group", "mask", "length", "stop_ids", "terms", "term_weights"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -160,6 +163,18 @@ def advantages(method: str, preset: str = "", settings: Mapping[str, Any] | None
     for name, dtype in _PER_TOKEN.items():
         if name in batch:
             native[name] = np.ascontiguousarray(layout.pack(batch[name], dtype, name)[places])
+    if "terms" in batch:
+        parts = {name: array(values, np.float32, f"terms[{name!r}]", 1) for name, values in batch["terms"].items()}
+        for name, values in parts.items():
+            if len(values) != B:
+                raise Error(f"terms[{name!r}]: expected {B} values, one a response, got {len(values)}")
+        weights = batch.get("term_weights", {})
+        if unknown := sorted(set(weights) - set(parts)):
+            raise Error(f"term_weights: {', '.join(unknown)} not among terms ({', '.join(parts)})")
+        if parts:
+            native["term_names"] = [str(name) for name in parts]
+            native["term_weights"] = np.array([weights.get(name, 1) for name in parts], np.float32)
+            native["terms"] = np.ascontiguousarray(np.stack(list(parts.values()), 1)[order].ravel())
     needs_tokens = "token" not in batch and "zero_tokens" in {s["key"] for s in _ucas.describe_method(method, preset, [])["settings"]}
     if needs_tokens:
         raise Error(f"{method} counts token ids (\"token\"), which the batch does not hold")

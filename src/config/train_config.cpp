@@ -285,6 +285,14 @@ void TrainConfig::validate_combination() const {
     refuse(str("reward.overlong_buffer = ", reward.overlong_buffer, " would change nothing: ", method->title(),
                " makes its own reward; set it to 0"));
   }
+  if (need.reward_parts && reward.weights.size() > 1) {
+    for (auto [key, value] :
+         {std::pair{"overlong_buffer", static_cast<double>(reward.overlong_buffer)}, {"kl_coeff", reward.kl_coeff}}) {
+      if (value == 0) continue;
+      refuse(str("reward.", key, " = ", value, " would change nothing: ", method->title(),
+                 " reads the parts of reward.weights, and it is none of them; set it to 0"));
+    }
+  }
   for (const FieldValue& f : fields_of(*this)) {
     if (rollout.n == 1 && f.key == "method.group_of_one" && f.value == "\"zero\"") {
       refuse("rollout.n = 1 with method.group_of_one = \"zero\": every advantage would be 0; raise rollout.n");

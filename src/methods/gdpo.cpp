@@ -42,6 +42,7 @@ class Gdpo final : public Method {
     f.field("eps", eps_, Range{0, 1}, "added to standard deviations before dividing");
     f.choice("batch_norm", scale_, {"responses", "tokens", "off"}, "what the sum's size is taken over");
   }
+  Needs needs() const override { return {.reward_parts = true}; }
   std::vector<Equation> equations() const override {
     std::vector<Equation> list = {
         {"each part", str("A_in = (r_in - mean(r_n)) / (std(r_n) + ", eps_, "), std over G - 1"),

@@ -29,6 +29,7 @@ struct Selection {
 struct Needs {
   bool labels = true;           // right answers; false: problems without one are welcome
   bool answer_classes = false;  // Verdict::answer_class within each group
+  bool reward_parts = false;    // Response::terms instead of the reward, where that has several parts
   bool reference = false;       // Batch::ref_logprob
   bool confidence = false;      // Batch::confidence and Batch::logit: each new batch has them, a stored one may not
   bool logit = false;

@@ -316,6 +316,7 @@ Batch leading_groups(const Batch& batch, int64_t tokens) {
   };
   part.groups = cut(batch.groups, count);
   part.responses = cut(batch.responses, responses);
+  part.reward_terms = batch.reward_terms;
   part.stop_ids = batch.stop_ids;
   part.token = cut(batch.token, end);
   for (const auto& [name, member] : kArrays) part.*member = cut(batch.*member, end);

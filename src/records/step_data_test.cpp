@@ -77,6 +77,23 @@ class step_data : public ::testing::Test {
   testing::TemporaryDirectory folder_;
 };
 
+TEST_F(step_data, the_parts_of_a_reward_read_back_and_are_one_number_each) {
+  StepData data = small();
+  EXPECT_EQ(step_data_lines(data).find("terms"), std::string::npos);
+  data.batch.reward_terms = {{"answer", 1}, {"format", 0.2}};
+  for (Response& o : data.batch.responses) o.terms = {o.reward, 0.1f};
+  StepData again = back(data);
+  for (const Batch& batch : {again.batch, leading_groups(data.batch, 1)}) {
+    ASSERT_EQ(batch.reward_terms.size(), 2u);
+    EXPECT_EQ(batch.reward_terms[1].name, "format");
+    EXPECT_EQ(batch.reward_terms[1].weight, 0.2);
+  }
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(again.batch.responses[i].terms, data.batch.responses[i].terms);
+  std::string text = step_data_lines(data);
+  text.replace(text.find("\"terms\": [1, "), 13, "\"terms\": [");
+  EXPECT_NE(refusal(text).find("terms"), std::string::npos) << refusal(text);
+}
+
 TEST_F(step_data, everything_reads_back) {
   StepData data = small(), again = back(data);
   EXPECT_EQ(again.step, 12);
