@@ -240,14 +240,15 @@ nb::dict token_loss(const std::string& name, const std::string& preset, const Se
     return values.empty() ? std::vector<float>(n, std::nanf("")) : values;
   };
   const auto logprob = filled("logprob"), old = filled("old_logprob"), entropy = filled("entropy"),
-             confidence = filled("confidence"), advantage = filled("advantage");
+             confidence = filled("confidence"), advantage = filled("advantage"),
+             rollout = in.has("rollout_logprob") ? filled("rollout_logprob") : old;
   const Needs needs = method->needs();
   LossInput input{.sequences = sequences,
                   .logprob = logprob,
                   .entropy = entropy,
                   .confidence = confidence,
                   .old_logprob = old,
-                  .rollout_logprob = old,
+                  .rollout_logprob = rollout,
                   .advantage = advantage,
                   .seed = seed,
                   .objective = &config,

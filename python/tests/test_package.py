@@ -210,6 +210,11 @@ class Shaping(unittest.TestCase):
         differences = (loss(new + step)["loss"].astype(float) - loss(new - step)["loss"]) / (2 * step)
         np.testing.assert_allclose(loss(new)["d_logprob"], differences, atol=2e-3)
 
+    def test_a_loss_may_read_the_sampler_s_log_probs(self):
+        tokens = {"logprob": np.log([0.6]), "old_logprob": np.log([0.55]), "advantage": [1.0], "length": [1]}
+        np.testing.assert_allclose(ucas.token_loss("dppo", **tokens)["d_logprob"], -0.6 / 0.55, rtol=1e-5)
+        self.assertEqual(ucas.token_loss("dppo", rollout_logprob=np.log([0.4]), **tokens)["d_logprob"][0], 0)
+
     def test_says_what_is_wrong_with_a_batch(self):
         good = {"reward": [1, 0], "group": [0, 0], "length": [2, 1]}
         for change, words in (({"rewrad": [1]}, "unknown rewrad"), ({"reward": [1, np.nan]}, "finite"), ({"length": [2]}, "length"),

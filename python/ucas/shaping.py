@@ -159,7 +159,7 @@ def advantages(method: str, preset: str = "", settings: Mapping[str, Any] | None
     order = np.argsort(first[number], kind="stable")
     sizes = np.bincount(number, minlength=len(first))[np.argsort(first)].astype(np.int64)
     places = _places(layout.length, order)
-    native = {name: np.ascontiguousarray(values[order]) for name, values in given.items()}
+    native: dict[str, Any] = {name: np.ascontiguousarray(values[order]) for name, values in given.items()}
     for name, dtype in _PER_TOKEN.items():
         if name in batch:
             native[name] = np.ascontiguousarray(layout.pack(batch[name], dtype, name)[places])
@@ -204,19 +204,20 @@ def advantages(method: str, preset: str = "", settings: Mapping[str, Any] | None
 def token_loss(method: str, preset: str = "", settings: Mapping[str, Any] | None = None, objective: Mapping[str, Any] | None = None, *,
                logprob: npt.ArrayLike, old_logprob: npt.ArrayLike, advantage: npt.ArrayLike, mask: npt.ArrayLike | None = None,
                length: npt.ArrayLike | None = None, entropy: npt.ArrayLike | None = None, confidence: npt.ArrayLike | None = None,
-               seed: int = 0) -> dict[str, Any]:
+               rollout_logprob: npt.ArrayLike | None = None, seed: int = 0) -> dict[str, Any]:
     """The loss of every token under a method, before any mean, with its derivatives: {"loss", "d_logprob", "d_entropy",
     "d_confidence", "clipped"}, each of the shape that came in, and "mark" of methods that choose among the tokens given.
 
     objective: settings of the loss ({"clip_high": 0.28}); the method's own stand otherwise. All token arrays are [B, T] beside a mask
-    or packed beside lengths. seed: of the methods that draw.
+    or packed beside lengths. rollout_logprob: the sampler's, which DPPO reads; old_logprob where it is not given. seed: of the methods that draw.
 
     >>> loss = token_loss("gspo", logprob=[-1., -2.], old_logprob=[-1., -2.], advantage=[0.5, 0.5], length=[2])
     >>> loss["loss"], loss["d_logprob"]
     (array([-0.5, -0.5], dtype=float32), array([-0.5, -0.5], dtype=float32))
     """
     layout = _Layout({key: value for key, value in (("mask", mask), ("length", length)) if value is not None})
-    given = {"logprob": logprob, "old_logprob": old_logprob, "advantage": advantage, "entropy": entropy, "confidence": confidence}
+    given = {"logprob": logprob, "old_logprob": old_logprob, "advantage": advantage, "entropy": entropy, "confidence": confidence,
+             "rollout_logprob": rollout_logprob}
     native = {name: layout.pack(values, np.float32, name) for name, values in given.items() if values is not None}
     found = _ucas.token_loss(method, preset, _settings(settings), _settings(objective), layout.length, native, seed)
     if np.isnan(found["loss"]).any() or np.isnan(found["d_logprob"]).any():

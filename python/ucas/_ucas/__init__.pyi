@@ -106,7 +106,7 @@ def advantages(
     settings: Settings,
     group_sizes: npt.NDArray[np.int64],
     lengths: npt.NDArray[np.int64],
-    arrays: dict[str, npt.NDArray[Any]],
+    arrays: dict[str, Any],
     stop_ids: Sequence[int],
 ) -> dict[str, Any]: ...
 def token_loss(
