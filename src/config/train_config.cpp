@@ -25,6 +25,8 @@ void TrainDataConfig::fields(Fields& f) {
   f.field("train_short", train_short,
           "when those did not give train_batch_size prompts: train on fewer, or stop (false; DAPO's code)");
   f.field("shuffle", shuffle, "a new order each epoch, keyed by the seed");
+  f.field("rest_solved", rest_solved, Range{0, 1e9},
+          "steps for which a problem is passed over after all its responses were right; 0 = it comes as any other");
   f.field("skip_bad_rows", skip_bad_rows, "skip and count unusable rows (stops above 1 %)", Effect::place);
   f.field("val_files", val_files, "validation problems, JSONL", Effect::place);
   f.field("val_limit", val_limit, Range{0, 1 << 30}, "validate on the first N problems; 0 = all", Effect::procedure);

@@ -27,6 +27,7 @@ struct TrainDataConfig {
   int64_t max_num_gen_batches = 10;  // of dynamic sampling, per step; 0 = no limit
   bool train_short = true;           // out of generation batches: train on the fewer prompts there are, or stop
   bool shuffle = true;
+  int64_t rest_solved = 0;  // steps for which a problem rests after all its responses were right; 0 = it does not
   bool skip_bad_rows = false;
   ProblemColumns columns;
   std::vector<std::string> val_files;

@@ -14,13 +14,23 @@ namespace ucas {
 
 namespace {
 
+// Whether a problem was solved so lately that it is passed over; its rest ends here, too.
+bool rests(const TrainConfig& config, int64_t problem, int64_t step, DataCursor& cursor) {
+  const auto solved = cursor.solved.find(problem);
+  if (solved == cursor.solved.end()) return false;
+  if (step - solved->second <= config.data.rest_solved) return true;
+  cursor.solved.erase(solved);
+  return false;
+}
+
 // The problems of the next generation batch in keyed epoch order, across epochs. The last batch of a run may be
-// smaller.
-std::vector<int64_t> next_problems(const TrainConfig& config, int64_t total, DataCursor& cursor) {
-  const auto count = static_cast<size_t>(std::min(config.gen_batch(), prompts_left(config, total, cursor)));
+// smaller. Where all problems rest, they are taken all the same.
+std::vector<int64_t> next_problems(const TrainConfig& config, int64_t step, int64_t total, DataCursor& cursor,
+                                   CollectStats& stats) {
+  const auto count = static_cast<size_t>(config.gen_batch());
   std::vector<int64_t> picked, order;
-  int64_t order_epoch = -1;
-  while (picked.size() < count) {
+  int64_t order_epoch = -1, passed = 0;
+  while (picked.size() < count && prompts_left(config, total, cursor) > 0) {
     if (cursor.index >= total) {
       cursor.index = 0;
       ++cursor.epoch;
@@ -29,8 +39,15 @@ std::vector<int64_t> next_problems(const TrainConfig& config, int64_t total, Dat
       order = epoch_order(static_cast<uint64_t>(config.seed), cursor.epoch, total);
       order_epoch = cursor.epoch;
     }
-    picked.push_back(config.data.shuffle ? order[cursor.index] : cursor.index);
+    const int64_t problem = config.data.shuffle ? order[cursor.index] : cursor.index;
     ++cursor.index;
+    if (passed < total && rests(config, problem, step, cursor)) {
+      ++passed;
+      ++stats.rested;
+      continue;
+    }
+    passed = 0;
+    picked.push_back(problem);
   }
   return picked;
 }
@@ -56,6 +73,7 @@ std::vector<Candidate> generate(const Collector& c, int64_t step, const std::vec
                                 std::map<int64_t, int64_t>& times_drawn) {
   const TrainRolloutConfig& rollout = c.config.rollout;
   std::vector<Candidate> candidates;
+  if (problems.empty()) return candidates;
   std::vector<PromptJob> jobs;
   for (int64_t p : problems) {
     candidates.push_back({.problem = p});
@@ -131,6 +149,14 @@ void count(const Collector& c, const std::vector<Candidate>& candidates, Collect
     for (const Response& o : candidate.response) ++stats.verdicts[static_cast<size_t>(o.verdict.kind)];
     stats.solve_all += right == responses ? 1 : 0;
     stats.solve_none += right == 0 ? 1 : 0;
+  }
+}
+
+void note_solved(const std::vector<Candidate>& candidates, int64_t step, DataCursor& cursor) {
+  for (const Candidate& candidate : candidates) {
+    const bool all =
+        std::ranges::all_of(candidate.response, [](const Response& o) { return o.verdict.kind == VerdictKind::equal; });
+    if (all) cursor.solved[candidate.problem] = step;
   }
 }
 
@@ -226,7 +252,7 @@ Collected Collector::collect(int64_t step, DataCursor& cursor) const {
   SamplingAction action = SamplingAction::more;
   while (action == SamplingAction::more) {
     double began = now_seconds();
-    const std::vector<int64_t> problems = next_problems(config, data.size(), cursor);
+    const std::vector<int64_t> problems = next_problems(config, step, data.size(), cursor, stats);
     std::vector<Candidate> candidates = generate(*this, step, problems, times_drawn);  // o_i ~ pi_old
     stats.seconds_gen += now_seconds() - began;
     const bool stops = should_stop && should_stop();
@@ -237,6 +263,7 @@ Collected Collector::collect(int64_t step, DataCursor& cursor) const {
     began = now_seconds();
     grade(*this, candidates);  // R_i
     count(*this, candidates, stats);
+    if (config.data.rest_solved > 0) note_solved(candidates, step, cursor);
     const int64_t kept_before = stats.groups_kept, fresh = static_cast<int64_t>(problems.size());
     action = hold(config, std::move(candidates), sampling, held);
     stats.gen_batches = sampling.gen_batches();

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -32,8 +33,9 @@ struct TrainingSet {
 // Where the run stands in its problems. Part of the checkpoint; nothing is replayed on resume.
 struct DataCursor {
   int64_t epoch = 0;
-  int64_t index = 0;      // next position in epoch_order(seed, epoch)
-  int64_t fruitless = 0;  // prompts generated since the last kept group
+  int64_t index = 0;                       // next position in epoch_order(seed, epoch)
+  int64_t fruitless = 0;                   // prompts generated since the last kept group
+  std::map<int64_t, int64_t> solved = {};  // by problem: the step at which all its responses were right, while it rests
   int64_t drawn(int64_t problems) const { return epoch * problems + index; }  // prompts, since the run began
 };
 
@@ -44,6 +46,7 @@ int64_t prompts_left(const TrainConfig& config, int64_t problems, const DataCurs
 struct CollectStats {
   int64_t gen_batches = 0;
   int64_t groups_generated = 0, groups_kept = 0, groups_trained = 0;
+  int64_t rested = 0;                     // prompts passed over (data.rest_solved)
   int64_t solve_all = 0, solve_none = 0;  // groups whose responses are all right, all wrong
   int64_t responses = 0, truncated = 0;   // of all generated
   int64_t graded = 0;                     // of these, answers to problems with a right answer

@@ -270,6 +270,33 @@ TEST_F(CollectTest, problems_without_a_right_answer_are_not_counted_as_failures)
   EXPECT_FALSE(got.batch.responses.back().verdict.reason.empty());
 }
 
+// Of 8 problems the even ones are solved, each at its first step.
+TEST_F(CollectTest, what_was_solved_rests_for_so_many_steps_and_then_comes_again) {
+  config_.objective.keep_mixed_groups = false;
+  config_.data.train_batch_size = 4;
+  config_.data.rest_solved = 2;
+  std::vector<std::vector<int64_t>> drawn;
+  ScriptedRollout rollout([&](uint32_t p, uint32_t, uint32_t) { return p % 2 == 0 ? right() : wrong(); });
+  for (int64_t step = 1; step <= 5; ++step) {
+    const Collected got = collect(rollout, step);
+    drawn.emplace_back();
+    for (const Group& g : got.batch.groups) drawn.back().push_back(g.problem);
+    if (step == 3) EXPECT_EQ(got.stats.rested, 4);
+  }
+  EXPECT_EQ(drawn[0], (std::vector<int64_t>{0, 1, 2, 3}));
+  EXPECT_EQ(drawn[1], (std::vector<int64_t>{4, 5, 6, 7}));
+  EXPECT_EQ(drawn[2], (std::vector<int64_t>{1, 3, 5, 7}));
+  EXPECT_EQ(drawn[3], (std::vector<int64_t>{0, 1, 2, 3}));  // two steps later
+  EXPECT_EQ(cursor_.solved.at(0), 4);
+}
+
+TEST_F(CollectTest, where_all_problems_rest_they_are_taken_all_the_same) {
+  config_.objective.keep_mixed_groups = false;
+  config_.data.rest_solved = 1000;
+  ScriptedRollout rollout([&](uint32_t, uint32_t, uint32_t) { return right(); });
+  for (int64_t step = 1; step <= 4; ++step) EXPECT_EQ(collect(rollout, step).batch.groups.size(), 4u);
+}
+
 TEST_F(CollectTest, stopping_while_generating_gives_nothing_to_train_on) {
   ScriptedRollout rollout([&](uint32_t, uint32_t, uint32_t) { return right(); });
   Rewards rewards(config_, graders_, *ranks_, nullptr);

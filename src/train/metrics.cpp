@@ -46,6 +46,7 @@ void record_collection(StepMetrics& m, const CollectStats& s) {
   m.set("train/dead_groups", share(s.solve_all + s.solve_none, s.groups_generated));
   m.set("train/truncated_share", share(s.truncated, s.responses));
   m.set("train/generated_tokens", static_cast<double>(s.generated_tokens));
+  if (s.rested > 0) m.set("train/prompts_rested", static_cast<double>(s.rested));
   for (int kind = 0; kind < 4; ++kind) {
     m.set(str("verifier/", name_of(static_cast<VerdictKind>(kind)), "_share"), share(s.verdicts[kind], s.graded));
   }

@@ -16,10 +16,11 @@ constexpr int64_t kMostCounted = int64_t{1} << 50;  // of anything that is count
 struct Reader {
   const Json& json;
   const std::string& file;
+  const char* within = "";  // "best."
 
   [[noreturn]] void refuse(const std::string& key, const std::string& expected) const {
     const std::string got = json.is_object() && json.contains(key) ? json[key].dump() : "nothing";
-    throw Error("schema", str(file, ": ", printable(key), " is ", printable(got, 40), ", expected ", expected));
+    throw Error("schema", str(file, ": ", within, printable(key), " is ", printable(got, 40), ", expected ", expected));
   }
   int64_t count(const std::string& key) const {
     if (!json.is_object() || !json.contains(key) || !json[key].is_number_integer() || json[key] < Json(0) ||
@@ -46,6 +47,21 @@ double value_from_zero(const Json& value, const std::string& name, const std::st
               str(file, ": ", printable(name), " is ", printable(value.dump(), 40), ", expected a number from 0"));
 }
 
+// [[problem, step], ..]
+std::map<int64_t, int64_t> solved_of(const Reader& reader, int64_t step) {
+  std::map<int64_t, int64_t> solved;
+  const Json& list = reader.json["solved"];
+  const auto whole = [](const Json& value) { return value.is_number_integer() && value >= Json(0); };
+  if (!list.is_array()) reader.refuse("solved", "a list of pairs");
+  for (const Json& pair : list) {
+    const bool good = pair.is_array() && pair.size() == 2 && whole(pair[0]) && whole(pair[1]) &&
+                      pair[0] <= Json(kMostCounted) && pair[1] <= Json(step);
+    if (!good) reader.refuse("solved", str("pairs of a problem and a step up to ", step));
+    solved[pair[0].get<int64_t>()] = pair[1].get<int64_t>();
+  }
+  return solved;
+}
+
 }  // namespace
 
 std::string TrainState::json() const {
@@ -60,6 +76,10 @@ std::string TrainState::json() const {
                        {"companions", companions},
                        {"fingerprint", fingerprint}};
   if (entropy_coeff) state["entropy_coeff"] = *entropy_coeff;
+  if (!cursor.solved.empty()) {
+    state["solved"] = OrderedJson::array();
+    for (const auto& [problem, at] : cursor.solved) state["solved"].push_back({problem, at});
+  }
   if (best.step > 0) state["best"] = {{"step", best.step}, {"value", best.value}, {"since", best.since}};
   return state.dump(1) + "\n";
 }
@@ -71,13 +91,14 @@ TrainState TrainState::parse(const std::string& text, const std::string& file, i
   s.step = reader.count("step");
   if (s.step != step) reader.refuse("step", str(step, ", the checkpoint's"));
   s.cursor = {reader.count("epoch"), reader.count("index"), reader.count("fruitless")};
+  if (json.contains("solved")) s.cursor.solved = solved_of(reader, s.step);
   s.skipped.total = reader.count("skipped_steps");
   s.empty_steps = reader.count("empty_steps");
   s.skipped.in_a_row = reader.count("nonfinite_streak");
   s.fingerprint = reader.text("fingerprint");
   if (json.contains("entropy_coeff")) s.entropy_coeff = value_from_zero(json["entropy_coeff"], "entropy_coeff", file);
   if (json.contains("best")) {
-    const Reader of_best{json["best"], file};
+    const Reader of_best{json["best"], file, "best."};
     s.best = {of_best.count("step"), of_best.number("value"), of_best.count("since")};
     if (s.best.step > s.step) of_best.refuse("step", str("at most ", s.step, ", the checkpoint's"));
   }

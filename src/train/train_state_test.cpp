@@ -13,7 +13,8 @@ namespace {
 TrainState some_state() {
   TrainState s;
   s.step = 7;
-  s.cursor = {1, 12, 3};
+  s.cursor = {1, 12, 3, {{4, 2}, {7, 3}}};
+  s.best = {3, -0.5, 2};
   s.skipped.total = 2;
   s.skipped.in_a_row = 1;
   s.empty_steps = 1;
@@ -53,6 +54,13 @@ TEST(train_state, a_value_that_no_run_can_have_is_refused_by_its_key) {
                       {"fingerprint", "null"},
                       {"entropy_coeff", "-0.1"},
                       {"entropy_coeff", "null"},
+                      {"solved", "{}"},
+                      {"solved", "[[1]]"},
+                      {"solved", "[[1, 8]]"},
+                      {"solved", "[[-1, 2]]"},
+                      {"best", "7"},
+                      {"best", "{\"step\": 8, \"value\": 1, \"since\": 0}"},
+                      {"best", "{\"step\": 3, \"value\": null, \"since\": 0}"},
                       {"companions", "[]"},
                       {"companions", "{\"reference\": 1}"},
                       {"companions", "{\"reference\": {\"kl_coeff\": -1}}"},
