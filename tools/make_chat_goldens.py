@@ -127,6 +127,9 @@ EXPRESSIONS = [line.rsplit("   # ", 1) for line in r"""
 {{ x | items | list }}{% for k, v in x.items() %}{{ loop.index }}{{ k }}={{ v }}{{ ", " if not loop.last }}{% endfor %}{% for k in x %}{{ k }}{% endfor %}   # {"b": 1, "a": [2]}
 {{ x | int }} {{ "12" | int }} {{ " -7 " | int }} {{ "x" | int }} {{ "x" | int(3) }} {{ 2.9 | int }} {{ "2.9" | int }} {{ "2.5" | float }} {{ "z" | float }} {{ -3 | abs }} {{ true | int }}   # 4.7
 {{ x | indent }}|{{ x | indent(2, true) }}|{{ x | indent(1, blank=true) }}|{{ x | indent("> ") }}   # "a\n\nb\nc"
+{{ x | dictsort }}{{ x | dictsort(true) }}{{ x | dictsort(by="value", reverse=true) }}{% for k, v in x | dictsort %}{{ k }}{{ v }}{% endfor %}   # {"b": 2, "A": 3, "a": 1, "C": 0}
+{{ x | sort }}{{ x | sort(reverse=true) }}{{ x | sort(case_sensitive=true) }}{{ [{"a": 2}, {"a": 1}] | sort(attribute="a") }}{{ "bca" | sort }}   # ["b", "A", "a", "C"]
+{{ [1, "a"] | sort }}   # 0
 {{ x is string }} {{ x is mapping }} {{ x is iterable }} {{ x is sequence }} {{ x is number }} {{ x is none }} {{ x is boolean }} {{ x is not none }} {{ x is integer }} {{ x is float }}   # "a"
 {{ x is string }} {{ x is mapping }} {{ x is iterable }} {{ x is sequence }} {{ x is number }} {{ x is none }} {{ x is boolean }} {{ x is true }} {{ x is integer }} {{ x is float }}   # true
 {{ x is string }} {{ x is mapping }} {{ x is iterable }} {{ x is sequence }} {{ x is number }} {{ x is false }} {{ x is boolean }} {{ x is defined }} {{ x is integer }} {{ x is float }}   # 0

@@ -19,6 +19,7 @@
   X(explain, plain, "what a training config does, equation by equation, and how it departs from its papers") \
   X(plan, plain, "what a training will take, memory and disk, before anything is loaded")                    \
   X(make_task, plain, "write the embedded task: problems, demonstrations, tokenizer")                        \
+  X(contamination, plain, "evaluation problems that stand among the training's")                             \
   X(sft, engine, "supervised fine-tuning on prompts and responses")                                          \
   X(verify, plain, "grade answers against the right ones")                                                   \
   X(tokenize, plain, "text to token ids, or a check against known ids")                                      \

@@ -8,12 +8,14 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "data/chat.h"
+#include "data/few_shot.h"
 
 namespace ucas {
 
 namespace {
 
-constexpr std::string_view kProblem = "{problem}", kSystem = "{system}", kChoices = "{choices}";
+constexpr std::string_view kProblem = "{problem}", kSystem = "{system}", kChoices = "{choices}",
+                           kExamples = "{examples}", kAnswer = "{answer}";
 
 size_t occurrences(std::string_view text, std::string_view part) {
   size_t count = 0;
@@ -34,6 +36,14 @@ void check(const Template& form, const std::string& where) {
   if (!form.chat && (form.user != kProblem || !form.set.empty()))
     refuse("user, set: are of templates with chat = true");
   if (form.chat && !form.special.empty()) refuse("special: the special tokens of a chat template are the tokenizer's");
+  const bool few = !form.few_shot.empty();
+  if (!few && form.shots != 0) refuse("shots: without few_shot, the file of the examples");
+  if (!form.chat && occurrences(form.text, kExamples) != (few ? 1 : 0)) {
+    refuse(few ? "text: expected {examples} exactly once, for few_shot" : "text: {examples} without few_shot");
+  }
+  if (few && (occurrences(form.example, kProblem) != 1 || occurrences(form.example, kAnswer) != 1)) {
+    refuse("example: expected {problem} and {answer} exactly once each");
+  }
   for (const auto& list : {form.special, form.stop}) {
     for (const std::string& token : list) {
       if (token.empty()) refuse("special, stop: an empty token");
@@ -84,8 +94,29 @@ std::vector<Piece> pieces_of(const Template& form) {
 
 // What stands for the placeholders.
 struct Filling {
-  std::string system, question, choices;
+  std::string system, question, choices, examples;
 };
+
+using Places = std::vector<std::pair<std::string_view, std::string_view>>;
+
+// Fills the placeholders in one pass: a question that contains "{system}" keeps it.
+std::string fill_in(std::string_view run, const Places& places) {
+  std::string out;
+  while (!run.empty()) {
+    size_t brace = std::min(run.find('{'), run.size());
+    out.append(run.substr(0, brace));
+    run.remove_prefix(brace);
+    const auto place = std::ranges::find_if(places, [&](const auto& p) { return run.starts_with(p.first); });
+    if (place != places.end()) {
+      out += place->second;
+      run.remove_prefix(place->first.size());
+    } else if (!run.empty()) {
+      out.push_back('{');
+      run.remove_prefix(1);
+    }
+  }
+  return out;
+}
 
 void warn_of_replaced_system(const Template& form, const std::vector<Problem>& problems) {
   if (form.system.empty()) return;
@@ -99,7 +130,7 @@ void warn_of_replaced_system(const Template& form, const std::vector<Problem>& p
 }
 
 Filling filling_of(const Template& form, const Problem& problem) {
-  Filling out{system_of(form, problem), problem.text, ""};
+  Filling out{system_of(form, problem), problem.text, "", ""};
   if (!problem.earlier.empty() && !form.chat) {
     throw Error("config", str("template ", form.name, " has a place for one question, but problem ",
                               printable(problem.id), " is a conversation of ", problem.earlier.size() + 1,
@@ -114,29 +145,36 @@ Filling filling_of(const Template& form, const Problem& problem) {
                               " has none; use a template without it"));
   }
   if (!has_place && !problem.choices.empty()) out.question += "\n" + out.choices;
+  if (form.chat) return out;
+  for (const Template::Example& example : examples_for(form, problem)) {
+    out.examples += fill_in(form.example, {{kProblem, example.question}, {kAnswer, example.answer}});
+  }
   return out;
 }
 
-// Fills the placeholders in one pass: a question that contains "{system}" keeps it.
-std::string fill_in(std::string_view run, const Filling& filling) {
-  const std::pair<std::string_view, const std::string&> places[] = {
-      {kProblem, filling.question}, {kSystem, filling.system}, {kChoices, filling.choices}};
-  std::string out;
-  while (!run.empty()) {
-    size_t brace = std::min(run.find('{'), run.size());
-    out.append(run.substr(0, brace));
-    run.remove_prefix(brace);
-    const auto place =
-        std::find_if(std::begin(places), std::end(places), [&](const auto& p) { return run.starts_with(p.first); });
-    if (place != std::end(places)) {
-      out += place->second;
-      run.remove_prefix(place->first.size());
-    } else if (!run.empty()) {
-      out.push_back('{');
-      run.remove_prefix(1);
-    }
+std::string fill_in(std::string_view run, const Template& form, const Filling& filling) {
+  Places places = {{kProblem, filling.question}, {kSystem, filling.system}, {kChoices, filling.choices}};
+  if (!form.few_shot.empty()) places.emplace_back(kExamples, filling.examples);
+  return fill_in(run, places);
+}
+
+// The user's message of a chat about a question.
+std::string user_message(const Template& form, const std::string& question, const std::string& choices) {
+  return fill_in(form.user, {{kProblem, question}, {kChoices, choices}});
+}
+
+MarkedText render_messages(const Template& form, const Problem& problem, const Filling& filling) {
+  const std::vector<Template::Example> examples = examples_for(form, problem);
+  const std::string message = user_message(form, filling.question, filling.choices);
+  if (examples.empty()) return render_chat(form, problem, message);
+  Problem with_examples = problem;
+  with_examples.earlier.clear();
+  for (const Template::Example& example : examples) {
+    with_examples.earlier.push_back({"user", user_message(form, example.question, "")});
+    with_examples.earlier.push_back({"assistant", example.answer});
   }
-  return out;
+  with_examples.earlier.insert(with_examples.earlier.end(), problem.earlier.begin(), problem.earlier.end());
+  return render_chat(form, with_examples, message);
 }
 
 }  // namespace
@@ -166,22 +204,26 @@ Template load_template(const std::string& name_or_path, const std::string& check
   if (form.name.empty()) form.name = name_or_path;
   check(form, where);
   if (form.chat) prepare_chat(form, checkpoint, where);
+  if (!form.few_shot.empty()) {
+    const size_t slash = text ? std::string::npos : name_or_path.rfind('/');
+    read_examples(form, where, slash == std::string::npos ? "" : name_or_path.substr(0, slash));
+  }
   return form;
 }
 
 std::string render(const Template& form, const Problem& problem) {
   const Filling filling = filling_of(form, problem);
-  if (form.chat) return render_chat(form, problem, fill_in(form.user, filling)).text;
-  return fill_in(form.text, filling);
+  if (form.chat) return render_messages(form, problem, filling).text;
+  return fill_in(form.text, form, filling);
 }
 
 std::vector<int32_t> encode_prompt(const Template& form, const Problem& problem, const Tokenizer& tokenizer) {
   const Filling filling = filling_of(form, problem);
-  if (form.chat) return tokenizer.encode(render_chat(form, problem, fill_in(form.user, filling)));
+  if (form.chat) return tokenizer.encode(render_messages(form, problem, filling));
   std::vector<int32_t> ids;
   for (const Piece& piece : pieces_of(form)) {
     const auto place = ids.empty() ? Tokenizer::Place::beginning : Tokenizer::Place::later;
-    std::vector<int32_t> run = tokenizer.encode(fill_in(piece.run, filling), Tokenizer::Special::as_text, place);
+    std::vector<int32_t> run = tokenizer.encode(fill_in(piece.run, form, filling), Tokenizer::Special::as_text, place);
     ids.insert(ids.end(), run.begin(), run.end());
     if (!piece.special.empty()) ids.push_back(token_of(form, piece.special, tokenizer));
   }

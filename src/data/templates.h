@@ -22,6 +22,10 @@ namespace ucas {
 class JinjaTemplate;  // text/jinja/jinja.h
 
 struct Template {
+  struct Example {
+    std::string question, answer;
+  };
+
   std::string name;
   std::string text;                  // holds {problem} once, {system} and {choices} at most once
   std::string system;                // for {system}, where the problem brings none of its own
@@ -32,6 +36,10 @@ struct Template {
   std::vector<std::string> set;      // of a chat: further names the Jinja sees, "NAME = JSON"
   std::vector<std::pair<std::string, std::string>> tokens;  // of a chat: bos_token ... of the checkpoint
   std::shared_ptr<const JinjaTemplate> program;             // of a chat: what `text` says
+  std::string few_shot;                                     // a file of worked examples (data/few_shot.h); "" = none
+  int64_t shots = 0;                                        // how many of them stand before a question
+  std::string example = "{problem}\n{answer}\n\n";          // how each stands at {examples}
+  std::vector<Example> examples;                            // read from the file
 
   void fields(Fields& f) {
     f.field("name", name, "what reports call it");
@@ -41,6 +49,9 @@ struct Template {
     f.field("stop", stop, "tokens that end a response; each must be one token of the tokenizer");
     f.field("chat", chat, "text is a chat template in Jinja, or left out: then it is the checkpoint's own");
     f.field("user", user, "of a chat: the user's message, with {problem} and {choices}");
+    f.field("few_shot", few_shot, "a file of worked examples: problem, and response, solution or answer");
+    f.field("shots", shots, "how many of them stand before a question, at {examples} or as turns of a chat");
+    f.field("example", example, "how each stands at {examples}, with {problem} and {answer}");
     f.field("set", set, "of a chat: further names that its Jinja sees, as \"enable_thinking = false\"");
   }
 };

@@ -286,6 +286,27 @@ TEST_F(chats, are_refused_with_their_place_where_they_cannot_be_had) {
   EXPECT_THROW(load_template(file("text = \"{problem}\"\nset = [\"n = 1\"]")), Error);
 }
 
+TEST_F(templates, put_worked_examples_before_the_question) {
+  write_file(path_join(folder_, "worked.jsonl"),
+             "{\"problem\": \"1+1?\", \"response\": \"So {answer} 2.\", \"answer\": \"2\"}\n"
+             "{\"question\": \"2+2?\", \"answer\": 4}\n{\"question\": \"3+3?\", \"answer\": [\"6\", \"six\"]}\n"
+             "{\"question\": \"4+4?\", \"answer\": 8}\n");
+  const std::string keys = "few_shot = \"worked.jsonl\"\nshots = 2\n";
+  const Template form =
+      load_template(file(keys + "text = \"{examples}Q: {problem}\"\nexample = \"Q: {problem} A: {answer}; \""));
+  EXPECT_EQ(render(form, question("5+5?")), "Q: 1+1? A: So {answer} 2.; Q: 2+2? A: 4; Q: 5+5?");
+  EXPECT_EQ(render(form, question("1+1?")), "Q: 2+2? A: 4; Q: 3+3? A: 6; Q: 1+1?") << "not its own answer";
+  const Template chat = load_template(file(keys + "chat = true\nuser = \"<{problem}>\"\ntext = \"{% for m in messages "
+                                                  "%}{{ m.role[0] }}{{ m.content }};{% endfor %}\""));
+  EXPECT_EQ(render(chat, question("5+5?")), "u<1+1?>;aSo {answer} 2.;u<2+2?>;a4;u<5+5?>;");
+  EXPECT_EQ(render(load_template(file("text = \"{problem}{answer}\"")), question("q")), "q{answer}");
+  EXPECT_THROW(load_template(file("few_shot = \"worked.jsonl\"\nshots = 9\ntext = \"{examples}{problem}\"")), Error);
+  EXPECT_THROW(load_template(file(keys + "text = \"{problem}\"")), Error);
+  EXPECT_THROW(load_template(file("text = \"{examples}{problem}\"")), Error);
+  EXPECT_THROW(load_template(file("shots = 2\ntext = \"{problem}\"")), Error);
+  EXPECT_THROW(load_template(file(keys + "example = \"{problem}\"\ntext = \"{examples}{problem}\"")), Error);
+}
+
 TEST_F(templates, say_once_whose_instruction_a_problem_replaces) {
   std::vector<std::string> warnings;
   LogSink before = set_log_sink([&](LogLevel, const std::string& text) { warnings.push_back(text); });

@@ -60,6 +60,14 @@ OrderedJson json_of(const EvalConfig& config) {
 // What decides the prompts. Templates that are no chat template have the keys that they always had.
 OrderedJson content_of(const Template& form) {
   OrderedJson out = {{"text", form.text}, {"system", form.system}, {"special", form.special}, {"stop", form.stop}};
+  if (!form.examples.empty()) {
+    out["shots"] = form.shots;
+    out["example"] = form.example;
+    out["examples"] = OrderedJson::array();
+    for (const Template::Example& e : form.examples) {
+      out["examples"].push_back(OrderedJson{{"question", e.question}, {"answer", e.answer}});
+    }
+  }
   if (!form.chat) return out;
   out["chat"] = true;
   out["user"] = form.user;
@@ -156,6 +164,13 @@ Card::Set set_of(const JsonObject& row) {
   set.problems_sha256 = row.text("problems_sha256");
   const JsonObject form = row.child("template");
   set.as.form = {form.text("name"), form.text("text"), form.text("system"), form.texts("special"), form.texts("stop")};
+  if (form.has("examples")) {
+    set.as.form.shots = form.whole("shots");
+    set.as.form.example = form.text("example");
+    for (const JsonObject& e : form.children("examples")) {
+      set.as.form.examples.push_back({e.text("question"), e.text("answer")});
+    }
+  }
   if (form.truth_or("chat", false)) {
     set.as.form.chat = true;
     set.as.form.user = form.text("user");

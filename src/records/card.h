@@ -107,7 +107,8 @@ std::string card_name(const std::string& eval_directory, const std::string& name
 // SHA-256 over the problems of one source, in order, as the lines {"id":..,"problem":..,"gold":[..]} and "subject"
 // where there is one: it holds whatever form the file had, and can be made again from NAME.jsonl.
 std::string problems_sha256(std::span<const Problem> problems, const std::string& source);
-// Over {"text":..,"system":..,"special":[..],"stop":[..]}, of a chat template also "chat", "user", "set", "tokens".
+// Over {"text":..,"system":..,"special":[..],"stop":[..]}, of a chat template also "chat", "user", "set", "tokens";
+// of one with examples "shots", "example", "examples".
 std::string template_sha256(const Template& form);
 
 }  // namespace ucas

@@ -21,8 +21,8 @@ with open(path("sums.jsonl"), "w") as file:
 
 
 class Served:
-    def __init__(self, *words, **environment):
-        self.process = subprocess.Popen([UCAS, "serve", path("model"), "--port", "0", "--template", "plain", *map(str, words)],
+    def __init__(self, *words, template="plain", **environment):
+        self.process = subprocess.Popen([UCAS, "serve", path("model"), "--port", "0", "--template", template, *map(str, words)],
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                         env={**os.environ, **environment})
         line = self.process.stdout.readline()
@@ -148,4 +148,16 @@ locked = Served(UCAS_API_KEY="secret-of-the-house")
 check(locked.post("/completions", {"prompt": "3"})[0] == 401, "a key is asked for")
 check(locked.post("/completions", {"prompt": "3"}, Authorization="Bearer secret-of-the-house")[0] == 200, "and opens")
 check("secret" not in locked.stop()[1], "and is not logged")
+
+# The checkpoint's own chat template has a place for every turn.
+with open(path("model", "chat_template.jinja"), "w") as file:
+    file.write("{% for m in messages %}{{ m.content }}{{ '+' if m.role == 'user' else '?' }}{% endfor %}")
+chats = Served(template="chat")
+TURNS = [{"role": "user", "content": "3"}, {"role": "assistant", "content": "4"}, {"role": "user", "content": "5"}]
+status, text = chats.post("/chat/completions", {"messages": TURNS, "temperature": 0, "max_tokens": 30})
+as_text = json.loads(chats.post("/completions", {"prompt": "3+4?5+", "temperature": 0, "max_tokens": 30})[1])
+check(status == 200 and json.loads(text)["choices"][0]["message"]["content"] == as_text["choices"][0]["text"], "three turns")
+check(json.loads(text)["usage"]["prompt_tokens"] == 6, "of six tokens")
+check(chats.post("/chat/completions", {"messages": [*TURNS, {"role": "tool", "content": "5"}, TURNS[0]]})[0] == 400, "no tools")
+chats.stop()
 clean()

@@ -280,6 +280,50 @@ Value filter_abs(const Value& to, const Arguments& given) {
   fail("abs of ", kind_of(to));
 }
 
+// What sort and dictsort compare: texts without regard to case, unless asked for.
+Value sort_key(const Value& value, const Value* case_sensitive, Meter& meter) {
+  const MarkedText* text = as_text(value);
+  if (text == nullptr || (case_sensitive != nullptr && truth(*case_sensitive))) return value;
+  return text_value(in_case(*text, Case::lower), meter);
+}
+
+// `keyed` are what is compared and what is sorted.
+std::vector<Value> sorted(std::vector<std::pair<Value, Value>> keyed, const Value* reverse, Meter& meter) {
+  meter.steps(keyed.size() * 16);
+  const bool down = reverse != nullptr && truth(*reverse);
+  std::ranges::stable_sort(keyed, [&](const auto& a, const auto& b) {
+    return down ? compare(b.first, a.first) < 0 : compare(a.first, b.first) < 0;
+  });
+  std::vector<Value> out;
+  for (auto& [key, value] : keyed) out.push_back(std::move(value));
+  return out;
+}
+
+Value filter_sort(const Value& to, const Arguments& given, Meter& meter) {
+  const auto [reverse, sensitive, attribute] = bind<3>(given, "sort", {"reverse", "case_sensitive", "attribute"});
+  std::vector<std::pair<Value, Value>> keyed;
+  const ListPtr all = items_of(to, meter);
+  for (const Value& item : all->items) {
+    keyed.emplace_back(sort_key(there(attribute) ? along(item, *attribute, meter) : item, sensitive, meter), item);
+  }
+  return list_value(sorted(std::move(keyed), reverse, meter), meter);
+}
+
+Value filter_dictsort(const Value& to, const Arguments& given, Meter& meter) {
+  const auto [sensitive, by, reverse] = bind<3>(given, "dictsort", {"case_sensitive", "by", "reverse"});
+  const MapPtr* map = as<MapPtr>(to);
+  if (map == nullptr) fail("dictsort of ", kind_of(to));
+  const std::string part = there(by) ? text_argument(by, "dictsort").text : "key";
+  if (part != "key" && part != "value") fail("dictsort by ", printable(part, 40), ": expected key or value");
+  std::vector<std::pair<Value, Value>> keyed;
+  for (const auto& [key, value] : (*map)->items) {
+    const Value name = text_value(key, meter);
+    keyed.emplace_back(sort_key(part == "key" ? name : value, sensitive, meter),
+                       list_value({name, value}, meter, true));
+  }
+  return list_value(sorted(std::move(keyed), reverse, meter), meter);
+}
+
 using Filter = Value (*)(const Value&, const Arguments&, Meter&);
 
 const std::map<std::string, Filter, std::less<>>& filters() {
@@ -291,6 +335,7 @@ const std::map<std::string, Filter, std::less<>>& filters() {
        [](const Value& to, const Arguments& a, Meter&) { return without_arguments(a, "count"), Value(length_of(to)); }},
       {"d", filter_default},
       {"default", filter_default},
+      {"dictsort", filter_dictsort},
       {"first", [](const Value& to, const Arguments& a, Meter& m) { return filter_first_or_last(to, a, true, m); }},
       {"float", [](const Value& to, const Arguments& a, Meter&) { return filter_float(to, a); }},
       {"indent",
@@ -313,6 +358,7 @@ const std::map<std::string, Filter, std::less<>>& filters() {
       {"safe", [](const Value& to, const Arguments& a,
                   Meter& m) { return without_arguments(a, "safe"), text_value(str_of(to, m), m); }},
       {"select", [](const Value& to, const Arguments& a, Meter& m) { return filter_select(to, a, false, true, m); }},
+      {"sort", filter_sort},
       {"selectattr", [](const Value& to, const Arguments& a, Meter& m) { return filter_select(to, a, true, true, m); }},
       {"string", [](const Value& to, const Arguments& a,
                     Meter& m) { return without_arguments(a, "string"), text_value(str_of(to, m), m); }},

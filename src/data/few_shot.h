@@ -1,0 +1,19 @@
+// Worked examples before a question: in the place {examples} of a template, or as earlier turns of a chat.
+// Threads: all functions from any thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/problem.h"
+#include "data/templates.h"
+
+namespace ucas {
+
+// Reads `form.few_shot` into `form.examples`: the first `form.shots` rows and one more, which stands in where a problem
+// is an example itself. `where` names the form; a relative path begins at `folder` ("": where the program runs).
+void read_examples(Template& form, const std::string& where, const std::string& folder);
+// Of this problem, in the file's order; never the problem itself.
+std::vector<Template::Example> examples_for(const Template& form, const Problem& problem);
+
+}  // namespace ucas
