@@ -130,6 +130,7 @@ EXPRESSIONS = [line.rsplit("   # ", 1) for line in r"""
 {{ x | dictsort }}{{ x | dictsort(true) }}{{ x | dictsort(by="value", reverse=true) }}{% for k, v in x | dictsort %}{{ k }}{{ v }}{% endfor %}   # {"b": 2, "A": 3, "a": 1, "C": 0}
 {{ x | sort }}{{ x | sort(reverse=true) }}{{ x | sort(case_sensitive=true) }}{{ [{"a": 2}, {"a": 1}] | sort(attribute="a") }}{{ "bca" | sort }}   # ["b", "A", "a", "C"]
 {{ [1, "a"] | sort }}   # 0
+{{ x | map(attribute="a") | list }}{{ x | selectattr("a") | list }}{{ x | reject | list }}   # null
 {{ x is string }} {{ x is mapping }} {{ x is iterable }} {{ x is sequence }} {{ x is number }} {{ x is none }} {{ x is boolean }} {{ x is not none }} {{ x is integer }} {{ x is float }}   # "a"
 {{ x is string }} {{ x is mapping }} {{ x is iterable }} {{ x is sequence }} {{ x is number }} {{ x is none }} {{ x is boolean }} {{ x is true }} {{ x is integer }} {{ x is float }}   # true
 {{ x is string }} {{ x is mapping }} {{ x is iterable }} {{ x is sequence }} {{ x is number }} {{ x is false }} {{ x is boolean }} {{ x is defined }} {{ x is integer }} {{ x is float }}   # 0

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "data/problems.h"
+#include "evaluate/responses_file.h"
 
 namespace ucas {
 namespace {
@@ -80,6 +81,14 @@ TEST_F(parquet, columns_are_what_they_are_in_json) {
      "scores": [5, 6], "tags": null}])"));
   ASSERT_EQ(warnings.size(), 1u);
   EXPECT_NE(warnings[0].find("are): made"), std::string::npos) << warnings[0];
+}
+
+TEST_F(parquet, responses_of_others_are_read_too) {
+  const GivenResponses given = read_responses(folder_ + "responses.parquet");
+  EXPECT_EQ(given.kind, "rows");
+  ASSERT_EQ(given.problems.size(), 5u);
+  ASSERT_EQ(given.problems[2].responses.size(), 2u);
+  EXPECT_EQ(given.problems[2].responses[1].text, "\\boxed{5}");
 }
 
 TEST_F(parquet, what_is_not_read_is_refused_by_class_and_place) {

@@ -279,15 +279,14 @@ Kind kind_of(const JsonRow& row) {
                             "and an id or question"));
 }
 
+// Parquet is known by its name; without it, it would be read as JSON lines.
 void refuse_parquet(const std::string& path) {
-  if (!exists(path) || is_directory(path) || file_size(path) < 4) return;
+  if (path.ends_with(".parquet") || !exists(path) || is_directory(path) || file_size(path) < 4) return;
   char magic[4];
   read_at(path, 0, magic, 4);
   if (std::string_view(magic, 4) != "PAR1") return;
-  throw Error("unsupported", str(printable(path, 400),
-                                 ": a parquet file, expected JSON lines; convert it: python3 -c "
-                                 "'import pandas; pandas.read_parquet(\"IN\").to_json(\"OUT.jsonl\", "
-                                 "orient=\"records\", lines=True)'"));
+  throw Error("unsupported",
+              str(printable(path, 400), ": a Parquet file by its content but not by its name; call it *.parquet"));
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ struct GivenResponses {
   std::vector<GivenProblem> problems;
 };
 
-// Errors: path, limit, empty, data_line (FILE:LINE, what, expected), unsupported (parquet, log-likelihoods).
+// Errors: path, limit, empty, data_line (FILE:LINE, what, expected), unsupported (log-likelihoods).
 GivenResponses read_responses(const std::string& path);
 
 // The problems of the file itself, where it has a right answer for each. Error("data_line") where it has not.

@@ -43,6 +43,9 @@ def main():
     for _ in range(40):
         deep = pa.list_(deep)
     pq.write_table(pa.table({"problem": ["1?"], "answer": ["1"], "deep": pa.array([None], deep)}), f"{FOLDER}/deep.parquet")
+    responses = [{"id": str(i // 2), "question": f"{i // 2}+1?", "answer": str(i // 2 + 1), "response": f"\\boxed{{{i}}}"}
+                 for i in range(10)]
+    pq.write_table(pa.Table.from_pylist(responses), f"{FOLDER}/responses.parquet")
     with open(f"{FOLDER}/verl.jsonl", "w", encoding="utf-8") as file:
         for row in rows:
             file.write(json.dumps(row) + "\n")

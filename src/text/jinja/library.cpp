@@ -98,6 +98,7 @@ Arguments rest_of(const Arguments& given, size_t from) {
 }
 
 Value filter_map(const Value& to, const Arguments& given, Meter& meter) {
+  if (!truth(to)) return list_value({}, meter);  // none, too
   std::vector<Value> out;
   const ListPtr items = items_of(to, meter);
   if (given.list.empty()) {
@@ -128,6 +129,7 @@ Value filter_select(const Value& to, const Arguments& given, bool by_attribute, 
   if (!truthful && !is_test(name)) {
     fail("the test ", printable(name, 40), " is outside the part of Jinja that is read here");
   }
+  if (!truth(to)) return list_value({}, meter);
   const Arguments rest = rest_of(given, test + 1);
   std::vector<Value> out;
   const ListPtr all = items_of(to, meter);
