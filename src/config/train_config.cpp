@@ -41,6 +41,10 @@ void TrainRolloutConfig::fields(Fields& f) {
   f.field("top_k", top_k, Range{0, 1 << 20}, "0 = off");
   f.field("response_length", response_length, Range{1, 1 << 20}, "longest response in tokens, end token included",
           Effect::size);
+  f.field("stop", stop,
+          "texts that end a response, beside its stop tokens, such as \"</answer>\"; it goes up to the token that "
+          "completes "
+          "one");
   f.field("max_slots", max_slots, Range{0, 1 << 16}, "responses decoded at once; 0 = chosen from the shape",
           Effect::bookkeeping);
   f.choice(

@@ -50,6 +50,7 @@ struct TrainRolloutConfig {
   int64_t response_length = 1024;  // limit, end token included
   int64_t max_slots = 0;           // responses decoded at once; 0 = chosen
   OldPolicy old_log_prob = OldPolicy::sampler;
+  std::vector<std::string> stop;  // texts that end a response, beside stop tokens
   void fields(Fields& f);
 };
 

@@ -43,6 +43,14 @@ Lines sampling(const TrainConfig& c) {
       {"responses", "o_1 .. o_G ~ pi_old(. | q)",
        str("G = ", r.n, " responses to each prompt at ", sampler,
            ", of at most T = ", plural(r.response_length, "token"), ", the end token included")}};
+  if (!r.stop.empty()) {
+    lines.push_back({"end", "", str("also where a response's tokens complete ", printable(join(r.stop, " or "), 100))});
+  }
+  if (c.data.rest_solved > 0) {
+    lines.push_back(
+        {"rest", "",
+         str("a prompt whose responses were all right is passed over for ", plural(c.data.rest_solved, "step"))});
+  }
   if (r.top_p < 1 || r.top_k > 0) {
     lines.push_back({"truncation", "",
                      "responses come from the renormalised rest of the distribution; pi, pi_old and every ratio below "

@@ -317,6 +317,7 @@ bool Run::take(size_t result, const Drawn& drawn) {
   const PromptJob& its = job(response.job);
   const std::span<const int32_t> stops = its.stop_ids.empty() ? request_.stop_ids : its.stop_ids;
   response.finished = std::find(stops.begin(), stops.end(), drawn.token) != stops.end();
+  if (request_.ends && !response.finished) response.finished = request_.ends(response);
   const bool full = static_cast<int64_t>(response.token.size()) >= max_tokens(its, request_);
   const bool unwanted = request_.unwanted && request_.unwanted(response.job, response.sample);
   if (!response.finished && !full && !unwanted) return true;

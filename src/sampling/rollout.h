@@ -52,6 +52,7 @@ struct RolloutRequest {
   uint64_t seed = 0;
   uint32_t step = 0;  // with the seed, the problem, the sample and the position the key of each draw
   std::vector<int32_t> stop_ids;
+  std::function<bool(const Sampled&)> ends;  // asked after each token: true ends the response like a stop id
   // Called from the calling thread as responses end, and per token if on_token is set.
   std::function<void(const Sampled&)> on_response;
   std::function<void(int64_t job, uint32_t sample, int32_t token)> on_token;

@@ -62,11 +62,12 @@ struct Candidate {
 
 Rewards::Key key_of(int64_t problem, int64_t sample) { return {problem, static_cast<uint32_t>(sample)}; }
 
-// Without the stop token.
-std::string text_of(const Tokenizer& tokenizer, const Sampled& s) {
+// Without the stop token, with a stop text.
+std::string text_of(const Collector& c, const Sampled& s) {
   std::span<const int32_t> ids(s.token);
-  if (s.finished && !ids.empty()) ids = ids.first(ids.size() - 1);
-  return response_text(tokenizer, ids);
+  const bool by_token = s.finished && !ids.empty() && std::ranges::find(c.stop_ids, ids.back()) != c.stop_ids.end();
+  if (by_token) ids = ids.first(ids.size() - 1);
+  return response_text(c.tokenizer, ids);
 }
 
 std::vector<Candidate> generate(const Collector& c, int64_t step, const std::vector<int64_t>& problems,
@@ -90,14 +91,15 @@ std::vector<Candidate> generate(const Collector& c, int64_t step, const std::vec
   request.seed = static_cast<uint64_t>(c.config.seed);
   request.step = static_cast<uint32_t>(step);
   request.stop_ids = c.stop_ids;
+  if (c.stop_texts) request.ends = [&](const Sampled& s) { return c.stop_texts->end(s.token); };
   request.should_stop = c.should_stop;
   request.on_response = [&](const Sampled& s) {
     const int64_t p = candidates[s.job].problem;
-    c.rewards.begin(c.data.problems[p], key_of(p, s.sample), [&] { return text_of(c.tokenizer, s); });
+    c.rewards.begin(c.data.problems[p], key_of(p, s.sample), [&] { return text_of(c, s); });
   };
   for (Sampled& s : c.rollout.run(request)) {
     Candidate& candidate = candidates[s.job];
-    candidate.text.push_back(text_of(c.tokenizer, s));
+    candidate.text.push_back(text_of(c, s));
     Response o;
     o.length = static_cast<int64_t>(s.token.size());
     o.sample = s.sample;

@@ -12,6 +12,7 @@
 #include "records/step_data.h"
 #include "rollout/engine.h"
 #include "rollout/policy.h"
+#include "text/stop_texts.h"
 #include "train/fingerprint.h"
 #include "train/model_files.h"
 
@@ -119,6 +120,8 @@ Replay replay(const std::string& path, const ReplayAsk& ask) {
   request.seed = static_cast<uint64_t>(config.seed);
   request.step = static_cast<uint32_t>(out.step);
   request.stop_ids = kept.batch.stop_ids;
+  const StopTexts stop_texts(policy.tokenizer, config.rollout.stop);
+  if (!stop_texts.empty()) request.ends = [&](const Sampled& s) { return stop_texts.end(s.token); };
   for (const Sampled& s : engine->run(request)) {
     const Response& o = kept.batch.responses[static_cast<size_t>(rows[static_cast<size_t>(s.job)])];
     out.responses.push_back(compare(kept, o, s, policy.tokenizer));

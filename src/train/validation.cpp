@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "evaluate/engine/evaluator.h"
+#include "text/stop_texts.h"
 
 namespace ucas {
 
@@ -22,6 +23,8 @@ void validate(const Training& t, StepRecord& record) {
   input.problems = t.validation.problems;
   input.prompts = t.validation.prompt;
   input.stop_ids = t.stop_ids;
+  const StopTexts stop_texts(t.policy.tokenizer, t.config.rollout.stop);
+  if (!stop_texts.empty()) input.ends = [&](const Sampled& s) { return stop_texts.end(s.token); };
   input.label = "validation";
   input.show_progress = false;
   EvalConfig eval;

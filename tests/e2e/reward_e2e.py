@@ -101,6 +101,16 @@ train("all-cut", "--rollout.response_length", 1, "--reward.truncated", "mask", "
 check(all(row["train/updates"] == 0 for row in rows(path("all-cut")) if row["training/global_step"] > 0),
       "nothing is learnt where all are cut")
 
+# A text ends a response at the token that completes it, and the response is graded, trained on and replayed with it.
+train("stops", "--rollout.stop", r"\boxed{1", "--train.stored_prompts", 6, "--train.stored_responses", 8)
+ended = [json.loads(line) for line in open(os.path.join(path("stops"), "rollouts", "step-0000001.jsonl"))]
+with_text = [row["response"] for row in ended if r"\boxed{1" in row["response"]]
+check(len(with_text) > 3 and all("}" not in text for text in with_text), f"{len(with_text)} of {len(ended)} end at the text")
+check(all(row["finished"] for row in ended if r"\boxed{1" in row["response"]), "that is an end, not a cut")
+check(all(row["rollout/logprob_diff_max"] == 0 for row in rows(path("stops")) if row["training/global_step"] > 0),
+      "sampler and trainer agree on it")
+check("responses identical" in ucas("replay", path("stops"), "--step", 1).stdout, "and so does a replay")
+
 # A grader of its own for a data source, and what is not there is refused before anything is loaded.
 train("numeric", "--reward.graders", "train=numeric", "--reward.tolerance", 0)
 check(rows(path("numeric"))[1]["train/accuracy"] == rows(path("verifier"))[1]["train/accuracy"],

@@ -281,6 +281,7 @@ void RolloutSource::run(const ResponseRequest& request) {
   rollout.seed = static_cast<uint64_t>(config.seed);
   rollout.step = kEvaluationStep;
   rollout.stop_ids = input_.stop_ids;
+  rollout.ends = input_.ends;
   rollout.should_stop = request.should_stop;
   rollout.keep = false;
   rollout.on_response = [&](const Sampled& sampled) {

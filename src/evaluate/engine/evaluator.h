@@ -40,7 +40,8 @@ struct EvalInput {
   std::span<const Problem> problems;              // (source, id) differ where there is a journal
   std::span<const std::vector<int32_t>> prompts;  // token ids of each problem, template applied; for a Rollout
   std::vector<int32_t> stop_ids;
-  std::span<const EvalSource> sources = {};  // those that are not here have no settings of their own
+  std::function<bool(const Sampled&)> ends = {};  // RolloutRequest::ends
+  std::span<const EvalSource> sources = {};       // those that are not here have no settings of their own
   // By place a problem's draws are keyed by its index among `problems` (validation, the embedded task); else by its
   // source and id, so that they do not depend on what else is evaluated.
   bool keyed_by_place = true;
