@@ -11,11 +11,12 @@ namespace {
 
 TEST(stop_texts, a_response_ends_at_the_token_that_completes_one_however_it_is_cut_into_tokens) {
   testing::TemporaryDirectory directory;
-  write_word_level_tokenizer(directory.path(), {"</", "answer", ">", "x", "</answer", "er>y"}, "<eos>", "<pad>");
+  const std::vector<std::string> words = {"</", "answer", ">", "x"};
+  write_word_level_tokenizer(directory.path(), words, "<eos>", "<pad>");
   const Tokenizer tokenizer = Tokenizer::load(directory.path());
-  const auto ids = [&](const std::vector<std::string>& words) {
+  const auto ids = [&](const std::vector<std::string>& of) {
     std::vector<int32_t> out;
-    for (const std::string& word : words) out.push_back(*tokenizer.id_of(word));
+    for (const std::string& word : of) out.push_back(*tokenizer.id_of(word));
     return out;
   };
   const std::string text = tokenizer.decode(ids({"</", "answer", ">"}));

@@ -135,7 +135,7 @@ if subprocess.run([UCAS, "doctor", "--sandbox"], capture_output=True).returncode
             out.write(json.dumps(row) + "\n")
     more = ("--data.files", programs, "--data.val_files", programs, "--reward.grader", "code", "--reward.extract", "lenient", "--reward.partial", "true",
             "--train.test_freq", 0, "--train.stored_prompts", 6, "--train.stored_responses", 24, "--train.steps", 1, "--rollout.n", 24,
-            "--rollout.response_length", 2, "--rollout.temperature", 2)
+            "--rollout.response_length", 2, "--rollout.temperature", 2, "--reward.truncated", "grade")
     train("programs", *more)
     graded = [json.loads(line) for line in open(os.path.join(path("programs"), "rollouts", "step-0000001.jsonl"))]
     check(len(graded) == 144, "every program is graded")
