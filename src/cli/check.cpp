@@ -207,13 +207,13 @@ std::string check_path(const std::string& path) {
   char head[9] = {};
   if (size >= 9) read_at(path, 0, head, 9);
   const bool rows = path.ends_with(".jsonl") || path.ends_with(".csv") || path.ends_with(".tsv") ||
-                    path.ends_with(".parquet") || head[0] == '{' || head[0] == '[';
+                    path.ends_with(".parquet") || path.ends_with(".gz") || head[0] == '{' || head[0] == '[';
   if (path.ends_with(".safetensors") || (!rows && head[8] == '{')) {
     return str("safetensors: ", tensors_summary(read_safetensors_header(path), path));
   }
   if (rows) return check_rows(path);
   throw Error("unsupported", str(printable(path, 400), ": neither its name nor its content says what it is; expected ",
-                                 ".safetensors, .json, .jsonl, .csv, .tsv, .toml or a directory"));
+                                 ".safetensors, .json, .jsonl, .csv, .tsv, .parquet, .gz, .toml or a directory"));
 }
 
 }  // namespace

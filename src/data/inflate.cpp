@@ -37,7 +37,10 @@ std::string inflate_all(std::string_view bytes, Packing form, int64_t limit, con
     stream.avail_out = buffer.size();
     result = ::inflate(&stream, Z_NO_FLUSH);
     out.append(buffer.data(), buffer.size() - stream.avail_out);
-    if (std::ssize(out) > limit) refuse(str("more than ", human_bytes(static_cast<double>(limit)), " when unpacked"));
+    if (std::ssize(out) > limit) {
+      throw Error(gzip ? "limit" : kind,
+                  str(where, ": more than ", human_bytes(static_cast<double>(limit)), " when unpacked"));
+    }
     const bool more = stream.avail_in > 0 || !bytes.empty();
     if (gzip && more && result == Z_STREAM_END) result = ::inflateReset(&stream);
   }

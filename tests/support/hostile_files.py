@@ -6,6 +6,7 @@ write(folder, checkpoint, bpe) returns {path: class of the error}, "ok" for what
 (support/make_checkpoint.py), TOKENIZER_DIR holds a byte-level BPE tokenizer.json.
 """
 import argparse
+import gzip
 import json
 import os
 import shutil
@@ -321,6 +322,16 @@ def rows(c):
     add("ids.jsonl", b'{"prompt_ids": [-1], "response_ids": [2]}\n')
     add("answers-number.jsonl", b'{"prediction": "2", "gold": "2"}\n{"prediction": 2, "gold": "2"}\n')
     add("x.parquet", b"PAR1" + b"\0" * 8 + struct.pack("<I", 1 << 31) + b"PAR1", "parquet")
+    packed = gzip.compress(good)
+    add("good.jsonl.gz", packed, "ok")
+    add("cut.jsonl.gz", packed[:-9], "truncated")
+    add("more.jsonl.gz", packed + b"x", "truncated")
+    add("flipped.jsonl.gz", packed[:20] + bytes([packed[20] ^ 255]) + packed[21:], "truncated")
+    add("bomb.jsonl.gz", gzip.compress(b"\0" * (128 << 20), 1), "limit")
+    add("no-footer.parquet", b"PAR1" + b"\0" * 100, "parquet")
+    add("footer-beyond.parquet", b"PAR1" + b"\0" * 8 + struct.pack("<I", 1 << 20) + b"PAR1", "parquet")
+    add("noise.parquet", b"PAR1" + bytes(range(256)) + struct.pack("<I", 256) + b"PAR1", "parquet")
+    add("empty.parquet", b"", "parquet")
     broken_json(lambda name, data, kind: None if name == "bom" else add(f"json-{name}.jsonl", data + b"\n"), "data_line")
     sparse = c.path("rows", "sparse.jsonl")
     save(sparse, good)
