@@ -69,7 +69,9 @@ int begin_training(const CommandLine& line, const std::string& out, const std::s
   TrainConfig config;
   refuse.attempt([&] { config = make_train_config(settings); });
   if (refuse.none()) refuse.attempt([&] { config.validate(); });
-  if (out.empty()) refuse("--out RUN is missing: the directory that the run is written to");
+  const char* no_out = "--out RUN is missing: the directory that the run is written to";
+  if (refuse.none() && out.empty()) throw Error("usage", no_out);
+  if (out.empty()) refuse(no_out);
   refuse.finish();
   return train_to_the_end(open_training(std::move(config), out, command, over_plan, std::move(ranks)), observer);
 }
