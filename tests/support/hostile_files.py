@@ -327,7 +327,7 @@ def rows(c):
     add("cut.jsonl.gz", packed[:-9], "truncated")
     add("more.jsonl.gz", packed + b"x", "truncated")
     add("flipped.jsonl.gz", packed[:20] + bytes([packed[20] ^ 255]) + packed[21:], "truncated")
-    add("bomb.jsonl.gz", gzip.compress(b"\0" * (128 << 20), 1), "limit")
+    add("bomb.jsonl.gz", gzip.compress(b"\0" * (128 << 20)), "limit")
     add("no-footer.parquet", b"PAR1" + b"\0" * 100, "parquet")
     add("footer-beyond.parquet", b"PAR1" + b"\0" * 8 + struct.pack("<I", 1 << 20) + b"PAR1", "parquet")
     add("noise.parquet", b"PAR1" + bytes(range(256)) + struct.pack("<I", 256) + b"PAR1", "parquet")
