@@ -273,7 +273,7 @@ TEST_F(problems, may_miss_one_row_in_a_hundred_where_asked) {
 }
 
 TEST_F(problems, have_a_hash_that_sees_every_change) {
-  std::vector<Problem> set = {{"a", "s", "p", "", {"1", "2"}}, {"b", "s", "q", "", {"3"}}};
+  std::vector<Problem> set = {{"a", "s", "", "p", "", {"1", "2"}}, {"b", "s", "", "q", "", {"3"}}};
   uint64_t whole = content_hash(set);
   EXPECT_EQ(whole, content_hash(set));
   EXPECT_EQ(content_hash({}), content_hash({}));

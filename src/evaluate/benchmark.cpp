@@ -159,20 +159,6 @@ Suite suite_or_benchmark(Description description, const std::string& name) {
   return {benchmark.name, benchmark.title, {benchmark}, "qwen_math", 3000, 0, ""};
 }
 
-std::string find_file(const Benchmark& benchmark, const std::string& directory) {
-  const std::string& path = benchmark.path;
-  if (path[0] == '/' || path.starts_with("./")) return path;
-  if (directory.empty()) {
-    throw Error("usage", str("benchmark ", benchmark.name, " needs ", path,
-                             "; say with --data DIR which folder holds it (docs/formats.md)"));
-  }
-  for (const std::string& below : {path, file_name(path)}) {
-    if (const std::string found = path_join(directory, below); exists(found)) return found;
-  }
-  throw Error("path", str("benchmark ", benchmark.name, ": neither ", path, " nor ", file_name(path), " is in --data ",
-                          printable(directory, 400)));
-}
-
 void check_choices(const Benchmark& benchmark, const Problem& problem) {
   const auto refuse = [&](const std::string& what) {
     throw Error("data_line", str("benchmark ", benchmark.name, ": problem ", printable(problem.id), " ", what));
@@ -223,8 +209,22 @@ Suite load_suite(const std::string& name_or_path) {
                             ", and files of your own (PATH.toml)"));
 }
 
+std::string benchmark_file(const Benchmark& benchmark, const std::string& directory) {
+  const std::string& path = benchmark.path;
+  if (path[0] == '/' || path.starts_with("./")) return path;
+  if (directory.empty()) {
+    throw Error("usage", str("benchmark ", benchmark.name, " needs ", path,
+                             "; say with --data DIR which folder holds it (docs/formats.md)"));
+  }
+  for (const std::string& below : {path, file_name(path)}) {
+    if (const std::string found = path_join(directory, below); exists(found)) return found;
+  }
+  throw Error("path", str("benchmark ", benchmark.name, ": neither ", path, " nor ", file_name(path), " is in --data ",
+                          printable(directory, 400)));
+}
+
 std::vector<Problem> read_benchmark(const Benchmark& benchmark, const std::string& data_directory) {
-  const std::string path = find_file(benchmark, data_directory);
+  const std::string path = benchmark_file(benchmark, data_directory);
   ProblemOptions options;
   options.columns = benchmark.columns;
   options.labels = benchmark.unanswered == 0;

@@ -49,6 +49,8 @@ struct Suite {
 // embedded ones), or files beside it. Errors: config, path.
 Suite load_suite(const std::string& name_or_path);
 
+// Its file: `path` below the directory as given, else its last part there.
+std::string benchmark_file(const Benchmark& benchmark, const std::string& data_directory);
 // The benchmark's problems; source is its name. `path` is looked for below the directory as given, then by its last
 // part. Errors: path (says what --data must hold), limit (another number of problems than it must have), data_line
 // (also where an id stands twice: stored responses are found by it).

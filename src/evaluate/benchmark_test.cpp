@@ -65,7 +65,7 @@ TEST_F(benchmark, every_embedded_description_reads_and_is_named_like_its_file) {
     const Suite suite = load_suite(name);
     ASSERT_EQ(suite.benchmarks.size(), 1u);
     EXPECT_EQ(suite.benchmarks[0].name, name);
-    EXPECT_GT(suite.benchmarks[0].problems, 0);
+    EXPECT_EQ(suite.benchmarks[0].problems == 0, name == "livecodebench") << "its releases hold different problems";
     EXPECT_EQ(suite.samples, 0) << "as in math5";
     ++benchmarks;
   }
@@ -79,6 +79,7 @@ TEST_F(benchmark, the_embedded_ones_fit_the_shared_data) {
   if (!is_directory(data)) GTEST_SKIP() << "no shared data here (UCAS_SHARED_DATA)";
   for (const std::string& path : embedded_names("benchmarks/")) {
     const Benchmark b = load_suite(path.substr(11, path.size() - 16)).benchmarks[0];
+    if (b.name == "livecodebench" || b.name == "mmlu") continue;  // not among the shared data
     const std::vector<Problem> problems = read_benchmark(b, data);
     EXPECT_EQ(static_cast<int64_t>(problems.size()), b.problems) << b.name;
     for (const Problem& problem : problems) EXPECT_EQ(problem.source, b.name);

@@ -56,7 +56,7 @@ void Asked::add_suite() {
     if (plan_.limit > 0 && static_cast<int64_t>(all.size()) > plan_.limit) all.resize(static_cast<size_t>(plan_.limit));
     const PutToModel put = put_to_model(plan_.model, command(), benchmark, of_name);
     graders.of[benchmark.name] = make_grader(benchmark.grader, {put.extract, plan_.code});
-    add(std::move(all), benchmark, put, {path_join(plan_.data_directory, benchmark.path)});
+    add(std::move(all), benchmark, put, {benchmark_file(benchmark, plan_.data_directory)});
   }
 }
 
