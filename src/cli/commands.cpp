@@ -27,7 +27,7 @@ constexpr const char* kClosing =
     "  ucas --version         the version\n"
     "\n"
     "Exit codes: 0 done, 1 differences found, 2 bad input, 70 numeric or internal failure, 74 write failed,\n"
-    "            75 interrupted and resumable\n";
+    "            75 interrupted and resumable, 78 no sandbox for programs\n";
 
 std::string program_help() {
   size_t width = 0;

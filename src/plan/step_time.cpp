@@ -108,11 +108,12 @@ class TimePlanner {
   void score() {
     const bool said =
         c_.rollout.old_log_prob == OldPolicy::sampler && d_.memory == 0 && !needs_.tail_confidence && !needs_.margin;
-    const double mine = trained_ / (said ? static_cast<double>(kCheckedOf) : 1);
-    phase("score", pass(m_.policy, mine, 1, 1, d_.forward),
-          said ? str("one of ", kCheckedOf, " responses, on every rank; the sampler's figures else") : "on every rank");
-    if (needs_.teacher) phase("teacher", pass(m_.teacher, trained_, 1, 1, d_.forward), "on every rank");
-    if (needs_.reference) phase("reference", pass(m_.policy, trained_, 1, 1, d_.forward), "on every rank");
+    const double mine = trained_ / static_cast<double>(m_.ranks);
+    const double scored = said ? trained_ / static_cast<double>(kCheckedOf) : mine;
+    phase("score", pass(m_.policy, scored, 1, 1, d_.forward),
+          said ? str("one of ", kCheckedOf, " responses, on every rank; the sampler's figures else") : "");
+    if (needs_.teacher) phase("teacher", pass(m_.teacher, mine, 1, 1, d_.forward), "");
+    if (needs_.reference) phase("reference", pass(m_.policy, mine, 1, 1, d_.forward), "");
   }
 
   void learn() {

@@ -55,7 +55,7 @@ TEST(step_time, ranks_share_sampling_updates_and_moments_and_pay_for_the_exchang
   four.ranks = 4;
   const TimePlan alone = plan_time(c, one, h100, {}), shared = plan_time(c, four, h100, {});
   EXPECT_NEAR(seconds(shared, "update"), seconds(alone, "update") / 4, 1e-9);
-  EXPECT_EQ(seconds(shared, "score"), seconds(alone, "score"));
+  EXPECT_NEAR(seconds(shared, "score"), seconds(alone, "score") / 4, 1e-9);
   EXPECT_LT(seconds(shared, "generate"), seconds(alone, "generate"));
   EXPECT_GT(seconds(shared, "generate"), seconds(alone, "generate") / 4) << "weights are read by each";
   EXPECT_EQ(seconds(alone, "exchange"), 0);

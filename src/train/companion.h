@@ -16,6 +16,7 @@
 #include "model/model.h"
 #include "train/metrics.h"
 #include "train/optimizer.h"
+#include "train/ranks.h"
 
 namespace ucas {
 
@@ -23,6 +24,7 @@ struct StepContext {
   int64_t step = 0;  // 1 = the first
   int64_t total_steps = 0;
   uint64_t seed = 0;
+  Ranks* ranks = nullptr;  // that share the forward passes of frozen models
 };
 
 class Companion {

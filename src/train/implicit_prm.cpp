@@ -36,9 +36,9 @@ class ImplicitPrm final : public Companion {
 
   void prepare(Batch& batch, const StepContext& step, StepMetrics& m) override {
     double began = now_seconds();
-    ref_logprob_ = compute_logprobs(*frozen_, batch, kTemperature, token_budget_);
+    ref_logprob_ = compute_logprobs(*frozen_, batch, kTemperature, token_budget_, step.ranks);
     if (config_.order == PrmOrder::before) train(batch, step, m);
-    batch.prm_logratio = compute_logprobs(*phi_, batch, kTemperature, token_budget_);
+    batch.prm_logratio = compute_logprobs(*phi_, batch, kTemperature, token_budget_, step.ranks);
     for (size_t t = 0; t < ref_logprob_.size(); ++t) batch.prm_logratio[t] -= ref_logprob_[t];
     m.set_spread("prm/logratio", batch.prm_logratio);
     seconds_ = now_seconds() - began;

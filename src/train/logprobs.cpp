@@ -133,15 +133,35 @@ void backward_from(std::initializer_list<GivenGradient> terms) {
 
 namespace {
 
+// What stands for a number that another rank computes: x + -0.0 has the bits of x for every x, -0.0 too.
+constexpr float kOfAnother = -0.0f;
+
+// Numbers of which each was computed by one rank, to all.
+void put_together(Ranks* ranks, std::initializer_list<std::vector<float>*> parts) {
+  if (ranks == nullptr || ranks->alone()) return;
+  std::vector<at::Tensor> tensors;
+  for (std::vector<float>* part : parts) {
+    if (!part->empty())
+      tensors.push_back(at::from_blob(part->data(), {static_cast<int64_t>(part->size())}, at::kFloat));
+  }
+  ranks->add_up(tensors);
+}
+
 // The statistics of every token of these responses, micro-batch after micro-batch.
-void for_each_micro(Model& model, const Batch& batch, const std::vector<std::vector<int64_t>>& micros,
-                    double temperature, int64_t tail_limit,
-                    const std::function<void(const PackedResponses&, const HeadStats&)>& use) {
+void for_each_micro(Model& model, const Batch& batch, std::span<const std::vector<int64_t>> micros, double temperature,
+                    int64_t tail_limit, const std::function<void(const PackedResponses&, const HeadStats&)>& use) {
   at::NoGradGuard no_grad;
   for (const auto& micro : micros) {
     PackedResponses packed = pack_responses(batch, micro, model.shares_prefixes(), tail_limit);
     use(packed, response_stats(model, packed, temperature));
   }
+}
+
+// Those of this rank.
+std::span<const std::vector<int64_t>> own_share(std::span<const std::vector<int64_t>> micros, Ranks* ranks) {
+  if (ranks == nullptr) return micros;
+  const RankShare own = share_of(*ranks, static_cast<int64_t>(micros.size()));
+  return micros.subspan(static_cast<size_t>(own.first), static_cast<size_t>(own.last - own.first));
 }
 
 void scatter(const PackedResponses& packed, const std::vector<float>& values, std::vector<float>& to) {
@@ -151,11 +171,13 @@ void scatter(const PackedResponses& packed, const std::vector<float>& values, st
 }  // namespace
 
 void compute_signals(Model& model, Batch& batch, double temperature, int64_t token_budget, int64_t tail_limit,
-                     bool margin) {
+                     bool margin, Ranks* ranks) {
   auto n = static_cast<size_t>(batch.token_count());
-  for (auto* values : {&batch.old_logprob, &batch.entropy, &batch.confidence, &batch.logit}) values->assign(n, 0.0f);
-  batch.margin.assign(margin ? n : 0, 0.0f);
-  for (Response& o : batch.responses) o.tail_confidence = 0;
+  for (auto* values : {&batch.old_logprob, &batch.entropy, &batch.confidence, &batch.logit}) {
+    values->assign(n, kOfAnother);
+  }
+  batch.margin.assign(margin ? n : 0, kOfAnother);
+  std::vector<float> tails(batch.responses.size(), kOfAnother);
   auto use = [&](const PackedResponses& packed, const HeadStats& stats) {
     scatter(packed, to_host(stats.logprob), batch.old_logprob);
     scatter(packed, to_host(stats.entropy), batch.entropy);
@@ -163,12 +185,13 @@ void compute_signals(Model& model, Batch& batch, double temperature, int64_t tok
     if (margin) scatter(packed, to_host(stats.margin), batch.margin);
     std::vector<float> confidence = to_host(stats.confidence);
     scatter(packed, confidence, batch.confidence);
-    for (size_t k = 0; k < packed.tail.size(); ++k) {
-      batch.responses[packed.tail[k]].tail_confidence = confidence[packed.token_index.size() + k];
-    }
+    for (size_t k = 0; k < packed.tail.size(); ++k) tails[packed.tail[k]] = confidence[packed.token_index.size() + k];
   };
-  for_each_micro(model, batch, micro_batches(batch, token_budget, model.shares_prefixes()), temperature, tail_limit,
-                 use);
+  const auto micros = micro_batches(batch, token_budget, model.shares_prefixes());
+  for_each_micro(model, batch, own_share(micros, ranks), temperature, tail_limit, use);
+  put_together(ranks, {&batch.old_logprob, &batch.entropy, &batch.confidence, &batch.logit, &batch.margin, &tails});
+  // 0 without a tail: -0.0 + 0.0.
+  for (size_t i = 0; i < tails.size(); ++i) batch.responses[i].tail_confidence = tails[i] + 0.0f;
 }
 
 int64_t accept_sampled(Model& model, Batch& batch, double temperature, int64_t token_budget, int64_t step) {
@@ -203,11 +226,14 @@ int64_t accept_sampled(Model& model, Batch& batch, double temperature, int64_t t
   return compared;
 }
 
-std::vector<float> compute_logprobs(Model& model, const Batch& batch, double temperature, int64_t token_budget) {
-  std::vector<float> logprob(batch.token.size());
+std::vector<float> compute_logprobs(Model& model, const Batch& batch, double temperature, int64_t token_budget,
+                                    Ranks* ranks) {
+  std::vector<float> logprob(batch.token.size(), kOfAnother);
+  const auto micros = micro_batches(batch, token_budget, model.shares_prefixes());
   for_each_micro(
-      model, batch, micro_batches(batch, token_budget, model.shares_prefixes()), temperature, 0,
+      model, batch, own_share(micros, ranks), temperature, 0,
       [&](const PackedResponses& packed, const HeadStats& s) { scatter(packed, to_host(s.logprob), logprob); });
+  put_together(ranks, {&logprob});
   return logprob;
 }
 

@@ -10,6 +10,7 @@
 
 #include "core/batch.h"
 #include "model/model.h"
+#include "train/ranks.h"
 
 namespace ucas {
 
@@ -61,8 +62,9 @@ void backward_from(std::initializer_list<GivenGradient> terms);
 
 // Fills old_logprob, entropy, confidence and logit of the whole batch, from one forward pass. `tail_limit` > 0: also
 // Response::tail_confidence of responses shorter than that, the length limit. `margin`: also Batch::margin.
+// Of several ranks each takes some of the micro-batches, and all have the same bits as one alone.
 void compute_signals(Model& model, Batch& batch, double temperature, int64_t token_budget, int64_t tail_limit = 0,
-                     bool margin = false);
+                     bool margin = false, Ranks* ranks = nullptr);
 
 // The same from what the sampler said of its tokens, which entropy, confidence and logit hold already: taken for the
 // trainer's if those of every kCheckedOf-th response, the first of them `step` modulo that, have the trainer's bits.
@@ -72,7 +74,8 @@ int64_t accept_sampled(Model& model, Batch& batch, double temperature, int64_t t
 
 // Log-probs of the batch's tokens under another model, [N], without gradients; bit-equal to compute_signals' where the
 // weights are equal.
-std::vector<float> compute_logprobs(Model& model, const Batch& batch, double temperature, int64_t token_budget);
+std::vector<float> compute_logprobs(Model& model, const Batch& batch, double temperature, int64_t token_budget,
+                                    Ranks* ranks = nullptr);
 
 // What the sampler said against what the trainer says, over all tokens; of the same law, the whole vocabulary's.
 struct Mismatch {

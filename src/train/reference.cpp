@@ -23,9 +23,9 @@ class Reference final : public Companion {
 
   std::string name() const override { return "reference"; }
 
-  void prepare(Batch& batch, const StepContext& /*step*/, StepMetrics& m) override {
+  void prepare(Batch& batch, const StepContext& step, StepMetrics& m) override {
     double began = now_seconds();
-    batch.ref_logprob = compute_logprobs(*model_, batch, temperature_, token_budget_);
+    batch.ref_logprob = compute_logprobs(*model_, batch, temperature_, token_budget_, step.ranks);
     if (reward_.kl_coeff > 0) charge_kl(batch, m);
     m.set("timing_s/ref", now_seconds() - began);
   }

@@ -21,9 +21,9 @@ class Teacher final : public Companion {
 
   std::string name() const override { return "teacher"; }
 
-  void prepare(Batch& batch, const StepContext& /*step*/, StepMetrics& m) override {
+  void prepare(Batch& batch, const StepContext& step, StepMetrics& m) override {
     const double began = now_seconds();
-    batch.teacher_logprob = compute_logprobs(*model_, batch, temperature_, token_budget_);
+    batch.teacher_logprob = compute_logprobs(*model_, batch, temperature_, token_budget_, step.ranks);
     m.set("timing_s/teacher", now_seconds() - began);
   }
 

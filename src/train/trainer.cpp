@@ -33,7 +33,7 @@ void read_old_policy(const Training& t, Batch& batch, StepRecord& record) {
   }
   if (checked <= 0) {
     compute_signals(*t.policy.model, batch, c.rollout.temperature, budget, tail ? c.rollout.response_length : 0,
-                    c.needs().margin);
+                    c.needs().margin, t.ranks.get());
     checked = batch.token_count();
   }
   record.metrics.set("rollout/checked_share",
@@ -134,7 +134,7 @@ Trainer::Trainer(Training& training)
 Trainer::Outcome Trainer::step() {
   const int64_t number = t_.state.step + 1;
   const uint64_t seed = static_cast<uint64_t>(t_.config.seed) + (static_cast<uint64_t>(number) << 20);
-  StepRecord record(t_, {number, total_steps_, seed}, *observer_);
+  StepRecord record(t_, {number, total_steps_, seed, t_.ranks.get()}, *observer_);
   Collected made = collect(record);  // o_i ~ pi_old, R_i, and the prompts that are kept
   if (made.stopped) return Outcome::stopped;
   if (made.out_of_prompts) return Outcome::out_of_prompts;

@@ -59,6 +59,13 @@ for size in (2, 4):
     check(all(text == "" for text in said[1:]), f"{size} processes: rank 0 alone speaks")
     same_run(run, path("one"), f"{size} processes, ordered")
 
+# What is computed of every token by passes of the trainer, of the policy and of a reference, is shared out to the bit, too.
+SCORED = ("--update.reduce", "ordered", "--rollout.old_log_prob", "trainer", "--objective.kl_coeff", 0.01)
+for size in (1, 3):
+    codes, _ = finish(start(size, words(path(f"scored-{size}"), *SCORED)))
+    check(codes == [0] * size, f"{size} processes score")
+same_run(path("scored-3"), path("scored-1"), "3 processes, log-probs by the trainer and of a reference")
+
 run = path("sum")
 codes, _ = finish(start(2, words(run)))
 check(codes == [0, 0], "two processes train by sums")
