@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
+
 #include "base/error.h"
 #include "base/str.h"
 #include "train/optimizer.h"
@@ -40,7 +42,8 @@ std::vector<std::string> in_processes(int64_t size, const std::function<std::str
     EXPECT_EQ(pipe(ends), 0);
     const pid_t child = fork();
     if (child == 0) {
-      at::set_num_threads(1);  // a fork has none of the pool's
+      at::set_num_threads(1);         // a fork has none of the pool's
+      std::signal(SIGPIPE, SIG_IGN);  // as main() does: another rank may be gone
       std::string said;
       try {
         const std::unique_ptr<Ranks> ranks = make_gloo_ranks(rank, size, "127.0.0.1", port);
@@ -63,6 +66,7 @@ std::vector<std::string> in_processes(int64_t size, const std::function<std::str
     close(end);
     int status = 0;
     waitpid(child, &status, 0);
+    if (WIFSIGNALED(status)) said += str("ended by signal ", WTERMSIG(status));
     all.push_back(said);
   }
   return all;
