@@ -323,11 +323,4 @@ EvalRecord evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Graders&
   return evaluate(source, graders, input, config);
 }
 
-EvalRecord evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Grader& grader, const EvalInput& input,
-                    const EvalConfig& config) {
-  Graders graders;
-  graders.standard = std::shared_ptr<const Grader>(std::shared_ptr<const Grader>(), &grader);  // borrowed
-  return evaluate(rollout, tokenizer, graders, input, config);
-}
-
 }  // namespace ucas

@@ -76,8 +76,5 @@ class RolloutSource final : public ResponseSource {
 EvalRecord evaluate(ResponseSource& source, const Graders& graders, const EvalInput& input, const EvalConfig& config);
 EvalRecord evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Graders& graders, const EvalInput& input,
                     const EvalConfig& config);
-// One verifier for all sources, borrowed.
-EvalRecord evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Grader& grader, const EvalInput& input,
-                    const EvalConfig& config);
 
 }  // namespace ucas

@@ -82,7 +82,7 @@ class Script final : public Rollout {
 struct Fixture {
   TempDirectory directory;
   Tokenizer tokenizer = digits_tokenizer(directory.path());
-  std::unique_ptr<Grader> grader = make_grader(GraderKind::math);
+  std::shared_ptr<const Grader> grader = make_grader(GraderKind::math);
   Script rollout;
   std::vector<Problem> problems;
   std::vector<std::vector<int32_t>> prompts;
@@ -106,7 +106,7 @@ struct Fixture {
     input.model = "models/a";
     input.data = {"dev"};
     input.show_progress = false;
-    return evaluate(rollout, tokenizer, *grader, input, config);
+    return evaluate(rollout, tokenizer, Graders{.standard = grader, .of = {}}, input, config);
   }
 };
 
