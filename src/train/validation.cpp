@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/star.h"
 #include "base/str.h"
 #include "evaluate/engine/evaluator.h"
 #include "text/stop_texts.h"
@@ -53,18 +54,12 @@ void validate(const Training& t, StepRecord& record) {
 }
 
 double value_of_best(const std::string& best_metric, const StepMetrics& metrics) {
-  const size_t star = best_metric.find('*');
-  const std::string before = best_metric.substr(0, star);
-  const std::string after = star == std::string::npos ? "" : best_metric.substr(star + 1);
   double sum = 0;
   int64_t count = 0;
   std::vector<std::string> names;
   for (const auto& [name, value] : metrics.values()) {
     if (name.starts_with("val-")) names.push_back(name);
-    const bool matches = star == std::string::npos ? name == best_metric
-                                                   : name.size() >= before.size() + after.size() &&
-                                                         name.starts_with(before) && name.ends_with(after);
-    if (!matches) continue;
+    if (!matches_star(name, best_metric)) continue;
     sum += value;
     ++count;
   }

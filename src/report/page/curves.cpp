@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/star.h"
 #include "base/str.h"
 #include "report/escape.h"
 #include "report/page/template.h"
@@ -101,13 +102,10 @@ std::set<std::string> all_keys(const std::vector<RunGroup>& groups) {
 
 // Keys that match "before*after".
 std::vector<std::string> matching(const std::set<std::string>& keys, std::string_view pattern) {
-  size_t star = pattern.find('*');
-  if (star == std::string_view::npos) return {std::string(pattern)};
-  std::string_view before = pattern.substr(0, star), after = pattern.substr(star + 1);
+  if (pattern.find('*') == std::string_view::npos) return {std::string(pattern)};
   std::vector<std::string> found;
   for (const std::string& key : keys) {
-    if (key.size() > before.size() + after.size() && key.starts_with(before) && key.ends_with(after))
-      found.push_back(key);
+    if (matches_star(key, pattern)) found.push_back(key);
     if (found.size() == kMostPanelsOfAPattern) break;
   }
   return found;
