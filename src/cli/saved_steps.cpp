@@ -1,11 +1,10 @@
 #include "cli/saved_steps.h"
 
-#include <set>
-
 #include "base/error.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "records/run_directory.h"
+#include "records/step_data.h"
 
 namespace ucas {
 
@@ -18,13 +17,8 @@ std::string signals_file(const std::string& run, int64_t step) {
 }  // namespace
 
 std::vector<std::string> saved_steps_of(const std::string& run) {
-  const std::string folder = path_join(run, "signals");
-  std::set<int64_t> saved;
-  for (const std::string& name : is_directory(folder) ? list_directory(folder) : std::vector<std::string>()) {
-    if (name.ends_with(".jsonl") && parse_step_name(name) >= 0) saved.insert(parse_step_name(name));
-  }
   std::vector<std::string> files;
-  for (const int64_t step : saved) files.push_back(signals_file(run, step));
+  for (const int64_t step : steps_with_signals(run)) files.push_back(signals_file(run, step));
   return files;
 }
 

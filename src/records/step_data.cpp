@@ -11,6 +11,7 @@
 #include "base/json_object.h"
 #include "base/str.h"
 #include "records/rollouts.h"
+#include "records/run_directory.h"
 
 namespace ucas {
 
@@ -321,6 +322,15 @@ Batch leading_groups(const Batch& batch, int64_t tokens) {
   part.token = cut(batch.token, end);
   for (const auto& [name, member] : kArrays) part.*member = cut(batch.*member, end);
   return part;
+}
+
+std::vector<int64_t> steps_with_signals(const std::string& run) {
+  const std::string folder = path_join(run, "signals");
+  std::set<int64_t> steps;
+  for (const std::string& name : is_directory(folder) ? list_directory(folder) : std::vector<std::string>()) {
+    if (name.ends_with(".jsonl") && parse_step_name(name) >= 0) steps.insert(parse_step_name(name));
+  }
+  return {steps.begin(), steps.end()};
 }
 
 std::string step_data_lines(const StepData& data) {

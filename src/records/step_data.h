@@ -43,6 +43,9 @@ struct StepData {
 // The first groups of a batch with at most `tokens` tokens in all, but at least one group; 0 = no limit.
 Batch leading_groups(const Batch& batch, int64_t tokens);
 
+// The steps of a run directory whose signals are there, ascending; none if it has none.
+std::vector<int64_t> steps_with_signals(const std::string& run);
+
 std::string step_data_lines(const StepData& data);
 // Throws Error: path, limit, or data_line, utf8, dup_key, header_json naming the line.
 StepData read_step_data(const std::string& path);

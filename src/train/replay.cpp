@@ -20,20 +20,6 @@ namespace ucas {
 
 namespace {
 
-std::vector<int64_t> steps_with_signals(const RunDirectory& run) {
-  std::vector<int64_t> steps;
-  const std::string folder = path_join(run.path(), "signals");
-  if (!is_directory(folder)) return steps;
-  for (const std::string& name : list_directory(folder)) {
-    const std::string stem = stem_of(name, ".jsonl");
-    if (!name.ends_with(".jsonl") || !stem.starts_with("step-")) continue;
-    const std::string digits = stem.substr(5);
-    if (digits.empty() || digits.size() > 9 || digits.find_first_not_of("0123456789") != std::string::npos) continue;
-    steps.push_back(std::stoll(digits));
-  }
-  return steps;
-}
-
 // Where the weights before a step are; "" where nowhere.
 std::string weights_before(const RunDirectory& run, const TrainConfig& config, int64_t step) {
   if (step > 1) return is_directory(run.checkpoint(step - 1)) ? run.checkpoint(step - 1) : "";
@@ -47,7 +33,8 @@ std::string numbers(const std::vector<int64_t>& steps) {
 }
 
 int64_t step_to_replay(const RunDirectory& run, const TrainConfig& config, int64_t asked) {
-  std::vector<int64_t> with_signals = steps_with_signals(run), both;
+  const std::vector<int64_t> with_signals = steps_with_signals(run.path());
+  std::vector<int64_t> both;
   for (int64_t step : with_signals) {
     if (!weights_before(run, config, step).empty()) both.push_back(step);
   }

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "records/run_directory.h"
+#include "records/step_data.h"
 #include "report/escape.h"
 #include "report/page/template.h"
 #include "report/page/token_quantities.h"
@@ -164,16 +165,6 @@ std::vector<size_t> chosen_prompts(const StepData& data) {
   return order;
 }
 
-std::vector<int64_t> saved_steps(const std::string& run) {
-  std::string folder = path_join(run, "signals");
-  std::vector<int64_t> steps;
-  for (const std::string& name : is_directory(folder) ? list_directory(folder) : std::vector<std::string>()) {
-    if (name.ends_with(".jsonl") && parse_step_name(name) >= 0) steps.push_back(parse_step_name(name));
-  }
-  std::ranges::sort(steps);
-  return steps;
-}
-
 // The first, the last, and evenly between.
 std::vector<int64_t> spread(const std::vector<int64_t>& steps) {
   if (steps.size() <= kMostSteps) return steps;
@@ -224,7 +215,7 @@ Explorer read_explorer(const std::vector<RunGroup>& groups) {
   size_t held = 0;
   for (const RunGroup& group : groups) {
     for (const RunRecord* run : group.runs) {
-      std::vector<int64_t> steps = saved_steps(run->path);
+      std::vector<int64_t> steps = steps_with_signals(run->path);
       if (steps.empty()) continue;
       explorer.saved_steps += static_cast<int64_t>(steps.size());
       explorer.runs.emplace_back(run->name, group.title);
