@@ -7,7 +7,7 @@
 TINY_STUDIES = tiny-seeds tiny-ablation tiny-dynamics tiny-passk tiny-case tiny-bases tiny-sensitivity tiny-ablation-weak \
 	tiny-ablation-length tiny-confidence tiny-signals tiny-signals-length tiny-methods tiny-optimizers tiny-precision
 .PHONY: $(TINY_STUDIES:%=docs-%)
-.PHONY: help setup configure build docs-figures demo test check-all fuzz coverage format doctor cuda-check wheel test-wheel test-integrations clean
+.PHONY: help setup configure build docs-figures demo test check-all fuzz coverage format bench doctor cuda-check wheel test-wheel test-integrations clean
 
 # One compiler per core, but at least 1.5 GB of free memory for each (a LibTorch file takes up to 1.4 GB).
 JOBS ?= $(shell awk -v cores=$$(nproc) '/MemAvailable/ {n = int($$2 / 1500000); print n < 1 ? 1 : (n < cores ? n : cores)}' /proc/meminfo)
@@ -22,6 +22,8 @@ help:
 	@echo 'make docs-figures    runs the tiny studies and writes their tables and figures to docs/studies; runs that are'
 	@echo '                     in runs/tiny are not made again (STUDIES="tiny-seeds tiny-case": these alone)'
 	@echo 'make doctor          what this machine has and what ucas makes of it'
+	@echo 'make bench           speed and memory beside TRL, transformers, vLLM and llama.cpp, which it fetches into'
+	@echo '                     .venv-peers and .venv-peers-vllm (4 GB); half an hour on a quiet machine (bench/README.md)'
 	@echo 'make cuda-check      compiles everything for CUDA into build-cuda, without a GPU or a driver; fetches LibTorch and'
 	@echo '                     nvcc into .venv-cuda where they are not here (600 MB)'
 	@echo 'make wheel           the Python package into dist/ (docs/python.md): one wheel for Python 3.11, one for 3.12 and later'
@@ -31,7 +33,7 @@ help:
 	@echo 'make check-all       the long checks: sanitizers, slow tests'
 	@echo 'make fuzz            random answers to the verifier for SECONDS=60, under sanitizers (needs clang++-19)'
 	@echo 'make coverage        line coverage of src/'
-	@echo 'make clean           removes what was built (.venv, .venv-cuda and the compiler cache stay)'
+	@echo 'make clean           removes what was built (.venv* and the compiler cache stay)'
 
 setup:
 	@tools/setup
@@ -58,6 +60,12 @@ $(TINY_STUDIES:%=docs-%): docs-%: configure
 doctor: configure
 	@cmake --build build -j $(JOBS) --target ucas
 	@build/ucas doctor
+
+bench: configure
+	@cmake --build build -j $(JOBS) --target ucas bench_decode bench_train_step bench_head
+	@tools/bench_peers
+	@python3 -B bench/table.py $(ARGS)
+	@PEER_PYTHON=.venv-peers/bin/python python3 -B bench/trl_step.py
 
 cuda-check: setup
 	@JOBS=$(JOBS) tools/cuda_check

@@ -1,6 +1,6 @@
 // The LM head's statistics with their gradient, beside three and four products of its size by LibTorch in the same run.
-// Prints seconds on one thread and the memory beyond hidden states and weights, gradients of both included.
-//   build/bench_head [rows=512] [width=896] [vocab=151936] [dtype=f32] [repeat=3]
+// Prints seconds and the memory beyond hidden states and weights, gradients of both included.
+//   build/bench_head [rows=512] [width=896] [vocab=151936] [dtype=f32] [repeat=3] [threads=1]
 #include <ATen/TensorOperators.h>
 #include <sys/resource.h>
 
@@ -37,27 +37,30 @@ void measure(const Arguments& args) {
   const at::Tensor g = random(rows, 1, 1).view({rows}), e = random(rows, 1, 0.01F).view({rows});
   const auto head = make_native_head({leaf, used});
   const double before = peak_mb();
-  const double seconds = best_of(repeat, [&] {
+  const std::vector<double> takes = seconds_of(repeat, [&] {
     const HeadStats stats = head->stats(hidden, target, 1.0);
     (stats.logprob * g + stats.entropy * e).sum().backward();
   });
+  const double seconds = takes.front();
   const double used_mb = peak_mb() - before;
   const at::Tensor x = hidden.detach().to(type), tile = used.narrow(0, 0, std::min<int64_t>(vocab, 16384));
   const double product =
       best_of(repeat, [&] { at::mm(x, tile.t()); }) * static_cast<double>(vocab) / static_cast<double>(tile.size(0));
-  std::printf("LM head %ld x %ld x %ld, %s, isa %s, 1 thread\n", rows, width, vocab, word_of(args.dtype()),
-              kernels::isa());
+  std::printf("LM head %ld x %ld x %ld, %s, isa %s, %d thread(s)\n", rows, width, vocab, word_of(args.dtype()),
+              kernels::isa(), at::get_num_threads());
   std::printf(
       "forward and backward %7.3f s   three products of the library %7.3f s (%.0f %%)   four %7.3f s (%.0f %%)\n",
       seconds, 3 * product, 300 * product / seconds, 4 * product, 400 * product / seconds);
   std::printf("memory %.0f MB; all logits in f32 would be %.0f MB\n", used_mb,
               4e-6 * static_cast<double>(rows * vocab));
+  print_takes("head", 1, takes);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  at::set_num_threads(1);
-  measure(Arguments(argc, argv));
+  const Arguments args(argc, argv);
+  args.set_threads();
+  measure(args);
   return 0;
 }

@@ -1,5 +1,5 @@
-// Shared by the model's benches: shapes by name, arguments KEY=VALUE, timing in CPU seconds of the calling thread, and
-// the GEMM limit measured in the same run.
+// Shared by the model's benches: shapes by name, arguments KEY=VALUE, timing in CPU seconds of the calling thread (by
+// the clock where there are several: threads=N), and the GEMM limit measured in the same run.
 #pragma once
 
 #include <ATen/Parallel.h>
@@ -24,19 +24,31 @@ namespace ucas {
 
 inline double cpu_seconds() {
   timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  clock_gettime(at::get_num_threads() > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
+// Of each time, the shortest first.
+template <class Work>
+std::vector<double> seconds_of(int times, Work work) {
+  std::vector<double> seconds;
+  for (int i = 0; i < times; ++i) {
+    const double began = cpu_seconds();
+    work();
+    seconds.push_back(cpu_seconds() - began);
+  }
+  std::sort(seconds.begin(), seconds.end());
+  return seconds;
+}
 template <class Work>
 double best_of(int times, Work work) {
-  double best = 1e30;
-  for (int i = 0; i < times; ++i) {
-    double began = cpu_seconds();
-    work();
-    best = std::min(best, cpu_seconds() - began);
-  }
-  return best;
+  return seconds_of(times, work).front();
+}
+// What bench/table.py reads: how much of a unit was done in each of these times.
+inline void print_takes(const char* what, double amount, const std::vector<double>& seconds) {
+  std::printf("{\"what\": \"%s\", \"amount\": %.0f, \"seconds\": [", what, amount);
+  for (size_t i = 0; i < seconds.size(); ++i) std::printf("%s%.6f", i > 0 ? ", " : "", seconds[i]);
+  std::printf("]}\n");
 }
 
 struct Shape {
@@ -76,6 +88,8 @@ class Arguments {
   int64_t number(const std::string& key, int64_t otherwise) const {
     return std::stoll(word(key, std::to_string(otherwise)));
   }
+  // Of everything that is measured from here on; 1 unless told.
+  void set_threads() const { at::set_num_threads(static_cast<int>(number("threads", 1))); }
   Dtype dtype() const { return word("dtype", "f32") == "bf16" ? Dtype::bf16 : Dtype::f32; }
 
  private:

@@ -1,7 +1,8 @@
 // One training step's forward and backward: sequences of 0.6 to 1.4 times a mean length, packed into micro-batches.
-// Prints tokens/s on one thread and the share of this machine's f32 GEMM limit that they reach (2 x 3 flops for each
+// Prints tokens/s and the share of this machine's f32 GEMM limit that they reach (2 x 3 flops for each
 // weight and token; recomputation is not counted as work).
 //   build/bench_train_step [shape=tiny] [sequences=256] [length=79] [micro=2048] [dtype=f32] [repeat=3]
+//                          [threads=1] [spread=1] (0: all of the mean length)
 #include <ATen/TensorOperators.h>
 #include <sys/resource.h>
 
@@ -24,7 +25,7 @@ void measure(const Arguments& args) {
   micro[0].begin = {0};
   double tokens = 0;
   for (int64_t s = 0; s < sequences; ++s) {
-    int64_t length = mean - 2 * mean / 5 + rng.below(4 * mean / 5 + 1);
+    const int64_t length = args.number("spread", 1) == 0 ? mean : mean - 2 * mean / 5 + rng.below(4 * mean / 5 + 1);
     if (micro.back().begin.back() + length > budget && micro.back().begin.back() > 0) {
       micro.emplace_back();
       micro.back().begin = {0};
@@ -55,22 +56,25 @@ void measure(const Arguments& args) {
       backward += cpu_seconds() - t2;
     }
   };
-  double seconds = best_of(static_cast<int>(args.number("repeat", 3)), step), limit = gemm_limit();
+  const std::vector<double> takes = seconds_of(static_cast<int>(args.number("repeat", 3)), step);
+  const double seconds = takes.front(), limit = gemm_limit();
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);
-  std::printf("%s shape, %s, isa %s, %.0f tokens in %zu micro-batches, 1 thread, f32 GEMM limit %.1f GFLOP/s\n",
-              name.c_str(), word_of(dtype), kernels::isa(), tokens, micro.size(), limit);
+  std::printf("%s shape, %s, isa %s, %.0f tokens in %zu micro-batches, %d thread(s), f32 GEMM limit %.1f GFLOP/s\n",
+              name.c_str(), word_of(dtype), kernels::isa(), tokens, micro.size(), at::get_num_threads(), limit);
   std::printf("train   %9.0f tok/s   %5.1f us/token   %4.1f %% of the GEMM limit, peak %ld MB\n", tokens / seconds,
               1e6 * seconds / tokens, 100 * 6e-9 * products_per_token(config) * tokens / seconds / limit,
               usage.ru_maxrss / 1024);
   std::printf("        forward %.1f us, head %.1f us, backward %.1f us a token (last round)\n", 1e6 * forward / tokens,
               1e6 * head / tokens, 1e6 * backward / tokens);
+  print_takes("train", tokens, takes);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  at::set_num_threads(1);
-  measure(Arguments(argc, argv));
+  const Arguments args(argc, argv);
+  args.set_threads();
+  measure(args);
   return 0;
 }
