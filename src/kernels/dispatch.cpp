@@ -77,26 +77,37 @@ bool has_amx_bf16() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d >> 22 & 1) != 0;
 }
-#endif
-
-Bf16Products find_bf16_products() {
-#if defined(__x86_64__)
-  if (std::strcmp(table().name, "avx512") != 0) {
-    return {false, "bf16 products are f32 products of widened copies: the AVX-512 kernels do not run"};
-  }
-  if (__builtin_cpu_supports("avx512bf16")) {
-    return {true, "bf16 products by AVX512-bf16 or better (oneDNN chooses)", has_amx_bf16() ? 0 : kFewRows};
-  }
-  return {false, "bf16 products are f32 products of widened copies: the CPU lacks AVX512-bf16"};
+bool has_bf16_pairs() { return __builtin_cpu_supports("avx512bf16"); }
+// Intel's cores take four times as long for a vector of pairs as for a multiply-add (measured: 1 and 4 to 5 a
+// nanosecond), which is twice its work, so that only tiles (AMX) are worth it; AMD's take as long as for one.
+bool multiplies_pairs_fast() { return has_amx_bf16() || !__builtin_cpu_is("intel"); }
 #else
-  return {false, "bf16 products are f32 products of widened copies: no x86-64"};
+bool has_amx_bf16() { return false; }
+bool has_bf16_pairs() { return false; }
+bool multiplies_pairs_fast() { return false; }
 #endif
-}
 
 }  // namespace
 
+Bf16Products choose_bf16(const char* forced, const Table& table) {
+  const std::string asked = forced == nullptr ? "" : forced;
+  if (!asked.empty() && asked != "pairs" && asked != "widened") {
+    throw Error("config", str("UCAS_BF16=", printable(asked), ": expected pairs or widened"));
+  }
+  std::string missing;
+  if (!has_bf16_pairs()) missing = "the CPU lacks AVX512-bf16";
+  if (table.few_rows_bf16 == nullptr) missing = "the AVX-512 kernels do not run";
+  if (asked == "pairs" && !missing.empty()) throw Error("config", str("UCAS_BF16=pairs: ", missing));
+  if (asked == "widened") missing = "UCAS_BF16 says so";
+  if (missing.empty() && asked.empty() && !multiplies_pairs_fast()) {
+    missing = "this CPU's AVX512-bf16 is slower than its f32";
+  }
+  if (!missing.empty()) return {false, str("bf16 products are f32 products of widened numbers: ", missing)};
+  return {true, "bf16 products by AVX512-bf16 or better (oneDNN chooses)", has_amx_bf16() ? 0 : kFewRows};
+}
+
 const Bf16Products& bf16_products() {
-  static const Bf16Products found = find_bf16_products();
+  static const Bf16Products found = choose_bf16(std::getenv("UCAS_BF16"), table());
   return found;
 }
 

@@ -17,12 +17,15 @@ Choice choose(const char* forced);
 
 // How products of bf16 run here (model/product.cpp).
 struct Bf16Products {
-  bool fast;  // by instructions of their own; otherwise as f32 products of widened copies
+  bool pairs;  // by instructions that multiply pairs; otherwise as f32 products of numbers that are widened on the way
   std::string reason;
-  // Rows that are multiplied by Table::few_rows_bf16: the sums are those of oneDNN's kernel only where that has no
-  // tiles (AMX), whose order of sums is another.
-  int64_t few = 0;
+  // Rows that are multiplied by a kernel for few of them. Of pairs the sums are those of oneDNN's kernel only where
+  // that has no tiles (AMX), whose order of sums is another.
+  int64_t few = kFewRows;
 };
+// `forced` is the value of UCAS_BF16: "pairs", "widened", or null or "" for the faster. Error("config") if the CPU
+// cannot multiply pairs, or `table` does not.
+Bf16Products choose_bf16(const char* forced, const Table& table);
 const Bf16Products& bf16_products();
 
 }  // namespace ucas::kernels

@@ -80,9 +80,10 @@ struct Product {
 };
 
 // The same for a few rows x of numbers and `outputs` rows w of a parameter, c[r][o] = sum over k of x[r][k] w[o][k]: w
-// is read once, at the speed of memory, and nothing is packed. A unit is an f32, or a pair of bf16.
+// is read once, at the speed of memory, and nothing is packed. A unit is an f32, or a pair of bf16; w's pairs may also
+// meet two numbers of f32, one after the other.
 struct FewRows {
-  int64_t rows, outputs, inner;  // rows <= kFewRows; inner: units
+  int64_t rows, outputs, inner;  // rows <= kFewRows; inner: units of w
   const uint32_t* x;
   int64_t x_stride;
   const uint32_t* w;
@@ -117,7 +118,8 @@ struct Table {
   void (*row_gradient)(const float* logits, int64_t n, int64_t target, const RowGradient& row, float* out);
   void (*product)(const Product& p);
   void (*few_rows)(const FewRows& p);
-  void (*few_rows_bf16)(const FewRows& p);  // needs AVX512-bf16; null in the other tables
+  void (*few_rows_bf16)(const FewRows& p);     // pairs by pairs; needs AVX512-bf16; null in the other tables
+  void (*few_rows_widened)(const FewRows& p);  // pairs of w, x of f32
   void (*widen)(const Bf16* from, int64_t n, float* to);
   void (*narrow)(const float* from, int64_t n, Bf16* to);  // to nearest, ties to even
   // to[i] = the bits of a[i], above them those of b[i]

@@ -465,6 +465,39 @@ TEST(kernels, a_few_rows_get_the_same_chains) {
       }
 }
 
+TEST(kernels, pairs_of_bf16_are_chained_as_the_numbers_that_they_are) {
+  constexpr int64_t kStride = 50, kPairs = kStride / 2;
+  const std::vector<float> x = random_floats(kFewRows * kStride, 68), drawn = random_floats(40 * kStride, 69);
+  for (const Table* table : supported()) {
+    std::vector<Bf16> w(drawn.size());
+    std::vector<float> wide(drawn.size());
+    table->narrow(drawn.data(), static_cast<int64_t>(w.size()), w.data());
+    table->widen(w.data(), static_cast<int64_t>(w.size()), wide.data());
+    for (int64_t outputs : {1, 16, 40})
+      for (int64_t pairs : {1, 8, 16, 19, 25})
+        for (int64_t rows : {1, 7, 8, 9, 16}) {
+          std::vector<float> c(kFewRows * 41, -7), want = c;
+          const auto* numbers = reinterpret_cast<const uint32_t*>(x.data());
+          table->few_rows({rows, outputs, 2 * pairs, numbers, kStride, reinterpret_cast<const uint32_t*>(wide.data()),
+                           kStride, want.data(), 41});
+          table->few_rows_widened({rows, outputs, pairs, numbers, kStride, reinterpret_cast<const uint32_t*>(w.data()),
+                                   kPairs, c.data(), 41});
+          EXPECT_EQ(c, want) << table->name << " " << rows << " rows, " << outputs << " outputs, " << pairs << " pairs";
+        }
+  }
+}
+
+TEST(kernels, bf16_is_widened_where_told_or_where_its_pairs_gain_nothing) {
+  for (const Table* table : supported()) {
+    EXPECT_FALSE(choose_bf16("widened", *table).pairs);
+    EXPECT_EQ(choose_bf16("", *table).pairs, choose_bf16(nullptr, *table).pairs);
+    if (table->few_rows_bf16 != nullptr) continue;
+    EXPECT_FALSE(choose_bf16(nullptr, *table).pairs) << table->name;
+    EXPECT_THROW(choose_bf16("pairs", *table), Error);
+  }
+  EXPECT_THROW(choose_bf16("tiles", table()), Error);
+}
+
 TEST(kernels, the_numbers_of_a_product_may_lie_transposed_and_begin_at_0) {
   const std::vector<float> a = random_floats(10 * 24, 64), b = random_floats(10 * 16, 65);
   for (const Table* table : supported()) {

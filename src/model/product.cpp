@@ -1,7 +1,7 @@
-// Tiles of f32 by kernels::Table::product, of bf16 by oneDNN's micro-kernel inside LibTorch (cpublas::brgemm), which
-// sums in f32. Both multiply plain rows with a packed matrix, and in both a number is one lane's sum in a fixed order:
-// nothing depends on the other rows, the tiles or the threads. In the first product parameters take the part of the
-// rows,
+// Tiles of f32 by kernels::Table::product. Those of bf16 by the same, their numbers widened as they are packed, or,
+// where the CPU is faster with pairs of them, by oneDNN's micro-kernel inside LibTorch (cpublas::brgemm), which sums in
+// f32. Both multiply plain rows with a packed matrix, and in both a number is one lane's sum in a fixed order: nothing
+// depends on the other rows, the tiles or the threads. In the first product parameters take the part of the rows,
 //   (x W^T)^T = W x^T
 // so they need no second, packed form, and a few rows of x cost no more than reading W; what is packed is the smaller
 // x.
@@ -10,7 +10,6 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/native/CPUBlas.h>
-#include <ATen/ops/add.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
@@ -46,9 +45,29 @@ void release() {
 }
 
 // The micro-kernel takes inputs in pairs.
-bool by_pairs(int64_t inputs) { return inputs % 2 == 0 && kernels::bf16_products().fast; }
+bool by_pairs(int64_t inputs) { return inputs % 2 == 0 && kernels::bf16_products().pairs; }
 
 at::Tensor widened(const at::Tensor& x) { return is_bf16(x) ? x.to(at::kFloat) : x; }
+
+// Some rows of a parameter in the type in which they are multiplied: where they lie, or widened into `room`.
+template <class T>
+struct Part {
+  const T* at;
+  int64_t stride;
+};
+template <class T>
+Part<T> part_of(const at::Tensor& w, int64_t first, int64_t count, std::vector<T>& room) {
+  const int64_t stride = stride_of(w), columns = w.size(1);
+  if constexpr (std::is_same_v<T, float>) {
+    if (is_bf16(w)) {
+      room.resize(count * columns);
+      const Bf16* from = data<Bf16>(w) + first * stride;
+      for (int64_t r = 0; r < count; ++r) kernels::table().widen(from + r * stride, columns, &room[r * columns]);
+      return {room.data(), columns};
+    }
+  }
+  return {w.const_data_ptr<T>() + first * stride, stride};
+}
 
 // to[c][r] = from[r][c]
 void turn(const uint32_t* from, int64_t from_stride, int64_t rows, int64_t columns, uint32_t* to, int64_t to_stride) {
@@ -153,15 +172,17 @@ template <class T>
 void product_by_tiles(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, const at::Tensor& onto) {
   const int64_t P = x.size(0), I = x.size(1), O = w.size(0);
   const at::Tensor packed = packed_rows(x);
-  const T *weight = w.const_data_ptr<T>(), *rows_of_x = packed.const_data_ptr<T>();
+  const T* rows_of_x = packed.const_data_ptr<T>();
   const TileStore put(out, onto);
   at::parallel_for(0, (O + kTileOut - 1) / kTileOut, grain_of(P * I), [&](int64_t begin, int64_t end) {
     float tile[kTileOut * kTileRows], scratch[kTileOut * kTileRows];
+    std::vector<T> room;
     for (int64_t t = begin; t < end; ++t) {
       const int64_t first = t * kTileOut, outputs = std::min(kTileOut, O - first);
+      const Part<T> weight = part_of(w, first, outputs, room);
       for (int64_t row = 0; row < P; row += kTileRows) {
         const int64_t rows = std::min(kTileRows, P - row);
-        multiply(outputs, rows, I, weight + first * stride_of(w), stride_of(w), rows_of_x + row * I, tile);
+        multiply(outputs, rows, I, weight.at, weight.stride, rows_of_x + row * I, tile);
         put.turned(tile, first, outputs, row, rows, scratch);
       }
     }
@@ -176,13 +197,15 @@ int64_t few_rows(at::ScalarType type) {
 
 bool is_few(int64_t rows, at::ScalarType type) { return rows <= few_rows(type) || rows % kRowAlign != 0; }
 
+// x: of w's type, or of f32 beside pairs of w.
 void product_of_few(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, const at::Tensor& onto) {
-  const bool pairs = is_bf16(x);
-  const int64_t unit = pairs ? 2 : 1, P = x.size(0), I = x.size(1) / unit, O = w.size(0);
+  const kernels::Table& table = kernels::table();
+  const int64_t unit = is_bf16(w) ? 2 : 1, unit_of_x = is_bf16(x) ? 2 : 1;
+  const int64_t P = x.size(0), I = w.size(1) / unit, O = w.size(0);
   const auto *rows = static_cast<const uint32_t*>(x.const_data_ptr()),
              *weight = static_cast<const uint32_t*>(w.const_data_ptr());
-  const int64_t x_stride = stride_of(x) / unit, w_stride = stride_of(w) / unit;
-  const auto kernel = pairs ? kernels::table().few_rows_bf16 : kernels::table().few_rows;
+  const int64_t x_stride = stride_of(x) / unit_of_x, w_stride = stride_of(w) / unit;
+  const auto kernel = is_bf16(x) ? table.few_rows_bf16 : is_bf16(w) ? table.few_rows_widened : table.few_rows;
   const TileStore put(out, onto);
   at::parallel_for(0, (O + kTileOut - 1) / kTileOut, grain_of(P * I), [&](int64_t begin, int64_t end) {
     float tile[kernels::kFewRows * kTileOut];
@@ -221,11 +244,13 @@ void by_panels(int64_t P, int64_t columns, int64_t inner, const TileStore& put, 
 // The same bits for many rows: what is packed is W, and nothing has to be turned.
 void product_by_rows(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, const at::Tensor& onto) {
   const int64_t I = x.size(1);
-  const auto *of = x.const_data_ptr<float>(), *weight = w.const_data_ptr<float>();
+  const auto* of = x.const_data_ptr<float>();
   by_panels<float>(
       x.size(0), w.size(0), I, TileStore(out, onto),
       [&](int64_t first, int64_t count, float* packed) {
-        turn(weight + first * stride_of(w), stride_of(w), count, I, packed, aligned(count));
+        std::vector<float> room;
+        const Part<float> weight = part_of(w, first, count, room);
+        turn(weight.at, weight.stride, count, I, packed, aligned(count));
       },
       [&](int64_t row, int64_t rows, int64_t count, const float* packed, float* tile) {
         chains(rows, aligned(count), I, {of + row * stride_of(x), stride_of(x), 1}, packed, tile, kTileOut, false);
@@ -240,6 +265,13 @@ void pack_inner(const float* from, int64_t stride, int64_t rows, int64_t count, 
     std::fill(to + r * width + count, to + (r + 1) * width, 0.0f);
   }
 }
+void pack_inner(const Bf16* from, int64_t stride, int64_t rows, int64_t count, float* to) {
+  const int64_t width = aligned(count);
+  for (int64_t r = 0; r < rows; ++r) {
+    kernels::table().widen(from + r * stride, count, to + r * width);
+    std::fill(to + r * width + count, to + (r + 1) * width, 0.0f);
+  }
+}
 // As [rows / 2][count][2].
 void pack_inner(const at::BFloat16* from, int64_t stride, int64_t rows, int64_t count, at::BFloat16* to) {
   for (int64_t r = 0; r < rows; r += 2) {
@@ -248,21 +280,28 @@ void pack_inner(const at::BFloat16* from, int64_t stride, int64_t rows, int64_t 
   }
 }
 
-// d_x (+)= d_out W: the weights are packed, 64 inputs at a time.
+// d_x (+)= d_out W: the weights are packed, 64 inputs and some outputs at a time. d_out in f32; d_x of W's type E,
+// where that is bf16 rounded once.
+template <class E>
 void input_product_by_chains(const at::Tensor& d_out, const at::Tensor& w, const at::Tensor& d_x, Into into) {
+  constexpr bool there = std::is_same_v<E, float>;  // whether sums are made where they go
   const int64_t P = d_out.size(0), I = w.size(1), O = w.size(0);
-  const auto *rows = d_out.const_data_ptr<float>(), *weight = w.const_data_ptr<float>();
-  float* to = d_x.mutable_data_ptr<float>();
+  const float* rows = d_out.const_data_ptr<float>();
+  const E* weight = data<E>(w);
+  const TileStore put(d_x, into == Into::sum ? d_x : at::Tensor());
   at::parallel_for(0, (I + kTileOut - 1) / kTileOut, grain_of(P * O), [&](int64_t begin, int64_t end) {
-    std::vector<float> packed(std::min(O, kSumInner) * kTileOut);
+    std::vector<float> packed(std::min(O, kSumInner) * kTileOut), sums(there ? 0 : P * kTileOut);
     for (int64_t t = begin; t < end; ++t) {
       const int64_t first = t * kTileOut, count = std::min(kTileOut, I - first);
+      float* to = sums.data();
+      if constexpr (there) to = data(d_x) + first;
       for (int64_t o = 0; o < O; o += kSumInner) {
         const int64_t inner = std::min(kSumInner, O - o);
         pack_inner(weight + o * stride_of(w) + first, stride_of(w), inner, count, packed.data());
-        chains(P, count, inner, {rows + o, stride_of(d_out), 1}, packed.data(), to + first, stride_of(d_x),
-               into == Into::sum || o > 0);
+        chains(P, count, inner, {rows + o, stride_of(d_out), 1}, packed.data(), to, there ? stride_of(d_x) : kTileOut,
+               (there && into == Into::sum) || o > 0);
       }
+      if constexpr (!there) put.straight(to, first, count, 0, P);
     }
   });
 }
@@ -334,11 +373,6 @@ void weight_product_by_tiles(const at::Tensor& d_out, const at::Tensor& x, const
   }
 }
 
-void store_sum(const at::Tensor& sum, const at::Tensor& out, const at::Tensor& onto) {
-  at::Tensor to = out;
-  to.copy_(onto.defined() ? at::add(widened(onto), sum) : sum);
-}
-
 // --- other devices: the library's products ---------------------------------------------------------------------------
 
 // to = onto + a b, in f32 or in the type of a.
@@ -367,17 +401,14 @@ int64_t product_rows(int64_t rows, at::ScalarType type) { return rows <= few_row
 void product(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, const at::Tensor& onto) {
   if (!x.is_cpu()) {
     onto.defined() ? add_library_product(x, w.t(), onto, out) : library_product(x, w.t(), out);
-  } else if (is_few(x.size(0), x.scalar_type()) && (!is_bf16(x) || by_pairs(x.size(1)))) {
-    product_of_few(x, w, out, onto);
-  } else if (!is_bf16(x)) {
-    const bool rows = kernels::packs_rows(x.size(0), x.size(1), w.size(0));
-    (rows ? product_by_tiles<float> : product_by_rows)(x, w, out, onto);
-  } else if (by_pairs(x.size(1))) {
-    product_by_tiles<at::BFloat16>(x, w, out, onto);
+  } else if (is_bf16(x) && by_pairs(x.size(1))) {
+    (is_few(x.size(0), at::kBFloat16) ? product_of_few : product_by_tiles<at::BFloat16>)(x, w, out, onto);
   } else {
-    const at::Tensor sum = at::empty(out.sizes(), at::kFloat);
-    product(widened(x), widened(w), sum);
-    store_sum(sum, out, onto);
+    const at::Tensor wide = widened(x);
+    const bool few = is_few(x.size(0), x.scalar_type());
+    if (few && is_bf16(w) && w.size(1) % 2 != 0) return product_of_few(wide, widened(w), out, onto);
+    const bool packs_rows = kernels::packs_rows(x.size(0), x.size(1), w.size(0));
+    (few ? product_of_few : packs_rows ? product_by_tiles<float> : product_by_rows)(wide, w, out, onto);
   }
 }
 
@@ -385,13 +416,11 @@ void input_product(const at::Tensor& d_out, const at::Tensor& w, const at::Tenso
   if (!w.is_cpu()) {
     into == Into::sum ? add_library_product(d_out, w, d_x, d_x) : library_product(d_out, w, d_x);
   } else if (!is_bf16(w)) {
-    input_product_by_chains(d_out, w, d_x, into);
+    input_product_by_chains<float>(d_out, w, d_x, into);
   } else if (by_pairs(w.size(0))) {
     input_product_by_pairs(d_out, w, d_x, into);
   } else {
-    const at::Tensor sum = at::empty(d_x.sizes(), at::kFloat);
-    input_product(widened(d_out), widened(w), sum);
-    store_sum(sum, d_x, into == Into::sum ? d_x : at::Tensor());
+    input_product_by_chains<Bf16>(widened(d_out), w, d_x, into);
   }
 }
 

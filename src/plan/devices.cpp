@@ -98,15 +98,14 @@ Device here_device(Dtype dtype, int64_t threads) {
   d.logit_seconds = std::max(narrow - 2 * kNarrow / d.operations, 0.0);
   d.bandwidth = read_bandwidth(threads);
   // Products of bf16 are LibTorch's, which is not loaded here: AVX512-BF16 takes two numbers where f32 takes one.
-  const bool pairs = kernels::table().few_rows_bf16 != nullptr;
-  if (dtype == Dtype::bf16 && pairs) d.operations *= 2;
+  const bool pairs = dtype == Dtype::bf16 && kernels::bf16_products().pairs;
+  if (pairs) d.operations *= 2;
   d.forward = 0.85, d.update = 1.05, d.decode = 0.85, d.read = 1, d.optimizer = 0.5, d.layer_seconds = 20e-6,
   d.half_width = 32;
   d.cache = 32e6, d.token_seconds = 3e-6;
   d.note = str(threads, threads == 1 ? " thread" : " threads", ", measured now: ", fixed(d.operations * 1e-9, 0),
-               " GFLOP/s of ", dtype == Dtype::bf16 ? "bf16 (twice f32, assumed)" : "f32", ", ",
-               fixed(d.bandwidth * 1e-9, 1), " GB/s, ", fixed(d.logit_seconds * 1e9, 2),
-               " ns a logit; between ranks 1 GB/s, assumed");
+               " GFLOP/s of ", pairs ? "bf16 (twice f32, assumed)" : "f32", ", ", fixed(d.bandwidth * 1e-9, 1),
+               " GB/s, ", fixed(d.logit_seconds * 1e9, 2), " ns a logit; between ranks 1 GB/s, assumed");
   return d;
 }
 

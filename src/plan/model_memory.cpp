@@ -60,8 +60,8 @@ int64_t stage_bytes(const Widths& w, int64_t E, const PassShape& shape) {
 }
 
 // What products take beside their rows (model/product.cpp). f32: a packed copy of 256 rows, or of all of them where
-// that is less than the weights. bf16: a packed copy of the rows, or, without the CPU's instructions, both factors and
-// the product in f32.
+// that is less than the weights. bf16: a packed copy of the rows, or, where they are widened, the rows in f32 and as
+// much again packed, and what each thread widens of the weights.
 int64_t product_bytes(const Widths& w, Dtype dtype, int64_t P) {
   const int64_t widest = std::max({w.D, w.F, w.query});
   if (dtype == Dtype::f32) {
@@ -71,8 +71,8 @@ int64_t product_bytes(const Widths& w, Dtype dtype, int64_t P) {
     }
     return most * kF32;
   }
-  if (kernels::bf16_products().fast) return P * widest * 2;
-  return (P * (widest + 2 * w.F) + 2 * w.F * w.D) * kF32;
+  if (kernels::bf16_products().pairs) return P * widest * 2;
+  return 2 * P * std::max(widest, 2 * w.F) * kF32;
 }
 
 // A tile of logits with its rows; backward has it in the matrix's type, too, and maybe the logits of all rows.
@@ -85,7 +85,7 @@ int64_t tile_bytes(const ModelConfig& c, Dtype dtype, int64_t rows, bool backwar
   if (dtype == Dtype::bf16) {
     bytes += M * D * 2 * E;  // the rows, and packed
     if (backward) bytes += M * n * E * 2 + M * D * kF32;
-    if (!kernels::bf16_products().fast) bytes += (M * D + n * D + M * n) * kF32;
+    if (!kernels::bf16_products().pairs) bytes += (M * D + M * n) * kF32;
   }
   return bytes;
 }

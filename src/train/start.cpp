@@ -73,9 +73,6 @@ Parts load_parts(const TrainConfig& config, const std::string& weights, const st
   use_threads(config.threads);
   Template form = load_template(config.data.prompt_template, tokenizer_from);
   at::Device device = parse_device(config.device);
-  if (config.dtype == Dtype::bf16 && device.is_cpu() && !kernels::bf16_products().fast) {
-    warn(str("dtype = \"bf16\": ", kernels::bf16_products().reason, ": it saves memory here, not time"));
-  }
   Parts parts{
       open_policy(weights, device, config.model_options(), tokenizer_from), nullptr, nullptr, {}, {}, {}, {}, {}};
   require_sound_gpu(*parts.policy.model);
