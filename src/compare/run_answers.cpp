@@ -90,6 +90,7 @@ std::vector<std::pair<std::string, std::string>> settings_of(const Card& card) {
     out.emplace_back("temperature", str(c.temperature));
     out.emplace_back("top_p", str(c.top_p));
     out.emplace_back("top_k", str(c.top_k));
+    if (c.min_p > 0) out.emplace_back("min_p", str(c.min_p));
     out.emplace_back("seed", str(c.seed));
     out.emplace_back("seed keys", card.keys);
   }
@@ -103,7 +104,7 @@ std::vector<std::pair<std::string, std::string>> recorded_settings(const std::st
   std::vector<std::pair<std::string, std::string>> out;
   if (!exists(figures)) return out;
   const JsonObject recorded = JsonObject::read(figures, kFiguresLimit);
-  for (const char* key : {"samples", "temperature", "top_p", "top_k", "max_tokens", "seed"}) {
+  for (const char* key : {"samples", "temperature", "top_p", "top_k", "min_p", "max_tokens", "seed"}) {
     if (recorded.has(key)) out.emplace_back(key, str(recorded.number(key)));
   }
   return out;

@@ -39,6 +39,9 @@ void TrainRolloutConfig::fields(Fields& f) {
           "sampling temperature; at 0.01 the rounding of f32 logits already moves a log-prob by 0.001 and more");
   f.field("top_p", top_p, Range{1e-6, 1}, "nucleus; 1 = off");
   f.field("top_k", top_k, Range{0, 1 << 20}, "0 = off");
+  f.field("min_p", min_p, Range{0, 1},
+          "draw only tokens of at least this share of the most probable one's probability, after top_k and top_p; "
+          "0 = off");
   f.field("response_length", response_length, Range{1, 1 << 20}, "longest response in tokens, end token included",
           Effect::size);
   f.field("stop", stop,

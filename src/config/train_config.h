@@ -14,6 +14,7 @@
 #include "data/problems.h"
 #include "methods/method.h"
 #include "objective/dynamic_sampling.h"
+#include "sampling/rollout.h"
 #include "verify/graders.h"
 
 namespace ucas {
@@ -47,11 +48,13 @@ struct TrainRolloutConfig {
   double temperature = 1.0;
   double top_p = 1.0;
   int64_t top_k = 0;
+  double min_p = 0;
   int64_t response_length = 1024;  // limit, end token included
   int64_t max_slots = 0;           // responses decoded at once; 0 = chosen
   OldPolicy old_log_prob = OldPolicy::sampler;
   std::vector<std::string> stop;  // texts that end a response, beside stop tokens
   void fields(Fields& f);
+  SamplingConfig sampling() const { return {temperature, top_p, top_k, min_p, response_length}; }
 };
 
 enum class KlControl { fixed, adaptive };

@@ -218,6 +218,7 @@ void Check::check_settings(const OutputSettings& settings) {
   expect(place, "temperature", settings.temperature, card_.config.temperature);
   expect(place, "top_p", settings.top_p, card_.config.top_p);
   expect(place, "top_k", settings.top_k, card_.config.top_k);
+  expect(place, "min_p", settings.min_p, card_.config.min_p);
   expect(place, "seed", settings.seed, card_.config.seed);
   expect(place, "dtype", settings.dtype, std::string(word_of(card_.config.dtype)));
   expect(place, "sources", settings.sources.size(), card_.benchmarks.size());

@@ -36,6 +36,7 @@ Lines sampling(const TrainConfig& c) {
   std::string sampler = str("temperature ", r.temperature);
   if (r.top_p < 1) sampler += str(", top-p ", r.top_p);
   if (r.top_k > 0) sampler += str(", top-k ", r.top_k);
+  if (r.min_p > 0) sampler += str(", min-p ", r.min_p);
   Lines lines = {
       {"prompts", "",
        str(plural(c.gen_batch(), "prompt"), " at a time, template ", printable(c.data.prompt_template), ", up to ",
@@ -51,7 +52,7 @@ Lines sampling(const TrainConfig& c) {
         {"rest", "",
          str("a prompt whose responses were all right is passed over for ", plural(c.data.rest_solved, "step"))});
   }
-  if (r.top_p < 1 || r.top_k > 0) {
+  if (r.sampling().truncates()) {
     lines.push_back({"truncation", "",
                      "responses come from the renormalised rest of the distribution; pi, pi_old and every ratio below "
                      "are of the whole vocabulary, which also gives what was cut off its share"});
@@ -245,7 +246,7 @@ void token_losses(const TrainConfig& c, Lines& lines) {
 void mismatch_remedies(const TrainConfig& c, Lines& lines) {
   const ObjectiveConfig& o = c.objective;
   const std::string ratio = "exp(lp_old - lp_rollout)";
-  const bool truncates = c.rollout.top_p < 1 || c.rollout.top_k > 0;
+  const bool truncates = c.rollout.sampling().truncates();
   if (truncates && (o.tis != Tis::off || o.reject != Reject::off)) {
     lines.push_back({"lp_rollout", "",
                      o.correct_by == SamplerLaw::whole

@@ -204,7 +204,7 @@ class GpuHead final : public Head {
 
 }  // namespace
 
-bool draws_on_device(const SamplingConfig& sampling) { return sampling.top_k == 0 && sampling.top_p >= 1; }
+bool draws_on_device(const SamplingConfig& sampling) { return !sampling.truncates(); }
 
 Drawn drawn_of(const gpu::DrawnToken& t) {
   return {.token = t.token,

@@ -126,7 +126,7 @@ class Planner {
     if (gpu_ > 0) cache_ = std::min(cache_, free_gpu() / 2);
     part("KV cache", str(room.slots, " + ", room.prompt_slots, " slots of ", grouped(longest_), " tokens"))[kGenerate] =
         cache_;
-    const bool cut = c_.rollout.top_p < 1 || c_.rollout.top_k > 0;
+    const bool cut = c_.rollout.sampling().truncates();
     instants_[kGenerate] =
         generate_memory(m_.policy, m_.options, room, engine, c_.data.max_prompt_length, threads_, cut);
   }

@@ -322,7 +322,7 @@ CardSummary read_card_summary(const std::string& path) {
   card.name = shown(root, "sha256").substr(0, kShownDigits);
   if (root.has("model")) card.model = weights_digest(root.child("model"));
   std::vector<std::string> sampling;
-  for (const char* key : {"samples", "temperature", "top_p", "top_k", "seed"}) {
+  for (const char* key : {"samples", "temperature", "top_p", "top_k", "min_p", "seed"}) {
     const std::string value = shown(root, "sampling", key);
     if (!value.empty()) sampling.push_back(str(key, " ", value));
   }

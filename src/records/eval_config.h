@@ -16,6 +16,7 @@ struct EvalConfig {
   double temperature = 1.0;  // of the samples
   double top_p = 1.0;
   int64_t top_k = 0;
+  double min_p = 0;
   int64_t max_tokens = 1024;                           // response limit, end token included
   std::vector<int64_t> ks = {1, 2, 4, 8, 16, 32, 64};  // of pass@k; those above n are left out
   int64_t seed = 0;

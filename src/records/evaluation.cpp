@@ -185,6 +185,7 @@ std::string to_json(const EvalRecord& record) {
   out["temperature"] = config.temperature;
   out["top_p"] = config.top_p;
   out["top_k"] = config.top_k;
+  if (config.min_p > 0) out["min_p"] = config.min_p;
   out["max_tokens"] = config.max_tokens;
   add_samples(out, record);
   if (record.macro) out["macro"] = macro_json(*record.macro);

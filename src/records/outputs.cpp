@@ -26,13 +26,14 @@ constexpr double kSyncSeconds = 3;  // what a crash of the machine, not of the p
 
 OutputSettings settings_of(const JsonObject& r) {
   r.format(kOutputsFormat, "was the file written by another version of ucas?");
-  r.only({"format", "model", "keys", "temperature", "top_p", "top_k", "seed", "dtype", "sources"});
+  r.only({"format", "model", "keys", "temperature", "top_p", "top_k", "min_p", "seed", "dtype", "sources"});
   OutputSettings out;
   out.model = r.text("model");
   out.keys = r.text("keys");
   out.temperature = r.number("temperature");
   out.top_p = r.number("top_p");
   out.top_k = r.whole("top_k", 0);
+  if (r.has("min_p")) out.min_p = r.number("min_p");
   out.seed = r.whole("seed", 0);
   if (r.has("dtype")) out.dtype = r.text("dtype");
   for (const JsonObject& s : r.children("sources")) {
@@ -129,6 +130,7 @@ std::string difference(const OutputSettings& there, const OutputSettings& here, 
     found.push_back(differ("temperature", there.temperature, here.temperature));
     found.push_back(differ("top_p", there.top_p, here.top_p));
     found.push_back(differ("top_k", there.top_k, here.top_k));
+    found.push_back(differ("min_p", there.min_p, here.min_p));
     found.push_back(differ("seed", there.seed, here.seed));
   }
   const std::string sets = names_of(there.sources), mine = names_of(here.sources);
@@ -157,7 +159,9 @@ std::string to_json_line(const OutputSettings& s) {
   for (const auto& source : s.sources) sources.push_back(json_of(source));
   OrderedJson line = {{"format", kOutputsFormat}, {"model", s.model}, {"keys", s.keys}, {"temperature", s.temperature},
                       {"top_p", s.top_p},         {"top_k", s.top_k}, {"seed", s.seed}};
-  if (s.dtype != "f32") line["dtype"] = s.dtype;  // as files have it that are older than the choice
+  // As files have it that are older than the choice.
+  if (s.min_p > 0) line["min_p"] = s.min_p;
+  if (s.dtype != "f32") line["dtype"] = s.dtype;
   line["sources"] = std::move(sources);
   return json_text(line) + "\n";
 }

@@ -137,6 +137,7 @@ TEST(evaluate_outputs, other_settings_are_refused_and_named) {
        "an evaluation with temperature 1, this one 0.6; remove it or choose"},
       {opened([](S& s) { s.top_p = 0.95; }), "top_p 1, this one 0.95"},
       {opened([](S& s) { s.top_k = 20; }), "top_k 0, this one 20"},
+      {opened([](S& s) { s.min_p = 0.1; }), "min_p 0, this one 0.1"},
       {opened([](S& s) { s.seed = 5; }), "seed 0, this one 5"},
       {opened([](S& s) { s.model = "x"; }), "another model"},
       {opened([](S& s) { s.sources[1].max_tokens = 99; }), "amc: max_tokens 16, this one 99"},

@@ -309,7 +309,7 @@ bool Run::take(size_t result, const Drawn& drawn) {
   if (drawn.token < 0) not_finite(response);
   response.token.push_back(drawn.token);
   response.logprob.push_back(drawn.logprob);
-  if (request_.sampling.top_k > 0 || request_.sampling.top_p < 1) response.whole_logprob.push_back(drawn.whole_logprob);
+  if (request_.sampling.truncates()) response.whole_logprob.push_back(drawn.whole_logprob);
   response.entropy.push_back(drawn.entropy);
   response.confidence.push_back(drawn.confidence);
   response.logit.push_back(drawn.logit);

@@ -38,7 +38,7 @@ void expect_the_trainers_bits(Model& model, const SamplingConfig& sampling) {
   const auto prompts = random_prompts(8, 30, 58);
   const auto jobs = jobs_of(prompts, 6);
   const double temperature = sampling.temperature;
-  const bool truncates = sampling.top_p < 1 || sampling.top_k > 0;
+  const bool truncates = sampling.truncates();
   const auto responses = make_engine(model, {.max_slots = 10})->run(request_of(jobs, sampling));
   Packed packed;
   std::vector<std::pair<int64_t, int64_t>> where;  // of the positions that predict
@@ -110,6 +110,7 @@ TEST(engine_parity, the_log_prob_of_the_sampler_is_the_trainers_bit_for_bit) {
   expect_the_trainers_bits(*model, {.temperature = 0.7, .max_tokens = 40});
   expect_the_trainers_bits(*model, {.top_p = 0.6, .max_tokens = 40});
   expect_the_trainers_bits(*model, {.temperature = 0.9, .top_p = 0.9, .top_k = 5, .max_tokens = 40});
+  expect_the_trainers_bits(*model, {.temperature = 0.9, .min_p = 0.2, .max_tokens = 40});
 }
 
 TEST(engine_parity, it_is_so_bit_for_bit_in_bf16_and_with_an_adapter) {

@@ -17,8 +17,10 @@ namespace ucas {
 struct SamplingConfig {
   double temperature = 1.0;  // 0 = greedy
   double top_p = 1.0;
-  int64_t top_k = 0;          // 0 = off
-  int64_t max_tokens = 1024;  // response limit, end token included
+  int64_t top_k = 0;                                                      // 0 = off
+  double min_p = 0;                                                       // 0 = off
+  int64_t max_tokens = 1024;                                              // response limit, end token included
+  bool truncates() const { return top_k > 0 || top_p < 1 || min_p > 0; }  // draws from less than all tokens
   void fields(Fields& f);
 };
 
@@ -38,9 +40,9 @@ struct Sampled {    // one response; all vectors have its length, end token incl
   uint32_t sample = 0;
   bool finished = false;  // ended by a stop id (which is the last token)
   std::vector<int32_t> token;
-  // Of the distribution that was sampled from (temperature applied; log-prob after top-k/top-p renormalisation).
+  // Of the distribution that was sampled from (temperature applied; log-prob after what is cut is renormalised).
   std::vector<float> logprob;
-  std::vector<float> whole_logprob;  // before that renormalisation, where top-k or top-p is on; empty where neither is
+  std::vector<float> whole_logprob;  // before that renormalisation, where SamplingConfig::truncates(); else empty
   std::vector<float> entropy;        // H of softmax(z), z = logits / temperature
   std::vector<float> confidence;     // C = LSE(z) - mean_v z
   std::vector<float> logit;          // raw logit of the chosen token

@@ -61,7 +61,7 @@ void probabilities(std::span<const float> logits, float inverse_temperature, dou
 
 }  // namespace
 
-Sampler::Sampler(const SamplingConfig& config) : config_(config), truncated_(config.top_k > 0 || config.top_p < 1) {}
+Sampler::Sampler(const SamplingConfig& config) : config_(config) {}
 
 Drawn Sampler::draw(std::span<const float> logits, double uniform) {
   const bool greedy = config_.temperature == 0;
@@ -78,7 +78,7 @@ Drawn Sampler::draw(std::span<const float> logits, double uniform) {
   } else {
     probability_.resize(logits.size());
     probabilities(logits, inverse_temperature, lse, probability_.data());
-    drawn.token = truncated_ ? draw_truncated(uniform, kept_mass) : draw_from_all(uniform);
+    drawn.token = config_.truncates() ? draw_truncated(uniform, kept_mass) : draw_from_all(uniform);
   }
   drawn.logit = logits[drawn.token];
   const kernels::TokenStats token = kernels::token_stats(stats, drawn.logit, inverse_temperature, n);
@@ -152,28 +152,45 @@ void Sampler::keep_top_p(double total) {
   candidates_.resize(count);
 }
 
+// The shortest prefix of candidates_, by probability, that holds top_p of their mass.
+void Sampler::keep_top_p_of_candidates() {
+  double left = 0;
+  for (const Candidate& c : candidates_) left += c.probability;
+  std::sort(candidates_.begin(), candidates_.end(), more_probable);
+  size_t count = 0;
+  for (double mass = 0; count < candidates_.size() && (count == 0 || mass < config_.top_p * left); ++count) {
+    mass += candidates_[count].probability;
+  }
+  candidates_.resize(count);
+}
+
+// Of candidates_, or of the whole row where there are none, those with p >= min_p max p: the most probable one is left.
+void Sampler::keep_min_p() {
+  const double least = config_.min_p * *std::max_element(probability_.begin(), probability_.end());
+  if (!candidates_.empty()) {
+    std::erase_if(candidates_, [&](const Candidate& c) { return c.probability < least; });
+    return;
+  }
+  for (size_t v = 0; v < probability_.size(); ++v) {
+    if (probability_[v] >= least) candidates_.push_back({probability_[v], static_cast<int32_t>(v)});
+  }
+}
+
 int32_t Sampler::draw_truncated(double uniform, double& kept_mass) {
   const auto n = static_cast<int64_t>(probability_.size());
   fill_buckets();
   double total = 0, kept = 0;
   for (const Bucket& bucket : bucket_) total += bucket.mass;
+  candidates_.clear();
   if (config_.top_k > 0 && config_.top_k < n) {
     keep_top_k(config_.top_k);
-    if (config_.top_p < 1) {  // over what top-k left
-      double left = 0;
-      for (const Candidate& c : candidates_) left += c.probability;
-      std::sort(candidates_.begin(), candidates_.end(), more_probable);
-      size_t count = 0;
-      for (double mass = 0; count < candidates_.size() && (count == 0 || mass < config_.top_p * left); ++count) {
-        mass += candidates_[count].probability;
-      }
-      candidates_.resize(count);
-    }
+    if (config_.top_p < 1) keep_top_p_of_candidates();
   } else if (config_.top_p < 1) {
     keep_top_p(total);
-  } else {
+  } else if (config_.min_p == 0) {
     return draw_from_all(uniform);
   }
+  if (config_.min_p > 0) keep_min_p();
   for (const Candidate& c : candidates_) kept += c.probability;
   kept_mass = static_cast<int64_t>(candidates_.size()) == n ? 1 : std::min(1.0, kept / total);
   const double target = uniform * kept;

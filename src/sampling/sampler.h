@@ -1,5 +1,6 @@
 // Draws one token from one row of logits and records what the draw saw.
-// Order of operations: temperature, top-k, top-p (over what top-k left), one inverse-CDF draw from one uniform.
+// Order of operations: temperature, top-k, top-p (over what top-k left), min-p (over what is left then), one
+// inverse-CDF draw from one uniform.
 // Log-prob, entropy and confidence come from kernels::token_stats, the trainer's own expressions: with no truncation
 // the log-prob is bit-equal to Head::stats. Entropy and confidence are of softmax(logits / temperature) before
 // truncation; the log-prob is of the distribution drawn from, so after a cut to mass q it is z_y - LSE - ln q;
@@ -45,9 +46,10 @@ class Sampler {
   size_t gather(size_t last);
   void keep_top_k(int64_t k);
   void keep_top_p(double total);
+  void keep_top_p_of_candidates();
+  void keep_min_p();
 
   SamplingConfig config_;
-  bool truncated_;
   std::vector<float> probability_;  // [V], up to a common factor
   std::vector<double> block_;       // [V / kBlock] their sums
   std::vector<Bucket> bucket_;

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "base/rng.h"
 #include "kernels/lm_head.h"
 
@@ -146,6 +148,68 @@ TEST(sampler, top_p_acts_on_what_top_k_left) {
   EXPECT_DOUBLE_EQ(share[1] + share[2] + share[3], 0);
 }
 
+// By hand, of p = 0.4, 0.3, 0.16, 0.1, 0.04 in a scrambled order.
+TEST(sampler, min_p_keeps_a_share_of_the_most_probable_and_acts_on_what_top_k_and_top_p_left) {
+  const std::vector<double> p = {0.1, 0.4, 0.04, 0.16, 0.3};
+  std::vector<float> logits;
+  for (double x : p) logits.push_back(static_cast<float>(std::log(x)));
+  const auto expect_kept = [&](const SamplingConfig& config, const std::vector<size_t>& ids) {
+    double mass = 0;
+    for (size_t v : ids) mass += p[v];
+    std::vector<double> expected(p.size());
+    for (size_t v : ids) expected[v] = p[v] / mass;
+    EXPECT_LT(largest_difference(shares(config, logits, 2000), expected), 1e-3);
+    Sampler sampler(config);
+    for (double u : {0.01, 0.5, 0.99}) {
+      const Drawn drawn = sampler.draw(logits, u);
+      EXPECT_NEAR(drawn.logprob, std::log(p[static_cast<size_t>(drawn.token)] / mass), 1e-6);
+      EXPECT_NEAR(drawn.whole_logprob, std::log(p[static_cast<size_t>(drawn.token)]), 1e-6);
+    }
+  };
+  expect_kept({.min_p = 0.09}, {0, 1, 2, 3, 4});
+  expect_kept({.min_p = 0.2}, {0, 1, 3, 4});  // 0.2 x 0.4 = 0.08
+  expect_kept({.min_p = 0.38}, {1, 3, 4});    // 0.152
+  expect_kept({.min_p = 0.5}, {1, 4});
+  expect_kept({.min_p = 1}, {1});
+  expect_kept({.top_k = 2, .min_p = 0.2}, {1, 4});
+  expect_kept({.top_p = 0.69, .min_p = 0.2}, {1, 4});
+  // 0.4 + 0.3 + 0.16 = 0.86 is below 0.9 of the whole row; of what min-p alone would leave, 0.86, it is all.
+  expect_kept({.top_p = 0.9, .min_p = 0.38}, {1, 3, 4});
+  expect_kept({.top_p = 0.8, .top_k = 4, .min_p = 0.5}, {1, 4});
+}
+
+// 0.8 0.4 = 0.32 is above 0.3; at temperature 2 the ratio of the two is its root, 0.87.
+TEST(sampler, min_p_is_of_the_probabilities_at_this_temperature) {
+  const std::vector<float> logits = {std::log(0.4f), std::log(0.3f), std::log(0.2f), std::log(0.1f)};
+  EXPECT_DOUBLE_EQ(shares({.min_p = 0.8}, logits, 1000)[1], 0);
+  EXPECT_NEAR(shares({.temperature = 2, .min_p = 0.8}, logits, 2000)[1], 0.8660 / 1.8660, 1e-3);
+}
+
+// transformers' TopK, TopP and MinPLogitsWarper in the order of its generate(): tools/make_sampling_goldens.py.
+TEST(sampler, it_keeps_what_transformers_keeps) {
+  const Json golden = read_json(UCAS_SOURCE_DIR "/tests/goldens/sampling.json", 1 << 20);
+  ASSERT_EQ(golden["cases"].size(), 27u);
+  for (const Json& c : golden["cases"]) {
+    SCOPED_TRACE(c.dump());
+    const Json& s = c["setting"];
+    const SamplingConfig config{.temperature = s.value("temperature", 1.0),
+                                .top_p = s.value("top_p", 1.0),
+                                .top_k = s.value("top_k", int64_t{0}),
+                                .min_p = s.value("min_p", 0.0)};
+    const auto logits = golden["rows"][c["row"].get<std::string>()].get<std::vector<float>>();
+    std::vector<double> expected(logits.size());
+    for (size_t i = 0; i < c["kept"].size(); ++i) {
+      expected[c["kept"][i].get<size_t>()] = std::exp(c["logprob"][i].get<double>());
+    }
+    EXPECT_LT(largest_difference(shares(config, logits, 2000), expected), 1e-3);
+    for (double u : {0.05, 0.6, 0.95}) {
+      const Drawn drawn = Sampler(config).draw(logits, u);
+      ASSERT_GT(expected[static_cast<size_t>(drawn.token)], 0);
+      EXPECT_NEAR(drawn.logprob, std::log(expected[static_cast<size_t>(drawn.token)]), 2e-5);
+    }
+  }
+}
+
 TEST(sampler, truncation_of_a_long_flat_row_equals_a_full_sort) {
   for (double top_p : {0.3, 0.9, 0.999}) {
     const auto logits = random_logits(2000, 13, 0.3);
@@ -187,8 +251,8 @@ TEST(sampler, an_impossible_token_is_never_drawn_even_at_the_edges) {
   logits[0] = -300;
   logits[64] = logits[90] = 0;
   logits[129] = -300;
-  for (const SamplingConfig& config :
-       {SamplingConfig{}, SamplingConfig{.top_p = 0.999999}, SamplingConfig{.top_k = 100}}) {
+  for (const SamplingConfig& config : {SamplingConfig{}, SamplingConfig{.top_p = 0.999999},
+                                       SamplingConfig{.top_k = 100}, SamplingConfig{.min_p = 1e-30}}) {
     Sampler sampler(config);
     EXPECT_EQ(sampler.draw(logits, 0.0).token, 64);
     EXPECT_EQ(sampler.draw(logits, std::nextafter(1.0, 0.0)).token, 90);

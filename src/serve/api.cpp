@@ -69,6 +69,7 @@ class ApiReader {
     if (ask.temperature > 0 && ask.temperature < 1e-3) refuse("\"temperature\": expected 0 (greedy) or at least 0.001");
     ask.top_p = number("top_p", 1, 1e-6, 1);
     ask.top_k = std::max<int64_t>(whole("top_k", 0, -1, 1 << 24), 0);
+    ask.min_p = number("min_p", 0, 0, 1);
     ask.key = key();
     ask.max_tokens = max_tokens(std::ssize(ask.prompt));
     out.streams = truth("stream");
@@ -94,6 +95,7 @@ class ApiReader {
                                                 "temperature",
                                                 "top_p",
                                                 "top_k",
+                                                "min_p",
                                                 "n",
                                                 "seed",
                                                 "stop",
@@ -107,7 +109,7 @@ class ApiReader {
                                                 "store"};
     static const std::map<std::string, Json> off = {
         {"presence_penalty", 0}, {"frequency_penalty", 0}, {"echo", false}, {"best_of", 1},
-        {"suffix", ""},          {"top_logprobs", 0},      {"min_p", 0},    {"repetition_penalty", 1},
+        {"suffix", ""},          {"top_logprobs", 0},      {"repetition_penalty", 1},
         {"ignore_eos", false}};
     for (const auto& [key, value] : body_.items()) {
       if (known.contains(key) || key == (chat_ ? "messages" : "prompt") || value.is_null()) continue;

@@ -42,12 +42,12 @@ size_t doubtful(const std::string& text, const std::vector<std::string>& stops) 
 // Greedy ones share a batch: each is marked as such.
 SamplingConfig sampling_of(const ServeRequest& request) {
   if (request.temperature == 0) return {};
-  return {.temperature = request.temperature, .top_p = request.top_p, .top_k = request.top_k};
+  return {.temperature = request.temperature, .top_p = request.top_p, .top_k = request.top_k, .min_p = request.min_p};
 }
 
 bool sampled_alike(const ServeRequest& a, const ServeRequest& b) {
   const SamplingConfig x = sampling_of(a), y = sampling_of(b);
-  return x.temperature == y.temperature && x.top_p == y.top_p && x.top_k == y.top_k;
+  return x.temperature == y.temperature && x.top_p == y.top_p && x.top_k == y.top_k && x.min_p == y.min_p;
 }
 
 }  // namespace

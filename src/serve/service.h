@@ -1,5 +1,5 @@
 // Requests of many clients on one engine: each joins the batch that is under way as soon as a slot is free, unless it
-// samples otherwise (temperature, top_p, top_k); then it waits for that batch to end, and those behind it wait, too.
+// samples otherwise (temperature, top_p, top_k, min_p); then it waits for that batch to end, and those behind it wait, too.
 // Fed by serve/api; owns what is waiting, borrows engine and tokenizer.
 // Threads: run() is the one that calls the engine; ask() and all of ServeTicket from any.
 #pragma once
@@ -26,6 +26,7 @@ struct ServeRequest {
   double temperature = 1;   // 0 = greedy
   double top_p = 1;
   int64_t top_k = 0;
+  double min_p = 0;
   uint32_t key = 0;               // of the draws: the same key, the same response
   std::vector<int32_t> stop_ids;  // all of them
   std::vector<std::string> stop;  // texts that end a response, and are left out

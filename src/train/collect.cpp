@@ -87,7 +87,7 @@ std::vector<Candidate> generate(const Collector& c, int64_t step, const std::vec
   }
   RolloutRequest request;
   request.jobs = jobs;
-  request.sampling = {rollout.temperature, rollout.top_p, rollout.top_k, rollout.response_length};
+  request.sampling = rollout.sampling();
   request.seed = static_cast<uint64_t>(c.config.seed);
   request.step = static_cast<uint32_t>(step);
   request.stop_ids = c.stop_ids;

@@ -102,8 +102,7 @@ Replay replay(const std::string& path, const ReplayAsk& ask) {
   const std::unique_ptr<Rollout> engine = make_engine(*policy.model, {});
   RolloutRequest request;
   request.jobs = jobs;
-  request.sampling = {config.rollout.temperature, config.rollout.top_p, config.rollout.top_k,
-                      config.rollout.response_length};
+  request.sampling = config.rollout.sampling();
   request.seed = static_cast<uint64_t>(config.seed);
   request.step = static_cast<uint32_t>(out.step);
   request.stop_ids = kept.batch.stop_ids;

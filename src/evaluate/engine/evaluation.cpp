@@ -148,6 +148,7 @@ EvalRecord evaluate_from(const EvaluationPlan& plan, const Asked& asked, const O
                                 .keys = keys,
                                 .temperature = config.temperature,
                                 .top_p = config.top_p,
+                                .min_p = config.min_p,
                                 .top_k = config.top_k,
                                 .seed = config.seed,
                                 .dtype = word_of(config.dtype),
@@ -278,6 +279,7 @@ EvalRecord evaluate_given(EvaluationPlan plan, const std::string& path, const st
   plan.config.samples = drawn ? fewest : 0;
   plan.config.temperature = plan.config.top_p = 1;  // not known
   plan.config.top_k = 0;
+  plan.config.min_p = 0;
   if (fewest != most) {
     warn(str(path, ": problems have ", fewest, " to ", most, " responses; of each the first ", fewest, " count"));
   }

@@ -408,6 +408,7 @@ std::string Asking::body_of(const Item& item) const {
     body["temperature"] = config.temperature;
     body["top_p"] = config.top_p;
     if (config.top_k > 0) body["top_k"] = config.top_k;
+    if (config.min_p > 0) body["min_p"] = config.min_p;
     if (model_.takes_seed) {
       // One for each response: a server knows nothing of the others.
       const std::string key = str(config.seed, "\n", job.key, "\n", item.sample);
