@@ -56,16 +56,9 @@ std::optional<double> number_in(std::string_view text) {
   return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
-class NumericGrader final : public Grader {
+class NumericGrader final : public EachAlone {
  public:
   explicit NumericGrader(const GraderSetup& setup) : extract_(setup.extract), tolerance_(setup.tolerance) {}
-
-  std::vector<Verdict> grade(std::span<const Answer> answers) const override {
-    std::vector<Verdict> verdicts;
-    verdicts.reserve(answers.size());
-    for (const Answer& answer : answers) verdicts.push_back(grade_one(answer));
-    return verdicts;
-  }
 
   // Two answers are one where they are the same number; within the tolerance of each other they may still be two.
   void classify(std::span<Verdict> group) const override {
@@ -85,7 +78,7 @@ class NumericGrader final : public Grader {
   }
 
  private:
-  Verdict grade_one(const Answer& answer) const {
+  Verdict grade_one(const Answer& answer) const override {
     Verdict verdict;
     const size_t from = answer.response.size() - std::min(answer.response.size(), kResponseLimit);
     const math::Extracted found = math::extract_answer(answer.response.substr(from), answer.extract.value_or(extract_));

@@ -96,16 +96,9 @@ std::optional<std::string> released_box(std::string_view text) {
 }
 
 // What both graders share: what is graded, and equality of one normal form.
-class TextGrader : public Grader {
+class TextGrader : public EachAlone {
  public:
   explicit TextGrader(Extract extract) : extract_(extract) {}
-
-  std::vector<Verdict> grade(std::span<const Answer> answers) const override {
-    std::vector<Verdict> verdicts;
-    verdicts.reserve(answers.size());
-    for (const Answer& answer : answers) verdicts.push_back(grade_one(answer));
-    return verdicts;
-  }
 
   void classify(std::span<Verdict> group) const override {
     std::map<std::string, int32_t> numbers;
@@ -119,7 +112,7 @@ class TextGrader : public Grader {
   virtual std::optional<std::string> normal_form(const std::string& answer) const = 0;
   virtual bool same(const std::string& gold, const std::string& answer) const = 0;
 
-  Verdict grade_one(const Answer& answer) const {
+  Verdict grade_one(const Answer& answer) const override {
     Verdict verdict;
     std::optional<std::string> found = extracted(answer);
     verdict.reason = "no box";
@@ -178,6 +171,13 @@ class StrictNumericGrader final : public TextGrader {
 };
 
 }  // namespace
+
+std::vector<Verdict> EachAlone::grade(std::span<const Answer> answers) const {
+  std::vector<Verdict> verdicts;
+  verdicts.reserve(answers.size());
+  for (const Answer& answer : answers) verdicts.push_back(grade_one(answer));
+  return verdicts;
+}
 
 std::unique_ptr<Grader> make_released_train_grader(const GraderSetup& setup) {
   return std::make_unique<ReleasedTrainGrader>(setup.extract);

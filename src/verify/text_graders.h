@@ -3,10 +3,23 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "verify/grader.h"
 
 namespace ucas {
+
+// Of graders that see one answer at a time.
+class EachAlone : public Grader {
+ public:
+  std::vector<Verdict> grade(std::span<const Answer> answers) const override;
+
+ private:
+  virtual Verdict grade_one(const Answer& answer) const = 0;
+};
 
 // released_train  the reward of the released training code, the grader of the MATH data set: the last box, two strings
 //                 brought to one normal form, equality of bytes
