@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "hf/adapter.h"
 #include "model/stream.h"
+#include "text/stop_texts.h"
 
 namespace ucas {
 
@@ -28,6 +29,11 @@ std::string response_text(const Tokenizer& tokenizer, std::span<const int32_t> i
   const int64_t vocabulary = tokenizer.vocab_size();
   std::copy_if(ids.begin(), ids.end(), std::back_inserter(known), [&](int32_t id) { return id < vocabulary; });
   return tokenizer.decode(known, true);
+}
+
+std::function<bool(const Sampled&)> ends_at(const Tokenizer& tokenizer, const std::vector<std::string>& texts) {
+  if (texts.empty()) return nullptr;
+  return [stop = StopTexts(tokenizer, texts)](const Sampled& s) { return stop.end(s.token); };
 }
 
 at::Device parse_device(const std::string& name) {

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "model/model.h"
+#include "sampling/rollout.h"
 #include "text/tokenizer.h"
 
 namespace ucas {
@@ -21,6 +23,10 @@ std::vector<int32_t> collect_stop_ids(const ModelConfig& config, const Tokenizer
 // Text of a response as verifiers and people read it: special tokens left out, and so are ids beyond the vocabulary
 // (the padding rows of an LM head can be drawn, they mean no text).
 std::string response_text(const Tokenizer& tokenizer, std::span<const int32_t> ids);
+
+// RolloutRequest::ends for texts that end a response (rollout.stop, text/stop_texts.h); null where there are none.
+// Borrows the tokenizer. Error("config") for an empty text.
+std::function<bool(const Sampled&)> ends_at(const Tokenizer& tokenizer, const std::vector<std::string>& texts);
 
 struct Policy {
   std::unique_ptr<Model> model;

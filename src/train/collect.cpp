@@ -91,7 +91,7 @@ std::vector<Candidate> generate(const Collector& c, int64_t step, const std::vec
   request.seed = static_cast<uint64_t>(c.config.seed);
   request.step = static_cast<uint32_t>(step);
   request.stop_ids = c.stop_ids;
-  if (c.stop_texts) request.ends = [&](const Sampled& s) { return c.stop_texts->end(s.token); };
+  request.ends = c.ends;
   request.should_stop = c.should_stop;
   request.on_response = [&](const Sampled& s) {
     const int64_t p = candidates[s.job].problem;

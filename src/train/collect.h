@@ -16,7 +16,6 @@
 #include "core/problem.h"
 #include "objective/dynamic_sampling.h"
 #include "sampling/rollout.h"
-#include "text/stop_texts.h"
 #include "text/tokenizer.h"
 #include "train/reward.h"
 
@@ -76,7 +75,7 @@ struct Collector {
   bool answer_classes = false;
   std::function<bool()> should_stop;
   std::function<void(const CollectStats&, int64_t kept)> on_batch;  // progress between generation batches
-  const StopTexts* stop_texts = nullptr;                            // rollout.stop
+  std::function<bool(const Sampled&)> ends = nullptr;               // at rollout.stop
   std::function<bool(bool)> agree;  // whether it is so on any rank; null: there is one alone
 
   // Generates until the step has its data.train_batch_size prompts (objective/dynamic_sampling.h), or the generation

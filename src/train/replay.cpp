@@ -12,7 +12,6 @@
 #include "records/step_data.h"
 #include "rollout/engine.h"
 #include "rollout/policy.h"
-#include "text/stop_texts.h"
 #include "train/fingerprint.h"
 #include "train/model_files.h"
 
@@ -106,8 +105,7 @@ Replay replay(const std::string& path, const ReplayAsk& ask) {
   request.seed = static_cast<uint64_t>(config.seed);
   request.step = static_cast<uint32_t>(out.step);
   request.stop_ids = kept.batch.stop_ids;
-  const StopTexts stop_texts(policy.tokenizer, config.rollout.stop);
-  if (!stop_texts.empty()) request.ends = [&](const Sampled& s) { return stop_texts.end(s.token); };
+  request.ends = ends_at(policy.tokenizer, config.rollout.stop);
   for (const Sampled& s : engine->run(request)) {
     const Response& o = kept.batch.responses[static_cast<size_t>(rows[static_cast<size_t>(s.job)])];
     out.responses.push_back(compare(kept, o, s, policy.tokenizer));

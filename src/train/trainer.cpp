@@ -104,7 +104,6 @@ std::vector<MiniBatch> mini_batches(const Batch& batch, int64_t size, Truncated 
 Trainer::Trainer(Training& training)
     : t_(training),
       rewards_(t_.config, t_.graders, *t_.ranks, t_.external.get()),
-      stop_texts_(t_.policy.tokenizer, t_.config.rollout.stop),
       collector_{.config = t_.config,
                  .data = t_.data,
                  .rollout = *t_.rollout,
@@ -115,7 +114,7 @@ Trainer::Trainer(Training& training)
                  .answer_classes = t_.config.needs().answer_classes,
                  .should_stop = [this] { return should_stop(); },
                  .on_batch = nullptr,
-                 .stop_texts = stop_texts_.empty() ? nullptr : &stop_texts_,
+                 .ends = ends_at(t_.policy.tokenizer, t_.config.rollout.stop),
                  .agree = [this](bool mine) { return t_.ranks->any(mine); }},
       began_(now_seconds()) {
   const TrainConfig& c = t_.config;

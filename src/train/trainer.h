@@ -29,7 +29,6 @@ class Trainer {
 
   Training& t_;
   Rewards rewards_;
-  StopTexts stop_texts_;
   Collector collector_;
   int64_t total_steps_ = 0;  // at most, where dynamic sampling decides how many the passes give
   int64_t saved_step_ = -1;

@@ -9,7 +9,7 @@
 #include "base/star.h"
 #include "base/str.h"
 #include "evaluate/engine/evaluator.h"
-#include "text/stop_texts.h"
+#include "rollout/policy.h"
 
 namespace ucas {
 
@@ -24,8 +24,7 @@ void validate(const Training& t, StepRecord& record) {
   input.problems = t.validation.problems;
   input.prompts = t.validation.prompt;
   input.stop_ids = t.stop_ids;
-  const StopTexts stop_texts(t.policy.tokenizer, t.config.rollout.stop);
-  if (!stop_texts.empty()) input.ends = [&](const Sampled& s) { return stop_texts.end(s.token); };
+  input.ends = ends_at(t.policy.tokenizer, t.config.rollout.stop);
   input.label = "validation";
   input.show_progress = false;
   EvalConfig eval;
