@@ -35,7 +35,7 @@
   X(study, engine, "several trainings over seeds, from one base, in one table")                              \
   X(advantages, plain, "a saved step under another method: what would have changed")                         \
   X(replay, engine, "responses of a training step again, compared bit by bit with what the run kept")        \
-  X(diagnose, plain, "which confidence would protect rare right responses, before a training")               \
+  X(diagnose, plain, "why the reward of a training went as it did; which confidence protects what is rare")  \
   X(report, plain, "run directories to one HTML page: results, curves, responses")                           \
   X(doctor, plain, "what this machine has and what ucas makes of it")
 

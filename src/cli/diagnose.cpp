@@ -1,4 +1,5 @@
-// `ucas diagnose`: which confidence would protect rare right responses, from samples of a model or saved steps.
+// `ucas diagnose`: of a training, why its reward went as it did; of samples of a model or saved steps, which confidence
+// would protect rare right responses.
 #include <algorithm>
 
 #include "base/error.h"
@@ -8,6 +9,7 @@
 #include "base/str.h"
 #include "cli/command.h"
 #include "cli/compare.h"
+#include "cli/diagnose_causes.h"
 #include "cli/diagnose_report.h"
 #include "cli/saved_steps.h"
 #include "compare/signalled_groups.h"
@@ -22,8 +24,11 @@ struct DiagnoseLine {
   std::string data;
   int64_t step = 0, opening = 1, strategies = 12, draws = 2000, seed = 0;
   double rare = 0.25, level = 0.95;
-  bool json = false;
+  bool json = false, confidence = false;
   void fields(Fields& f) {
+    f.field("confidence", confidence,
+            "of a training: not what went wrong, but which confidence would protect rare right responses; from its "
+            "saved steps, or from its evaluation where --data names it");
     f.field("data", data, "which evaluation of the run, by the name in eval/NAME.json; empty = the only one");
     f.field("step", step, Range{0, 1e9}, "which saved step of the run; 0 = all of them");
     f.field("opening", opening, Range{1, 1000}, "words at the beginning of a response that tell its strategy");
@@ -80,12 +85,34 @@ std::vector<SignalledGroup> from_evaluation(const std::string& path, const Diagn
   return signalled_groups(rows, options.opening);
 }
 
+// A run directory with a log, asked for nothing that concerns confidences.
+bool asks_for_causes(const std::string& path, const DiagnoseLine& options) {
+  return !options.confidence && options.data.empty() && options.step == 0 && is_directory(path) &&
+         exists(path_join(path, "steps.jsonl"));
+}
+
+int say_causes(const std::string& path, bool json) {
+  const RunRecord run = read_run(path);
+  if (run.steps.empty()) {
+    throw Error("empty", str(printable(path, 400),
+                             "/steps.jsonl: no step yet, expected at least one; wait for the "
+                             "first, or look at what ucas train says"));
+  }
+  std::vector<std::string> remarks = run.remarks;
+  const std::vector<StoredResponse> stored = read_stored(path, remarks);
+  Causes causes = find_causes(run, stored);
+  causes.remarks = std::move(remarks);
+  const CausesReport report{run, causes};
+  out(json ? causes_json(report) : causes_text(report));
+  return kDone;
+}
+
 }  // namespace
 
 std::string options_diagnose() { return options_help(DiagnoseLine{}); }
 
 int run_diagnose(const Words& words) {
-  CommandLine line = parse_command_line(words, {"json"});
+  CommandLine line = parse_command_line(words, {"json", "confidence"});
   DiagnoseLine options;
   ucas::apply(options, line.settings);
   if (line.positionals.size() != 1) {
@@ -100,6 +127,7 @@ int run_diagnose(const Words& words) {
     throw Error("usage",
                 str("--data ", printable(options.data), ": expected a run directory, got ", printable(path, 400)));
   }
+  if (asks_for_causes(path, options)) return say_causes(path, options.json);
   DiagnosisReport report;
   report.opening = options.opening;
   report.strategies = options.strategies;

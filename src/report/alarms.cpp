@@ -6,26 +6,22 @@
 
 #include "base/str.h"
 #include "report/benchmarks.h"
+#include "report/causes/cause.h"
 #include "report/escape.h"
 
 namespace ucas {
 
 namespace {
 
-constexpr double kCollapsedTo = 0.1;  // of the entropy of the first step
-constexpr double kMostDead = 0.5;
-constexpr double kMostTruncated = 0.1;
-constexpr double kMostUnparseable = 0.1;
-constexpr double kMostMismatch = 1e-3;
-constexpr size_t kLastSteps = 10;    // shares are averaged over the last steps
-constexpr size_t kFewestInVain = 5;  // steps without a right answer
-constexpr size_t kFewestSteps = 3;   // a trend needs that many
+constexpr size_t kFewestSteps = 3;  // a trend needs that many
+
+double limit_of(const char* title) { return cause_kind(title).limit; }
 
 // Mean of the last known values, and how many there were.
 double recent(const StepTable& steps, const std::string& key, size_t& count) {
   std::vector<double> known;
   if (const auto* values = steps.find(key)) {
-    for (auto it = values->rbegin(); it != values->rend() && known.size() < kLastSteps; ++it) {
+    for (auto it = values->rbegin(); it != values->rend() && known.size() < kCauseWindow; ++it) {
       if (!std::isnan(*it)) known.push_back(*it);
     }
   }
@@ -57,12 +53,8 @@ class Finder {
         entropy();
         dead_groups();
         never_right();
-        recent_share("Length clipping", "response_length/clip_ratio", kMostTruncated, "responses hit the length limit",
-                     "Answers are cut before they end. Raise the response limit, or look whether the model rambles.");
-        recent_share(
-            "Unparseable answers", "verifier/unparseable_share", kMostUnparseable,
-            "responses hold no answer that could be read",
-            "The reward sees format, not skill. Check the template and the stop tokens against a few responses.");
+        recent_share("Length clipping", "responses hit the length limit");
+        recent_share("Unparseable answers", "responses hold no answer that could be read");
         mismatch();
         not_finite();
         skipped();
@@ -95,19 +87,19 @@ class Finder {
     const auto* values = run_->steps.find("actor/entropy");
     if (!values || values->size() < kFewestSteps) return;
     checked("Entropy collapse");
+    const CauseKind& kind = cause_kind("Entropy collapse");
     double first = run_->steps.first("actor/entropy");
     for (size_t i = 0; i < values->size(); ++i) {
-      if (!((*values)[i] < kCollapsedTo * first)) continue;
+      if (!((*values)[i] < kind.limit * first)) continue;
       double change = kUnknown;
       std::string pass = pass_change(change);
       bool kept = change >= -0.01;
       add(!kept, kept ? "Low entropy" : "Entropy collapse",
           str("entropy from ", short_number(first), " to ", short_number(run_->steps.last("actor/entropy")), ", below ",
-              percent(kCollapsedTo, 0), " of its start from step ", run_->steps.step[i], " on",
-              pass.empty() ? "" : "; ", pass),
+              percent(kind.limit, 0), " of its start from step ", run_->steps.step[i], " on", pass.empty() ? "" : "; ",
+              pass),
           kept ? "The policy has become sure of itself without losing problems it could solve: not harmful here."
-               : "The policy hardly explores any more. Look at pass@k: if it falls while accuracy stalls, use a higher "
-                 "upper clip, an entropy bonus, or stop earlier.");
+               : kind.meaning);
       return;
     }
   }
@@ -137,15 +129,13 @@ class Finder {
     double share = recent(run_->steps, "train/dead_groups", count);
     if (count == 0) return;
     checked("Dead groups");
-    if (!(share > kMostDead)) return;
+    if (!(share > limit_of("Dead groups"))) return;
     size_t n = 0;
     double all = recent(run_->steps, "train/solve_all", n), none = recent(run_->steps, "train/solve_none", n);
-    std::string split = n == 0        ? ""
-                        : all >= none ? "Most are solved by every response: the task has become too easy."
-                                      : "Most are solved by no response: the task is too hard for this model.";
+    const std::string split = n == 0 ? "" : dead_groups_reading(all, none);
     add(true, "Dead groups",
         str(percent(share), " of groups had one verdict for all responses (mean of the last ", count, " steps)"),
-        str("Such groups teach nothing and cost their rollouts. ", split, split.empty() ? "" : " ",
+        str(cause_kind("Dead groups").meaning, " ", split, split.empty() ? "" : " ",
             "Use other problems or more samples a prompt."));
   }
 
@@ -153,36 +143,37 @@ class Finder {
     const auto* values = run_->steps.find("train/accuracy");
     if (!values) return;
     size_t steps = 0, last = values->size();
-    while (last > 0 && steps < kLastSteps && !((*values)[last - 1] > 0)) steps += !std::isnan((*values)[--last]);
+    while (last > 0 && steps < kCauseWindow && !((*values)[last - 1] > 0)) steps += !std::isnan((*values)[--last]);
     checked("No right answer");
-    if (steps < kFewestInVain) return;
+    if (static_cast<double>(steps) < limit_of("No right answer")) return;
     size_t n = 0;
     double unequal = recent(run_->steps, "verifier/unequal_share", n);
     if (!(unequal > 0 || recent(run_->steps, "verifier/unparseable_share", n) > 0)) return;  // nothing was graded
     add(true, "No right answer",
         str("no response of the last ", steps, " steps was right, though an answer was read in ", percent(unequal)),
-        "Either the problems are too hard for this model, or right answers are not taken for right: compare gold and "
-        "response in rollouts/, and see how both are read with `ucas verify --explain`.");
+        cause_kind("No right answer").meaning);
   }
 
-  void recent_share(const char* title, const char* key, double most, const char* of_what, const char* cause) {
+  void recent_share(const char* title, const char* of_what) {
+    const CauseKind& kind = cause_kind(title);
     size_t count = 0;
-    double share = recent(run_->steps, key, count);
+    double share = recent(run_->steps, kind.key, count);
     if (count == 0) return;
     checked(title);
-    if (share > most) {
+    if (share > kind.limit) {
       add(true, title,
-          str(percent(share), " of ", of_what, " (mean of the last ", count, " steps; threshold ", percent(most, 0),
-              ")"),
-          cause);
+          str(percent(share), " of ", of_what, " (mean of the last ", count, " steps; threshold ",
+              percent(kind.limit, 0), ")"),
+          kind.meaning);
     }
   }
 
   void evaluated(const ResultTable& summary) {
     const EvalRecord* evaluation = final_evaluation(*run_, summary.data);
     if (!evaluation) return;
-    auto check = [&](const char* title, double share, double most, const char* of_what, const char* cause) {
+    auto check = [&](const char* title, double share, const char* of_what, const char* cause) {
       if (std::isnan(share)) return;
+      const double most = limit_of(title);
       checked(title);
       if (share <= most) return;
       for (const Alarm& alarm : report_.alarms) {  // said for the training steps already
@@ -193,10 +184,9 @@ class Finder {
               short_path(summary.data, 1), " (threshold ", percent(most, 0), ")"),
           cause);
     };
-    check("Length clipping", evaluation->truncated, kMostTruncated, "responses hit the length limit",
+    check("Length clipping", evaluation->truncated, "responses hit the length limit",
           "A cut answer cannot be right. Compare with a longer limit before trusting the accuracy.");
-    check("Unparseable answers", evaluation->unparseable, kMostUnparseable,
-          "responses hold no answer that could be read",
+    check("Unparseable answers", evaluation->unparseable, "responses hold no answer that could be read",
           "Accuracy measures format as well as skill here. Check template and stop tokens.");
   }
 
@@ -204,21 +194,19 @@ class Finder {
     const auto* values = run_->steps.find("rollout/logprob_diff_max");
     if (!values) return;
     checked("Sampler/trainer mismatch");
+    const CauseKind& kind = cause_kind("Sampler/trainer mismatch");
     size_t worst = values->size(), above = 0;
     for (size_t i = 0; i < values->size(); ++i) {
       if (std::isnan((*values)[i])) continue;
-      above += (*values)[i] > kMostMismatch;
+      above += (*values)[i] > kind.limit;
       if (worst == values->size() || (*values)[i] > (*values)[worst]) worst = i;
     }
     if (above == 0) return;
     add(true, "Sampler/trainer mismatch",
         str("log-probs of one token differ by up to ", short_number((*values)[worst]), " (step ",
-            run_->steps.step[worst], "); beyond ", short_number(kMostMismatch), " in ", above, " of ", values->size(),
+            run_->steps.step[worst], "); beyond ", short_number(kind.limit), " in ", above, " of ", values->size(),
             " steps"),
-        "Responses are then sampled from another policy than the one that is trained. Expected on a GPU, whose library "
-        "sums products of few rows in another order than those of many (objective.tis corrects for it), and with "
-        "low-precision sampling: sample in the precision of the trainer. On the CPU it points to a bug: compare with "
-        "UCAS_ISA=scalar. Truncation by top-p or top-k is no part of it: both are of the whole vocabulary.");
+        kind.meaning);
   }
 
   void not_finite() {
@@ -231,9 +219,7 @@ class Finder {
     }
     if (seen.size() > keys.size()) keys.push_back(str(seen.size() - keys.size(), " other numbers"));
     if (!keys.empty()) {
-      add(true, "Numbers that are not finite", join(keys, ", "),
-          "The step was skipped or its numbers overflowed. Lower the learning rate; look at the gradient norm before "
-          "it.");
+      add(true, "Numbers that are not finite", join(keys, ", "), cause_kind("Numbers that are not finite").meaning);
     }
   }
 
@@ -251,9 +237,7 @@ class Finder {
       if (most > 0) found.push_back(str(most, " ", words));
     }
     if (!found.empty()) {
-      add(true, "Skipped steps", join(found, ", "),
-          "Steps that were not finite: lower the learning rate. Steps without groups: use problems that the model "
-          "sometimes solves, or more samples a prompt.");
+      add(true, "Skipped steps", join(found, ", "), cause_kind("Skipped steps").meaning);
     }
   }
 
