@@ -108,7 +108,7 @@ const std::vector<Planted>& planted() {
       {"Length collapse", [](Row& r, double) { fall(r), r["response_length/mean"] = 30; }},
       {"Repeated text", [](Row& r, double) { fall(r); },
        [](StoredResponse& o) {
-         o.response = "So x = 3.";
+         o.response = str("So x = ", o.sample, ".");
          for (int i = 0; i < 40; ++i) o.response += " so so";
        }},
       {"Identical responses", [](Row& r, double) { fall(r); }, [](StoredResponse& o) { o.response = "\\boxed{7}"; }},
