@@ -14,6 +14,11 @@ JOBS ?= $(shell awk -v cores=$$(nproc) '/MemAvailable/ {n = int($$2 / 1500000); 
 # The compiler cache is the user's own, so that it serves the next clone, too; paths in it are relative to the clone.
 export CCACHE_BASEDIR ?= $(CURDIR)
 
+# What tools/setup has put into .venv because the system's is missing or too old.
+CMAKE = $(firstword $(wildcard .venv/bin/cmake) cmake)
+CTEST = $(firstword $(wildcard .venv/bin/ctest) ctest)
+NINJA = $(addprefix -DCMAKE_MAKE_PROGRAM=,$(wildcard $(CURDIR)/.venv/bin/ninja))
+
 help:
 	@echo 'make demo            sets everything up, builds, runs the main job; prints where the report is'
 	@echo '                     (make demo ARGS="--seeds 4": mean and spread over seeds)'
@@ -33,19 +38,19 @@ help:
 	@echo 'make check-all       the long checks: sanitizers, slow tests'
 	@echo 'make fuzz            random answers to the verifier for SECONDS=60, under sanitizers (needs clang++-19)'
 	@echo 'make coverage        line coverage of src/'
-	@echo 'make clean           removes what was built (.venv* and the compiler cache stay)'
+	@echo 'make clean           removes what was built (.venv*, .deps and the compiler cache stay)'
 
 setup:
 	@tools/setup
 
 configure: setup
-	@cmake --preset release --log-level=WARNING $(CMAKE_ARGS)
+	@$(CMAKE) --preset release --log-level=WARNING $(NINJA) $(CMAKE_ARGS)
 
 build: configure
-	@cmake --build build -j $(JOBS)
+	@$(CMAKE) --build build -j $(JOBS)
 
 demo: configure
-	@cmake --build build -j $(JOBS) --target ucas
+	@$(CMAKE) --build build -j $(JOBS) --target ucas
 	@build/ucas demo $(ARGS)
 
 STUDIES ?= $(TINY_STUDIES)
@@ -53,16 +58,16 @@ docs-figures: $(STUDIES:%=docs-%)
 
 # One after the other: a study's own runs stand side by side already. One that fails does not stop `make -k`.
 $(TINY_STUDIES:%=docs-%): docs-%: configure
-	@cmake --build build -j $(JOBS) --target ucas
+	@$(CMAKE) --build build -j $(JOBS) --target ucas
 	@build/ucas study $* --jobs $(shell nproc) --table docs/studies/$*.md --figures docs/studies
 .NOTPARALLEL:
 
 doctor: configure
-	@cmake --build build -j $(JOBS) --target ucas
+	@$(CMAKE) --build build -j $(JOBS) --target ucas
 	@build/ucas doctor
 
 bench: configure
-	@cmake --build build -j $(JOBS) --target ucas bench_decode bench_train_step bench_head
+	@$(CMAKE) --build build -j $(JOBS) --target ucas bench_decode bench_train_step bench_head
 	@tools/bench_peers
 	@python3 -B bench/table.py $(ARGS)
 	@PEER_PYTHON=.venv-peers/bin/python python3 -B bench/trl_step.py
@@ -80,27 +85,27 @@ test-integrations:
 	@tools/test_integrations
 
 test: configure
-	@cmake --build build -j $(JOBS) --target ucas ucas-tests ucas-tests-engine
-	@ctest --test-dir build --output-on-failure -j $(JOBS) -LE slow
+	@$(CMAKE) --build build -j $(JOBS) --target ucas ucas-tests ucas-tests-engine
+	@$(CTEST) --test-dir build --output-on-failure -j $(JOBS) -LE slow
 
 check-all: setup
-	@cmake --preset dev --log-level=WARNING
-	@cmake --build build-dev -j $(JOBS) --target ucas ucas-tests ucas-tests-engine
-	@ctest --test-dir build-dev --output-on-failure -j $(JOBS)
+	@$(CMAKE) --preset dev --log-level=WARNING $(NINJA)
+	@$(CMAKE) --build build-dev -j $(JOBS) --target ucas ucas-tests ucas-tests-engine
+	@$(CTEST) --test-dir build-dev --output-on-failure -j $(JOBS)
 	@! command -v clang++-19 > /dev/null || $(MAKE) --no-print-directory fuzz SECONDS=30
 
 SECONDS ?= 60
 fuzz: setup
 	@command -v clang++-19 > /dev/null || { echo 'make fuzz needs clang++-19 (Debian: clang-19 libclang-rt-19-dev)' >&2; exit 2; }
-	@cmake --preset fuzz --log-level=WARNING
-	@cmake --build build-fuzz -j $(JOBS) --target fuzz_verify
+	@$(CMAKE) --preset fuzz --log-level=WARNING $(NINJA)
+	@$(CMAKE) --build build-fuzz -j $(JOBS) --target fuzz_verify
 	@python3 -B tests/fuzz/run.py build-fuzz/fuzz_verify $(SECONDS)
 
 coverage: setup
-	@cmake --preset coverage --log-level=WARNING
-	@cmake --build build-coverage -j $(JOBS) --target ucas ucas-tests ucas-tests-engine
+	@$(CMAKE) --preset coverage --log-level=WARNING $(NINJA)
+	@$(CMAKE) --build build-coverage -j $(JOBS) --target ucas ucas-tests ucas-tests-engine
 	@find build-coverage -name '*.gcda' -delete
-	@ctest --test-dir build-coverage --output-on-failure -j $(JOBS) -LE slow
+	@$(CTEST) --test-dir build-coverage --output-on-failure -j $(JOBS) -LE slow
 	@python3 tools/coverage.py build-coverage
 
 format: setup
