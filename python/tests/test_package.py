@@ -322,6 +322,23 @@ class Process(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("LibTorch", done.stderr)
 
+    def test_programs_are_graded_in_the_sandbox_that_is_inside(self):
+        program = os.path.join(os.path.dirname(sys.executable), "ucas")
+        good, bad = "def f(x):\n    return x + 1", "def f(x):\n    return x"
+        reads = "def f(x):\n    open('/etc/passwd').read()\n    return x + 1"
+        with tempfile.TemporaryDirectory() as folder:
+            with open(f"{folder}/rows.jsonl", "w", encoding="utf-8") as file:
+                file.writelines(json.dumps({"gold": "assert f(1) == 2", "prediction": f"```python\n{code}\n```"}) + "\n"
+                                for code in (good, bad, reads))
+            done = subprocess.run([program, "verify", f"{folder}/rows.jsonl", "--kind", "code", "--out", f"{folder}/out.jsonl"],
+                                  capture_output=True, text=True)
+            if done.returncode == 78:
+                self.skipTest(f"no sandbox on this machine: {done.stderr}")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(f"{folder}/out.jsonl", encoding="utf-8") as file:
+                verdicts = [json.loads(line)["verdict"] for line in file]
+        self.assertEqual(verdicts, ["equal", "unequal", "unequal"])
+
     def test_licences_of_what_is_inside(self):
         folder = glob.glob(os.path.join(os.path.dirname(PACKAGE), "ucas-*.dist-info", "licenses"))
         names = " ".join(name for place in folder for _, _, files in os.walk(place) for name in files)
