@@ -41,11 +41,11 @@ RunAnswers both(RunAnswers a, const RunAnswers& b) {
   return a;
 }
 
-const ComparedMetric& metric(const Comparison& c, const std::string& key) {
+const ComparedMetric& metric(const Comparison& c, std::string_view key) {
   for (const ComparedMetric& m : c.metrics) {
     if (m.key == key) return m;
   }
-  throw Error("empty", key);
+  throw Error("empty", std::string(key));
 }
 
 TEST(models, greedy_answers_of_two_models_are_compared_by_mcnemars_exact_test) {
