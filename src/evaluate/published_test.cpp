@@ -30,8 +30,8 @@ std::string refusal_of(const std::string& text) {
   return "accepted";
 }
 
-const PublishedRow& row_of(const PublishedTable& table, const std::string& where, const std::string& name,
-                           const std::string& size) {
+const PublishedRow& row_of(const PublishedTable& table, std::string_view where, std::string_view name,
+                           std::string_view size) {
   for (const PublishedRow& row : table.rows) {
     if (row.table == where && row.name == name && row.size == size) return row;
   }
