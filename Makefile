@@ -33,7 +33,7 @@ help:
 	@echo '                     nvcc into .venv-cuda where they are not here (600 MB)'
 	@echo 'make wheel           the Python package into dist/ (docs/python.md): one wheel for Python 3.11, one for 3.12 and later'
 	@echo 'make test-wheel      its tests, in a fresh environment with numpy alone'
-	@echo 'make test-integrations  its tests inside TRL, verl, lighteval, lm-eval, which it fetches into .venv-integrations (2 GB)'
+	@echo 'make test-integrations  its tests inside TRL, verl, lighteval, lm-eval, verifiers, which it fetches into .venv-integrations (3 GB)'
 	@echo 'make format          formats the sources'
 	@echo 'make check-all       the long checks: sanitizers, slow tests'
 	@echo 'make fuzz            random answers to the verifier for SECONDS=60, under sanitizers (needs clang++-19)'
@@ -81,7 +81,7 @@ wheel: setup
 test-wheel:
 	@tools/test_wheel
 
-test-integrations:
+test-integrations: wheel
 	@tools/test_integrations
 
 test: configure
