@@ -1,0 +1,136 @@
+"""What several processes cost and share, measured on this machine.
+
+    bench/ranks.py BUILD hosts     two hosts as network namespaces joined by a cable (root): one training, a rank on each, the
+                                   bits of one process; bytes on the cable beside those that the run counts
+    bench/ranks.py BUILD memory [N ..]  optimizer memory of a rank at 1, 2, 4: what f32 moments take beyond bf16 ones, beside 1 / N
+
+Slow: minutes on two cores."""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+BUILD, WHAT = os.path.abspath(sys.argv[1]), sys.argv[2]
+UCAS = os.path.join(BUILD, "ucas")
+FOLDER = tempfile.mkdtemp(prefix="ucas-ranks-")
+NAMES = ["ucas-a", "ucas-b"]
+
+
+def path(*parts):
+    return os.path.join(FOLDER, *parts)
+
+
+def ucas(*words):
+    subprocess.run([UCAS, *map(str, words)], check=True, capture_output=True, text=True)
+
+
+def start(rank, size, words, host="127.0.0.1", port=29700, before=(), more=None):
+    environment = {**os.environ, "RANK": str(rank), "WORLD_SIZE": str(size), "MASTER_ADDR": host, "MASTER_PORT": str(port),
+                   **(more or {})}
+    return subprocess.Popen([*before, UCAS, *map(str, words)], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                            text=True)
+
+
+def finish(processes):
+    said = [p.communicate(timeout=900)[1] for p in processes]
+    assert all(p.returncode == 0 for p in processes), said
+    return said
+
+
+def task(*init):
+    ucas("make-task", "--out", path("task"), "--count_train", 400, "--count_dev", 20, "--count_test", 20, "--count_worked", 400,
+         "--count_mixed", 100, "--n_max", 6)
+    ucas("sft", "--init", "qwen2", "--tokenizer", path("task", "tokenizer"), "--data", path("task", "sft_mixed.jsonl"), "--steps", 1,
+         "--batch_size", 8, "--optimizer.lr", "1e-5", *init, "--out", path("base"))
+
+
+def train(out, *more):
+    return ["train", "dapo-tiny", "--model", path("base"), "--data", path("task", "train.jsonl"), "--out", path(out),
+            "--threads", 1, "--data.train_batch_size", 6, "--data.gen_batch_size", 6, "--update.mini_batch_size", 3,
+            "--rollout.n", 8, "--objective.keep_mixed_groups", "false", "--train.test_freq", 0, "--data.val_files", "",
+            "--update.micro_batch_tokens", 64, "--update.reduce", "ordered", *more]
+
+
+def rows(run):
+    with open(path(run, "steps.jsonl")) as file:
+        return [json.loads(line) for line in file]
+
+
+def hosts():
+    task()
+    finish([start(0, 1, train("one", "--train.steps", 6))])
+    ip = lambda *words: subprocess.run(["ip", *words], check=True, capture_output=True, text=True).stdout
+    for name in NAMES:
+        ip("netns", "add", name)
+    try:
+        ip("link", "add", "cable0", "netns", NAMES[0], "type", "veth", "peer", "name", "cable1", "netns", NAMES[1])
+        for i, name in enumerate(NAMES):
+            ip("-n", name, "addr", "add", f"10.77.0.{i + 1}/24", "dev", f"cable{i}")
+            ip("-n", name, "link", "set", f"cable{i}", "up")
+            ip("-n", name, "link", "set", "lo", "up")
+        sent = lambda: [int(re.search(r"TX:.*\n\s*(\d+)", ip("-n", name, "-s", "link", "show", f"cable{i}")).group(1))
+                        for i, name in enumerate(NAMES)]
+        before = sent()
+        finish([start(rank, 2, train("two", "--train.steps", 6), "10.77.0.1", before=["ip", "netns", "exec", name],
+                      more={"GLOO_SOCKET_IFNAME": f"cable{rank}"}) for rank, name in enumerate(NAMES)])
+        cable = [b - a for a, b in zip(before, sent())]
+    finally:
+        for name in NAMES:
+            subprocess.run(["ip", "netns", "del", name])
+    for file in ("model.safetensors", "state/optimizer.safetensors"):
+        at = os.path.join("checkpoints", "step-0000006", file)
+        with open(path("one", at), "rb") as a, open(path("two", at), "rb") as b:
+            assert a.read() == b.read(), file
+    counted = sum(r["perf/ranks/bytes"] for r in rows("two"))
+    print(f"two hosts, 6 steps: weights and moments have the bits of one process; bytes that rank 0 gave to the calls "
+          f"{counted / 6:,.0f} a step, on the cable from host a {cable[0] / 6:,.0f}, from b {cable[1] / 6:,.0f}")
+
+
+def resident(process):
+    try:
+        with open(f"/proc/{process.pid}/status") as file:
+            return int(re.search(r"RssAnon:\s+(\d+)", file.read()).group(1)) * 1024
+    except (OSError, AttributeError):
+        return 0
+
+
+def memory():
+    task("--model.hidden_size", 512, "--model.num_hidden_layers", 10, "--model.intermediate_size", 2048)
+    header = open(path("base", "model.safetensors"), "rb").read(8)
+    with open(path("base", "model.safetensors"), "rb") as file:
+        size = int.from_bytes(header, "little")
+        file.read(8)
+        shapes = [v["shape"] for k, v in json.loads(file.read(size)).items() if k != "__metadata__"]
+    count = 0
+    for shape in shapes:
+        n = 1
+        for d in shape:
+            n *= d
+        count += n
+    print(f"{count / 1e6:.1f} M parameters; moments in f32 take 8 bytes each, in bf16 4")
+    for ranks in [int(n) for n in sys.argv[3:]] or (1, 2, 4):
+        took = {}
+        for moments in ("f32", "bf16"):
+            run = f"memory-{ranks}-{moments}"
+            processes = [start(r, ranks, train(run, "--train.steps", 3, "--rollout.n", 2, "--rollout.response_length", 16,
+                                               "--update.reduce", "sum", "--optimizer.moments", moments, "--train.save_freq", 0),
+                               port=29701 + ranks) for r in range(ranks)]
+            last = [0] * ranks  # of step 3, before the checkpoint gathers the moments: the last but one sample of a step
+            while all(p.poll() is None for p in processes):
+                steps = path(run, "steps.jsonl")
+                if os.path.exists(steps) and sum(1 for _ in open(steps)) == 2:  # step 3 is under way
+                    last = [max(a, resident(p)) for a, p in zip(last, processes)]
+                time.sleep(0.02)
+            finish(processes)
+            took[moments] = last
+        for rank in range(ranks):
+            saved = took["f32"][rank] - took["bf16"][rank]
+            print(f"{ranks} ranks, rank {rank}: {took['f32'][rank] / 1e6:,.0f} MB with f32 moments, "
+                  f"{took['bf16'][rank] / 1e6:,.0f} MB with bf16: {saved / 1e6:,.1f} MB apart, 1 / N of them all is "
+                  f"{4 * count / ranks / 1e6:,.1f}")
+
+
+{"hosts": hosts, "memory": memory}[WHAT]()
