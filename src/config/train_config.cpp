@@ -141,6 +141,14 @@ void RunConfig::fields(Fields& f) {
   f.field("tensorboard", tensorboard, "write the numbers of steps.jsonl as event files for TensorBoard, too",
           Effect::bookkeeping);
   f.field("max_hours", max_hours, Range{0, 1e5}, "save and exit 75 after this long; 0 = no limit", Effect::bookkeeping);
+  f.field(
+      "watchdog", watchdog, Range{0, 1e7},
+      "say after so many seconds without progress which phase, response, problem or grader the run is stuck in; 0 = "
+      "never",
+      Effect::bookkeeping);
+  f.field("watchdog_end", watchdog_end, Range{0, 1e7},
+          "end the program with exit 74 after so many seconds without progress; the last checkpoint stands; 0 = never",
+          Effect::bookkeeping);
 }
 
 void TrainConfig::fields(Fields& f) {

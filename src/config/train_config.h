@@ -113,7 +113,8 @@ struct RunConfig {
   int64_t stored_signals = 20;  // signals of every N-th step, and of the first, are kept (records/step_data.h); 0 = off
   int64_t stored_signal_tokens = 65536;  // most tokens of such a file; 0 = the whole batch
   bool tensorboard = false;
-  double max_hours = 0;  // 0 = no limit
+  double max_hours = 0;                     // 0 = no limit
+  double watchdog = 300, watchdog_end = 0;  // seconds without progress (base/activity.h); 0 = off
   void fields(Fields& f);
 };
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "base/activity.h"
 #include "base/error.h"
 #include "base/str.h"
 #include "model/decoder.h"
@@ -73,6 +74,7 @@ class Run {
  public:
   Run(Model& model, const EngineConfig& config, const RolloutRequest& request);
   std::vector<Sampled> finish();
+  std::string state() const;
 
  private:
   int64_t cache_tokens() const;
@@ -147,12 +149,25 @@ void Run::add(std::span<const PromptJob> jobs) {
   scheduler_.extend(jobs_);
 }
 
+// For a watchdog: how far it is, and the longest response under way.
+std::string Run::state() const {
+  const auto longest =
+      std::ranges::max_element(live_, {}, [&](const Live& l) { return results_[l.result].token.size(); });
+  const Sampled& of = results_[longest->result];
+  return str("sampling ", results_.size(), " responses, ", std::ranges::count(done_, 1), " ended, ", live_.size(),
+             " under way, the longest to ", request_.name_of ? request_.name_of(of.job) : str("prompt ", of.job + 1),
+             ", sample ", of.sample, ", at token ", of.token.size());
+}
+
 std::vector<Sampled> Run::finish() {
+  Doing doing(str("sampling ", results_.size(), " responses"));
   while (!results_.empty()) {
     if (request_.should_stop && request_.should_stop()) break;
     if (request_.more) add(request_.more());
     fill_slots();
     if (live_.empty()) break;
+    progressed();
+    doing.say_now_and_then([this] { return state(); });
     decode_step();
   }
   std::vector<Sampled> ended;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/fields.h"
@@ -67,6 +68,7 @@ struct RolloutRequest {
   int64_t room_responses = 0, room_tokens = 0;
   // Asked after each token; true = nobody wants the rest, and the response ends here as one that was cut.
   std::function<bool(int64_t job, uint32_t sample)> unwanted;
+  std::function<std::string(int64_t job)> name_of;  // what a watchdog calls a prompt; none: its number
 };
 
 class Rollout {

@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 
+#include "base/activity.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/rng.h"
@@ -93,6 +94,7 @@ std::vector<Candidate> generate(const Collector& c, int64_t step, const std::vec
   request.stop_ids = c.stop_ids;
   request.ends = c.ends;
   request.should_stop = c.should_stop;
+  request.name_of = [&](int64_t job) { return printable(c.data.problems[candidates[job].problem].id, 60); };
   request.on_response = [&](const Sampled& s) {
     const int64_t p = candidates[s.job].problem;
     c.rewards.begin(c.data.problems[p], key_of(p, s.sample), [&] { return text_of(c, s); });
@@ -254,6 +256,7 @@ Collected Collector::collect(int64_t step, DataCursor& cursor) const {
   SamplingAction action = SamplingAction::more;
   while (action == SamplingAction::more) {
     double began = now_seconds();
+    set_phase(str("step ", step, ", generating"));
     const std::vector<int64_t> problems = next_problems(config, step, data.size(), cursor, stats);
     std::vector<Candidate> candidates = generate(*this, step, problems, times_drawn);  // o_i ~ pi_old
     stats.seconds_gen += now_seconds() - began;
@@ -263,6 +266,7 @@ Collected Collector::collect(int64_t step, DataCursor& cursor) const {
       return result;
     }
     began = now_seconds();
+    set_phase(str("step ", step, ", grading"));
     grade(*this, candidates);  // R_i
     count(*this, candidates, stats);
     if (config.data.rest_solved > 0) note_solved(candidates, step, cursor);

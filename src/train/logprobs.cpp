@@ -15,6 +15,7 @@
 #include <functional>
 #include <numeric>
 
+#include "base/activity.h"
 #include "base/error.h"
 #include "config/train_config.h"
 #include "train/pack.h"
@@ -105,6 +106,7 @@ std::vector<int64_t> indices(int64_t first, int64_t last) {
 }
 
 at::Tensor response_rows(Model& model, const PackedResponses& packed) {
+  progressed();
   at::Tensor hidden = model.hidden(packed.packed);
   return at::index_select(hidden, 0, at::tensor(packed.row, at::kLong).to(hidden.device()));
 }

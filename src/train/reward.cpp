@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/activity.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/json_object.h"
@@ -79,7 +80,8 @@ class Rewards::Ahead {
   }
 
   void begin(const Grader& grader, const Problem& problem, const Key& key, std::string text) {
-    std::packaged_task<Verdict()> task([&grader, &problem, text = std::move(text)] {
+    std::packaged_task<Verdict()> task([&grader, &problem, key, text = std::move(text)] {
+      const Doing doing(str("grading ", printable(problem.id, 60), ", sample ", key.second, ", by a program"));
       const Answer answer{text, &problem.gold};
       return std::move(grader.grade({&answer, 1}).front());
     });
@@ -148,6 +150,7 @@ void Rewards::begin(const Problem& problem, const Key& key, const std::function<
 void Rewards::grade(std::span<const PaidGroup> groups, std::span<const Key> keys) {
   std::map<const Grader*, std::vector<Answer>> answers;
   std::map<const Grader*, std::vector<Response*>> places;
+  std::map<const Grader*, const Problem*> problems;  // the first of each
   size_t number = 0;
   for (const PaidGroup& group : groups) {
     const Grader& grader = graders_.for_source(group.problem.source);
@@ -158,6 +161,7 @@ void Rewards::grade(std::span<const PaidGroup> groups, std::span<const Key> keys
           continue;
         }
       }
+      problems.try_emplace(&grader, &group.problem);
       answers[&grader].push_back({group.text[i], &group.problem.gold});
       places[&grader].push_back(&group.response[i]);
     }
@@ -174,6 +178,9 @@ void Rewards::grade(std::span<const PaidGroup> groups, std::span<const Key> keys
       asked = of_grader;
       continue;
     }
+    const Doing doing(str("grading ", of_grader.size(), " responses of source ",
+                          printable(problems[grader]->source, 60), ", the first to ",
+                          printable(problems[grader]->id, 60)));
     std::vector<Verdict> verdicts = grader->grade(of_grader);
     for (size_t i = 0; i < verdicts.size(); ++i) places[grader][i]->verdict = std::move(verdicts[i]);
   }
@@ -187,13 +194,16 @@ void Rewards::grade(std::span<const PaidGroup> groups, std::span<const Key> keys
 std::vector<RewardReply> Rewards::ask(std::span<const PaidGroup> groups) const {
   if (!judges_all()) return {};
   std::vector<RewardAsk> asks;
+  std::vector<int64_t> samples;
   for (const PaidGroup& group : groups) {
     for (size_t i = 0; i < group.response.size(); ++i) {
       const Response& o = group.response[i];
       asks.push_back({group.problem, group.text[i], o.length, o.finished, o.verdict});
+      samples.push_back(o.sample);
     }
   }
-  const std::string own = command_ != nullptr ? command_->ask(reward_lines(asks), asks.size()) : "";
+  const auto name = [&](size_t i) { return str(printable(asks[i].problem.id, 60), ", sample ", samples[i]); };
+  const std::string own = command_ != nullptr ? command_->ask(reward_lines(asks), asks.size(), name) : "";
   return parse_rewards(ranks_.gather(own).front(), asks.size(), config_.reward.command);
 }
 

@@ -12,7 +12,9 @@
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <vector>
 
+#include "base/activity.h"
 #include "base/error.h"
 #include "base/json_object.h"
 #include "base/log.h"
@@ -27,6 +29,24 @@ namespace {
 constexpr size_t kLongestReply = 1 << 20;  // bytes of a line
 
 std::string where_of(const std::string& command) { return str("reward.command ", printable(command, 200)); }
+
+// The first few ids that no reply has named yet.
+std::string owed(const std::string& replies, size_t count, const std::function<std::string(size_t)>& name_of) {
+  constexpr size_t kNamed = 3;
+  std::vector<bool> answered(count);
+  for (size_t at = 0, end; (end = replies.find('\n', at)) != std::string::npos; at = end + 1) {
+    try {
+      const JsonObject row = JsonObject::parse(std::string_view(replies).substr(at, end - at), "reply");
+      answered[static_cast<size_t>(row.whole("id", 0, static_cast<int64_t>(count) - 1))] = true;
+    } catch (const Error&) {  // refused when all are there
+    }
+  }
+  std::vector<std::string> names;
+  for (size_t i = 0; i < count && names.size() < kNamed; ++i) {
+    if (!answered[i]) names.push_back(name_of ? name_of(i) : str("id ", i));
+  }
+  return join(names, ", ");
+}
 
 }  // namespace
 
@@ -142,7 +162,9 @@ std::string RewardCommand::ending() {
   return "closed its output";
 }
 
-std::string RewardCommand::ask(const std::string& lines, size_t count) {
+std::string RewardCommand::ask(const std::string& lines, size_t count,
+                               const std::function<std::string(size_t)>& name_of) {
+  Doing doing(str("waiting for ", where_of(command_)), pid_);
   std::string replies = std::move(rest_);
   rest_.clear();
   size_t sent = 0, end = 0;  // end: of the last whole line that was asked for
@@ -152,10 +174,15 @@ std::string RewardCommand::ask(const std::string& lines, size_t count) {
   };
   take_lines();
   if (got > 0 || !replies.empty()) fail("wrote a line that nobody had asked for");
-  double heard = now_seconds();
+  double heard = now_seconds(), told = -1;  // told: of which silence was said what is owed
   while (got < count) {
     pollfd ends[2] = {{from_, POLLIN, 0}, {sent < lines.size() ? to_ : -1, POLLOUT, 0}};
-    if (::poll(ends, 2, 1000) < 0 && errno != EINTR) fail(str("poll: ", std::strerror(errno)));
+    if (::poll(ends, 2, 250) < 0 && errno != EINTR) fail(str("poll: ", std::strerror(errno)));
+    if (now_seconds() - heard > 0.2 && told != heard) {
+      told = heard;
+      doing.say(str("waiting for ", where_of(command_), ": ", got, " of ", count,
+                    " replies, the first without one: ", owed(replies, count, name_of)));
+    }
     if ((ends[1].revents & (POLLOUT | POLLERR)) != 0) {
       const ssize_t n = ::write(to_, lines.data() + sent, lines.size() - sent);
       if (n > 0) {
@@ -172,6 +199,7 @@ std::string RewardCommand::ask(const std::string& lines, size_t count) {
       if (n > 0) {
         replies.append(part, static_cast<size_t>(n));
         heard = now_seconds();
+        progressed();
         take_lines();
         if (replies.size() - end > kLongestReply && got < count)
           fail("a reply of more than 1 MiB without a line's end");

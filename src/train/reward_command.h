@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,7 +45,9 @@ class RewardCommand {
   RewardCommand& operator=(const RewardCommand&) = delete;
 
   // `count` lines in, as many back.
-  std::string ask(const std::string& lines, size_t count);
+  // name_of: what is asked for by id, for a watchdog that
+  // says which replies are owed.
+  std::string ask(const std::string& lines, size_t count, const std::function<std::string(size_t)>& name_of = {});
 
  private:
   [[noreturn]] void fail(const std::string& what) const;

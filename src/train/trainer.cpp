@@ -14,6 +14,7 @@
 #include "train/logprobs.h"
 #include "train/schedule.h"
 #include "train/validation.h"
+#include "train/watched.h"
 
 namespace ucas {
 
@@ -243,7 +244,9 @@ void Trainer::save(bool needed) {
   t_.optimizer->release_state();
 }
 
-int Trainer::run(TrainObserver& observer) {
+int Trainer::run(TrainObserver& outside) {
+  WatchedTraining watched(outside, t_.config.train);
+  TrainObserver& observer = watched;
   observer_ = &observer;
   const RunConfig& c = t_.config.train;
   announce(t_, total_steps_);

@@ -1,6 +1,7 @@
 """A reward of 20 lines of Python trains what the verifier trains, bit for bit; whatever goes wrong in it pays nothing."""
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -150,3 +151,28 @@ if subprocess.run([UCAS, "doctor", "--sandbox"], capture_output=True).returncode
           "without a sandbox no step is made")
 else:
     print("skipped: no sandbox on this machine")
+
+# A reward that hangs: the watchdog says which phase, which command and which response owe something, and ends nothing.
+HANGS = """import json, sys, time
+for n, line in enumerate(sys.stdin):
+    a = json.loads(line)
+    if n == 2:
+        time.sleep(3)
+    print(json.dumps({"id": a["id"], "score": 1.0}), flush=True)
+"""
+done = train("hangs", "--reward.command", script("hangs.py", HANGS), "--train.watchdog", 1)
+said = [line for line in done.stderr.splitlines() if line.startswith("watchdog")]
+print(*said, sep="\n")
+check(1 <= len(said) <= 2, "the watchdog says it when a second has passed, and again after two")
+check("step 1, grading" in said[0] and "waiting for reward.command" in said[0] and "hangs.py" in said[0],
+      "with the phase and who is waited for")
+check(re.search(r": 2 of \d+ replies, the first without one: train/?-?\w*\d+, sample 2, ", said[0]), "and the responses that are owed")
+check(rows(path("hangs"))[-1]["training/global_step"] == STEPS, "the run goes on to its end")
+began = time.time()
+done = train("ended", "--reward.command", script("sleeps.py", "import time\ntime.sleep(1000)\n"), "--train.watchdog", 0,
+             "--train.watchdog_end", 2, expect=74)
+check("the program ends (train.watchdog_end)" in done.stderr and time.time() - began < 30, "it ends a run where it is asked to")
+left = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
+check(path("sleeps.py") not in left, "and what the run had started")
+done = train("quiet", "--train.watchdog", 60)
+check("watchdog" not in done.stderr, "a run that moves is not spoken of")

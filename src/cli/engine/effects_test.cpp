@@ -180,6 +180,8 @@ TEST(effects, the_options_that_do_not_decide_what_is_learnt) {
                                                   {"train.stored_signals", Effect::bookkeeping},
                                                   {"train.stored_signal_tokens", Effect::bookkeeping},
                                                   {"train.tensorboard", Effect::bookkeeping},
+                                                  {"train.watchdog", Effect::bookkeeping},
+                                                  {"train.watchdog_end", Effect::bookkeeping},
                                                   {"train.max_hours", Effect::bookkeeping}};
   for (const FieldValue& field : fields_of(TrainConfig{})) {
     auto at = expected.find(field.key);

@@ -1,0 +1,60 @@
+// What the program is at, for people who wait: the phase, the work under way in it, and when anything last moved. A
+// watchdog says it when nothing has moved for long (docs/reliability.md). Kept by the process, like its log.
+// Threads: any.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace ucas {
+
+void progressed();                         // a token, an update, a reply: cheap enough for each
+void set_phase(const std::string& phase);  // "step 12, generating"; progress, too
+
+// Work under way, while the object lives: named where it stands still.
+class Doing {
+ public:
+  // group: a process group that is ended with the program when the watchdog ends it.
+  explicit Doing(std::string what, int group = 0);
+  ~Doing();
+  Doing(const Doing&) = delete;
+  Doing& operator=(const Doing&) = delete;
+  void say(const std::string& what);  // another text; no progress
+  // The same, at most twice a second, from whatever makes the text.
+  template <class Make>
+  void say_now_and_then(Make make) {
+    if (is_due()) say(make());
+  }
+
+ private:
+  bool is_due();
+  int64_t number_;
+  double said_ = 0;
+};
+
+struct Activity {
+  double still = 0;  // seconds since something moved
+  std::string what;  // the phase, then the work under way that is oldest
+};
+Activity activity();
+
+// Says what the program is at when nothing has moved for `seconds`, again after twice that, and so on; after
+// `end_seconds` ends the program with exit code 74, and the process groups of what it does. 0: never.
+class Watchdog {
+ public:
+  Watchdog(double seconds, double end_seconds);
+  ~Watchdog();
+
+ private:
+  void watch(const std::stop_token& stop);
+  double seconds_, end_seconds_;
+  std::mutex guard_;
+  std::condition_variable_any woken_;
+  std::jthread thread_;  // last: it ends before what it uses
+};
+
+}  // namespace ucas
