@@ -47,8 +47,9 @@ struct Batch {
   std::vector<RewardTerm> reward_terms;  // what the score is a sum of; empty in what older runs stored
   std::vector<int32_t> stop_ids;         // the ids that end a response
 
-  std::vector<int32_t> token;          // [N]
-  std::vector<float> rollout_logprob;  // [N] as the sampler reported it: of the law drawn from (after top-k, top-p, min-p)
+  std::vector<int32_t> token;  // [N]
+  std::vector<float>
+      rollout_logprob;  // [N] as the sampler reported it: of the law drawn from (after top-k, top-p, min-p)
   std::vector<float> rollout_whole_logprob;  // [N] of the whole vocabulary; empty where nothing is cut: then the same
   std::vector<float> old_logprob;            // [N] trainer policy before the step's first update
   std::vector<float> ref_logprob;            // [N] frozen reference; empty unless needed

@@ -37,9 +37,10 @@ void ObjectiveConfig::fields(Fields& f) {
            "seq_mean_k3)");
   f.field("reject_low", reject_low, Range{0, 1}, "smallest accepted ratio exp(old - rollout)");
   f.field("reject_high", reject_high, Range{0, 1e6}, "largest accepted ratio, or k3 divergence");
-  f.choice("correct_by", correct_by, {"whole", "drawn"},
-           "under top_p, top_k or min_p, rollout in the two above is the sampler's log-prob under the whole vocabulary, or "
-           "under the truncated law that was drawn from (the ratio then holds the kept mass)");
+  f.choice(
+      "correct_by", correct_by, {"whole", "drawn"},
+      "under top_p, top_k or min_p, rollout in the two above is the sampler's log-prob under the whole vocabulary, or "
+      "under the truncated law that was drawn from (the ratio then holds the kept mass)");
   f.choice("accumulation", accumulation, {"exact", "verl_legacy"},
            "micro-batches add up exactly, or as rows_micro / rows_mini times the mean inside each");
 }

@@ -8,7 +8,8 @@ void EvalConfig::fields(Fields& f) {
   f.field("temperature", temperature, Range{1e-3, 100}, "temperature of the samples");
   f.field("top_p", top_p, Range{1e-6, 1}, "keep the most probable tokens up to this mass; 1 = all");
   f.field("top_k", top_k, Range{0, 1 << 24}, "keep this many of the most probable tokens; 0 = all");
-  f.field("min_p", min_p, Range{0, 1}, "keep tokens of at least this share of the most probable one's probability; 0 = all");
+  f.field("min_p", min_p, Range{0, 1},
+          "keep tokens of at least this share of the most probable one's probability; 0 = all");
   f.field("max_tokens", max_tokens, Range{1, 1 << 24}, "longest response in tokens, end token included");
   f.field("ks", ks, Range{1, 1 << 16}, "the k of pass@k; those above samples are left out");
   f.field("seed", seed, Range{0, 9e15}, "of the samples and of the bootstrap");

@@ -108,9 +108,8 @@ class ApiReader {
                                                 "metadata",
                                                 "store"};
     static const std::map<std::string, Json> off = {
-        {"presence_penalty", 0}, {"frequency_penalty", 0}, {"echo", false}, {"best_of", 1},
-        {"suffix", ""},          {"top_logprobs", 0},      {"repetition_penalty", 1},
-        {"ignore_eos", false}};
+        {"presence_penalty", 0}, {"frequency_penalty", 0}, {"echo", false},           {"best_of", 1},
+        {"suffix", ""},          {"top_logprobs", 0},      {"repetition_penalty", 1}, {"ignore_eos", false}};
     for (const auto& [key, value] : body_.items()) {
       if (known.contains(key) || key == (chat_ ? "messages" : "prompt") || value.is_null()) continue;
       const auto found = off.find(key);

@@ -1,7 +1,7 @@
 // Requests of many clients on one engine: each joins the batch that is under way as soon as a slot is free, unless it
-// samples otherwise (temperature, top_p, top_k, min_p); then it waits for that batch to end, and those behind it wait, too.
-// Fed by serve/api; owns what is waiting, borrows engine and tokenizer.
-// Threads: run() is the one that calls the engine; ask() and all of ServeTicket from any.
+// samples otherwise (temperature, top_p, top_k, min_p); then it waits for that batch to end, and those behind it wait,
+// too. Fed by serve/api; owns what is waiting, borrows engine and tokenizer. Threads: run() is the one that calls the
+// engine; ask() and all of ServeTicket from any.
 #pragma once
 
 #include <condition_variable>

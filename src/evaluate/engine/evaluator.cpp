@@ -276,8 +276,11 @@ void RolloutSource::run(const ResponseRequest& request) {
   const EvalConfig& config = request.config;
   RolloutRequest rollout;
   rollout.jobs = jobs;
-  rollout.sampling = {
-      .temperature = config.temperature, .top_p = config.top_p, .top_k = config.top_k, .min_p = config.min_p, .max_tokens = config.max_tokens};
+  rollout.sampling = {.temperature = config.temperature,
+                      .top_p = config.top_p,
+                      .top_k = config.top_k,
+                      .min_p = config.min_p,
+                      .max_tokens = config.max_tokens};
   rollout.seed = static_cast<uint64_t>(config.seed);
   rollout.step = kEvaluationStep;
   rollout.stop_ids = input_.stop_ids;
