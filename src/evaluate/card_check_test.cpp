@@ -101,7 +101,7 @@ class CardChecked : public ::testing::Test {
     EvalRecord result = score(problems_, by_problem(problems_, outputs, true, config_.samples), graders, config_);
     result.label = "tiny";
     result.model = model_;
-    result.data = {"sums", "products"};
+    result.data = "sums, products";
     write_evaluation(result, eval_, "t");
     input_.model = model_;
     input_.model_files = hash_model_files(model_);
