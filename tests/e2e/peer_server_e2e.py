@@ -1,0 +1,94 @@
+"""`ucas evaluate --server` on a server that is not ours gives the greedy answers and scores that `ucas evaluate` gives by itself.
+
+    python3 -B tests/e2e/peer_server_e2e.py build [transformers | vllm]
+
+The server is `transformers serve` or `vllm serve`, found on the PATH or in the folder that UCAS_PEERS names (a virtual environment's bin);
+skipped where it is not there. f32 on CPUs on both sides."""
+import collections
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+from support import check, clean, fail, path, ucas
+
+peer = sys.argv[2] if len(sys.argv) > 2 else "transformers"
+program = shutil.which(peer, path=os.pathsep.join(filter(None, [os.environ.get("UCAS_PEERS"), os.environ.get("PATH")])))
+if program is None or subprocess.run([program, "serve", "--help"], capture_output=True).returncode != 0:
+    print(f"skipped: no `{peer} serve` on the PATH or in UCAS_PEERS")
+    clean()
+    sys.exit(77)
+
+# A base that has seen enough to answer differently, and now and then rightly. Qwen3, because transformers 5 reads the tokenizer of any
+# Qwen2 as Qwen2's own.
+ucas("make-task", "--out", path("task"), "--count_train", 400, "--count_dev", 24, "--count_test", 20, "--count_worked", 4000,
+     "--count_mixed", 1000, "--n_max", 6)
+ucas("sft", "--init", "qwen3", "--tokenizer", path("task", "tokenizer"), "--data", path("task", "sft_worked.jsonl"), "--steps", "150",
+     "--batch_size", 64, "--optimizer.lr", "5e-3", "--out", path("base"))
+MODEL = path("base")
+with socket.socket() as found:
+    found.bind(("127.0.0.1", 0))
+    port = found.getsockname()[1]
+words = {"transformers": [MODEL, "--port", port, "--device", "cpu", "--dtype", "float32"],
+         "vllm": [MODEL, "--port", port, "--dtype", "float32", "--enforce-eager", "--max-model-len", 256]}[peer]
+log = open(path("server.log"), "w")
+server = subprocess.Popen([program, "serve", *map(str, words)], stdout=log, stderr=log, start_new_session=True,
+                          env={**os.environ, "HF_HUB_OFFLINE": "1", "HF_HUB_CACHE": path("hub"), "OMP_NUM_THREADS": "1"})
+url = f"http://127.0.0.1:{port}/v1"
+
+
+def answers():
+    try:
+        with urllib.request.urlopen(url[:-2] + "health", timeout=5) as reply:
+            return reply.status == 200
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def outputs(out):
+    with open(path(out, "m", "eval", "test.outputs.jsonl")) as file:
+        return {r["id"]: r for r in map(json.loads, file.readlines()[1:])}
+
+
+def figures(out):
+    with open(path(out, "m", "eval", "test.json")) as file:
+        return json.load(file)
+
+
+COMMON = ["--data", path("task", "dev.jsonl"), "--template", "plain", "--max_tokens", "64", "--samples", "0"]
+try:
+    until = time.time() + 300
+    while not answers():
+        if server.poll() is not None or time.time() > until:
+            with open(path("server.log")) as file:
+                fail(f"{peer} serve did not start:\n{file.read()[-3000:]}")
+        time.sleep(0.5)
+    ucas("evaluate", f"m={MODEL}", *COMMON, "--out", path("own"))
+    own = outputs("own")
+    ends = collections.Counter(row["finished"] for row in own.values())
+    check(len({row["text"] for row in own.values()}) > 5, f"{len(own)} greedy answers, {ends[True]} of them finished")
+    # Prompts as ids where the server takes them; transformers does not, and fails on a stop text that its tokenizer cannot split.
+    for out, more in {"text": [], **({"ids": ["--tokenizer", MODEL]} if peer == "vllm" else {})}.items():
+        ucas("evaluate", f"m={url}", *COMMON, *more, "--requests", 4, "--served_model", MODEL, "--out", path(out))
+        served = outputs(out)
+        same = [i for i in own if served[i]["text"] == own[i]["text"] and served[i]["finished"] == own[i]["finished"]]
+        for i in own:
+            if i not in same:
+                print(i, repr(own[i]["text"]), "!=", repr(served[i]["text"]), own[i]["finished"], served[i]["finished"])
+        check(len(same) == len(own), f"{out}: {len(same)} of {len(own)} greedy answers and their ends are ours")
+        check(figures(out)["greedy"] == figures("own")["greedy"], f"{out}: so is the score, {figures(out)['greedy']}")
+        far = [abs(served[i]["logprob"] - own[i]["logprob"]) for i in own if served[i].get("logprob") is not None]
+        print(f"log-probs given of {len(far)} answers" + (f", mean per token within {max(far):.1e} of ours" if far else ""))
+        check(not far or max(far) < 1e-4, f"{out}: log-probs, where it gives them")
+        ucas("verify-run", path(out, "m"))
+finally:
+    if server.poll() is None:
+        os.killpg(server.pid, signal.SIGTERM)
+        server.wait(60)
+clean()
