@@ -1,6 +1,5 @@
-"""The integrations inside the real packages (verifiers excepted); each is skipped, and says so, where its package is not installed. tools/test_integrations
-installs all of them, and UCAS_ALL_INTEGRATIONS=1 makes a missing one a failure."""
-import asyncio
+"""The integrations inside the real packages (verifiers in test_verifiers.py, in an environment of its own); each is skipped,
+and says so, where its package is not installed. tools/test_integrations installs all of them, and UCAS_ALL_INTEGRATIONS=1 makes a missing one a failure."""
 import importlib.util
 import json
 import os
@@ -8,7 +7,6 @@ import pickle
 import subprocess
 import sys
 import tempfile
-import types
 import unittest
 
 import numpy as np
@@ -216,15 +214,6 @@ class LmEval(unittest.TestCase):
             found = lm_eval.simple_evaluate(model=Says(), tasks=[task], bootstrap_iters=0)["results"]["halves"]
         self.assertEqual(found["ucas_accuracy,none"], 0.5)
         self.assertEqual(found["ucas_unparseable,none"], 0.25)
-
-
-class Verifiers(unittest.TestCase):
-    def test_a_reward_from_a_task_and_its_trace(self):  # stand-ins: verifiers' own pins fit no environment with the others
-        from ucas.integrations.verifiers import accuracy
-
-        task = types.SimpleNamespace(data=types.SimpleNamespace(answer="1/2"))
-        rewards = [asyncio.run(accuracy(task, types.SimpleNamespace(last_reply=text))) for text in HALF]
-        self.assertEqual(rewards, [1.0, 1.0, 0.0, 0.0])
 
 
 @needs("torch")

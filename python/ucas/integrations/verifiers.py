@@ -9,5 +9,5 @@ from ..verifier import Verifier
 
 
 async def accuracy(task, trace) -> float:
-    """1.0 where the last reply's answer is the task's, else 0.0."""
-    return float(Verifier(threads=1).batch([task.data.answer], [trace.last_reply])[0].score)
+    """1.0 where the last reply's answer is the task's, else 0.0. What verifiers hands over as the task is its data."""
+    return float(Verifier(threads=1).batch([task.answer], [trace.last_reply])[0].score)
