@@ -13,6 +13,8 @@ namespace ucas {
 
 namespace {
 
+constexpr int kMostUnknown = 20;  // keys that are named one by one
+
 // 1e+06 is hard to read as a limit: 1,000,000.
 std::string limit_text(double value) {
   bool whole = std::fabs(value) < 1e16 && value == std::floor(value);
@@ -260,8 +262,13 @@ class Applier final : public Prefixed {
 void apply_settings(Fielder list, void* config, const std::vector<Setting>& settings, bool strict) {
   Applier applier(settings);
   list(applier, config);
+  int unknown = 0;
   for (size_t i = 0; strict && i < settings.size(); ++i) {
     if (applier.used()[i]) continue;
+    if (++unknown > kMostUnknown) {  // another kind of file, or one made to be slow
+      applier.refusals()(str(printable(settings[i].where), ": and more unknown keys"));
+      break;
+    }
     std::string near = nearest(settings[i].key, applier.keys());
     if (near.empty()) {  // a right name in the wrong table
       std::string tail = "." + settings[i].key.substr(settings[i].key.rfind('.') + 1);

@@ -147,6 +147,14 @@ TEST(fields, a_key_without_end_is_refused_before_the_library_sees_it) {
   EXPECT_EQ(parse_toml("x = [" + many("1.5", ", ", 500) + "]\n" + many("y", ".", 64) + " = 1", "f").size(), 2u);
 }
 
+TEST(fields, a_table_whose_name_begins_with_no_name_is_refused) {
+  const std::string refused = "config: run.toml:2: not valid TOML: expected the name of a table after \"[\"";
+  for (const char* header : {"[ = 254", "[.a]", "[[=", "[", "  [\t\x01]", "[\xc3\xa9]"}) {
+    EXPECT_EQ(toml_error("steps = 1\n" + std::string(header) + "\n"), refused) << header;
+  }
+  EXPECT_EQ(from_toml("files = [\n  \"a\",\n  \"b\"]\n[ \"method\" ]\nbeta = 1\n").files.size(), 2u);
+}
+
 TEST(fields, wrong_types_and_ranges_say_what_was_got_and_expected) {
   EXPECT_EQ(toml_error("steps = 0"), "config: run.toml:1: steps = 0: expected a value 1 .. 100");
   EXPECT_EQ(toml_error("steps = 1.5"), "config: run.toml:1: steps = 1.5: expected a whole number");

@@ -71,9 +71,16 @@ bool faulty(const char* op, bool* shorten = nullptr) {
   throw Error("io", str(printable(path, 400), ": cannot ", doing, ": ", std::strerror(errno)), kIoFailure);
 }
 
+// Of the path that was named, not of the machine: a loop of links, no permission, a name too long.
+bool is_of_the_path(int error) {
+  return error == ELOOP || error == EACCES || error == EPERM || error == ENAMETOOLONG || error == EISDIR ||
+         error == ENXIO || error == ENODEV;
+}
+
 [[noreturn]] void fail_read(const std::string& path, const char* doing) {
   if (errno == ENOENT || errno == ENOTDIR) throw Error("path", str(printable(path, 400), ": no such file"));
-  throw Error("io", str(printable(path, 400), ": cannot ", doing, ": ", std::strerror(errno)));
+  const int code = is_of_the_path(errno) ? kBadInput : kIoFailure;
+  throw Error("io", str(printable(path, 400), ": cannot ", doing, ": ", std::strerror(errno)), code);
 }
 
 struct Descriptor {

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json_memory.h"
 #include "base/str.h"
 
 namespace ucas {
@@ -12,18 +13,23 @@ namespace ucas {
 namespace {
 
 constexpr size_t kMaxDepth = 64;
+constexpr size_t kMostMemory = size_t{256} << 20;
 
 // Builds the document while it checks depth and duplicate keys (nlohmann's own DOM parser keeps the last duplicate).
 class StrictReader : public nlohmann::json_sax<Json> {
  public:
-  StrictReader(Json& root, const std::string& where) : root_(root), where_(where) {}
+  StrictReader(Json& root, size_t text_bytes, const std::string& where)
+      : root_(root), where_(where), memory_(text_bytes, where) {}
 
   bool null() override { return add(nullptr); }
   bool boolean(bool value) override { return add(value); }
   bool number_integer(number_integer_t value) override { return add(value); }
   bool number_unsigned(number_unsigned_t value) override { return add(value); }
   bool number_float(number_float_t value, const string_t&) override { return add(value); }
-  bool string(string_t& value) override { return add(std::move(value)); }
+  bool string(string_t& value) override {
+    memory_.take(JsonMemory::kText);
+    return add(std::move(value));
+  }
   bool binary(binary_t&) override { return false; }
   bool start_object(size_t) override { return open(Json::object()); }
   bool start_array(size_t) override { return open(Json::array()); }
@@ -33,6 +39,7 @@ class StrictReader : public nlohmann::json_sax<Json> {
     auto [slot, fresh] = stack_.back()->get_ref<Json::object_t&>().emplace(name, nullptr);
     if (!fresh) throw Error("dup_key", str(where_, ": the key \"", printable(name), "\" stands twice in one object"));
     slot_ = &slot->second;
+    memory_.take(JsonMemory::kKey);
     return true;
   }
   bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception& error) override {
@@ -52,6 +59,7 @@ class StrictReader : public nlohmann::json_sax<Json> {
       return &root_;
     }
     if (stack_.back()->is_array()) {
+      memory_.take(JsonMemory::kItem);
       stack_.back()->push_back(std::move(value));
       return &stack_.back()->back();
     }
@@ -64,6 +72,7 @@ class StrictReader : public nlohmann::json_sax<Json> {
   }
   bool open(Json&& value) {
     if (stack_.size() >= kMaxDepth) throw Error("header_json", str(where_, ": JSON nested deeper than ", kMaxDepth));
+    memory_.take(JsonMemory::kOpen);
     stack_.push_back(place(std::move(value)));
     return true;
   }
@@ -74,11 +83,21 @@ class StrictReader : public nlohmann::json_sax<Json> {
 
   Json& root_;
   const std::string& where_;
+  JsonMemory memory_;
   std::vector<Json*> stack_;
   Json* slot_ = nullptr;
 };
 
 }  // namespace
+
+JsonMemory::JsonMemory(size_t text_bytes, const std::string& where)
+    : left_(kMostMemory + text_bytes / 2), where_(where) {}
+
+void JsonMemory::refuse() const {
+  throw Error("limit",
+              str(where_, ": more values than are read from JSON at once: they would take more than ",
+                  human_bytes(static_cast<double>(kMostMemory)), " beside the file; rows are read as JSON Lines"));
+}
 
 void check_json_bytes(std::string_view text, const std::string& where) {
   if (text.starts_with("\xef\xbb\xbf")) {
@@ -92,7 +111,7 @@ void check_json_bytes(std::string_view text, const std::string& where) {
 Json parse_json(std::string_view text, const std::string& where) {
   check_json_bytes(text, where);
   Json root;
-  StrictReader reader(root, where);
+  StrictReader reader(root, text.size(), where);
   Json::sax_parse(text.begin(), text.end(), &reader);
   return root;
 }

@@ -1,7 +1,12 @@
 // The only file that sees the TOML library (3.6 s of compile time).
-#include <toml++/toml.h>
-
 #include <algorithm>
+#include <stdexcept>
+
+// What it takes for granted is not always so (3.3: a table's name that begins with none of a name's characters), and
+// what it would end the program by is a refusal here.
+[[noreturn]] inline void toml_took_for_granted() { throw std::logic_error("TOML"); }
+#define TOML_ASSERT(holds) ((holds) ? void() : toml_took_for_granted())
+#include <toml++/toml.h>
 
 #include "base/error.h"
 #include "base/fields.h"
@@ -29,13 +34,28 @@ size_t skip_string(std::string_view text, size_t at, int64_t& line) {
   return at;
 }
 
+// Of a line that begins with "[": a name begins where the library takes it for granted that one does.
+bool begins_name(std::string_view header) {
+  for (int brackets = 0; brackets < 2 && header.starts_with('['); ++brackets) {
+    header.remove_prefix(1);
+    header.remove_prefix(std::min(header.find_first_not_of(" \t"), header.size()));
+  }
+  constexpr std::string_view kFirst = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_\"'";
+  return header.empty() || kFirst.find(header[0]) != std::string_view::npos || header[0] == ']';
+}
+
 // The library makes and frees a table of depth n by n calls in each other, so that one long dotted key would end the
 // program. Refuses keys of more parts, and lists and tables deeper in each other, than any config has.
 void check_depth(std::string_view text, const std::string& where) {
   int64_t line = 1;
   int parts = 1, nested = 0;
+  bool fresh = true;  // nothing but blanks since the line began
   for (size_t at = 0; at < text.size();) {
     const char c = text[at];
+    if (c == '[' && fresh && nested == 0 && !begins_name(text.substr(at))) {
+      throw Error("config", str(where, ":", line, ": not valid TOML: expected the name of a table after \"[\""));
+    }
+    fresh = c == '\n' || (fresh && (c == ' ' || c == '\t'));
     if (c == '"' || c == '\'') {
       at = skip_string(text, at, line);
       continue;
@@ -115,6 +135,8 @@ std::vector<Setting> parse_toml(const std::string& text, const std::string& wher
   } catch (const toml::parse_error& error) {
     throw Error("config", str(where, ":", static_cast<int64_t>(error.source().begin.line),
                               ": not valid TOML: ", printable(error.description(), 300)));
+  } catch (const std::logic_error&) {
+    throw Error("config", str(where, ": not valid TOML"));
   }
   return settings;
 }

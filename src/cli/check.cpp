@@ -230,7 +230,7 @@ int run_check(const Words& words) {
       const std::string message = join(split(error.what(), '\n'), "; "), shown = printable(path, 400);
       const bool named = message.find(shown) != std::string::npos;
       log(str("ucas: error[", error.kind(), "]: ", named ? "" : shown + ": ", message));
-      result = kBadInput;
+      result = std::max(result, error.exit_code());  // a disk that fails is not the file's fault
     }
   }
   return result;

@@ -7,6 +7,13 @@
 
 namespace ucas {
 
+namespace {
+
+constexpr size_t kMostColumns = 1000;
+constexpr size_t kLongestRecord = size_t{16} << 20;  // bytes, as a line of JSON
+
+}  // namespace
+
 CsvReader::CsvReader(std::string_view text, char separator, std::string shown)
     : text_(text), separator_(separator), shown_(std::move(shown)) {
   if (std::optional<Record> names = record()) columns_ = std::move(names->fields);
@@ -41,6 +48,7 @@ std::optional<CsvReader::Record> CsvReader::record() {
   while (at_ < text_.size() && line_end()) pass_line_end();
   if (at_ >= text_.size()) return std::nullopt;
   Record found{line_, {}};
+  const size_t begin = at_;
   while (true) {
     std::string field;
     if (at_ < text_.size() && text_[at_] == '"') {
@@ -67,6 +75,11 @@ std::optional<CsvReader::Record> CsvReader::record() {
       while (!line_end() && text_[at_] != separator_) field += text_[at_++];
     }
     found.fields.push_back(std::move(field));
+    if (found.fields.size() > kMostColumns || at_ - begin > kLongestRecord) {
+      while (!line_end()) ++at_;
+      throw Error("data_line", str(where(found.line), ": a record of more than ", kMostColumns, " fields or ",
+                                   human_bytes(static_cast<double>(kLongestRecord))));
+    }
     if (line_end()) break;
     ++at_;  // the separator
   }

@@ -15,7 +15,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/json.h"
+#include "base/json_memory.h"
 #include "base/log.h"
 #include "base/str.h"
 
@@ -23,7 +25,8 @@ namespace ucas {
 
 namespace {
 
-constexpr int64_t kMemoryLimit = int64_t{4} << 30;       // bytes that Arrow may hold at once
+constexpr int64_t kMemoryLimit = int64_t{384} << 20;     // bytes that Arrow may hold at once, and as many more as
+constexpr int64_t kPerByte = 2;                          // this times the file
 constexpr int32_t kFooterTextLimit = int32_t{64} << 20;  // bytes
 constexpr int32_t kFooterListLimit = 100'000;            // columns, row groups ...
 constexpr int64_t kRowLimit = 100'000'000;
@@ -90,38 +93,40 @@ auto plain_value(const arrow::Array& array, int64_t i) {
 
 Json real_value(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
-Json json_value(const arrow::Array& array, int64_t i);
+Json json_value(const arrow::Array& array, int64_t i, JsonMemory& memory);
 
-Json list_of_values(const arrow::Array& values, int64_t begin, int64_t end) {
+Json list_of_values(const arrow::Array& values, int64_t begin, int64_t end, JsonMemory& memory) {
   Json list = Json::array();
-  for (int64_t i = begin; i < end; ++i) list.push_back(json_value(values, i));
+  for (int64_t i = begin; i < end; ++i) list.push_back(json_value(values, i, memory));
   return list;
 }
 
 template <class Array>
-Json list_value(const arrow::Array& array, int64_t i) {
+Json list_value(const arrow::Array& array, int64_t i, JsonMemory& memory) {
   const auto& list = static_cast<const Array&>(array);
-  return list_of_values(*list.values(), list.value_offset(i), list.value_offset(i) + list.value_length(i));
+  return list_of_values(*list.values(), list.value_offset(i), list.value_offset(i) + list.value_length(i), memory);
 }
 
-Json struct_value(const arrow::StructArray& array, int64_t i) {
+Json struct_value(const arrow::StructArray& array, int64_t i, JsonMemory& memory) {
   Json out = Json::object();
   for (int field = 0; field < array.num_fields(); ++field) {
-    out[array.struct_type()->field(field)->name()] = json_value(*array.field(field), i);
+    out[array.struct_type()->field(field)->name()] = json_value(*array.field(field), i, memory);
   }
   return out;
 }
 
-Json map_value(const arrow::MapArray& array, int64_t i) {
+Json map_value(const arrow::MapArray& array, int64_t i, JsonMemory& memory) {
   Json out = Json::object();
   const auto& keys = static_cast<const arrow::StringArray&>(*array.keys());
   for (int64_t at = array.value_offset(i); at < array.value_offset(i) + array.value_length(i); ++at) {
-    out[keys.GetString(at)] = json_value(*array.items(), at);
+    out[keys.GetString(at)] = json_value(*array.items(), at, memory);
   }
   return out;
 }
 
-Json json_value(const arrow::Array& array, int64_t i) {
+// A list of nulls takes a bit of memory for each in Arrow, and sixteen bytes here.
+Json json_value(const arrow::Array& array, int64_t i, JsonMemory& memory) {
+  memory.take(JsonMemory::kKey);
   if (array.IsNull(i)) return nullptr;
   switch (array.type_id()) {
     case arrow::Type::BOOL:
@@ -153,18 +158,18 @@ Json json_value(const arrow::Array& array, int64_t i) {
     case arrow::Type::STRING_VIEW:
       return std::string(static_cast<const arrow::StringViewArray&>(array).GetView(i));
     case arrow::Type::LIST:
-      return list_value<arrow::ListArray>(array, i);
+      return list_value<arrow::ListArray>(array, i, memory);
     case arrow::Type::LARGE_LIST:
-      return list_value<arrow::LargeListArray>(array, i);
+      return list_value<arrow::LargeListArray>(array, i, memory);
     case arrow::Type::FIXED_SIZE_LIST:
-      return list_value<arrow::FixedSizeListArray>(array, i);
+      return list_value<arrow::FixedSizeListArray>(array, i, memory);
     case arrow::Type::STRUCT:
-      return struct_value(static_cast<const arrow::StructArray&>(array), i);
+      return struct_value(static_cast<const arrow::StructArray&>(array), i, memory);
     case arrow::Type::MAP:
-      return map_value(static_cast<const arrow::MapArray&>(array), i);
+      return map_value(static_cast<const arrow::MapArray&>(array), i, memory);
     case arrow::Type::DICTIONARY: {
       const auto& coded = static_cast<const arrow::DictionaryArray&>(array);
-      return json_value(*coded.dictionary(), coded.GetValueIndex(i));
+      return json_value(*coded.dictionary(), coded.GetValueIndex(i), memory);
     }
     default:
       return nullptr;
@@ -216,7 +221,7 @@ std::vector<int> columns_of(const std::string& shown, parquet::arrow::FileReader
 void read_rows(const std::string& path, const std::function<void(int64_t, Json)>& take) {
   const std::string shown = printable(path, 400);
   arrow::MemoryPool* all = arrow::default_memory_pool();
-  arrow::CappedMemoryPool pool(all, all->bytes_allocated() + kMemoryLimit);
+  arrow::CappedMemoryPool pool(all, all->bytes_allocated() + kMemoryLimit + kPerByte * file_size(path));
   const auto reader = open_parquet(path, shown, pool);
   const std::vector<int> columns = columns_of(shown, *reader);
   const int64_t rows = reader->parquet_reader()->metadata()->num_rows();
@@ -234,9 +239,11 @@ void read_rows(const std::string& path, const std::function<void(int64_t, Json)>
     // Offsets and lengths that a broken file could set are checked before they are followed; texts must be UTF-8.
     if (const arrow::Status status = batch->ValidateFull(); !status.ok()) refuse_status(shown, status);
     for (int64_t i = 0; i < batch->num_rows(); ++i) {
+      const std::string where = str(shown, ":", row + 1);
+      JsonMemory memory(0, where);
       Json value = Json::object();
       for (int column = 0; column < batch->num_columns(); ++column) {
-        value[batch->column_name(column)] = json_value(*batch->column(column), i);
+        value[batch->column_name(column)] = json_value(*batch->column(column), i, memory);
       }
       take(++row, std::move(value));
     }

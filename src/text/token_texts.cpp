@@ -1,15 +1,23 @@
 #include "text/token_texts.h"
 
+#include "base/error.h"
 #include "base/str.h"
 #include "text/byte_level.h"
 #include "text/normalizer.h"
 
 namespace ucas {
 
+namespace {
+
+constexpr size_t kMostText = size_t{256} << 20;  // bytes, of all tokens
+
+}  // namespace
+
 TokenTexts::TokenTexts(DecoderRules rules, std::vector<std::string> spelling)
     : rules_(std::move(rules)), bytes_(std::move(spelling)) {
   if (rules_.byte_fallback) is_byte_.resize(bytes_.size());
   if (!rules_.first_without.empty()) first_.reserve(bytes_.size());
+  size_t all = 0;
   for (size_t id = 0; id < bytes_.size(); ++id) {
     std::string& text = bytes_[id];
     if (rules_.byte_level) {
@@ -19,6 +27,8 @@ TokenTexts::TokenTexts(DecoderRules rules, std::vector<std::string> spelling)
     }
     if (!rules_.first_without.empty()) first_.push_back(replace_all(text, rules_.first_without, ""));
     for (const auto& [from, to] : rules_.replacements) text = replace_all(text, from, to);
+    if ((all += text.size()) > kMostText)
+      throw Error("limit", "the tokenizer's decoder makes more text of the tokens than a quarter of a gigabyte");
     if (!rules_.byte_fallback) continue;
     if (std::optional<uint8_t> byte = byte_of_token(text)) {
       text.assign(1, static_cast<char>(*byte));

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/json_memory.h"
 #include "base/str.h"
 
 namespace ucas {
@@ -16,7 +17,8 @@ constexpr size_t kMaxTokenBytes = 4096;
 
 class Reader : public nlohmann::json_sax<Json> {
  public:
-  Reader(Json& root, TokenizerTables& tables, const std::string& where) : root_(root), tables_(tables), where_(where) {}
+  Reader(Json& root, TokenizerTables& tables, size_t text_bytes, const std::string& where)
+      : root_(root), tables_(tables), where_(where), memory_(text_bytes, where) {}
 
   bool null() override { return scalar(nullptr); }
   bool boolean(bool value) override { return scalar(value); }
@@ -52,12 +54,14 @@ class Reader : public nlohmann::json_sax<Json> {
       if (name.size() > kMaxTokenBytes) wrong(str("model.vocab: a token longer than ", kMaxTokenBytes, " bytes"));
       if (static_cast<int64_t>(tables_.vocab.size()) >= kMaxTokens)
         wrong(str("model.vocab: more than ", kMaxTokens, " tokens"));
+      memory_.take(JsonMemory::kItem);
       tables_.vocab.emplace_back(std::move(name), 0);
       return true;
     }
     auto [slot, fresh] = stack_.back()->get_ref<Json::object_t&>().emplace(name, nullptr);
     if (!fresh) throw Error("dup_key", str(where_, ": the key \"", printable(name), "\" stands twice in one object"));
     slot_ = &slot->second;
+    memory_.take(JsonMemory::kKey);
     if (stack_.size() <= 2) path_[stack_.size() - 1] = name;
     return true;
   }
@@ -115,6 +119,7 @@ class Reader : public nlohmann::json_sax<Json> {
   }
   void add_merge(std::string left, std::string right) {
     if (static_cast<int64_t>(tables_.merges.size()) >= kMaxTokens) wrong(str("model.merges: more than ", kMaxTokens));
+    memory_.take(2 * JsonMemory::kItem);
     tables_.merges.emplace_back(std::move(left), std::move(right));
   }
   bool at_table(const char* name) const {
@@ -127,6 +132,7 @@ class Reader : public nlohmann::json_sax<Json> {
     return true;
   }
   Json* add(Json&& value) {
+    memory_.take(value.is_structured() ? JsonMemory::kOpen : JsonMemory::kItem);
     if (stack_.empty()) {
       root_ = std::move(value);
       return &root_;
@@ -147,6 +153,7 @@ class Reader : public nlohmann::json_sax<Json> {
   Json& root_;
   TokenizerTables& tables_;
   const std::string& where_;
+  JsonMemory memory_;
   std::vector<Json*> stack_;
   Json* slot_ = nullptr;
   std::string path_[2];  // keys of the outer two objects
@@ -160,7 +167,7 @@ Json read_tokenizer_json(const std::string& path, int64_t limit, TokenizerTables
   std::string text = read_file(path, limit);
   check_json_bytes(text, path);
   Json root;
-  Reader reader(root, tables, path);
+  Reader reader(root, tables, text.size(), path);
   Json::sax_parse(text.data(), text.data() + text.size(), &reader);
   return root;
 }

@@ -30,8 +30,27 @@ void only_settings(const JsonObject& node, std::initializer_list<std::string_vie
 
 namespace {
 
+constexpr size_t kMostSteps = 64;         // of one list of parts
+constexpr size_t kLongestContent = 1024;  // bytes that a part puts in place of others
+
 [[noreturn]] void refuse_kind(const JsonObject& node, const char* what, const char* known) {
   refuse_part(node, str("the ", what, " ", printable(type_of_part(node)), " is not supported (known: ", known, ")"));
+}
+
+// The parts of a Sequence.
+std::vector<JsonObject> steps_of(const JsonObject& node, const char* key) {
+  std::vector<JsonObject> steps = node.children(key);
+  if (steps.size() > kMostSteps) refuse_part(node, str(steps.size(), " ", key, ", expected at most ", kMostSteps));
+  return steps;
+}
+
+// What Replace puts; it stands in the text once for each place that fits.
+std::string content_of(const JsonObject& node) {
+  std::string content = node.text_or("content", "");
+  if (content.size() > kLongestContent) {
+    refuse_part(node, str("content of ", content.size(), " bytes, expected at most ", kLongestContent));
+  }
+  return content;
 }
 
 // The text of a key that may not be empty.
@@ -148,7 +167,7 @@ void read_part(const JsonObject& node, Splitter& splitter, bool& byte_level) {
     byte_level = true;
   } else if (type == "Sequence") {
     only_settings(node, {"type", "pretokenizers"});
-    for (const JsonObject& part : node.children("pretokenizers")) read_part(part, splitter, byte_level);
+    for (const JsonObject& part : steps_of(node, "pretokenizers")) read_part(part, splitter, byte_level);
   } else {
     refuse_kind(node, "pre-tokenizer", "ByteLevel, Split, Digits, Punctuation, Metaspace, Sequence");
   }
@@ -195,7 +214,7 @@ void read_piece_decoder(const JsonObject& node, int& reached, DecoderRules& rule
     only_settings(node, {"type", "pattern", "content"});
     PatternText pattern = pattern_text(node);
     if (pattern.regex) refuse_part(node, "a decoder that replaces matches of an expression is not supported");
-    rules.replacements.emplace_back(std::move(pattern.text), node.text_or("content", ""));
+    rules.replacements.emplace_back(std::move(pattern.text), content_of(node));
   } else if (type == "Strip") {
     only_settings(node, {"type", "content", "start", "stop"});
     if (node.whole_or("stop", 0) != 0) refuse_part(node, "a decoder that strips the end (stop) is not supported");
@@ -220,12 +239,12 @@ void read_normalizer(const JsonObject& node, Normalizer& normalizer) {
   } else if (type == "Replace") {
     only_settings(node, {"type", "pattern", "content"});
     PatternText pattern = pattern_text(node);
-    ReplaceStep step{pattern.text, node.text_or("content", "")};
+    ReplaceStep step{pattern.text, content_of(node)};
     if (pattern.regex) step.pattern = Regex(pattern.text, pattern.where);
     normalizer.add(std::move(step));
   } else if (type == "Sequence") {
     only_settings(node, {"type", "normalizers"});
-    for (const JsonObject& part : node.children("normalizers")) read_normalizer(part, normalizer);
+    for (const JsonObject& part : steps_of(node, "normalizers")) read_normalizer(part, normalizer);
   } else {
     refuse_kind(node, "normalizer", "NFC, Prepend, Replace, Sequence");
   }
@@ -254,7 +273,7 @@ void read_post_processor(const JsonObject& node, TokenizerFile& file) {
     read_template(node, file);
   } else if (type == "Sequence") {
     only_settings(node, {"type", "processors"});
-    for (const JsonObject& part : node.children("processors")) read_post_processor(part, file);
+    for (const JsonObject& part : steps_of(node, "processors")) read_post_processor(part, file);
   } else {
     refuse_kind(node, "post-processor", "ByteLevel, TemplateProcessing, Sequence");
   }
@@ -277,7 +296,7 @@ void read_decoder(const JsonObject& node, bool byte_level, DecoderRules& rules) 
     int reached = 0;
     if (type != "Sequence") return read_piece_decoder(node, reached, rules);
     only_settings(node, {"type", "decoders"});
-    for (const JsonObject& part : node.children("decoders")) read_piece_decoder(part, reached, rules);
+    for (const JsonObject& part : steps_of(node, "decoders")) read_piece_decoder(part, reached, rules);
   }
 }
 

@@ -7,7 +7,6 @@
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -17,6 +16,7 @@
 #include "objective/dynamic_sampling.h"
 #include "sampling/rollout.h"
 #include "text/tokenizer.h"
+#include "train/data_cursor.h"
 #include "train/reward.h"
 
 namespace ucas {
@@ -28,15 +28,6 @@ struct TrainingSet {
   int64_t dropped = 0;                       // too long
   uint64_t hash = 0;                         // of the data, for resume
   int64_t size() const { return static_cast<int64_t>(problems.size()); }
-};
-
-// Where the run stands in its problems. Part of the checkpoint; nothing is replayed on resume.
-struct DataCursor {
-  int64_t epoch = 0;
-  int64_t index = 0;                       // next position in epoch_order(seed, epoch)
-  int64_t fruitless = 0;                   // prompts generated since the last kept group
-  std::map<int64_t, int64_t> solved = {};  // by problem: the step at which all its responses were right, while it rests
-  int64_t drawn(int64_t problems) const { return epoch * problems + index; }  // prompts, since the run began
 };
 
 // Prompts that train.epochs passes over the problems still hold; more than can be counted where train.steps says how

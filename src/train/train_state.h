@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "train/collect.h"
+#include "train/data_cursor.h"
 #include "train/skipped_updates.h"
 
 namespace ucas {

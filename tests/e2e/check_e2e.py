@@ -1,7 +1,9 @@
 """`ucas check` on a corpus of hostile files (support/hostile_files.py): each is refused with the class of the fault table in
 docs/reliability.md, in one line without control bytes, within 2 s and 512 MB beyond its size; the good ones beside them pass."""
+import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -78,5 +80,18 @@ bad = next(name for name, kind in expected.items() if kind == "truncated")
 both = subprocess.run([UCAS, "check", good[0], bad, *good[1:]], capture_output=True, text=True)
 check(both.returncode == 2 and both.stdout.count(": ok (") == len(good) and both.stderr.count("error[") == 1, "it goes on after an error")
 check(subprocess.run([UCAS, "check", *good], capture_output=True).returncode == 0, f"{len(good)} good ones end with 0")
+broken = subprocess.run([UCAS, "check", good[0]], capture_output=True, text=True, env={**os.environ, "UCAS_FAULT": "read:1:5"})
+check(broken.returncode == 74 and "error[io]" in broken.stderr, "a disk that fails to read is no bad input: 74")
+
+# What only shows when a text is encoded: a normalizer whose steps each double it.
+shutil.copytree(os.path.join(path("corpus"), "tokenizer", "good"), path("corpus", "doubling"))
+with open(path("corpus", "doubling", "tokenizer.json")) as file:
+    tokenizer = json.load(file)
+step = {"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}
+tokenizer["normalizer"] = {"type": "Sequence", "normalizers": [step] * 60}
+with open(path("corpus", "doubling", "tokenizer.json"), "w") as file:
+    json.dump(tokenizer, file)
+doubled = subprocess.run([UCAS, "tokenize", "--tokenizer", path("corpus", "doubling")], input="a\n", capture_output=True, text=True)
+check(doubled.returncode == 2 and "error[limit]" in doubled.stderr, "a normalizer that doubles a text sixty times is stopped")
 check(not [f for f in os.listdir(SCRATCH) if f not in ("good", "corpus", "out", "err")], "nothing is written")
 clean()

@@ -2,7 +2,8 @@
 
     hostile_files.py DIR --good CHECKPOINT --bpe TOKENIZER_DIR
 
-write(folder, checkpoint, bpe) returns {path: class of the error}, "ok" for what must be accepted. CHECKPOINT is a small good one
+write(folder, checkpoint, bpe, bombs) returns {path: class of the error}, "ok" for what must be accepted; bombs:
+those of hostile_bombs.py, too. CHECKPOINT is a small good one
 (support/make_checkpoint.py), TOKENIZER_DIR holds a byte-level BPE tokenizer.json.
 """
 import argparse
@@ -11,6 +12,8 @@ import json
 import os
 import shutil
 import struct
+
+import hostile_bombs
 
 DEEP = 100_000
 GIB = 1 << 30
@@ -394,7 +397,7 @@ def special(c):
     c.expect("special/env", "header_json")
 
 
-def write(folder, checkpoint, bpe):
+def write(folder, checkpoint, bpe, bombs=True):
     corpus = Corpus(folder)
     safetensors(corpus)
     index(corpus, checkpoint)
@@ -403,6 +406,9 @@ def write(folder, checkpoint, bpe):
     rows(corpus)
     settings(corpus)
     special(corpus)
+    if bombs:
+        with open(os.path.join(checkpoint, "config.json")) as good, open(os.path.join(bpe, "tokenizer.json")) as text:
+            hostile_bombs.write(corpus, json.load(good), text.read(), b'{"id": "1", "problem": "1+1?", "answer": "2"}\n', tensor_file, tensor)
     return corpus.expected
 
 

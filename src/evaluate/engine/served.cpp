@@ -42,18 +42,25 @@ HttpHeaders headers_with(const std::string& key) {
   return headers;
 }
 
+// As hostile as a file is. nullopt: no JSON, or more of it than is read.
+std::optional<Json> json_of(const HttpReply& reply) {
+  try {
+    return parse_json(reply.body, "reply");
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 // A server's own words, without the key: some repeat it.
 std::string words_of(const HttpReply& reply, const std::string& key) {
   if (reply.status == 0) return reply.failure;
   std::string text = reply.body;
-  try {
-    const Json body = Json::parse(reply.body);
-    const Json* found = &body;
+  if (const std::optional<Json> body = json_of(reply)) {
+    const Json* found = &*body;
     for (const char* name : {"error", "detail", "message"}) {
       if (found->is_object() && found->contains(name) && !found->at(name).is_null()) found = &found->at(name);
     }
-    text = found->is_string() ? found->get<std::string>() : found->dump();
-  } catch (const Json::exception&) {
+    text = found->is_string() ? found->get<std::string>() : json_text(*found);
   }
   for (size_t at; !key.empty() && (at = text.find(key)) != std::string::npos;) text.replace(at, key.size(), "***");
   return str("HTTP ", reply.status, text.empty() ? "" : ": ", printable(trim(text), 200));
@@ -142,8 +149,7 @@ Answered read_choice(const Json& body, ServedApi api) {
 
 std::optional<Answered> answer_of(const HttpReply& reply, ServedApi api) {
   try {
-    const Json body = Json::parse(reply.body);
-    return read_choice(body, api);
+    return read_choice(parse_json(reply.body, "reply"), api);
   } catch (const std::exception&) {  // not JSON, or not what the API says
     return std::nullopt;
   }
@@ -218,7 +224,7 @@ class Look {
       const HttpReply with = ask(asked_with(model_, options_.api, {.ids = ids}, true, 1));
       // Taken only if the server counts as many: else it read them as something else.
       if (with.status == 200 && answer_of(with, options_.api)) {
-        const Json body = Json::parse(with.body);
+        const Json body = parse_json(with.body, "reply");  // answer_of() read it, too
         const Json usage = body.value("usage", Json());
         const Json counted = usage.is_object() ? usage.value("prompt_tokens", Json()) : Json();
         model_.takes_ids = !counted.is_number() || counted == 3;
@@ -259,7 +265,7 @@ class Look {
   void name() {
     const HttpReply reply = patiently([&] {
       HttpReply one = client_->get("/models", headers_);
-      if (one.status == 200 && !Json::accept(one.body)) one.status = 0, one.failure = "a damaged reply";
+      if (one.status == 200 && !json_of(one)) one.status = 0, one.failure = "a damaged reply";
       return one;
     });
     if (reply.status == 0) {
@@ -268,7 +274,7 @@ class Look {
     }
     std::vector<std::string> names;
     if (reply.status == 200) {
-      const Json body = Json::parse(reply.body);
+      const Json body = parse_json(reply.body, "reply");  // as above
       const Json list = body.is_object() ? body.value("data", Json::array()) : Json::array();
       for (const Json& entry : list) {
         if (!entry.is_object() || !entry.contains("id") || !entry.at("id").is_string()) continue;
