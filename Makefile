@@ -36,7 +36,7 @@ help:
 	@echo 'make test-integrations  its tests inside TRL, verl, lighteval, lm-eval, verifiers, which it fetches into .venv-integrations (3 GB)'
 	@echo 'make format          formats the sources'
 	@echo 'make check-all       the long checks: sanitizers, slow tests'
-	@echo 'make fuzz            random answers to the verifier for SECONDS=60, under sanitizers (needs clang++-19)'
+	@echo 'make fuzz            changed files and answers to every reader, SECONDS=20 for each, under sanitizers (TARGET=jinja: that one)'
 	@echo 'make coverage        line coverage of src/'
 	@echo 'make clean           removes what was built (.venv*, .deps and the compiler cache stay)'
 
@@ -92,14 +92,15 @@ check-all: setup
 	@$(CMAKE) --preset dev --log-level=WARNING $(NINJA)
 	@$(CMAKE) --build build-dev -j $(JOBS) --target ucas ucas-tests ucas-tests-engine
 	@$(CTEST) --test-dir build-dev --output-on-failure -j $(JOBS)
-	@! command -v clang++-19 > /dev/null || $(MAKE) --no-print-directory fuzz SECONDS=30
+	@$(MAKE) --no-print-directory fuzz
 
-SECONDS ?= 60
+SECONDS ?= 20
+TARGET ?= all
 fuzz: setup
-	@command -v clang++-19 > /dev/null || { echo 'make fuzz needs clang++-19 (Debian: clang-19 libclang-rt-19-dev)' >&2; exit 2; }
 	@$(CMAKE) --preset fuzz --log-level=WARNING $(NINJA)
-	@$(CMAKE) --build build-fuzz -j $(JOBS) --target fuzz_verify
-	@python3 -B tests/fuzz/run.py build-fuzz/fuzz_verify $(SECONDS)
+	@$(CMAKE) --build build-fuzz -j $(JOBS) --target ucas-fuzz ucas-fuzz-seeds
+	@python3 -B tests/fuzz/seeds.py build-fuzz/seeds build-fuzz
+	@build-fuzz/ucas-fuzz build-fuzz/seeds $(TARGET) --seconds $(SECONDS) --seed $(shell date +%s) --finds build-fuzz/finds
 
 coverage: setup
 	@$(CMAKE) --preset coverage --log-level=WARNING $(NINJA)
