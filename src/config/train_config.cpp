@@ -7,6 +7,8 @@
 #include "base/file.h"
 #include "base/refusals.h"
 #include "base/str.h"
+#include "config/stop_bound.h"
+#include "data/source_weights.h"
 #include "objective/reward_terms.h"
 
 namespace ucas {
@@ -25,6 +27,12 @@ void TrainDataConfig::fields(Fields& f) {
   f.field("train_short", train_short,
           "when those did not give train_batch_size prompts: train on fewer, or stop (false; DAPO's code)");
   f.field("shuffle", shuffle, "a new order each epoch, keyed by the seed");
+  f.choice("draw", draw,
+           "shuffled: all problems each epoch; difficulty: each with a chance by p (1 - p), p the share of right "
+           "responses the last time it was asked, (right + 1) / (n + 2)");
+  f.field("weights", weights,
+          "shares in which the data sources are drawn, each SOURCE=WEIGHT, for instance \"gsm8k=2\", \"math=1\"; a "
+          "source is a row's data_source or its file's name; none = all problems alike");
   f.field("rest_solved", rest_solved, Range{0, 1e9},
           "steps for which a problem is passed over after all its responses were right; 0 = it comes as any other");
   f.field("skip_bad_rows", skip_bad_rows, "skip and count unusable rows (stops above 1 %)", Effect::place);
@@ -48,6 +56,9 @@ void TrainRolloutConfig::fields(Fields& f) {
           "texts that end a response, beside its stop tokens, such as \"</answer>\"; it goes up to the token that "
           "completes "
           "one");
+  f.choice("surplus", surplus,
+           "prompts that passed the rule of collection beyond data.train_batch_size: dropped, or carried to the next "
+           "step, which trains on them under the log-probs that they were sampled with");
   f.field("max_slots", max_slots, Range{0, 1 << 16}, "responses decoded at once; 0 = chosen from the shape",
           Effect::bookkeeping);
   f.choice(
@@ -130,6 +141,10 @@ void RunConfig::fields(Fields& f) {
           Effect::procedure);
   f.field("patience", patience, Range{0, 1e6},
           "so many validations in a row without a better best_metric end the run; 0 = it goes on", Effect::size);
+  f.field("stop_when", stop_when,
+          "the run ends after the first step with a number beyond one of these: names of steps.jsonl with < or >, for "
+          "instance \"actor/entropy < 0.05\", \"actor/ppo_kl > 0.1\", \"rollout/logprob_diff_mean > 0.05\"",
+          Effect::size);
   f.field("stored_prompts", stored_prompts, Range{0, 1000}, "prompts per step whose responses are kept for the report",
           Effect::bookkeeping);
   f.field("stored_responses", stored_responses, Range{0, 1000}, "responses kept of each", Effect::bookkeeping);
@@ -234,6 +249,14 @@ void TrainConfig::validate_settings() const {
     refuse(str("reward.overlong_buffer = ", reward.overlong_buffer,
                " must be smaller than rollout.response_length = ", rollout.response_length));
   }
+  refuse.attempt([&] { parse_source_weights(data.weights); });
+  refuse.attempt([&] { parse_stop_bounds(train.stop_when); });
+  if (data.draw == DrawOrder::difficulty && !data.shuffle) {
+    refuse(
+        "data.draw = \"difficulty\" draws by chance, and data.shuffle = false asks for the order of the files: leave "
+        "out "
+        "one of them");
+  }
   if (reward.kl_control == KlControl::adaptive && reward.kl_coeff == 0) {
     refuse("reward.kl_control = \"adaptive\" needs reward.kl_coeff > 0 to start from, such as 0.001");
   }
@@ -286,14 +309,16 @@ void TrainConfig::validate_combination() const {
   }
   auto is_cosine = [](const auto& part) { return part && part->optimizer.schedule == Schedule::cosine; };
   if (!steps_are_known() && (optimizer.schedule == Schedule::cosine || is_cosine(need.critic) || is_cosine(need.prm))) {
+    const bool bounded = rollout.surplus == Surplus::drop;
     refuse(str("a cosine schedule needs the number of steps, and under dynamic sampling train.epochs = ", train.epochs,
-               " passes over the problems may give any: set train.steps, or data.max_num_gen_batches = ",
-               fewest_gen_batches()));
+               " passes over the problems may give any: set train.steps",
+               bounded ? str(", or data.max_num_gen_batches = ", fewest_gen_batches()) : ""));
   }
   if (need.critic && need.critic->updates > data.train_batch_size * rollout.n) {
     refuse(str("method.critic.updates = ", need.critic->updates, " is more than the ", data.train_batch_size, " x ",
                rollout.n, " responses of a step: each update needs one at least"));
   }
+  if (rollout.surplus == Surplus::carry) refuse.attempt([&] { validate_surplus(); });
   if (rollout.n < need.responses) {
     refuse(str("rollout.n = ", rollout.n, ": ", method->title(), " with these options needs at least ", need.responses,
                " responses to a prompt, or every advantage is 0; raise rollout.n, or change the [method] options"));
@@ -318,11 +343,29 @@ void TrainConfig::validate_combination() const {
   refuse.finish();
 }
 
+// What is carried keeps the sampler's figures alone, and only a rule that lets some prompts pass leaves any.
+void TrainConfig::validate_surplus() const {
+  const KeepRule rule = keep_rule();
+  const Needs need = needs();
+  if (!rule.filters() || rule.order != KeepOrder::refill) {
+    throw Error("config", str("rollout.surplus = \"carry\" needs a rule that prompts must pass, such as "
+                              "objective.keep_mixed_groups = true, under objective.keep_order = \"refill\": ",
+                              rule.filters() ? "\"prefer\" fills up with others, and leaves nothing" : "here all pass",
+                              "; set it to \"drop\""));
+  }
+  if (need.margin || need.tail_confidence) {
+    throw Error("config", str("rollout.surplus = \"carry\": ", method->title(), " with these options reads ",
+                              need.margin ? "margins of the old policy" : "its confidence after the last token",
+                              ", which the sampler does not note; set it to \"drop\""));
+  }
+}
+
 std::string TrainConfig::title() const { return !label.empty() ? label : method ? method->title() : method_name; }
 
 Needs TrainConfig::needs() const {
   Needs needs = method ? method->needs() : Needs{};
   needs.reference = needs.reference || objective.kl_coeff > 0 || reward.kl_coeff > 0;
+  needs.labels = needs.labels || data.draw == DrawOrder::difficulty;
   needs.labels = needs.labels || keep_rule().mixed || objective.keep_low > 0 || objective.keep_high < 1;
   return needs;
 }
@@ -336,7 +379,8 @@ bool TrainConfig::steps_are_known() const { return !uses_passes() || prompts_are
 
 bool TrainConfig::prompts_are_known() const {
   KeepRule rule = keep_rule();
-  return !rule.filters() || rule.order == KeepOrder::prefer || rule.max_gen_batches == fewest_gen_batches();
+  if (!rule.filters() || rule.order == KeepOrder::prefer) return true;
+  return rule.max_gen_batches == fewest_gen_batches() && rollout.surplus == Surplus::drop;
 }
 
 KeepRule TrainConfig::keep_rule() const {

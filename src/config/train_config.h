@@ -19,6 +19,10 @@
 
 namespace ucas {
 
+// Which problems come next: all of them in a new order each epoch, or those that are neither solved nor hopeless.
+enum class DrawOrder { shuffled, difficulty };
+constexpr std::array<const char*, 2> names(DrawOrder) { return {"shuffled", "difficulty"}; }
+
 struct TrainDataConfig {
   std::vector<std::string> files;
   std::string prompt_template = "qwen_math";
@@ -28,6 +32,9 @@ struct TrainDataConfig {
   int64_t max_num_gen_batches = 10;  // of dynamic sampling, per step; 0 = no limit
   bool train_short = true;           // out of generation batches: train on the fewer prompts there are, or stop
   bool shuffle = true;
+  DrawOrder draw = DrawOrder::shuffled;
+  std::vector<std::string>
+      weights;              // "SOURCE=WEIGHT": shares of the prompts that are drawn; none: as the files have them
   int64_t rest_solved = 0;  // steps for which a problem rests after all its responses were right; 0 = it does not
   bool skip_bad_rows = false;
   ProblemColumns columns;
@@ -43,6 +50,10 @@ constexpr std::array<const char*, 2> names(OldPolicy) { return {"sampler", "trai
 // Of the sampler's, the trainer computes every so many-th response, too.
 inline constexpr int64_t kCheckedOf = 16;
 
+// What becomes of prompts that passed the rule of collection beyond what their step trains on.
+enum class Surplus { drop, carry };
+constexpr std::array<const char*, 2> names(Surplus) { return {"drop", "carry"}; }
+
 struct TrainRolloutConfig {
   int64_t n = 16;  // G: responses per prompt
   double temperature = 1.0;
@@ -53,6 +64,7 @@ struct TrainRolloutConfig {
   int64_t max_slots = 0;           // responses decoded at once; 0 = chosen
   OldPolicy old_log_prob = OldPolicy::sampler;
   std::vector<std::string> stop;  // texts that end a response, beside stop tokens
+  Surplus surplus = Surplus::drop;
   void fields(Fields& f);
   SamplingConfig sampling() const { return {temperature, top_p, top_k, min_p, response_length}; }
 };
@@ -108,8 +120,9 @@ struct RunConfig {
   double val_temperature = 1.0;  // of these
   std::string best_metric;       // a metric of validation; the checkpoint where it is highest is kept, too; "" = none
   int64_t patience = 0;          // validations without a better one that end the run; 0 = any number
-  int64_t stored_prompts = 2;    // prompts per step whose responses are kept for the report
-  int64_t stored_responses = 4;  // responses kept of each
+  std::vector<std::string> stop_when;  // bounds on a step's numbers that end the run (config/stop_bound.h)
+  int64_t stored_prompts = 2;          // prompts per step whose responses are kept for the report
+  int64_t stored_responses = 4;        // responses kept of each
   int64_t stored_signals = 20;  // signals of every N-th step, and of the first, are kept (records/step_data.h); 0 = off
   int64_t stored_signal_tokens = 65536;  // most tokens of such a file; 0 = the whole batch
   bool tensorboard = false;
@@ -155,6 +168,7 @@ struct TrainConfig {
 
  private:
   void validate_combination() const;
+  void validate_surplus() const;
 };
 
 // What the option called `key` can change, of any run; `result` for options of methods, and for those that a run of

@@ -37,20 +37,32 @@ Lines sampling(const TrainConfig& c) {
   if (r.top_p < 1) sampler += str(", top-p ", r.top_p);
   if (r.top_k > 0) sampler += str(", top-k ", r.top_k);
   if (r.min_p > 0) sampler += str(", min-p ", r.min_p);
-  Lines lines = {
-      {"prompts", "",
-       str(plural(c.gen_batch(), "prompt"), " at a time, template ", printable(c.data.prompt_template), ", up to ",
-           plural(c.data.max_prompt_length, "token"), c.data.shuffle ? ", in a new order each epoch" : "")},
-      {"responses", "o_1 .. o_G ~ pi_old(. | q)",
-       str("G = ", r.n, " responses to each prompt at ", sampler,
-           ", of at most T = ", plural(r.response_length, "token"), ", the end token included")}};
+  Lines lines = {{"prompts", "",
+                  str(plural(c.gen_batch(), "prompt"), " at a time, template ", printable(c.data.prompt_template),
+                      ", up to ", plural(c.data.max_prompt_length, "token"),
+                      c.data.shuffle && c.data.draw == DrawOrder::shuffled ? ", in a new order each epoch" : "")},
+                 {"responses", "o_1 .. o_G ~ pi_old(. | q)",
+                  str("G = ", r.n, " responses to each prompt at ", sampler,
+                      ", of at most T = ", plural(r.response_length, "token"), ", the end token included")}};
   if (!r.stop.empty()) {
     lines.push_back({"end", "", str("also where a response's tokens complete ", printable(join(r.stop, " or "), 100))});
+  }
+  if (!c.data.weights.empty()) {
+    lines.push_back({"sources", "", str("drawn in turns, in shares of ", printable(join(c.data.weights, ", "), 200))});
+  }
+  if (c.data.draw == DrawOrder::difficulty) {
+    lines.push_back({"draw", "p (1 - p),  p = (right + 1) / (n + 2)",
+                     "a prompt's weight, from its responses the last time; 1/4 before the first"});
   }
   if (c.data.rest_solved > 0) {
     lines.push_back(
         {"rest", "",
          str("a prompt whose responses were all right is passed over for ", plural(c.data.rest_solved, "step"))});
+  }
+  if (r.surplus == Surplus::carry) {
+    lines.push_back({"surplus", "",
+                     "prompts that passed beyond what a step trains on come first in the next one; pi_old of these is "
+                     "the policy that sampled them, one step older. What that step has no room for is dropped"});
   }
   if (r.sampling().truncates()) {
     lines.push_back({"truncation", "",

@@ -57,8 +57,10 @@ std::vector<Part> parts_of(Model& model, const Optimizer& optimizer, const Compa
   return parts;
 }
 
-void check_free_space(const std::string& directory, Model& model, const std::vector<Part>& parts) {
+void check_free_space(const std::string& directory, Model& model, const std::vector<Part>& parts,
+                      const StateFiles& more) {
   double bytes = 1 << 20;
+  for (const auto& [name, text] : more) bytes += static_cast<double>(text.size());
   double width = needs_masters(model) ? 2 : 4;
   for (const NamedTensor& p : stored_tensors(model)) bytes += width * static_cast<double>(p.tensor.numel());
   for (const Part& part : parts) {
@@ -203,14 +205,16 @@ void prune(const RunDirectory& run, int64_t step, int64_t keep, int64_t best) {
 }
 
 void write_checkpoint(const std::string& directory, const RunDirectory& run, int64_t step, Model& model,
-                      const std::vector<Part>& parts, const std::string& state_json, const std::string& model_files) {
-  check_free_space(run.checkpoints(), model, parts);
+                      const std::vector<Part>& parts, const std::string& state_json, const std::string& model_files,
+                      const StateFiles& more) {
+  check_free_space(run.checkpoints(), model, parts, more);
   if (!model_files.empty()) check_model_files(model_files);
   const std::string state = path_join(directory, kStateFolder);
   make_directories(state);
   save_model(model, directory, model_files);
   for (const Part& part : parts) write_part(state, part);
   write_file(path_join(state, kStateFile), state_json);
+  for (const auto& [name, text] : more) write_file(path_join(state, name), text);
   run.sync();
   seal_directory(directory, step);
   sync_directory(state);
@@ -291,7 +295,7 @@ std::string problem_of(const FoundCheckpoint& found, const StateCheck& check_sta
 
 std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model, const Optimizer& optimizer,
                             const Companions& companions, const std::string& state_json, const std::string& model_files,
-                            int64_t keep, int64_t best) {
+                            int64_t keep, int64_t best, const StateFiles& more) {
   std::string target = run.checkpoint(step);
   std::string temporary = path_join(run.checkpoints(), temporary_name("tmp", step));
   if (exists(target) && problem_of({target, step}, {}).empty()) return target;
@@ -301,7 +305,7 @@ std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model,
   for (const Part& part : parts) refuse_not_finite(str(title, part.name), part.tensors, "float32");
   try {
     if (exists(temporary)) remove_all(temporary);
-    write_checkpoint(temporary, run, step, model, parts, state_json, model_files);
+    write_checkpoint(temporary, run, step, model, parts, state_json, model_files, more);
     // What stands there is broken: a resume passed over it.
     if (exists(target)) discard(run, step);
     rename_path(temporary, target);

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -29,12 +30,14 @@ struct FoundCheckpoint {
 // Returns the directory. `state_json` is the caller's own state, given back by load_checkpoint; what else a Hugging
 // Face directory needs comes from `model_files` (train/model_files.h) unless it is "". Keeps the newest `keep`
 // checkpoints (at least 1), and that of step `best`. A step that is saved already, and good, is not saved again: the
-// same step of a run is the same state. A failure throws Error("io", exit 74), weights or moments that are not finite
-// Error("numeric", exit 70): nothing of this save stays, earlier checkpoints are untouched.
+// same step of a run is the same state. `more` are files beside state.json, name and text. A failure throws Error("io",
+// exit 74), weights or moments that are not finite Error("numeric", exit 70): nothing of this save stays, earlier
+// checkpoints are untouched.
 using Companions = std::vector<std::unique_ptr<Companion>>;
+using StateFiles = std::map<std::string, std::string>;
 std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model, const Optimizer& optimizer,
                             const Companions& companions, const std::string& state_json, const std::string& model_files,
-                            int64_t keep, int64_t best = 0);
+                            int64_t keep, int64_t best = 0, const StateFiles& more = {});
 
 // Saves that failed on the disk. A disk that is full for a while costs a checkpoint, not the run: the third in a row,
 // and one without which nothing would be kept (`needed`), is an error all the same.

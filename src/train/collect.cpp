@@ -3,59 +3,23 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <utility>
 
 #include "base/activity.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/rng.h"
 #include "base/str.h"
 #include "rollout/policy.h"
+#include "train/draw.h"
 
 namespace ucas {
 
 namespace {
 
-// Whether a problem was solved so lately that it is passed over; its rest ends here, too.
-bool rests(const TrainConfig& config, int64_t problem, int64_t step, DataCursor& cursor) {
-  const auto solved = cursor.solved.find(problem);
-  if (solved == cursor.solved.end()) return false;
-  if (step - solved->second <= config.data.rest_solved) return true;
-  cursor.solved.erase(solved);
-  return false;
-}
-
-// The problems of the next generation batch in keyed epoch order, across epochs. The last batch of a run may be
-// smaller. Where all problems rest, they are taken all the same.
-std::vector<int64_t> next_problems(const TrainConfig& config, int64_t step, int64_t total, DataCursor& cursor,
-                                   CollectStats& stats) {
-  const auto count = static_cast<size_t>(config.gen_batch());
-  std::vector<int64_t> picked, order;
-  int64_t order_epoch = -1, passed = 0;
-  while (picked.size() < count && prompts_left(config, total, cursor) > 0) {
-    if (cursor.index >= total) {
-      cursor.index = 0;
-      ++cursor.epoch;
-    }
-    if (order_epoch != cursor.epoch && config.data.shuffle) {
-      order = epoch_order(static_cast<uint64_t>(config.seed), cursor.epoch, total);
-      order_epoch = cursor.epoch;
-    }
-    const int64_t problem = config.data.shuffle ? order[cursor.index] : cursor.index;
-    ++cursor.index;
-    if (passed < total && rests(config, problem, step, cursor)) {
-      ++passed;
-      ++stats.rested;
-      continue;
-    }
-    passed = 0;
-    picked.push_back(problem);
-  }
-  return picked;
-}
-
 // A prompt with its responses, before it is known whether the step trains on them.
 struct Candidate {
   int64_t problem = 0;
+  int64_t step = 0;  // that sampled them; 0: this one
   std::vector<Sampled> sampled = {};
   std::vector<std::string> text = {};
   std::vector<Response> response = {};  // with verdict, score and reward; their place in the batch comes last
@@ -64,9 +28,8 @@ struct Candidate {
 Rewards::Key key_of(int64_t problem, int64_t sample) { return {problem, static_cast<uint32_t>(sample)}; }
 
 // Without the stop token, with a stop text.
-std::string text_of(const Collector& c, const Sampled& s) {
-  std::span<const int32_t> ids(s.token);
-  const bool by_token = s.finished && !ids.empty() && std::ranges::find(c.stop_ids, ids.back()) != c.stop_ids.end();
+std::string text_of(const Collector& c, std::span<const int32_t> ids, bool finished) {
+  const bool by_token = finished && !ids.empty() && std::ranges::find(c.stop_ids, ids.back()) != c.stop_ids.end();
   if (by_token) ids = ids.first(ids.size() - 1);
   return response_text(c.tokenizer, ids);
 }
@@ -97,11 +60,11 @@ std::vector<Candidate> generate(const Collector& c, int64_t step, const std::vec
   request.name_of = [&](int64_t job) { return printable(c.data.problems[candidates[job].problem].id, 60); };
   request.on_response = [&](const Sampled& s) {
     const int64_t p = candidates[s.job].problem;
-    c.rewards.begin(c.data.problems[p], key_of(p, s.sample), [&] { return text_of(c, s); });
+    c.rewards.begin(c.data.problems[p], key_of(p, s.sample), [&] { return text_of(c, s.token, s.finished); });
   };
   for (Sampled& s : c.rollout.run(request)) {
     Candidate& candidate = candidates[s.job];
-    candidate.text.push_back(text_of(c, s));
+    candidate.text.push_back(text_of(c, s.token, s.finished));
     Response o;
     o.length = static_cast<int64_t>(s.token.size());
     o.sample = s.sample;
@@ -156,15 +119,7 @@ void count(const Collector& c, const std::vector<Candidate>& candidates, Collect
   }
 }
 
-void note_solved(const std::vector<Candidate>& candidates, int64_t step, DataCursor& cursor) {
-  for (const Candidate& candidate : candidates) {
-    const bool all =
-        std::ranges::all_of(candidate.response, [](const Response& o) { return o.verdict.kind == VerdictKind::equal; });
-    if (all) cursor.solved[candidate.problem] = step;
-  }
-}
-
-// Decides which prompts pass, and holds those that the step may train on, by number of arrival.
+// Decides which prompts pass, and holds those that this step or the next may train on, by number of arrival.
 SamplingAction hold(const TrainConfig& config, std::vector<Candidate> candidates, DynamicSampling& sampling,
                     std::map<int64_t, Candidate>& held) {
   std::vector<PromptOutcome> outcomes;
@@ -174,7 +129,8 @@ SamplingAction hold(const TrainConfig& config, std::vector<Candidate> candidates
   int64_t number = sampling.arrived();
   const SamplingAction action = sampling.add(outcomes);
   for (Candidate& candidate : candidates) {
-    if (sampling.may_train(number)) held.emplace(number, std::move(candidate));
+    const bool surplus = config.rollout.surplus == Surplus::carry && sampling.passed(number);
+    if (surplus || sampling.may_train(number)) held.emplace(number, std::move(candidate));
     ++number;
   }
   return action;
@@ -187,7 +143,8 @@ void append(Candidate from, const TrainingSet& data, Collected& into) {
   batch.groups.push_back({.problem = from.problem,
                           .first = static_cast<int64_t>(batch.responses.size()),
                           .count = static_cast<int64_t>(from.response.size()),
-                          .prompt = data.prompt[from.problem]});
+                          .prompt = data.prompt[from.problem],
+                          .step = from.step});
   auto lay = [](const auto& values, auto& packed) { packed.insert(packed.end(), values.begin(), values.end()); };
   for (size_t i = 0; i < from.response.size(); ++i) {
     Response& o = from.response[i];
@@ -202,6 +159,48 @@ void append(Candidate from, const TrainingSet& data, Collected& into) {
     batch.responses.push_back(std::move(o));
     into.text.push_back(std::move(from.text[i]));
   }
+}
+
+// The other way: what a step before left.
+Candidate taken_up(const Collector& c, const Batch& surplus, const Group& group) {
+  Candidate candidate{.problem = group.problem, .step = group.step};
+  const auto copy = [](const std::vector<float>& values, const Response& o) {
+    const auto its = values.empty() ? std::span<const float>() : Batch::tokens(values, o);
+    return std::vector<float>(its.begin(), its.end());
+  };
+  for (const Response& o : surplus.of(group)) {
+    const auto ids = Batch::tokens(surplus.token, o);
+    candidate.text.push_back(text_of(c, ids, o.finished));
+    candidate.response.push_back(o);
+    candidate.sampled.push_back({.sample = static_cast<uint32_t>(o.sample),
+                                 .finished = o.finished,
+                                 .token = {ids.begin(), ids.end()},
+                                 .logprob = copy(surplus.rollout_logprob, o),
+                                 .whole_logprob = copy(surplus.rollout_whole_logprob, o),
+                                 .entropy = copy(surplus.entropy, o),
+                                 .confidence = copy(surplus.confidence, o),
+                                 .logit = copy(surplus.logit, o)});
+  }
+  return candidate;
+}
+
+// The step begins with what the one before left; nothing is carried further than one step.
+SamplingAction begin(const Collector& c, const Batch& surplus, DynamicSampling& sampling,
+                     std::map<int64_t, Candidate>& held) {
+  for (const Group& group : surplus.groups) held.emplace(std::ssize(held), taken_up(c, surplus, group));
+  return sampling.begin(std::ssize(held));
+}
+
+// What was sampled in this step, passed and is not trained on.
+Batch left_over(const Collector& c, std::map<int64_t, Candidate> held, int64_t step) {
+  Collected left;
+  for (auto& [number, candidate] : held) {
+    if (candidate.step > 0) continue;
+    candidate.step = step;
+    append(std::move(candidate), c.data, left);
+  }
+  left.batch.reward_terms = c.rewards.terms();
+  return std::move(left.batch);
 }
 
 // Nothing was kept for so long that going on would be in vain.
@@ -253,11 +252,13 @@ Collected Collector::collect(int64_t step, DataCursor& cursor) const {
   Collected result;
   CollectStats& stats = result.stats;
   int64_t since_kept = 0;  // prompts generated
-  SamplingAction action = SamplingAction::more;
+  const Batch surplus = std::exchange(cursor.surplus, {});
+  const auto carried = static_cast<int64_t>(surplus.groups.size());
+  SamplingAction action = begin(*this, surplus, sampling, held);
   while (action == SamplingAction::more) {
     double began = now_seconds();
     set_phase(str("step ", step, ", generating"));
-    const std::vector<int64_t> problems = next_problems(config, step, data.size(), cursor, stats);
+    const std::vector<int64_t> problems = next_problems(config, step, data, cursor, stats.rested);
     std::vector<Candidate> candidates = generate(*this, step, problems, times_drawn);  // o_i ~ pi_old
     stats.seconds_gen += now_seconds() - began;
     const bool stops = should_stop && should_stop();
@@ -269,11 +270,11 @@ Collected Collector::collect(int64_t step, DataCursor& cursor) const {
     set_phase(str("step ", step, ", grading"));
     grade(*this, candidates);  // R_i
     count(*this, candidates, stats);
-    if (config.data.rest_solved > 0) note_solved(candidates, step, cursor);
+    for (const Candidate& one : candidates) note_outcome(config, one.problem, step, one.response, cursor);
     const int64_t kept_before = stats.groups_kept, fresh = static_cast<int64_t>(problems.size());
     action = hold(config, std::move(candidates), sampling, held);
     stats.gen_batches = sampling.gen_batches();
-    stats.groups_kept = static_cast<int64_t>(sampling.kept().size());
+    stats.groups_kept = static_cast<int64_t>(sampling.kept().size()) - carried;
     stats.seconds_reward += now_seconds() - began;
     if (on_batch) on_batch(stats, std::min<int64_t>(rule.wanted, static_cast<int64_t>(held.size())));
 
@@ -291,11 +292,15 @@ Collected Collector::collect(int64_t step, DataCursor& cursor) const {
       action = SamplingAction::train;
     }
   }
-  if (action == SamplingAction::abort) refuse_short_batch(rule, stats.groups_kept);
+  if (action == SamplingAction::abort) refuse_short_batch(rule, static_cast<int64_t>(sampling.kept().size()));
   if (result.out_of_prompts) return result;
   result.batch.stop_ids = stop_ids;
   result.batch.reward_terms = rewards.terms();
-  for (int64_t number : sampling.trained()) append(std::move(held.at(number)), data, result);
+  for (int64_t number : sampling.trained()) append(std::move(held.extract(number).mapped()), data, result);
+  stats.groups_carried = std::ranges::count_if(result.batch.groups, [](const Group& g) { return g.step > 0; });
+  stats.groups_late = carried - stats.groups_carried;
+  if (config.rollout.surplus == Surplus::carry) cursor.surplus = left_over(*this, std::move(held), step);
+  stats.groups_left = static_cast<int64_t>(cursor.surplus.groups.size());
   stats.groups_trained = static_cast<int64_t>(result.batch.groups.size());
   if (stats.graded > 0) {
     stats.correct_share = static_cast<double>(stats.verdicts[0]) / static_cast<double>(stats.graded);

@@ -37,10 +37,12 @@ int64_t prompts_left(const TrainConfig& config, int64_t problems, const DataCurs
 struct CollectStats {
   int64_t gen_batches = 0;
   int64_t groups_generated = 0, groups_kept = 0, groups_trained = 0;
-  int64_t rested = 0;                     // prompts passed over (data.rest_solved)
-  int64_t solve_all = 0, solve_none = 0;  // groups whose responses are all right, all wrong
-  int64_t responses = 0, truncated = 0;   // of all generated
-  int64_t graded = 0;                     // of these, answers to problems with a right answer
+  int64_t rested = 0;                        // prompts passed over (data.rest_solved)
+  int64_t groups_carried = 0;                // trained on, that the step before sampled (rollout.surplus)
+  int64_t groups_left = 0, groups_late = 0;  // carried to the next step; carried here, but there was no room
+  int64_t solve_all = 0, solve_none = 0;     // groups whose responses are all right, all wrong
+  int64_t responses = 0, truncated = 0;      // of all generated
+  int64_t graded = 0;                        // of these, answers to problems with a right answer
   int64_t generated_tokens = 0;
   std::array<int64_t, 4> verdicts{};  // by VerdictKind
   double correct_share = 0;           // of all graded responses

@@ -4,11 +4,16 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "support/algorithm_cases.h"
 #include "support/engine/scripted_rollout.h"
 #include "text/word_level.h"
+#include "train/draw.h"
+#include "train/surplus.h"
+#include "train/train_state.h"
 
 namespace ucas {
 namespace {
@@ -95,6 +100,76 @@ TEST_F(CollectTest, surplus_groups_are_discarded_in_arrival_order) {
   ASSERT_EQ(got.batch.groups.size(), 4u);
   EXPECT_EQ(got.stats.groups_kept, 8);
   for (int64_t g = 0; g < 4; ++g) EXPECT_EQ(got.batch.groups[static_cast<size_t>(g)].problem, g);
+}
+
+// 8 problems, all mixed, 8 at a time, 6 a step: two are left, and the next step begins with them, sampled a step ago.
+TEST_F(CollectTest, what_passed_beyond_the_step_is_carried_to_the_next_one) {
+  config_.rollout.surplus = Surplus::carry;
+  config_.data.train_batch_size = 6;
+  config_.data.gen_batch_size = 8;
+  ScriptedRollout rollout([&](uint32_t p, uint32_t i, uint32_t step) {
+    return i == 0 ? std::vector<int32_t>(right()) : step == 1 && p == 7 ? std::vector<int32_t>{b_, eos_} : wrong();
+  });
+  const Collected first = collect(rollout, 1);
+  EXPECT_EQ(first.stats.groups_left, 2);
+  const Batch left = cursor_.surplus;
+  ASSERT_EQ(left.groups.size(), 2u);
+  EXPECT_EQ(left.groups[0].problem, 6);
+  const Collected second = collect(rollout, 2);
+  EXPECT_EQ(rollout.calls, 2);
+  std::vector<std::pair<int64_t, int64_t>> trained;
+  for (const Group& g : second.batch.groups) trained.emplace_back(g.problem, g.step);
+  const std::vector<std::pair<int64_t, int64_t>> expected = {{6, 1}, {7, 1}, {0, 0}, {1, 0}, {2, 0}, {3, 0}};
+  EXPECT_EQ(trained, expected);
+  const auto& batch = second.batch;
+  EXPECT_TRUE(std::equal(left.token.begin(), left.token.end(), batch.token.begin())) << "what step 1 sampled";
+  EXPECT_EQ(batch.of(batch.groups[1])[1].length, 2) << "problem 7 as it was in step 1";
+  EXPECT_EQ(batch.entropy.size(), batch.token.size());
+  EXPECT_EQ(batch.of(batch.groups[1])[0].verdict.kind, VerdictKind::equal);
+  EXPECT_EQ(second.text.size(), batch.responses.size());
+  EXPECT_EQ(second.text[4], "a");
+  EXPECT_EQ(second.stats.groups_carried, 2);
+  EXPECT_EQ(second.stats.groups_kept, 8);
+  EXPECT_EQ(second.stats.groups_left, 4);
+  EXPECT_EQ(second.stats.responses, 32) << "carried ones are not generated again";
+}
+
+TEST_F(CollectTest, a_step_that_finds_enough_samples_nothing_and_nothing_is_carried_twice) {
+  config_.rollout.surplus = Surplus::carry;
+  config_.data.train_batch_size = 3;
+  config_.data.gen_batch_size = 8;
+  ScriptedRollout rollout([&](uint32_t, uint32_t i, uint32_t) { return i == 0 ? right() : wrong(); });
+  EXPECT_EQ(collect(rollout, 1).stats.groups_left, 5);
+  const Collected second = collect(rollout, 2);
+  EXPECT_EQ(rollout.calls, 1);
+  EXPECT_EQ(cursor_.drawn(8), 8);
+  EXPECT_EQ(second.stats.gen_batches, 0);
+  EXPECT_EQ(second.stats.groups_carried, 3);
+  EXPECT_EQ(second.stats.groups_late, 2);
+  EXPECT_TRUE(cursor_.surplus.groups.empty());
+  for (int64_t g = 0; g < 3; ++g) EXPECT_EQ(second.batch.groups[static_cast<size_t>(g)].problem, 3 + g);
+  EXPECT_EQ(collect(rollout, 3).stats.groups_carried, 0);
+}
+
+TEST_F(CollectTest, what_is_carried_reads_back_from_its_file_as_it_was) {
+  config_.rollout.surplus = Surplus::carry;
+  config_.data.gen_batch_size = 8;
+  ScriptedRollout rollout([&](uint32_t, uint32_t i, uint32_t) { return i == 0 ? right() : wrong(); });
+  collect(rollout, 1);
+  const std::string file = (directory_ / kSurplusFile).string(), text = surplus_lines(cursor_.surplus, data_, 1);
+  write_file(file, text);
+  const Batch back = read_surplus(file, data_, 1, 4, tokenizer_->vocab_size());
+  EXPECT_EQ(surplus_lines(back, data_, 1), text);
+  EXPECT_EQ(back.groups[0].prompt, data_.prompt[4]);
+  const auto refused = [&](int64_t step, int64_t groups, int64_t vocabulary) {
+    EXPECT_THROW(read_surplus(file, data_, step, groups, vocabulary), Error);
+  };
+  refused(2, 4, tokenizer_->vocab_size());
+  refused(1, 3, tokenizer_->vocab_size());
+  refused(1, 4, b_);
+  std::swap(data_.problems[4].id, data_.problems[0].id);  // other problems
+  refused(1, 4, tokenizer_->vocab_size());
+  EXPECT_EQ(surplus_lines({}, data_, 1), "");
 }
 
 TEST_F(CollectTest, an_epoch_without_a_mixed_group_stops_the_run_with_the_reason) {
@@ -288,6 +363,89 @@ TEST_F(CollectTest, what_was_solved_rests_for_so_many_steps_and_then_comes_again
   EXPECT_EQ(drawn[2], (std::vector<int64_t>{1, 3, 5, 7}));
   EXPECT_EQ(drawn[3], (std::vector<int64_t>{0, 1, 2, 3}));  // two steps later
   EXPECT_EQ(cursor_.solved.at(0), 4);
+}
+
+// Two problems of source a, six of b: a's turns are due at 1/2, 1, 3/2 .., b's at 1, 2, 3 .., and a, named first, goes
+// before b where both are.
+TEST_F(CollectTest, sources_come_in_turns_by_their_weights) {
+  config_.objective.keep_mixed_groups = false;
+  config_.data.train_batch_size = 6;
+  config_.data.weights = {"a=2", "b=1"};
+  for (size_t p = 0; p < 8; ++p) data_.problems[p].source = p < 2 ? "a" : "b";
+  check_sources(config_, data_);
+  int64_t rested = 0;
+  EXPECT_EQ(next_problems(config_, 1, data_, cursor_, rested), (std::vector<int64_t>{0, 1, 2, 0, 1, 3}));
+  EXPECT_EQ(cursor_.drawn(8), 6);
+  EXPECT_EQ(next_problems(config_, 2, data_, cursor_, rested), (std::vector<int64_t>{0, 1, 4, 0, 1, 5}));
+  // Shuffled: each source has its own epochs, each of its problems once in one.
+  config_.data.shuffle = true;
+  config_.data.train_batch_size = 18;
+  cursor_ = {};
+  std::vector<int64_t> times(8);
+  for (int64_t p : next_problems(config_, 1, data_, cursor_, rested)) ++times[static_cast<size_t>(p)];
+  EXPECT_EQ(times, (std::vector<int64_t>{6, 6, 1, 1, 1, 1, 1, 1}));
+  EXPECT_EQ(cursor_.epoch, 2);
+  // What was solved rests within its source.
+  config_.data.train_batch_size = 4;
+  config_.data.shuffle = false;
+  config_.data.rest_solved = 5;
+  cursor_ = {};
+  cursor_.solved = {{1, 3}, {2, 3}};
+  rested = 0;
+  EXPECT_EQ(next_problems(config_, 4, data_, cursor_, rested), (std::vector<int64_t>{0, 0, 3, 0}));
+  EXPECT_EQ(rested, 3);
+  config_.data.weights = {"a=2", "c=1"};
+  EXPECT_THROW(check_sources(config_, data_), Error);
+}
+
+// Of 8 problems the even ones are half right, the others solved or hopeless: p (1 - p) is 1/4, and 5/6 1/6 for both.
+TEST_F(CollectTest, what_is_neither_solved_nor_hopeless_is_drawn_more_often) {
+  EXPECT_DOUBLE_EQ(difficulty_weight({}), 0.25);
+  EXPECT_DOUBLE_EQ(difficulty_weight({2, 4}), 0.25);
+  EXPECT_DOUBLE_EQ(difficulty_weight({4, 4}), 5.0 / 36);
+  EXPECT_DOUBLE_EQ(difficulty_weight({0, 4}), 5.0 / 36);
+  config_.objective.keep_mixed_groups = false;
+  config_.data.shuffle = true;
+  config_.data.draw = DrawOrder::difficulty;
+  config_.data.train_batch_size = 1;
+  ScriptedRollout rollout([&](uint32_t p, uint32_t i, uint32_t) {
+    return p % 2 == 0 ? (i % 2 == 0 ? right() : wrong()) : p < 4 ? right() : wrong();
+  });
+  std::vector<double> share(8);
+  const int64_t draws = 4000;
+  for (int64_t step = 1; step <= draws; ++step) {
+    const Collected got = collect(rollout, step);
+    share[static_cast<size_t>(got.batch.groups[0].problem)] += 1.0 / draws;
+  }
+  const double middle = 0.25 / (1 + 20.0 / 36), edge = (5.0 / 36) / (1 + 20.0 / 36);
+  for (size_t p = 0; p < 8; ++p) EXPECT_NEAR(share[p], p % 2 == 0 ? middle : edge, 0.02);  // 0.0058 standard deviation
+  EXPECT_EQ(cursor_.seen.at(1).right, 4);
+  EXPECT_EQ(cursor_.seen.at(5).right, 0);
+}
+
+TEST_F(CollectTest, a_batch_drawn_by_difficulty_holds_no_problem_twice_and_goes_on_from_its_state) {
+  config_.data.shuffle = true;
+  config_.data.draw = DrawOrder::difficulty;
+  config_.data.train_batch_size = 8;
+  int64_t rested = 0;
+  const std::vector<int64_t> first = next_problems(config_, 1, data_, cursor_, rested);
+  EXPECT_EQ(std::set<int64_t>(first.begin(), first.end()).size(), 8u);
+  cursor_.seen[3] = {4, 4};
+  TrainState saved;
+  saved.step = 1;
+  saved.cursor = cursor_;
+  TrainState back = TrainState::parse(saved.json(), "state.json", 1);
+  const std::vector<int64_t> second = next_problems(config_, 2, data_, cursor_, rested);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(next_problems(config_, 2, data_, back.cursor, rested), second);
+  EXPECT_EQ(back.json(), [&] {
+    saved.cursor = cursor_;
+    return saved.json();
+  }());
+  config_.data.rest_solved = 9;
+  for (int64_t p = 0; p < 7; ++p) cursor_.solved[p] = 2;
+  config_.data.train_batch_size = 2;  // the second is drawn anew: only one does not rest
+  EXPECT_EQ(next_problems(config_, 3, data_, cursor_, rested), (std::vector<int64_t>{7, 7}));
 }
 
 TEST_F(CollectTest, where_all_problems_rest_they_are_taken_all_the_same) {

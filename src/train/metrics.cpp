@@ -36,19 +36,29 @@ void record_collection(StepMetrics& m, const CollectStats& s) {
   auto share = [](int64_t part, int64_t whole) {
     return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
   };
-  m.set("train/accuracy", s.correct_share);
+  // A step that the surplus of the one before fills samples nothing, and has no shares of it.
+  auto of_sampled = [&](const std::string& name, double value) {
+    if (s.gen_batches > 0) m.set(name, value);
+  };
+  of_sampled("train/accuracy", s.correct_share);
   m.set("train/num_gen_batches", static_cast<double>(s.gen_batches));
   m.set("train/groups_generated", static_cast<double>(s.groups_generated));
   m.set("train/groups_kept", static_cast<double>(s.groups_kept));
   m.set("train/groups_trained", static_cast<double>(s.groups_trained));
-  m.set("train/solve_all", share(s.solve_all, s.groups_generated));
-  m.set("train/solve_none", share(s.solve_none, s.groups_generated));
-  m.set("train/dead_groups", share(s.solve_all + s.solve_none, s.groups_generated));
-  m.set("train/truncated_share", share(s.truncated, s.responses));
+  of_sampled("train/solve_all", share(s.solve_all, s.groups_generated));
+  of_sampled("train/solve_none", share(s.solve_none, s.groups_generated));
+  of_sampled("train/dead_groups", share(s.solve_all + s.solve_none, s.groups_generated));
+  of_sampled("train/truncated_share", share(s.truncated, s.responses));
   m.set("train/generated_tokens", static_cast<double>(s.generated_tokens));
+  // Of rollout.surplus = "carry" alone: nothing is left over else.
+  if (s.groups_carried + s.groups_left + s.groups_late > 0) {
+    m.set("train/groups_carried", static_cast<double>(s.groups_carried));
+    m.set("train/groups_left", static_cast<double>(s.groups_left));
+    m.set("train/groups_late", static_cast<double>(s.groups_late));
+  }
   if (s.rested > 0) m.set("train/prompts_rested", static_cast<double>(s.rested));
   for (int kind = 0; kind < 4; ++kind) {
-    m.set(str("verifier/", name_of(static_cast<VerdictKind>(kind)), "_share"), share(s.verdicts[kind], s.graded));
+    of_sampled(str("verifier/", name_of(static_cast<VerdictKind>(kind)), "_share"), share(s.verdicts[kind], s.graded));
   }
 }
 

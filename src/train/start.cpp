@@ -18,11 +18,13 @@
 #include "records/manifest.h"
 #include "rollout/engine.h"
 #include "train/checkpoint.h"
+#include "train/draw.h"
 #include "train/fingerprint.h"
 #include "train/gpu_check.h"
 #include "train/model_files.h"
 #include "train/self_check.h"
 #include "train/shared_rollout.h"
+#include "train/surplus.h"
 
 namespace ucas {
 
@@ -82,6 +84,7 @@ Parts load_parts(const TrainConfig& config, const std::string& weights, const st
       make_graders(config.reward.grader, parse_graders(config.reward.graders, "reward.graders"), config.reward.setup());
   parts.data = load_set(config, config.data.files, tokenizer, form, 0, labels);
   check_golds(parts.graders, parts.data.problems);
+  check_sources(config, parts.data);
   if (!config.data.val_files.empty()) {
     parts.validation = load_set(config, config.data.val_files, tokenizer, form, config.data.val_limit, true);
     check_golds(parts.graders, parts.validation.problems);
@@ -248,6 +251,10 @@ void restore(Training& t, const FoundCheckpoint& found, const Consent& consent) 
              "cannot be seen: ", join(differences.unrecorded, ", ")));
   }
   t.state.fingerprint = std::move(now);
+  if (t.state.surplus > 0) {
+    t.state.cursor.surplus = read_surplus(path_join(state_folder(found.path), kSurplusFile), t.data, found.step,
+                                          t.state.surplus, t.policy.model->config().vocab_size);
+  }
   for (auto& companion : t.companions) companion->restore(t.state.companions[companion->name()]);
 }
 

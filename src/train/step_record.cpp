@@ -154,13 +154,14 @@ void StepRecord::shaped(const Batch& batch, const Shaped& shaped) {
   record_batch(metrics, batch, shaped.advantage, t_.config.rollout.response_length,
                t_.policy.model->config().vocab_size);
   for (const auto& [name, value] : shaped.recording.metrics) metrics.set(name, value);
-  double taught = 0;
+  double taught = 0, carried = 0;  // tokens; those that the step before sampled were not counted as generated here
   for (const Response& o : batch.responses) {
+    if (batch.groups[o.group].step > 0) carried += static_cast<double>(o.length);
     if (!o.finished && t_.config.reward.truncated == Truncated::mask) continue;
     const auto advantage = std::span<const float>(shaped.advantage).subspan(o.first, o.length);
     taught += static_cast<double>(o.length - std::ranges::count(advantage, 0.0f));
   }
-  metrics.set("train/taught_token_share", taught / std::max(1.0, metrics.get("train/generated_tokens")));
+  metrics.set("train/taught_token_share", taught / std::max(1.0, carried + metrics.get("train/generated_tokens")));
 }
 
 void StepRecord::updated(std::span<const LossMetrics> losses, double grad_norm, double lr) {

@@ -1,5 +1,6 @@
 #include "train/train_state.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -47,19 +48,42 @@ double value_from_zero(const Json& value, const std::string& name, const std::st
               str(file, ": ", printable(name), " is ", printable(value.dump(), 40), ", expected a number from 0"));
 }
 
-// [[problem, step], ..]
-std::map<int64_t, int64_t> solved_of(const Reader& reader, int64_t step) {
-  std::map<int64_t, int64_t> solved;
-  const Json& list = reader.json["solved"];
-  const auto whole = [](const Json& value) { return value.is_number_integer() && value >= Json(0); };
-  if (!list.is_array()) reader.refuse("solved", "a list of pairs");
-  for (const Json& pair : list) {
-    const bool good = pair.is_array() && pair.size() == 2 && whole(pair[0]) && whole(pair[1]) &&
-                      pair[0] <= Json(kMostCounted) && pair[1] <= Json(step);
-    if (!good) reader.refuse("solved", str("pairs of a problem and a step up to ", step));
-    solved[pair[0].get<int64_t>()] = pair[1].get<int64_t>();
+// [[a, b, ..], ..]: rows of `width` counts.
+std::vector<std::vector<int64_t>> rows_of(const Reader& reader, const char* key, size_t width, const std::string& of) {
+  std::vector<std::vector<int64_t>> rows;
+  const Json& list = reader.json[key];
+  const auto counted = [](const Json& value) {
+    return value.is_number_integer() && value >= Json(0) && value <= Json(kMostCounted);
+  };
+  if (!list.is_array()) reader.refuse(key, str("a list of ", of));
+  for (const Json& row : list) {
+    const bool good = row.is_array() && row.size() == width && std::ranges::all_of(row, counted);
+    if (!good) reader.refuse(key, of);
+    rows.push_back(row.get<std::vector<int64_t>>());
   }
-  return solved;
+  return rows;
+}
+
+// Where the problems stand that rest, were asked before, or are of sources with weights.
+void read_history(const Reader& reader, int64_t step, DataCursor& cursor) {
+  if (reader.json.contains("solved")) {
+    const std::string pairs = str("pairs of a problem and a step up to ", step);
+    for (const auto& row : rows_of(reader, "solved", 2, pairs)) {
+      if (row[1] > step) reader.refuse("solved", pairs);
+      cursor.solved[row[0]] = row[1];
+    }
+  }
+  if (reader.json.contains("seen")) {
+    const std::string counts = "a problem, its right responses and all of them";
+    for (const auto& row : rows_of(reader, "seen", 3, counts)) {
+      if (row[1] > row[2]) reader.refuse("seen", counts);
+      cursor.seen[row[0]] = {row[1], row[2]};
+    }
+  }
+  if (!reader.json.contains("sources")) return;
+  for (const auto& row : rows_of(reader, "sources", 2, "pairs of a place and prompts drawn")) {
+    cursor.of_source.push_back({row[0], row[1]});
+  }
 }
 
 }  // namespace
@@ -80,6 +104,10 @@ std::string TrainState::json() const {
     state["solved"] = OrderedJson::array();
     for (const auto& [problem, at] : cursor.solved) state["solved"].push_back({problem, at});
   }
+  for (const auto& [problem, last] : cursor.seen) state["seen"].push_back({problem, last.right, last.responses});
+  for (const SourceTurn& turn : cursor.of_source) state["sources"].push_back({turn.position, turn.drawn});
+  if (!cursor.surplus.groups.empty()) state["surplus"] = cursor.surplus.groups.size();
+  if (!ended.empty()) state["ended"] = ended;
   if (best.step > 0) state["best"] = {{"step", best.step}, {"value", best.value}, {"since", best.since}};
   return state.dump(1) + "\n";
 }
@@ -91,7 +119,9 @@ TrainState TrainState::parse(const std::string& text, const std::string& file, i
   s.step = reader.count("step");
   if (s.step != step) reader.refuse("step", str(step, ", the checkpoint's"));
   s.cursor = {reader.count("epoch"), reader.count("index"), reader.count("fruitless")};
-  if (json.contains("solved")) s.cursor.solved = solved_of(reader, s.step);
+  read_history(reader, s.step, s.cursor);
+  if (json.contains("ended")) s.ended = reader.text("ended");
+  if (json.contains("surplus")) s.surplus = reader.count("surplus");
   s.skipped.total = reader.count("skipped_steps");
   s.empty_steps = reader.count("empty_steps");
   s.skipped.in_a_row = reader.count("nonfinite_streak");

@@ -14,6 +14,9 @@ TrainState some_state() {
   TrainState s;
   s.step = 7;
   s.cursor = {1, 12, 3, {{4, 2}, {7, 3}}};
+  s.cursor.seen = {{4, {8, 8}}, {5, {0, 8}}};
+  s.cursor.of_source = {{9, 8}, {4, 4}};
+  s.ended = "actor/entropy = 0.04, below 0.05 (train.stop_when)";
   s.best = {3, -0.5, 2};
   s.skipped.total = 2;
   s.skipped.in_a_row = 1;
@@ -30,6 +33,10 @@ TEST(train_state, reads_back_as_it_was_written) {
   EXPECT_EQ(s.json(), text);
   EXPECT_EQ(s.cursor.index, 12);
   EXPECT_EQ(s.entropy_coeff, 0.1);
+  TrainState left = some_state();
+  left.cursor.surplus.groups.resize(3);
+  EXPECT_EQ(s.surplus, 0);
+  EXPECT_EQ(TrainState::parse(left.json(), "state.json", 7).surplus, 3);
   EXPECT_EQ(s.companions.at("reference").at("kl_coeff"), 0.125);
 }
 
@@ -54,6 +61,12 @@ TEST(train_state, a_value_that_no_run_can_have_is_refused_by_its_key) {
                       {"fingerprint", "null"},
                       {"entropy_coeff", "-0.1"},
                       {"entropy_coeff", "null"},
+                      {"seen", "[[1, 2]]"},
+                      {"seen", "[[1, 3, 2]]"},
+                      {"sources", "[[-1, 2]]"},
+                      {"sources", "5"},
+                      {"surplus", "-1"},
+                      {"ended", "3"},
                       {"solved", "{}"},
                       {"solved", "[[1]]"},
                       {"solved", "[[1, 8]]"},

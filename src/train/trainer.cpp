@@ -7,12 +7,14 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/str.h"
+#include "config/stop_bound.h"
 #include "methods/apply.h"
 #include "objective/entropy_target.h"
 #include "objective/rollout_correction.h"
 #include "train/checkpoint.h"
 #include "train/logprobs.h"
 #include "train/schedule.h"
+#include "train/surplus.h"
 #include "train/validation.h"
 #include "train/watched.h"
 
@@ -66,6 +68,24 @@ ObjectiveConfig objective_of_step(Training& t, StepMetrics& m) {
   return objective;
 }
 
+// Whether the step crossed a bound of train.stop_when, which ends the run.
+void hold_to_bounds(Training& t, const StepMetrics& m) {
+  const std::vector<StopBound> bounds = parse_stop_bounds(t.config.train.stop_when);
+  if (bounds.empty() || !t.state.ended.empty()) return;
+  t.state.ended = crossed(bounds, m.values());
+  if (!t.state.ended.empty()) log(str("step ", t.state.step, " ends the run: ", t.state.ended));
+}
+
+// A name of train.stop_when that no step has would hold nothing. Numbers of validations come when they come.
+void check_bounds(const Training& t, const StepMetrics& m) {
+  std::vector<StopBound> bounds = parse_stop_bounds(t.config.train.stop_when);
+  std::erase_if(bounds, [](const StopBound& bound) { return bound.metric.starts_with("val-"); });
+  if (const StopBound* none = bound_without_metric(bounds, m.values())) {
+    warn(str("train.stop_when: step ", t.state.step, " has no number called ", printable(none->metric, 100),
+             ": until one has, this bound holds nothing (docs/metrics.md has the names)"));
+  }
+}
+
 // "sampling 39 %, update 48 %"
 std::string share_words(const StepMetrics& m) {
   constexpr std::pair<const char*, const char*> kShares[] = {{"perf/mfu/rollout", "sampling "},
@@ -76,6 +96,12 @@ std::string share_words(const StepMetrics& m) {
   for (const auto& [key, words] : kShares)
     if (const double share = m.get(key); std::isfinite(share)) parts.push_back(words + percent(share, 0));
   return join(parts, ", ");
+}
+
+// A step that finds enough in the surplus of the one before samples nothing: on the mean it draws as many prompts as it
+// trains on, at least.
+int64_t fewest_prompts_of_step(const TrainConfig& c) {
+  return c.rollout.surplus == Surplus::carry ? c.data.train_batch_size : c.gen_batch() * c.fewest_gen_batches();
 }
 
 // Neighbouring prompts of the step with their responses.
@@ -120,7 +146,7 @@ Trainer::Trainer(Training& training)
       began_(now_seconds()) {
   const TrainConfig& c = t_.config;
   t_.limits = measure_limits(*t_.policy.model);
-  const int64_t prompts = t_.data.size() * c.train.epochs, of_step = c.gen_batch() * c.fewest_gen_batches();
+  const int64_t prompts = t_.data.size() * c.train.epochs, of_step = fewest_prompts_of_step(c);
   total_steps_ = c.uses_passes() ? (prompts + of_step - 1) / of_step : c.train.steps;
   saved_step_ = t_.state.step > 0 ? t_.state.step : -1;
   collector_.on_batch = [this, wanted = c.data.train_batch_size](const CollectStats& stats, int64_t kept) {
@@ -145,10 +171,13 @@ Trainer::Outcome Trainer::step() {
     for (auto& companion : t_.companions) companion->learn(batch, record.context, record.metrics);
     update(batch, shaped.advantage, record);  // Eq. 11 on each mini-batch
     record.store(made, shaped, unstored_);
+    if (number == 1) check_bounds(t_, record.metrics);
   }
+  hold_to_bounds(t_, record.metrics);
   if (validates(t_, finished())) {
     validate(t_, record);
     judge(t_, record.metrics);
+    hold_to_bounds(t_, record.metrics);
   }
   record.write();
   shares_ = share_words(record.metrics);
@@ -185,6 +214,8 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, StepR
   const std::vector<uint8_t> step_mark = select_in_step(*c.method, objective, batch, advantage, record.context.seed);
   const std::vector<MiniBatch> minis = mini_batches(batch, c.update.mini_batch_size, c.reward.truncated);
   auto id = [&](const Group& group) { return printable(t_.data.problems[group.problem].id); };
+  // What an earlier step sampled is off policy from the first mini-batch on.
+  const bool fresh = std::ranges::all_of(batch.groups, [](const Group& group) { return group.step == 0; });
   std::vector<LossMetrics> losses;
   double norms = 0;
   for (int64_t epoch = 0; epoch < c.update.epochs; ++epoch) {
@@ -201,7 +232,7 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, StepR
                                                   .seed = record.context.seed + losses.size(),
                                                   .step_mark = step_mark,
                                                   .record = record.keeps_tokens() ? &record.updates : nullptr,
-                                                  .on_policy = losses.empty(),
+                                                  .on_policy = fresh && losses.empty(),
                                                   .ranks = t_.ranks.get(),
                                                   .ordered = c.update.reduce == Reduce::ordered}));
       const StepResult result = t_.optimizer->step(lr);
@@ -216,7 +247,7 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, StepR
 }
 
 bool Trainer::finished() const {
-  if (out_of_patience(t_)) return true;
+  if (out_of_patience(t_) || !t_.state.ended.empty()) return true;
   return t_.config.uses_passes() ? prompts_left(t_.config, t_.data.size(), t_.state.cursor) == 0
                                  : t_.state.step >= total_steps_;
 }
@@ -237,9 +268,12 @@ void Trainer::save(bool needed) {
   observer_->phase("saving");
   t_.state.companions.clear();
   for (auto& companion : t_.companions) t_.state.companions[companion->name()] = companion->state();
+  StateFiles more;
+  const std::string surplus = surplus_lines(t_.state.cursor.surplus, t_.data, t_.state.step);
+  if (!surplus.empty()) more[kSurplusFile] = surplus;
   failed_saves_.attempt(needed, [&] {
     save_checkpoint(t_.run, t_.state.step, *t_.policy.model, *t_.optimizer, t_.companions, t_.state.json(),
-                    t_.run.model_files(), t_.config.train.keep, t_.state.best.step);
+                    t_.run.model_files(), t_.config.train.keep, t_.state.best.step, more);
   });
   t_.optimizer->release_state();
 }

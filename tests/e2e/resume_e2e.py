@@ -15,6 +15,8 @@ KINDS = {
                    "--reward.kl_target", 0.01, "--reward.kl_horizon", 200], []),
     "entropy": (["--objective.entropy_coeff", 0.02, "--objective.entropy_target", 1.9, "--objective.entropy_step", 0.01],
                 []),
+    "surplus": (["--objective.keep_high", 0.9, "--rollout.surplus", "carry"], []),
+    "draw": (["--data.draw", "difficulty", "--data.weights", "train=2", "--data.rest_solved", 3], []),
     "bf16": (["--optimizer.moments", "bf16"], []),
     "int8": (["--optimizer.moments", "int8"], []),
     "muon": (["--optimizer.kind", "muon", "--optimizer.moments", "bf16"], []),
@@ -40,7 +42,8 @@ def same_checkpoint(kind, run, whole, step, name):
     """Every file of the model and of what lies in state/ is there and the same."""
     a, b = (os.path.join(r, "checkpoints", f"step-{step:07d}") for r in (run, whole))
     check(sorted(os.listdir(a)) == MODEL, f"{name}: a checkpoint holds the model, its tokenizer and state/")
-    state = sorted(ALWAYS + KINDS[kind][1])
+    left = rows(whole)[[row["training/global_step"] for row in rows(whole)].index(step)].get("train/groups_left", 0)
+    state = sorted(ALWAYS + KINDS[kind][1] + (["surplus.jsonl"] if left else []))
     check(sorted(os.listdir(os.path.join(a, "state"))) == state, f"{name}: state/ holds {' '.join(state)}")
     for file in [file for file in MODEL if file != "state"] + [os.path.join("state", file) for file in state]:
         check(same_bytes(os.path.join(a, file), os.path.join(b, file)), f"{name}: {file} is the same")
@@ -70,6 +73,10 @@ for kind in KINDS:
     ucas(*words(kind, path(kind)))
     interrupted(kind, "killed", signal.SIGKILL, 7, -signal.SIGKILL)
 interrupted("policy", "terminated", signal.SIGTERM, 3, 75)
+
+left = {row["training/global_step"]: row.get("train/groups_left", 0) for row in rows(path("surplus"))}
+check(left[5] > 0, "the checkpoint from which the killed run went on held groups of the step before")
+check(sum(row.get("train/groups_carried", 0) for row in rows(path("surplus"))) > 6, "and steps trained on such")
 
 # Five saves after a resume with the default train.keep: what the first checkpoints brought along is long pruned.
 ucas(*words("policy", path("many"), "--train.save_freq", 1, "--train.steps", 7))

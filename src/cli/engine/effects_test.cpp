@@ -175,6 +175,7 @@ TEST(effects, the_options_that_do_not_decide_what_is_learnt) {
                                                   {"train.val_temperature", Effect::procedure},
                                                   {"train.best_metric", Effect::procedure},
                                                   {"train.patience", Effect::size},
+                                                  {"train.stop_when", Effect::size},
                                                   {"train.stored_prompts", Effect::bookkeeping},
                                                   {"train.stored_responses", Effect::bookkeeping},
                                                   {"train.stored_signals", Effect::bookkeeping},
