@@ -85,12 +85,12 @@ test-integrations: wheel
 	@tools/test_integrations
 
 test: configure
-	@$(CMAKE) --build build -j $(JOBS) --target ucas ucas-tests ucas-tests-engine
+	@$(CMAKE) --build build -j $(JOBS) --target ucas ucas-tests ucas-tests-engine ucas-fuzz ucas-fuzz-seeds
 	@$(CTEST) --test-dir build --output-on-failure -j $(JOBS) -LE slow
 
 check-all: setup
 	@$(CMAKE) --preset dev --log-level=WARNING $(NINJA)
-	@$(CMAKE) --build build-dev -j $(JOBS) --target ucas ucas-tests ucas-tests-engine
+	@$(CMAKE) --build build-dev -j $(JOBS) --target ucas ucas-tests ucas-tests-engine ucas-fuzz ucas-fuzz-seeds
 	@$(CTEST) --test-dir build-dev --output-on-failure -j $(JOBS)
 	@$(MAKE) --no-print-directory fuzz
 
@@ -104,7 +104,7 @@ fuzz: setup
 
 coverage: setup
 	@$(CMAKE) --preset coverage --log-level=WARNING $(NINJA)
-	@$(CMAKE) --build build-coverage -j $(JOBS) --target ucas ucas-tests ucas-tests-engine
+	@$(CMAKE) --build build-coverage -j $(JOBS) --target ucas ucas-tests ucas-tests-engine ucas-fuzz ucas-fuzz-seeds
 	@find build-coverage -name '*.gcda' -delete
 	@$(CTEST) --test-dir build-coverage --output-on-failure -j $(JOBS) -LE slow
 	@python3 tools/coverage.py build-coverage

@@ -65,6 +65,27 @@ void TrainRolloutConfig::fields(Fields& f) {
       "old_log_prob", old_log_prob,
       "log-probs of the old policy: the sampler's, a sixteenth of them checked bit for bit (CPU), or the trainer's",
       Effect::bookkeeping);
+  f.field("lag", lag, Range{0, 1},
+          "1: the responses of a step are drawn by the weights that the step before began with, with servers while "
+          "these are "
+          "updated");
+  f.choice("backend", backend, "who samples: this program, or servers of SGLang or vLLM (docs/scale.md)",
+           Effect::procedure);
+  f.field("servers", servers, "with a backend elsewhere: addresses, such as http://127.0.0.1:30000",
+          Effect::bookkeeping);
+  f.field("served_model", served_model, "with vLLM: the model's name there; empty = the only one it has",
+          Effect::bookkeeping);
+  f.field("requests", requests, Range{1, 1024}, "with servers: requests in flight", Effect::bookkeeping);
+  f.field("retries", retries, Range{0, 1000}, "with servers: how often one request is tried again",
+          Effect::bookkeeping);
+  f.field("request_timeout", request_timeout, Range{0.05, 86400}, "with servers: seconds until one try counts as lost",
+          Effect::bookkeeping);
+  f.field("patience", patience, Range{0.1, 86400},
+          "with servers: seconds without any response until the run stops, saved", Effect::bookkeeping);
+  f.field("handover_bound", handover_bound, Range{0, 100},
+          "with servers: how far, in the mean, their log-probs of a known text may be from ours after each hand-over "
+          "of weights",
+          Effect::bookkeeping);
 }
 
 void RewardConfig::fields(Fields& f) {
@@ -223,6 +244,10 @@ void TrainConfig::validate() const {
   if (model.empty()) refuse("model is empty: give --model DIR, a Hugging Face checkpoint directory");
   if (method && method->needs().teacher == "")
     refuse("method.teacher is empty: give --method.teacher DIR, the checkpoint of the teacher");
+  if (rollout.backend != SampledBy::native && rollout.servers.empty()) {
+    refuse(str("rollout.backend = \"", word_of(rollout.backend),
+               "\" but rollout.servers is empty: give --rollout.servers http://HOST:PORT"));
+  }
   if (train.test_freq > 0 && data.val_files.empty()) {
     refuse(
         str("train.test_freq = ", train.test_freq, " but data.val_files is empty: give --data.val_files FILE.jsonl"));
@@ -243,6 +268,21 @@ void TrainConfig::validate_settings() const {
   if (update.mini_batch_size > data.train_batch_size) {
     refuse(str("update.mini_batch_size = ", update.mini_batch_size, " is larger than data.train_batch_size = ",
                data.train_batch_size, ": lower the one or raise the other"));
+  }
+  if (rollout.lag > 0 && rollout.surplus == Surplus::carry) {
+    refuse("rollout.lag = 1 with rollout.surplus = \"carry\": prompts would be two steps old; choose one of them");
+  }
+  if (rollout.backend != SampledBy::native) {
+    const std::string with = str(" with rollout.backend = \"", word_of(rollout.backend), "\"");
+    if (rollout.top_p < 1 || rollout.top_k > 0 || rollout.min_p > 0) {
+      refuse(str("rollout.top_p, rollout.top_k and rollout.min_p", with,
+                 ": servers do not say log-probs both before and after the cut; leave them at 1, 0 and 0"));
+    }
+    if (lora.rank > 0) {
+      refuse(str("lora.rank = ", lora.rank, with, ": whole weights are handed over, no adapters; set lora.rank = 0"));
+    }
+  } else if (!rollout.servers.empty()) {
+    refuse("rollout.servers without rollout.backend: say sglang or vllm");
   }
   refuse.attempt([&] { reward.validate(); });
   if (reward.overlong_buffer >= rollout.response_length && reward.overlong_buffer > 0) {

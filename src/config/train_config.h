@@ -53,6 +53,9 @@ inline constexpr int64_t kCheckedOf = 16;
 // What becomes of prompts that passed the rule of collection beyond what their step trains on.
 enum class Surplus { drop, carry };
 constexpr std::array<const char*, 2> names(Surplus) { return {"drop", "carry"}; }
+// Who samples: this program, or servers of another one (train/served_rollout.h).
+enum class SampledBy { native, sglang, vllm };
+constexpr std::array<const char*, 3> names(SampledBy) { return {"native", "sglang", "vllm"}; }
 
 struct TrainRolloutConfig {
   int64_t n = 16;  // G: responses per prompt
@@ -65,6 +68,15 @@ struct TrainRolloutConfig {
   OldPolicy old_log_prob = OldPolicy::sampler;
   std::vector<std::string> stop;  // texts that end a response, beside stop tokens
   Surplus surplus = Surplus::drop;
+  int64_t lag = 0;  // 1: drawn by the weights that the step before began with
+  SampledBy backend = SampledBy::native;
+  std::vector<std::string> servers;  // their addresses
+  std::string served_model;          // its name there; "" = the only one
+  int64_t requests = 32;             // in flight
+  int64_t retries = 10;              // of one request
+  double request_timeout = 600;      // seconds of one try
+  double patience = 300;             // seconds without any response
+  double handover_bound = 0.05;      // mean |theirs - ours| of log-probs of a known text
   void fields(Fields& f);
   SamplingConfig sampling() const { return {temperature, top_p, top_k, min_p, response_length}; }
 };

@@ -110,7 +110,7 @@ TEST(engine_parity, the_log_prob_of_the_sampler_is_the_trainers_bit_for_bit) {
   expect_the_trainers_bits(*model, {.temperature = 0.7, .max_tokens = 40});
   expect_the_trainers_bits(*model, {.top_p = 0.6, .max_tokens = 40});
   expect_the_trainers_bits(*model, {.temperature = 0.9, .top_p = 0.9, .top_k = 5, .max_tokens = 40});
-  expect_the_trainers_bits(*model, {.temperature = 0.9, .min_p = 0.2, .max_tokens = 40});
+  expect_the_trainers_bits(*model, {.temperature = 0.9, .min_p = 0.6, .max_tokens = 40});
 }
 
 TEST(engine_parity, it_is_so_bit_for_bit_in_bf16_and_with_an_adapter) {

@@ -1,8 +1,12 @@
 // What `ucas train` says before the first step.
+#include <ATen/Parallel.h>
+
 #include <algorithm>
 
+#include "base/error.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "plan/step_time.h"
 #include "train/start.h"
 
 namespace ucas {
@@ -60,6 +64,23 @@ void announce(const Training& t, int64_t total_steps) {
   if (!t.plan.empty()) say("memory, planned", t.plan);
   if (!t.validation.problems.empty()) {
     say("validation", str(t.validation.size(), " problems, greedy, every ", c.train.test_freq, " steps"));
+  }
+}
+
+void say_plan_kept(const Training& t, const StepMeans& means) {
+  constexpr double kFrom = 5;  // seconds; the plan measures this machine for half a one
+  const auto steps = static_cast<double>(means.steps);
+  if (means.seconds < kFrom || t.config.device != "cpu" || t.served != nullptr || !t.ranks->leads()) return;
+  try {
+    PlannedModels models = planned_models(t.config, t.run.model_files());
+    models.ranks = t.ranks->size();
+    const TimePlan plan = plan_time(t.config, models, here_device(t.config.dtype, at::get_num_threads()),
+                                    {means.prompt / steps, means.response / steps});
+    const double took = means.seconds / steps;
+    log(str("time: a step took ", fixed(took, 3), " s, planned ", fixed(plan.step(), 3), " s (",
+            fixed(plan.step() / took, 2), " of it) for ", fixed(means.prompt / steps, 0), " + ",
+            fixed(means.response / steps, 0), " tokens in the mean"));
+  } catch (const Error&) {  // a model beside the policy has gone since: nothing to compare with
   }
 }
 

@@ -340,6 +340,11 @@ void FailedSaves::check_last() const {
               kIoFailure);
 }
 
+std::string ahead_of(const FoundCheckpoint& found) {
+  const std::string file = path_join(state_folder(found.path), kAheadFile);
+  return exists(file) ? read_file(file, int64_t{1} << 36) : "";
+}
+
 std::optional<FoundCheckpoint> newest_checkpoint(const RunDirectory& run, const StateCheck& check_state) {
   if (!is_directory(run.checkpoints())) return std::nullopt;
   remove_leftovers(run);

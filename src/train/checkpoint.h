@@ -35,9 +35,12 @@ struct FoundCheckpoint {
 // checkpoints are untouched.
 using Companions = std::vector<std::unique_ptr<Companion>>;
 using StateFiles = std::map<std::string, std::string>;
+inline constexpr const char* kAheadFile = "ahead.bin";  // responses drawn for the step after (train/ahead.h)
 std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model, const Optimizer& optimizer,
                             const Companions& companions, const std::string& state_json, const std::string& model_files,
                             int64_t keep, int64_t best = 0, const StateFiles& more = {});
+// kAheadFile's text; "": there is none.
+std::string ahead_of(const FoundCheckpoint& found);
 
 // Saves that failed on the disk. A disk that is full for a while costs a checkpoint, not the run: the third in a row,
 // and one without which nothing would be kept (`needed`), is an error all the same.

@@ -1,71 +1,13 @@
 #include "train/shared_rollout.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
-#include <type_traits>
 
-#include "base/error.h"
+#include "train/sampled_bytes.h"
 
 namespace ucas {
 
 namespace {
-
-// Numbers as they lie in memory: all ranks are the same program.
-class RankBytes {
- public:
-  template <class T>
-  void put(const T& value) {
-    static_assert(std::is_trivially_copyable_v<T>);
-    text.append(reinterpret_cast<const char*>(&value), sizeof value);
-  }
-  template <class T>
-  void put(const std::vector<T>& values) {
-    put(values.size());
-    text.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
-  }
-  std::string text;
-};
-
-class RankReader {
- public:
-  explicit RankReader(const std::string& text) : text_(text) {}
-  bool at_end() const { return at_ == text_.size(); }
-  template <class T>
-  void take(T& value) {
-    copy(&value, sizeof value);
-  }
-  template <class T>
-  void take(std::vector<T>& values) {
-    size_t count = 0;
-    take(count);
-    UCAS_CHECK(count <= (text_.size() - at_) / sizeof(T), "what a rank sends is whole");
-    values.resize(count);
-    copy(values.data(), count * sizeof(T));
-  }
-
- private:
-  void copy(void* to, size_t bytes) {
-    UCAS_CHECK(bytes <= text_.size() - at_, "what a rank sends is whole");
-    if (bytes > 0) std::memcpy(to, text_.data() + at_, bytes);
-    at_ += bytes;
-  }
-  const std::string& text_;
-  size_t at_ = 0;
-};
-
-template <class S, class Each>
-void each_part(S& sampled, Each each) {
-  each(sampled.job);
-  each(sampled.sample);
-  each(sampled.finished);
-  each(sampled.token);
-  each(sampled.logprob);
-  each(sampled.whole_logprob);
-  each(sampled.entropy);
-  each(sampled.confidence);
-  each(sampled.logit);
-}
 
 class SharedRollout final : public Rollout {
  public:
@@ -84,18 +26,12 @@ class SharedRollout final : public Rollout {
         request.on_token(job * ranks_.size() + ranks_.rank(), sample, token);
       };
     }
-    RankBytes bytes;
-    if (!jobs.empty()) {
-      for (Sampled& s : own_.run(mine)) {
-        s.job = s.job * ranks_.size() + ranks_.rank();
-        each_part(s, [&](const auto& part) { bytes.put(part); });
-      }
-    }
+    std::vector<Sampled> drawn;
+    if (!jobs.empty()) drawn = own_.run(mine);
+    for (Sampled& s : drawn) s.job = s.job * ranks_.size() + ranks_.rank();
     std::vector<Sampled> all;
-    for (const std::string& text : ranks_.gather(bytes.text)) {
-      for (RankReader reader(text); !reader.at_end();) {
-        each_part(all.emplace_back(), [&](auto& part) { reader.take(part); });
-      }
+    for (const std::string& text : ranks_.gather(sampled_bytes(drawn))) {
+      for (Sampled& s : read_sampled(text, "what a rank sends")) all.push_back(std::move(s));
     }
     std::ranges::sort(
         all, [](const Sampled& a, const Sampled& b) { return a.job != b.job ? a.job < b.job : a.sample < b.sample; });

@@ -63,6 +63,7 @@ std::string hex(uint64_t value) {
 struct Parts {
   Policy policy;
   std::unique_ptr<Rollout> rollout;
+  ServedRollout* served = nullptr;  // the same
   std::unique_ptr<Optimizer> optimizer;
   std::vector<std::unique_ptr<Companion>> companions;
   Graders graders;
@@ -75,8 +76,7 @@ Parts load_parts(const TrainConfig& config, const std::string& weights, const st
   use_threads(config.threads);
   Template form = load_template(config.data.prompt_template, tokenizer_from);
   at::Device device = parse_device(config.device);
-  Parts parts{
-      open_policy(weights, device, config.model_options(), tokenizer_from), nullptr, nullptr, {}, {}, {}, {}, {}};
+  Parts parts{open_policy(weights, device, config.model_options(), tokenizer_from), {}, {}, {}, {}, {}, {}, {}};
   require_sound_gpu(*parts.policy.model);
   const Tokenizer& tokenizer = parts.policy.tokenizer;
   const bool labels = config.needs().labels && config.reward.command.empty();
@@ -106,7 +106,14 @@ Parts load_parts(const TrainConfig& config, const std::string& weights, const st
   check_head(*parts.policy.model, parts.data.prompt.front(), config.rollout.temperature);
   EngineConfig engine;
   engine.max_slots = config.rollout.max_slots;
-  parts.rollout = make_engine(*parts.policy.model, engine);
+  if (config.rollout.backend == SampledBy::native) {
+    parts.rollout = make_engine(*parts.policy.model, engine);
+  } else {
+    auto served = std::make_unique<ServedRollout>(config.rollout, *parts.policy.model, parts.data.prompt.front(),
+                                                  parts.stop_ids, config.update.micro_batch_tokens);
+    parts.served = served.get();
+    parts.rollout = std::move(served);
+  }
   parts.optimizer = std::make_unique<Optimizer>(parts.policy.model->trainable(), config.optimizer);
   parts.companions = make_companions(config, device, *parts.policy.model);
   return parts;
@@ -142,6 +149,7 @@ Training assemble(TrainConfig config, RunDirectory run, Parts parts, Planned pla
              .run = std::move(run),
              .policy = std::move(parts.policy),
              .engine = shared ? std::move(parts.rollout) : nullptr,
+             .served = parts.served,
              .rollout = shared ? std::move(shared) : std::move(parts.rollout),
              .graders = std::move(parts.graders),
              .optimizer = std::move(parts.optimizer),
@@ -150,6 +158,7 @@ Training assemble(TrainConfig config, RunDirectory run, Parts parts, Planned pla
              .validation = std::move(parts.validation),
              .stop_ids = std::move(parts.stop_ids),
              .state = {},
+             .ahead = {},
              .planned_memory = planned.memory,
              .plan = std::move(planned.words)};
   if (!t.config.reward.command.empty() && t.ranks->leads()) {
@@ -240,6 +249,7 @@ void restore(Training& t, const FoundCheckpoint& found, const Consent& consent) 
   std::string now = t.state.fingerprint;
   const std::string text = load_checkpoint(found, *t.policy.model, *t.optimizer, t.companions);
   t.state = TrainState::parse(text, state_file(found), found.step);
+  t.ahead = ahead_of(found);
   const FingerprintDifferences differences = compare_fingerprints(t.state.fingerprint, now);
   if (!differences.changed.empty()) {
     consent.ask(str(found.path, ": the run was started with ", join(differences.changed, "; "),

@@ -14,6 +14,7 @@
 #include "train/companion.h"
 #include "train/optimizer.h"
 #include "train/ranks.h"
+#include "train/served_rollout.h"
 #include "train/train_state.h"
 
 namespace ucas {
@@ -24,6 +25,7 @@ struct Training {
   RunDirectory run;
   Policy policy;
   std::unique_ptr<Rollout> engine;   // samples here
+  ServedRollout* served = nullptr;   // the one of these two that asks servers, where rollout.backend does
   std::unique_ptr<Rollout> rollout;  // samples on all ranks
   Graders graders;
   std::unique_ptr<RewardCommand> external;  // of rank 0, where reward.command is given
@@ -33,6 +35,7 @@ struct Training {
   TrainingSet validation;
   std::vector<int32_t> stop_ids;
   TrainState state;            // with the fingerprint of this run
+  std::string ahead;           // of the checkpoint (train/ahead.h)
   Limits limits;               // of the machine, for the policy
   int64_t planned_memory = 0;  // bytes at the peak (plan/plan.h); 0: not known
   std::string plan;            // the same in words
@@ -47,6 +50,14 @@ Training open_training(TrainConfig config, const std::string& out, const std::st
 // "allow-over-plan" is open_training's.
 Training resume_training(const std::string& run, const std::vector<Setting>& overrides,
                          std::shared_ptr<Ranks> ranks = alone());
+
+// Of the steps that a run() made: sampling, scoring and updates, as the plan counts them.
+struct StepMeans {
+  int64_t steps = 0;
+  double seconds = 0, prompt = 0, response = 0;  // sums
+};
+// The plan beside what was measured, once a run has ended that took seconds; one line.
+void say_plan_kept(const Training& training, const StepMeans& means);
 
 // What is about to happen, before it does, as messages. `total_steps` is the most there can be.
 void announce(const Training& training, int64_t total_steps);

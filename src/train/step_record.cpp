@@ -144,6 +144,7 @@ void StepRecord::collected(const Collected& made) {
   metrics.set("timing_s/gen", made.stats.seconds_gen);
   metrics.set("timing_s/reward", made.stats.seconds_reward);
   set_shares("rollout", work_, made.stats.seconds_gen);
+  if (t_.served != nullptr) metrics.set("rollout/tried_again", static_cast<double>(t_.served->tried_again()));
   if (made.batch.groups.empty()) return;
   sample_ = sample_of(made, t_.data, context.step);
   const size_t N = made.batch.token.size();

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/str.h"
@@ -28,7 +29,8 @@ void read_old_policy(const Training& t, Batch& batch, StepRecord& record) {
   const TrainConfig& c = t.config;
   const bool tail = c.needs().tail_confidence || record.keeps_tokens();  // a stored step serves methods of all needs
   const int64_t budget = c.update.micro_batch_tokens;
-  const bool said = c.rollout.old_log_prob == OldPolicy::sampler && c.device == "cpu" && !tail && !c.needs().margin;
+  const bool said = c.rollout.old_log_prob == OldPolicy::sampler && c.rollout.backend == SampledBy::native &&
+                    c.rollout.lag == 0 && c.device == "cpu" && !tail && !c.needs().margin;
   int64_t checked = said ? accept_sampled(*t.policy.model, batch, c.rollout.temperature, budget, t.state.step) : 0;
   if (checked < 0) {
     warn(str("step ", t.state.step,
@@ -148,7 +150,8 @@ Trainer::Trainer(Training& training)
   t_.limits = measure_limits(*t_.policy.model);
   const int64_t prompts = t_.data.size() * c.train.epochs, of_step = fewest_prompts_of_step(c);
   total_steps_ = c.uses_passes() ? (prompts + of_step - 1) / of_step : c.train.steps;
-  saved_step_ = t_.state.step > 0 ? t_.state.step : -1;
+  saved_at_ = t_.state.step > 0 ? t_.state.step : -1;
+  if (c.rollout.lag > 0) ahead_.restore(std::move(t_.ahead), t_.state.step + 1);
   collector_.on_batch = [this, wanted = c.data.train_batch_size](const CollectStats& stats, int64_t kept) {
     if (kept >= wanted || stats.gen_batches < 2) return;
     observer_->phase("generating", str("collecting: ", kept, " of ", wanted, " groups after ", stats.gen_batches,
@@ -161,9 +164,13 @@ Trainer::Outcome Trainer::step() {
   const int64_t number = t_.state.step + 1;
   const uint64_t seed = static_cast<uint64_t>(t_.config.seed) + (static_cast<uint64_t>(number) << 20);
   StepRecord record(t_, {number, total_steps_, seed, t_.ranks.get()}, *observer_);
+  hand_over(&record);
   Collected made = collect(record);  // o_i ~ pi_old, R_i, and the prompts that are kept
   if (made.stopped) return Outcome::stopped;
   if (made.out_of_prompts) return Outcome::out_of_prompts;
+  if (t_.config.rollout.lag > 0 && !finished()) {
+    ahead_.draw(collector_, number + 1, t_.state.cursor, t_.served != nullptr && t_.ranks->alone());
+  }
   if (Batch& batch = made.batch; !batch.groups.empty()) {
     read_old_policy(t_, batch, record);  // lp, H, C, l of pi_old
     for (auto& companion : t_.companions) companion->prepare(batch, record.context, record.metrics);
@@ -173,22 +180,61 @@ Trainer::Outcome Trainer::step() {
     record.store(made, shaped, unstored_);
     if (number == 1) check_bounds(t_, record.metrics);
   }
+  ahead_.wait();
   hold_to_bounds(t_, record.metrics);
   if (validates(t_, finished())) {
+    hand_over(&record);
     validate(t_, record);
     judge(t_, record.metrics);
     hold_to_bounds(t_, record.metrics);
   }
   record.write();
+  note(record.metrics);
   shares_ = share_words(record.metrics);
   return Outcome::done;
+}
+
+void Trainer::note(const StepMetrics& m) {
+  if (!std::isfinite(m.get("response_length/mean"))) return;
+  double seconds = m.get("timing_s/step");
+  for (const char* beside : {"timing_s/testing", "timing_s/reward", "timing_s/hand_over"}) {
+    if (const double apart = m.get(beside); std::isfinite(apart)) seconds -= apart;
+  }
+  ++means_.steps;
+  means_.seconds += seconds;
+  means_.prompt += m.get("prompt_length/mean");
+  means_.response += m.get("response_length/mean");
+}
+
+// Where servers sample: they get the weights of now, unless they have them.
+void Trainer::hand_over(StepRecord* record) {
+  if (t_.served == nullptr || handed_over_ == t_.state.step) return;
+  const double began = now_seconds();
+  observer_->phase("handing over");
+  if (t_.ranks->leads()) {
+    t_.served->hand_over(path_join(t_.run.path(), "weights"), t_.state.step, t_.run.model_files());
+  }
+  t_.served->expect(t_.state.step);
+  t_.ranks->wait_for_all();
+  handed_over_ = t_.state.step;
+  record->metrics.set("timing_s/hand_over", now_seconds() - began);
+  record->metrics.set("rollout/hand_over_diff", t_.served->known_difference());
 }
 
 // Moves the run's place in its problems, unless the step is abandoned.
 Collected Trainer::collect(StepRecord& record) {
   observer_->phase("generating");
   DataCursor cursor = t_.state.cursor;
-  Collected made = collector_.collect(record.context.step, cursor);
+  Collected made;
+  int64_t weights = record.context.step - 1;  // the step whose update made those that drew the responses
+  if (const int64_t step = record.context.step; ahead_.has(step)) {
+    Ahead::Step drawn = ahead_.take(collector_, cursor);
+    made = std::move(drawn.made);
+    cursor = drawn.cursor;
+    weights = step - 2;
+  } else {
+    made = collector_.collect(step, cursor);
+  }
   if (made.stopped) return made;
   if (made.out_of_prompts) {
     log(str("the passes over the problems ended with ", made.stats.groups_kept, " of data.train_batch_size = ",
@@ -203,6 +249,9 @@ Collected Trainer::collect(StepRecord& record) {
     ++t_.state.empty_steps;
   }
   record.collected(made);
+  if (t_.served != nullptr || t_.config.rollout.lag > 0) {
+    record.metrics.set("rollout/weights", static_cast<double>(weights));
+  }
   return made;
 }
 
@@ -258,11 +307,11 @@ bool Trainer::should_stop() const {
 }
 
 void Trainer::save(bool needed) {
-  if (saved_step_ == t_.state.step) {
+  if (saved_at_ == t_.state.step) {
     if (needed) failed_saves_.check_last();
     return;
   }
-  saved_step_ = t_.state.step;
+  saved_at_ = t_.state.step;
   t_.optimizer->gather_state();
   if (!t_.run.writes()) return;
   observer_->phase("saving");
@@ -271,11 +320,32 @@ void Trainer::save(bool needed) {
   StateFiles more;
   const std::string surplus = surplus_lines(t_.state.cursor.surplus, t_.data, t_.state.step);
   if (!surplus.empty()) more[kSurplusFile] = surplus;
+  if (std::string ahead = ahead_.kept(); !ahead.empty()) more[kAheadFile] = std::move(ahead);
   failed_saves_.attempt(needed, [&] {
     save_checkpoint(t_.run, t_.state.step, *t_.policy.model, *t_.optimizer, t_.companions, t_.state.json(),
                     t_.run.model_files(), t_.config.train.keep, t_.state.best.step, more);
   });
   t_.optimizer->release_state();
+}
+
+// A step that servers fail leaves the run saved as it was before: the same command goes on there.
+Trainer::Outcome Trainer::saved_step() {
+  const int64_t before = t_.state.step;
+  try {
+    return step();
+  } catch (const Error& failure) {
+    if (t_.served == nullptr || failure.kind() != "server" || !t_.ranks->alone() || t_.state.step != before) throw;
+    save_failed_step(failure);
+  }
+}
+
+void Trainer::save_failed_step(const Error& failure) {
+  save(true);
+  observer_->end();
+  throw Error(
+      failure.kind(),
+      str(failure.what(), "; saved after step ", t_.state.step, ", go on with: ucas train --resume ", t_.run.path()),
+      failure.exit_code());
 }
 
 int Trainer::run(TrainObserver& outside) {
@@ -293,12 +363,13 @@ int Trainer::run(TrainObserver& outside) {
   // A run that was stopped before its first step has this line already.
   if (t_.state.step == 0 && t_.run.last_step() < 0 && c.test_freq > 0 && c.val_before_train) {
     StepRecord before(t_, {0, total_steps_, 0}, observer);
+    hand_over(&before);
     validate(t_, before);
     if (!c.best_metric.empty()) value_of_best(c.best_metric, before.metrics);  // a name that is none is refused now
     before.write();
   }
   while (!finished()) {
-    const Outcome outcome = t_.ranks->any(should_stop()) ? Outcome::stopped : step();
+    const Outcome outcome = t_.ranks->any(should_stop()) ? Outcome::stopped : saved_step();
     if (outcome == Outcome::out_of_prompts) break;
     if (outcome == Outcome::stopped) {
       save(true);
@@ -316,6 +387,7 @@ int Trainer::run(TrainObserver& outside) {
     const auto planned = static_cast<double>(t_.planned_memory);
     log(str("memory: peak ", human_bytes(peak_resident_gb() * 0x1p30), ", planned ", human_bytes(planned)));
   }
+  say_plan_kept(t_, means_);
   if (!shares_.empty()) log(str("speed of the last step, of what this machine's products and memory reach: ", shares_));
   if (unstored_.total > 0) warn(str("the responses of ", unstored_.total, " steps could not be stored"));
   return kDone;

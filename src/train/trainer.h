@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <span>
 
+#include "base/error.h"
 #include "core/observer.h"
+#include "train/ahead.h"
 #include "train/checkpoint.h"
 #include "train/start.h"
 #include "train/step_record.h"
@@ -21,6 +23,10 @@ class Trainer {
  private:
   enum class Outcome { done, stopped, out_of_prompts };
   Outcome step();
+  Outcome saved_step();
+  [[noreturn]] void save_failed_step(const Error& failure);
+  void hand_over(StepRecord* record);
+  void note(const StepMetrics& metrics);
   Collected collect(StepRecord& record);
   void update(const Batch& batch, std::span<const float> advantage, StepRecord& record);
   void save(bool needed);  // the last one, or one before it stops
@@ -30,8 +36,11 @@ class Trainer {
   Training& t_;
   Rewards rewards_;
   Collector collector_;
+  Ahead ahead_;              // where rollout.lag is 1
+  StepMeans means_;          // of the steps of this run()
   int64_t total_steps_ = 0;  // at most, where dynamic sampling decides how many the passes give
-  int64_t saved_step_ = -1;
+  int64_t saved_at_ = -1;
+  int64_t handed_over_ = -1;  // the step whose weights the servers have
   UnstoredSteps unstored_;
   FailedSaves failed_saves_;
   std::string shares_;  // of the last step, in words

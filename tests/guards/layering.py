@@ -33,7 +33,7 @@ ALLOWED = {
     "explain": "base core objective methods config",
     "plan": "base core kernels hf sampling methods config",
     # evaluate: validation during training is the same code as `ucas evaluate`
-    "train": "base core text kernels hf sampling model rollout objective methods verify data stats records evaluate config plan",
+    "train": "base http core text kernels hf sampling model rollout objective methods verify data stats records evaluate config plan",
     "study": "base core text hf sampling rollout verify data stats records compare objective methods config evaluate train report progress",
     # a checkpoint behind an API
     "serve": "base http core text hf sampling model rollout data",

@@ -84,12 +84,14 @@ Output output_of(const Sampled& sampled, const Problem& problem, bool greedy, co
   out.finished = sampled.finished;
   for (size_t t = 0; t < sampled.token.size(); ++t) {
     out.logprob += sampled.logprob[t];
+    if (sampled.entropy.empty()) continue;  // a server's
     out.entropy += sampled.entropy[t];
     out.confidence += sampled.confidence[t];
   }
   const auto tokens = static_cast<double>(std::max<size_t>(sampled.token.size(), 1));
   out.entropy /= tokens;
   out.confidence /= tokens;
+  if (sampled.entropy.empty()) out.entropy = out.confidence = kUnknown;
   return out;
 }
 

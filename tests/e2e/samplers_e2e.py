@@ -1,0 +1,130 @@
+"""Training whose samples come from servers that speak SGLang's and vLLM's interfaces: right log-probs of the right weights,
+the same run whatever goes wrong on the way, and a stop where weights were acknowledged and not delivered."""
+import json
+import os
+import subprocess
+import sys
+
+from support import UCAS, check, clean, path, rows, same_bytes, small_task, train_words, ucas, wait_for_step
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+STEPS = 3
+small_task()
+
+
+class Server:
+    def __init__(self, speaks="sglang", *words):
+        self.speaks = speaks
+        self.process = subprocess.Popen([sys.executable, os.path.join(HERE, "..", "support", "sampling_server.py"), UCAS, "--as",
+                                         speaks, "--model", path("base"), *map(str, words)], stdout=subprocess.PIPE, text=True)
+        self.address = f"http://127.0.0.1:{int(self.process.stdout.readline())}"
+
+    def stop(self):
+        self.process.terminate()
+        return json.loads(self.process.communicate(timeout=60)[0])
+
+
+def words(run, servers, *more):
+    return train_words(path(run), "--rollout.backend", servers[0].speaks, "--rollout.servers", ",".join(s.address for s in servers),
+                       "--train.steps", STEPS, "--train.test_freq", 0, "--train.save_freq", 1, "--train.stored_signals", 1,
+                       "--train.keep", 9, "--update.reduce", "ordered", "--update.micro_batch_tokens", 64,
+                       "--rollout.request_timeout", 10, *more)
+
+
+def train(run, servers, *more, expect=0):
+    done = ucas(*words(run, servers, *more), expect=expect)
+    return done.stdout + done.stderr
+
+
+def same_run(a, b, name):
+    for step in range(1, STEPS + 1):
+        for file in ("model.safetensors", "state/optimizer.safetensors"):
+            at = os.path.join("checkpoints", f"step-{step:07d}", file)
+            if os.path.exists(path(b, at)):
+                check(same_bytes(path(a, at), path(b, at)), f"{name}: {at} is the same")
+    without = lambda run: [{k: v for k, v in r.items() if k != "rollout/tried_again"} for r in rows(path(run))]
+    check(without(a) == without(b), f"{name}: steps.jsonl is the same")
+
+
+# Right weights, right log-probs, each response tagged.
+for speaks in ("sglang", "vllm"):
+    server = Server(speaks)
+    train(speaks, [server])
+    counts = server.stop()
+    check(counts["hand_over"] == STEPS, f"{speaks}: weights are handed over before each step, {counts['hand_over']}")
+    steps = [r for r in rows(path(speaks)) if r["training/global_step"] > 0]
+    check(len(steps) == STEPS and all(r["rollout/hand_over_diff"] < 1e-5 for r in steps), f"{speaks}: a known text has our log-probs")
+    check(all(r["rollout/logprob_diff_max"] < 1e-4 for r in steps), f"{speaks}: so has every response")
+    check([r["rollout/weights"] for r in steps] == list(range(STEPS)), f"{speaks}: each step names the weights of its responses")
+    kept = os.listdir(path(speaks, "weights"))
+    check(kept == [f"step-{STEPS - 1}"], f"{speaks}: weights that were handed over before are removed")
+same_run("sglang", "vllm", "both interfaces")
+
+# Whatever goes wrong on the way, the same run: each response has its own seed.
+server = Server("sglang", "--fault", "mixed", "--faults", 2)
+train("faults", [server], "--rollout.request_timeout", 1, "--rollout.requests", 64, "--rollout.patience", 60)
+counts = server.stop()
+check(sum(counts[f] > 0 for f in ("stall", "drop", "damaged", "cut", "429", "500", "fewer", "outside", "lengths", "abort",
+                                  "positive")) >= 9, f"faults came: {counts}")
+same_run("faults", "sglang", "a server with faults")
+
+servers = [Server("vllm"), Server("vllm", "--fault", "mixed")]
+train("two", servers, "--rollout.request_timeout", 1)
+check(all(s.stop()["/v1/completions"] > 50 for s in servers), "two servers share the requests")
+same_run("two", "sglang", "two servers")
+
+# A fault that does not end, ends the run: one line, nothing trained on.
+for fault, words_of_it in (("outside", "token id 100000 is outside of the vocabulary"), ("fewer", "tokens that neither ended"),
+                           ("damaged", "a damaged reply"), ("lengths", "damaged reply"), ("positive", "log-prob of 0.5 is none"),
+                           ("500", "HTTP 500: trouble"), ("abort", "it ended by abort")):
+    server = Server("sglang", "--fault", f"always {fault}")
+    said = train(f"always-{fault}", [server], "--rollout.retries", 1, expect=75)
+    server.stop()
+    errors = [line for line in said.splitlines() if "error[" in line]
+    check(len(errors) == 1 and words_of_it in errors[0], f"always {fault}: {errors}")
+    check(not os.path.exists(path(f"always-{fault}", "steps.jsonl")), f"always {fault}: nothing was trained on")
+
+# An update that is acknowledged and not delivered (the second: the first one has a learning rate of 0); the run is saved, and goes on with a server that delivers.
+for speaks in ("sglang", "vllm"):
+    server = Server(speaks, "--fault", "ignore")
+    said = train(f"ignored-{speaks}", [server], expect=75)
+    server.stop()
+    check("acknowledged the weights of step 2, but its log-probs of a known text are still those of the weights before" in said,
+          f"{speaks}: weights that did not arrive are found out: {said.splitlines()[-1]}")
+    check(len(rows(path(f"ignored-{speaks}"))) == 2, f"{speaks}: before anything is trained on what they drew")
+    server = Server(speaks)
+    ucas("train", "--resume", path(f"ignored-{speaks}"), "--rollout.servers", server.address)
+    check(server.stop()["hand_over"] == STEPS - 2, f"{speaks}: a server is told the weights of the checkpoint")
+    same_run(f"ignored-{speaks}", "sglang", f"{speaks}: gone on with by a server that delivers")
+
+# One that names other weights, one that refuses.
+server = Server("sglang", "--fault", "unversioned")
+check("a response of weights other where those of step 0 were handed over" in train("unversioned", [server], "--rollout.retries", 1, expect=75),
+      "responses of other weights are none")
+server.stop()
+server = Server("vllm", "--fault", "refuse")
+check("/collective_rpc: the weights of step 0" in train("refused", [server], expect=75), "a refusal ends the run")
+server.stop()
+# A step of lag: the weights of before, and to the bit the same where it is stopped on the way.
+def lagging(run, *more):
+    return train_words(path(run), "--rollout.lag", 1, "--train.steps", 6, "--train.test_freq", 0, "--train.save_freq", 1,
+                       "--update.micro_batch_tokens", 64, "--train.keep", 9, *more)
+
+
+ucas(*lagging("lag"))
+check([r["rollout/weights"] for r in rows(path("lag")) if r["training/global_step"] > 0] == [0, 0, 1, 2, 3, 4],
+      "with lag a step is drawn by the weights that the one before began with")
+process = subprocess.Popen([UCAS, *map(str, lagging("lag-stopped"))], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+check(wait_for_step(path("lag-stopped"), 2, process), "a run with lag reaches step 2")
+process.terminate()
+check(process.wait(timeout=120) == 75, "it is stopped")
+ucas("train", "--resume", path("lag-stopped"))
+for at in ("checkpoints/step-0000006/model.safetensors", "checkpoints/step-0000006/state/optimizer.safetensors"):
+    check(same_bytes(path("lag", at), path("lag-stopped", at)), f"with lag, stopped and gone on with: {at} is the same")
+check(rows(path("lag")) == rows(path("lag-stopped")), "with lag, stopped and gone on with: steps.jsonl is the same")
+done = ucas(*words("bad", [server], "--rollout.top_p", 0.9), expect=2)
+check("rollout.top_p, rollout.top_k and rollout.min_p" in done.stderr, "a cut that servers do not tell is refused")
+done = ucas("train", "dapo-tiny", "--model", path("base"), "--data", path("task", "train.jsonl"), "--out", path("bad"), "--rollout.lag", 1,
+            "--rollout.surplus", "carry", expect=2)
+check("two steps old" in done.stderr, "lag beside carried groups is refused")
+clean()

@@ -1,0 +1,230 @@
+"""A server that speaks what training asks of samplers, SGLang's or vLLM's interface as their documentation has it, in front
+of `ucas serve` and `ucas score`, which are started anew for every directory of weights that is handed over; and that can
+be told to be at fault.
+
+    sampling_server.py UCAS --as sglang|vllm --model DIR [--fault NAME] [--faults N]
+
+Faults of the hand-over: "ignore" acknowledges weights and keeps those it has, "unversioned" takes them and names others,
+"refuse" says no. Faults of replies, each request's first N of them: stall, drop, damaged, cut, 429, 500, fewer, outside,
+lengths, abort, positive; "mixed" takes them in turn, "always NAME" never ends. Prints its port; on SIGTERM what it did, as
+one line of JSON."""
+import argparse
+import collections
+import http.client
+import http.server
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import zlib
+
+REPLIES = ["stall", "drop", "damaged", "cut", "429", "500", "fewer", "outside", "lengths", "abort", "positive"]
+
+
+class Backend:
+    """`ucas serve` of one directory."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.process = subprocess.Popen([OPTIONS.ucas, "serve", directory, "--port", "0", "--threads", "1"],
+                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.port = int(self.process.stdout.readline().split("http://127.0.0.1:")[1].split("/")[0])
+
+    def complete(self, prompt, tokens, temperature, seed, stops):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection.request("POST", "/v1/completions", json.dumps({
+            "prompt": prompt, "max_tokens": tokens, "temperature": temperature, "seed": seed, "stop_token_ids": stops,
+            "return_token_ids": True, "logprobs": 1}), {"Content-Type": "application/json"})
+        body = json.loads(connection.getresponse().read())
+        connection.close()
+        choice = body["choices"][0]
+        return choice["token_ids"], choice["logprobs"]["token_logprobs"], choice["finish_reason"]
+
+    def score(self, ids):
+        """Log-probs of all ids but the first, at temperature 1."""
+        with tempfile.TemporaryDirectory() as folder:
+            rows = os.path.join(folder, "rows.jsonl")
+            with open(rows, "w") as file:
+                file.write(json.dumps({"prompt_ids": ids[:1], "response_ids": ids[1:]}) + "\n")
+            done = subprocess.run([OPTIONS.ucas, "score", "--model", self.directory, rows, "--threads", "1"], capture_output=True,
+                                  text=True, timeout=60)
+            assert done.returncode == 0, done.stderr
+            return json.loads(done.stdout.splitlines()[0])["logprob"]
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+
+
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 512
+
+    def handle_error(self, request, client_address):
+        pass
+
+
+def take(directory, version):
+    """True where the weights are loaded, or said to be."""
+    global BACKEND, VERSION
+    with LOCK:
+        COUNTS["hand_over"] += 1
+    if OPTIONS.fault == "refuse":
+        return False
+    if OPTIONS.fault != "ignore" or BACKEND is None:
+        before, BACKEND = BACKEND, Backend(directory)
+        if before:
+            before.stop()
+    if version is not None:
+        VERSION = version
+    return True
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *words):
+        pass
+
+    def reply(self, status, body, headers=(), length=None):
+        text = (body if isinstance(body, str) else json.dumps(body)).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text) if length is None else length))
+        for name, value in headers:
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(text)
+
+    def do_GET(self):
+        if OPTIONS.speaks == "vllm" and self.path == "/v1/models":
+            return self.reply(200, {"object": "list", "data": [{"id": "tiny", "object": "model"}]})
+        self.reply(404, {"detail": "Not Found"})
+
+    def do_POST(self):
+        global VERSION
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        with LOCK:
+            COUNTS[self.path] += 1
+        if OPTIONS.speaks == "sglang":
+            if self.path == "/update_weights_from_disk":
+                good = take(asked["model_path"], asked["weight_version"])
+                said = "Succeeded to update model weights." if good else "Failed to load the weights"
+                return self.reply(200 if good else 400, {"success": good, "message": said, "num_paused_requests": 0})
+            if self.path == "/generate":
+                settings = asked["sampling_params"]
+                if asked.get("logprob_start_len", -1) == 0:
+                    return self.scored(asked["input_ids"])
+                return self.sampled(asked["input_ids"], settings["max_new_tokens"], settings["temperature"],
+                                    settings["sampling_seed"], settings["stop_token_ids"])
+        else:
+            if self.path in ("/pause?mode=wait", "/resume"):
+                return self.reply(200, {"status": "paused" if "pause" in self.path else "resumed"})
+            if self.path == "/collective_rpc" and asked["method"] == "reload_weights":
+                good = take(asked["kwargs"]["weights_path"], None)
+                return self.reply(200, {"results": [None]}) if good else self.reply(400, {"error": {"message": "no such path"}})
+            if self.path == "/reset_prefix_cache":
+                return self.reply(200, "")
+            if self.path == "/update_weight_version":
+                VERSION = asked["new_version"]
+                return self.reply(200, {"success": True, "new_version": VERSION})
+            if self.path == "/v1/completions":
+                if "prompt_logprobs" in asked:
+                    return self.scored(asked["prompt"])
+                return self.sampled(asked["prompt"], asked["max_tokens"], asked["temperature"], asked["seed"],
+                                    asked["stop_token_ids"])
+        self.reply(404, {"detail": "Not Found"})
+
+    def scored(self, ids):
+        values = [None, *BACKEND.score(ids)]
+        if OPTIONS.speaks == "sglang":
+            return self.reply(200, {"text": "", "output_ids": [0], "meta_info": {
+                "finish_reason": {"type": "length", "length": 1}, "weight_version": VERSION,
+                "input_token_logprobs": [[v, i, None] for v, i in zip(values, ids)],
+                "output_token_logprobs": [[0.0, 0, None]]}})
+        self.reply(200, {"choices": [{"index": 0, "text": "", "finish_reason": "length", "logprobs": None, "prompt_logprobs": [
+            None if v is None else {str(i): {"logprob": v, "rank": 1, "decoded_token": ""}} for v, i in zip(values, ids)]}]})
+
+    def sampled(self, prompt, limit, temperature, seed, stops):
+        ids, values, reason = BACKEND.complete(prompt, limit, temperature, seed, stops)
+        fault = OPTIONS.fault
+        if fault == "mixed" or fault in REPLIES or fault.startswith("always "):
+            name = f"{prompt} {seed} {VERSION}"
+            with LOCK:
+                tries = TRIES[name] = TRIES[name] + 1
+            if fault.startswith("always "):
+                fault = fault[len("always "):]
+            elif tries > OPTIONS.faults:
+                fault = ""
+            elif fault == "mixed":
+                fault = REPLIES[(zlib.crc32(name.encode()) + tries) % len(REPLIES)]
+            with LOCK:
+                COUNTS[fault or "answered"] += 1
+            if fault == "stall":
+                time.sleep(OPTIONS.stall)
+                self.close_connection = True
+                return
+            if fault == "drop":
+                self.connection.shutdown(socket.SHUT_RDWR)
+                self.close_connection = True
+                return
+            if fault == "429":
+                return self.reply(429, {"error": {"message": "slow down"}}, [("Retry-After", "0")])
+            if fault == "500":
+                return self.reply(500, {"error": {"message": "trouble"}})
+            if fault == "fewer":
+                ids, values, reason = (ids[:-1], values[:-1], "length") if len(ids) > 1 else ([], [], "length")
+            if fault == "outside":
+                ids = [*ids[:-1], 100000]
+            if fault == "lengths":
+                values = values[:-1]
+            if fault == "abort":
+                reason = "abort"
+            if fault == "positive":
+                values = [0.5, *values[1:]]
+        body = self.body(ids, values, reason)
+        if fault == "damaged":
+            return self.reply(200, json.dumps(body)[:-3] + "\x00")
+        if fault == "cut":
+            self.reply(200, body, length=len(json.dumps(body)) + 100)
+            self.close_connection = True
+            return
+        self.reply(200, body)
+
+    def body(self, ids, values, reason):
+        if OPTIONS.speaks == "sglang":
+            pairs = [[v, i, None] for v, i in zip(values, ids)]
+            if len(values) < len(ids):
+                pairs.append([None, ids[-1], None])
+            return {"text": "", "output_ids": ids, "meta_info": {
+                "id": "x", "finish_reason": {"type": reason}, "prompt_tokens": 1, "completion_tokens": len(ids),
+                "weight_version": "other" if OPTIONS.fault == "unversioned" else VERSION, "output_token_logprobs": pairs}}
+        return {"id": "x", "object": "text_completion", "model": "tiny", "choices": [{
+            "index": 0, "text": "", "finish_reason": reason, "token_ids": ids,
+            "logprobs": {"token_logprobs": values, "tokens": [f"token_id:{i}" for i in ids], "top_logprobs": None}}]}
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("ucas")
+parser.add_argument("--as", dest="speaks", default="sglang")
+parser.add_argument("--model", required=True)
+parser.add_argument("--fault", default="")
+parser.add_argument("--faults", type=int, default=1)
+parser.add_argument("--stall", type=float, default=1.5)
+OPTIONS = parser.parse_args()
+LOCK = threading.Lock()
+COUNTS, TRIES = collections.Counter(), collections.Counter()
+VERSION = "default"
+BACKEND = Backend(OPTIONS.model)
+server = Server(("127.0.0.1", 0), Handler)
+print(server.server_address[1], flush=True)
+signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start())
+server.serve_forever()
+BACKEND.stop()
+print(json.dumps(COUNTS))
+sys.stdout.flush()
