@@ -257,18 +257,16 @@ void product_by_rows(const at::Tensor& x, const at::Tensor& w, const at::Tensor&
       });
 }
 
-// Columns [first, first + count) of rows of x as [rows][count], count rounded up to 16 with zeros.
-void pack_inner(const float* from, int64_t stride, int64_t rows, int64_t count, float* to) {
+// Columns [first, first + count) of rows of x as [rows][count] in f32, count rounded up to 16 with zeros.
+template <class E>
+void pack_inner(const E* from, int64_t stride, int64_t rows, int64_t count, float* to) {
   const int64_t width = aligned(count);
   for (int64_t r = 0; r < rows; ++r) {
-    std::copy_n(from + r * stride, count, to + r * width);
-    std::fill(to + r * width + count, to + (r + 1) * width, 0.0f);
-  }
-}
-void pack_inner(const Bf16* from, int64_t stride, int64_t rows, int64_t count, float* to) {
-  const int64_t width = aligned(count);
-  for (int64_t r = 0; r < rows; ++r) {
-    kernels::table().widen(from + r * stride, count, to + r * width);
+    if constexpr (std::is_same_v<E, float>) {
+      std::copy_n(from + r * stride, count, to + r * width);
+    } else {
+      kernels::table().widen(from + r * stride, count, to + r * width);
+    }
     std::fill(to + r * width + count, to + (r + 1) * width, 0.0f);
   }
 }

@@ -14,6 +14,7 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <utility>
 
 #include "base/activity.h"
 #include "base/error.h"
@@ -190,9 +191,9 @@ void compute_signals(Model& model, Batch& batch, double temperature, int64_t tok
                      bool margin, Ranks* ranks) {
   auto n = static_cast<size_t>(batch.token_count());
   Batch said;
-  said.entropy = batch.entropy;
-  said.confidence = batch.confidence;
-  said.logit = batch.logit;
+  said.entropy = std::move(batch.entropy);
+  said.confidence = std::move(batch.confidence);
+  said.logit = std::move(batch.logit);
   for (auto* values : {&batch.old_logprob, &batch.entropy, &batch.confidence, &batch.logit}) {
     values->assign(n, kOfAnother);
   }

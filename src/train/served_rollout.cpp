@@ -219,39 +219,45 @@ std::vector<double> ServedRollout::own_scores(std::span<const int32_t> ids, size
   return {values.begin(), values.end()};
 }
 
-// A response to the known prompt, drawn as training draws.
-Sampled ServedRollout::draw(size_t server) const {
-  const SamplerAsk ask{.prompt = known_prompt_,
-                       .stop_ids = stop_ids_,
-                       .max_tokens = std::min(config_.response_length, kKnownTokens),
-                       .temperature = config_.temperature,
-                       .seed = kKnownSeed};
-  Sampled drawn;
+// Asks until `take` finds nothing wrong with a reply; "" then, else why there is none.
+std::string ServedRollout::ask(size_t server, const std::string& body,
+                               const std::function<std::string(const HttpReply&)>& take) const {
   std::string why;
   for (int64_t tries = 0; tries <= config_.retries; ++tries) {
-    const HttpReply reply = call(server, dialect_->path(), dialect_->sample(ask));
-    why = reply.status == 200 ? read(ask, reply, drawn) : words_of(reply, api_key());
-    if (why.empty()) return drawn;
-    if (reply.status != 200) break;
+    const HttpReply reply = call(server, dialect_->path(), body);
+    if (reply.status != 200) return words_of(reply, api_key());
+    why = take(reply);
+    if (why.empty()) break;
   }
+  return why;
+}
+
+// A response to the known prompt, drawn as training draws.
+Sampled ServedRollout::draw(size_t server) const {
+  const SamplerAsk asked{.prompt = known_prompt_,
+                         .stop_ids = stop_ids_,
+                         .max_tokens = std::min(config_.response_length, kKnownTokens),
+                         .temperature = config_.temperature,
+                         .seed = kKnownSeed};
+  Sampled drawn;
+  const std::string why =
+      ask(server, dialect_->sample(asked), [&](const HttpReply& reply) { return read(asked, reply, drawn); });
+  if (why.empty()) return drawn;
   throw Error("server", str(servers_[server].text(), dialect_->path(), ": ", why), kInterrupted);
 }
 
 void ServedRollout::check(size_t server, const std::vector<double>& ours) {
   const std::string who = str(servers_[server].text(), ": acknowledged the weights of step ", weights_, ", but ");
   std::vector<double> theirs;
-  std::string why;
-  for (int64_t tries = 0; tries <= config_.retries && theirs.empty(); ++tries) {
-    const HttpReply reply = call(server, dialect_->path(), dialect_->score(known_));
-    why = reply.status == 200 ? "" : words_of(reply, api_key());
-    if (reply.status != 200) break;
+  const std::string why = ask(server, dialect_->score(known_), [&](const HttpReply& reply) {
     try {
       theirs = dialect_->scored(reply.body, known_);
     } catch (const std::exception& problem) {
-      why = str("a damaged reply (", printable(problem.what(), 120), ")");
+      return str("a damaged reply (", printable(problem.what(), 120), ")");
     }
-  }
-  if (theirs.empty())
+    return std::string();
+  });
+  if (!why.empty())
     throw Error("server", str(servers_[server].text(), ": scores of a known text: ", why), kInterrupted);
   const double now = mean_difference(theirs, ours);
   difference_ = std::max(difference_, now);

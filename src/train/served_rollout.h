@@ -41,6 +41,8 @@ class ServedRollout final : public Rollout {
   std::string read(const SamplerAsk& ask, const HttpReply& reply, Sampled& into) const;
   void take_up(size_t server, const std::string& directory);
   void check(size_t server, const std::vector<double>& ours);
+  std::string ask(size_t server, const std::string& body,
+                  const std::function<std::string(const HttpReply&)>& take) const;
   Sampled draw(size_t server) const;
   std::vector<double> own_scores(std::span<const int32_t> ids, size_t prompt, double temperature) const;
 
