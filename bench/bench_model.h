@@ -1,5 +1,5 @@
 // Shared by the model's benches: shapes by name, arguments KEY=VALUE, timing in CPU seconds of the calling thread (by
-// the clock where there are several: threads=N), and the GEMM limit measured in the same run.
+// the clock where there are several, threads=N, or with clock=1), and the GEMM limit measured in the same run.
 #pragma once
 
 #include <ATen/Parallel.h>
@@ -22,9 +22,10 @@
 
 namespace ucas {
 
+inline bool by_the_clock = false;
 inline double cpu_seconds() {
   timespec now;
-  clock_gettime(at::get_num_threads() > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID, &now);
+  clock_gettime(by_the_clock ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
@@ -89,7 +90,11 @@ class Arguments {
     return std::stoll(word(key, std::to_string(otherwise)));
   }
   // Of everything that is measured from here on; 1 unless told.
-  void set_threads() const { at::set_num_threads(static_cast<int>(number("threads", 1))); }
+  void set_threads() const {
+    const auto threads = static_cast<int>(number("threads", 1));
+    at::set_num_threads(threads);
+    by_the_clock = threads > 1 || number("clock", 0) != 0;
+  }
   Dtype dtype() const { return word("dtype", "f32") == "bf16" ? Dtype::bf16 : Dtype::f32; }
 
  private:

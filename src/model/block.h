@@ -20,7 +20,6 @@
 // are f32 in both, and every step computes in f32.
 #pragma once
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
@@ -32,6 +31,7 @@
 #include "core/model_options.h"
 #include "hf/model_config.h"
 #include "kernels/kernels.h"
+#include "model/parallel.h"
 #include "model/rope.h"
 #include "model/weights.h"
 
@@ -98,7 +98,7 @@ inline int64_t grain_of(int64_t work) { return work >= 131072 ? 1 : 131072 / (wo
 
 template <class PerRow>
 void each_row(int64_t rows, int64_t work, PerRow per_row) {
-  at::parallel_for(0, rows, grain_of(work), [&](int64_t begin, int64_t end) {
+  parallel_for(rows, grain_of(work), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) per_row(row);
   });
 }

@@ -2,8 +2,8 @@
 // so that [R, V] never exists but of a few rows, whose logits wait for the gradient. A row's logits have the same bits
 // in any company (model/product.h); Head::logits cuts the vocabulary in the same tiles.
 #include "model/head.h"
+#include "model/parallel.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
@@ -240,11 +240,7 @@ at::Tensor asked_rows(const at::Tensor& logits, std::vector<int64_t>& rows) {
 // Rows of logits taken to the host, shared out among the threads.
 class HostSampler final : public TokenSampler {
  public:
-  explicit HostSampler(const SamplingConfig& config) {
-    SamplingConfig greedy = config;
-    greedy.temperature = 0;
-    by_thread_.assign(at::get_num_threads(), {Sampler(config), Sampler(greedy)});
-  }
+  explicit HostSampler(const SamplingConfig& config) : sampled_(config), greedy_(config) { greedy_.temperature = 0; }
 
   std::vector<Drawn> draw(const at::Tensor& logits, std::span<const DrawAsk> asks) override {
     std::vector<int64_t> rows;
@@ -253,13 +249,16 @@ class HostSampler final : public TokenSampler {
     const at::Tensor host = here ? logits.contiguous() : asked_rows(logits, rows);
     const int64_t vocab = host.size(1);
     std::vector<Drawn> drawn(asks.size());
-    at::parallel_for(0, asks.size(), std::max<int64_t>(kSampleGrain / vocab, 1), [&](int64_t begin, int64_t end) {
-      Samplers& own = by_thread_[at::get_thread_num()];
+    const auto count = static_cast<int64_t>(asks.size());
+    parallel_for(count, std::max<int64_t>(kSampleGrain / vocab, 1), [&](int64_t begin, int64_t end) {
+      std::unique_ptr<Samplers> own = take();
       for (int64_t i = begin; i < end; ++i) {
-        Sampler& sampler = asks[i].greedy ? own.greedy : own.sampled;
+        Sampler& sampler = asks[i].greedy ? own->greedy : own->sampled;
         const std::span row(host.const_data_ptr<float>() + (here ? rows[i] : i) * vocab, static_cast<size_t>(vocab));
         drawn[i] = sampler.draw(row, uniform(asks[i].key));
       }
+      std::lock_guard lock(mutex_);
+      free_.push_back(std::move(own));
     });
     return drawn;
   }
@@ -268,7 +267,18 @@ class HostSampler final : public TokenSampler {
   struct Samplers {
     Sampler sampled, greedy;
   };
-  std::vector<Samplers> by_thread_;
+
+  std::unique_ptr<Samplers> take() {
+    std::lock_guard lock(mutex_);
+    if (free_.empty()) return std::make_unique<Samplers>(Samplers{Sampler(sampled_), Sampler(greedy_)});
+    std::unique_ptr<Samplers> one = std::move(free_.back());
+    free_.pop_back();
+    return one;
+  }
+
+  SamplingConfig sampled_, greedy_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Samplers>> free_;  // as many as threads drew at once
 };
 
 }  // namespace

@@ -1,7 +1,6 @@
 // The forward pass on the CPU: own row kernels (kernels/kernels.h) around products whose rows do not depend on each
 // other (model/product.h), so a row's bits are the same whatever stands beside it. Decoding, prefill and training run
 // the same code; what differs is where keys and values lie and whether activations are kept.
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>
 

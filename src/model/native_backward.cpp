@@ -1,7 +1,6 @@
 // Backward of native.cpp, written by hand, step by step from the bottom of block.h's diagram; activations that are
 // cheap to make again (norms, SwiGLU) are not kept. What belongs to frozen parameters is not computed.
 // Sums over rows run in fixed blocks, so they do not depend on the number of threads.
-#include <ATen/Parallel.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 
@@ -25,7 +24,7 @@ at::Tensor sum_over_rows(int64_t rows, int64_t width, Visit visit) {
   int64_t blocks = (rows + kSumRows - 1) / kSumRows;
   at::Tensor partial = at::zeros({blocks, width}, at::kFloat), total = at::zeros({width}, at::kFloat);
   float* sums = data(partial);
-  at::parallel_for(0, blocks, 1, [&](int64_t begin, int64_t end) {
+  parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
     for (int64_t block = begin; block < end; ++block)
       for (int64_t row = block * kSumRows; row < std::min(rows, (block + 1) * kSumRows); ++row)
         visit(row, sums + block * width);
@@ -197,11 +196,11 @@ class BlockBackward {
   // d_attended_ -> d_qkv_, one task for each sequence and key/value head. What a shared key or value gets from those
   // who see it is summed in their order.
   void attend(const Activations& a, int64_t window) {
-    at::parallel_for(0, packed_.sequences() * s_.K, 1, [&](int64_t begin, int64_t end) {
+    parallel_for(packed_.sequences() * s_.K, 1, [&](int64_t begin, int64_t end) {
       std::vector<float> scratch;
       for (int64_t task = begin; task < end; ++task) attend_head(a, window, task / s_.K, task % s_.K, scratch);
     });
-    at::parallel_for(0, packed_.sequences() * s_.K, 1, [&](int64_t begin, int64_t end) {
+    parallel_for(packed_.sequences() * s_.K, 1, [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task) add_shared(task / s_.K, task % s_.K);
     });
   }

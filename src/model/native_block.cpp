@@ -1,5 +1,4 @@
 // The steps of a block on the CPU, as block.h draws them.
-#include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <cmath>
@@ -65,7 +64,7 @@ void BlockForward<E>::place_heads(const Layer& layer, E* key, E* value, Activati
 template <class E>
 void BlockForward<E>::share(E* key, E* value) const {
   const int64_t d = s_.d;
-  at::parallel_for(0, static_cast<int64_t>(shared_.size()) * s_.K, 1, [&](int64_t begin, int64_t end) {
+  parallel_for(static_cast<int64_t>(shared_.size()) * s_.K, 1, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const auto& [from, to, tokens] = shared_[task / s_.K];
       const int64_t head = task % s_.K, whole = tokens / 16 * 16 * d, rest = tokens % 16;
@@ -91,7 +90,7 @@ void BlockForward<E>::attend(int64_t window, const E* key, const E* value, Activ
   float* softmax = a.softmax.defined() ? data(a.softmax) : nullptr;
   const float scale = 1.0f / std::sqrt(static_cast<float>(s.d));
   const int64_t width = s.group * s.d;  // of the query heads that share a key/value head
-  at::parallel_for(0, rows_, grain_of(128 * s.query), [&](int64_t begin, int64_t end) {
+  parallel_for(rows_, grain_of(128 * s.query), [&](int64_t begin, int64_t end) {
     std::vector<float> weight, q(16 * width), out(16 * s.group * s.stride), norm(16 * s.group * 2), room(width);
     for (int64_t i = begin, count = 0; i < end; i += count) {
       const Place& place = places_[i];

@@ -1,4 +1,3 @@
-#include <ATen/Parallel.h>
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/zeros_like.h>
 
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "model/gpu_block.h"
+#include "model/parallel.h"
 #include "train/update_rules.h"
 
 namespace ucas {
@@ -87,7 +87,7 @@ bool adamw_on_cpu(const ParameterState& slot, const ParameterUpdate& u) {
   const Noise of_mean = Noise::of(slot.index, u.steps, 0), of_square = Noise::of(slot.index, u.steps, 1);
   const int64_t n = slot.parameter.numel(), chunks = (n + kMomentChunk - 1) / kMomentChunk;
   std::atomic<bool> fine = true;
-  at::parallel_for(0, chunks, 1, [&](int64_t begin, int64_t end) {
+  parallel_for(chunks, 1, [&](int64_t begin, int64_t end) {
     const int64_t first = begin * kMomentChunk, last = std::min(n, end * kMomentChunk);
     const bool whole = plain ? update_elements(p + first, g + first, m + first, v + first, last - first, c)
                              : update_packed(slot, first, last, p, g, c, of_mean, of_square);

@@ -1,6 +1,6 @@
 #include "train/moments.h"
+#include "model/parallel.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/bucketize.h>
 #include <ATen/ops/constant_pad_nd.h>
@@ -204,7 +204,7 @@ at::Tensor read_whole(const Moment& moment) {
   at::Tensor whole = at::empty(moment.values.sizes(), moment.values.options().dtype(at::kFloat));
   if (moment.values.is_cpu()) {
     float* out = whole.mutable_data_ptr<float>();
-    at::parallel_for(0, (n + kMomentChunk - 1) / kMomentChunk, 1, [&](int64_t begin, int64_t end) {
+    parallel_for((n + kMomentChunk - 1) / kMomentChunk, 1, [&](int64_t begin, int64_t end) {
       const int64_t first = begin * kMomentChunk;
       read_part(moment, first, std::min(n, end * kMomentChunk) - first, out + first);
     });
@@ -223,7 +223,7 @@ bool write_whole(const Moment& moment, const at::Tensor& whole, const Noise& noi
   if (moment.values.is_cpu()) {
     const float* in = whole.const_data_ptr<float>();
     std::atomic<bool> fine = true;
-    at::parallel_for(0, (n + kMomentChunk - 1) / kMomentChunk, 1, [&](int64_t begin, int64_t end) {
+    parallel_for((n + kMomentChunk - 1) / kMomentChunk, 1, [&](int64_t begin, int64_t end) {
       const int64_t first = begin * kMomentChunk;
       if (!write_part(moment, first, std::min(n, end * kMomentChunk) - first, in + first, noise)) fine = false;
     });

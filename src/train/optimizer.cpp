@@ -1,6 +1,6 @@
 #include "train/optimizer.h"
+#include "model/parallel.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linalg_vector_norm.h>
@@ -25,7 +25,7 @@ constexpr int64_t kNormChunk = 16384;  // elements of one partial sum
 double sum_of_squares(const float* g, int64_t n) {
   int64_t chunks = (n + kNormChunk - 1) / kNormChunk;
   std::vector<double> partial(chunks);
-  at::parallel_for(0, chunks, 1, [&](int64_t first, int64_t last) {
+  parallel_for(chunks, 1, [&](int64_t first, int64_t last) {
     for (int64_t c = first; c < last; ++c) {
       const float* x = g + c * kNormChunk;
       int64_t size = std::min(kNormChunk, n - c * kNormChunk), whole = size / 8 * 8;
