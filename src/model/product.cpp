@@ -7,7 +7,6 @@
 // x.
 #include "model/product.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/native/CPUBlas.h>
 #include <ATen/ops/addmm.h>
@@ -69,6 +68,27 @@ Part<T> part_of(const at::Tensor& w, int64_t first, int64_t count, std::vector<T
   return {w.const_data_ptr<T>() + first * stride, stride};
 }
 
+// Where the rows of a product lie in memory, if that is where they come from.
+struct Stream {
+  const char* rows = nullptr;
+  int64_t stride = 0, number = 0;  // bytes of a row and of a number
+  bool widened = false;            // what is multiplied is a copy of them
+
+  // What to fetch while numbers [k, k + step) of `count` rows are multiplied: their next part, or of the rows below.
+  kernels::Soon after(int64_t k, int64_t step, int64_t inner, int64_t count) const {
+    if (rows == nullptr) return {};
+    const bool below = widened || k + step >= inner;
+    const int64_t column = widened ? k : below ? 0 : k + step;
+    return {rows + (below ? count * stride : 0) + column * number, stride, (step * number + 63) / 64};
+  }
+};
+
+// Rows of a parameter from `first` on; multiplied in f32 or as they are.
+Stream stream_of(const at::Tensor& w, int64_t first, bool in_f32) {
+  const int64_t number = w.element_size(), stride = stride_of(w) * number;
+  return {static_cast<const char*>(w.const_data_ptr()) + first * stride, stride, number, in_f32 && is_bf16(w)};
+}
+
 // to[c][r] = from[r][c]
 void turn(const uint32_t* from, int64_t from_stride, int64_t rows, int64_t columns, uint32_t* to, int64_t to_stride) {
   const int64_t whole_rows = rows / 16 * 16, whole = columns / 16 * 16;
@@ -87,7 +107,7 @@ at::Tensor packed_rows(const at::Tensor& x) {
   const auto* from = static_cast<const uint32_t*>(x.const_data_ptr());
   auto* to = static_cast<uint32_t*>(packed.mutable_data_ptr());
   UCAS_CHECK(stride_of(x) % unit == 0 && reinterpret_cast<uintptr_t>(from) % 4 == 0, "rows begin at a unit");
-  at::parallel_for(0, (P + kTileRows - 1) / kTileRows, grain_of(kTileRows * I), [&](int64_t begin, int64_t end) {
+  parallel_for((P + kTileRows - 1) / kTileRows, grain_of(kTileRows * I), [&](int64_t begin, int64_t end) {
     for (int64_t tile = begin; tile < end; ++tile) {
       const int64_t first = tile * kTileRows, rows = std::min(kTileRows, P - first);
       turn(from + first * stride, stride, rows, I, to + first * I, rows);
@@ -101,6 +121,7 @@ at::Tensor packed_rows(const at::Tensor& x) {
 struct Rows {
   const float* a;
   int64_t a_row, a_inner;
+  Stream from = {};
 };
 void chains(int64_t rows, int64_t columns, int64_t inner, Rows a, const float* b, float* c, int64_t c_stride,
             bool add) {
@@ -109,10 +130,12 @@ void chains(int64_t rows, int64_t columns, int64_t inner, Rows a, const float* b
   float* to = padded.empty() ? c : padded.data();
   const int64_t stride = padded.empty() ? c_stride : width;
   for (int64_t r = 0; r < rows && !padded.empty() && add; ++r) std::copy_n(c + r * c_stride, columns, to + r * width);
-  const int64_t step = kSumInner * kTileOut / width;
+  // Parts of one length, so that each has the time to fetch another.
+  const int64_t most = kSumInner * kTileOut / width, parts = (inner + most - 1) / most;
+  const int64_t step = parts == 0 ? 1 : aligned((inner + parts - 1) / parts);
   for (int64_t k = 0; k < inner; k += step) {
     kernels::table().product({rows, width, std::min(step, inner - k), a.a + k * a.a_inner, a.a_row, a.a_inner,
-                              b + k * width, width, to, stride, add || k > 0});
+                              b + k * width, width, to, stride, add || k > 0, a.from.after(k, step, inner, rows)});
   }
   for (int64_t r = 0; r < rows && !padded.empty(); ++r) std::copy_n(to + r * width, columns, c + r * c_stride);
 }
@@ -161,11 +184,12 @@ class TileStore {
 
 // A tile [outputs][rows] of W x^T: w from its first row on, x packed from its first row on.
 void multiply(int64_t outputs, int64_t rows, int64_t I, const at::BFloat16* w, int64_t w_stride, const at::BFloat16* x,
-              float* tile) {
+              float* tile, const Stream& /*from*/) {
   brgemm(outputs, rows, I, w_stride, rows, rows, false, w, x, tile);
 }
-void multiply(int64_t outputs, int64_t rows, int64_t I, const float* w, int64_t w_stride, const float* x, float* tile) {
-  chains(outputs, rows, I, {w, w_stride, 1}, x, tile, rows, false);
+void multiply(int64_t outputs, int64_t rows, int64_t I, const float* w, int64_t w_stride, const float* x, float* tile,
+              const Stream& from) {
+  chains(outputs, rows, I, {w, w_stride, 1, from}, x, tile, rows, false);
 }
 
 template <class T>
@@ -174,7 +198,7 @@ void product_by_tiles(const at::Tensor& x, const at::Tensor& w, const at::Tensor
   const at::Tensor packed = packed_rows(x);
   const T* rows_of_x = packed.const_data_ptr<T>();
   const TileStore put(out, onto);
-  at::parallel_for(0, (O + kTileOut - 1) / kTileOut, grain_of(P * I), [&](int64_t begin, int64_t end) {
+  parallel_for((O + kTileOut - 1) / kTileOut, grain_of(P * I), [&](int64_t begin, int64_t end) {
     float tile[kTileOut * kTileRows], scratch[kTileOut * kTileRows];
     std::vector<T> room;
     for (int64_t t = begin; t < end; ++t) {
@@ -182,7 +206,8 @@ void product_by_tiles(const at::Tensor& x, const at::Tensor& w, const at::Tensor
       const Part<T> weight = part_of(w, first, outputs, room);
       for (int64_t row = 0; row < P; row += kTileRows) {
         const int64_t rows = std::min(kTileRows, P - row);
-        multiply(outputs, rows, I, weight.at, weight.stride, rows_of_x + row * I, tile);
+        multiply(outputs, rows, I, weight.at, weight.stride, rows_of_x + row * I, tile,
+                 row == 0 ? stream_of(w, first, std::is_same_v<T, float>) : Stream());
         put.turned(tile, first, outputs, row, rows, scratch);
       }
     }
@@ -207,7 +232,7 @@ void product_of_few(const at::Tensor& x, const at::Tensor& w, const at::Tensor& 
   const int64_t x_stride = stride_of(x) / unit_of_x, w_stride = stride_of(w) / unit;
   const auto kernel = is_bf16(x) ? table.few_rows_bf16 : is_bf16(w) ? table.few_rows_widened : table.few_rows;
   const TileStore put(out, onto);
-  at::parallel_for(0, (O + kTileOut - 1) / kTileOut, grain_of(P * I), [&](int64_t begin, int64_t end) {
+  parallel_for((O + kTileOut - 1) / kTileOut, grain_of(P * I), [&](int64_t begin, int64_t end) {
     float tile[kernels::kFewRows * kTileOut];
     for (int64_t t = begin; t < end; ++t) {
       const int64_t first = t * kTileOut, outputs = std::min(kTileOut, O - first);
@@ -225,7 +250,7 @@ void product_of_few(const at::Tensor& x, const at::Tensor& w, const at::Tensor& 
 // multiply(row, rows, count, packed, tile [rows][kTileOut]).
 template <class T, class Pack, class Multiply>
 void by_panels(int64_t P, int64_t columns, int64_t inner, const TileStore& put, Pack pack, Multiply multiply) {
-  at::parallel_for(0, (columns + kTileOut - 1) / kTileOut, grain_of(P * inner), [&](int64_t begin, int64_t end) {
+  parallel_for((columns + kTileOut - 1) / kTileOut, grain_of(P * inner), [&](int64_t begin, int64_t end) {
     float tile[kTileOut * kTileRows];
     std::vector<T> packed(inner * kTileOut);
     for (int64_t t = begin; t < end; ++t) {
@@ -287,7 +312,7 @@ void input_product_by_chains(const at::Tensor& d_out, const at::Tensor& w, const
   const float* rows = d_out.const_data_ptr<float>();
   const E* weight = data<E>(w);
   const TileStore put(d_x, into == Into::sum ? d_x : at::Tensor());
-  at::parallel_for(0, (I + kTileOut - 1) / kTileOut, grain_of(P * O), [&](int64_t begin, int64_t end) {
+  parallel_for((I + kTileOut - 1) / kTileOut, grain_of(P * O), [&](int64_t begin, int64_t end) {
     std::vector<float> packed(std::min(O, kSumInner) * kTileOut), sums(there ? 0 : P * kTileOut);
     for (int64_t t = begin; t < end; ++t) {
       const int64_t first = t * kTileOut, count = std::min(kTileOut, I - first);
@@ -350,13 +375,13 @@ void weight_product_by_tiles(const at::Tensor& d_out, const at::Tensor& x, const
   T* columns_of_x = packed.mutable_data_ptr<T>();
   for (int64_t first = 0; first < P; first += kSummed) {
     const int64_t rows = std::min(kSummed, P - first);
-    at::parallel_for(0, tiles, grain_of(kTileRows * rows), [&](int64_t begin, int64_t end) {
+    parallel_for(tiles, grain_of(kTileRows * rows), [&](int64_t begin, int64_t end) {
       for (int64_t c = begin * kTileRows; c < std::min(I, end * kTileRows); c += kTileRows) {
         pack_inner(rows_of_x + first * stride_of(x) + c, stride_of(x), rows, std::min(kTileRows, I - c),
                    columns_of_x + c * rows);
       }
     });
-    at::parallel_for(0, (O + kTileOut - 1) / kTileOut, grain_of(rows * I), [&](int64_t begin, int64_t end) {
+    parallel_for((O + kTileOut - 1) / kTileOut, grain_of(rows * I), [&](int64_t begin, int64_t end) {
       std::vector<T> columns(kTileOut * rows);
       for (int64_t t = begin; t < end; ++t) {
         const int64_t out = t * kTileOut, outputs = std::min(kTileOut, O - out);
