@@ -1,6 +1,6 @@
 // Decoding as the engine does it: every token drawn by its key, its log-prob, entropy and confidence noted. Prints
 // tokens/s, the share of this machine's f32 GEMM limit that they reach, and how fast the weights are read.
-//   build/bench_decode [shape=tiny] [batch=256] [dtype=f32] [prompt=16] [new=64] [repeat=3] [threads=1]
+//   build/bench_decode [shape=tiny] [batch=256,..] [dtype=f32] [prompt=16] [new=64] [repeat=3] [threads=1]
 #include <c10/core/GradMode.h>
 
 #include "bench_model.h"
@@ -11,13 +11,11 @@ using namespace ucas;
 
 namespace {
 
-void measure(const Arguments& args) {
-  const std::string name = args.word("shape", "tiny");
-  const ModelConfig config = config_of(name);
-  const int64_t batch = args.number("batch", 256), prompt = args.number("prompt", 16), fresh = args.number("new", 64);
+void measure(const Arguments& args, Model& model, int64_t batch) {
+  const ModelConfig& config = model.config();
+  const int64_t prompt = args.number("prompt", 16), fresh = args.number("new", 64);
   const auto repeat = static_cast<int>(args.number("repeat", 3));
-  auto model = make_model(config, 1, at::kCPU, inference(args.dtype()));
-  auto cache = model->make_cache(batch, prompt + fresh);
+  auto cache = model.make_cache(batch, prompt + fresh);
   Rng rng(1, 2);
   Packed packed;
   packed.begin = {0};
@@ -30,8 +28,8 @@ void measure(const Arguments& args) {
     packed.begin.push_back(static_cast<int64_t>(packed.token.size()));
     slot.push_back(s);
   }
-  const double prefill = best_of(repeat, [&] { model->prefill(packed, *cache, slot); });
-  auto decoder = model->make_decoder(*cache, {});
+  const double prefill = best_of(repeat, [&] { model.prefill(packed, *cache, slot); });
+  auto decoder = model.make_decoder(*cache, {});
   std::vector<int32_t> token(static_cast<size_t>(batch), 7), position(static_cast<size_t>(batch));
   auto draw = [&](int64_t step) {
     std::vector<Lane> lanes;
@@ -53,13 +51,14 @@ void measure(const Arguments& args) {
   const double layers = best_of(repeat, [&] {
     for (int64_t step = 0; step < fresh; ++step) {
       std::fill(position.begin(), position.end(), static_cast<int32_t>(prompt + step));
-      model->decode(token, position, slot, *cache);
+      model.decode(token, position, slot, *cache);
     }
   });
   const double limit = gemm_limit(), best = seconds.front();
   const double tokens = static_cast<double>(batch * fresh), products = products_per_token(config);
-  std::printf("%s shape, %s, isa %s, batch %ld, %d thread(s), f32 GEMM limit %.1f GFLOP/s\n", name.c_str(),
-              word_of(args.dtype()), kernels::isa(), batch, at::get_num_threads(), limit);
+  std::printf("%s shape, %s, isa %s, batch %ld, %d thread(s), f32 GEMM limit %.1f GFLOP/s\n",
+              args.word("shape", "tiny").c_str(), word_of(args.dtype()), kernels::isa(), batch, at::get_num_threads(),
+              limit);
   std::printf("decode  %9.1f tok/s   %5.1f us/token   %4.1f %% of the GEMM limit\n", tokens / best, 1e6 * best / tokens,
               100 * 2e-9 * products * tokens / best / limit);
   std::printf("        layers %.1f us, head, statistics and draw %.1f us a token\n", 1e6 * layers / tokens,
@@ -79,6 +78,7 @@ int main(int argc, char** argv) {
   const Arguments args(argc, argv);
   args.set_threads();
   c10::NoGradGuard no_grad;
-  measure(args);
+  auto model = make_model(config_of(args.word("shape", "tiny")), 1, at::kCPU, inference(args.dtype()));
+  for (const std::string& batch : split(args.word("batch", "256"), ',')) measure(args, *model, std::stoll(batch));
   return 0;
 }

@@ -82,9 +82,7 @@ def decode(arguments):
         batches, prompt, new = LENGTHS[shape]
         for dtype in arguments.dtypes:
             asked = ",".join(map(str, batches))
-            columns = [[line for batch in batches
-                        for line in own(arguments, "decode", shape=shape, dtype=dtype, batch=batch, prompt=prompt, new=new)
-                        or [None]]]
+            columns = [own(arguments, "decode", shape=shape, dtype=dtype, batch=asked, prompt=prompt, new=new)]
             columns += [peer(arguments, name, "decode", name, shape, dtype, asked, prompt, new) for name in others]
             for i, batch in enumerate(batches):
                 table.row(f"{shape} {dtype}, batch {batch}", [c[i] if i < len(c) else None for c in columns])

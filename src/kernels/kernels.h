@@ -65,10 +65,10 @@ static inline int64_t weights_together(int64_t group, int64_t length) {
   return 2 * (16 * row < most ? 16 * row : most);
 }
 
-// What is read next, as many rows as a product has: fetched from memory meanwhile.
+// Memory that will be read soon: `count` rows of so many lines of 64 bytes, `stride` bytes apart.
 struct Soon {
-  const char* rows = nullptr;     // nullptr: nothing
-  int64_t stride = 0, lines = 0;  // bytes from row to row; lines of 64 bytes of each
+  const void* rows = nullptr;
+  int64_t stride = 0, lines = 0, count = 0;
 };
 
 // c[r][n] = (add ? c[r][n] : 0) + sum over k of a[r a_row + k a_inner] b[k b_stride + n]. Every number is one chain of
@@ -83,7 +83,7 @@ struct Product {
   float* c;
   int64_t c_stride;
   bool add;
-  Soon soon = {};
+  Soon soon[2] = {};  // fetched while the first columns, as many as a tile has, and the rest are multiplied
 };
 
 // The same for a few rows x of numbers and `outputs` rows w of a parameter, c[r][o] = sum over k of x[r][k] w[o][k]: w

@@ -2,7 +2,6 @@
 // so that [R, V] never exists but of a few rows, whose logits wait for the gradient. A row's logits have the same bits
 // in any company (model/product.h); Head::logits cuts the vocabulary in the same tiles.
 #include "model/head.h"
-#include "model/parallel.h"
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
@@ -21,6 +20,7 @@
 #include "model/autograd.h"
 #include "model/block.h"
 #include "model/linear.h"
+#include "model/parallel.h"
 
 namespace ucas {
 

@@ -68,26 +68,26 @@ Part<T> part_of(const at::Tensor& w, int64_t first, int64_t count, std::vector<T
   return {w.const_data_ptr<T>() + first * stride, stride};
 }
 
-// Where the rows of a product lie in memory, if that is where they come from.
-struct Stream {
-  const char* rows = nullptr;
-  int64_t stride = 0, number = 0;  // bytes of a row and of a number
-  bool widened = false;            // what is multiplied is a copy of them
+// --- what is fetched while something else is multiplied
 
-  // What to fetch while numbers [k, k + step) of `count` rows are multiplied: their next part, or of the rows below.
-  kernels::Soon after(int64_t k, int64_t step, int64_t inner, int64_t count) const {
-    if (rows == nullptr) return {};
-    const bool below = widened || k + step >= inner;
-    const int64_t column = widened ? k : below ? 0 : k + step;
-    return {rows + (below ? count * stride : 0) + column * number, stride, (step * number + 63) / 64};
-  }
-};
+using kernels::Soon;
 
-// Rows of a parameter from `first` on; multiplied in f32 or as they are.
-Stream stream_of(const at::Tensor& w, int64_t first, bool in_f32) {
-  const int64_t number = w.element_size(), stride = stride_of(w) * number;
-  return {static_cast<const char*>(w.const_data_ptr()) + first * stride, stride, number, in_f32 && is_bf16(w)};
+int64_t lines_of(int64_t bytes) { return (bytes + 63) / 64; }
+
+// Numbers [first, first + count) of `rows` rows.
+template <class T>
+Soon part_soon(const T* from, int64_t stride, int64_t rows, int64_t first, int64_t count) {
+  constexpr int64_t bytes = sizeof(T);
+  return {from + first, stride * bytes, lines_of(count * bytes), rows};
 }
+template <class T>
+Soon run_soon(const T* from, int64_t count) {
+  return part_soon(from, 0, 1, 0, count);
+}
+
+struct Next {
+  Soon first = {}, rest = {};  // as in kernels::Product
+};
 
 // to[c][r] = from[r][c]
 void turn(const uint32_t* from, int64_t from_stride, int64_t rows, int64_t columns, uint32_t* to, int64_t to_stride) {
@@ -117,14 +117,15 @@ at::Tensor packed_rows(const at::Tensor& x) {
 }
 
 // c [rows, columns] (+)= a b in chains of f32, a [rows][inner] by strides, b [inner][width], width the next multiple
-// of 16 that holds the columns, c by its stride.
+// of 16 that holds the columns, c by its stride; some of the inner numbers at a time. next(k, step): what to fetch
+// while those from k on are multiplied.
 struct Rows {
   const float* a;
   int64_t a_row, a_inner;
-  Stream from = {};
 };
-void chains(int64_t rows, int64_t columns, int64_t inner, Rows a, const float* b, float* c, int64_t c_stride,
-            bool add) {
+template <class Fetch>
+void chains(int64_t rows, int64_t columns, int64_t inner, Rows a, const float* b, float* c, int64_t c_stride, bool add,
+            const Fetch& next) {
   const int64_t width = aligned(columns);
   std::vector<float> padded(width == columns ? 0 : rows * width);
   float* to = padded.empty() ? c : padded.data();
@@ -134,8 +135,19 @@ void chains(int64_t rows, int64_t columns, int64_t inner, Rows a, const float* b
   const int64_t most = kSumInner * kTileOut / width, parts = (inner + most - 1) / most;
   const int64_t step = parts == 0 ? 1 : aligned((inner + parts - 1) / parts);
   for (int64_t k = 0; k < inner; k += step) {
-    kernels::table().product({rows, width, std::min(step, inner - k), a.a + k * a.a_inner, a.a_row, a.a_inner,
-                              b + k * width, width, to, stride, add || k > 0, a.from.after(k, step, inner, rows)});
+    const auto [first, rest] = next(k, step);
+    kernels::table().product({rows,
+                              width,
+                              std::min(step, inner - k),
+                              a.a + k * a.a_inner,
+                              a.a_row,
+                              a.a_inner,
+                              b + k * width,
+                              width,
+                              to,
+                              stride,
+                              add || k > 0,
+                              {first, rest}});
   }
   for (int64_t r = 0; r < rows && !padded.empty(); ++r) std::copy_n(to + r * width, columns, c + r * c_stride);
 }
@@ -183,13 +195,23 @@ class TileStore {
 };
 
 // A tile [outputs][rows] of W x^T: w from its first row on, x packed from its first row on.
-void multiply(int64_t outputs, int64_t rows, int64_t I, const at::BFloat16* w, int64_t w_stride, const at::BFloat16* x,
-              float* tile, const Stream& /*from*/) {
-  brgemm(outputs, rows, I, w_stride, rows, rows, false, w, x, tile);
+void multiply(int64_t outputs, int64_t rows, int64_t I, const Part<at::BFloat16>& w, const at::BFloat16* x, float* tile,
+              const at::Tensor& /*of*/, int64_t /*first*/) {
+  brgemm(outputs, rows, I, w.stride, rows, rows, false, w.at, x, tile);
 }
-void multiply(int64_t outputs, int64_t rows, int64_t I, const float* w, int64_t w_stride, const float* x, float* tile,
-              const Stream& from) {
-  chains(outputs, rows, I, {w, w_stride, 1, from}, x, tile, rows, false);
+// `of` from its row `first` on is read for the first time, or has been (-1). Meanwhile come what follows in memory: of
+// plain weights the next part of these rows, of those that were widened the same part of the rows below; and of x.
+void multiply(int64_t outputs, int64_t rows, int64_t I, const Part<float>& w, const float* x, float* tile,
+              const at::Tensor& of, int64_t first) {
+  const auto next = [&](int64_t k, int64_t step) -> Next {
+    const Soon more = run_soon(x + (k + step) * rows, step * rows);
+    if (first < 0) return {more, {}};
+    if (is_bf16(of))
+      return {part_soon(data<Bf16>(of) + (first + outputs) * stride_of(of), stride_of(of), outputs, k, step), more};
+    const bool below = k + step >= I;
+    return {part_soon(w.at + (below ? outputs * w.stride : 0), w.stride, outputs, below ? 0 : k + step, step), more};
+  };
+  chains(outputs, rows, I, {w.at, w.stride, 1}, x, tile, rows, false, next);
 }
 
 template <class T>
@@ -206,8 +228,7 @@ void product_by_tiles(const at::Tensor& x, const at::Tensor& w, const at::Tensor
       const Part<T> weight = part_of(w, first, outputs, room);
       for (int64_t row = 0; row < P; row += kTileRows) {
         const int64_t rows = std::min(kTileRows, P - row);
-        multiply(outputs, rows, I, weight.at, weight.stride, rows_of_x + row * I, tile,
-                 row == 0 ? stream_of(w, first, std::is_same_v<T, float>) : Stream());
+        multiply(outputs, rows, I, weight, rows_of_x + row * I, tile, w, row == 0 ? first : -1);
         put.turned(tile, first, outputs, row, rows, scratch);
       }
     }
@@ -278,7 +299,13 @@ void product_by_rows(const at::Tensor& x, const at::Tensor& w, const at::Tensor&
         turn(weight.at, weight.stride, count, I, packed, aligned(count));
       },
       [&](int64_t row, int64_t rows, int64_t count, const float* packed, float* tile) {
-        chains(rows, aligned(count), I, {of + row * stride_of(x), stride_of(x), 1}, packed, tile, kTileOut, false);
+        const float* from = of + row * stride_of(x);
+        chains(rows, aligned(count), I, {from, stride_of(x), 1}, packed, tile, kTileOut, false,
+               [&](int64_t k, int64_t step) -> Next {
+                 const bool below = k + step >= I;
+                 const float* next = from + (below ? rows * stride_of(x) : 0);
+                 return {part_soon(next, stride_of(x), rows, below ? 0 : k + step, step), {}};
+               });
       });
 }
 
@@ -321,8 +348,14 @@ void input_product_by_chains(const at::Tensor& d_out, const at::Tensor& w, const
       for (int64_t o = 0; o < O; o += kSumInner) {
         const int64_t inner = std::min(kSumInner, O - o);
         pack_inner(weight + o * stride_of(w) + first, stride_of(w), inner, count, packed.data());
+        const int64_t after = o + inner < O ? o + inner : 0;  // the next outputs, or the first ones for the next tile
+        const int64_t column = first + (after > 0 ? 0 : kTileOut);
+        const auto next = [&](int64_t, int64_t) -> Next {
+          return {part_soon(rows, stride_of(d_out), P, after, inner),
+                  part_soon(weight + after * stride_of(w), stride_of(w), inner, column, kTileOut)};
+        };
         chains(P, count, inner, {rows + o, stride_of(d_out), 1}, packed.data(), to, there ? stride_of(d_x) : kTileOut,
-               (there && into == Into::sum) || o > 0);
+               (there && into == Into::sum) || o > 0, next);
       }
       if constexpr (!there) put.straight(to, first, count, 0, P);
     }
@@ -357,7 +390,11 @@ void pack_outer(const at::BFloat16* from, int64_t stride, int64_t rows, int64_t 
 // sum [outputs, width] += the sum over rows of what pack_outer and pack_inner made.
 void add_tile(int64_t outputs, int64_t width, int64_t rows, const float* d_out, const float* x, float* sum,
               int64_t stride) {
-  chains(outputs, width, rows, {d_out, 1, aligned(outputs)}, x, sum, stride, true);
+  const auto next = [&](int64_t k, int64_t step) -> Next {  // what follows of x; beside this tile of the sum, another
+    const Soon more = run_soon(x + (k + step) * aligned(width), step * aligned(width));
+    return {k == 0 ? part_soon(sum + width, stride, outputs, 0, kTileRows) : Soon(), more};
+  };
+  chains(outputs, width, rows, {d_out, 1, aligned(outputs)}, x, sum, stride, true, next);
 }
 void add_tile(int64_t outputs, int64_t width, int64_t rows, const at::BFloat16* d_out, const at::BFloat16* x,
               float* sum, int64_t stride) {
