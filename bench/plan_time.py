@@ -1,7 +1,9 @@
 """What `ucas plan --gpu cpu` says of a step's time against what `ucas train` takes: five trainings of random models on the CPU, of
 different size, family, length and optimizer.
 
-    bench/plan_time.py [--ucas build/ucas] [--only "NAME;NAME"] [--folder DIR] [--tolerance 0.25]
+    bench/plan_time.py [--ucas build/ucas] [--sweep] [--only "NAME;NAME"] [--folder DIR] [--tolerance 0.25]
+
+--sweep: one model instead, and whole steps, as length, group, batch, layers, width and vocabulary grow, one at a time.
 
 On one thread, and in seconds of the processor, which are those of the clock where nobody else shares it: those of a run of four steps
 less those of one step, over three. The phases of the quickest step by the clock, scaled to them. The plan is told the mean lengths that
@@ -29,12 +31,27 @@ RUNS = [
     ("33 M, mistral, KL loss", ["--family", "mistral", "--rows", 16000, "--hidden", 512, "--layers", 6, "--heads", 8,
                                 "--intermediate", 1792], {"objective.kl_coeff": 1e-3, "data.train_batch_size": 2, "rollout.response_length": 64}),
 ]
+# Of the second of RUNS, one thing at a time.
+SWEEP = {"response_length": ("rollout.response_length", [64, 128, 256, 512]), "group": ("rollout.n", [4, 8, 16]),
+         "batch": ("data.train_batch_size", [4, 8, 16]), "layers": ("--layers", [2, 4, 8]), "width": ("--hidden", [128, 256, 512]),
+         "vocabulary": ("--rows", [1024, 4096, 32768])}
 # Every response takes part, as random answers are all wrong.
 COMMON = {"data.template": "plain", "data.max_prompt_length": 32, "data.train_batch_size": 8, "rollout.n": 8,
           "rollout.response_length": 128, "objective.entropy_coeff": 1e-3, "objective.keep_mixed_groups": False,
           "update.micro_batch_tokens": 2048, "optimizer.lr": 1e-6, "train.val_before_train": False}
 PHASES = {"generate": "timing_s/gen", "score": "timing_s/old_log_prob", "reference": "timing_s/ref", "update": "timing_s/update_actor",
           "step": "timing_s/step"}
+
+
+def sweep():
+    _, model, options = RUNS[1]
+    for name, (key, values) in SWEEP.items():
+        for value in values:
+            if key.startswith("--"):
+                at = model.index(key) + 1
+                yield f"{name} {value}", [*model[:at], value, *model[at + 1:]], options
+            else:
+                yield f"{name} {value}", model, {**options, key: value}
 
 
 def words_of(settings):
@@ -81,6 +98,7 @@ def planned(a, settings, row):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--ucas", default=os.path.join(HERE, "../build/ucas"))
+    parser.add_argument("--sweep", action="store_true")
     parser.add_argument("--only", default="", help="names of runs, separated by ;")
     parser.add_argument("--folder", default="")
     parser.add_argument("--tolerance", type=float, default=0.25)
@@ -94,13 +112,15 @@ def main():
                 file.write(json.dumps({"problem": question, "answer": str(i)}) + "\n")
         worst = 0
         print("| run | phase | planned s | measured s | planned / measured |\n| --- | --- | ---: | ---: | ---: |")
-        for i, (name, model, options) in enumerate(RUNS):
+        for i, (name, model, options) in enumerate(sweep() if a.sweep else RUNS):
             if a.only and name not in a.only.split(";"):
                 continue
             settings = settings_of(folder, i, model, options)
             row = measured(a, settings, f"{folder}/run-{i}")
             plan = planned(a, settings, row)
             for phase, key in PHASES.items():
+                if phase != "step" and a.sweep:
+                    continue
                 if key in row and phase in plan:
                     print(f"| {name} | {phase} | {plan[phase]:.3f} | {row[key]:.3f} | {plan[phase] / row[key]:.2f} |", flush=True)
             worst = max(worst, abs(plan["step"] / row["timing_s/step"] - 1))
