@@ -6,11 +6,15 @@
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
 
 #include "base/rng.h"
+#include "base/str.h"
+#include "kernels/head.h"
 #include "kernels/lm_head.h"
+#include "model/block.h"
 #include "model/head.h"
 
 namespace ucas {
@@ -139,6 +143,62 @@ TEST(head_stats, a_row_is_bit_equal_alone_and_in_any_batch_and_to_the_samplers_l
     const auto likeliest = own.argmax().item<int64_t>();
     EXPECT_LE(alone.margin.item<float>(), 0);
     EXPECT_EQ(head->stats(h.narrow(0, row, 1), {static_cast<int32_t>(likeliest)}, 0.9).margin.item<float>(), 0);
+  }
+}
+
+// The head of the Python package (kernels/head.h), on the same memory.
+struct PlainHead {
+  at::Tensor logprob, entropy, confidence, logit, margin, d_hidden, d_weight;
+};
+
+PlainHead plain_head(const at::Tensor& hidden, const at::Tensor& weight, const std::vector<int64_t>& target, double tau,
+                     const at::Tensor& g, const at::Tensor& e, const at::Tensor& u, int64_t threads) {
+  const int64_t rows = hidden.size(0);
+  PlainHead out;
+  at::Tensor lse;
+  for (at::Tensor* t : {&out.logprob, &out.entropy, &out.confidence, &out.logit, &out.margin, &lse})
+    *t = at::empty({rows}, at::kFloat);
+  out.d_hidden = at::zeros_like(hidden);
+  out.d_weight = at::zeros_like(weight);
+  const kernels::HeadInput in{.rows = rows,
+                              .vocab = weight.size(0),
+                              .width = hidden.size(1),
+                              .hidden = data(hidden),
+                              .weight = {.f32 = data(weight)},
+                              .target = target.data(),
+                              .inverse_temperature = static_cast<float>(1 / tau)};
+  kernels::head_stats(
+      in, {data(out.logprob), data(out.entropy), data(out.confidence), data(out.logit), data(out.margin), data(lse)},
+      threads);
+  kernels::head_gradient(in, data(lse), data(out.entropy), {data(g), data(e), data(u)}, data(out.d_hidden),
+                         data(out.d_weight), threads);
+  return out;
+}
+
+TEST(head_stats, the_python_package_s_head_has_the_trainer_s_bits_in_value_and_gradient) {
+  struct {
+    int64_t rows, width, vocab;
+  } const shapes[] = {{1, 8, 33}, {5, 16, 58}, {300, 24, 1009}, {70, 60, kernels::kTile + 123}, {530, 130, 700}};
+  for (const auto& [rows, width, vocab] : shapes) {
+    const at::Tensor h = normal({rows, width}, 15), w = normal({vocab, width}, 16) * 0.4;
+    const at::Tensor g = normal({rows}, 17), e = normal({rows}, 18), u = normal({rows}, 19);
+    for (const at::Tensor* t : {&g, &e, &u}) t->narrow(0, rows / 3, rows / 4).zero_();  // rows that are skipped
+    std::vector<int64_t> target;
+    for (int64_t i = 0; i < rows; ++i) target.push_back(i * 7919 % vocab);
+    const at::Tensor hidden = h.clone().set_requires_grad(true), weight = w.clone().set_requires_grad(true);
+    const HeadStats want = make_native_head({weight, weight})->stats(hidden, {target.begin(), target.end()}, 0.7);
+    (want.logprob * g + want.entropy * e + want.confidence * u).sum().backward();
+    for (int64_t threads : {1, 3}) {
+      const PlainHead got = plain_head(h, w, target, 0.7, g, e, u, threads);
+      const std::string where = str(rows, " x ", width, " x ", vocab, ", threads ", threads);
+      EXPECT_TRUE(got.logprob.equal(want.logprob)) << where;
+      EXPECT_TRUE(got.entropy.equal(want.entropy)) << where;
+      EXPECT_TRUE(got.confidence.equal(want.confidence)) << where;
+      EXPECT_TRUE(got.logit.equal(want.logit)) << where;
+      EXPECT_TRUE(got.margin.equal(want.margin)) << where;
+      EXPECT_TRUE(got.d_hidden.equal(hidden.grad())) << where;
+      EXPECT_TRUE(got.d_weight.equal(weight.grad())) << where;
+    }
   }
 }
 
