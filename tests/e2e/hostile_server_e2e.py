@@ -1,5 +1,5 @@
 """`ucas evaluate --server` against a server that stalls, drops, damages, cuts, and says 429, 500 and 503: every response
-arrives once, none is counted that did not come, a stopped run goes on, and the key is nowhere."""
+arrives once, none is counted that did not come, a stopped run goes on, and the key is nowhere. 10,200 requests are the first part."""
 import json
 import os
 import subprocess
@@ -9,8 +9,8 @@ from support import SCRATCH, check, clean, path, ucas
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 KEY = "sk-do-not-tell-5f3a"
-PROBLEMS, SAMPLES = 150, int(os.environ.get("UCAS_TEST_SAMPLES", 3))
-RESPONSES = PROBLEMS * (1 + SAMPLES)
+PROBLEMS, SAMPLES = 150, 16
+RESPONSES = PROBLEMS * (1 + SAMPLES)  # each after three failures: 10,200 requests
 ENVIRONMENT = {**os.environ, "UCAS_API_KEY": KEY}
 
 
@@ -31,7 +31,7 @@ said = ""
 def evaluate(server, out, *more, expect=0):
     global said
     done = ucas("evaluate", f"fake=http://127.0.0.1:{server.port}/v1", "--data", path("digits.jsonl"), "--template", "plain",
-                "--samples", SAMPLES, "--max_tokens", 50, "--requests", 64, "--request_timeout", 0.3, "--out", path(out), *more,
+                "--samples", SAMPLES, "--max_tokens", 50, "--requests", 64, "--request_timeout", 1.5, "--out", path(out), *more,
                 expect=expect, env=ENVIRONMENT)
     said += done.stdout + done.stderr
     return done
@@ -58,13 +58,13 @@ def check_result(out):
     check(figures["greedy"]["pass@1"]["value"] == 0.5 and figures["mean@k"][-1]["value"] == 0.5, f"{out}: half of them are right")
 
 
-server = Server("--failures", 3, "--stall", 0.6)
+server = Server("--failures", 3, "--stall", 2)
 evaluate(server, "all")
 counts = server.stop()
 check_result("all")
 faults = {name: n for name, n in counts.items() if name not in ("requests", "answered")}
 check(len(faults) == 10 and sum(faults.values()) == 3 * RESPONSES, f"after {sum(faults.values())} failures: {faults}")
-check(counts["answered"] == RESPONSES, "and no response was asked for twice that had come")
+check(counts["requests"] - 1 >= 4 * RESPONSES and counts["answered"] == RESPONSES, f"{counts['requests']} requests, and no response was asked for twice that had come")
 ucas("verify-run", path("all", "fake"))
 check(True, "its card holds")
 
@@ -72,17 +72,17 @@ check(True, "its card holds")
 server = Server("--failures", 0, "--refuse", "say 123")
 stopped = evaluate(server, "some", expect=75)
 server.stop()
-check(f"{1 + SAMPLES} of {RESPONSES} responses are missing" in stopped.stderr and "refused" in stopped.stderr, "it says what is missing")
+check(f"{1 + SAMPLES} of {RESPONSES:,} responses are missing" in stopped.stderr and "refused" in stopped.stderr, "it says what is missing")
 check(len(outputs("some")) == RESPONSES - 1 - SAMPLES, "the others are kept")
 check(not os.path.exists(path("some", "fake", "eval", "test.json")), "and nothing is counted")
-server = Server("--failures", 1, "--stall", 0.6)
+server = Server("--failures", 1, "--stall", 2)
 evaluate(server, "some")
 check(server.stop()["answered"] == 1 + SAMPLES, "the rest is asked for alone, at another address")
 check_result("some")
 
 server = Server("--dead")
 dead = evaluate(server, "dead", "--patience", 1, expect=75)
-check(f"{RESPONSES} of {RESPONSES} responses are missing: no response for" in dead.stderr, "a dead server ends the run")
+check(f"{RESPONSES:,} of {RESPONSES:,} responses are missing: no response for" in dead.stderr, "a dead server ends the run")
 server.stop()
 nobody = evaluate(server, "dead", expect=2)
 check("no connection" in nobody.stderr, "and one that is gone is said at once")
