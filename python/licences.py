@@ -1,7 +1,7 @@
-"""Copies the licences of shared libraries and what they need, and of headers, into a folder: licences.py FOLDER FILE...
+"""Copies the licences of shared libraries and what they need, of archives and of headers into a folder: licences.py FOLDER FILE... NAME=FILE...
 
 auditwheel bundles the libraries; Debian keeps each one's terms in /usr/share/doc/PACKAGE/copyright, which names the common
-licences (LGPL and others) that stand in one place.
+licences (LGPL and others) that stand in one place. NAME=FILE is for what no package owns: a licence, or a header that opens with one.
 """
 import os
 import re
@@ -17,7 +17,7 @@ def needed_by(libraries):
     for library in libraries:
         path = os.path.realpath(library)
         found.add(path)
-        if ".so" not in os.path.basename(path):  # a header that was compiled in
+        if ".so" not in os.path.basename(path):  # a header or an archive, which was compiled in
             continue
         for line in subprocess.run(["ldd", path], capture_output=True, text=True, check=True).stdout.splitlines():
             if " => /" in line and not ALLOWED_TO_STAY.match(line.strip()):
@@ -33,10 +33,25 @@ def package_of(path):
     sys.exit(f"licences.py: no Debian package owns {path}, so its licence is not known; the wheel must ship it")
 
 
+def own_terms(path):
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    if not path.endswith(".h"):
+        return text
+    opening = re.match(r"/\*.*?\*/\n", text, re.DOTALL)
+    if opening is None or "icense" not in opening[0]:
+        sys.exit(f"licences.py: {path} does not open with its licence; the wheel must ship it")
+    return opening[0]
+
+
 def main():
-    folder, libraries = sys.argv[1], [library for library in sys.argv[2:] if library]
+    folder, given = sys.argv[1], [word for word in sys.argv[2:] if word]
+    libraries = [word for word in given if "=" not in word]
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
+    for name, path in (word.split("=", 1) for word in given if "=" in word):
+        with open(f"{folder}/{name}.txt", "w", encoding="utf-8") as file:
+            file.write(own_terms(path))
     common = set()
     for path in needed_by(libraries):
         package = package_of(path)

@@ -343,7 +343,8 @@ class Process(unittest.TestCase):
     def test_licences_of_what_is_inside(self):
         folder = glob.glob(os.path.join(os.path.dirname(PACKAGE), "ucas-*.dist-info", "licenses"))
         names = " ".join(name for place in folder for _, _, files in os.walk(place) for name in files)
-        for word in ("LICENSE", "gmp", "mpfr", "flint", "LGPL"):
+        for word in ("LICENSE", "gmp", "mpfr", "flint", "LGPL", "onig", "ssl", "nlohmann-json", "tomlplusplus", "mustache", "xxhash", "libc6",
+                     "libstdc++", "nanobind", "robin_map"):
             self.assertIn(word, names)
 
 
