@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "stats/spread.h"
@@ -49,7 +50,7 @@ struct CauseKind {
 };
 
 std::span<const CauseKind> cause_kinds();
-const CauseKind& cause_kind(const std::string& title);  // a bug if there is none
+const CauseKind& cause_kind(std::string_view title);  // a bug if there is none
 
 // Shares of groups that are solved by all and by none of their responses, in words.
 const char* dead_groups_reading(double all, double none);

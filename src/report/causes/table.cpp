@@ -321,7 +321,7 @@ const char* dead_groups_reading(double all, double none) {
                      : "Most are solved by no response: the task is too hard for this model.";
 }
 
-const CauseKind& cause_kind(const std::string& title) {
+const CauseKind& cause_kind(std::string_view title) {
   const auto kinds = cause_kinds();
   const auto found = std::ranges::find_if(kinds, [&](const CauseKind& kind) { return kind.title == title; });
   UCAS_CHECK(found != kinds.end(), "a cause of the table");
