@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "verify/math/read/letters.h"
 #include "verify/math/read/macros.h"
+#include "verify/math/read/normalize.h"
 
 namespace ucas::math {
 
@@ -119,7 +120,7 @@ std::string_view gap_between(std::string_view text, Box first, Box second) {
 }
 
 std::string_view content_of(std::string_view text, Box box) {
-  return trim(text.substr(box.begin, box.end - box.begin));
+  return trim_answer(text.substr(box.begin, box.end - box.begin));
 }
 
 // Boxes side by side are one answer of several values: "$\\boxed{1}$ and $\\boxed{2}$". Where the run of boxes that
@@ -199,7 +200,7 @@ Extracted from_box(std::string_view text, bool several) {
   Box box = boxes.last;
   if (box.begin == kNone) return {false, {}, "no box"};
   if (box.end == kUnclosed) return {false, {}, "the last box is not closed"};
-  std::string_view content = trim(text.substr(box.begin, box.end - box.begin));
+  std::string_view content = trim_answer(text.substr(box.begin, box.end - box.begin));
   if (content.empty()) return {false, {}, "the last box is empty"};
   if (size_t first = several ? run_of_boxes(text, boxes) : kNone; first != kNone) {
     return {true, text.substr(first, box.end + 1 - first), "the last boxes"};

@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "verify/math/read/boxes.h"
 #include "verify/math/read/letters.h"
+#include "verify/math/read/normalize.h"
 #include "verify/math/read/unit_table.h"
 
 namespace ucas::math {
@@ -33,7 +34,7 @@ std::string_view sentence_after(std::string_view text, size_t begin) {
   if (text.starts_with("$")) {
     size_t open = text.starts_with("$$") ? 2 : 1;
     size_t close = text.find('$', open);
-    if (close != kNone) return trim(text.substr(open, close - open));
+    if (close != kNone) return trim_answer(text.substr(open, close - open));
   }
   size_t end = text.size();
   for (size_t i = 0; i < text.size(); ++i) {
@@ -54,11 +55,11 @@ std::string_view sentence_after(std::string_view text, size_t begin) {
 std::string_view formula_around(std::string_view text, size_t at) {
   auto dollars = std::count(text.begin() + static_cast<std::ptrdiff_t>(at), text.end(), '$');
   size_t open = text.rfind('$', at), close = text.find('$', at);
-  if (dollars % 2 == 1 && open != kNone) return trim(text.substr(open + 1, close - open - 1));
+  if (dollars % 2 == 1 && open != kNone) return trim_answer(text.substr(open + 1, close - open - 1));
   open = text.rfind("\\(", at);
   close = text.find("\\)", at);
   bool inside = open != kNone && close != kNone && text.substr(open, at - open).find("\\)") == kNone;
-  return inside ? trim(text.substr(open + 2, close - open - 2)) : std::string_view();
+  return inside ? trim_answer(text.substr(open + 2, close - open - 2)) : std::string_view();
 }
 
 // Digits of a word are no number: R2D2, v2, GPT-4, 3D. Behind a number only a unit or the end of an ordinal may stand.
@@ -133,7 +134,7 @@ std::string_view last_formula(std::string_view text, size_t& end) {
   };
   Found best, name, previous;
   auto keep = [&](Found found) {
-    std::string_view inside = trim(text.substr(found.inner, found.close - found.inner));
+    std::string_view inside = trim_answer(text.substr(found.inner, found.close - found.inner));
     if (inside.empty()) return;
     if (previous.end > 0 && only_joins(text.substr(previous.end, found.outer - previous.end))) {
       found.outer = found.inner = previous.outer;
@@ -166,7 +167,7 @@ std::string_view last_formula(std::string_view text, size_t& end) {
   }
   if (best.end == 0) best = name;
   end = best.end;
-  return best.close < best.inner ? std::string_view() : trim(text.substr(best.inner, best.close - best.inner));
+  return best.close < best.inner ? std::string_view() : trim_answer(text.substr(best.inner, best.close - best.inner));
 }
 
 // The formula or number that prose ends with: "The largest $n$ is 34" says 34.
@@ -233,7 +234,7 @@ Extracted lenient(std::string_view text) {
   if (tag != kNone) {
     std::string_view inside = text.substr(tag + 8);
     size_t close = rfind_phrase(inside, "</answer>");
-    inside = trim(inside.substr(0, close));
+    inside = trim_answer(inside.substr(0, close));
     if (close == kNone || inside.empty()) return {false, {}, "the last <answer> is empty or not closed"};
     return {true, inside, "<answer>"};
   }
@@ -266,7 +267,7 @@ std::optional<std::string_view> last_answer_tag(std::string_view response) {
 Extracted extract_answer(std::string_view response, Extract mode) {
   if (response.size() > kResponseLimit) response.remove_prefix(response.size() - kResponseLimit);
   if (mode == Extract::bare) {
-    std::string_view whole = trim(response);
+    std::string_view whole = trim_answer(response);
     if (whole.empty()) return {false, {}, "no answer"};
     return {true, whole, "the whole text"};
   }

@@ -170,6 +170,13 @@ std::string_view restore_commands(std::string_view text, std::string& buffer) {
   return buffer;
 }
 
+std::string_view trim_answer(std::string_view text) {
+  const std::string_view inside = trim(text);
+  const auto begin = static_cast<size_t>(inside.data() - text.data());
+  if (inside.empty() || begin == 0 || lost_letter(text, begin - 1) == '\0') return inside;
+  return {inside.data() - 1, inside.size() + 1};
+}
+
 std::string normalize(std::string_view answer) {
   std::string_view text = without_wrapping(answer);
   std::string out;

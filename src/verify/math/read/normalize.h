@@ -11,6 +11,10 @@ namespace ucas::math {
 // "imes" \\times. The text itself where there are none, otherwise a view of `buffer`.
 std::string_view restore_commands(std::string_view text, std::string& buffer);
 
+// trim(), but for a blank in front that is such a letter: a tab before "an x" stays, so that an answer reads as the
+// same text would as a gold answer.
+std::string_view trim_answer(std::string_view text);
+
 // Delimiters, sizes and spacing commands gone, one spelling per command and symbol, \text for every text command,
 // single spaces: the form that numbers and units are read from.
 std::string normalize(std::string_view answer);
