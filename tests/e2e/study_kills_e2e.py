@@ -1,0 +1,128 @@
+"""A study and an evaluation are killed at random moments, again and again, each time with all that they started, and begun again by
+the same command; the tables, figures, weights, moments and responses are in the end those of an undisturbed one, byte for byte.
+With --seed N another row of moments; --kills N about so many (6)."""
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+from support import UCAS, check, clean, fail, path, same_bytes, small_task, ucas
+
+STUDY = """
+title = "Killed"
+kind = ["ablation", "dynamics"]
+seeds = 1
+runs = ["dapo-tiny", "ucas-tiny"]
+threads = 1
+[all]
+train.steps = 4
+train.save_freq = 2
+train.test_freq = 2
+data.train_batch_size = 4
+data.gen_batch_size = 6
+update.mini_batch_size = 2
+rollout.n = 4
+objective.keep_mixed_groups = false
+[base]
+task = "register_chains"
+sft_worked_steps = 20
+sft_mixed_steps = 5
+test_problems = 8
+[evaluate]
+samples = 4
+ks = [1, 4]
+"""
+
+
+def option(name, default):
+    return int(sys.argv[sys.argv.index(name) + 1]) if name in sys.argv else default
+
+
+KILLS = option("--kills", 6)
+draw = random.Random(option("--seed", 1))
+
+
+def kill_session(session):
+    """All at once, the processes that a study started, too: those in groups of their own."""
+    while True:
+        alive = []
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{name}/stat") as stat:
+                    state, _, _, its_session = stat.read().rpartition(")")[2].split()[:4]
+            except OSError:
+                continue
+            if int(its_session) == session and state != "Z":
+                alive.append(int(name))
+        if not alive:
+            return
+        for pid in alive:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
+
+def until_done(words, longest, kills):
+    """Started again after each kill; how often it was killed. The moments come later and later, so that it ends."""
+    killed = 0
+    while True:
+        process = subprocess.Popen([UCAS, *map(str, words)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
+        try:
+            _, said = process.communicate(timeout=draw.uniform(0.05, longest * (1 if killed < kills else 4 + killed - kills)))
+        except subprocess.TimeoutExpired:
+            kill_session(process.pid)
+            process.communicate()
+            killed += 1
+            continue
+        if process.returncode != 0:
+            fail(f"after {killed} kills: exit {process.returncode}\n{said.decode()}")
+        return killed
+
+
+def files(folder, *endings):
+    return sorted(os.path.relpath(os.path.join(d, name), folder) for d, _, names in os.walk(folder) for name in names
+                  if name.endswith(endings))
+
+
+def check_same(one, other, *endings):
+    listed = files(one, *endings)
+    if listed != files(other, *endings):
+        fail(f"other files: {set(listed) ^ set(files(other, *endings))}")
+    different = [name for name in listed if not same_bytes(os.path.join(one, name), os.path.join(other, name))]
+    if different:
+        fail(f"other bytes: {different}")
+    return len(listed)
+
+
+with open(path("killed.toml"), "w") as file:
+    file.write(STUDY)
+
+
+def words(pool):
+    return ["study", path("killed.toml"), "--out", path(pool + "-out"), "--pool", path(pool), "--jobs", 2]
+
+
+began = time.time()
+ucas(*words("whole"))
+took = time.time() - began
+began = time.time()
+killed = until_done(words("struck"), 2 * took / KILLS, KILLS)
+check(2 * killed >= KILLS, f"the study was killed {killed} times ({took:.0f} s undisturbed, {time.time() - began:.0f} s so)")
+tables = check_same(path("whole-out"), path("struck-out"), ".md", ".csv", ".tex", ".svg")
+check(tables > 3, f"the same bytes: {tables} tables and figures")
+weights = check_same(path("whole"), path("struck"), ".safetensors", ".outputs.jsonl", "eval/test.json")
+check(weights > 4, f"the same bytes: {weights} files of weights, moments and responses")
+
+small_task()
+evaluation = ["evaluate", path("base"), "--data", path("task", "test.jsonl"), "--template", "plain", "--samples", 16, "--max_tokens", 24]
+began = time.time()
+ucas(*evaluation, "--out", path("evaluated"))
+took = time.time() - began
+killed = until_done([*evaluation, "--out", path("torn")], max(2 * took / KILLS, 0.3), KILLS)
+check(2 * killed >= KILLS, f"the evaluation was killed {killed} times ({took:.1f} s undisturbed)")
+same = check_same(path("evaluated", "base", "eval"), path("torn", "base", "eval"), "test.json", ".jsonl")  # a card says when
+check(same == 3, f"the same bytes: {same} files of an evaluation")
+clean()
