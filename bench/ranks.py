@@ -3,6 +3,7 @@
     bench/ranks.py BUILD hosts     two hosts as network namespaces joined by a cable (root): one training, a rank on each, the
                                    bits of one process; bytes on the cable beside those that the run counts
     bench/ranks.py BUILD memory [N ..]  optimizer memory of a rank at 1, 2, 4: what f32 moments take beyond bf16 ones, beside 1 / N
+    bench/ranks.py BUILD gradients [N ..]  memory of a rank at 2, 4 that update.shard = "gradients" frees, beside 1 - 1 / N of all
 
 Slow: minutes on two cores."""
 import json
@@ -97,7 +98,8 @@ def resident(process):
         return 0
 
 
-def memory():
+def large_task():
+    """Parameters of its base."""
     task("--model.hidden_size", 512, "--model.num_hidden_layers", 10, "--model.intermediate_size", 2048)
     header = open(path("base", "model.safetensors"), "rb").read(8)
     with open(path("base", "model.safetensors"), "rb") as file:
@@ -110,22 +112,42 @@ def memory():
         for d in shape:
             n *= d
         count += n
+    return count
+
+
+def third_step(ranks, run, *more):
+    """Anonymous memory of each rank at the most in step 3, before a checkpoint gathers anything."""
+    processes = [start(r, ranks, train(run, "--train.steps", 3, "--rollout.n", 2, "--rollout.response_length", 16,
+                                       "--update.reduce", "sum", "--train.save_freq", 0, *more), port=29701 + ranks)
+                 for r in range(ranks)]
+    most = [0] * ranks
+    while all(p.poll() is None for p in processes):
+        steps = path(run, "steps.jsonl")
+        if os.path.exists(steps) and sum(1 for _ in open(steps)) == 2:
+            most = [max(a, resident(p)) for a, p in zip(most, processes)]
+        time.sleep(0.02)
+    finish(processes)
+    return most
+
+
+def gradients():
+    count = large_task()
+    print(f"{count / 1e6:.1f} M parameters; gradients take 4 bytes each")
+    for ranks in [int(n) for n in sys.argv[3:]] or (2, 4):
+        took = {shard: third_step(ranks, f"gradients-{ranks}-{shard}", "--update.shard", shard) for shard in ("moments", "gradients")}
+        sent = {shard: rows(f"gradients-{ranks}-{shard}")[-1]["perf/ranks/bytes"] for shard in took}
+        for rank in range(ranks):
+            saved = took["moments"][rank] - took["gradients"][rank]
+            print(f"{ranks} ranks, rank {rank}: {took['moments'][rank] / 1e6:,.0f} MB, with shares of gradients "
+                  f"{took['gradients'][rank] / 1e6:,.0f} MB: {saved / 1e6:,.1f} MB apart, all but 1 / N is {4 * count * (1 - 1 / ranks) / 1e6:,.1f}")
+        print(f"{ranks} ranks: rank 0 gave {sent['moments'] / 1e6:,.1f} MB to the calls in step 3, with shares {sent['gradients'] / 1e6:,.1f}")
+
+
+def memory():
+    count = large_task()
     print(f"{count / 1e6:.1f} M parameters; moments in f32 take 8 bytes each, in bf16 4")
     for ranks in [int(n) for n in sys.argv[3:]] or (1, 2, 4):
-        took = {}
-        for moments in ("f32", "bf16"):
-            run = f"memory-{ranks}-{moments}"
-            processes = [start(r, ranks, train(run, "--train.steps", 3, "--rollout.n", 2, "--rollout.response_length", 16,
-                                               "--update.reduce", "sum", "--optimizer.moments", moments, "--train.save_freq", 0),
-                               port=29701 + ranks) for r in range(ranks)]
-            last = [0] * ranks  # of step 3, before the checkpoint gathers the moments: the last but one sample of a step
-            while all(p.poll() is None for p in processes):
-                steps = path(run, "steps.jsonl")
-                if os.path.exists(steps) and sum(1 for _ in open(steps)) == 2:  # step 3 is under way
-                    last = [max(a, resident(p)) for a, p in zip(last, processes)]
-                time.sleep(0.02)
-            finish(processes)
-            took[moments] = last
+        took = {moments: third_step(ranks, f"memory-{ranks}-{moments}", "--optimizer.moments", moments) for moments in ("f32", "bf16")}
         for rank in range(ranks):
             saved = took["f32"][rank] - took["bf16"][rank]
             print(f"{ranks} ranks, rank {rank}: {took['f32'][rank] / 1e6:,.0f} MB with f32 moments, "
@@ -133,4 +155,4 @@ def memory():
                   f"{4 * count / ranks / 1e6:,.1f}")
 
 
-{"hosts": hosts, "memory": memory}[WHAT]()
+{"hosts": hosts, "memory": memory, "gradients": gradients}[WHAT]()

@@ -142,6 +142,9 @@ void UpdateConfig::fields(Fields& f) {
   f.choice("reduce", reduce, {"sum", "ordered"},
            "gradients of several ranks: their sum, or one rank adds to another's in the order of one process: the same "
            "bits for any number of ranks, and their backward passes wait for each other");
+  f.choice("shard", shard,
+           "what each of several ranks keeps a share of: the optimizer's moments, or gradients, too: less memory, and "
+           "more bytes sent, of every pass instead of every update");
 }
 
 void RunConfig::fields(Fields& f) {

@@ -118,6 +118,7 @@ struct UpdateConfig {
   int64_t micro_batch_tokens = 4096;  // token budget of one forward and backward pass
   Recompute recompute = Recompute::none;
   Reduce reduce = Reduce::sum;
+  Shard shard = Shard::moments;
   void fields(Fields& f);
 };
 

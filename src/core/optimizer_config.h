@@ -17,6 +17,11 @@ enum class Schedule { constant, cosine };
 constexpr std::array<const char*, 2> names(OptimizerKind) { return {"adamw", "muon"}; }
 constexpr std::array<const char*, 3> names(MomentType) { return {"f32", "bf16", "int8"}; }
 
+// What each of several ranks keeps a share of: the optimizer's moments (ZeRO-1), or their parameters' gradients, too
+// (ZeRO-2).
+enum class Shard { moments, gradients };
+constexpr std::array<const char*, 2> names(Shard) { return {"moments", "gradients"}; }
+
 struct OptimizerConfig {  // defaults: verl's actor
   double lr = 1e-6;
   OptimizerKind kind = OptimizerKind::adamw;

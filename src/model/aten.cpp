@@ -79,6 +79,7 @@ class AtenForward final : public Forward {
       : shape_{config}, weights_(weights), rope_(config), type_(dtype == Dtype::bf16 ? at::kBFloat16 : at::kFloat) {}
 
   at::Tensor hidden(const Packed& packed) override { return packed_forward(packed, nullptr, {}); }
+  bool backward_by_hand() const override { return false; }
   std::unique_ptr<KvCache> make_cache(int64_t slots, int64_t length, int64_t /*tokens*/) override {
     return std::make_unique<AtenCache>(shape_.config, slots, length, at::TensorOptions().dtype(type_).device(device()));
   }

@@ -17,6 +17,7 @@ class Forward {
   // As in Model. `hidden` is differentiable when gradients are on; the others run without.
   virtual at::Tensor hidden(const Packed& packed) = 0;
   virtual bool shares_prefixes() const { return false; }
+  virtual bool backward_by_hand() const { return true; }  // tells Weights::watch of its blocks
   virtual std::unique_ptr<KvCache> make_cache(int64_t slots, int64_t length, int64_t tokens) = 0;
   virtual at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) = 0;
   virtual at::Tensor decode(std::span<const int32_t> token, std::span<const int32_t> position,

@@ -82,7 +82,9 @@ void gpu_backward(const BlockShape& shape, const Kernels& kernels, const Weights
   {
     GpuBackward backward(block, kept);
     for (size_t l = weights.layers.size(); l-- > 0;) {
+      if (weights.watch != nullptr) weights.watch->before(l);
       backward.run(weights.layers[l], kept.blocks[l], dx, dx_narrow);
+      if (weights.watch != nullptr) weights.watch->after(l);
       kept.blocks[l] = {};  // its memory serves the blocks still to come
     }
   }

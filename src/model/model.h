@@ -18,6 +18,7 @@
 #include "core/model_options.h"
 #include "hf/model_config.h"
 #include "hf/work.h"
+#include "model/gradient_watch.h"
 #include "model/head.h"
 
 namespace ucas {
@@ -93,6 +94,9 @@ class Model {
   virtual std::unique_ptr<Model> merged() = 0;
   // What an optimizer updates, and a resume restores: those with requires_grad, all f32.
   virtual std::vector<NamedTensor> trainable();
+  // The trained parameters of each block, by whose backward `watch` is told of from now on, last block first; null: of
+  // none. Empty where the backward is autograd's, which tells nobody.
+  virtual std::vector<std::vector<at::Tensor>> watch_gradients(GradientWatch* /*watch*/) { return {}; }
   // To be called when weights have been updated in place, before they are used.
   virtual void refresh() {}
 

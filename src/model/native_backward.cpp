@@ -324,7 +324,9 @@ void native_backward(const BlockShape& shape, const Weights& weights, const Rope
   block.d_h().narrow(0, 0, rows).copy_(d_hidden);
   block.norm(kept.last, weights.norm, dx);
   for (size_t l = weights.layers.size(); l-- > 0;) {
+    if (weights.watch != nullptr) weights.watch->before(l);
     block.run(weights.layers[l], kept.blocks[l], dx);
+    if (weights.watch != nullptr) weights.watch->after(l);
     kept.blocks[l] = {};  // its memory serves the blocks still to come
   }
   if (!weights.embed.leaf.requires_grad()) return;

@@ -59,6 +59,13 @@ class Transformer final : public Model {
   std::vector<NamedTensor> parameters() override { return weights_.parameters; }
   std::vector<NamedTensor> adapter() override { return weights_.adapter; }
   void refresh() override { weights_.refresh(); }
+  std::vector<std::vector<at::Tensor>> watch_gradients(GradientWatch* watch) override {
+    std::vector<std::vector<at::Tensor>> layers;
+    if (!forward_->backward_by_hand()) return layers;
+    weights_.watch = watch;
+    for (const Layer& layer : weights_.layers) layers.push_back(trained_leaves(layer));
+    return layers;
+  }
   std::unique_ptr<Model> merged() override {
     merge_adapter(weights_);
     return base();

@@ -202,8 +202,23 @@ void merge_adapter(Weights& weights) {
   weights.refresh();
 }
 
+std::vector<at::Tensor> trained_leaves(const Layer& layer) {
+  std::vector<at::Tensor> leaves;
+  const auto add = [&leaves](const at::Tensor& leaf) {
+    if (leaf.defined() && leaf.requires_grad()) leaves.push_back(leaf);
+  };
+  for (const at::Tensor& norm : {layer.input_norm, layer.q_norm, layer.k_norm, layer.post_norm}) add(norm);
+  for (const Linear* linear : {&layer.qkv, &layer.out, &layer.gate_up, &layer.down}) {
+    for (const Linear::Part& part : linear->parts) {
+      for (const at::Tensor& leaf : {part.weight, part.bias, part.adapter.a, part.adapter.b}) add(leaf);
+    }
+  }
+  return leaves;
+}
+
 Weights without_adapter(const Weights& weights) {
   Weights base = weights;
+  base.watch = nullptr;
   base.adapter.clear();
   for (Layer& layer : base.layers) {
     for (Linear* linear : {&layer.qkv, &layer.out, &layer.gate_up, &layer.down}) {

@@ -12,6 +12,7 @@
 
 #include "core/model_options.h"
 #include "hf/adapter.h"
+#include "model/gradient_watch.h"
 #include "model/linear.h"
 #include "model/model.h"
 
@@ -36,9 +37,13 @@ struct Weights {
   std::vector<NamedTensor> parameters;  // of the base; order: embed, layers (in HF's order), norm, lm_head if not tied
   std::vector<NamedTensor> adapter;     // PEFT's names; empty: none
   std::vector<std::pair<at::Tensor, at::Tensor>> copies;  // leaf, and what products read instead
+  GradientWatch* watch = nullptr;                         // told by backward passes that are written by hand
 
   void refresh();
 };
+
+// Those of a block that are trained.
+std::vector<at::Tensor> trained_leaves(const Layer& layer);
 
 // Uninitialised storage on `device`. The tensors of an adapter: PEFT's initial values, drawn from options.seed.
 Weights allocate_weights(const ModelConfig& config, at::Device device, const ModelOptions& options = {});

@@ -105,10 +105,12 @@ int64_t moment_bytes(MomentType type, int64_t elements) {
   return elements + (elements + kScaleBlock - 1) / kScaleBlock * kF32;
 }
 
-void count_trained(ModelMemory& m, const OptimizerConfig* optimizer, int64_t rows, int64_t columns, bool hidden) {
+void count_trained(ModelMemory& m, const OptimizerConfig* optimizer, int64_t rows, int64_t columns, bool hidden,
+                   int64_t layers) {
   const int64_t elements = std::max<int64_t>(rows, 1) * columns;
   m.trained += elements;
   m.gradients += kF32 * elements;
+  m.passing += kF32 * elements / (hidden ? layers : 1);
   m.largest_trained = std::max(m.largest_trained, elements);
   if (optimizer == nullptr) return;
   const bool by_muon = optimizer->kind == OptimizerKind::muon && rows > 0 && hidden;
@@ -125,6 +127,7 @@ ModelMemory model_memory(const ModelConfig& config, const ModelOptions& options,
   ModelMemory m;
   const int64_t E = number(options.dtype);
   const bool adapted = options.trained == Trained::adapter;
+  const int64_t layers = config.num_hidden_layers;
   for (const ParameterShape& p : parameter_shapes(config)) {
     const int64_t elements = p.elements();
     const bool trains = adapted ? is_saved_whole(options.lora, p.module) : options.trained == Trained::all;
@@ -132,15 +135,15 @@ ModelMemory model_memory(const ModelConfig& config, const ModelOptions& options,
     m.largest = std::max(m.largest, elements);
     m.weights += elements * (p.rows > 0 ? E : kF32);
     if (trains && p.rows > 0 && E != kF32) m.masters += kF32 * elements;
-    if (trains && (head || p.module != "lm_head")) count_trained(m, optimizer, p.rows, p.columns, hidden);
+    if (trains && (head || p.module != "lm_head")) count_trained(m, optimizer, p.rows, p.columns, hidden, layers);
     if (trains || !adapted) m.stored += elements;
     if (!p.linear || !is_adapted(options.lora, p.module)) continue;
     const int64_t rank = options.lora.rank, numbers = rank * (p.rows + p.columns);
     m.adapter += numbers * (kF32 + E);
     m.stored += numbers;
     if (!adapted) continue;
-    count_trained(m, optimizer, rank, p.columns, true);
-    count_trained(m, optimizer, p.rows, rank, true);
+    count_trained(m, optimizer, rank, p.columns, true, layers);
+    count_trained(m, optimizer, p.rows, rank, true, layers);
   }
   return m;
 }

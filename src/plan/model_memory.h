@@ -21,6 +21,7 @@ struct ModelMemory {
   int64_t masters = 0;    // f32 leaves of trained matrices beside their bf16 copies
   int64_t adapter = 0;    // low-rank matrices, f32, and their copies
   int64_t gradients = 0;  // f32, from the first backward pass on
+  int64_t passing = 0;    // of these, what a backward pass has at once: those outside of blocks, and of one block
   int64_t moments = 0;
   int64_t largest = 0;          // elements of the largest tensor
   int64_t largest_trained = 0;  // and of the largest that is trained

@@ -84,8 +84,12 @@ class Planner {
     always("masters", policy_.masters, "f32 of the trained matrices");
     always("adapter", policy_.adapter, str("rank ", m_.options.lora.rank));
     const std::string trained = str("of ", grouped(policy_.trained), " trained");
-    auto& gradients = part("gradients", str("f32, ", trained));
-    for (size_t phase = kGenerate; phase < kPhases; ++phase) gradients[phase] = policy_.gradients;
+    const bool shared = ranks_ > 1 && c_.update.shard == Shard::gradients;
+    auto& gradients = part("gradients", str("f32, ", trained, shared ? str(", 1 / ", ranks_, " and a block") : ""));
+    for (size_t phase = kGenerate; phase < kPhases; ++phase) {
+      gradients[phase] = shared ? share(policy_.gradients) : policy_.gradients;
+    }
+    if (shared) gradients[kUpdate] += policy_.passing - share(policy_.passing);
     always("moments", share(policy_.moments),
            str(word_of(c_.optimizer.moments), ", ", trained, ranks_ > 1 ? str(", 1 / ", ranks_) : ""));
     if (is_bf16()) part("reading", "the largest tensor in f32")[kLoad] = 4 * policy_.largest;

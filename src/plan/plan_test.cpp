@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "hf/parameters.h"
 #include "plan/model_memory.h"
 
 namespace ucas {
@@ -105,6 +106,26 @@ TEST(memory_plan, phases_add_up_and_the_update_has_gradients_and_activations) {
   EXPECT_EQ(bytes_of(plan, "moments", "generate"), 8 * n);
   EXPECT_GT(bytes_of(plan, "activations", "update"), bytes_of(plan, "activations", "score"));
   EXPECT_EQ(bytes_of(plan, "KV cache", "update"), 0);
+}
+
+TEST(memory_plan, ranks_share_gradients_but_those_that_a_backward_pass_has) {
+  TrainConfig c = small_training();
+  PlannedModels models = models_of(c);
+  const int64_t n = small().parameter_count(), layers = small().num_hidden_layers;
+  int64_t outside = 0;
+  for (const ParameterShape& p : parameter_shapes(small())) {
+    if (p.module.find(".layers.") == std::string::npos) outside += p.elements();
+  }
+  models.ranks = 4;
+  EXPECT_EQ(bytes_of(plan_memory(c, models), "gradients", "generate"), 4 * n);
+  c.update.shard = Shard::gradients;
+  const MemoryPlan plan = plan_memory(c, models);
+  EXPECT_EQ(bytes_of(plan, "gradients", "generate"), n);
+  const int64_t passing = 4 * outside + 4 * (n - outside) / layers;
+  EXPECT_NEAR(static_cast<double>(bytes_of(plan, "gradients", "update")),
+              static_cast<double>(n + passing - passing / 4), 64.0);
+  models.ranks = 1;
+  EXPECT_EQ(bytes_of(plan_memory(c, models), "gradients", "generate"), 4 * n);
 }
 
 TEST(memory_plan, a_critic_and_a_reference_are_counted) {

@@ -7,21 +7,22 @@
 namespace ucas {
 
 std::string rollout_line(const StoredResponse& r) {
-  const OrderedJson row = {{"step", r.step},
-                           {"problem", r.problem},
-                           {"source", r.source},
-                           {"prompt", r.prompt},
-                           {"gold", r.gold},
-                           {"sample", r.sample},
-                           {"response", r.response},
-                           {"tokens", r.tokens},
-                           {"finished", r.finished},
-                           {"score", r.score},
-                           {"reward", r.reward},
-                           {"verdict", name_of(r.verdict.value_or(VerdictKind::unparseable))},
-                           {"answer", r.answer},
-                           {"reason", r.reason},
-                           {"advantage_mean", r.advantage}};
+  OrderedJson row = {{"step", r.step},
+                     {"problem", r.problem},
+                     {"source", r.source},
+                     {"prompt", r.prompt},
+                     {"gold", r.gold},
+                     {"sample", r.sample},
+                     {"response", r.response},
+                     {"tokens", r.tokens},
+                     {"finished", r.finished},
+                     {"score", r.score},
+                     {"reward", r.reward},
+                     {"verdict", name_of(r.verdict.value_or(VerdictKind::unparseable))},
+                     {"answer", r.answer},
+                     {"reason", r.reason},
+                     {"advantage_mean", r.advantage}};
+  if (r.weights >= 0) row["weights"] = r.weights;
   return json_text(row) + "\n";
 }
 
@@ -32,6 +33,7 @@ std::vector<StoredResponse> read_rollouts(const std::string& path, std::vector<s
     r.step = row.whole_or("step", 0);
     r.sample = row.whole_or("sample", 0);
     r.tokens = row.whole_or("tokens", -1);
+    r.weights = row.whole_or("weights", -1);
     r.problem = row.text_or("problem", "");
     r.source = row.text_or("source", "");
     r.prompt = row.text_or("prompt", "");

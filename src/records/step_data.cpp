@@ -352,6 +352,7 @@ std::string step_data_lines(const StepData& data) {
     out += str("{\"problem\": ", json_text(data.problem[g]), ", \"index\": ", group.problem,
                ", \"responses\": ", group.count);
     if (group.step > 0) out += str(", \"step\": ", group.step);
+    if (group.weights >= 0) out += str(", \"weights\": ", group.weights);
     append_list(out, "prompt", std::span<const int32_t>(group.prompt),
                 [](std::string& to, int32_t id) { append(to, id); });
     if (!data.question.empty()) out += ", \"question\": " + json_text(data.question[g]);
@@ -377,6 +378,7 @@ StepData read_step_data(const std::string& path) {
     group.count = line.whole("responses", 1, INT32_MAX);
     group.prompt = line.ids("prompt");
     group.step = line.whole_or("step", 0, 0);
+    group.weights = line.whole_or("weights", -1);
     data.problem.push_back(line.text("problem"));
     read_question(line, data);
     data.batch.groups.push_back(std::move(group));

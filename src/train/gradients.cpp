@@ -10,9 +10,11 @@
 #include <optional>
 #include <vector>
 
+#include "base/error.h"
 #include "objective/clipped_ratio.h"
 #include "objective/rollout_correction.h"
 #include "train/logprobs.h"
+#include "train/sharded_gradients.h"
 #include "train/shared_gradients.h"
 
 namespace ucas {
@@ -263,11 +265,24 @@ LossMetrics accumulate_gradients(Model& model, const ObjectiveInput& in) {
     if (micros.empty()) define_gradients(model);
     return metrics;
   }
+  auto learn_mine = [&] { learn(share_of(*in.ranks, loud_count)); };
+  auto read_mine = [&] { read(share_of(*in.ranks, quiet_count)); };
+  if (in.shards != nullptr) {
+    UCAS_CHECK(in.skip_silent, "shares of gradients are passed on by passes that learn");
+    auto one = [&](int64_t m) { learn({m, m + 1}); };
+    metrics = learn_in_shards(in, loud_count, metrics, one);
+    if (!in.ordered) {
+      read_mine();
+      metrics = sum_of(*in.ranks, metrics);
+    } else {
+      metrics = in_turn(*in.ranks, {}, metrics, read_mine);
+    }
+    if (in.record != nullptr) share_record(in, noted);
+    return metrics;
+  }
   define_gradients(model);
   std::vector<at::Tensor> gradients;
   for (NamedTensor& p : model.trainable()) gradients.push_back(p.tensor.grad());
-  auto learn_mine = [&] { learn(share_of(*in.ranks, loud_count)); };
-  auto read_mine = [&] { read(share_of(*in.ranks, quiet_count)); };
   if (in.ordered) {
     metrics = in_turn(*in.ranks, gradients, metrics, learn_mine);
     metrics = in_turn(*in.ranks, {}, metrics, read_mine);

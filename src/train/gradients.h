@@ -16,6 +16,8 @@
 
 namespace ucas {
 
+class ShardedGradients;
+
 // What became of each token of a batch at the last update that used it.
 struct TokenUpdates {
   std::vector<float> ratio;      // [N] pi_theta / pi_old, before the update
@@ -37,6 +39,7 @@ struct ObjectiveInput {
   bool on_policy = false;                   // the weights are still those that the batch's old signals were read from
   bool skip_silent = true;                  // false: every response takes its forward and backward pass (for tests)
   Ranks* ranks = nullptr;                   // null: alone
+  ShardedGradients* shards = nullptr;       // where each rank keeps the gradients of some parameters alone
   bool ordered = false;  // ranks add their gradients one after the other, in the order of one process
 };
 
@@ -51,7 +54,8 @@ std::vector<uint8_t> select_in_step(const Method& method, const ObjectiveConfig&
                                     std::span<const float> advantage, uint64_t seed);
 
 // Adds d loss / d parameter to the gradients. Returns what the loss saw. Of several ranks each takes some of the
-// micro-batches, the same ones as one process would make; all end with the whole gradient.
+// micro-batches, the same ones as one process would make; all end with the whole gradient,
+// or `shards` with its parts.
 LossMetrics accumulate_gradients(Model& model, const ObjectiveInput& in);
 
 }  // namespace ucas

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <functional>
 
 #include "base/error.h"
@@ -120,8 +121,9 @@ void Optimizer::make_moments(ParameterState& slot) const {
   if (!slot.by_muon) slot.square = make_moment(slot.parameter, config_.moments, true);
 }
 
-void Optimizer::share_among(Ranks& ranks) {
+void Optimizer::share_among(Ranks& ranks, Shard shard) {
   ranks_ = &ranks;
+  own_gradients_ = shard == Shard::gradients;
   std::vector<ParameterState*> largest_first;
   for (ParameterState& slot : slots_) largest_first.push_back(&slot);
   std::ranges::stable_sort(largest_first, std::greater{}, [](const ParameterState* s) { return s->parameter.numel(); });
@@ -132,6 +134,12 @@ void Optimizer::share_among(Ranks& ranks) {
     *least += slot->parameter.numel();
     if (!mine(*slot)) slot->mean = {}, slot->square = {};
   }
+}
+
+std::vector<int64_t> Optimizer::owners() const {
+  std::vector<int64_t> owners;
+  for (const ParameterState& slot : slots_) owners.push_back(slot.owner);
+  return owners;
 }
 
 void Optimizer::hand_out() const {
@@ -162,11 +170,29 @@ void Optimizer::release_state() {
 }
 
 double Optimizer::grad_norm() const {
+  if (own_gradients_) return std::sqrt(exchanged_sum_of_squares());
   std::vector<at::Tensor> gradients;
   for (const ParameterState& slot : slots_) {
     if (slot.parameter.grad().defined()) gradients.push_back(slot.parameter.grad());
   }
   return std::sqrt(rule_->sum_of_squares(gradients));
+}
+
+// Each parameter's sum by who has its gradient, added up in the order of one process.
+double Optimizer::exchanged_sum_of_squares() const {
+  std::vector<double> mine(slots_.size());
+  for (const ParameterState& slot : slots_) {
+    const at::Tensor& gradient = slot.parameter.grad();
+    if (gradient.defined()) mine[static_cast<size_t>(slot.index)] = rule_->sum_of_squares({&gradient, 1});
+  }
+  const auto all = ranks_->gather({reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(double)});
+  double sum = 0;
+  for (const ParameterState& slot : slots_) {
+    double part = 0;
+    std::memcpy(&part, all[static_cast<size_t>(slot.owner)].data() + slot.index * sizeof part, sizeof part);
+    sum += part;
+  }
+  return sum;
 }
 
 StepResult Optimizer::step(double lr) {

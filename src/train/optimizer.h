@@ -27,9 +27,11 @@ class Optimizer {
   // The tensors are shared with the model and updated in place.
   Optimizer(std::vector<NamedTensor> parameters, const OptimizerConfig& config, Path path = Path::by_device);
 
-  // Among ranks, each of which has the whole gradient: each keeps the moments of some parameters, 1 / size of all
-  // elements or nearly, updates these, and hands them out. Before the first step or state(). `ranks` is borrowed.
-  void share_among(Ranks& ranks);
+  // Among ranks: each keeps the moments of some parameters, 1 / size of all elements or nearly, updates these, and
+  // hands them out. Each has the whole gradient, or that of the same parameters alone (train/sharded_gradients.h).
+  // Before the first step or state(). `ranks` is borrowed.
+  void share_among(Ranks& ranks, Shard shard = Shard::moments);
+  std::vector<int64_t> owners() const;  // by parameter, the rank that keeps its moments
   // For a checkpoint: rank 0 has the state of all parameters from gather_state() until release_state(); all ranks call.
   void gather_state();
   void release_state();
@@ -62,8 +64,10 @@ class Optimizer {
   bool mine(const ParameterState& slot) const { return ranks_ == nullptr || slot.owner == ranks_->rank(); }
   void make_moments(ParameterState& slot) const;
   void hand_out() const;
+  double exchanged_sum_of_squares() const;
 
   Ranks* ranks_ = nullptr;  // null: alone
+  bool own_gradients_ = false;
   std::vector<ParameterState> slots_;
   const Rule* rule_;   // chosen once, by where the parameters lie
   at::Tensor spoilt_;  // [slots] int32 on a GPU

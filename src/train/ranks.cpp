@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 
 #include "base/error.h"
 #include "base/str.h"
@@ -18,11 +19,17 @@ class Alone final : public Ranks {
   int64_t size() const override { return 1; }
   std::vector<std::string> gather(const std::string& bytes) override { return {bytes}; }
   void add_up(std::span<const at::Tensor> /*tensors*/) override {}
+  void reduce(std::span<const at::Tensor> /*tensors*/, int64_t /*to*/) override {}
+  void hand(std::span<const at::Tensor> /*tensors*/, int64_t /*from*/, int64_t /*to*/) override {}
   void broadcast(std::span<const at::Tensor> /*tensors*/, int64_t /*from*/) override {}
   void in_turn(std::span<const at::Tensor> /*tensors*/, std::string& /*bytes*/,
                const std::function<void()>& turn) override {
     turn();
   }
+  int64_t claim(const std::string& name) override { return claimed_[name]++; }
+
+ private:
+  std::map<std::string, int64_t> claimed_;
 };
 
 // A number of the environment.

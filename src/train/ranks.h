@@ -1,8 +1,8 @@
 // Several processes that train one policy together: each samples a share of the prompts and computes a share of the
 // gradients, and all of them hold the same batch, the same advantages and the same weights. Rank 0 alone writes.
 // Alone by default. Under torchrun, or whatever sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, PyTorch's own
-// engine carries the bytes (c10d over Gloo).
-// Every call is made by all ranks, in the same order. Error("ranks", exit 70) where another one is gone.
+// engine carries the bytes: c10d over Gloo; for tensors of CUDA devices see train/ranks_device.h.
+// Every call but hand() and claim() is made by all ranks, in order. Error("ranks", exit 70) where another one is gone.
 // Threads: one caller.
 #pragma once
 
@@ -29,17 +29,30 @@ class Ranks {
   virtual std::vector<std::string> gather(const std::string& bytes) = 0;
   // In place: their sum over all ranks, the same bits on each, yet other bits than a sum in one process.
   virtual void add_up(std::span<const at::Tensor> tensors) = 0;
+  // In place at rank `to`: their sum over all ranks. What the others' are then is not said.
+  virtual void reduce(std::span<const at::Tensor> tensors, int64_t to) = 0;
+  // From one rank to another, in place; these two alone call.
+  virtual void hand(std::span<const at::Tensor> tensors, int64_t from, int64_t to) = 0;
   // In place: what rank `from` has.
   virtual void broadcast(std::span<const at::Tensor> tensors, int64_t from) = 0;
   // Each rank's turn(), one after the other: what a rank leaves in `tensors` and `bytes` the next one finds there, and
   // all have what the last one left.
   virtual void in_turn(std::span<const at::Tensor> tensors, std::string& bytes, const std::function<void()>& turn) = 0;
 
+  // A number for each call of any rank with this name, from 0 on; whoever calls gets the next one.
+  virtual int64_t claim(const std::string& name) = 0;
+
+  // Of calls that all ranks make: the same number on each, for names.
+  int64_t next_number() { return number_++; }
+
   // Bytes of all that was given to these calls so far: what the wire carries of a sum is about twice its tensors.
   virtual int64_t bytes() const { return 0; }
 
   void wait_for_all() { gather(""); }
   bool any(bool mine);  // whether it is so on any rank
+
+ private:
+  int64_t number_ = 0;
 };
 
 std::unique_ptr<Ranks> alone();

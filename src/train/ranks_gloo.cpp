@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "train/ranks.h"
+#include "train/ranks_device.h"
 
 namespace ucas {
 
@@ -66,7 +67,22 @@ class GlooRanks final : public Ranks {
 
   void add_up(std::span<const at::Tensor> tensors) override {
     each_large(tensors, [&](std::vector<at::Tensor>& one) {
-      called("summing gradients", [&] { group_->allreduce(one)->wait(); });
+      called("summing gradients", [&] { group_of(one).allreduce(one)->wait(); });
+    });
+  }
+
+  void reduce(std::span<const at::Tensor> tensors, int64_t to) override {
+    c10d::ReduceOptions options;
+    options.rootRank = to;
+    each_large(tensors, [&](std::vector<at::Tensor>& one) {
+      called("summing gradients", [&] { group_of(one).reduce(one, options)->wait(); });
+    });
+  }
+
+  void hand(std::span<const at::Tensor> tensors, int64_t from, int64_t to) override {
+    each_large(tensors, [&](std::vector<at::Tensor>& one) {
+      if (rank_ == from) pass_on(one, to);
+      if (rank_ == to) take_over(one, from);
     });
   }
 
@@ -74,26 +90,32 @@ class GlooRanks final : public Ranks {
     c10d::BroadcastOptions options;
     options.rootRank = from;
     each_large(tensors, [&](std::vector<at::Tensor>& one) {
-      called("handing out weights", [&] { group_->broadcast(one, options)->wait(); });
+      called("handing out weights", [&] { group_of(one).broadcast(one, options)->wait(); });
     });
   }
 
   void in_turn(std::span<const at::Tensor> tensors, std::string& bytes, const std::function<void()>& turn) override {
     if (rank_ > 0) {
-      for (const at::Tensor& tensor : tensors) receive(tensor, rank_ - 1);
+      each_large(tensors, [&](std::vector<at::Tensor>& one) { take_over(one, rank_ - 1); });
       bytes = receive_bytes(rank_ - 1);
     }
     turn();
     if (rank_ + 1 < size_) {
-      for (const at::Tensor& tensor : tensors) send(tensor, rank_ + 1);
+      each_large(tensors, [&](std::vector<at::Tensor>& one) { pass_on(one, rank_ + 1); });
       send_bytes(bytes, rank_ + 1);
     }
     broadcast(tensors, size_ - 1);
     bytes = gather(rank_ + 1 == size_ ? bytes : "").back();
   }
 
+  int64_t claim(const std::string& name) override {
+    int64_t count = 0;
+    called("claiming a prompt", [&] { count = store_->add("ucas/" + name, 1); });
+    return count - 1;
+  }
+
  private:
-  // A call costs its latency: small tensors of one type travel side by side.
+  // A call costs its latency: small tensors of one type travel side by side. All lie on one device.
   template <class Send>
   void each_large(std::span<const at::Tensor> tensors, Send send) {
     for (const at::Tensor& tensor : tensors) bytes_ += static_cast<int64_t>(tensor.nbytes());
@@ -103,19 +125,40 @@ class GlooRanks final : public Ranks {
         small.push_back(tensor);
         continue;
       }
-      std::vector<at::Tensor> one{tensor};
+      std::vector<at::Tensor> one{carried(tensor)};
       send(one);
+      if (!one[0].is_same(tensor)) tensor.copy_(one[0]);
     }
     if (small.empty()) return;
     std::vector<at::Tensor> flat;
     for (const at::Tensor& tensor : small) flat.push_back(tensor.reshape({-1}));
-    std::vector<at::Tensor> one{at::cat(flat)};
+    std::vector<at::Tensor> one{carried(at::cat(flat))};
     send(one);
     int64_t first = 0;
     for (at::Tensor& tensor : small) {
       tensor.copy_(one[0].narrow(0, first, tensor.numel()).view(tensor.sizes()));
       first += tensor.numel();
     }
+  }
+
+  // What is sent and received for it: itself, or where only the host has a way to the others, a copy there.
+  at::Tensor carried(const at::Tensor& tensor) {
+    if (tensor.is_cpu()) return tensor;
+    if (!asked_for_device_) {
+      asked_for_device_ = true;
+      called("joining the other ranks' devices",
+             [&] { device_group_ = make_device_group(store_, rank_, size_, kPatience); });
+    }
+    return device_group_ ? tensor : tensor.cpu();
+  }
+  c10d::Backend& group_of(const std::vector<at::Tensor>& tensors) const {
+    return tensors[0].is_cpu() ? static_cast<c10d::Backend&>(*group_) : *device_group_;
+  }
+  void pass_on(std::vector<at::Tensor>& one, int64_t to) {
+    called("passing gradients on", [&] { group_of(one).send(one, static_cast<int>(to), 0)->wait(); });
+  }
+  void take_over(std::vector<at::Tensor>& one, int64_t from) {
+    called("waiting for gradients", [&] { group_of(one).recv(one, static_cast<int>(from), 0)->wait(); });
   }
 
   static bool is_local(const std::string& host) { return host == "localhost" || host == "127.0.0.1" || host == "::1"; }
@@ -171,6 +214,8 @@ class GlooRanks final : public Ranks {
   int64_t bytes_ = 0;
   c10::intrusive_ptr<c10d::Store> store_;
   c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;
+  c10::intrusive_ptr<c10d::Backend> device_group_;  // of tensors that do not lie on the CPU, once there were any
+  bool asked_for_device_ = false;
 };
 
 }  // namespace

@@ -12,11 +12,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
+#include <thread>
 
 #include "base/error.h"
 #include "base/str.h"
 #include "train/optimizer.h"
+#include "train/shared_rollout.h"
 
 namespace ucas {
 namespace {
@@ -85,6 +89,17 @@ TEST(ranks, gather_add_up_and_broadcast_reach_every_rank) {
       const at::Tensor given = at::full({7}, static_cast<double>(ranks.rank()), at::kFloat);
       ranks.broadcast({{given}}, size - 1);
       if (!given.eq(size - 1).all().item<bool>()) return "broadcast";
+      const at::Tensor summed = at::full({9}, static_cast<double>(ranks.rank() + 1), at::kFloat);
+      ranks.reduce({{summed}}, 1);
+      if (ranks.rank() == 1 && !summed.eq(size * (size + 1) / 2).all().item<bool>()) return "reduce";
+      const at::Tensor handed = at::full({3}, ranks.leads() ? 5.0 : 0.0, at::kFloat);
+      if (ranks.rank() < 2) ranks.hand({{handed}}, 0, 1);
+      if (ranks.rank() == 1 && !handed.eq(5).all().item<bool>()) return "hand";
+      std::string claimed;
+      for (int i = 0; i < 3; ++i) claimed += static_cast<char>('a' + ranks.claim("x"));
+      std::string all_claims = join(ranks.gather(claimed), "");
+      std::ranges::sort(all_claims);
+      if (all_claims != std::string("abcdefghi").substr(0, static_cast<size_t>(3 * size))) return "claim " + all_claims;
       if (ranks.any(false) || !ranks.any(ranks.rank() == 1)) return "any";
       const RankShare share = share_of(ranks, 10);
       return share.first == 10 * ranks.rank() / size ? "" : "share";
@@ -165,6 +180,85 @@ TEST(ranks, each_keeps_its_share_of_the_moments_and_all_get_the_weights_of_one) 
     });
     EXPECT_EQ(said, std::vector<std::string>(3));
   }
+}
+
+// Ends a response with every look for more; a slow one takes its time.
+class Drawing final : public Rollout {
+ public:
+  explicit Drawing(bool slow) : slow_(slow) {}
+  std::vector<Sampled> run(const RolloutRequest& request) override {
+    std::vector<PromptJob> jobs(request.jobs.begin(), request.jobs.end());
+    std::vector<Sampled> drawn;
+    for (size_t job = 0; job < jobs.size(); ++job) {
+      for (uint32_t i = 0; i < jobs[job].samples; ++i) {
+        if (slow_) std::this_thread::sleep_for(std::chrono::milliseconds(40));
+        drawn.push_back({.job = static_cast<int64_t>(job), .sample = i, .token = {jobs[job].prompt[0]}});
+        request.on_response(drawn.back());
+        if (!request.more) continue;
+        for (const PromptJob& more : request.more()) jobs.push_back(more);
+      }
+    }
+    count = drawn.size();
+    return drawn;
+  }
+  size_t count = 0;
+
+ private:
+  const bool slow_;
+};
+
+TEST(ranks, one_that_is_quick_takes_over_prompts_that_a_slow_one_has_not_begun) {
+  for (const bool claims : {false, true}) {
+    const auto said = in_processes(2, [&](Ranks& ranks) -> std::string {
+      std::vector<std::vector<int32_t>> prompts;
+      for (int32_t i = 0; i < 24; ++i) prompts.push_back({100 + i});
+      std::vector<PromptJob> jobs;
+      for (const auto& prompt : prompts) jobs.push_back({.prompt = prompt, .samples = 2});
+      Drawing own(ranks.leads());
+      const std::unique_ptr<Rollout> shared = share_rollout(own, ranks, claims);
+      for (int again = 0; again < 2; ++again) {
+        RolloutRequest request;
+        request.jobs = jobs;
+        const std::vector<Sampled> all = shared->run(request);
+        if (all.size() != 48) return str(all.size(), " responses");
+        for (size_t i = 0; i < all.size(); ++i) {
+          const Sampled& s = all[i];
+          const bool right = s.job == static_cast<int64_t>(i / 2) && s.sample == i % 2 && s.token[0] == 100 + s.job;
+          if (!right) return str("response ", i, " is of prompt ", s.job);
+        }
+        if (!claims && own.count != 24) return str("drew ", own.count, " of its own");
+        if (claims && (ranks.leads() ? own.count != 18 : own.count != 30)) return str("drew ", own.count);
+      }
+      return "";
+    });
+    EXPECT_EQ(said, std::vector<std::string>(2));
+  }
+}
+
+TEST(ranks, who_follows_draws_what_rank_0_is_asked_for) {
+  const auto said = in_processes(3, [](Ranks& ranks) -> std::string {
+    Drawing own(false);
+    if (!ranks.leads()) {
+      follow_rollout(own, ranks, nullptr);
+      return own.count > 0 ? "" : "drew nothing";
+    }
+    std::vector<std::vector<int32_t>> prompts;
+    for (int32_t i = 0; i < 500; ++i) prompts.push_back({i});
+    std::vector<PromptJob> jobs;
+    for (const auto& prompt : prompts) jobs.push_back({.prompt = prompt});
+    RolloutRequest request;
+    request.jobs = jobs;
+    request.keep = false;
+    std::vector<int64_t> came;
+    request.on_response = [&](const Sampled& s) { came.push_back(s.token[0] == s.job ? s.job : -1); };
+    lead_rollout(own, ranks)->run(request);
+    dismiss_followers(ranks);
+    for (int64_t i = 0; i < 500; ++i)
+      if (came.size() != 500 || came[static_cast<size_t>(i)] != i)
+        return str("not all, or not in order: ", came.size());
+    return "";
+  });
+  EXPECT_EQ(said, std::vector<std::string>(3));
 }
 
 TEST(ranks, one_that_ends_is_told_of_by_the_others) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "train/sharded_gradients.h"
 
 namespace ucas {
 
@@ -44,6 +45,29 @@ LossMetrics in_turn(Ranks& ranks, std::span<const at::Tensor> gradients, LossMet
     bytes = bytes_of(metrics);
   });
   return of_bytes(bytes);
+}
+
+LossMetrics learn_in_shards(const ObjectiveInput& in, int64_t micros, LossMetrics& metrics,
+                            const std::function<void(int64_t micro)>& learn) {
+  Ranks& ranks = *in.ranks;
+  const int64_t size = ranks.size();
+  in.shards->begin();
+  if (!in.ordered) {
+    const RankShare mine = share_of(ranks, micros);
+    for (int64_t i = 0; i < (micros + size - 1) / size; ++i) {
+      const int64_t micro = mine.first + i;
+      in.shards->pass(micro < mine.last ? [&] { learn(micro); } : std::function<void()>());
+    }
+    return metrics;
+  }
+  for (int64_t rank = 0; rank < size; ++rank) {
+    const RankShare share{micros * rank / size, micros * (rank + 1) / size};
+    for (int64_t micro = share.first; micro < share.last; ++micro) {
+      in.shards->pass_of(rank, [&] { learn(micro); });
+    }
+    metrics = of_bytes(ranks.gather(rank == ranks.rank() ? bytes_of(metrics) : "")[static_cast<size_t>(rank)]);
+  }
+  return metrics;
 }
 
 void share_record(const ObjectiveInput& in, TokenUpdates& noted) {

@@ -1,34 +1,88 @@
 #include "train/shared_rollout.h"
 
 #include <algorithm>
+#include <deque>
+#include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/error.h"
+#include "base/json.h"
+#include "base/str.h"
 #include "train/sampled_bytes.h"
 
 namespace ucas {
 
 namespace {
 
-class SharedRollout final : public Rollout {
- public:
-  SharedRollout(Rollout& own, Ranks& ranks) : own_(own), ranks_(ranks) {}
+constexpr int64_t kClaimed = 4;  // one prompt in so many waits for who is first
 
-  std::vector<Sampled> run(const RolloutRequest& request) override {
-    RolloutRequest mine = request;
-    std::vector<PromptJob> jobs;
-    const auto count = static_cast<int64_t>(request.jobs.size());
-    for (int64_t job = ranks_.rank(); job < count; job += ranks_.size()) jobs.push_back(request.jobs[job]);
-    mine.jobs = jobs;
+// The prompts that one rank draws in one run.
+class OwnPart {
+ public:
+  OwnPart(const RolloutRequest& request, Ranks& ranks, bool claims)
+      : request_(request), ranks_(ranks), name_(str("prompts/", ranks.next_number())) {
+    const auto count = std::ssize(request.jobs);
+    dealt_ = claims && count >= 2 * ranks.size() ? count - count / kClaimed : count;
+    for (int64_t job = ranks.rank(); job < dealt_; job += ranks.size()) jobs_.push_back(taken(job));
+    first_responses_ = under_way_;
+  }
+
+  std::vector<Sampled> drawn_by(Rollout& own) {
+    if (jobs_.empty()) return {};
+    RolloutRequest mine = request_;
+    mine.jobs = jobs_;
     mine.keep = true;
-    mine.on_response = nullptr;
-    if (request.on_token) {  // of what is sampled here
-      mine.on_token = [&](int64_t job, uint32_t sample, int32_t token) {
-        request.on_token(job * ranks_.size() + ranks_.rank(), sample, token);
+    mine.on_response = [this](const Sampled&) { --under_way_; };
+    if (request_.on_token) {  // of what is sampled here
+      mine.on_token = [this](int64_t job, uint32_t sample, int32_t token) {
+        request_.on_token(number_[job], sample, token);
       };
     }
-    std::vector<Sampled> drawn;
-    if (!jobs.empty()) drawn = own_.run(mine);
-    for (Sampled& s : drawn) s.job = s.job * ranks_.size() + ranks_.rank();
+    if (request_.name_of) mine.name_of = [this](int64_t job) { return request_.name_of(number_[job]); };
+    if (dealt_ < std::ssize(request_.jobs)) {
+      mine.more = [this] { return claimed(); };
+      for (const PromptJob& job : request_.jobs) {
+        const int64_t most = job.max_tokens > 0 ? job.max_tokens : request_.sampling.max_tokens;
+        mine.room_tokens = std::max(mine.room_tokens, std::ssize(job.prompt) + most);
+      }
+    }
+    std::vector<Sampled> drawn = own.run(mine);
+    for (Sampled& s : drawn) s.job = number_[s.job];
+    return drawn;
+  }
+
+ private:
+  PromptJob taken(int64_t job) {
+    number_.push_back(job);
+    under_way_ += request_.jobs[job].samples;
+    return request_.jobs[job];
+  }
+  std::vector<PromptJob> claimed() {
+    std::vector<PromptJob> jobs;
+    while (!all_claimed_ && 2 * under_way_ < first_responses_) {
+      const int64_t job = dealt_ + ranks_.claim(name_);
+      all_claimed_ = job >= std::ssize(request_.jobs);
+      if (!all_claimed_) jobs.push_back(taken(job));
+    }
+    return jobs;
+  }
+
+  const RolloutRequest& request_;
+  Ranks& ranks_;
+  const std::string name_;
+  int64_t dealt_ = 0;  // prompts before this one are somebody's from the beginning
+  std::vector<PromptJob> jobs_;
+  std::vector<int64_t> number_;  // among all prompts, of each that is drawn here
+  int64_t under_way_ = 0, first_responses_ = 0;
+  bool all_claimed_ = false;
+};
+
+class SharedRollout final : public Rollout {
+ public:
+  SharedRollout(Rollout& own, Ranks& ranks, bool claims) : own_(own), ranks_(ranks), claims_(claims) {}
+
+  std::vector<Sampled> run(const RolloutRequest& request) override {
+    const std::vector<Sampled> drawn = OwnPart(request, ranks_, claims_).drawn_by(own_);
     std::vector<Sampled> all;
     for (const std::string& text : ranks_.gather(sampled_bytes(drawn))) {
       for (Sampled& s : read_sampled(text, "what a rank sends")) all.push_back(std::move(s));
@@ -45,12 +99,107 @@ class SharedRollout final : public Rollout {
  private:
   Rollout& own_;
   Ranks& ranks_;
+  const bool claims_;
+};
+
+// What followers must know of a request, as text.
+std::string request_text(const RolloutRequest& request) {
+  const SamplingConfig& s = request.sampling;
+  Json text = {{"sampling", {s.temperature, s.top_p, s.top_k, s.min_p, s.max_tokens}},
+               {"seed", request.seed},
+               {"step", request.step},
+               {"stop_ids", request.stop_ids}};
+  for (const PromptJob& job : request.jobs) {
+    text["jobs"].push_back({std::vector<int32_t>(job.prompt.begin(), job.prompt.end()), job.problem, job.samples,
+                            job.first_sample, job.greedy, job.max_tokens,
+                            std::vector<int32_t>(job.stop_ids.begin(), job.stop_ids.end())});
+  }
+  return text.dump();
+}
+
+// A request with what its jobs point to.
+struct HeardRequest {
+  explicit HeardRequest(const std::string& text) {
+    const Json said = parse_json(text, "what rank 0 sends");
+    const Json& s = said.at("sampling");
+    request.sampling = {.temperature = s[0], .top_p = s[1], .top_k = s[2], .min_p = s[3], .max_tokens = s[4]};
+    request.seed = said.at("seed");
+    request.step = said.at("step");
+    request.stop_ids = said.at("stop_ids").get<std::vector<int32_t>>();
+    for (const Json& job : said.at("jobs")) {
+      const auto& prompt = ids.emplace_back(job[0].get<std::vector<int32_t>>());
+      const auto& stops = ids.emplace_back(job[6].get<std::vector<int32_t>>());
+      jobs.push_back({.prompt = prompt,
+                      .problem = job[1],
+                      .samples = job[2],
+                      .first_sample = job[3],
+                      .greedy = job[4],
+                      .max_tokens = job[5],
+                      .stop_ids = stops});
+    }
+    request.jobs = jobs;
+  }
+  std::deque<std::vector<int32_t>> ids;  // their places stay
+  std::vector<PromptJob> jobs;
+  RolloutRequest request;
+};
+
+class LeadingRollout final : public Rollout {
+ public:
+  LeadingRollout(Rollout& own, Ranks& ranks) : ranks_(ranks), shared_(own, ranks, true) {}
+
+  // In pieces: what has ended is handed on, and kept by whoever keeps it, before the next one begins.
+  std::vector<Sampled> run(const RolloutRequest& request) override {
+    UCAS_CHECK(!request.ends && !request.more, "followers know of ids alone");
+    std::vector<Sampled> all;
+    const size_t piece = static_cast<size_t>(ranks_.size() * kPromptsAtOnce);
+    for (size_t first = 0; first < request.jobs.size(); first += piece) {
+      if (request.should_stop && request.should_stop()) break;
+      RolloutRequest part = request;
+      part.jobs = request.jobs.subspan(first, std::min(piece, request.jobs.size() - first));
+      if (request.on_response) part.on_response = [&](const Sampled& s) { request.on_response(of_all(s, first)); };
+      if (request.on_token) {
+        part.on_token = [&](int64_t job, uint32_t sample, int32_t token) {
+          request.on_token(job + static_cast<int64_t>(first), sample, token);
+        };
+      }
+      part.name_of = nullptr;
+      ranks_.gather(request_text(part));
+      for (Sampled& s : shared_.run(part)) all.push_back(of_all(std::move(s), first));
+    }
+    return all;
+  }
+
+ private:
+  static constexpr int64_t kPromptsAtOnce = 64;  // of each rank
+  static Sampled of_all(Sampled s, size_t first) {
+    s.job += static_cast<int64_t>(first);
+    return s;
+  }
+  Ranks& ranks_;
+  SharedRollout shared_;
 };
 
 }  // namespace
 
-std::unique_ptr<Rollout> share_rollout(Rollout& own, Ranks& ranks) {
-  return std::make_unique<SharedRollout>(own, ranks);
+std::unique_ptr<Rollout> lead_rollout(Rollout& own, Ranks& ranks) {
+  return std::make_unique<LeadingRollout>(own, ranks);
+}
+
+void dismiss_followers(Ranks& ranks) { ranks.gather(""); }
+
+void follow_rollout(Rollout& own, Ranks& ranks, const std::function<bool()>& should_stop) {
+  SharedRollout shared(own, ranks, true);
+  for (std::string text; !(text = ranks.gather("")[0]).empty();) {
+    HeardRequest heard(text);
+    heard.request.should_stop = should_stop;
+    heard.request.keep = false;
+    shared.run(heard.request);
+  }
+}
+
+std::unique_ptr<Rollout> share_rollout(Rollout& own, Ranks& ranks, bool claims) {
+  return std::make_unique<SharedRollout>(own, ranks, claims);
 }
 
 }  // namespace ucas

@@ -143,7 +143,8 @@ Planned plan_run(const TrainConfig& config, const std::string& out, const RunDir
 }
 
 Training assemble(TrainConfig config, RunDirectory run, Parts parts, Planned planned, std::shared_ptr<Ranks> ranks) {
-  std::unique_ptr<Rollout> shared = ranks->alone() ? nullptr : share_rollout(*parts.rollout, *ranks);
+  std::unique_ptr<Rollout> shared =
+      ranks->alone() ? nullptr : share_rollout(*parts.rollout, *ranks, parts.served == nullptr);
   Training t{.config = std::move(config),
              .ranks = std::move(ranks),
              .run = std::move(run),
@@ -153,6 +154,7 @@ Training assemble(TrainConfig config, RunDirectory run, Parts parts, Planned pla
              .rollout = shared ? std::move(shared) : std::move(parts.rollout),
              .graders = std::move(parts.graders),
              .optimizer = std::move(parts.optimizer),
+             .shards = nullptr,
              .companions = std::move(parts.companions),
              .data = std::move(parts.data),
              .validation = std::move(parts.validation),
@@ -164,7 +166,12 @@ Training assemble(TrainConfig config, RunDirectory run, Parts parts, Planned pla
   if (!t.config.reward.command.empty() && t.ranks->leads()) {
     t.external = std::make_unique<RewardCommand>(t.config.reward.command, t.config.reward.command_seconds);
   }
-  if (!t.ranks->alone()) t.optimizer->share_among(*t.ranks);
+  if (!t.ranks->alone()) {
+    t.optimizer->share_among(*t.ranks, t.config.update.shard);
+    if (t.config.update.shard == Shard::gradients) {
+      t.shards = std::make_unique<ShardedGradients>(*t.policy.model, *t.optimizer, *t.ranks);
+    }
+  }
   t.state.fingerprint =
       make_fingerprint({t.config, hex(t.data.hash), hex(t.validation.hash), t.policy.tokenizer.directory()});
   return t;

@@ -15,6 +15,7 @@
 #include "train/optimizer.h"
 #include "train/ranks.h"
 #include "train/served_rollout.h"
+#include "train/sharded_gradients.h"
 #include "train/train_state.h"
 
 namespace ucas {
@@ -30,6 +31,7 @@ struct Training {
   Graders graders;
   std::unique_ptr<RewardCommand> external;  // of rank 0, where reward.command is given
   std::unique_ptr<Optimizer> optimizer;
+  std::unique_ptr<ShardedGradients> shards;  // where ranks keep shares of gradients
   std::vector<std::unique_ptr<Companion>> companions;
   TrainingSet data;
   TrainingSet validation;

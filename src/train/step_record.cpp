@@ -42,6 +42,7 @@ std::string response_rows(const Collected& made, const Training& t, std::span<co
       lines += rollout_line({.step = step,
                              .sample = o.sample,
                              .tokens = o.length,
+                             .weights = group.weights,
                              .problem = problem.id,
                              .source = problem.source,
                              .prompt = problem.text,

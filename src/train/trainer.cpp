@@ -251,6 +251,7 @@ Collected Trainer::collect(StepRecord& record) {
   record.collected(made);
   if (t_.served != nullptr || t_.config.rollout.lag > 0) {
     record.metrics.set("rollout/weights", static_cast<double>(weights));
+    for (Group& group : made.batch.groups) group.weights = group.step > 0 ? group.step - 1 : weights;
   }
   return made;
 }
@@ -283,6 +284,7 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, StepR
                                                   .record = record.keeps_tokens() ? &record.updates : nullptr,
                                                   .on_policy = fresh && losses.empty(),
                                                   .ranks = t_.ranks.get(),
+                                                  .shards = t_.shards.get(),
                                                   .ordered = c.update.reduce == Reduce::ordered}));
       const StepResult result = t_.optimizer->step(lr);
       t_.policy.model->refresh();

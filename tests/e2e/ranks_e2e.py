@@ -1,43 +1,25 @@
 """Several processes train what one would: the same bits in order, the same learning by sums; one that dies ends all."""
+import json
 import os
 import random
 import signal
-import socket
-import subprocess
 import time
 
-from support import UCAS, check, path, rows, same_bytes, small_task, train_words, wait_for_step
+from support import check, finish, path, rows, same_bytes, small_task, start_ranks as start, train_words, wait_for_step
 
 STEPS = 6
 SMALL = ["--update.micro_batch_tokens", 64, "--train.stored_signals", 2, "--train.save_freq", 2]
 small_task()
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def start(size, words):
-    port = free_port()
-    environment = {"WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    return [subprocess.Popen([UCAS, *map(str, words)], env={**os.environ, **environment, "RANK": str(rank)},
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for rank in range(size)]
-
-
-def finish(processes):
-    said = [process.communicate(timeout=120) for process in processes]
-    return [process.returncode for process in processes], [errors for _, errors in said]
-
-
 def words(run, *more):
     return train_words(run, "--train.steps", STEPS, *SMALL, *more)
 
 
-def same_run(a, b, name, steps=(2, 4, STEPS), whole=True):
+def same_run(a, b, name, steps=(2, 4, STEPS), whole=True, config=True):
+    """`config`: they have the same one, which state.json keeps a mark of."""
     for step in steps:
-        for file in ("model.safetensors", "state/optimizer.safetensors", "state/state.json"):
+        for file in ("model.safetensors", "state/optimizer.safetensors", *(["state/state.json"] if config else [])):
             at = os.path.join("checkpoints", f"step-{step:07d}", file)
             if os.path.exists(os.path.join(b, at)):
                 check(same_bytes(os.path.join(a, at), os.path.join(b, at)), f"{name}: {at} is the same")
@@ -66,9 +48,28 @@ for size in (1, 3):
     check(codes == [0] * size, f"{size} processes score")
 same_run(path("scored-3"), path("scored-1"), "3 processes, log-probs by the trainer and of a reference")
 
+# Shares of gradients: in order the same bits for any layout, whatever backward makes again, in bf16, with adapters and Muon.
+SHARDED = ("--update.reduce", "ordered", "--update.shard", "gradients")
+for size in (2, 3):
+    codes, said = finish(start(size, words(path(f"sharded-{size}"), *SHARDED)))
+    check(codes == [0] * size, f"{size} processes with shares of gradients: {said[0][-300:]}")
+    same_run(path(f"sharded-{size}"), path("one"), f"{size} processes, shares of gradients", config=False)
+for name, more in (("bf16", ("--dtype", "bf16", "--update.recompute", "block", "--optimizer.moments", "int8")),
+                   ("lora", ("--lora.rank", 4)), ("muon", ("--optimizer.kind", "muon"))):
+    for size, sharded in ((1, ()), (2, SHARDED)):
+        codes, said = finish(start(size, words(path(f"{name}-{size}"), "--update.reduce", "ordered", "--train.steps", 2, *more, *sharded)))
+        check(codes == [0] * size, f"{size} processes, {name}: {said[0][-300:]}")
+    for file in os.listdir(path(f"{name}-1", "checkpoints/step-0000002")):
+        if file.endswith(".safetensors"):
+            at = os.path.join("checkpoints/step-0000002", file)
+            check(same_bytes(path(f"{name}-1", at), path(f"{name}-2", at)), f"shares of gradients, {name}: {file} is the same")
+for run, more in (("sum", ()), ("sharded-sum", ("--update.shard", "gradients"))):
+    codes, _ = finish(start(2, words(path(run), *more)))
+    check(codes == [0, 0], f"two processes train by sums: {run}")
+a, b = ([r for r in rows(path(of)) if r["training/global_step"] > 0] for of in ("sum", "sharded-sum"))
+check(all(abs(x["actor/grad_norm"] - y["actor/grad_norm"]) < 1e-5 * (1 + y["actor/grad_norm"]) for x, y in zip(a[:3], b[:3])
+          if "actor/grad_norm" in y), "with shares of gradients the sums have the same norms")
 run = path("sum")
-codes, _ = finish(start(2, words(run)))
-check(codes == [0, 0], "two processes train by sums")
 a, b = ([r for r in rows(of) if r["training/global_step"] > 0] for of in (run, path("one")))
 check(a[0]["response_length/mean"] == b[0]["response_length/mean"],
       "two processes draw the first step's samples")
@@ -95,30 +96,58 @@ for size, last, first in ((2, 2, words(run, "--update.reduce", "ordered")), (1, 
 same_run(run, path("one"), "two, one, then four processes", whole=False)
 
 # Any of them is killed at any moment: the others end, and another number goes on.
-KILLS, slowest = int(os.environ.get("UCAS_TEST_KILLS", 5)), 0
+KILLS = int(os.environ.get("UCAS_TEST_KILLS", 5))
 moment = random.Random(19)
-run = path("killed")
-begin, reached = words(run, "--update.reduce", "ordered", "--train.steps", 4000), 0
-for kill in range(KILLS):
-    size = moment.choice((2, 3, 4))
-    processes = start(size, begin)
-    check(wait_for_step(run, reached + 2, processes[0]), f"{size} processes reach step {reached + 2}")
-    time.sleep(moment.uniform(0, 0.7))
-    victim = moment.randrange(size)
-    processes[victim].kill()
-    began = time.time()
-    codes, said = finish(processes)
-    slowest = max(slowest, time.time() - began)
-    others = [rank for rank in range(size) if rank != victim]
-    check(time.time() - began < 30 and all(codes[rank] == 70 for rank in others), f"rank {victim} of {size} dies, the others within 30 s: {codes}")
-    check(all(f"rank {rank} of {size}: " in said[rank] and "another rank ended" in said[rank] for rank in others),
-          f"and say that one is gone: {[said[rank][-250:] for rank in others]}")
-    begin = ["train", "--resume", run]
-    reached = rows(run)[-1]["training/global_step"]
-last = reached + 2 + reached % 2
-codes, said = finish(start(1, [*begin, "--train.steps", last]))
-check(codes == [0], f"one goes on after {KILLS} kills: {said[0][-300:]}")
-codes, _ = finish(start(1, words(path("spared"), "--update.reduce", "ordered", "--train.steps", last)))
-check(codes == [0], "one that nobody killed")
-same_run(run, path("spared"), f"{KILLS} kills", steps=(last,), whole=False)
+
+
+def killed(name, kills, *more):
+    """Steps in all, and seconds until the last of the others had ended."""
+    run, slowest = path(name), 0
+    begin, reached = words(run, "--update.reduce", "ordered", "--train.steps", 4000, *more), 0
+    for _ in range(kills):
+        size = moment.choice((2, 3, 4))
+        processes = start(size, begin)
+        check(wait_for_step(run, reached + 2, processes[0]), f"{size} processes reach step {reached + 2}")
+        time.sleep(moment.uniform(0, 0.7))
+        victim = moment.randrange(size)
+        processes[victim].kill()
+        began = time.time()
+        codes, said = finish(processes)
+        slowest = max(slowest, time.time() - began)
+        others = [rank for rank in range(size) if rank != victim]
+        check(time.time() - began < 30 and all(codes[rank] == 70 for rank in others), f"rank {victim} of {size} dies, the others within 30 s: {codes}")
+        check(all(f"rank {rank} of {size}: " in said[rank] and "another rank ended" in said[rank] for rank in others),
+              f"and say that one is gone: {[said[rank][-250:] for rank in others]}")
+        begin = ["train", "--resume", run]
+        reached = rows(run)[-1]["training/global_step"]
+    last = reached + 2 + reached % 2
+    codes, said = finish(start(1, [*begin, "--train.steps", last]))
+    check(codes == [0], f"one goes on after {kills} kills: {said[0][-300:]}")
+    codes, _ = finish(start(1, words(path(f"{name}-spared"), "--update.reduce", "ordered", "--train.steps", last, *more)))
+    check(codes == [0], "one that nobody killed")
+    same_run(run, path(f"{name}-spared"), f"{name}, {kills} times", steps=(last,), whole=False)
+    return last, slowest
+
+
+last, slowest = killed("killed", KILLS)
+killed("killed-sharded", (KILLS + 1) // 2, *SHARDED[2:])
+
+# An evaluation: each draws a part, rank 0 keeps and counts; the responses and figures of one process.
+def evaluated(out):
+    return ["evaluate", path("base"), "--template", "plain", "--data", path("task", "test.jsonl"), "--samples", 3, "--max_tokens", 28, "--out", path(out)]
+
+
+for size in (1, 3):
+    codes, said = finish(start(size, evaluated(f"evaluated-{size}")))
+    check(codes == [0] * size and all(text == "" for text in said[1:]), f"{size} processes evaluate: {said[0][-300:]}")
+for file in ("test.jsonl", "test.outputs.jsonl"):
+    at = os.path.join("base/eval", file)
+    check(same_bytes(path("evaluated-1", at), path("evaluated-3", at)), f"3 processes evaluate: {file} is the same")
+figures = []
+for size in (1, 3):
+    with open(path(f"evaluated-{size}", "base/eval/test.json")) as file:
+        figures.append({k: v for k, v in json.load(file).items() if k not in ("seconds", "tokens_per_second")})
+check(figures[0] == figures[1], "3 processes evaluate: the same figures")
+codes, said = finish(start(2, [*evaluated("bad")[:-2], "--server", "http://127.0.0.1:9"]))
+check(codes == [2, 2] and "need one process" in said[0], "what is asked of a server needs one process")
 print(f"{KILLS} kills, {last} steps: all others ended within {slowest:.2f} s")

@@ -1,34 +1,17 @@
 """Training whose samples come from servers that speak SGLang's and vLLM's interfaces: right log-probs of the right weights,
 the same run whatever goes wrong on the way, and a stop where weights were acknowledged and not delivered."""
-import json
 import os
 import subprocess
-import sys
 
-from support import UCAS, check, clean, path, rows, same_bytes, small_task, train_words, ucas, wait_for_step
+from support import SamplingServer as Server
+from support import UCAS, check, clean, path, rows, same_bytes, served_words, small_task, train_words, ucas, wait_for_step
 
-HERE = os.path.dirname(os.path.realpath(__file__))
 STEPS = 3
 small_task()
 
 
-class Server:
-    def __init__(self, speaks="sglang", *words):
-        self.speaks = speaks
-        self.process = subprocess.Popen([sys.executable, os.path.join(HERE, "..", "support", "sampling_server.py"), UCAS, "--as",
-                                         speaks, "--model", path("base"), *map(str, words)], stdout=subprocess.PIPE, text=True)
-        self.address = f"http://127.0.0.1:{int(self.process.stdout.readline())}"
-
-    def stop(self):
-        self.process.terminate()
-        return json.loads(self.process.communicate(timeout=60)[0])
-
-
 def words(run, servers, *more):
-    return train_words(path(run), "--rollout.backend", servers[0].speaks, "--rollout.servers", ",".join(s.address for s in servers),
-                       "--train.steps", STEPS, "--train.test_freq", 0, "--train.save_freq", 1, "--train.stored_signals", 1,
-                       "--train.keep", 9, "--update.reduce", "ordered", "--update.micro_batch_tokens", 64,
-                       "--rollout.request_timeout", 10, *more)
+    return served_words(run, servers, "--train.steps", STEPS, *more)
 
 
 def train(run, servers, *more, expect=0):

@@ -88,6 +88,18 @@ figures = os.listdir(path("one-first", "figures"))
 check(any(f.startswith("dynamics") and f.endswith(".svg") for f in figures), "dynamics are drawn")
 check(any(f.startswith("bars") and f.endswith(".csv") for f in figures), "bars have their numbers beside them")
 
+# Two processes, as two machines would: each takes runs that the other does not have, and both make the table.
+studies = [subprocess.Popen([UCAS, *map(str, [path(f"both-first-{jobs}") if word == path("both-first") else word for word in words(first, "both", jobs)])], stdout=subprocess.DEVNULL,
+                            stderr=subprocess.PIPE, text=True) for jobs in (1, 2)]
+said = [study.communicate(timeout=240)[1] for study in studies]
+check([study.returncode for study in studies] == [0, 0], f"two studies over one pool: {[text[-300:] for text in said if 'error' in text]}")
+trained = [name for name in runs_of("both") if os.path.exists(path("both", name, "done"))]
+check(len(trained) == 4, "they make every run")
+for jobs in (1, 2):
+    check(same_bytes(path("one-first", "results.csv"), path(f"both-first-{jobs}", "results.csv")), "the table of each is that of one process")
+check(all(sum(1 for _ in open(path("both", name, "steps.jsonl"))) == sum(1 for _ in open(path("one", name, "steps.jsonl"))) for name in trained),
+      "and no step is made twice")
+
 # The second study needs no training: same settings, other names.
 before = {name: os.stat(path("two", name, "steps.jsonl")).st_mtime_ns for name in runs_of("two")}
 second_run = ucas(*words(second, "two", 2, "--evaluate.samples", 8, "--evaluate.ks", "1,8"))

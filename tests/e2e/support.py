@@ -2,12 +2,14 @@
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 
 UCAS = os.path.join(os.path.abspath(sys.argv[1]), "ucas")
+HERE = os.path.dirname(os.path.realpath(__file__))
 SCRATCH = tempfile.mkdtemp(prefix="ucas-e2e-")
 
 
@@ -63,6 +65,43 @@ def wait_for_step(run, step, process, seconds=120):
             return True
         time.sleep(0.002)
     return False
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def start_ranks(size, words):
+    environment = {**os.environ, "WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    return [subprocess.Popen([UCAS, *map(str, words)], env={**environment, "RANK": str(rank)}, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True) for rank in range(size)]
+
+
+def finish(processes):
+    said = [process.communicate(timeout=120) for process in processes]
+    return [process.returncode for process in processes], [errors for _, errors in said]
+
+
+class SamplingServer:
+    """tests/support/sampling_server.py in a process of its own, with the base model."""
+
+    def __init__(self, speaks="sglang", *words):
+        self.speaks = speaks
+        self.process = subprocess.Popen([sys.executable, os.path.join(HERE, "..", "support", "sampling_server.py"), UCAS, "--as",
+                                         speaks, "--model", path("base"), *map(str, words)], stdout=subprocess.PIPE, text=True)
+        self.address = f"http://127.0.0.1:{int(self.process.stdout.readline())}"
+
+    def stop(self):
+        self.process.terminate()
+        return json.loads(self.process.communicate(timeout=60)[0])
+
+
+def served_words(run, servers, *more):
+    return train_words(path(run), "--rollout.backend", servers[0].speaks, "--rollout.servers", ",".join(s.address for s in servers),
+                       "--train.test_freq", 0, "--train.save_freq", 1, "--train.stored_signals", 1, "--train.keep", 9,
+                       "--update.reduce", "ordered", "--update.micro_batch_tokens", 64, "--rollout.request_timeout", 10, *more)
 
 
 def same_bytes(a, b):

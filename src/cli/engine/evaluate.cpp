@@ -6,6 +6,7 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "cli/command.h"
+#include "cli/engine/speaking.h"
 #include "cli/evaluate_models.h"
 #include "config/policy_options.h"
 #include "evaluate/benchmark.h"
@@ -14,6 +15,7 @@
 #include "evaluate/table.h"
 #include "hf/model_config.h"
 #include "records/card.h"
+#include "train/shared_rollout.h"
 
 namespace ucas {
 
@@ -66,6 +68,43 @@ std::string notes_of(const Suite& suite) {
   return text.empty() ? "" : "\n" + text;
 }
 
+// Of every model that rank 0 evaluates, in the same order: draws what it is told to.
+int draw_for_leader(const EvaluationPlan& plan, const std::vector<ModelSettings>& models, Ranks& ranks) {
+  for (const ModelSettings& model : models) {
+    draw_for(plan, model.path, [&](Rollout& own) { follow_rollout(own, ranks, stop_requested); });
+  }
+  return kDone;
+}
+
+int evaluate_here(const EvaluateOptions& options, EvaluationPlan plan, const std::vector<ModelSettings>& models,
+                  Ranks& ranks) {
+  std::vector<EvalRecord> results;
+  std::vector<std::string> labels;
+  if (!ranks.alone()) plan.drawn_by = [&ranks](Rollout& own) { return lead_rollout(own, ranks); };
+  for (const ModelSettings& model : models) {
+    plan.model = model;
+    labels.push_back(model.label);
+    const std::string run = options.out.empty() ? "" : path_join(options.out, model.label);
+    if (!run.empty()) refuse_links(options.out, {model.label});
+    results.push_back(evaluate_model(plan, model.path, run, model.label));
+    dismiss_followers(ranks);
+    const EvalRecord& r = results.back();
+    if (r.tokens == 0) continue;
+    log(str(model.label, ": ", grouped(r.tokens), " tokens in ", human_seconds(r.seconds), ", ",
+            grouped(static_cast<int64_t>(static_cast<double>(r.tokens) / std::max(r.seconds, 1e-9))), " tokens/s"));
+  }
+  out(plan.suite.empty() ? summary_table(results) : suite_table(results) + notes_of(load_suite(plan.suite)));
+  if (results.size() > 1) out("\n" + comparison_text(results));
+  if (!options.out.empty()) {
+    for (const std::string& label : labels) {
+      log(str(label, ": card ", card_name(path_join(path_join(options.out, label), "eval"), plan.name)));
+    }
+    log(str("written: ", options.out, "/", labels.size() == 1 ? labels[0] : "{" + join(labels, ",") + "}", "/eval/",
+            plan.name, ".json, .jsonl, .outputs.jsonl, .card.json"));
+  }
+  return kDone;
+}
+
 }  // namespace
 
 int run_evaluate(const Words& words) {
@@ -87,29 +126,14 @@ int run_evaluate(const Words& words) {
   }
   install_stop_signals();
 
-  std::vector<EvalRecord> results;
-  std::vector<std::string> labels;
-  for (const ModelSettings& model : models) {
-    plan.model = model;
-    labels.push_back(model.label);
-    const std::string run = options.out.empty() ? "" : path_join(options.out, model.label);
-    if (!run.empty()) refuse_links(options.out, {model.label});
-    results.push_back(evaluate_model(plan, model.path, run, model.label));
-    const EvalRecord& r = results.back();
-    if (r.tokens == 0) continue;
-    log(str(model.label, ": ", grouped(r.tokens), " tokens in ", human_seconds(r.seconds), ", ",
-            grouped(static_cast<int64_t>(static_cast<double>(r.tokens) / std::max(r.seconds, 1e-9))), " tokens/s"));
+  const std::shared_ptr<Ranks> ranks = open_ranks();
+  if (!ranks->alone() && std::ranges::any_of(models, [](const auto& m) { return m.by != AnsweredBy::checkpoint; })) {
+    throw Error("config",
+                "several ranks draw responses of checkpoints; responses of servers and files need one process");
   }
-  out(plan.suite.empty() ? summary_table(results) : suite_table(results) + notes_of(load_suite(plan.suite)));
-  if (results.size() > 1) out("\n" + comparison_text(results));
-  if (!options.out.empty()) {
-    for (const std::string& label : labels) {
-      log(str(label, ": card ", card_name(path_join(path_join(options.out, label), "eval"), plan.name)));
-    }
-    log(str("written: ", options.out, "/", labels.size() == 1 ? labels[0] : "{" + join(labels, ",") + "}", "/eval/",
-            plan.name, ".json, .jsonl, .outputs.jsonl, .card.json"));
-  }
-  return kDone;
+  return speaking_once(*ranks, [&] {
+    return ranks->leads() ? evaluate_here(options, plan, models, *ranks) : draw_for_leader(plan, models, *ranks);
+  });
 }
 
 }  // namespace ucas

@@ -4,6 +4,7 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "cli/command.h"
+#include "cli/engine/speaking.h"
 #include "config/train_options.h"
 #include "progress/train_progress.h"
 #include "train/trainer.h"
@@ -28,24 +29,6 @@ std::string command_text(const Words& words) {
     text += "'";
   }
   return text;
-}
-
-// Rank 0 speaks for all; but what ends another one may have happened there alone, and is said by it. A bad option is
-// the same on all.
-template <class Work>
-int speaking_once(const Ranks& ranks, Work work) {
-  if (ranks.leads()) return work();
-  const LogSink before = set_log_sink([](LogLevel, const std::string&) {});
-  try {
-    return work();
-  } catch (const Error& error) {
-    const std::string kind = error.kind();
-    if (kind != "usage" && kind != "config") set_log_sink(before);
-    throw;
-  } catch (...) {
-    set_log_sink(before);
-    throw;
-  }
 }
 
 int train_to_the_end(Training training, TrainObserver& observer) {

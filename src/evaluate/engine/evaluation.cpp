@@ -185,7 +185,8 @@ EvalRecord evaluate_checkpoint(const EvaluationPlan& plan, const std::string& mo
   };
   input.prompts = asked.prompts;
   input.problems = asked.problems;
-  RolloutSource source(engine, tokenizer, input);
+  const std::unique_ptr<Rollout> drawn_by = plan.drawn_by ? plan.drawn_by(engine) : nullptr;
+  RolloutSource source(drawn_by ? *drawn_by : engine, tokenizer, input);
   Origin origin{.source = source, .model = model, .parameters = config.parameter_count()};
   if (!run.empty()) {
     origin.files = model_files(model);
@@ -312,6 +313,12 @@ EvalRecord evaluate_model(const EvaluationPlan& plan, const std::string& model, 
       break;
   }
   return evaluate_checkpoint(plan, model, run, std::move(input));
+}
+
+void draw_for(const EvaluationPlan& plan, const std::string& model, const std::function<void(Rollout&)>& follow) {
+  use_threads(plan.threads);
+  LazyEngine engine(model, plan);
+  follow(engine);
 }
 
 void evaluate_or_reuse(const EvaluationPlan& plan, const std::string& model, const std::string& run,

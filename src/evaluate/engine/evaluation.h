@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,7 @@
 #include "records/eval_config.h"
 #include "records/evaluation.h"
 #include "sampling/engine_config.h"
+#include "sampling/rollout.h"
 
 namespace ucas {
 
@@ -37,6 +40,8 @@ struct EvaluationPlan {
   std::string device = "cpu";
   int64_t threads = 0;
   std::string name = "test";  // RUN/eval/NAME.json
+  // Who draws for checkpoints, where it is not this process alone: gets the engine that does.
+  std::function<std::unique_ptr<Rollout>(Rollout& own)> drawn_by = {};
 };
 
 // Generates what is not there yet, scores, and leaves the files in RUN, with an env.json unless it has one (`run`
@@ -44,7 +49,10 @@ struct EvaluationPlan {
 EvalRecord evaluate_model(const EvaluationPlan& plan, const std::string& model, const std::string& run,
                           const std::string& label, int64_t step = -1);
 
-// The same, unless RUN holds the evaluation complete.
+// For a process that only draws for another's evaluation of a checkpoint: `follow` gets the engine.
+void draw_for(const EvaluationPlan& plan, const std::string& model, const std::function<void(Rollout&)>& follow);
+
+// The same as evaluate_model, unless RUN holds the evaluation complete.
 void evaluate_or_reuse(const EvaluationPlan& plan, const std::string& model, const std::string& run,
                        const std::string& label, int64_t step);
 

@@ -1,6 +1,8 @@
 #include "study/engine/runner.h"
 
 #include <algorithm>
+#include <chrono>
+#include <deque>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -127,11 +129,30 @@ class StudyRunner {
     log(str(seen.size(), " runs: ", reused, " done already, ", open.size(), " to do",
             config().jobs > 1 ? str(", ", config().jobs, " side by side") : ""));
     if (config().jobs > 1 && open.size() > 1) return train_side_by_side(open);
-    for (size_t i = 0; i < open.size(); ++i) {
-      log(str("\n[", i + 1, "/", open.size(), "] ", open[i]->title, ", ", luck_of(*open[i])));
-      if (int code = train_and_evaluate(*open[i]); code != kDone) return code;
+    const size_t count = open.size();
+    size_t busy = 0;  // in a row
+    std::set<const StudyTask*> told;
+    for (std::deque<const StudyTask*> left(open.begin(), open.end()); !left.empty();) {
+      const StudyTask& task = *left.front();
+      left.pop_front();
+      const bool again = !told.insert(&task).second;
+      if (!again) log(str("\n[", told.size(), "/", count, "] ", task.title, ", ", luck_of(task)));
+      const int code = train_and_evaluate(task, again);
+      if (code == kDone) {
+        busy = 0;
+        continue;
+      }
+      if (code != kBusy) return code;
+      left.push_back(&task);  // another process has it, perhaps on another machine
+      if (++busy >= left.size() && !waited()) return kInterrupted;
     }
     return kDone;
+  }
+
+  // False: told to stop.
+  static bool waited() {
+    for (int i = 0; i < 20 && !stop_requested(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    return !stop_requested();
   }
 
   Job job_of(const std::string& title, const std::string& run, const std::string& id, int64_t steps) const {
@@ -170,14 +191,15 @@ class StudyRunner {
     return kDone;
   }
 
-  int train_and_evaluate(const StudyTask& task) {
+  // `again`: that another process has it was said.
+  int train_and_evaluate(const StudyTask& task, bool again = false) {
     make_directories(task.path);
     std::optional<FileLock> claim;
     try {
       claim.emplace(path_join(task.path, ".claim"));
     } catch (const Error& error) {
       if (error.kind() != "path") throw;
-      log(error.what());
+      if (!again) log(error.what());
       return kBusy;
     }
     TrainConfig train = task.train;

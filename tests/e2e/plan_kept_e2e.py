@@ -1,0 +1,41 @@
+"""What a run says at its end of the plan and of what it took is what its steps say."""
+import json
+import os
+import re
+
+from support import check, clean, path, small_task, train_words, ucas
+
+small_task()
+
+
+def train(run, steps, *more):
+    done = ucas(*train_words(path(run), "--train.steps", steps, "--threads", 1, "--train.test_freq", 5, *more))
+    with open(path(run, "steps.jsonl")) as lines:
+        rows = [row for row in map(json.loads, lines) if row["training/global_step"] > 0]
+    took = [row["timing_s/step"] - row.get("timing_s/testing", 0) - row.get("timing_s/reward", 0) for row in rows]
+    return done.stderr, rows, took
+
+
+said, rows, took = train("short", 2)
+check(sum(took) < 5 and "time: a step took" not in said, "steps of less than 5 s in all say nothing of the plan: it measures for half a one")
+each = max(0.01, sum(took) / len(took))
+steps = min(400, max(4, round(12 / each)))
+said, rows, took = train("long", steps)
+check(sum(took) > 5, f"{steps} steps take {sum(took):.1f} s")
+line = re.search(r"time: a step took ([\d.]+) s, planned ([\d.]+) s \(([\d.]+) of it\) for (\d+) \+ (\d+) tokens in the mean", said)
+check(line is not None, "a run of seconds says what was planned and what it took")
+a_step, planned, share, prompt, response = map(float, line.groups())
+mean = lambda key: sum(row[key] for row in rows) / len(rows)
+check(abs(a_step - sum(took) / len(took)) < 0.002, f"what a step took is the mean of the steps: {a_step}")
+check(abs(share - planned / a_step) < 0.02 + 0.02 * share and planned > 0, f"the share is that of the two: {share}")
+check(abs(prompt - mean("prompt_length/mean")) <= 0.5 and abs(response - mean("response_length/mean")) <= 0.5,
+      f"lengths are those of the run: {prompt:.0f} + {response:.0f}")
+plan = ucas("plan", "dapo-tiny", "--model", path("base"), "--data", path("task", "train.jsonl"), "--data.train_batch_size", 6,
+            "--data.gen_batch_size", 8, "--update.mini_batch_size", 3, "--rollout.n", 8, "--objective.keep_mixed_groups", "false",
+            "--threads", 1, "--gpu", "cpu", "--prompt_tokens", mean("prompt_length/mean"), "--response_tokens",
+            mean("response_length/mean"), "--json")
+again = json.loads(plan.stdout)["time"]["step"]
+check(planned / 4 < again < 4 * planned, f"ucas plan says nearly the same of this machine, measured anew: {again:.3f} s for {planned}")
+memory = re.search(r"memory: peak .* planned", said)
+check(memory is not None and os.path.exists(path("long", "env.json")), "and the same of memory")
+clean()

@@ -1,0 +1,79 @@
+"""Samples of servers under several ranks and with a step of lag: the bits of one process, also where a rank is killed, a server is
+gone or weights do not arrive, and the run goes on with another number of ranks."""
+import json
+import os
+
+from support import (SamplingServer, check, clean, finish, path, rows, same_bytes, served_words, small_task, start_ranks, ucas,
+                     wait_for_step)
+
+STEPS = 4
+LAG = ("--rollout.lag", 1)
+small_task()
+
+
+def words(run, server, *more):
+    return served_words(run, [server], "--train.steps", STEPS, *more)
+
+
+def same_run(a, b, name):
+    for file in ("model.safetensors", "state/optimizer.safetensors"):
+        at = os.path.join("checkpoints", f"step-{STEPS:07d}", file)
+        check(same_bytes(path(a, at), path(b, at)), f"{name}: {at} is the same")
+    without = lambda run: [{k: v for k, v in r.items() if k != "rollout/tried_again"} for r in rows(path(run))]
+    check(without(a) == without(b), f"{name}: steps.jsonl is the same")
+
+
+server = SamplingServer()
+ucas(*words("one", server))
+ucas(*words("lag", server, *LAG))
+for size, run, like, more in ((2, "ranks", "one", ()), (3, "ranks-lag", "lag", LAG)):
+    codes, said = finish(start_ranks(size, words(run, server, *more)))
+    check(codes == [0] * size, f"{size} ranks ask one server: {said[0][-300:]}")
+    same_run(run, like, f"{size} ranks, {' '.join(map(str, more)) or 'no lag'}")
+check([r["rollout/weights"] for r in rows(path("ranks-lag")) if r["training/global_step"] > 0] == [0, 0, 1, 2],
+      "with lag and ranks each step names the weights of its responses")
+for file, named in (("rollouts/step-0000003.jsonl", lambda row: "response" in row), ("signals/step-0000003.jsonl", lambda row: "problem" in row)):
+    with open(path("ranks-lag", file)) as lines:
+        saved = [row for row in map(json.loads, lines) if named(row)]
+    check(len(saved) > 1 and all(row["weights"] == 1 for row in saved), f"so does every response in {file}")
+
+# Killed where nothing can be saved any more; one process goes on after two ranks, and two after one.
+for name, like, more, before, after in (("killed", "one", (), 1, 2), ("killed-lag", "lag", LAG, 2, 1)):
+    processes = start_ranks(before, words(name, server, *more))
+    check(wait_for_step(path(name), 2, processes[0]), f"{name}: step 2 is reached")
+    processes[-1].kill()
+    codes, _ = finish(processes)
+    check(codes[-1] == -9 and codes[:-1] == [70] * (before - 1), f"{name}: one is killed, and no other goes on: {codes}")
+    codes, said = finish(start_ranks(after, ["train", "--resume", path(name)]))
+    check(codes == [0] * after, f"{name}: {after} go on: {said[0][-300:]}")
+    same_run(name, like, f"{name}, gone on with")
+
+# The server is gone in the middle: rank 0 or another says so, none goes on; and goes on with another server.
+processes = start_ranks(2, words("gone", server, "--rollout.retries", 1, "--rollout.patience", 2))
+check(wait_for_step(path("gone"), 2, processes[0]), "a run of two ranks reaches step 2")
+server.stop()
+codes, said = finish(processes)
+check(sorted(codes) in ([70, 75], [75, 75]), f"a server that is gone ends both ranks: {codes}")
+check(any("error[server]" in text for text in said), "and it is said")
+server = SamplingServer("vllm")
+check("cannot change on --resume" in ucas("train", "--resume", path("gone"), "--rollout.backend", "vllm", expect=2).stderr,
+      "a run keeps to its kind of server")
+server.stop()
+server = SamplingServer()
+codes, said = finish(start_ranks(2, ["train", "--resume", path("gone"), "--rollout.servers", server.address]))
+check(codes == [0, 0], f"two ranks go on with another server: {said[0][-300:]}")
+same_run("gone", "one", "a server that was gone")
+server.stop()
+
+# Weights that were acknowledged and did not arrive.
+server = SamplingServer("sglang", "--fault", "ignore")
+codes, said = finish(start_ranks(2, words("ignored", server)))
+server.stop()
+check(codes == [75, 70] and "are still those of the weights before" in said[0], f"two ranks find out undelivered weights: {codes}")
+check("rank 1 of 2: " in said[1] and "another rank ended" in said[1], "the other rank says that one ended")
+server = SamplingServer()
+codes, said = finish(start_ranks(2, ["train", "--resume", path("ignored"), "--rollout.servers", server.address]))
+check(codes == [0, 0], f"and go on with a server that delivers: {said[0][-300:]}")
+server.stop()
+same_run("ignored", "one", "undelivered weights")
+clean()
