@@ -268,6 +268,65 @@ TEST(all_methods, a_token_of_advantage_zero_is_silent_where_the_method_says_so) 
   EXPECT_EQ(loud, 2);  // KL-Cov under both presets: its penalty looks at no advantage
 }
 
+using Outputs = std::vector<std::vector<float>>;  // loss, and its derivatives with respect to lp, H and C
+Outputs outputs_of(const LossOutput& out) {
+  Outputs all;
+  for (auto values : {out.loss, out.d_logprob, out.d_entropy, out.d_confidence})
+    all.emplace_back(values.begin(), values.end());
+  return all;
+}
+
+// Of a mini-batch whose responses come in parts where they may.
+Outputs outputs_in_parts(const Method& method, const ObjectiveConfig& objective, const LossInput& whole) {
+  const TokenShares shares = token_shares(objective, whole, denominators(objective, whole, 12));
+  Outputs all(4, std::vector<float>(whole.logprob.size()));
+  for (const Sequence& s : whole.sequences) {
+    const int64_t step = method.whole_responses() ? std::max<int64_t>(s.length, 1) : 3, end = s.first + s.length;
+    for (int64_t first = s.first; first < end; first += step) {
+      const Sequence piece{0, std::min(step, end - first), s.response, s.group};
+      LossInput part = whole;
+      part.sequences = {&piece, 1};
+      for (auto* values : {&part.logprob, &part.entropy, &part.confidence, &part.old_logprob, &part.rollout_logprob,
+                           &part.advantage, &part.ref_logprob})
+        if (!values->empty()) *values = values->subspan(first, piece.length);
+      part.mark = whole.mark.subspan(first, piece.length);
+      LossBuffer buffer;
+      LossOutput out = buffer.view(piece.length);
+      LossMetrics metrics;
+      objective_gradients(method, objective, part, shares, first, out, metrics);
+      const Outputs some = outputs_of(out);
+      for (size_t k = 0; k < some.size(); ++k) std::ranges::copy(some[k], all[k].begin() + first);
+    }
+  }
+  return all;
+}
+
+TEST(all_methods, a_response_in_parts_has_the_bits_of_the_whole_unless_the_method_says_that_it_must_be_whole) {
+  int whole = 0;
+  for_each_method([&](const Method& method, const std::string& name) {
+    whole += method.whole_responses();
+    Rng rng(3, 8);
+    LossCase mini = testing::random_mini_batch(rng, 12);
+    for (size_t t = 0; t < mini.logprob.size(); ++t) {
+      mini.mark.push_back(t % 2);
+      mini.rollout_logprob[t] += 0.1f * static_cast<float>(t % 3) - 0.15f;
+    }
+    for (Aggregation aggregation : {Aggregation::token_mean, Aggregation::seq_mean_token_mean}) {
+      for (Tis tis : {Tis::off, Tis::sequence}) {
+        ObjectiveConfig objective = method.objective_defaults();
+        objective.aggregation = aggregation;
+        objective.tis = tis;
+        LossBuffer buffer;
+        LossOutput out = buffer.view(mini.tokens());
+        LossMetrics metrics;
+        objective_gradients(method, objective, mini.input(), denominators(objective, mini.input(), 12), out, metrics);
+        EXPECT_EQ(outputs_in_parts(method, objective, mini.input()), outputs_of(out)) << name;
+      }
+    }
+  });
+  EXPECT_EQ(whole, 3);  // GSPO, LUSPO, GMPO: their ratio is of the sequence
+}
+
 TEST(all_methods, each_has_a_tiny_config_and_a_row_in_the_documentation) {
   std::string paper = read_file(UCAS_SOURCE_DIR "/docs/paper.md");
   std::set<std::string> configured;

@@ -43,6 +43,7 @@ class Gmpo final : public GroupRelative {
       });
     }
   }
+  bool whole_responses() const override { return true; }
 };
 
 }  // namespace

@@ -24,6 +24,7 @@ class Gspo final : public GroupRelative {
              "a response is clipped as a whole or not at all"}};
   }
   void token_loss(const LossInput& in, LossOutput& out) const override { sequence_ratio_loss(in, out); }
+  bool whole_responses() const override { return true; }
 };
 
 }  // namespace

@@ -28,6 +28,7 @@ class Luspo final : public GroupRelative {
              "a response counts by its length, so that each token counts the same in long and in short ones"}};
   }
   void token_loss(const LossInput& in, LossOutput& out) const override { sequence_ratio_loss(in, out); }
+  bool whole_responses() const override { return true; }
 };
 
 }  // namespace

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "objective/kl.h"
-#include "objective/rollout_correction.h"
 
 namespace ucas {
 
@@ -44,9 +43,15 @@ RolloutCorrection correction_of(const ObjectiveConfig& objective, const LossInpu
   return rollout_correction(objective, in.sequences, in.old_logprob, in.rollout_logprob);
 }
 
+// Those of a part's tokens; none where there are none of the whole.
+template <class T>
+std::span<const T> part_of(const std::vector<T>& whole, int64_t first, size_t n) {
+  return whole.empty() ? std::span<const T>() : std::span(whole).subspan(first, n);
+}
+
 // The losses of tokens, before aggregation.
 void run_token_loss(const PolicyLoss& loss, const ObjectiveConfig& objective, LossInput in,
-                    const RolloutCorrection& correction, LossOutput& out) {
+                    std::span<const float> factor, std::span<const uint8_t> rejected, LossOutput& out) {
   size_t n = in.logprob.size();
   UCAS_CHECK(in.old_logprob.size() == n && in.advantage.size() == n && in.entropy.size() == n,
              "spans differ in length");
@@ -57,10 +62,10 @@ void run_token_loss(const PolicyLoss& loss, const ObjectiveConfig& objective, Lo
   std::ranges::fill(out.clipped, uint8_t{0});
   out.absolute_drift = false;
   in.objective = &objective;
-  in.rejected = correction.rejected;
+  in.rejected = rejected;
   loss.token_loss(in, out);
-  for (size_t t = 0; t < correction.weight.size(); ++t) {
-    for (auto values : {out.loss, out.d_logprob, out.d_entropy, out.d_confidence}) values[t] *= correction.weight[t];
+  for (size_t t = 0; t < factor.size(); ++t) {
+    for (auto values : {out.loss, out.d_logprob, out.d_entropy, out.d_confidence}) values[t] *= factor[t];
   }
 }
 
@@ -177,20 +182,36 @@ void aggregation_weights(Aggregation aggregation, const Denominators& total, int
   for (float& w : weight) w = static_cast<float>(w / divisor);
 }
 
-void objective_gradients(const PolicyLoss& loss, const ObjectiveConfig& objective, const LossInput& in,
-                         const Denominators& total, LossOutput& out, LossMetrics& metrics) {
-  RolloutCorrection correction = correction_of(objective, in);
-  run_token_loss(loss, objective, in, correction, out);
-  UCAS_CHECK(objective.kl_coeff == 0 || in.ref_logprob.size() == in.logprob.size(), "a KL loss needs the reference");
-  std::vector<float> weight = counted_tokens(in, correction.rejected, in.logprob.size());
-  Share share = share_of(objective, in, weight, total);
-  for (const Sequence& s : in.sequences) {
-    note_tokens(in, out, s, weight, total.token_count, metrics);
-    aggregation_weights(objective.aggregation, share.counts, s.group, of(weight, s));
+TokenShares token_shares(const ObjectiveConfig& objective, const LossInput& micro, const Denominators& total) {
+  TokenShares shares{.token_count = total.token_count, .correction = correction_of(objective, micro)};
+  shares.counted = counted_tokens(micro, shares.correction.rejected, micro.old_logprob.size());
+  shares.weight = shares.counted;
+  Share share = share_of(objective, micro, shares.weight, total);
+  shares.factor = share.factor;
+  for (const Sequence& s : micro.sequences) {
+    aggregation_weights(objective.aggregation, share.counts, s.group, of(shares.weight, s));
+  }
+  return shares;
+}
+
+void objective_gradients(const PolicyLoss& loss, const ObjectiveConfig& objective, const LossInput& part,
+                         const TokenShares& shares, int64_t first, LossOutput& out, LossMetrics& metrics) {
+  const size_t n = part.logprob.size();
+  run_token_loss(loss, objective, part, part_of(shares.correction.weight, first, n),
+                 part_of(shares.correction.rejected, first, n), out);
+  UCAS_CHECK(objective.kl_coeff == 0 || part.ref_logprob.size() == n, "a KL loss needs the reference");
+  const std::span<const float> counted = part_of(shares.counted, first, n), weight = part_of(shares.weight, first, n);
+  for (const Sequence& s : part.sequences) {
+    note_tokens(part, out, s, counted, shares.token_count, metrics);
     for (int64_t t = s.first; t < s.first + s.length; ++t) {
-      weigh_token(objective, in, out, t, weight[t] * share.factor, metrics);
+      weigh_token(objective, part, out, t, weight[t] * shares.factor, metrics);
     }
   }
+}
+
+void objective_gradients(const PolicyLoss& loss, const ObjectiveConfig& objective, const LossInput& micro,
+                         const Denominators& total, LossOutput& out, LossMetrics& metrics) {
+  objective_gradients(loss, objective, micro, token_shares(objective, micro, total), 0, out, metrics);
 }
 
 }  // namespace ucas

@@ -18,15 +18,19 @@
 // Use, for one mini-batch:
 //   Denominators total = denominators(objective, whole_mini, response_limit);   // summed over ranks by +=
 //   LossMetrics metrics;
-//   for each micro-batch: objective_gradients(loss, objective, micro, total, out, metrics);
-//                         feed out.d_logprob, d_entropy, d_confidence to the LM head's backward; gradients add up.
+//   for each micro-batch: TokenShares shares = token_shares(objective, micro, total);
+//                         for each part of it, in order: objective_gradients(loss, objective, part, shares, out,
+//                         metrics); feed out.d_logprob, d_entropy, d_confidence to the LM head's backward; gradients
+//                         add up.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <span>
+#include <vector>
 
 #include "objective/loss.h"
+#include "objective/rollout_correction.h"
 
 namespace ucas {
 
@@ -54,10 +58,25 @@ struct LossMetrics {
   double kl_loss = 0;         // aggregated like the loss, before kl_coeff
 };
 
-// The loss of a set of whole sequences and its gradients, scaled: afterwards
+// What is known of a micro-batch's tokens before their log-probs are.
+struct TokenShares {
+  std::vector<float> counted;    // [n] m_it
+  std::vector<float> weight;     // [n] w_it, but for `factor`
+  double factor = 1;             // rows_micro / rows_mini of verl_legacy
+  double token_count = 0;        // of the mini-batch
+  RolloutCorrection correction;  // of the whole sequences
+};
+// `micro` needs what denominators() does.
+TokenShares token_shares(const ObjectiveConfig& objective, const LossInput& micro, const Denominators& total);
+
+// The loss of tokens [first, first + n) of what the shares are of, and its gradients, scaled: afterwards
 //   out.loss = w_it (loss_it - entropy_coeff H_it + kl_coeff KL_it), out.d_* its derivatives,
-// and `metrics` has grown by these sequences' share. Everything in `out` is overwritten.
-void objective_gradients(const PolicyLoss& loss, const ObjectiveConfig& objective, const LossInput& in,
+// and `metrics` has grown by their share. Everything in `out` is overwritten. The part ends where a sequence does,
+// unless the loss takes parts of responses.
+void objective_gradients(const PolicyLoss& loss, const ObjectiveConfig& objective, const LossInput& part,
+                         const TokenShares& shares, int64_t first, LossOutput& out, LossMetrics& metrics);
+// Of all of them at once.
+void objective_gradients(const PolicyLoss& loss, const ObjectiveConfig& objective, const LossInput& micro,
                          const Denominators& total, LossOutput& out, LossMetrics& metrics);
 
 // What the loss marks among these tokens: select() with everything it may read filled in.

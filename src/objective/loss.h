@@ -1,5 +1,6 @@
-// What an update hands to a loss and what it gets back: plain arrays over the tokens of some whole sequences, no
-// autograd. Fed by train/gradients; objective/aggregate makes the loss of the mini-batch of it.
+// What an update hands to a loss and what it gets back: plain arrays over the tokens of some sequences, whole ones or
+// parts of them (PolicyLoss::whole_responses), no autograd. Fed by train/gradients; objective/aggregate makes the loss
+// of the mini-batch of it.
 #pragma once
 
 #include <cstdint>
@@ -57,8 +58,11 @@ enum class Scope { micro, mini, step };
 class PolicyLoss {
  public:
   virtual ~PolicyLoss() = default;
-  // Per token, from whole sequences. Default: the clipped ratio (objective/clipped_ratio.h).
+  // Per token. Default: the clipped ratio (objective/clipped_ratio.h).
   virtual void token_loss(const LossInput& in, LossOutput& out) const;
+  // Whether it reads a token's neighbours, as a ratio of sequences does. Otherwise a response may come in parts, so
+  // that the logits of a long one need not all be held, nor computed twice.
+  virtual bool whole_responses() const { return false; }
   // Only where the loss depends on a choice among the tokens of a scope (Needs::selection): mark[t] is 0 as received,
   // or what the loss makes of it; token_loss then reads in.mark.
   virtual void select(const LossInput& /*in*/, std::span<uint8_t> /*mark*/) const {}

@@ -35,6 +35,7 @@ bool selects_now(const Method& method) {
 // Host arrays of some whole sequences, in packed order: what a LossInput points into.
 struct LossArrays {
   std::vector<Sequence> sequences;
+  std::vector<int64_t> place;  // of each token in the batch
   std::vector<float> logprob, entropy, confidence, old_logprob, rollout_logprob, advantage, ref_logprob;
   std::vector<uint8_t> mark;
 
@@ -42,6 +43,7 @@ struct LossArrays {
     for (int64_t index : responses) {
       const Response& o = in.batch.responses[index];
       sequences.push_back({static_cast<int64_t>(old_logprob.size()), o.length, index, o.group});
+      for (int64_t t = o.first; t < o.first + o.length; ++t) place.push_back(t);
       auto take = [&](auto from, auto& to) {
         if (from.empty()) return;
         auto part = from.subspan(o.first, o.length);
@@ -89,6 +91,22 @@ struct LossArrays {
             .seed = in.seed,
             .objective = &in.config,
             .only_marked = only_marked(in.method)};
+  }
+  // Some of the tokens; `pieces` keeps what of the sequences is among them.
+  LossInput view(const ObjectiveInput& in, const RowRange& range, std::vector<Sequence>& pieces) const {
+    LossInput part = view(in);
+    for (auto* values : {&part.logprob, &part.entropy, &part.confidence, &part.old_logprob, &part.rollout_logprob,
+                         &part.advantage, &part.ref_logprob})
+      if (!values->empty()) *values = values->subspan(range.first, range.count);
+    if (!mark.empty()) part.mark = part.mark.subspan(range.first, range.count);
+    pieces.clear();
+    for (const Sequence& s : sequences) {
+      const int64_t begin = std::max(s.first, range.first);
+      const int64_t end = std::min(s.first + s.length, range.first + range.count);
+      if (begin < end) pieces.push_back({begin - range.first, end - begin, s.response, s.group});
+    }
+    part.sequences = pieces;
+    return part;
   }
 };
 
@@ -141,15 +159,12 @@ void define_gradients(Model& model) {
   }
 }
 
-// Notes what the loss made of these sequences' tokens.
-void note(TokenUpdates& record, const Batch& batch, const LossInput& in, const LossOutput& out) {
-  for (const Sequence& s : in.sequences) {
-    const int64_t from = s.first, to = batch.responses[s.response].first;
-    for (int64_t t = 0; t < s.length; ++t) {
-      double ratio = ratio_of(in.logprob[from + t], in.old_logprob[from + t]).value;
-      record.ratio[to + t] = static_cast<float>(ratio);
-      record.clipped[to + t] = out.clipped[from + t];
-    }
+// Notes what the loss made of tokens that stand at these places in the batch.
+void note(TokenUpdates& record, std::span<const int64_t> place, const LossInput& in, const LossOutput& out) {
+  for (size_t t = 0; t < place.size(); ++t) {
+    const double ratio = ratio_of(in.logprob[t], in.old_logprob[t]).value;
+    record.ratio[place[t]] = static_cast<float>(ratio);
+    record.clipped[place[t]] = out.clipped[t];
   }
 }
 
@@ -207,29 +222,35 @@ LossMetrics accumulate_gradients(Model& model, const ObjectiveInput& in) {
   LossMetrics metrics;
   LossBuffer buffer;
   const size_t N = in.batch.token.size();
-  const bool shares = in.ranks != nullptr && !in.ranks->alone();
+  const bool several = in.ranks != nullptr && !in.ranks->alone();
   TokenUpdates noted;  // by this rank
-  if (shares && in.record != nullptr) noted = {std::vector<float>(N), std::vector<uint8_t>(N)};
-  auto losses = [&](const LossArrays& arrays) {
-    LossOutput out = buffer.view(static_cast<int64_t>(arrays.logprob.size()));
-    objective_gradients(in.method, in.config, arrays.view(in), total, out, metrics);
-    if (in.record != nullptr) note(shares ? noted : *in.record, in.batch, arrays.view(in), out);
+  if (several && in.record != nullptr) noted = {std::vector<float>(N), std::vector<uint8_t>(N)};
+  std::vector<Sequence> pieces;
+  auto losses = [&](const LossArrays& arrays, const TokenShares& shares, const RowRange& range) {
+    const LossInput part = arrays.view(in, range, pieces);
+    LossOutput out = buffer.view(range.count);
+    objective_gradients(in.method, in.config, part, shares, range.first, out, metrics);
+    if (in.record != nullptr)
+      note(several ? noted : *in.record, std::span(arrays.place).subspan(range.first, range.count), part, out);
     return out;
   };
-  // The LM head forward and backward for some responses at a time, then the network backward for all.
+  // The LM head forward and backward for some rows at a time, then the network backward for all.
   auto learn_from = [&](const PackedResponses& micro, const std::vector<uint8_t>* mark) {
     const at::Tensor hidden = response_rows(model, micro);
     const at::Tensor d_hidden = hidden.requires_grad() ? at::empty_like(hidden.detach()) : at::Tensor();
-    for (const RowRange& part : head_parts(in.batch, micro, model.head().rows_at_once())) {
+    LossArrays arrays;
+    arrays.append(in, micro.response);
+    if (mark != nullptr) arrays.mark = *mark;
+    const TokenShares shares = token_shares(in.config, arrays.view(in), total);
+    const bool cut = !in.method.whole_responses();
+    const int64_t at_once = in.head_rows > 0 ? in.head_rows : model.head().rows_at_once();
+    for (const RowRange& part : head_parts(in.batch, micro, at_once, cut)) {
       const at::Tensor rows = hidden.detach().narrow(0, part.first, part.count).set_requires_grad(d_hidden.defined());
       const std::vector<int32_t> target(micro.target.begin() + part.first,
                                         micro.target.begin() + part.first + part.count);
       HeadStats stats = model.head().stats(rows, target, in.temperature);
-      LossArrays arrays;
-      arrays.append(in, part.responses);
-      if (mark != nullptr) arrays.mark.assign(mark->begin() + part.first, mark->begin() + part.first + part.count);
       arrays.append(stats);
-      LossOutput out = losses(arrays);
+      LossOutput out = losses(arrays, shares, part);
       backward_from(
           {{stats.logprob, out.d_logprob}, {stats.entropy, out.d_entropy}, {stats.confidence, out.d_confidence}});
       if (d_hidden.defined()) d_hidden.narrow(0, part.first, part.count).copy_(rows.grad());
@@ -255,11 +276,11 @@ LossMetrics accumulate_gradients(Model& model, const ObjectiveInput& in) {
         at::NoGradGuard no_grad;
         arrays.append(response_stats(model, micro, in.temperature));
       }
-      losses(arrays);
+      losses(arrays, token_shares(in.config, arrays.view(in), total), {0, static_cast<int64_t>(arrays.place.size())});
     }
   };
   const auto loud_count = static_cast<int64_t>(micros.size()), quiet_count = static_cast<int64_t>(quiet.size());
-  if (!shares) {
+  if (!several) {
     learn({0, loud_count});
     read({0, quiet_count});
     if (micros.empty()) define_gradients(model);

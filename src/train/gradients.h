@@ -37,6 +37,7 @@ struct ObjectiveInput {
   std::span<const uint8_t> step_mark = {};  // [N] of select_in_step(); empty for all other scopes
   TokenUpdates* record = nullptr;           // filled for the mini-batch's tokens; its arrays are [N] already
   bool on_policy = false;                   // the weights are still those that the batch's old signals were read from
+  int64_t head_rows = 0;                    // at most so many at a time; 0: as many as the head wants (else for tests)
   bool skip_silent = true;                  // false: every response takes its forward and backward pass (for tests)
   Ranks* ranks = nullptr;                   // null: alone
   ShardedGradients* shards = nullptr;       // where each rank keeps the gradients of some parameters alone

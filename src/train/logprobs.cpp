@@ -88,14 +88,17 @@ std::vector<std::vector<int64_t>> micro_batches(const Batch& batch, int64_t toke
   return micro_batches(batch, indices(0, static_cast<int64_t>(batch.responses.size())), token_budget, share_prompts);
 }
 
-std::vector<RowRange> head_parts(const Batch& batch, const PackedResponses& micro, int64_t rows) {
+std::vector<RowRange> head_parts(const Batch& batch, const PackedResponses& micro, int64_t rows, bool cut) {
   std::vector<int64_t> lengths;
   for (int64_t index : micro.response) lengths.push_back(batch.responses[index].length);
   std::vector<RowRange> parts;
   int64_t next = 0;
   for (const MicroBatch& part : pack(lengths, rows)) {
-    parts.push_back({next, part.tokens, std::span(micro.response).subspan(part.first, part.last - part.first)});
-    next += part.tokens;
+    const int64_t end = next + part.tokens;
+    for (int64_t count; next < end; next += count) {
+      count = cut ? std::min(rows, end - next) : end - next;
+      parts.push_back({next, count});
+    }
   }
   return parts;
 }

@@ -36,14 +36,14 @@ std::vector<std::vector<int64_t>> micro_batches(const Batch& batch, std::span<co
 std::vector<std::vector<int64_t>> micro_batches(const Batch& batch, int64_t token_budget, bool share_prompts);
 std::vector<int64_t> indices(int64_t first, int64_t last);  // first, .. last - 1
 
-// Neighbours among a micro-batch's responses, and their rows.
+// Some rows of a micro-batch.
 struct RowRange {
   int64_t first = 0, count = 0;
-  std::span<const int64_t> responses;
 };
 
-// As many responses at a time as have at most so many rows; a longer one alone. Without tails.
-std::vector<RowRange> head_parts(const Batch& batch, const PackedResponses& micro, int64_t rows);
+// Whole responses, as many at a time as have at most so many rows, without tails; a longer one alone, or cut into
+// parts of as many rows.
+std::vector<RowRange> head_parts(const Batch& batch, const PackedResponses& micro, int64_t rows, bool cut);
 
 // Hidden states of those rows, and their LM-head statistics; differentiable when gradients are on.
 at::Tensor response_rows(Model& model, const PackedResponses& packed);
