@@ -74,7 +74,21 @@ def published(source):
     return rows
 
 
+def of_verl(row, kind):
+    """Of a row of verl's schema, or None: the last message, and the right answer, which some nest once more."""
+    messages, paid = row.get("prompt"), row.get("reward_model")
+    if not isinstance(messages, list) or not messages or not isinstance(paid, dict):
+        return None
+    if kind == "problem":
+        return messages[-1].get("content") if isinstance(messages[-1], dict) else None
+    gold = paid.get("ground_truth")
+    return gold.get("target") if isinstance(gold, dict) else gold
+
+
 def field(where, row, kind):
+    found = of_verl(row, kind)
+    if found not in (None, ""):
+        return found
     for name in NAMES[kind]:
         if row.get(name) not in (None, ""):
             return row[name]
@@ -167,9 +181,8 @@ def dapo(rows):
     """verl's rows, each once: as published every problem stands there many times."""
     seen, made = {}, []
     for where, _, row in rows:
-        try:
-            text, gold = row["prompt"][-1]["content"], row["reward_model"]["ground_truth"]
-        except (KeyError, IndexError, TypeError):
+        text, gold = of_verl(row, "problem"), of_verl(row, "answer")
+        if text is None or gold is None:
             refuse(f"{where}: expected prompt (messages) and reward_model.ground_truth, got {', '.join(row)}")
         # The instruction that stands around the problem is the template's matter (data.template).
         text = re.sub(r"^Solve the following math problem step by step\..*?\n\n", "", text, flags=re.S)
@@ -191,7 +204,7 @@ def leetcode(rows):
         prompt, test = row.get("prompt"), row.get("test")
         if not isinstance(prompt, str) or not isinstance(test, str):
             refuse(f"{where}: expected prompt and test, got {', '.join(row)}")
-        text = (row.get("prompt_sft") or prompt).split("\n\nPlease complete the code below")[0].strip()
+        text = row.get("prompt_sft") or prompt
         made.append({"id": str(row.get("task_id") or f"leetcode-{len(made):04d}"), "problem": text, "prompt": prompt,
                      "test": test, "difficulty": (row.get("meta") or {}).get("difficulty", "")})
     return {"cross/leetcode180_deepseek.jsonl": made}

@@ -85,7 +85,12 @@ check([(r["problem"], r["answer"]) for r in made("train/dapo_17k.jsonl")] == [("
 convert("leetcode", put("leet.jsonl", lines({"task_id": "t-1", "prompt": "\"\"\"\nAdd.\n\"\"\"\nclass Solution:\n    def f(self, x: int) -> int:\n        ",
         "prompt_sft": "Add.\n\n\nPlease complete the code below to solve above prblem:\n```python\n..```", "meta": {"difficulty": "Easy"},
         "test": "my_solution = Solution()\nassert my_solution.f(x=1) == 2\n"})))
-check(made("cross/leetcode180_deepseek.jsonl")[0]["problem"] == "Add.", "LeetCode")
+check(made("cross/leetcode180_deepseek.jsonl")[0]["problem"].startswith("Add.\n\n\nPlease complete"), "LeetCode")
+
+# AIME in verl's schema, the right answer nested once more.
+convert("aime25", put("aime.jsonl", lines({"prompt": [{"role": "user", "content": "Find it."}],
+        "reward_model": {"ground_truth": {"question": "Find it.", "target": "70"}, "style": "rule"}})))
+check([(r["problem"], r["answer"]) for r in made("eval/aime25.jsonl")] == [("Find it.", "70")], "rows of verl's schema")
 
 # What was written is what the program reads.
 for name in ("train/math_12500.jsonl", "train/math_lvl3to5.jsonl", "train/dapo_17k.jsonl", "eval/extra_gsm8k.jsonl", "eval/minerva.jsonl"):
