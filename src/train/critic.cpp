@@ -41,7 +41,10 @@ class Critic final : public Companion {
   Optimizer* optimizer() override { return &optimizer_; }
 
   std::map<std::string, double> state() const override { return skipped_.state(); }
-  void restore(const std::map<std::string, double>& state) override { skipped_.restore(state); }
+  void restore(const std::map<std::string, double>& state) override {
+    skipped_.restore(state);
+    network_.body->refresh();  // its weights were read back
+  }
 
   void prepare(Batch& batch, const StepContext&, StepMetrics& m) override {
     double began = now_seconds();

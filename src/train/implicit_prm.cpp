@@ -32,7 +32,10 @@ class ImplicitPrm final : public Companion {
   std::vector<NamedTensor> weights() override { return phi_->trainable(); }
   Optimizer* optimizer() override { return &optimizer_; }
   std::map<std::string, double> state() const override { return skipped_.state(); }
-  void restore(const std::map<std::string, double>& state) override { skipped_.restore(state); }
+  void restore(const std::map<std::string, double>& state) override {
+    skipped_.restore(state);
+    phi_->refresh();  // its weights were read back
+  }
 
   void prepare(Batch& batch, const StepContext& step, StepMetrics& m) override {
     double began = now_seconds();

@@ -23,6 +23,8 @@ KINDS = {
     "teacher": (["--method.name", "distill", "--method.preset", "reward", "--method.teacher", path("base")], []),
     "critic": (["--method.name", "ppo", "--method.critic.optimizer.moments", "int8"],
                ["critic.safetensors", "critic-optimizer.safetensors", "critic-optimizer.json"]),
+    "critic-bf16": (["--method.name", "ppo", "--dtype", "bf16"],
+                    ["critic.safetensors", "critic-optimizer.safetensors", "critic-optimizer.json"]),
     "prm": (["--method.name", "prime"], ["prm.safetensors", "prm-optimizer.safetensors", "prm-optimizer.json"]),
     "prm-after": (["--method.name", "prime", "--method.preset", "authors", "--method.prm.optimizer.lr", "6e-4",
                    "--objective.keep_low", 0, "--objective.keep_high", 1],
