@@ -127,7 +127,16 @@ void RewardConfig::fields(Fields& f) {
   f.choice("kl_control", kl_control, "adaptive: kl_coeff is steered towards kl_target");
   f.field("kl_target", kl_target, Range{1e-9, 1e6}, "mean KL per token, nats, that the controller aims at");
   f.field("kl_horizon", kl_horizon, Range{1, 1e12}, "responses over which the controller may move by a factor");
+  f.section("kl_schedule", kl_schedule);
   f.section("code", code);
+}
+
+void ReferenceConfig::fields(Fields& f) {
+  f.field("sync_steps", sync_steps, Range{0, 1e9},
+          "every N steps the reference of the KL terms is moved to the policy; 0 = it stays the policy's start");
+  f.field("mixup_alpha", mixup_alpha, Range{1e-9, 1},
+          "by how much: reference = alpha policy + (1 - alpha) reference; 1 = a reset, with sync_steps = 1 a small one "
+          "is an EMA");
 }
 
 void UpdateConfig::fields(Fields& f) {
@@ -201,6 +210,7 @@ void TrainConfig::fields(Fields& f) {
   f.section("rollout", rollout);
   f.section("lora", lora);
   f.section("reward", reward);
+  f.section("reference", reference);
   struct MethodSection {
     TrainConfig* config;
     void fields(Fields& inner) {
@@ -218,6 +228,9 @@ void TrainConfig::fields(Fields& f) {
 
 void RewardConfig::validate() const {
   Refusals refuse("config");
+  if (const std::string wrong_schedule = kl_schedule.refusal("reward.kl_schedule"); !wrong_schedule.empty()) {
+    refuse(wrong_schedule);
+  }
   if (correct <= wrong) refuse(str("reward.correct = ", correct, " must be larger than reward.wrong = ", wrong));
   refuse.attempt([&] { parse_graders(graders, "reward.graders"); });
   std::vector<WeightedPart> parts;
@@ -303,6 +316,11 @@ void TrainConfig::validate_settings() const {
   if (reward.kl_control == KlControl::adaptive && reward.kl_coeff == 0) {
     refuse("reward.kl_control = \"adaptive\" needs reward.kl_coeff > 0 to start from, such as 0.001");
   }
+  if (reward.kl_control == KlControl::adaptive && reward.kl_schedule.form != KlForm::constant) {
+    refuse(
+        "reward.kl_control = \"adaptive\" with reward.kl_schedule: either the KL steers the coefficient, or the "
+        "steps do; leave one of them out");
+  }
   if (objective.keep_mixed_groups && rollout.n == 1) {
     refuse("objective.keep_mixed_groups needs rollout.n >= 2: a group of one is never mixed");
   }
@@ -362,6 +380,15 @@ void TrainConfig::validate_combination() const {
                rollout.n, " responses of a step: each update needs one at least"));
   }
   if (rollout.surplus == Surplus::carry) refuse.attempt([&] { validate_surplus(); });
+  if (need.on_policy) refuse_off_policy(refuse);
+  if (reference.moves() && !need.reference) {
+    refuse(str("reference.sync_steps = ", reference.sync_steps,
+               ", but nothing reads a reference: set "
+               "objective.kl_coeff or reward.kl_coeff, or leave it out"));
+  }
+  if (!reference.moves() && reference.mixup_alpha != 1) {
+    refuse(str("reference.mixup_alpha = ", reference.mixup_alpha, " needs reference.sync_steps: after how many steps"));
+  }
   if (rollout.n < need.responses) {
     refuse(str("rollout.n = ", rollout.n, ": ", method->title(), " with these options needs at least ", need.responses,
                " responses to a prompt, or every advantage is 0; raise rollout.n, or change the [method] options"));
@@ -386,6 +413,22 @@ void TrainConfig::validate_combination() const {
   refuse.finish();
 }
 
+// Exactly on-policy: one update a step, and all of it sampled by the policy as it is.
+void TrainConfig::refuse_off_policy(Refusals& refuse) const {
+  const std::string instead = str("; ", method->title(), " is exactly on-policy, or set method.on_policy = false");
+  if (update.mini_batch_size < data.train_batch_size) {
+    refuse(str("update.mini_batch_size = ", update.mini_batch_size,
+               " gives several updates a step: set it to "
+               "data.train_batch_size = ",
+               data.train_batch_size, instead));
+  }
+  if (update.epochs > 1) refuse(str("update.epochs = ", update.epochs, ": set it to 1", instead));
+  if (rollout.lag > 0) refuse(str("rollout.lag = 1 trains on what an earlier policy sampled: set it to 0", instead));
+  if (rollout.surplus == Surplus::carry) {
+    refuse(str("rollout.surplus = \"carry\" trains on what an earlier policy sampled: set it to \"drop\"", instead));
+  }
+}
+
 // What is carried keeps the sampler's figures alone, and only a rule that lets some prompts pass leaves any.
 void TrainConfig::validate_surplus() const {
   const KeepRule rule = keep_rule();
@@ -407,7 +450,8 @@ std::string TrainConfig::title() const { return !label.empty() ? label : method 
 
 Needs TrainConfig::needs() const {
   Needs needs = method ? method->needs() : Needs{};
-  needs.reference = needs.reference || objective.kl_coeff > 0 || reward.kl_coeff > 0;
+  needs.reference =
+      needs.reference || objective.kl_schedule.ever(objective.kl_coeff) || reward.kl_schedule.ever(reward.kl_coeff);
   needs.labels = needs.labels || data.draw == DrawOrder::difficulty;
   needs.labels = needs.labels || keep_rule().mixed || objective.keep_low > 0 || objective.keep_high < 1;
   return needs;

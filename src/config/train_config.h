@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/fields.h"
+#include "base/refusals.h"
 #include "core/model_options.h"
 #include "core/optimizer_config.h"
 #include "data/problems.h"
@@ -101,12 +102,21 @@ struct RewardConfig {
   double kl_coeff = 0;  // KL in the reward (objective/kl.h); 0 = off. The first one where it is adaptive
   KlEstimator kl_estimator = KlEstimator::k1;
   KlControl kl_control = KlControl::fixed;
+  KlSchedule kl_schedule;
   double kl_target = 0.1;
   double kl_horizon = 10000;  // in responses
   code::CodeOptions code;
   void fields(Fields& f);
   void validate() const;
   GraderSetup setup() const { return {extract, code, tolerance}; }
+};
+
+// The reference that KL terms are held to: the policy's start, or what it is moved to on the way.
+struct ReferenceConfig {
+  int64_t sync_steps = 0;  // 0 = never
+  double mixup_alpha = 1;  // of the policy's weights; 1 = a reset
+  bool moves() const { return sync_steps > 0; }
+  void fields(Fields& f);
 };
 
 // How gradients of several ranks become one: by a sum, or one rank after the other, in the order of one process.
@@ -155,6 +165,7 @@ struct TrainConfig {
   TrainRolloutConfig rollout;
   LoraConfig lora;
   RewardConfig reward;
+  ReferenceConfig reference;
   std::string method_name = "grpo";
   std::string method_preset;       // one of the method's presets
   std::shared_ptr<Method> method;  // made from method_name, holds the method's own options
@@ -182,6 +193,7 @@ struct TrainConfig {
  private:
   void validate_combination() const;
   void validate_surplus() const;
+  void refuse_off_policy(Refusals& refuse) const;
 };
 
 // What the option called `key` can change, of any run; `result` for options of methods, and for those that a run of

@@ -106,6 +106,15 @@ void add_parts(const RewardConfig& r, Lines& lines) {
   lines.push_back({"R_i", str("R_i = ", join(terms, " + ")), "each part is logged apart (rewards/)"});
 }
 
+// How the weight of a KL goes on from its first value.
+void add_schedule(const std::string& name, double first, const KlSchedule& schedule, Lines& lines) {
+  if (schedule.form == KlForm::constant) return;
+  lines.push_back({"",
+                   str(name, " from ", first, " to ", schedule.end, " over ", plural(schedule.steps, "step"),
+                       schedule.form == KlForm::linear ? ", in a straight line" : ", by half a cosine"),
+                   "and stays there"});
+}
+
 Lines reward(const TrainConfig& c, const Needs& needs) {
   const RewardConfig& r = c.reward;
   Lines lines;
@@ -123,15 +132,17 @@ Lines reward(const TrainConfig& c, const Needs& needs) {
                      str("R_i += min(0, -(L_i - ", from, ") / ", r.overlong_buffer, " * ", r.overlong_factor, ")"),
                      str("from ", grouped(from), " tokens on, a response loses up to ", r.overlong_factor)});
   }
-  if (r.kl_coeff > 0) {
+  if (r.kl_schedule.ever(r.kl_coeff)) {
     lines.push_back({"KL in reward",
                      str("r_it = [t = L_i] R_i - beta KL_it,  KL_it = ", kl_formula(r.kl_estimator, "lp_old - lp_ref")),
-                     str("beta = ", r.kl_coeff, ": every token pays for leaving the frozen reference")});
+                     str("beta = ", r.kl_coeff, ": every token pays for leaving the reference")});
+    add_schedule("beta", r.kl_coeff, r.kl_schedule, lines);
     if (r.kl_control == KlControl::adaptive) {
       lines.push_back({"", str("beta *= 1 + clip(KL / ", r.kl_target, " - 1, -0.2, 0.2) responses / ", r.kl_horizon),
                        "after every step"});
     }
-    if (c.objective.kl_coeff > 0) lines.push_back({"", "", "the loss below has a KL term as well"});
+    if (c.objective.kl_schedule.ever(c.objective.kl_coeff))
+      lines.push_back({"", "", "the loss below has a KL term as well"});
   }
   return lines;
 }
@@ -322,12 +333,13 @@ Lines loss(const TrainConfig& c) {
     lines.push_back({"entropy", str("L -= ", o.entropy_coeff, " mean H_it"),
                      o.entropy_coeff > 0 ? "a bonus for staying undecided" : "a penalty for staying undecided"});
   }
-  if (o.kl_coeff > 0) {
+  if (o.kl_schedule.ever(o.kl_coeff)) {
     lines.push_back({"KL loss",
                      str("L += ", o.kl_coeff, " mean KL_it,  KL_it = ", kl_formula(o.kl_estimator, "lp - lp_ref")),
                      o.kl_estimator == KlEstimator::k1
-                         ? "against the frozen reference; the gradient of k1 is 0 on average, so this term does nothing"
-                         : "keeps the policy near the frozen reference"});
+                         ? "against the reference; the gradient of k1 is 0 on average, so this term does nothing"
+                         : "keeps the policy near the reference"});
+    add_schedule("its weight", o.kl_coeff, o.kl_schedule, lines);
   }
   return lines;
 }
@@ -383,7 +395,17 @@ Lines needs_of(const TrainConfig& c, const Needs& needs) {
       {"models", "",
        models == 1 ? std::string("one, held and trained") : str(models, " held, ", trained, " of them trained")});
   lines.push_back({"policy", "", "pi, trained; it also samples"});
-  if (needs.reference) lines.push_back({"reference", "", "pi_ref, the policy's start, frozen: for the KL terms"});
+  if (needs.reference) {
+    const ReferenceConfig& r = c.reference;
+    lines.push_back({"reference", "",
+                     !r.moves()
+                         ? std::string("pi_ref, the policy's start, frozen: for the KL terms")
+                         : str("pi_ref, at first the policy's start; after every ",
+                               r.sync_steps == 1 ? "step" : plural(r.sync_steps, "step"),
+                               r.mixup_alpha == 1 ? " the policy as it is then"
+                                                  : str(" pi_ref = ", r.mixup_alpha, " pi + ",
+                                                        fixed(1 - r.mixup_alpha, 4), " pi_ref, weight by weight"))});
+  }
   if (needs.critic) {
     lines.push_back({"critic", "",
                      str("V, the policy's body with a scalar head; ", plural(needs.critic->updates, "update"),

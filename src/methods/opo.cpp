@@ -2,10 +2,11 @@
 // weighs each reward by the squared norm of its response's gradient. Where tokens' gradients are about orthogonal and
 // of one size that norm grows with the length, and so
 //   b = sum_i L_i R_i / sum_i L_i,   A_i = R_i - b,   L_i the tokens of a response, within the prompt's group
-// No deviation, no KL, no entropy bonus. The other half of the method is exact on-policy training, one update a step,
-// which is a matter of sizes: update.mini_batch_size = data.train_batch_size, update.epochs = 1. Every ratio is then 1,
-// and the loss, PPO's clip without a dual clip (verl's adds one of 3), is the policy gradient; with more updates it is
-// OPO's baseline alone.
+// No deviation, no KL, no entropy bonus. The other half of the method is exact on-policy training, one update a step of
+// what the policy as it is has sampled: update.mini_batch_size = data.train_batch_size, update.epochs = 1, nothing from
+// an earlier step. Other sizes are refused, unless on_policy = false asks for the baseline alone, as verl's form does,
+// which holds nobody to them. Every ratio is then 1, and the loss, PPO's clip without a dual clip (verl's adds one of
+// 3), is the policy gradient.
 //
 // Alone in its group: 0 by the formula; its reward in verl (group_of_one).
 // Read for this: the article's abstract and summaries of its derivation, verl's page on OPO and its core_algos.py,
@@ -35,20 +36,30 @@ std::vector<double> against_weighted_mean(std::span<const Response> o) {
 
 class Opo final : public Method {
  public:
-  explicit Opo(std::string_view preset) : group_of_one_(preset == "verl" ? GroupOfOne::reward : GroupOfOne::zero) {
+  explicit Opo(std::string_view preset)
+      : group_of_one_(preset == "verl" ? GroupOfOne::reward : GroupOfOne::zero), on_policy_(preset != "verl") {
     objective_ = {.dual_clip = preset == "verl" ? 3.0 : 0.0};
   }
   void fields(Fields& f) override {
     f.choice("group_of_one", group_of_one_, {"reward", "zero"},
              "advantage of the only response to a prompt: its reward (verl), or 0");
+    f.field("on_policy", on_policy_,
+            "refuse what is not exactly on-policy: several updates a step, responses of an earlier policy; false: the "
+            "baseline alone");
+  }
+  Needs needs() const override {
+    Needs needs;
+    needs.on_policy = on_policy_;
+    return needs;
   }
   std::vector<Equation> equations() const override {
     return {{"baseline", "b = sum_i L_i R_i / sum_i L_i",
              "the group's mean reward, a response weighed by its length: the baseline of least variance where a "
              "gradient's squared norm grows with the length"},
             {"advantage", "A_i = R_i - b", "not divided by a deviation"},
-            {"on-policy", "pi_old = pi_theta at every update",
-             "one update a step: update.mini_batch_size = data.train_batch_size, update.epochs = 1"}};
+            {"on-policy", on_policy_ ? "pi_old = pi_theta at every update" : "",
+             on_policy_ ? "one update a step: update.mini_batch_size = data.train_batch_size, update.epochs = 1"
+                        : "not asked for: with several updates a step this is OPO's baseline under PPO's clip"}};
   }
 
   void advantages(const Batch& batch, std::span<float> advantage, Recording& recording) const override {
@@ -61,6 +72,7 @@ class Opo final : public Method {
 
  private:
   GroupOfOne group_of_one_;
+  bool on_policy_;
 };
 
 }  // namespace

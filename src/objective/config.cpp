@@ -1,9 +1,35 @@
 #include "objective/config.h"
 
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
 #include "base/error.h"
 #include "base/str.h"
 
 namespace ucas {
+
+void KlSchedule::fields(Fields& f) {
+  f.choice("form", form, "the coefficient stays, or goes to `end` over `steps`, in a straight line or half a cosine");
+  f.field("end", end, Range{0, 100}, "the coefficient after these steps");
+  f.field("steps", steps, Range{0, 1e9}, "rollout steps from the start until it is there");
+}
+
+std::string KlSchedule::refusal(const std::string& section) const {
+  if (form == KlForm::constant && (end != 0 || steps != 0)) {
+    return str(section, ".form = \"constant\" with ", end != 0 ? "end" : "steps",
+               ": these are of a coefficient that moves; say linear or cosine");
+  }
+  if (form == KlForm::constant || steps > 0) return "";
+  return str(section, ".form = \"", word_of(form), "\" needs ", section, ".steps: over how many steps, such as 100");
+}
+
+double KlSchedule::weight(double first, int64_t step) const {
+  if (form == KlForm::constant) return first;
+  const double way = std::clamp(static_cast<double>(step - 1) / static_cast<double>(steps), 0.0, 1.0);
+  const double gone = form == KlForm::linear ? way : 0.5 * (1 - std::cos(std::numbers::pi * way));
+  return first + (end - first) * gone;
+}
 
 void ObjectiveConfig::fields(Fields& f) {
   f.field("clip_low", clip_low, Range{0, 1}, "eps_low: the ratio is clipped below 1 - clip_low");
@@ -43,9 +69,11 @@ void ObjectiveConfig::fields(Fields& f) {
       "under the truncated law that was drawn from (the ratio then holds the kept mass)");
   f.choice("accumulation", accumulation, {"exact", "verl_legacy"},
            "micro-batches add up exactly, or as rows_micro / rows_mini times the mean inside each");
+  f.section("kl_schedule", kl_schedule);
 }
 
 void ObjectiveConfig::validate() const {
+  if (std::string wrong = kl_schedule.refusal("objective.kl_schedule"); !wrong.empty()) throw Error("config", wrong);
   if (entropy_target > 0 && entropy_coeff < 0) {
     throw Error("config", str("objective.entropy_coeff = ", entropy_coeff, " with objective.entropy_target = ",
                               entropy_target, ": the bonus starts there and is never negative; set it to 0 or above"));

@@ -2,6 +2,7 @@
 // A method brings its own defaults; the config file overrides them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 
@@ -37,6 +38,21 @@ enum class Accumulation { exact, verl_legacy };
 enum class KeepMetric { acc, score, reward };
 enum class KeepOrder { refill, prefer };
 
+// How the weight of a KL goes from its first value to another over the steps of a run.
+enum class KlForm { constant, linear, cosine };
+constexpr std::array<const char*, 3> names(KlForm) { return {"constant", "linear", "cosine"}; }
+struct KlSchedule {
+  KlForm form = KlForm::constant;
+  double end = 0;     // the weight from step `steps` + 1 on
+  int64_t steps = 0;  // over so many rollout steps
+  void fields(Fields& f);
+  // What is wrong with it, under the name of its section; "" if nothing is.
+  std::string refusal(const std::string& section) const;
+  // Of a step, 1 the first, where the run begins with `first`.
+  double weight(double first, int64_t step) const;
+  bool ever(double first) const { return first > 0 || (form != KlForm::constant && end > 0); }
+};
+
 struct ObjectiveConfig {
   double clip_low = 0.2;   // eps_low
   double clip_high = 0.2;  // eps_high
@@ -48,6 +64,7 @@ struct ObjectiveConfig {
   double entropy_step = 0.005;  // by so much per rollout step
   double kl_coeff = 0;          // KL loss against the frozen reference
   KlEstimator kl_estimator = KlEstimator::k3;
+  KlSchedule kl_schedule = {};
   bool keep_mixed_groups = false;             // DAPO dynamic sampling: train only on groups with 0 < correct < G
   KeepMetric keep_metric = KeepMetric::acc;   // what must differ in such a group: verdict, score, or shaped reward
   double keep_low = 0, keep_high = 1;         // PRIME: train only on prompts with a mean accuracy within, ends included

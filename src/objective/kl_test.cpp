@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 #include "objective/returns.h"
@@ -26,6 +27,30 @@ Batch small_batch() {
     batch.responses.push_back(o);
   }
   return batch;
+}
+
+TEST(kl_schedule, goes_from_the_first_weight_to_the_last_and_stays) {
+  const auto weights = [](const KlSchedule& schedule) {
+    std::vector<double> out;
+    for (int64_t step : {1, 2, 3, 5, 9}) out.push_back(schedule.weight(0.4, step));
+    return out;
+  };
+  EXPECT_EQ(weights({}), (std::vector<double>{0.4, 0.4, 0.4, 0.4, 0.4}));
+  const std::vector<double> linear = weights({KlForm::linear, 0.2, 4}), cosine = weights({KlForm::cosine, 0.2, 4});
+  const std::vector<double> down = {0.4, 0.35, 0.3, 0.2, 0.2},
+                            curve = {0.4, 0.4 - 0.1 * (1 - std::sqrt(0.5)), 0.3, 0.2, 0.2};
+  for (size_t i = 0; i < down.size(); ++i) {
+    EXPECT_NEAR(linear[i], down[i], 1e-15);
+    EXPECT_NEAR(cosine[i], curve[i], 1e-15);
+  }
+  EXPECT_DOUBLE_EQ((KlSchedule{KlForm::linear, 0.5, 2}).weight(0, 2), 0.25) << "it may rise from nothing";
+}
+
+TEST(kl_schedule, asks_for_a_reference_wherever_it_is_not_nothing) {
+  EXPECT_FALSE(KlSchedule{}.ever(0));
+  EXPECT_TRUE(KlSchedule{}.ever(0.1));
+  EXPECT_TRUE((KlSchedule{KlForm::cosine, 0.1, 5}).ever(0));
+  EXPECT_FALSE((KlSchedule{KlForm::cosine, 0, 5}).ever(0));
 }
 
 TEST(kl_reward, every_token_pays_for_its_distance_to_the_reference) {

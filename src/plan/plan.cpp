@@ -99,7 +99,13 @@ class Planner {
   void companions() {
     if (needs_.reference) {
       const bool shared = c_.lora.on() && c_.lora.modules_to_save.empty() && !m_.own_adapter;
-      if (!shared) always("reference", model_memory(m_.policy, inference(c_.dtype), nullptr).kept(), "frozen");
+      if (c_.reference.moves()) {
+        const ModelMemory m = model_memory(m_.policy, m_.options, nullptr);
+        always("reference", m.kept() - m.gradients, "moved to the policy, and saved");
+        companion_state_ += 4 * m.trained;
+      } else if (!shared) {
+        always("reference", model_memory(m_.policy, inference(c_.dtype), nullptr).kept(), "frozen");
+      }
     }
     if (needs_.critic) companion("critic", m_.critic, needs_.critic->optimizer, false);
     if (needs_.teacher) always("teacher", model_memory(m_.teacher, inference(c_.dtype), nullptr).kept(), "frozen");

@@ -36,6 +36,9 @@ class Companion {
   // Its own update, after the advantages and before the policy's.
   virtual void learn(const Batch& /*batch*/, const StepContext& /*step*/, StepMetrics& /*m*/) {}
 
+  // After the policy's updates of the step.
+  virtual void follow(Model& /*policy*/, const StepContext& /*step*/, StepMetrics& /*m*/) {}
+
   // What a checkpoint keeps of it; nothing for a frozen one. Tensors share storage with the companion.
   virtual std::vector<NamedTensor> weights() { return {}; }
   virtual Optimizer* optimizer() { return nullptr; }

@@ -1,6 +1,9 @@
-// The frozen reference policy (docs/paper.md): the run's initial weights, for the KL loss, for KL in the
-// reward, and for methods that read ref_logprob themselves.
+// The reference policy (docs/paper.md): the run's initial weights, for the KL loss, for KL in the reward, and for
+// methods that read ref_logprob themselves. Frozen, unless reference.sync_steps moves it to the policy every so often.
+#include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
+
+#include <vector>
 
 #include "base/log.h"
 #include "hf/peft.h"
@@ -12,11 +15,27 @@ namespace ucas {
 
 namespace {
 
+// r <- r + alpha (p - r) of one tensor, in double, element by element: the same bits for any number of threads.
+void move_towards(const at::Tensor& reference, const at::Tensor& policy, double alpha) {
+  const at::Tensor from = policy.to(at::kCPU).contiguous();
+  at::Tensor to = reference.detach().to(at::kCPU).contiguous();
+  float* r = to.mutable_data_ptr<float>();
+  const float* p = from.const_data_ptr<float>();
+  at::parallel_for(0, to.numel(), 1 << 16, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const double here = r[i];
+      r[i] = static_cast<float>(here + alpha * (static_cast<double>(p[i]) - here));
+    }
+  });
+  if (!reference.is_cpu()) reference.detach().copy_(to);
+}
+
 class Reference final : public Companion {
  public:
   Reference(const TrainConfig& config, std::unique_ptr<Model> model)
       : model_(std::move(model)),
         reward_(config.reward),
+        moves_(config.reference),
         temperature_(config.rollout.temperature),
         token_budget_(config.update.micro_batch_tokens),
         kl_coeff_(config.reward.kl_coeff) {}
@@ -26,23 +45,42 @@ class Reference final : public Companion {
   void prepare(Batch& batch, const StepContext& step, StepMetrics& m) override {
     double began = now_seconds();
     batch.ref_logprob = compute_logprobs(*model_, batch, temperature_, token_budget_, step.ranks);
-    if (reward_.kl_coeff > 0) charge_kl(batch, m);
+    if (reward_.kl_schedule.ever(reward_.kl_coeff)) charge_kl(batch, step.step, m);
     m.set("timing_s/ref", now_seconds() - began);
   }
 
-  // The adaptive coefficient; under fixed control there is nothing to keep.
+  void follow(Model& policy, const StepContext& step, StepMetrics& m) override {
+    if (!moves_.moves()) return;
+    if (step.step % moves_.sync_steps == 0) {
+      const std::vector<NamedTensor> from = policy.trainable(), to = model_->trainable();
+      UCAS_CHECK(from.size() == to.size(), "a reference of the policy's shape");
+      for (size_t i = 0; i < to.size(); ++i) move_towards(to[i].tensor, from[i].tensor.detach(), moves_.mixup_alpha);
+      model_->refresh();
+      synced_at_ = step.step;
+    }
+    m.set("reference/synced_at", static_cast<double>(synced_at_));
+  }
+
+  std::vector<NamedTensor> weights() override {
+    return moves_.moves() ? model_->trainable() : std::vector<NamedTensor>{};
+  }
+  // Of what stays as it is there is nothing to keep.
   std::map<std::string, double> state() const override {
-    if (reward_.kl_control == KlControl::fixed) return {};
-    return {{"kl_coeff", kl_coeff_}};
+    std::map<std::string, double> state;
+    if (reward_.kl_control == KlControl::adaptive) state["kl_coeff"] = kl_coeff_;
+    if (moves_.moves()) state["synced_at"] = static_cast<double>(synced_at_);
+    return state;
   }
   void restore(const std::map<std::string, double>& state) override {
-    auto found = state.find("kl_coeff");
-    if (found != state.end()) kl_coeff_ = found->second;
+    if (auto found = state.find("kl_coeff"); found != state.end()) kl_coeff_ = found->second;
+    if (auto found = state.find("synced_at"); found != state.end()) synced_at_ = static_cast<int64_t>(found->second);
+    model_->refresh();  // its weights may have been read back
   }
 
  private:
   // The step pays with the coefficient as it is; what it shows steers the next one's.
-  void charge_kl(Batch& batch, StepMetrics& m) {
+  void charge_kl(Batch& batch, int64_t step, StepMetrics& m) {
+    if (reward_.kl_control == KlControl::fixed) kl_coeff_ = reward_.kl_schedule.weight(reward_.kl_coeff, step);
     double kl = take_kl_off_reward(batch, reward_.kl_estimator, kl_coeff_);
     m.set("actor/reward_kl_penalty", kl);
     m.set("actor/reward_kl_penalty_coeff", kl_coeff_);
@@ -53,17 +91,23 @@ class Reference final : public Companion {
 
   std::unique_ptr<Model> model_;
   RewardConfig reward_;
+  ReferenceConfig moves_;
   double temperature_;
   int64_t token_budget_;
   double kl_coeff_;
+  int64_t synced_at_ = 0;
 };
 
 }  // namespace
 
-// The policy without its adapter, where the run began with a fresh one and changes nothing else; otherwise from
+// One that moves is a model of its own, trained parameters as the policy has them. Else the policy without its adapter,
+// where the run began with a fresh one and changes nothing else; otherwise from
 // config.model, also on resume, where the policy itself comes from a checkpoint of the run.
 std::unique_ptr<Companion> make_reference(const TrainConfig& config, at::Device device, Model* policy) {
   if (!config.needs().reference) return nullptr;
+  if (config.reference.moves()) {
+    return std::make_unique<Reference>(config, load_model(config.model, device, config.model_options()));
+  }
   const bool shared =
       policy != nullptr && config.lora.on() && config.lora.modules_to_save.empty() && !find_adapter(config.model);
   return std::make_unique<Reference>(

@@ -166,8 +166,9 @@ void StepRecord::shaped(const Batch& batch, const Shaped& shaped) {
   metrics.set("train/taught_token_share", taught / std::max(1.0, carried + metrics.get("train/generated_tokens")));
 }
 
-void StepRecord::updated(std::span<const LossMetrics> losses, double grad_norm, double lr) {
-  record_losses(metrics, losses, t_.config.objective);
+void StepRecord::updated(std::span<const LossMetrics> losses, const ObjectiveConfig& objective, double grad_norm,
+                         double lr) {
+  record_losses(metrics, losses, objective);
   metrics.set("actor/grad_norm", grad_norm);
   metrics.set("actor/lr", lr);
   metrics.set("train/updates", static_cast<double>(losses.size()));

@@ -60,7 +60,8 @@ class StepRecord {
 
   void collected(const Collected& made);
   void shaped(const Batch& batch, const Shaped& shaped);
-  void updated(std::span<const LossMetrics> losses, double grad_norm, double lr);  // the norm a mean over them
+  // `objective` as it was of this step; the norm is a mean over the updates.
+  void updated(std::span<const LossMetrics> losses, const ObjectiveConfig& objective, double grad_norm, double lr);
   // These files serve the report: one that cannot be written is no reason to lose the run, unless it goes on so.
   void store(const Collected& made, const Shaped& shaped, UnstoredSteps& unstored) const;
   // The row and the observer; with what the step took, unless it is the validation before the first one.

@@ -58,9 +58,11 @@ Shaped shape(const Method& method, const Batch& batch, StepRecord& record) {
   return shaped;
 }
 
-// The objective with the entropy bonus of this step. The old policy's entropy decides it, and that of the next.
+// The objective with the KL's weight and the entropy bonus of this step. The old policy's entropy decides the bonus,
+// and that of the next.
 ObjectiveConfig objective_of_step(Training& t, StepMetrics& m) {
   ObjectiveConfig objective = t.config.objective;
+  objective.kl_coeff = objective.kl_schedule.weight(objective.kl_coeff, t.state.step);
   if (objective.entropy_target == 0) return objective;
   const double c = t.state.entropy_coeff.value_or(objective.entropy_coeff);
   const EntropyBonus bonus = entropy_bonus(objective, c, m.get("actor/entropy"));
@@ -177,6 +179,7 @@ Trainer::Outcome Trainer::step() {
     const Shaped shaped = shape(*t_.config.method, batch, record);  // A_it
     for (auto& companion : t_.companions) companion->learn(batch, record.context, record.metrics);
     update(batch, shaped.advantage, record);  // Eq. 11 on each mini-batch
+    for (auto& companion : t_.companions) companion->follow(*t_.policy.model, record.context, record.metrics);
     record.store(made, shaped, unstored_);
     if (number == 1) check_bounds(t_, record.metrics);
   }
@@ -294,7 +297,7 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, StepR
                                 id(mini.last), ", seed ", c.seed, "); the last checkpoint stands"));
     }
   }
-  record.updated(losses, norms / static_cast<double>(std::max<size_t>(1, losses.size())), lr);
+  record.updated(losses, objective, norms / static_cast<double>(std::max<size_t>(1, losses.size())), lr);
 }
 
 bool Trainer::finished() const {
