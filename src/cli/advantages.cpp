@@ -18,7 +18,6 @@
 #include "methods/apply.h"
 #include "records/step_data.h"
 #include "records/step_methods.h"
-#include "verify/registry.h"
 
 namespace ucas {
 
@@ -81,27 +80,12 @@ void refuse_missing(const std::string& name, const Needs& needs, const StepData&
                                  "; take a step of a run that had it, or another method"));
 }
 
-// Answers grouped by the verifier, where the run did not need it.
-Batch with_classes(const Batch& batch) {
-  Batch grouped = batch;
-  std::unique_ptr<Grader> grader = make_grader(GraderKind::math);
-  for (const Group& group : grouped.groups) {
-    std::vector<Verdict> verdicts;
-    for (const Response& o : grouped.of(group)) verdicts.push_back(o.verdict);
-    grader->classify(verdicts);
-    for (size_t i = 0; i < verdicts.size(); ++i) {
-      grouped.responses[group.first + i].verdict.answer_class = verdicts[i].answer_class;
-    }
-  }
-  return grouped;
-}
-
 std::vector<float> recompute(const std::string& name, const Method& method, const StepData& data,
                              const std::string& path) {
   Needs needs = method.needs();
   refuse_missing(name, needs, data, path);
   bool classify = needs.answer_classes && !data.answer_classes;
-  return shape(method, classify ? with_classes(data.batch) : data.batch).advantage;
+  return shape(method, classify ? with_answer_classes(data) : data.batch).advantage;
 }
 
 // The methods asked for, each with those of the settings that it knows.

@@ -14,8 +14,7 @@ namespace {
 double& value_of(SignalledResponse& o, Signal signal) { return o.signal[static_cast<size_t>(signal)]; }
 
 // Which share of the group gave the same answer; one that could not be read agrees with itself alone.
-void add_self_consistency(std::vector<SignalledResponse>& group, std::vector<Verdict> verdicts, bool classified) {
-  if (!classified) make_grader(GraderKind::math)->classify(verdicts);
+void add_self_consistency(std::vector<SignalledResponse>& group, const std::vector<Verdict>& verdicts) {
   std::vector<int32_t> answers;
   for (const Verdict& verdict : verdicts) answers.push_back(verdict.answer_class);
   const std::vector<double> shares = agreement(answers);
@@ -94,7 +93,8 @@ std::vector<SignalledGroup> signalled_groups(std::span<const ProblemRow> rows, i
       verdicts.back().answer = sampled.answer;
     }
     if (group.responses.size() < 2) continue;
-    add_self_consistency(group.responses, std::move(verdicts), false);
+    make_grader(GraderKind::math)->classify(verdicts);
+    add_self_consistency(group.responses, verdicts);
     groups.push_back(std::move(group));
   }
   return groups;
@@ -103,10 +103,11 @@ std::vector<SignalledGroup> signalled_groups(std::span<const ProblemRow> rows, i
 std::vector<SignalledGroup> signalled_groups(const StepData& data, int64_t words) {
   UCAS_CHECK(data.piece.size() == data.batch.token.size(), "the text of every token");
   const std::vector<float>*A = traced(data, "A"), *A_mod = traced(data, "A_mod");
+  const Batch batch = with_answer_classes(data);
   std::vector<SignalledGroup> groups;
-  for (size_t g = 0; g < data.batch.groups.size(); ++g) {
-    const Group& from = data.batch.groups[g];
-    const auto responses = data.batch.of(from);
+  for (size_t g = 0; g < batch.groups.size(); ++g) {
+    const Group& from = batch.groups[g];
+    const auto responses = batch.of(from);
     const std::vector<double> plain = group_advantage(responses, GroupAdvantageConfig{});
     SignalledGroup group;
     group.problem = data.problem[g];
@@ -122,7 +123,7 @@ std::vector<SignalledGroup> signalled_groups(const StepData& data, int64_t words
       verdicts.push_back(responses[i].verdict);
     }
     if (group.responses.size() < 2) continue;
-    add_self_consistency(group.responses, std::move(verdicts), data.answer_classes);
+    add_self_consistency(group.responses, verdicts);
     groups.push_back(std::move(group));
   }
   return groups;

@@ -1,5 +1,6 @@
 #include "records/step_data.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -251,6 +252,11 @@ void read_question(const JsonObject& line, StepData& data) {
   if (line.has("question") || !data.question.empty()) data.question.push_back(line.text_or("question", ""));
   if (line.has("gold")) data.gold.resize(data.problem.size() - 1);
   if (line.has("gold") || !data.gold.empty()) data.gold.push_back(line.texts_or_text("gold"));
+  const std::string grader = line.text_or("grader", word_of(GraderKind::math));
+  constexpr auto kinds = names(GraderKind{});
+  const auto found = std::ranges::find(kinds, grader);
+  if (found == kinds.end()) line.refuse(str("\"grader\": \"", printable(grader), "\" is no grader of this version"));
+  data.grader.push_back(static_cast<GraderKind>(found - kinds.begin()));
 }
 
 void read_response(const JsonObject& line, const Header& header, StepData& data) {
@@ -360,8 +366,25 @@ std::string step_data_lines(const StepData& data) {
       append_list(out, "gold", std::span<const std::string>(data.gold[g]),
                   [](std::string& to, const std::string& answer) { to += json_text(answer); });
     }
+    if (!data.grader.empty() && data.grader[g] != GraderKind::math) {
+      out += str(", \"grader\": ", json_text(std::string(word_of(data.grader[g]))));
+    }
     out += "}\n";
     for (int64_t i = 0; i < group.count; ++i) append_response(out, data, static_cast<size_t>(group.first + i));
+  }
+  return out;
+}
+
+Batch with_answer_classes(const StepData& data) {
+  Batch out = data.batch;
+  for (size_t g = 0; !data.answer_classes && g < out.groups.size(); ++g) {
+    const Group& group = out.groups[g];
+    std::vector<Verdict> verdicts;
+    for (const Response& o : out.of(group)) verdicts.push_back(o.verdict);
+    make_grader(data.grader.empty() ? GraderKind::math : data.grader[g])->classify(verdicts);
+    for (size_t i = 0; i < verdicts.size(); ++i) {
+      out.responses[static_cast<size_t>(group.first) + i].verdict.answer_class = verdicts[i].answer_class;
+    }
   }
   return out;
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/batch.h"
+#include "verify/registry.h"
 
 namespace ucas {
 
@@ -30,6 +31,7 @@ struct StepData {
   std::vector<std::string> problem;            // id of each group's problem
   std::vector<std::string> question;           // its text before the template; may be empty, as `gold`
   std::vector<std::vector<std::string>> gold;  // any one counts
+  std::vector<GraderKind> grader;              // of each group; may be empty: math, as in older files
   std::vector<std::string> piece;              // [N] text of each token, for people; may be empty
   std::vector<float> advantage;                // [N] as trained on
   // Of each token at the last update that used it; both empty where they were not recorded (older files).
@@ -48,6 +50,8 @@ Batch leading_groups(const Batch& batch, int64_t tokens);
 std::vector<int64_t> steps_with_signals(const std::string& run);
 
 std::string step_data_lines(const StepData& data);
+// Verdict::answer_class of each group's responses, by the run's grader of it, where the run did not need them.
+Batch with_answer_classes(const StepData& data);
 // Throws Error: path, limit, or data_line, utf8, dup_key, header_json naming the line.
 StepData read_step_data(const std::string& path);
 

@@ -78,6 +78,32 @@ class step_data : public ::testing::Test {
   testing::TemporaryDirectory folder_;
 };
 
+TEST_F(step_data, answers_are_grouped_by_the_grader_of_their_problem) {
+  StepData data = small();
+  data.answer_classes = false;
+  data.batch.groups[0].count = 3;
+  data.batch.groups.resize(1);
+  data.problem.resize(1);
+  data.question.resize(1);
+  data.gold.resize(1);
+  data.batch.responses[1].verdict = {VerdictKind::unequal, "3,000", "", -1};
+  data.batch.responses[2].verdict = {VerdictKind::unequal, "3e3", "", -1};
+  data.batch.responses[2].group = 0;
+  EXPECT_EQ(step_data_lines(data).find("\"grader\""), std::string::npos) << "mathematics, as files always were";
+  data.grader = {GraderKind::numeric};
+  const StepData again = back(data);
+  ASSERT_EQ(again.grader, data.grader);
+  const auto class_of = [](const Batch& batch, size_t i) { return batch.responses[i].verdict.answer_class; };
+  const Batch numbers = with_answer_classes(again);
+  EXPECT_EQ(class_of(numbers, 1), class_of(numbers, 2));
+  data.grader = {GraderKind::strict_numeric};
+  const Batch texts = with_answer_classes(back(data));
+  EXPECT_NE(class_of(texts, 1), class_of(texts, 2));
+  std::string text = step_data_lines(data);
+  text.replace(text.find("strict-numeric"), 14, "nobody");
+  EXPECT_NE(refusal(text).find("\"nobody\" is no grader"), std::string::npos) << refusal(text);
+}
+
 TEST_F(step_data, the_parts_of_a_reward_read_back_and_are_one_number_each) {
   StepData data = small();
   EXPECT_EQ(step_data_lines(data).find("terms"), std::string::npos);

@@ -1,6 +1,7 @@
 #include "train/step_record.h"
 
 #include <algorithm>
+#include <map>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -8,6 +9,7 @@
 #include "model/stream.h"
 #include "records/rollouts.h"
 #include "records/step_data.h"
+#include "verify/graders.h"
 
 namespace ucas {
 
@@ -77,8 +79,11 @@ std::string signal_rows(const Collected& made, const Training& t, const Shaped& 
   kept.tail_confidence = true;  // the trainer computes it for every step that is saved
   kept.groups_of_step = static_cast<int64_t>(made.batch.groups.size());
   kept.batch = leading_groups(made.batch, config.train.stored_signal_tokens);
+  const std::map<std::string, GraderKind> of_source = parse_graders(config.reward.graders, "reward.graders");
   for (const Group& group : kept.batch.groups) {
     const Problem& problem = t.data.problems[group.problem];
+    const auto own = of_source.find(problem.source);
+    kept.grader.push_back(own == of_source.end() ? config.reward.grader : own->second);
     kept.problem.push_back(problem.id);
     kept.question.push_back(problem.text);
     kept.gold.push_back(problem.gold);
