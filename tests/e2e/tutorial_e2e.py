@@ -9,6 +9,10 @@ from support import SCRATCH, UCAS, check, fail
 page = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "tutorial.md")).read()
 blocks = re.findall(r"^```(sh|python file=(\S+))\n(.*?)^```$", page, re.M | re.S)
 check(len(blocks) >= 8, f"{len(blocks)} blocks")
+# The method of the page is the one that tests/add_method builds and asks.
+example = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "add_method", "example.cpp")).read()
+method = re.findall(r"^```cpp\n(.*?)^```$", page, re.M | re.S)
+check(len(method) == 1 and method[0].strip() in example, "the page's method is that of tests/add_method")
 environment = {**os.environ, "PATH": os.path.dirname(UCAS) + os.pathsep + os.environ["PATH"]}
 printed = {}
 for number, (kind, file, text) in enumerate(blocks):
