@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/build_info.h"
+#include "base/commit.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -297,7 +298,7 @@ Training open_training(TrainConfig config, const std::string& out, const std::st
   const std::string tokenizer = directory_with(config.model, "tokenizer.json");
   Parts parts = load_parts(config, config.model, tokenizer);
   RunEnvironment environment;
-  environment.version = version();
+  environment.version = commit().empty() ? version() : str(version(), ", commit ", commit());
   environment.torch = torch_version();
   environment.isa = kernels::isa();
   environment.isa_reason = kernels::isa_reason();

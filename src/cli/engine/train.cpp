@@ -35,8 +35,10 @@ int train_to_the_end(Training training, TrainObserver& observer) {
   const int code = Trainer(training).run(observer);
   if (code != kDone) return code;
   const std::string run = training.run.path(), model = training.run.checkpoint(training.state.step);
+  const TrainConfig& c = training.config;
   log(str("the model is ", model, "; next, for example:"));
-  log(str("  ucas evaluate ", model, " --data FILE.jsonl --out EVAL"));
+  log(str("  ucas evaluate ", model, " --data FILE.jsonl --template ", c.data.prompt_template, " --max_tokens ",
+          c.rollout.response_length, " --out EVAL"));
   log(str("  ucas report ", run, " -o report.html"));
   return code;
 }

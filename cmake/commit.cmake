@@ -1,0 +1,20 @@
+# Writes OUT, the definition of ucas::commit() (src/base/commit.h), where it would change: what git says of ROOT now, "" where it is no
+# clone or there is no git. Run by every build.
+find_program(GIT git)
+set(commit "")
+if(GIT AND EXISTS ${ROOT}/.git)
+  execute_process(COMMAND ${GIT} rev-parse HEAD WORKING_DIRECTORY ${ROOT} OUTPUT_VARIABLE commit ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+  execute_process(COMMAND ${GIT} status --porcelain --untracked-files=no WORKING_DIRECTORY ${ROOT}
+                  OUTPUT_VARIABLE changed ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(commit AND changed)
+    string(APPEND commit "+changes")
+  endif()
+endif()
+set(text "#include \"base/commit.h\"\n\nnamespace ucas {\nstd::string commit() { return \"${commit}\"; }\n}  // namespace ucas\n")
+set(before "")
+if(EXISTS ${OUT})
+  file(READ ${OUT} before)
+endif()
+if(NOT text STREQUAL before)
+  file(WRITE ${OUT} "${text}")
+endif()
