@@ -208,6 +208,7 @@ std::vector<Setting> take_model_settings(PolicyLine& line) {
 CommandSettings command_settings(const EvaluateOptions& options, const std::vector<Setting>& typed) {
   const auto said = [&](const char* key) { return std::ranges::find(typed, key, &Setting::key) != typed.end(); };
   CommandSettings command;
+  command.stop = options.stop;
   command.default_template = options.prompt_template;
   command.default_max_tokens = options.eval.max_tokens;
   if (said("template")) command.prompt_template = options.prompt_template;

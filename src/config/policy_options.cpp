@@ -18,6 +18,10 @@ void GenerateOptions::fields(Fields& f) {
   f.field("data", data, "problem files, JSONL (may be given several times)");
   f.field("template", prompt_template,
           "prompt template: chat (the checkpoint's own), plain, qwen_math, qwen_boxed, orz, or a file");
+  examples.fields(f);
+  f.field("stop", stop,
+          "tokens or texts that end a response, beside the model's own stop tokens, such as \"</answer>\"; it goes up "
+          "to the token that completes one");
   f.field("out", out, "file to write the rows to; empty = standard output");
   f.choice("dtype", dtype, "of products, activations, keys and values");
   f.field("samples", samples, Range{1, 1 << 20}, "responses per prompt");
@@ -57,6 +61,10 @@ void EvaluateOptions::fields(Fields& f) {
   f.field("name", name, "of the result's files; empty = the suite's, or test");
   f.field("template", prompt_template,
           "prompt template: chat (the checkpoint's own), plain, qwen_math, qwen_boxed, orz, or a file");
+  examples.fields(f);
+  f.field("stop", stop,
+          "tokens or texts that end a response, beside the model's own stop tokens, such as \"</answer>\"; it goes up "
+          "to the token that completes one");
   f.field("out", out, "directory of the runs; empty = print only");
   f.field("server", server, "address of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1: one more MODEL");
   f.field("responses", responses, "file of responses that something else generated (JSONL): one more MODEL");
@@ -72,11 +80,11 @@ void EvaluateOptions::fields(Fields& f) {
       "who grades the problems of --data files: mathematics, a choice letter, a number, programs run on tests, or a "
       "grader to compare with; benchmarks name theirs");
   eval.fields(f);
-  f.section("code", code);
   served.fields(f);
   problems.fields(f);
   engine.fields(f);
   machine.fields(f);
+  f.section("code", code);  // what stands after a section would have a heading of its own
 }
 
 PolicyLine read_policy_line(const std::vector<std::string>& words, const std::vector<std::string>& lists) {

@@ -9,6 +9,7 @@
 #include "config/server_options.h"
 #include "core/model_options.h"
 #include "data/problems.h"
+#include "data/templates.h"
 #include "records/eval_config.h"
 #include "sampling/engine_config.h"
 #include "sampling/rollout.h"
@@ -26,6 +27,8 @@ struct GenerateOptions {
   std::string model, prompt, out;
   std::vector<std::string> data;
   std::string prompt_template = "plain";
+  FewShot examples;
+  std::vector<std::string> stop;
   Dtype dtype = Dtype::f32;
   int64_t samples = 1;
   SamplingConfig sampling;
@@ -56,6 +59,8 @@ struct EvaluateOptions {
   std::string suite, name, models;
   std::vector<std::string> data, labels, server, responses;
   std::string prompt_template = "qwen_math";
+  FewShot examples;
+  std::vector<std::string> stop;
   std::string out;
   int64_t limit = 0;
   Extract extract = Extract::strict;

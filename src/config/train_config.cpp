@@ -17,6 +17,7 @@ void TrainDataConfig::fields(Fields& f) {
   f.field("files", files, "training problems, JSONL", Effect::place);
   f.field("template", prompt_template,
           "prompt template: chat (the checkpoint's own), qwen_math, qwen_boxed, orz, plain, or a file");
+  examples.fields(f);
   f.field("max_prompt_length", max_prompt_length, Range{1, 1 << 20}, "longer prompts are dropped, counted",
           Effect::size);
   f.field("train_batch_size", train_batch_size, Range{1, 1 << 20}, "prompts trained on per step", Effect::size);
@@ -304,6 +305,9 @@ void TrainConfig::validate_settings() const {
   if (reward.overlong_buffer >= rollout.response_length && reward.overlong_buffer > 0) {
     refuse(str("reward.overlong_buffer = ", reward.overlong_buffer,
                " must be smaller than rollout.response_length = ", rollout.response_length));
+  }
+  if (data.examples.shots > 0 && data.examples.few_shot.empty()) {
+    refuse(str("data.shots = ", data.examples.shots, " needs data.few_shot, the file of the examples"));
   }
   refuse.attempt([&] { parse_source_weights(data.weights); });
   refuse.attempt([&] { parse_stop_bounds(train.stop_when); });

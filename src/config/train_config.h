@@ -13,6 +13,7 @@
 #include "core/model_options.h"
 #include "core/optimizer_config.h"
 #include "data/problems.h"
+#include "data/templates.h"
 #include "methods/method.h"
 #include "objective/dynamic_sampling.h"
 #include "sampling/rollout.h"
@@ -27,6 +28,7 @@ constexpr std::array<const char*, 2> names(DrawOrder) { return {"shuffled", "dif
 struct TrainDataConfig {
   std::vector<std::string> files;
   std::string prompt_template = "qwen_math";
+  FewShot examples;
   int64_t max_prompt_length = 1024;
   int64_t train_batch_size = 128;    // prompts trained on per step
   int64_t gen_batch_size = 0;        // prompts generated at a time; 0 = train_batch_size

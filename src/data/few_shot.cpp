@@ -27,15 +27,21 @@ Template::Example read_example_row(const JsonRow& row) {
 }  // namespace
 
 void read_examples(Template& form, const std::string& where, const std::string& folder) {
-  if (form.shots < 1 || form.shots > kMostShots) {
-    throw Error("config", str(where, ": shots = ", form.shots, ": expected 1 to ", kMostShots, " with few_shot"));
+  if (form.shots < 0 || form.shots > kMostShots) {
+    throw Error("config", str(where, ": shots = ", form.shots, ": expected 1 to ", kMostShots, ", or 0 for all"));
   }
+  const int64_t most = form.shots > 0 ? form.shots + 1 : kMostShots + 1;
   const bool whole = form.few_shot.starts_with('/') || folder.empty();
   const std::string path = whole ? form.few_shot : path_join(folder, form.few_shot);
   form.examples.clear();
   read_json_lines(path, BadRows::stop, [&](const JsonRow& row) {
-    if (std::ssize(form.examples) <= form.shots) form.examples.push_back(read_example_row(row));
+    if (std::ssize(form.examples) < most) form.examples.push_back(read_example_row(row));
   });
+  if (form.shots == 0) form.shots = std::ssize(form.examples);
+  if (form.shots == 0 || form.shots > kMostShots) {
+    throw Error("config", str(printable(path, 400), ": ", form.shots == 0 ? "no example" : "more than 64 examples",
+                              "; say with shots how many of its rows are meant"));
+  }
   if (std::ssize(form.examples) < form.shots) {
     throw Error("empty", str(printable(path, 400), ": ", form.examples.size(), " examples, expected ", form.shots,
                              " (shots of ", where, ")"));

@@ -10,7 +10,8 @@
 
 namespace ucas {
 
-// Reads `form.few_shot` into `form.examples`: the first `form.shots` rows and one more, which stands in where a problem
+// Reads `form.few_shot` into `form.examples`: the first `form.shots` rows (0: all, which it then
+// says) and one more, which stands in where a problem
 // is an example itself. `where` names the form; a relative path begins at `folder` ("": where the program runs).
 void read_examples(Template& form, const std::string& where, const std::string& folder);
 // Of this problem, in the file's order; never the problem itself.

@@ -181,7 +181,9 @@ MarkedText render_messages(const Template& form, const Problem& problem, const F
 
 bool takes_system(const Template& form) { return form.chat || form.text.find(kSystem) != std::string::npos; }
 
-Template load_template(const std::string& name_or_path, const std::string& checkpoint) {
+namespace {
+
+Template load_form(const std::string& name_or_path, const std::string& checkpoint) {
   if (name_or_path.ends_with(".jinja")) {
     Template form;
     form.name = name_or_path;
@@ -211,6 +213,22 @@ Template load_template(const std::string& name_or_path, const std::string& check
   return form;
 }
 
+}  // namespace
+
+Template load_template(const std::string& name_or_path, const std::string& checkpoint, const FewShot& more) {
+  Template form = load_form(name_or_path, checkpoint);
+  if (more.few_shot.empty()) {
+    if (more.shots > 0) throw Error("config", str("shots = ", more.shots, " needs few_shot, the file of the examples"));
+    return form;
+  }
+  // A template without a place for them has it right before the question.
+  if (form.few_shot.empty() && !form.chat) form.text.insert(form.text.find(kProblem), kExamples);
+  form.few_shot = more.few_shot;
+  form.shots = more.shots;
+  read_examples(form, str("few_shot = ", printable(more.few_shot, 400)), "");
+  return form;
+}
+
 std::string render(const Template& form, const Problem& problem) {
   const Filling filling = filling_of(form, problem);
   if (form.chat) return render_messages(form, problem, filling).text;
@@ -237,24 +255,22 @@ std::vector<int32_t> stop_ids(const Template& form, const Tokenizer& tokenizer) 
   return ids;
 }
 
-std::vector<int32_t> stop_tokens(const std::vector<std::string>& stops, const Tokenizer& tokenizer) {
-  std::vector<int32_t> ids;
+Stops read_stops(const std::vector<std::string>& stops, const Tokenizer& tokenizer) {
+  const auto special = [&](int32_t id) { return tokenizer.decode({&id, 1}, true).empty(); };
+  Stops out;
   for (const std::string& stop : stops) {
-    if (const auto id = tokenizer.id_of(stop)) {
-      ids.push_back(*id);
+    const auto id = tokenizer.id_of(stop);
+    if (id && (special(*id) || tokenizer.token_text(*id) != stop)) {
+      out.ids.push_back(*id);
       continue;
     }
-    const std::vector<int32_t> tokens = tokenizer.encode(stop);
-    if (tokens.size() == 1 && tokenizer.token_text(tokens[0]) == stop) {
-      ids.push_back(tokens[0]);
-      continue;
+    if (std::ranges::any_of(tokenizer.encode(stop), special)) {
+      throw Error("tokenizer", str("stop \"", printable(stop), "\" holds a special token of ", tokenizer.directory(),
+                                   " among other text; name that token alone, or a text without it"));
     }
-    throw Error("tokenizer",
-                str("stop \"", printable(stop), "\" is ", tokens.size(), " tokens of ", tokenizer.directory(),
-                    "; a response ends at a single token: leave this stop out, the ",
-                    "answer is found all the same (extract = \"answer_tag\" reads inside <answer>)"));
+    out.texts.push_back(stop);
   }
-  return ids;
+  return out;
 }
 
 PreparedPrompts prepare_prompts(const Template& form, const std::vector<Problem>& problems, const Tokenizer& tokenizer,

@@ -56,9 +56,21 @@ struct Template {
   }
 };
 
+// Worked examples that stand before every question, whatever template is chosen.
+struct FewShot {
+  std::string few_shot;  // "" = none
+  int64_t shots = 0;     // 0 = all of the file
+  void fields(Fields& f) {
+    f.field("few_shot", few_shot,
+            "a file of worked examples (problem, and response, solution or answer) that stand before every question, "
+            "in a chat as earlier turns; empty = those of the template, if it has any");
+    f.field("shots", shots, Range{0, 64}, "how many of its rows; 0 = all");
+  }
+};
+
 // "qwen_math", "qwen_boxed", "orz", "prime_zero", "r1", "mmlu", "plain", "chat", "chat_boxed", or the path of a .toml
 // or .jinja file. A chat template is read from `checkpoint`, the directory of a tokenizer ("": there is none).
-Template load_template(const std::string& name_or_path, const std::string& checkpoint);
+Template load_template(const std::string& name_or_path, const std::string& checkpoint, const FewShot& more = {});
 inline Template load_template(const std::string& name_or_path) { return load_template(name_or_path, ""); }
 // Has it a place for a system message?
 bool takes_system(const Template& form);
@@ -69,9 +81,14 @@ std::string render(const Template& form, const Problem& problem);
 // are the same as those of the whole text. It begins with what the tokenizer puts before a text (BOS), once.
 std::vector<int32_t> encode_prompt(const Template& form, const Problem& problem, const Tokenizer& tokenizer);
 std::vector<int32_t> stop_ids(const Template& form, const Tokenizer& tokenizer);
-// Ids of further stops that a user names, each by its spelling in the vocabulary or by its text. Responses end at
-// tokens, so a stop of several tokens ("</answer>" in most vocabularies) is refused: Error("tokenizer").
-std::vector<int32_t> stop_tokens(const std::vector<std::string>& stops, const Tokenizer& tokenizer);
+// Further stops that a user names. A special token, and a token by its spelling in the vocabulary where that is not its
+// text, is an id; any other is a text, which ends a response wherever tokens complete it (text/stop_texts.h).
+// Error("tokenizer") for a text that holds special tokens among others.
+struct Stops {
+  std::vector<int32_t> ids;
+  std::vector<std::string> texts;
+};
+Stops read_stops(const std::vector<std::string>& stops, const Tokenizer& tokenizer);
 
 struct PreparedPrompts {
   std::vector<std::vector<int32_t>> ids;

@@ -68,15 +68,17 @@ TEST_F(templates, of_published_baselines_open_the_thoughts_or_leave_them_to_the_
                   .ends_with("User: 1+1?\n\nPresent the answer in LaTex format: \\boxed{Your answer}. Assistant:"));
 }
 
-TEST_F(templates, further_stops_are_single_tokens) {
+TEST_F(templates, further_stops_are_special_tokens_or_texts) {
   const Tokenizer tokenizer = Tokenizer::load(folder_);
-  EXPECT_EQ(stop_tokens({"<|im_start|>", "?\n"}, tokenizer),
-            (std::vector<int32_t>{*tokenizer.id_of("<|im_start|>"), *tokenizer.id_of("?\n")}));
+  const Stops stops = read_stops({"<|im_start|>", "?\n", "</answer>"}, tokenizer);
+  EXPECT_EQ(stops.ids, (std::vector<int32_t>{*tokenizer.id_of("<|im_start|>")}));
+  EXPECT_EQ(stops.texts, (std::vector<std::string>{"?\n", "</answer>"}))
+      << "a token with a text may be part of a longer one";
   try {
-    stop_tokens({"</answer>"}, tokenizer);
+    read_stops({"so<|im_start|>"}, tokenizer);
     ADD_FAILURE();
   } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("stop \"</answer>\" is 9 tokens of"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("holds a special token of"), std::string::npos) << error.what();
   }
 }
 
@@ -305,6 +307,24 @@ TEST_F(templates, put_worked_examples_before_the_question) {
   EXPECT_THROW(load_template(file("text = \"{examples}{problem}\"")), Error);
   EXPECT_THROW(load_template(file("shots = 2\ntext = \"{problem}\"")), Error);
   EXPECT_THROW(load_template(file(keys + "example = \"{problem}\"\ntext = \"{examples}{problem}\"")), Error);
+}
+
+TEST_F(templates, take_worked_examples_from_an_option_right_before_the_question_or_as_turns) {
+  const std::string file_of_two = path_join(folder_, "two.jsonl");
+  write_file(file_of_two, "{\"problem\": \"1+1?\", \"answer\": \"2\"}\n{\"problem\": \"2+2?\", \"answer\": 4}\n");
+  const auto with = [&](const std::string& name, int64_t shots) {
+    return load_template(name, folder_, FewShot{file_of_two, shots});
+  };
+  EXPECT_EQ(render(with("plain", 1), question("5+5?")), "1+1?\n2\n\n5+5?");
+  EXPECT_EQ(render(with("plain", 0), question("5+5?")), "1+1?\n2\n\n2+2?\n4\n\n5+5?") << "all of the file";
+  EXPECT_EQ(render(with("plain", 1), question("1+1?")), "2+2?\n4\n\n1+1?") << "not its own answer";
+  EXPECT_TRUE(render(with("qwen_math", 1), question("5+5?"))
+                  .ends_with("<|im_start|>user\n1+1?\n2\n\n5+5?<|im_end|>\n<|im_start|>assistant\n"));
+  const std::string chat =
+      file("chat = true\ntext = \"{% for m in messages %}{{ m.role[0] }}{{ m.content }};{% endfor %}\"");
+  EXPECT_EQ(render(with(chat, 2), question("5+5?")), "u1+1?;a2;u2+2?;a4;u5+5?;");
+  EXPECT_THROW(with("plain", 3), Error);
+  EXPECT_THROW(load_template("plain", folder_, FewShot{"", 2}), Error);
 }
 
 TEST_F(templates, say_once_whose_instruction_a_problem_replaces) {

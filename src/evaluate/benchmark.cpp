@@ -255,7 +255,7 @@ void ModelSettings::fields(Fields& f) {
   f.field("path", path, "Hugging Face checkpoint directory");
   f.field("label", label, "its name in tables and files");
   f.field("template", prompt_template, "the prompt that it was trained with");
-  f.field("stop", stop, "further tokens that end its responses");
+  f.field("stop", stop, "further tokens or texts that end its responses");
   f.field("max_tokens", max_tokens, Range{0, 1 << 24}, "its longest response; 0 = not said");
   int said = extract ? static_cast<int>(*extract) + 1 : 0;
   constexpr auto extracts = names(Extract{});
@@ -278,7 +278,7 @@ PutToModel put_to_model(const ModelSettings& model, const CommandSettings& comma
     if (put.max_tokens == 0) put.max_tokens = limit;
   }
   if (compares) put.max_tokens = 1;
-  for (const auto* stops : {&benchmark.stop, &model.stop}) {
+  for (const auto* stops : {&benchmark.stop, &command.stop, &model.stop}) {
     for (const std::string& stop : *stops) {
       if (std::ranges::find(put.stop, stop) == put.stop.end()) put.stop.push_back(stop);
     }

@@ -28,7 +28,7 @@ struct Benchmark {
   Extract extract = Extract::strict;
   // What the model's own settings do not say (put_to_model below has the order).
   std::string prompt_template;    // "" = not said
-  std::vector<std::string> stop;  // token texts that end a response, beside those of the model's files and template
+  std::vector<std::string> stop;  // tokens or texts that end a response, beside those of the model's files and template
   int64_t max_tokens = 0;         // 0 = not said
   std::string note;               // shown under the table: what a reader must know of this set
   std::string hub;                // these problems as a data set on the Hugging Face Hub; "" = not said
@@ -65,7 +65,7 @@ struct ModelSettings {
   std::string path;   // or address
   AnsweredBy by = AnsweredBy::checkpoint;
   std::string prompt_template;     // "" = not said
-  std::vector<std::string> stop;   // further tokens that end a response
+  std::vector<std::string> stop;   // further tokens or texts that end a response
   int64_t max_tokens = 0;          // 0 = not said
   std::optional<Extract> extract;  // nullopt = not said
   void fields(Fields& f);
@@ -73,6 +73,7 @@ struct ModelSettings {
 
 // What the command line says for all models; nullopt = left at its default.
 struct CommandSettings {
+  std::vector<std::string> stop;
   std::optional<std::string> prompt_template;
   std::optional<int64_t> max_tokens;
   std::optional<Extract> extract;
@@ -83,7 +84,7 @@ struct CommandSettings {
 // How one benchmark is put to one model.
 struct PutToModel {
   std::string prompt_template;
-  std::vector<std::string> stop;  // token texts, beside those of the model's files and the template
+  std::vector<std::string> stop;  // tokens or texts, beside those of the model's files and the template
   int64_t max_tokens = 0;
   Extract extract = Extract::strict;
   bool operator==(const PutToModel&) const = default;

@@ -231,10 +231,11 @@ void Check::check_settings(const OutputSettings& settings) {
     expect(place, str(source.name, ": max_tokens"), source.max_tokens, set->as.max_tokens);
     expect(place, str(source.name, ": choices"), source.choices, set->as.grader == word_of(GraderKind::choice));
     if (source.stop_ids != set->as.stop_ids) find(place, str(source.name, ": stop_ids"), "a list", "the card's list");
+    expect(place, str(source.name, ": end_texts"), join(source.end_texts, "\n"), join(set->as.end_texts, "\n"));
   }
 }
 
-// A response ends by a stop token or at the limit; probabilities are at most 1.
+// A response ends by a stop token, a text or at the limit; probabilities are at most 1.
 void Check::check_responses(const std::vector<Output>& outputs) {
   int64_t line = 1;
   for (const Output& output : outputs) {
@@ -248,8 +249,11 @@ void Check::check_responses(const std::vector<Output>& outputs) {
     if (output.entropy < -1e-6) find(place, "entropy", str(output.entropy), "at least 0");
     if (set->as.grader == word_of(GraderKind::choice) || !card_.origin.empty()) continue;
     const auto length = static_cast<int64_t>(output.ids.size());
+    const auto holds = [&](const std::string& text) { return output.text.find(text) != std::string::npos; };
+    // What is graded leaves special tokens out: it may hold an end text that the tokens do not.
     const bool ended =
-        !output.ids.empty() && std::count(set->as.stop_ids.begin(), set->as.stop_ids.end(), output.ids.back()) > 0;
+        !output.ids.empty() && (std::count(set->as.stop_ids.begin(), set->as.stop_ids.end(), output.ids.back()) > 0 ||
+                                (output.finished && std::ranges::any_of(set->as.end_texts, holds)));
     expect(place, "finished", output.finished, ended);
     const auto less = set->as.max_tokens_of.find(output.id);
     const int64_t limit = less == set->as.max_tokens_of.end() ? set->as.max_tokens : less->second;
@@ -294,6 +298,7 @@ void Check::check_texts(const std::vector<Output>& outputs) {
   for (const Card::Set& set : card_.benchmarks) {
     std::vector<std::string> texts;
     for (int32_t id : set.as.stop_ids) texts.push_back(id < vocabulary ? tokenizer.decode({&id, 1}, false) : "");
+    texts.insert(texts.end(), set.as.end_texts.begin(), set.as.end_texts.end());
     expect(card_.path, str(set.as.name, ": stop_texts"), join(set.as.stop_texts, " "), join(texts, " "));
   }
   int64_t line = 1;

@@ -15,12 +15,13 @@ namespace ucas {
 
 // A stretch of one problem's responses that are not there yet.
 struct ResponseJob {
-  size_t problem = 0;                      // index into the problems
-  bool greedy = false;                     // then there is one
-  int64_t first = 0, count = 1;            // samples first .. first + count - 1
-  int64_t max_tokens = 0;                  // 0 = the configuration's
-  std::span<const int32_t> stop_ids = {};  // empty = what is general
-  uint32_t key = 0;                        // of the draws
+  size_t problem = 0;                                   // index into the problems
+  bool greedy = false;                                  // then there is one
+  int64_t first = 0, count = 1;                         // samples first .. first + count - 1
+  int64_t max_tokens = 0;                               // 0 = the configuration's
+  std::span<const int32_t> stop_ids = {};               // empty = what is general
+  const std::vector<std::string>* end_texts = nullptr;  // texts that end a response, too
+  uint32_t key = 0;                                     // of the draws
 };
 
 struct ResponseRequest {

@@ -101,6 +101,7 @@ OrderedJson json_of(const CardBenchmark& set, std::span<const Problem> problems)
   out["template"] = json_of(set.form);
   out["stop_ids"] = set.stop_ids;
   out["stop_texts"] = set.stop_texts;
+  if (!set.end_texts.empty()) out["end_texts"] = set.end_texts;
   out["max_tokens"] = set.max_tokens;
   if (!set.max_tokens_of.empty()) out["max_tokens_of"] = set.max_tokens_of;
   out["grader"] = {{"kind", set.grader}, {"extract", word_of(set.extract)}, {"version", kGraderVersion}};
@@ -181,6 +182,7 @@ Card::Set set_of(const JsonObject& row) {
   set.template_sha256 = form.text("sha256");
   set.as.stop_ids = row.ids("stop_ids");
   set.as.stop_texts = row.texts("stop_texts");
+  if (row.has("end_texts")) set.as.end_texts = row.texts("end_texts");
   set.as.max_tokens = row.whole("max_tokens");
   if (row.has("max_tokens_of")) {
     const JsonObject limits = row.child("max_tokens_of");

@@ -42,7 +42,8 @@ struct CardBenchmark {
   ProblemColumns columns;
   Template form;
   std::vector<int32_t> stop_ids;
-  std::vector<std::string> stop_texts;  // of stop_ids
+  std::vector<std::string> stop_texts;  // of stop_ids, and then end_texts
+  std::vector<std::string> end_texts;   // that end a response wherever its tokens complete one
   int64_t max_tokens = 0;
   std::map<std::string, int64_t> max_tokens_of;  // by id: problems whose prompt leaves the model fewer positions
   std::string grader = "math";                   // math, letter, choice (evaluate/benchmark.h)

@@ -37,9 +37,10 @@ OutputSettings settings_of(const JsonObject& r) {
   out.seed = r.whole("seed", 0);
   if (r.has("dtype")) out.dtype = r.text("dtype");
   for (const JsonObject& s : r.children("sources")) {
-    s.only({"name", "template", "prompts", "stop_ids", "max_tokens", "choices"});
+    s.only({"name", "template", "prompts", "stop_ids", "max_tokens", "choices", "end_texts"});
     out.sources.push_back({s.text("name"), s.text("template"), s.text("prompts"), s.ids("stop_ids"),
-                           s.whole("max_tokens", 1), s.truth("choices")});
+                           s.whole("max_tokens", 1), s.truth("choices"),
+                           s.has("end_texts") ? s.texts("end_texts") : std::vector<std::string>{}});
   }
   return out;
 }
@@ -102,8 +103,10 @@ size_t read_lines(const std::string& path, std::string_view bytes, StoredOutputs
 }
 
 OrderedJson json_of(const OutputSettings::Source& s) {
-  return {{"name", s.name},         {"template", s.prompt_template}, {"prompts", s.prompts},
-          {"stop_ids", s.stop_ids}, {"max_tokens", s.max_tokens},    {"choices", s.choices}};
+  OrderedJson out = {{"name", s.name},         {"template", s.prompt_template}, {"prompts", s.prompts},
+                     {"stop_ids", s.stop_ids}, {"max_tokens", s.max_tokens},    {"choices", s.choices}};
+  if (!s.end_texts.empty()) out["end_texts"] = s.end_texts;
+  return out;
 }
 
 std::string names_of(const std::vector<OutputSettings::Source>& sources) {
@@ -141,6 +144,8 @@ std::string difference(const OutputSettings& there, const OutputSettings& here, 
     found.push_back(differ(of + "template", printable(a.prompt_template), printable(b.prompt_template)));
     found.push_back(differ(of + "max_tokens", a.max_tokens, b.max_tokens));
     found.push_back(differ(of + "stop ids", ids_text(a.stop_ids), ids_text(b.stop_ids)));
+    found.push_back(differ(of + "texts that end a response", printable(join(a.end_texts, " or "), 200),
+                           printable(join(b.end_texts, " or "), 200)));
     if (a.choices != b.choices) found.push_back(of + (a.choices ? "choices compared" : "responses generated"));
     if (a.prompts != b.prompts) {
       found.push_back(of + "other prompts (the problems, their number, the template or the tokenizer have changed)");

@@ -42,7 +42,8 @@ struct OutputSettings {
     std::string prompts;  // hash of the problems' ids and prompt ids, in order: the data, template and tokenizer
     std::vector<int32_t> stop_ids;  // sorted
     int64_t max_tokens = 0;
-    bool choices = false;  // compared by log-prob, nothing is generated
+    bool choices = false;                     // compared by log-prob, nothing is generated
+    std::vector<std::string> end_texts = {};  // that end a response wherever tokens complete one
     bool operator==(const Source&) const = default;
   };
   std::string model;  // hash over the checkpoint's files

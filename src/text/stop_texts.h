@@ -1,5 +1,6 @@
 // Texts that end a response wherever its tokens complete one: what is sampled, and trained on, goes up to the token
-// that does, whole. Fed by rollout.stop; asked by the engine after each token. Threads: any.
+// that does, whole. Fed by rollout.stop and by the stops of evaluations; asked by the engine after each token. Threads:
+// any.
 #pragma once
 
 #include <cstdint>

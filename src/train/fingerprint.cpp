@@ -102,7 +102,8 @@ std::string make_fingerprint(const FingerprintInput& input) {
   add("validation", input.validation);
   // A template is named by a word or a file; what it says decides.
   const std::string& form = input.config.data.prompt_template;
-  add(str("text of the template ", form), template_sha256(load_template(form, input.tokenizer)));
+  add(str("text of the template ", form),
+      template_sha256(load_template(form, input.tokenizer, input.config.data.examples)));
   add("tokenizer", hash_of_file(path_join(input.tokenizer, "tokenizer.json")));
   // The checkpoints of a run that trains an adapter lack its base.
   const std::string& began_with = input.config.model;

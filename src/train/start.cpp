@@ -75,7 +75,7 @@ struct Parts {
 // `weights` and `tokenizer_from` are directories; a fresh run has one for both.
 Parts load_parts(const TrainConfig& config, const std::string& weights, const std::string& tokenizer_from) {
   use_threads(config.threads);
-  Template form = load_template(config.data.prompt_template, tokenizer_from);
+  Template form = load_template(config.data.prompt_template, tokenizer_from, config.data.examples);
   at::Device device = parse_device(config.device);
   Parts parts{open_policy(weights, device, config.model_options(), tokenizer_from), {}, {}, {}, {}, {}, {}, {}};
   require_sound_gpu(*parts.policy.model);

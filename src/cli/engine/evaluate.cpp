@@ -46,6 +46,7 @@ EvaluationPlan plan_of(const EvaluateOptions& options, const std::vector<Setting
   }
   plan.prompt_template = options.prompt_template;
   plan.typed = command_settings(options, typed);
+  plan.examples = options.examples;
   plan.max_prompt_length = 0;
   plan.limit = options.limit;
   plan.problems = options.problems;
@@ -108,7 +109,7 @@ int evaluate_here(const EvaluateOptions& options, EvaluationPlan plan, const std
 }  // namespace
 
 int run_evaluate(const Words& words) {
-  PolicyLine line = read_policy_line(words, {"data", "labels", "server", "responses"});
+  PolicyLine line = read_policy_line(words, {"data", "labels", "server", "responses", "stop"});
   const std::vector<Setting> of_models = take_model_settings(line);
   EvaluateOptions options;
   ucas::apply(options, line.settings);

@@ -43,6 +43,7 @@ RolloutRequest request_of(const GenerateOptions& options, const Questions& quest
   request.sampling = options.sampling;
   request.seed = static_cast<uint64_t>(options.seed);
   request.stop_ids = questions.stop_ids;
+  request.ends = questions.ends;
   return request;
 }
 
@@ -116,7 +117,7 @@ void answer_file(Rollout& engine, const GenerateOptions& options, const Policy& 
 }  // namespace
 
 int run_generate(const Words& words) {
-  PolicyLine line = read_policy_line(words, {"data"});
+  PolicyLine line = read_policy_line(words, {"data", "stop"});
   if (!line.positionals.empty()) {
     throw Error("usage", str(printable(line.positionals[0]),
                              ": unexpected word; the prompt goes after --prompt, the "
@@ -126,7 +127,8 @@ int run_generate(const Words& words) {
   ucas::apply(options, line.settings);
   options.validate();
   use_threads(options.machine.threads);
-  const Template form = load_template(options.prompt_template, directory_with(options.model, "tokenizer.json"));
+  const Template form =
+      load_template(options.prompt_template, directory_with(options.model, "tokenizer.json"), options.examples);
   std::vector<Problem> problems;
   if (options.data.empty()) {
     problems.push_back({.id = "prompt", .source = "", .text = options.prompt, .system = "", .gold = {}});
@@ -134,7 +136,10 @@ int run_generate(const Words& words) {
     problems = read_limited(options.data, options.limit, options.problems);
   }
   const Policy policy = open_policy(options.model, parse_device(options.machine.device), inference(options.dtype));
-  const Questions questions = encode_questions(problems, form, policy, options.sampling.max_tokens);
+  Questions questions = encode_questions(problems, form, policy, options.sampling.max_tokens);
+  const Stops stops = read_stops(options.stop, policy.tokenizer);
+  questions.stop_ids.insert(questions.stop_ids.end(), stops.ids.begin(), stops.ids.end());
+  questions.ends = ends_at(policy.tokenizer, stops.texts);
   const auto engine = make_engine(*policy.model, options.engine);
   if (options.data.empty()) {
     answer(*engine, options, policy, questions);

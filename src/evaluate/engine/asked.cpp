@@ -134,7 +134,8 @@ void Asked::add(std::vector<Problem> asked, const Benchmark& benchmark, const Pu
   if (answerer_.given) {
     form.name = "given";  // how the question was put is not known
   } else {
-    form = load_template(put.prompt_template, answerer_.tokenizer ? answerer_.tokenizer->directory() : "");
+    form = load_template(put.prompt_template, answerer_.tokenizer ? answerer_.tokenizer->directory() : "",
+                         choices ? FewShot{} : plan_.examples);
   }
   if (answerer_.chat && (form.chat || !form.special.empty())) {
     throw Error("config",
@@ -152,10 +153,12 @@ void Asked::add(std::vector<Problem> asked, const Benchmark& benchmark, const Pu
   if (answerer_.tokenizer) {
     const Tokenizer& tokenizer = *answerer_.tokenizer;
     std::vector<int32_t> stops = stop_ids(form, tokenizer);
-    for (const auto& more : {stop_tokens(put.stop, tokenizer), answerer_.eos})
-      stops.insert(stops.end(), more.begin(), more.end());
+    const Stops named = read_stops(put.stop, tokenizer);
+    for (const auto& more : {named.ids, answerer_.eos}) stops.insert(stops.end(), more.begin(), more.end());
     source.stop_ids = collect_stop_ids({}, tokenizer, stops);
     for (int32_t id : source.stop_ids) as.stop_texts.push_back(tokenizer.decode({&id, 1}, false));
+    as.end_texts = source.end_texts = named.texts;
+    as.stop_texts.insert(as.stop_texts.end(), named.texts.begin(), named.texts.end());
     add_prompts(std::move(asked), benchmark, put, form, source, hashed);
   } else {
     as.stop_texts = form.stop;
@@ -164,7 +167,7 @@ void Asked::add(std::vector<Problem> asked, const Benchmark& benchmark, const Pu
   }
   source.stop_texts = as.stop_texts;
   settings.push_back({benchmark.name, answerer_.given ? form.name : put.prompt_template, hash_of_text(hashed),
-                      source.stop_ids, put.max_tokens, choices});
+                      source.stop_ids, put.max_tokens, choices, source.end_texts});
   as.name = benchmark.name;
   as.title = benchmark.title;
   as.files = files;

@@ -13,6 +13,7 @@
 
 #include "config/server_options.h"
 #include "data/problems.h"
+#include "data/templates.h"
 #include "evaluate/benchmark.h"
 #include "records/eval_config.h"
 #include "records/evaluation.h"
@@ -28,6 +29,7 @@ struct EvaluationPlan {
   std::string prompt_template;        // where the suite, the benchmark, `typed` and `model` say nothing
   CommandSettings typed;              // what the command line says for all models; its defaults are not read
   ModelSettings model;                // what is said of this checkpoint
+  FewShot examples;                   // before every question, where nothing is chosen among
   int64_t max_prompt_length = 1024;   // longer prompts are left out; 0 = what the model has positions for
   int64_t limit = 0;                  // only the first problems, of each benchmark; 0 = all
   bool keyed_by_place = false;        // evaluate/engine/evaluator.h

@@ -231,6 +231,7 @@ void Generation::add_job(size_t problem, bool greedy, int64_t first, int64_t cou
     const auto less = source->max_tokens_of.find(input_.problems[problem].id);
     job.max_tokens = less == source->max_tokens_of.end() ? source->max_tokens : less->second;
     job.stop_ids = source->stop_ids;
+    if (!source->end_texts.empty()) job.end_texts = &source->end_texts;
   }
   jobs_.push_back(job);
 }
@@ -286,7 +287,7 @@ void RolloutSource::run(const ResponseRequest& request) {
   rollout.seed = static_cast<uint64_t>(config.seed);
   rollout.step = kEvaluationStep;
   rollout.stop_ids = input_.stop_ids;
-  rollout.ends = input_.ends;
+  rollout.ends = ends_of(request.jobs);
   rollout.should_stop = request.should_stop;
   rollout.keep = false;
   rollout.on_response = [&](const Sampled& sampled) {
@@ -296,6 +297,21 @@ void RolloutSource::run(const ResponseRequest& request) {
   };
   rollout.on_token = [&](int64_t, uint32_t, int32_t) { request.token(); };
   rollout_.run(rollout);
+}
+
+// Sources may end their responses at texts of their own; what all share stands in the input.
+std::function<bool(const Sampled&)> RolloutSource::ends_of(std::span<const ResponseJob> jobs) const {
+  std::map<const std::vector<std::string>*, std::function<bool(const Sampled&)>> by_texts;
+  for (const ResponseJob& job : jobs) {
+    if (job.end_texts != nullptr && !by_texts.contains(job.end_texts)) {
+      by_texts[job.end_texts] = ends_at(tokenizer_, *job.end_texts);
+    }
+  }
+  if (by_texts.empty()) return input_.ends;
+  return [jobs, by_texts = std::move(by_texts), general = input_.ends](const Sampled& sampled) {
+    const auto own = by_texts.find(jobs[static_cast<size_t>(sampled.job)].end_texts);
+    return (own != by_texts.end() && own->second(sampled)) || (general && general(sampled));
+  };
 }
 
 EvalRecord evaluate(ResponseSource& source, const Graders& graders, const EvalInput& input, const EvalConfig& config) {

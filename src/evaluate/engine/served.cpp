@@ -298,6 +298,7 @@ class Asking {
     }
     if (model_.takes_stop_ids && !job.stop_ids.empty()) {
       body["stop_token_ids"] = std::vector<int32_t>(job.stop_ids.begin(), job.stop_ids.end());
+      if (job.end_texts != nullptr) body["stop"] = *job.end_texts;
     } else if (const auto stops = asked_.stop_texts.find(problem.source);
                stops != asked_.stop_texts.end() && !stops->second.empty()) {
       body["stop"] = stops->second;
