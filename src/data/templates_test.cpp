@@ -70,12 +70,12 @@ TEST_F(templates, of_published_baselines_open_the_thoughts_or_leave_them_to_the_
 
 TEST_F(templates, further_stops_are_special_tokens_or_texts) {
   const Tokenizer tokenizer = Tokenizer::load(folder_);
-  const Stops stops = read_stops({"<|im_start|>", "?\n", "</answer>"}, tokenizer);
-  EXPECT_EQ(stops.ids, (std::vector<int32_t>{*tokenizer.id_of("<|im_start|>")}));
+  const Stops stops = read_stops({"<|im_end|>", "?\n", "</answer>"}, tokenizer);
+  EXPECT_EQ(stops.ids, (std::vector<int32_t>{*tokenizer.id_of("<|im_end|>")}));
   EXPECT_EQ(stops.texts, (std::vector<std::string>{"?\n", "</answer>"}))
       << "a token with a text may be part of a longer one";
   try {
-    read_stops({"so<|im_start|>"}, tokenizer);
+    read_stops({"so<|im_end|>"}, tokenizer);
     ADD_FAILURE();
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("holds a special token of"), std::string::npos) << error.what();

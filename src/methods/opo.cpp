@@ -53,13 +53,14 @@ class Opo final : public Method {
     return needs;
   }
   std::vector<Equation> equations() const override {
-    return {{"baseline", "b = sum_i L_i R_i / sum_i L_i",
-             "the group's mean reward, a response weighed by its length: the baseline of least variance where a "
-             "gradient's squared norm grows with the length"},
-            {"advantage", "A_i = R_i - b", "not divided by a deviation"},
-            {"on-policy", on_policy_ ? "pi_old = pi_theta at every update" : "",
-             on_policy_ ? "one update a step: update.mini_batch_size = data.train_batch_size, update.epochs = 1"
-                        : "not asked for: with several updates a step this is OPO's baseline under PPO's clip"}};
+    return {
+        {"baseline", "b = sum_i L_i R_i / sum_i L_i",
+         "the group's mean reward, a response weighed by its length: the baseline of least variance where a "
+         "gradient's squared norm grows with the length"},
+        {"advantage", "A_i = R_i - b", "not divided by a deviation"},
+        {"on-policy", on_policy_ ? "pi_old = pi_theta at every update" : "pi_old = pi_theta at a step's first update",
+         on_policy_ ? "one update a step: update.mini_batch_size = data.train_batch_size, update.epochs = 1"
+                    : "not asked for: with several updates a step this is OPO's baseline under PPO's clip"}};
   }
 
   void advantages(const Batch& batch, std::span<float> advantage, Recording& recording) const override {
