@@ -186,6 +186,11 @@ EvalRecord evaluate_checkpoint(const EvaluationPlan& plan, const std::string& mo
   input.prompts = asked.prompts;
   input.problems = asked.problems;
   const std::unique_ptr<Rollout> drawn_by = plan.drawn_by ? plan.drawn_by(engine) : nullptr;
+  const auto ends_at_text = [](const EvalSource& asks) { return !asks.end_texts.empty(); };
+  if (drawn_by && std::ranges::any_of(asked.sources, ends_at_text)) {
+    throw Error("unsupported", str(model, ": a stop that is a text, where several processes draw: they know of stop ",
+                                   "tokens alone; leave it out, or evaluate in one process"));
+  }
   RolloutSource source(drawn_by ? *drawn_by : engine, tokenizer, input);
   Origin origin{.source = source, .model = model, .parameters = config.parameter_count()};
   if (!run.empty()) {
