@@ -2,11 +2,12 @@
 
     PYTHON bench/peers.py decode transformers|vllm|llama.cpp SHAPE f32|bf16 BATCH[,BATCH ..] PROMPT NEW TAKES THREADS
     PYTHON bench/peers.py train transformers SHAPE f32|bf16 TOKENS TAKES THREADS
-    PYTHON bench/peers.py head whole|compile ROWS f32|bf16 TAKES THREADS
+    PYTHON bench/peers.py head whole|compile|package ROWS f32|bf16 TAKES THREADS
 
 Random weights in the shapes of bench/bench_model.h. One JSON line for each batch: how much was done in each of some
 seconds; CPU seconds of the process with one thread, by the clock with more. Decoding draws at temperature 1; what
-prompts take is measured by a run of one token, and is no part of it. The packages: bench/README.md.
+prompts take is measured by a run of one token, and is no part of it. Of the head also the memory of a step that is not the first, in MB, beyond
+what was there before it: both gradients, and whatever lies between. The packages: bench/README.md; `package` is ours.
 """
 import json
 import os
@@ -33,8 +34,21 @@ def seconds_of(work, takes, threads):
     return sorted(seconds)
 
 
-def print_takes(what, amount, seconds):
-    print(json.dumps({"what": what, "amount": amount, "seconds": [round(s, 6) for s in seconds]}), flush=True)
+def print_takes(what, amount, seconds, **more):
+    print(json.dumps({"what": what, "amount": amount, "seconds": [round(s, 6) for s in seconds], **more}), flush=True)
+
+
+def memory_mb(work):
+    """The highest that the process reached in `work` less what it had before."""
+    def status(key):
+        with open("/proc/self/status", encoding="utf-8") as file:
+            return next(int(line.split()[1]) for line in file if line.startswith(key)) / 1e3
+
+    with open("/proc/self/clear_refs", "w", encoding="utf-8") as file:
+        file.write("5")  # the highest is what there is now
+    before = status("VmRSS")
+    work()
+    return round(status("VmHWM") - before)
 
 
 def decode(generate, batches, new, takes, threads):
@@ -201,14 +215,26 @@ def head(way, rows, dtype, takes, threads):
         logits = (hidden @ weight.t()).float()
         logprobs = logits.log_softmax(-1)
         return logprobs.gather(-1, target[:, None])[:, 0], -(logprobs.exp() * logprobs).sum(-1)
-    of = torch.compile(statistics) if way == "compile" else statistics
+
+    def package(hidden, weight, target):
+        from ucas.lm_head import lm_head_stats
+        return lm_head_stats(hidden, weight, target, threads=threads)[:2]
+    of = {"compile": lambda: torch.compile(statistics), "whole": lambda: statistics, "package": lambda: package}[way]()
 
     def step():
-        hidden.grad = weight.grad = None
         logprob, entropy = of(hidden, weight, target)
         (logprob * g + entropy * e).sum().backward()
+
+    def forget():
+        hidden.grad = weight.grad = None
+
+    def whole_step():
+        forget()
+        step()
     step()
-    print_takes("head", 1, seconds_of(step, takes, threads))
+    forget()
+    memory = memory_mb(step)
+    print_takes("head", 1, seconds_of(whole_step, takes, threads), mb=memory)
 
 
 def main():

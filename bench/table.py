@@ -124,4 +124,5 @@ def main():
         {"decode": decode, "train": train, "head": head}[name](arguments)
 
 
-main()
+if __name__ == "__main__":
+    main()

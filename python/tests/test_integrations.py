@@ -241,6 +241,24 @@ class LmHead(unittest.TestCase):
                 self.assertEqual(a.dtype, b.dtype)
                 torch.testing.assert_close(a, b, rtol=2e-2 if dtype == torch.bfloat16 else 1e-3, atol=1e-4)
 
+    def test_logits_are_never_stored(self):
+        import torch
+
+        from ucas.lm_head import lm_head_stats
+
+        def megabytes(key):
+            with open("/proc/self/status") as file:
+                return next(int(line.split()[1]) for line in file if line.startswith(key)) / 1024
+
+        T, D, V = 2048, 16, 100000  # of whose logits one copy is 781 MB
+        h, w, y = torch.randn(T, D, requires_grad=True), torch.randn(V, D, requires_grad=True), torch.randint(V, (T,))
+        with open("/proc/self/clear_refs", "w") as file:
+            file.write("5")  # the highest is what there is now
+        before = megabytes("VmRSS")
+        stats = lm_head_stats(h, w, y)
+        (stats.logprob + 0.01 * stats.entropy).sum().backward()
+        self.assertLess(megabytes("VmHWM") - before, 60)
+
     def test_refuses_what_does_not_fit(self):
         import torch
 
