@@ -107,7 +107,8 @@ void read_windows(const ConfigReader& config, ModelConfig& c) {
 void write_windows(const ModelConfig& c, OrderedJson& json) {
   const auto widest = std::max_element(c.windows.begin(), c.windows.end());
   const int64_t window = widest == c.windows.end() ? 0 : *widest;
-  if (c.family->window == Window::all_layers) json["sliding_window"] = window > 0 ? OrderedJson(window) : nullptr;
+  if (c.family->window == Window::all_layers)
+    json["sliding_window"] = window > 0 ? OrderedJson(window) : OrderedJson(nullptr);
   if (c.family->window != Window::by_layer) return;
   json["use_sliding_window"] = window > 0;
   if (window > 0) {

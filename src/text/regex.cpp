@@ -1,8 +1,11 @@
 #include "text/regex.h"
 
+// Without its names for POSIX's types; 6.9.7 says regex_t in its declarations all the same.
 #define ONIG_ESCAPE_REGEX_T_COLLISION
 #define ONIG_ESCAPE_UCHAR_COLLISION
+#define regex_t OnigRegexType
 #include <oniguruma.h>
+#undef regex_t
 
 #include <cctype>
 #include <map>
