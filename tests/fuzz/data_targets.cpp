@@ -161,14 +161,7 @@ void jinja(std::string_view input) {
 
 void template_toml(std::string_view input) {
   const Template form = load_template(put("t.toml", input), support("checkpoint"));
-  render(form, {.id = "1",
-                .source = "x",
-                .subject = "",
-                .text = "1+1?",
-                .system = "",
-                .gold = {"2"},
-                .choices = {},
-                .earlier = {}});
+  render(form, sum_problem());
 }
 
 // A config, a suite, a study ..: as `ucas check` takes it.

@@ -45,15 +45,8 @@ void reply(std::string_view input) {
       .status = (input[0] & 4) != 0 ? 400 : 200, .failure = "", .body = std::string(input.substr(1)), .headers = {}};
   const ServedModel model = look_at_server("http://localhost/v1", options);
   model.text();
-  const Problem problem{.id = "1",
-                        .source = "x",
-                        .subject = "",
-                        .text = "1+1?",
-                        .system = "",
-                        .gold = {"2"},
-                        .choices = {},
-                        .earlier = {}};
-  const ServedPrompt prompt{.ids = {}, .text = "1+1?", .system = ""};
+  const Problem& problem = sum_problem();
+  const ServedPrompt prompt{.ids = {}, .text = problem.text, .system = ""};
   ServedSource source(model, options, {.problems = {&problem, 1}, .prompts = {&prompt, 1}, .stop_texts = {}});
   const EvalConfig config;
   const ResponseJob job{.greedy = true};

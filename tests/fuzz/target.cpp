@@ -32,4 +32,16 @@ std::string put(const std::string& name, std::string_view bytes) {
   return path;
 }
 
+const Problem& sum_problem() {
+  static const Problem problem{.id = "1",
+                               .source = "x",
+                               .subject = "",
+                               .text = "1+1?",
+                               .system = "",
+                               .gold = {"2"},
+                               .choices = {},
+                               .earlier = {}};
+  return problem;
+}
+
 }  // namespace ucas::fuzz

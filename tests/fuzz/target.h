@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/problem.h"
+
 namespace ucas::fuzz {
 
 struct Target {
@@ -27,6 +29,8 @@ void set_support(const std::string& folder);
 const std::string& scratch();
 // Writes SCRATCH/NAME and returns its path; as plainly as can be, for it is done for every input.
 std::string put(const std::string& name, std::string_view bytes);
+// What templates and servers are asked with.
+const Problem& sum_problem();
 // Ends the process where something does not hold.
 void require(bool holds, const char* what);
 
