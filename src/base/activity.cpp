@@ -9,6 +9,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/lapses.h"
 #include "base/log.h"
 #include "base/str.h"
 
@@ -128,6 +129,7 @@ void Watchdog::watch(const std::stop_token& stop) {
     }
     if (seconds_ <= 0 || now.still < next) continue;
     next *= 2;
+    note(Lapse::stall);
     log(str("watchdog  nothing has moved for ", human_seconds(now.still), ": ", now.what));
   }
 }

@@ -4,6 +4,7 @@
 #include "base/build_info.h"
 #include "base/embedded.h"
 #include "base/error.h"
+#include "base/lapses.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/command.h"
@@ -13,6 +14,11 @@
 namespace ucas {
 
 namespace {
+
+// The last line of a command, or the last but its error.
+void sum_up() {
+  if (const std::string lapses = lapses_in_words(); !lapses.empty()) log(lapses);
+}
 
 constexpr const char* kIntroduction =
     "ucas - reinforcement learning of language models with verifiable rewards\n"
@@ -117,12 +123,14 @@ int run_program(const Words& words) {
     out(help_on(help_of(command), command.name, *topic));
     return kDone;
   }
-  const int code = command.run != nullptr ? command.run(rest) : run_in_engine(command.id, rest);
-  if (const int64_t rows = rows_left_out(); rows > 0) {
-    log(str("left out ", grouped(rows), rows == 1 ? " bad row" : " bad rows",
-            " in all; the warnings above say which files"));
+  try {
+    const int code = command.run != nullptr ? command.run(rest) : run_in_engine(command.id, rest);
+    sum_up();
+    return code;
+  } catch (...) {
+    sum_up();
+    throw;
   }
-  return code;
 }
 
 }  // namespace ucas

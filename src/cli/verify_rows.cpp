@@ -12,6 +12,7 @@
 #include "data/code_problems.h"
 #include "data/problems.h"
 #include "verify/explain.h"
+#include "verify/over_budget.h"
 
 namespace ucas {
 
@@ -150,6 +151,7 @@ Grading grade_rows(const Grader& grader, std::span<const Answer> answers, int64_
   if (grader.is_slow()) {  // it has threads of its own, and processes
     const double slow_began = now_seconds();
     result.verdicts = grader.grade(answers);
+    note_over_budget(result.verdicts);
     result.seconds = now_seconds() - slow_began;
     return result;
   }
@@ -161,6 +163,7 @@ Grading grade_rows(const Grader& grader, std::span<const Answer> answers, int64_
       result.cpu_seconds[i] = thread_cpu_seconds() - answer_began;
     }
   });
+  note_over_budget(result.verdicts);
   result.seconds = now_seconds() - began;
   return result;
 }

@@ -1,12 +1,12 @@
 #include "data/jsonl.h"
 
-#include <atomic>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json_object.h"
+#include "base/lapses.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "data/csv.h"
@@ -38,8 +38,6 @@ Json parse_row(std::string_view line, const std::string& where) {
   }
 }
 
-std::atomic<int64_t> all_left_out{0};
-
 void check_skipped(const std::string& path, const LineCounts& counts, const std::string& first) {
   if (counts.skipped == 0) return;
   int64_t all = counts.rows + counts.skipped;
@@ -47,7 +45,7 @@ void check_skipped(const std::string& path, const LineCounts& counts, const std:
     throw Error("data_line", str(first, " (", counts.skipped, " of ", all, " rows of ", path,
                                  " are bad; bad_rows = skip forgives at most 1 %)"));
   }
-  all_left_out += counts.skipped;
+  note(Lapse::bad_row, counts.skipped);
   warn(str(path, ": left out ", counts.skipped, " of ", all, " rows; the first: ", first));
 }
 
@@ -120,8 +118,6 @@ std::string unpacked_name(const std::string& path) {
 }
 
 }  // namespace
-
-int64_t rows_left_out() { return all_left_out; }
 
 std::string data_stem(const std::string& path) { return std::filesystem::path(unpacked_name(path)).stem().string(); }
 

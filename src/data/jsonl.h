@@ -18,7 +18,6 @@ namespace ucas {
 enum class BadRows { stop, skip };  // skip: leave the row out and count it; more than 1 % of a file stops the run
 constexpr std::array<const char*, 2> names(BadRows) { return {"stop", "skip"}; }
 inline constexpr const char* kBadRowsHelp = "a bad row ends the run, or is left out and counted (at most 1 %)";
-int64_t rows_left_out();  // of all files that this process has read
 
 struct JsonRow {
   const Json& value;         // always an object

@@ -8,6 +8,7 @@
 #include "stats/calibration.h"
 #include "stats/intervals.h"
 #include "stats/samples.h"
+#include "verify/over_budget.h"
 
 namespace ucas {
 
@@ -121,6 +122,7 @@ Tally Scorer::tally(const std::vector<Output>& outputs, const Problem& problem, 
   for (const Output& output : outputs) answers.push_back({output.text, &problem.gold});
   const Grader& verifier = graders_.for_source(problem.source);
   std::vector<Verdict> verdicts = verifier.grade(answers);
+  note_over_budget(verdicts);
   verifier.classify(verdicts);
   std::vector<char> right;
   std::vector<int32_t> classes;

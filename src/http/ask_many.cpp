@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "base/error.h"
+#include "base/lapses.h"
 #include "base/log.h"
 #include "base/rng.h"
 #include "base/str.h"
@@ -143,6 +144,7 @@ AskMany::Ended AskMany::attempt(Worker& worker, size_t item) {
     const double asked = reply.status == 429 || reply.status == 503 ? wait_asked(reply) : -1;
     if (asked < 0 && tries++ >= limits_.retries) return out;
     ++again_;
+    note(Lapse::request);
     {
       const std::lock_guard lock(mutex_);
       recent_ = out.why;

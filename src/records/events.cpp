@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/lapses.h"
 #include "base/log.h"
 #include "base/str.h"
 
@@ -135,6 +136,7 @@ void EventFile::attempt(const std::function<void()>& write) {
     write();
   } catch (const Error& failure) {
     failed_ = true;
+    note(Lapse::event_file);
     warn(str("TensorBoard gets no more of this run: ", failure.what()));
   }
 }

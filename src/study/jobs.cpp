@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/lapses.h"
 #include "base/log.h"
 #include "base/str.h"
 
@@ -149,12 +150,15 @@ class Crew {
       ++done_;
       seconds_ += now_seconds() - ended.began;
       ++timed_;
-      say(str("[", done_, "/", total_, "] ", job.title, "  ", last_line(log_file(job))));
+      const std::string last = last_line(log_file(job));
+      if (last.starts_with(kLapsesBegin)) note(Lapse::worker);
+      say(str("[", done_, "/", total_, "] ", job.title, "  ", last));
     } else if (result_.stopped) {
       return;
     } else if (code == kBusy) {
       waiting_.push_back({&job, attempts, now_seconds() + kBusyPause});
     } else if (killed && attempts + 1 < kAttempts) {
+      note(Lapse::restarted_worker);
       say(str(job.title, ": its process was killed (signal ", WTERMSIG(status), "); it goes on"));
       waiting_.push_back({&job, attempts + 1, 0});
     } else {

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/lapses.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "hf/safetensors.h"
@@ -183,8 +184,9 @@ void remove_leftovers(const RunDirectory& run) {
   }
 }
 
-// Keeps the newest `keep` up to `step`, and `best`. Later ones can only be what a resume has rejected; they do not
-// count and stay until this run reaches their step. Broken ones do not count either. A failure is no reason to stop.
+// Keeps the newest `keep` up to `step`, and `best` (0: there is none, though a run that was stopped early has a step
+// 0). Later ones can only be what a resume has rejected; they do not count and stay until this run reaches their step.
+// Broken ones do not count either. A failure is no reason to stop.
 void prune(const RunDirectory& run, int64_t step, int64_t keep, int64_t best) {
   std::vector<int64_t> steps = steps_on_disk(run);
   int64_t kept = 0;
@@ -195,7 +197,7 @@ void prune(const RunDirectory& run, int64_t step, int64_t keep, int64_t best) {
       kept += good ? 1 : 0;
       continue;
     }
-    if (*it == best) continue;
+    if (best > 0 && *it == best) continue;
     try {
       discard(run, *it);
     } catch (const Error& error) {
@@ -298,7 +300,10 @@ std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model,
                             int64_t keep, int64_t best, const StateFiles& more) {
   std::string target = run.checkpoint(step);
   std::string temporary = path_join(run.checkpoints(), temporary_name("tmp", step));
-  if (exists(target) && problem_of({target, step}, {}).empty()) return target;
+  if (exists(target) && problem_of({target, step}, {}).empty()) {
+    prune(run, step, keep, best);  // a kill came between that save and this
+    return target;
+  }
   const std::vector<Part> parts = parts_of(model, optimizer, companions);
   const std::string title = str("checkpoint of step ", step, " not saved: ");
   refuse_not_finite(str(title, "the policy"), stored_tensors(model), stored_dtype(model));
@@ -330,6 +335,7 @@ void FailedSaves::attempt(bool needed, const std::function<void()>& save) try {
   in_a_row_ = 0;
 } catch (const Error& error) {
   if (error.kind() != "io" || needed || ++in_a_row_ == kMostFailedSaves) throw;
+  note(Lapse::unsaved);
   warn(str(error.what(), "; going on without it (", in_a_row_, " of at most ", kMostFailedSaves - 1, " in a row)"));
 }
 
@@ -353,6 +359,7 @@ std::optional<FoundCheckpoint> newest_checkpoint(const RunDirectory& run, const 
     const FoundCheckpoint found{run.checkpoint(*it), *it};
     const std::string problem = problem_of(found, check_state);
     if (problem.empty()) return found;
+    note(Lapse::passed_over);
     warn(str("checkpoint ", found.path, " is passed over: ", problem));
   }
   if (steps.empty()) return std::nullopt;

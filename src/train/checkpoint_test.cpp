@@ -239,6 +239,12 @@ TEST_F(checkpoint, saving_a_step_twice_keeps_the_first) {
   EXPECT_EQ(std::filesystem::last_write_time(run_->checkpoint(3)), written);
 }
 
+TEST_F(checkpoint, what_a_kill_left_unpruned_goes_at_the_next_save_and_step_0_is_never_the_best) {
+  for (int64_t step : {0, 1, 2, 3}) train_and_save(step, 5);
+  save(3, 2);
+  EXPECT_EQ(names(), (std::vector<std::string>{"step-0000002", "step-0000003"}));
+}
+
 TEST_F(checkpoint, damage_to_any_file_makes_the_one_before_count) {
   Snapshot first = train_and_save(1);
   train_and_save(2);

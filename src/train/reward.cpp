@@ -17,6 +17,7 @@
 #include "base/str.h"
 #include "objective/dynamic_sampling.h"
 #include "records/rollouts.h"
+#include "verify/over_budget.h"
 
 namespace ucas {
 
@@ -210,6 +211,7 @@ std::vector<RewardReply> Rewards::ask(std::span<const PaidGroup> groups) const {
 void Rewards::pay(std::span<const PaidGroup> groups, std::span<const Key> keys) {
   grade(groups, keys);
   for (const PaidGroup& group : groups) {
+    for (const Response& o : group.response) note_over_budget({&o.verdict, 1});
     if (!group.problem.gold.empty()) continue;
     for (Response& o : group.response) o.verdict.reason = "the problem has no right answer to compare with";
   }

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/lapses.h"
 #include "base/log.h"
 #include "base/output_directory.h"
 #include "base/rng.h"
@@ -197,6 +198,7 @@ std::vector<SftExample> read_sft_examples(const std::string& path, const Tokeniz
     }
   });
   if (too_long > 0) {
+    note(Lapse::demonstration, too_long);
     warn(str(printable(path, 400), ": ", grouped(too_long), " of ",
              grouped(too_long + static_cast<int64_t>(examples.size())),
              " rows have more than max_length = ", config.max_length, " tokens and are left out"));

@@ -1,6 +1,7 @@
 #include "train/skipped_updates.h"
 
 #include "base/error.h"
+#include "base/lapses.h"
 #include "base/log.h"
 #include "base/str.h"
 
@@ -15,6 +16,7 @@ void SkippedUpdates::note(bool applied, const std::string& where, const std::str
   in_a_row = applied ? 0 : in_a_row + 1;
   if (applied) return;
   ++total;
+  ucas::note(Lapse::update);
   warn(str(where, ": ", whose, " is not finite; update skipped (", total, " so far)"));
   if (in_a_row < kMostInARow) return;
   throw Error("numeric", str(where, ": ", whose, " was not finite in ", kMostInARow, " updates in a row; ", advice),

@@ -8,6 +8,7 @@
 #include "base/commit.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/lapses.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "data/problems.h"
@@ -48,6 +49,7 @@ TrainingSet load_set(const TrainConfig& config, const std::vector<std::string>& 
   set.prompt = std::move(prompts.ids);
   for (int64_t index : prompts.problem) set.problems.push_back(std::move(problems[index]));
   if (set.dropped > 0) {
+    note(Lapse::prompt, set.dropped);
     warn(str(set.dropped, " of ", set.dropped + set.size(),
              " prompts are longer than data.max_prompt_length = ", config.data.max_prompt_length, " tokens: left out"));
   }
@@ -208,6 +210,7 @@ struct Consent {
 
   void ask(const std::string& problem, const std::string& remedy) const {
     if (!given) throw Error("config", str(problem, "; ", remedy, ", or add --allow-changes"));
+    note(Lapse::changed);
     warn(str("resuming all the same (--allow-changes): ", problem));
     run.remark(problem);
   }

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/lapses.h"
 #include "base/str.h"
 #include "model/stream.h"
 #include "records/rollouts.h"
@@ -190,7 +191,7 @@ void StepRecord::store(const Collected& made, const Shaped& shaped, UnstoredStep
     unstored.in_a_row = 0;
   } catch (const Error& failure) {
     if (failure.exit_code() != kIoFailure) throw;
-    ++unstored.total;
+    note(Lapse::unstored_step);
     const std::string what = str("step ", step, ": its responses are not stored: ", failure.what());
     if (++unstored.in_a_row >= kMostInARow) {
       throw Error(failure.kind(), str(what, " (", kMostInARow, " steps in a row; make room and go on with --resume)"),

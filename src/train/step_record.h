@@ -22,7 +22,7 @@ namespace ucas {
 
 // Steps of this run() whose responses could not be written.
 struct UnstoredSteps {
-  int64_t total = 0, in_a_row = 0;
+  int64_t in_a_row = 0;
 };
 
 class StepRecord {

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/lapses.h"
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/str.h"
@@ -33,6 +34,7 @@ void read_old_policy(const Training& t, Batch& batch, StepRecord& record) {
                     c.rollout.lag == 0 && c.device == "cpu" && !tail && !c.needs().margin;
   int64_t checked = said ? accept_sampled(*t.policy.model, batch, c.rollout.temperature, budget, t.state.step) : 0;
   if (checked < 0) {
+    note(Lapse::rescored_step);
     warn(str("step ", t.state.step,
              ": sampler and trainer differ in some tokens; the trainer's figures of all are taken"));
   }
@@ -250,6 +252,7 @@ Collected Trainer::collect(StepRecord& record) {
     warn(str("step ", t_.state.step, ": none of ", made.stats.groups_generated, " groups had ",
              t_.config.keep_rule().words(), "; nothing to learn from, step skipped"));
     ++t_.state.empty_steps;
+    ucas::note(Lapse::empty_step);
   }
   record.collected(made);
   if (t_.served != nullptr || t_.config.rollout.lag > 0) {
@@ -394,7 +397,6 @@ int Trainer::run(TrainObserver& outside) {
   }
   say_plan_kept(t_, means_);
   if (!shares_.empty()) log(str("speed of the last step, of what this machine's products and memory reach: ", shares_));
-  if (unstored_.total > 0) warn(str("the responses of ", unstored_.total, " steps could not be stored"));
   return kDone;
 }
 

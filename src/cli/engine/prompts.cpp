@@ -1,6 +1,7 @@
 #include "cli/engine/prompts.h"
 
 #include "base/error.h"
+#include "base/lapses.h"
 #include "base/log.h"
 #include "base/str.h"
 
@@ -22,6 +23,7 @@ Questions encode_questions(const std::vector<Problem>& problems, const Template&
   }
   PreparedPrompts prepared = prepare_prompts(form, problems, policy.tokenizer, room);
   if (prepared.dropped > 0) {
+    note(Lapse::prompt, prepared.dropped);
     warn(str(prepared.dropped, " of ", problems.size(), " prompts dropped: empty, or longer than ", room,
              " tokens (the model's ", model.max_position_embeddings, " positions less max_tokens = ", max_tokens, ")"));
   }

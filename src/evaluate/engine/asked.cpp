@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/lapses.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "data/jsonl.h"
@@ -187,6 +188,7 @@ void Asked::add_prompts(std::vector<Problem> asked, const Benchmark& benchmark, 
   const int64_t longest = longest_prompt(source.choices ? 1 : put.max_tokens);
   PreparedPrompts prepared = prepare_prompts(form, asked, *answerer_.tokenizer, longest);
   if (prepared.dropped > 0) {
+    note(Lapse::prompt, prepared.dropped);
     warn(str(benchmark.name, ": ", prepared.dropped, " of ", asked.size(), " prompts left out: empty, or longer than ",
              longest, " tokens; the figures are of the others"));
   }
@@ -203,6 +205,7 @@ void Asked::add_prompts(std::vector<Problem> asked, const Benchmark& benchmark, 
     prompts.push_back(std::move(prepared.ids[i]));
   }
   if (!source.max_tokens_of.empty()) {
+    note(Lapse::short_prompt, std::ssize(source.max_tokens_of));
     warn(str(benchmark.name, ": ", source.max_tokens_of.size(), " of ", asked.size(), " prompts leave fewer than ",
              put.max_tokens, " of the model's ", positions, " positions: their responses are cut where those end"));
   }

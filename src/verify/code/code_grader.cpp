@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/lapses.h"
 #include "base/log.h"
 #include "base/machine.h"
 #include "base/str.h"
@@ -135,6 +136,7 @@ class CodeGrader final : public Grader {
           sandbox_->run(task, results, [&](const Frame& frame) { return take(frame, tests, score, seen, loaded); });
       if (ended.how != Ended::How::failed) return decide(ended, tests, score, loaded, verdict);
       why = ended.reason;
+      note(Lapse::sandbox);
       warn(str("the sandbox failed on a program (", why, ")", attempt + 1 < kAttempts ? "; tried again" : ""));
     }
     throw Error("sandbox",

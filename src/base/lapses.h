@@ -1,0 +1,38 @@
+// What a command left out, tried again or fell back on, counted in one place, so that its last line can say all of it
+// (P12 of docs/reliability.md). Whoever notes one has warned of it where it happened.
+// Threads: any.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace ucas {
+
+enum class Lapse {
+  bad_row,           // left out under bad_rows = skip
+  prompt,            // empty or too long
+  short_prompt,      // leaves a response less room than was asked for
+  demonstration,     // too long
+  over_budget,       // an answer that a grader gave up on: its budget, its time
+  sandbox,           // a failure that is not the program's; tried again
+  request,           // to a server, asked again
+  update,            // of the weights, not finite
+  empty_step,        // nothing to learn from
+  rescored_step,     // sampler and trainer differed
+  unstored_step,     // its responses could not be written
+  unsaved,           // a checkpoint that could not be written
+  passed_over,       // a checkpoint that is not whole: the one before was taken
+  changed,           // --allow-changes took something for the same
+  event_file,        // TensorBoard's, given up
+  stall,             // the watchdog spoke
+  restarted_worker,  // of a study, killed by somebody else
+  worker,            // of a study, with lapses of its own
+};
+
+void note(Lapse what, int64_t count = 1);
+int64_t noted(Lapse what);
+inline constexpr const char* kLapsesBegin = "left out, tried again or fallen back on, in all: ";
+// "left out, tried again or fallen back on, in all: 1 bad row, 2 updates of weights"; "" where nothing was noted.
+std::string lapses_in_words();
+
+}  // namespace ucas
