@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <optional>
 
@@ -133,6 +134,13 @@ EvalRecord evaluate_from(const EvaluationPlan& plan, const Asked& asked, const O
   const std::string directory = path_join(run, "eval"), keys = plan.keyed_by_place ? "place" : "problem";
   const std::string file = plan.name + ".outputs.jsonl";
   refuse_links(run, {"eval", path_join("eval", file), path_join("eval", str(".", file, ".lock"))});
+  const bool bounded = origin.kind != "file";            // a file's responses need not reach a limit
+  if (bounded && !exists(path_join(directory, file))) {  // said before anything is written
+    std::filesystem::path place = std::filesystem::absolute(run);
+    while (!exists(place.string()) && place.has_relative_path()) place = place.parent_path();
+    input.disk_free = std::max<int64_t>(1, free_space(place.string()));
+    check_room(input, config);
+  }
   make_directories(directory);
   write_evaluated_environment(plan, origin, run, input.label);
   CardInput card{.machine = this_machine(plan),
@@ -159,6 +167,7 @@ EvalRecord evaluate_from(const EvaluationPlan& plan, const Asked& asked, const O
     remove_leftovers(directory, plan.name + kind);
   }
   input.journal = &journal;
+  if (bounded) input.disk_free = std::max<int64_t>(1, free_space(directory) - file_size(outputs));
   EvalRecord result = evaluate(origin.source, asked.graders, input, config);
   if (!result.complete) stopped(outputs);
   write_evaluation(result, directory, plan.name);

@@ -15,6 +15,10 @@ namespace ucas {
 
 namespace {
 
+// Of the journal: an id of six digits and its comma, four bytes of text and one to escape them; what is said of a
+// response beside them.
+constexpr double kBytesOfToken = 12, kBytesOfResponse = 400;
+
 // Where the evaluation stands, overall and by source: on a terminal one line, and a line for each source as it ends.
 class Standing {
  public:
@@ -102,6 +106,7 @@ class Generation {
   }
   // Responses by problem; nothing when stopped early.
   std::optional<std::vector<Responses>> run(ResponseSource& source);
+  int64_t prepare();  // what is to be done, and whether the disk has room for it; how many responses are missing
   int64_t tokens() const { return tokens_; }
 
  private:
@@ -119,6 +124,7 @@ class Generation {
   }
   void take_found();
   void say_found(int64_t missing) const;
+  void check_disk(int64_t missing) const;
   void keep(size_t problem, std::optional<Output>& slot, Output output, Standing& standing);
   void add_jobs(size_t problem);
   void add_job(size_t problem, bool greedy, int64_t first, int64_t count);
@@ -138,7 +144,7 @@ class Generation {
   int64_t tokens_ = 0;
 };
 
-std::optional<std::vector<Responses>> Generation::run(ResponseSource& source) {
+int64_t Generation::prepare() {
   slots_.resize(input_.problems.size());
   for (size_t i = 0; i < slots_.size(); ++i) {
     slots_[i].greedy.resize(greedy_of(i) ? 1 : 0);
@@ -149,6 +155,12 @@ std::optional<std::vector<Responses>> Generation::run(ResponseSource& source) {
   for (size_t i = 0; i < slots_.size(); ++i) add_jobs(i);
   for (const ResponseJob& job : jobs_) missing += job.count;
   missing += static_cast<int64_t>(to_choose_.size());
+  check_disk(missing);
+  return missing;
+}
+
+std::optional<std::vector<Responses>> Generation::run(ResponseSource& source) {
+  int64_t missing = prepare();
   say_found(missing);
   if (missing > 0) {
     Standing standing(input_, missing);
@@ -202,6 +214,25 @@ void Generation::say_found(int64_t missing) const {
   if (missing == all || !input_.show_progress) return;
   log(str(input_.label, ": found ", grouped(all - missing), " of ", grouped(all), " responses",
           missing > 0 ? str(", going on with ", grouped(missing)) : ", nothing to generate"));
+}
+
+// Were every response that is missing to go on to its limit; in the end the file is written anew beside itself.
+void Generation::check_disk(int64_t missing) const {
+  if (input_.disk_free == 0 || missing == 0) return;
+  double bytes = kBytesOfResponse * static_cast<double>(missing);
+  int64_t longest = 0;
+  for (const ResponseJob& job : jobs_) {
+    const int64_t tokens = job.max_tokens > 0 ? job.max_tokens : config_.max_tokens;
+    bytes += kBytesOfToken * static_cast<double>(tokens) * static_cast<double>(job.count);
+    longest = std::max(longest, tokens);
+  }
+  bytes *= 2;
+  const auto room = static_cast<double>(input_.disk_free);
+  if (bytes <= room) return;
+  throw Error("limit",
+              str("the ", grouped(missing), " responses may take ", human_bytes(bytes), " of disk, of up to ",
+                  grouped(longest), " tokens each; ", human_bytes(room),
+                  " are free there; make room, or ask for less (--samples, --max_tokens, --limit, another --out)"));
 }
 
 // Greedy first, then each stretch of samples that is not there yet.
@@ -313,6 +344,8 @@ std::function<bool(const Sampled&)> RolloutSource::ends_of(std::span<const Respo
     return (own != by_texts.end() && own->second(sampled)) || (general && general(sampled));
   };
 }
+
+void check_room(const EvalInput& input, const EvalConfig& config) { Generation(input, config).prepare(); }
 
 EvalRecord evaluate(ResponseSource& source, const Graders& graders, const EvalInput& input, const EvalConfig& config) {
   if (!config.greedy && config.samples == 0) {

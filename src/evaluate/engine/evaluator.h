@@ -49,6 +49,8 @@ struct EvalInput {
   OutputJournal* journal = nullptr;  // responses found there are not generated again
   // Compares the choices of the problems with these indices and hands over each response as it is known.
   std::function<void(std::span<const size_t> problems, const std::function<void(Output)>& ended)> choose = {};
+  int64_t disk_free =
+      0;  // bytes where the journal is, less what it has; 0: not asked. Error("limit") before the first response
   std::string label, model;  // for the result
   std::string suite;
   int64_t step = -1;
@@ -76,6 +78,8 @@ class RolloutSource final : public ResponseSource {
   const EvalInput& input_;
 };
 
+// Error("limit") where input.disk_free is less than the responses may take.
+void check_room(const EvalInput& input, const EvalConfig& config);
 EvalRecord evaluate(ResponseSource& source, const Graders& graders, const EvalInput& input, const EvalConfig& config);
 EvalRecord evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Graders& graders, const EvalInput& input,
                     const EvalConfig& config);

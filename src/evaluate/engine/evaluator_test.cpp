@@ -167,6 +167,32 @@ TEST(evaluator, killed_anywhere_it_goes_on_and_ends_as_the_same_bytes) {
   }
 }
 
+TEST(evaluator, a_disk_that_the_responses_may_fill_is_refused_before_the_first_of_them) {
+  const EvalConfig config{.samples = 3, .max_tokens = 1000};
+  Fixture f(4);
+  f.input.keyed_by_place = false;
+  f.rollout.script = keyed;
+  Kept kept;
+  f.input.disk_free = int64_t{2} * 16 * 12 * 1000;  // but for what is said beside the tokens
+  try {
+    kept.run(f, config);
+    ADD_FAILURE() << "taken";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), "limit");
+    EXPECT_TRUE(std::string(error.what())
+                    .starts_with("the 16 responses may take 388 KiB of disk, of up to 1,000 tokens "
+                                 "each; 375 KiB are free there"))
+        << error.what();
+  }
+  EXPECT_EQ(f.rollout.answered, 0);
+  f.input.disk_free = 0;  // what there is already is not asked for again
+  f.rollout.most = 8;
+  EXPECT_FALSE(kept.run(f, config).complete);
+  f.input.disk_free = int64_t{2} * 16 * 12 * 1000;
+  f.rollout.most = -1;
+  EXPECT_TRUE(kept.run(f, config).complete);
+}
+
 TEST(evaluator, more_samples_generate_only_the_new_ones_and_fewer_lose_none) {
   Fixture f(4);
   f.rollout.script = keyed;
