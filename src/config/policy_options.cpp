@@ -7,6 +7,16 @@
 
 namespace ucas {
 
+namespace {
+
+constexpr const char* kTemplateHelp =
+    "prompt template: chat (the checkpoint's own), plain, qwen_math, qwen_boxed, orz, or a file";
+constexpr const char* kStopHelp =
+    "tokens or texts that end a response, beside the model's own stop tokens, such as \"</answer>\"; it goes up to the "
+    "token that completes one";
+
+}  // namespace
+
 void MachineOptions::fields(Fields& f) {
   f.field("device", device, "cpu, cuda or cuda:N");
   f.field("threads", threads, Range{0, 4096}, "CPU threads; 0 = all cores");
@@ -16,12 +26,9 @@ void GenerateOptions::fields(Fields& f) {
   f.field("model", model, "Hugging Face checkpoint directory, or that of a PEFT adapter");
   f.field("prompt", prompt, "one question, answered on standard output");
   f.field("data", data, "problem files, JSONL (may be given several times)");
-  f.field("template", prompt_template,
-          "prompt template: chat (the checkpoint's own), plain, qwen_math, qwen_boxed, orz, or a file");
+  f.field("template", prompt_template, kTemplateHelp);
   examples.fields(f);
-  f.field("stop", stop,
-          "tokens or texts that end a response, beside the model's own stop tokens, such as \"</answer>\"; it goes up "
-          "to the token that completes one");
+  f.field("stop", stop, kStopHelp);
   f.field("out", out, "file to write the rows to; empty = standard output");
   f.choice("dtype", dtype, "of products, activations, keys and values");
   f.field("samples", samples, Range{1, 1 << 20}, "responses per prompt");
@@ -59,12 +66,9 @@ void EvaluateOptions::fields(Fields& f) {
   f.field("suite", suite, "benchmarks to run, such as math5: a suite, a benchmark, or a file that describes one");
   f.field("data", data, "problem files, JSONL (may be given several times); with --suite the directory of its files");
   f.field("name", name, "of the result's files; empty = the suite's, or test");
-  f.field("template", prompt_template,
-          "prompt template: chat (the checkpoint's own), plain, qwen_math, qwen_boxed, orz, or a file");
+  f.field("template", prompt_template, kTemplateHelp);
   examples.fields(f);
-  f.field("stop", stop,
-          "tokens or texts that end a response, beside the model's own stop tokens, such as \"</answer>\"; it goes up "
-          "to the token that completes one");
+  f.field("stop", stop, kStopHelp);
   f.field("out", out, "directory of the runs; empty = print only");
   f.field("server", server, "address of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1: one more MODEL");
   f.field("responses", responses, "file of responses that something else generated (JSONL): one more MODEL");

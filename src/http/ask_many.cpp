@@ -71,6 +71,17 @@ bool tried_again(int status) {
   return status == 0 || status == 408 || status == 409 || status == 425 || status == 429 || status >= 500;
 }
 
+HttpReply ask_patiently(int64_t retries, double first_wait, const std::function<HttpReply()>& once) {
+  HttpReply reply = once();
+  double wait = first_wait;
+  for (int64_t tries = 0; tries < retries && tried_again(reply.status); ++tries) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(wait));
+    wait = std::min(2 * wait, kLongestWait);
+    reply = once();
+  }
+  return reply;
+}
+
 AskMany::AskMany(std::vector<Url> servers, size_t items, const Limits& limits, Hooks hooks)
     : servers_(std::move(servers)),
       items_(items),

@@ -30,6 +30,9 @@ std::optional<Json> json_of(const std::string& body);
 // What went wrong, in the server's own words, without the key: some repeat it.
 std::string words_of(const HttpReply& reply, const std::string& key);
 bool tried_again(int status);  // whether another try may end otherwise
+// One request, up to `retries` times again while another try may end otherwise, each time after twice the wait, at most
+// 20 seconds; the last reply.
+HttpReply ask_patiently(int64_t retries, double first_wait, const std::function<HttpReply()>& once);
 
 class AskMany {
  public:

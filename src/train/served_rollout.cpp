@@ -1,11 +1,9 @@
 #include "train/served_rollout.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -150,11 +148,12 @@ std::vector<Sampled> ServedRollout::run(const RolloutRequest& request) {
     came[item] = 1;
     if (request.ends) {  // a text that ends a response is known here alone: what came after it is dropped
       Sampled part = s;
-      for (size_t t = 1; t <= s.token.size(); ++t) {
-        part.token.assign(s.token.begin(), s.token.begin() + static_cast<std::ptrdiff_t>(t));
+      part.token.clear();
+      for (const int32_t token : s.token) {
+        part.token.push_back(token);
         if (!request.ends(part)) continue;
-        s.token.resize(t);
-        s.logprob.resize(t);
+        s.token.resize(part.token.size());
+        s.logprob.resize(part.token.size());
         s.finished = true;
         break;
       }
@@ -188,13 +187,7 @@ std::vector<Sampled> ServedRollout::run(const RolloutRequest& request) {
 // One call, tried again like any request.
 HttpReply ServedRollout::call(size_t server, const std::string& path, const std::string& body) const {
   HttpClient client(servers_[server], std::max(config_.request_timeout, kTaking));
-  HttpReply reply;
-  double wait = 0.25;
-  for (int64_t tries = 0;; ++tries, wait = std::min(2 * wait, 20.0)) {
-    reply = client.post(path, body, headers_with(api_key()));
-    if (!ucas::tried_again(reply.status) || tries >= config_.retries) return reply;
-    std::this_thread::sleep_for(std::chrono::duration<double>(wait));
-  }
+  return ask_patiently(config_.retries, 0.25, [&] { return client.post(path, body, headers_with(api_key())); });
 }
 
 void ServedRollout::take_up(size_t server, const std::string& directory) {

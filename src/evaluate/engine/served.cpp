@@ -1,10 +1,8 @@
 #include "evaluate/engine/served.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <thread>
 #include <utility>
 
 #include "base/error.h"
@@ -182,15 +180,7 @@ class Look {
   }
 
   // A server that has just started may be slow to say so: asked a few times.
-  HttpReply patiently(const std::function<HttpReply()>& once) const {
-    HttpReply reply = once();
-    double wait = 0.2;
-    for (int n = 0; n < 6 && reply.status != 200 && tried_again(reply.status); ++n, wait *= 2) {
-      std::this_thread::sleep_for(std::chrono::duration<double>(wait));
-      reply = once();
-    }
-    return reply;
-  }
+  static HttpReply patiently(const std::function<HttpReply()>& once) { return ask_patiently(6, 0.2, once); }
   HttpReply ask(const Json& body) const {
     return patiently([&] {
       HttpReply reply = client_->post(endpoint_of(options_.api), json_text(body), headers_);
