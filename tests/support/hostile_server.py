@@ -7,7 +7,6 @@ prompt alone, so that a client that lost, mixed up or invented a response is fou
 Prints its port, and on SIGTERM what it did as one line of JSON."""
 import argparse
 import collections
-import http.server
 import json
 import signal
 import socket
@@ -15,6 +14,8 @@ import sys
 import threading
 import time
 import zlib
+
+from server_base import Handler, Server
 
 FAULTS = ["stall", "drop", "damaged", "cut", "429", "500", "503", "html", "no choice", "half"]
 
@@ -25,30 +26,7 @@ def answer_to(prompt):
     return f"\\boxed{{{digits}}}" if int(digits[-1]) % 2 == 0 else f"\\boxed{{{digits}1}}"
 
 
-class Server(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 512
-
-    def handle_error(self, request, client_address):
-        pass
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *words):
-        pass
-
-    def reply(self, status, text, headers=(), length=None, kind="application/json"):
-        body = text.encode()
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body) if length is None else length))
-        for name, value in headers:
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
-
+class Answers(Handler):
     def do_GET(self):
         self.reply(200, json.dumps({"object": "list", "data": [{"id": "fake", "object": "model"}]}))
 
@@ -116,7 +94,7 @@ parser.add_argument("--stall", type=float, default=0.5)
 parser.add_argument("--refuse", default="")
 parser.add_argument("--dead", action="store_true")
 OPTIONS = parser.parse_args()
-server = Server(("127.0.0.1", 0), Handler)
+server = Server(("127.0.0.1", 0), Answers)
 print(server.server_address[1], flush=True)
 signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start())
 server.serve_forever()

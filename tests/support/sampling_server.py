@@ -11,7 +11,6 @@ one line of JSON."""
 import argparse
 import collections
 import http.client
-import http.server
 import json
 import os
 import signal
@@ -22,6 +21,8 @@ import tempfile
 import threading
 import time
 import zlib
+
+from server_base import Handler, Server
 
 REPLIES = ["stall", "drop", "damaged", "cut", "429", "500", "fewer", "outside", "lengths", "abort", "positive"]
 
@@ -61,14 +62,6 @@ class Backend:
         self.process.wait()
 
 
-class Server(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 512
-
-    def handle_error(self, request, client_address):
-        pass
-
-
 def take(directory, version):
     """True where the weights are loaded, or said to be."""
     global BACKEND, VERSION
@@ -85,22 +78,7 @@ def take(directory, version):
     return True
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *words):
-        pass
-
-    def reply(self, status, body, headers=(), length=None):
-        text = (body if isinstance(body, str) else json.dumps(body)).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(text) if length is None else length))
-        for name, value in headers:
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(text)
-
+class Answers(Handler):
     def do_GET(self):
         if OPTIONS.speaks == "vllm" and self.path == "/v1/models":
             return self.reply(200, {"object": "list", "data": [{"id": "tiny", "object": "model"}]})
@@ -221,7 +199,7 @@ LOCK = threading.Lock()
 COUNTS, TRIES = collections.Counter(), collections.Counter()
 VERSION = "default"
 BACKEND = Backend(OPTIONS.model)
-server = Server(("127.0.0.1", 0), Handler)
+server = Server(("127.0.0.1", 0), Answers)
 print(server.server_address[1], flush=True)
 signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start())
 server.serve_forever()
