@@ -100,9 +100,9 @@ class TimePlanner {
   // the forward of the CPU shares it.
   double pass(const ModelConfig& m, double responses, double products, double head, double share) const {
     const double shared = d_.memory == 0 ? 1 / static_cast<double>(c_.rollout.n) : 1;
-    const double operations =
-        products * (blocks(m, p(), p() + r()) + shared * blocks(m, 0, p())) + head * 2 * r() * head_products(m);
-    return responses * (operations / speed(m, share) + (head > 0 ? r() * logits(m) * std::min(2.0, head) : 0));
+    const double each = speed(m, share), of_head = d_.head > 0 ? d_.operations * d_.head : each;
+    return responses * (products * (blocks(m, p(), p() + r()) + shared * blocks(m, 0, p())) / each +
+                        head * 2 * r() * head_products(m) / of_head + r() * logits(m) * std::min(2.0, head));
   }
 
   void score() {

@@ -21,6 +21,7 @@ struct Device {
   int64_t memory = 0;                          // bytes; 0: of the host
   double link = 0;                             // bytes a second that a rank sends to another
   double forward = 0, update = 0, decode = 0;  // of operations
+  double head = 0;                             // of operations: the LM head of a pass; 0: as the pass
   double read = 0, optimizer = 0;              // of bandwidth: weights, keys and values while decoding; moments
   double half_width = 0;                       // products of models of so many columns reach half of these shares
   double cache = 0;                            // bytes: weights that fit are read at four times the bandwidth
