@@ -8,7 +8,6 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/index_select.h>
-#include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
 
@@ -29,6 +28,10 @@ namespace {
 constexpr int64_t kTileWork = 16384;     // simple operations on a row of a tile
 constexpr int64_t kSampleGrain = 32768;  // logits that are worth a thread
 
+// Rows of a tile's columns that begin on lines of their own in a cache: a tile's width is a power of two, by which all
+// of them would share a few.
+at::Tensor apart(int64_t rows, int64_t width) { return rows_of(rows, width + 16).narrow(1, 0, width); }
+
 // Calls visit(rows of h [M, D], first row, row count, tile of W [n, D], first column, logits [M, n]); the logits are
 // what logits_of(h, first row, row count, tile of W, first column) gives.
 template <class Logits, class Visit>
@@ -48,11 +51,9 @@ void each_tile(const at::Tensor& hidden, const at::Tensor& lm_head, Logits logit
 class FreshLogits {
  public:
   FreshLogits(int64_t rows, int64_t vocab)
-      : buffer_(
-            at::empty({std::min(aligned(rows), kernels::kHeadRows) * std::min(vocab, kernels::kTile)}, at::kFloat)) {}
+      : buffer_(apart(std::min(aligned(rows), kernels::kHeadRows), std::min(vocab, kernels::kTile))) {}
   at::Tensor operator()(const at::Tensor& h, int64_t, int64_t, const at::Tensor& w, int64_t) const {
-    const int64_t rows = h.size(0), width = w.size(0);
-    at::Tensor logits = buffer_.narrow(0, 0, rows * width).view({rows, width});
+    at::Tensor logits = buffer_.narrow(0, 0, h.size(0)).narrow(1, 0, w.size(0));
     product(h, w, logits);
     return logits;
   }
@@ -68,7 +69,7 @@ class KeptLogits {
   KeptLogits(int64_t rows, int64_t vocab) {
     if (rows > kernels::rows_kept(vocab)) return;
     for (int64_t column = 0; column < vocab; column += kernels::kTile)
-      tiles_.push_back(rows_of(aligned(rows), std::min(kernels::kTile, vocab - column)));
+      tiles_.push_back(apart(aligned(rows), std::min(kernels::kTile, vocab - column)));
   }
   bool any() const { return !tiles_.empty(); }
   at::Tensor compute(const at::Tensor& h, int64_t first, const at::Tensor& w, int64_t column) const {
@@ -79,8 +80,9 @@ class KeptLogits {
   at::Tensor all(int64_t first, int64_t padded, int64_t column) const { return of(column).narrow(0, first, padded); }
   // Some rows of them, with padding.
   at::Tensor some(std::span<int64_t> rows, int64_t padded, int64_t column) const {
-    at::Tensor picked = at::zeros({padded, of(column).size(1)}, at::kFloat);
+    at::Tensor picked = apart(padded, of(column).size(1));
     const auto count = static_cast<int64_t>(rows.size());
+    picked.narrow(0, count, padded - count).zero_();
     picked.narrow(0, 0, count).copy_(at::index_select(of(column), 0, at::from_blob(rows.data(), {count}, at::kLong)));
     return picked;
   }
@@ -106,11 +108,11 @@ NativeStats native_stats(const at::Tensor& hidden, const at::Tensor& lm_head, co
   auto visit = [&](const at::Tensor&, int64_t first, int64_t count, const at::Tensor&, int64_t column,
                    const at::Tensor& logits) {
     const float* tile = data(logits);
-    int64_t width = logits.size(1);
+    const int64_t width = logits.size(1), stride = logits.stride(0);
     each_row(count, kTileWork, [&](int64_t i) {
       int64_t row = first + i, y = target[row] - column;
-      kernels::row_stats(tile + i * width, width, inverse_temperature, stats[row]);
-      if (y >= 0 && y < width) chosen[row] = tile[i * width + y];
+      kernels::row_stats(tile + i * stride, width, inverse_temperature, stats[row]);
+      if (y >= 0 && y < width) chosen[row] = tile[i * stride + y];
     });
   };
   if (kept.any()) {
@@ -177,12 +179,12 @@ std::vector<at::Tensor> native_head_backward(const NativeSaved& saved, const std
   auto visit = [&](const at::Tensor& h, int64_t first, int64_t count, const at::Tensor& w, int64_t column,
                    const at::Tensor& logits) {
     float* tile = data(logits);
-    int64_t width = logits.size(1);
+    const int64_t width = logits.size(1), stride = logits.stride(0);
     each_row(count, kTileWork, [&](int64_t i) {
       int64_t row = active[first + i];
       kernels::RowGradient r{lse[row],     entropy[row], of.g[row], of.e[row], of.u[row], saved.inverse_temperature,
                              inverse_vocab};
-      kernels::row_gradient(tile + i * width, width, saved.target[row] - column, r, tile + i * width);
+      kernels::row_gradient(tile + i * stride, width, saved.target[row] - column, r, tile + i * stride);
     });
     // Logits of padding are 0, and so is its h: it adds nothing.
     at::Tensor d_logits = logits.to(type);

@@ -26,9 +26,12 @@ namespace {
 using at::native::cpublas::brgemm;
 using kernels::kSumInner;
 
-constexpr int64_t kTileOut = 64;      // outputs of a tile
-constexpr int64_t kTileRows = 64;     // rows of a tile
-constexpr int64_t kSumRows16 = 1024;  // rows summed at a time: their pairs stay in the second-level cache
+constexpr int64_t kTileOut = 64;   // outputs of a tile
+constexpr int64_t kTileRows = 64;  // rows of a tile
+constexpr int64_t kPanel = 32;     // columns of what is packed in f32: some 256 rows of them stay in the first cache
+// What stays in the second one: inputs whose gradients are summed together, from so many rows at a time; inputs and
+// rows of x that gradients of parameters are summed from.
+constexpr int64_t kInputs = 448, kInputRows = 64, kSumInputs = 1024, kSumRows16 = 1024;
 
 bool is_bf16(const at::Tensor& x) { return x.scalar_type() == at::kBFloat16; }
 // Rows by strides: the last dimension is dense.
@@ -86,8 +89,15 @@ Soon run_soon(const T* from, int64_t count) {
 }
 
 struct Next {
-  Soon first = {}, rest = {};  // as in kernels::Product
+  Soon first = {}, rest = {};  // while the first panel is multiplied, and the others
 };
+
+// A part [first, first + count) of the inner numbers of panels, beyond their end the first ones of as many that follow.
+Soon panels_soon(const float* b, int64_t columns, int64_t inner, int64_t first, int64_t count) {
+  const int64_t panels = (columns + kPanel - 1) / kPanel;
+  if (first >= inner) return panels_soon(b + columns * inner, columns, inner, 0, count);
+  return part_soon(b, inner * kPanel, panels, first * kPanel, count * kPanel);
+}
 
 // to[c][r] = from[r][c]
 void turn(const uint32_t* from, int64_t from_stride, int64_t rows, int64_t columns, uint32_t* to, int64_t to_stride) {
@@ -100,25 +110,27 @@ void turn(const float* from, int64_t from_stride, int64_t rows, int64_t columns,
   turn(reinterpret_cast<const uint32_t*>(from), from_stride, rows, columns, reinterpret_cast<uint32_t*>(to), to_stride);
 }
 
-// x [P, I] as [P / tile][I / unit][tile][unit], the tiles kTileRows wide but for the last; a unit is an f32 or a pair.
+// x [P, I] as [P / tile][I / unit][tile][unit], the tiles as wide as a panel, of pairs kTileRows, but for the last; a
+// unit is an f32 or a pair.
 at::Tensor packed_rows(const at::Tensor& x) {
   const int64_t P = x.size(0), unit = is_bf16(x) ? 2 : 1, I = x.size(1) / unit, stride = stride_of(x) / unit;
+  const int64_t tile_rows = is_bf16(x) ? kTileRows : kPanel;
   at::Tensor packed = at::empty({P, x.size(1)}, x.options());
   const auto* from = static_cast<const uint32_t*>(x.const_data_ptr());
   auto* to = static_cast<uint32_t*>(packed.mutable_data_ptr());
   UCAS_CHECK(stride_of(x) % unit == 0 && reinterpret_cast<uintptr_t>(from) % 4 == 0, "rows begin at a unit");
-  parallel_for((P + kTileRows - 1) / kTileRows, grain_of(kTileRows * I), [&](int64_t begin, int64_t end) {
+  parallel_for((P + tile_rows - 1) / tile_rows, grain_of(tile_rows * I), [&](int64_t begin, int64_t end) {
     for (int64_t tile = begin; tile < end; ++tile) {
-      const int64_t first = tile * kTileRows, rows = std::min(kTileRows, P - first);
+      const int64_t first = tile * tile_rows, rows = std::min(tile_rows, P - first);
       turn(from + first * stride, stride, rows, I, to + first * I, rows);
     }
   });
   return packed;
 }
 
-// c [rows, columns] (+)= a b in chains of f32, a [rows][inner] by strides, b [inner][width], width the next multiple
-// of 16 that holds the columns, c by its stride; some of the inner numbers at a time. next(k, step): what to fetch
-// while those from k on are multiplied.
+// c [rows, columns] (+)= a b in chains of f32, a [rows][inner] by strides, b in panels [columns /
+// kPanel][inner][kPanel], the last one of the next multiple of 16 that holds its columns, c by its stride; some of the
+// inner numbers at a time. next(k, step): what to fetch while those from k on are multiplied.
 struct Rows {
   const float* a;
   int64_t a_row, a_inner;
@@ -132,22 +144,25 @@ void chains(int64_t rows, int64_t columns, int64_t inner, Rows a, const float* b
   const int64_t stride = padded.empty() ? c_stride : width;
   for (int64_t r = 0; r < rows && !padded.empty() && add; ++r) std::copy_n(c + r * c_stride, columns, to + r * width);
   // Parts of one length, so that each has the time to fetch another.
-  const int64_t most = kSumInner * kTileOut / width, parts = (inner + most - 1) / most;
+  const int64_t parts = (inner + kSumInner - 1) / kSumInner;
   const int64_t step = parts == 0 ? 1 : aligned((inner + parts - 1) / parts);
   for (int64_t k = 0; k < inner; k += step) {
     const auto [first, rest] = next(k, step);
-    kernels::table().product({rows,
-                              width,
-                              std::min(step, inner - k),
-                              a.a + k * a.a_inner,
-                              a.a_row,
-                              a.a_inner,
-                              b + k * width,
-                              width,
-                              to,
-                              stride,
-                              add || k > 0,
-                              {first, rest}});
+    for (int64_t p = 0; p < width; p += kPanel) {
+      const int64_t panel = std::min(kPanel, width - p);
+      kernels::table().product({rows,
+                                panel,
+                                std::min(step, inner - k),
+                                a.a + k * a.a_inner,
+                                a.a_row,
+                                a.a_inner,
+                                b + p * inner + k * panel,
+                                panel,
+                                to + p,
+                                stride,
+                                add || k > 0,
+                                {p == 0 ? first : Soon(), p == 0 ? Soon() : rest}});
+    }
   }
   for (int64_t r = 0; r < rows && !padded.empty(); ++r) std::copy_n(to + r * width, columns, c + r * c_stride);
 }
@@ -157,17 +172,28 @@ class TileStore {
  public:
   TileStore(at::Tensor out, at::Tensor onto) : out_(std::move(out)), onto_(std::move(onto)) {}
 
+  // Where that tile will be put.
+  Soon soon(int64_t first_out, int64_t outputs, int64_t first_row, int64_t rows) const {
+    const int64_t bytes = static_cast<int64_t>(out_.element_size());
+    const char* at =
+        static_cast<const char*>(out_.const_data_ptr()) + (first_row * stride_of(out_) + first_out) * bytes;
+    return {at, stride_of(out_) * bytes, lines_of(outputs * bytes), rows};
+  }
+
   // tile [outputs][rows]; `scratch` holds as many floats.
   void turned(const float* tile, int64_t first_out, int64_t outputs, int64_t first_row, int64_t rows,
               float* scratch) const {
+    if (!is_bf16(out_) && !onto_.defined())
+      return turn(tile, rows, outputs, rows, data(out_) + first_row * stride_of(out_) + first_out, stride_of(out_));
     turn(tile, rows, outputs, rows, scratch, kTileOut);
     straight(scratch, first_out, outputs, first_row, rows);
   }
 
-  // tile [rows][kTileOut], which it may use
-  void straight(float* tile, int64_t first_out, int64_t outputs, int64_t first_row, int64_t rows) const {
+  // tile [rows][stride], which it may use, of at most kTileOut outputs
+  void straight(float* tile, int64_t first_out, int64_t outputs, int64_t first_row, int64_t rows,
+                int64_t stride = kTileOut) const {
     for (int64_t r = 0; r < rows; ++r) {
-      float* row = tile + r * kTileOut;
+      float* row = tile + r * stride;
       if (is_bf16(out_)) {
         store<Bf16>(row, first_row + r, first_out, outputs);
       } else {
@@ -196,16 +222,16 @@ class TileStore {
 
 // A tile [outputs][rows] of W x^T: w from its first row on, x packed from its first row on.
 void multiply(int64_t outputs, int64_t rows, int64_t I, const Part<at::BFloat16>& w, const at::BFloat16* x, float* tile,
-              const at::Tensor& /*of*/, int64_t /*first*/) {
+              const at::Tensor& /*of*/, int64_t /*first*/, const Soon& /*where*/) {
   brgemm(outputs, rows, I, w.stride, rows, rows, false, w.at, x, tile);
 }
 // `of` from its row `first` on is read for the first time, or has been (-1). Meanwhile come what follows in memory: of
 // plain weights the next part of these rows, of those that were widened the same part of the rows below; and of x.
 void multiply(int64_t outputs, int64_t rows, int64_t I, const Part<float>& w, const float* x, float* tile,
-              const at::Tensor& of, int64_t first) {
+              const at::Tensor& of, int64_t first, const Soon& where) {
   const auto next = [&](int64_t k, int64_t step) -> Next {
-    const Soon more = run_soon(x + (k + step) * rows, step * rows);
-    if (first < 0) return {more, {}};
+    const Soon more = panels_soon(x, rows, I, k + step, step);
+    if (first < 0) return {more, k + step >= I ? where : Soon()};
     if (is_bf16(of))
       return {part_soon(data<Bf16>(of) + (first + outputs) * stride_of(of), stride_of(of), outputs, k, step), more};
     const bool below = k + step >= I;
@@ -228,7 +254,8 @@ void product_by_tiles(const at::Tensor& x, const at::Tensor& w, const at::Tensor
       const Part<T> weight = part_of(w, first, outputs, room);
       for (int64_t row = 0; row < P; row += kTileRows) {
         const int64_t rows = std::min(kTileRows, P - row);
-        multiply(outputs, rows, I, weight, rows_of_x + row * I, tile, w, row == 0 ? first : -1);
+        multiply(outputs, rows, I, weight, rows_of_x + row * I, tile, w, row == 0 ? first : -1,
+                 put.soon(first, outputs, row, rows));
         put.turned(tile, first, outputs, row, rows, scratch);
       }
     }
@@ -296,7 +323,10 @@ void product_by_rows(const at::Tensor& x, const at::Tensor& w, const at::Tensor&
       [&](int64_t first, int64_t count, float* packed) {
         std::vector<float> room;
         const Part<float> weight = part_of(w, first, count, room);
-        turn(weight.at, weight.stride, count, I, packed, aligned(count));
+        for (int64_t p = 0; p < count; p += kPanel) {
+          const int64_t panel = std::min(kPanel, count - p);
+          turn(weight.at + p * weight.stride, weight.stride, panel, I, packed + p * I, aligned(panel));
+        }
       },
       [&](int64_t row, int64_t rows, int64_t count, const float* packed, float* tile) {
         const float* from = of + row * stride_of(x);
@@ -322,42 +352,57 @@ void pack_inner(const E* from, int64_t stride, int64_t rows, int64_t count, floa
     std::fill(to + r * width + count, to + (r + 1) * width, 0.0f);
   }
 }
+// The same in panels.
+template <class E>
+void pack_panels(const E* from, int64_t stride, int64_t rows, int64_t count, float* to) {
+  for (int64_t p = 0; p < count; p += kPanel)
+    pack_inner(from + p, stride, rows, std::min(kPanel, count - p), to + p * rows);
+}
 // As [rows / 2][count][2].
-void pack_inner(const at::BFloat16* from, int64_t stride, int64_t rows, int64_t count, at::BFloat16* to) {
+void pack_panels(const at::BFloat16* from, int64_t stride, int64_t rows, int64_t count, at::BFloat16* to) {
   for (int64_t r = 0; r < rows; r += 2) {
     const uint16_t* row = bits16(from) + r * stride;
     kernels::table().pair(row, row + stride, count, reinterpret_cast<uint32_t*>(to + r * count));
   }
 }
 
-// d_x (+)= d_out W: the weights are packed, 64 inputs and some outputs at a time. d_out in f32; d_x of W's type E,
+// d_x (+)= d_out W: the weights are packed, some inputs and some outputs at a time. d_out in f32; d_x of W's type E,
 // where that is bf16 rounded once.
 template <class E>
 void input_product_by_chains(const at::Tensor& d_out, const at::Tensor& w, const at::Tensor& d_x, Into into) {
   constexpr bool there = std::is_same_v<E, float>;  // whether sums are made where they go
-  const int64_t P = d_out.size(0), I = w.size(1), O = w.size(0);
+  const int64_t P = d_out.size(0), I = w.size(1), O = w.size(0), stride = stride_of(d_out);
   const float* rows = d_out.const_data_ptr<float>();
   const E* weight = data<E>(w);
   const TileStore put(d_x, into == Into::sum ? d_x : at::Tensor());
-  parallel_for((I + kTileOut - 1) / kTileOut, grain_of(P * O), [&](int64_t begin, int64_t end) {
-    std::vector<float> packed(std::min(O, kSumInner) * kTileOut), sums(there ? 0 : P * kTileOut);
+  // As many inputs as there are threads for, up to kInputs: d_out is read again for the next ones.
+  const int64_t shares = std::max<int64_t>(at::get_num_threads(), (I + kInputs - 1) / kInputs);
+  const int64_t width = (I + shares * kPanel - 1) / (shares * kPanel) * kPanel;
+  parallel_for((I + width - 1) / width, grain_of(P * O), [&](int64_t begin, int64_t end) {
+    std::vector<float> packed(std::min(O, kSumInner) * width), sums(there ? 0 : P * width);
     for (int64_t t = begin; t < end; ++t) {
-      const int64_t first = t * kTileOut, count = std::min(kTileOut, I - first);
+      const int64_t first = t * width, count = std::min(width, I - first);
       float* to = sums.data();
       if constexpr (there) to = data(d_x) + first;
+      const int64_t to_stride = there ? stride_of(d_x) : width;
       for (int64_t o = 0; o < O; o += kSumInner) {
         const int64_t inner = std::min(kSumInner, O - o);
-        pack_inner(weight + o * stride_of(w) + first, stride_of(w), inner, count, packed.data());
-        const int64_t after = o + inner < O ? o + inner : 0;  // the next outputs, or the first ones for the next tile
-        const int64_t column = first + (after > 0 ? 0 : kTileOut);
-        const auto next = [&](int64_t, int64_t) -> Next {
-          return {part_soon(rows, stride_of(d_out), P, after, inner),
-                  part_soon(weight + after * stride_of(w), stride_of(w), inner, column, kTileOut)};
-        };
-        chains(P, count, inner, {rows + o, stride_of(d_out), 1}, packed.data(), to, there ? stride_of(d_x) : kTileOut,
-               (there && into == Into::sum) || o > 0, next);
+        pack_panels(weight + o * stride_of(w) + first, stride_of(w), inner, count, packed.data());
+        const int64_t after = o + inner < O ? o + inner : 0;  // the next outputs, or the first ones for the next inputs
+        const int64_t column = first + (after > 0 ? 0 : width);
+        for (int64_t row = 0; row < P; row += kInputRows) {
+          const int64_t some = std::min(kInputRows, P - row);
+          const auto next = [&](int64_t, int64_t) -> Next {
+            return {part_soon(rows + row * stride, stride, some, after, inner),
+                    row > 0 ? Soon() : part_soon(weight + after * stride_of(w), stride_of(w), inner, column, width)};
+          };
+          chains(some, count, inner, {rows + row * stride + o, stride, 1}, packed.data(), to + row * to_stride,
+                 to_stride, (there && into == Into::sum) || o > 0, next);
+        }
       }
-      if constexpr (!there) put.straight(to, first, count, 0, P);
+      if constexpr (!there)
+        for (int64_t c = 0; c < count; c += kTileOut)
+          put.straight(to + c, first + c, std::min(kTileOut, count - c), 0, P, width);
     }
   });
 }
@@ -367,7 +412,7 @@ void input_product_by_pairs(const at::Tensor& d_out, const at::Tensor& w, const 
   by_panels<at::BFloat16>(
       d_out.size(0), w.size(1), O, TileStore(d_x, into == Into::sum ? d_x : at::Tensor()),
       [&](int64_t first, int64_t count, at::BFloat16* packed) {
-        pack_inner(numbers(w) + first, stride_of(w), O, count, packed);
+        pack_panels(numbers(w) + first, stride_of(w), O, count, packed);
       },
       [&](int64_t row, int64_t rows, int64_t count, const at::BFloat16* packed, float* tile) {
         brgemm(rows, count, O, stride_of(d_out), count, kTileOut, false, numbers(d_out) + row * stride_of(d_out),
@@ -387,11 +432,11 @@ void pack_outer(const at::BFloat16* from, int64_t stride, int64_t rows, int64_t 
     for (int64_t r = 0; r < rows; ++r) bits16(to)[o * rows + r] = in[r * stride + o];
 }
 
-// sum [outputs, width] += the sum over rows of what pack_outer and pack_inner made.
+// sum [outputs, width] += the sum over rows of what pack_outer and pack_panels made.
 void add_tile(int64_t outputs, int64_t width, int64_t rows, const float* d_out, const float* x, float* sum,
               int64_t stride) {
   const auto next = [&](int64_t k, int64_t step) -> Next {  // what follows of x; beside this tile of the sum, another
-    const Soon more = run_soon(x + (k + step) * aligned(width), step * aligned(width));
+    const Soon more = panels_soon(x, aligned(width), rows, k + step, step);
     return {k == 0 ? part_soon(sum + width, stride, outputs, 0, kTileRows) : Soon(), more};
   };
   chains(outputs, width, rows, {d_out, 1, aligned(outputs)}, x, sum, stride, true, next);
@@ -414,18 +459,20 @@ void weight_product_by_tiles(const at::Tensor& d_out, const at::Tensor& x, const
     const int64_t rows = std::min(kSummed, P - first);
     parallel_for(tiles, grain_of(kTileRows * rows), [&](int64_t begin, int64_t end) {
       for (int64_t c = begin * kTileRows; c < std::min(I, end * kTileRows); c += kTileRows) {
-        pack_inner(rows_of_x + first * stride_of(x) + c, stride_of(x), rows, std::min(kTileRows, I - c),
-                   columns_of_x + c * rows);
+        pack_panels(rows_of_x + first * stride_of(x) + c, stride_of(x), rows, std::min(kTileRows, I - c),
+                    columns_of_x + c * rows);
       }
     });
     parallel_for((O + kTileOut - 1) / kTileOut, grain_of(rows * I), [&](int64_t begin, int64_t end) {
       std::vector<T> columns(kTileOut * rows);
-      for (int64_t t = begin; t < end; ++t) {
-        const int64_t out = t * kTileOut, outputs = std::min(kTileOut, O - out);
-        pack_outer(of + first * stride_of(d_out) + out, stride_of(d_out), rows, outputs, columns.data());
-        for (int64_t c = 0; c < I; c += kTileRows) {
-          add_tile(outputs, std::min(kTileRows, I - c), rows, columns.data(), columns_of_x + c * rows,
-                   total + out * stride_of(sum) + c, stride_of(sum));
+      for (int64_t from = 0; from < I; from += kSumInputs) {
+        for (int64_t t = begin; t < end; ++t) {
+          const int64_t out = t * kTileOut, outputs = std::min(kTileOut, O - out);
+          pack_outer(of + first * stride_of(d_out) + out, stride_of(d_out), rows, outputs, columns.data());
+          for (int64_t c = from; c < std::min(I, from + kSumInputs); c += kTileRows) {
+            add_tile(outputs, std::min(kTileRows, I - c), rows, columns.data(), columns_of_x + c * rows,
+                     total + out * stride_of(sum) + c, stride_of(sum));
+          }
         }
       }
       release<T>();
