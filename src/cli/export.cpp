@@ -59,9 +59,11 @@ int64_t whole_checkpoint(const RunDirectory& run, int64_t asked) {
   std::erase_if(steps, [&](int64_t step) { return step < 0 || (asked > 0 && step != asked); });
   std::ranges::sort(steps, std::greater{});
   for (int64_t step : steps) {
-    const std::string problem = check_seal(run.checkpoint(step), true).problem;
-    if (problem.empty()) return step;
-    warn(str(printable(run.checkpoint(step), 400), ": ", problem));
+    const SealCheck check = check_seal(run.checkpoint(step), true);
+    if (check.problem.empty()) return step;
+    const std::string what = str(printable(run.checkpoint(step), 400), ": ", check.problem);
+    if (check.unread) throw Error("io", what, kIoFailure);
+    warn(what);
   }
   throw Error("path", str(printable(run.checkpoints(), 400), ": ",
                           asked > 0 ? str("no whole checkpoint of step ", asked, "; leave --step out for the newest")

@@ -132,7 +132,7 @@ SealCheck check_seal(const std::string& directory, bool deep) {
     }
     return {"", manifest.step};
   } catch (const Error& error) {
-    return {error.what(), -1};
+    return {error.what(), -1, error.exit_code() == kIoFailure};
   }
 }
 

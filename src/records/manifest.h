@@ -22,6 +22,7 @@ void seal_directory(const std::string& directory, int64_t step);
 struct SealCheck {
   std::string problem;  // "" = verified; otherwise what is wrong, for a message
   int64_t step = -1;    // as sealed
+  bool unread = false;  // by a fault of the machine: what lies there may be good
 };
 // `deep` reads every byte; otherwise only sizes are compared. Files that the manifest does not list are ignored.
 SealCheck check_seal(const std::string& directory, bool deep);

@@ -269,14 +269,14 @@ std::string state_text(const FoundCheckpoint& found) {
   return read_file(path_join(state_folder(found.path), kStateFile), kStateLimit);
 }
 
-// "" if the run can go on from there; otherwise why not. Reads every byte.
-std::string problem_of(const FoundCheckpoint& found, const StateCheck& check_state) {
+// No problem if the run can go on from there. Reads every byte.
+SealCheck check_whole(const FoundCheckpoint& found, const StateCheck& check_state) {
   const SealCheck check = check_seal(found.path, true);
-  if (!check.problem.empty()) return check.problem;
-  if (check.step != found.step) return str("it was saved at step ", check.step);
+  if (!check.problem.empty()) return check;
+  if (check.step != found.step) return {str("it was saved at step ", check.step)};
   try {
     if (std::string problem = problem_of_numbers(found.path, list_weights(found.path)); !problem.empty()) {
-      return problem;
+      return {problem};
     }
     const std::string state = state_folder(found.path);
     for (const std::string& name : list_directory(state)) {
@@ -284,13 +284,13 @@ std::string problem_of(const FoundCheckpoint& found, const StateCheck& check_sta
       if (name.ends_with("optimizer.json")) read_counter(file);
       if (!name.ends_with(".safetensors")) continue;
       std::string problem = problem_of_numbers(file, read_safetensors_header(file));
-      if (!problem.empty()) return problem;
+      if (!problem.empty()) return {problem};
     }
     if (check_state) check_state(state_text(found), found);
   } catch (const Error& error) {
-    return error.what();
+    return {error.what(), -1, error.exit_code() == kIoFailure};
   }
-  return "";
+  return check;
 }
 
 }  // namespace
@@ -300,7 +300,7 @@ std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model,
                             int64_t keep, int64_t best, const StateFiles& more) {
   std::string target = run.checkpoint(step);
   std::string temporary = path_join(run.checkpoints(), temporary_name("tmp", step));
-  if (exists(target) && problem_of({target, step}, {}).empty()) {
+  if (exists(target) && check_whole({target, step}, {}).problem.empty()) {
     prune(run, step, keep, best);  // a kill came between that save and this
     return target;
   }
@@ -355,16 +355,19 @@ std::optional<FoundCheckpoint> newest_checkpoint(const RunDirectory& run, const 
   if (!is_directory(run.checkpoints())) return std::nullopt;
   remove_leftovers(run);
   std::vector<int64_t> steps = steps_on_disk(run);
+  bool unread = false;
   for (auto it = steps.rbegin(); it != steps.rend(); ++it) {
     const FoundCheckpoint found{run.checkpoint(*it), *it};
-    const std::string problem = problem_of(found, check_state);
-    if (problem.empty()) return found;
+    const SealCheck check = check_whole(found, check_state);
+    if (check.problem.empty()) return found;
+    unread = unread || check.unread;
     note(Lapse::passed_over);
-    warn(str("checkpoint ", found.path, " is passed over: ", problem));
+    warn(str("checkpoint ", found.path, " is passed over: ", check.problem));
   }
   if (steps.empty()) return std::nullopt;
-  throw Error("io", str(run.checkpoints(), ": none of the ", steps.size(),
-                        " checkpoints is good (see the warnings); put one back, or start anew with another --out"));
+  const std::string none = str(run.checkpoints(), ": none of the ", steps.size(), " checkpoints ");
+  if (unread) throw Error("io", str(none, "could be read (see the warnings); mend the disk, then go on"), kIoFailure);
+  throw Error("io", str(none, "is good (see the warnings); put one back, or start anew with another --out"));
 }
 
 std::string load_checkpoint(const FoundCheckpoint& found, Model& model, Optimizer& optimizer,

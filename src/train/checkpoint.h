@@ -56,7 +56,8 @@ class FailedSaves {
 
 // The newest checkpoint that verifies, whose numbers are finite and whose state `check_state` accepts (it throws Error
 // otherwise); a warning with the reason for each one passed over. nullopt only if the run never saved any; if there are
-// some and none is good, Error("io"): never a silent fresh start.
+// some and none is good, Error("io"): never a silent fresh start; exit 74 if it was the machine that could not read
+// one.
 using StateCheck = std::function<void(const std::string& state_json, const FoundCheckpoint&)>;
 std::optional<FoundCheckpoint> newest_checkpoint(const RunDirectory& run, const StateCheck& check_state = {});
 

@@ -319,6 +319,28 @@ TEST_F(checkpoint, none_good_is_an_error_and_never_a_fresh_start) {
   EXPECT_NE(warnings_[0].find("did not finish"), std::string::npos);
 }
 
+// Each read of the search fails in turn, alone and from then on: the run may take an older one, but what a disk that
+// does not answer ends in is exit 74, never the 2 of a bad input.
+TEST_F(checkpoint, a_disk_that_does_not_read_is_no_bad_checkpoint) {
+  for (int64_t step : {1, 2}) train_and_save(step);
+  for (const char* mode : {"", ":sticky"}) {
+    int64_t n = 1;
+    for (bool struck = true; struck; ++n) {
+      set_fault(str("any:", n, ":", kNoSpace, mode));
+      bool found = false;
+      try {
+        found = newest_checkpoint(*run_).has_value();
+        EXPECT_TRUE(found) << "call " << n;
+      } catch (const Error& error) {
+        EXPECT_EQ(error.exit_code(), kIoFailure) << "call " << n << mode << ": " << error.what();
+      }
+      struck = set_fault("") >= n;
+      EXPECT_TRUE(mode[0] == '\0' || found == !struck) << "call " << n;
+    }
+    EXPECT_GT(n, 10) << "the loop must reach every call";
+  }
+}
+
 TEST_F(checkpoint, a_directory_renamed_to_another_step_is_passed_over) {
   train_and_save(1);
   std::filesystem::rename(run_->checkpoint(1), run_->checkpoint(7));

@@ -1,7 +1,8 @@
 """I/O under fire: a training, a fine-tuning and an evaluation are killed, or a call fails, at one I/O call after the other (UCAS_FAULT of
 src/base/file.h); the command that is due then goes on and ends in the same bytes as an undisturbed run, without leftovers, and no logged
-step but the last was lost. With --every at each write, fsync, rename, mkdir and unlink (and every seventh of them failing otherwise);
-without, at some calls. Names of commands after it: those alone."""
+step but the last was lost. What a fault of the machine ends is exit 74, never the 2 of a bad input. What was interrupted is then started
+on a disk that fails from its n-th call on, for n = 1, 2, 4 ... With --every at each write, fsync, rename, mkdir and unlink (and every
+seventh of them failing otherwise); without, at some calls. Names of commands after it: those alone."""
 import filecmp
 import os
 import re
@@ -93,7 +94,7 @@ def strike(what, name, kind, operation):
         done = subprocess.run([UCAS, *map(str, what.words(out))], capture_output=True, text=True, timeout=300,
                               env=dict(os.environ, UCAS_FAULT=fault))
         ended = done.returncode
-        if ended not in ((0, -signal.SIGKILL) if kind == "kill" else (0, 2, 74)):
+        if ended not in ((0, -signal.SIGKILL) if kind == "kill" else (0, 74)):
             fail(f"{name} under {fault}: exit {ended}\n{done.stderr}")
         if ended == 0 and kind == "kill":
             return struck
@@ -116,6 +117,32 @@ def strike(what, name, kind, operation):
     return struck
 
 
+def start_on_a_bad_disk(what, name):
+    """Killed half way, then started where every call from the n-th on fails: the same end once the disk answers again."""
+    out, half, number, starts = path(f"{name}-struck"), path(f"{name}-half"), 1, 0
+    shutil.rmtree(half, ignore_errors=True)
+    subprocess.run([UCAS, *map(str, what.words(half))], capture_output=True, timeout=300,
+                   env=dict(os.environ, UCAS_FAULT=f"any:{what.calls // 2}:0:kill"))
+    while True:
+        for ending in ("", ".run"):  # of a fine-tuning
+            shutil.rmtree(out + ending, ignore_errors=True)
+            if os.path.isdir(half + ending):
+                shutil.copytree(half + ending, out + ending)
+        done = subprocess.run([UCAS, *map(str, what.go_on(out))], capture_output=True, text=True, timeout=300,
+                              env=dict(os.environ, UCAS_FAULT=f"any:{number}:{28 if starts % 2 else 5}:sticky"))
+        if done.returncode == 0:
+            break
+        if done.returncode != 74:
+            fail(f"{name}, a start with every call from {number} on failing: exit {done.returncode}\n{done.stderr}")
+        ucas(*what.go_on(out))
+        if different := what.differences(out, path(name)):
+            fail(f"{name}, a start with every call from {number} on failing: not the undisturbed run's: {different}")
+        starts, number = starts + 1, number + 1 if EVERY else number * 2
+    for leftover in (half, *(path(n) for n in os.listdir(path()) if n.startswith((f"{name}-half.", f".{name}-half.")))):
+        shutil.rmtree(leftover) if os.path.isdir(leftover) else os.remove(leftover)
+    return starts
+
+
 commands = {"training": Training(), "fine-tuning": FineTuning(), "evaluation": Evaluation()}
 asked = [word for word in sys.argv[2:] if word in commands] or list(commands)
 for name in asked:
@@ -127,4 +154,7 @@ for name in asked:
             struck = strike(commands[name], name, kind, operation)
             check(struck > 0 or operation in ("mkdir", "unlink"),
                   f"{name}, {operation}, {kind}: at {struck} calls, the same in the end ({time.time() - began:.0f} s)")
+        if operation == OPERATIONS[0]:
+            struck = start_on_a_bad_disk(commands[name], name)
+            check(struck > 3, f"{name}, started {struck} times on a disk that fails for good: exit 74, the same in the end")
 clean()
