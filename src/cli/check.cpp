@@ -153,8 +153,18 @@ std::string check_toml(const std::string& path) {
   return str("config of a training, ", config.title());
 }
 
-// The first line of a file, as far as it can be read: enough to tell what its rows are.
+// The first row of a file, as far as it can be read: enough to tell what its rows are.
 Json first_row(const std::string& path) try {
+  struct Found {
+    Json row;
+  };
+  if (!path.ends_with(".jsonl")) {
+    try {
+      read_json_lines(path, BadRows::stop, [](const JsonRow& row) { throw Found{row.value}; });
+    } catch (const Found& found) {
+      return found.row;
+    }
+  }
   std::string head(static_cast<size_t>(std::min<int64_t>(file_size(path), kLineLimit)), '\0');
   read_at(path, 0, head.data(), static_cast<int64_t>(head.size()));
   return parse_json(std::string_view(head).substr(0, head.find('\n')), path);
@@ -169,7 +179,11 @@ std::string check_rows(const std::string& path) {
     return str(counted(read_verify_rows(path, BadRows::stop, false).size(), "answer"), " to verify");
   }
   if (!first.is_object() || (!first.contains("response") && !first.contains("response_ids"))) {
-    return counted(read_problems({path}).size(), "problem");
+    ProblemOptions options;
+    if (first.is_object() && first.contains("question_content")) {  // LiveCodeBench's
+      options.columns = {.id = "question_id", .problem = "question_content"};
+    }
+    return counted(read_problems({path}, options).size(), "problem");
   }
   const LineCounts counts = read_json_lines(path, BadRows::stop, [](const JsonRow& row) {
     for (const std::string name : {"prompt", "response"}) {

@@ -159,6 +159,10 @@ std::string gold_of_livecodebench(const JsonRow& row) {
         refuse_tests(row.where, str("\"", key, "\": expected a list of {input, output, testtype}"));
       }
       const auto type = one.find("testtype");
+      if (type != one.end() && *type != "functional" && *type != "stdin") {
+        refuse_tests(row.where, str("\"", key, "\": testtype ", printable(json_text(*type), 40),
+                                    ": expected \"stdin\" or \"functional\""));
+      }
       (type != one.end() && *type == "functional" ? function : input) = true;
       tests.push_back({{"input", as_text(one["input"])}, {"output", as_text(one["output"])}});
     }

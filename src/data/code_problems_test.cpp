@@ -72,6 +72,9 @@ TEST(code_rows, what_looks_like_tests_and_is_none_is_refused) {
   EXPECT_EQ(gold_of(R"({"public_test_cases": [{"input": "1", "output": "1", "testtype": "functional"}]})")
                 .find("data_line: t.jsonl:1"),
             0u);
+  EXPECT_EQ(gold_of(R"({"public_test_cases": [{"input": "1", "output": "1", "testtype": "other"}]})")
+                .find("data_line: t.jsonl:1: \"public_test_cases\": testtype \"other\""),
+            0u);
   EXPECT_EQ(gold_of(R"({"test_list": []})").find("data_line: t.jsonl:1"), 0u);
 }
 

@@ -36,11 +36,12 @@ std::string inflate_all(std::string_view bytes, Packing form, int64_t limit, con
     stream.next_out = reinterpret_cast<Bytef*>(buffer.data());
     stream.avail_out = buffer.size();
     result = ::inflate(&stream, Z_NO_FLUSH);
-    out.append(buffer.data(), buffer.size() - stream.avail_out);
-    if (std::ssize(out) > limit) {
+    const size_t made = buffer.size() - stream.avail_out;
+    if (std::ssize(out) + static_cast<int64_t>(made) > limit) {  // before the text grows to twice its size
       throw Error(gzip ? "limit" : kind,
                   str(where, ": more than ", human_bytes(static_cast<double>(limit)), " when unpacked"));
     }
+    out.append(buffer.data(), made);
     const bool more = stream.avail_in > 0 || !bytes.empty();
     if (gzip && more && result == Z_STREAM_END) result = ::inflateReset(&stream);
   }

@@ -17,7 +17,9 @@ namespace ucas {
 
 namespace {
 
-constexpr int64_t kLeastUnpacked = int64_t{64} << 20, kMostRatio = 100;  // of gzip
+// Of gzip and Parquet: the bytes of all rows together, and their number, since each takes half a kilobyte as a problem.
+constexpr int64_t kLeastUnpacked = int64_t{64} << 20, kMostRatio = 100;
+constexpr int64_t kLeastRows = 500'000, kBytesPerRow = 5;
 
 [[noreturn]] void refuse(const std::string& where, const std::string& what) {
   throw Error("data_line", str(where, ": ", what));
@@ -125,9 +127,12 @@ LineCounts read_json_lines(const std::string& path, BadRows bad_rows, const std:
   const std::string shown = printable(path, 400), kind = unpacked_name(path);
   const bool parquet = path.ends_with(".parquet");
   std::string file = parquet ? "" : read_file(path, kFileLimit);
-  if (is_gzip(file)) {  // rows pack to a tenth, a bomb to a thousandth
-    const int64_t limit = std::min(kFileLimit, kLeastUnpacked + kMostRatio * std::ssize(file));
-    file = inflate_all(file, Packing::gzip, limit, shown, "truncated");
+  const bool packed = parquet || is_gzip(file);
+  const int64_t size = parquet ? file_size(path) : std::ssize(file);
+  const int64_t most_rows = packed ? kLeastRows + size / kBytesPerRow : INT64_MAX;
+  const int64_t unpacked = std::min(kFileLimit, kLeastUnpacked + kMostRatio * size);
+  if (packed && !parquet) {  // rows pack to a tenth, a bomb to a thousandth
+    file = inflate_all(file, Packing::gzip, unpacked, shown, "truncated");
   }
   std::string_view bytes = file;
   if (bytes.starts_with("\xef\xbb\xbf")) bytes.remove_prefix(3);
@@ -135,6 +140,10 @@ LineCounts read_json_lines(const std::string& path, BadRows bad_rows, const std:
   LineCounts counts;
   const TakeRow take_row = [&](int64_t line, const std::function<Json(const std::string&)>& value) {
     const std::string where = str(shown, ":", line);
+    if (counts.rows + counts.skipped == most_rows) {
+      throw Error("limit", str(shown, ": more than ", grouped(most_rows), " rows in a packed file of ",
+                               human_bytes(static_cast<double>(size)), "; unpack it if they are meant"));
+    }
     try {
       const Json row = value(where);
       take(JsonRow{row, where, line});
@@ -145,8 +154,9 @@ LineCounts read_json_lines(const std::string& path, BadRows bad_rows, const std:
     }
   };
   if (parquet) {
-    each_parquet_row(
-        path, [&](int64_t row, Json value) { take_row(row, [&](const std::string&) { return std::move(value); }); });
+    each_parquet_row(path, unpacked, [&](int64_t row, Json value) {
+      take_row(row, [&](const std::string&) { return std::move(value); });
+    });
   } else if (kind.ends_with(".csv") || kind.ends_with(".tsv")) {
     each_record(bytes, kind.ends_with(".csv") ? ',' : '\t', shown, take_row);
   } else if (trim(bytes.substr(0, 4096)).starts_with("[")) {

@@ -12,7 +12,7 @@ namespace ucas {
 
 namespace {
 
-using ReadParquet = void (*)(const std::string*, const std::function<void(int64_t, Json)>*);
+using ReadParquet = void (*)(const std::string*, int64_t, const std::function<void(int64_t, Json)>*);
 
 // Beside libucas.so, as it was built.
 std::string parquet_library() {
@@ -44,10 +44,10 @@ ReadParquet load_reader(const std::string& path) {
 
 }  // namespace
 
-void each_parquet_row(const std::string& path, const std::function<void(int64_t row, Json value)>& take) {
+void each_parquet_row(const std::string& path, int64_t most, const std::function<void(int64_t row, Json value)>& take) {
   file_size(path);  // what is not there is refused as any other file
   static const ReadParquet read = load_reader(path);
-  read(&path, &take);
+  read(&path, most, &take);
 }
 
 }  // namespace ucas

@@ -14,7 +14,8 @@ namespace ucas {
 // Calls `take` with each row, from 1. Texts, numbers, booleans, lists and structs become what they are in JSON, a map
 // with texts as keys an object; not-a-number is null. A column of any other type is left out with a warning.
 // Errors: path; parquet (no Parquet, broken, or texts that are not UTF-8); schema (no column that is read, or one
-// twice); limit (a footer, page or batch of rows too large); unsupported (a build without Arrow).
-void each_parquet_row(const std::string& path, const std::function<void(int64_t row, Json value)>& take);
+// twice); limit (a footer, page, text or batch of rows too large, or rows that come to more than `most` bytes, since a
+// text that stands in every row is kept once); unsupported (a build without Arrow).
+void each_parquet_row(const std::string& path, int64_t most, const std::function<void(int64_t row, Json value)>& take);
 
 }  // namespace ucas

@@ -31,7 +31,9 @@ constexpr int32_t kFooterTextLimit = int32_t{64} << 20;  // bytes
 constexpr int32_t kFooterListLimit = 100'000;            // columns, row groups ...
 constexpr int64_t kRowLimit = 100'000'000;
 constexpr int64_t kBatchRows = 256;
-constexpr int kDepthLimit = 32;  // types within one another
+constexpr int64_t kTextLimit = int64_t{16} << 20;  // bytes of one text
+constexpr int64_t kValue = 8;                      // bytes that a value counts for, beside its text
+constexpr int kDepthLimit = 32;                    // types within one another
 
 [[noreturn]] void refuse_status(const std::string& shown, const arrow::Status& status) {
   const char* kind = status.IsOutOfMemory() || status.IsCapacityError() ? "limit" : "parquet";
@@ -91,42 +93,67 @@ auto plain_value(const arrow::Array& array, int64_t i) {
   return static_cast<const Array&>(array).Value(i);
 }
 
+// What rows come to: one row as values of JSON, all together as bytes.
+struct Bounds {
+  const std::string& shown;
+  const std::string& where;
+  JsonMemory memory;
+  int64_t& left;
+
+  void value() {
+    memory.take(JsonMemory::kKey);
+    count(kValue);
+  }
+  Json text(std::string_view value) {
+    if (std::ssize(value) > kTextLimit) {
+      throw Error("limit", str(where, ": a text of ", human_bytes(static_cast<double>(value.size())), ", the limit is ",
+                               human_bytes(static_cast<double>(kTextLimit))));
+    }
+    count(std::ssize(value));
+    return std::string(value);
+  }
+  void count(int64_t bytes) {
+    left -= bytes;
+    if (left < 0) throw Error("limit", str(shown, ": rows that come to more than a hundred times the file"));
+  }
+};
+
 Json real_value(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
-Json json_value(const arrow::Array& array, int64_t i, JsonMemory& memory);
+Json json_value(const arrow::Array& array, int64_t i, Bounds& bounds);
 
-Json list_of_values(const arrow::Array& values, int64_t begin, int64_t end, JsonMemory& memory) {
+Json list_of_values(const arrow::Array& values, int64_t begin, int64_t end, Bounds& bounds) {
   Json list = Json::array();
-  for (int64_t i = begin; i < end; ++i) list.push_back(json_value(values, i, memory));
+  for (int64_t i = begin; i < end; ++i) list.push_back(json_value(values, i, bounds));
   return list;
 }
 
 template <class Array>
-Json list_value(const arrow::Array& array, int64_t i, JsonMemory& memory) {
+Json list_value(const arrow::Array& array, int64_t i, Bounds& bounds) {
   const auto& list = static_cast<const Array&>(array);
-  return list_of_values(*list.values(), list.value_offset(i), list.value_offset(i) + list.value_length(i), memory);
+  return list_of_values(*list.values(), list.value_offset(i), list.value_offset(i) + list.value_length(i), bounds);
 }
 
-Json struct_value(const arrow::StructArray& array, int64_t i, JsonMemory& memory) {
+Json struct_value(const arrow::StructArray& array, int64_t i, Bounds& bounds) {
   Json out = Json::object();
   for (int field = 0; field < array.num_fields(); ++field) {
-    out[array.struct_type()->field(field)->name()] = json_value(*array.field(field), i, memory);
+    out[array.struct_type()->field(field)->name()] = json_value(*array.field(field), i, bounds);
   }
   return out;
 }
 
-Json map_value(const arrow::MapArray& array, int64_t i, JsonMemory& memory) {
+Json map_value(const arrow::MapArray& array, int64_t i, Bounds& bounds) {
   Json out = Json::object();
   const auto& keys = static_cast<const arrow::StringArray&>(*array.keys());
   for (int64_t at = array.value_offset(i); at < array.value_offset(i) + array.value_length(i); ++at) {
-    out[keys.GetString(at)] = json_value(*array.items(), at, memory);
+    out[keys.GetString(at)] = json_value(*array.items(), at, bounds);
   }
   return out;
 }
 
 // A list of nulls takes a bit of memory for each in Arrow, and sixteen bytes here.
-Json json_value(const arrow::Array& array, int64_t i, JsonMemory& memory) {
-  memory.take(JsonMemory::kKey);
+Json json_value(const arrow::Array& array, int64_t i, Bounds& bounds) {
+  bounds.value();
   if (array.IsNull(i)) return nullptr;
   switch (array.type_id()) {
     case arrow::Type::BOOL:
@@ -152,24 +179,24 @@ Json json_value(const arrow::Array& array, int64_t i, JsonMemory& memory) {
     case arrow::Type::DOUBLE:
       return real_value(plain_value<arrow::DoubleArray>(array, i));
     case arrow::Type::STRING:
-      return std::string(static_cast<const arrow::StringArray&>(array).GetView(i));
+      return bounds.text(static_cast<const arrow::StringArray&>(array).GetView(i));
     case arrow::Type::LARGE_STRING:
-      return std::string(static_cast<const arrow::LargeStringArray&>(array).GetView(i));
+      return bounds.text(static_cast<const arrow::LargeStringArray&>(array).GetView(i));
     case arrow::Type::STRING_VIEW:
-      return std::string(static_cast<const arrow::StringViewArray&>(array).GetView(i));
+      return bounds.text(static_cast<const arrow::StringViewArray&>(array).GetView(i));
     case arrow::Type::LIST:
-      return list_value<arrow::ListArray>(array, i, memory);
+      return list_value<arrow::ListArray>(array, i, bounds);
     case arrow::Type::LARGE_LIST:
-      return list_value<arrow::LargeListArray>(array, i, memory);
+      return list_value<arrow::LargeListArray>(array, i, bounds);
     case arrow::Type::FIXED_SIZE_LIST:
-      return list_value<arrow::FixedSizeListArray>(array, i, memory);
+      return list_value<arrow::FixedSizeListArray>(array, i, bounds);
     case arrow::Type::STRUCT:
-      return struct_value(static_cast<const arrow::StructArray&>(array), i, memory);
+      return struct_value(static_cast<const arrow::StructArray&>(array), i, bounds);
     case arrow::Type::MAP:
-      return map_value(static_cast<const arrow::MapArray&>(array), i, memory);
+      return map_value(static_cast<const arrow::MapArray&>(array), i, bounds);
     case arrow::Type::DICTIONARY: {
       const auto& coded = static_cast<const arrow::DictionaryArray&>(array);
-      return json_value(*coded.dictionary(), coded.GetValueIndex(i), memory);
+      return json_value(*coded.dictionary(), coded.GetValueIndex(i), bounds);
     }
     default:
       return nullptr;
@@ -218,7 +245,7 @@ std::vector<int> columns_of(const std::string& shown, parquet::arrow::FileReader
   return columns;
 }
 
-void read_rows(const std::string& path, const std::function<void(int64_t, Json)>& take) {
+void read_rows(const std::string& path, int64_t most, const std::function<void(int64_t, Json)>& take) {
   const std::string shown = printable(path, 400);
   arrow::MemoryPool* all = arrow::default_memory_pool();
   arrow::CappedMemoryPool pool(all, all->bytes_allocated() + kMemoryLimit + kPerByte * file_size(path));
@@ -240,10 +267,10 @@ void read_rows(const std::string& path, const std::function<void(int64_t, Json)>
     if (const arrow::Status status = batch->ValidateFull(); !status.ok()) refuse_status(shown, status);
     for (int64_t i = 0; i < batch->num_rows(); ++i) {
       const std::string where = str(shown, ":", row + 1);
-      JsonMemory memory(0, where);
+      Bounds bounds{shown, where, JsonMemory(0, where), most};
       Json value = Json::object();
       for (int column = 0; column < batch->num_columns(); ++column) {
-        value[batch->column_name(column)] = json_value(*batch->column(column), i, memory);
+        value[batch->column_name(column)] = json_value(*batch->column(column), i, bounds);
       }
       take(++row, std::move(value));
     }
@@ -253,9 +280,9 @@ void read_rows(const std::string& path, const std::function<void(int64_t, Json)>
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) void ucas_read_parquet(
-    const std::string* path, const std::function<void(int64_t, Json)>* take) {
+    const std::string* path, int64_t most, const std::function<void(int64_t, Json)>* take) {
   try {
-    read_rows(*path, *take);
+    read_rows(*path, most, *take);
   } catch (const parquet::ParquetException& error) {
     throw Error("parquet",
                 str(printable(*path, 400), ": not a Parquet file that can be read: ", printable(error.what(), 300)));

@@ -67,7 +67,7 @@ TEST_F(parquet, columns_are_what_they_are_in_json) {
   std::vector<std::string> warnings;
   LogSink before = set_log_sink([&](LogLevel, const std::string& text) { warnings.push_back(text); });
   Json rows = Json::array();
-  each_parquet_row(folder_ + "plain.parquet", [&](int64_t row, Json value) {
+  each_parquet_row(folder_ + "plain.parquet", kFileLimit, [&](int64_t row, Json value) {
     EXPECT_EQ(row, std::ssize(rows) + 1);
     rows.push_back(std::move(value));
   });
@@ -101,6 +101,15 @@ TEST_F(parquet, what_is_not_read_is_refused_by_class_and_place) {
   EXPECT_TRUE(refusal(folder_ + "text.parquet").starts_with("parquet "));
   write_file(folder_ + "none.parquet", "");
   EXPECT_TRUE(refusal(folder_ + "none.parquet").starts_with("parquet "));
+}
+
+// A text that stands in every row is kept once, so that a file may hold ten thousand times its size.
+TEST_F(parquet, small_files_with_much_in_them_are_refused) {
+  for (const char* name : {"same", "rows", "text"}) {
+    const std::string file = str(folder_, "bomb_", name, ".parquet");
+    EXPECT_LT(file_size(file), int64_t{1} << 20);
+    EXPECT_TRUE(refusal(file).starts_with("limit ")) << refusal(file);
+  }
 }
 
 TEST_F(parquet, broken_files_end_with_an_error_or_are_read) {

@@ -115,6 +115,9 @@ std::optional<PeftAdapter> find_adapter(const std::string& directory) {
   adapter.lora.alpha = config.number("lora_alpha", 8);
   // Rank-stabilised: alpha / sqrt(rank).
   if (config.is_true("use_rslora")) adapter.lora.alpha *= std::sqrt(rank);
+  if (!std::isfinite(static_cast<float>(adapter.lora.alpha))) {
+    config.refuse("config", "lora_alpha", "expected a number that 32 bits can hold");
+  }
   const Json* targets = config.find("target_modules");
   if (targets != nullptr && targets->is_string() && *targets != "all-linear") {
     config.refuse("unsupported", "target_modules", "a regular expression: write the names that it matches as a list");

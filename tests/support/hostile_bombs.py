@@ -1,8 +1,11 @@
 """Hostile files that are long, slow or large when read, beside the faults of hostile_files.py: called by its write()."""
+import base64
 import gzip
 import json
 import os
+import pickle
 import struct
+import zlib
 
 MILLION = 1_000_000
 
@@ -108,10 +111,38 @@ def rows(c, good):
     add("half-a-header.jsonl.gz", gzip.compress(good)[:5], "truncated")
     add("zeros-after.jsonl.gz", gzip.compress(good) + b"\0" * 100, "truncated")
     add("no-gzip.jsonl.gz", good, "ok")
+    add("small-rows.jsonl.gz", gzip.compress(b'{"problem":"a","answer":"1"}\n' * 2_000_000), "limit")
+    programs(add)
+    add("demonstrations.jsonl.gz", gzip.compress(b'{"prompt": "a", "response": "b"}\n'), "ok")
+    add("demonstrations.csv", b"prompt,response\na,b\n", "ok")
+    add("demonstrations.json", b'[{"prompt": "a", "response": "b"}]', "ok")
     add("name.parquet", b"PAR1" + b"\x15" * 4000 + struct.pack("<I", 4000) + b"PAR1", "parquet")
     add("lists.parquet", b"PAR1" + b"\x1c" * 100_000 + struct.pack("<I", 100_000) + b"PAR1", "parquet")
     add("encrypted.parquet", b"PARE" + b"\0" * 100 + struct.pack("<I", 20) + b"PARE", "parquet")
     add("one-byte-short.parquet", b"PAR1\0\0\0\0PAR", "parquet")
+
+
+class Command:
+    """What a pickle may call when it is loaded, which nobody may do."""
+    def __reduce__(self):
+        return os.system, ("touch pickle-was-run",)
+
+
+def programs(add):
+    """Rows as LiveCodeBench publishes them, whose private tests are a packed pickle of one text."""
+    def row(name, private, kind, test=None):
+        packed = base64.b64encode(zlib.compress(private)).decode()
+        tests = [{"input": "1", "output": "1", "testtype": "stdin"} if test is None else test]
+        add(f"programs-{name}.jsonl", json.dumps({"question_id": "s", "question_content": "x", "starter_code": "", "metadata": "{}",
+                                                  "public_test_cases": json.dumps(tests), "private_test_cases": packed}) + "\n", kind)
+
+    row("good", pickle.dumps("[]"), "ok")
+    row("command", pickle.dumps(Command()), "data_line")
+    row("list", pickle.dumps([1]), "data_line")
+    row("bomb", pickle.dumps("[" + " " * (300 << 20) + "]"), "data_line")
+    row("deep", pickle.dumps("[" * 100_000), "data_line")
+    row("other-type", pickle.dumps("[]"), "data_line", {"input": "1", "output": "1", "testtype": "evil"})
+    row("no-test", pickle.dumps("[]"), "data_line", 7)
 
 
 def settings(c):

@@ -217,7 +217,11 @@ def checkpoints(c, checkpoint, good):
     folder = copy("generation", "config")
     save(os.path.join(folder, "generation_config.json"), '{"eos_token_id": "two"}')
     for name, keys, kind in (("adapter-kind", {"peft_type": "IA3"}, "unsupported"), ("adapter-rank", {"r": 0}, "config"),
-                             ("adapter-no-base", {"base_model_name_or_path": "absent"}, "path"), ("adapter-dora", {"use_dora": True}, "unsupported")):
+                             ("adapter-no-base", {"base_model_name_or_path": "absent"}, "path"),
+                             ("adapter-base-number", {"base_model_name_or_path": 7}, "config"), ("adapter-alpha", {"lora_alpha": 1e300}, "config"),
+                             ("adapter-alpha-text", {"lora_alpha": "4"}, "config"), ("adapter-pattern", {"target_modules": "(a+)+$"}, "unsupported"),
+                             ("adapter-rank-half", {"r": 2.5}, "config"), ("adapter-base-device", {"base_model_name_or_path": "/dev/zero"}, "path"),
+                             ("adapter-start", {"init_lora_weights": "pissa"}, "unsupported"), ("adapter-dora", {"use_dora": True}, "unsupported")):
         adapter = {"peft_type": "LORA", "r": 2, "target_modules": ["q_proj"], "base_model_name_or_path": checkpoint, **keys}
         c.add(f"checkpoint/{name}/adapter_config.json", json.dumps(adapter), kind)
     folder = c.path("checkpoint", "adapter-no-tensors")

@@ -43,6 +43,9 @@ def main():
     for _ in range(40):
         deep = pa.list_(deep)
     pq.write_table(pa.table({"problem": ["1?"], "answer": ["1"], "deep": pa.array([None], deep)}), f"{FOLDER}/deep.parquet")
+    for name, text, n in (("same", "a" * 1000, 150_000), ("rows", "a", 600_000), ("text", "a" * (17 << 20), 1)):  # small files, much in them
+        pq.write_table(pa.table({"problem": pa.array([text] * n), "answer": pa.array(["1"] * n)}), f"{FOLDER}/bomb_{name}.parquet",
+                       compression="zstd", row_group_size=n)
     responses = [{"id": str(i // 2), "question": f"{i // 2}+1?", "answer": str(i // 2 + 1), "response": f"\\boxed{{{i}}}"}
                  for i in range(10)]
     pq.write_table(pa.Table.from_pylist(responses), f"{FOLDER}/responses.parquet")
