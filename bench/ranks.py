@@ -4,6 +4,8 @@
                                    bits of one process; bytes on the cable beside those that the run counts
     bench/ranks.py BUILD memory [N ..]  optimizer memory of a rank at 1, 2, 4: what f32 moments take beyond bf16 ones, beside 1 / N
     bench/ranks.py BUILD gradients [N ..]  memory of a rank at 2, 4 that update.shard = "gradients" frees, beside 1 - 1 / N of all
+    bench/ranks.py BUILD masters [N ..]  memory of a rank at 1, 2, 4 in bf16 beside that in f32: 2 bytes a parameter less for weights, 4 / N more
+                                   for masters; and bytes exchanged
 
 Slow: minutes on two cores."""
 import json
@@ -159,4 +161,18 @@ def memory():
                   f"{4 * count / ranks / 1e6:,.1f}")
 
 
-{"hosts": hosts, "memory": memory, "gradients": gradients}[WHAT]()
+def masters():
+    count = large_task()
+    print(f"{count / 1e6:.1f} M parameters; in f32 4 bytes each, in bf16 2 and masters of 4")
+    for ranks in [int(n) for n in sys.argv[3:]] or (1, 2, 4):
+        took = {dtype: third_step(ranks, f"masters-{ranks}-{dtype}", "--dtype", dtype, *LEARNS) for dtype in ("f32", "bf16")}
+        for rank in range(ranks):
+            more = took["bf16"][rank] - took["f32"][rank]
+            print(f"{ranks} ranks, rank {rank}: {took['f32'][rank] / 1e6:,.0f} MB in f32, {took['bf16'][rank] / 1e6:,.0f} MB in bf16: "
+                  f"{more / 1e6:,.1f} MB more, computed {(4 / ranks - 2) * count / 1e6:,.1f}", flush=True)
+        if ranks > 1:
+            sent = [rows(f"masters-{ranks}-{dtype}")[-1]["perf/ranks/bytes"] / 1e6 for dtype in took]
+            print(f"{ranks} ranks: rank 0 gave {sent[0]:,.1f} MB to the calls in step 3 in f32, {sent[1]:,.1f} in bf16", flush=True)
+
+
+{"hosts": hosts, "masters": masters, "memory": memory, "gradients": gradients}[WHAT]()

@@ -50,7 +50,7 @@ int64_t bytes_of(const Weights& weights) {
   for (const auto* list : {&weights.parameters, &weights.adapter}) {
     for (const NamedTensor& p : *list) bytes += static_cast<int64_t>(p.tensor.nbytes());
   }
-  for (const auto& [leaf, used] : weights.copies) bytes += static_cast<int64_t>(used.nbytes());
+  for (const NarrowCopy& copy : weights.copies) bytes += static_cast<int64_t>(copy.used.nbytes());
   return bytes;
 }
 

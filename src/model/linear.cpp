@@ -29,8 +29,7 @@ at::Tensor gradient_of(const at::Tensor& leaf) {
 
 void Adapter::refresh() const {
   if (!on()) return;
-  a_used.copy_(a.detach());
-  b_used.copy_(b.detach() * scale);
+  for (const NarrowCopy& copy : copies()) copy.refresh();
 }
 
 bool Linear::trains() const {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/product.h"
+#include "model/values.h"
 
 namespace ucas {
 
@@ -21,6 +22,7 @@ struct Adapter {
   at::Tensor a_used, b_used;  // the same in the rows' type, b times alpha / rank
   double scale = 1;           // alpha / rank
   bool on() const { return a.defined(); }
+  std::vector<NarrowCopy> copies() const { return {{a, a_used}, {b, b_used, scale}}; }
   void refresh() const;  // the leaves have changed
 };
 

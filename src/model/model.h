@@ -20,6 +20,7 @@
 #include "hf/work.h"
 #include "model/gradient_watch.h"
 #include "model/head.h"
+#include "model/values.h"
 
 namespace ucas {
 
@@ -97,6 +98,8 @@ class Model {
   // The trained parameters of each block, by whose backward `watch` is told of from now on, last block first; null: of
   // none. Empty where the backward is autograd's, which tells nobody.
   virtual std::vector<std::vector<at::Tensor>> watch_gradients(GradientWatch* /*watch*/) { return {}; }
+  // Of those, in a bf16 model, the ones that its passes read through bf16 copies alone; the others' values are read.
+  virtual std::vector<NarrowCopy> narrow_copies() { return {}; }
   // To be called when weights have been updated in place, before they are used.
   virtual void refresh() {}
 

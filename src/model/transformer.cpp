@@ -59,6 +59,10 @@ class Transformer final : public Model {
   std::vector<NamedTensor> parameters() override { return weights_.parameters; }
   std::vector<NamedTensor> adapter() override { return weights_.adapter; }
   void refresh() override { weights_.refresh(); }
+  std::vector<NarrowCopy> narrow_copies() override {
+    const bool narrow = options_.dtype == Dtype::bf16 && forward_->backward_by_hand();
+    return narrow ? trained_copies(weights_) : std::vector<NarrowCopy>();
+  }
   std::vector<std::vector<at::Tensor>> watch_gradients(GradientWatch* watch) override {
     std::vector<std::vector<at::Tensor>> layers;
     if (!forward_->backward_by_hand()) return layers;

@@ -241,6 +241,33 @@ TEST(transformer, a_frozen_model_in_bf16_holds_two_bytes_a_weight_and_a_trained_
   EXPECT_FALSE(before.equal(trained->hidden(packed).detach()));
 }
 
+TEST(transformer, without_the_values_of_its_masters_a_bf16_model_computes_and_learns_the_same) {
+  const LoraConfig lora{.rank = 4, .modules_to_save = {"embed_tokens"}};
+  for (ModelOptions options : {ModelOptions{.dtype = Dtype::bf16},
+                               ModelOptions{.dtype = Dtype::bf16, .trained = Trained::adapter, .lora = lora}}) {
+    for (const bool walked : {false, true}) {
+      const auto whole = make_model(tiny_config(), 7, at::kCPU, options),
+                 bare = make_model(tiny_config(), 7, at::kCPU, options);
+      const auto view = walked ? walked_view(*bare) : nullptr, of_whole = walked ? walked_view(*whole) : nullptr;
+      const std::vector<NarrowCopy> copies = bare->narrow_copies();
+      size_t matrices = 0;
+      for (const NamedTensor& p : bare->trainable()) matrices += p.tensor.dim() == 2 ? 1 : 0;
+      EXPECT_EQ(copies.size(), matrices);
+      for (const NarrowCopy& copy : copies) drop_values(copy.leaf);
+      Model &a = walked ? *of_whole : *whole, &b = walked ? *view : *bare;
+      b.refresh();  // of what has values
+      const std::vector<at::Tensor> want = gradients_of(a), got = gradients_of(b);
+      ASSERT_EQ(want.size(), got.size());
+      for (size_t i = 0; i < want.size(); ++i) EXPECT_TRUE(want[i].equal(got[i])) << i << walked;
+      EXPECT_ANY_THROW(copies[0].leaf.data_ptr<float>()) << "nobody reads what is not there";
+      make_room(copies[0].leaf);
+      EXPECT_NO_THROW(copies[0].leaf.data_ptr<float>());
+      EXPECT_TRUE(aten_view(*whole)->narrow_copies().empty()) << "it reads the leaves";
+    }
+  }
+  EXPECT_TRUE(make_model(tiny_config(), 7, at::kCPU)->narrow_copies().empty());
+}
+
 TEST(transformer, of_a_model_with_an_adapter_only_the_adapter_has_gradients_and_a_fresh_one_changes_nothing) {
   ModelOptions options{.trained = Trained::adapter};
   options.lora = {.rank = 4, .target_modules = {"q_proj", "down_proj"}, .modules_to_save = {"model.norm"}};

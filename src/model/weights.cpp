@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "base/error.h"
 #include "base/rng.h"
@@ -83,7 +84,7 @@ class Allocator {
   at::Tensor leaf_of(const std::string& module, const at::Tensor& used) {
     const bool copied = trains(module) && used.scalar_type() != at::kFloat;
     const at::Tensor leaf = own(module, ".weight", copied ? at::empty(used.sizes(), of(at::kFloat)) : used.detach());
-    if (copied) to_.copies.emplace_back(leaf, used);
+    if (copied) to_.copies.push_back({leaf, used});
     return leaf;
   }
 
@@ -179,7 +180,7 @@ void check_lora(const LoraConfig& lora, const ModelConfig& config) {
 }  // namespace
 
 void Weights::refresh() {
-  for (const auto& [leaf, used] : copies) used.copy_(leaf.detach());
+  for (const NarrowCopy& copy : copies) copy.refresh();
   for (const Layer& layer : layers) {
     for (const Linear* linear : {&layer.qkv, &layer.out, &layer.gate_up, &layer.down}) {
       for (const Linear::Part& part : linear->parts) part.adapter.refresh();
@@ -214,6 +215,19 @@ std::vector<at::Tensor> trained_leaves(const Layer& layer) {
     }
   }
   return leaves;
+}
+
+std::vector<NarrowCopy> trained_copies(const Weights& weights) {
+  std::vector<NarrowCopy> copies = weights.copies;
+  for (const Layer& layer : weights.layers) {
+    for (const Linear* linear : {&layer.qkv, &layer.out, &layer.gate_up, &layer.down}) {
+      for (const Linear::Part& part : linear->parts) {
+        if (part.adapter.on()) std::ranges::copy(part.adapter.copies(), std::back_inserter(copies));
+      }
+    }
+  }
+  std::erase_if(copies, [](const NarrowCopy& copy) { return !copy.leaf.requires_grad(); });
+  return copies;
 }
 
 Weights without_adapter(const Weights& weights) {

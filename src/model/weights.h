@@ -7,7 +7,6 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <utility>
 #include <vector>
 
 #include "core/model_options.h"
@@ -36,14 +35,17 @@ struct Weights {
   std::vector<Layer> layers;
   std::vector<NamedTensor> parameters;  // of the base; order: embed, layers (in HF's order), norm, lm_head if not tied
   std::vector<NamedTensor> adapter;     // PEFT's names; empty: none
-  std::vector<std::pair<at::Tensor, at::Tensor>> copies;  // leaf, and what products read instead
-  GradientWatch* watch = nullptr;                         // told by backward passes that are written by hand
+  std::vector<NarrowCopy> copies;       // of matrices, adapters not among them
+  GradientWatch* watch = nullptr;       // told by backward passes that are written by hand
 
   void refresh();
 };
 
 // Those of a block that are trained.
 std::vector<at::Tensor> trained_leaves(const Layer& layer);
+
+// What products read of those that are trained, of adapters too, and are no leaves themselves.
+std::vector<NarrowCopy> trained_copies(const Weights& weights);
 
 // Uninitialised storage on `device`. The tensors of an adapter: PEFT's initial values, drawn from options.seed.
 Weights allocate_weights(const ModelConfig& config, at::Device device, const ModelOptions& options = {});

@@ -139,7 +139,8 @@ ModelMemory model_memory(const ModelConfig& config, const ModelOptions& options,
     if (trains || !adapted) m.stored += elements;
     if (!p.linear || !is_adapted(options.lora, p.module)) continue;
     const int64_t rank = options.lora.rank, numbers = rank * (p.rows + p.columns);
-    m.adapter += numbers * (kF32 + E);
+    m.adapter += E * numbers;
+    (adapted && E != kF32 ? m.masters : m.adapter) += kF32 * numbers;
     m.stored += numbers;
     if (!adapted) continue;
     count_trained(m, optimizer, rank, p.columns, true, layers);

@@ -66,6 +66,13 @@ class Planner {
   void always(const std::string& name, int64_t bytes, const std::string& note = "") {
     part(name, note).assign(kPhases, bytes);
   }
+  // What each rank keeps its share of, and rank 0 has whole while it saves; masters are also read whole.
+  void shared_kept(const std::string& name, int64_t bytes, const std::string& note, bool loaded) {
+    auto& kept = part(name, ranks_ > 1 ? str(note, ", 1 / ", ranks_) : note);
+    kept.assign(kPhases, share(bytes));
+    kept[kSave] = bytes;
+    if (loaded) kept[kLoad] = bytes;
+  }
   void drop_phase(size_t phase) {
     plan_.phases.erase(plan_.phases.begin() + static_cast<std::ptrdiff_t>(phase));
     for (PlanPart& p : plan_.parts) p.bytes.erase(p.bytes.begin() + static_cast<std::ptrdiff_t>(phase));
@@ -81,7 +88,7 @@ class Planner {
     always("program", kProgram + threads_ * kPerThread, str("LibTorch, with the buffers of ", threads_, " threads"));
     always("tokenizer", m_.tokenizer_bytes * kPerTokenizerByte);
     always("weights", policy_.weights, str(grouped(m_.policy.parameter_count()), " parameters, ", word_of(c_.dtype)));
-    always("masters", policy_.masters, "f32 of the trained matrices");
+    shared_kept("masters", policy_.masters, "f32 of the trained matrices", true);
     always("adapter", policy_.adapter, str("rank ", m_.options.lora.rank));
     const std::string trained = str("of ", grouped(policy_.trained), " trained");
     const bool shared = ranks_ > 1 && c_.update.shard == Shard::gradients;
@@ -90,8 +97,7 @@ class Planner {
       gradients[phase] = shared ? share(policy_.gradients) : policy_.gradients;
     }
     if (shared) gradients[kUpdate] += policy_.passing - share(policy_.passing);
-    always("moments", share(policy_.moments),
-           str(word_of(c_.optimizer.moments), ", ", trained, ranks_ > 1 ? str(", 1 / ", ranks_) : ""));
+    shared_kept("moments", policy_.moments, str(word_of(c_.optimizer.moments), ", ", trained), false);
     if (is_bf16()) part("reading", "the largest tensor in f32")[kLoad] = 4 * policy_.largest;
   }
 
@@ -101,7 +107,8 @@ class Planner {
       const bool shared = c_.lora.on() && c_.lora.modules_to_save.empty() && !m_.own_adapter;
       if (c_.reference.moves()) {
         const ModelMemory m = model_memory(m_.policy, m_.options, nullptr);
-        always("reference", m.kept() - m.gradients, "moved to the policy, and saved");
+        always("reference", m.weights + m.adapter, "moved to the policy, and saved");
+        shared_kept("its masters", m.masters, "f32", true);
         companion_state_ += 4 * m.trained;
       } else if (!shared) {
         always("reference", model_memory(m_.policy, inference(c_.dtype), nullptr).kept(), "frozen");

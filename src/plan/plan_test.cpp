@@ -128,6 +128,24 @@ TEST(memory_plan, ranks_share_gradients_but_those_that_a_backward_pass_has) {
   EXPECT_EQ(bytes_of(plan_memory(c, models), "gradients", "generate"), 4 * n);
 }
 
+TEST(memory_plan, ranks_share_masters_and_moments_but_where_they_are_read_or_written) {
+  TrainConfig c = small_training();
+  c.dtype = Dtype::bf16;
+  PlannedModels models = models_of(c);
+  const int64_t masters = model_memory(small(), {.dtype = Dtype::bf16}, nullptr).masters;
+  const int64_t moments = 8 * small().parameter_count();
+  ASSERT_EQ(bytes_of(plan_memory(c, models), "masters", "update"), masters);
+  models.ranks = 4;
+  const MemoryPlan plan = plan_memory(c, models);
+  for (const char* phase : {"generate", "score", "update"}) {
+    EXPECT_EQ(bytes_of(plan, "masters", phase), (masters + 3) / 4) << phase;
+    EXPECT_EQ(bytes_of(plan, "moments", phase), (moments + 3) / 4) << phase;
+  }
+  EXPECT_EQ(bytes_of(plan, "masters", "load"), masters);
+  EXPECT_EQ(bytes_of(plan, "masters", "save"), masters);
+  EXPECT_EQ(bytes_of(plan, "moments", "save"), moments);
+}
+
 TEST(memory_plan, a_critic_and_a_reference_are_counted) {
   TrainConfig c = small_training();
   c.objective.kl_coeff = 0.1;

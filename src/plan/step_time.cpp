@@ -152,13 +152,15 @@ class TimePlanner {
   // Gradients are summed, updated parameters handed out, responses gathered.
   void exchange() {
     const double others = (ranks_ - 1) / ranks_;
-    const double trained = 4 * static_cast<double>(model_memory(m_.policy, m_.options, &c_.optimizer).trained);
+    const ModelMemory memory = model_memory(m_.policy, m_.options, &c_.optimizer);
+    const double trained = 4 * static_cast<double>(memory.trained);
+    const double handed = trained - static_cast<double>(memory.masters) / 2;  // masters travel in bf16
     // Shares of gradients are summed after every pass, not every update.
     const double passes = c_.update.shard == Shard::moments
                               ? 2 * updates_
                               : std::max(updates_, trained_ / ranks_ * static_cast<double>(c_.update.epochs) *
                                                        (p() + r()) / static_cast<double>(c_.update.micro_batch_tokens));
-    const double bytes = others * trained * (passes + updates_) + others * sampled_ * r() * kRowBytes / 12;
+    const double bytes = others * (trained * passes + handed * updates_) + others * sampled_ * r() * kRowBytes / 12;
     phase("exchange", bytes / d_.link, str(human_bytes(bytes), " sent by a rank"));
   }
 

@@ -42,6 +42,11 @@ class Companion {
   // What a checkpoint keeps of it; nothing for a frozen one. Tensors share storage with the companion.
   virtual std::vector<NamedTensor> weights() { return {}; }
   virtual Optimizer* optimizer() { return nullptr; }
+  // Among ranks, before anything is restored: each may keep its share of what the policy's optimizer says whose it is.
+  virtual void share_among(Ranks& /*ranks*/, const Optimizer& /*policy*/) {}
+  // For a checkpoint, as those of Optimizer.
+  virtual void gather_state() {}
+  virtual void release_state() {}
   virtual std::map<std::string, double> state() const { return {}; }
   virtual void restore(const std::map<std::string, double>& /*state*/) {}
 };

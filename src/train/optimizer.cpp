@@ -121,7 +121,7 @@ void Optimizer::make_moments(ParameterState& slot) const {
   if (!slot.by_muon) slot.square = make_moment(slot.parameter, config_.moments, true);
 }
 
-void Optimizer::share_among(Ranks& ranks, Shard shard) {
+void Optimizer::share_among(Ranks& ranks, Shard shard, const std::vector<NarrowCopy>& copies) {
   ranks_ = &ranks;
   own_gradients_ = shard == Shard::gradients;
   std::vector<ParameterState*> largest_first;
@@ -134,6 +134,11 @@ void Optimizer::share_among(Ranks& ranks, Shard shard) {
     *least += slot->parameter.numel();
     if (!mine(*slot)) slot->mean = {}, slot->square = {};
   }
+  if (copies.empty()) return;
+  std::vector<NamedTensor> parameters;
+  for (const ParameterState& slot : slots_) parameters.push_back({slot.name, slot.parameter});
+  masters_.emplace(ranks, parameters, owners(), copies);
+  for (ParameterState& slot : slots_) slot.narrow = masters_->has(slot.parameter);
 }
 
 std::vector<int64_t> Optimizer::owners() const {
@@ -147,9 +152,10 @@ void Optimizer::hand_out() const {
   for (int64_t owner = 0; owner < ranks_->size(); ++owner) {
     std::vector<at::Tensor> owned;
     for (const ParameterState& slot : slots_)
-      if (slot.owner == owner) owned.push_back(slot.parameter);
+      if (slot.owner == owner && !slot.narrow) owned.push_back(slot.parameter);
     ranks_->broadcast(owned, owner);
   }
+  if (masters_) masters_->hand_out();
 }
 
 void Optimizer::gather_state() {
@@ -162,11 +168,21 @@ void Optimizer::gather_state() {
         if (part.defined()) ranks_->broadcast({{part}}, slot.owner);
     if (!mine(slot) && !ranks_->leads()) slot.mean = {}, slot.square = {};
   }
+  gather_masters();
 }
 
 void Optimizer::release_state() {
   for (ParameterState& slot : slots_)
     if (!mine(slot)) slot.mean = {}, slot.square = {};
+  release_masters();
+}
+
+void Optimizer::gather_masters() {
+  if (masters_) masters_->gather();
+}
+
+void Optimizer::release_masters() {
+  if (masters_) masters_->release();
 }
 
 double Optimizer::grad_norm() const {

@@ -5,12 +5,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "core/optimizer_config.h"
 #include "model/model.h"
 #include "train/ranks.h"
+#include "train/shared_masters.h"
 #include "train/update_rules.h"
 
 namespace ucas {
@@ -29,12 +31,16 @@ class Optimizer {
 
   // Among ranks: each keeps the moments of some parameters, 1 / size of all elements or nearly, updates these, and
   // hands them out. Each has the whole gradient, or that of the same parameters alone (train/sharded_gradients.h).
-  // Before the first step or state(). `ranks` is borrowed.
-  void share_among(Ranks& ranks, Shard shard = Shard::moments);
+  // Before the first step or state(). `ranks` is borrowed. Of parameters that have a copy (Model::narrow_copies()) the
+  // copies are handed out, and from release_state() on each rank has the masters of its own alone.
+  void share_among(Ranks& ranks, Shard shard = Shard::moments, const std::vector<NarrowCopy>& copies = {});
   std::vector<int64_t> owners() const;  // by parameter, the rank that keeps its moments
-  // For a checkpoint: rank 0 has the state of all parameters from gather_state() until release_state(); all ranks call.
+  // For a checkpoint: rank 0 has the state of all parameters, and all masters, from gather_state() until
+  // release_state(); all ranks call. Masters alone: for files without moments.
   void gather_state();
   void release_state();
+  void gather_masters();
+  void release_masters();
 
   // Global L2 norm of the gradients as they are now; parameters without a gradient count as 0.
   double grad_norm() const;
@@ -68,6 +74,7 @@ class Optimizer {
 
   Ranks* ranks_ = nullptr;  // null: alone
   bool own_gradients_ = false;
+  std::optional<SharedMasters> masters_;  // where there are copies
   std::vector<ParameterState> slots_;
   const Rule* rule_;   // chosen once, by where the parameters lie
   at::Tensor spoilt_;  // [slots] int32 on a GPU

@@ -22,7 +22,7 @@ ModelConfig planned_shape(const Family& family, bool tied) {
 int64_t bytes_of_tensors(const Weights& w) {
   int64_t bytes = 0;
   for (const NamedTensor& p : w.parameters) bytes += static_cast<int64_t>(p.tensor.nbytes());
-  for (const auto& [leaf, used] : w.copies) bytes += static_cast<int64_t>(used.nbytes());
+  for (const NarrowCopy& copy : w.copies) bytes += static_cast<int64_t>(copy.used.nbytes());
   for (const Layer& layer : w.layers) {
     for (const Linear* linear : {&layer.qkv, &layer.out, &layer.gate_up, &layer.down}) {
       for (const Linear::Part& part : linear->parts) {

@@ -19,6 +19,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
+#include "model/transformer.h"
 #include "train/optimizer.h"
 #include "train/shared_rollout.h"
 
@@ -177,6 +178,84 @@ TEST(ranks, each_keeps_its_share_of_the_moments_and_all_get_the_weights_of_one) 
       }
       of_all.release_state();
       return elements_of(of_all.state()) == kept ? "" : "keeps more than its share";
+    });
+    EXPECT_EQ(said, std::vector<std::string>(3));
+  }
+}
+
+// Masters of the model's trained parameters that are here, in elements.
+double masters_of(Model& model) {
+  double sum = 0;
+  for (const NarrowCopy& copy : model.narrow_copies())
+    if (has_values(copy.leaf)) sum += static_cast<double>(copy.leaf.numel());
+  return sum;
+}
+
+ModelConfig small_shape() {
+  ModelConfig c;
+  c.family = &kFamilies[1];
+  c.vocab_size = 64;
+  c.num_hidden_layers = 4;
+  return c;
+}
+
+// Gradients that are the same on every rank.
+void set_gradients(Model& model, int64_t step) {
+  for (const NamedTensor& p : model.trainable()) {
+    p.tensor.mutable_grad() =
+        at::arange(p.tensor.numel(), at::kFloat).view(p.tensor.sizes()).sin() * static_cast<double>(step + 1);
+  }
+}
+
+// What products read of the trained matrices, and the vectors beside them; "" where they are the same.
+std::string difference_of_weights(Model& a, Model& b) {
+  const auto of_a = a.narrow_copies(), of_b = b.narrow_copies();
+  if (of_a.empty() || of_a.size() != of_b.size()) return str(of_a.size(), " copies, ", of_b.size());
+  for (size_t i = 0; i < of_a.size(); ++i) {
+    if (!of_a[i].used.equal(of_b[i].used)) return str("other weights: copy ", i);
+    if (has_values(of_b[i].leaf) && !of_a[i].leaf.equal(of_b[i].leaf)) return str("another master: ", i);
+  }
+  const auto all_a = a.trainable(), all_b = b.trainable();
+  for (size_t i = 0; i < all_a.size(); ++i) {
+    if (has_values(all_b[i].tensor) && !all_a[i].tensor.equal(all_b[i].tensor)) return str("other ", all_a[i].name);
+  }
+  return "";
+}
+
+TEST(ranks, each_keeps_its_share_of_the_masters_and_all_get_the_bf16_weights_of_one) {
+  const LoraConfig lora{.rank = 4, .modules_to_save = {"embed_tokens"}};
+  for (const ModelOptions& options :
+       {ModelOptions{.dtype = Dtype::bf16},
+        ModelOptions{.dtype = Dtype::bf16, .trained = ucas::Trained::adapter, .lora = lora}}) {
+    const auto said = in_processes(3, [&](Ranks& ranks) -> std::string {
+      const auto one = make_model(small_shape(), 5, at::kCPU, options),
+                 shared = make_model(small_shape(), 5, at::kCPU, options);
+      Optimizer of_one(one->trainable(), {}), of_all(shared->trainable(), {});
+      of_all.share_among(ranks, Shard::moments, shared->narrow_copies());
+      of_all.release_state();
+      const double whole = masters_of(*one), kept = masters_of(*shared);
+      if (std::abs(kept / whole - 1.0 / 3) > 0.12) return str("keeps ", kept, " of ", whole);
+      const int64_t sent = ranks.bytes();
+      for (int64_t step = 0; step < 3; ++step) {
+        set_gradients(*one, step);
+        set_gradients(*shared, step);
+        of_one.step(0.01);
+        of_all.step(0.01);
+        one->refresh();
+        shared->refresh();
+        if (const std::string other = difference_of_weights(*one, *shared); !other.empty()) return other;
+      }
+      double most = 0;  // matrices in bf16, vectors in f32
+      for (const NamedTensor& p : one->trainable()) most += static_cast<double>(p.tensor.numel());
+      if (static_cast<double>(ranks.bytes() - sent) != 3 * (4 * most - 2 * whole)) return "sends masters";
+      for (int again = 0; again < 2; ++again) {
+        of_all.gather_state();
+        if (masters_of(*shared) != (ranks.leads() ? whole : kept)) return "gathers another part";
+        if (const std::string other = difference_of_weights(*one, *shared); !other.empty()) return "gathered: " + other;
+        of_all.release_state();
+        if (masters_of(*shared) != kept) return "keeps more than its share";
+      }
+      return "";
     });
     EXPECT_EQ(said, std::vector<std::string>(3));
   }

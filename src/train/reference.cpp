@@ -2,7 +2,9 @@
 // methods that read ref_logprob themselves. Frozen, unless reference.sync_steps moves it to the policy every so often.
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
 
+#include <optional>
 #include <vector>
 
 #include "base/log.h"
@@ -10,6 +12,7 @@
 #include "objective/kl.h"
 #include "train/companion.h"
 #include "train/logprobs.h"
+#include "train/shared_masters.h"
 
 namespace ucas {
 
@@ -54,7 +57,12 @@ class Reference final : public Companion {
     if (step.step % moves_.sync_steps == 0) {
       const std::vector<NamedTensor> from = policy.trainable(), to = model_->trainable();
       UCAS_CHECK(from.size() == to.size(), "a reference of the policy's shape");
-      for (size_t i = 0; i < to.size(); ++i) move_towards(to[i].tensor, from[i].tensor.detach(), moves_.mixup_alpha);
+      const at::NoGradGuard no_grad;
+      for (size_t i = 0; i < to.size(); ++i) {
+        UCAS_CHECK(has_values(to[i].tensor) == has_values(from[i].tensor), "who moves a parameter has both masters");
+        if (has_values(to[i].tensor)) move_towards(to[i].tensor, from[i].tensor.detach(), moves_.mixup_alpha);
+      }
+      if (masters_) masters_->hand_out();
       model_->refresh();
       synced_at_ = step.step;
     }
@@ -63,6 +71,15 @@ class Reference final : public Companion {
 
   std::vector<NamedTensor> weights() override {
     return moves_.moves() ? model_->trainable() : std::vector<NamedTensor>{};
+  }
+  void share_among(Ranks& ranks, const Optimizer& policy) override {
+    if (moves_.moves()) masters_.emplace(ranks, model_->trainable(), policy.owners(), model_->narrow_copies());
+  }
+  void gather_state() override {
+    if (masters_) masters_->gather();
+  }
+  void release_state() override {
+    if (masters_) masters_->release();
   }
   // Of what stays as it is there is nothing to keep.
   std::map<std::string, double> state() const override {
@@ -90,6 +107,7 @@ class Reference final : public Companion {
   }
 
   std::unique_ptr<Model> model_;
+  std::optional<SharedMasters> masters_;  // of one that moves, among ranks
   RewardConfig reward_;
   ReferenceConfig moves_;
   double temperature_;

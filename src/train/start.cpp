@@ -170,7 +170,8 @@ Training assemble(TrainConfig config, RunDirectory run, Parts parts, Planned pla
     t.external = std::make_unique<RewardCommand>(t.config.reward.command, t.config.reward.command_seconds);
   }
   if (!t.ranks->alone()) {
-    t.optimizer->share_among(*t.ranks, t.config.update.shard);
+    t.optimizer->share_among(*t.ranks, t.config.update.shard, t.policy.model->narrow_copies());
+    for (auto& companion : t.companions) companion->share_among(*t.ranks, *t.optimizer);
     if (t.config.update.shard == Shard::gradients) {
       t.shards = std::make_unique<ShardedGradients>(*t.policy.model, *t.optimizer, *t.ranks);
     }

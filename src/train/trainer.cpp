@@ -155,6 +155,7 @@ Trainer::Trainer(Training& training)
   const int64_t prompts = t_.data.size() * c.train.epochs, of_step = fewest_prompts_of_step(c);
   total_steps_ = c.uses_passes() ? (prompts + of_step - 1) / of_step : c.train.steps;
   saved_at_ = t_.state.step > 0 ? t_.state.step : -1;
+  release_shares();  // whatever was to be restored has been
   if (c.rollout.lag > 0) ahead_.restore(std::move(t_.ahead), t_.state.step + 1);
   collector_.on_batch = [this, wanted = c.data.train_batch_size](const CollectStats& stats, int64_t kept) {
     if (kept >= wanted || stats.gen_batches < 2) return;
@@ -211,14 +212,21 @@ void Trainer::note(const StepMetrics& m) {
   means_.response += m.get("response_length/mean");
 }
 
+void Trainer::release_shares() {
+  t_.optimizer->release_state();
+  for (auto& companion : t_.companions) companion->release_state();
+}
+
 // Where servers sample: they get the weights of now, unless they have them.
 void Trainer::hand_over(StepRecord* record) {
   if (t_.served == nullptr || handed_over_ == t_.state.step) return;
   const double began = now_seconds();
   observer_->phase("handing over");
+  t_.optimizer->gather_masters();
   if (t_.ranks->leads()) {
     t_.served->hand_over(path_join(t_.run.path(), "weights"), t_.state.step, t_.run.model_files());
   }
+  t_.optimizer->release_masters();
   t_.served->expect(t_.state.step);
   t_.ranks->wait_for_all();
   handed_over_ = t_.state.step;
@@ -321,6 +329,7 @@ void Trainer::save(bool needed) {
   }
   saved_at_ = t_.state.step;
   t_.optimizer->gather_state();
+  for (auto& companion : t_.companions) companion->gather_state();
   if (!t_.run.writes()) return;
   observer_->phase("saving");
   t_.state.companions.clear();
@@ -333,7 +342,7 @@ void Trainer::save(bool needed) {
     save_checkpoint(t_.run, t_.state.step, *t_.policy.model, *t_.optimizer, t_.companions, t_.state.json(),
                     t_.run.model_files(), t_.config.train.keep, t_.state.best.step, more);
   });
-  t_.optimizer->release_state();
+  release_shares();
 }
 
 // A step that servers fail leaves the run saved as it was before: the same command goes on there.

@@ -23,7 +23,8 @@ struct ParameterState {  // one parameter and all that is kept for it
   at::Tensor parameter;  // shared with the model
   Moment mean, square;   // Muon has no square; neither where another rank keeps them
   bool by_muon = false;
-  int64_t owner = 0;  // the rank that keeps its moments and updates it
+  int64_t owner = 0;    // the rank that keeps its moments and updates it
+  bool narrow = false;  // its bf16 copy is handed out instead of it
   bool decays = true;
 };
 
