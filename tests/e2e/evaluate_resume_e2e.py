@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-from support import SCRATCH, UCAS, check, path, same_bytes, small_task, ucas
+from support import PATIENCE, SCRATCH, UCAS, check, path, same_bytes, small_task, ucas
 
 FILES = ["two.outputs.jsonl", "two.jsonl", "two.json"]
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -61,7 +61,7 @@ def interrupted(out, at, number, *more):
     while lines(out) < at and process.poll() is None and time.time() < until:
         time.sleep(0.002)
     process.send_signal(number)
-    errors = process.communicate(timeout=60)[1]
+    errors = process.communicate(timeout=60 * PATIENCE)[1]
     return process.returncode, lines(out), errors
 
 

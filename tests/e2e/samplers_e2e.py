@@ -3,7 +3,7 @@ the same run whatever goes wrong on the way, and a stop where weights were ackno
 import os
 import subprocess
 
-from support import SamplingServer as Server
+from support import PATIENCE, SamplingServer as Server
 from support import UCAS, check, clean, path, rows, same_bytes, served_words, small_task, train_words, ucas, wait_for_step
 
 STEPS = 3
@@ -100,7 +100,7 @@ check([r["rollout/weights"] for r in rows(path("lag")) if r["training/global_ste
 process = subprocess.Popen([UCAS, *map(str, lagging("lag-stopped"))], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 check(wait_for_step(path("lag-stopped"), 2, process), "a run with lag reaches step 2")
 process.terminate()
-check(process.wait(timeout=120) == 75, "it is stopped")
+check(process.wait(timeout=120 * PATIENCE) == 75, "it is stopped")
 ucas("train", "--resume", path("lag-stopped"))
 for at in ("checkpoints/step-0000006/model.safetensors", "checkpoints/step-0000006/state/optimizer.safetensors"):
     check(same_bytes(path("lag", at), path("lag-stopped", at)), f"with lag, stopped and gone on with: {at} is the same")

@@ -10,11 +10,15 @@ import time
 
 UCAS = os.path.join(os.path.abspath(sys.argv[1]), "ucas")
 HERE = os.path.dirname(os.path.realpath(__file__))
+# What is waited for at most takes longer with sanitizers; tests/CMakeLists.txt says the same to ctest.
+with open(os.path.join(sys.argv[1], "CMakeCache.txt")) as cache:
+    SANITIZED = "UCAS_SANITIZE:BOOL=ON" in cache.read()
+PATIENCE = 10 if SANITIZED else 1
 SCRATCH = tempfile.mkdtemp(prefix="ucas-e2e-")
 
 
 def ucas(*words, expect=0, **options):
-    done = subprocess.run([UCAS, *map(str, words)], capture_output=True, text=True, timeout=300, **options)
+    done = subprocess.run([UCAS, *map(str, words)], capture_output=True, text=True, timeout=300 * PATIENCE, **options)
     if done.returncode != expect:
         fail(f"ucas {' '.join(map(str, words))}: exit {done.returncode}, expected {expect}\n{done.stdout}{done.stderr}")
     return done
@@ -59,7 +63,7 @@ def rows(run):
 
 def wait_for_step(run, step, process, seconds=120):
     steps = os.path.join(run, "steps.jsonl")
-    until = time.time() + seconds
+    until = time.time() + seconds * PATIENCE
     while time.time() < until and process.poll() is None:
         if os.path.exists(steps) and f'"training/global_step": {step},' in open(steps).read():
             return True
@@ -80,7 +84,7 @@ def start_ranks(size, words):
 
 
 def finish(processes):
-    said = [process.communicate(timeout=120) for process in processes]
+    said = [process.communicate(timeout=120 * PATIENCE) for process in processes]
     return [process.returncode for process in processes], [errors for _, errors in said]
 
 
@@ -95,7 +99,7 @@ class SamplingServer:
 
     def stop(self):
         self.process.terminate()
-        return json.loads(self.process.communicate(timeout=60)[0])
+        return json.loads(self.process.communicate(timeout=60 * PATIENCE)[0])
 
 
 def served_words(run, servers, *more):
