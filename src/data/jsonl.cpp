@@ -141,8 +141,9 @@ LineCounts read_json_lines(const std::string& path, BadRows bad_rows, const std:
   const TakeRow take_row = [&](int64_t line, const std::function<Json(const std::string&)>& value) {
     const std::string where = str(shown, ":", line);
     if (counts.rows + counts.skipped == most_rows) {
-      throw Error("limit", str(shown, ": more than ", grouped(most_rows), " rows in a packed file of ",
-                               human_bytes(static_cast<double>(size)), "; unpack it if they are meant"));
+      throw Error("limit",
+                  str(shown, ": more than ", grouped(most_rows), " rows in a packed file of ",
+                      human_bytes(static_cast<double>(size)), "; write them as plain JSON Lines if they are meant"));
     }
     try {
       const Json row = value(where);

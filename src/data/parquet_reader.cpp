@@ -114,7 +114,9 @@ struct Bounds {
   }
   void count(int64_t bytes) {
     left -= bytes;
-    if (left < 0) throw Error("limit", str(shown, ": rows that come to more than a hundred times the file"));
+    if (left >= 0) return;
+    throw Error("limit", str(shown, ": rows that come to more than a hundred times the file; write them as plain JSON ",
+                             "Lines if they are meant"));
   }
 };
 
