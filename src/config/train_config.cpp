@@ -443,9 +443,11 @@ void TrainConfig::validate_surplus() const {
                               rule.filters() ? "\"prefer\" fills up with others, and leaves nothing" : "here all pass",
                               "; set it to \"drop\""));
   }
-  if (need.margin || need.tail_confidence) {
+  if (need.margin || need.tail_confidence || need.divergence) {
     throw Error("config", str("rollout.surplus = \"carry\": ", method->title(), " with these options reads ",
-                              need.margin ? "margins of the old policy" : "its confidence after the last token",
+                              need.margin            ? "margins of the old policy"
+                              : need.tail_confidence ? "its confidence after the last token"
+                                                     : "the likeliest tokens of the law that was drawn from",
                               ", which the sampler does not note; set it to \"drop\""));
   }
 }

@@ -424,7 +424,7 @@ Lines needs_of(const TrainConfig& c, const Needs& needs) {
     lines.push_back(
         {"teacher", "", "pi_T, a checkpoint of its own (method.teacher) with the policy's tokenizer, frozen"});
   }
-  const int64_t passes = models;  // each reads the batch once
+  const int64_t passes = models + (needs.divergence ? 1 : 0);  // each reads the batch once
   std::string words = str(plural(passes, "forward pass"), passes == 1 ? "" : "es");
   if (passes > 1) words = str(passes, " forward passes");
   words += " over the step's batch before the first update";
@@ -442,7 +442,7 @@ bool uses_clipped_ratio(const TrainConfig& config) {
   // Two responses of a few tokens: ratios on both sides of every bound, advantages of both signs.
   constexpr size_t n = 12;
   const std::vector<Sequence> sequences{{0, 6, 0}, {6, 6, 1}};
-  std::vector<float> lp(n), old(n, -1.5f), H(n), C(n), A(n), ref(n, -1.4f);
+  std::vector<float> lp(n), old(n, -1.5f), H(n), C(n), A(n), ref(n, -1.4f), gap(n);
   for (size_t t = 0; t < n; ++t) {
     lp[t] = -1.5f + 0.35f * (static_cast<float>(t % 6) - 2.4f) + (t < 6 ? 0.0f : 1.1f);
     A[t] = t % 2 == 0 ? 0.8f : -1.3f;
@@ -459,6 +459,7 @@ bool uses_clipped_ratio(const TrainConfig& config) {
   in.advantage = A;
   in.ref_logprob = ref;
   in.mark = mark;
+  in.divergence = gap;
   in.objective = &config.objective;
   struct Arrays {
     std::vector<float> loss = std::vector<float>(n), g = loss, e = loss, u = loss;

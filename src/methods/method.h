@@ -15,6 +15,7 @@
 #include "base/fields.h"
 #include "core/batch.h"
 #include "objective/config.h"
+#include "objective/divergence.h"
 #include "objective/loss.h"
 
 namespace ucas {
@@ -33,14 +34,15 @@ struct Needs {
   bool reference = false;       // Batch::ref_logprob
   bool confidence = false;      // Batch::confidence and Batch::logit: each new batch has them, a stored one may not
   bool logit = false;
-  bool margin = false;                 // Batch::margin
-  bool tail_confidence = false;        // Response::tail_confidence
-  std::optional<CriticConfig> critic;  // Batch::value
-  std::optional<PrmConfig> prm;        // Batch::prm_logratio
-  std::optional<std::string> teacher;  // Batch::teacher_logprob, of the checkpoint in this directory
-  std::optional<Selection> selection;  // a call of select(), after a forward pass of its own where not per step
-  bool on_policy = false;              // one update a step, of what the policy as it is has sampled
-  int64_t responses = 1;               // to a prompt, at least (rollout.n): with fewer every advantage is 0
+  bool margin = false;                         // Batch::margin
+  bool tail_confidence = false;                // Response::tail_confidence
+  std::optional<CriticConfig> critic;          // Batch::value
+  std::optional<PrmConfig> prm;                // Batch::prm_logratio
+  std::optional<std::string> teacher;          // Batch::teacher_logprob, of the checkpoint in this directory
+  std::optional<Selection> selection;          // a call of select(), after a forward pass of its own where not per step
+  std::optional<LikelyDivergence> divergence;  // LossInput::divergence, at one more pass and LM-head product
+  bool on_policy = false;                      // one update a step, of what the policy as it is has sampled
+  int64_t responses = 1;                       // to a prompt, at least (rollout.n): with fewer every advantage is 0
   bool zero_advantages = false;  // tokens of advantage 0, for their loss is not exactly 0 whatever their log-probs;
                                  // else the trainer skips the backward pass of responses that have no other
 };

@@ -37,6 +37,7 @@ struct LossArrays {
   std::vector<Sequence> sequences;
   std::vector<int64_t> place;  // of each token in the batch
   std::vector<float> logprob, entropy, confidence, old_logprob, rollout_logprob, advantage, ref_logprob;
+  std::vector<float> divergence;  // empty where the method needs none
   std::vector<uint8_t> mark;
 
   void append(const ObjectiveInput& in, std::span<const int64_t> responses) {
@@ -90,13 +91,14 @@ struct LossArrays {
             .mark = mark,
             .seed = in.seed,
             .objective = &in.config,
-            .only_marked = only_marked(in.method)};
+            .only_marked = only_marked(in.method),
+            .divergence = divergence};
   }
   // Some of the tokens; `pieces` keeps what of the sequences is among them.
   LossInput view(const ObjectiveInput& in, const RowRange& range, std::vector<Sequence>& pieces) const {
     LossInput part = view(in);
     for (auto* values : {&part.logprob, &part.entropy, &part.confidence, &part.old_logprob, &part.rollout_logprob,
-                         &part.advantage, &part.ref_logprob})
+                         &part.advantage, &part.ref_logprob, &part.divergence})
       if (!values->empty()) *values = values->subspan(range.first, range.count);
     if (!mark.empty()) part.mark = part.mark.subspan(range.first, range.count);
     pieces.clear();
@@ -109,6 +111,18 @@ struct LossArrays {
     return part;
   }
 };
+
+// What the policy has moved at these rows of the arrays since the step's first update.
+void append_divergence(const ObjectiveInput& in, const Head& head, const at::Tensor& rows, const RowRange& range,
+                       LossArrays& arrays) {
+  const std::optional<LikelyDivergence> need = in.method.needs().divergence;
+  if (!need) return;
+  const std::span place = std::span(arrays.place).subspan(range.first, range.count);
+  UCAS_CHECK(in.on_policy || in.likely != nullptr, "a divergence needs the law of before the update");
+  std::vector<float> now(place.size());
+  if (!in.on_policy) now = divergence_since(*in.likely, need->kind, head, rows, place, in.temperature);
+  arrays.divergence.insert(arrays.divergence.end(), now.begin(), now.end());
+}
 
 // What select() says of every micro-batch of the mini-batch under the current policy: a forward pass without gradients,
 // then one call per micro-batch or one for all.
@@ -250,6 +264,7 @@ LossMetrics accumulate_gradients(Model& model, const ObjectiveInput& in) {
                                         micro.target.begin() + part.first + part.count);
       HeadStats stats = model.head().stats(rows, target, in.temperature);
       arrays.append(stats);
+      append_divergence(in, model.head(), rows, part, arrays);
       LossOutput out = losses(arrays, shares, part);
       backward_from(
           {{stats.logprob, out.d_logprob}, {stats.entropy, out.d_entropy}, {stats.confidence, out.d_confidence}});
@@ -270,6 +285,7 @@ LossMetrics accumulate_gradients(Model& model, const ObjectiveInput& in) {
       }
       LossArrays arrays;  // for what is logged alone
       arrays.append(in, micro.response);
+      if (in.method.needs().divergence) arrays.divergence.resize(arrays.place.size());  // of advantage 0: not read
       if (in.on_policy) {
         arrays.append_old(in, micro.response);
       } else {

@@ -12,6 +12,7 @@
 #include "methods/method.h"
 #include "model/model.h"
 #include "objective/aggregate.h"
+#include "train/likely_tokens.h"
 #include "train/ranks.h"
 
 namespace ucas {
@@ -41,6 +42,7 @@ struct ObjectiveInput {
   bool skip_silent = true;                  // false: every response takes its forward and backward pass (for tests)
   Ranks* ranks = nullptr;                   // null: alone
   ShardedGradients* shards = nullptr;       // where each rank keeps the gradients of some parameters alone
+  const LikelyTokens* likely = nullptr;     // where the method needs a divergence, unless on_policy: then it is 0
   bool ordered = false;  // ranks add their gradients one after the other, in the order of one process
 };
 

@@ -214,9 +214,9 @@ std::vector<Variant> variants() {
 }
 
 // A large vector of odd size and a matrix of a block, with random gradients.
-class Trained {
+class OptimizedModel {
  public:
-  explicit Trained(const Variant& variant, Optimizer::Path path = Optimizer::Path::by_device)
+  explicit OptimizedModel(const Variant& variant, Optimizer::Path path = Optimizer::Path::by_device)
       : parameters_{{"w", at::empty({100003}).set_requires_grad(true)},
                     {"model.layers.0.x", at::empty({80, 72}).set_requires_grad(true)}},
         rng_(7, 0),
@@ -240,7 +240,7 @@ class Trained {
     }
     return list;
   }
-  void take_state_of(const Trained& other) {
+  void take_state_of(const OptimizedModel& other) {
     const auto copy = [](const std::vector<NamedTensor>& to, const std::vector<NamedTensor>& from) {
       for (size_t i = 0; i < to.size(); ++i) {
         EXPECT_EQ(to[i].name, from[i].name);
@@ -270,7 +270,7 @@ TEST(optimizer, bits_do_not_depend_on_the_number_of_threads) {
     if (variant.kind == OptimizerKind::muon) continue;  // as at::mm has it
     const auto run = [&](int threads, double* norm) {
       at::set_num_threads(threads);
-      Trained trained(variant);
+      OptimizedModel trained(variant);
       for (int s = 0; s < 3; ++s) *norm = trained.step();
       return trained.bytes();
     };
@@ -287,7 +287,7 @@ TEST(optimizer, bits_do_not_depend_on_the_number_of_threads) {
 
 TEST(optimizer, a_copied_state_goes_on_bit_for_bit) {
   for (const Variant& variant : variants()) {
-    Trained whole(variant), resumed(variant);
+    OptimizedModel whole(variant), resumed(variant);
     for (int s = 0; s < 3; ++s) whole.step();
     resumed.step();
     EXPECT_FALSE(whole.bytes() == resumed.bytes());
@@ -327,11 +327,11 @@ TEST(optimizer, adamw_in_f32_is_its_equation_to_the_bit) {
 // Smaller moments give other steps, but not much: of the size of a step, after ten.
 TEST(optimizer, packed_moments_and_the_operations_of_other_devices_stay_near_f32) {
   for (OptimizerKind kind : {OptimizerKind::adamw, OptimizerKind::muon}) {
-    Trained exact({kind, MomentType::f32});
+    OptimizedModel exact({kind, MomentType::f32});
     for (int s = 0; s < 10; ++s) exact.step();
     for (MomentType type : {MomentType::f32, MomentType::bf16, MomentType::int8}) {
       for (Optimizer::Path path : {Optimizer::Path::by_device, Optimizer::Path::aten}) {
-        Trained trained({kind, type}, path);
+        OptimizedModel trained({kind, type}, path);
         for (int s = 0; s < 10; ++s) trained.step();
         const double allowed = type == MomentType::f32 ? 1e-4 : type == MomentType::bf16 ? 0.02 : 0.15;
         for (size_t i = 0; i < 2; ++i) {

@@ -124,9 +124,9 @@ TEST(ranks, in_turn_hands_on_what_each_leaves) {
 }
 
 // Parameters of different sizes; the gradient of step s is the same on every rank.
-struct Trained {
+struct RanksTrained {
   std::vector<NamedTensor> parameters;
-  Trained() {
+  RanksTrained() {
     for (int64_t i = 0; i < 6; ++i) {
       const std::string name = str("model.layers.", i, ".mlp.up_proj.weight");
       parameters.push_back({name, at::full({8, 16 + 4 * i}, 0.1, at::kFloat).set_requires_grad(true)});
@@ -156,7 +156,7 @@ TEST(ranks, each_keeps_its_share_of_the_moments_and_all_get_the_weights_of_one) 
     OptimizerConfig config;
     config.kind = kind;
     const auto said = in_processes(3, [&](Ranks& ranks) -> std::string {
-      Trained one, shared;
+      RanksTrained one, shared;
       Optimizer of_one(one.parameters, config), of_all(shared.parameters, config);
       of_all.share_among(ranks);
       const double whole = elements_of(of_one.state()), kept = elements_of(of_all.state());

@@ -280,6 +280,11 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, StepR
   auto id = [&](const Group& group) { return printable(t_.data.problems[group.problem].id); };
   // What an earlier step sampled is off policy from the first mini-batch on.
   const bool fresh = std::ranges::all_of(batch.groups, [](const Group& group) { return group.step == 0; });
+  std::optional<LikelyTokens> likely;
+  if (const auto& need = c.needs().divergence; need && (minis.size() > 1 || c.update.epochs > 1)) {
+    likely = likely_tokens(*t_.policy.model, batch, need->tokens, c.rollout.temperature, c.update.micro_batch_tokens,
+                           t_.ranks.get());
+  }
   std::vector<LossMetrics> losses;
   double norms = 0;
   for (int64_t epoch = 0; epoch < c.update.epochs; ++epoch) {
@@ -299,6 +304,7 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, StepR
                                                   .on_policy = fresh && losses.empty(),
                                                   .ranks = t_.ranks.get(),
                                                   .shards = t_.shards.get(),
+                                                  .likely = likely ? &*likely : nullptr,
                                                   .ordered = c.update.reduce == Reduce::ordered}));
       const StepResult result = t_.optimizer->step(lr);
       t_.policy.model->refresh();

@@ -44,6 +44,8 @@ void LossCase::add(const std::vector<float>& lp, const std::vector<float>& old, 
   }
   append(logprob, lp);
   append(rollout_logprob, old);
+  for (size_t t = divergence.size(); t < logprob.size(); ++t)
+    divergence.push_back(static_cast<float>(token_divergence(Divergence::tv, old_logprob[t], logprob[t])));
 }
 
 LossCase LossCase::slice(size_t first, size_t count) const {
@@ -57,6 +59,7 @@ LossCase LossCase::slice(size_t first, size_t count) const {
     part.sequences.back().response = sequences[i].response;
     part.sequences.back().group = sequences[i].group;
     std::ranges::copy(cut(rollout_logprob), part.rollout_logprob.end() - sequences[i].length);
+    std::ranges::copy(cut(divergence), part.divergence.end() - sequences[i].length);
     if (mark.empty()) continue;
     auto begin = mark.begin() + sequences[i].first;
     part.mark.insert(part.mark.end(), begin, begin + sequences[i].length);
@@ -75,6 +78,7 @@ LossInput LossCase::input() const {
   in.entropy = entropy;
   in.confidence = entropy;
   in.mark = mark;
+  in.divergence = divergence;
   return in;
 }
 

@@ -24,6 +24,7 @@ Batch make_batch(const std::vector<Row>& rows);
 struct LossCase {
   std::vector<Sequence> sequences;
   std::vector<float> logprob, old_logprob, ref_logprob, rollout_logprob, advantage, entropy;
+  std::vector<float> divergence;  // as set by add(): of the token and any other
   std::vector<uint8_t> mark;
 
   // The sampler's log-probs are set to `old`. Three neighbours are a group, unless said otherwise afterwards.
