@@ -109,7 +109,7 @@ struct HttpClient::Impl {
     httplib::Request request;
     request.method = method;
     request.path = prefix + path;
-    for (const auto& [name, value] : headers) request.set_header(name, value);
+    for (const auto& [name, value] : headers) request.set_header(name.c_str(), value);
     if (!body.empty()) {
       request.set_header("Content-Type", "application/json");
       request.body = body;

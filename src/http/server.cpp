@@ -29,7 +29,7 @@ void give(HttpAnswer answer, httplib::Response& response) {
     response.set_content(answer.body, answer.type.c_str());
     return;
   }
-  response.set_chunked_content_provider(answer.type,
+  response.set_chunked_content_provider(answer.type.c_str(),
                                         [pieces = std::move(answer.pieces)](size_t, httplib::DataSink& sink) {
                                           bool read = true;
                                           pieces([&](std::string_view piece) {
@@ -85,8 +85,8 @@ void HttpServer::otherwise(std::function<HttpAnswer(int status)> handler) {
 
 int64_t HttpServer::bind(const std::string& host, int64_t port) {
   httplib::Server& server = impl_->server;
-  const int got = port == 0 ? server.bind_to_any_port(host)
-                            : (server.bind_to_port(host, static_cast<int>(port)) ? static_cast<int>(port) : -1);
+  const int got = port == 0 ? server.bind_to_any_port(host.c_str())
+                            : (server.bind_to_port(host.c_str(), static_cast<int>(port)) ? static_cast<int>(port) : -1);
   if (got < 0) {
     throw Error("server",
                 str(printable(host, 200), ":", port, ": cannot listen there: the port is taken, or the address is ",
