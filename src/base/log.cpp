@@ -153,8 +153,10 @@ void Progress::finish(const std::string& note) {
 void Progress::print(bool last, const std::string& note) {
   double elapsed = now_seconds() - began_;
   double rate = elapsed > 0 ? static_cast<double>(done_ - already_) / elapsed : 0;
-  std::string text = str(what_, "  ", grouped(done_), total_ > 0 ? "/" + grouped(total_) : "", " ", unit_, "  ",
-                         fixed(rate, rate < 10 ? 2 : 0), " ", unit_, "/s  ");
+  std::string text = str(what_, "  ", grouped(done_), total_ > 0 ? "/" + grouped(total_) : "", " ", unit_, "  ");
+  // Slow work by the time of one, so that no rate reads 0.00.
+  if (rate >= 0.1) text += str(fixed(rate, rate < 10 ? 2 : 0), " ", unit_, "/s  ");
+  if (rate > 0 && rate < 0.1) text += str(human_seconds(1 / rate), " each  ");
   if (last) {
     text += "took " + human_seconds(elapsed);
   } else if (rate <= 0 || total_ <= 0) {

@@ -86,7 +86,8 @@ std::string check_run(const std::string& directory) {
   for (const std::string& name : is_directory(eval) ? list_directory(eval) : std::vector<std::string>()) {
     if (name.ends_with(".outputs.jsonl")) responses += read_outputs(path_join(eval, name)).outputs.size();
   }
-  std::string text = run.steps.empty() ? "evaluation" : str("run: ", counted(run.steps.step.size(), "step"));
+  const auto steps = std::ranges::count_if(run.steps.step, [](double s) { return s > 0; });  // 0: a validation before
+  std::string text = run.steps.empty() ? "evaluation" : str("run: ", counted(static_cast<size_t>(steps), "step"));
   if (!run.evaluations.empty()) text += str(", ", counted(run.evaluations.size(), "set"), " of figures");
   return text + (responses > 0 ? str(", ", counted(responses, "response")) : "");
 }

@@ -71,7 +71,9 @@ std::string choose_evaluation(const std::vector<RunRecord>& runs, const std::str
   for (const RunRecord& run : runs) {
     const std::set<std::string> names = evaluations_of(run);
     if (names.empty()) {
-      throw Error("empty", str(run.path, ": no evaluation with answers per problem (eval/NAME.json and NAME.jsonl)"));
+      throw Error("empty", str(run.path,
+                               ": no evaluation with answers per problem (eval/NAME.json and NAME.jsonl); "
+                               "`ucas evaluate` makes one of a checkpoint, in a directory for each model"));
     }
     if (!asked.empty() && !names.contains(asked)) {
       throw Error("path", str(run.path, ": no evaluation \"", printable(asked), "\"; there is ",

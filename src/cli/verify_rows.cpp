@@ -71,7 +71,11 @@ VerifyRow read_prediction(const JsonRow& line) {
            : value.at("id").is_string()    ? value.at("id").get<std::string>()
                                            : value.at("id").dump();
   auto prediction = value.find("prediction");
-  if (prediction == value.end() || !prediction->is_string()) refuse(line, "\"prediction\": expected text");
+  if (prediction == value.end() || !prediction->is_string()) {
+    refuse(line, prediction == value.end()
+                     ? "no \"prediction\": expected the response of a model as text under this key"
+                     : "\"prediction\": expected text");
+  }
   row.prediction = prediction->get<std::string>();
   auto expected = value.find("expected");
   if (expected != value.end() && !expected->is_null()) {

@@ -510,7 +510,16 @@ TrainConfig make_train_config(const std::vector<Setting>& settings) {
   }
   TrainConfig config;
   config.method_name = first.method_name;
-  config.method = make_method(config.method_name, first.method_preset);
+  try {
+    config.method = make_method(config.method_name, first.method_preset);
+  } catch (const Error& unknown) {  // what else is wrong is said with it, but of the options that the method would have
+    Refusals refuse("config");
+    refuse(unknown.what());
+    std::vector<Setting> others = settings;
+    std::erase_if(others, [](const Setting& s) { return s.key.starts_with("method."); });
+    refuse.attempt([&] { ucas::apply(config, others); });
+    refuse.finish();
+  }
   const std::string& default_preset = config.method->row().presets.front();
   config.objective = config.method->objective_defaults();
   apply(config, settings);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -244,6 +245,20 @@ void read_names(const JsonRow& row, const std::string& stem, const ProblemColumn
   }
 }
 
+// What each file's problems are called by: its stem, and its folder's name before it where two files have one stem, so
+// that gsm8k/test.jsonl and math/test.jsonl are two sources.
+std::vector<std::string> names_of_files(const std::vector<std::string>& files) {
+  std::vector<std::string> names;
+  for (const std::string& file : files) {
+    const std::string stem = data_stem(file);
+    const auto has_it = [&](const std::string& other) { return other != file && data_stem(other) == stem; };
+    const std::string folder = std::filesystem::path(file).parent_path().filename().string();
+    const bool longer = !folder.empty() && std::ranges::any_of(files, has_it);
+    names.push_back(longer ? str(folder, "-", stem) : stem);
+  }
+  return names;
+}
+
 }  // namespace
 
 std::string marked_answer(const std::string& gold) {
@@ -258,8 +273,9 @@ std::string marked_answer(const std::string& gold) {
 std::vector<Problem> read_problems(const std::vector<std::string>& files, const ProblemOptions& options) {
   if (files.empty()) throw Error("usage", "no problem file given: expected one or more JSONL files");
   std::vector<Problem> problems;
-  for (const std::string& file : files) {
-    std::string stem = data_stem(file);
+  const std::vector<std::string> names = names_of_files(files);
+  for (size_t i = 0; i < files.size(); ++i) {
+    const std::string &file = files[i], &stem = names[i];
     GoldCheck gold_check;
     read_json_lines(file, options.bad_rows, [&](const JsonRow& row) {
       Problem problem;

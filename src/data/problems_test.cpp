@@ -250,6 +250,21 @@ TEST_F(problems, most_of_whose_answers_are_prose_get_a_warning_that_names_the_fi
   set_log_sink(before);
 }
 
+TEST_F(problems, of_files_of_one_name_in_two_folders_are_of_two_sources) {
+  std::vector<std::string> files;
+  for (const char* name : {"one", "two"}) {
+    make_directories(path_join(folder_, name));
+    files.push_back(path_join(path_join(folder_, name), "test.jsonl"));
+    write_file(files.back(), R"({"question": "1+1?", "answer": "2"})");
+  }
+  const auto both = read_problems(files);
+  EXPECT_EQ(both.at(0).source, "one-test");
+  EXPECT_EQ(both.at(1).source, "two-test");
+  EXPECT_EQ(both.at(1).id, "two-test/1");
+  EXPECT_EQ(read_problems({files[0]}).at(0).source, "test");  // alone it needs no longer name
+  EXPECT_EQ(read_problems({files[0], files[0]}).at(1).source, "test");
+}
+
 TEST_F(problems, in_files_that_are_no_files_are_refused) {
   EXPECT_THROW(read_problems({path_join(folder_, "missing.jsonl")}), Error);
   EXPECT_THROW(read_problems({folder_}), Error);

@@ -17,14 +17,14 @@ namespace {
 std::string length_in_words(const TrainConfig& c, int64_t problems, int64_t total_steps) {
   if (c.uses_passes()) {
     const std::string passes = str(c.train.epochs, c.train.epochs == 1 ? " pass" : " passes", " over the problems, ");
-    if (c.steps_are_known()) return str(passes, total_steps, " steps");
+    if (c.steps_are_known()) return str(passes, total_steps, total_steps == 1 ? " step" : " steps");
     return str(passes, "at most ", total_steps,
                " steps: a step takes generation batches until enough prompts are kept");
   }
   const auto prompts = static_cast<double>(c.train.steps * c.gen_batch() * c.fewest_gen_batches());
   const double passes = prompts / static_cast<double>(problems);
-  return str(c.train.steps, " steps, ", c.prompts_are_known() ? "" : "at least ", fixed(passes, passes < 10 ? 2 : 0),
-             " passes over the problems");
+  return str(c.train.steps, c.train.steps == 1 ? " step, " : " steps, ", c.prompts_are_known() ? "" : "at least ",
+             fixed(passes, passes < 10 ? 2 : 0), " passes over the problems");
 }
 
 // Which of the generated prompts are kept; "" where all are.
@@ -63,7 +63,11 @@ void announce(const Training& t, int64_t total_steps) {
                     t.state.step > 0 ? str("; ", t.state.step, " steps done") : ""));
   if (!t.plan.empty()) say("memory, planned", t.plan);
   if (!t.validation.problems.empty()) {
-    say("validation", str(t.validation.size(), " problems, greedy, every ", c.train.test_freq, " steps"));
+    const int64_t every = c.train.test_freq;
+    const std::string often = every == 1 ? "every step" : str("every ", every, " steps");
+    const std::string sampled = c.train.val_n > 0 ? str(" and ", c.train.val_n, " samples each") : "";
+    say("validation", every == 0 ? std::string("off (train.test_freq = 0)")
+                                 : str(t.validation.size(), " problems, greedy", sampled, ", ", often));
   }
 }
 

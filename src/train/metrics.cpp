@@ -47,7 +47,10 @@ void record_collection(StepMetrics& m, const CollectStats& s) {
   m.set("train/groups_trained", static_cast<double>(s.groups_trained));
   of_sampled("train/solve_all", share(s.solve_all, s.groups_generated));
   of_sampled("train/solve_none", share(s.solve_none, s.groups_generated));
-  of_sampled("train/dead_groups", share(s.solve_all + s.solve_none, s.groups_generated));
+  // A group of one has one verdict, and may teach all the same: nobody is told that it is dead.
+  if (s.responses != s.groups_generated) {
+    of_sampled("train/dead_groups", share(s.solve_all + s.solve_none, s.groups_generated));
+  }
   of_sampled("train/truncated_share", share(s.truncated, s.responses));
   m.set("train/generated_tokens", static_cast<double>(s.generated_tokens));
   // Of rollout.surplus = "carry" alone: nothing is left over else.

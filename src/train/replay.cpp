@@ -39,11 +39,14 @@ int64_t step_to_replay(const RunDirectory& run, const TrainConfig& config, int64
   }
   if (asked == 0 && !both.empty()) return both.back();
   if (std::ranges::find(both, asked) != both.end()) return asked;
-  throw Error("path", str(run.path(), ": ", asked == 0 ? "no step" : str("step ", asked),
-                          " can be replayed: it takes the step's ",
-                          "signals (train.stored_signals; there are those of steps ", numbers(with_signals),
-                          ") and the weights before it (the checkpoint of the step before, or for step 1 ",
-                          printable(config.model, 200), "); both are there of steps ", numbers(both)));
+  throw Error("path",
+              str(run.path(), ": ", asked == 0 ? "no step can" : str("step ", asked, " cannot"),
+                  " be replayed: it takes the step's signals (train.stored_signals = 1 keeps those of every step; "
+                  "there are those of steps ",
+                  numbers(with_signals),
+                  ") and the weights before it (the checkpoint of the step before, which "
+                  "train.save_freq = 1 and train.keep keep, or for step 1 ",
+                  printable(config.model, 200), "); both are there of steps ", numbers(both)));
 }
 
 Replayed compare(const StepData& kept, const Response& o, const Sampled& now, const Tokenizer& tokenizer) {

@@ -88,7 +88,7 @@ void say_best(const Training& t) {
     log(str("ended after step ", t.state.step, ": ", best.since, " validations in a row found nothing better"));
   }
   if (best.step == 0) return;
-  log(str("the best ", t.config.train.best_metric, " was ", best.value, ", at step ", best.step, ": ",
+  log(str("the best ", t.config.train.best_metric, " was ", fixed(best.value, 4), ", at step ", best.step, ": ",
           t.run.checkpoint(best.step)));
 }
 
