@@ -123,8 +123,10 @@ class Planner {
   void companion(const std::string& name, const ModelConfig& model, const OptimizerConfig& optimizer, bool head) {
     const ModelMemory m = model_memory(model, c_.companion_options(), &optimizer, head);
     auto& bytes = part(name, "weights, gradients, moments");
-    bytes.assign(kPhases, m.kept());
-    bytes[kLoad] -= m.gradients;
+    const int64_t masters = m.masters - share(m.masters), moments = m.moments - share(m.moments);  // of other ranks
+    bytes.assign(kPhases, m.kept() - masters - moments);
+    bytes[kLoad] += masters - m.gradients;
+    bytes[kSave] += masters + moments;
     companion_state_ += 4 * m.trained + m.moments;
   }
 

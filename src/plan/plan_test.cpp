@@ -157,6 +157,11 @@ TEST(memory_plan, a_critic_and_a_reference_are_counted) {
   const MemoryPlan plan = plan_memory(ppo, models_of(ppo));
   EXPECT_EQ(bytes_of(plan, "critic", "learn"), 16 * n);
   EXPECT_EQ(bytes_of(plan, "critic", "load"), 12 * n);
+  PlannedModels of_four = models_of(ppo);
+  of_four.ranks = 4;
+  const MemoryPlan shared = plan_memory(ppo, of_four);
+  EXPECT_EQ(bytes_of(shared, "critic", "learn"), 10 * n) << "moments are shared";
+  EXPECT_EQ(bytes_of(shared, "critic", "save"), 16 * n);
 }
 
 TEST(memory_plan, a_teacher_is_counted_by_its_own_size_and_scores) {

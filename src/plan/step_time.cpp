@@ -149,18 +149,28 @@ class TimePlanner {
           str(word_of(c_.optimizer.moments), " moments", ranks_ > 1 ? ", shared out" : ""));
   }
 
+  // Bytes of a model: its gradients so many times, and its parameters as they are handed out.
+  static double bytes_of(const ModelMemory& m, double gradients, double updates) {
+    const double trained = 4 * static_cast<double>(m.trained);
+    return trained * gradients + (trained - static_cast<double>(m.masters) / 2) * updates;  // masters travel in bf16
+  }
+
   // Gradients are summed, updated parameters handed out, responses gathered.
   void exchange() {
     const double others = (ranks_ - 1) / ranks_;
-    const ModelMemory memory = model_memory(m_.policy, m_.options, &c_.optimizer);
-    const double trained = 4 * static_cast<double>(memory.trained);
-    const double handed = trained - static_cast<double>(memory.masters) / 2;  // masters travel in bf16
     // Shares of gradients are summed after every pass, not every update.
     const double passes = c_.update.shard == Shard::moments
                               ? 2 * updates_
                               : std::max(updates_, trained_ / ranks_ * static_cast<double>(c_.update.epochs) *
                                                        (p() + r()) / static_cast<double>(c_.update.micro_batch_tokens));
-    const double bytes = others * (trained * passes + handed * updates_) + others * sampled_ * r() * kRowBytes / 12;
+    double models = bytes_of(model_memory(m_.policy, m_.options, &c_.optimizer), passes, updates_);
+    const ModelOptions beside = c_.companion_options();
+    if (needs_.critic) {
+      const auto updates = static_cast<double>(needs_.critic->updates);
+      models += bytes_of(model_memory(m_.critic, beside, &needs_.critic->optimizer, false), 2 * updates, updates);
+    }
+    if (needs_.prm) models += bytes_of(model_memory(m_.prm, beside, &needs_.prm->optimizer), 2, 1);
+    const double bytes = others * (models + sampled_ * r() * kRowBytes / 12);
     phase("exchange", bytes / d_.link, str(human_bytes(bytes), " sent by a rank"));
   }
 

@@ -60,6 +60,12 @@ TEST(step_time, ranks_share_sampling_updates_and_moments_and_pay_for_the_exchang
   EXPECT_GT(seconds(shared, "generate"), seconds(alone, "generate") / 4) << "weights are read by each";
   EXPECT_EQ(seconds(alone, "exchange"), 0);
   EXPECT_GT(seconds(shared, "exchange"), 0);
+  TrainConfig wide = c;
+  wide.dtype = Dtype::f32;
+  PlannedModels of_wide = of_1_5b(wide);
+  of_wide.ranks = 4;
+  const double all_f32 = seconds(plan_time(wide, of_wide, h100, {}), "exchange");
+  EXPECT_NEAR(seconds(shared, "exchange") / all_f32, 10.0 / 12, 0.02) << "2 of 12 bytes a parameter fewer";
 
   const auto moments = [](const MemoryPlan& plan) {
     return std::ranges::find(plan.parts, "moments", &PlanPart::name)->bytes.front();

@@ -45,8 +45,12 @@ class Companion {
   // Among ranks, before anything is restored: each may keep its share of what the policy's optimizer says whose it is.
   virtual void share_among(Ranks& /*ranks*/, const Optimizer& /*policy*/) {}
   // For a checkpoint, as those of Optimizer.
-  virtual void gather_state() {}
-  virtual void release_state() {}
+  virtual void gather_state() {
+    if (Optimizer* own = optimizer()) own->gather_state();
+  }
+  virtual void release_state() {
+    if (Optimizer* own = optimizer()) own->release_state();
+  }
   virtual std::map<std::string, double> state() const { return {}; }
   virtual void restore(const std::map<std::string, double>& /*state*/) {}
 };

@@ -33,6 +33,7 @@ class Critic final : public Companion {
       : method_(config.method),
         critic_(std::move(critic)),
         budget_(config.update.micro_batch_tokens),
+        ordered_(config.update.reduce == Reduce::ordered),
         network_(std::move(network)),
         optimizer_(network_.parameters(), critic_.optimizer) {}
 
@@ -46,9 +47,13 @@ class Critic final : public Companion {
     network_.body->refresh();  // its weights were read back
   }
 
-  void prepare(Batch& batch, const StepContext&, StepMetrics& m) override {
+  void share_among(Ranks& ranks, const Optimizer& /*policy*/) override {
+    optimizer_.share_among(ranks, Shard::moments, network_.body->narrow_copies());
+  }
+
+  void prepare(Batch& batch, const StepContext& step, StepMetrics& m) override {
     double began = now_seconds();
-    batch.value = batch_values(network_, batch, budget_);
+    batch.value = batch_values(network_, batch, budget_, step.ranks);
     if (!batch.value.empty()) m.set_spread("critic/values", batch.value);
     m.set("timing_s/values", now_seconds() - began);
   }
@@ -63,7 +68,8 @@ class Critic final : public Companion {
     std::vector<std::vector<int64_t>> shares = critic_shares(batch, critic_.updates, step.seed);
     auto updates = static_cast<double>(std::max<size_t>(1, shares.size()));
     for (const std::vector<int64_t>& share : shares) {
-      ValueLossMetrics seen = accumulate_value_gradients(network_, batch, returns, share, critic_.value_clip, budget_);
+      ValueLossMetrics seen = accumulate_value_gradients(network_, batch, returns, share, critic_.value_clip, budget_,
+                                                         {step.ranks, ordered_});
       StepResult result = optimizer_.step(lr);
       network_.body->refresh();
       norm += result.grad_norm / updates;
@@ -88,6 +94,7 @@ class Critic final : public Companion {
   std::shared_ptr<Method> method_;
   CriticConfig critic_;
   int64_t budget_;
+  bool ordered_;
   ValueNetwork network_;
   Optimizer optimizer_;
   SkippedUpdates skipped_;
@@ -138,27 +145,30 @@ ValueNetwork make_value_network(const std::string& directory, uint64_t seed, at:
   return network;
 }
 
-std::vector<float> batch_values(ValueNetwork& network, const Batch& batch, int64_t token_budget) {
+std::vector<float> batch_values(ValueNetwork& network, const Batch& batch, int64_t token_budget, Ranks* ranks) {
   at::NoGradGuard no_grad;
-  std::vector<float> value(batch.token.size());
+  std::vector<float> value(batch.token.size(), kOfAnother);
   const bool share = network.body->shares_prefixes();
-  for (const auto& micro : micro_batches(batch, token_budget, share)) {
+  const auto micros = micro_batches(batch, token_budget, share);
+  for (const auto& micro : own_share(micros, ranks)) {
     PackedResponses packed = pack_responses(batch, micro, share);
     std::vector<float> V = to_host(network.values(packed));
     for (size_t k = 0; k < V.size(); ++k) value[packed.token_index[k]] = V[k];
   }
+  put_together(ranks, {&value});
   return value;
 }
 
 ValueLossMetrics accumulate_value_gradients(ValueNetwork& network, const Batch& batch, std::span<const float> returns,
-                                            std::span<const int64_t> responses, double value_clip,
-                                            int64_t token_budget) {
+                                            std::span<const int64_t> responses, double value_clip, int64_t token_budget,
+                                            const Among& among) {
   double tokens = 0;
   for (int64_t index : responses) tokens += static_cast<double>(batch.responses[index].length);
   ValueLossMetrics metrics;
   const bool share = network.body->shares_prefixes();
-  for (const auto& micro : micro_batches(batch, responses, token_budget, share)) {
-    PackedResponses packed = pack_responses(batch, micro, share);
+  const auto micros = micro_batches(batch, responses, among.budget_of(token_budget, batch, responses), share);
+  const auto learn = [&](int64_t micro) {
+    PackedResponses packed = pack_responses(batch, micros[micro], share);
     auto take = [&](std::span<const float> from) {
       std::vector<float> part;
       for (int64_t index : packed.token_index) part.push_back(from[index]);
@@ -168,7 +178,8 @@ ValueLossMetrics accumulate_value_gradients(ValueNetwork& network, const Batch& 
     std::vector<float> d_value(packed.row.size());
     value_loss(to_host(V), take(batch.value), take(returns), value_clip, tokens, d_value, metrics);
     backward_from({{V, d_value}});
-  }
+  };
+  learn_among(among, network.parameters(), static_cast<int64_t>(micros.size()), metrics, learn);
   return metrics;
 }
 

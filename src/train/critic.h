@@ -14,6 +14,7 @@
 #include "model/model.h"
 #include "objective/value_loss.h"
 #include "train/logprobs.h"
+#include "train/shared_gradients.h"
 
 namespace ucas {
 
@@ -31,14 +32,15 @@ struct ValueNetwork {
 ValueNetwork make_value_network(const std::string& directory, uint64_t seed, at::Device device,
                                 const ModelOptions& options = {});
 
-// V of every token of the batch, [N], without gradients.
-std::vector<float> batch_values(ValueNetwork& network, const Batch& batch, int64_t token_budget);
+// V of every token of the batch, [N], without gradients; of several ranks each computes some, and all have the same.
+std::vector<float> batch_values(ValueNetwork& network, const Batch& batch, int64_t token_budget,
+                                Ranks* ranks = nullptr);
 
 // Adds d (token mean of the clipped value loss over `responses`) / d parameter to the gradients, whatever the token
 // budget cuts them into. `returns` is [N]; the old values are batch.value.
 ValueLossMetrics accumulate_value_gradients(ValueNetwork& network, const Batch& batch, std::span<const float> returns,
-                                            std::span<const int64_t> responses, double value_clip,
-                                            int64_t token_budget);
+                                            std::span<const int64_t> responses, double value_clip, int64_t token_budget,
+                                            const Among& among = {});
 
 // The step's non-empty responses in `updates` shares that differ by at most one, in an order drawn from (seed): every
 // share sees many prompts. Shares that would be empty are left out.

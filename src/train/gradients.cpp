@@ -153,12 +153,7 @@ std::vector<std::vector<uint8_t>> select_now(Model& model, const ObjectiveInput&
 // Micro-batches of some of the mini-batch's responses.
 std::vector<PackedResponses> packed_micros(const ObjectiveInput& in, std::span<const int64_t> responses, bool share) {
   std::vector<PackedResponses> micros;
-  int64_t budget = in.token_budget;
-  if (in.ranks != nullptr && !in.ranks->alone() && !in.ordered) {  // one for each rank at least
-    int64_t tokens = 0;
-    for (int64_t index : responses) tokens += in.batch.responses[index].length;
-    budget = std::min(budget, std::max<int64_t>(tokens / in.ranks->size(), 1));
-  }
+  const int64_t budget = Among{in.ranks, in.ordered}.budget_of(in.token_budget, in.batch, responses);
   for (const auto& some : micro_batches(in.batch, responses, budget, share)) {
     micros.push_back(pack_responses(in.batch, some, share));
   }

@@ -20,10 +20,11 @@ constexpr double kTemperature = 1;  // q is a property of the two models, not of
 
 class ImplicitPrm final : public Companion {
  public:
-  ImplicitPrm(const std::string& directory, const PrmConfig& config, int64_t token_budget, at::Device device,
+  ImplicitPrm(const std::string& directory, const PrmConfig& config, const UpdateConfig& update, at::Device device,
               const ModelOptions& options)
       : config_(config),
-        token_budget_(token_budget),
+        token_budget_(update.micro_batch_tokens),
+        ordered_(update.reduce == Reduce::ordered),
         phi_(load_model(directory, device, options)),
         frozen_(load_model(directory, device, inference(options.dtype))),
         optimizer_(phi_->trainable(), config.optimizer) {}
@@ -35,6 +36,10 @@ class ImplicitPrm final : public Companion {
   void restore(const std::map<std::string, double>& state) override {
     skipped_.restore(state);
     phi_->refresh();  // its weights were read back
+  }
+
+  void share_among(Ranks& ranks, const Optimizer& /*policy*/) override {
+    optimizer_.share_among(ranks, Shard::moments, phi_->narrow_copies());
   }
 
   void prepare(Batch& batch, const StepContext& step, StepMetrics& m) override {
@@ -59,7 +64,8 @@ class ImplicitPrm final : public Companion {
   // One update over the whole batch.
   void train(const Batch& batch, const StepContext& step, StepMetrics& m) {
     double lr = rollout_lr(config_.optimizer, step.step - 1, step.total_steps);
-    PrmLoss loss = accumulate_prm_gradients(*phi_, batch, ref_logprob_, config_.beta, token_budget_);
+    PrmLoss loss =
+        accumulate_prm_gradients(*phi_, batch, ref_logprob_, config_.beta, token_budget_, {step.ranks, ordered_});
     StepResult result = optimizer_.step(lr);
     phi_->refresh();
     m.set("prm/ce_loss", loss.loss);
@@ -74,6 +80,7 @@ class ImplicitPrm final : public Companion {
 
   PrmConfig config_;
   int64_t token_budget_;
+  bool ordered_;
   std::unique_ptr<Model> phi_, frozen_;
   Optimizer optimizer_;
   std::vector<float> ref_logprob_;  // [N] of the current step's batch
@@ -84,16 +91,21 @@ class ImplicitPrm final : public Companion {
 }  // namespace
 
 PrmLoss accumulate_prm_gradients(Model& phi, const Batch& batch, std::span<const float> ref_logprob, double beta,
-                                 int64_t token_budget) {
+                                 int64_t token_budget, const Among& among) {
   UCAS_CHECK(static_cast<int64_t>(ref_logprob.size()) == batch.token_count(),
              "expected a reference log-prob for every token");
+  struct Sums {
+    double loss = 0, accuracy = 0;
+  } sums;
   PrmLoss total;
   total.d_token.assign(batch.responses.size(), 0.0);
   double n = 0;
   for (const Response& o : batch.responses) n += o.length > 0 ? 1 : 0;
   const bool share = phi.shares_prefixes();
-  for (const auto& micro : micro_batches(batch, token_budget, share)) {
-    PackedResponses packed = pack_responses(batch, micro, share);
+  const std::vector<int64_t> all = indices(0, static_cast<int64_t>(batch.responses.size()));
+  const auto micros = micro_batches(batch, all, among.budget_of(token_budget, batch, all), share);
+  const auto learn = [&](int64_t micro) {
+    PackedResponses packed = pack_responses(batch, micros[micro], share);
     HeadStats stats = response_stats(phi, packed, kTemperature);
     std::vector<float> logprob = to_host(stats.logprob), g(logprob.size());
     size_t k = 0;
@@ -103,15 +115,16 @@ PrmLoss accumulate_prm_gradients(Model& phi, const Batch& batch, std::span<const
       // q in f32, as Batch::prm_logratio holds it.
       for (int64_t t = 0; t < o.length; ++t) sum += logprob[k + t] - ref_logprob[o.first + t];
       PrmRow row = implicit_prm_row(sum, is_right(o), beta);
-      total.loss += row.loss;
-      total.accuracy += row.agrees ? 1 : 0;
+      sums.loss += row.loss;
+      sums.accuracy += row.agrees ? 1 : 0;
       total.d_token[index] = row.d_token / n;
       for (int64_t t = 0; t < o.length; ++t) g[k++] = static_cast<float>(row.d_token / n);
     }
     backward_from({{stats.logprob, g}});
-  }
-  total.loss /= std::max(1.0, n);
-  total.accuracy /= std::max(1.0, n);
+  };
+  learn_among(among, phi.trainable(), static_cast<int64_t>(micros.size()), sums, learn);
+  total.loss = sums.loss / std::max(1.0, n);
+  total.accuracy = sums.accuracy / std::max(1.0, n);
   return total;
 }
 
@@ -122,8 +135,7 @@ std::unique_ptr<Companion> make_implicit_prm(const TrainConfig& config, at::Devi
     check_same_tokens(config.model, "method.prm.model", prm->model, "reward model");
   }
   const std::string& directory = prm->model.empty() ? config.model : prm->model;
-  return std::make_unique<ImplicitPrm>(directory, *prm, config.update.micro_batch_tokens, device,
-                                       config.companion_options());
+  return std::make_unique<ImplicitPrm>(directory, *prm, config.update, device, config.companion_options());
 }
 
 }  // namespace ucas

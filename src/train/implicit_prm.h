@@ -9,12 +9,14 @@
 #include "core/batch.h"
 #include "model/model.h"
 #include "objective/implicit_prm.h"
+#include "train/shared_gradients.h"
 
 namespace ucas {
 
 // Adds the gradient of the cross-entropy over the whole batch to phi's parameters and returns what the loss saw. Each
 // response's share is 1 / n, known before the first backward pass, so the cut into micro-batches changes nothing.
+// Of several ranks each has d_token of what it worked off.
 PrmLoss accumulate_prm_gradients(Model& phi, const Batch& batch, std::span<const float> ref_logprob, double beta,
-                                 int64_t token_budget);
+                                 int64_t token_budget, const Among& among = {});
 
 }  // namespace ucas

@@ -137,12 +137,6 @@ void backward_from(std::initializer_list<GivenGradient> terms) {
   root.backward();
 }
 
-namespace {
-
-// What stands for a number that another rank computes: x + -0.0 has the bits of x for every x, -0.0 too.
-constexpr float kOfAnother = -0.0f;
-
-// Numbers of which each was computed by one rank, to all.
 void put_together(Ranks* ranks, std::initializer_list<std::vector<float>*> parts) {
   if (ranks == nullptr || ranks->alone()) return;
   std::vector<at::Tensor> tensors;
@@ -153,6 +147,14 @@ void put_together(Ranks* ranks, std::initializer_list<std::vector<float>*> parts
   ranks->add_up(tensors);
 }
 
+std::span<const std::vector<int64_t>> own_share(std::span<const std::vector<int64_t>> micros, Ranks* ranks) {
+  if (ranks == nullptr) return micros;
+  const RankShare own = share_of(*ranks, static_cast<int64_t>(micros.size()));
+  return micros.subspan(static_cast<size_t>(own.first), static_cast<size_t>(own.last - own.first));
+}
+
+namespace {
+
 // The statistics of every token of these responses, micro-batch after micro-batch.
 void for_each_micro(Model& model, const Batch& batch, std::span<const std::vector<int64_t>> micros, double temperature,
                     int64_t tail_limit, const std::function<void(const PackedResponses&, const HeadStats&)>& use) {
@@ -161,13 +163,6 @@ void for_each_micro(Model& model, const Batch& batch, std::span<const std::vecto
     PackedResponses packed = pack_responses(batch, micro, model.shares_prefixes(), tail_limit);
     use(packed, response_stats(model, packed, temperature));
   }
-}
-
-// Those of this rank.
-std::span<const std::vector<int64_t>> own_share(std::span<const std::vector<int64_t>> micros, Ranks* ranks) {
-  if (ranks == nullptr) return micros;
-  const RankShare own = share_of(*ranks, static_cast<int64_t>(micros.size()));
-  return micros.subspan(static_cast<size_t>(own.first), static_cast<size_t>(own.last - own.first));
 }
 
 void scatter(const PackedResponses& packed, const std::vector<float>& values, std::vector<float>& to) {

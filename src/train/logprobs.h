@@ -36,6 +36,13 @@ std::vector<std::vector<int64_t>> micro_batches(const Batch& batch, std::span<co
 std::vector<std::vector<int64_t>> micro_batches(const Batch& batch, int64_t token_budget, bool share_prompts);
 std::vector<int64_t> indices(int64_t first, int64_t last);  // first, .. last - 1
 
+// Those of this rank.
+std::span<const std::vector<int64_t>> own_share(std::span<const std::vector<int64_t>> micros, Ranks* ranks);
+// What stands for a number that another rank computes: x + -0.0 has the bits of x for every x, -0.0 too.
+constexpr float kOfAnother = -0.0f;
+// Numbers of which each was computed by one rank, to all.
+void put_together(Ranks* ranks, std::initializer_list<std::vector<float>*> parts);
+
 // Some rows of a micro-batch.
 struct RowRange {
   int64_t first = 0, count = 0;

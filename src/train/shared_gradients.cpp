@@ -2,49 +2,30 @@
 
 #include <ATen/ops/from_blob.h>
 
-#include <array>
-#include <bit>
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "train/sharded_gradients.h"
 
 namespace ucas {
 
-namespace {
-
-using Numbers = std::array<double, sizeof(LossMetrics) / sizeof(double)>;  // all that it holds
-
-LossMetrics of_bytes(const std::string& bytes) {
-  Numbers numbers{};
-  UCAS_CHECK(bytes.size() == sizeof numbers, "what a rank sends is whole");
-  std::memcpy(numbers.data(), bytes.data(), sizeof numbers);
-  return std::bit_cast<LossMetrics>(numbers);
-}
-std::string bytes_of(const LossMetrics& metrics) { return {reinterpret_cast<const char*>(&metrics), sizeof metrics}; }
-
-}  // namespace
-
-LossMetrics sum_of(Ranks& ranks, const LossMetrics& mine) {
-  Numbers sum{}, part{};
-  for (const std::string& bytes : ranks.gather(bytes_of(mine))) {
-    std::memcpy(part.data(), bytes.data(), sizeof part);
+std::string sum_of_doubles(Ranks& ranks, const std::string& mine) {
+  std::vector<double> sum(mine.size() / sizeof(double)), part(sum.size());
+  for (const std::string& bytes : ranks.gather(mine)) {
+    UCAS_CHECK(bytes.size() == mine.size(), "what a rank sends is whole");
+    std::memcpy(part.data(), bytes.data(), bytes.size());
     for (size_t i = 0; i < sum.size(); ++i) sum[i] += part[i];
   }
-  return std::bit_cast<LossMetrics>(sum);
+  return {reinterpret_cast<const char*>(sum.data()), mine.size()};
 }
 
-LossMetrics in_turn(Ranks& ranks, std::span<const at::Tensor> gradients, LossMetrics& metrics,
-                    const std::function<void()>& turn) {
-  std::string bytes = bytes_of(metrics);
-  ranks.in_turn(gradients, bytes, [&] {
-    metrics = of_bytes(bytes);
-    turn();
-    bytes = bytes_of(metrics);
-  });
-  return of_bytes(bytes);
+int64_t Among::budget_of(int64_t token_budget, const Batch& batch, std::span<const int64_t> responses) const {
+  if (!several() || ordered) return token_budget;
+  int64_t tokens = 0;
+  for (int64_t index : responses) tokens += batch.responses[index].length;
+  return std::min(token_budget, std::max<int64_t>(tokens / ranks->size(), 1));
 }
 
 LossMetrics learn_in_shards(const ObjectiveInput& in, int64_t micros, LossMetrics& metrics,
@@ -65,7 +46,8 @@ LossMetrics learn_in_shards(const ObjectiveInput& in, int64_t micros, LossMetric
     for (int64_t micro = share.first; micro < share.last; ++micro) {
       in.shards->pass_of(rank, [&] { learn(micro); });
     }
-    metrics = of_bytes(ranks.gather(rank == ranks.rank() ? bytes_of(metrics) : "")[static_cast<size_t>(rank)]);
+    metrics =
+        of_bytes<LossMetrics>(ranks.gather(rank == ranks.rank() ? bytes_of(metrics) : "")[static_cast<size_t>(rank)]);
   }
   return metrics;
 }

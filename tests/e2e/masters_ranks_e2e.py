@@ -1,5 +1,5 @@
 """In bf16 each of several ranks keeps the f32 masters of its share alone: the files of one process for any number of ranks, of the
-policy, of adapters and of a reference that moves; also stopped, killed, and with servers that are handed weights."""
+policy, of adapters, of a reference that moves, of a critic and a reward model, whose updates they share; also stopped, killed, and with servers that are handed weights."""
 import array
 import json
 import os
@@ -16,6 +16,9 @@ KINDS = {
     "narrow": (),  # from a base that is stored in bf16: masters stand in state/
     "adapter": ("--lora.rank", 4, "--lora.modules_to_save", "embed_tokens"),
     "reference": ("--objective.kl_coeff", 0.05, "--reference.sync_steps", 2, "--reference.mixup_alpha", 0.3),
+    "critic": ("--method.name", "ppo"),
+    "critic-f32": ("--method.name", "ppo", "--dtype", "f32", "--method.critic.updates", 3, "--method.critic.optimizer.moments", "int8"),
+    "prm": ("--method.name", "prime"),
     "muon": ("--optimizer.kind", "muon", "--optimizer.moments", "int8", "--update.recompute", "block"),
 }
 small_task()
@@ -78,6 +81,11 @@ trained(2, "whole", "sum", "--update.reduce", "sum")
 a, b = (rows(path(run)) for run in ("sum", "whole-1"))
 check(all(abs(x["actor/grad_norm"] - y["actor/grad_norm"]) < 0.02 * (1 + y["actor/grad_norm"]) for x, y in zip(a[:3], b[:3])
           if "actor/grad_norm" in y), "sums have the same norms")
+
+for kind, names in (("critic-f32", ("critic/grad_norm", "critic/vf_loss", "critic/vpred_mean")), ("prm", ("prm/grad_norm", "prm/ce_loss", "prm/accuracy"))):
+    trained(2, kind, f"{kind}-sum", "--update.reduce", "sum")
+    a, b = (next(r for r in rows(path(run)) if r["training/global_step"] == 1) for run in (f"{kind}-sum", f"{kind}-1"))
+    check(all(abs(a[name] - b[name]) < 2e-3 * (1e-3 + abs(b[name])) for name in names), f"{kind}, sums: {[(a[n], b[n]) for n in names]}")
 
 # What matrices are handed out as: two bytes an element where f32 has four.
 trained(2, "whole", "sum-f32", "--update.reduce", "sum", "--dtype", "f32")
