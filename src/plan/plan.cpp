@@ -66,11 +66,12 @@ class Planner {
   void always(const std::string& name, int64_t bytes, const std::string& note = "") {
     part(name, note).assign(kPhases, bytes);
   }
-  // What each rank keeps its share of, and rank 0 has whole while it saves; masters are also read whole.
+  // What each rank keeps its share of, and rank 0 has whole while it saves: moments on the host, masters on its device,
+  // that are also read whole.
   void shared_kept(const std::string& name, int64_t bytes, const std::string& note, bool loaded) {
     auto& kept = part(name, ranks_ > 1 ? str(note, ", 1 / ", ranks_) : note);
     kept.assign(kPhases, share(bytes));
-    kept[kSave] = bytes;
+    if (loaded || gpu_ == 0) kept[kSave] = bytes;
     if (loaded) kept[kLoad] = bytes;
   }
   void drop_phase(size_t phase) {

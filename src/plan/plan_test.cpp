@@ -144,6 +144,8 @@ TEST(memory_plan, ranks_share_masters_and_moments_but_where_they_are_read_or_wri
   EXPECT_EQ(bytes_of(plan, "masters", "load"), masters);
   EXPECT_EQ(bytes_of(plan, "masters", "save"), masters);
   EXPECT_EQ(bytes_of(plan, "moments", "save"), moments);
+  models.gpu = int64_t{80} << 30;
+  EXPECT_EQ(bytes_of(plan_memory(c, models), "moments", "save"), (moments + 3) / 4) << "the others on the host";
 }
 
 TEST(memory_plan, a_critic_and_a_reference_are_counted) {

@@ -117,12 +117,11 @@ class TimePlanner {
   }
 
   void learn() {
+    const double mine = trained_ / ranks_;
     if (needs_.critic)
-      phase("critic", pass(m_.critic, trained_, 1, 0, d_.forward) + pass(m_.critic, trained_, passes(), 0, d_.update),
-            "on every rank");
+      phase("critic", pass(m_.critic, mine, 1, 0, d_.forward) + pass(m_.critic, mine, passes(), 0, d_.update));
     if (needs_.prm)
-      phase("reward model", pass(m_.prm, trained_, 2, 2, d_.forward) + pass(m_.prm, trained_, passes(), 4, d_.update),
-            "on every rank");
+      phase("reward model", pass(m_.prm, mine, 2, 2, d_.forward) + pass(m_.prm, mine, passes(), 4, d_.update));
   }
 
   // Forward, two products backward, and what is computed again.

@@ -166,7 +166,11 @@ void Optimizer::gather_state() {
     for (const Moment* moment : {&slot.mean, &slot.square})
       for (const at::Tensor& part : {moment->values, moment->scales})
         if (part.defined()) ranks_->broadcast({{part}}, slot.owner);
-    if (!mine(slot) && !ranks_->leads()) slot.mean = {}, slot.square = {};
+    if (mine(slot)) continue;
+    if (!ranks_->leads()) slot.mean = {}, slot.square = {};
+    for (Moment* moment : {&slot.mean, &slot.square})  // to be written: a device may have no room for those of all
+      for (at::Tensor* part : {&moment->values, &moment->scales})
+        if (part->defined()) *part = part->cpu();
   }
   gather_masters();
 }
