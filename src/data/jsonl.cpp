@@ -19,7 +19,7 @@ namespace {
 
 // Of gzip and Parquet: the bytes of all rows together, and their number, since each takes half a kilobyte as a problem.
 constexpr int64_t kLeastUnpacked = int64_t{64} << 20, kMostRatio = 100;
-constexpr int64_t kLeastRows = 500'000, kBytesPerRow = 5;
+constexpr int64_t kLeastRows = 200'000, kBytesPerRow = 5;
 
 [[noreturn]] void refuse(const std::string& where, const std::string& what) {
   throw Error("data_line", str(where, ": ", what));

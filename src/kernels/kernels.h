@@ -83,7 +83,7 @@ struct Product {
   float* c;
   int64_t c_stride;
   bool add;
-  Soon soon[2] = {};  // fetched while the first columns, as many as a tile has, and the rest are multiplied
+  Soon soon = {};  // fetched meanwhile, as far as there is time
 };
 
 // The same for a few rows x of numbers and `outputs` rows w of a parameter, c[r][o] = sum over k of x[r][k] w[o][k]: w

@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "kernels/dispatch.h"
 #include "model/block.h"
+#include "model/chains.h"
 
 namespace ucas {
 
@@ -25,10 +26,10 @@ namespace {
 
 using at::native::cpublas::brgemm;
 using kernels::kSumInner;
+using kernels::Soon;
 
 constexpr int64_t kTileOut = 64;   // outputs of a tile
 constexpr int64_t kTileRows = 64;  // rows of a tile
-constexpr int64_t kPanel = 32;     // columns of what is packed in f32: some 256 rows of them stay in the first cache
 // What stays in the second one: inputs whose gradients are summed together, from so many rows at a time; inputs and
 // rows of x that gradients of parameters are summed from.
 constexpr int64_t kInputs = 448, kInputRows = 64, kSumInputs = 1024, kSumRows16 = 1024;
@@ -71,34 +72,6 @@ Part<T> part_of(const at::Tensor& w, int64_t first, int64_t count, std::vector<T
   return {w.const_data_ptr<T>() + first * stride, stride};
 }
 
-// --- what is fetched while something else is multiplied
-
-using kernels::Soon;
-
-int64_t lines_of(int64_t bytes) { return (bytes + 63) / 64; }
-
-// Numbers [first, first + count) of `rows` rows.
-template <class T>
-Soon part_soon(const T* from, int64_t stride, int64_t rows, int64_t first, int64_t count) {
-  constexpr int64_t bytes = sizeof(T);
-  return {from + first, stride * bytes, lines_of(count * bytes), rows};
-}
-template <class T>
-Soon run_soon(const T* from, int64_t count) {
-  return part_soon(from, 0, 1, 0, count);
-}
-
-struct Next {
-  Soon first = {}, rest = {};  // while the first panel is multiplied, and the others
-};
-
-// A part [first, first + count) of the inner numbers of panels, beyond their end the first ones of as many that follow.
-Soon panels_soon(const float* b, int64_t columns, int64_t inner, int64_t first, int64_t count) {
-  const int64_t panels = (columns + kPanel - 1) / kPanel;
-  if (first >= inner) return panels_soon(b + columns * inner, columns, inner, 0, count);
-  return part_soon(b, inner * kPanel, panels, first * kPanel, count * kPanel);
-}
-
 // to[c][r] = from[r][c]
 void turn(const uint32_t* from, int64_t from_stride, int64_t rows, int64_t columns, uint32_t* to, int64_t to_stride) {
   const int64_t whole_rows = rows / 16 * 16, whole = columns / 16 * 16;
@@ -126,45 +99,6 @@ at::Tensor packed_rows(const at::Tensor& x) {
     }
   });
   return packed;
-}
-
-// c [rows, columns] (+)= a b in chains of f32, a [rows][inner] by strides, b in panels [columns /
-// kPanel][inner][kPanel], the last one of the next multiple of 16 that holds its columns, c by its stride; some of the
-// inner numbers at a time. next(k, step): what to fetch while those from k on are multiplied.
-struct Rows {
-  const float* a;
-  int64_t a_row, a_inner;
-};
-template <class Fetch>
-void chains(int64_t rows, int64_t columns, int64_t inner, Rows a, const float* b, float* c, int64_t c_stride, bool add,
-            const Fetch& next) {
-  const int64_t width = aligned(columns);
-  std::vector<float> padded(width == columns ? 0 : rows * width);
-  float* to = padded.empty() ? c : padded.data();
-  const int64_t stride = padded.empty() ? c_stride : width;
-  for (int64_t r = 0; r < rows && !padded.empty() && add; ++r) std::copy_n(c + r * c_stride, columns, to + r * width);
-  // Parts of one length, so that each has the time to fetch another.
-  const int64_t parts = (inner + kSumInner - 1) / kSumInner;
-  const int64_t step = parts == 0 ? 1 : aligned((inner + parts - 1) / parts);
-  for (int64_t k = 0; k < inner; k += step) {
-    const auto [first, rest] = next(k, step);
-    for (int64_t p = 0; p < width; p += kPanel) {
-      const int64_t panel = std::min(kPanel, width - p);
-      kernels::table().product({rows,
-                                panel,
-                                std::min(step, inner - k),
-                                a.a + k * a.a_inner,
-                                a.a_row,
-                                a.a_inner,
-                                b + p * inner + k * panel,
-                                panel,
-                                to + p,
-                                stride,
-                                add || k > 0,
-                                {p == 0 ? first : Soon(), p == 0 ? Soon() : rest}});
-    }
-  }
-  for (int64_t r = 0; r < rows && !padded.empty(); ++r) std::copy_n(to + r * width, columns, c + r * c_stride);
 }
 
 // Where a tile of x W^T goes.
@@ -388,13 +322,11 @@ void input_product_by_chains(const at::Tensor& d_out, const at::Tensor& w, const
       for (int64_t o = 0; o < O; o += kSumInner) {
         const int64_t inner = std::min(kSumInner, O - o);
         pack_panels(weight + o * stride_of(w) + first, stride_of(w), inner, count, packed.data());
-        const int64_t after = o + inner < O ? o + inner : 0;  // the next outputs, or the first ones for the next inputs
-        const int64_t column = first + (after > 0 ? 0 : width);
+        const int64_t after = o + inner < O ? o + inner : 0;
         for (int64_t row = 0; row < P; row += kInputRows) {
           const int64_t some = std::min(kInputRows, P - row);
           const auto next = [&](int64_t, int64_t) -> Next {
-            return {part_soon(rows + row * stride, stride, some, after, inner),
-                    row > 0 ? Soon() : part_soon(weight + after * stride_of(w), stride_of(w), inner, column, width)};
+            return {part_soon(rows + row * stride, stride, some, after, inner), {}};
           };
           chains(some, count, inner, {rows + row * stride + o, stride, 1}, packed.data(), to + row * to_stride,
                  to_stride, (there && into == Into::sum) || o > 0, next);
