@@ -30,7 +30,7 @@ using kernels::Soon;
 
 constexpr int64_t kTileOut = 64;   // outputs of a tile
 constexpr int64_t kTileRows = 64;  // rows of a tile
-// What stays in the second one: inputs whose gradients are summed together, from so many rows at a time; inputs and
+// What stays in the second cache: inputs whose gradients are summed together, from so many rows at a time; inputs and
 // rows of x that gradients of parameters are summed from.
 constexpr int64_t kInputs = 448, kInputRows = 64, kSumInputs = 1024, kSumRows16 = 1024;
 

@@ -127,7 +127,7 @@ class Planner {
     const int64_t masters = m.masters - share(m.masters), moments = m.moments - share(m.moments);  // of other ranks
     bytes.assign(kPhases, m.kept() - masters - moments);
     bytes[kLoad] += masters - m.gradients;
-    bytes[kSave] += masters + moments;
+    bytes[kSave] += masters + (gpu_ == 0 ? moments : 0);  // as in shared_kept
     companion_state_ += 4 * m.trained + m.moments;
   }
 
