@@ -13,13 +13,12 @@ namespace ucas {
 namespace {
 
 constexpr size_t kMaxDepth = 64;
-constexpr size_t kMostMemory = size_t{256} << 20;
 
 // Builds the document while it checks depth and duplicate keys (nlohmann's own DOM parser keeps the last duplicate).
 class StrictReader : public nlohmann::json_sax<Json> {
  public:
-  StrictReader(Json& root, size_t text_bytes, const std::string& where)
-      : root_(root), where_(where), memory_(text_bytes, where) {}
+  StrictReader(Json& root, size_t text_bytes, const std::string& where, size_t most)
+      : root_(root), where_(where), memory_(text_bytes, where, most) {}
 
   bool null() override { return add(nullptr); }
   bool boolean(bool value) override { return add(value); }
@@ -90,13 +89,12 @@ class StrictReader : public nlohmann::json_sax<Json> {
 
 }  // namespace
 
-JsonMemory::JsonMemory(size_t text_bytes, const std::string& where)
-    : left_(kMostMemory + text_bytes / 2), where_(where) {}
+JsonMemory::JsonMemory(size_t text_bytes, const std::string& where, size_t most)
+    : most_(most), left_(most + text_bytes / 2), where_(where) {}
 
 void JsonMemory::refuse() const {
-  throw Error("limit",
-              str(where_, ": more values than are read from JSON at once: they would take more than ",
-                  human_bytes(static_cast<double>(kMostMemory)), " beside the file; rows are read as JSON Lines"));
+  throw Error("limit", str(where_, ": more values than are read from JSON at once: they would take more than ",
+                           human_bytes(static_cast<double>(most_)), " beside the file; rows are read as JSON Lines"));
 }
 
 void check_json_bytes(std::string_view text, const std::string& where) {
@@ -108,12 +106,24 @@ void check_json_bytes(std::string_view text, const std::string& where) {
   }
 }
 
-Json parse_json(std::string_view text, const std::string& where) {
+namespace {
+
+Json parse_within(std::string_view text, const std::string& where, size_t most) {
   check_json_bytes(text, where);
   Json root;
-  StrictReader reader(root, text.size(), where);
+  StrictReader reader(root, text.size(), where, most);
   Json::sax_parse(text.begin(), text.end(), &reader);
   return root;
+}
+
+}  // namespace
+
+Json parse_json(std::string_view text, const std::string& where) {
+  return parse_within(text, where, JsonMemory::kDocument);
+}
+
+Json parse_json_rows(std::string_view text, const std::string& where) {
+  return parse_within(text, where, JsonMemory::kRows);
 }
 
 std::string json_text(const OrderedJson& value, int indent) {

@@ -18,6 +18,8 @@ using OrderedJson = nlohmann::ordered_json;
 void check_json_bytes(std::string_view text, const std::string& where);
 // Throws Error(kind, "WHERE: ...") with kind in {utf8, dup_key, header_json}. `where` is a file or file:line.
 Json parse_json(std::string_view text, const std::string& where);
+// The same of a list of rows, which may hold more values (base/json_memory.h).
+Json parse_json_rows(std::string_view text, const std::string& where);
 // JSON as text; bytes that are not UTF-8 become U+FFFD. indent -1: on one line. (Here and nowhere else: what turns a
 // value into text is the most expensive template of the build.)
 std::string json_text(const OrderedJson& value, int indent = -1);

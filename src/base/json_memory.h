@@ -1,5 +1,5 @@
 // What values of JSON take beside the bytes of their text, about: millions of empty lists are some fifty times their
-// file. More than a quarter of a gigabyte and half of the text is Error("limit"). For what builds values as they come.
+// file. More than `most` bytes and half of the text is Error("limit"). For what builds values as they come.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,9 @@ namespace ucas {
 class JsonMemory {
  public:
   static constexpr size_t kItem = 40, kKey = 96, kOpen = 64, kText = 32;  // bytes, as lists grow and nodes are kept
+  static constexpr size_t kDocument = size_t{128} << 20, kRows = 2 * kDocument;  // a list of all rows of a file
   // `where` outlives this.
-  JsonMemory(size_t text_bytes, const std::string& where);
+  JsonMemory(size_t text_bytes, const std::string& where, size_t most = kDocument);
   void take(size_t bytes) {
     if (bytes > left_) refuse();
     left_ -= bytes;
@@ -19,7 +20,7 @@ class JsonMemory {
 
  private:
   [[noreturn]] void refuse() const;
-  size_t left_;
+  size_t most_, left_;
   const std::string& where_;
 };
 

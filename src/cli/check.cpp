@@ -168,9 +168,10 @@ Json first_row(const std::string& path) try {
   }
   std::string head(static_cast<size_t>(std::min<int64_t>(file_size(path), kLineLimit)), '\0');
   read_at(path, 0, head.data(), static_cast<int64_t>(head.size()));
-  return parse_json(std::string_view(head).substr(0, head.find('\n')), path);
-} catch (const Error&) {
-  return nullptr;  // its reader says what is wrong
+  return parse_json(std::string_view(head).substr(0, head.find('\n')), str(printable(path, 400), ":1"));
+} catch (const Error& error) {
+  if (error.kind() != "limit") return nullptr;  // its reader says what is wrong
+  throw Error(path.ends_with(".jsonl") ? "data_line" : "limit", error.what());
 }
 
 std::string check_rows(const std::string& path) {
@@ -194,15 +195,23 @@ std::string check_rows(const std::string& path) {
   return counted(static_cast<size_t>(counts.rows), "demonstration");
 }
 
+// Of rows, then: what its reader takes for one (data/jsonl.cpp).
+bool is_list(const std::string& path) {
+  std::string head(static_cast<size_t>(std::min<int64_t>(file_size(path), 4096)), '\0');
+  read_at(path, 0, head.data(), static_cast<int64_t>(head.size()));
+  return trim(head).starts_with("[");
+}
+
 std::string check_json(const std::string& path) {
   const std::string name = path.substr(path.find_last_of('/') + 1);
   const bool known_name = name == "config.json" || name == kAdapterConfig || name == "tokenizer.json";
-  const Json json = known_name || name.ends_with(".index.json") ? Json() : read_json(path, kJsonLimit);
+  const bool named = known_name || name.ends_with(".index.json");
+  if (!named && is_list(path)) return check_rows(path);
+  const Json json = named ? Json() : read_json(path, kJsonLimit);
   const auto is = [&](const char* by_name, std::initializer_list<const char*> by_key) {
     return name.ends_with(by_name) ||
            (json.is_object() && std::ranges::any_of(by_key, [&](const char* key) { return json.contains(key); }));
   };
-  if (json.is_array()) return check_rows(path);
   if (is(".index.json", {"weight_map"})) return str("index: ", tensors_summary(read_sharded_headers(path), path));
   if (name == kAdapterConfig) return str("adapter_config: rank ", find_adapter(parent(path))->lora.rank);
   if (is("tokenizer.json", {"added_tokens", "pre_tokenizer"})) {

@@ -75,8 +75,9 @@ void each_item(std::string_view bytes, const std::string& shown, const TakeRow& 
   if (!valid_utf8(bytes)) refuse(place, "invalid UTF-8");
   Json list;
   try {
-    list = parse_json(bytes, place);
+    list = parse_json_rows(bytes, place);
   } catch (const Error& error) {
+    if (error.kind() == "limit") throw;
     throw Error("data_line", error.what());
   }
   if (!list.is_array())
