@@ -102,11 +102,13 @@ TEST(pairing, an_untrained_base_stands_beside_every_run_that_began_with_it) {
   for (const char* base : {"x", "y"}) {
     for (int64_t seed : {0, 1}) trained.push_back(run_of({1, 1}, {base, seed}));
   }
-  const RunPairs bases =
-      pair_runs(group_of({run_of({0, 0}, {"y", -1}), run_of({0, 1}, {"x", -1})}, false), group_of(trained));
+  const AnswerGroup untrained = group_of({run_of({0, 0}, {"y", -1}), run_of({0, 1}, {"x", -1})}, false);
+  const AnswerGroup runs = group_of(trained),
+                    fresh = group_of({run_of({0, 0}, {"", 0})}, false);  // pairs point at them
+  const RunPairs bases = pair_runs(untrained, runs);
   ASSERT_EQ(bases.pairs.size(), 4u);
   for (const auto& [base, run] : bases.pairs) EXPECT_EQ(base->label.base, run->label.base);
-  const RunPairs one = pair_runs(group_of(trained), group_of({run_of({0, 0}, {"", 0})}, false));
+  const RunPairs one = pair_runs(runs, fresh);
   EXPECT_EQ(one.kind, Pairs::fixed);
   ASSERT_EQ(one.pairs.size(), 4u);
   EXPECT_EQ(one.pairs[0].first->label.base, "x");  // the order of the groups is kept

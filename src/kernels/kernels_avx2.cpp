@@ -1,3 +1,5 @@
+#include <immintrin.h>
+
 #include "kernels/kernels.h"
 
 #define UCAS_KERNELS avx2

@@ -133,7 +133,7 @@ TEST(transformer, frozen_parameters_get_no_gradient_and_change_no_other) {
   ASSERT_EQ(part->trainable().size(), 5u) << "weight and bias of k in two layers, one down";
   std::vector<at::Tensor> all = gradients(*whole), some = gradients(*part);
   for (size_t i = 0; i < all.size(); ++i) {
-    const NamedTensor& parameter = part->parameters()[i];
+    const NamedTensor parameter = part->parameters()[i];
     EXPECT_EQ(some[i].defined(), parameter.tensor.requires_grad()) << parameter.name;
     if (some[i].defined()) {
       EXPECT_TRUE(some[i].equal(all[i])) << parameter.name;
