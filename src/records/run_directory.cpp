@@ -89,6 +89,7 @@ RunDirectory RunDirectory::create(const std::string& path, const std::string& co
   RunDirectory run(path, lock_of(path));
   refuse_run_in(path);  // another may have been quicker
   for (const std::string& folder : kFolders) make_directories(path_join(path, folder));
+  for (const char* name : {"env.json", "config.toml"}) remove_leftovers(path, name);  // of a start that was killed
   write_environment(run.env_file(), environment);
   write_file(run.config_file(), config_toml);  // last: see refuse_run_in
   sync_directory(path);
