@@ -117,7 +117,7 @@ std::string_view last_number(std::string_view text) {
     if (end == 0) return {};
     if (std::string_view formula = formula_around(text, end - 1); !formula.empty()) return formula;
     std::string_view number = number_before(text, end);
-    if (number.empty() || number.front() == '\\') return number;
+    if (number.empty() || number.find('\\') != kNone) return number;  // -\frac{3}{4} goes on behind the digit
     size_t begin = end - number.size();
     if (!inside_word(text, begin, end)) return number;
     end = begin;
