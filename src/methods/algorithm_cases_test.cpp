@@ -1,5 +1,6 @@
-// The worked cases as tests: our own (tests/goldens/method_cases.json, written by tools/make_method_goldens.py) and the
-// design sheet's where it is at hand. Those that need the engine: train/algorithm_cases_engine_test.cpp.
+// The worked cases as tests: our own (tests/goldens/method_cases.json, written by tools/make_method_goldens.py), what
+// verl's and TRL's own functions make of the same batches (peer_method_cases.json, tools/make_peer_method_goldens.py),
+// and the design sheet's where it is at hand. Those that need the engine: train/algorithm_cases_engine_test.cpp.
 #include "support/algorithm_cases.h"
 
 #include <gtest/gtest.h>
@@ -16,6 +17,7 @@ namespace ucas::testing {
 namespace {
 
 constexpr const char* kGoldens = UCAS_SOURCE_DIR "/tests/goldens/method_cases.json";
+constexpr const char* kPeerGoldens = UCAS_SOURCE_DIR "/tests/goldens/peer_method_cases.json";
 
 void expect_no_failure(const std::vector<CaseResult>& results) {
   for (const CaseResult& result : results) {
@@ -28,6 +30,14 @@ TEST(algorithm_cases, methods_and_objective_agree_with_an_independent_implementa
   expect_no_failure(results);
   for (const CaseResult& result : results) EXPECT_EQ(result.outcome, CaseOutcome::passed) << result.id;
   EXPECT_GE(results.size(), 16u);
+}
+
+TEST(algorithm_cases, methods_and_objective_agree_with_verls_and_trls_own_functions) {
+  auto results = run_algorithm_cases(kPeerGoldens);
+  for (const CaseResult& result : results) {
+    EXPECT_EQ(result.outcome, CaseOutcome::passed) << result.id << ": " << result.detail;
+  }
+  EXPECT_EQ(results.size(), 30u);
 }
 
 TEST(algorithm_cases, the_design_sheet_agrees) {

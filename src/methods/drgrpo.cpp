@@ -4,7 +4,9 @@
 //
 //   preset  divisor of the loss           alone in its group
 //   oat     responses times the constant  0               the article's code; also TRL's dr_grpo
-//   verl    the constant                  its reward      larger by the number of responses in the mini-batch
+//   verl    the constant                  its reward      larger by the number of responses in the mini-batch; verl
+//   0.9.1
+//                                                         divides as oat does, by responses that have tokens
 #include "methods/group_relative.h"
 #include "methods/registry.h"
 

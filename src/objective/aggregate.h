@@ -6,7 +6,7 @@
 //   token_mean               w_it = m_it / sum_i M_i
 //   seq_mean_token_mean      w_it = m_it / (n M_i)
 //   seq_mean_token_sum       w_it = m_it / n
-//   seq_mean_token_sum_norm  w_it = m_it / const            verl's Dr.GRPO: no division by n
+//   seq_mean_token_sum_norm  w_it = m_it / const            older verl's Dr.GRPO: no division by n
 //   row_mean_token_sum_norm  w_it = m_it / (rows const)     Oat's Dr.GRPO: empty responses count
 //   group_token_mean         w_it = m_it / (groups sum_{j in its group} M_j)
 //                                                           Eq. 4, 11: a token mean per prompt, then the mean over
