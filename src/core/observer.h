@@ -20,6 +20,7 @@ struct TrainStart {
   // Where the run is so many prompts long and total_steps is only the most that they can give: how far it is then is
   // told by training/prompts of each step.
   int64_t prompts = 0, total_prompts = 0;
+  bool supervised = false;  // steps are updates on demonstrations, with the numbers of sft.jsonl
 };
 
 // A row of steps.jsonl: names and values, in the order in which they were recorded.

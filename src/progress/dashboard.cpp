@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cmath>
 #include <csignal>
-#include <cstdio>
 
 #include "base/str.h"
 
@@ -20,18 +19,6 @@ constexpr size_t kRecent = 10;      // steps over which pace and seconds are ave
 constexpr double kSampleStays = 5;  // seconds, so that it can be read
 constexpr double kDrawPause = 0.25, kIdlePause = 1.0;
 constexpr const char* kValidation = RunHistory::kValidation;
-
-std::string number(double value) {
-  if (!std::isfinite(value)) return "-";
-  double size = std::fabs(value);
-  if (size == 0) return "0";
-  if (size < 1e-3 || size >= 1e5) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.1e", value);
-    return text;
-  }
-  return fixed(value, size >= 100 ? 1 : size >= 1 ? 2 : 3);
-}
 
 volatile std::sig_atomic_t continued = 0;  // after Ctrl-Z the shell has written below the block
 
@@ -108,8 +95,8 @@ InkedLine DashboardState::progress(size_t width, bool utf8, double now) const {
   double share = share_done(), seconds = pace();
   std::string text = str("  ", fixed(std::floor(100 * share), 0), " %");
   if (std::isfinite(seconds) && seconds > 0) {
-    text += seconds >= 1 ? str("   ", fixed(seconds, seconds < 10 ? 1 : 0), " s/step")
-                         : str("   ", fixed(1 / seconds, 1), " steps/s");
+    text += seconds >= 1 ? str("   ", fixed(seconds, seconds < 10 ? 1 : 0), " s/", unit())
+                         : str("   ", fixed(1 / seconds, 1), " ", unit(), "s/s");
   }
   text += "   elapsed " + human_seconds(now - began_);
   if (!ended && std::isfinite(seconds)) {
@@ -117,7 +104,7 @@ InkedLine DashboardState::progress(size_t width, bool utf8, double now) const {
     text += "   ETA " + human_seconds(std::max(0.0, left));
   }
   bool by_prompts = start_.total_prompts > 0;  // then nobody knows how many steps they will give
-  std::string steps = str(" step ", grouped(step_), by_prompts ? "" : "/" + grouped(start_.total_steps), "  ");
+  std::string steps = str(" ", unit(), " ", grouped(step_), by_prompts ? "" : "/" + grouped(start_.total_steps), "  ");
   std::string what = phase.empty() ? "" : str("   ", detail.empty() ? phase : detail);
   constexpr size_t kWords = 76;  // of all other words at their usual longest, so that the bar keeps its length
   size_t bar = std::clamp<size_t>(width > kWords ? width - kWords : 0, 8, 36);
@@ -134,20 +121,22 @@ InkedLine DashboardState::chart(const Row& row, size_t width, bool utf8) const {
   std::string gap(cells_left - std::min(cells_left, cells(line)), ' ');
   return {label(row.title.c_str()),
           {line},
-          {gap + pad_left(number(history_.steps().last(row.key)), kValue), Ink::strong},
+          {gap + pad_left(number_word(history_.steps().last(row.key)), kValue), Ink::strong},
           {"  "}};
 }
 
 std::vector<InkedLine> DashboardState::curves(size_t width, bool utf8) const {
-  const Row rows[] = {{"critic/score/mean", "reward"},    {"actor/entropy", "entropy"},
-                      {"response_length/mean", "length"}, {"rollout/logprob_diff_max", "mismatch"},
-                      {kValidation, "validation"},        {"actor/grad_norm", "gradient"}};
+  static const Row kRollouts[] = {{"critic/score/mean", "reward"},    {"actor/entropy", "entropy"},
+                                  {"response_length/mean", "length"}, {"rollout/logprob_diff_max", "mismatch"},
+                                  {kValidation, "validation"},        {"actor/grad_norm", "gradient"}};
+  static const Row kSupervised[] = {{"loss", "loss"}, {"grad_norm", "gradient"}, {"lr", "rate"}, {"tokens", "tokens"}};
+  const std::span<const Row> rows = start_.supervised ? std::span<const Row>(kSupervised) : kRollouts;
   std::vector<InkedLine> lines;
   if (width < kTwoColumns) {
-    for (const Row& row : std::span(rows).first(5)) lines.push_back(chart(row, width, utf8));
+    for (const Row& row : rows.first(std::min<size_t>(5, rows.size()))) lines.push_back(chart(row, width, utf8));
     return lines;
   }
-  for (size_t i = 0; i < std::size(rows); i += 2) {
+  for (size_t i = 0; i < rows.size(); i += 2) {
     InkedLine line = chart(rows[i], width / 2, utf8);
     for (Inked& part : chart(rows[i + 1], width / 2, utf8)) line.push_back(std::move(part));
     lines.push_back(std::move(line));
@@ -209,7 +198,7 @@ std::vector<InkedLine> DashboardState::sample_lines(size_t width, bool utf8) con
   std::string words = right ? "right" : s.verdict == "unequal" ? "wrong" : s.verdict;
   std::string facts =
       str(s.answer.empty() ? "" : ", read as " + fit(visible(s.answer.substr(0, 400), utf8), 24), ", ",
-          grouped(s.tokens), " tokens", s.finished ? "" : ", cut at the limit", ", reward ", number(s.reward));
+          grouped(s.tokens), " tokens", s.finished ? "" : ", cut at the limit", ", reward ", number_word(s.reward));
   return {{label("sample"), {str("step ", s.step, ": ")}, {words, right ? Ink::good : Ink::bad}, {facts}},
           {label("  prompt"), {shown(s.question), Ink::faint}},
           {label("  response"), {shown(s.response)}}};
@@ -219,9 +208,9 @@ std::vector<InkedLine> DashboardState::lines(TerminalSize size, bool utf8, doubl
   size_t width = size.columns > 1 ? size.columns - 1 : 1;
   std::vector<InkedLine> sample = sample_lines(width, utf8), lines = {head(width, utf8), progress(width, utf8, now)};
   for (InkedLine& line : curves(width, utf8)) lines.push_back(std::move(line));
-  lines.push_back(seconds(width));
+  if (!start_.supervised) lines.push_back(seconds(width));
   lines.push_back(alarm());
-  if (lines.size() + sample.size() < size.rows) {
+  if (!start_.supervised && lines.size() + sample.size() < size.rows) {
     lines.insert(lines.end() - 1, sample.begin(), sample.end());
   }
   if (lines.size() >= size.rows) lines.resize(size.rows - 1);

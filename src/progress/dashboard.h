@@ -41,7 +41,8 @@ class DashboardState {
   InkedLine seconds(size_t width) const;
   InkedLine alarm() const;
   std::vector<InkedLine> sample_lines(size_t width, bool utf8) const;
-  double pace() const;        // seconds a step, of late
+  double pace() const;  // seconds a step, of late
+  const char* unit() const { return start_.supervised ? "update" : "step"; }
   double share_done() const;  // of the run: its steps, or its prompts
   double steps_left() const;  // about so many
 

@@ -67,6 +67,24 @@ TEST(dashboard, shows_where_a_run_stands) {
   EXPECT_EQ(shown(after_eight(), {100, 40}, 116), expected);
 }
 
+TEST(dashboard, shows_where_fine_tuning_stands_by_its_own_numbers) {
+  DashboardState state;
+  state.begin({"sft", "out", 2, 8, 0, 0, true}, 100);
+  for (int64_t update = 3; update <= 6; ++update) {
+    const double u = static_cast<double>(update);
+    state.add(update, Metrics{{"loss", 6 - u / 2}, {"lr", 1e-5 * u}, {"grad_norm", 0.5}, {"tokens", 480}}, nullptr,
+              100 + 4 * (u - 2));
+  }
+  const std::vector<std::string> expected = {
+      " sft  out",
+      " update 6/8  #################......  75 %   4.0 s/update   elapsed 16s   ETA 8.0s",
+      " loss       #+-_                          3.00   gradient   ____                         0.500",
+      " rate       _-+#                       6.0e-05   tokens     ____                         480.0",
+      " alarms     none",
+  };
+  EXPECT_EQ(shown(state, {100, 40}, 116), expected);
+}
+
 TEST(dashboard, no_line_is_as_wide_as_the_window_and_no_block_as_high) {
   DashboardState state = after_eight();
   TrainSample sample = sample_of(9);

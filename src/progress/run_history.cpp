@@ -1,6 +1,7 @@
 #include "progress/run_history.h"
 
 #include <cmath>
+#include <cstdio>
 #include <utility>
 
 #include "base/error.h"
@@ -30,7 +31,7 @@ class ValidationMean {
 void RunHistory::begin(const TrainStart& start) {
   title_ = start.title;
   run_.name = start.run;
-  if (start.step == 0) return;
+  if (start.step == 0 || start.supervised) return;
   try {
     run_.steps = read_run(start.run).steps;
   } catch (const Error&) {
@@ -65,6 +66,18 @@ void RunHistory::add(int64_t step, StepRow metrics) {
   put(kValidation, mean.value());
   for (auto& [key, column] : table.column) column.resize(before + 1, std::nan(""));
   looked_ = false;
+}
+
+std::string number_word(double value) {
+  if (!std::isfinite(value)) return "-";
+  double size = std::fabs(value);
+  if (size == 0) return "0";
+  if (size < 1e-3 || size >= 1e5) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.1e", value);
+    return text;
+  }
+  return fixed(value, size >= 100 ? 1 : size >= 1 ? 2 : 3);
 }
 
 void list_alarms(const std::vector<Alarm>& alarms) {

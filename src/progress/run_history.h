@@ -32,6 +32,9 @@ class RunHistory {
   mutable bool looked_ = false;
 };
 
+// A number in few characters: "28.00", "0.222", "1.5e-06"; "-" where it is not known.
+std::string number_word(double value);
+
 // What a run that ends, or stops, leaves to look at: each alarm with what it usually means, as messages.
 void list_alarms(const std::vector<Alarm>& alarms);
 

@@ -25,7 +25,7 @@ class PlainProgress final : public TrainObserver {
       done_ = start.prompts;
       progress_.emplace(start.title, start.total_prompts, "prompts", start.prompts);
     } else {
-      progress_.emplace(start.title, start.total_steps, "steps", start.step);
+      progress_.emplace(start.title, start.total_steps, start.supervised ? "updates" : "steps", start.step);
     }
     history_.begin(start);
     for (const Alarm& alarm : history_.alarms()) said_.insert(alarm.title);  // before this start
@@ -46,7 +46,7 @@ class PlainProgress final : public TrainObserver {
     }
     for (const auto& [words, key, digits] : kShown) {
       const double value = value_in(metrics, key);
-      if (std::isfinite(value)) note += str("  ", words, " ", fixed(value, digits));
+      if (std::isfinite(value)) note += str("  ", words, " ", digits < 0 ? number_word(value) : fixed(value, digits));
     }
     const double validation = history_.steps().find(RunHistory::kValidation)->back();
     if (std::isfinite(validation)) note += str("  val ", fixed(validation, 3));
@@ -60,9 +60,11 @@ class PlainProgress final : public TrainObserver {
  private:
   struct Shown {
     const char *words, *key;
-    int digits;
+    int digits;  // -1: as many as it needs
   };
-  static constexpr Shown kShown[] = {{"acc", "train/accuracy", 3},
+  static constexpr Shown kShown[] = {{"loss", "loss", 4},
+                                     {"lr", "lr", -1},
+                                     {"acc", "train/accuracy", 3},
                                      {"H", "actor/entropy", 3},
                                      {"len", "response_length/mean", 1},
                                      {"grad", "actor/grad_norm", 2},

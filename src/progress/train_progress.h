@@ -1,4 +1,5 @@
-// How a training shows itself on standard error: --progress auto, plain, dashboard or none.
+// How a training, by rewards or by demonstrations, shows itself on standard error: --progress auto, plain, dashboard or
+// none.
 #pragma once
 
 #include <memory>

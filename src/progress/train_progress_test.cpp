@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "base/log.h"
@@ -36,6 +37,21 @@ TEST(train_progress, plain_lines_say_an_alarm_once_when_it_begins_and_list_it_at
   EXPECT_NE(lines[1].find("Check the template"), std::string::npos) << lines[1];  // with its cause
   EXPECT_TRUE(said({0, 0, 0}).empty());
   EXPECT_EQ(said({0.6, 0, 0, 0, 0, 0, 0}).size(), 1u);  // it has passed by the end
+}
+
+TEST(train_progress, plain_lines_of_fine_tuning_count_updates_and_say_loss_and_rate) {
+  std::vector<std::string> lines;
+  LogSink before = set_log_sink([&](LogLevel, const std::string& text) { lines.push_back(text); });
+  auto observer = make_train_observer(ProgressMode::plain);
+  observer->begin({"sft", "out", 6, 12, 0, 0, true});  // goes on after the sixth
+  const std::vector<std::pair<std::string, double>> row = {{"loss", 1.25}, {"lr", 5e-5}, {"grad_norm", std::nan("")}};
+  observer->step(7, row, nullptr);
+  observer->end();
+  set_log_sink(std::move(before));
+  ASSERT_FALSE(lines.empty());
+  EXPECT_TRUE(lines[0].starts_with("alarm  Numbers that are not finite from step 7")) << lines[0];
+  EXPECT_TRUE(std::ranges::any_of(lines, [](const auto& line) { return line.starts_with("sft  7/12 updates  "); }))
+      << join(lines, "\n");
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -135,10 +134,8 @@ double mean(const std::deque<double>& values) {
 
 // --- output -----------------------------------------------------------------------------------------------------
 
-std::string scientific(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1e", value);
-  return text;
+std::vector<std::pair<std::string, double>> shown(const SftStep& s) {
+  return {{"loss", s.loss}, {"lr", s.lr}, {"grad_norm", s.grad_norm}, {"tokens", static_cast<double>(s.tokens)}};
 }
 
 std::string log_line(const SftStep& s) {
@@ -209,7 +206,8 @@ std::vector<SftExample> read_sft_examples(const std::string& path, const Tokeniz
 }
 
 SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const SftConfig& config,
-                    const std::function<void(const SftStep&)>& on_step, SftKeeper* keeper) {
+                    const std::function<void(const SftStep&)>& on_step, SftKeeper* keeper,
+                    const std::function<void(int64_t place)>& on_begin) {
   SftResult result;
   for (const SftPhase& phase : phases) {
     if (phase.examples.empty()) throw Error("empty", str(printable(phase.name), ": no examples"));
@@ -219,11 +217,15 @@ SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const Sft
   Optimizer optimizer(model.trainable(), config.optimizer);
   SftPlace at;
   if (keeper != nullptr) keeper->begin(optimizer, at);
+  const auto planned_before = [&](int64_t phase) {
+    return std::accumulate(phases.begin(), phases.begin() + phase, int64_t{0},
+                           [](int64_t sum, const SftPhase& before) { return sum + before.steps; });
+  };
+  if (on_begin) on_begin(planned_before(at.phase) + at.update);
   const auto last = static_cast<int64_t>(phases.size()) - 1;
-  for (int64_t start = 0; at.phase <= last; at.recent.clear()) {  // start: where the phase stands in the plan
+  for (; at.phase <= last; at.recent.clear()) {
     const SftPhase& phase = phases[static_cast<size_t>(at.phase)];
-    start = std::accumulate(phases.begin(), phases.begin() + at.phase, int64_t{0},
-                            [](int64_t sum, const SftPhase& before) { return sum + before.steps; });
+    const int64_t start = planned_before(at.phase);  // where the phase stands in the plan
     Batches batches(phase, at.phase, config, at.update);
     bool low = false;
     while (at.update < phase.steps && !low) {
@@ -263,7 +265,8 @@ SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const Sft
   return at.result;
 }
 
-SftResult run_sft(Model& model, const Tokenizer& tokenizer, const SftConfig& config, const std::string& out) {
+SftResult run_sft(Model& model, const Tokenizer& tokenizer, const SftConfig& config, const std::string& out,
+                  TrainObserver& observer) {
   config.validate();
   check_output(out);
   require_sound_gpu(model);
@@ -279,15 +282,14 @@ SftResult run_sft(Model& model, const Tokenizer& tokenizer, const SftConfig& con
   std::optional<SftRun> run;
   if (config.save_freq > 0) run.emplace(out.substr(0, out.find_last_not_of('/') + 1) + ".run", model, config, phases);
   std::string lines;  // without a run: those of sft.jsonl
-  Progress progress("sft", planned, "updates");
   SftResult result = train_sft(
       model, phases, config,
       [&](const SftStep& s) {
         run ? run->step(log_line(s)) : void(lines += log_line(s) + "\n");
-        progress.update(s.place, str("loss ", fixed(s.loss, 4), "  lr ", scientific(s.lr)));
+        observer.step(s.place, shown(s), nullptr);
       },
-      run ? &*run : nullptr);
-  progress.finish(str("loss ", fixed(result.last_loss, 4)));
+      run ? &*run : nullptr, [&](int64_t place) { observer.begin({"sft", out, place, planned, 0, 0, true}); });
+  observer.end();
   write_file(path_join(partial.path(), "sft.jsonl"), run ? run->log() : lines);
   save_model(model, partial.path(), tokenizer.directory());
   partial.put_in_place();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "config/sft_config.h"
+#include "core/observer.h"
 #include "model/model.h"
 #include "text/tokenizer.h"
 #include "train/optimizer.h"
@@ -72,16 +73,19 @@ class SftKeeper {
 std::vector<SftExample> read_sft_examples(const std::string& path, const Tokenizer& tokenizer, int32_t eos,
                                           const SftConfig& config);
 
-// Trains in place; shows no progress, writes no file. `on_step` (may be empty) sees every update.
+// Trains in place; shows no progress, writes no file. `on_step` (may be empty) sees every update, `on_begin` (may be
+// empty) how much of the plan was done before.
 // A phase that ends early (config.phase_end_loss) takes its rest of the schedule with it: the next phase runs at the
 // learning rates that were planned for it. Error("numeric", exit 70) after three gradients in a row that are not
 // finite.
 SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const SftConfig& config,
-                    const std::function<void(const SftStep&)>& on_step, SftKeeper* keeper = nullptr);
+                    const std::function<void(const SftStep&)>& on_step, SftKeeper* keeper = nullptr,
+                    const std::function<void(int64_t place)>& on_begin = nullptr);
 
-// Reads config.data, trains with progress on standard error, and puts a Hugging Face directory with the tokenizer's
+// Reads config.data, trains under the eyes of `observer`, and puts a Hugging Face directory with the tokenizer's
 // files and sft.jsonl at `out`, all or nothing. Goes on where an interrupted one of the same command stopped; a stop
 // signal is Error("interrupted", exit 75).
-SftResult run_sft(Model& model, const Tokenizer& tokenizer, const SftConfig& config, const std::string& out);
+SftResult run_sft(Model& model, const Tokenizer& tokenizer, const SftConfig& config, const std::string& out,
+                  TrainObserver& observer);
 
 }  // namespace ucas

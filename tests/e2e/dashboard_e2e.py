@@ -194,6 +194,13 @@ for name, environment in (("dumb", {"TERM": "dumb"}), ("CI", {"CI": "true"})):
 for mode, escapes, said in (("plain", False, True), ("none", False, False)):
     done = ucas(*train_words(path(mode), "--train.steps", 3, "--progress", mode))
     check(("\x1b" in done.stderr) == escapes and ("took" in done.stderr) == said, f"--progress {mode}")
+SFT = ["sft", "--model", path("base"), "--data", path("task", "sft_worked.jsonl"), "--batch_size", 16, "--steps", 40]
+status, data = on_terminal([*SFT, "--out", path("tuned")])
+block = screen_of(data).text()
+check(status == 0 and only_known_commands(data) and any("update 40/40" in line for line in block) and
+      any(line.startswith(" loss ") for line in block), "fine-tuning has a block of its own numbers")
+done = ucas(*SFT, "--out", path("tuned-plainly"), "--progress", "plain")
+check("\x1b" not in done.stderr and "sft  40/40 updates" in done.stderr, "and plain lines")
 refused = ucas(*train_words(path("refused"), "--progress", "loud"), expect=2)
 check("expected auto, plain, dashboard or none" in refused.stderr, "another word is refused")
 clean()

@@ -49,7 +49,7 @@ class Demo {
               : "The task: chains of definitions, to be guessed or worked out");
     make_embedded_task(embedded_base());
     stage("Warm-up: a Qwen2 model from scratch, by supervised fine-tuning");
-    make_embedded_model(embedded_base());
+    make_embedded_model(embedded_base(), progress_);
     write_base_environment(places_.base(), embedded_base());
     evaluate_into(places_.base(), places_.base_model(), "base", -1);
     std::vector<std::string> runs = {places_.base()};

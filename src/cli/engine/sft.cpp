@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "config/sft_options.h"
 #include "hf/adapter.h"
+#include "progress/train_progress.h"
 #include "rollout/policy.h"
 #include "train/sft.h"
 
@@ -34,6 +35,8 @@ std::unique_ptr<Model> starting_model(const SftOptions& options, const Tokenizer
 
 int run_sft(const Words& words) {
   CommandLine line = parse_command_line(words, {});
+  std::unique_ptr<TrainObserver> observer =
+      make_train_observer(parse_progress_mode(take_option(line.settings, "progress")));
   std::vector<Setting> settings;
   for (const std::string& file : line.positionals) {
     for (Setting& setting : read_toml(file)) settings.push_back(std::move(setting));
@@ -56,7 +59,7 @@ int run_sft(const Words& words) {
       Tokenizer::load(options.tokenizer.empty() ? directory_with(options.model, "tokenizer.json") : options.tokenizer);
   std::unique_ptr<Model> model = starting_model(options, tokenizer);
   log(str("sft: ", grouped(model->config().parameter_count()), " parameters on ", options.device));
-  SftResult result = run_sft(*model, tokenizer, options.sft, options.out);
+  SftResult result = run_sft(*model, tokenizer, options.sft, options.out, *observer);
   log(str("sft: ", options.out, ": loss ", fixed(result.first_loss, 4), " -> ", fixed(result.last_loss, 4), " in ",
           grouped(result.steps), " updates, ", grouped(result.tokens), " response tokens, ",
           human_seconds(result.seconds),

@@ -60,7 +60,7 @@ void make_embedded_task(const EmbeddedBase& base) {
           " demonstrations, vocabulary ", vocabulary));
 }
 
-void make_embedded_model(const EmbeddedBase& base) {
+void make_embedded_model(const EmbeddedBase& base, ProgressMode progress) {
   if (exists(path_join(base.model_directory, "config.json"))) return log(str("reusing ", base.model_directory));
   use_threads(base.threads);
   const int64_t seed = base.weights_seed.value_or(base.task.seed);
@@ -85,7 +85,7 @@ void make_embedded_model(const EmbeddedBase& base) {
   sft.optimizer.warmup_steps = 40;
   sft.optimizer.schedule = Schedule::cosine;
   sft.optimizer.min_lr_ratio = 0.05;
-  run_sft(*model, tokenizer, sft, base.model_directory);
+  run_sft(*model, tokenizer, sft, base.model_directory, *make_train_observer(progress));
 }
 
 void write_base_environment(const std::string& run, const EmbeddedBase& base) {

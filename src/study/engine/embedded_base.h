@@ -8,6 +8,7 @@
 
 #include "core/model_options.h"
 #include "data/register_chains.h"
+#include "progress/train_progress.h"
 
 namespace ucas {
 
@@ -30,7 +31,7 @@ struct EmbeddedBase {
 
 // Both say what they reuse.
 void make_embedded_task(const EmbeddedBase& base);
-void make_embedded_model(const EmbeddedBase& base);
+void make_embedded_model(const EmbeddedBase& base, ProgressMode progress = ProgressMode::automatic);
 // RUN/env.json of the untrained base, so that its evaluation is a row of reports.
 void write_base_environment(const std::string& run, const EmbeddedBase& base);
 
