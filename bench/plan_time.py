@@ -1,4 +1,4 @@
-"""What `ucas plan --gpu cpu` says of a step's time against what `ucas train` takes: five trainings of random models on the CPU, of
+"""What `ucas plan --gpu cpu` says of a step's time against what `ucas train` takes: six trainings of random models on the CPU, of
 different size, family, length and optimizer.
 
     bench/plan_time.py [--ucas build/ucas] [--sweep] [--only "NAME;NAME"] [--folder DIR] [--tolerance 0.25]
@@ -30,6 +30,9 @@ RUNS = [
                                  "--intermediate", 1408], {"update.recompute": "block", "data.train_batch_size": 2, "rollout.n": 4}),
     ("33 M, mistral, KL loss", ["--family", "mistral", "--rows", 16000, "--hidden", 512, "--layers", 6, "--heads", 8,
                                 "--intermediate", 1792], {"objective.kl_coeff": 1e-3, "data.train_batch_size": 2, "rollout.response_length": 64}),
+    ("11 M, qwen3, DPPO of 20 likely tokens", ["--family", "qwen3", "--rows", 32768, "--hidden", 256, "--layers", 4, "--heads", 4,
+                                               "--kv-heads", 2, "--intermediate", 1024],
+     {"data.train_batch_size": 4, "method.name": "dppo", "method.preset": "topk_tv"}),
 ]
 # Of the second of RUNS, one thing at a time.
 SWEEP = {"response_length": ("rollout.response_length", [64, 128, 256, 512]), "group": ("rollout.n", [4, 8, 16]),
@@ -92,7 +95,7 @@ def planned(a, settings, row):
     lengths = ["--prompt_tokens", str(row["prompt_length/mean"]), "--response_tokens", str(row["response_length/mean"])]
     done = subprocess.run([a.ucas, "plan", "--gpu", "cpu", "--json", *lengths, *words_of(settings)], capture_output=True, text=True, check=True)
     time = json.loads(done.stdout)["time"]
-    return {**time, "update": time["update"] + time["optimizer"]}
+    return {**time, "update": time["update"] + time["optimizer"] + time.get("likely tokens", 0)}
 
 
 def main():

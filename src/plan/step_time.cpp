@@ -13,6 +13,7 @@ namespace ucas {
 
 namespace {
 
+constexpr double kLawLogits = 2;       // to find the likeliest of a row and its law, of a pass's statistics of a row
 constexpr double kRowBytes = 12 * 16;  // of a sampled token as it goes from rank to rank, about
 
 class TimePlanner {
@@ -124,6 +125,23 @@ class TimePlanner {
       phase("reward model", pass(m_.prm, mine, 2, 2, d_.forward) + pass(m_.prm, mine, passes(), 4, d_.update));
   }
 
+  // The likeliest tokens before the first update, then their law again at every token of every later update: each a
+  // product of the LM head whose logits are read on the host, row by row.
+  void divergence(double epochs) {
+    const ModelConfig& m = m_.policy;
+    const double mine = trained_ / ranks_, again = epochs * (updates_ - 1) / updates_;
+    const double of_head = d_.operations * (d_.head > 0 ? d_.head : d_.forward);
+    const double law = 2 * head_products(m) / of_head + logits(m) * kLawLogits;
+    const double copied = d_.memory > 0 ? 4 * static_cast<double>(m.vocab_size) / d_.link : 0;
+    const double before = pass(m, mine, 1, 1, d_.forward) + mine * r() * logits(m) * (kLawLogits - 1);
+    phase("likely tokens", before + mine * r() * (again * law + (1 + again) * copied),
+          str(needs_.divergence->tokens, " of every token, and their law again in ", std::llround(updates_ - 1), " of ",
+              std::llround(updates_), " updates",
+              copied > 0 ? "; logits go to the host over the same link as between ranks, what it makes of them is not "
+                           "counted"
+                         : ""));
+  }
+
   // Forward, two products backward, and what is computed again.
   double passes() const {
     if (c_.update.recompute == Recompute::block) return 4;
@@ -135,9 +153,12 @@ class TimePlanner {
     // An adapter's backward needs no gradients of the frozen matrices.
     const double back = m_.options.lora.on() ? passes() - 1 : passes(), head = m_.options.lora.on() ? 3 : 4;
     const double epochs = static_cast<double>(c_.update.epochs);
-    const double each =
-        std::ceil(static_cast<double>(c_.data.train_batch_size) / static_cast<double>(c_.update.mini_batch_size));
-    updates_ = each * epochs;
+    updates_ = epochs * std::ceil(static_cast<double>(c_.data.train_batch_size) /
+                                  static_cast<double>(c_.update.mini_batch_size));
+    if (needs_.selection && needs_.selection->scope != Scope::step)
+      phase("selection", epochs * pass(m_.policy, trained_ / ranks_, 1, 1, d_.forward),
+            "by the policy before each update");
+    if (needs_.divergence && updates_ > 1) divergence(epochs);
     phase("update", epochs * pass(m_.policy, trained_ / ranks_, back, head, d_.update),
           str(std::llround(updates_), updates_ == 1 ? " update" : " updates"));
     // Gradients are written, summed and read, weights read and written with their copies, moments read and written.
@@ -169,7 +190,10 @@ class TimePlanner {
       models += bytes_of(model_memory(m_.critic, beside, &needs_.critic->optimizer, false), 2 * updates, updates);
     }
     if (needs_.prm) models += bytes_of(model_memory(m_.prm, beside, &needs_.prm->optimizer), 2, 1);
-    const double bytes = others * (models + sampled_ * r() * kRowBytes / 12);
+    double rows = sampled_ * r() * kRowBytes / 12;
+    if (needs_.divergence && updates_ > 1)
+      rows += 2 * trained_ * r() * 8 * static_cast<double>(needs_.divergence->tokens);
+    const double bytes = others * (models + rows);
     phase("exchange", bytes / d_.link, str(human_bytes(bytes), " sent by a rank"));
   }
 

@@ -8,13 +8,13 @@
 #include "base/error.h"
 #include "kernels/lm_head.h"
 #include "model/parallel.h"
+#include "plan/model_memory.h"
 #include "train/logprobs.h"
 
 namespace ucas {
 
 namespace {
 
-constexpr int64_t kRowsAtOnce = 64;                  // whose logits are held: 39 MB of a vocabulary of 152k
 constexpr int64_t kExactInFloat = int64_t{1} << 24;  // ids up to here are told to other ranks as floats
 
 // The logits of one row, and the log-prob of any of its tokens by the expression that sampler and trainer share.
@@ -38,8 +38,8 @@ void each_law(const Head& head, const at::Tensor& rows, double temperature, cons
   at::NoGradGuard no_grad;
   const int64_t count = rows.size(0), vocab = head.weight().used.size(0);
   const auto inverse = static_cast<float>(1 / temperature);
-  for (int64_t first = 0; first < count; first += kRowsAtOnce) {
-    const int64_t some = std::min(kRowsAtOnce, count - first);
+  for (int64_t first = 0; first < count; first += kLawsAtOnce) {
+    const int64_t some = std::min(kLawsAtOnce, count - first);
     const at::Tensor logits = head.logits(rows.detach().narrow(0, first, some)).to(at::kCPU).contiguous();
     const float* data = logits.const_data_ptr<float>();
     parallel_for(some, 1, [&](int64_t begin, int64_t end) {
