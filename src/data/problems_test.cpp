@@ -188,6 +188,10 @@ TEST_F(problems, with_bad_rows_are_refused_with_file_and_line) {
   EXPECT_EQ(refusal(std::string(100000, '[') + "\n"), "data_line");
   EXPECT_EQ(refusal("{\"problem\": \"" + std::string(17 << 20, 'x') + "\", \"answer\": \"1\"}\n"), "data_line");
   EXPECT_NE(message_.find("16.0 MiB"), std::string::npos) << message_;
+  EXPECT_EQ(refusal(R"({"what": "1+1?", "answer": "2"})"), "data_line");
+  EXPECT_NE(message_.find("--data.columns.problem NAME"), std::string::npos) << message_;
+  EXPECT_EQ(refusal(R"({"problem": "1+1?", "result": "2"})"), "data_line");
+  EXPECT_NE(message_.find("--data.columns.answer NAME"), std::string::npos) << message_;
   EXPECT_EQ(refusal("", "set.jsonl"), "empty");
   EXPECT_EQ(refusal("\n\n", "set.jsonl"), "empty");
 }
