@@ -25,6 +25,8 @@ struct SamplingConfig {
   void fields(Fields& f);
 };
 
+struct Sampled;
+
 struct PromptJob {
   std::span<const int32_t> prompt;  // token ids, at least one
   uint32_t problem = 0;             // key of its randomness (rng.h), and for the caller
@@ -34,6 +36,9 @@ struct PromptJob {
   bool greedy = false;                     // the most probable token, whatever the request's temperature
   int64_t max_tokens = 0;                  // 0 = the request's
   std::span<const int32_t> stop_ids = {};  // empty = the request's
+  // What was drawn of its one response elsewhere, a token at least: it goes on from there. Stays where it is until the
+  // run has taken the job.
+  const Sampled* begun = nullptr;
 };
 
 struct Sampled {    // one response; all vectors have its length, end token included
@@ -66,6 +71,10 @@ struct RolloutRequest {
   // its prompt of at most this many tokens.
   std::function<std::vector<PromptJob>()> more;
   int64_t room_responses = 0, room_tokens = 0;
+  // Shown the responses under way once per decode step; those that it gives back go on elsewhere (PromptJob::begun),
+  // and this run forgets them.
+  std::function<std::vector<const Sampled*>(std::vector<const Sampled*>)> offer;
+  std::function<void(int64_t)> on_moved;  // of a run of several processes, at its end: how many responses went on so
   // Asked after each token; true = nobody wants the rest, and the response ends here as one that was cut.
   std::function<bool(int64_t job, uint32_t sample)> unwanted;
   std::function<std::string(int64_t job)> name_of;  // what a watchdog calls a prompt; none: its number

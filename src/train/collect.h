@@ -46,6 +46,7 @@ struct CollectStats {
   int64_t generated_tokens = 0;
   std::array<int64_t, 4> verdicts{};  // by VerdictKind
   double correct_share = 0;           // of all graded responses
+  int64_t moved = 0;                  // responses that one rank began and another one ended
   double seconds_gen = 0, seconds_reward = 0;
 };
 

@@ -59,6 +59,7 @@ void record_collection(StepMetrics& m, const CollectStats& s) {
     m.set("train/groups_left", static_cast<double>(s.groups_left));
     m.set("train/groups_late", static_cast<double>(s.groups_late));
   }
+  if (s.moved > 0) m.set("perf/ranks/moved_responses", static_cast<double>(s.moved));
   if (s.rested > 0) m.set("train/prompts_rested", static_cast<double>(s.rested));
   for (int kind = 0; kind < 4; ++kind) {
     of_sampled(str("verifier/", name_of(static_cast<VerdictKind>(kind)), "_share"), share(s.verdicts[kind], s.graded));

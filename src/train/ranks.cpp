@@ -26,10 +26,20 @@ class Alone final : public Ranks {
                const std::function<void()>& turn) override {
     turn();
   }
-  int64_t claim(const std::string& name) override { return claimed_[name]++; }
+  int64_t count(const std::string& name, int64_t more) override { return counted_[name] += more; }
+  std::string settle(const std::string& name, const std::string& bytes) override {
+    return settled_.try_emplace(name, bytes).first->second;
+  }
+  void forget(const std::vector<std::string>& names) override {
+    for (const std::string& name : names) {
+      counted_.erase(name);
+      settled_.erase(name);
+    }
+  }
 
  private:
-  std::map<std::string, int64_t> claimed_;
+  std::map<std::string, int64_t> counted_;
+  std::map<std::string, std::string> settled_;
 };
 
 // A number of the environment.

@@ -2,8 +2,8 @@
 // gradients, and all of them hold the same batch, the same advantages and the same weights. Rank 0 alone writes.
 // Alone by default. Under torchrun, or whatever sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, PyTorch's own
 // engine carries the bytes: c10d over Gloo; for tensors of CUDA devices see train/ranks_device.h.
-// Every call but hand() and claim() is made by all ranks, in order. Error("ranks", exit 70) where another one is gone.
-// Threads: one caller.
+// Every call but hand() and those with a name is made by all ranks, in order. Error("ranks", exit 70) where another one
+// is gone. Threads: one caller.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -39,8 +39,14 @@ class Ranks {
   // all have what the last one left.
   virtual void in_turn(std::span<const at::Tensor> tensors, std::string& bytes, const std::function<void()>& turn) = 0;
 
+  // Adds to a number that all ranks see, 0 at first, and gives it.
+  virtual int64_t count(const std::string& name, int64_t more) = 0;
   // A number for each call of any rank with this name, from 0 on; whoever calls gets the next one.
-  virtual int64_t claim(const std::string& name) = 0;
+  int64_t claim(const std::string& name) { return count(name, 1) - 1; }
+  // Whoever calls first is believed: gives its bytes to all who call with this name. Some MB at most, and not none.
+  virtual std::string settle(const std::string& name, const std::string& bytes) = 0;
+  // Nobody asks for these any more.
+  virtual void forget(const std::vector<std::string>& names) = 0;
 
   // Of calls that all ranks make: the same number on each, for names.
   int64_t next_number() { return number_++; }

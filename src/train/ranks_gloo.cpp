@@ -108,10 +108,21 @@ class GlooRanks final : public Ranks {
     bytes = gather(rank_ + 1 == size_ ? bytes : "").back();
   }
 
-  int64_t claim(const std::string& name) override {
-    int64_t count = 0;
-    called("claiming a prompt", [&] { count = store_->add("ucas/" + name, 1); });
-    return count - 1;
+  int64_t count(const std::string& name, int64_t more) override {
+    int64_t sum = 0;
+    called("claiming a prompt", [&] { sum = store_->add("ucas/" + name, more); });
+    return sum;
+  }
+  std::string settle(const std::string& name, const std::string& bytes) override {
+    std::string settled;
+    called("moving responses", [&] { settled = store_->compareSet("ucas/" + name, "", bytes); });
+    if (settled == bytes) bytes_ += static_cast<int64_t>(bytes.size());
+    return settled;
+  }
+  void forget(const std::vector<std::string>& names) override {
+    called("moving responses", [&] {
+      for (const std::string& name : names) store_->deleteKey("ucas/" + name);
+    });
   }
 
  private:

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "train/moved_responses.h"
 #include "train/sampled_bytes.h"
 
 namespace ucas {
@@ -20,15 +21,30 @@ constexpr int64_t kClaimed = 4;  // one prompt in so many waits for who is first
 class OwnPart {
  public:
   OwnPart(const RolloutRequest& request, Ranks& ranks, bool claims)
-      : request_(request), ranks_(ranks), name_(str("prompts/", ranks.next_number())) {
+      : request_(request),
+        ranks_(ranks),
+        claims_(claims),
+        name_(str("prompts/", ranks.next_number())),
+        moved_(ranks, name_) {
     const auto count = std::ssize(request.jobs);
     dealt_ = claims && count >= 2 * ranks.size() ? count - count / kClaimed : count;
     for (int64_t job = ranks.rank(); job < dealt_; job += ranks.size()) jobs_.push_back(taken(job));
     first_responses_ = under_way_;
+    all_claimed_ = dealt_ == count;
   }
 
   std::vector<Sampled> drawn_by(Rollout& own) {
-    if (jobs_.empty()) return {};
+    if (claims_ && jobs_.empty()) jobs_ = claimed();
+    std::vector<Sampled> drawn = jobs_.empty() ? std::vector<Sampled>() : drawn_of_jobs(own);
+    if (claims_) moved_.leave();
+    return drawn;
+  }
+  int64_t taken_over() const { return moved_.taken_so_far(); }
+  // After all have exchanged what they drew.
+  void end() { moved_.forget(); }
+
+ private:
+  std::vector<Sampled> drawn_of_jobs(Rollout& own) {
     RolloutRequest mine = request_;
     mine.jobs = jobs_;
     mine.keep = true;
@@ -39,11 +55,11 @@ class OwnPart {
       };
     }
     if (request_.name_of) mine.name_of = [this](int64_t job) { return request_.name_of(number_[job]); };
-    if (dealt_ < std::ssize(request_.jobs)) {
+    if (claims_) {
       mine.more = [this] { return claimed(); };
+      mine.offer = [this](std::vector<const Sampled*> under_way) { return given_of(std::move(under_way)); };
       for (const PromptJob& job : request_.jobs) {
-        const int64_t most = job.max_tokens > 0 ? job.max_tokens : request_.sampling.max_tokens;
-        mine.room_tokens = std::max(mine.room_tokens, std::ssize(job.prompt) + most);
+        mine.room_tokens = std::max(mine.room_tokens, std::ssize(job.prompt) + most_tokens(job));
       }
     }
     std::vector<Sampled> drawn = own.run(mine);
@@ -51,7 +67,9 @@ class OwnPart {
     return drawn;
   }
 
- private:
+  int64_t most_tokens(const PromptJob& job) const {
+    return job.max_tokens > 0 ? job.max_tokens : request_.sampling.max_tokens;
+  }
   PromptJob taken(int64_t job) {
     number_.push_back(job);
     under_way_ += request_.jobs[job].samples;
@@ -64,12 +82,40 @@ class OwnPart {
       all_claimed_ = job >= std::ssize(request_.jobs);
       if (!all_claimed_) jobs.push_back(taken(job));
     }
+    return all_claimed_ && under_way_ == 0 ? gone_on_with() : jobs;
+  }
+
+  // What another rank began, each response a job of its own.
+  std::vector<PromptJob> gone_on_with() {
+    begun_ = moved_.taken(request_.should_stop);
+    std::vector<PromptJob> jobs;
+    for (const Sampled& response : begun_) {
+      PromptJob& job = jobs.emplace_back(request_.jobs[response.job]);
+      job.samples = 1;
+      job.first_sample = response.sample;
+      job.begun = &response;
+      number_.push_back(response.job);
+    }
+    under_way_ += std::ssize(jobs);
     return jobs;
+  }
+  std::vector<const Sampled*> given_of(std::vector<const Sampled*> under_way) {
+    const auto cost = [this](const Sampled& s) -> MovedResponses::Cost {
+      const PromptJob& job = request_.jobs[number_[s.job]];
+      const auto made = std::ssize(s.token);
+      return {.left = most_tokens(job) - made, .known = std::ssize(job.prompt) + made};
+    };
+    auto given = moved_.given_of(std::move(under_way), cost, [this](int64_t job) { return number_[job]; });
+    under_way_ -= std::ssize(given);
+    return given;
   }
 
   const RolloutRequest& request_;
   Ranks& ranks_;
+  const bool claims_;
   const std::string name_;
+  MovedResponses moved_;
+  std::vector<Sampled> begun_;
   int64_t dealt_ = 0;  // prompts before this one are somebody's from the beginning
   std::vector<PromptJob> jobs_;
   std::vector<int64_t> number_;  // among all prompts, of each that is drawn here
@@ -82,11 +128,13 @@ class SharedRollout final : public Rollout {
   SharedRollout(Rollout& own, Ranks& ranks, bool claims) : own_(own), ranks_(ranks), claims_(claims) {}
 
   std::vector<Sampled> run(const RolloutRequest& request) override {
-    const std::vector<Sampled> drawn = OwnPart(request, ranks_, claims_).drawn_by(own_);
+    OwnPart part(request, ranks_, claims_);
+    const std::vector<Sampled> drawn = part.drawn_by(own_);
     std::vector<Sampled> all;
     for (const std::string& text : ranks_.gather(sampled_bytes(drawn))) {
       for (Sampled& s : read_sampled(text, "what a rank sends")) all.push_back(std::move(s));
     }
+    if (claims_) end(part, request);
     std::ranges::sort(
         all, [](const Sampled& a, const Sampled& b) { return a.job != b.job ? a.job < b.job : a.sample < b.sample; });
     if (request.on_response) {
@@ -97,6 +145,14 @@ class SharedRollout final : public Rollout {
   }
 
  private:
+  void end(OwnPart& part, const RolloutRequest& request) {
+    part.end();
+    if (!request.on_moved) return;
+    int64_t moved = 0;
+    for (const std::string& text : ranks_.gather(std::to_string(part.taken_over()))) moved += std::stoll(text);
+    request.on_moved(moved);
+  }
+
   Rollout& own_;
   Ranks& ranks_;
   const bool claims_;

@@ -1,7 +1,7 @@
 // Sampling by all ranks: each takes every size-th prompt, and all get all responses, as if one process had drawn them.
 // A response depends on its prompt and key alone, so on CPUs they have the same bits, whoever draws it: where `claims`,
 // the last quarter of the prompts is nobody's at first, and who has ended half of its responses takes one after
-// another.
+// another; who has ended all goes on with responses of others (train/moved_responses.h).
 #pragma once
 
 #include <functional>
