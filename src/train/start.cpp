@@ -127,11 +127,13 @@ struct Planned {
   std::string words;
 };
 
-// Before anything is loaded. Checkpoints that a run has already are not counted again.
-Planned plan_run(const TrainConfig& config, const std::string& out, const RunDirectory* resumed, bool allow) {
+// Before anything is loaded, of the rank that saves. Checkpoints that a run has already are not counted again.
+Planned plan_run(const TrainConfig& config, const std::string& out, const RunDirectory* resumed, bool allow,
+                 const Ranks& ranks) {
   if (config.device != "cpu") return {};
   const bool own = resumed != nullptr && exists(path_join(resumed->model_files(), "config.json"));
-  const PlannedModels models = planned_models(config, own ? resumed->model_files() : "");
+  PlannedModels models = planned_models(config, own ? resumed->model_files() : "");
+  models.ranks = ranks.size();
   const MemoryPlan plan = plan_memory(config, models);
   PlanLimits limits = limits_here(out);
   if (resumed != nullptr) limits.disk_free = 0;
@@ -298,7 +300,7 @@ Training open_training(TrainConfig config, const std::string& out, const std::st
                        std::shared_ptr<Ranks> ranks) {
   if (!ranks->leads()) return follow_training(std::move(config), out, std::move(ranks));
   config.validate();
-  const Planned planned = plan_run(config, out, nullptr, allow_over_plan);
+  const Planned planned = plan_run(config, out, nullptr, allow_over_plan, *ranks);
   const std::string tokenizer = directory_with(config.model, "tokenizer.json");
   Parts parts = load_parts(config, config.model, tokenizer);
   RunEnvironment environment;
@@ -334,7 +336,7 @@ Training resume_training(const std::string& path, const std::vector<Setting>& ov
   const bool had_folder = is_directory(path_join(path, "checkpoints"));  // before open() makes it
   RunDirectory run = ranks->leads() ? RunDirectory::open(path) : RunDirectory::watch(path);
   const Planned planned =
-      plan_run(config, path, &run, std::ranges::find(overrides, kOverPlan, &Setting::key) != overrides.end());
+      plan_run(config, path, &run, std::ranges::find(overrides, kOverPlan, &Setting::key) != overrides.end(), *ranks);
   const Consent consent{run, allow_changes};
   std::optional<FoundCheckpoint> found = find_checkpoint(run);
   if (found) {
