@@ -1,6 +1,7 @@
 // Decoding as the engine does it: every token drawn by its key, its log-prob, entropy and confidence noted. Prints
 // tokens/s, the share of this machine's f32 GEMM limit that they reach, and how fast the weights are read.
 //   build/bench_decode [shape=tiny] [batch=256,..] [dtype=f32] [prompt=16] [new=64] [repeat=3] [threads=1]
+// group=G: so many responses to each prompt, which they share in the cache, or of which each has a copy (share=0).
 #include <c10/core/GradMode.h>
 
 #include "bench_model.h"
@@ -15,20 +16,32 @@ void measure(const Arguments& args, Model& model, int64_t batch) {
   const ModelConfig& config = model.config();
   const int64_t prompt = args.number("prompt", 16), fresh = args.number("new", 64);
   const auto repeat = static_cast<int>(args.number("repeat", 3));
-  auto cache = model.make_cache(batch, prompt + fresh);
+  const int64_t group = args.number("group", 0);
+  const int64_t prompts = group > 0 ? (batch + group - 1) / group : batch;
+  EngineRoom room{.slots = batch, .prompt_slots = group > 0 ? prompts : 0, .length = prompt + fresh};
+  if (group > 0 && args.number("share", 1) != 0) {
+    room.own = fresh + 15;
+    room.prompts = prompts;
+    room.prompt = prompt;
+  }
+  auto cache = make_cache(model, room);
   Rng rng(1, 2);
   Packed packed;
   packed.begin = {0};
-  std::vector<int64_t> slot;
-  for (int64_t s = 0; s < batch; ++s) {
+  std::vector<int64_t> slot, filled;
+  for (int64_t s = 0; s < prompts; ++s) {
     for (int64_t i = 0; i < prompt; ++i) {
       packed.token.push_back(static_cast<int32_t>(rng.below(config.vocab_size)));
       packed.position.push_back(static_cast<int32_t>(i));
     }
     packed.begin.push_back(static_cast<int64_t>(packed.token.size()));
-    slot.push_back(s);
+    filled.push_back(group > 0 ? batch + s : s);
   }
-  const double prefill = best_of(repeat, [&] { model.prefill(packed, *cache, slot); });
+  for (int64_t s = 0; s < batch; ++s) slot.push_back(s);
+  const double prefill = best_of(repeat, [&] { model.prefill(packed, *cache, filled); });
+  const double copies = best_of(1, [&] {
+    for (int64_t s = 0; group > 0 && s < batch; ++s) cache->copy(batch + s / group, s, prompt);
+  });
   auto decoder = model.make_decoder(*cache, {});
   std::vector<int32_t> token(static_cast<size_t>(batch), 7), position(static_cast<size_t>(batch));
   auto draw = [&](int64_t step) {
@@ -65,7 +78,13 @@ void measure(const Arguments& args, Model& model, int64_t batch) {
               1e6 * (best - layers) / tokens);
   const double bytes = products * (args.dtype() == Dtype::bf16 ? 2 : 4);
   std::printf("        weights read at %.1f GB/s\n", 1e-9 * bytes * static_cast<double>(fresh) / best);
-  double rows = static_cast<double>(batch * prompt);
+  if (group > 0) {
+    const int64_t width = config.num_hidden_layers * config.num_key_value_heads * config.head_dim;
+    std::printf("cache   %9.1f MiB for %ld prompts and %ld responses, %.2f ms to give these their prompts\n",
+                static_cast<double>(room.held() * width * (args.dtype() == Dtype::bf16 ? 4 : 8)) / (1 << 20), prompts,
+                batch, 1e3 * copies);
+  }
+  double rows = static_cast<double>(prompts * prompt);
   const double in_layers = products - static_cast<double>(config.vocab_size * config.hidden_size);
   std::printf("prefill %9.0f tok/s   %5.1f us/token   %4.1f %% of the GEMM limit\n", rows / prefill,
               1e6 * prefill / rows, 100 * 2e-9 * in_layers * rows / prefill / limit);

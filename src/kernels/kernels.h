@@ -20,17 +20,21 @@ struct Bf16 {
 // in the same tile of 16. Where there is a window, a token sees its last `window` keys only, and no work is done for
 // the whole tiles before them. Keys come in tiles of 16 tokens, [tile][d][16], so that scores need no horizontal sums;
 // values in rows of `stride` numbers, a multiple of 16, zero beyond d. Keys after the last one may hold anything. E:
-// how keys and values are kept, float or Bf16. A token's numbers do not depend on how many others come with it.
+// how keys and values are kept, float or Bf16. The first `shared` keys, whole tiles before the first token, may lie
+// elsewhere. A token's numbers depend neither on that nor on how many others come with it.
 template <class E>
 struct Attend {
   int64_t queries, group, keys, window, d, stride;
   float scale;
   const float* q;  // [queries, group, d]
-  const E* key;    // [tiles, d, 16]
+  const E* key;    // [tiles, d, 16], of those that are not shared
   const E* value;  // [keys, stride]
   float* weight;   // scratch [queries, group, 16 tiles]
   float* out;      // [queries, group, stride]
   float* norm;     // [queries, group, 2] largest score and 1 / sum e^(score - largest), for the backward
+  int64_t shared = 0;
+  const E* shared_key = nullptr;
+  const E* shared_value = nullptr;
 };
 
 // Its backward: writes d_q, adds to d_key and d_value.

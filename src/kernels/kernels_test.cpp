@@ -356,6 +356,19 @@ void check_attention(const Table& table, int64_t queries, int64_t group, int64_t
                 all.value_row.data(), scratch.data(), together.data(), norms.data()});
   ASSERT_EQ(together, out) << where;
   ASSERT_EQ(norms, norm) << where;
+  // The same where the first tiles lie elsewhere, and nothing where they lay.
+  for (int64_t shared = 16; shared <= (keys - queries) / 16 * 16; shared += 16) {
+    std::vector<float> key = all.key_tile, value = all.value_row, elsewhere(out.size()), its_norm(norm.size());
+    const std::vector<float> shared_key(key.begin(), key.begin() + shared * d);
+    const std::vector<float> shared_value(value.begin(), value.begin() + shared * stride);
+    std::fill_n(key.begin(), shared * d, kNan);
+    std::fill_n(value.begin(), shared * stride, kNan);
+    table.attend({queries, group, keys - queries + 1, window, d, stride, scale, q.data(), key.data() + shared * d,
+                  value.data() + shared * stride, scratch.data(), elsewhere.data(), its_norm.data(), shared,
+                  shared_key.data(), shared_value.data()});
+    ASSERT_EQ(elsewhere, out) << where << " shared " << shared;
+    ASSERT_EQ(its_norm, norm) << where << " shared " << shared;
+  }
   std::vector<float> q_rows, got_q(out.size()), got_k(static_cast<size_t>(keys * stride), 0.0f), got_v = got_k;
   for (int64_t r = 0; r < rows; ++r) {
     q_rows.insert(q_rows.end(), q.begin() + r * d, q.begin() + (r + 1) * d);

@@ -80,8 +80,9 @@ class AtenForward final : public Forward {
 
   at::Tensor hidden(const Packed& packed) override { return packed_forward(packed, nullptr, {}); }
   bool backward_by_hand() const override { return false; }
-  std::unique_ptr<KvCache> make_cache(int64_t slots, int64_t length, int64_t /*tokens*/) override {
-    return std::make_unique<AtenCache>(shape_.config, slots, length, at::TensorOptions().dtype(type_).device(device()));
+  std::unique_ptr<KvCache> make_cache(const EngineRoom& room) override {
+    return std::make_unique<AtenCache>(shape_.config, room.slots + room.prompt_slots, room.length,
+                                       at::TensorOptions().dtype(type_).device(device()));
   }
   at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) override {
     return packed_forward(packed, &cache, slots);

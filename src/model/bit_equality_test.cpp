@@ -14,6 +14,7 @@
 
 #include "base/rng.h"
 #include "kernels/lm_head.h"
+#include "model/decoder.h"
 #include "model/transformer.h"
 #include "support/engine/small_models.h"
 #include "support/engine/threads.h"
@@ -131,6 +132,74 @@ std::vector<at::Tensor> decode_all(Model& model, const std::vector<Sequence>& se
 }
 
 class BitEquality : public ::testing::TestWithParam<Shape> {};
+
+// Responses to prompts of these lengths, three to each and side by side, over a cache in which they share them. Gives
+// the hidden states of whole sequences, from the last token of the prompt on.
+std::vector<at::Tensor> decode_shared(Model& model, const std::vector<Sequence>& sequences,
+                                      const std::vector<int64_t>& prompts, KvCache& cache, int64_t prompt_slot) {
+  std::vector<at::Tensor> out;
+  for (size_t first = 0; first < sequences.size(); first += 3) {
+    const int64_t prompt = prompts[first / 3];
+    const Sequence head(sequences[first].begin(), sequences[first].begin() + prompt);
+    const at::Tensor hidden = model.prefill(pack({head}), cache, {&prompt_slot, 1});
+    std::vector<at::Tensor> rows[3];
+    for (int64_t slot = 0; slot < 3; ++slot) {
+      rows[slot].push_back(hidden.narrow(0, prompt - 1, 1));
+      cache.copy(prompt_slot, slot, prompt);
+    }
+    for (size_t at = static_cast<size_t>(prompt);; ++at) {
+      std::vector<int32_t> token, position;
+      std::vector<int64_t> slots;
+      for (int64_t slot = 0; slot < 3; ++slot) {
+        const Sequence& sequence = sequences[first + static_cast<size_t>(slot)];
+        if (at >= sequence.size()) continue;
+        token.push_back(sequence[at]);
+        position.push_back(static_cast<int32_t>(at));
+        slots.push_back(slot);
+      }
+      if (slots.empty()) break;
+      const at::Tensor next = model.decode(token, position, slots, cache);
+      for (size_t r = 0; r < slots.size(); ++r) rows[slots[r]].push_back(next.narrow(0, static_cast<int64_t>(r), 1));
+    }
+    for (int64_t slot = 0; slot < 3; ++slot) out.push_back(at::cat(rows[slot]));
+  }
+  return out;
+}
+
+TEST_P(BitEquality, responses_that_read_one_prompt_in_the_cache_have_the_bits_of_whole_sequences) {
+  const int64_t vocab = config_of(GetParam()).vocab_size;
+  auto model = model_of(GetParam());
+  const std::vector<int64_t> prompts = {33, 1, 15, 16, 17, 64, 100, 48, 5};
+  Rng rng(14, 0);
+  std::vector<Sequence> sequences;
+  for (const int64_t prompt : prompts) {
+    Sequence head;
+    for (int64_t i = 0; i < prompt; ++i) head.push_back(static_cast<int32_t>(rng.below(vocab)));
+    for (const int64_t own : {1, 16, 21}) {
+      sequences.push_back(head);
+      for (int64_t i = 0; i < own; ++i) sequences.back().push_back(static_cast<int32_t>(rng.below(vocab)));
+    }
+  }
+  c10::NoGradGuard no_grad;
+  std::vector<at::Tensor> whole;
+  for (size_t s = 0; s < sequences.size(); ++s) {
+    const int64_t prompt = prompts[s / 3], rows = static_cast<int64_t>(sequences[s].size()) - prompt + 1;
+    whole.push_back(model->hidden(pack({sequences[s]})).narrow(0, prompt - 1, rows));
+  }
+  // A place for a prompt is taken again once the last response of its group is released: a prompt whose first token
+  // comes while the one before has its responses needs another.
+  const EngineRoom room{.slots = 3, .prompt_slots = 1, .length = 121, .own = 21 + 15, .prompts = 2, .prompt = 100};
+  for (int threads : {1, 2}) {
+    Threads set(threads);
+    for (const bool shares : {true, false}) {
+      const auto cache = shares ? make_cache(*model, room) : model->make_cache(4, 121);
+      const std::vector<at::Tensor> decoded = decode_shared(*model, sequences, prompts, *cache, 3);
+      ASSERT_EQ(decoded.size(), whole.size());
+      for (size_t s = 0; s < whole.size(); ++s)
+        EXPECT_TRUE(same_bits(decoded[s], whole[s])) << "sequence " << s << ", shares " << shares;
+    }
+  }
+}
 
 // Sequences with a beginning in common, once as they are and once shared: where[r] is the row of whole sequences that
 // row r of the shared ones is.

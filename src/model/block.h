@@ -151,13 +151,30 @@ struct Place {
   int64_t key = 0, key_head = 0;
   int64_t value = 0, value_head = 0;
   int64_t position = 0;
+  // The first `shared` tokens, whole tiles, may lie where another sequence begins; `key` and `value` count as if they
+  // lay before the others here.
+  int64_t shared = 0;
+  int64_t shared_key = 0, shared_key_head = 0;
+  int64_t shared_value = 0, shared_value_head = 0;
 
+  void share(const Place& from, int64_t tokens, int64_t d, int64_t stride) {
+    shared = tokens;
+    shared_key = from.key, shared_key_head = from.key_head;
+    shared_value = from.value, shared_value_head = from.value_head;
+    key -= tokens * d, value -= tokens * stride;
+  }
+  // Where the tile of a token, and its value, of this sequence's own begin.
+  int64_t key_at(int64_t head, int64_t token, int64_t d) const { return key + head * key_head + token / 16 * 16 * d; }
+  int64_t value_at(int64_t head, int64_t token, int64_t stride) const {
+    return value + head * value_head + token * stride;
+  }
   bool follows(const Place& before) const {
-    return position == before.position + 1 && key == before.key && value == before.value;
+    return position == before.position + 1 && key == before.key && value == before.value && shared == before.shared;
   }
 };
 
-// The first `tokens` keys and values of a sequence, shared: also to where another finds its own.
+// The first `tokens` keys and values of a sequence, shared: those beyond whole tiles also to where another finds its
+// own.
 struct Shared {
   Place from, to;
   int64_t tokens;

@@ -8,6 +8,7 @@
 
 #include "base/rng.h"
 #include "model/model.h"
+#include "sampling/engine_room.h"
 #include "sampling/sampler.h"
 
 namespace ucas {
@@ -20,6 +21,10 @@ struct Lane {
   SampleKey key;  // of the next one
   bool greedy;
 };
+
+// A cache with a slot for each response and, behind them, for each prompt that waits: those only prefill() fills, the
+// others only a copy of them, where the room says that prompts are shared.
+std::unique_ptr<KvCache> make_cache(Model& model, const EngineRoom& room);
 
 class Decoder {
  public:

@@ -58,8 +58,8 @@ at::Tensor GpuForward::hidden(const Packed& packed) {
   });
 }
 
-std::unique_ptr<KvCache> GpuForward::make_cache(int64_t slots, int64_t length, int64_t tokens) {
-  return std::make_unique<GpuCache>(shape_, slots, length, tokens, kernels_.device);
+std::unique_ptr<KvCache> GpuForward::make_cache(const EngineRoom& room) {
+  return std::make_unique<GpuCache>(shape_, room.slots + room.prompt_slots, room.length, room.tokens, kernels_.device);
 }
 
 at::Tensor GpuForward::prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) {

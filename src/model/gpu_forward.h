@@ -18,7 +18,7 @@ class GpuForward final : public Forward {
   GpuForward(const ModelConfig& config, const Weights& weights, const ModelOptions& options);
 
   at::Tensor hidden(const Packed& packed) override;
-  std::unique_ptr<KvCache> make_cache(int64_t slots, int64_t length, int64_t tokens) override;
+  std::unique_ptr<KvCache> make_cache(const EngineRoom& room) override;
   at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) override;
   at::Tensor decode(std::span<const int32_t> token, std::span<const int32_t> position, std::span<const int64_t> slot,
                     KvCache& cache) override;

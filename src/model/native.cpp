@@ -6,60 +6,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
-#include "base/error.h"
 #include "kernels/kernels.h"
 #include "model/block.h"
 #include "model/forward.h"
+#include "model/tiled_cache.h"
 
 namespace ucas {
 
 namespace {
-
-// Keys [layer][slot][kv head][tile][d][16] and values [layer][slot][kv head][token][stride].
-template <class E>
-class TiledCache : public KvCache {
- public:
-  TiledCache(const BlockShape& s, int64_t slots, int64_t length)
-      : slots_(slots),
-        length_(length),
-        layers_(s.config.num_hidden_layers),
-        kv_heads_(s.K),
-        token_key_(16 * s.d),
-        token_value_(s.stride) {
-    int64_t tokens = kernels::tiles_of(length) * 16;
-    key_head_ = tokens * s.d;
-    value_head_ = tokens * s.stride;
-    key_ = rows_of<E>(layers_ * slots * kv_heads_, key_head_);
-    value_ = rows_of<E>(layers_ * slots * kv_heads_, value_head_);
-  }
-  int64_t slots() const override { return slots_; }
-  int64_t length() const override { return length_; }
-  void copy(int64_t from_slot, int64_t to_slot, int64_t tokens) override {
-    UCAS_CHECK(from_slot >= 0 && from_slot < slots_ && to_slot >= 0 && to_slot < slots_ && tokens <= length_,
-               "copying inside the cache");
-    auto key_bytes = kernels::tiles_of(tokens) * token_key_ * sizeof(E);
-    auto value_bytes = tokens * token_value_ * sizeof(E);
-    for (int64_t layer = 0; layer < layers_; ++layer)
-      for (int64_t head = 0; head < kv_heads_; ++head) {
-        Place from = place(from_slot, 0), to = place(to_slot, 0);
-        std::memcpy(key(layer) + to.key + head * key_head_, key(layer) + from.key + head * key_head_, key_bytes);
-        std::memcpy(value(layer) + to.value + head * value_head_, value(layer) + from.value + head * value_head_,
-                    value_bytes);
-      }
-  }
-
-  Place place(int64_t slot, int64_t position) const {
-    return {slot * kv_heads_ * key_head_, key_head_, slot * kv_heads_ * value_head_, value_head_, position};
-  }
-  E* key(int64_t layer) const { return data<E>(key_) + layer * slots_ * kv_heads_ * key_head_; }
-  E* value(int64_t layer) const { return data<E>(value_) + layer * slots_ * kv_heads_ * value_head_; }
-
- private:
-  int64_t slots_, length_, layers_, kv_heads_, token_key_, token_value_, key_head_, value_head_;
-  at::Tensor key_, value_;
-};
 
 // Keys and values of a layer: a cache's, or one scratch layer that every layer overwrites in turn.
 template <class E>
@@ -79,14 +34,17 @@ class NativeForward final : public Forward {
 
   at::Tensor hidden(const Packed& packed) override;
   bool shares_prefixes() const override { return true; }
-  std::unique_ptr<KvCache> make_cache(int64_t slots, int64_t length, int64_t /*tokens*/) override {
-    return std::make_unique<TiledCache<E>>(shape_, slots, length);
+  std::unique_ptr<KvCache> make_cache(const EngineRoom& room) override {
+    return std::make_unique<TiledCache<E>>(shape_, room);
   }
   at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) override {
     auto& tiled = static_cast<TiledCache<E>&>(cache);
     std::vector<Place> places;
-    for (size_t s = 0; s < slots.size(); ++s)
-      for (int64_t i = 0; i < packed.begin[s + 1] - packed.begin[s]; ++i) places.push_back(tiled.place(slots[s], i));
+    for (size_t s = 0; s < slots.size(); ++s) {
+      const int64_t tokens = packed.begin[s + 1] - packed.begin[s];
+      tiled.begin(slots[s], tokens);
+      for (int64_t i = 0; i < tokens; ++i) places.push_back(tiled.place(slots[s], i));
+    }
     return run(packed.token, places, {&tiled}, nullptr);
   }
   at::Tensor decode(std::span<const int32_t> token, std::span<const int32_t> position, std::span<const int64_t> slot,
@@ -187,10 +145,12 @@ at::Tensor NativeForward<E>::hidden(const Packed& packed) {
   int64_t tiles = 0;
   for (int64_t sequence = 0; sequence < packed.sequences(); ++sequence) {
     const int64_t before = packed.rows_before(sequence), length = before + packed.rows_of(sequence);
-    const int64_t own = kernels::tiles_of(length);
-    const Place start{tiles * s.K * 16 * s.d, own * 16 * s.d, tiles * s.K * 16 * s.stride, own * 16 * s.stride, 0};
+    const int64_t own = kernels::tiles_of(length) - before / 16;
+    Place start{tiles * s.K * 16 * s.d, own * 16 * s.d, tiles * s.K * 16 * s.stride, own * 16 * s.stride, 0};
     if (before > 0) {
-      kept->shared.push_back({kept->places[packed.begin[packed.prefix_of(sequence)]], start, before});
+      const Place& from = kept->places[packed.begin[packed.prefix_of(sequence)]];
+      start.share(from, before / 16 * 16, s.d, s.stride);
+      if (before % 16 > 0) kept->shared.push_back({from, start, before});
     }
     for (int64_t i = before; i < length; ++i) {
       kept->places.push_back(start);

@@ -52,9 +52,9 @@ void BlockForward<E>::place_heads(const Layer& layer, E* key, E* value, Activati
     const E *k = kept + s.query, *v = k + s.key;
     for (int64_t head = 0; head < s.K; ++head) {
       const E* from = k + head * s.d;
-      E* tile = key + place.key + head * place.key_head + place.position / 16 * 16 * s.d + place.position % 16;
+      E* tile = key + place.key_at(head, place.position, s.d) + place.position % 16;
       for (int64_t x = 0; x < s.d; ++x) tile[x * 16] = from[x];
-      E* to = value + place.value + head * place.value_head + place.position * s.stride;
+      E* to = value + place.value_at(head, place.position, s.stride);
       std::copy_n(v + head * s.d, s.d, to);
       std::fill(to + s.d, to + s.stride, E{});
     }
@@ -67,13 +67,12 @@ void BlockForward<E>::share(E* key, E* value) const {
   parallel_for(static_cast<int64_t>(shared_.size()) * s_.K, 1, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const auto& [from, to, tokens] = shared_[task / s_.K];
-      const int64_t head = task % s_.K, whole = tokens / 16 * 16 * d, rest = tokens % 16;
-      const E* keys = key + from.key + head * from.key_head;
-      E* own = key + to.key + head * to.key_head;
-      std::copy_n(keys, whole, own);
-      for (int64_t x = 0; x < d; ++x) std::copy_n(keys + whole + x * 16, rest, own + whole + x * 16);
-      std::copy_n(value + from.value + head * from.value_head, tokens * s_.stride,
-                  value + to.value + head * to.value_head);
+      const int64_t head = task % s_.K, rest = tokens - to.shared;
+      const E* keys = key + from.key_at(head, to.shared, d);
+      E* own = key + to.key_at(head, to.shared, d);
+      for (int64_t x = 0; x < d; ++x) std::copy_n(keys + x * 16, rest, own + x * 16);
+      std::copy_n(value + from.value_at(head, to.shared, s_.stride), rest * s_.stride,
+                  value + to.value_at(head, to.shared, s_.stride));
     }
   });
 }
@@ -102,8 +101,10 @@ void BlockForward<E>::attend(int64_t window, const E* key, const E* value, Activ
           std::copy_n(open_row(qkv + (i + n) * s.N + head * width, width, room.data()), width, q.data() + n * width);
         }
         attend_kernel({count, s.group, place.position + 1, window, s.d, s.stride, scale, q.data(),
-                       key + place.key + head * place.key_head, value + place.value + head * place.value_head,
-                       weight.data(), out.data(), norm.data()});
+                       key + place.key_at(head, place.shared, s.d),
+                       value + place.value_at(head, place.shared, s.stride), weight.data(), out.data(), norm.data(),
+                       place.shared, key + place.shared_key + head * place.shared_key_head,
+                       value + place.shared_value + head * place.shared_value_head});
         for (int64_t n = 0; n < count; ++n) {
           E* row = to + (i + n) * s.query + head * width;
           float* sums = fresh_row(row, room.data());

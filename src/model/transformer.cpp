@@ -94,8 +94,9 @@ class Transformer final : public Model {
   }
   bool shares_prefixes() const override { return forward_->shares_prefixes(); }
   std::unique_ptr<KvCache> make_cache(int64_t slots, int64_t length, int64_t tokens) override {
-    return forward_->make_cache(slots, length, tokens);
+    return make_cache({.slots = slots, .length = length, .tokens = tokens});
   }
+  std::unique_ptr<KvCache> make_cache(const EngineRoom& room) { return forward_->make_cache(room); }
   at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) override {
     check(packed, false);
     UCAS_CHECK(slots.size() + 1 == packed.begin.size(), "one slot for each sequence");
@@ -195,6 +196,12 @@ std::unique_ptr<Model> view_of(Model& model, Path path) {
 }
 
 }  // namespace
+
+std::unique_ptr<KvCache> make_cache(Model& model, const EngineRoom& room) {
+  auto* transformer = dynamic_cast<Transformer*>(&model);
+  if (transformer != nullptr) return transformer->make_cache(room);
+  return model.make_cache(room.slots + room.prompt_slots, room.length, room.tokens);
+}
 
 std::unique_ptr<Model> aten_view(Model& model) { return view_of(model, Path::aten); }
 std::unique_ptr<Model> walked_view(Model& model) {

@@ -208,7 +208,7 @@ int64_t cache_token_bytes(const ModelConfig& config, Dtype dtype) {
 }
 
 int64_t cache_bytes(const ModelConfig& config, Dtype dtype, const EngineRoom& room) {
-  return (room.slots + room.prompt_slots) * rounded_up(room.length, 16) * cache_token_bytes(config, dtype);
+  return room.held() * cache_token_bytes(config, dtype);
 }
 
 PassMemory generate_memory(const ModelConfig& config, const ModelOptions& options, const EngineRoom& room,

@@ -138,17 +138,28 @@ class Planner {
     int64_t samples = c_.gen_batch() * c_.rollout.n;
     if (c_.train.test_freq > 0) samples = std::max(samples, c_.data.val_limit > 0 ? c_.data.val_limit : kMostSlots);
     samples = share(samples);
+    const int64_t prompt = c_.data.max_prompt_length, response = c_.rollout.response_length;
+    // A rank that takes what others have not begun (train/shared_rollout.cpp) knows only how long both are together.
+    const LongestTokens longest =
+        ranks_ > 1 ? LongestTokens{longest_, longest_, longest_} : LongestTokens{longest_, prompt, response};
     // The engine's rule counts heads without the padding of value rows (rollout/engine.cpp).
     const int64_t width = m_.policy.num_hidden_layers * m_.policy.num_key_value_heads * m_.policy.head_dim;
-    const EngineRoom room =
-        engine_room(engine, prompts, samples, longest_, 2 * width * (is_bf16() ? 2 : 4), free_gpu());
+    const int64_t token_bytes = 2 * width * (is_bf16() ? 2 : 4);
+    EngineRoom room = engine_room(engine, prompts, samples, longest, token_bytes, free_gpu());
+    if (room.shares() && c_.train.test_freq > 0) {  // whose prompts have one response each
+      const int64_t tests = share(c_.data.val_limit > 0 ? c_.data.val_limit : kMostSlots);
+      const EngineRoom of_tests = engine_room(engine, tests, tests, longest, token_bytes);
+      if (of_tests.held() > room.held()) room = of_tests;
+    }
     cache_ = cache_bytes(m_.policy, c_.dtype, room);
     if (gpu_ > 0) cache_ = std::min(cache_, free_gpu() / 2);
-    part("KV cache", str(room.slots, " + ", room.prompt_slots, " slots of ", grouped(longest_), " tokens"))[kGenerate] =
-        cache_;
+    const std::string held =
+        room.shares() ? str(room.slots, " responses of ", grouped(response), ", ", room.prompts, " prompts of ",
+                            grouped(room.prompt), " tokens")
+                      : str(room.slots, " + ", room.prompt_slots, " slots of ", grouped(longest_), " tokens");
+    part("KV cache", held)[kGenerate] = cache_;
     const bool cut = c_.rollout.sampling().truncates();
-    instants_[kGenerate] =
-        generate_memory(m_.policy, m_.options, room, engine, c_.data.max_prompt_length, threads_, cut);
+    instants_[kGenerate] = generate_memory(m_.policy, m_.options, room, engine, prompt, threads_, cut);
   }
 
   // What the parts so far, which stand all the time, leave of a GPU; 0 on the CPU.

@@ -82,6 +82,21 @@ TEST(model_memory, a_cache_has_two_rows_a_token_in_every_layer_in_whole_tiles) {
   EXPECT_EQ(cache_bytes(small(), Dtype::bf16, room), 4 * 32 * (2 * 2 * (16 + 16) * 2));
 }
 
+TEST(model_memory, a_cache_holds_the_prompt_of_a_group_once_where_that_takes_less) {
+  const LongestTokens longest{1280, 1024, 256};
+  const EngineRoom one = engine_room({}, 1, 16, longest, 4096);
+  EXPECT_EQ(one.held(), 16 * 272 + 1024);  // a whole one: 17 of 1,280
+  const EngineRoom step = engine_room({.max_slots = 256}, 128, 2048, longest, 4096);
+  EXPECT_EQ(step.held(), 256 * 272 + (4 * 16 + 32) * 1024);
+  // Where prompt and response may each be all of the length, and on a GPU, slots are whole.
+  EXPECT_FALSE(engine_room({.max_slots = 64}, 64, 64, {1280, 1280, 1280}, 4096).shares());
+  EXPECT_FALSE(engine_room({.max_slots = 64}, 4, 64, longest, 4096, int64_t{1} << 30).shares());
+  // A budget of memory has room for more responses: it is kept, and with one more it would not be.
+  const EngineRoom many = engine_room({.cache_mb = 64}, 128, 2048, longest, 4096);
+  EXPECT_GT(many.slots, (int64_t{64} << 20) / (1280 * 4096));
+  EXPECT_LE(many.held() * 4096, int64_t{64} << 20);
+}
+
 TEST(model_memory, what_is_made_again_is_not_kept) {
   const PassShape shape{.rows = 1024, .length = 256, .threads = 1};
   ModelConfig deep = small();

@@ -75,7 +75,8 @@ class TimePlanner {
         static_cast<int64_t>(2 * element()) * m.num_hidden_layers * m.num_key_value_heads * m.head_dim;
     EngineConfig engine;
     engine.max_slots = c_.rollout.max_slots;
-    const int64_t longest = c_.data.max_prompt_length + c_.rollout.response_length;
+    const LongestTokens longest{c_.data.max_prompt_length + c_.rollout.response_length, c_.data.max_prompt_length,
+                                c_.rollout.response_length};
     const EngineRoom room = engine_room(engine, static_cast<int64_t>(std::ceil(prompts)),
                                         static_cast<int64_t>(std::ceil(mine)), longest, token_bytes, d_.memory);
     const double lanes = std::min(static_cast<double>(room.slots), mine), rounds = std::max(r(), mine * r() / lanes);

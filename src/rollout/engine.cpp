@@ -6,6 +6,7 @@
 #include <ATen/ops/stack.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/activity.h"
@@ -46,18 +47,24 @@ void check_jobs(std::span<const PromptJob> jobs, size_t first, const RolloutRequ
 
 EngineRoom room_of(const RolloutRequest& request, const EngineConfig& config, const Model& of) {
   const ModelConfig& model = of.config();
-  int64_t samples = 0, length = 0;
+  int64_t samples = 0;
+  LongestTokens longest{request.room_tokens, request.room_tokens, request.room_tokens};
   for (const PromptJob& job : request.jobs) {
+    const auto prompt = static_cast<int64_t>(job.prompt.size()), response = max_tokens(job, request);
     samples += std::max<int64_t>(job.samples, 0);
-    length = std::max(length, static_cast<int64_t>(job.prompt.size()) + max_tokens(job, request));
+    longest.whole = std::max(longest.whole, prompt + response);
+    longest.prompt = std::max(longest.prompt, prompt);
+    // One that has begun elsewhere is read into its own place with its prompt.
+    longest.response = std::max(longest.response, job.begun != nullptr ? prompt + response : response);
   }
   samples = std::max(samples, request.room_responses);
-  length = std::max(length, request.room_tokens);
-  const auto prompts = std::max(static_cast<int64_t>(request.jobs.size()), request.room_responses);
+  // Those that join may be any number, of which each response under way may be another's.
+  const auto jobs = static_cast<int64_t>(request.jobs.size());
+  const int64_t prompts = std::max(request.more ? samples : jobs, request.room_responses);
   const int64_t number = of.options().dtype == Dtype::bf16 ? 2 : 4;
   const int64_t gpu_free = of.device().is_cpu() ? 0 : memory_of(of.device()).free;
   const int64_t width = model.num_hidden_layers * model.num_key_value_heads * model.head_dim;
-  return engine_room(config, prompts, samples, length, 2 * number * width, gpu_free);
+  return engine_room(config, prompts, samples, longest, 2 * number * width, gpu_free);
 }
 
 // Tokens of a cache that slots share: what it is taken by, what a response takes when it begins, and what is kept for
@@ -84,6 +91,7 @@ class Run {
   void fill_slots();
   bool take_up(size_t result);
   void make_room();
+  bool has_place_for_prompts() const;
   bool prefill_next();
   void admit(const std::vector<Scheduler::Admission>& admissions);
   void decode_step();
@@ -123,7 +131,9 @@ Run::Run(Model& model, const EngineConfig& config, const RolloutRequest& request
       scheduler_({}, room_.prompt_slots, config.prefill_tokens) {
   add(request.jobs);
   if (results_.empty()) return;
-  cache_ = model.make_cache(room_.slots + room_.prompt_slots, room_.length, cache_tokens());
+  EngineRoom room = room_;
+  room.tokens = cache_tokens();
+  cache_ = make_cache(model, room);
   for (int64_t slot = room_.slots - 1; slot >= 0; --slot) free_slots_.push_back(slot);
   first_logits_ = at::empty({room_.prompt_slots, vocab_}, at::TensorOptions().dtype(at::kFloat).device(model.device()));
   sampler_ = model.head().make_sampler(request.sampling);
@@ -212,7 +222,16 @@ void Run::fill_slots() {
   }
 }
 
+// Prompts have so many places, in a cache where responses share them; each one under way keeps its own.
+bool Run::has_place_for_prompts() const {
+  if (!room_.shares() || room_.prompts >= static_cast<int64_t>(jobs_.size())) return true;
+  std::set<int64_t> under_way;
+  for (const Live& live : live_) under_way.insert(results_[live.result].job);
+  return static_cast<int64_t>(under_way.size()) + room_.prompt_slots <= room_.prompts;
+}
+
 bool Run::prefill_next() {
+  if (!has_place_for_prompts()) return false;
   const int64_t most = std::max(config_.prefill_tokens, longest_prompt_) + room_.prompt_slots * kBlock;
   if (!live_.empty() && cache_->free_tokens() < most) return false;
   const auto batch = scheduler_.next_prefill();

@@ -1,6 +1,6 @@
-// The rollout engine: continuous batching over a KV cache. Every prompt is prefilled once and its keys and values are
-// copied to the slots of its n samples; a slot whose response ends is refilled before the next step.
-// Fed by train/collect, evaluate and `ucas generate`; reads a Model (borrowed) with its weights of the moment.
+// The rollout engine: continuous batching over a KV cache. Every prompt is prefilled once; the slots of its n samples
+// read its keys and values there (on the CPU; elsewhere copies), and one whose response ends is refilled before the
+// next. Fed by train/collect, evaluate and `ucas generate`; reads a Model (borrowed) with its weights of the moment.
 // Determinism: on the CPU the result depends on (weights, jobs, sampling, seed, step) alone, not on slots, prefill
 // packing, admission order or threads.
 // Threads: one caller at a time.

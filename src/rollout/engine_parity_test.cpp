@@ -7,7 +7,9 @@
 
 #include <algorithm>
 
+#include "base/rng.h"
 #include "base/str.h"
+#include "sampling/engine_room.h"
 #include "support/engine/rollout_requests.h"
 #include "support/engine/small_models.h"
 #include "support/engine/threads.h"
@@ -34,12 +36,12 @@ int64_t differing(const std::vector<Sampled>& a, const std::vector<Sampled>& b) 
 }
 
 // All that the sampler noted of its tokens is what the trainer computes from the packed sequences.
-void expect_the_trainers_bits(Model& model, const SamplingConfig& sampling) {
-  const auto prompts = random_prompts(8, 30, 58);
-  const auto jobs = jobs_of(prompts, 6);
+void expect_the_trainers_bits(Model& model, const SamplingConfig& sampling,
+                              const std::vector<std::vector<int32_t>>& prompts, int64_t samples, int64_t slots) {
+  const auto jobs = jobs_of(prompts, samples);
   const double temperature = sampling.temperature;
   const bool truncates = sampling.truncates();
-  const auto responses = make_engine(model, {.max_slots = 10})->run(request_of(jobs, sampling));
+  const auto responses = make_engine(model, {.max_slots = slots})->run(request_of(jobs, sampling));
   Packed packed;
   std::vector<std::pair<int64_t, int64_t>> where;  // of the positions that predict
   for (const Sampled& r : responses) {
@@ -70,6 +72,10 @@ void expect_the_trainers_bits(Model& model, const SamplingConfig& sampling) {
   EXPECT_EQ(above > 0, truncates);
 }
 
+void expect_the_trainers_bits(Model& model, const SamplingConfig& sampling) {
+  expect_the_trainers_bits(model, sampling, random_prompts(8, 30, 58), 6, 10);
+}
+
 }  // namespace
 
 TEST(engine_parity, slots_prefill_budget_and_order_of_jobs_change_nothing) {
@@ -89,6 +95,29 @@ TEST(engine_parity, slots_prefill_budget_and_order_of_jobs_change_nothing) {
   for (Sampled& r : other) r.job = static_cast<int64_t>(jobs.size()) - 1 - r.job;
   std::stable_sort(other.begin(), other.end(), [](const Sampled& a, const Sampled& b) { return a.job < b.job; });
   EXPECT_EQ(differing(reference, other), 0);
+}
+
+// Prompts shorter than a tile of keys, whole tiles, and several; more of them than the cache has places for.
+TEST(engine_parity, responses_that_share_their_prompts_have_the_bits_of_those_that_have_their_own) {
+  Rng rng(5, 5);
+  std::vector<std::vector<int32_t>> prompts;
+  for (const int64_t length : {33, 5, 16, 100, 15, 48, 64, 17, 1, 96, 40, 32, 80, 31}) {
+    auto& prompt = prompts.emplace_back();
+    for (int64_t i = 0; i < length; ++i) prompt.push_back(static_cast<int32_t>(rng.below(58)));
+  }
+  const EngineRoom room = engine_room({.max_slots = 8}, 14, 112, {124, 100, 24}, 1);
+  ASSERT_TRUE(room.shares());
+  ASSERT_LT(room.prompts, 14);
+  for (Dtype dtype : {Dtype::f32, Dtype::bf16}) {
+    auto model = testing::task_model({.dtype = dtype});
+    for (int threads : {1, 2}) {
+      const Threads set(threads);
+      for (const int64_t slots : {1, 3, 8, 0}) {
+        SCOPED_TRACE(str(word_of(dtype), ", threads ", threads, ", slots ", slots));
+        expect_the_trainers_bits(*model, {.max_tokens = 24}, prompts, 8, slots);
+      }
+    }
+  }
 }
 
 TEST(engine_parity, the_number_of_threads_changes_nothing) {

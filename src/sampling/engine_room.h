@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/kernels.h"
 #include "sampling/engine_config.h"
 
 namespace ucas {
@@ -14,18 +15,47 @@ constexpr int64_t kMostSlots = 256;                 // where max_slots is 0; mor
 constexpr int64_t kMostGpuSlots = 1024;             // there: weights are read for more at once (bench_gpu)
 constexpr int64_t kCacheMb = 2048;                  // where cache_mb is 0
 constexpr int64_t kMostPromptSlots = 32;
+constexpr int64_t kPromptsOfAGroup = 4;
 
 struct EngineRoom {
   int64_t slots = 0;         // responses decoded at once
   int64_t prompt_slots = 0;  // prompts whose samples are not all admitted yet
   int64_t length = 0;        // tokens a slot can hold
   int64_t tokens = 0;        // that all slots hold together at most; 0: each its full length
+  // On the CPU, where that takes less: `prompts` prompts of `prompt` tokens have places that their responses read, too,
+  // and a response's slot holds the `own` tokens beyond the whole tiles of its prompt. 0: every slot is whole.
+  int64_t own = 0, prompts = 0, prompt = 0;
+
+  bool shares() const { return own > 0; }
+  // Tokens that the CPU's cache has room for: all in whole tiles.
+  int64_t held() const {
+    if (!shares()) return (slots + prompt_slots) * 16 * kernels::tiles_of(length);
+    return 16 * (slots * kernels::tiles_of(own) + prompts * kernels::tiles_of(prompt));
+  }
 };
+
+// Tokens of the longest prompt, response, and both together.
+struct LongestTokens {
+  int64_t whole = 0, prompt = 0, response = 0;
+};
+
+// What it takes to share the prompts of so many slots. Of a prompt, the tile in which it ends is each response's own.
+// Responses under way may be of as many prompts as their slots would hold whole groups, times kPromptsOfAGroup: the
+// long ones of a group keep its prompt, and the engine waits with others where there are more such.
+inline EngineRoom shared_room(EngineRoom room, int64_t prompts, int64_t samples, const LongestTokens& longest) {
+  room.prompt_slots = std::clamp<int64_t>(std::min(room.slots / 8, prompts), 1, kMostPromptSlots);
+  const int64_t groups = (room.slots * prompts + samples - 1) / std::max<int64_t>(samples, 1);
+  room.own = longest.response + 15;
+  room.prompts = std::min(std::min(room.slots, kPromptsOfAGroup * groups) + room.prompt_slots, prompts);
+  room.prompt = longest.prompt;
+  return room;
+}
 
 // For `samples` responses to `prompts`; keys and values of a token take `token_bytes`. gpu_free: memory of a GPU in
 // bytes, 0 on the CPU.
-inline EngineRoom engine_room(const EngineConfig& config, int64_t prompts, int64_t samples, int64_t length,
-                              int64_t token_bytes, int64_t gpu_free = 0) {
+inline EngineRoom engine_room(const EngineConfig& config, int64_t prompts, int64_t samples,
+                              const LongestTokens& longest, int64_t token_bytes, int64_t gpu_free = 0) {
+  const int64_t length = longest.whole;
   EngineRoom room{.slots = config.max_slots, .length = length};
   const int64_t by_itself = gpu_free > 0 ? gpu_free / 2 : kCacheMb << 20;
   const int64_t cache = config.cache_mb > 0 ? config.cache_mb << 20 : by_itself;
@@ -35,10 +65,17 @@ inline EngineRoom engine_room(const EngineConfig& config, int64_t prompts, int64
     // Slots of a GPU share their memory: half of the longest response is room enough for most.
     const int64_t slot_bytes = std::max<int64_t>(token_bytes * length / (gpu_free > 0 ? 2 : 1), 1);
     room.slots = std::clamp<int64_t>(cache / slot_bytes, 1, gpu_free > 0 ? kMostGpuSlots : kMostSlots);
+    while (gpu_free == 0 && room.slots < std::min(samples, kMostSlots)) {
+      EngineRoom more = room;
+      ++more.slots;
+      if (shared_room(more, prompts, samples, longest).held() * token_bytes > cache) break;
+      room = more;
+    }
   }
   room.slots = std::min(room.slots, samples);
-  room.prompt_slots = std::clamp<int64_t>(std::min(room.slots / 8, prompts), 1, kMostPromptSlots);
-  return room;
+  const EngineRoom shared = shared_room(room, prompts, samples, longest);
+  room.prompt_slots = shared.prompt_slots;
+  return gpu_free == 0 && shared.held() < room.held() ? shared : room;
 }
 
 // Rows of logits drawn from at a time.
