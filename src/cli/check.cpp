@@ -154,6 +154,12 @@ std::string check_toml(const std::string& path) {
   return str("config of a training, ", config.title());
 }
 
+std::string head_of(const std::string& path, int64_t most) {
+  std::string head(static_cast<size_t>(std::min(file_size(path), most)), '\0');
+  read_at(path, 0, head.data(), static_cast<int64_t>(head.size()));
+  return head;
+}
+
 // The first row of a file, as far as it can be read: enough to tell what its rows are.
 Json first_row(const std::string& path) try {
   struct Found {
@@ -166,8 +172,7 @@ Json first_row(const std::string& path) try {
       return found.row;
     }
   }
-  std::string head(static_cast<size_t>(std::min<int64_t>(file_size(path), kLineLimit)), '\0');
-  read_at(path, 0, head.data(), static_cast<int64_t>(head.size()));
+  const std::string head = head_of(path, kLineLimit);
   return parse_json(std::string_view(head).substr(0, head.find('\n')), str(printable(path, 400), ":1"));
 } catch (const Error& error) {
   if (error.kind() != "limit") return nullptr;  // its reader says what is wrong
@@ -195,18 +200,11 @@ std::string check_rows(const std::string& path) {
   return counted(static_cast<size_t>(counts.rows), "demonstration");
 }
 
-// Of rows, then: what its reader takes for one (data/jsonl.cpp).
-bool is_list(const std::string& path) {
-  std::string head(static_cast<size_t>(std::min<int64_t>(file_size(path), 4096)), '\0');
-  read_at(path, 0, head.data(), static_cast<int64_t>(head.size()));
-  return trim(head).starts_with("[");
-}
-
 std::string check_json(const std::string& path) {
   const std::string name = path.substr(path.find_last_of('/') + 1);
   const bool known_name = name == "config.json" || name == kAdapterConfig || name == "tokenizer.json";
   const bool named = known_name || name.ends_with(".index.json");
-  if (!named && is_list(path)) return check_rows(path);
+  if (!named && is_row_list(head_of(path, kListHead))) return check_rows(path);
   const Json json = named ? Json() : read_json(path, kJsonLimit);
   const auto is = [&](const char* by_name, std::initializer_list<const char*> by_key) {
     return name.ends_with(by_name) ||

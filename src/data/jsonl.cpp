@@ -122,6 +122,8 @@ std::string unpacked_name(const std::string& path) {
 
 }  // namespace
 
+bool is_row_list(std::string_view bytes) { return trim(bytes.substr(0, kListHead)).starts_with("["); }
+
 std::string data_stem(const std::string& path) { return std::filesystem::path(unpacked_name(path)).stem().string(); }
 
 LineCounts read_json_lines(const std::string& path, BadRows bad_rows, const std::function<void(const JsonRow&)>& take) {
@@ -161,7 +163,7 @@ LineCounts read_json_lines(const std::string& path, BadRows bad_rows, const std:
     });
   } else if (kind.ends_with(".csv") || kind.ends_with(".tsv")) {
     each_record(bytes, kind.ends_with(".csv") ? ',' : '\t', shown, take_row);
-  } else if (trim(bytes.substr(0, 4096)).starts_with("[")) {
+  } else if (is_row_list(bytes)) {
     each_item(bytes, shown, take_row);
   } else {
     each_line(bytes, take_row);

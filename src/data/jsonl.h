@@ -37,6 +37,10 @@ constexpr int64_t kFileLimit = int64_t{4} << 30;   // bytes, also when unpacked
 // An empty file is Error("empty").
 LineCounts read_json_lines(const std::string& path, BadRows bad_rows, const std::function<void(const JsonRow&)>& take);
 
+// Whether a file that begins with these bytes, kListHead at most are looked at, is one JSON array of rows.
+constexpr int64_t kListHead = 4096;
+bool is_row_list(std::string_view bytes);
+
 // The file's name without folder, ".gz" and what stands after the last dot: "train" of train.jsonl.gz.
 std::string data_stem(const std::string& path);
 

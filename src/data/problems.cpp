@@ -80,12 +80,16 @@ std::string column(const JsonRow& row, const std::string& named, const std::vect
   return named;
 }
 
+std::string another_column(const std::string& key) {
+  return str("; a training takes another by --data.columns.", key,
+             " NAME, an evaluation by [columns] of a benchmark file");
+}
+
 void read_question(const JsonRow& row, const std::string& named, Problem& problem) {
   std::string key = column(row, named, {"problem", "question", "prompt", "messages"});
   if (key.empty()) {
-    refuse(row,
-           "no question: expected a field \"problem\", \"question\", \"prompt\" or \"messages\"; a training takes "
-           "another by --data.columns.problem NAME, an evaluation by [columns] of a benchmark file");
+    refuse(row, str("no question: expected a field \"problem\", \"question\", \"prompt\" or \"messages\"",
+                    another_column("problem")));
   }
   if (row.value.at(key).is_array()) {
     read_messages(row, key, problem);
@@ -186,9 +190,8 @@ std::string read_gold(const JsonRow& row, const ProblemOptions& options, Problem
   if (!labels && (key.empty() || no_answer(row.value.at(key)))) return "";
   if (key.empty()) {
     refuse(row,
-           "no answer: expected a field \"answer\", \"ground_truth\" or \"reward_model\", or tests of a program; a "
-           "training "
-           "takes another by --data.columns.answer NAME, an evaluation by [columns] of a benchmark file");
+           str("no answer: expected a field \"answer\", \"ground_truth\" or \"reward_model\", or tests of a program",
+               another_column("answer")));
   }
   problem.gold = answer_field(row, row.value.at(key), key, false);
   return key;

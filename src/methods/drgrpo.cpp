@@ -4,9 +4,8 @@
 //
 //   preset  divisor of the loss           alone in its group
 //   oat     responses times the constant  0               the article's code; also TRL's dr_grpo
-//   verl    the constant                  its reward      larger by the number of responses in the mini-batch; verl
-//   0.9.1
-//                                                         divides as oat does, by responses that have tokens
+//   verl    the constant                  its reward      larger by the number of responses in the mini-batch
+// verl 0.9.1 divides as oat does, by the responses that have tokens; the preset is its older form.
 #include "methods/group_relative.h"
 #include "methods/registry.h"
 
