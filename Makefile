@@ -91,7 +91,10 @@ test: configure
 check-all: setup
 	@$(CMAKE) --preset dev --log-level=WARNING $(NINJA)
 	@$(CMAKE) --build build-dev -j $(JOBS) --target ucas ucas-tests ucas-tests-engine ucas-fuzz ucas-fuzz-seeds
-	@$(CTEST) --test-dir build-dev --output-on-failure -j $(JOBS)
+	@$(CTEST) --test-dir build-dev --output-on-failure -j $(JOBS) -LE slow
+	@# What strikes a program a thousand times asks for speed: the release build.
+	@$(MAKE) --no-print-directory build
+	@$(CTEST) --test-dir build --output-on-failure -j $(JOBS) -L slow
 	@$(MAKE) --no-print-directory fuzz
 
 SECONDS ?= 20

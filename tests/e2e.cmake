@@ -9,10 +9,12 @@ if(Python3_FOUND)
       ENVIRONMENT "OMP_WAIT_POLICY=passive;OMP_NUM_THREADS=1")
   endforeach()
   # The long form: a fault at each call.
-  add_test(NAME e2e.faults_at_every_call
-    COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/e2e/faults_e2e.py ${CMAKE_BINARY_DIR} --every)
-  set_tests_properties(e2e.faults_at_every_call PROPERTIES LABELS slow TIMEOUT ${AT_MOST_7200}
-    ENVIRONMENT "OMP_WAIT_POLICY=passive;OMP_NUM_THREADS=1")
+  foreach(command training fine-tuning evaluation)
+    add_test(NAME e2e.faults_at_every_call_of_${command}
+      COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/e2e/faults_e2e.py ${CMAKE_BINARY_DIR} --every ${command})
+    set_tests_properties(e2e.faults_at_every_call_of_${command} PROPERTIES LABELS slow TIMEOUT ${AT_MOST_7200}
+      ENVIRONMENT "OMP_WAIT_POLICY=passive;OMP_NUM_THREADS=1")
+  endforeach()
   # Skipped, with what is missing, where llama.cpp's converter or a package is not at hand.
   add_test(NAME e2e.llama_cpp_answers_the_same_from_what_is_saved
     COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_SOURCE_DIR}/tools/check_gguf.py --ucas $<TARGET_FILE:ucas>)

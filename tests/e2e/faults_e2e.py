@@ -137,7 +137,7 @@ def start_on_a_bad_disk(what, name):
         ucas(*what.go_on(out))
         if different := what.differences(out, path(name)):
             fail(f"{name}, a start with every call from {number} on failing: not the undisturbed run's: {different}")
-        starts, number = starts + 1, number + 1 if EVERY else number * 2
+        starts, number = starts + 1, number + 7 if EVERY else number * 2
     for leftover in [path(n) for n in os.listdir(path()) if re.match(rf"\.?{name}-half(\.|$)", n)]:
         shutil.rmtree(leftover) if os.path.isdir(leftover) else os.remove(leftover)
     return starts
