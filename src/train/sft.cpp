@@ -280,7 +280,7 @@ SftResult run_sft(Model& model, const Tokenizer& tokenizer, const SftConfig& con
   }
   OutputDirectory partial(out);
   std::optional<SftRun> run;
-  if (config.save_freq > 0) run.emplace(out.substr(0, out.find_last_not_of('/') + 1) + ".run", model, config, phases);
+  if (config.save_freq > 0) run.emplace(sft_run_path(out), model, config, phases);
   std::string lines;  // without a run: those of sft.jsonl
   SftResult result = train_sft(
       model, phases, config,
@@ -293,7 +293,7 @@ SftResult run_sft(Model& model, const Tokenizer& tokenizer, const SftConfig& con
   write_file(path_join(partial.path(), "sft.jsonl"), run ? run->log() : lines);
   save_model(model, partial.path(), tokenizer.directory());
   partial.put_in_place();
-  if (run) remove_all(run->path());
+  if (run) remove_sft_run(run->path());
   return result;
 }
 

@@ -82,6 +82,9 @@ SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const Sft
                     const std::function<void(const SftStep&)>& on_step, SftKeeper* keeper = nullptr,
                     const std::function<void(int64_t place)>& on_begin = nullptr);
 
+// Whether a process of the same command had put `out` in place and was killed then; its OUT.run is removed.
+bool ended_already(const SftConfig& config, const std::string& out);
+
 // Reads config.data, trains under the eyes of `observer`, and puts a Hugging Face directory with the tokenizer's
 // files and sft.jsonl at `out`, all or nothing. Goes on where an interrupted one of the same command stopped; a stop
 // signal is Error("interrupted", exit 75).

@@ -106,6 +106,27 @@ RunDirectory open_or_create(const std::string& directory, const SftConfig& confi
 
 }  // namespace
 
+std::string sft_run_path(const std::string& out) { return out.substr(0, out.find_last_not_of('/') + 1) + ".run"; }
+
+bool ended_already(const SftConfig& config, const std::string& out) {
+  const std::string result = path_join(out, "sft.jsonl"), path = sft_run_path(out);
+  if (!exists(result) || !exists(path_join(path, "config.toml"))) return false;
+  {
+    const RunDirectory run = RunDirectory::open(path);
+    if (read_file(run.config_file()) != to_toml(config)) return false;
+    if (exists(run.steps_file()) && read_file(run.steps_file()) != read_file(result)) return false;
+  }
+  remove_sft_run(path);
+  return true;
+}
+
+void remove_sft_run(const std::string& path) {
+  for (const std::string& name : list_directory(path)) {
+    if (name != "config.toml") remove_all(path_join(path, name));
+  }
+  remove_all(path);
+}
+
 SftRun::SftRun(const std::string& directory, Model& model, const SftConfig& config, const std::vector<SftPhase>& phases)
     : model_(model),
       config_(config),

@@ -12,6 +12,11 @@
 
 namespace ucas {
 
+std::string sft_run_path(const std::string& out);
+
+// Its config.toml last: one who is killed meanwhile leaves what ended_already() (train/sft.h) knows.
+void remove_sft_run(const std::string& path);
+
 class SftRun final : public SftKeeper {
  public:
   // Begins `directory` or goes on in it. Error("config") naming what is another: an option, the data, the weights.

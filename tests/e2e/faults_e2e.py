@@ -62,7 +62,8 @@ class FineTuning:
         return ["sft", "--model", path("base"), "--data", f"{path('task', 'sft_mixed.jsonl')},{path('task', 'sft_worked.jsonl')}", "--steps",
                 "4,5", "--batch_size", 16, "--save_freq", 2, "--optimizer.lr", "1e-3", "--out", out]
 
-    go_on = words
+    def go_on(self, out):
+        return ["--version"] if os.path.exists(out) and not os.path.exists(out + ".run") else self.words(out)  # what is whole is refused
 
     def differences(self, out, whole):
         return same_tree(out, whole)

@@ -51,6 +51,10 @@ int run_sft(const Words& words) {
                                 " has its own shape"));
     }
   }
+  if (ended_already(options.sft, options.out)) {
+    log(str("sft: ", options.out, ": whole; the process that made it was killed when it was done"));
+    return kDone;
+  }
   check_output(options.out);
   use_threads(options.threads);
   install_stop_signals();

@@ -102,6 +102,7 @@ struct Origin {
 void write_evaluated_environment(const EvaluationPlan& plan, const Origin& origin, const std::string& run,
                                  const std::string& label) {
   const std::string file = path_join(run, "env.json");
+  remove_leftovers(run, "env.json");  // of one that was killed
   if (exists(file)) return;
   RunEnvironment environment = this_machine(plan);
   environment.label = label;
