@@ -151,6 +151,7 @@ class Rendering {
         break;
     }
     UCAS_CHECK(false, "an expression where a statement stands");
+    return Flow::on;
   }
 
   void assign(const Node& target, const Value& value, Scope& scope) {
