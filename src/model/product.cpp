@@ -101,6 +101,12 @@ at::Tensor packed_rows(const at::Tensor& x) {
   return packed;
 }
 
+// Tiles of so many rows by kTileOut that are worth a thread: a dozen multiply-adds take the time of a simple operation,
+// and so many rows at least pass while a number of W comes from memory.
+int64_t grain_of_tiles(int64_t rows, int64_t inner) {
+  return grain_of(std::max<int64_t>(rows, 16) * inner * (kTileOut / 16));
+}
+
 // Where a tile of x W^T goes.
 class TileStore {
  public:
@@ -180,7 +186,7 @@ void product_by_tiles(const at::Tensor& x, const at::Tensor& w, const at::Tensor
   const at::Tensor packed = packed_rows(x);
   const T* rows_of_x = packed.const_data_ptr<T>();
   const TileStore put(out, onto);
-  parallel_for((O + kTileOut - 1) / kTileOut, grain_of(P * I), [&](int64_t begin, int64_t end) {
+  parallel_for((O + kTileOut - 1) / kTileOut, grain_of_tiles(P, I), [&](int64_t begin, int64_t end) {
     float tile[kTileOut * kTileRows], scratch[kTileOut * kTileRows];
     std::vector<T> room;
     for (int64_t t = begin; t < end; ++t) {
@@ -214,7 +220,7 @@ void product_of_few(const at::Tensor& x, const at::Tensor& w, const at::Tensor& 
   const int64_t x_stride = stride_of(x) / unit_of_x, w_stride = stride_of(w) / unit;
   const auto kernel = is_bf16(x) ? table.few_rows_bf16 : is_bf16(w) ? table.few_rows_widened : table.few_rows;
   const TileStore put(out, onto);
-  parallel_for((O + kTileOut - 1) / kTileOut, grain_of(P * I), [&](int64_t begin, int64_t end) {
+  parallel_for((O + kTileOut - 1) / kTileOut, grain_of_tiles(P, I), [&](int64_t begin, int64_t end) {
     float tile[kernels::kFewRows * kTileOut];
     for (int64_t t = begin; t < end; ++t) {
       const int64_t first = t * kTileOut, outputs = std::min(kTileOut, O - first);
@@ -232,7 +238,7 @@ void product_of_few(const at::Tensor& x, const at::Tensor& w, const at::Tensor& 
 // multiply(row, rows, count, packed, tile [rows][kTileOut]).
 template <class T, class Pack, class Multiply>
 void by_panels(int64_t P, int64_t columns, int64_t inner, const TileStore& put, Pack pack, Multiply multiply) {
-  parallel_for((columns + kTileOut - 1) / kTileOut, grain_of(P * inner), [&](int64_t begin, int64_t end) {
+  parallel_for((columns + kTileOut - 1) / kTileOut, grain_of_tiles(P, inner), [&](int64_t begin, int64_t end) {
     float tile[kTileOut * kTileRows];
     std::vector<T> packed(inner * kTileOut);
     for (int64_t t = begin; t < end; ++t) {
@@ -395,7 +401,7 @@ void weight_product_by_tiles(const at::Tensor& d_out, const at::Tensor& x, const
                     columns_of_x + c * rows);
       }
     });
-    parallel_for((O + kTileOut - 1) / kTileOut, grain_of(rows * I), [&](int64_t begin, int64_t end) {
+    parallel_for((O + kTileOut - 1) / kTileOut, grain_of_tiles(rows, I), [&](int64_t begin, int64_t end) {
       std::vector<T> columns(kTileOut * rows);
       for (int64_t from = 0; from < I; from += kSumInputs) {
         for (int64_t t = begin; t < end; ++t) {
