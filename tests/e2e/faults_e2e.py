@@ -103,10 +103,13 @@ def strike(what, name, kind, operation):
         if ended != 0:
             before = last_step(out)
             again = subprocess.run([UCAS, *map(str, what.go_on(out))], capture_output=True, text=True, timeout=300 * PATIENCE)
+            if again.returncode == 2 and "holds no checkpoint" in again.stderr:  # none could be saved, and the log goes on: it asks first
+                again = subprocess.run([UCAS, *map(str, what.go_on(out)), "--allow-changes"], capture_output=True, text=True,
+                                       timeout=300 * PATIENCE)
             if again.returncode != 0:
                 fail(f"{name} after {fault}: exit {again.returncode}\n{again.stderr}")
             taken = re.search(r"resuming \S+ after step (\d+)", again.stderr)
-            if taken and int(taken[1]) < before - 1:
+            if taken and int(taken[1]) < before - 1 and kind != "full, for good":  # then it logs while it tries to save again
                 fail(f"{name} after {fault}: {before} steps were logged, it went on after {taken[1]}")
         if different := what.differences(out, path(name)):
             fail(f"{name} after {fault}: not the undisturbed run's: {different}")
