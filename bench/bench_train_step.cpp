@@ -2,7 +2,8 @@
 // Prints tokens/s and the share of this machine's f32 GEMM limit that they reach (2 x 3 flops for each
 // weight and token; recomputation is not counted as work).
 //   build/bench_train_step [shape=tiny] [sequences=256] [length=79] [micro=2048] [dtype=f32] [repeat=3]
-//                          [threads=1] [spread=1] (0: all of the mean length)
+//                          [threads=1] [spread=1] (0: all of the mean length) [lora=0] (rank of an adapter to all
+//                          matrices)
 #include <ATen/TensorOperators.h>
 #include <sys/resource.h>
 
@@ -19,7 +20,9 @@ void measure(const Arguments& args) {
   const int64_t budget = args.number("micro", 2048), mean = args.number("length", 79);
   const int64_t sequences = args.number("sequences", 256);
   const Dtype dtype = args.dtype();
-  auto model = make_model(config, 1, at::kCPU, {.dtype = dtype});
+  const LoraConfig lora{.rank = args.number("lora", 0)};
+  auto model = make_model(config, 1, at::kCPU,
+                          {.dtype = dtype, .trained = lora.on() ? Trained::adapter : Trained::all, .lora = lora});
   Rng rng(1, 2);
   std::vector<Packed> micro(1);
   micro[0].begin = {0};

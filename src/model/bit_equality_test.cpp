@@ -408,6 +408,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Shape{"qwen3_bf16", 64, 2, 4, 2, 24, 96, 58, "qwen3", 0, Dtype::bf16},
                       Shape{"lora", 64, 2, 4, 2, 16, 192, 58, "qwen2", 0, Dtype::f32, 4},
                       Shape{"lora_bf16", 64, 2, 4, 2, 16, 192, 58, "llama", 0, Dtype::bf16, 6},
+                      Shape{"lora_odd_bf16", 64, 2, 4, 2, 16, 192, 58, "qwen2", 0, Dtype::bf16, 3},
                       Shape{"window_bf16", 48, 3, 4, 2, 12, 72, 41, "qwen2", 7, Dtype::bf16}),
     [](const auto& info) { return std::string(info.param.name); });
 

@@ -26,25 +26,29 @@ class GpuBackward {
   // dx [P, D] f32 and its rounded copy hold the gradient of the block's output and become those of its input.
   void run(const Layer& layer, const GpuActivations& kept, const at::Tensor& dx, const at::Tensor& dx_narrow) {
     const GpuActivations a = made_again(layer, kept);
-    layer.down.backward_input(dx_narrow, d_act_);
+    at::Tensor d_low = layer.down.backward_low(dx_narrow);
+    layer.down.backward_input(dx_narrow, d_low, d_act_);
     {
       const at::Tensor act = layer.down.trains() ? block_.bf16(block_.shape().F) : at::Tensor();
       block_.activation_backward(a, d_act_, d_gate_up_, act);
-      if (act.defined()) layer.down.backward_weight(act, dx_narrow, {});
+      if (act.defined()) layer.down.backward_weight(act, dx_narrow, d_low, {});
     }
+    d_low = layer.gate_up.backward_low(d_gate_up_);
     if (layer.gate_up.trains()) {
-      layer.gate_up.backward_weight(block_.norm(a.middle, layer.post_norm), d_gate_up_, {});
+      layer.gate_up.backward_weight(block_.norm(a.middle, layer.post_norm), d_gate_up_, d_low, {});
     }
-    layer.gate_up.backward_input(d_gate_up_, d_h_);
+    layer.gate_up.backward_input(d_gate_up_, d_low, d_h_);
     block_.norm_backward(a.middle, layer.post_norm, d_h_, dx, dx_narrow);
 
-    layer.out.backward_input(dx_narrow, d_attended_);
-    layer.out.backward_weight(a.attended, dx_narrow, {});
+    d_low = layer.out.backward_low(dx_narrow);
+    layer.out.backward_input(dx_narrow, d_low, d_attended_);
+    layer.out.backward_weight(a.attended, dx_narrow, d_low, {});
     block_.place_backward(layer, a, block_.attend_backward(kept_.rows, layer.window, a, d_attended_), d_qkv_);
+    d_low = layer.qkv.backward_low(d_qkv_);
     if (layer.qkv.trains()) {
-      layer.qkv.backward_weight(block_.norm(a.x, layer.input_norm), d_qkv_, bias(layer.qkv));
+      layer.qkv.backward_weight(block_.norm(a.x, layer.input_norm), d_qkv_, d_low, bias(layer.qkv));
     }
-    layer.qkv.backward_input(d_qkv_, d_h_);
+    layer.qkv.backward_input(d_qkv_, d_low, d_h_);
     block_.norm_backward(a.x, layer.input_norm, d_h_, dx, dx_narrow);
   }
 

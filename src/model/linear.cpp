@@ -12,11 +12,16 @@ namespace ucas {
 
 namespace {
 
-// x A^T [P, rank]
-at::Tensor lowered(const Adapter& adapter, const at::Tensor& x) {
-  at::Tensor low = at::empty({x.size(0), adapter.a.size(0)}, x.options());
-  product(x, adapter.a_used, low);
+// x A^T of all parts [P, R]
+at::Tensor lowered(const at::Tensor& x, const at::Tensor& a_used) {
+  at::Tensor low = at::empty({x.size(0), a_used.size(0)}, x.options());
+  product(x, a_used, low);
   return low;
+}
+
+// An adapter's columns of it.
+at::Tensor columns_of(const at::Tensor& low, const Adapter& adapter) {
+  return low.narrow(1, adapter.first, adapter.a.size(0));
 }
 
 }  // namespace
@@ -33,9 +38,8 @@ void Adapter::refresh() const {
 }
 
 bool Linear::trains() const {
-  return std::any_of(parts.begin(), parts.end(), [](const Part& p) {
-    return p.weight.requires_grad() || (p.adapter.on() && p.adapter.a.requires_grad());
-  });
+  return std::any_of(parts.begin(), parts.end(),
+                     [](const Part& p) { return p.weight.requires_grad() || p.adapter.trains(); });
 }
 
 bool Linear::trains_bias() const {
@@ -45,17 +49,21 @@ bool Linear::trains_bias() const {
 
 void Linear::forward(const at::Tensor& x, const at::Tensor& out) const {
   product(x, weight, out);
-  for (const Part& p : parts) {
-    if (!p.adapter.on()) continue;
-    const at::Tensor own = out.narrow(1, p.first, p.count);
-    product(lowered(p.adapter, x), p.adapter.b_used, own, own);
-  }
+  add_adapters(x, out);
 }
 
 void Linear::forward_onto(const at::Tensor& residual, const at::Tensor& x, const at::Tensor& out) const {
   product(x, weight, out, residual);
+  add_adapters(x, out);
+}
+
+void Linear::add_adapters(const at::Tensor& x, const at::Tensor& out) const {
+  if (!a_used.defined()) return;
+  const at::Tensor low = lowered(x, a_used);
   for (const Part& p : parts) {
-    if (p.adapter.on()) product(lowered(p.adapter, x), p.adapter.b_used, out, out);
+    if (!p.adapter.on()) continue;
+    const at::Tensor own = out.narrow(1, p.first, p.count);
+    product(columns_of(low, p.adapter), p.adapter.b_used, own, own);
   }
 }
 
@@ -67,27 +75,38 @@ at::Tensor Linear::part(size_t index, const at::Tensor& x) const {
   return y + at::linear(at::linear(x, as(p.adapter.a)), as(p.adapter.b * p.adapter.scale));
 }
 
-void Linear::backward_input(const at::Tensor& d_out, const at::Tensor& d_x) const {
-  input_product(d_out, weight, d_x);
+at::Tensor Linear::backward_low(const at::Tensor& d_out) const {
+  if (!a_used.defined()) return {};
+  at::Tensor d_low = at::zeros({d_out.size(0), a_used.size(0)}, d_out.options());
   for (const Part& p : parts) {
-    if (!p.adapter.on()) continue;
-    at::Tensor d_low = at::empty({d_out.size(0), p.adapter.a.size(0)}, d_out.options());
-    input_product(d_out.narrow(1, p.first, p.count), p.adapter.b_used, d_low);
-    input_product(d_low, p.adapter.a_used, d_x, Into::sum);
+    if (p.adapter.on())
+      input_product(d_out.narrow(1, p.first, p.count), p.adapter.b_used, columns_of(d_low, p.adapter));
   }
+  return d_low;
 }
 
-void Linear::backward_weight(const at::Tensor& x, const at::Tensor& d_out, const at::Tensor& d_bias) const {
+void Linear::backward_input(const at::Tensor& d_out, const at::Tensor& d_low, const at::Tensor& d_x) const {
+  input_product(d_out, weight, d_x);
+  if (d_low.defined()) input_product(d_low, a_used, d_x, Into::sum);
+}
+
+void Linear::backward_weight(const at::Tensor& x, const at::Tensor& d_out, const at::Tensor& d_low,
+                             const at::Tensor& d_bias) const {
+  const bool adapts = std::ranges::any_of(parts, [](const Part& p) { return p.adapter.trains(); });
+  at::Tensor low, d_a;
+  if (adapts) {
+    low = lowered(x, a_used);
+    d_a = at::zeros({a_used.size(0), a_used.size(1)}, a_used.options().dtype(at::kFloat));
+    weight_product(d_low, x, d_a);
+  }
   for (const Part& p : parts) {
     const at::Tensor d_own = d_out.narrow(1, p.first, p.count);
     if (p.weight.requires_grad()) weight_product(d_own, x, gradient_of(p.weight));
     if (p.bias.defined() && p.bias.requires_grad()) gradient_of(p.bias).add_(d_bias.narrow(0, p.first, p.count));
-    if (!p.adapter.on() || !p.adapter.a.requires_grad()) continue;
-    at::Tensor d_low = at::empty({d_out.size(0), p.adapter.a.size(0)}, d_out.options());
-    input_product(d_own, p.adapter.b_used, d_low);
-    weight_product(d_low, x, gradient_of(p.adapter.a));
+    if (!p.adapter.trains()) continue;
+    gradient_of(p.adapter.a).add_(d_a.narrow(0, p.adapter.first, p.adapter.a.size(0)));
     at::Tensor d_b = at::zeros_like(p.adapter.b.detach());  // of b_used
-    weight_product(d_own, lowered(p.adapter, x), d_b);
+    weight_product(d_own, columns_of(low, p.adapter), d_b);
     gradient_of(p.adapter.b).add_(d_b, p.adapter.scale);
   }
 }

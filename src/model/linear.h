@@ -19,9 +19,11 @@ at::Tensor gradient_of(const at::Tensor& leaf);
 // The low-rank addition of one part: y += (x A^T) B^T. Leaves are f32, their copies what products read.
 struct Adapter {
   at::Tensor a, b;            // leaves [rank, in] and [out, rank]; undefined: none
-  at::Tensor a_used, b_used;  // the same in the rows' type, b times alpha / rank
+  at::Tensor a_used, b_used;  // the same in the rows' type, b times alpha / rank; a_used is of Linear::a_used
+  int64_t first = 0;          // its rows there
   double scale = 1;           // alpha / rank
   bool on() const { return a.defined(); }
+  bool trains() const { return on() && a.requires_grad(); }
   std::vector<NarrowCopy> copies() const { return {{a, a_used}, {b, b_used, scale}}; }
   void refresh() const;  // the leaves have changed
 };
@@ -34,6 +36,7 @@ struct Linear {
   };
   at::Tensor weight;  // [out, in] as products read it: the leaves themselves, or their copies in bf16
   at::Tensor bias;    // [out] f32, without gradient
+  at::Tensor a_used;  // [R, in] A of all parts' adapters, side by side as well; undefined: none has one
   std::vector<Part> parts;
 
   bool trains() const;  // anything of it
@@ -46,10 +49,17 @@ struct Linear {
   // One part by itself, in operations that autograd follows.
   at::Tensor part(size_t index, const at::Tensor& x) const;
 
-  // From d_out = d loss / d out, all rows of which count (padding is 0): d_x = d loss / d x,
-  void backward_input(const at::Tensor& d_out, const at::Tensor& d_x) const;
+  // From d_out = d loss / d out, all rows of which count (padding is 0): d loss / d (x A^T) [P, R], which both of the
+  // following want; undefined without adapters.
+  at::Tensor backward_low(const at::Tensor& d_out) const;
+  // d_x = d loss / d x,
+  void backward_input(const at::Tensor& d_out, const at::Tensor& d_low, const at::Tensor& d_x) const;
   // and that of the parameters which are trained; d_bias [out] where there is a bias.
-  void backward_weight(const at::Tensor& x, const at::Tensor& d_out, const at::Tensor& d_bias) const;
+  void backward_weight(const at::Tensor& x, const at::Tensor& d_out, const at::Tensor& d_low,
+                       const at::Tensor& d_bias) const;
+
+ private:
+  void add_adapters(const at::Tensor& x, const at::Tensor& out) const;
 };
 
 }  // namespace ucas

@@ -70,18 +70,21 @@ class BlockBackward {
     const Activations a = made_again(layer, kept);
     mlp(layer, a, dx);
     forward_.norm(a.middle, layer.post_norm, again_.h);
-    layer.gate_up.backward_weight(again_.h, d_gate_up_, {});
-    layer.gate_up.backward_input(d_gate_up_, d_.h);
+    at::Tensor d_low = layer.gate_up.backward_low(d_gate_up_);
+    layer.gate_up.backward_weight(again_.h, d_gate_up_, d_low, {});
+    layer.gate_up.backward_input(d_gate_up_, d_low, d_.h);
     norm(a.middle, layer.post_norm, dx);
 
     const at::Tensor d_middle = as_kept(dx);
-    layer.out.backward_input(d_middle, d_attended_);
-    layer.out.backward_weight(a.attended, d_middle, {});
+    d_low = layer.out.backward_low(d_middle);
+    layer.out.backward_input(d_middle, d_low, d_attended_);
+    layer.out.backward_weight(a.attended, d_middle, d_low, {});
     attend(a, layer.window);
     place_heads(layer, a);
     forward_.norm(a.x, layer.input_norm, again_.h);
-    layer.qkv.backward_weight(again_.h, d_qkv_, bias(layer.qkv));
-    layer.qkv.backward_input(d_qkv_, d_.h);
+    d_low = layer.qkv.backward_low(d_qkv_);
+    layer.qkv.backward_weight(again_.h, d_qkv_, d_low, bias(layer.qkv));
+    layer.qkv.backward_input(d_qkv_, d_low, d_.h);
     norm(a.x, layer.input_norm, dx);
   }
 
@@ -132,7 +135,8 @@ class BlockBackward {
     const kernels::Table& kernel = kernels::table();
     const int64_t F = s_.F;
     const at::Tensor d_out = as_kept(dx);
-    layer.down.backward_input(d_out, d_.act);
+    const at::Tensor d_low = layer.down.backward_low(d_out);
+    layer.down.backward_input(d_out, d_low, d_.act);
     E *gate_up = data<E>(a.gate_up), *d_act = data<E>(d_.act);
     E *act = data<E>(again_.act), *d_gate_up = data<E>(d_gate_up_);
     each_row(rows_, 20 * F, [&](int64_t i) {
@@ -146,7 +150,7 @@ class BlockBackward {
       kernel.swiglu_backward(row, d_row, F, d_to);
       close_row(d_gate_up + i * 2 * F, 2 * F, d_to);
     });
-    layer.down.backward_weight(again_.act, d_out, {});
+    layer.down.backward_weight(again_.act, d_out, d_low, {});
   }
 
   at::Tensor bias(const Linear& qkv) {

@@ -4,11 +4,13 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
+#include <ATen/ops/zeros.h>
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <utility>
 
 #include "base/error.h"
 #include "base/rng.h"
@@ -70,6 +72,7 @@ class Allocator {
       part.adapter = adapter(module, count, inputs);
       first += count;
     }
+    lay_side_by_side(linear, inputs);
     return linear;
   }
 
@@ -108,7 +111,6 @@ class Allocator {
     };
     made.a = leaf(".lora_A.weight", lora.rank, inputs);
     made.b = leaf(".lora_B.weight", outputs, lora.rank);
-    made.a_used = at::empty(made.a.sizes(), of(type()));
     made.b_used = at::empty(made.b.sizes(), of(type()));
     if (device_.is_meta()) return made;
     at::Tensor host = at::empty(made.a.sizes(), at::kFloat);
@@ -119,6 +121,19 @@ class Allocator {
     made.a.detach().copy_(host);
     made.b.detach().zero_();
     return made;
+  }
+
+  // What products read of the adapters' A; each begins at an even row, for its columns of x A^T are read in pairs.
+  void lay_side_by_side(Linear& linear, int64_t inputs) const {
+    int64_t rows = 0;
+    for (Linear::Part& part : linear.parts) {
+      if (part.adapter.on()) part.adapter.first = std::exchange(rows, rows + (part.adapter.a.size(0) + 1) / 2 * 2);
+    }
+    if (rows == 0) return;
+    linear.a_used = at::zeros({rows, inputs}, of(type()));
+    for (Linear::Part& part : linear.parts) {
+      if (part.adapter.on()) part.adapter.a_used = linear.a_used.narrow(0, part.adapter.first, part.adapter.a.size(0));
+    }
   }
 
   at::Device device_;
@@ -236,6 +251,7 @@ Weights without_adapter(const Weights& weights) {
   base.adapter.clear();
   for (Layer& layer : base.layers) {
     for (Linear* linear : {&layer.qkv, &layer.out, &layer.gate_up, &layer.down}) {
+      linear->a_used = at::Tensor();
       for (Linear::Part& part : linear->parts) part.adapter = {};
     }
   }
