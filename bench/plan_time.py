@@ -1,4 +1,4 @@
-"""What `ucas plan --gpu cpu` says of a step's time against what `ucas train` takes: six trainings of random models on the CPU, of
+"""What `ucas plan --gpu cpu` says of a step's time against what `ucas train` takes: seven trainings of random models on the CPU, of
 different size, family, length and optimizer.
 
     bench/plan_time.py [--ucas build/ucas] [--sweep] [--only "NAME;NAME"] [--folder DIR] [--tolerance 0.25]
@@ -33,6 +33,8 @@ RUNS = [
     ("11 M, qwen3, DPPO of 20 likely tokens", ["--family", "qwen3", "--rows", 32768, "--hidden", 256, "--layers", 4, "--heads", 4,
                                                "--kv-heads", 2, "--intermediate", 1024],
      {"data.train_batch_size": 4, "method.name": "dppo", "method.preset": "topk_tv"}),
+    ("33 M, mistral, adapter", ["--family", "mistral", "--rows", 16000, "--hidden", 512, "--layers", 6, "--heads", 8,
+                                "--intermediate", 1792], {"lora.rank": 16, "data.train_batch_size": 2}),
 ]
 # Of the second of RUNS, one thing at a time.
 SWEEP = {"response_length": ("rollout.response_length", [64, 128, 256, 512]), "group": ("rollout.n", [4, 8, 16]),

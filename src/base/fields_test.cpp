@@ -155,6 +155,15 @@ TEST(fields, a_table_whose_name_begins_with_no_name_is_refused) {
   EXPECT_EQ(from_toml("files = [\n  \"a\",\n  \"b\"]\n[ \"method\" ]\nbeta = 1\n").files.size(), 2u);
 }
 
+// Under sanitizers the library's own tables are what is tested.
+TEST(fields, a_letter_above_ascii_is_part_of_texts_and_of_no_key) {
+  for (const std::string letter : {"\xc3\xa9", "\xcd\xaa", "\xe3\x81\x82", "\xef\xbb\xbe"}) {
+    EXPECT_TRUE(toml_error("n" + letter + "me = \"a\"").starts_with("config: run.toml:1: not valid TOML")) << letter;
+    EXPECT_TRUE(toml_error("steps = " + letter).starts_with("config: run.toml:1: not valid TOML")) << letter;
+    EXPECT_EQ(from_toml("name = \"\"\"a\\\n " + letter + "\"\"\" # " + letter).name, "a" + letter);
+  }
+}
+
 TEST(fields, wrong_types_and_ranges_say_what_was_got_and_expected) {
   EXPECT_EQ(toml_error("steps = 0"), "config: run.toml:1: steps = 0: expected a value 1 .. 100");
   EXPECT_EQ(toml_error("steps = 1.5"), "config: run.toml:1: steps = 1.5: expected a whole number");
