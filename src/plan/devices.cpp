@@ -101,8 +101,8 @@ Device here_device(Dtype dtype, int64_t threads) {
   // Products of bf16 are LibTorch's, which is not loaded here: AVX512-BF16 takes two numbers where f32 takes one.
   const bool pairs = dtype == Dtype::bf16 && kernels::bf16_products().pairs;
   if (pairs) d.operations *= 2;
-  d.forward = 0.85, d.update = 0.84, d.head = 1.7, d.decode = 1.04, d.read = 1, d.optimizer = 0.5;
-  d.half_width = 46, d.layer_seconds = 13e-6, d.cache = 32e6, d.token_seconds = 2.3e-6;
+  d.forward = 0.91, d.update = 0.96, d.head = 1.7, d.decode = 1.04, d.read = 1, d.optimizer = 0.5;
+  d.half_width = 46, d.layer_seconds = 13e-6, d.cache = 32e6, d.token_seconds = 2.3e-6, d.number_seconds = 0.5e-9;
   d.note = str(threads, threads == 1 ? " thread" : " threads", ", measured now: ", fixed(d.operations * 1e-9, 0),
                " GFLOP/s of ", pairs ? "bf16 (twice f32, assumed)" : "f32", ", ", fixed(d.bandwidth * 1e-9, 1),
                " GB/s, ", fixed(d.logit_seconds * 1e9, 2), " ns a logit; between ranks 1 GB/s, assumed");

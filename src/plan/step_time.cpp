@@ -95,6 +95,11 @@ class TimePlanner {
               " at once; weights and keys read: ", percent(reading / round, 0), " of it"));
   }
 
+  // What norms, rotation, residuals and SwiGLU read and write at a token.
+  static double numbers(const ModelConfig& m) {
+    return static_cast<double>(m.num_hidden_layers * (10 * m.hidden_size + 6 * m.intermediate_size));
+  }
+
   // Softmax and statistics of one row.
   double logits(const ModelConfig& m) const { return static_cast<double>(m.vocab_size) * d_.logit_seconds; }
 
@@ -104,6 +109,7 @@ class TimePlanner {
     const double shared = d_.memory == 0 ? 1 / static_cast<double>(c_.rollout.n) : 1;
     const double each = speed(m, share), of_head = d_.head > 0 ? d_.operations * d_.head : each;
     return responses * (products * (blocks(m, p(), p() + r()) + shared * blocks(m, 0, p())) / each +
+                        products * (r() + shared * p()) * numbers(m) * d_.number_seconds +
                         head * 2 * r() * head_products(m) / of_head + r() * logits(m) * std::min(2.0, head));
   }
 

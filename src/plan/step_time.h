@@ -27,6 +27,7 @@ struct Device {
   double cache = 0;                            // bytes: weights that fit are read at four times the bandwidth
   double layer_seconds = 0;                    // of a layer in each round of decoding, whatever is computed
   double token_seconds = 0;                    // of a sampled token: its draw and what is kept of it
+  double number_seconds = 0;                   // of a number that a pass makes beside its products: norms, SwiGLU ..
   double logit_seconds = 0;                    // of a logit: softmax, statistics, draw; 0: within the shares
 };
 // "h100", "h200", "a100", "rtx4090". Error("usage") for others.
