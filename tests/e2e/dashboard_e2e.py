@@ -164,7 +164,7 @@ check("go on with: ucas train --resume" in screen.text()[-2] or "go on with: uca
       screen.text()[-3] + screen.text()[-2], "how to go on stands below the block")
 check(screen.wrap and data.count(b"\x1b[?25l") == 0, "the cursor was never hidden")
 
-status, data = on_terminal(train_words(path("paused"), "--train.steps", 60), pause_after=b"steps/s")
+status, data = on_terminal(train_words(path("paused"), "--train.steps", 400), pause_after=b"steps/s")
 lines = screen_of(data).text()
 shell = next(i for i, line in enumerate(lines) if line == "$ fg")
 check(status == 0 and any(line.startswith(" alarms") for line in lines[:shell]), "what a shell writes after Ctrl-Z stays")
