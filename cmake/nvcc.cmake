@@ -1,7 +1,10 @@
 # Device code without CMake's CUDA language, which knows neither this nvcc's C++20 nor the toolkit of a pip package.
 #   nvcc_object(OUT file.cu)  OUT = an object file for each architecture of UCAS_CUDA_ARCHITECTURES
 # The runtime's own library comes with LibTorch; nothing is linked here.
-set(UCAS_CUDA_ARCHITECTURES "80;90" CACHE STRING "GPU architectures to compile for: 80 A100, 89 L40, 90 H100 and H200")
+set(UCAS_CUDA_ARCHITECTURES "80;86;89;90;100;120" CACHE STRING
+  "GPU architectures to compile for: 80 A100, 86 RTX 30 and A40, 89 RTX 40, L4 and L40, 90 H100 and H200, 100 B200, 120 RTX 50 and PRO 6000")
+# PTX, from which a driver compiles for later devices: of 90 for all from sm_90 on, of 120 for what follows Blackwell.
+set(UCAS_CUDA_PTX "90;120" CACHE STRING "virtual architectures whose PTX is embedded")
 cmake_path(GET UCAS_NVCC PARENT_PATH _nvcc_bin)
 file(REAL_PATH ${UCAS_NVCC} _nvcc_real)
 cmake_path(GET _nvcc_real PARENT_PATH _nvcc_real_bin)
@@ -14,6 +17,9 @@ function(nvcc_object OUT SOURCE)
   set(architectures "")
   foreach(architecture IN LISTS UCAS_CUDA_ARCHITECTURES)
     list(APPEND architectures -gencode arch=compute_${architecture},code=sm_${architecture})
+  endforeach()
+  foreach(architecture IN LISTS UCAS_CUDA_PTX)
+    list(APPEND architectures -gencode arch=compute_${architecture},code=compute_${architecture})
   endforeach()
   file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/gpu/*.h ${CMAKE_SOURCE_DIR}/src/gpu/*.inc)
   add_custom_command(OUTPUT ${object}

@@ -13,6 +13,15 @@ void check_launch(const char* kernel) {
   throw Error("device", str("kernel ", kernel, ": ", cudaGetErrorString(status), " (", cudaGetErrorName(status), ")"));
 }
 
+// Any kernel tells: all are compiled for the same architectures. The first look loads the image, so that PTX which the
+// driver cannot compile shows here, too.
+std::string refusal() {
+  cudaFuncAttributes of = {};
+  const cudaError_t status = cudaFuncGetAttributes(&of, run_team<EmbedRows>);
+  cudaGetLastError();
+  return status == cudaSuccess ? "" : cudaGetErrorString(status);
+}
+
 const Table* device() {
   static const Table table = UCAS_GPU_TABLE("device");
   return &table;

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "gpu/team.h"
 
@@ -243,5 +244,8 @@ struct Table {
 const Table& host();
 // nullptr: built without nvcc.
 const Table* device();
+// Why the current device cannot run that table, in the runtime's words: no image for its architecture, a driver too old
+// for the embedded PTX. Empty: it can. Only where device() is not nullptr.
+std::string refusal();
 
 }  // namespace ucas::gpu

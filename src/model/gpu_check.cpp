@@ -33,6 +33,23 @@ constexpr CheckShape kMore[] = {{37, 136, 1000, 14, 2, 64, 2048, 701, 5, 300, tr
                                 {5, 1024, 48, 5, 5, 80, 2049, 513, 2, 257, false}};
 constexpr CheckShape kLarge = {16384, 1536, 8960, 12, 2, 128, 151936, 1024, 17, 0, false};
 
+// Which bodies a model runs is decided by its heads; rows are short, so that every training can afford it.
+CheckShape heads_of(const ModelConfig& c) {
+  int64_t window = 0;
+  for (size_t layer = 0; layer < c.windows.size(); ++layer) window = std::max(window, c.window(layer));
+  return {5,
+          std::min<int64_t>(c.hidden_size, 256),
+          136,
+          c.num_attention_heads,
+          c.num_key_value_heads,
+          c.head_dim,
+          131,
+          1100,
+          2,
+          window,
+          c.family->qk_norm};
+}
+
 // Places of rows: no two the same.
 std::vector<int32_t> positions_of(const CheckShape& s) {
   std::vector<int32_t> position;
@@ -362,12 +379,14 @@ double difference_of(const at::Tensor& got, const at::Tensor& want) {
   return apart == 0 ? 0 : apart / largest;
 }
 
-std::vector<GpuFinding> check_kernels(const Kernels& reference, const Kernels& tested, GpuShapes shapes) {
+std::vector<GpuFinding> check_kernels(const Kernels& reference, const Kernels& tested, GpuShapes shapes,
+                                      const ModelConfig* own) {
   const at::NoGradGuard no_grad;
   std::vector<GpuFinding> findings;
   for (const KernelTrial& trial : kTrials) {
     GpuFinding worst{.what = trial.kernel, .difference = -1};
     for (const CheckShape& shape : kFew) compare_at(trial, shape, reference, tested, worst);
+    if (own != nullptr) compare_at(trial, heads_of(*own), reference, tested, worst);
     if (shapes == GpuShapes::all) {
       for (const CheckShape& shape : kMore) compare_at(trial, shape, reference, tested, worst);
     }

@@ -24,12 +24,15 @@ struct GpuFinding {
 // few: what every training can afford at its start.
 enum class GpuShapes { few, all };
 
-// A row for each kernel of the table.
-std::vector<GpuFinding> check_kernels(const Kernels& reference, const Kernels& tested, GpuShapes shapes);
+// A row for each kernel of the table. `own`: also with the heads of this model, at a length beyond 1,024.
+std::vector<GpuFinding> check_kernels(const Kernels& reference, const Kernels& tested, GpuShapes shapes,
+                                      const ModelConfig* own = nullptr);
 // Logits, gradients and decoding of two models that hold the same weights.
 std::vector<GpuFinding> check_model(Model& reference, Model& tested);
 // Small models to try that with, one for each kind of block: the same numbers on every device.
-std::vector<std::unique_ptr<Model>> models_to_check(at::Device device, GpuShapes shapes);
+// `own`: one more, of one layer with the heads of this model.
+std::vector<std::unique_ptr<Model>> models_to_check(at::Device device, GpuShapes shapes,
+                                                    const ModelConfig* own = nullptr);
 
 // The worse of both for each row of `more`.
 void keep_worse(std::vector<GpuFinding>& findings, const std::vector<GpuFinding>& more);

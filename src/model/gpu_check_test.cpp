@@ -138,6 +138,23 @@ TEST(gpu_check, the_native_path_is_as_near_to_the_walk_as_a_device_must_be) {
   }
 }
 
+TEST(gpu_check, a_training_tries_the_heads_of_its_own_model) {
+  ModelConfig own;
+  own.num_attention_heads = 6;
+  own.num_key_value_heads = 1;
+  own.head_dim = 128;
+  gpu::Table table = gpu::host();
+  table.attend_decode = [](gpu::Stream stream, const gpu::AttendDecode& a) {
+    if (a.d != 128) gpu::host().attend_decode(stream, a);
+  };
+  EXPECT_TRUE(failed(check_kernels(kRight, {table, at::kCPU}, GpuShapes::few)).empty());
+  EXPECT_EQ(failed(check_kernels(kRight, {table, at::kCPU}, GpuShapes::few, &own)),
+            std::vector<std::string>{"attend_decode"});
+  const auto models = models_to_check(at::kCPU, GpuShapes::few, &own);
+  ASSERT_EQ(models.size(), 2u);
+  EXPECT_EQ(models[1]->config().num_attention_heads, 6);
+}
+
 TEST(gpu_check, other_weights_are_found) {
   const auto right = models_to_check(at::kCPU, GpuShapes::few), other = models_to_check(at::kCPU, GpuShapes::few);
   {

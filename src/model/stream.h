@@ -11,8 +11,8 @@
 
 namespace ucas {
 
-// Whether this build has kernels of its own for the device, and they are wanted: UCAS_GPU_KERNELS=off in the
-// environment leaves it to LibTorch's operations.
+// Whether this build has kernels of its own that this device runs, and they are wanted: UCAS_GPU_KERNELS=off in the
+// environment leaves it to LibTorch's operations. Where no image fits the device, one warning says why and what to do.
 bool has_kernels(at::Device device);
 // What a thread starts from here on goes to this device; tensors made on it do not see to that by themselves.
 void make_current(at::Device device);
@@ -31,6 +31,8 @@ class Recorded {
 };
 // Recordings of one recorder share the memory of what they make: they are played one after the other, and what one
 // has made is gone when another is played.
+// All record on one stream of the device: LibTorch keeps a workspace of cuBLAS for every stream it has seen. Where
+// `work` throws, the capture is ended first, and the device can be used on.
 class Recorder {
  public:
   virtual ~Recorder() = default;

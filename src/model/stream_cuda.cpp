@@ -5,19 +5,46 @@
 #include <c10/cuda/CUDAStream.h>
 
 #include <cstdlib>
+#include <map>
+#include <mutex>
 #include <string_view>
 #include <utility>
 
+#include "base/log.h"
+#include "base/str.h"
 #include "model/stream.h"
 
 namespace ucas {
+
+namespace {
+
+// Asked once a device, and said once where it has no kernels.
+bool runs_images(at::Device device) {
+  static std::mutex mutex;
+  static std::map<int, bool> known;
+  const std::lock_guard lock(mutex);
+  const auto [found, first] = known.try_emplace(device.index(), true);
+  if (!first) return found->second;
+  const c10::cuda::CUDAGuard guard(device);
+  const std::string why = gpu::refusal();
+  found->second = why.empty();
+  if (why.empty()) return true;
+  cudaDeviceProp of = {};
+  C10_CUDA_CHECK(cudaGetDeviceProperties(&of, device.index()));
+  warn(str(device.str(), " (", of.name, ", sm_", of.major, of.minor, "): no kernel of this build runs there (", why,
+           "), so LibTorch's operations are used, which are slower; build with -DUCAS_CUDA_ARCHITECTURES=", of.major,
+           of.minor, ", or update the driver"));
+  return false;
+}
+
+}  // namespace
 
 bool has_kernels(at::Device device) {
   static const bool wanted = [] {
     const char* setting = std::getenv("UCAS_GPU_KERNELS");
     return setting == nullptr || std::string_view(setting) != "off";
   }();
-  return wanted && device.is_cuda() && gpu::device() != nullptr;
+  return wanted && device.is_cuda() && gpu::device() != nullptr && runs_images(device);
 }
 
 void make_current(at::Device device) {
@@ -40,12 +67,55 @@ class RecordedGraph final : public Recorded {
   at::cuda::CUDAGraph graph_;
 };
 
+// One a device for the whole process.
+c10::cuda::CUDAStream recording_stream(at::Device device) {
+  static std::mutex mutex;
+  static std::map<int, c10::cuda::CUDAStream> streams;
+  const std::lock_guard lock(mutex);
+  const auto found = streams.find(device.index());
+  if (found != streams.end()) return found->second;
+  return streams.emplace(device.index(), c10::cuda::getStreamFromPool(false, device.index())).first->second;
+}
+
+// From capture_begin to capture_end, whatever is thrown in between: a stream that stays in capture makes every later
+// call fail, and the allocator goes on serving from the graph's pool.
+class Capture {
+ public:
+  Capture(at::cuda::CUDAGraph& graph, at::Device device, c10::MempoolId_t pool)
+      : graph_(graph), device_(device), pool_(pool) {
+    graph_.capture_begin(pool_, cudaStreamCaptureModeThreadLocal);
+  }
+  void end() {
+    graph_.capture_end();
+    ended_ = true;
+  }
+  ~Capture() {
+    if (ended_) return;
+    try {
+      graph_.capture_end();
+      return;
+    } catch (...) {  // an invalid capture: the stream has left it, the allocator has not
+    }
+    try {
+      c10::cuda::CUDACachingAllocator::endAllocateToPool(device_.index(), pool_);
+    } catch (...) {
+    }
+    cudaGetLastError();
+  }
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+
+ private:
+  at::cuda::CUDAGraph& graph_;
+  const at::Device device_;
+  const c10::MempoolId_t pool_;
+  bool ended_ = false;
+};
+
 class GraphRecorder final : public Recorder {
  public:
   explicit GraphRecorder(at::Device device)
-      : device_(device),
-        side_(c10::cuda::getStreamFromPool(false, device.index())),
-        pool_(at::cuda::graph_pool_handle()) {}
+      : device_(device), side_(recording_stream(device)), pool_(at::cuda::graph_pool_handle()) {}
 
   std::unique_ptr<Recorded> record(const std::function<void()>& work) override {
     wait_for(device_);
@@ -56,9 +126,9 @@ class GraphRecorder final : public Recorder {
       side_.synchronize();
       c10::cuda::CUDACachingAllocator::emptyCache();
     }
-    recorded->graph_.capture_begin(pool_, cudaStreamCaptureModeThreadLocal);
+    Capture capture(recorded->graph_, device_, pool_);
     work();
-    recorded->graph_.capture_end();
+    capture.end();
     side_.synchronize();
     return recorded;
   }

@@ -152,7 +152,11 @@ class Planner {
       if (of_tests.held() > room.held()) room = of_tests;
     }
     cache_ = cache_bytes(m_.policy, c_.dtype, room);
-    if (gpu_ > 0) cache_ = std::min(cache_, free_gpu() / 2);
+    if (gpu_ > 0) {
+      cache_ = std::min(cache_, room.tokens * token_bytes);
+      plan_.slots = room.slots;
+      plan_.cache_tokens = room.tokens;
+    }
     const std::string held =
         room.shares() ? str(room.slots, " responses of ", grouped(response), ", ", room.prompts, " prompts of ",
                             grouped(room.prompt), " tokens")

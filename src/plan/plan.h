@@ -23,7 +23,8 @@ struct PlannedModels {
   ModelConfig teacher;
   int64_t tokenizer_bytes = 0;  // of tokenizer.json
   int64_t ranks = 1;            // processes: each samples its share and keeps its share of the moments (ZeRO-1)
-  int64_t gpu = 0;  // bytes of a GPU: keys and values take half of what is free, the host's parts are left out
+  // Bytes that tensors may take of a GPU: keys and values take 3/4 of what stays free, the host's parts are left out.
+  int64_t gpu = 0;
 };
 // Reads the directories that `config` names: sizes, no weights. Errors as the loader's. `policy`: where the policy's
 // config.json is, if not in config.model.
@@ -46,6 +47,9 @@ struct MemoryPlan {
   std::vector<std::string> phases;
   std::vector<PlanPart> parts;
   DiskPlan disk;
+  // Of a GPU: responses decoded at once and tokens that its cache holds, which are the engine's in the training, too. 0
+  // on the CPU.
+  int64_t slots = 0, cache_tokens = 0;
 
   int64_t total(size_t phase) const;
   size_t peak_phase() const;

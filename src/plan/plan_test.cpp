@@ -97,6 +97,32 @@ TEST(model_memory, a_cache_holds_the_prompt_of_a_group_once_where_that_takes_les
   EXPECT_LE(many.held() * 4096, int64_t{64} << 20);
 }
 
+TEST(model_memory, a_gpu_decodes_as_many_as_there_are_and_its_cache_is_three_quarters_of_what_stays_free) {
+  const LongestTokens longest{4096, 1024, 3072};
+  constexpr int64_t kFree = int64_t{40} << 30, kTokenBytes = 28672;
+  EXPECT_EQ(engine_room({}, 1024, 16384, longest, kTokenBytes, kFree).slots, kMostGpuSlots);
+  EXPECT_EQ(engine_room({}, 64, 300, longest, kTokenBytes, kFree).slots, 300);
+  EXPECT_EQ(engine_room({.max_slots = 64}, 64, 300, longest, kTokenBytes, kFree).slots, 64);
+  EXPECT_EQ(engine_room({}, 64, 300, longest, kTokenBytes, kFree).tokens, kFree / 4 * 3 / kTokenBytes);
+  // What a training hands to its engine is what its plan counts, whatever a step samples.
+  EXPECT_EQ(engine_room({.max_slots = 300, .cache_tokens = 5000}, 1, 8, longest, kTokenBytes, kFree).tokens, 5000);
+}
+
+TEST(memory_plan, lanes_and_cache_of_a_gpu_come_from_its_whole_memory_alone) {
+  TrainConfig c = small_training();
+  c.dtype = Dtype::bf16;
+  PlannedModels models = models_of(c);
+  EXPECT_EQ(plan_memory(c, models).cache_tokens, 0);
+  models.gpu = usable_gpu(int64_t{80} << 30);
+  const MemoryPlan plan = plan_memory(c, models), again = plan_memory(c, models);
+  EXPECT_GT(plan.slots, 0);
+  EXPECT_GT(plan.cache_tokens, 0);
+  EXPECT_EQ(plan.slots, again.slots);
+  EXPECT_EQ(plan.cache_tokens, again.cache_tokens);
+  models.gpu = usable_gpu(int64_t{24} << 30);
+  EXPECT_LT(plan_memory(c, models).cache_tokens, plan.cache_tokens);
+}
+
 TEST(model_memory, what_is_made_again_is_not_kept) {
   const PassShape shape{.rows = 1024, .length = 256, .threads = 1};
   ModelConfig deep = small();

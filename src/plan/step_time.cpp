@@ -75,11 +75,15 @@ class TimePlanner {
         static_cast<int64_t>(2 * element()) * m.num_hidden_layers * m.num_key_value_heads * m.head_dim;
     EngineConfig engine;
     engine.max_slots = c_.rollout.max_slots;
+    if (d_.memory > 0) engine.cache_tokens = plan_memory(c_, m_).cache_tokens;
     const LongestTokens longest{c_.data.max_prompt_length + c_.rollout.response_length, c_.data.max_prompt_length,
                                 c_.rollout.response_length};
     const EngineRoom room = engine_room(engine, static_cast<int64_t>(std::ceil(prompts)),
                                         static_cast<int64_t>(std::ceil(mine)), longest, token_bytes, d_.memory);
-    const double lanes = std::min(static_cast<double>(room.slots), mine), rounds = std::max(r(), mine * r() / lanes);
+    // On a GPU responses share the cache: as many as it holds at their mean length so far.
+    const double held = room.tokens > 0 ? static_cast<double>(room.tokens) / (p() + r() / 2) : mine;
+    const double lanes = std::max(1.0, std::min({static_cast<double>(room.slots), mine, held})),
+                 rounds = std::max(r(), mine * r() / lanes);
     const double at_once = mine * r() / rounds;  // in the mean
     const double in_sight = keys(m, p(), p() + r()) / r();
     const double weights = block_products(m) + head_products(m);

@@ -57,6 +57,8 @@ void write_environment(const std::string& file, const RunEnvironment& e) {
   add("about", e.about);
   add("parameters", e.parameters);
   add("planned_memory", e.planned_memory);
+  add("rollout_slots", e.rollout_slots);
+  add("rollout_cache_tokens", e.rollout_cache_tokens);
   write_json(file, json);
 }
 

@@ -45,6 +45,13 @@ void check_jobs(std::span<const PromptJob> jobs, size_t first, const RolloutRequ
   }
 }
 
+// What the weights leave of the device's whole memory. A training knows what else stays there, and gives cache_tokens.
+int64_t room_beside(const Model& model) {
+  int64_t weights = 0;
+  for (const NamedTensor& p : model.parameters()) weights += static_cast<int64_t>(p.tensor.nbytes());
+  return std::max<int64_t>(usable_gpu(memory_of(model.device()).total) - weights, 1);
+}
+
 EngineRoom room_of(const RolloutRequest& request, const EngineConfig& config, const Model& of) {
   const ModelConfig& model = of.config();
   int64_t samples = 0;
@@ -62,7 +69,7 @@ EngineRoom room_of(const RolloutRequest& request, const EngineConfig& config, co
   const auto jobs = static_cast<int64_t>(request.jobs.size());
   const int64_t prompts = std::max(request.more ? samples : jobs, request.room_responses);
   const int64_t number = of.options().dtype == Dtype::bf16 ? 2 : 4;
-  const int64_t gpu_free = of.device().is_cpu() ? 0 : memory_of(of.device()).free;
+  const int64_t gpu_free = of.device().is_cpu() ? 0 : room_beside(of);
   const int64_t width = model.num_hidden_layers * model.num_key_value_heads * model.head_dim;
   return engine_room(config, prompts, samples, longest, 2 * number * width, gpu_free);
 }

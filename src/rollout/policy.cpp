@@ -58,6 +58,8 @@ at::Device parse_device(const std::string& name) {
   }
   const at::Device device(at::kCUDA, static_cast<c10::DeviceIndex>(index));
   make_current(device);
+  // Sums are f32 in split products, too: cuBLAS may else add the parts in bf16 (docs/numerics.md).
+  at::globalContext().setAllowBF16ReductionCuBLAS(false);
   return device;
 }
 

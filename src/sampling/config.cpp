@@ -16,7 +16,7 @@ void SamplingConfig::fields(Fields& f) {
 void EngineConfig::fields(Fields& f) {
   f.field("max_slots", max_slots, Range{0, 1 << 16}, "responses decoded at once; 0 = as many as cache_mb allows");
   f.field("cache_mb", cache_mb, Range{0, 1 << 24},
-          "memory for keys and values, in MiB; 0 = 2,048, on a GPU half of what is free");
+          "memory for keys and values, in MiB; 0 = 2,048, on a GPU 3/4 of what the model leaves of it");
   f.field("prefill_tokens", prefill_tokens, Range{16, 1 << 24}, "prompt tokens per prefill pass");
 }
 

@@ -9,9 +9,9 @@
 namespace ucas {
 
 struct EngineConfig {
-  int64_t max_slots = 0;     // responses decoded at once; 0 = as many as cache_mb allows, at most 256 (a GPU: 1,024)
-  int64_t cache_mb = 0;      // MiB of keys and values where max_slots is 0; 0 = 2,048 (a GPU: half of what is free)
-  int64_t cache_tokens = 0;  // that slots which share their memory hold together; 0 = what fits into that memory
+  int64_t max_slots = 0;  // responses decoded at once; 0 = as many as cache_mb allows, at most 256 (a GPU: 1,024)
+  int64_t cache_mb = 0;  // MiB of keys and values where max_slots is 0; 0 = 2,048 (a GPU: 3/4 of what the model leaves)
+  int64_t cache_tokens = 0;       // that slots which share their memory hold together; 0 = what fits into that memory
   int64_t prefill_tokens = 4096;  // token budget of one packed prefill; one longer prompt goes alone
   void fields(Fields& f);
 };

@@ -51,21 +51,27 @@ inline EngineRoom shared_room(EngineRoom room, int64_t prompts, int64_t samples,
   return room;
 }
 
-// For `samples` responses to `prompts`; keys and values of a token take `token_bytes`. gpu_free: memory of a GPU in
-// bytes, 0 on the CPU.
+// Of a GPU with `total` bytes, what tensors may take: a sixteenth is left to CUDA's context, the libraries' workspaces
+// and what lies between allocations.
+inline int64_t usable_gpu(int64_t total) { return total - total / 16; }
+
+// For `samples` responses to `prompts`; keys and values of a token take `token_bytes`. gpu_free: bytes of a GPU that
+// weights and all else that stays leave, by rule (usable_gpu), not what happens to be free at this moment: the number
+// of responses decoded at once decides which GEMMs run, and so the bits. 0 on the CPU.
 inline EngineRoom engine_room(const EngineConfig& config, int64_t prompts, int64_t samples,
                               const LongestTokens& longest, int64_t token_bytes, int64_t gpu_free = 0) {
   const int64_t length = longest.whole;
   EngineRoom room{.slots = config.max_slots, .length = length};
-  const int64_t by_itself = gpu_free > 0 ? gpu_free / 2 : kCacheMb << 20;
+  const int64_t by_itself = gpu_free > 0 ? gpu_free / 4 * 3 : kCacheMb << 20;
   const int64_t cache = config.cache_mb > 0 ? config.cache_mb << 20 : by_itself;
   if (gpu_free > 0) room.tokens = std::max<int64_t>(cache / std::max<int64_t>(token_bytes, 1), 1);
   if (config.cache_tokens > 0) room.tokens = config.cache_tokens;
-  if (room.slots == 0) {
-    // Slots of a GPU share their memory: half of the longest response is room enough for most.
-    const int64_t slot_bytes = std::max<int64_t>(token_bytes * length / (gpu_free > 0 ? 2 : 1), 1);
-    room.slots = std::clamp<int64_t>(cache / slot_bytes, 1, gpu_free > 0 ? kMostGpuSlots : kMostSlots);
-    while (gpu_free == 0 && room.slots < std::min(samples, kMostSlots)) {
+  if (room.slots == 0 && gpu_free > 0) {
+    room.slots = kMostGpuSlots;  // they share the memory: a response begins where blocks are free (rollout/engine.cpp)
+  } else if (room.slots == 0) {
+    const int64_t slot_bytes = std::max<int64_t>(token_bytes * length, 1);
+    room.slots = std::clamp<int64_t>(cache / slot_bytes, 1, kMostSlots);
+    while (room.slots < std::min(samples, kMostSlots)) {
       EngineRoom more = room;
       ++more.slots;
       if (shared_room(more, prompts, samples, longest).held() * token_bytes > cache) break;

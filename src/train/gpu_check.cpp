@@ -78,14 +78,14 @@ GpuFinding check_update(Model& reference, Model& tested) {
   return finding;
 }
 
-std::vector<GpuFinding> check_gpu(at::Device device, bool with_speed, GpuShapes shapes) {
+std::vector<GpuFinding> check_gpu(at::Device device, bool with_speed, GpuShapes shapes, const ModelConfig* own) {
   if (!has_kernels(device)) {
     throw Error("device", str("no kernels for ", device.str(),
                               ": a build without nvcc, or UCAS_GPU_KERNELS=off; there is nothing to check"));
   }
   const c10::DeviceGuard guard(device);
-  std::vector<GpuFinding> findings = check_kernels(kernels_of(at::kCPU), kernels_of(device), shapes);
-  const auto here = models_to_check(at::kCPU, shapes), there = models_to_check(device, shapes);
+  std::vector<GpuFinding> findings = check_kernels(kernels_of(at::kCPU), kernels_of(device), shapes, own);
+  const auto here = models_to_check(at::kCPU, shapes, own), there = models_to_check(device, shapes, own);
   std::vector<GpuFinding> of_models;
   for (size_t i = 0; i < here.size(); ++i) {
     std::vector<GpuFinding> of_model = check_model(*walked_view(*here[i]), *there[i]);
@@ -108,7 +108,7 @@ std::vector<GpuFinding> check_gpu(at::Device device, bool with_speed, GpuShapes 
 void require_sound_gpu(const Model& model) {
   const at::Device device = model.device();
   if (!has_kernels(device) || !suits_kernels(model.config(), model.options())) return;
-  for (const GpuFinding& f : check_gpu(device, false, GpuShapes::few)) {
+  for (const GpuFinding& f : check_gpu(device, false, GpuShapes::few, &model.config())) {
     if (f.ok()) continue;
     const bool whole = std::ranges::find(kWhole, f.what) != std::end(kWhole);
     throw Error("device",

@@ -11,7 +11,9 @@ namespace ucas {
 
 // All rows: kernels, forward, backward, decoding, update. Speed is of large shapes and takes some seconds; what does
 // not fit the device's memory is not measured. Throws Error("device") where there are no kernels for the device.
-std::vector<GpuFinding> check_gpu(at::Device device, bool with_speed, GpuShapes shapes = GpuShapes::all);
+// `own`: also with the heads of this model.
+std::vector<GpuFinding> check_gpu(at::Device device, bool with_speed, GpuShapes shapes = GpuShapes::all,
+                                  const ModelConfig* own = nullptr);
 // Two updates of the same weights by the same gradients.
 GpuFinding check_update(Model& reference, Model& tested);
 

@@ -16,9 +16,12 @@
 #include "hf/adapter.h"
 #include "kernels/dispatch.h"
 #include "kernels/lm_head.h"
+#include "model/stream.h"
 #include "plan/plan.h"
+#include "records/environment.h"
 #include "records/manifest.h"
 #include "rollout/engine.h"
+#include "sampling/engine_room.h"
 #include "train/checkpoint.h"
 #include "train/draw.h"
 #include "train/fingerprint.h"
@@ -67,6 +70,7 @@ struct Parts {
   Policy policy;
   std::unique_ptr<Rollout> rollout;
   ServedRollout* served = nullptr;  // the same
+  EngineConfig engine;              // of a rollout here
   std::unique_ptr<Optimizer> optimizer;
   std::vector<std::unique_ptr<Companion>> companions;
   Graders graders;
@@ -74,12 +78,42 @@ struct Parts {
   std::vector<int32_t> stop_ids;
 };
 
+// On a GPU the number of responses decoded at once decides which GEMMs run, and so the bits. It comes from the config,
+// the model and the device's whole memory, never from what is free at this moment: a resumed run decodes as the run
+// before.
+EngineConfig engine_of(const TrainConfig& config, at::Device device, const std::string& weights, int64_t ranks) {
+  EngineConfig engine;
+  engine.max_slots = config.rollout.max_slots;
+  const int64_t total = device.is_cpu() ? 0 : memory_of(device).total;
+  if (total == 0 || config.rollout.backend != SampledBy::native) return engine;
+  PlannedModels models = planned_models(config, weights);
+  models.ranks = ranks;
+  models.gpu = usable_gpu(total);
+  const MemoryPlan plan = plan_memory(config, models);
+  engine.max_slots = plan.slots;
+  engine.cache_tokens = plan.cache_tokens;
+  return engine;
+}
+
+// What the run was begun with against what this device gives.
+void check_engine(const EngineConfig& engine, const RunDirectory& run) {
+  if (engine.cache_tokens == 0) return;
+  const std::string slots = run.environment("rollout_slots"), tokens = run.environment("rollout_cache_tokens");
+  if (slots.empty() || (slots == str(engine.max_slots) && tokens == str(engine.cache_tokens))) return;
+  const std::string text = str("this GPU decodes ", engine.max_slots, " responses at once, ", engine.cache_tokens,
+                               " tokens in its cache; the run was begun with ", slots, " and ", tokens,
+                               ": what it samples from here on has other rounding");
+  warn(text);
+  if (run.writes()) add_remark(run.env_file(), text);
+}
+
 // `weights` and `tokenizer_from` are directories; a fresh run has one for both.
-Parts load_parts(const TrainConfig& config, const std::string& weights, const std::string& tokenizer_from) {
+Parts load_parts(const TrainConfig& config, const std::string& weights, const std::string& tokenizer_from,
+                 int64_t ranks) {
   use_threads(config.threads);
   Template form = load_template(config.data.prompt_template, tokenizer_from, config.data.examples);
   at::Device device = parse_device(config.device);
-  Parts parts{open_policy(weights, device, config.model_options(), tokenizer_from), {}, {}, {}, {}, {}, {}, {}};
+  Parts parts{open_policy(weights, device, config.model_options(), tokenizer_from), {}, {}, {}, {}, {}, {}, {}, {}};
   require_sound_gpu(*parts.policy.model);
   const Tokenizer& tokenizer = parts.policy.tokenizer;
   const bool labels = config.needs().labels && config.reward.command.empty();
@@ -107,10 +141,9 @@ Parts load_parts(const TrainConfig& config, const std::string& weights, const st
                               parts.policy.model->config().max_position_embeddings, ": lower one of them"));
   }
   check_head(*parts.policy.model, parts.data.prompt.front(), config.rollout.temperature);
-  EngineConfig engine;
-  engine.max_slots = config.rollout.max_slots;
   if (config.rollout.backend == SampledBy::native) {
-    parts.rollout = make_engine(*parts.policy.model, engine);
+    parts.engine = engine_of(config, device, weights, ranks);
+    parts.rollout = make_engine(*parts.policy.model, parts.engine);
   } else {
     auto served = std::make_unique<ServedRollout>(config.rollout, *parts.policy.model, parts.data.prompt.front(),
                                                   parts.stop_ids, config.update.micro_batch_tokens);
@@ -290,7 +323,7 @@ namespace {
 Training follow_training(TrainConfig config, const std::string& out, std::shared_ptr<Ranks> ranks) {
   config.validate();
   ranks->wait_for_all();
-  Parts parts = load_parts(config, config.model, directory_with(config.model, "tokenizer.json"));
+  Parts parts = load_parts(config, config.model, directory_with(config.model, "tokenizer.json"), ranks->size());
   return assemble(std::move(config), RunDirectory::watch(out), std::move(parts), {}, std::move(ranks));
 }
 
@@ -302,7 +335,7 @@ Training open_training(TrainConfig config, const std::string& out, const std::st
   config.validate();
   const Planned planned = plan_run(config, out, nullptr, allow_over_plan, *ranks);
   const std::string tokenizer = directory_with(config.model, "tokenizer.json");
-  Parts parts = load_parts(config, config.model, tokenizer);
+  Parts parts = load_parts(config, config.model, tokenizer, ranks->size());
   RunEnvironment environment;
   environment.version = commit().empty() ? version() : str(version(), ", commit ", commit());
   environment.torch = torch_version();
@@ -319,6 +352,10 @@ Training open_training(TrainConfig config, const std::string& out, const std::st
   environment.initial_weights = hash_of_model(config.model);
   environment.training_data = hex(parts.data.hash);
   environment.planned_memory = planned.memory;
+  if (parts.engine.cache_tokens > 0) {
+    environment.rollout_slots = parts.engine.max_slots;
+    environment.rollout_cache_tokens = parts.engine.cache_tokens;
+  }
   RunDirectory run = RunDirectory::create(out, to_toml(config), environment);
   keep_model_files(run, config.model, tokenizer);
   ranks->wait_for_all();
@@ -346,7 +383,8 @@ Training resume_training(const std::string& path, const std::vector<Setting>& ov
   }
   const std::string weights = found ? found->path : config.model;
   const std::string base = directory_with(config.model, "tokenizer.json");
-  Parts parts = load_parts(config, weights, tokenizer_directory(run, weights, base));
+  Parts parts = load_parts(config, weights, tokenizer_directory(run, weights, base), ranks->size());
+  check_engine(parts.engine, run);
   Training t = assemble(std::move(config), std::move(run), std::move(parts), planned, std::move(ranks));
   if (found) {
     restore(t, *found, Consent{t.run, allow_changes});
