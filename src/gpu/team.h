@@ -214,10 +214,19 @@ class DeviceTeam {
   }
 };
 
+// Threads that a multiprocessor holds: 2,048, on cards of sm_86, 89 and 12x 1,536.
+#if defined(__CUDA_ARCH__) && \
+    (__CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 870 || __CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1200)
+constexpr int kMultiprocessorThreads = 1536;
+#else
+constexpr int kMultiprocessorThreads = 2048;
+#endif
+
 template <class Body>
 constexpr int resident() {
   if constexpr (requires { Body::kResident; }) {
-    return Body::kResident;
+    constexpr int kMost = kMultiprocessorThreads / Body::kThreads;
+    return Body::kResident < kMost ? Body::kResident : kMost;
   } else {
     return 1;
   }
