@@ -51,6 +51,13 @@ struct Named {
   Part value;
 };
 
+// A value of a list, and what the list says it is.
+struct NamedPart {
+  std::string name;
+  Part value, whole;     // x = 1 is 1; 3 red is 3
+  bool in_words = false;  // other words may say the same
+};
+
 class Comparer {
  public:
   Comparer(const Tree& gold, const Tree& answer, Budget& budget, const MathOptions& options);
@@ -63,6 +70,7 @@ class Comparer {
  private:
   // equal.cpp
   Finding same_order(Part gold, Part answer, int depth);
+  Finding in_order(const std::vector<Part>& gold, const std::vector<Part>& answer, int depth);
   Finding collections(Part gold, Part answer, int depth);
   Finding match(const std::vector<Part>& gold, const std::vector<Part>& answer, int depth);
   std::optional<Finding> proportional(Part gold, Part answer);
@@ -75,6 +83,7 @@ class Comparer {
   Finding scalars(Part gold, Part answer);
   Finding measured_sums(Part gold, Part answer, Part gold_unit, Part answer_unit);
   Finding angles(Part gold, Part answer);
+  Finding in_radians(int degrees, int radians);
   Finding values(Part gold, Part answer);
   Finding decimals(Part gold, Part answer, int g, int a);
   bool within(int g, int a, int64_t exponent, bool half);
@@ -89,6 +98,12 @@ class Comparer {
   Finding compare_renamed(Part gold, Part answer, const std::vector<std::string>& from,
                           const std::vector<std::string>& to, int depth);
   bool roughly_equal(Part exact, Part rounded);
+  static std::string segment_of(Part name);
+  bool other_name(Part gold, Part answer);
+
+  // equal_names.cpp
+  std::optional<Finding> by_name(Part gold, Part answer, int depth);
+  std::vector<NamedPart> named_parts(Part part);
 
   // equal_matrices.cpp
   struct Matrix {
@@ -115,7 +130,10 @@ class Comparer {
   std::optional<std::vector<Piece>> operation_pieces(Part part, int depth);
   std::optional<std::vector<Piece>> without_points(std::vector<Piece> from, const std::vector<Piece>& holes);
   Finding real_sets(const std::vector<Piece>& gold, const std::vector<Piece>& answer);
+  bool is_reversed(const Piece& piece);
   bool normalize(std::vector<Piece>& pieces);
+  std::string unknown_of(Part part) const;
+  bool other_unknown(Part gold, Part answer) const;
   std::optional<int> order(int a, int b);
 
   int lower(Part part);
@@ -144,6 +162,7 @@ bool has_open_signs(Part part);
 // "(1, 2)" may be a pair or an interval.
 bool is_pair(Part part);
 std::string show(Part part);
+std::vector<Part> children_of(Part part);
 // "n \in \mathbb{N}": where a letter of the answer comes from, not an answer.
 bool is_domain(Part part);
 // A list of one answer and the domains of its letters is that answer.

@@ -20,6 +20,12 @@ bool is_word_like(Kind kind) { return kind == Kind::text || kind == Kind::choice
 
 }  // namespace
 
+std::vector<Part> children_of(Part part) {
+  std::vector<Part> children;
+  for (size_t k = 0; k < part.size(); ++k) children.push_back(part.child(k));
+  return children;
+}
+
 std::string show(Part part) { return to_string(*part.tree, part.id); }
 
 bool is_list(Part part) { return part.kind() == Kind::list || part.kind() == Kind::set; }
@@ -51,6 +57,13 @@ bool has_domain(Part part) {
     if (is_domain(part.child(k))) return true;
   }
   return false;
+}
+
+// \{\emptyset\}, \{\{1, 2\}\}: its braces may not be left out.
+bool holds_a_set(Part set, Part other) {
+  if (set.kind() != Kind::set || set.size() != 1 || other.kind() == Kind::set) return false;
+  Part inside = set.child(0);
+  return inside.kind() == Kind::set || inside.kind() == Kind::interval || inside.is(Constant::empty_set);
 }
 
 // 6k of \{6k \mid k \in \mathbb{Z}\}, for comparison with "6k, k \in \mathbb{Z}"; anything else stays as it is.
@@ -136,6 +149,8 @@ Finding Comparer::match(const std::vector<Part>& gold, const std::vector<Part>& 
     bool found = false;
     for (size_t k = 0; k < answer.size() && !found; ++k) {
       if (taken[k]) continue;
+      bool braces = (g.kind() == Kind::set) != (answer[k].kind() == Kind::set) && depth > 0;
+      if (braces) continue;
       Finding f = compare(g, answer[k], depth + 1);
       found = f.equal();
       if (found) taken[k] = 1;
@@ -172,9 +187,13 @@ Finding Comparer::collections(Part gold, Part answer, int depth) {
 }
 
 Finding Comparer::same_order(Part gold, Part answer, int depth) {
+  return in_order(children_of(gold), children_of(answer), depth);
+}
+
+Finding Comparer::in_order(const std::vector<Part>& gold, const std::vector<Part>& answer, int depth) {
   if (gold.size() != answer.size()) return {Outcome::different, "a different number of components"};
   for (size_t k = 0; k < gold.size(); ++k) {
-    Finding f = compare(gold.child(k), answer.child(k), depth + 1);
+    Finding f = compare(gold[k], answer[k], depth + 1);
     if (!f.equal()) return f.outcome == Outcome::over_budget ? f : Finding{f.outcome, "a different component"};
   }
   return {Outcome::equal, "the same components"};
@@ -211,6 +230,7 @@ Finding Comparer::structure(Part gold, Part answer, int depth) {
 std::optional<Finding> Comparer::sets_of_reals(Part gold, Part answer, int depth) {
   bool real_gold = is_real_set(gold), real_answer = is_real_set(answer);
   if (!real_gold && !real_answer) return std::nullopt;
+  if (other_unknown(gold, answer)) return Finding{Outcome::different, "a value of another variable"};
   auto p = pieces(gold), q = pieces(answer);
   // \{1\} \cup \{2\} and x \in \{1, 2\} against 1, 2
   auto finite = [](const std::vector<Piece>& set) {
@@ -255,6 +275,7 @@ Finding Comparer::compare(Part gold, Part answer, int depth) {
   if (answer_domain) gold = family_of(gold);
   if (gold_domain) answer = family_of(answer);
   if (gold.kind() == Kind::error || answer.kind() == Kind::error) return {Outcome::different, "not a readable answer"};
+  if (auto decided = by_name(gold, answer, depth)) return *decided;
   if (auto decided = relations(gold, answer, depth)) return *decided;
 
   Kind g = gold.kind(), a = answer.kind();
@@ -271,6 +292,7 @@ Finding Comparer::compare(Part gold, Part answer, int depth) {
   if (!open_signs) {
     if (auto decided = sequences(gold, answer, depth)) return *decided;
   }
+  if (holds_a_set(gold, answer) || holds_a_set(answer, gold)) return {Outcome::different, "a set of a set"};
   if (is_list(gold) || is_list(answer) || open_signs) return collections(gold, answer, depth);
   auto to_do = [](Part p) { return p.kind() != Kind::matrix && p.kind() != Kind::tuple && is_matrix_arithmetic(p); };
   if (to_do(gold) || to_do(answer)) return matrices(gold, answer);

@@ -1,6 +1,7 @@
 // Letters that may be exchanged: constants, coefficients of a family of functions, integers that number solutions.
 #include <algorithm>
 
+#include "base/str.h"
 #include "verify/math/compare/comparer.h"
 
 namespace ucas::math {
@@ -22,8 +23,21 @@ struct Letters {
   Names free;      // symbols of values, without names that values have and arguments of functions that are defined
   Names bound;     // x of f(x) = ..
   Names declared;  // k of "k \in \mathbb{Z}", with its domain
+  Names inner;     // in a denominator, an exponent or a function
+  Names raised;    // C_2 of C_2^3
+  Names indices;   // n of a_n
+  bool periodic = false;  // there is a \pi, or degrees
   bool has_definition() const { return !bound.empty(); }
 };
+
+void keep_symbols(Part p, Names& into) {
+  for (std::string& name : symbols_of(*p.tree, p.id)) into.push_back(std::move(name));
+}
+
+// n of a_n.
+void keep_indices(std::string_view name, Names& into) {
+  for (size_t k = name.find('_'); k < name.size(); ++k) into.emplace_back(1, name[k]);
+}
 
 Letters letters_of(Part whole) {
   Letters letters;
@@ -33,16 +47,22 @@ Letters letters_of(Part whole) {
     Part p = open.back();
     open.pop_back();
     if (p.kind() == Kind::symbol && !holds(symbols, p.text())) symbols.emplace_back(p.text());
+    letters.periodic |= p.is(Constant::pi) || p.kind() == Kind::degree;
+    if (p.kind() == Kind::quotient || p.kind() == Kind::power) keep_symbols(p.child(1), letters.inner);
+    if (p.kind() == Kind::call) keep_symbols(p, letters.inner);
+    if (p.kind() == Kind::power && p.child(0).kind() == Kind::symbol) keep_symbols(p.child(0), letters.raised);
     if (is_domain(p) && p.child(0).kind() == Kind::symbol) {
       letters.declared.push_back(std::string(p.child(0).text()) + " " + show(p.child(1)));
     }
     bool named = is_equation(p) && is_name(p.child(0));
     if (named) {
       for (std::string& name : bound_symbols(p.child(0))) letters.bound.push_back(std::move(name));
+      if (p.child(0).kind() == Kind::symbol) keep_indices(p.child(0).text(), letters.indices);
     }
     for (size_t k = named ? 1 : 0; k < p.size(); ++k) open.push_back(p.child(k));
   }
   for (std::string& name : symbols) {
+    keep_indices(name, letters.indices);
     if (!holds(letters.bound, name)) letters.free.push_back(std::move(name));
   }
   return letters;
@@ -55,24 +75,21 @@ char base_letter(std::string_view name) {
   return name.size() == 1 || indexed ? name[0] : '\0';
 }
 
-bool among(std::string_view letters, char c) { return c != '\0' && letters.find(c) != std::string_view::npos; }
+bool one_of(std::string_view letters, char c) { return c != '\0' && letters.find(c) != std::string_view::npos; }
 
-// k, n, m: any integer; c, C, K: any constant.
-bool is_free_letter(std::string_view name) {
-  return among("cC", base_letter(name)) || (name.size() == 1 && among("knmlK", name[0]));
-}
+// What a letter stands for if nothing is said: any integer, any constant.
+bool is_integer_letter(std::string_view name) { return one_of("knmlj", base_letter(name)) || name == "ell"; }
+bool is_constant_letter(std::string_view name) { return one_of("cC", base_letter(name)); }
+
+bool is_constant_of_integration(std::string_view name) { return base_letter(name) == 'C' || name.starts_with("c_"); }
 
 // Coefficients of a family, beside the variables that its definition names.
 bool is_coefficient(std::string_view name) {
-  return among("abcdkmnpqrABCDK", base_letter(name)) || name == "alpha" || name == "beta" || name == "lambda";
+  return one_of("abcdkmnpqrABCDK", base_letter(name)) || name == "alpha" || name == "beta" || name == "lambda";
 }
 
 bool is_parameter(std::string_view name) {
-  return (name.size() == 1 && among("tsknmracu", name[0])) || name == "lambda" || name == "mu";
-}
-
-bool same_but_for_case(std::string_view a, std::string_view b) {
-  return a.size() == 1 && b.size() == 1 && (a[0] ^ b[0]) == 32;
+  return (name.size() == 1 && one_of("tsknmracu", name[0])) || name == "lambda" || name == "mu";
 }
 
 Names without(const Names& all, const Names& others) {
@@ -118,15 +135,23 @@ std::vector<std::vector<Renaming>> Comparer::renamings() const {
     return p.kind() == Kind::tuple || is_matrix_arithmetic(p);
   };
   bool line = count == 1 && is_line(gold()) && is_line(answer());
-  // y = C_1 e^x + C_2 e^{-x}: constants of integration beside a variable
-  auto constants = [](const Names& names) {
-    return std::all_of(names.begin(), names.end(),
-                       [](const std::string& n) { return base_letter(n) == 'C' || n.starts_with("c_"); });
+  // y = C_1 e^x + C_2 e^{-x}: constants of integration beside a variable; A and B for two of them
+  auto constants = [](const Names& names) { return std::all_of(names.begin(), names.end(), is_constant_of_integration); };
+  auto capitals = [](const Names& names) {
+    return std::all_of(names.begin(), names.end(), [](const std::string& n) { return one_of("ABCD", base_letter(n)); });
   };
-  bool integration = of_gold.size() < g.free.size() && (constants(of_gold) || constants(of_answer));
+  bool beside_variable = of_gold.size() < g.free.size();
+  bool integration =
+      beside_variable && (constants(of_gold) || (count > 1 && capitals(of_gold) && constants(of_answer)));
+  // k\pi is n\pi, a_n = n^2 is a_k = k^2, and 2k + 1 is 2n + 1 where one of them is said to be an integer
+  auto any_integer = [&](const Letters& letters, const std::string& name) {
+    return domain_of(letters, name) == " integers" || holds(letters.indices, name) ||
+           (letters.periodic && !holds(letters.inner, name));
+  };
   auto exchangeable = [&](const std::string& x, const std::string& y) {
-    if (is_free_letter(x) && is_free_letter(y)) return true;
-    if (count == 1 && same_but_for_case(x, y)) return true;
+    if (x.size() > 1 && (holds(g.raised, x) || holds(a.raised, y))) return false;  // C_{11}^k
+    if (is_constant_letter(x) && is_constant_letter(y)) return true;
+    if (is_integer_letter(x) && is_integer_letter(y) && (any_integer(g, x) || any_integer(a, y))) return true;
     if ((definitions || integration) && is_coefficient(x) && is_coefficient(y)) return true;
     if (line && is_parameter(x) && is_parameter(y)) return true;
     std::string domain = domain_of(g, x);
@@ -143,7 +168,8 @@ std::vector<std::vector<Renaming>> Comparer::renamings() const {
   return ways.empty() ? none : ways;
 }
 
-// k \in \mathbb{Z} against k \in \mathbb{N}: both say where a letter comes from, and not the same.
+// k \in \mathbb{Z} against k \in \mathbb{N}. A letter of which one side says nothing is an integer there if it is one of
+// those that usually are, except as an index.
 bool Comparer::domains_differ() const {
   Letters g = letters_of(gold()), a = letters_of(answer());
   auto renamed = [&](const std::string& name) {
@@ -152,11 +178,17 @@ bool Comparer::domains_differ() const {
     }
     return name;
   };
-  return std::any_of(a.declared.begin(), a.declared.end(), [&](const std::string& entry) {
-    std::string name = entry.substr(0, entry.find(' '));
-    std::string domain = domain_of(g, renamed(name));
-    return !domain.empty() && domain != entry.substr(name.size());
-  });
+  auto differ = [&](const std::string& name) {
+    const std::string other = renamed(name);
+    std::string of_answer = domain_of(a, name), of_gold = domain_of(g, other);
+    if (of_answer == of_gold) return false;
+    if (!of_answer.empty() && !of_gold.empty()) return true;
+    bool index = holds(g.indices, other) || holds(a.indices, name);
+    return is_integer_letter(other) && !index && str(of_gold, of_answer) != " integers";
+  };
+  Names names = a.free;
+  names.insert(names.end(), a.bound.begin(), a.bound.end());
+  return std::any_of(names.begin(), names.end(), differ);
 }
 
 Finding Comparer::compare_up_to_letters() {

@@ -101,6 +101,7 @@ std::optional<std::vector<Piece>> Comparer::inequality(Part p) {
   } else if (!bound(p.child(0), gaps[0], true)) {
     return std::nullopt;
   }
+  if (is_reversed(piece)) return std::nullopt;
   if (!absolute) return std::vector{piece};
   // |x| < c, |x| > c, a < |x| < b
   std::vector<Piece> both;
@@ -138,6 +139,7 @@ std::optional<std::vector<Piece>> Comparer::interval(Part p) {
   piece.high_part = p.child(1);
   piece.low_closed = (closed & kLeftClosed) != 0 && below == 0;
   piece.high_closed = (closed & kRightClosed) != 0 && above == 0;
+  if (is_reversed(piece)) return std::nullopt;
   return std::vector{piece};
 }
 
@@ -240,6 +242,38 @@ std::optional<std::vector<Piece>> Comparer::pieces(Part p, int depth) {
     default:
       return std::nullopt;
   }
+}
+
+// From 5 to -10, or from 5 to 5 without it, there is no interval: neither the empty set nor any other.
+bool Comparer::is_reversed(const Piece& piece) {
+  if (piece.low == kInfinite || piece.high == kInfinite) return false;
+  std::optional<int> gap = order(piece.low, piece.high);
+  return gap == 1 || (gap == 0 && !(piece.low_closed && piece.high_closed));
+}
+
+// The variable that an inequality, or a list of them, is about; "" for none and for sets, whose variable is bound.
+std::string Comparer::unknown_of(Part p) const {
+  if (p.kind() == Kind::list) {
+    for (size_t k = 0; k < p.size(); ++k) {
+      if (std::string name = unknown_of(p.child(k)); !name.empty()) return name;
+    }
+    return {};
+  }
+  if (p.kind() != Kind::relation) return {};
+  std::string_view gaps = p.text();
+  bool one_sided = gaps.size() == 1 && (is_order_chain(p) || is_membership(p) || is_exclusion(p) || gaps == "=");
+  bool between_ends = gaps.size() == 2 && is_order_chain(p);
+  if (!one_sided && !between_ends) return {};
+  Part middle = p.child(between_ends ? 1 : is_unknown(p.child(0)) || !is_unknown(p.child(1)) ? 0 : 1);
+  if (middle.is(Function::abs)) middle = middle.child(0);
+  if (!is_unknown(middle)) return {};
+  std::string name(middle.text());
+  if (p.tree == &answer_) {
+    for (const Renaming& r : renamed_) {
+      if (r.from == name) return r.to;
+    }
+  }
+  return name;
 }
 
 // Sorted, disjoint and as few as possible; false where ends cannot be ordered.

@@ -266,6 +266,40 @@ Finding Comparer::compare_renamed(Part gold, Part answer, const std::vector<std:
   return f;
 }
 
+// x > 2 against y > 2.
+bool Comparer::other_unknown(Part gold, Part answer) const {
+  if (!is_real_set(gold) || !is_real_set(answer)) return false;
+  std::string g = unknown_of(gold), a = unknown_of(answer);
+  return !g.empty() && !a.empty() && !same_unknown(g, a);
+}
+
+// A formula beside its name in other letters (BA for AB), for names of segments.
+std::string Comparer::segment_of(Part name) {
+  std::string letters;
+  if (name.kind() != Kind::product || !is_name(name)) return letters;
+  for (size_t k = 0; k < name.size(); ++k) letters += name.child(k).text();
+  std::sort(letters.begin(), letters.end());
+  return letters;
+}
+
+// Names that cannot be of the same thing: x and y, AB and BC, Alice and Bob; but not area and total area.
+bool Comparer::other_name(Part gold, Part answer) {
+  if (gold.kind() != answer.kind()) return false;
+  switch (gold.kind()) {
+    case Kind::symbol:
+      return !same_unknown(show(gold), show(answer)) && renamed_.empty();
+    case Kind::product:
+      return segment_of(gold) != segment_of(answer);
+    case Kind::text: {
+      std::string_view g = gold.text(), a = answer.text();
+      bool contained = g.find(a) != std::string_view::npos || a.find(g) != std::string_view::npos;
+      return !contained && !names_quantity(g) && !names_quantity(a);
+    }
+    default:
+      return false;
+  }
+}
+
 // nullopt: neither is a relation, or what they are is a set of reals: other rules decide.
 std::optional<Finding> Comparer::relations(Part gold, Part answer, int depth) {
   if (!is_relation(gold) && !is_relation(answer)) return std::nullopt;
@@ -275,11 +309,7 @@ std::optional<Finding> Comparer::relations(Part gold, Part answer, int depth) {
   if (gold_value && answer_value) {
     auto x = bound_symbols(gold.child(0)), y = bound_symbols(answer.child(0));
     if (!x.empty() && x.size() == y.size() && x != y) return compare_renamed(g.value, a.value, y, x, depth);
-    auto kind = [&](Part p) { return p.child(0).kind(); };
-    bool both_symbols = kind(gold) == Kind::symbol && kind(answer) == Kind::symbol;
-    if (both_symbols && !same_unknown(g.name, a.name) && renamed_.empty()) {
-      return Finding{Outcome::different, "a value of another variable"};
-    }
+    if (other_name(gold.child(0), answer.child(0))) return Finding{Outcome::different, "a value of another variable"};
     return compare(g.value, a.value, depth + 1);
   }
   if (gold_value && !is_relation(a.value)) {
@@ -296,6 +326,7 @@ std::optional<Finding> Comparer::relations(Part gold, Part answer, int depth) {
   if (!options_.relation_for_set && is_order(relation_sign(answer)) && !is_order(relation_sign(gold))) {
     return Finding{Outcome::different, "a relation for a set"};
   }
+  if (other_unknown(gold, answer)) return Finding{Outcome::different, "a value of another variable"};
   if (is_real_set(gold) || is_real_set(answer)) {
     auto p = pieces(gold), q = pieces(answer);
     if (p && q) {

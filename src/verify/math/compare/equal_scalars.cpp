@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/str.h"
 #include "verify/math/compare/comparer.h"
+#include "verify/math/read/letters.h"
+#include "verify/math/read/unit_table.h"
 
 namespace ucas::math {
 
@@ -66,12 +69,43 @@ Part unit_of_sum(Part p) {
   return p.child(0).child(1);
 }
 
-// Another word than the gold's (10 apples, 10 pieces) is no other answer; another dimension is.
-bool same_dimension(Part gold, Part answer) {
-  bool words = gold.node().tag == static_cast<uint8_t>(UnitKind::word) ||
-               answer.node().tag == static_cast<uint8_t>(UnitKind::word);
-  return words || gold.text() == answer.text();
+// "m^2 red tile": what is measured, and the words for what is counted.
+struct UnitWords {
+  std::string measure;
+  std::vector<std::string> words;
+};
+
+UnitWords words_of(std::string_view unit) {
+  // Words that count anything; those of other scripts are not looked into.
+  constexpr std::string_view kAny =
+      "unit way time piece item thing number total people person object element member value solution possibility "
+      "combination permutation arrangement outcome choice case method answer result left each more in all";
+  UnitWords out;
+  each_word(unit, [&](std::string_view part) {
+    std::string_view name = part.substr(0, part.find('^'));
+    if (is_base_unit(name)) {
+      out.measure += str(part, " ");
+    } else if (!in_words(kAny, name) && std::none_of(name.begin(), name.end(), beyond_ascii)) {
+      out.words.emplace_back(part);
+    }
+  });
+  return out;
 }
+
+// A unit may say less than the other one: 5 (units) for 5 cm, 5 tiles for 5 red tiles. What both say must agree: 5 cm
+// are no 5 apples, and 5 boys no 5 girls.
+bool same_unit(Part gold, Part answer) {
+  if (gold.text() == answer.text()) return true;
+  UnitWords g = words_of(gold.text()), a = words_of(answer.text());
+  auto within = [](const std::vector<std::string>& few, const std::vector<std::string>& many) {
+    return std::all_of(few.begin(), few.end(), [&](const std::string& word) { return among(many, word); });
+  };
+  bool silent = (g.measure.empty() && g.words.empty()) || (a.measure.empty() && a.words.empty());
+  if (silent) return true;
+  return g.measure == a.measure && (within(g.words, a.words) || within(a.words, g.words));
+}
+
+bool is_radian(const Dressed& d) { return d.unit.id != kNoNode && d.unit.text() == kRadian; }
 
 }  // namespace
 
@@ -136,6 +170,11 @@ Finding Comparer::angles(Part gold, Part answer) {
   bool has_pi = false;
   for (int n = 0; n <= radians && !has_pi; ++n) has_pi = circuit_[n].op == CircuitOp::pi;
   if (!has_pi || circuit_[radians].rational) return plain;
+  return in_radians(degrees, radians);
+}
+
+Finding Comparer::in_radians(int degrees, int radians) {
+  if (degrees < 0 || radians < 0) return {Outcome::different, "another unit"};
   int unit = circuit_.div(circuit_.leaf(CircuitOp::pi), circuit_.constant(180));
   return equal_nodes(circuit_.mul(degrees, unit), radians);
 }
@@ -155,7 +194,10 @@ Finding Comparer::scalars(Part gold, Part answer) {
   if (gold_sum.id != kNoNode || answer_sum.id != kNoNode) return measured_sums(gold, answer, gold_sum, answer_sum);
   Dressed g = undress(gold), a = undress(answer);
   bool gold_unit = g.unit.id != kNoNode, answer_unit = a.unit.id != kNoNode;
-  if (gold_unit && answer_unit && !same_dimension(g.unit, a.unit)) return {Outcome::different, "another unit"};
+  if (gold_unit && answer_unit && !same_unit(g.unit, a.unit)) return {Outcome::different, "another unit"};
+  if (is_radian(g) && a.degree) return in_radians(lower(answer), lower(gold));
+  if (is_radian(a) && g.degree) return in_radians(lower(gold), lower(answer));
+  if ((g.percent && a.degree) || (g.degree && a.percent)) return {Outcome::different, "another unit"};
   // 5 cm is neither 5 % nor 5 degrees
   auto measured = [](const Dressed& d) {
     return d.unit.id != kNoNode && d.unit.node().tag == static_cast<uint8_t>(UnitKind::known);

@@ -14,6 +14,7 @@ namespace ucas::math {
 enum class TokenKind : uint8_t {
   end,
   number,  // text: digits and at most one '.'
+  based,   // 0x1F, 0b101, 0o17; text: the digits in lower case, exponent: the base
   word,    // a run of letters; text
   symbol,  // one character in `symbol`: + - * / ^ _ ( ) [ ] { } | ! % ' & , ; : P (\pm) M (\mp) U N D (set operations)
   relation,   // the letter of namespace relation in `symbol`
@@ -29,7 +30,7 @@ struct Token {
   char symbol = 0;
   bool space_before = false;
   bool grouped = false;  // number: thousands separators were taken out; word: the whole of one \text{..}
-  int32_t exponent = 0;  // number: of 3.2e-5
+  int32_t exponent = 0;  // number: of 3.2e-5; based: the base
   int32_t repeat = 0;    // number: repeating decimals
   std::string_view text;
   const Command* command = nullptr;
@@ -47,6 +48,7 @@ class Lexer {
   bool expand(std::string_view text);  // into buffer_
   void scan();
   void scan_number();
+  bool scan_prefixed();
   void take_digits(size_t& end, size_t to);
   void take_run(size_t& end);
   bool take_groups(size_t& end, size_t begin);

@@ -139,7 +139,29 @@ int32_t Lexer::take_exponent(size_t& end) {
   return minus ? -exponent : exponent;
 }
 
+// 0x1F, 0b101, 0o17: digits of base 16, 2 and 8 behind a prefix in either case, up to the end of the word.
+bool Lexer::scan_prefixed() {
+  if (at(i_) != '0') return false;
+  char prefix = static_cast<char>(at(i_ + 1) | 32);
+  int base = prefix == 'x' ? 16 : prefix == 'b' ? 2 : prefix == 'o' ? 8 : 0;
+  if (base == 0) return false;
+  auto is_digit_of = [&](char c) {
+    int value = is_digit(c) ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : 99;
+    return value < base;
+  };
+  size_t end = i_ + 2;
+  while (is_digit_of(at(end))) ++end;
+  if (end == i_ + 2 || is_digit(at(end)) || is_letter(at(end)) || at(end) == '.') return false;
+  size_t begin = digits_.size();
+  for (size_t k = i_ + 2; k < end; ++k) digits_.push_back(is_upper(at(k)) ? static_cast<char>(at(k) | 32) : at(k));
+  i_ = end;
+  pending_style_ = false;
+  push({.kind = TokenKind::based, .exponent = base, .text = std::string_view(digits_).substr(begin)});
+  return true;
+}
+
 void Lexer::scan_number() {
+  if (scan_prefixed()) return;
   size_t begin = digits_.size(), end = i_;
   Token token;
   token.kind = TokenKind::number;

@@ -224,7 +224,11 @@ std::string text_key(std::string_view text) {
   std::vector<bool> dropped;  // for each open brace: is it left out?
   for (size_t i = 0; i < text.size(); ++i) {
     char c = text[i];
-    if (c == ' ') continue;
+    if (c == ' ') {  // 1 2 is not 12
+      bool digit_before = !key.empty() && (is_digit(key.back()) || key.back() == '.');
+      if (digit_before && i + 1 < text.size() && (is_digit(text[i + 1]) || text[i + 1] == '.')) key.push_back(c);
+      continue;
+    }
     if (text.compare(i, 6, "\\text{") == 0) {
       i += 5;
       dropped.push_back(true);

@@ -382,8 +382,34 @@ bool Parser::integer_clause(std::vector<NodeId>& conditions) {
   return true;
 }
 
+// 2023-01-02, 02-01-2023: digits joined by hyphens without blanks are a date, no difference.
+bool Parser::is_date() const {
+  size_t sizes[3] = {};
+  for (size_t k = 0; k < 5; ++k) {
+    if (k > 0 && peek(k).space_before) return false;
+    if (k % 2 == 1) {
+      if (!is_symbol('-', k)) return false;
+      continue;
+    }
+    const Token& token = peek(k);
+    bool digits = token.kind == TokenKind::number && token.exponent == 0 && !token.grouped &&
+                  token.text.find('.') == std::string_view::npos;
+    if (!digits) return false;
+    sizes[k / 2] = token.text.size();
+  }
+  bool year_first = sizes[0] == 4 && sizes[1] == 2 && sizes[2] == 2;
+  bool year_last = sizes[0] <= 2 && sizes[1] <= 2 && sizes[2] == 4;
+  return (year_first || year_last) && at_stop(5);
+}
+
 NodeId Parser::operand() {
   if (!enter()) return kNoNode;
+  if (is_date()) {
+    NodeId date = text_of(at_, at_ + 5);
+    advance(5);
+    leave();
+    return date;
+  }
   NodeId node = phrase();
   if (node != kNoNode && is_symbol(':') && !set_bar_) {  // "Paolo: 18" is a value with a label
     advance();

@@ -128,15 +128,22 @@ NodeId Parser::symbol_named(std::string name) {
   return apply_or_multiply(name + primes);
 }
 
+// A numeral alone between brackets, (0) or (-2).
+bool Parser::numeral_in_brackets() const {
+  size_t sign = is_symbol('-', 1) ? 1 : 0;
+  return is_symbol('(') && peek(1 + sign).kind == TokenKind::number && is_symbol(')', 2 + sign);
+}
+
 // x(y) is a product, f(x) a call: names that an equation of the answer defines ("P(x) = ..") and f, g, F, G, \phi with
-// primes or indices are functions, everything else is a factor.
+// primes or indices are functions; so is any letter at a number, y(0). Everything else is a factor.
 NodeId Parser::apply_or_multiply(std::string_view name) {
   auto base = name.substr(0, name.find_first_of("_'"));
   bool usual = base == "f" || base == "g" || base == "F" || base == "G" || base == "phi" || base == "varphi";
   bool defined = std::find(functions_.begin(), functions_.end(), name) != functions_.end();
   bool inverse = usual && is_symbol('^') && is_symbol('{', 1) && is_symbol('-', 2) && peek(3).text == "1" &&
                  is_symbol('}', 4) && is_symbol('(', 5);
-  if ((!usual && !defined && name.find('\'') == std::string_view::npos) || (!is_symbol('(') && !inverse)) {
+  bool function = usual || defined || name.find('\'') != std::string_view::npos || numeral_in_brackets();
+  if (!function || (!is_symbol('(') && !inverse)) {
     return symbol(name);
   }
   std::string called(name);
@@ -209,6 +216,31 @@ NodeId Parser::set_of_numbers(char letter) {
   return symbol(name);
 }
 
+// C_{10}^{3} and C^3_{10}, the binomial of two numerals behind the letter; kNoNode without failing for other indices, of
+// which C_2^2 is one: the square of a constant.
+NodeId Parser::combination() {
+  int values[2] = {-1, -1};  // below, above
+  size_t i = 0;
+  for (int k = 0; k < 2; ++k) {
+    bool above = is_symbol('^', i);
+    if (!above && !is_symbol('_', i)) return kNoNode;
+    bool brace = is_symbol('{', i + 1);
+    const Token& token = peek(i + 1 + brace);
+    bool numeral = token.kind == TokenKind::number && token.text.size() <= 4 && token.exponent == 0 &&
+                   token.text.find('.') == std::string_view::npos;
+    if (!numeral || (brace && !is_symbol('}', i + 3)) || values[above] >= 0) return kNoNode;
+    values[above] = 0;
+    for (char c : token.text) values[above] = values[above] * 10 + (c - '0');
+    i += brace ? 4 : 2;
+  }
+  auto [n, k] = values;
+  if (n < 2 || k > n || (n == 2 && k == 2)) return kNoNode;
+  advance(i);
+  note("C with two numerals read as a binomial");
+  NodeId from = number(str(n)), taken = number(str(k));
+  return make(Kind::call, {from, taken}, Function::binomial);
+}
+
 // One letter of a run of variables.
 NodeId Parser::letter_atom() {
   Token& token = current();
@@ -223,6 +255,9 @@ NodeId Parser::letter_atom() {
   }
   if (style == Style::blackboard) {
     if (NodeId set = set_of_numbers(letter); set != kNoNode || failed_) return set;
+  }
+  if (letter == 'C') {
+    if (NodeId binomial = combination(); binomial != kNoNode || failed_) return binomial;
   }
   if (style != Style::bold && !is_symbol('_') && !is_symbol('\'')) {
     if (letter == 'e') return constant(Constant::e);

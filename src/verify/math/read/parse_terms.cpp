@@ -240,6 +240,17 @@ Parser::TermReader::Step Parser::TermReader::number_word(std::string_view word) 
     p.advance();
     return Step::taken;
   }
+  constexpr std::pair<std::string_view, std::string_view> kParts[] = {
+      {"fifth", "5"}, {"sixth", "6"}, {"seventh", "7"}, {"eighth", "8"}, {"ninth", "9"}, {"tenth", "10"},
+      {"hundredth", "100"}, {"thousandth", "1000"}};
+  for (auto [part, digits] : kParts) {  // 3 tenths
+    bool plural = word.ends_with('s') && word.substr(0, word.size() - 1) == part;
+    if (!plural && word != part) continue;
+    p.advance();
+    NodeId one = factors.back();
+    factors.back() = p.make(Kind::quotient, {one, p.number(digits)});
+    return Step::taken;
+  }
   if (word != "dozen") return Step::other;
   p.advance();
   factors.push_back(p.number("12"));
@@ -298,7 +309,7 @@ Parser::TermReader::Step Parser::TermReader::word() {
 // A number behind a measure goes on with it: 5 feet 3 inches, 60^\circ 42'. Elsewhere two numbers side by side are
 // none.
 Parser::TermReader::Step Parser::TermReader::behind_measure() {
-  if (p.peek().kind != TokenKind::number) return Step::other;
+  if (p.peek().kind != TokenKind::number && p.peek().kind != TokenKind::based) return Step::other;
   Kind last = p.kind(factors.back());
   if (last == Kind::quantity && factors.size() == 1) {
     NodeId more = p.term();
@@ -355,6 +366,7 @@ bool Parser::starts_factor(const Token& token) const {
                                          big,   begin,    boxed,    opening,  named,    money, dots};
   switch (token.kind) {
     case TokenKind::number:
+    case TokenKind::based:
       return true;
     case TokenKind::word: {
       if (token.style == Style::text && token.text.size() > 1 && !find_function(token.text)) {
@@ -439,6 +451,11 @@ NodeId Parser::atom() {
     case TokenKind::number: {
       NodeId based = based_atom();
       return based != kNoNode || failed_ ? based : number_atom();
+    }
+    case TokenKind::based: {
+      Token digits = token;
+      advance();
+      return make(Kind::based, 0, {}, digits.text, digits.exponent);
     }
     case TokenKind::word: {
       NodeId based = based_atom();

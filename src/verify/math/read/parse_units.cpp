@@ -54,6 +54,14 @@ void add_dimension(Dimension& total, std::string_view text, int power) {
 
 std::string singular(std::string_view word) {
   std::string out = lower_case(word);
+  constexpr std::pair<std::string_view, std::string_view> kIrregular[] = {
+      {"children", "child"}, {"men", "man"}, {"women", "woman"}, {"vertices", "vertex"}, {"dice", "die"}};
+  for (auto [many, one] : kIrregular) {
+    if (out == many) return std::string(one);
+  }
+  for (std::string_view ending : {"ches", "shes", "xes", "sses"}) {
+    if (out.size() > 4 && out.ends_with(ending)) return out.substr(0, out.size() - 2);
+  }
   if (out.size() > 4 && out.ends_with("ies")) {
     out.replace(out.size() - 3, 3, "y");
   } else if (out.size() > 3 && out.back() == 's' && !out.ends_with("ss")) {
@@ -84,6 +92,7 @@ struct Parser::UnitReader {
   Dimension dimension = {};
   std::vector<NodeId> above = {}, below = {};
   bool words = false, any = false;  // a word that is in no table; anything read
+  bool radians = false;
   int sign = 1, pending = 1;        // behind "per"; behind "square" and "cubic"
 
   bool plain_word(size_t i) const { return p.peek(i).kind == TokenKind::word; }
@@ -156,7 +165,7 @@ std::optional<Parser::UnitReader::Name> Parser::UnitReader::name() {
   return name;
 }
 
-// Words that make something else of the value than a quantity: percent, degrees, radians.
+// Words that make something else of the value than a quantity: percent, degrees.
 NodeId Parser::UnitReader::whole(const Name& name) {
   if (any) return kNoNode;
   if (name.low == "percent" || name.low == "pct" || name.low == "percentage") {
@@ -166,11 +175,6 @@ NodeId Parser::UnitReader::whole(const Name& name) {
   if (name.low == "degrees" || name.low == "degree" || name.low == "deg") {
     p.advance();
     return p.with_unit(p.kind(value) == Kind::degree ? value : p.make(Kind::degree, {value}), numeric);
-  }
-  if (p.kind(value) == Kind::number && name.low == "radians") {
-    p.advance();
-    p.note("radians are the plain number");
-    return value;
   }
   return kNoNode;
 }
@@ -256,6 +260,7 @@ void Parser::UnitReader::take(const Name& name, const Unit* unit) {
     dimension.add(singular(name.text), exponent);
     return;
   }
+  radians |= unit->dimension.empty();
   add_dimension(dimension, unit->dimension, exponent);
   scale(unit->numerator, exponent, true);
   scale(unit->denominator, exponent, false);
@@ -267,7 +272,9 @@ NodeId Parser::UnitReader::quantity() {
     return parts.empty() ? p.number("1") : parts.size() == 1 ? parts[0] : p.make(Kind::product, 0, parts);
   };
   NodeId factor = below.empty() ? product(above) : p.make(Kind::quotient, {product(above), product(below)});
-  NodeId unit = p.make(Kind::unit, {factor}, words ? UnitKind::word : UnitKind::known, dimension.text());
+  std::string base = dimension.text();
+  if (base.empty() && radians) base = kRadian;
+  NodeId unit = p.make(Kind::unit, {factor}, words ? UnitKind::word : UnitKind::known, base);
   p.note("a unit");
   return p.make(Kind::quantity, {value, unit});
 }

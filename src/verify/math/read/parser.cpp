@@ -87,6 +87,8 @@ NodeId Parser::text_of(size_t begin, size_t end) {
       if (!article) add(word, true);
     } else if (token.kind == TokenKind::number) {
       add(str(token.text, token.exponent ? str("e", token.exponent) : std::string()), false);
+    } else if (token.kind == TokenKind::based) {
+      add(str(token.text, "_base", token.exponent), false);
     } else if (token.kind == TokenKind::symbol) {
       char c = token.symbol;
       bool stop = c == '.' || (c == ',' && i + 1 == end);

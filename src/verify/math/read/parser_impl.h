@@ -56,6 +56,7 @@ class Parser {
   bool clause(std::vector<NodeId>& conditions);
   bool integer_clause(std::vector<NodeId>& conditions);
   size_t range_clause(RangeWords& range, std::vector<std::string>& names) const;
+  bool is_date() const;
   NodeId operand();
   NodeId phrase();
   NodeId words_value(std::string_view key);
@@ -79,6 +80,7 @@ class Parser {
   NodeId named_run();
   NodeId stuck_function();
   NodeId letter_atom();
+  NodeId combination();
   NodeId set_of_numbers(char letter);
   NodeId symbol_named(std::string name);
   NodeId subscript(std::string& name);
@@ -86,6 +88,7 @@ class Parser {
   NodeId mixed(NodeId whole);
   NodeId minutes(NodeId degrees);
   int half_of_day() const;
+  bool numeral_in_brackets() const;
   NodeId apply_or_multiply(std::string_view name);
   bool starts_factor(const Token& token) const;
   bool plain_fraction(size_t at) const;

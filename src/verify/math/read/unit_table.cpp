@@ -51,7 +51,7 @@ constexpr UnitGroup kUnitGroups[] = {
     {"w watt", "kg m^2 s^-3", "1"}, {"kw kilowatt", "kg m^2 s^-3", "1000"}, {"mw", "kg m^2 s^-3", "1000000"},
     {"pa pascal", "kg m^-1 s^-2", "1"}, {"kpa", "kg m^-1 s^-2", "1000"}, {"atm", "kg m^-1 s^-2", "101325"},
     {"bar", "kg m^-1 s^-2", "100000"}, {"dyne", "kg m s^-2", "0.00001"}, {"mph", "m s^-1", "0.44704"},
-    {"kmh kph", "m s^-1", "5", "18"}, {"mps", "m s^-1", "1"}, {"fps", "m s^-1", "0.3048"}, {"hz hertz", "s^-1", "1"},
+    {"kmh kph kmph", "m s^-1", "5", "18"}, {"mps", "m s^-1", "1"}, {"fps", "m s^-1", "0.3048"}, {"hz hertz", "s^-1", "1"},
     {"khz", "s^-1", "1000"}, {"mhz", "s^-1", "1000000"}, {"ghz", "s^-1", "1000000000"}, {"k kelvin", "K", "1"},
     {"celsius", "celsius", "1"}, {"fahrenheit", "fahrenheit", "1"},
     // electricity, light, matter
@@ -114,6 +114,10 @@ const Unit* exact(std::string_view name) {
 }
 
 }  // namespace
+
+bool is_base_unit(std::string_view name) {
+  return in_words("m kg s month dollar euro yen yuan rupee forint K celsius fahrenheit A mol cd bit radian", name);
+}
 
 const Unit* find_unit(std::string_view word) {
   if (word.empty() || word.size() > 13) return nullptr;

@@ -13,6 +13,12 @@ struct Unit {
   std::string_view denominator = "1";
 };
 
+// What a unit node of an angle in radians says; beside other units (rad/s) a radian is 1.
+constexpr std::string_view kRadian = "radian";
+
+// One of the base units that dimensions are made of: "m", "kg", "dollar"; other words of a unit are what is counted.
+bool is_base_unit(std::string_view name);
+
 // nullptr: not a known unit. Plurals and the usual capitals are understood.
 const Unit* find_unit(std::string_view word);
 

@@ -19,7 +19,9 @@ constexpr std::string_view kNotUnits[] = {
     "for",       "is",       "are",      "but",        "also",     "maybe",    "either",   "approximately",
     "inf",       "infinity", "sin",      "cos",        "tan",      "log",      "ln",       "exp",
     "sqrt",      "x",        "y",        "z",          "n",        "k",        "except",   "without",
-    "remainder", "wrong",    "no",       "percentage",
+    "remainder", "wrong",    "no",       "percentage", "fifth",    "fifths",   "sixth",    "sixths",
+    "seventh",   "sevenths", "eighth",   "eighths",    "ninth",    "ninths",   "tenth",    "tenths",
+    "hundredth", "hundredths", "thousandth", "thousandths",
 };
 
 // Words that are units also outside \text{}.

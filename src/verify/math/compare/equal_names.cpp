@@ -1,0 +1,125 @@
+// Lists whose values have names: "Alice: 3, Bob: 4", "x = 1, y = 2", "3 red, 4 blue", (x, y) = (1, 2). A value is that of
+// its name; where the other side has no names, the order counts.
+#include <algorithm>
+
+#include "base/str.h"
+#include "verify/math/compare/comparer.h"
+#include "verify/math/read/letters.h"
+
+namespace ucas::math {
+
+namespace {
+
+// x_1 and x_2 are values of x, which have no order.
+std::string without_number(std::string_view name) {
+  size_t index = name.find_last_not_of("0123456789");
+  bool numbered = index != std::string_view::npos && index > 0 && name[index] == '_' && index + 1 < name.size();
+  return std::string(numbered ? name.substr(0, index) : name);
+}
+
+bool all_differ(const std::vector<NamedPart>& parts) {
+  std::vector<std::string> names;
+  for (const NamedPart& part : parts) {
+    std::string name = without_number(part.name);
+    if (among(names, name)) return false;
+    names.push_back(std::move(name));
+  }
+  return true;
+}
+
+std::vector<Part> values_of(const std::vector<NamedPart>& parts) {
+  std::vector<Part> values;
+  for (const NamedPart& part : parts) values.push_back(part.value);
+  return values;
+}
+
+std::vector<Part> wholes_of(const std::vector<NamedPart>& parts) {
+  std::vector<Part> wholes;
+  for (const NamedPart& part : parts) wholes.push_back(part.whole);
+  return wholes;
+}
+
+bool are_words(const std::vector<NamedPart>& parts) {
+  return std::all_of(parts.begin(), parts.end(), [](const NamedPart& part) { return part.in_words; });
+}
+
+const NamedPart* find_name(const std::vector<NamedPart>& parts, std::string_view name) {
+  auto at = std::find_if(parts.begin(), parts.end(), [&](const NamedPart& part) { return part.name == name; });
+  return at == parts.end() ? nullptr : &*at;
+}
+
+// A pair without names is (x, y), (a, b): in the order of the alphabet.
+bool has_alphabet(const std::vector<NamedPart>& parts) {
+  auto letter = [&](const NamedPart& part) {
+    return part.name.size() == 1 && is_letter(part.name[0]) && is_upper(part.name[0]) == is_upper(parts[0].name[0]);
+  };
+  return std::all_of(parts.begin(), parts.end(), letter);
+}
+
+bool is_sequence(Part p) { return p.kind() == Kind::tuple || p.kind() == Kind::matrix; }
+
+bool is_plain_list(Part p) {
+  return p.kind() == Kind::list && p.node().tag <= static_cast<uint8_t>(Connective::conj_and);
+}
+
+}  // namespace
+
+// The values of a list with their names, all of which differ; none for anything else.
+std::vector<NamedPart> Comparer::named_parts(Part p) {
+  std::vector<NamedPart> parts;
+  auto keep = [&](std::string name, Part value, Part whole, bool in_words) {
+    parts.push_back({std::move(name), value, whole, in_words});
+  };
+  if (is_plain_list(p)) {
+    for (size_t k = 0; k < p.size(); ++k) {
+      Part child = p.child(k);
+      bool named = child.kind() == Kind::relation && child.text() == "=" && is_name(child.child(0));
+      if (named) {
+        std::string segment = segment_of(child.child(0));
+        bool in_words = child.child(0).kind() == Kind::text;
+        keep(segment.empty() ? show(child.child(0)) : segment, child.child(1), child, in_words);
+      } else if (child.kind() == Kind::quantity) {
+        bool in_words = child.child(1).node().tag == static_cast<uint8_t>(UnitKind::word);
+        keep(str("of ", child.child(1).text()), child.child(0), child, in_words);
+      } else {
+        return {};
+      }
+    }
+  } else if (p.kind() == Kind::relation && p.text() == "=" && is_name(p.child(0))) {
+    Part names = p.child(0), values = p.child(1);
+    bool lists = (names.kind() == Kind::tuple || names.kind() == Kind::list) && names.size() == values.size() &&
+                 (values.kind() == Kind::tuple || values.kind() == Kind::list);
+    for (size_t k = 0; lists && k < names.size(); ++k) keep(show(names.child(k)), values.child(k), values.child(k), false);
+  }
+  return parts.size() > 1 && all_differ(parts) ? parts : std::vector<NamedPart>();
+}
+
+// nullopt: there are no names, or not as many values.
+std::optional<Finding> Comparer::by_name(Part gold, Part answer, int depth) {
+  std::vector<NamedPart> g = named_parts(gold), a = named_parts(answer);
+  if (g.empty() && a.empty()) return std::nullopt;
+  if (a.empty()) {
+    bool values = (is_plain_list(answer) || is_sequence(answer)) && answer.size() == g.size();
+    if (!values || has_open_signs(answer)) return std::nullopt;
+    return in_order(wholes_of(g), children_of(answer), depth);
+  }
+  if (g.empty()) {
+    if (!is_sequence(gold) || gold.size() != a.size() || !has_alphabet(a)) return std::nullopt;
+    std::sort(a.begin(), a.end(), [](const NamedPart& x, const NamedPart& y) { return x.name < y.name; });
+    return in_order(children_of(gold), wholes_of(a), depth);
+  }
+  if (g.size() != a.size()) return std::nullopt;
+  std::vector<Part> found;
+  bool crossed = false;
+  for (size_t k = 0; k < g.size(); ++k) {
+    const NamedPart* same = find_name(a, g[k].name);
+    if (same != nullptr) found.push_back(same->whole);
+    crossed |= same != nullptr && same != &a[k];
+  }
+  if (found.size() == g.size()) return in_order(wholes_of(g), found, depth);
+  if (crossed) return Finding{Outcome::different, "values of other names"};
+  if (are_words(g) && are_words(a)) return in_order(values_of(g), values_of(a), depth);
+  return in_order(wholes_of(g), wholes_of(a), depth);
+}
+
+}  // namespace ucas::math
