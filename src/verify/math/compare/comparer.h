@@ -48,7 +48,7 @@ struct Piece {
 
 struct Named {
   std::string name;  // "" for none
-  Part value;
+  Part value, of = {};  // `of`: what stands as the name, id kNoNode for none
 };
 
 // A value of a list, and what the list says it is.

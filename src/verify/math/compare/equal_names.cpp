@@ -73,11 +73,13 @@ std::vector<NamedPart> Comparer::named_parts(Part p) {
   if (is_plain_list(p)) {
     for (size_t k = 0; k < p.size(); ++k) {
       Part child = p.child(k);
-      bool named = child.kind() == Kind::relation && child.text() == "=" && is_name(child.child(0));
+      bool equation = child.kind() == Kind::relation && child.text().find_first_not_of('=') == std::string_view::npos;
+      bool named = equation && is_name(child.child(0));
       if (named) {
         std::string segment = segment_of(child.child(0));
         bool in_words = child.child(0).kind() == Kind::text;
-        keep(segment.empty() ? show(child.child(0)) : segment, child.child(1), child, in_words);
+        Part value = child.child(child.size() - 1);  // Alice = 1 + 2 = 3
+        keep(segment.empty() ? show(child.child(0)) : segment, value, child, in_words);
       } else if (child.kind() == Kind::quantity) {
         bool in_words = child.child(1).node().tag == static_cast<uint8_t>(UnitKind::word);
         keep(str("of ", child.child(1).text()), child.child(0), child, in_words);

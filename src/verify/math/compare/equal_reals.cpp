@@ -33,6 +33,24 @@ Piece point(int node) { return between(node, node, true, true); }
 
 bool is_unknown(Part p) { return p.kind() == Kind::symbol; }
 
+// The variable that an inequality, or a list of them, is about; "" for none and for sets, whose variable is bound.
+std::string_view unknown_in(Part p) {
+  if (p.kind() == Kind::list) {
+    for (size_t k = 0; k < p.size(); ++k) {
+      if (std::string_view name = unknown_in(p.child(k)); !name.empty()) return name;
+    }
+    return {};
+  }
+  if (p.kind() != Kind::relation) return {};
+  std::string_view gaps = p.text();
+  bool one_sided = gaps.size() == 1 && (is_order_chain(p) || is_membership(p) || is_exclusion(p) || gaps == "=");
+  bool between_ends = gaps.size() == 2 && is_order_chain(p);
+  if (!one_sided && !between_ends) return {};
+  Part middle = p.child(between_ends ? 1 : is_unknown(p.child(0)) || !is_unknown(p.child(1)) ? 0 : 1);
+  if (middle.is(Function::abs)) middle = middle.child(0);
+  return is_unknown(middle) ? middle.text() : std::string_view();
+}
+
 }  // namespace
 
 bool Comparer::is_real_set(Part p) const {
@@ -230,7 +248,10 @@ std::optional<std::vector<Piece>> Comparer::pieces(Part p, int depth) {
     case Kind::set:
       return points(p);
     case Kind::set_builder: {
-      bool named = p.size() == 2 && (is_unknown(p.child(0)) || is_membership(p.child(0)));
+      if (p.size() != 2) return std::nullopt;
+      Part element = is_membership(p.child(0)) ? p.child(0).child(0) : p.child(0);
+      std::string_view unknown = unknown_in(p.child(1));
+      bool named = is_unknown(element) && (unknown.empty() || unknown == element.text());
       return named ? pieces(p.child(1), depth + 1) : std::nullopt;
     }
     case Kind::relation:
@@ -251,23 +272,9 @@ bool Comparer::is_reversed(const Piece& piece) {
   return gap == 1 || (gap == 0 && !(piece.low_closed && piece.high_closed));
 }
 
-// The variable that an inequality, or a list of them, is about; "" for none and for sets, whose variable is bound.
+// The same in the letters of the gold answer.
 std::string Comparer::unknown_of(Part p) const {
-  if (p.kind() == Kind::list) {
-    for (size_t k = 0; k < p.size(); ++k) {
-      if (std::string name = unknown_of(p.child(k)); !name.empty()) return name;
-    }
-    return {};
-  }
-  if (p.kind() != Kind::relation) return {};
-  std::string_view gaps = p.text();
-  bool one_sided = gaps.size() == 1 && (is_order_chain(p) || is_membership(p) || is_exclusion(p) || gaps == "=");
-  bool between_ends = gaps.size() == 2 && is_order_chain(p);
-  if (!one_sided && !between_ends) return {};
-  Part middle = p.child(between_ends ? 1 : is_unknown(p.child(0)) || !is_unknown(p.child(1)) ? 0 : 1);
-  if (middle.is(Function::abs)) middle = middle.child(0);
-  if (!is_unknown(middle)) return {};
-  std::string name(middle.text());
+  std::string name(unknown_in(p));
   if (p.tree == &answer_) {
     for (const Renaming& r : renamed_) {
       if (r.from == name) return r.to;

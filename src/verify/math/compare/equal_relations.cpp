@@ -144,10 +144,10 @@ Named Comparer::strip_name(Part part) {
     return {"", part};
   }
   if (last == 0) return {"", part.child(0)};
-  if (named) return {show(part.child(0)), part.child(last)};
+  if (named) return {show(part.child(0)), part.child(last), part.child(0)};
   if (last == 1 && is_name(part.child(1)) && part.child(1).kind() == Kind::symbol &&
       signs_below(*part.tree, part.id) == 0 && symbols_of(*part.tree, part.child(0).id).empty()) {
-    return {show(part.child(1)), part.child(0)};  // 5 = x
+    return {show(part.child(1)), part.child(0), part.child(1)};  // 5 = x
   }
   // 1 + 1 = 2: all sides are numbers, and the same one
   int value = lower(part.child(last));
@@ -290,6 +290,10 @@ bool Comparer::other_name(Part gold, Part answer) {
       return !same_unknown(show(gold), show(answer)) && renamed_.empty();
     case Kind::product:
       return segment_of(gold) != segment_of(answer);
+    case Kind::call:  // f(2) and f(3), f(x) and g(x); but f(x) and f(t), and no \lim or \int, which is written in many ways
+      if (!gold.is(Function::user) || !answer.is(Function::user) || gold.text().starts_with('\\')) return false;
+      if (gold.text() != answer.text()) return true;
+      return show(gold) != show(answer) && (bound_symbols(gold).empty() || bound_symbols(answer).empty());
     case Kind::text: {
       std::string_view g = gold.text(), a = answer.text();
       bool contained = g.find(a) != std::string_view::npos || a.find(g) != std::string_view::npos;
@@ -308,8 +312,16 @@ std::optional<Finding> Comparer::relations(Part gold, Part answer, int depth) {
   // f(x) = ..., f(y) = ...: the bound variables are renamed
   if (gold_value && answer_value) {
     auto x = bound_symbols(gold.child(0)), y = bound_symbols(answer.child(0));
-    if (!x.empty() && x.size() == y.size() && x != y) return compare_renamed(g.value, a.value, y, x, depth);
-    if (other_name(gold.child(0), answer.child(0))) return Finding{Outcome::different, "a value of another variable"};
+    if (!x.empty() && x.size() == y.size() && x != y) {
+      auto free = symbols_of(*a.value.tree, a.value.id);  // f(w) = x^2 is a constant
+      bool taken = std::any_of(free.begin(), free.end(), [&](const std::string& name) {
+        return std::find(x.begin(), x.end(), name) != x.end() && std::find(y.begin(), y.end(), name) == y.end();
+      });
+      if (taken) return Finding{Outcome::different, "a function of another variable"};
+      if (!other_name(g.of, a.of)) return compare_renamed(g.value, a.value, y, x, depth);
+    }
+    bool other = g.of.id != kNoNode && a.of.id != kNoNode && other_name(g.of, a.of);
+    if (other) return Finding{Outcome::different, "a value of another variable"};
     return compare(g.value, a.value, depth + 1);
   }
   if (gold_value && !is_relation(a.value)) {

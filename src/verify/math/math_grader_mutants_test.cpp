@@ -1,0 +1,99 @@
+// What is paid for a right answer with one thing changed, over the gold answers of the data sets and a set of our own.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "data/jsonl.h"
+#include "support/math_mutants.h"
+#include "support/verdicts.h"
+
+namespace ucas::math {
+
+namespace {
+
+using math_mutants::mutant_kinds;
+using math_mutants::MutantKind;
+
+struct Tally {
+  int64_t tried = 0, paid = 0;
+  std::string examples;
+};
+
+// One change of each kind to each gold answer. UCAS_MUTANTS names a file for all that is paid.
+std::vector<Tally> tally(const std::vector<std::string>& golds) {
+  std::vector<Tally> tallies(mutant_kinds().size());
+  const char* name = std::getenv("UCAS_MUTANTS");
+  std::ofstream out;
+  if (name != nullptr) out.open(name, std::ios::app);
+  for (size_t i = 0; i < golds.size(); ++i) {
+    if (!math_mutants::says_one_thing(golds[i])) continue;
+    Rng rng(37, static_cast<uint64_t>(i));
+    for (size_t k = 0; k < tallies.size(); ++k) {
+      auto mutant = mutant_kinds()[k].change(golds[i], rng);
+      if (!mutant || *mutant == golds[i]) continue;
+      ++tallies[k].tried;
+      if (!is_paid(golds[i], *mutant)) continue;
+      ++tallies[k].paid;
+      if (tallies[k].paid <= 5) tallies[k].examples += str("  ", golds[i], "  <-  ", *mutant, "\n");
+      if (out) {
+        out << nlohmann::json{{"kind", mutant_kinds()[k].name}, {"gold", golds[i]}, {"prediction", *mutant}}.dump()
+            << "\n";
+      }
+    }
+  }
+  if (out.is_open()) {
+    for (size_t k = 0; k < tallies.size(); ++k) {
+      out << nlohmann::json{{"kind", mutant_kinds()[k].name}, {"tried", tallies[k].tried}, {"paid", tallies[k].paid}}
+                 .dump()
+          << "\n";
+    }
+  }
+  return tallies;
+}
+
+// The answers of our own set and, where they are, of the shared files; each text once.
+std::vector<std::string> golds_in(const std::vector<std::string>& files) {
+  std::vector<std::string> golds;
+  std::set<std::string> known;
+  for (const std::string& file : files) {
+    read_json_lines(file, BadRows::stop, [&](const JsonRow& row) {
+      for (const std::string& answer : answer_field(row, row.value.at("answer"), "answer", true)) {
+        std::string text(trim(answer));
+        if (!text.empty() && known.insert(text).second) golds.push_back(text);
+      }
+    });
+  }
+  return golds;
+}
+
+std::vector<std::string> shared_files() {
+  const char* root = std::getenv("UCAS_SHARED_DATA");
+  std::string folder = root != nullptr ? root : UCAS_SOURCE_DIR "/../shared/data";
+  std::vector<std::string> files;
+  for (const char* part : {"eval", "train"}) {
+    std::string inside = path_join(folder, part);
+    if (!is_directory(inside)) continue;
+    for (const std::string& name : list_directory(inside)) {
+      if (name.ends_with(".jsonl") && name.find("_meta") == std::string::npos) files.push_back(path_join(inside, name));
+    }
+  }
+  return files;
+}
+
+TEST(verifier_mutants, a_gold_of_the_data_sets_with_one_thing_changed_is_not_paid) {
+  std::vector<std::string> files = shared_files();
+  if (files.empty()) GTEST_SKIP() << "no shared data (set UCAS_SHARED_DATA)";
+  std::vector<std::string> golds = golds_in(files);
+  std::vector<Tally> tallies = tally(golds);
+  EXPECT_GT(golds.size(), 5000u);
+}
+
+}  // namespace
+
+}  // namespace ucas::math
