@@ -280,7 +280,8 @@ Mutant letter_changed_once(const std::string& gold, Rng& rng) {
 
 Mutant other_case(const std::string& gold, Rng& rng) {
   auto fits = [&](size_t i) {
-    return lone_letter(gold, i) && std::string_view("cCeEiIdD").find(gold[i]) == kNowhere && !is_bound(gold, gold[i]) &&
+    bool prefix = i > 0 && gold[i - 1] == '0';  // 0x1F
+    return lone_letter(gold, i) && !prefix && std::string_view("cCeEiIdD").find(gold[i]) == kNowhere && !is_bound(gold, gold[i]) &&
            gold.find(static_cast<char>(gold[i] ^ 32)) == kNowhere;
   };
   auto at = one_of(places_for(gold, fits), rng);

@@ -54,7 +54,7 @@ struct Named {
 // A value of a list, and what the list says it is.
 struct NamedPart {
   std::string name;
-  Part value, whole;     // x = 1 is 1; 3 red is 3
+  Part of, value, whole;  // x = 1 is 1; 3 red is 3
   bool in_words = false;  // other words may say the same
 };
 

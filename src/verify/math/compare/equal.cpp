@@ -279,6 +279,10 @@ Finding Comparer::compare(Part gold, Part answer, int depth) {
   if (auto decided = relations(gold, answer, depth)) return *decided;
 
   Kind g = gold.kind(), a = answer.kind();
+  if (gold.is(Function::mod) && answer.is(Function::mod)) {  // residue classes
+    Finding same = compare(gold.child(1), answer.child(1), depth + 1);
+    return same.equal() ? scalars(gold, answer) : Finding{Outcome::different, "another modulus"};
+  }
   if (is_word_like(g) && is_word_like(a) && (g != Kind::symbol || a != Kind::symbol)) {
     bool letters = g != Kind::symbol && a != Kind::symbol && g != a;  // (b) written as a word
     bool same = letters ? lower_case(gold.text()) == lower_case(answer.text()) : gold.text() == answer.text();

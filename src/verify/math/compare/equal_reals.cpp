@@ -183,6 +183,8 @@ std::optional<std::vector<Piece>> Comparer::alternatives(Part p, int depth) {
   if (p.node().tag != static_cast<uint8_t>(Connective::conj_or)) return std::nullopt;
   std::vector<Piece> all;
   for (size_t k = 0; k < p.size(); ++k) {
+    std::string_view unknown = unknown_in(p.child(k));
+    if (!unknown.empty() && unknown != unknown_in(p)) return std::nullopt;  // x < 1 or w > 2
     Kind kind = p.child(k).kind();
     if (kind == Kind::constant || kind == Kind::set) return std::nullopt;  // "nothing, or x > 3" hedges
     auto part = pieces(p.child(k), depth + 1);

@@ -73,6 +73,7 @@ Part unit_of_sum(Part p) {
 struct UnitWords {
   std::string measure;
   std::vector<std::string> words;
+  std::string power;  // "^2" of square units
 };
 
 UnitWords words_of(std::string_view unit) {
@@ -83,6 +84,7 @@ UnitWords words_of(std::string_view unit) {
   UnitWords out;
   each_word(unit, [&](std::string_view part) {
     std::string_view name = part.substr(0, part.find('^'));
+    if (name == "unit") out.power = part.substr(name.size());
     if (is_base_unit(name)) {
       out.measure += str(part, " ");
     } else if (!in_words(kAny, name) && std::none_of(name.begin(), name.end(), beyond_ascii)) {
@@ -102,6 +104,7 @@ bool same_unit(Part gold, Part answer) {
   auto within = [](const std::vector<std::string>& few, const std::vector<std::string>& many) {
     return std::all_of(few.begin(), few.end(), [&](const std::string& word) { return among(many, word); });
   };
+  if (!g.power.empty() && !a.power.empty() && g.power != a.power) return false;
   if (says_nothing(g) || says_nothing(a)) return true;
   return g.measure == a.measure && (within(g.words, a.words) || within(a.words, g.words));
 }

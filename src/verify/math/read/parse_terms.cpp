@@ -39,7 +39,11 @@ NodeId Parser::sum() {
     first = false;
     NodeId next = term();
     if (next == kNoNode) return fail("a term is missing");
-    if (sign == '-') next = make(Kind::negate, {next});
+    if (sign == '-' && terms.empty() && tree_[next].is(Function::mod)) {  // -4 mod 7
+      next = make(Kind::call, {make(Kind::negate, {tree_.child(next, 0)}), tree_.child(next, 1)}, Function::mod);
+    } else if (sign == '-') {
+      next = make(Kind::negate, {next});
+    }
     if (sign == 'P' || sign == 'M') next = make(Kind::plus_minus, {next}, uint8_t{sign == 'M'});
     terms.push_back(next);
   }
