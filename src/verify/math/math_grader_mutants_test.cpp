@@ -3,13 +3,11 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <set>
 
 #include <nlohmann/json.hpp>
 
-#include "base/file.h"
 #include "base/str.h"
-#include "data/jsonl.h"
+#include "support/golds.h"
 #include "support/math_mutants.h"
 #include "support/verdicts.h"
 
@@ -57,35 +55,6 @@ std::vector<Tally> tally(const std::vector<std::string>& golds) {
   return tallies;
 }
 
-// The answers of our own set and, where they are, of the shared files; each text once.
-std::vector<std::string> golds_in(const std::vector<std::string>& files) {
-  std::vector<std::string> golds;
-  std::set<std::string> known;
-  for (const std::string& file : files) {
-    read_json_lines(file, BadRows::stop, [&](const JsonRow& row) {
-      for (const std::string& answer : answer_field(row, row.value.at("answer"), "answer", true)) {
-        std::string text(trim(answer));
-        if (!text.empty() && known.insert(text).second) golds.push_back(text);
-      }
-    });
-  }
-  return golds;
-}
-
-std::vector<std::string> shared_files() {
-  const char* root = std::getenv("UCAS_SHARED_DATA");
-  std::string folder = root != nullptr ? root : UCAS_SOURCE_DIR "/../shared/data";
-  std::vector<std::string> files;
-  for (const char* part : {"eval", "train"}) {
-    std::string inside = path_join(folder, part);
-    if (!is_directory(inside)) continue;
-    for (const std::string& name : list_directory(inside)) {
-      if (name.ends_with(".jsonl") && name.find("_meta") == std::string::npos) files.push_back(path_join(inside, name));
-    }
-  }
-  return files;
-}
-
 // Paid at most `most` times: changes that say the same, and those of which the verifier's tables say that they are paid.
 void expect_few(const std::vector<Tally>& tallies, size_t kind, int64_t most) {
   const Tally& tally = tallies[kind];
@@ -94,7 +63,7 @@ void expect_few(const std::vector<Tally>& tallies, size_t kind, int64_t most) {
 }
 
 TEST(verifier_mutants, a_gold_of_our_own_with_one_thing_changed_is_not_paid) {
-  std::vector<std::string> golds = golds_in({UCAS_SOURCE_DIR "/tests/goldens/verify/golds.jsonl"});
+  std::vector<std::string> golds = math_golds::own();
   for (const std::string& gold : golds) EXPECT_TRUE(is_paid(gold, gold)) << gold;
   std::vector<Tally> tallies = tally(golds);
   for (size_t kind = 0; kind < tallies.size(); ++kind) {
@@ -104,9 +73,8 @@ TEST(verifier_mutants, a_gold_of_our_own_with_one_thing_changed_is_not_paid) {
 }
 
 TEST(verifier_mutants, a_gold_of_the_data_sets_with_one_thing_changed_is_not_paid) {
-  std::vector<std::string> files = shared_files();
-  if (files.empty()) GTEST_SKIP() << "no shared data (set UCAS_SHARED_DATA)";
-  std::vector<std::string> golds = golds_in(files);
+  std::vector<std::string> golds = math_golds::shared();
+  if (golds.empty()) GTEST_SKIP() << "no shared data (set UCAS_SHARED_DATA)";
   ASSERT_GT(golds.size(), 5000u);
   std::vector<Tally> tallies = tally(golds);
   for (size_t kind = 0; kind < tallies.size(); ++kind) expect_few(tallies, kind, 8);

@@ -326,7 +326,8 @@ std::optional<Finding> Comparer::relations(Part gold, Part answer, int depth) {
   }
   if (gold_value && !is_relation(a.value)) {
     auto x = bound_symbols(gold.child(0)), free = symbols_of(*a.value.tree, a.value.id);
-    if (x.size() == 1 && free.size() == 1 && free != x && symbols_of(*g.value.tree, g.value.id).size() == 1) {
+    bool letter = free.size() == 1 && free[0] != "...";
+    if (x.size() == 1 && letter && free != x && symbols_of(*g.value.tree, g.value.id).size() == 1) {
       return compare_renamed(g.value, a.value, free, x, depth);
     }
     return compare(g.value, a.value, depth + 1);
@@ -357,7 +358,8 @@ std::optional<Finding> Comparer::relations(Part gold, Part answer, int depth) {
       symbol = name;
       ++missing;
     }
-    if (missing == 1 && !free.empty()) return solved(gold, symbol, answer);
+    bool constant = symbol.starts_with('C') || symbol.starts_with("c_");  // C of an integral is no unknown
+    if (missing == 1 && !free.empty() && !constant) return solved(gold, symbol, answer);
   }
   if (is_list(gold) || is_list(answer)) return std::nullopt;
   return Finding{Outcome::different, "a relation and a value"};
