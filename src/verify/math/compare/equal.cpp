@@ -70,7 +70,12 @@ bool holds_a_set(Part set, Part other) {
 Part family_of(Part part) {
   bool family = part.kind() == Kind::set_builder && part.size() == 2 && part.child(0).kind() != Kind::symbol &&
                 is_domain(part.child(1));
-  return family ? part.child(0) : part;
+  if (family) return part.child(0);
+  // \{x \mid x = 6k, k \in \mathbb{Z}\}
+  bool named = part.kind() == Kind::set_builder && part.size() == 2 && part.child(0).kind() == Kind::symbol;
+  Part condition = named ? without_domains(part.child(1)) : part;
+  bool equation = named && condition.id != part.child(1).id && condition.kind() == Kind::relation && condition.text() == "=";
+  return equation && show(condition.child(0)) == show(part.child(0)) ? condition.child(1) : part;
 }
 
 bool has_open_signs(Part part) { return !part.expanded && signs_below(*part.tree, part.id) != 0; }

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "verify/math/compare/comparer.h"
+#include "verify/math/read/letters.h"
 
 namespace ucas::math {
 
@@ -49,7 +50,7 @@ bool names_quantity(std::string_view key) {
       "area",  "volume", "perimeter", "circumference", "length", "width",   "height",  "distance", "speed",
       "cost",  "price",  "profit",    "probability",   "total",  "sum",     "average", "mean",     "median",
       "value", "result", "answer",    "solution",      "number", "time",    "angle",   "slope",    "radius",
-      "ratio", "weight", "product",   "remainder",     "degree", "minimum", "maximum", "max",      "min"};
+      "ratio", "weight", "product",   "remainder",     "degree", "minimum", "maximum", "max",      "min",   "range",   "domain"};
   if (key.find("not") != std::string_view::npos || key.find("wrong") != std::string_view::npos) return false;
   return std::any_of(std::begin(kNouns), std::end(kNouns),
                      [&](std::string_view noun) { return key.starts_with(noun) || key.ends_with(noun); });
@@ -117,6 +118,16 @@ bool is_name(Part p) {
     default:
       return false;
   }
+}
+
+// AB / BC, S_1 / S_2: a ratio of two quantities that have names, not of two variables.
+bool is_ratio_of_names(Part p) {
+  if (p.kind() != Kind::quotient) return false;
+  for (Part side : {p.child(0), p.child(1)}) {
+    bool indexed = side.kind() == Kind::symbol && is_upper(side.text()[0]) && side.text().find('_') != std::string_view::npos;
+    if (!indexed && !(side.kind() == Kind::product && is_name(side))) return false;
+  }
+  return true;
 }
 
 // 17/4 \approx 4.2: within 1 %, and the exact one is no integer.
@@ -270,6 +281,8 @@ Finding Comparer::compare_renamed(Part gold, Part answer, const std::vector<std:
 bool Comparer::other_unknown(Part gold, Part answer) const {
   if (!is_real_set(gold) || !is_real_set(answer)) return false;
   std::string g = unknown_of(gold), a = unknown_of(answer);
+  auto is_value = [](const std::string& name) { return name.starts_with('('); };  // of a function: y, g(t) as well
+  if ((is_value(g) && (is_value(a) || a == "y")) || (is_value(a) && g == "y")) return false;
   return !g.empty() && !a.empty() && !same_unknown(g, a);
 }
 
@@ -333,6 +346,10 @@ std::optional<Finding> Comparer::relations(Part gold, Part answer, int depth) {
     return compare(g.value, a.value, depth + 1);
   }
   if (answer_value && !is_relation(g.value)) return compare(g.value, a.value, depth + 1);
+  if (!is_relation(answer) && gold.size() == 2 && gold.text() == "=" && is_ratio_of_names(gold.child(0))) {
+    int value = lower(gold.child(1));
+    if (value >= 0 && !circuit_[value].open) return compare(gold.child(1), answer, depth + 1);
+  }
   if (!is_relation(gold)) {
     if (auto value = restated(answer)) return compare(gold, *value, depth + 1);
   }
