@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "verify/math/compare/equal.h"
 #include "verify/math/read/extract.h"
+#include "verify/math/read/letters.h"
 #include "verify/math/read/normalize.h"
 #include "verify/math/read/units.h"
 
@@ -104,6 +105,32 @@ std::optional<std::string> with_decimal_point(std::string_view text) {
   return str(out, ".", text.substr(comma + 1));
 }
 
+// 1.5; 2.5 from 1,5; 2,5 and [1.5; 2.5] from [1,5; 2,5]: where semicolons part the values, a comma between digits is a
+// decimal comma, unless it is the only sign inside its brackets. nullopt for anything else.
+std::optional<std::string> with_decimal_points(std::string_view text) {
+  std::string out(text);
+  struct Open {
+    bool comma = false, semicolon = false;
+  };
+  std::vector<Open> open(1);
+  bool any = false, parted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (c == '(' || c == '[' || c == '{') open.emplace_back();
+    if (c == ')' || c == ']' || c == '}') {
+      if (open.size() == 1 || (open.back().comma && !open.back().semicolon)) return std::nullopt;
+      open.pop_back();
+    }
+    if (c == ';') open.back().semicolon = parted = true;
+    if (c != ',') continue;
+    bool decimal = i > 0 && i + 1 < text.size() && is_digit(text[i - 1]) && is_digit(text[i + 1]);
+    if (!decimal) return std::nullopt;
+    open.back().comma = any = true;
+    out[i] = '.';
+  }
+  return any && parted ? std::optional(out) : std::nullopt;
+}
+
 bool is_fraction(const ReadAnswer& a) {
   return a.form == ReadAnswer::Form::number && (shows_places(a) || a.number.denominator != "1");
 }
@@ -186,7 +213,7 @@ Comparison compare_answers(const ReadAnswer& gold, const ReadAnswer& answer, Bud
   Comparison comparison = compare_parsed(gold, answer, budget, options);
   if (comparison.kind != VerdictKind::unequal) return comparison;
   // A decimal comma is read as a list, unless the other side is a decimal or a fraction. In the gold answer, which is
-  // a list more often, only in front of a unit.
+  // a list more often, only in front of a unit or behind a 0 with two decimals or more.
   auto reread = [&](const ReadAnswer& of, const ReadAnswer& other) -> std::optional<ReadAnswer> {
     if (!is_fraction(other)) return std::nullopt;
     std::string normalized = normalize(of.source), variable;
@@ -196,8 +223,21 @@ Comparison compare_answers(const ReadAnswer& gold, const ReadAnswer& answer, Bud
     return again.form == Form::number ? std::optional(std::move(again)) : std::nullopt;
   };
   if (auto again = reread(answer, gold)) return compare_answers(gold, *again, budget, options);
-  if (auto again = reread(gold, answer); again && !again->unit.empty()) {
+  auto behind_zero = [](const ReadAnswer& a) {
+    size_t zero = a.source.find("0,");
+    return zero != std::string::npos && (zero == 0 || !is_digit(a.source[zero - 1])) && zero + 3 < a.source.size() &&
+           is_digit(a.source[zero + 2]) && is_digit(a.source[zero + 3]);
+  };
+  if (auto again = reread(gold, answer); again && (!again->unit.empty() || behind_zero(gold))) {
     return compare_answers(*again, answer, budget, options);
+  }
+  for (bool of_gold : {true, false}) {
+    const ReadAnswer &with_commas = of_gold ? gold : answer, &other = of_gold ? answer : gold;
+    auto text = with_decimal_points(with_commas.source);
+    if (!text || other.source.find_first_of("./\\") == std::string::npos) continue;
+    ReadAnswer again = read_answer(*text);
+    Comparison by_points = compare_parsed(of_gold ? again : gold, of_gold ? answer : again, budget, options);
+    if (by_points.kind == VerdictKind::equal) return by_points;
   }
   return comparison;
 }

@@ -48,13 +48,13 @@ struct Piece {
 
 struct Named {
   std::string name;  // "" for none
-  Part value;
+  Part value, of = {};  // `of`: what stands as the name, id kNoNode for none
 };
 
 // A value of a list, and what the list says it is.
 struct NamedPart {
   std::string name;
-  Part value, whole;     // x = 1 is 1; 3 red is 3
+  Part of, value, whole;  // x = 1 is 1; 3 red is 3
   bool in_words = false;  // other words may say the same
 };
 

@@ -70,7 +70,12 @@ bool holds_a_set(Part set, Part other) {
 Part family_of(Part part) {
   bool family = part.kind() == Kind::set_builder && part.size() == 2 && part.child(0).kind() != Kind::symbol &&
                 is_domain(part.child(1));
-  return family ? part.child(0) : part;
+  if (family) return part.child(0);
+  // \{x \mid x = 6k, k \in \mathbb{Z}\}
+  bool named = part.kind() == Kind::set_builder && part.size() == 2 && part.child(0).kind() == Kind::symbol;
+  Part condition = named ? without_domains(part.child(1)) : part;
+  bool equation = named && condition.id != part.child(1).id && condition.kind() == Kind::relation && condition.text() == "=";
+  return equation && show(condition.child(0)) == show(part.child(0)) ? condition.child(1) : part;
 }
 
 bool has_open_signs(Part part) { return !part.expanded && signs_below(*part.tree, part.id) != 0; }
@@ -279,6 +284,10 @@ Finding Comparer::compare(Part gold, Part answer, int depth) {
   if (auto decided = relations(gold, answer, depth)) return *decided;
 
   Kind g = gold.kind(), a = answer.kind();
+  if (gold.is(Function::mod) && answer.is(Function::mod)) {  // residue classes
+    Finding same = compare(gold.child(1), answer.child(1), depth + 1);
+    return same.equal() ? scalars(gold, answer) : Finding{Outcome::different, "another modulus"};
+  }
   if (is_word_like(g) && is_word_like(a) && (g != Kind::symbol || a != Kind::symbol)) {
     bool letters = g != Kind::symbol && a != Kind::symbol && g != a;  // (b) written as a word
     bool same = letters ? lower_case(gold.text()) == lower_case(answer.text()) : gold.text() == answer.text();

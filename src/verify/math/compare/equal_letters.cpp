@@ -59,6 +59,7 @@ Letters letters_of(Part whole) {
       for (std::string& name : bound_symbols(p.child(0))) letters.bound.push_back(std::move(name));
       if (p.child(0).kind() == Kind::symbol) keep_indices(p.child(0).text(), letters.indices);
     }
+    named |= p.kind() == Kind::set_builder && p.child(0).kind() == Kind::symbol;  // \{x \mid ..
     for (size_t k = named ? 1 : 0; k < p.size(); ++k) open.push_back(p.child(k));
   }
   for (std::string& name : symbols) {

@@ -39,8 +39,12 @@ std::vector<Part> wholes_of(const std::vector<NamedPart>& parts) {
   return wholes;
 }
 
-bool are_words(const std::vector<NamedPart>& parts) {
-  return std::all_of(parts.begin(), parts.end(), [](const NamedPart& part) { return part.in_words; });
+// 60 lollipop candies and 60 hard candies, in a list in the same order: one of the words agrees.
+bool share_words(const NamedPart& gold, const NamedPart& answer) {
+  if (!gold.in_words || !answer.in_words) return false;
+  bool shared = false;
+  each_word(gold.name, [&](std::string_view word) { shared |= in_words(answer.name, word); });
+  return shared;
 }
 
 const NamedPart* find_name(const std::vector<NamedPart>& parts, std::string_view name) {
@@ -67,20 +71,21 @@ bool is_plain_list(Part p) {
 // The values of a list with their names, all of which differ; none for anything else.
 std::vector<NamedPart> Comparer::named_parts(Part p) {
   std::vector<NamedPart> parts;
-  auto keep = [&](std::string name, Part value, Part whole, bool in_words) {
-    parts.push_back({std::move(name), value, whole, in_words});
+  auto keep = [&](std::string name, Part of, Part value, Part whole, bool in_words) {
+    parts.push_back({std::move(name), of, value, whole, in_words});
   };
   if (is_plain_list(p)) {
     for (size_t k = 0; k < p.size(); ++k) {
       Part child = p.child(k);
-      bool named = child.kind() == Kind::relation && child.text() == "=" && is_name(child.child(0));
+      bool equation = child.kind() == Kind::relation && child.text().find_first_not_of('=') == std::string_view::npos;
+      bool named = equation && is_name(child.child(0));
       if (named) {
         std::string segment = segment_of(child.child(0));
-        bool in_words = child.child(0).kind() == Kind::text;
-        keep(segment.empty() ? show(child.child(0)) : segment, child.child(1), child, in_words);
+        Part value = child.child(child.size() - 1);  // Alice = 1 + 2 = 3
+        keep(segment.empty() ? show(child.child(0)) : segment, child.child(0), value, child, false);
       } else if (child.kind() == Kind::quantity) {
         bool in_words = child.child(1).node().tag == static_cast<uint8_t>(UnitKind::word);
-        keep(str("of ", child.child(1).text()), child.child(0), child, in_words);
+        keep(std::string(child.child(1).text()), child.child(1), child.child(0), child, in_words);
       } else {
         return {};
       }
@@ -89,7 +94,7 @@ std::vector<NamedPart> Comparer::named_parts(Part p) {
     Part names = p.child(0), values = p.child(1);
     bool lists = (names.kind() == Kind::tuple || names.kind() == Kind::list) && names.size() == values.size() &&
                  (values.kind() == Kind::tuple || values.kind() == Kind::list);
-    for (size_t k = 0; lists && k < names.size(); ++k) keep(show(names.child(k)), values.child(k), values.child(k), false);
+    for (size_t k = 0; lists && k < names.size(); ++k) keep(show(names.child(k)), names.child(k), values.child(k), values.child(k), false);
   }
   return parts.size() > 1 && all_differ(parts) ? parts : std::vector<NamedPart>();
 }
@@ -118,7 +123,12 @@ std::optional<Finding> Comparer::by_name(Part gold, Part answer, int depth) {
   }
   if (found.size() == g.size()) return in_order(wholes_of(g), found, depth);
   if (crossed) return Finding{Outcome::different, "values of other names"};
-  if (are_words(g) && are_words(a)) return in_order(values_of(g), values_of(a), depth);
+  bool shared = true;
+  for (size_t k = 0; k < g.size(); ++k) shared &= share_words(g[k], a[k]);
+  if (shared) return in_order(values_of(g), values_of(a), depth);
+  for (size_t k = 0; k < g.size(); ++k) {
+    if (other_name(g[k].of, a[k].of)) return Finding{Outcome::different, "values of other names"};
+  }
   return in_order(wholes_of(g), wholes_of(a), depth);
 }
 

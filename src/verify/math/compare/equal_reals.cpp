@@ -31,7 +31,29 @@ Piece between(int low, int high, bool low_closed, bool high_closed) {
 
 Piece point(int node) { return between(node, node, true, true); }
 
-bool is_unknown(Part p) { return p.kind() == Kind::symbol; }
+// x, and f(x), whose values are a range.
+bool is_unknown(Part p) {
+  bool value = p.is(Function::user) && !p.text().starts_with('\\') && !bound_symbols(p).empty();
+  return p.kind() == Kind::symbol || value;
+}
+
+// The variable that an inequality, or a list of them, is about; "" for none and for sets, whose variable is bound.
+std::string unknown_in(Part p) {
+  if (p.kind() == Kind::list) {
+    for (size_t k = 0; k < p.size(); ++k) {
+      if (std::string name = unknown_in(p.child(k)); !name.empty()) return name;
+    }
+    return {};
+  }
+  if (p.kind() != Kind::relation) return {};
+  std::string_view gaps = p.text();
+  bool one_sided = gaps.size() == 1 && (is_order_chain(p) || is_membership(p) || is_exclusion(p) || gaps == "=");
+  bool between_ends = gaps.size() == 2 && is_order_chain(p);
+  if (!one_sided && !between_ends) return {};
+  Part middle = p.child(between_ends ? 1 : is_unknown(p.child(0)) || !is_unknown(p.child(1)) ? 0 : 1);
+  if (middle.is(Function::abs)) middle = middle.child(0);
+  return is_unknown(middle) ? show(middle) : std::string();
+}
 
 }  // namespace
 
@@ -165,6 +187,8 @@ std::optional<std::vector<Piece>> Comparer::alternatives(Part p, int depth) {
   if (p.node().tag != static_cast<uint8_t>(Connective::conj_or)) return std::nullopt;
   std::vector<Piece> all;
   for (size_t k = 0; k < p.size(); ++k) {
+    std::string unknown = unknown_in(p.child(k));
+    if (!unknown.empty() && unknown != unknown_in(p)) return std::nullopt;  // x < 1 or w > 2
     Kind kind = p.child(k).kind();
     if (kind == Kind::constant || kind == Kind::set) return std::nullopt;  // "nothing, or x > 3" hedges
     auto part = pieces(p.child(k), depth + 1);
@@ -230,7 +254,10 @@ std::optional<std::vector<Piece>> Comparer::pieces(Part p, int depth) {
     case Kind::set:
       return points(p);
     case Kind::set_builder: {
-      bool named = p.size() == 2 && (is_unknown(p.child(0)) || is_membership(p.child(0)));
+      if (p.size() != 2) return std::nullopt;
+      Part element = is_membership(p.child(0)) ? p.child(0).child(0) : p.child(0);
+      std::string unknown = unknown_in(p.child(1));
+      bool named = is_unknown(element) && (unknown.empty() || unknown == element.text());
       return named ? pieces(p.child(1), depth + 1) : std::nullopt;
     }
     case Kind::relation:
@@ -251,23 +278,9 @@ bool Comparer::is_reversed(const Piece& piece) {
   return gap == 1 || (gap == 0 && !(piece.low_closed && piece.high_closed));
 }
 
-// The variable that an inequality, or a list of them, is about; "" for none and for sets, whose variable is bound.
+// The same in the letters of the gold answer.
 std::string Comparer::unknown_of(Part p) const {
-  if (p.kind() == Kind::list) {
-    for (size_t k = 0; k < p.size(); ++k) {
-      if (std::string name = unknown_of(p.child(k)); !name.empty()) return name;
-    }
-    return {};
-  }
-  if (p.kind() != Kind::relation) return {};
-  std::string_view gaps = p.text();
-  bool one_sided = gaps.size() == 1 && (is_order_chain(p) || is_membership(p) || is_exclusion(p) || gaps == "=");
-  bool between_ends = gaps.size() == 2 && is_order_chain(p);
-  if (!one_sided && !between_ends) return {};
-  Part middle = p.child(between_ends ? 1 : is_unknown(p.child(0)) || !is_unknown(p.child(1)) ? 0 : 1);
-  if (middle.is(Function::abs)) middle = middle.child(0);
-  if (!is_unknown(middle)) return {};
-  std::string name(middle.text());
+  std::string name = unknown_in(p);
   if (p.tree == &answer_) {
     for (const Renaming& r : renamed_) {
       if (r.from == name) return r.to;

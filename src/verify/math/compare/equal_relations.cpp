@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "verify/math/compare/comparer.h"
+#include "verify/math/read/letters.h"
 
 namespace ucas::math {
 
@@ -49,7 +50,7 @@ bool names_quantity(std::string_view key) {
       "area",  "volume", "perimeter", "circumference", "length", "width",   "height",  "distance", "speed",
       "cost",  "price",  "profit",    "probability",   "total",  "sum",     "average", "mean",     "median",
       "value", "result", "answer",    "solution",      "number", "time",    "angle",   "slope",    "radius",
-      "ratio", "weight", "product",   "remainder",     "degree", "minimum", "maximum", "max",      "min"};
+      "ratio", "weight", "product",   "remainder",     "degree", "minimum", "maximum", "max",      "min",   "range",   "domain"};
   if (key.find("not") != std::string_view::npos || key.find("wrong") != std::string_view::npos) return false;
   return std::any_of(std::begin(kNouns), std::end(kNouns),
                      [&](std::string_view noun) { return key.starts_with(noun) || key.ends_with(noun); });
@@ -119,6 +120,16 @@ bool is_name(Part p) {
   }
 }
 
+// AB / BC, S_1 / S_2: a ratio of two quantities that have names, not of two variables.
+bool is_ratio_of_names(Part p) {
+  if (p.kind() != Kind::quotient) return false;
+  for (Part side : {p.child(0), p.child(1)}) {
+    bool indexed = side.kind() == Kind::symbol && is_upper(side.text()[0]) && side.text().find('_') != std::string_view::npos;
+    if (!indexed && !(side.kind() == Kind::product && is_name(side))) return false;
+  }
+  return true;
+}
+
 // 17/4 \approx 4.2: within 1 %, and the exact one is no integer.
 bool Comparer::roughly_equal(Part exact, Part rounded) {
   int x = lower(exact), y = lower(rounded);
@@ -144,10 +155,10 @@ Named Comparer::strip_name(Part part) {
     return {"", part};
   }
   if (last == 0) return {"", part.child(0)};
-  if (named) return {show(part.child(0)), part.child(last)};
+  if (named) return {show(part.child(0)), part.child(last), part.child(0)};
   if (last == 1 && is_name(part.child(1)) && part.child(1).kind() == Kind::symbol &&
       signs_below(*part.tree, part.id) == 0 && symbols_of(*part.tree, part.child(0).id).empty()) {
-    return {show(part.child(1)), part.child(0)};  // 5 = x
+    return {show(part.child(1)), part.child(0), part.child(1)};  // 5 = x
   }
   // 1 + 1 = 2: all sides are numbers, and the same one
   int value = lower(part.child(last));
@@ -270,6 +281,8 @@ Finding Comparer::compare_renamed(Part gold, Part answer, const std::vector<std:
 bool Comparer::other_unknown(Part gold, Part answer) const {
   if (!is_real_set(gold) || !is_real_set(answer)) return false;
   std::string g = unknown_of(gold), a = unknown_of(answer);
+  auto is_value = [](const std::string& name) { return name.starts_with('('); };  // of a function: y, g(t) as well
+  if ((is_value(g) && (is_value(a) || a == "y")) || (is_value(a) && g == "y")) return false;
   return !g.empty() && !a.empty() && !same_unknown(g, a);
 }
 
@@ -290,6 +303,10 @@ bool Comparer::other_name(Part gold, Part answer) {
       return !same_unknown(show(gold), show(answer)) && renamed_.empty();
     case Kind::product:
       return segment_of(gold) != segment_of(answer);
+    case Kind::call:  // f(2) and f(3), f(x) and g(x); but f(x) and f(t), and no \lim or \int, which is written in many ways
+      if (!gold.is(Function::user) || !answer.is(Function::user) || gold.text().starts_with('\\')) return false;
+      if (gold.text() != answer.text()) return true;
+      return show(gold) != show(answer) && (bound_symbols(gold).empty() || bound_symbols(answer).empty());
     case Kind::text: {
       std::string_view g = gold.text(), a = answer.text();
       bool contained = g.find(a) != std::string_view::npos || a.find(g) != std::string_view::npos;
@@ -308,18 +325,31 @@ std::optional<Finding> Comparer::relations(Part gold, Part answer, int depth) {
   // f(x) = ..., f(y) = ...: the bound variables are renamed
   if (gold_value && answer_value) {
     auto x = bound_symbols(gold.child(0)), y = bound_symbols(answer.child(0));
-    if (!x.empty() && x.size() == y.size() && x != y) return compare_renamed(g.value, a.value, y, x, depth);
-    if (other_name(gold.child(0), answer.child(0))) return Finding{Outcome::different, "a value of another variable"};
+    if (!x.empty() && x.size() == y.size() && x != y) {
+      auto free = symbols_of(*a.value.tree, a.value.id);  // f(w) = x^2 is a constant
+      bool taken = std::any_of(free.begin(), free.end(), [&](const std::string& name) {
+        return std::find(x.begin(), x.end(), name) != x.end() && std::find(y.begin(), y.end(), name) == y.end();
+      });
+      if (taken) return Finding{Outcome::different, "a function of another variable"};
+      if (!other_name(g.of, a.of)) return compare_renamed(g.value, a.value, y, x, depth);
+    }
+    bool other = g.of.id != kNoNode && a.of.id != kNoNode && other_name(g.of, a.of);
+    if (other) return Finding{Outcome::different, "a value of another variable"};
     return compare(g.value, a.value, depth + 1);
   }
   if (gold_value && !is_relation(a.value)) {
     auto x = bound_symbols(gold.child(0)), free = symbols_of(*a.value.tree, a.value.id);
-    if (x.size() == 1 && free.size() == 1 && free != x && symbols_of(*g.value.tree, g.value.id).size() == 1) {
+    bool letter = free.size() == 1 && free[0] != "...";
+    if (x.size() == 1 && letter && free != x && symbols_of(*g.value.tree, g.value.id).size() == 1) {
       return compare_renamed(g.value, a.value, free, x, depth);
     }
     return compare(g.value, a.value, depth + 1);
   }
   if (answer_value && !is_relation(g.value)) return compare(g.value, a.value, depth + 1);
+  if (!is_relation(answer) && gold.size() == 2 && gold.text() == "=" && is_ratio_of_names(gold.child(0))) {
+    int value = lower(gold.child(1));
+    if (value >= 0 && !circuit_[value].open) return compare(gold.child(1), answer, depth + 1);
+  }
   if (!is_relation(gold)) {
     if (auto value = restated(answer)) return compare(gold, *value, depth + 1);
   }
@@ -345,7 +375,8 @@ std::optional<Finding> Comparer::relations(Part gold, Part answer, int depth) {
       symbol = name;
       ++missing;
     }
-    if (missing == 1 && !free.empty()) return solved(gold, symbol, answer);
+    bool constant = symbol.starts_with('C') || symbol.starts_with("c_");  // C of an integral is no unknown
+    if (missing == 1 && !free.empty() && !constant) return solved(gold, symbol, answer);
   }
   if (is_list(gold) || is_list(answer)) return std::nullopt;
   return Finding{Outcome::different, "a relation and a value"};

@@ -73,6 +73,7 @@ Part unit_of_sum(Part p) {
 struct UnitWords {
   std::string measure;
   std::vector<std::string> words;
+  std::string power;  // "^2" of square units
 };
 
 UnitWords words_of(std::string_view unit) {
@@ -83,6 +84,7 @@ UnitWords words_of(std::string_view unit) {
   UnitWords out;
   each_word(unit, [&](std::string_view part) {
     std::string_view name = part.substr(0, part.find('^'));
+    if (name == "unit") out.power = part.substr(name.size());
     if (is_base_unit(name)) {
       out.measure += str(part, " ");
     } else if (!in_words(kAny, name) && std::none_of(name.begin(), name.end(), beyond_ascii)) {
@@ -92,6 +94,8 @@ UnitWords words_of(std::string_view unit) {
   return out;
 }
 
+bool says_nothing(const UnitWords& unit) { return unit.measure.empty() && unit.words.empty(); }
+
 // A unit may say less than the other one: 5 (units) for 5 cm, 5 tiles for 5 red tiles. What both say must agree: 5 cm
 // are no 5 apples, and 5 boys no 5 girls.
 bool same_unit(Part gold, Part answer) {
@@ -100,8 +104,8 @@ bool same_unit(Part gold, Part answer) {
   auto within = [](const std::vector<std::string>& few, const std::vector<std::string>& many) {
     return std::all_of(few.begin(), few.end(), [&](const std::string& word) { return among(many, word); });
   };
-  bool silent = (g.measure.empty() && g.words.empty()) || (a.measure.empty() && a.words.empty());
-  if (silent) return true;
+  if (!g.power.empty() && !a.power.empty() && g.power != a.power) return false;
+  if (says_nothing(g) || says_nothing(a)) return true;
   return g.measure == a.measure && (within(g.words, a.words) || within(a.words, g.words));
 }
 
@@ -198,10 +202,8 @@ Finding Comparer::scalars(Part gold, Part answer) {
   if (is_radian(g) && a.degree) return in_radians(lower(answer), lower(gold));
   if (is_radian(a) && g.degree) return in_radians(lower(gold), lower(answer));
   if ((g.percent && a.degree) || (g.degree && a.percent)) return {Outcome::different, "another unit"};
-  // 5 cm is neither 5 % nor 5 degrees
-  auto measured = [](const Dressed& d) {
-    return d.unit.id != kNoNode && d.unit.node().tag == static_cast<uint8_t>(UnitKind::known);
-  };
+  // 5 cm, 5 apples are neither 5 % nor 5 degrees
+  auto measured = [](const Dressed& d) { return d.unit.id != kNoNode && !says_nothing(words_of(d.unit.text())); };
   auto bare_sign = [](const Dressed& d) { return d.unit.id == kNoNode && (d.percent || d.degree); };
   if ((measured(g) && bare_sign(a)) || (measured(a) && bare_sign(g))) return {Outcome::different, "another unit"};
   // 5 cm for 5 and 5 for 5 cm: the unit that only one of them has is left out

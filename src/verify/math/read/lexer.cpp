@@ -141,8 +141,12 @@ void Lexer::scan_word() {
   std::string_view run = std::string_view(buffer_).substr(i_);
   run = run.substr(0, run_of(run, is_word_letter));
   for (std::string_view word : {"or", "and"}) {
-    if (run.size() > word.size() && run.starts_with(word) && is_upper(run[word.size()]))
-      run = run.substr(0, word.size());
+    if (run.size() <= word.size() || !run.starts_with(word)) continue;
+    // x=1orx=2: stuck to both of its equations
+    size_t next = std::min(buffer_.find_first_not_of(' ', i_ + run.size()), buffer_.size());
+    bool equation = run.size() == word.size() + 1 && !space_ && ends_value() && at(next) != '\0' &&
+                    std::string_view("=<>_").find(at(next)) != std::string_view::npos;
+    if (is_upper(run[word.size()]) || equation) run = run.substr(0, word.size());
   }
   if (pending_style_) run = run.substr(0, 1);  // \mathbf v
   i_ += run.size();

@@ -12,9 +12,22 @@ namespace {
 constexpr std::string_view kClauseWords[] = {"where", "for", "if", "when", "with", "such", "given", "while", "as"};
 // What people write before an answer: adverbs alone, or a phrase that ends with "is", "are" or a colon.
 constexpr std::string_view kAdverbs[] = {"only",  "thus",          "so",      "hence",  "therefore", "then",
-                                         "about", "approximately", "roughly", "exactly"};
-constexpr std::string_view kIntroduction[] = {"the",   "answer",  "answers", "solution", "solutions", "set", "final",
-                                              "value", "correct", "result",  "our",      "required",  "my"};
+                                         "about", "approximately", "roughly", "exactly", "around",    "nearly",
+                                         "almost", "approx",       "circa",   "ca",     "environ",   "etwa"};
+constexpr std::string_view kIntroduction[] = {
+    "the",      "answer", "answers", "solution", "solutions", "set",   "final",  "value",  "correct",
+    "result",   "our",    "required", "my",      "there",     "ratio", "number", "total",  "sum",
+    "area",     "volume", "length",  "probability", "range",  "domain", "maximum", "minimum", "perimeter"};
+// The same in other languages, whole.
+constexpr std::string_view kFrames[] = {"il y a",           "la r\u00e9ponse est", "le r\u00e9sultat est",
+                                        "le nombre est",    "le nombre total est",  "die antwort ist",
+                                        "das ergebnis ist", "es gibt",              "la respuesta es",
+                                        "el resultado es",  "a v\u00e1lasz"};
+// In front of a number in Chinese: in all, there are, the answer is.
+constexpr std::string_view kChineseFrames[] = {"\u5171",       "\u5171\u6709",       "\u4e00\u5171",       "\u4e00\u5171\u6709",
+                                               "\u603b\u5171", "\u603b\u5171\u6709", "\u5171\u8ba1",       "\u7b54\u6848\u662f",
+                                               "\u7b54\u6848\u4e3a", "\u7b54\u6848", "\u7ed3\u679c\u662f", "\u7ed3\u679c\u4e3a",
+                                               "\u6709"};
 
 struct PhraseGroup {
   Constant constant;
@@ -254,9 +267,29 @@ NodeId Parser::answer() {
   return make(Kind::list, Connective::comma, parts);
 }
 
+// How many tokens here say that an answer follows, in another language.
+size_t Parser::frame_length() const {
+  if (peek().kind != TokenKind::word) return 0;
+  if (among(kChineseFrames, peek().text)) return peek(1).kind == TokenKind::number ? 1 : 0;
+  for (std::string_view frame : kFrames) {
+    size_t length = 0;
+    bool fits = true;
+    each_word(frame, [&](std::string_view word) {
+      const Token& token = peek(length++);
+      fits = fits && token.kind == TokenKind::word && lower_case(token.text) == word;
+    });
+    if (fits) return length;
+  }
+  return 0;
+}
+
 void Parser::skip_noise() {
   size_t start = at_;
-  while (peek().kind == TokenKind::word && !at_stop(1) && among(kAdverbs, lower_case(peek().text))) advance();
+  while (peek().kind == TokenKind::word && !at_stop(1) && among(kAdverbs, lower_case(peek().text))) {
+    advance();
+    if (is_symbol('.') && !at_stop()) advance();  // approx.
+  }
+  if (size_t frame = frame_length(); frame > 0 && !at_stop(frame)) advance(frame);
   size_t i = 0;
   while (peek(i).kind == TokenKind::word && among(kIntroduction, lower_case(peek(i).text))) ++i;
   bool verb = is_word("is", i) || is_word("are", i);
@@ -270,7 +303,8 @@ void Parser::skip_noise() {
   // "= 5", "\approx 3.2"
   const Token& token = peek();
   bool leading = token.kind == TokenKind::relation &&
-                 (token.symbol == relation::kEqual || token.symbol == relation::kApproximately);
+                 (token.symbol == relation::kEqual || token.symbol == relation::kApproximately ||
+                  token.symbol == relation::kSimilar);
   if (leading && depth_ == 0 && !at_stop(1)) advance();
 }
 
@@ -422,6 +456,17 @@ NodeId Parser::operand() {
   return node;
 }
 
+// \text{Area}_{ABC} in front of what it is; puts everything back where something else follows.
+NodeId Parser::indexed_word() {
+  size_t before = at_;
+  std::string name = lower_case(peek().text);
+  advance();
+  if (subscript(name) == kNoNode) return kNoNode;
+  if (peek().kind == TokenKind::relation || is_symbol(':')) return make(Kind::text, {}, 0, name);
+  at_ = before;
+  return kNoNode;
+}
+
 // Words up to the end of the item, or kNoNode without failing where a formula stands.
 NodeId Parser::phrase() {
   const Token& first = peek();
@@ -432,6 +477,7 @@ NodeId Parser::phrase() {
     bool hyphen = token.kind == TokenKind::symbol && (token.symbol == '-' || token.symbol == '\'') && i > 0;
     if (at_stop(i) || token.kind == TokenKind::relation || (token.kind == TokenKind::symbol && token.symbol == ':'))
       break;
+    if (i == 1 && is_symbol('_', i)) return indexed_word();
     if (token.kind != TokenKind::word && !hyphen) return kNoNode;
     if (i > 0 && among(kClauseWords, lower_case(token.text)) && token.text != "for" && token.text != "with") break;
   }

@@ -266,6 +266,17 @@ NodeId Parser::letter_atom() {
   return symbol_named(std::string(1, letter));
 }
 
+// BC behind AB/: the letters of a segment belong together; kNoNode without failing for anything else.
+NodeId Parser::segment() {
+  const Token& token = peek();
+  bool capitals = token.kind == TokenKind::word && !token.grouped && token.text.size() == 2 &&
+                  std::all_of(token.text.begin(), token.text.end(), is_upper);
+  if (!capitals || peek(1).kind == TokenKind::word) return kNoNode;
+  NodeId first = symbol(token.text.substr(0, 1)), second = symbol(token.text.substr(1));
+  advance();
+  return make(Kind::product, {first, second});
+}
+
 NodeId Parser::word_atom() {
   if (!current().grouped && current().text.size() > 1) {
     if (NodeId name = named_run(); name != kNoNode || failed_) return name;

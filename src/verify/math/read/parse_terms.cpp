@@ -39,7 +39,11 @@ NodeId Parser::sum() {
     first = false;
     NodeId next = term();
     if (next == kNoNode) return fail("a term is missing");
-    if (sign == '-') next = make(Kind::negate, {next});
+    if (sign == '-' && terms.empty() && tree_[next].is(Function::mod)) {  // -4 mod 7
+      next = make(Kind::call, {make(Kind::negate, {tree_.child(next, 0)}), tree_.child(next, 1)}, Function::mod);
+    } else if (sign == '-') {
+      next = make(Kind::negate, {next});
+    }
     if (sign == 'P' || sign == 'M') next = make(Kind::plus_minus, {next}, uint8_t{sign == 'M'});
     terms.push_back(next);
   }
@@ -167,6 +171,7 @@ struct Parser::TermReader {
   Step mixed_number();
   Step operation();
   Step word();
+  void drop_braces_of_unit();
   Step unit_in_brackets();
   Step number_word(std::string_view word);
   Step behind_measure();
@@ -213,7 +218,8 @@ Parser::TermReader::Step Parser::TermReader::operation() {
   }
   if (p.is_symbol('/')) {
     p.advance();
-    NodeId left = product(), right = p.signed_factor();
+    NodeId left = product(), right = p.segment();
+    if (right == kNoNode && !p.failed()) right = p.signed_factor();
     if (right == kNoNode) return refuse("a divisor is missing");
     literal = false;
     return replace(p.make(Kind::quotient, {left, right}));
@@ -257,20 +263,38 @@ Parser::TermReader::Step Parser::TermReader::number_word(std::string_view word) 
   return Step::taken;
 }
 
-// 12 (cm), 5 (\text{apples}).
-Parser::TermReader::Step Parser::TermReader::unit_in_brackets() {
+// 5{\text{ cm}}^2, 5{cm}: braces that only group a unit go.
+void Parser::TermReader::drop_braces_of_unit() {
   const Token& token = p.peek(1);
-  if (!p.is_symbol('(') || token.kind != TokenKind::word || token.text.size() < 2) return Step::other;
+  if (!p.is_symbol('{') || token.kind != TokenKind::word) return;
+  bool textual = token.style == Style::text || token.style == Style::roman;
+  if (!textual && (token.text.size() < 2 || !find_unit(token.text))) return;
+  size_t end = 2;
+  while (p.peek(end).kind == TokenKind::word || p.is_symbol('/', end)) ++end;
+  if (!p.is_symbol('}', end)) return;
+  p.tokens_.erase(p.tokens_.begin() + static_cast<std::ptrdiff_t>(p.at_ + end));
+  p.tokens_.erase(p.tokens_.begin() + static_cast<std::ptrdiff_t>(p.at_));
+}
+
+// 12 (cm), 5 [cm], 5 (\text{apples}).
+Parser::TermReader::Step Parser::TermReader::unit_in_brackets() {
+  drop_braces_of_unit();
+  const Token& token = p.peek(1);
+  bool round = p.is_symbol('('), square = p.is_symbol('[');
+  bool curly = p.is_command(Meaning::opening) && p.peek().command->value == '{';
+  if (!(round || square || curly) || token.kind != TokenKind::word || token.text.size() < 2) return Step::other;
   bool foreign = static_cast<unsigned char>(token.text[0]) >= 0x80;
   if (!foreign && !find_unit(token.text)) return Step::other;
   size_t before = p.at_;
   p.advance();
   NodeId value = p.with_unit(product(), numeric());
   if (value == kNoNode) return Step::end;
-  if (value == factors[0] || !p.take_symbol(')')) {
+  bool closed = curly ? p.is_command(Meaning::closing) && p.peek().command->value == '{' : p.is_symbol(round ? ')' : ']');
+  if (value == factors[0] || !closed) {
     p.at_ = before;
     return Step::other;
   }
+  p.advance();
   literal = false;
   return replace(value);
 }

@@ -59,8 +59,10 @@ class Parser {
   bool is_date() const;
   NodeId operand();
   NodeId phrase();
+  NodeId indexed_word();
   NodeId words_value(std::string_view key);
   void skip_noise();
+  size_t frame_length() const;
   NodeId ratio();
   NodeId set();
   NodeId as_set(NodeId node);
@@ -77,6 +79,7 @@ class Parser {
   NodeId number_atom();
   NodeId based_atom();
   NodeId word_atom();
+  NodeId segment();
   NodeId named_run();
   NodeId stuck_function();
   NodeId letter_atom();

@@ -141,6 +141,13 @@ const Unit* find_unit(std::string_view word) {
 bool never_unit(std::string_view word) {
   if (std::find(std::begin(kNever), std::end(kNever), word) != std::end(kNever)) return true;
   if (static_cast<unsigned char>(word[0]) < 0x80) return false;
+  // "different", "ways": of their characters one could deny or square
+  std::string rest(word);
+  for (std::string_view part : {"\u4e0d\u540c\u7684", "\u4e0d\u540c", "\u65b9\u6cd5", "\u65b9\u5f0f", "\u65b9\u6848"}) {
+    if (size_t at = rest.find(part); at != std::string::npos) rest.erase(at, part.size());
+  }
+  if (rest.empty()) return false;
+  word = rest;
   constexpr size_t kLongest = 24;  // bytes: a word, not a sentence
   if (word.size() > kLongest || word.find(kThousand) != std::string_view::npos) return true;
   return std::any_of(std::begin(kChanging), std::end(kChanging),
