@@ -9,6 +9,7 @@
 #include "base/machine.h"
 #include "base/str.h"
 #include "cli/command.h"
+#include "cli/gguf_checkpoint.h"
 #include "cli/verify_rows.h"
 #include "config/sft_options.h"
 #include "config/train_config.h"
@@ -64,6 +65,12 @@ std::string check_checkpoint(const std::string& directory) {
   const Tokenizer tokenizer = Tokenizer::load(directory);
   check_vocabulary(tokenizer.vocab_size(), tokenizer.directory(), config);
   return str("checkpoint: ", config_summary(config), ", ", weights, ", ", tokenizer_summary(tokenizer));
+}
+
+std::string check_gguf(const std::string& path) {
+  const GgufCheckpoint checkpoint(path, "float32");
+  return str("GGUF: ", config_summary(checkpoint.config), ", ", counted(checkpoint.file.tensors().size(), "tensor"),
+             "; `ucas convert` makes a checkpoint of it");
 }
 
 std::string check_adapter_directory(const std::string& directory) {
@@ -230,12 +237,14 @@ std::string check_path(const std::string& path) {
   if (size >= 9) read_at(path, 0, head, 9);
   const bool rows = path.ends_with(".jsonl") || path.ends_with(".csv") || path.ends_with(".tsv") ||
                     path.ends_with(".parquet") || path.ends_with(".gz") || head[0] == '{' || head[0] == '[';
+  if (path.ends_with(".gguf") || std::string_view(head, kGgufMagic.size()) == kGgufMagic) return check_gguf(path);
   if (path.ends_with(".safetensors") || (!rows && head[8] == '{')) {
     return str("safetensors: ", tensors_summary(read_safetensors_header(path), path));
   }
   if (rows) return check_rows(path);
-  throw Error("unsupported", str(printable(path, 400), ": neither its name nor its content says what it is; expected ",
-                                 ".safetensors, .json, .jsonl, .csv, .tsv, .parquet, .gz, .toml or a directory"));
+  throw Error("unsupported",
+              str(printable(path, 400), ": neither its name nor its content says what it is; expected ",
+                  ".safetensors, .gguf, .json, .jsonl, .csv, .tsv, .parquet, .gz, .toml or a directory"));
 }
 
 }  // namespace

@@ -24,6 +24,7 @@
   X(verify, plain, "grade answers against the right ones")                                                   \
   X(tokenize, plain, "text to token ids, or a check against known ids")                                      \
   X(check, plain, "whether files can be read: weights, configs, tokenizers, problems, runs")                 \
+  X(convert, plain, "a GGUF file as a Hugging Face checkpoint")                                              \
   X(merge, engine, "an adapter added to its base: a whole checkpoint")                                       \
   X(export, plain, "a checkpoint of a run for others: the model, a model card, evaluation results")          \
   X(generate, engine, "responses of a checkpoint, to a prompt or to problem files")                          \

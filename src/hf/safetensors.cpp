@@ -205,15 +205,16 @@ void widen(const void* data, StoredType type, int64_t at, int64_t n, float* out)
 
 // Through f32 where `to` is another type than the data's.
 void write_values(FileWriter& file, const TensorToStore& tensor, StoredType to) {
-  const void* data = tensor.data();
+  const void* data = tensor.pieces ? nullptr : tensor.data();
   const int64_t count = count_of(tensor);
-  if (tensor.type == to) return file.write(data, static_cast<size_t>(count * width_of(to)));
+  UCAS_CHECK(data != nullptr || count == 0 || (tensor.pieces && tensor.type == StoredType::f32), "values to write");
+  if (tensor.type == to && data != nullptr) return file.write(data, static_cast<size_t>(count * width_of(to)));
   UCAS_CHECK(is_float(tensor.type) && is_float(to), "only floating-point values are converted");
   std::vector<float> wide(static_cast<size_t>(std::min(count, kBlock)));
   std::vector<uint16_t> narrow(wide.size());
   for (int64_t at = 0; at < count; at += kBlock) {
     const int64_t n = std::min(kBlock, count - at);
-    widen(data, tensor.type, at, n, wide.data());
+    data == nullptr ? tensor.pieces(at, n, wide.data()) : widen(data, tensor.type, at, n, wide.data());
     if (to == StoredType::f32) {
       file.write(wide.data(), static_cast<size_t>(n) * 4);
       continue;

@@ -43,6 +43,9 @@ struct TensorToStore {
   std::vector<int64_t> shape;
   std::function<const void*()> data;  // asked once, when its turn comes; valid until the next one is asked
   StoredType type = StoredType::f32;  // what data() points to; not `other`
+  // In the place of data and in f32: writes `count` values from value `first` on to `out`. Asked from front to end in
+  // pieces of 2^20 values, the last of fewer.
+  std::function<void(int64_t first, int64_t count, float* out)> pieces = nullptr;
 };
 
 // One file, every tensor in its own type.

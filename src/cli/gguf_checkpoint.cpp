@@ -1,0 +1,55 @@
+#include "cli/gguf_checkpoint.h"
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/str.h"
+
+namespace ucas {
+
+namespace {
+
+TokenizerTexts tokenizer_of(const GgufFile& file, const ModelConfig& config) {
+  const auto key = [](const char* end) { return str("tokenizer.ggml.", end); };
+  const auto model = file.text(key("model"));
+  if (!model) file.missing(key("model"));
+  if (*model != "gpt2")
+    file.refuse("unsupported", key("model"), "ucas converts byte-level BPE, \"gpt2\" (no SentencePiece)");
+  const auto id = [&](const char* end) { return file.integer(key(end), 0, config.vocab_size - 1); };
+  TokenizerTablesOfOthers tables;
+  tables.where = file.path();
+  tables.pre = file.text(key("pre")).value_or("");
+  for (const char* needed : {"tokens", "token_type", "merges"}) {
+    if (file.find(key(needed)) == nullptr) file.missing(key(needed));
+  }
+  tables.tokens = file.texts(key("tokens"));
+  for (int64_t kind : file.integers(key("token_type"), 1, 6)) tables.kinds.push_back(static_cast<TokenKind>(kind));
+  tables.merges = file.texts(key("merges"));
+  tables.begin = id("bos_token_id");
+  tables.end = id("eos_token_id");
+  tables.pad = id("padding_token_id");
+  tables.unknown = id("unknown_token_id");
+  tables.begins = file.truth(key("add_bos_token"));
+  tables.ends = file.truth(key("add_eos_token"));
+  tables.chat_template = file.text("tokenizer.chat_template").value_or("");
+  tables.longest = config.max_position_embeddings;
+  if (static_cast<int64_t>(tables.tokens.size()) > config.vocab_size)
+    file.refuse("shape", key("tokens"), str("the embedding has ", config.vocab_size, " rows"));
+  return write_tokenizer(std::move(tables));
+}
+
+}  // namespace
+
+GgufCheckpoint::GgufCheckpoint(const std::string& path, const std::string& torch_dtype)
+    : file(path),
+      config(gguf_model_config(file, torch_dtype)),
+      weights(gguf_weights(file, config)),
+      tokenizer(tokenizer_of(file, config)) {}
+
+bool is_gguf(const std::string& path) {
+  char head[kGgufMagic.size()] = {};
+  if (file_size(path) < static_cast<int64_t>(sizeof head)) return false;
+  read_at(path, 0, head, sizeof head);
+  return std::string_view(head, sizeof head) == kGgufMagic;
+}
+
+}  // namespace ucas

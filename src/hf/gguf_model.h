@@ -1,0 +1,22 @@
+// What a GGUF file says of a model, as a checkpoint of Hugging Face's kind: its config.json and the tensors under their
+// names there, de-quantised as they are asked for. Of the architectures llama (Mistral's models are of it), qwen2 and
+// qwen3; all else that would change a value is refused by name, never passed over.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hf/gguf.h"
+#include "hf/model_config.h"
+#include "hf/safetensors.h"
+
+namespace ucas {
+
+// `torch_dtype`: "float32" or "bfloat16", what the checkpoint will be stored in.
+// Errors: unsupported; gguf, where a key is missing or makes no sense; shape, missing_tensor, unexpected_tensor.
+ModelConfig gguf_model_config(const GgufFile& file, const std::string& torch_dtype);
+// In the order of parameter_shapes(config), checked against it. They read from `file`, which must outlive them; a value
+// that is not finite is Error("numeric") when it is read.
+std::vector<TensorToStore> gguf_weights(const GgufFile& file, const ModelConfig& config);
+
+}  // namespace ucas
