@@ -57,6 +57,7 @@ void write_environment(const std::string& file, const RunEnvironment& e) {
   add("about", e.about);
   add("parameters", e.parameters);
   add("planned_memory", e.planned_memory);
+  add("checkpoint_saved", e.checkpoint_saved);
   write_json(file, json);
 }
 
@@ -86,6 +87,13 @@ void add_remark(const std::string& file, const std::string& text) {
   all.push_back(text);
   OrderedJson env = exists(file) ? OrderedJson::parse(read_file(file)) : OrderedJson::object();  // checked above
   env[kRemarks] = all;
+  write_json(file, env);
+}
+
+void set_in_environment(const std::string& file, const std::string& key, const std::string& text) {
+  read_environment(file);  // refuses what is no such file
+  OrderedJson env = OrderedJson::parse(read_file(file));
+  env[key] = text;
   write_json(file, env);
 }
 

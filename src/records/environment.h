@@ -27,6 +27,7 @@ struct RunEnvironment {
   std::string about;                           // what the model is, for people
   int64_t parameters = 0;                      // of the model; 0: not written
   int64_t planned_memory = 0;                  // bytes at the peak of a training (plan/plan.h); 0: not written
+  std::string checkpoint_saved;                // "no" at the start of a training, "yes" from its first checkpoint on
 };
 
 void write_environment(const std::string& file, const RunEnvironment& environment);
@@ -37,5 +38,6 @@ std::map<std::string, std::string> read_environment(const std::string& file);
 // What befell the run and must not be forgotten: the list `remarks`, each once, for every report to show.
 std::vector<std::string> read_remarks(const std::string& file);
 void add_remark(const std::string& file, const std::string& text);
+void set_in_environment(const std::string& file, const std::string& key, const std::string& text);
 
 }  // namespace ucas
