@@ -205,6 +205,16 @@ void write_through(const std::string& path, std::string_view bytes) {
   write_all(file.fd, bytes.data(), bytes.size(), path);
 }
 
+// Closes the lock file that was read for the holder's name; -1: it is gone.
+[[noreturn]] void refuse_second(const std::string& path, int lock) {
+  char holder[256] = {};
+  const ssize_t n = lock < 0 ? 0 : ::pread(lock, holder, sizeof holder - 1, 0);
+  if (lock >= 0) ::close(lock);
+  throw Error("path", str(printable(path, 400), ": in use by another ucas (",
+                          n > 0 ? printable(trim(holder)) : std::string("its lock file was deleted"),
+                          "); wait for it or stop it"));
+}
+
 // "state.json.tmp-4711", "base.partial-4711"
 bool is_leftover(std::string_view name) {
   size_t digits = name.find_last_not_of("0123456789");
@@ -387,7 +397,9 @@ void remove_leftovers(const std::string& directory, const std::string& prefix) {
 }
 
 FileWriter::FileWriter(const std::string& path, bool append) : path_(path) {
-  descriptor_ = open_own(path, O_WRONLY | O_CREAT | (append ? O_APPEND : O_TRUNC), "create");
+  descriptor_ = open_own(path, append ? O_RDWR | O_CREAT | O_APPEND : O_WRONLY | O_CREAT | O_TRUNC, "create");
+  struct stat info{};
+  if (append && ::fstat(descriptor_, &info) == 0) size_ = info.st_size;
 }
 
 FileWriter::~FileWriter() {
@@ -396,6 +408,30 @@ FileWriter::~FileWriter() {
 
 void FileWriter::write(const void* bytes, size_t size) {
   write_all(descriptor_, static_cast<const char*>(bytes), size, path_);
+  size_ += static_cast<int64_t>(size);
+}
+
+FileWriter::Place FileWriter::place() const {
+  struct stat mine{}, named{};
+  if (::stat(path_.c_str(), &named) != 0 || ::fstat(descriptor_, &mine) != 0) return Place::moved;
+  if (mine.st_ino != named.st_ino || mine.st_dev != named.st_dev) return Place::moved;
+  return named.st_size < size_ ? Place::cut : Place::kept;
+}
+
+std::string FileWriter::read_back() const {
+  struct stat info{};
+  if (::fstat(descriptor_, &info) != 0) fail_read(path_, "read");
+  std::string bytes(static_cast<size_t>(info.st_size), '\0');
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t n = ::pread(descriptor_, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail_read(path_, "read");
+    if (n == 0) break;
+    done += static_cast<size_t>(n);
+  }
+  bytes.resize(done);
+  return bytes;
 }
 
 void FileWriter::sync() {
@@ -409,17 +445,24 @@ void FileWriter::close() {
   if (::close(descriptor) != 0) fail_write(path_, "close");
 }
 
-FileLock::FileLock(const std::string& path) {
-  descriptor_ = open_own(path, O_RDWR | O_CREAT, "create the lock");
+FileLock::FileLock(const std::string& path, const std::string& directory) {
+  if (!directory.empty()) {
+    directory_ = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    // Some network file systems lock no directories; there the file alone must do.
+    if (directory_ >= 0 && ::flock(directory_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      ::close(directory_);
+      refuse_second(path, exists(path) ? ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1);
+    }
+  }
+  try {
+    descriptor_ = open_own(path, O_RDWR | O_CREAT, "create the lock");
+    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) refuse_second(path, descriptor_);
+  } catch (...) {
+    if (directory_ >= 0) ::close(directory_);
+    throw;
+  }
   char host[256] = "?";
   ::gethostname(host, sizeof host - 1);
-  if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
-    char holder[256] = {};
-    ssize_t n = ::pread(descriptor_, holder, sizeof holder - 1, 0);
-    ::close(descriptor_);
-    throw Error("path", str(printable(path, 400), ": in use by another ucas (",
-                            n > 0 ? printable(trim(holder)) : std::string("?"), "); wait for it or stop it"));
-  }
   std::string text = str("pid ", ::getpid(), " on ", host, "\n");
   if (::ftruncate(descriptor_, 0) != 0 || ::pwrite(descriptor_, text.data(), text.size(), 0) < 0) {
     // The lock itself holds; its text is only for messages.
@@ -427,7 +470,9 @@ FileLock::FileLock(const std::string& path) {
 }
 
 FileLock::~FileLock() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+  for (int descriptor : {descriptor_, directory_}) {
+    if (descriptor >= 0) ::close(descriptor);
+  }
 }
 
 }  // namespace ucas

@@ -66,22 +66,29 @@ class FileWriter {
   void write(std::string_view bytes) { write(bytes.data(), bytes.size()); }
   void sync();
   void close();
+  // Does the path still name the file that is written, as long as it was? One stat.
+  enum class Place { kept, moved, cut };
+  Place place() const;
+  // All of an appended file, also where it was moved or deleted.
+  std::string read_back() const;
 
  private:
   std::string path_;
   int descriptor_ = -1;
+  int64_t size_ = 0;  // with what was there before
 };
 
 // A lock on `path` held until destruction; throws Error("path") naming the holder's pid and host when it is taken.
 class FileLock {
  public:
-  explicit FileLock(const std::string& path);
+  // `directory` is locked, too, where it is given: then a lock file that somebody deletes lets nobody in.
+  explicit FileLock(const std::string& path, const std::string& directory = "");
   ~FileLock();
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
 
  private:
-  int descriptor_ = -1;
+  int descriptor_ = -1, directory_ = -1;
 };
 
 }  // namespace ucas

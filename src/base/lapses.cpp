@@ -30,6 +30,7 @@ constexpr LapseWords kLapseWords[] = {
     {"checkpoint passed over", "checkpoints passed over"},
     {"change that was allowed", "changes that were allowed"},
     {"TensorBoard file", "TensorBoard files"},
+    {"log moved or cut while it was written", "logs moved or cut while they were written"},
     {"alarm of the watchdog", "alarms of the watchdog"},
     {"process started again", "processes started again"},
     {"run with a line like this one in its log", "runs with a line like this one in their logs"},

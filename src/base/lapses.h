@@ -24,6 +24,7 @@ enum class Lapse {
   passed_over,       // a checkpoint that is not whole: the one before was taken
   changed,           // --allow-changes took something for the same
   event_file,        // TensorBoard's, given up
+  moved_log,         // steps.jsonl, moved, deleted or cut by somebody while it was written
   stall,             // the watchdog spoke
   restarted_worker,  // of a study, killed by somebody else
   worker,            // of a study, with lapses of its own

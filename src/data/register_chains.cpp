@@ -343,13 +343,21 @@ int64_t write_register_chains(const std::string& directory, const TaskOptions& o
       {"test.jsonl", problem_lines(options, Split::test, kTest, options.count_test)},
       {"sft_worked.jsonl", demonstration_lines(options, Phase::worked, kWorked, options.count_worked)},
       {"sft_mixed.jsonl", demonstration_lines(options, Phase::mixed, kMixed, options.count_mixed)},
-      {"task.toml", str("# Options of `ucas make-task` that made these files.\n", to_toml(options))},
   };
   std::vector<std::string> words = RegisterChains(options, kTrain).words();
   std::string tokenizer = path_join(directory, "tokenizer");
   make_directories(tokenizer);
-  for (const File& file : files) write_file(path_join(directory, file.name), file.text);
-  write_word_level_tokenizer(tokenizer, words, RegisterChains::kEnd, RegisterChains::kPad);
+  const std::string lock_file = path_join(directory, ".lock");
+  {
+    const FileLock lock(lock_file);
+    for (const std::string& folder : {directory, tokenizer}) remove_leftovers(folder);  // of one that was killed
+    for (const File& file : files) write_file(path_join(directory, file.name), file.text);
+    write_word_level_tokenizer(tokenizer, words, RegisterChains::kEnd, RegisterChains::kPad);
+    // Last: a task with this file is whole.
+    write_file(path_join(directory, "task.toml"),
+               str("# Options of `ucas make-task` that made these files.\n", to_toml(options)));
+    remove_all(lock_file);
+  }
   return static_cast<int64_t>(words.size()) + 2;
 }
 

@@ -39,6 +39,13 @@ class PeftReader {
       refuse("config", key, "expected a finite number above 0");
     return value->get<double>();
   }
+  double share(const char* key) const {
+    const Json* value = find(key);
+    if (value == nullptr) return 0;
+    if (!value->is_number() || !(value->get<double>() >= 0 && value->get<double>() < 1))
+      refuse("config", key, "expected a number from 0 to below 1");
+    return value->get<double>();
+  }
   std::string text(const char* key) const {
     const Json* value = find(key);
     if (value == nullptr) return "";
@@ -127,6 +134,7 @@ std::optional<PeftAdapter> find_adapter(const std::string& directory) {
   std::sort(all.begin(), all.end());
   if (adapter.lora.target_modules == all) adapter.lora.target_modules = {"all-linear"};
   adapter.lora.modules_to_save = config.names("modules_to_save");
+  adapter.dropout = config.share("lora_dropout");
   adapter.ties = config.is_true("ensure_weight_tying");
   adapter.base = base_directory(directory);
   return adapter;

@@ -19,6 +19,7 @@ struct PeftAdapter {
   // PEFT's ensure_weight_tying: a trained embedding is the LM head as well. Without it PEFT computes with the base's
   // head, also where the base has one matrix for both.
   bool ties = false;
+  double dropout = 0;  // of the training that made it
 };
 
 // The names of the matrices of a block that an adapter can change: "q_proj" ..

@@ -1,22 +1,26 @@
 #include "http/server.h"
 
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cctype>
 #include <chrono>
+#include <set>
 #include <thread>
 
 #include "base/error.h"
 #include "base/str.h"
+#include "http/connection.h"
 #include "http/library.h"
 
 namespace ucas {
 
 namespace {
 
-constexpr size_t kBodyLimit = size_t{64} << 20;  // bytes
-constexpr time_t kIdle = 2;                      // seconds that a connection without a request is kept
+constexpr size_t kBodyLimit = size_t{64} << 20;  // bytes, unpacked
+constexpr int kIdle = 2;                         // seconds that a connection without a request is kept
+constexpr int kWaiting = 1024;                   // connections that the kernel keeps until one is free
 
 std::string lower_case(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -41,19 +45,110 @@ void give(HttpAnswer answer, httplib::Response& response) {
                                         });
 }
 
+HttpHeaders headers_of(const httplib::Request& request) {
+  HttpHeaders headers;
+  for (const auto& [name, value] : request.headers) headers[lower_case(name)] = value;
+  return headers;
+}
+
+// The connection that this thread serves.
+thread_local Connection* served = nullptr;
+
+// The library, with limits of a head and a queue of our own.
+class BoundedServer final : public httplib::Server {
+ public:
+  void queue_connections() const { ::listen(svr_sock_, kWaiting); }
+
+ private:
+  bool process_and_close_socket(socket_t socket) override {
+    Connection connection(socket);
+    served = &connection;
+    bool went_well = false;
+    while (connection.wait_for_request(kIdle, [&] { return svr_sock_ == INVALID_SOCKET; })) {
+      bool closed = false;
+      went_well = one_request(*this, connection, closed);
+      if (!went_well || closed || connection.rest_is_left()) break;
+    }
+    if (connection.rest_is_left()) connection.close_after_reply();
+    served = nullptr;
+    ::shutdown(socket, SHUT_RDWR);
+    ::close(socket);
+    return went_well;
+  }
+
+  // As the versions of the library want it.
+  template <class Self>
+  static bool one_request(Self& self, Connection& connection, bool& closed) {
+    if constexpr (requires { self.process_request(connection, false, closed, nullptr); }) {
+      return self.process_request(connection, false, closed, nullptr);
+    } else {
+      return self.process_request(connection, "", 0, "", 0, false, closed, nullptr);
+    }
+  }
+};
+
 httplib::Server::Handler called(HttpServer::Handler handler) {
   return [handler = std::move(handler)](const httplib::Request& request, httplib::Response& response) {
-    HttpHeaders headers;
-    for (const auto& [name, value] : request.headers) headers[lower_case(name)] = value;
-    give(handler(request.body, headers), response);
+    give(handler("", headers_of(request)), response);
   };
+}
+
+// With the body, unpacked as it comes, up to the limit.
+httplib::Server::HandlerWithContentReader called_with_body(HttpServer::Handler handler) {
+  return [handler = std::move(handler)](const httplib::Request& request, httplib::Response& response,
+                                        const httplib::ContentReader& content) {
+    std::string body;
+    bool too_large = false;
+    const bool whole = content([&](const char* bytes, size_t size) {
+      too_large = size > kBodyLimit - body.size();
+      if (!too_large) body.append(bytes, size);
+      return !too_large;
+    });
+    if (whole) return give(handler(body, headers_of(request)), response);
+    served->leave_rest();
+    if (too_large) response.status = 413;
+    if (response.status < 400) response.status = 400;
+  };
+}
+
+// Of the headers alone: a status that refuses the request, or 0.
+int refused(const httplib::Request& request) {
+  const size_t lengths = request.get_header_value_count("Content-Length");
+  if (lengths > 1 || (lengths == 1 && request.has_header("Transfer-Encoding"))) return 400;
+  if (lengths == 1) {
+    const std::string text = request.get_header_value("Content-Length");
+    if (text.empty() || text.find_first_not_of("0123456789") != std::string::npos) return 400;
+    if (text.size() > 9 || std::stoul(text) > kBodyLimit) return 413;
+  }
+  return request.is_multipart_form_data() ? 415 : 0;
 }
 
 }  // namespace
 
 struct HttpServer::Impl {
-  httplib::Server server;
+  BoundedServer server;
   std::atomic<bool> ended{false};
+  std::set<std::string> got, posted;  // paths
+  Guard guard;
+  std::function<HttpAnswer(int status)> otherwise;
+
+  // Before the body is read. What is refused here is not read any more.
+  bool refuses(const httplib::Request& request, httplib::Response& response) {
+    const bool has_body = request.has_header("Content-Length") || request.has_header("Transfer-Encoding");
+    const bool gets = request.method == "GET" || request.method == "HEAD";
+    std::optional<HttpAnswer> answer;
+    if (const int status = refused(request); status != 0) {
+      answer = refusal(status);
+    } else if (guard) {
+      answer = guard(request.path, headers_of(request));
+    }
+    if (!answer && !(gets ? got : posted).contains(request.path)) answer = refusal(404);
+    if (!answer && !gets && request.method != "POST") answer = refusal(404);
+    if (has_body && (answer || gets)) served->leave_rest();
+    if (answer) give(std::move(*answer), response);
+    return answer.has_value();
+  }
+  HttpAnswer refusal(int status) const { return otherwise ? otherwise(status) : HttpAnswer{.status = status}; }
 };
 
 HttpServer::HttpServer(int64_t connections) : impl_(std::make_unique<Impl>()) {
@@ -66,20 +161,34 @@ HttpServer::HttpServer(int64_t connections) : impl_(std::make_unique<Impl>()) {
   });
   server.set_tcp_nodelay(true);
   server.set_payload_max_length(kBodyLimit);
-  server.set_keep_alive_timeout(kIdle);
+  server.set_keep_alive_timeout(kIdle);  // what it says of it
   server.set_keep_alive_max_count(1 << 30);
-  server.set_write_timeout(30);
+  server.set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
+    return impl_->refuses(request, response) ? httplib::Server::HandlerResponse::Handled
+                                             : httplib::Server::HandlerResponse::Unhandled;
+  });
+  server.set_expect_100_continue_handler([this](const httplib::Request& request, httplib::Response& response) {
+    return impl_->refuses(request, response) ? response.status : 100;
+  });
 }
 HttpServer::~HttpServer() = default;
 
-void HttpServer::get(const std::string& path, Handler handler) { impl_->server.Get(path, called(std::move(handler))); }
-void HttpServer::post(const std::string& path, Handler handler) {
-  impl_->server.Post(path, called(std::move(handler)));
+void HttpServer::get(const std::string& path, Handler handler) {
+  impl_->got.insert(path);
+  impl_->server.Get(path, called(std::move(handler)));
 }
+void HttpServer::post(const std::string& path, Handler handler) {
+  impl_->posted.insert(path);
+  impl_->server.Post(path, called_with_body(std::move(handler)));
+}
+void HttpServer::first(Guard guard) { impl_->guard = std::move(guard); }
 
 void HttpServer::otherwise(std::function<HttpAnswer(int status)> handler) {
-  impl_->server.set_error_handler([handler = std::move(handler)](const httplib::Request&, httplib::Response& response) {
-    if (response.body.empty()) give(handler(response.status), response);
+  impl_->otherwise = std::move(handler);
+  impl_->server.set_error_handler([this](const httplib::Request&, httplib::Response& response) {
+    if (!response.body.empty()) return;
+    if (served != nullptr && served->head_is_too_large()) response.status = 431;
+    give(impl_->refusal(response.status), response);
   });
 }
 
@@ -92,6 +201,7 @@ int64_t HttpServer::bind(const std::string& host, int64_t port) {
                 str(printable(host, 200), ":", port, ": cannot listen there: the port is taken, or the address is ",
                     "not this machine's; choose another --port or --host"));
   }
+  impl_->server.queue_connections();
   return got;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,10 +28,14 @@ class HttpServer {
   // `connections`: how many are served at once; further ones wait.
   explicit HttpServer(int64_t connections);
   ~HttpServer();
-  // A body of more than 64 MiB is refused. Names of headers are in lower case.
+  // A body of more than 64 MiB, unpacked where it is packed, is refused (413), and a head of more than 64 KiB or 128
+  // lines (431). Names of headers are in lower case.
   using Handler = std::function<HttpAnswer(const std::string& body, const HttpHeaders& headers)>;
   void get(const std::string& path, Handler handler);
   void post(const std::string& path, Handler handler);
+  // Asked before the body of a request is read, and of every path: what it answers refuses the request.
+  using Guard = std::function<std::optional<HttpAnswer>(const std::string& path, const HttpHeaders& headers)>;
+  void first(Guard guard);
   // What other paths, and requests that are no HTTP, are answered.
   void otherwise(std::function<HttpAnswer(int status)> handler);
   // The port, also where 0 asks for a free one. Error("server") where the address is taken or not this machine's.

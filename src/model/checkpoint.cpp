@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/rng.h"
 #include "base/str.h"
 #include "hf/parameters.h"
@@ -145,6 +146,10 @@ std::unique_ptr<Model> load_model(const std::string& directory, at::Device devic
   ModelOptions options = adapter ? options_with(*adapter, asked, directory) : asked;
   if (!adapter) options.base = directory;
   if (options.lora.on() && options.trained == Trained::all) options.trained = Trained::adapter;
+  if (adapter && adapter->dropout > 0 && options.trained != Trained::none) {
+    ucas::warn(str(path_join(directory, kAdapterConfig), ": lora_dropout = ", adapter->dropout,
+                   " is ignored: ucas trains adapters without dropout, so this adapter goes on with 0"));
+  }
   const ModelConfig config = read_model_config(options.base);
   Weights weights = load_base(config, options.base, device, options);
   if (adapter) load_adapter(weights, *adapter, config, directory);

@@ -59,6 +59,7 @@ void write_environment(const std::string& file, const RunEnvironment& e) {
   add("planned_memory", e.planned_memory);
   add("rollout_slots", e.rollout_slots);
   add("rollout_cache_tokens", e.rollout_cache_tokens);
+  add("checkpoint_saved", e.checkpoint_saved);
   write_json(file, json);
 }
 
@@ -88,6 +89,13 @@ void add_remark(const std::string& file, const std::string& text) {
   all.push_back(text);
   OrderedJson env = exists(file) ? OrderedJson::parse(read_file(file)) : OrderedJson::object();  // checked above
   env[kRemarks] = all;
+  write_json(file, env);
+}
+
+void set_in_environment(const std::string& file, const std::string& key, const std::string& text) {
+  read_environment(file);  // refuses what is no such file
+  OrderedJson env = OrderedJson::parse(read_file(file));
+  env[key] = text;
   write_json(file, env);
 }
 

@@ -29,6 +29,7 @@ struct RunEnvironment {
   int64_t planned_memory = 0;                  // bytes at the peak of a training (plan/plan.h); 0: not written
   int64_t rollout_slots = 0;                   // of a GPU: responses decoded at once; 0: not written
   int64_t rollout_cache_tokens = 0;            // that its key-value cache holds
+  std::string checkpoint_saved;                // "no" at the start of a training, "yes" from its first checkpoint on
 };
 
 void write_environment(const std::string& file, const RunEnvironment& environment);
@@ -39,5 +40,6 @@ std::map<std::string, std::string> read_environment(const std::string& file);
 // What befell the run and must not be forgotten: the list `remarks`, each once, for every report to show.
 std::vector<std::string> read_remarks(const std::string& file);
 void add_remark(const std::string& file, const std::string& text);
+void set_in_environment(const std::string& file, const std::string& key, const std::string& text);
 
 }  // namespace ucas

@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "base/json_object.h"
+#include "base/lapses.h"
+#include "base/log.h"
 #include "base/str.h"
 
 namespace ucas {
@@ -76,7 +78,7 @@ RunDirectory::RunDirectory(std::string path, std::unique_ptr<FileLock> lock)
 namespace {
 
 std::unique_ptr<FileLock> lock_of(const std::string& path) {
-  return std::make_unique<FileLock>(path_join(path, ".lock"));
+  return std::make_unique<FileLock>(path_join(path, ".lock"), path);
 }
 
 }  // namespace
@@ -126,7 +128,32 @@ void RunDirectory::append_step(const std::string& json_line) {
   if (!writes()) return;
   UCAS_CHECK(json_line.find('\n') == std::string::npos, "a line of steps.jsonl is one line");
   if (!steps_) steps_ = std::make_unique<FileWriter>(steps_file(), true);
+  keep_log_in_place();
   steps_->write(json_line + "\n");
+}
+
+void RunDirectory::keep_log_in_place() const {
+  const FileWriter::Place place = steps_->place();
+  if (place == FileWriter::Place::kept || (place == FileWriter::Place::cut && said_cut_)) return;
+  note(Lapse::moved_log);
+  if (place == FileWriter::Place::cut) {
+    said_cut_ = true;
+    return warn(str(printable(steps_file(), 400),
+                    ": was cut by somebody while this run writes it: its earlier lines are gone; put them back before "
+                    "--resume"));
+  }
+  const std::string lines = steps_->read_back();
+  write_file(steps_file(), lines);
+  steps_ = std::make_unique<FileWriter>(steps_file(), true);
+  warn(str(printable(steps_file(), 400),
+           ": was moved or deleted by somebody while this run writes it: made again with its ",
+           std::ranges::count(lines, '\n'), " lines"));
+}
+
+void RunDirectory::note_saved() {
+  if (!writes() || noted_saved_) return;
+  noted_saved_ = true;
+  if (has_saved() == "no") set_in_environment(env_file(), "checkpoint_saved", "yes");
 }
 
 void RunDirectory::append_events(int64_t step, std::span<const std::pair<std::string, double>> values) {
@@ -138,6 +165,7 @@ void RunDirectory::append_events(int64_t step, std::span<const std::pair<std::st
 void RunDirectory::sync() const {
   if (events_) events_->sync();
   if (!steps_) return;
+  keep_log_in_place();
   steps_->sync();
   sync_directory(path_);
 }

@@ -1,5 +1,6 @@
 // A run directory is the contract between train, evaluate and report:
-//   config.toml   as resolved            env.json   version, machine, start        .lock   held while a trainer runs
+//   config.toml   as resolved            env.json   version, machine, start
+//   .lock         held while a trainer runs, with a lock of the directory itself
 //   steps.jsonl   one JSON line a step   eval/step-0000012.jsonl   rollouts/step-0000012.jsonl
 //   signals/step-0000012.jsonl           see records/step_data.h
 //   tensorboard/                         see records/events.h
@@ -53,7 +54,8 @@ class RunDirectory {
   }
 
   // One line of JSON (no newline in it) with an integer "training/global_step" or "step"; written at once, made durable
-  // by sync(), which save_checkpoint calls before it seals a checkpoint.
+  // by sync(), which save_checkpoint calls before it seals a checkpoint. A log that somebody has moved, replaced or
+  // deleted is written anew with all its lines, and a warning says so.
   void append_step(const std::string& json_line);
   // The same numbers for TensorBoard.
   void append_events(int64_t step, std::span<const std::pair<std::string, double>> values);
@@ -67,6 +69,9 @@ class RunDirectory {
 
   std::string environment(const std::string& key) const;  // a text of env.json; "" if it is not there
   std::vector<std::string> remarks() const { return read_remarks(env_file()); }
+  // Whether a checkpoint has ever been saved: "no" or "yes"; "" of runs of earlier versions, which did not keep it.
+  std::string has_saved() const { return environment("checkpoint_saved"); }
+  void note_saved();
   void remark(const std::string& text) const {
     if (writes()) add_remark(env_file(), text);
   }
@@ -78,10 +83,13 @@ class RunDirectory {
     std::vector<int64_t> steps;  // of these lines
   };
   LogLines read_log(int64_t step) const;
+  void keep_log_in_place() const;
   RunDirectory(std::string path, std::unique_ptr<FileLock> lock);
   std::string path_;
   std::unique_ptr<FileLock> lock_;
-  std::unique_ptr<FileWriter> steps_;  // opened at the first append
+  mutable std::unique_ptr<FileWriter> steps_;  // opened at the first append, and again where the file was moved
+  mutable bool said_cut_ = false;
+  bool noted_saved_ = false;
   std::unique_ptr<EventFile> events_;
 };
 

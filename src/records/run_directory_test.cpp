@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/lapses.h"
 #include "records/step_methods.h"
 #include "support/temporary_directory.h"
 
@@ -109,6 +110,67 @@ TEST_F(run_directory, remarks_are_kept_once_beside_what_was_there) {
 TEST_F(run_directory, two_trainers_cannot_share_it) {
   RunDirectory run = RunDirectory::create(path_, "", environment());
   EXPECT_EQ(kind_of([&] { RunDirectory::open(path_); }, "in use by another ucas (pid "), "path");
+}
+
+TEST_F(run_directory, two_trainers_cannot_share_it_where_its_lock_file_was_deleted) {
+  const auto run = std::make_unique<RunDirectory>(RunDirectory::create(path_, "", environment()));
+  remove_all(path_ + "/.lock");
+  EXPECT_EQ(kind_of([&] { RunDirectory::open(path_); }, "in use by another ucas (its lock file was deleted)"), "path");
+  write_file(path_ + "/.lock", "pid 12 on elsewhere\n");
+  EXPECT_EQ(kind_of([&] { RunDirectory::open(path_); }, "in use by another ucas (pid 12 on elsewhere)"), "path");
+  rename_path(path_, path_ + "-moved");
+  EXPECT_EQ(kind_of([&] { RunDirectory::open(path_ + "-moved"); }, "in use by another ucas"), "path");
+}
+
+TEST_F(run_directory, can_be_opened_again_when_its_trainer_is_gone) {
+  {
+    RunDirectory run = RunDirectory::create(path_, "", environment());
+    remove_all(path_ + "/.lock");
+  }
+  RunDirectory::open(path_);
+  RunDirectory::open(path_);
+}
+
+// logrotate, an editor, somebody who tidies up.
+TEST_F(run_directory, a_log_that_is_moved_or_deleted_is_made_again) {
+  RunDirectory run = RunDirectory::create(path_, "", environment());
+  const auto append = [&](int step) { run.append_step(R"({"training/global_step":)" + std::to_string(step) + "}"); };
+  append(1);
+  append(2);
+  const int64_t before = noted(Lapse::moved_log);
+  rename_path(run.steps_file(), run.steps_file() + ".1");
+  append(3);
+  EXPECT_EQ(run.missing_steps(3), "");
+  EXPECT_EQ(noted(Lapse::moved_log), before + 1);
+  remove_all(run.steps_file());
+  append(4);
+  EXPECT_EQ(run.missing_steps(4), "");
+  write_file(run.steps_file(), "an editor's copy");  // another file of that name
+  append(5);
+  EXPECT_EQ(run.missing_steps(5), "");
+  EXPECT_EQ(noted(Lapse::moved_log), before + 3);
+  append(6);
+  EXPECT_EQ(noted(Lapse::moved_log), before + 3);
+  // After the last step: before the checkpoint is sealed.
+  remove_all(run.steps_file());
+  run.sync();
+  EXPECT_EQ(run.missing_steps(6), "");
+  // What was cut cannot be had back; it is said once.
+  truncate_file(run.steps_file(), 0);
+  append(7);
+  append(8);
+  EXPECT_EQ(noted(Lapse::moved_log), before + 5);
+  EXPECT_EQ(run.missing_steps(8), "1 to 6");
+}
+
+TEST_F(run_directory, says_whether_a_checkpoint_was_ever_saved) {
+  RunEnvironment fresh = environment();
+  fresh.checkpoint_saved = "no";
+  RunDirectory run = RunDirectory::create(path_, "", fresh);
+  EXPECT_EQ(run.has_saved(), "no");
+  run.note_saved();
+  EXPECT_EQ(run.has_saved(), "yes");
+  EXPECT_EQ(run.environment("model"), "models/a \"b\"");
 }
 
 TEST_F(run_directory, opening_what_is_no_run_is_refused) {

@@ -356,19 +356,10 @@ void write_pieces(ServeTicket& ticket, ApiWriter writer, bool with_usage, const 
   write("data: [DONE]\n\n");
 }
 
-void check_key(const HttpHeaders& headers, const std::string& key) {
-  if (key.empty()) return;
-  const auto found = headers.find("authorization");
-  if (found == headers.end() || !same_key(found->second, str("Bearer ", key))) {
-    throw ApiRefusal{401, "the key is missing or another one"};
-  }
-}
-
 }  // namespace
 
-HttpAnswer ServeApi::complete(const std::string& body, const HttpHeaders& headers, bool chat) {
+HttpAnswer ServeApi::complete(const std::string& body, bool chat) {
   try {
-    check_key(headers, as_.key);
     const Json asked = parse_json(body, "the request");
     const ApiRequest request = ApiReader(asked, chat, as_, service_.room()).read();
     const ApiWriter writer(request, as_);
@@ -387,29 +378,45 @@ HttpAnswer ServeApi::complete(const std::string& body, const HttpHeaders& header
   }
 }
 
-HttpAnswer ServeApi::models(const HttpHeaders& headers) const {
-  try {
-    check_key(headers, as_.key);
-  } catch (const ApiRefusal& why) {
-    return refusal(why);
-  }
+// Of the headers alone: a body is neither read nor unpacked for who has no key.
+std::optional<HttpAnswer> ServeApi::without_key(const std::string& path, const HttpHeaders& headers) const {
+  if (as_.key.empty() || path == "/health") return std::nullopt;
+  const auto found = headers.find("authorization");
+  if (found != headers.end() && same_key(found->second, str("Bearer ", as_.key))) return std::nullopt;
+  return refusal({401, "the key is missing or another one"});
+}
+
+HttpAnswer ServeApi::models() const {
   const OrderedJson model = {
       {"id", as_.name}, {"object", "model"}, {"owned_by", "ucas"}, {"max_model_len", service_.room()}};
   return {.body = json_text(OrderedJson{{"object", "list"}, {"data", OrderedJson::array({model})}})};
 }
 
 void ServeApi::add_to(HttpServer& server) {
+  server.first([this](const std::string& path, const HttpHeaders& headers) { return without_key(path, headers); });
   server.get("/health",
              [](const std::string&, const HttpHeaders&) { return HttpAnswer{.body = "{\"status\":\"ok\"}"}; });
-  server.get("/v1/models", [this](const std::string&, const HttpHeaders& headers) { return models(headers); });
+  server.get("/v1/models", [this](const std::string&, const HttpHeaders&) { return models(); });
   for (const bool chat : {false, true}) {
-    server.post(
-        chat ? "/v1/chat/completions" : "/v1/completions",
-        [this, chat](const std::string& body, const HttpHeaders& headers) { return complete(body, headers, chat); });
+    server.post(chat ? "/v1/chat/completions" : "/v1/completions",
+                [this, chat](const std::string& body, const HttpHeaders&) { return complete(body, chat); });
   }
   server.otherwise([](int status) {
-    return refusal({status, status == 404 ? "no such path: /v1/completions, /v1/chat/completions, /v1/models, /health"
-                                          : str("HTTP ", status)});
+    const auto why = [&]() -> std::string {
+      switch (status) {
+        case 404:
+          return "no such path: /v1/completions, /v1/chat/completions, /v1/models, /health";
+        case 413:
+          return "the body has more than 64 MiB, counted unpacked";
+        case 415:
+          return "the body: expected JSON, as it is or packed by gzip";
+        case 431:
+          return "the head of the request has more than 64 KiB or 128 lines";
+        default:
+          return str("HTTP ", status);
+      }
+    };
+    return refusal({status, why()});
   });
 }
 

@@ -30,8 +30,10 @@ class ServeApi {
  public:
   ServeApi(Service& service, ServedAs as) : service_(service), as_(std::move(as)) {}
   void add_to(HttpServer& server);
-  HttpAnswer complete(const std::string& body, const HttpHeaders& headers, bool chat);
-  HttpAnswer models(const HttpHeaders& headers) const;
+  HttpAnswer complete(const std::string& body, bool chat);
+  HttpAnswer models() const;
+  // 401 for who has no key, where there is one.
+  std::optional<HttpAnswer> without_key(const std::string& path, const HttpHeaders& headers) const;
 
  private:
   Service& service_;

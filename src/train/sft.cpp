@@ -291,6 +291,7 @@ SftResult run_sft(Model& model, const Tokenizer& tokenizer, const SftConfig& con
       run ? &*run : nullptr, [&](int64_t place) { observer.begin({"sft", out, place, planned, 0, 0, true}); });
   observer.end();
   write_file(path_join(partial.path(), "sft.jsonl"), run ? run->log() : lines);
+  write_file(path_join(partial.path(), "sft.toml"), to_toml(config));
   save_model(model, partial.path(), tokenizer.directory());
   partial.put_in_place();
   if (run) remove_sft_run(run->path());

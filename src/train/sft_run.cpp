@@ -109,9 +109,14 @@ RunDirectory open_or_create(const std::string& directory, const SftConfig& confi
 std::string sft_run_path(const std::string& out) { return out.substr(0, out.find_last_not_of('/') + 1) + ".run"; }
 
 bool ended_already(const SftConfig& config, const std::string& out) {
-  const std::string result = path_join(out, "sft.jsonl"), path = sft_run_path(out);
-  if (!exists(result) || !exists(path_join(path, "config.toml"))) return false;
-  {
+  const std::string result = path_join(out, "sft.jsonl"), made_by = path_join(out, "sft.toml"),
+                    path = sft_run_path(out);
+  if (!exists(result) || !is_directory(path)) return false;
+  if (!exists(path_join(path, "config.toml"))) {  // killed between the last file and the folder
+    const std::vector<std::string> left = list_directory(path);
+    if (!left.empty() && left != std::vector<std::string>{".lock"}) return false;
+    if (!exists(made_by) || read_file(made_by) != to_toml(config)) return false;
+  } else {
     const RunDirectory run = RunDirectory::open(path);
     if (read_file(run.config_file()) != to_toml(config)) return false;
     if (exists(run.steps_file()) && read_file(run.steps_file()) != read_file(result)) return false;

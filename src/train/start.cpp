@@ -278,7 +278,9 @@ void check_start_over(const RunDirectory& run, const TrainConfig& before, bool h
                 "put them back");
   }
   const int64_t last = run.last_step(), every = before.train.save_freq;
-  if (!had_folder || (every > 0 && last > every)) {
+  // A run whose saves all failed, on a disk that was full, never had one.
+  const bool lost = every > 0 && last > every && run.has_saved() != "no";
+  if (!had_folder || lost) {
     consent.ask(str(run.checkpoints(), " holds no checkpoint, but ",
                     had_folder ? str(run.steps_file(), " goes to step ", last, " and one was saved every ", every,
                                      " (train.save_freq)")
@@ -356,6 +358,7 @@ Training open_training(TrainConfig config, const std::string& out, const std::st
     environment.rollout_slots = parts.engine.max_slots;
     environment.rollout_cache_tokens = parts.engine.cache_tokens;
   }
+  environment.checkpoint_saved = "no";
   RunDirectory run = RunDirectory::create(out, to_toml(config), environment);
   keep_model_files(run, config.model, tokenizer);
   ranks->wait_for_all();

@@ -347,6 +347,7 @@ void Trainer::save(bool needed) {
   failed_saves_.attempt(needed, [&] {
     save_checkpoint(t_.run, t_.state.step, *t_.policy.model, *t_.optimizer, t_.companions, t_.state.json(),
                     t_.run.model_files(), t_.config.train.keep, t_.state.best.step, more);
+    t_.run.note_saved();
   });
   release_shares();
 }

@@ -1,13 +1,17 @@
 """`ucas serve` and `ucas evaluate --server` on one checkpoint give what `ucas evaluate` gives by itself; streams say the same
 in pieces; what is not there is refused; SIGTERM ends it."""
+import gzip
 import json
 import os
+import select
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import urllib.error
 import urllib.request
+import zlib
 
 from support import PATIENCE, UCAS, check, clean, path, ucas
 
@@ -147,6 +151,61 @@ check(answers["last"][0] in (200, 503), f"and who waits is told: {answers['last'
 locked = Served(UCAS_API_KEY="secret-of-the-house")
 check(locked.post("/completions", {"prompt": "3"})[0] == 401, "a key is asked for")
 check(locked.post("/completions", {"prompt": "3"}, Authorization="Bearer secret-of-the-house")[0] == 200, "and opens")
+
+# What a client without the key, or with it, cannot do to the server.
+def peak():
+    with open(f"/proc/{locked.process.pid}/status") as status:
+        return int(next(line for line in status if line.startswith("VmHWM")).split()[1]) >> 10  # MiB
+
+
+KEY = {"Authorization": "Bearer secret-of-the-house"}
+packed = zlib.compressobj(9, zlib.DEFLATED, 31)
+bomb = b"".join([packed.compress(b" " * (1 << 20)) for _ in range(1024)] + [packed.flush()])  # 1 GiB in 1 MB
+before = peak()
+check(locked.post("/completions", bomb, **{"Content-Encoding": "gzip"})[0] == 401, "a packed body is refused without a key")
+check(locked.post("/nowhere", bomb, **{"Content-Encoding": "gzip"})[0] == 401, "wherever it goes")
+check(peak() - before < 64, f"and is not unpacked: {peak() - before} MiB more")
+status, text = locked.post("/nowhere", bomb, **{"Content-Encoding": "gzip"}, **KEY)
+check(status == 404 and peak() - before < 64, "nor for a path that is none")
+status, text = locked.post("/completions", bomb, **{"Content-Encoding": "gzip"}, **KEY)
+check(status == 413 and "64 MiB" in text and peak() - before < 512, f"with the key up to a limit: {peak() - before} MiB more")
+small = gzip.compress(json.dumps({"prompt": "3"}).encode())
+check(locked.post("/completions", small, **{"Content-Encoding": "gzip"}, **KEY)[0] == 200, "a small one is unpacked")
+check(locked.post("/completions", b"--x--", **{**KEY, "Content-Type": "multipart/form-data; boundary=x"})[0] == 415, "no forms")
+PORT = int(locked.url.split(":")[2].split("/")[0])
+
+
+def raw(request):
+    """The status of the reply to these bytes; 0 where the connection was closed without one."""
+    with socket.create_connection(("127.0.0.1", PORT), 60 * PATIENCE) as s:
+        try:
+            s.sendall(request)
+            reply = s.recv(65536)
+        except OSError:  # closed while we were sending
+            return 0
+        return int(reply.split()[1]) if reply else 0
+
+
+check(raw(b"GET /health HTTP/1.1\r\n" + b"A: b\r\n" * 100 + b"\r\n") == 200, "100 lines of a head")
+check(raw(b"GET /health HTTP/1.1\r\n" + b"A: b\r\n" * 50000 + b"\r\n") == 431, "50,000 are too many")
+check(raw(b"GET /health HTTP/1.1\r\n" + (b"A: " + b"b" * 4000 + b"\r\n") * 40 + b"\r\n") == 431, "and so are 160 kB")
+check(raw(b"GET /" + b"a" * (1 << 24)) in (400, 414, 431, 0), "a line without an end")
+check(raw(b"GET /health HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n") == 400, "two lengths")
+check(raw(b"POST /v1/completions HTTP/1.1\r\nAuthorization: Bearer secret-of-the-house\r\nContent-Length: 99999999999\r\n\r\n") == 413,
+      "a length above the limit")
+check(peak() - before < 512, f"none of it is kept: {peak() - before} MiB more")
+# Clients that come while it does something else wait in a queue.
+locked.process.send_signal(signal.SIGSTOP)
+waiting = [socket.socket() for _ in range(200)]
+for s in waiting:
+    s.setblocking(False)
+    s.connect_ex(("127.0.0.1", PORT))
+connected = {s for s in waiting if select.select([], [s], [], 1)[1] and s.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0}
+locked.process.send_signal(signal.SIGCONT)
+check(len(connected) == 200, f"{len(connected)} of 200 connect at once")
+for s in waiting:
+    s.close()
+check(locked.post("/completions", {"prompt": "3"}, **KEY)[0] == 200, "and it answers")
 check("secret" not in locked.stop()[1], "and is not logged")
 
 # The checkpoint's own chat template has a place for every turn.

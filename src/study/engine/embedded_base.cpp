@@ -52,7 +52,9 @@ ModelConfig shape_for(const Tokenizer& tokenizer) {
 std::string EmbeddedBase::file(const char* name) const { return path_join(task_directory, name); }
 
 void make_embedded_task(const EmbeddedBase& base) {
-  if (exists(base.file("task.toml"))) return log(str("reusing ", base.task_directory));
+  // Whole: task.toml is its last file; older versions wrote the tokenizer after it.
+  if (exists(base.file("task.toml")) && exists(base.file("tokenizer/tokenizer_config.json")))
+    return log(str("reusing ", base.task_directory));
   const TaskOptions& options = base.task;
   int64_t vocabulary = write_register_chains(base.task_directory, options);
   log(str(options.count_train, " training problems, ", options.count_dev, " dev, ", options.count_test,

@@ -24,6 +24,54 @@ def removes_a_file_elsewhere():
     return True
 
 
+def changes_a_mode():
+    os.chmod(FOLDER + "/open/kept", 0o600)
+    return True
+
+
+def changes_a_mode_of_a_name():
+    return libc().fchmodat(-100, (FOLDER + "/open/kept").encode(), 0o600, 0) == 0
+
+
+def changes_a_time():
+    os.utime(FOLDER + "/open/kept", (1, 1))
+    return True
+
+
+def empties_a_file():
+    os.truncate(FOLDER + "/open/kept", 0)
+    return True
+
+
+def empties_a_file_by_reading_it():
+    os.close(os.open(FOLDER + "/open/kept", os.O_RDONLY | os.O_TRUNC))
+    return True
+
+
+def empties_a_file_by_opening_it_for_nothing():
+    os.close(os.open(FOLDER + "/open/kept", 3 | os.O_TRUNC))
+    return True
+
+
+def locks_a_file_elsewhere():
+    import fcntl
+    fcntl.flock(os.open(FOLDER + "/open/kept", 3), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return True
+
+
+def owns_a_signal_to_its_parent():
+    import fcntl
+    end = os.pipe()[0]
+    fcntl.fcntl(end, fcntl.F_SETOWN, PARENT)
+    return True
+
+
+def chooses_a_signal():
+    import fcntl
+    fcntl.fcntl(os.pipe()[0], 10, 9)
+    return True
+
+
 def lists_the_processes():
     return str(PARENT) in os.listdir("/proc")
 

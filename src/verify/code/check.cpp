@@ -25,7 +25,10 @@ namespace {
 // Attacks that anyone may do outside a sandbox, whatever the container.
 constexpr const char* kHitBare[] = {"reads_a_secret_file",      "writes_a_file_elsewhere",
                                     "removes_a_file_elsewhere", "forks",
-                                    "signals_its_parent",       "listens_on_tcp"};
+                                    "signals_its_parent",       "listens_on_tcp",
+                                    "changes_a_mode",           "changes_a_time",
+                                    "empties_a_file",           "empties_a_file_by_reading_it",
+                                    "chooses_a_signal",         "owns_a_signal_to_its_parent"};
 
 constexpr const char* kSecret = "a1b2c3d4-secret";
 const char kReadable[8] = {1, 2, 3, 4, 5, 6, 7, 8};
@@ -79,7 +82,8 @@ class Bait {
 
   std::string program() const {
     write_file(folder_ + "/open/victim", "x");
-    ::chmod((folder_ + "/open/victim").c_str(), 0666);
+    write_file(folder_ + "/open/kept", "x");
+    for (const char* name : {"/open/victim", "/open/kept"}) ::chmod((folder_ + name).c_str(), 0666);
     return str("FOLDER, SECRET, PORT, PARENT, ADDRESS = ", "\"", folder_, "\", \"", kSecret, "\", ", port_, ", ",
                ::getpid(), ", ", reinterpret_cast<uint64_t>(kReadable), "\n", *embedded("verify/code/attacks.py"));
   }

@@ -433,6 +433,7 @@ Ended Sandbox::run(const std::string& task, int64_t results, const std::function
                                     str(options_.cpu_seconds),
                                     "--memory",
                                     str(options_.memory_mib << 20)};
+  if (landlock_ > 0) words.insert(words.end(), {"--landlock", str(landlock_)});
   for (const std::string& path : read_only_) words.insert(words.end(), {"--ro", path});
   // No site, no bytecode written, nothing of the user's; PYTHONHASHSEED is in the environment that the launcher makes.
   words.insert(words.end(), {"--", python_, "-s", "-S", "-B", "-c", harness_});

@@ -64,6 +64,8 @@ class Sandbox {
   const CodeOptions& options() const { return options_; }
   // The same without the self-test, for the test itself, its controls and `ucas doctor`.
   static Sandbox untried(const CodeOptions& options, SandboxChoice tier);
+  // As on a kernel whose Landlock has this version (1 is Linux 5.13, 3 is 6.2, 6 is 6.12), for tests.
+  void use_landlock(int64_t version) { landlock_ = version; }
 
  private:
   Sandbox() = default;
@@ -72,6 +74,7 @@ class Sandbox {
 
   CodeOptions options_;
   SandboxChoice tier_ = SandboxChoice::a;
+  int64_t landlock_ = 0;  // 0 = the kernel's
   std::string launcher_, python_, version_, why_, harness_;
   std::vector<std::string> read_only_;  // what the interpreter needs
 };

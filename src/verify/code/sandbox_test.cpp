@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <thread>
@@ -74,7 +75,34 @@ TEST(sandbox, no_attack_gets_through_that_works_outside) {
       EXPECT_TRUE(!attack.must_hit_bare || attack.bare == Attack::Result::hit) << attack.name;
       works_outside += attack.bare == Attack::Result::hit;
     }
-    EXPECT_GE(works_outside, 15);
+    EXPECT_GE(works_outside, 20);
+  }
+}
+
+// Landlock of Linux 5.13 (1), 5.19 (2), 6.2 (3) and 6.10 (5) restricts less; the list of calls stands in for it.
+TEST(sandbox, no_attack_gets_through_in_tier_b_where_landlock_is_old) {
+  const std::vector<SandboxChoice> here = tiers();
+  if (std::ranges::count(here, SandboxChoice::b) == 0) GTEST_SKIP() << "no tier b on this machine";
+  for (int64_t version : {1, 2, 3, 5}) {
+    Sandbox box = Sandbox::untried(quick(SandboxChoice::b), SandboxChoice::b);
+    box.use_landlock(version);
+    for (const Attack& attack : attack_all(box)) {
+      EXPECT_EQ(attack.sandboxed, Attack::Result::missed) << "version " << version << ": " << attack.name;
+    }
+  }
+}
+
+// What a program may do to a pipe of its own is not much, and the interpreter needs it.
+TEST(sandbox, a_program_may_still_open_read_and_duplicate) {
+  EACH_TIER(tier) {
+    const Verdict verdict = grade_program(
+        tier,
+        "import os, fcntl\ndef f(n):\n    with open(os.devnull, 'w') as null:\n        null.write('x')\n    a, b = "
+        "os.pipe()\n"
+        "    c = os.dup(b)\n    fcntl.fcntl(c, fcntl.F_SETFL, fcntl.fcntl(c, fcntl.F_GETFL) | os.O_NONBLOCK)\n"
+        "    os.set_inheritable(c, True)\n    os.write(c, bytes([n]))\n    return os.read(a, 9)[0] ** 2\n",
+        kFunction);
+    EXPECT_EQ(verdict.kind, VerdictKind::equal) << word_of(tier) << ": " << verdict.reason;
   }
 }
 
@@ -158,6 +186,27 @@ TEST(code_grader, no_program_awards_itself_a_pass) {
       const Verdict verdict = grade_program(tier, source, kFunction);
       EXPECT_NE(verdict.kind, VerdictKind::equal) << word_of(tier) << ": " << source;
     }
+  }
+}
+
+// An object that equals everything is paid nothing where a test compares by itself: such tests are refused.
+TEST(code_grader, an_object_that_equals_everything_is_paid_for_no_form_of_a_test) {
+  constexpr const char* kAll =
+      "class E(int):\n    def __eq__(self, other):\n        return True\n    def __ne__(self, other):\n        return "
+      "False\n"
+      "    __lt__ = __le__ = __gt__ = __ge__ = __contains__ = __bool__ = __eq__\n    def __hash__(self):\n        "
+      "return 0\n"
+      "    def __sub__(self, other):\n        return 0\n    __rsub__ = __xor__ = __sub__\ndef f(*a):\n    return E()\n";
+  EACH_TIER(tier) {
+    for (const char* test :
+         {"assert f(1) == 918273", "assert (f(1) == 918273) == True", "assert (f(1) == 918273) is True",
+          "assert all(f(i) == i * 7 for i in range(5)) == True", "assert str(f(1) == 5) == \"True\"",
+          "assert (f(1) in [5]) == True", "assert bool(f(1) == 5) == True", "assert [f(1) == 5] == [True]",
+          "expected = 5\nassert (f(1) == expected) == True", "expected = 5\nassert f(1) == expected",
+          "assert f(1) - 918273 == 0", "ok = f(1) == 5\nassert ok == True"}) {
+      EXPECT_NE(grade_program(tier, kAll, test).kind, VerdictKind::equal) << word_of(tier) << ": " << test;
+    }
+    break;  // the tier does not matter
   }
 }
 

@@ -2,9 +2,13 @@
 // reader of literals understands is expected; anything else is refused, because it would have to be evaluated where the
 // solution could see it.
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
 
 #include "base/error.h"
 #include "base/str.h"
+#include "verify/code/tested_expression.h"
 #include "verify/code/tests.h"
 
 namespace ucas::code {
@@ -54,7 +58,8 @@ void scan(std::string_view s, const See& see) {
   }
 }
 
-// Logical lines: a line break inside brackets, texts or after a backslash ends nothing.
+}  // namespace
+
 std::vector<std::string_view> logical_lines(std::string_view text) {
   std::vector<std::string_view> lines;
   size_t begin = 0;
@@ -70,6 +75,8 @@ std::vector<std::string_view> logical_lines(std::string_view text) {
   if (begin < text.size()) lines.push_back(text.substr(begin));
   return lines;
 }
+
+namespace {
 
 size_t indent_of(std::string_view line) {
   const size_t at = line.find_first_not_of(" \t");
@@ -133,8 +140,15 @@ std::vector<std::string_view> arguments(std::string_view s, std::string_view nam
 
 class Splitter {
  public:
-  Splitter(const std::string& entry, const std::string& where, Tests& out) : entry_(entry), where_(where), out_(out) {}
+  Splitter(const std::string& entry, const std::string& where, Tests& out)
+      : entry_(entry), where_(where), out_(out), expressions_(entry, out.prelude) {}
 
+  void whole(std::string_view text) {
+    run(text);
+    keep_expected_outside();
+  }
+
+ private:
   void run(std::string_view text) {
     const std::vector<std::string_view> lines = logical_lines(text);
     for (size_t i = 0; i < lines.size();) {
@@ -154,7 +168,6 @@ class Splitter {
     if (out_.expected.empty()) refuse(text, "holds no assert");
   }
 
- private:
   [[noreturn]] void refuse(std::string_view what, const std::string& why) const {
     throw Error("data_line", str(where_, ": tests: \"", printable(trim(what), 80), "\" ", why));
   }
@@ -180,6 +193,8 @@ class Splitter {
       text += std::string(line.substr(std::min(indent, indent_of(line)))) + "\n";
     }
     if (has_word(text, "assert")) refuse(first, "has asserts inside; expected each on a line of its own");
+    expressions_.statement(text);
+    note_constant(text);
     out_.steps.push_back({Step::Kind::run, std::move(text)});
   }
 
@@ -194,6 +209,42 @@ class Splitter {
     return found;
   }
 
+  // expected = [1, 2]: the value of a name, as long as no other statement mentions it.
+  void note_constant(std::string_view text) {
+    for (std::string_view name : names_in(text)) {
+      if (const auto known = constants_.find(name); known != constants_.end()) constants_.erase(known);
+    }
+    const size_t equals = text.find('=');
+    const std::string_view name = trim(text.substr(0, equals));
+    if (equals == std::string_view::npos || name.empty() || !std::ranges::all_of(name, is_name_byte)) return;
+    const std::string_view value = trim(text.substr(equals + 1));
+    if (!parse_value(without_comment(value))) return;
+    constants_[std::string(name)] = std::string(without_comment(value));
+    assignments_.emplace_back(out_.steps.size(), std::string(name));
+  }
+
+  std::optional<Value> value_of(std::string_view text) const {
+    const auto found = constants_.find(text);
+    return parse_value(found == constants_.end() ? text : std::string_view(found->second));
+  }
+
+  // A name that nothing inside reads, because it is what asserts expect, stays out of the sandbox.
+  void keep_expected_outside() {
+    std::map<std::string_view, size_t> steps, assigned;  // how many hold a name, how many only set it
+    for (const Step& step : out_.steps) {
+      const std::vector<std::string_view> names = names_in(step.code);
+      for (std::string_view name : std::set(names.begin(), names.end())) ++steps[name];
+    }
+    for (const auto& [index, name] : assignments_) ++assigned[name];
+    std::vector<bool> left_out(out_.steps.size(), false);
+    for (const auto& [index, name] : assignments_) left_out[index] = steps[name] == assigned[name] && name != entry_;
+    std::vector<Step> kept;
+    for (size_t i = 0; i < out_.steps.size(); ++i) {
+      if (!left_out[i]) kept.push_back(std::move(out_.steps[i]));
+    }
+    out_.steps = std::move(kept);
+  }
+
   // def check(candidate): its body, with the function under that name.
   void check(const std::vector<std::string_view>& lines, size_t begin, size_t end) {
     const std::string_view head = trim(lines[begin]);
@@ -206,6 +257,7 @@ class Splitter {
     }
     if (entry.empty()) refuse(head, "does not say which function it checks; expected \"entry_point\"");
     out_.steps.push_back({Step::Kind::run, str(name, " = ", entry, "\n")});
+    expressions_.also_entry(name);
     std::string body;
     size_t indent = std::string::npos;
     for (size_t i = begin + 1; i < end; ++i) {
@@ -230,6 +282,7 @@ class Splitter {
   }
 
   void add(std::string_view code, Expected expected) {
+    if (const std::string why = expressions_.refusal(code, expected.value); !why.empty()) refuse(code, why);
     if (out_.expected.size() >= kMostTests) refuse(code, "is one test too many");
     out_.steps.push_back({Step::Kind::test, std::string(trim(code))});
     out_.expected.push_back(std::move(expected));
@@ -240,9 +293,9 @@ class Splitter {
       const size_t at = lone(condition, mark);
       if (at == std::string_view::npos) continue;
       const std::string_view left = trim(condition.substr(0, at)), right = trim(condition.substr(at + mark.size()));
-      auto value = parse_value(right);
+      auto value = value_of(right);
       const bool turned = !value;
-      if (turned) value = parse_value(left);
+      if (turned) value = value_of(left);
       if (!value) return false;
       out_.expected_bytes += turned ? left.size() : right.size();
       add(turned ? right : left, {.value = std::move(*value)});
@@ -307,12 +360,15 @@ class Splitter {
   std::string entry_;
   const std::string& where_;
   Tests& out_;
+  TestedExpressions expressions_;
+  std::map<std::string, std::string, std::less<>> constants_;
+  std::vector<std::pair<size_t, std::string>> assignments_;  // of literals: their step, their name
 };
 
 }  // namespace
 
 void split_asserts(std::string_view text, const std::string& entry_point, const std::string& where, Tests& out) {
-  Splitter(entry_point, where, out).run(text);
+  Splitter(entry_point, where, out).whole(text);
 }
 
 }  // namespace ucas::code

@@ -48,8 +48,9 @@ void limit(decltype(RLIMIT_CPU) what, uint64_t soft, uint64_t hard) {
 }  // namespace
 
 void restrict_files(const Plan& plan) {
-  const long version = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
+  long version = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
   if (version < 1) fail("landlock", errno);
+  if (plan.landlock > 0 && plan.landlock < version) version = plan.landlock;
   Ruleset rules{kFirst, 0, 0};
   size_t size = sizeof rules.files;
   if (version >= 2) rules.files |= kRefer;

@@ -1,4 +1,5 @@
 // seccomp: what a program may ask of the kernel. All that is not named here fails with EPERM.
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -22,13 +23,12 @@ namespace {
 // Memory, files, time, threads, waiting, and what an interpreter asks about itself. Files are Landlock's business.
 constexpr int kAllowed[] = {
     SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_pread64, SYS_pwrite64, SYS_preadv, SYS_pwritev, SYS_preadv2,
-    SYS_pwritev2, SYS_open, SYS_openat, SYS_creat, SYS_close, SYS_close_range, SYS_stat, SYS_fstat, SYS_lstat,
-    SYS_newfstatat, SYS_statx, SYS_statfs, SYS_fstatfs, SYS_lseek, SYS_access, SYS_faccessat, SYS_faccessat2,
-    SYS_getdents, SYS_getdents64, SYS_getcwd, SYS_chdir, SYS_fchdir, SYS_rename, SYS_renameat, SYS_renameat2, SYS_mkdir,
-    SYS_mkdirat, SYS_rmdir, SYS_link, SYS_linkat, SYS_unlink, SYS_unlinkat, SYS_symlink, SYS_symlinkat, SYS_readlink,
-    SYS_readlinkat, SYS_chmod, SYS_fchmod, SYS_fchmodat, SYS_umask, SYS_utimensat, SYS_truncate, SYS_ftruncate,
-    SYS_fallocate, SYS_fadvise64, SYS_fsync, SYS_fdatasync, SYS_flock, SYS_fcntl, SYS_dup, SYS_dup2, SYS_dup3, SYS_pipe,
-    SYS_pipe2, SYS_sendfile, SYS_copy_file_range, SYS_poll, SYS_ppoll, SYS_select, SYS_pselect6, SYS_epoll_create,
+    SYS_pwritev2, SYS_creat, SYS_close, SYS_close_range, SYS_stat, SYS_fstat, SYS_lstat, SYS_newfstatat, SYS_statx,
+    SYS_statfs, SYS_fstatfs, SYS_lseek, SYS_access, SYS_faccessat, SYS_faccessat2, SYS_getdents, SYS_getdents64,
+    SYS_getcwd, SYS_chdir, SYS_fchdir, SYS_rename, SYS_renameat, SYS_renameat2, SYS_mkdir, SYS_mkdirat, SYS_rmdir,
+    SYS_link, SYS_linkat, SYS_unlink, SYS_unlinkat, SYS_symlink, SYS_symlinkat, SYS_readlink, SYS_readlinkat, SYS_umask,
+    SYS_fallocate, SYS_fadvise64, SYS_fsync, SYS_fdatasync, SYS_flock, SYS_dup, SYS_dup2, SYS_dup3, SYS_pipe, SYS_pipe2,
+    SYS_sendfile, SYS_copy_file_range, SYS_poll, SYS_ppoll, SYS_select, SYS_pselect6, SYS_epoll_create,
     SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_wait, SYS_epoll_pwait, SYS_eventfd, SYS_eventfd2, SYS_timerfd_create,
     SYS_timerfd_settime, SYS_timerfd_gettime, SYS_mmap, SYS_mprotect, SYS_munmap, SYS_mremap, SYS_madvise, SYS_msync,
     SYS_mincore, SYS_brk, SYS_membarrier, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_rt_sigpending,
@@ -43,6 +43,14 @@ constexpr int kAllowed[] = {
     SYS_execve,
     // On the ends of a pair (asyncio); a socket that reaches anything cannot be made.
     SYS_recvfrom, SYS_shutdown, SYS_getsockname, SYS_getpeername, SYS_getsockopt};
+
+// What Landlock knows late or not at all: modes, times and sizes of files that are the user's. Only where the root is
+// the sandbox's own.
+constexpr int kOfOwnRoot[] = {SYS_chmod, SYS_fchmod, SYS_fchmodat, SYS_utimensat, SYS_truncate, SYS_ftruncate};
+// Not F_SETOWN, F_SETOWN_EX, F_SETSIG: they send any signal to any process of the same user. Nor leases, watches of
+// folders, sizes of pipes.
+constexpr std::initializer_list<uint32_t> kFcntl = {F_DUPFD, F_GETFD, F_SETFD,  F_GETFL,         F_SETFL,
+                                                    F_GETLK, F_SETLK, F_SETLKW, F_DUPFD_CLOEXEC, F_GETPIPE_SZ};
 
 constexpr uint32_t kPass = SECCOMP_RET_ALLOW, kDenied = SECCOMP_RET_ERRNO | EPERM;
 constexpr uint32_t low_half(int argument) {
@@ -75,11 +83,22 @@ struct Filter {
     }
     answer(kDenied);
   }
+  // Landlock asks for the right to read or to write, and so for none where a file is opened for neither (3); O_TRUNC
+  // empties a file that is opened for reading. Neither is of use to a program.
+  void open_flags(int argument) {
+    load(low_half(argument));
+    code.push_back(BPF_STMT(BPF_ALU | BPF_AND | BPF_K, O_ACCMODE | O_TRUNC));
+    for (uint32_t denied : {O_ACCMODE, O_ACCMODE | O_TRUNC, O_RDONLY | O_TRUNC}) {
+      jump_equal(denied, 0, 1);
+      answer(kDenied);
+    }
+    answer(kPass);
+  }
 };
 
 }  // namespace
 
-void filter_calls() {
+void filter_calls(Tier tier) {
   const auto self = static_cast<uint32_t>(::getpid());
   Filter f;
   f.load(offsetof(seccomp_data, arch));
@@ -89,6 +108,12 @@ void filter_calls() {
   f.code.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1));  // x32
   f.answer(SECCOMP_RET_KILL_PROCESS);
   for (int number : kAllowed) f.on(number, [&] { f.answer(kPass); });
+  if (tier == Tier::a) {
+    for (int number : kOfOwnRoot) f.on(number, [&] { f.answer(kPass); });
+  }
+  f.on(SYS_open, [&] { f.open_flags(1); });
+  f.on(SYS_openat, [&] { f.open_flags(2); });
+  f.on(SYS_fcntl, [&] { f.only(1, kFcntl); });
   f.on(SYS_clone3,
        [&] { f.answer(SECCOMP_RET_ERRNO | ENOSYS); });  // its flags cannot be read: libc falls back to clone
   f.on(SYS_clone, [&] {                                 // threads of this process alone, without namespaces

@@ -2,7 +2,8 @@
 // that nothing is ever forked from a process that holds a GPU or threads; small and static, so that it starts in a
 // millisecond. It reads no file and follows no name that the sandboxed program made: results leave on a pipe alone.
 //
-//   ucas-sandbox --tier a|b|none --parent PID --wall MS --cpu S --memory BYTES [--ro PATH].. -- PROGRAM ARG..
+//   ucas-sandbox --tier a|b|none --parent PID --wall MS --cpu S --memory BYTES [--landlock VERSION] [--ro PATH]..
+//                -- PROGRAM ARG..
 //
 // Descriptors it is given: kTask and kResult go on to the program as they are; on kStatus it writes one line:
 //   setup LAYER ERRNO     a layer could not be put up; the program was not started
@@ -25,7 +26,8 @@ enum class Tier { none, b, a };
 
 struct Plan {
   Tier tier = Tier::a;
-  pid_t parent = 0;  // who starts the launcher: it ends with that process
+  pid_t parent = 0;   // who starts the launcher: it ends with that process
+  long landlock = 0;  // as a kernel of this version of Landlock would do it; 0 = of the one that runs
   int64_t wall_ms = 10000, cpu_seconds = 8, memory = int64_t{1} << 30;
   std::vector<std::string> read_only;  // files and folders that the program may read and execute
   std::vector<char*> argv;             // of the program, nullptr at its end
@@ -39,6 +41,6 @@ void enter_namespaces(uid_t uid, gid_t gid);  // in the child of clone(): maps t
 void build_root(const Plan& plan);  // a fresh root with the read-only paths, three devices and a scratch folder
 void limit_resources(const Plan& plan);
 void restrict_files(const Plan& plan);  // Landlock
-void filter_calls();                    // seccomp; the last layer
+void filter_calls(Tier tier);           // seccomp; the last layer
 
 }  // namespace ucas::sandbox

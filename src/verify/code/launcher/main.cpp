@@ -52,6 +52,8 @@ Plan read_plan(int argc, char** argv) {
       plan.cpu_seconds = whole(argv[i + 1]);
     } else if (key == "--memory") {
       plan.memory = whole(argv[i + 1]);
+    } else if (key == "--landlock") {
+      plan.landlock = static_cast<long>(whole(argv[i + 1]));
     } else if (key == "--ro") {
       plan.read_only.emplace_back(value);
     } else {
@@ -95,7 +97,7 @@ void close_above(int last) {
   if (plan.tier != Tier::none) {
     if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) fail("no_new_privs", errno);
     restrict_files(plan);
-    filter_calls();
+    filter_calls(plan.tier);
   }
   // A fresh environment. A fixed order of hashes: the same program gives the same answers.
   char hashes[] = "PYTHONHASHSEED=0", language[] = "LC_ALL=C.UTF-8", home[] = "HOME=/", path[] = "PATH=/usr/bin:/bin";
