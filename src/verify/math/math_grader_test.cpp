@@ -91,6 +91,17 @@ TEST(verifier, boxes_in_words_are_parts_of_one_answer_only_where_all_of_them_cou
   EXPECT_GT(paid, 5);
 }
 
+// Sentences of small models without a box, read leniently.
+TEST(verifier, a_number_in_a_sentence_is_taken_without_its_reasons) {
+  read_json_lines(golden("sentences.jsonl"), BadRows::stop, [&](const JsonRow& row) {
+    std::string gold = row.value.at("gold"), response = row.value.at("response");
+    Verdict verdict = grade(response, {gold}, Extract::lenient);
+    EXPECT_EQ(verdict.kind == VerdictKind::equal, row.value.at("equal").get<bool>())
+        << row.where << " " << response << " " << verdict.answer << ": " << verdict.reason;
+    EXPECT_NE(grade(response, {gold}, Extract::strict).kind, VerdictKind::equal) << row.where;
+  });
+}
+
 // Whatever stands around the last pair of tags, boxes and other pairs included, the verdict is that of what is inside.
 TEST(verifier, nothing_outside_the_answer_tags_is_ever_paid) {
   const std::vector<std::string> parts = {"\\boxed{7}", "\\boxed{8}", "<answer>", "</answer>", "7",         "{",

@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "verify/math/read/boxes.h"
 #include "verify/math/read/letters.h"
+#include "verify/math/read/macros.h"
 #include "verify/math/read/normalize.h"
 #include "verify/math/read/unit_table.h"
 
@@ -24,6 +25,36 @@ size_t rfind_phrase(std::string_view text, std::string_view phrase) {
   return kNone;
 }
 
+// "or $9$" behind $8$: a list, of which the first is not all.
+bool goes_on_with_another(std::string_view rest, std::string_view sign) {
+  std::string_view gap = rest.substr(0, std::min(rest.find(sign), rest.size()));
+  return gap.size() < rest.size() && gap.find_first_not_of(" ,") != kNone && only_joins(gap);
+}
+
+// 8 of "8 because 5 + 3 = 8" and "8 apples, not 9": a number up to the clause behind it.
+std::string_view without_clause(std::string_view text) {
+  size_t sign = text.starts_with('-') || text.starts_with("\\$") ? (text[0] == '-' ? 1 : 2) : 0;
+  if (text.size() <= sign || !is_digit(text[sign])) return text;
+  constexpr std::string_view kClauses[] = {"because", "since", "as",  "so",      "not",   "which",
+                                           "thus",    "hence", "instead", "rather", "given", "considering"};
+  std::string_view before;
+  for (size_t i = sign; i < text.size();) {
+    size_t end = i;
+    while (end < text.size() && is_letter(text[end])) ++end;
+    std::string_view word = text.substr(i, end - i);
+    bool apart = i > 0 && (text[i - 1] == ' ' || text[i - 1] == ',');
+    bool verb = before == "is" || before == "are" || before == "was" || before == "do" || before == "does";
+    if (apart && !verb && among(kClauses, word)) {
+      std::string_view value = trim(text.substr(0, i));
+      while (value.ends_with(',')) value = trim(value.substr(0, value.size() - 1));
+      return value;
+    }
+    if (end > i) before = word;
+    i = std::max(end, i + 1);
+  }
+  return text;
+}
+
 // What follows a phrase such as "the answer is": to the end of the sentence or line; a formula in dollars if it starts
 // with one.
 std::string_view sentence_after(std::string_view text, size_t begin) {
@@ -34,7 +65,10 @@ std::string_view sentence_after(std::string_view text, size_t begin) {
   if (text.starts_with("$")) {
     size_t open = text.starts_with("$$") ? 2 : 1;
     size_t close = text.find('$', open);
-    if (close != kNone) return trim_answer(text.substr(open, close - open));
+    if (close != kNone && !goes_on_with_another(text.substr(close + open), "$")) return trim_answer(text.substr(open, close - open));
+  }
+  if (size_t close = text.find("\\)"); text.starts_with("\\(") && close != kNone) {
+    if (!goes_on_with_another(text.substr(close + 2), "\\(")) return trim_answer(text.substr(2, close - 2));
   }
   size_t end = text.size();
   for (size_t i = 0; i < text.size(); ++i) {
@@ -170,6 +204,57 @@ std::string_view last_formula(std::string_view text, size_t& end) {
   return best.close < best.inner ? std::string_view() : trim_answer(text.substr(best.inner, best.close - best.inner));
 }
 
+// The word of `text` that ends at `end`, letters and hyphens inside it; "" for none.
+std::string_view word_before(std::string_view text, size_t end) {
+  while (end > 0 && !is_letter(text[end - 1])) --end;
+  size_t begin = end;
+  while (begin > 0 && (is_letter(text[begin - 1]) || (text[begin - 1] == '-' && begin > 1 && is_letter(text[begin - 2]))))
+    --begin;
+  return text.substr(begin, end - begin);
+}
+
+// -1 for words that are no numeral: eight, twenty-five.
+int numeral(std::string_view word) {
+  std::string low = lower_case(word);
+  size_t hyphen = low.find('-');
+  if (hyphen == std::string::npos) return number_word(low);
+  int tens = number_word(low.substr(0, hyphen)), ones = number_word(low.substr(hyphen + 1));
+  return tens >= 20 && ones >= 1 && ones <= 9 ? tens + ones : -1;
+}
+
+// The last numeral in words of the last sentence, "Tom has eight apples."; "" where other words make another number of
+// it, or there is a choice. "one" is a numeral behind a verb only.
+std::string_view last_numeral(std::string_view text) {
+  constexpr size_t kSentence = 500;  // bytes
+  text = trim(text);
+  if (text.size() > kSentence) text.remove_prefix(text.size() - kSentence);
+  while (!text.empty() && !is_letter(text.back())) text.remove_suffix(1);
+  if (size_t stop = text.find_last_of(".!?:\n"); stop != kNone) text.remove_prefix(stop + 1);
+  constexpr std::string_view kBefore[] = {"or",    "and",   "to",       "not",     "minus",    "negative", "point", "hundred",
+                                          "times", "than",  "least",    "most",    "thousand", "million",  "plus",  "half",
+                                          "of",    "under", "over",     "between", "no",       "dozen",    "below", "above"};
+  constexpr std::string_view kBehind[] = {"hundred", "thousand", "million", "billion", "dozen", "half",   "halves", "third",
+                                          "thirds",  "quarter",  "quarters", "fourth", "fourths", "fifth", "fifths", "percent",
+                                          "point",   "and",      "or",       "tenth",  "tenths",  "times", "to",     "more",
+                                          "less",    "plus",     "minus",    "over",   "sixth",   "sixths", "eighth", "eighths"};
+  constexpr std::string_view kVerbs[] = {"has", "have", "had", "is", "are", "was", "needs", "gets", "leaves", "only", "exactly"};
+  std::string behind;
+  for (size_t end = text.size();;) {
+    std::string_view word = word_before(text, end);
+    if (word.empty()) return {};
+    auto begin = static_cast<size_t>(word.data() - text.data());
+    if (numeral(word) >= 0) {
+      std::string before = lower_case(word_before(text, begin));
+      bool one = lower_case(word) == "one";
+      if (one && !among(kVerbs, before)) return {};
+      bool changed = among(kBefore, before) || among(kBehind, behind) || numeral(before) >= 0;
+      return changed ? std::string_view() : word;
+    }
+    behind = lower_case(word);
+    end = begin;
+  }
+}
+
 // The formula or number that prose ends with: "The largest $n$ is 34" says 34.
 std::string_view last_value(std::string_view text, const char*& how) {
   size_t end = 0;
@@ -224,8 +309,11 @@ Extracted lenient(std::string_view text) {
     if (at == kNone) return {};
     std::string_view found = sentence_after(text, at + phrase.size());
     const char* narrower = how;
+    found = without_clause(found);
     if (is_prose(found)) {
-      if (std::string_view value = last_value(found, narrower); !value.empty()) found = value;
+      std::string_view value = last_value(found, narrower);
+      if (value.empty()) value = last_numeral(found);
+      if (!value.empty()) found = value;
     }
     return {!found.empty(), found, how};
   };
@@ -248,6 +336,7 @@ Extracted lenient(std::string_view text) {
   }
   const char* how = "";
   std::string_view value = last_value(text, how);
+  if (value.empty()) value = last_numeral(text), how = "last number in words";
   if (value.empty()) return {false, {}, "no box, no phrase, no formula, no number"};
   return {true, value, how};
 }

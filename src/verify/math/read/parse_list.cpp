@@ -481,6 +481,14 @@ NodeId Parser::phrase() {
     if (token.kind != TokenKind::word && !hyphen) return kNoNode;
     if (i > 0 && among(kClauseWords, lower_case(token.text)) && token.text != "for" && token.text != "with") break;
   }
+  int count = i == 2 ? number_word(lower_case(peek().text)) : -1;
+  std::string counted = i == 2 ? lower_case(peek(1).text) : std::string();
+  bool changes = never_unit(counted.empty() ? " " : counted) || number_word(counted) >= 0 || power_word(counted) > 0;
+  if (count >= 0 && peek(1).kind == TokenKind::word && !changes) {  // eight apples
+    advance();
+    note("a number in words");
+    return with_unit(number(str(count)), true);
+  }
   size_t begin = at_, end = at_ + i;
   NodeId node = text_of(begin, end);
   if (node == kNoNode) return kNoNode;
