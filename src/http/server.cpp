@@ -54,6 +54,8 @@ HttpHeaders headers_of(const httplib::Request& request) {
 // The connection that this thread serves.
 thread_local Connection* served = nullptr;
 
+}  // namespace
+
 // The library, with limits of a head and a queue of our own.
 class BoundedServer final : public httplib::Server {
  public:
@@ -86,6 +88,8 @@ class BoundedServer final : public httplib::Server {
     }
   }
 };
+
+namespace {
 
 httplib::Server::Handler called(HttpServer::Handler handler) {
   return [handler = std::move(handler)](const httplib::Request& request, httplib::Response& response) {

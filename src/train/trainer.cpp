@@ -398,6 +398,7 @@ int Trainer::run(TrainObserver& outside) {
     if (outcome == Outcome::stopped) {
       save(true);
       observer.end();
+      say_end();
       log(str("stopped after step ", t_.state.step, ", saved; go on with: ucas train --resume ", t_.run.path()));
       return kInterrupted;
     }
@@ -406,6 +407,12 @@ int Trainer::run(TrainObserver& outside) {
   }
   save(true);
   observer.end();
+  say_end();
+  return kDone;
+}
+
+// What a run that ends says of itself, also one that was told to stop.
+void Trainer::say_end() const {
   say_best(t_);
   if (t_.planned_memory > 0) {
     const auto planned = static_cast<double>(t_.planned_memory);
@@ -413,7 +420,6 @@ int Trainer::run(TrainObserver& outside) {
   }
   say_plan_kept(t_, means_);
   if (!shares_.empty()) log(str("speed of the last step, of what this machine's products and memory reach: ", shares_));
-  return kDone;
 }
 
 }  // namespace ucas

@@ -31,6 +31,7 @@ class Trainer {
   void update(const Batch& batch, std::span<const float> advantage, StepRecord& record);
   void release_shares();   // of what other ranks keep
   void save(bool needed);  // the last one, or one before it stops
+  void say_end() const;
   bool finished() const;   // the run is as long as the config asks
   bool should_stop() const;
 

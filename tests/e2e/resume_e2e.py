@@ -4,7 +4,7 @@ import shutil
 import signal
 import subprocess
 
-from support import UCAS, check, clean, path, rows, same_bytes, small_task, train_words, ucas, wait_for_step
+from support import PATIENCE, UCAS, check, clean, path, rows, same_bytes, small_task, train_words, ucas, wait_for_step
 
 STEPS = 12
 # What a run is made of beside the policy, and the files of a checkpoint that hold it. One row for each thing that has
@@ -56,10 +56,16 @@ def same_checkpoint(kind, run, whole, step, name):
 
 def interrupted(kind, name, signal_number, at_step, expect):
     whole, run = path(kind), path(f"{kind}-{name}")
-    process = subprocess.Popen([UCAS, *map(str, words(kind, run))], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with open(path(f"{kind}-{name}.log"), "w") as log:
+        process = subprocess.Popen([UCAS, *map(str, words(kind, run))], stdout=subprocess.DEVNULL, stderr=log)
     check(wait_for_step(run, at_step, process), f"{kind}, {name}: reached step {at_step}")
     process.send_signal(signal_number)
     check(process.wait(60) == expect, f"{kind}, {name}: ended with {expect}")
+    if expect == 75:
+        with open(path(f"{kind}-{name}.log")) as log:
+            said = log.read()
+        for what in ("memory: peak", "stopped after step", "the model is", "ucas evaluate", "ucas report"):
+            check(what in said, f"{kind}, {name}: says {what}, as at its end")
     ucas("train", "--resume", run)
     check(rows(run) == rows(whole), f"{kind}, {name}: steps.jsonl is that of the uninterrupted run")
     same_checkpoint(kind, run, whole, STEPS, f"{kind}, {name}")
@@ -78,6 +84,23 @@ for kind in KINDS:
     ucas(*words(kind, path(kind)))
     interrupted(kind, "killed", signal.SIGKILL, 7, -signal.SIGKILL)
 interrupted("policy", "terminated", signal.SIGTERM, 3, 75)
+
+# Somebody moves the log and deletes the lock file of a run: no second trainer comes in, and the log is whole.
+with open(path("moved.log"), "w") as log:
+    first = subprocess.Popen([UCAS, *map(str, words("policy", path("moved")))], stdout=subprocess.DEVNULL, stderr=log)
+check(wait_for_step(path("moved"), 3, first), "a run whose log is to be moved reached step 3")
+first.send_signal(signal.SIGSTOP)
+os.rename(path("moved", "steps.jsonl"), path("moved", "steps.jsonl.1"))
+os.unlink(path("moved", ".lock"))
+second = ucas("train", "--resume", path("moved"), expect=2)
+check("in use by another ucas" in second.stderr, "a second trainer is refused without the lock file, too")
+first.send_signal(signal.SIGCONT)
+check(first.wait(60 * PATIENCE) == 0, "the first one goes on to its end")
+with open(path("moved.log")) as log:
+    said = log.read()
+check("was moved or deleted by somebody" in said and "1 log moved or cut" in said, "says that its log was moved")
+check(rows(path("moved")) == rows(path("policy")), "and has made it again with every step")
+ucas("train", "--resume", path("moved"), "--train.steps", STEPS + 1)
 
 left = {row["training/global_step"]: row.get("train/groups_left", 0) for row in rows(path("surplus"))}
 check(left[5] > 0, "the checkpoint from which the killed run went on held groups of the step before")

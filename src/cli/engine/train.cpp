@@ -33,7 +33,7 @@ std::string command_text(const Words& words) {
 
 int train_to_the_end(Training training, TrainObserver& observer) {
   const int code = Trainer(training).run(observer);
-  if (code != kDone) return code;
+  if (code != kDone && code != kInterrupted) return code;  // a run that was stopped is a model, too
   const std::string run = training.run.path(), model = training.run.checkpoint(training.state.step);
   const TrainConfig& c = training.config;
   log(str("the model is ", model, "; next, for example:"));

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
+#include "verify/code/python_tokens.h"
 #include "verify/code/tested_expression.h"
 #include "verify/code/tests.h"
 

@@ -54,9 +54,4 @@ class TestedExpressions {
   std::map<std::string, Inside, std::less<>> names_;
 };
 
-// The names in a piece of Python, also those that a formatted text holds.
-std::vector<std::string_view> names_in(std::string_view text);
-// Python's logical lines: a line break inside brackets, texts or after a backslash ends nothing.
-std::vector<std::string_view> logical_lines(std::string_view text);
-
 }  // namespace ucas::code
