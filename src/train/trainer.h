@@ -32,7 +32,7 @@ class Trainer {
   void release_shares();   // of what other ranks keep
   void save(bool needed);  // the last one, or one before it stops
   void say_end() const;
-  bool finished() const;   // the run is as long as the config asks
+  bool finished() const;  // the run is as long as the config asks
   bool should_stop() const;
 
   Training& t_;
