@@ -52,12 +52,11 @@ const NamedPart* find_name(const std::vector<NamedPart>& parts, std::string_view
   return at == parts.end() ? nullptr : &*at;
 }
 
-// A pair without names is (x, y), (a, b): in the order of the alphabet.
-bool has_alphabet(const std::vector<NamedPart>& parts) {
-  auto letter = [&](const NamedPart& part) {
-    return part.name.size() == 1 && is_letter(part.name[0]) && is_upper(part.name[0]) == is_upper(parts[0].name[0]);
-  };
-  return std::all_of(parts.begin(), parts.end(), letter);
+// A point without names is (x, y) or (x, y, z); of other letters a question may want any order, (m, b) or (k, a).
+bool are_coordinates(const std::vector<NamedPart>& parts) {
+  return std::all_of(parts.begin(), parts.end(), [](const NamedPart& part) {
+    return part.name == "x" || part.name == "y" || part.name == "z";
+  });
 }
 
 bool is_sequence(Part p) { return p.kind() == Kind::tuple || p.kind() == Kind::matrix; }
@@ -110,7 +109,7 @@ std::optional<Finding> Comparer::by_name(Part gold, Part answer, int depth) {
     return in_order(wholes_of(g), children_of(answer), depth);
   }
   if (g.empty()) {
-    if (!is_sequence(gold) || gold.size() != a.size() || !has_alphabet(a)) return std::nullopt;
+    if (!is_sequence(gold) || gold.size() != a.size() || !are_coordinates(a)) return std::nullopt;
     std::sort(a.begin(), a.end(), [](const NamedPart& x, const NamedPart& y) { return x.name < y.name; });
     return in_order(children_of(gold), wholes_of(a), depth);
   }

@@ -317,9 +317,10 @@ Extracted lenient(std::string_view text) {
     found = without_clause(found);
     if (is_prose(found)) {
       std::string_view value = last_value(found, narrower);
-      if (value.empty()) value = last_numeral(found);
       if (!value.empty()) found = value;
     }
+    bool words = found.find_first_of("0123456789$\\") == kNone;
+    if (std::string_view value = words ? last_numeral(found) : std::string_view(); !value.empty()) found = value;
     return {!found.empty(), found, how};
   };
   if (Extracted e = after("final answer is", "after \"final answer is\""); e.found) return e;

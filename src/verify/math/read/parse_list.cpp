@@ -11,13 +11,14 @@ namespace {
 
 constexpr std::string_view kClauseWords[] = {"where", "for", "if", "when", "with", "such", "given", "while", "as"};
 // What people write before an answer: adverbs alone, or a phrase that ends with "is", "are" or a colon.
-constexpr std::string_view kAdverbs[] = {"only",   "thus",          "so",      "hence",   "therefore", "then",
-                                         "about",  "approximately", "roughly", "exactly", "around",    "nearly",
-                                         "almost", "approx",        "circa",   "ca",      "environ",   "etwa"};
-constexpr std::string_view kIntroduction[] = {
-    "the",    "answer", "answers",  "solution",    "solutions", "set",    "final",   "value",   "correct",
-    "result", "our",    "required", "my",          "there",     "ratio",  "number",  "total",   "sum",
-    "area",   "volume", "length",   "probability", "range",     "domain", "maximum", "minimum", "perimeter"};
+constexpr std::string_view kAdverbs[] = {"only",  "thus",          "so",      "hence",  "therefore", "then",
+                                         "about", "approximately", "roughly", "exactly", "around",    "nearly",
+                                         "almost", "approx",       "circa",   "ca",     "environ",   "etwa"};
+constexpr std::string_view kIntroduction[] = {"the",   "answer",  "answers", "solution", "solutions", "set",  "final",
+                                              "value", "correct", "result",  "our",      "required",  "my",   "there"};
+// Behind "the" and in front of a verb: the ratio is 3:4.
+constexpr std::string_view kQuantities[] = {"ratio", "number", "total",       "sum",   "area",
+                                            "volume", "length", "probability", "range", "perimeter"};
 // The same in other languages, whole.
 constexpr std::string_view kFrames[] = {"il y a",
                                         "la r\u00e9ponse est",
@@ -307,7 +308,13 @@ void Parser::skip_noise() {
   }
   if (size_t frame = frame_length(); frame > 0 && !at_stop(frame)) advance(frame);
   size_t i = 0;
-  while (peek(i).kind == TokenKind::word && among(kIntroduction, lower_case(peek(i).text))) ++i;
+  auto introduces = [&] {
+    if (peek(i).kind != TokenKind::word) return false;
+    std::string word = lower_case(peek(i).text);
+    bool verb = is_word("is", i + 1) || is_word("are", i + 1);
+    return among(kIntroduction, word) || (i > 0 && verb && among(kQuantities, word));
+  };
+  while (introduces()) ++i;
   bool verb = is_word("is", i) || is_word("are", i);
   if ((i > 0 && (verb || is_symbol(':', i))) || (i == 0 && verb)) {
     i += 1 + (verb && is_symbol(':', i + 1));
@@ -496,14 +503,6 @@ NodeId Parser::phrase() {
     if (i == 1 && is_symbol('_', i)) return indexed_word();
     if (token.kind != TokenKind::word && !hyphen) return kNoNode;
     if (i > 0 && among(kClauseWords, lower_case(token.text)) && token.text != "for" && token.text != "with") break;
-  }
-  int count = i == 2 ? number_word(lower_case(peek().text)) : -1;
-  std::string counted = i == 2 ? lower_case(peek(1).text) : std::string();
-  bool changes = never_unit(counted.empty() ? " " : counted) || number_word(counted) >= 0 || power_word(counted) > 0;
-  if (count >= 0 && peek(1).kind == TokenKind::word && !changes) {  // eight apples
-    advance();
-    note("a number in words");
-    return with_unit(number(str(count)), true);
   }
   size_t begin = at_, end = at_ + i;
   NodeId node = text_of(begin, end);

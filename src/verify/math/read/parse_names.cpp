@@ -128,10 +128,19 @@ NodeId Parser::symbol_named(std::string name) {
   return apply_or_multiply(name + primes);
 }
 
-// A numeral alone between brackets, (0) or (-2).
-bool Parser::numeral_in_brackets() const {
-  size_t sign = is_symbol('-', 1) ? 1 : 0;
-  return is_symbol('(') && peek(1 + sign).kind == TokenKind::number && is_symbol(')', 2 + sign);
+// A numeral alone between brackets, (0) or (-2), or such a value of another letter, (t(3)); how many tokens it has.
+size_t Parser::numeral_in_brackets(size_t at) const {
+  if (!is_symbol('(', at) || at > 60) return 0;
+  size_t i = at + 1;
+  if (peek(i).kind == TokenKind::word && peek(i).text.size() == 1) {
+    size_t inner = numeral_in_brackets(i + 1);
+    i = inner > 0 ? i + 1 + inner : i;
+  } else {
+    i += is_symbol('-', i);
+    if (peek(i).kind == TokenKind::number) ++i;
+  }
+  bool any = i > at + 1 && !is_symbol('-', i - 1);
+  return any && is_symbol(')', i) ? i + 1 - at : 0;
 }
 
 // x(y) is a product, f(x) a call: names that an equation of the answer defines ("P(x) = ..") and f, g, F, G, \phi with
@@ -142,7 +151,7 @@ NodeId Parser::apply_or_multiply(std::string_view name) {
   bool defined = std::find(functions_.begin(), functions_.end(), name) != functions_.end();
   bool inverse = usual && is_symbol('^') && is_symbol('{', 1) && is_symbol('-', 2) && peek(3).text == "1" &&
                  is_symbol('}', 4) && is_symbol('(', 5);
-  bool function = usual || defined || name.find('\'') != std::string_view::npos || numeral_in_brackets();
+  bool function = usual || defined || name.find('\'') != std::string_view::npos || numeral_in_brackets(0) > 0;
   if (!function || (!is_symbol('(') && !inverse)) {
     return symbol(name);
   }

@@ -91,7 +91,7 @@ class Parser {
   NodeId mixed(NodeId whole);
   NodeId minutes(NodeId degrees);
   int half_of_day() const;
-  bool numeral_in_brackets() const;
+  size_t numeral_in_brackets(size_t at) const;
   NodeId apply_or_multiply(std::string_view name);
   bool starts_factor(const Token& token) const;
   bool plain_fraction(size_t at) const;
