@@ -20,30 +20,14 @@ constexpr std::string_view kIntroduction[] = {"the",   "answer",  "answers", "so
 constexpr std::string_view kQuantities[] = {"ratio", "number", "total",       "sum",   "area",
                                             "volume", "length", "probability", "range", "perimeter"};
 // The same in other languages, whole.
-constexpr std::string_view kFrames[] = {"il y a",
-                                        "la r\u00e9ponse est",
-                                        "le r\u00e9sultat est",
-                                        "le nombre est",
-                                        "le nombre total est",
-                                        "die antwort ist",
-                                        "das ergebnis ist",
-                                        "es gibt",
-                                        "la respuesta es",
-                                        "el resultado es",
-                                        "a v\u00e1lasz"};
+constexpr std::string_view kFrames[] = {"il y a",           "la r\u00e9ponse est", "le r\u00e9sultat est",
+                                        "le nombre est",    "le nombre total est",  "die antwort ist",
+                                        "das ergebnis ist", "es gibt",              "la respuesta es",
+                                        "el resultado es",  "a v\u00e1lasz"};
 // In front of a number in Chinese: in all, there are, the answer is.
-constexpr std::string_view kChineseFrames[] = {"\u5171",
-                                               "\u5171\u6709",
-                                               "\u4e00\u5171",
-                                               "\u4e00\u5171\u6709",
-                                               "\u603b\u5171",
-                                               "\u603b\u5171\u6709",
-                                               "\u5171\u8ba1",
-                                               "\u7b54\u6848\u662f",
-                                               "\u7b54\u6848\u4e3a",
-                                               "\u7b54\u6848",
-                                               "\u7ed3\u679c\u662f",
-                                               "\u7ed3\u679c\u4e3a",
+constexpr std::string_view kChineseFrames[] = {"\u5171",       "\u5171\u6709",       "\u4e00\u5171",       "\u4e00\u5171\u6709",
+                                               "\u603b\u5171", "\u603b\u5171\u6709", "\u5171\u8ba1",       "\u7b54\u6848\u662f",
+                                               "\u7b54\u6848\u4e3a", "\u7b54\u6848", "\u7ed3\u679c\u662f", "\u7ed3\u679c\u4e3a",
                                                "\u6709"};
 
 struct PhraseGroup {
