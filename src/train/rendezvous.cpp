@@ -51,7 +51,8 @@ Address resolved(const std::string& host, int64_t port, int kind) {
 
 class Socket {
  public:
-  explicit Socket(const addrinfo& of) : fd_(::socket(of.ai_family, of.ai_socktype | SOCK_CLOEXEC, of.ai_protocol)) {}
+  explicit Socket(const addrinfo& of)
+      : fd_(::socket(of.ai_family, of.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, of.ai_protocol)) {}
   ~Socket() {
     if (fd_ >= 0) ::close(fd_);
   }
@@ -65,7 +66,7 @@ class Socket {
 
 // Whether something listens there: a store that is gone would be asked for again and again, with a warning each time.
 bool listens(const std::string& host, int64_t port) {
-  const Address found = resolved(host, port, SOCK_STREAM | SOCK_NONBLOCK);
+  const Address found = resolved(host, port, SOCK_STREAM);
   for (const addrinfo* one = found.get(); one != nullptr; one = one->ai_next) {
     const Socket socket(*one);
     if (socket.fd() < 0) continue;
