@@ -14,6 +14,8 @@ namespace ucas {
 
 namespace {
 
+int64_t sharing_cores = 1;
+
 // The kernel's files have no size, so base/file would read nothing of them.
 int64_t number_in(const std::string& path) {
   std::ifstream file(path);
@@ -66,7 +68,11 @@ MachineMemory machine_memory() {
   return memory;
 }
 
-int64_t usable_cores() {
+void share_cores(int64_t processes) { sharing_cores = std::max<int64_t>(1, processes); }
+bool cores_are_shared() { return sharing_cores > 1; }
+int64_t usable_cores() { return std::max<int64_t>(1, all_cores() / sharing_cores); }
+
+int64_t all_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
   return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : ::sysconf(_SC_NPROCESSORS_ONLN);

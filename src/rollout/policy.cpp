@@ -5,8 +5,11 @@
 #include <ATen/detail/CUDAHooksInterface.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
 
 #include "base/error.h"
+#include "base/machine.h"
 #include "base/str.h"
 #include "hf/adapter.h"
 #include "model/stream.h"
@@ -48,7 +51,7 @@ at::Device parse_device(const std::string& name) {
   } else if (name != "cuda") {
     throw Error("config", str("device = \"", printable(name), "\": expected cpu, cuda or cuda:N"));
   }
-  const int there = at::globalContext().hasCUDA() ? at::detail::getCUDAHooks().deviceCount() : 0;
+  const int64_t there = visible_cuda_devices();
   if (index >= there) {
     throw Error("config", str("device = \"", name, "\": ",
                               there == 0 ? std::string("no CUDA device is usable here (a CPU build of LibTorch, or no "
@@ -63,7 +66,25 @@ at::Device parse_device(const std::string& name) {
   return device;
 }
 
+int64_t visible_cuda_devices() { return at::globalContext().hasCUDA() ? at::detail::getCUDAHooks().deviceCount() : 0; }
+
+std::string device_of_rank(const std::string& device, int64_t local, int64_t visible) {
+  if (device != "cuda" || visible < 2) return device;  // one is this rank's own, or all share it
+  if (local < visible) return str("cuda:", local);
+  throw Error("config", str("device = \"cuda\": rank number ", local,
+                            " of this host, counted from 0, has no CUDA device: ", visible,
+                            " are visible; start one process for each device, or name one with --device cuda:N"));
+}
+
+// torchrun sets OMP_NUM_THREADS=1 where nobody has set it.
+bool cores_are_divided(int64_t threads) {
+  const char* omp = std::getenv("OMP_NUM_THREADS");
+  const bool chosen = omp != nullptr && (std::strcmp(omp, "1") != 0 || std::getenv("TORCHELASTIC_RUN_ID") == nullptr);
+  return threads == 0 && cores_are_shared() && !chosen;
+}
+
 void use_threads(int64_t threads) {
+  if (cores_are_divided(threads)) threads = usable_cores();
   if (threads > 0) at::set_num_threads(static_cast<int>(threads));
 }
 

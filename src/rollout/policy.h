@@ -35,7 +35,14 @@ struct Policy {
 
 // "cpu", "cuda" or "cuda:N", which becomes the current device; refuses one that is not there.
 at::Device parse_device(const std::string& name);
-// CPU threads of everything that follows; 0 leaves the default. Call before the first operation.
+int64_t visible_cuda_devices();
+// `device` of the rank that is number `local` on its host: "cuda" is the local-th of the `visible` devices where there
+// are several, and never stored, so that a run goes on wherever its ranks are. Error("config") where there are too few.
+std::string device_of_rank(const std::string& device, int64_t local, int64_t visible);
+// Whether ranks divide the cores that they share: of `threads` = 0, unless OMP_NUM_THREADS says otherwise.
+bool cores_are_divided(int64_t threads);
+// CPU threads of everything that follows; 0: the default, or this rank's share of the cores. Call before the first
+// operation.
 void use_threads(int64_t threads);
 // Refuses a tokenizer with more ids than the LM head has rows.
 void check_vocabulary(const Tokenizer& tokenizer, const ModelConfig& config);

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/lapses.h"
 #include "base/log.h"
@@ -368,6 +369,18 @@ std::optional<FoundCheckpoint> newest_checkpoint(const RunDirectory& run, const 
   const std::string none = str(run.checkpoints(), ": none of the ", steps.size(), " checkpoints ");
   if (unread) throw Error("io", str(none, "could be read (see the warnings); mend the disk, then go on"), kIoFailure);
   throw Error("io", str(none, "is good (see the warnings); put one back, or start anew with another --out"));
+}
+
+std::string manifest_of(const FoundCheckpoint& found) {
+  return hash_of_file(path_join(state_folder(found.path), "manifest.json"));
+}
+
+void check_found_elsewhere(const FoundCheckpoint& found, const std::string& manifest) {
+  const SealCheck check = check_seal(found.path, false);
+  std::string problem = check.problem;
+  if (problem.empty() && manifest_of(found) != manifest) problem = "another manifest than rank 0 reads there";
+  if (problem.empty()) return;
+  throw Error("io", str(found.path, ": ", problem, "; is it the same file system, and up to date here?"), kIoFailure);
 }
 
 std::string load_checkpoint(const FoundCheckpoint& found, Model& model, Optimizer& optimizer,

@@ -61,6 +61,11 @@ class FailedSaves {
 using StateCheck = std::function<void(const std::string& state_json, const FoundCheckpoint&)>;
 std::optional<FoundCheckpoint> newest_checkpoint(const RunDirectory& run, const StateCheck& check_state = {});
 
+// Of a checkpoint that newest_checkpoint() has found in another process: its manifest, by which it is known, read here.
+// `manifest` is manifest_of() there. Error("io") where it is not the same, or files are missing or of other sizes.
+std::string manifest_of(const FoundCheckpoint& found);
+void check_found_elsewhere(const FoundCheckpoint& found, const std::string& manifest);
+
 // Weights (the f32 masters), moments and the step count, bit for bit, of the policy and of its companions. Returns the
 // caller's state_json. Moments of another optimizer.kind or optimizer.moments are an Error: none are converted.
 std::string load_checkpoint(const FoundCheckpoint& found, Model& model, Optimizer& optimizer,

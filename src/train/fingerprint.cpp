@@ -8,12 +8,14 @@
 #include "base/build_info.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/machine.h"
 #include "base/str.h"
 #include "data/templates.h"
 #include "hf/adapter.h"
 #include "hf/safetensors.h"
 #include "kernels/lm_head.h"
 #include "records/card.h"
+#include "rollout/policy.h"
 
 namespace ucas {
 
@@ -58,7 +60,10 @@ struct Line {
 std::vector<Line> lines_of(const std::string& fingerprint) {
   std::vector<Line> lines;
   for (const std::string& line : split(fingerprint, '\n')) {
-    if (!line.empty()) lines.push_back({line.substr(0, line.find(" = ")), line});
+    if (line.empty()) continue;
+    const std::string name = line.substr(0, line.find(" = "));
+    const bool numbered = name == "device" && line.find(':') != std::string::npos;  // earlier versions kept "cuda:1"
+    lines.push_back({name, numbered ? kind_of_device(line) + '"' : line});
   }
   return lines;
 }
@@ -73,6 +78,8 @@ bool is_free_option(const std::string& key, const TrainConfig& config) {
   if (key == "train.steps" || key == "train.epochs") return !length_matters(config);
   return !is_fixed(effect_of(key));
 }
+
+std::string kind_of_device(const std::string& device) { return device.substr(0, device.find(':')); }
 
 std::string hash_of_model(const std::string& directory) {
   std::vector<std::string> files = {path_join(directory_with(directory, "config.json"), "config.json")};
@@ -95,7 +102,8 @@ std::string make_fingerprint(const FingerprintInput& input) {
   std::string text;
   for (const FieldValue& field : fields_of(input.config)) {
     if (is_free_option(field.key, input.config) || field.key == "threads") continue;
-    text += str(field.key, " = ", field.value, "\n");
+    text += str(field.key, " = ",
+                field.key == "device" ? str('"', kind_of_device(input.config.device), '"') : field.value, "\n");
   }
   auto add = [&](const std::string& name, const auto& value) { text += str(name, " = ", value, "\n"); };
   add("data", input.data);
@@ -114,7 +122,9 @@ std::string make_fingerprint(const FingerprintInput& input) {
   add(kVersion, version());
   add("isa", kernels::isa());
   add("torch", torch_version());
-  if (threads_matter(input.config)) add("threads", at::get_num_threads());
+  // Of ranks that divide the cores of a host: those of the host, whatever their number.
+  const bool divided = cores_are_divided(input.config.threads);
+  if (threads_matter(input.config)) add("threads", divided ? all_cores() : at::get_num_threads());
   return text;
 }
 

@@ -16,6 +16,9 @@ bool is_free_option(const std::string& key, const TrainConfig& config);
 // Hash over everything that decides what a checkpoint's model computes; of an adapter's directory its base as well.
 std::string hash_of_model(const std::string& directory);
 
+// Of "cuda:1" as of "cuda": which of the devices is no property of a run.
+std::string kind_of_device(const std::string& device);
+
 struct FingerprintInput {
   const TrainConfig& config;
   std::string data, validation;  // hashes of the problems

@@ -321,7 +321,7 @@ LossMetrics accumulate_gradients(Model& model, const ObjectiveInput& in) {
   } else {
     learn_mine();
     read_mine();
-    in.ranks->add_up(gradients);
+    in.ranks->add_up("summing gradients", gradients);
     metrics = sum_of(*in.ranks, metrics);
   }
   if (in.record != nullptr) share_record(in, noted);

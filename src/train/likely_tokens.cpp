@@ -88,7 +88,7 @@ LikelyTokens likely_tokens(Model& model, const Batch& batch, int64_t count, doub
     return at::from_blob(values.data(), {static_cast<int64_t>(values.size())}, at::kFloat);
   };
   const std::vector<at::Tensor> parts = {all(ids), all(out.logprob)};
-  ranks->add_up(parts);
+  ranks->add_up("sharing likely tokens", parts);
   std::ranges::transform(ids, out.id.begin(), [](float id) { return static_cast<int32_t>(id); });
   return out;
 }

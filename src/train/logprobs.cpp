@@ -144,7 +144,7 @@ void put_together(Ranks* ranks, std::initializer_list<std::vector<float>*> parts
     if (!part->empty())
       tensors.push_back(at::from_blob(part->data(), {static_cast<int64_t>(part->size())}, at::kFloat));
   }
-  ranks->add_up(tensors);
+  ranks->add_up("sharing log-probs", tensors);
 }
 
 std::span<const std::vector<int64_t>> own_share(std::span<const std::vector<int64_t>> micros, Ranks* ranks) {

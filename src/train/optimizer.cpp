@@ -149,12 +149,10 @@ std::vector<int64_t> Optimizer::owners() const {
 
 void Optimizer::hand_out() const {
   if (ranks_ == nullptr) return;
-  for (int64_t owner = 0; owner < ranks_->size(); ++owner) {
-    std::vector<at::Tensor> owned;
-    for (const ParameterState& slot : slots_)
-      if (slot.owner == owner && !slot.narrow) owned.push_back(slot.parameter);
-    ranks_->broadcast(owned, owner);
-  }
+  std::vector<std::vector<at::Tensor>> owned(static_cast<size_t>(ranks_->size()));
+  for (const ParameterState& slot : slots_)
+    if (!slot.narrow) owned[static_cast<size_t>(slot.owner)].push_back(slot.parameter);
+  ranks_->broadcast("handing out parameters", owned);
   if (masters_) masters_->hand_out();
 }
 
@@ -165,7 +163,7 @@ void Optimizer::gather_state() {
     if (!mine(slot)) make_moments(slot);
     for (const Moment* moment : {&slot.mean, &slot.square})
       for (const at::Tensor& part : {moment->values, moment->scales})
-        if (part.defined()) ranks_->broadcast({{part}}, slot.owner);
+        if (part.defined()) ranks_->broadcast("gathering moments", {{part}}, slot.owner);
     if (mine(slot)) continue;
     if (!ranks_->leads()) slot.mean = {}, slot.square = {};
     for (Moment* moment : {&slot.mean, &slot.square})  // to be written: a device may have no room for those of all
@@ -205,7 +203,8 @@ double Optimizer::exchanged_sum_of_squares() const {
     const at::Tensor& gradient = slot.parameter.grad();
     if (gradient.defined()) mine[static_cast<size_t>(slot.index)] = rule_->sum_of_squares({&gradient, 1});
   }
-  const auto all = ranks_->gather({reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(double)});
+  const std::string bytes(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(double));
+  const auto all = ranks_->gather("the norm of the gradient", bytes);
   double sum = 0;
   for (const ParameterState& slot : slots_) {
     double part = 0;

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/machine.h"
 #include "base/str.h"
 
 namespace ucas {
@@ -17,12 +18,13 @@ class Alone final : public Ranks {
  public:
   int64_t rank() const override { return 0; }
   int64_t size() const override { return 1; }
-  std::vector<std::string> gather(const std::string& bytes) override { return {bytes}; }
-  void add_up(std::span<const at::Tensor> /*tensors*/) override {}
-  void reduce(std::span<const at::Tensor> /*tensors*/, int64_t /*to*/) override {}
-  void hand(std::span<const at::Tensor> /*tensors*/, int64_t /*from*/, int64_t /*to*/) override {}
-  void broadcast(std::span<const at::Tensor> /*tensors*/, int64_t /*from*/) override {}
-  void in_turn(std::span<const at::Tensor> /*tensors*/, std::string& /*bytes*/,
+  void meet(const char* /*what*/) override {}
+  std::vector<std::string> gather(const char* /*what*/, const std::string& bytes) override { return {bytes}; }
+  void add_up(const char* /*what*/, std::span<const at::Tensor> /*tensors*/) override {}
+  void reduce(const char* /*what*/, OfRanks /*to*/) override {}
+  void broadcast(const char* /*what*/, OfRanks /*from*/) override {}
+  void hand(const char* /*what*/, std::span<const at::Tensor> /*tensors*/, int64_t /*from*/, int64_t /*to*/) override {}
+  void in_turn(const char* /*what*/, std::span<const at::Tensor> /*tensors*/, std::string& /*bytes*/,
                const std::function<void()>& turn) override {
     turn();
   }
@@ -58,22 +60,62 @@ int64_t number_of(const char* name, int64_t least, int64_t most) {
   return value;
 }
 
+bool several_by_environment() {
+  const char* world = std::getenv("WORLD_SIZE");
+  return world != nullptr && std::strcmp(world, "1") != 0;
+}
+
+constexpr int64_t kMostRanks = 4096;
+
 }  // namespace
 
-bool Ranks::any(bool mine) {
-  const std::vector<std::string> all = gather(mine ? "1" : "");
+void Ranks::broadcast(const char* what, std::span<const at::Tensor> tensors, int64_t from) {
+  std::vector<std::vector<at::Tensor>> of_ranks(static_cast<size_t>(size()));
+  of_ranks[static_cast<size_t>(from)].assign(tensors.begin(), tensors.end());
+  broadcast(what, of_ranks);
+}
+
+bool Ranks::any(const char* what, bool mine) {
+  const std::vector<std::string> all = gather(what, mine ? "1" : "");
   return std::ranges::any_of(all, [](const std::string& one) { return !one.empty(); });
+}
+
+// A failure as "exit code, kind, text", one a line; "": none.
+void Ranks::agree(const char* what, const std::optional<Error>& failure) {
+  const std::string mine = failure ? str(failure->exit_code(), "\n", failure->kind(), "\n", failure->what()) : "";
+  const std::vector<std::string> all = gather(what, mine);
+  for (size_t r = 0; r < all.size(); ++r) {
+    if (all[r].empty()) continue;
+    const size_t kind = all[r].find('\n') + 1, text = all[r].find('\n', kind) + 1;
+    std::string message = all[r].substr(text);
+    if (r > 0) {  // a line for each thing that is wrong
+      std::vector<std::string> lines;
+      for (const std::string& line : split(message, '\n')) lines.push_back(str("rank ", r, ": ", line));
+      message = join(lines, "\n");
+    }
+    throw AgreedError(all[r].substr(kind, text - kind - 1), message, std::atoi(all[r].c_str()));
+  }
 }
 
 std::unique_ptr<Ranks> alone() { return std::make_unique<Alone>(); }
 
 std::unique_ptr<Ranks> open_ranks() {
-  const char* world = std::getenv("WORLD_SIZE");
-  if (world == nullptr || std::strcmp(world, "1") == 0) return alone();
-  constexpr int64_t kMost = 4096;
-  const int64_t size = number_of("WORLD_SIZE", 1, kMost), rank = number_of("RANK", 0, size - 1);
+  if (!several_by_environment()) return alone();
+  const int64_t size = number_of("WORLD_SIZE", 1, kMostRanks), rank = number_of("RANK", 0, size - 1);
   const char* host = std::getenv("MASTER_ADDR");
-  return make_gloo_ranks(rank, size, host != nullptr ? host : "127.0.0.1", number_of("MASTER_PORT", 1, 65535));
+  const int64_t port = number_of("MASTER_PORT", 1, 65535);
+  std::unique_ptr<Ranks> ranks = make_gloo_ranks(rank, size, host != nullptr ? host : "127.0.0.1", port);
+  share_cores(ranks->place().sharing_cores);
+  return ranks;
+}
+
+int64_t rank_of_environment() {
+  if (!several_by_environment() || std::getenv("RANK") == nullptr) return 0;
+  try {
+    return number_of("RANK", 0, kMostRanks);
+  } catch (const Error&) {
+    return 0;  // open_ranks() refuses it
+  }
 }
 
 }  // namespace ucas

@@ -1,18 +1,20 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
-#include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/str.h"
 #include "train/ranks.h"
 #include "train/ranks_device.h"
+#include "train/rendezvous.h"
 
 namespace ucas {
 
@@ -21,91 +23,132 @@ namespace {
 constexpr int64_t kSmall = 1 << 20;            // elements
 constexpr std::chrono::minutes kPatience{30};  // for the slowest rank: a step's sampling may be uneven
 
+// What a rank is about to do, said before it does.
+struct Header {
+  int64_t number = 0;
+  uint64_t call = 0;  // kind and name
+  int64_t bytes = -1;
+  bool operator==(const Header&) const = default;
+};
+constexpr size_t kNameBytes = 64;
+
+enum class Kind : char { meet, gather, add_up, reduce, broadcast, hand, in_turn };
+
+uint64_t hash_of_call(Kind kind, std::string_view what) {  // FNV-1a
+  uint64_t hash = 14695981039346656037u + static_cast<uint64_t>(kind);
+  for (const char c : what) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  return hash;
+}
+
+at::Tensor tensor_of(const void* data, size_t bytes) {
+  at::Tensor tensor = at::empty({static_cast<int64_t>(bytes)}, at::kByte);
+  std::memcpy(tensor.data_ptr(), data, bytes);
+  return tensor;
+}
+
+int64_t bytes_in(std::span<const at::Tensor> tensors) {
+  int64_t sum = 0;
+  for (const at::Tensor& tensor : tensors) sum += static_cast<int64_t>(tensor.nbytes());
+  return sum;
+}
+int64_t bytes_in(Ranks::OfRanks lists) {
+  int64_t sum = 0;
+  for (const std::vector<at::Tensor>& list : lists) sum += bytes_in(list);
+  return sum;
+}
+
 class GlooRanks final : public Ranks {
  public:
   GlooRanks(int64_t rank, int64_t size, const std::string& host, int64_t port) : rank_(rank), size_(size) {
     called("joining the other ranks", [&] {
-      c10d::TCPStoreOptions store;
-      store.port = static_cast<uint16_t>(port);
-      // torchrun's agent serves the store already, under its own process.
-      const char* agent = std::getenv("TORCHELASTIC_USE_AGENT_STORE");
-      store.isServer = rank == 0 && !(agent != nullptr && std::strcmp(agent, "True") == 0);
-      store.waitWorkers = false;
-      store.timeout = std::chrono::minutes(5);
+      Rendezvous met = join_ranks(facts_here(rank, size), host, port, kPatience);
       auto options = c10d::ProcessGroupGloo::Options::create(kPatience);
       const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
       options->devices.push_back(interface != nullptr ? c10d::ProcessGroupGloo::createDeviceForInterface(interface)
-                                 : is_local(host)     ? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
-                                                      : c10d::ProcessGroupGloo::createDefaultDevice());
-      auto shared = c10::make_intrusive<c10d::TCPStore>(host, store);
-      group_ =
-          c10::make_intrusive<c10d::ProcessGroupGloo>(shared, static_cast<int>(rank), static_cast<int>(size), options);
-      store_ = shared;
+                                                      : c10d::ProcessGroupGloo::createDeviceForHostname(met.address));
+      group_ = c10::make_intrusive<c10d::ProcessGroupGloo>(met.store, static_cast<int>(rank), static_cast<int>(size),
+                                                           options);
+      store_ = met.store;
+      place_ = met.place;
     });
   }
 
   int64_t rank() const override { return rank_; }
   int64_t size() const override { return size_; }
+  RankPlace place() const override { return place_; }
   int64_t bytes() const override { return bytes_; }
 
-  std::vector<std::string> gather(const std::string& bytes) override {
-    at::Tensor length = at::empty({1}, at::kLong);
-    length.data_ptr<int64_t>()[0] = static_cast<int64_t>(bytes.size());
-    const std::vector<at::Tensor> lengths = all_of(length);
+  void meet(const char* what) override { begin(Kind::meet, what, -1); }
+
+  std::vector<std::string> gather(const char* what, const std::string& bytes) override {
+    const std::vector<Header> headers = begin(Kind::gather, what, static_cast<int64_t>(bytes.size()));
     int64_t longest = 1;
-    for (const at::Tensor& n : lengths) longest = std::max(longest, n.item<int64_t>());
+    for (const Header& header : headers) longest = std::max(longest, header.bytes);
     bytes_ += static_cast<int64_t>(bytes.size());
     at::Tensor mine = at::empty({longest}, at::kByte);
     std::memcpy(mine.data_ptr(), bytes.data(), bytes.size());
     std::vector<std::string> all;
-    const std::vector<at::Tensor> parts = all_of(mine);
+    const std::vector<at::Tensor> parts = all_of(what, mine);
     for (size_t r = 0; r < parts.size(); ++r) {
-      all.emplace_back(static_cast<const char*>(parts[r].data_ptr()), static_cast<size_t>(lengths[r].item<int64_t>()));
+      all.emplace_back(static_cast<const char*>(parts[r].data_ptr()), static_cast<size_t>(headers[r].bytes));
     }
     return all;
   }
 
-  void add_up(std::span<const at::Tensor> tensors) override {
-    each_large(tensors, [&](std::vector<at::Tensor>& one) {
-      called("summing gradients", [&] { group_of(one).allreduce(one)->wait(); });
-    });
+  void add_up(const char* what, std::span<const at::Tensor> tensors) override {
+    begin(Kind::add_up, what, bytes_in(tensors));
+    each_large(tensors,
+               [&](std::vector<at::Tensor>& one) { called(what, [&] { group_of(one).allreduce(one)->wait(); }); });
   }
 
-  void reduce(std::span<const at::Tensor> tensors, int64_t to) override {
-    c10d::ReduceOptions options;
-    options.rootRank = to;
-    each_large(tensors, [&](std::vector<at::Tensor>& one) {
-      called("summing gradients", [&] { group_of(one).reduce(one, options)->wait(); });
-    });
+  void reduce(const char* what, OfRanks to) override {
+    begin(Kind::reduce, what, bytes_in(to));
+    for (size_t r = 0; r < to.size(); ++r) {
+      c10d::ReduceOptions options;
+      options.rootRank = static_cast<int64_t>(r);
+      each_large(to[r], [&](std::vector<at::Tensor>& one) {
+        called(what, [&] { group_of(one).reduce(one, options)->wait(); });
+      });
+    }
   }
 
-  void hand(std::span<const at::Tensor> tensors, int64_t from, int64_t to) override {
-    each_large(tensors, [&](std::vector<at::Tensor>& one) {
-      if (rank_ == from) pass_on(one, to);
-      if (rank_ == to) take_over(one, from);
-    });
+  using Ranks::broadcast;
+  void broadcast(const char* what, OfRanks from) override {
+    begin(Kind::broadcast, what, bytes_in(from));
+    for (size_t r = 0; r < from.size(); ++r) {
+      c10d::BroadcastOptions options;
+      options.rootRank = static_cast<int64_t>(r);
+      each_large(from[r], [&](std::vector<at::Tensor>& one) {
+        called(what, [&] { group_of(one).broadcast(one, options)->wait(); });
+      });
+    }
   }
 
-  void broadcast(std::span<const at::Tensor> tensors, int64_t from) override {
-    c10d::BroadcastOptions options;
-    options.rootRank = from;
-    each_large(tensors, [&](std::vector<at::Tensor>& one) {
-      called("handing out weights", [&] { group_of(one).broadcast(one, options)->wait(); });
-    });
+  void hand(const char* what, std::span<const at::Tensor> tensors, int64_t from, int64_t to) override {
+    if (rank_ == from) {
+      send_header(what, bytes_in(tensors), to);
+      each_large(tensors, [&](std::vector<at::Tensor>& one) { pass_on(what, one, to); });
+    }
+    if (rank_ == to) {
+      receive_header(what, bytes_in(tensors), from);
+      each_large(tensors, [&](std::vector<at::Tensor>& one) { take_over(what, one, from); });
+    }
   }
 
-  void in_turn(std::span<const at::Tensor> tensors, std::string& bytes, const std::function<void()>& turn) override {
+  void in_turn(const char* what, std::span<const at::Tensor> tensors, std::string& bytes,
+               const std::function<void()>& turn) override {
+    begin(Kind::in_turn, what, bytes_in(tensors));
     if (rank_ > 0) {
-      each_large(tensors, [&](std::vector<at::Tensor>& one) { take_over(one, rank_ - 1); });
-      bytes = receive_bytes(rank_ - 1);
+      each_large(tensors, [&](std::vector<at::Tensor>& one) { take_over(what, one, rank_ - 1); });
+      bytes = receive_bytes(what, rank_ - 1);
     }
     turn();
     if (rank_ + 1 < size_) {
-      each_large(tensors, [&](std::vector<at::Tensor>& one) { pass_on(one, rank_ + 1); });
-      send_bytes(bytes, rank_ + 1);
+      each_large(tensors, [&](std::vector<at::Tensor>& one) { pass_on(what, one, rank_ + 1); });
+      send_bytes(what, bytes, rank_ + 1);
     }
-    broadcast(tensors, size_ - 1);
-    bytes = gather(rank_ + 1 == size_ ? bytes : "").back();
+    broadcast(what, tensors, size_ - 1);
+    bytes = gather(what, rank_ + 1 == size_ ? bytes : "").back();
   }
 
   int64_t count(const std::string& name, int64_t more) override {
@@ -165,19 +208,19 @@ class GlooRanks final : public Ranks {
   c10d::Backend& group_of(const std::vector<at::Tensor>& tensors) const {
     return tensors[0].is_cpu() ? static_cast<c10d::Backend&>(*group_) : *device_group_;
   }
-  void pass_on(std::vector<at::Tensor>& one, int64_t to) {
-    called("passing gradients on", [&] { group_of(one).send(one, static_cast<int>(to), 0)->wait(); });
+  void pass_on(const char* what, std::vector<at::Tensor>& one, int64_t to) {
+    called(what, [&] { group_of(one).send(one, static_cast<int>(to), 0)->wait(); });
   }
-  void take_over(std::vector<at::Tensor>& one, int64_t from) {
-    called("waiting for gradients", [&] { group_of(one).recv(one, static_cast<int>(from), 0)->wait(); });
+  void take_over(const char* what, std::vector<at::Tensor>& one, int64_t from) {
+    called(what, [&] { group_of(one).recv(one, static_cast<int>(from), 0)->wait(); });
   }
-
-  static bool is_local(const std::string& host) { return host == "localhost" || host == "127.0.0.1" || host == "::1"; }
 
   template <class Call>
   void called(const char* what, Call call) const {
     try {
       call();
+    } catch (const Error&) {
+      throw;
     } catch (const std::exception& e) {
       const std::string text = e.what();
       throw Error(
@@ -188,41 +231,94 @@ class GlooRanks final : public Ranks {
     }
   }
 
-  std::vector<at::Tensor> all_of(const at::Tensor& mine) {
+  // What all are about to do; Error where it is not the same.
+  std::vector<Header> begin(Kind kind, const char* what, int64_t bytes) {
+    const Header mine{++calls_, hash_of_call(kind, what), bytes};
+    std::vector<Header> headers;
+    for (const at::Tensor& part : all_of(what, tensor_of(&mine, sizeof mine))) {
+      std::memcpy(&headers.emplace_back(), part.const_data_ptr(), sizeof mine);
+    }
+    const bool all = std::ranges::all_of(headers, [&](Header header) {
+      if (kind == Kind::gather) header.bytes = mine.bytes;  // each has its own
+      return header == mine;
+    });
+    if (all) return headers;
+    char name[kNameBytes] = {};
+    std::strncpy(name, what, sizeof name - 1);
+    std::vector<std::string> said;
+    const std::vector<at::Tensor> names = all_of(what, tensor_of(name, sizeof name));
+    for (size_t r = 0; r < names.size(); ++r) {
+      said.push_back(in_words(static_cast<const char*>(names[r].const_data_ptr()), headers[r], str("rank ", r)));
+    }
+    refuse(said);
+  }
+  static std::string in_words(const char* name, const Header& header, const std::string& who) {
+    const std::string bytes = header.bytes < 0 ? "" : str(" of ", header.bytes, " bytes");
+    return str(who, " is at call ", header.number, ", ", printable(name, kNameBytes), bytes);
+  }
+  [[noreturn]] void refuse(const std::vector<std::string>& said) const {
+    throw Error("ranks",
+                str("rank ", rank_, " of ", size_, ": the ranks do not do the same: ", join(said, "; "),
+                    " (a bug in ucas; please report it with the command)"),
+                kNumeric);
+  }
+
+  // Of calls between two: which collective came before, and what this one is.
+  void send_header(const char* what, int64_t bytes, int64_t to) {
+    char name[kNameBytes] = {};
+    std::strncpy(name, what, sizeof name - 1);
+    const Header mine{calls_, hash_of_call(Kind::hand, what), bytes};
+    at::Tensor message = at::empty({static_cast<int64_t>(sizeof mine + sizeof name)}, at::kByte);
+    std::memcpy(message.data_ptr(), &mine, sizeof mine);
+    std::memcpy(static_cast<char*>(message.data_ptr()) + sizeof mine, name, sizeof name);
+    send(what, message, to);
+  }
+  void receive_header(const char* what, int64_t bytes, int64_t from) {
+    const Header mine{calls_, hash_of_call(Kind::hand, what), bytes};
+    Header theirs;
+    const at::Tensor message = at::empty({static_cast<int64_t>(sizeof theirs + kNameBytes)}, at::kByte);
+    receive(what, message, from);
+    std::memcpy(&theirs, message.const_data_ptr(), sizeof theirs);
+    if (theirs == mine) return;
+    const char* name = static_cast<const char*>(message.const_data_ptr()) + sizeof theirs;
+    refuse({in_words(what, mine, str("rank ", rank_)), in_words(name, theirs, str("rank ", from))});
+  }
+
+  std::vector<at::Tensor> all_of(const char* what, const at::Tensor& mine) {
     std::vector<std::vector<at::Tensor>> out(1);
-    for (int64_t r = 0; r < size_; ++r) out[0].push_back(at::empty(mine.sizes(), mine.options()));
+    for (int64_t r = 0; r < size_; ++r) out[0].push_back(at::empty_like(mine));
     std::vector<at::Tensor> in{mine};
-    called("exchanging results", [&] { group_->allgather(out, in)->wait(); });
+    called(what, [&] { group_->allgather(out, in)->wait(); });
     return out[0];
   }
 
-  void send(const at::Tensor& tensor, int64_t to) {
-    bytes_ += static_cast<int64_t>(tensor.nbytes());
+  void send(const char* what, const at::Tensor& tensor, int64_t to) {
     std::vector<at::Tensor> one{tensor};
-    called("passing gradients on", [&] { group_->send(one, static_cast<int>(to), 0)->wait(); });
+    called(what, [&] { group_->send(one, static_cast<int>(to), 0)->wait(); });
   }
-  void receive(const at::Tensor& tensor, int64_t from) {
+  void receive(const char* what, const at::Tensor& tensor, int64_t from) {
     std::vector<at::Tensor> one{tensor};
-    called("waiting for gradients", [&] { group_->recv(one, static_cast<int>(from), 0)->wait(); });
+    called(what, [&] { group_->recv(one, static_cast<int>(from), 0)->wait(); });
   }
-  void send_bytes(const std::string& bytes, int64_t to) {
-    at::Tensor length = at::empty({1}, at::kLong),
-               content = at::empty({static_cast<int64_t>(bytes.size()) + 1}, at::kByte);
-    length.data_ptr<int64_t>()[0] = content.numel();
-    std::memcpy(content.data_ptr(), bytes.c_str(), bytes.size() + 1);
-    send(length, to);
-    send(content, to);
+  void send_bytes(const char* what, const std::string& bytes, int64_t to) {
+    const auto length = static_cast<int64_t>(bytes.size()) + 1;
+    bytes_ += length;
+    send(what, tensor_of(&length, sizeof length), to);
+    send(what, tensor_of(bytes.c_str(), static_cast<size_t>(length)), to);
   }
-  std::string receive_bytes(int64_t from) {
-    const at::Tensor length = at::empty({1}, at::kLong);
-    receive(length, from);
-    const at::Tensor content = at::empty({length.item<int64_t>()}, at::kByte);
-    receive(content, from);
-    return {static_cast<const char*>(content.data_ptr()), static_cast<size_t>(content.numel() - 1)};
+  std::string receive_bytes(const char* what, int64_t from) {
+    int64_t length = 0;
+    const at::Tensor of_length = at::empty({static_cast<int64_t>(sizeof length)}, at::kByte);
+    receive(what, of_length, from);
+    std::memcpy(&length, of_length.const_data_ptr(), sizeof length);
+    const at::Tensor content = at::empty({length}, at::kByte);
+    receive(what, content, from);
+    return {static_cast<const char*>(content.const_data_ptr()), static_cast<size_t>(length - 1)};
   }
 
   const int64_t rank_, size_;
-  int64_t bytes_ = 0;
+  int64_t bytes_ = 0, calls_ = 0;
+  RankPlace place_;
   c10::intrusive_ptr<c10d::Store> store_;
   c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;
   c10::intrusive_ptr<c10d::Backend> device_group_;  // of tensors that do not lie on the CPU, once there were any

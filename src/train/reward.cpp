@@ -187,7 +187,7 @@ void Rewards::grade(std::span<const PaidGroup> groups, std::span<const Key> keys
   }
   if (slow == nullptr) return;
   const std::string own = ranks_.leads() ? verdict_lines(slow->grade(asked)) : "";
-  std::vector<Verdict> verdicts = parse_verdicts(ranks_.gather(own).front());
+  std::vector<Verdict> verdicts = parse_verdicts(ranks_.told("verdicts of slow graders", own));
   UCAS_CHECK(verdicts.size() == told.size(), "a verdict for each response");
   for (size_t i = 0; i < verdicts.size(); ++i) told[i]->verdict = std::move(verdicts[i]);
 }
@@ -205,7 +205,7 @@ std::vector<RewardReply> Rewards::ask(std::span<const PaidGroup> groups) const {
   }
   const auto name = [&](size_t i) { return str(printable(asks[i].problem.id, 60), ", sample ", samples[i]); };
   const std::string own = command_ != nullptr ? command_->ask(reward_lines(asks), asks.size(), name) : "";
-  return parse_rewards(ranks_.gather(own).front(), asks.size(), config_.reward.command);
+  return parse_rewards(ranks_.told("rewards of the command", own), asks.size(), config_.reward.command);
 }
 
 void Rewards::pay(std::span<const PaidGroup> groups, std::span<const Key> keys) {

@@ -56,6 +56,7 @@ void ShardedGradients::pass(const std::function<void()>& work) {
 
 void ShardedGradients::pass_of(int64_t rank, const std::function<void()>& work) {
   turn_ = rank;
+  ranks_.meet("a backward pass in turn");
   bring(rest_);
   if (rank == ranks_.rank()) {
     work();
@@ -84,20 +85,22 @@ void ShardedGradients::bring(const Leaves& leaves) const {
   const at::NoGradGuard no_grad;
   for (int64_t owner = 0; owner < ranks_.size(); ++owner) {
     if (owner == turn_ || (ranks_.rank() != owner && ranks_.rank() != turn_)) continue;
-    ranks_.hand(gradients_of(leaves, owner), owner, turn_);
+    ranks_.hand("bringing gradients", gradients_of(leaves, owner), owner, turn_);
   }
 }
 
 // To who keeps them; here the memory of the others' is free again.
 void ShardedGradients::take(const Leaves& leaves) const {
   const at::NoGradGuard no_grad;
+  std::vector<std::vector<at::Tensor>> sums;
   for (int64_t owner = 0; owner < ranks_.size(); ++owner) {
     if (turn_ < 0) {
-      ranks_.reduce(gradients_of(leaves, owner), owner);
+      sums.push_back(gradients_of(leaves, owner));
     } else if (owner != turn_ && (ranks_.rank() == owner || ranks_.rank() == turn_)) {
-      ranks_.hand(gradients_of(leaves, owner), turn_, owner);
+      ranks_.hand("taking gradients", gradients_of(leaves, owner), turn_, owner);
     }
   }
+  if (turn_ < 0) ranks_.reduce("summing gradients of a block", sums);
   for (const Leaf& leaf : leaves)
     if (!mine(leaf)) leaf.parameter.mutable_grad().reset();
 }

@@ -13,7 +13,7 @@ namespace ucas {
 
 std::string sum_of_doubles(Ranks& ranks, const std::string& mine) {
   std::vector<double> sum(mine.size() / sizeof(double)), part(sum.size());
-  for (const std::string& bytes : ranks.gather(mine)) {
+  for (const std::string& bytes : ranks.gather("summing the metrics of losses", mine)) {
     UCAS_CHECK(bytes.size() == mine.size(), "what a rank sends is whole");
     std::memcpy(part.data(), bytes.data(), bytes.size());
     for (size_t i = 0; i < sum.size(); ++i) sum[i] += part[i];
@@ -46,8 +46,8 @@ LossMetrics learn_in_shards(const ObjectiveInput& in, int64_t micros, LossMetric
     for (int64_t micro = share.first; micro < share.last; ++micro) {
       in.shards->pass_of(rank, [&] { learn(micro); });
     }
-    metrics =
-        of_bytes<LossMetrics>(ranks.gather(rank == ranks.rank() ? bytes_of(metrics) : "")[static_cast<size_t>(rank)]);
+    const std::string mine = rank == ranks.rank() ? bytes_of(metrics) : "";
+    metrics = of_bytes<LossMetrics>(ranks.gather("telling the metrics of losses", mine)[static_cast<size_t>(rank)]);
   }
   return metrics;
 }
@@ -55,8 +55,8 @@ LossMetrics learn_in_shards(const ObjectiveInput& in, int64_t micros, LossMetric
 void share_record(const ObjectiveInput& in, TokenUpdates& noted) {
   std::vector<float> clipped(noted.clipped.begin(), noted.clipped.end());
   const auto n = static_cast<int64_t>(clipped.size());
-  in.ranks->add_up(
-      {{at::from_blob(noted.ratio.data(), {n}, at::kFloat), at::from_blob(clipped.data(), {n}, at::kFloat)}});
+  in.ranks->add_up("sharing what updates made of tokens", {{at::from_blob(noted.ratio.data(), {n}, at::kFloat),
+                                                            at::from_blob(clipped.data(), {n}, at::kFloat)}});
   for (int64_t index : in.responses) {
     const Response& o = in.batch.responses[index];
     for (int64_t t = o.first; t < o.first + o.length; ++t) {

@@ -44,7 +44,7 @@ template <class Metrics>
 Metrics in_turn(Ranks& ranks, std::span<const at::Tensor> gradients, Metrics& metrics,
                 const std::function<void()>& turn) {
   std::string bytes = bytes_of(metrics);
-  ranks.in_turn(gradients, bytes, [&] {
+  ranks.in_turn("adding gradients in turn", gradients, bytes, [&] {
     metrics = of_bytes<Metrics>(bytes);
     turn();
     bytes = bytes_of(metrics);
@@ -83,7 +83,7 @@ void learn_among(const Among& among, std::span<const NamedTensor> parameters, in
     return;
   }
   learn_mine();
-  among.ranks->add_up(gradients);
+  among.ranks->add_up("summing gradients", gradients);
   metrics = sum_of(*among.ranks, metrics);
 }
 

@@ -29,18 +29,20 @@ bool SharedMasters::has(const at::Tensor& leaf) const {
 
 void SharedMasters::hand_out() const {
   const at::NoGradGuard no_grad;
+  std::vector<std::vector<at::Tensor>> weights;
   for (int64_t owner = 0; owner < ranks_.size(); ++owner) {
-    std::vector<at::Tensor> weights;
+    weights.emplace_back();
     for (const NarrowCopy& copy : owned_[static_cast<size_t>(owner)]) {
       if (owner == ranks_.rank()) copy.refresh();
-      weights.push_back(copy.used);
+      weights.back().push_back(copy.used);
     }
-    ranks_.broadcast(weights, owner);
   }
+  ranks_.broadcast("handing out weights", weights);
 }
 
 void SharedMasters::gather() const {
   const at::NoGradGuard no_grad;
+  ranks_.meet("gathering master weights");
   for (int64_t owner = 1; owner < ranks_.size(); ++owner) {
     if (!ranks_.leads() && ranks_.rank() != owner) continue;
     std::vector<at::Tensor> masters;
@@ -48,7 +50,7 @@ void SharedMasters::gather() const {
       make_room(copy.leaf);
       masters.push_back(copy.leaf);
     }
-    ranks_.hand(masters, owner, 0);
+    ranks_.hand("gathering master weights", masters, owner, 0);
   }
 }
 

@@ -131,12 +131,19 @@ class SharedRollout final : public Rollout {
     OwnPart part(request, ranks_, claims_);
     const std::vector<Sampled> drawn = part.drawn_by(own_);
     std::vector<Sampled> all;
-    for (const std::string& text : ranks_.gather(sampled_bytes(drawn))) {
-      for (Sampled& s : read_sampled(text, "what a rank sends")) all.push_back(std::move(s));
+    bool stopped = false;
+    // First whether the rank was told to stop, which leaves responses out.
+    const std::string mine = (request.should_stop && request.should_stop() ? "1" : "0") + sampled_bytes(drawn);
+    for (const std::string& text : ranks_.gather("responses", mine)) {
+      stopped = stopped || text[0] == '1';
+      for (Sampled& s : read_sampled(std::string_view(text).substr(1), "what a rank sends")) {
+        all.push_back(std::move(s));
+      }
     }
     if (claims_) end(part, request);
     std::ranges::sort(
         all, [](const Sampled& a, const Sampled& b) { return a.job != b.job ? a.job < b.job : a.sample < b.sample; });
+    if (!stopped) check_all_there(all, request);
     if (request.on_response) {
       for (const Sampled& s : all) request.on_response(s);
     }
@@ -145,11 +152,33 @@ class SharedRollout final : public Rollout {
   }
 
  private:
+  // Every response that was asked for, once: what is missing would be an empty group, and count as solved by none.
+  void check_all_there(const std::vector<Sampled>& all, const RolloutRequest& request) const {
+    int64_t asked = 0;
+    for (const PromptJob& job : request.jobs) asked += job.samples;
+    const auto refuse = [&](int64_t job) {
+      throw Error("ranks",
+                  str("rank ", ranks_.rank(), " of ", ranks_.size(), ": the ranks have ", all.size(), " of ", asked,
+                      " responses together; prompt ", job, " of the step lacks one or has one twice (a bug in ucas; ",
+                      "please report it with the command)"),
+                  kNumeric);
+    };
+    size_t at = 0;
+    for (int64_t job = 0; job < std::ssize(request.jobs); ++job) {
+      const size_t first = at;
+      const uint32_t first_sample = request.jobs[job].first_sample;
+      while (at < all.size() && all[at].job == job && all[at].sample == first_sample + (at - first)) ++at;
+      if (at - first != static_cast<size_t>(request.jobs[job].samples)) refuse(job);
+    }
+    if (at != all.size()) refuse(std::ssize(request.jobs) - 1);
+  }
+
   void end(OwnPart& part, const RolloutRequest& request) {
     part.end();
     if (!request.on_moved) return;
     int64_t moved = 0;
-    for (const std::string& text : ranks_.gather(std::to_string(part.taken_over()))) moved += std::stoll(text);
+    for (const std::string& text : ranks_.gather("moved responses", std::to_string(part.taken_over())))
+      moved += std::stoll(text);
     request.on_moved(moved);
   }
 
@@ -220,7 +249,7 @@ class LeadingRollout final : public Rollout {
         };
       }
       part.name_of = nullptr;
-      ranks_.gather(request_text(part));
+      ranks_.told("what to sample", request_text(part));
       for (Sampled& s : shared_.run(part)) all.push_back(of_all(std::move(s), first));
     }
     return all;
@@ -242,11 +271,11 @@ std::unique_ptr<Rollout> lead_rollout(Rollout& own, Ranks& ranks) {
   return std::make_unique<LeadingRollout>(own, ranks);
 }
 
-void dismiss_followers(Ranks& ranks) { ranks.gather(""); }
+void dismiss_followers(Ranks& ranks) { ranks.told("what to sample", ""); }
 
 void follow_rollout(Rollout& own, Ranks& ranks, const std::function<bool()>& should_stop) {
   SharedRollout shared(own, ranks, true);
-  for (std::string text; !(text = ranks.gather("")[0]).empty();) {
+  for (std::string text; !(text = ranks.told("what to sample", "")).empty();) {
     HeardRequest heard(text);
     heard.request.should_stop = should_stop;
     heard.request.keep = false;

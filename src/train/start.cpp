@@ -3,11 +3,17 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <optional>
+#include <thread>
+#include <utility>
 
 #include "base/build_info.h"
 #include "base/commit.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/lapses.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -22,6 +28,7 @@
 #include "records/manifest.h"
 #include "rollout/engine.h"
 #include "sampling/engine_room.h"
+#include "train/agreement.h"
 #include "train/checkpoint.h"
 #include "train/draw.h"
 #include "train/fingerprint.h"
@@ -109,10 +116,12 @@ void check_engine(const EngineConfig& engine, const RunDirectory& run) {
 
 // `weights` and `tokenizer_from` are directories; a fresh run has one for both.
 Parts load_parts(const TrainConfig& config, const std::string& weights, const std::string& tokenizer_from,
-                 int64_t ranks) {
+                 const Ranks& ranks) {
   use_threads(config.threads);
   Template form = load_template(config.data.prompt_template, tokenizer_from, config.data.examples);
-  at::Device device = parse_device(config.device);
+  const bool counted = config.device == "cuda" && !ranks.alone();
+  at::Device device = parse_device(counted ? device_of_rank(config.device, ranks.place().local, visible_cuda_devices())
+                                           : config.device);
   Parts parts{open_policy(weights, device, config.model_options(), tokenizer_from), {}, {}, {}, {}, {}, {}, {}, {}};
   require_sound_gpu(*parts.policy.model);
   const Tokenizer& tokenizer = parts.policy.tokenizer;
@@ -142,7 +151,7 @@ Parts load_parts(const TrainConfig& config, const std::string& weights, const st
   }
   check_head(*parts.policy.model, parts.data.prompt.front(), config.rollout.temperature);
   if (config.rollout.backend == SampledBy::native) {
-    parts.engine = engine_of(config, device, weights, ranks);
+    parts.engine = engine_of(config, device, weights, ranks.size());
     parts.rollout = make_engine(*parts.policy.model, parts.engine);
   } else {
     auto served = std::make_unique<ServedRollout>(config.rollout, *parts.policy.model, parts.data.prompt.front(),
@@ -160,7 +169,8 @@ struct Planned {
   std::string words;
 };
 
-// Before anything is loaded, of the rank that saves. Checkpoints that a run has already are not counted again.
+// Before anything is loaded, as if each rank were the one that saves: the ranks of a host divide its memory. Rank 0
+// alone writes; checkpoints that a run has already are not counted again.
 Planned plan_run(const TrainConfig& config, const std::string& out, const RunDirectory* resumed, bool allow,
                  const Ranks& ranks) {
   if (config.device != "cpu") return {};
@@ -169,7 +179,12 @@ Planned plan_run(const TrainConfig& config, const std::string& out, const RunDir
   models.ranks = ranks.size();
   const MemoryPlan plan = plan_memory(config, models);
   PlanLimits limits = limits_here(out);
-  if (resumed != nullptr) limits.disk_free = 0;
+  if (resumed != nullptr || !ranks.leads()) limits.disk_free = 0;
+  if (const int64_t among = ranks.place().on_host; among > 1) {
+    limits.memory /= among;
+    limits.memory_free /= among;
+    limits.whose = str("of this host's memory each of its ", among, " ranks has");
+  }
   const auto bytes = [](int64_t n) { return human_bytes(static_cast<double>(n)); };
   if (!allow) {
     check_plan(plan, config, models, limits);
@@ -180,7 +195,13 @@ Planned plan_run(const TrainConfig& config, const std::string& out, const RunDir
                            bytes(limits.memory_free), " free")};
 }
 
-Training assemble(TrainConfig config, RunDirectory run, Parts parts, Planned planned, std::shared_ptr<Ranks> ranks) {
+std::string fingerprint_of(const TrainConfig& config, const Parts& parts) {
+  return make_fingerprint(
+      {config, hex(parts.data.hash), hex(parts.validation.hash), parts.policy.tokenizer.directory()});
+}
+
+Training assemble(TrainConfig config, RunDirectory run, Parts parts, Planned planned, std::string fingerprint,
+                  std::shared_ptr<Ranks> ranks) {
   std::unique_ptr<Rollout> shared =
       ranks->alone() ? nullptr : share_rollout(*parts.rollout, *ranks, parts.served == nullptr);
   Training t{.config = std::move(config),
@@ -211,9 +232,39 @@ Training assemble(TrainConfig config, RunDirectory run, Parts parts, Planned pla
       t.shards = std::make_unique<ShardedGradients>(*t.policy.model, *t.optimizer, *t.ranks);
     }
   }
-  t.state.fingerprint =
-      make_fingerprint({t.config, hex(t.data.hash), hex(t.validation.hash), t.policy.tokenizer.directory()});
+  t.state.fingerprint = std::move(fingerprint);
   return t;
+}
+
+// Of the numbers that are there, wherever they were read from.
+std::string hash_of_weights(Model& model) {
+  std::string hashes;
+  for (const NamedTensor& t : stored_tensors(model)) {
+    const at::Tensor host = t.tensor.detach().cpu().contiguous();
+    hashes += hash_of_text({static_cast<const char*>(host.const_data_ptr()), host.nbytes()}) + "\n";
+  }
+  return hash_of_text(hashes);
+}
+
+// What must be the same on all ranks, as lines "name = value": every option but those of the place, what a resume
+// compares, and the weights that the run begins with.
+std::vector<std::string> lines_of_run(const TrainConfig& config, const std::string& fingerprint, const std::string& out,
+                                      Model& model) {
+  std::vector<std::string> lines = {str("out = ", out),
+                                    str("the weights to begin with (hash) = ", hash_of_weights(model))};
+  for (const FieldValue& field : fields_of(config)) {
+    if (field.key != "threads" && field.key != "device") lines.push_back(str(field.key, " = ", field.value));
+  }
+  if (config.device == "cpu" && config.dtype == Dtype::bf16) {
+    lines.push_back(str("products of bf16 = ", kernels::bf16_products().reason));
+  }
+  for (std::string line : split(fingerprint, '\n')) {
+    if (line.empty() || line.starts_with("threads = ")) continue;
+    if (line.starts_with("data = ")) line.replace(0, 4, "training problems in their order (hash)");
+    if (line.starts_with("validation = ")) line.replace(0, 10, "validation problems in their order (hash)");
+    if (std::ranges::find(lines, line) == lines.end()) lines.push_back(std::move(line));
+  }
+  return lines;
 }
 
 // Settings of the run with those of the command line, where these may change.
@@ -222,7 +273,10 @@ std::vector<Setting> with_overrides(std::vector<Setting> settings, const std::ve
   for (const Setting& setting : overrides) {
     if (setting.key == "allow-changes" || setting.key == kOverPlan) continue;
     const bool length = setting.key == "train.steps" || setting.key == "train.epochs";
-    if (is_free_option(setting.key, before) || setting.key == "threads" || (length && allow_changes)) {
+    const auto* text = std::get_if<std::string>(&setting.value);
+    const bool another_gpu =
+        setting.key == "device" && text != nullptr && kind_of_device(*text) == kind_of_device(before.device);
+    if (is_free_option(setting.key, before) || setting.key == "threads" || another_gpu || (length && allow_changes)) {
       settings.push_back(setting);
     } else if (length) {
       throw Error("config",
@@ -317,90 +371,143 @@ void restore(Training& t, const FoundCheckpoint& found, const Consent& consent) 
   for (auto& companion : t.companions) companion->restore(t.state.companions[companion->name()]);
 }
 
-}  // namespace
+// Where rank 0 says that the run goes on: it alone reads every byte of every candidate and clears up.
+std::optional<FoundCheckpoint> choose_checkpoint(const RunDirectory& run, const TrainConfig& before, bool had_folder,
+                                                 const Consent& consent, Ranks& ranks) {
+  std::optional<FoundCheckpoint> found;
+  std::string mine;
+  ranks.together("choosing the checkpoint", [&] {
+    if (!ranks.leads()) return;
+    found = find_checkpoint(run);
+    if (!found) return check_start_over(run, before, had_folder, consent);
+    check_steps(run, *found, consent);
+    if (!ranks.alone()) mine = str(found->step, " ", manifest_of(*found));
+  });
+  const std::string told = ranks.told("the checkpoint to go on from", mine);
+  ranks.together("finding that checkpoint", [&] {
+    if (ranks.leads() || told.empty()) return;
+    const std::vector<std::string> word = split(told, ' ');
+    const int64_t step = std::atoll(word.at(0).c_str());
+    found = FoundCheckpoint{run.checkpoint(step), step};
+    check_found_elsewhere(*found, word.at(1));
+  });
+  return found;
+}
 
-namespace {
-
-// The leader prepares a run and lets the others follow.
-Training follow_training(TrainConfig config, const std::string& out, std::shared_ptr<Ranks> ranks) {
-  config.validate();
-  ranks->wait_for_all();
-  Parts parts = load_parts(config, config.model, directory_with(config.model, "tokenizer.json"), ranks->size());
-  return assemble(std::move(config), RunDirectory::watch(out), std::move(parts), {}, std::move(ranks));
+// What rank 0 has just made may take a while to be seen through a network file system.
+RunDirectory watch_soon(const std::string& path) {
+  constexpr int kLooks = 60;
+  for (int look = 1; look < kLooks && !exists(path_join(path, "config.toml")); ++look) {
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  }
+  return RunDirectory::watch(path);
 }
 
 }  // namespace
 
 Training open_training(TrainConfig config, const std::string& out, const std::string& command, bool allow_over_plan,
                        std::shared_ptr<Ranks> ranks) {
-  if (!ranks->leads()) return follow_training(std::move(config), out, std::move(ranks));
-  config.validate();
-  const Planned planned = plan_run(config, out, nullptr, allow_over_plan, *ranks);
-  const std::string tokenizer = directory_with(config.model, "tokenizer.json");
-  Parts parts = load_parts(config, config.model, tokenizer, ranks->size());
-  RunEnvironment environment;
-  environment.version = commit().empty() ? version() : str(version(), ", commit ", commit());
-  environment.torch = torch_version();
-  environment.isa = kernels::isa();
-  environment.isa_reason = kernels::isa_reason();
-  if (config.dtype == Dtype::bf16) environment.isa_reason += str("; ", kernels::bf16_products().reason);
-  environment.device = config.device;
-  environment.threads = at::get_num_threads();
-  environment.started = utc_now();
-  environment.model = config.model;
-  environment.data = join(config.data.files, ", ");
-  environment.method = config.method->title();
-  environment.command = command;
-  environment.initial_weights = hash_of_model(config.model);
-  environment.training_data = hex(parts.data.hash);
-  environment.planned_memory = planned.memory;
-  if (parts.engine.cache_tokens > 0) {
-    environment.rollout_slots = parts.engine.max_slots;
-    environment.rollout_cache_tokens = parts.engine.cache_tokens;
+  const Planned planned = ranks->together("planning the run", [&] {
+    config.validate();
+    return plan_run(config, out, nullptr, allow_over_plan, *ranks);
+  });
+  std::string tokenizer, fingerprint;
+  Parts parts = ranks->together("loading model and data", [&] {
+    tokenizer = directory_with(config.model, "tokenizer.json");
+    Parts loaded = load_parts(config, config.model, tokenizer, *ranks);
+    fingerprint = fingerprint_of(config, loaded);
+    return loaded;
+  });
+  if (!ranks->alone()) {
+    require_same(*ranks, "comparing the ranks' runs", lines_of_run(config, fingerprint, out, *parts.policy.model));
   }
-  environment.checkpoint_saved = "no";
-  RunDirectory run = RunDirectory::create(out, to_toml(config), environment);
-  keep_model_files(run, config.model, tokenizer);
-  ranks->wait_for_all();
-  return assemble(std::move(config), std::move(run), std::move(parts), planned, std::move(ranks));
+  std::optional<RunDirectory> run;
+  ranks->together("creating the run directory", [&] {
+    if (!ranks->leads()) return;
+    RunEnvironment environment;
+    environment.version = commit().empty() ? version() : str(version(), ", commit ", commit());
+    environment.torch = torch_version();
+    environment.isa = kernels::isa();
+    environment.isa_reason = kernels::isa_reason();
+    if (config.dtype == Dtype::bf16) environment.isa_reason += str("; ", kernels::bf16_products().reason);
+    environment.device = config.device;
+    environment.threads = at::get_num_threads();
+    environment.started = utc_now();
+    environment.model = config.model;
+    environment.data = join(config.data.files, ", ");
+    environment.method = config.method->title();
+    environment.command = command;
+    environment.initial_weights = hash_of_model(config.model);
+    environment.training_data = hex(parts.data.hash);
+    environment.planned_memory = planned.memory;
+    if (parts.engine.cache_tokens > 0) {
+      environment.rollout_slots = parts.engine.max_slots;
+      environment.rollout_cache_tokens = parts.engine.cache_tokens;
+    }
+    environment.checkpoint_saved = "no";
+    run = RunDirectory::create(out, to_toml(config), environment);
+    keep_model_files(*run, config.model, tokenizer);
+  });
+  return ranks->together("preparing the run", [&] {
+    if (!ranks->leads()) run = watch_soon(out);
+    return assemble(std::move(config), std::move(*run), std::move(parts), planned, std::move(fingerprint), ranks);
+  });
 }
 
 Training resume_training(const std::string& path, const std::vector<Setting>& overrides, std::shared_ptr<Ranks> ranks) {
-  if (!ranks->leads()) ranks->wait_for_all();  // until what a kill has left is cleared up
-  RunDirectory::check_started(path);
-  const std::vector<Setting> saved = read_toml(path_join(path, "config.toml"));
-  const TrainConfig before = make_train_config(saved);
-  const bool allow_changes = std::ranges::find(overrides, "allow-changes", &Setting::key) != overrides.end();
-  TrainConfig config = make_train_config(with_overrides(saved, overrides, before, allow_changes));
-  config.validate();
-  const bool had_folder = is_directory(path_join(path, "checkpoints"));  // before open() makes it
-  RunDirectory run = ranks->leads() ? RunDirectory::open(path) : RunDirectory::watch(path);
-  const Planned planned =
-      plan_run(config, path, &run, std::ranges::find(overrides, kOverPlan, &Setting::key) != overrides.end(), *ranks);
-  const Consent consent{run, allow_changes};
-  std::optional<FoundCheckpoint> found = find_checkpoint(run);
-  if (found) {
-    check_steps(run, *found, consent);
-  } else {
-    check_start_over(run, before, had_folder, consent);
+  const auto given = [&](const char* key) {
+    return std::ranges::find(overrides, key, &Setting::key) != overrides.end();
+  };
+  const bool allow_changes = given("allow-changes");
+  TrainConfig before, config;
+  bool had_folder = false;
+  ranks->together("reading the run's config", [&] {
+    RunDirectory::check_started(path);
+    const std::vector<Setting> saved = read_toml(path_join(path, "config.toml"));
+    before = make_train_config(saved);
+    config = make_train_config(with_overrides(saved, overrides, before, allow_changes));
+    config.validate();
+    had_folder = is_directory(path_join(path, "checkpoints"));  // before open() makes it
+  });
+  std::optional<RunDirectory> run;
+  const Planned planned = ranks->together("opening the run directory", [&] {
+    run = ranks->leads() ? RunDirectory::open(path) : RunDirectory::watch(path);
+    return plan_run(config, path, &*run, given(kOverPlan), *ranks);
+  });
+  std::optional<FoundCheckpoint> found =
+      choose_checkpoint(*run, before, had_folder, Consent{*run, allow_changes}, *ranks);
+  std::string weights, base, fingerprint;
+  Parts parts = ranks->together("loading model and data", [&] {
+    weights = found ? found->path : config.model;
+    base = directory_with(config.model, "tokenizer.json");
+    Parts loaded = load_parts(config, weights, tokenizer_directory(*run, weights, base), *ranks);
+    check_engine(loaded.engine, *run);
+    fingerprint = fingerprint_of(config, loaded);
+    return loaded;
+  });
+  Training t = ranks->together("preparing the run", [&] {
+    Training made =
+        assemble(std::move(config), std::move(*run), std::move(parts), planned, std::move(fingerprint), ranks);
+    if (found) restore(made, *found, Consent{made.run, allow_changes});
+    return made;
+  });
+  if (!ranks->alone()) {
+    require_same(*ranks, "comparing the ranks' runs",
+                 lines_of_run(t.config, t.state.fingerprint, path, *t.policy.model));
   }
-  const std::string weights = found ? found->path : config.model;
-  const std::string base = directory_with(config.model, "tokenizer.json");
-  Parts parts = load_parts(config, weights, tokenizer_directory(run, weights, base), ranks->size());
-  check_engine(parts.engine, run);
-  Training t = assemble(std::move(config), std::move(run), std::move(parts), planned, std::move(ranks));
   if (found) {
-    restore(t, *found, Consent{t.run, allow_changes});
     log(str("resuming ", path, " after step ", t.state.step));
   } else {
     log(str("resuming ", path, ": no checkpoint yet, starting over from ", t.config.model));
   }
-  if (!t.run.writes()) return t;
-  keep_model_files(t.run, weights, base);
-  t.run.cut_after(found ? t.state.step : -1);
-  if (std::ranges::any_of(overrides, [](const Setting& s) { return s.key != kOverPlan; }))
-    write_file(t.run.config_file(), to_toml(t.config));
-  t.ranks->wait_for_all();
+  t.ranks->together("clearing up the run directory", [&] {
+    if (!t.run.writes()) return;
+    keep_model_files(t.run, weights, base);
+    t.run.cut_after(found ? t.state.step : -1);
+    if (std::ranges::any_of(overrides, [](const Setting& s) { return s.key != kOverPlan; })) {
+      write_file(t.run.config_file(), to_toml(t.config));
+    }
+  });
   return t;
 }
 

@@ -33,6 +33,7 @@ void read_old_policy(const Training& t, Batch& batch, StepRecord& record) {
   const bool said = c.rollout.old_log_prob == OldPolicy::sampler && c.rollout.backend == SampledBy::native &&
                     c.rollout.lag == 0 && c.device == "cpu" && !tail && !c.needs().margin;
   int64_t checked = said ? accept_sampled(*t.policy.model, batch, c.rollout.temperature, budget, t.state.step) : 0;
+  if (said && t.ranks->any("whether the sampler's log-probs are the trainer's", checked < 0)) checked = -1;
   if (checked < 0) {
     note(Lapse::rescored_step);
     warn(str("step ", t.state.step,
@@ -148,7 +149,7 @@ Trainer::Trainer(Training& training)
                  .should_stop = [this] { return should_stop(); },
                  .on_batch = nullptr,
                  .ends = ends_at(t_.policy.tokenizer, t_.config.rollout.stop),
-                 .agree = [this](bool mine) { return t_.ranks->any(mine); }},
+                 .agree = [this](bool mine) { return t_.ranks->any("whether to stop", mine); }},
       began_(now_seconds()) {
   const TrainConfig& c = t_.config;
   t_.limits = measure_limits(*t_.policy.model);
@@ -187,12 +188,15 @@ Trainer::Outcome Trainer::step() {
     if (number == 1) check_bounds(t_, record.metrics);
   }
   ahead_.wait();
-  hold_to_bounds(t_, record.metrics);
-  if (validates(t_, finished())) {
+  if (t_.ranks->leads()) hold_to_bounds(t_, record.metrics);
+  if (decide("whether to validate", {.validate = validates(t_, finished())}).validate) {
     hand_over(&record);
     validate(t_, record);
-    judge(t_, record.metrics);
-    hold_to_bounds(t_, record.metrics);
+    t_.ranks->together("judging the validation", [&] {
+      if (!t_.ranks->leads()) return;
+      judge(t_, record.metrics);
+      hold_to_bounds(t_, record.metrics);
+    });
   }
   record.write();
   note(record.metrics);
@@ -228,7 +232,7 @@ void Trainer::hand_over(StepRecord* record) {
   }
   t_.optimizer->release_masters();
   t_.served->expect(t_.state.step);
-  t_.ranks->wait_for_all();
+  t_.ranks->meet("handing weights over");
   handed_over_ = t_.state.step;
   record->metrics.set("timing_s/hand_over", now_seconds() - began);
   record->metrics.set("rollout/hand_over_diff", t_.served->known_difference());
@@ -317,6 +321,16 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, StepR
   record.updated(losses, objective, norms / static_cast<double>(std::max<size_t>(1, losses.size())), lr);
 }
 
+// Rank 0's, with what it knows of the run's end and best step.
+Decision Trainer::decide(const char* what, Decision mine) {
+  mine.ended = t_.state.ended;
+  mine.best = t_.state.best;
+  Decision decision = decided(*t_.ranks, what, mine);
+  t_.state.ended = decision.ended;
+  t_.state.best = decision.best;
+  return decision;
+}
+
 bool Trainer::finished() const {
   if (out_of_patience(t_) || !t_.state.ended.empty()) return true;
   return t_.config.uses_passes() ? prompts_left(t_.config, t_.data.size(), t_.state.cursor) == 0
@@ -385,15 +399,21 @@ int Trainer::run(TrainObserver& outside) {
   }
   observer.begin(start);
   // A run that was stopped before its first step has this line already.
-  if (t_.state.step == 0 && t_.run.last_step() < 0 && c.test_freq > 0 && c.val_before_train) {
+  const bool first = t_.ranks->leads() && t_.state.step == 0 && t_.run.last_step() < 0;
+  Decision next =
+      decide("how to begin",
+             {.validate = first && c.test_freq > 0 && c.val_before_train, .last = finished(), .stop = should_stop()});
+  if (next.validate) {
     StepRecord before(t_, {0, total_steps_, 0}, observer);
     hand_over(&before);
     validate(t_, before);
-    if (!c.best_metric.empty()) value_of_best(c.best_metric, before.metrics);  // a name that is none is refused now
+    t_.ranks->together("judging the validation", [&] {  // a name that is none is refused now
+      if (t_.ranks->leads() && !c.best_metric.empty()) value_of_best(c.best_metric, before.metrics);
+    });
     before.write();
   }
-  while (!finished()) {
-    const Outcome outcome = t_.ranks->any(should_stop()) ? Outcome::stopped : saved_step();
+  while (!next.last) {
+    const Outcome outcome = next.stop ? Outcome::stopped : saved_step();
     if (outcome == Outcome::out_of_prompts) break;
     if (outcome == Outcome::stopped) {
       save(true);
@@ -403,7 +423,9 @@ int Trainer::run(TrainObserver& outside) {
       return kInterrupted;
     }
     const bool due = c.save_freq > 0 && t_.state.step % c.save_freq == 0;
-    if (due || t_.state.best.step == t_.state.step) save(finished());
+    next = decide("what follows the step",
+                  {.save = due || t_.state.best.step == t_.state.step, .last = finished(), .stop = should_stop()});
+    if (next.save) save(next.last);
   }
   save(true);
   observer.end();

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "core/observer.h"
+#include "train/agreement.h"
 #include "train/ahead.h"
 #include "train/checkpoint.h"
 #include "train/start.h"
@@ -29,6 +30,7 @@ class Trainer {
   void note(const StepMetrics& metrics);
   Collected collect(StepRecord& record);
   void update(const Batch& batch, std::span<const float> advantage, StepRecord& record);
+  Decision decide(const char* what, Decision mine);
   void release_shares();   // of what other ranks keep
   void save(bool needed);  // the last one, or one before it stops
   void say_end() const;

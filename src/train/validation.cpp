@@ -35,7 +35,9 @@ void validate(const Training& t, StepRecord& record) {
   eval.truncated = t.config.reward.truncated == Truncated::wrong ? Truncated::wrong : Truncated::grade;
   eval.bootstrap_draws = 0;
   eval.stored_responses = 0;
+  input.scored = t.ranks->leads();
   EvalRecord result = evaluate(*t.rollout, t.policy.tokenizer, t.graders, input, eval);
+  if (!input.scored) return;
   std::ranges::sort(result.by_source, {}, &std::pair<std::string, EvalNumbers>::first);
   StepMetrics& m = record.metrics;
   for (const auto& [source, numbers] : result.by_source) {

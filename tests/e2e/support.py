@@ -77,10 +77,16 @@ def free_port():
         return s.getsockname()[1]
 
 
-def start_ranks(size, words):
-    environment = {**os.environ, "WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
-    return [subprocess.Popen([UCAS, *map(str, words)], env={**environment, "RANK": str(rank)}, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, text=True) for rank in range(size)]
+def start_ranks(size, words, of_rank={}, world=None):
+    """`of_rank`: by rank what one has that the others lack: `more` words, an `env`, a `cwd`. `world`: variables of all."""
+    environment = {**os.environ, "WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), **(world or {})}
+    processes = []
+    for rank in range(size):
+        own = of_rank.get(rank, {})
+        processes.append(subprocess.Popen([UCAS, *map(str, [*words, *own.get("more", ())])], cwd=own.get("cwd"),
+                                          env={**environment, "RANK": str(rank), **own.get("env", {})}, stdout=subprocess.PIPE,
+                                          stderr=subprocess.PIPE, text=True))
+    return processes
 
 
 def finish(processes):

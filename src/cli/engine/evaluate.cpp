@@ -15,6 +15,9 @@
 #include "evaluate/table.h"
 #include "hf/model_config.h"
 #include "records/card.h"
+#include "rollout/policy.h"
+#include "train/agreement.h"
+#include "train/fingerprint.h"
 #include "train/shared_rollout.h"
 
 namespace ucas {
@@ -106,34 +109,65 @@ int evaluate_here(const EvaluateOptions& options, EvaluationPlan plan, const std
   return kDone;
 }
 
-}  // namespace
+struct EvaluateWords {
+  EvaluateOptions options;
+  EvaluationPlan plan;
+  std::vector<ModelSettings> models;
+};
 
-int run_evaluate(const Words& words) {
+EvaluateWords read_evaluate_words(const Words& words) {
   PolicyLine line = read_policy_line(words, {"data", "labels", "server", "responses", "stop"});
   const std::vector<Setting> of_models = take_model_settings(line);
-  EvaluateOptions options;
+  EvaluateWords asked;
+  EvaluateOptions& options = asked.options;
   ucas::apply(options, line.settings);
-  const std::vector<ModelSettings> models =
-      read_models(with_others(line.positionals, options), options.labels, options.models, of_models);
+  asked.models = read_models(with_others(line.positionals, options), options.labels, options.models, of_models);
   const bool all_given =
-      std::ranges::all_of(models, [](const ModelSettings& m) { return m.by == AnsweredBy::responses; });
+      std::ranges::all_of(asked.models, [](const ModelSettings& m) { return m.by == AnsweredBy::responses; });
   if (options.data.empty() && !(all_given && options.suite.empty())) {
     throw Error("usage", options.suite.empty() ? "--data FILE.jsonl is missing; see `ucas evaluate --help`"
                                                : "--data DIR is missing: where the suite's files are");
   }
-  EvaluationPlan plan = plan_of(options, line.settings);
-  for (const ModelSettings& model : models) {  // a wrong path is said before the work
+  asked.plan = plan_of(options, line.settings);
+  for (const ModelSettings& model : asked.models) {  // a wrong path is said before the work
     if (model.by == AnsweredBy::checkpoint) read_model_config(model.path);
   }
-  install_stop_signals();
+  return asked;
+}
 
-  const std::shared_ptr<Ranks> ranks = open_ranks();
-  if (!ranks->alone() && std::ranges::any_of(models, [](const auto& m) { return m.by != AnsweredBy::checkpoint; })) {
-    throw Error("config",
-                "several ranks draw responses of checkpoints; responses of servers and files need one process");
+// What several ranks must have in common. Only rank 0 reads the data and is asked for anything but responses.
+std::vector<std::string> lines_of(const EvaluateWords& asked) {
+  std::vector<std::string> lines = {str("dtype = ", word_of(asked.plan.config.dtype)),
+                                    str("device = ", kind_of_device(asked.plan.device))};
+  for (const ModelSettings& model : asked.models) {
+    lines.push_back(str("weights of ", model.label, " (hash) = ", hash_of_model(model.path)));
   }
-  return speaking_once(*ranks, [&] {
-    return ranks->leads() ? evaluate_here(options, plan, models, *ranks) : draw_for_leader(plan, models, *ranks);
+  return lines;
+}
+
+int evaluate_by_ranks(EvaluateWords asked, Ranks& ranks) {
+  const std::vector<std::string> lines = ranks.together("reading the models", [&] {
+    if (std::ranges::any_of(asked.models, [](const auto& m) { return m.by != AnsweredBy::checkpoint; })) {
+      throw Error("config",
+                  "several ranks draw responses of checkpoints; responses of servers and files need one process");
+    }
+    asked.plan.device = device_of_rank(asked.plan.device, ranks.place().local, visible_cuda_devices());
+    return lines_of(asked);
+  });
+  require_same(ranks, "comparing the ranks' evaluations", lines);
+  if (!ranks.leads()) return draw_for_leader(asked.plan, asked.models, ranks);
+  return evaluate_here(asked.options, asked.plan, asked.models, ranks);
+}
+
+}  // namespace
+
+int run_evaluate(const Words& words) {
+  return speaking_once([&] {
+    const std::shared_ptr<Ranks> ranks = open_ranks();
+    EvaluateWords asked = ranks->together("reading the options", [&] { return read_evaluate_words(words); });
+    install_stop_signals();
+    if (!ranks->alone()) return evaluate_by_ranks(std::move(asked), *ranks);
+    return evaluate_here(asked.options, asked.plan, asked.models, *ranks);
   });
 }
 

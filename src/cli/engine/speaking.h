@@ -1,27 +1,41 @@
-// Of several ranks rank 0 speaks for all; but what ends another one may have happened there alone, and is said by it. A
-// bad option is the same on all.
+// Of several ranks rank 0 speaks for all. What ends all of them alike it says, too; what ends another one alone is said
+// by that one, with its number.
 #pragma once
 
+#include <exception>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "train/ranks.h"
 
 namespace ucas {
 
+inline std::string as_said_by(int64_t rank, const std::string& message) {
+  const std::string who = str("rank ", rank);
+  std::vector<std::string> lines;
+  for (const std::string& line : split(message, '\n')) {
+    lines.push_back(line.starts_with(who) ? line : str(who, ": ", line));
+  }
+  return join(lines, "\n");
+}
+
 template <class Work>
-int speaking_once(const Ranks& ranks, Work work) {
-  if (ranks.leads()) return work();
+int speaking_once(Work work) {
+  const int64_t rank = rank_of_environment();
+  if (rank == 0) return work();
   const LogSink before = set_log_sink([](LogLevel, const std::string&) {});
   try {
     return work();
-  } catch (const Error& error) {
-    const std::string kind = error.kind();
-    if (kind != "usage" && kind != "config") set_log_sink(before);
+  } catch (const AgreedError&) {
     throw;
-  } catch (...) {
+  } catch (const Error& error) {
     set_log_sink(before);
+    throw Error(error.kind(), as_said_by(rank, error.what()), error.exit_code());
+  } catch (const std::exception&) {
+    set_log_sink([before, rank](LogLevel level, const std::string& line) { before(level, as_said_by(rank, line)); });
     throw;
   }
 }

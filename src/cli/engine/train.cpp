@@ -1,4 +1,14 @@
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "base/error.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/refusals.h"
 #include "base/stop.h"
@@ -43,44 +53,98 @@ int train_to_the_end(Training training, TrainObserver& observer) {
   return code;
 }
 
-// A new run, of a config and what was typed beside it.
-int begin_training(const CommandLine& line, const std::string& out, const std::string& command,
-                   std::shared_ptr<Ranks> ranks, TrainObserver& observer) {
-  std::vector<Setting> settings;
-  if (!line.positionals.empty()) settings = read_config_file(line.positionals[0]);
-  settings.insert(settings.end(), line.settings.begin(), line.settings.end());
-  const bool over_plan = std::erase_if(settings, [](const Setting& s) { return s.key == "allow-over-plan"; }) > 0;
+// What was typed, read by each rank before any of them opens or loads anything.
+struct TrainWords {
+  std::string out, resume;
+  std::unique_ptr<TrainObserver> observer;
+  std::vector<Setting> settings;  // on --resume those that change
+  std::vector<Setting> flags;     // allow-...
+  std::optional<TrainConfig> config;
+};
+
+constexpr const char* kAuto = "auto";  // --resume auto: the run in --out where there is one, else a new one
+constexpr const char* kOverPlan = "allow-over-plan";
+
+// The config of a new run.
+void read_config(const CommandLine& line, TrainWords& asked) {
+  if (!line.positionals.empty()) asked.settings = read_config_file(line.positionals[0]);
+  asked.settings.insert(asked.settings.end(), line.settings.begin(), line.settings.end());
   Refusals refuse("config");
-  TrainConfig config;
-  refuse.attempt([&] { config = make_train_config(settings); });
-  if (refuse.none()) refuse.attempt([&] { config.validate(); });
+  refuse.attempt([&] { asked.config = make_train_config(asked.settings); });
+  if (refuse.none()) refuse.attempt([&] { asked.config->validate(); });
   const char* no_out = "--out RUN is missing: the directory that the run is written to";
-  if (refuse.none() && out.empty()) throw Error("usage", no_out);
-  if (out.empty()) refuse(no_out);
+  if (refuse.none() && asked.out.empty()) throw Error("usage", no_out);
+  if (asked.out.empty()) refuse(no_out);
   refuse.finish();
-  return train_to_the_end(open_training(std::move(config), out, command, over_plan, std::move(ranks)), observer);
+}
+
+TrainWords read_train_words(const Words& words) {
+  CommandLine line = parse_command_line(words, {"allow-changes", "allow-over-plan"});
+  TrainWords asked;
+  asked.out = take_option(line.settings, "out");
+  asked.resume = take_option(line.settings, "resume");
+  asked.observer = make_train_observer(parse_progress_mode(take_option(line.settings, "progress")));
+  expand_short_forms(line.settings);
+  if (line.positionals.size() > 1) {
+    throw Error("usage", str("one CONFIG at most, got ", join(line.positionals, " "), "; see ucas train --help"));
+  }
+  const auto is_flag = [&](const Setting& s) {
+    return s.key == kOverPlan || (s.key == "allow-changes" && !asked.resume.empty());
+  };
+  std::ranges::copy_if(line.settings, std::back_inserter(asked.flags), is_flag);
+  std::erase_if(line.settings, is_flag);
+  if (asked.resume.empty() || asked.resume == kAuto) {
+    read_config(line, asked);
+    return asked;
+  }
+  if (!line.positionals.empty() || !asked.out.empty()) {
+    throw Error("usage", "--resume RUN goes on with that run's own config.toml: give neither CONFIG nor --out");
+  }
+  asked.settings = line.settings;
+  return asked;
+}
+
+bool is_auto(const TrainWords& asked) { return asked.resume == kAuto && asked.config; }
+
+// What the whole command says otherwise than the run that is there: changes, which may be refused.
+std::vector<Setting> changes_of(const TrainConfig& config, const std::string& run) {
+  std::map<std::string, std::string> before;
+  for (const FieldValue& field : fields_of(make_train_config(read_toml(path_join(run, "config.toml"))))) {
+    before[field.key] = field.value;
+  }
+  std::vector<Setting> changes;
+  for (const FieldValue& field : fields_of(config)) {
+    if (before[field.key] == field.value) continue;
+    for (Setting& setting : parse_toml(str(field.key, " = ", field.value), "")) {
+      setting.where = str("--", setting.key, " = ", field.value);
+      changes.push_back(std::move(setting));
+    }
+  }
+  return changes;
 }
 
 }  // namespace
 
 int run_train(const Words& words) {
-  CommandLine line = parse_command_line(words, {"allow-changes", "allow-over-plan"});
-  std::string out = take_option(line.settings, "out"), resume = take_option(line.settings, "resume");
-  std::unique_ptr<TrainObserver> observer =
-      make_train_observer(parse_progress_mode(take_option(line.settings, "progress")));
-  expand_short_forms(line.settings);
-  if (line.positionals.size() > 1) {
-    throw Error("usage", str("one CONFIG at most, got ", join(line.positionals, " "), "; see ucas train --help"));
-  }
-  install_stop_signals();
-  const std::shared_ptr<Ranks> ranks = open_ranks();
-  if (!ranks->leads()) observer = std::make_unique<TrainObserver>();
-  return speaking_once(*ranks, [&] {
-    if (resume.empty()) return begin_training(line, out, command_text(words), ranks, *observer);
-    if (!line.positionals.empty() || !out.empty()) {
-      throw Error("usage", "--resume RUN goes on with that run's own config.toml: give neither CONFIG nor --out");
+  return speaking_once([&] {
+    const std::shared_ptr<Ranks> ranks = open_ranks();
+    TrainWords asked = ranks->together("reading the options", [&] { return read_train_words(words); });
+    if (!ranks->leads()) asked.observer = std::make_unique<TrainObserver>();
+    install_stop_signals();
+    if (is_auto(asked)) {
+      const bool there = ranks->leads() && exists(path_join(asked.out, "config.toml"));
+      asked.resume = ranks->told("whether there is a run", there ? "1" : "").empty() ? "" : asked.out;
+      ranks->together("comparing the options with the run's", [&] {
+        if (!asked.resume.empty()) asked.settings = changes_of(*asked.config, asked.resume);
+      });
     }
-    return train_to_the_end(resume_training(resume, line.settings, ranks), *observer);
+    if (asked.resume.empty()) {
+      const bool over_plan = std::ranges::find(asked.flags, kOverPlan, &Setting::key) != asked.flags.end();
+      Training training = open_training(std::move(*asked.config), asked.out, command_text(words), over_plan, ranks);
+      return train_to_the_end(std::move(training), *asked.observer);
+    }
+    asked.settings.insert(asked.settings.end(), asked.flags.begin(), asked.flags.end());
+    return train_to_the_end(resume_training(asked.resume, asked.settings, ranks), *asked.observer);
   });
 }
 

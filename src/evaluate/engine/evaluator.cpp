@@ -355,7 +355,7 @@ EvalRecord evaluate(ResponseSource& source, const Graders& graders, const EvalIn
   Generation generation(input, config);
   const std::optional<std::vector<Responses>> responses = generation.run(source);
   EvalRecord result;
-  if (responses) {
+  if (responses && input.scored) {
     if (input.journal) input.journal->finish(input.problems);
     result = score(input.problems, *responses, graders, config);
   }

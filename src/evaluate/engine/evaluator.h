@@ -51,6 +51,7 @@ struct EvalInput {
   std::function<void(std::span<const size_t> problems, const std::function<void(Output)>& ended)> choose = {};
   int64_t disk_free =
       0;  // bytes where the journal is, less what it has; 0: not asked. Error("limit") before the first response
+  bool scored = true;        // false: by another process, here they are only drawn
   std::string label, model;  // for the result
   std::string suite;
   int64_t step = -1;

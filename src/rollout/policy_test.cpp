@@ -1,0 +1,42 @@
+#include "rollout/policy.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/machine.h"
+
+namespace ucas {
+namespace {
+
+TEST(device_of_rank, cuda_is_the_device_with_the_ranks_number_on_its_host) {
+  EXPECT_EQ(device_of_rank("cuda", 0, 8), "cuda:0");
+  EXPECT_EQ(device_of_rank("cuda", 7, 8), "cuda:7");
+  EXPECT_EQ(device_of_rank("cuda", 3, 1), "cuda");  // --gpus-per-task=1 shows each rank its own
+  EXPECT_EQ(device_of_rank("cuda", 3, 0), "cuda");  // parse_device() refuses it
+  EXPECT_EQ(device_of_rank("cuda:2", 5, 8), "cuda:2");
+  EXPECT_EQ(device_of_rank("cpu", 5, 8), "cpu");
+  try {
+    device_of_rank("cuda", 2, 2);
+    FAIL() << "a third rank of two devices";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit_code(), kBadInput);
+    EXPECT_NE(std::string(error.what()).find("rank number 2 of this host, counted from 0, has no CUDA device: 2 are"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(cores, are_divided_among_processes_that_share_them) {
+  const int64_t all = usable_cores();
+  EXPECT_EQ(all, all_cores());
+  EXPECT_FALSE(cores_are_divided(0));
+  share_cores(2 * all);
+  EXPECT_EQ(usable_cores(), 1);
+  EXPECT_EQ(all_cores(), all);
+  EXPECT_FALSE(cores_are_divided(3));
+  share_cores(1);
+  EXPECT_EQ(usable_cores(), all);
+}
+
+}  // namespace
+}  // namespace ucas
