@@ -33,6 +33,7 @@
 #include "train/draw.h"
 #include "train/fingerprint.h"
 #include "train/gpu_check.h"
+#include "train/metrics.h"
 #include "train/model_files.h"
 #include "train/self_check.h"
 #include "train/shared_rollout.h"
@@ -407,6 +408,7 @@ RunDirectory watch_soon(const std::string& path) {
 
 Training open_training(TrainConfig config, const std::string& out, const std::string& command, bool allow_over_plan,
                        std::shared_ptr<Ranks> ranks) {
+  begin_peak_resident();
   const Planned planned = ranks->together("planning the run", [&] {
     config.validate();
     return plan_run(config, out, nullptr, allow_over_plan, *ranks);
@@ -455,6 +457,7 @@ Training open_training(TrainConfig config, const std::string& out, const std::st
 }
 
 Training resume_training(const std::string& path, const std::vector<Setting>& overrides, std::shared_ptr<Ranks> ranks) {
+  begin_peak_resident();
   const auto given = [&](const char* key) {
     return std::ranges::find(overrides, key, &Setting::key) != overrides.end();
   };
