@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/fault.h"
 #include "base/json_object.h"
 #include "base/str.h"
 
@@ -127,6 +128,7 @@ void RunDirectory::append_step(const std::string& json_line) {
   UCAS_CHECK(json_line.find('\n') == std::string::npos, "a line of steps.jsonl is one line");
   if (!steps_) steps_ = std::make_unique<FileWriter>(steps_file(), true);
   steps_->write(json_line + "\n");
+  fault_point("step");
 }
 
 void RunDirectory::append_events(int64_t step, std::span<const std::pair<std::string, double>> values) {

@@ -4,7 +4,7 @@ import shutil
 import signal
 import subprocess
 
-from support import UCAS, check, clean, path, rows, same_bytes, small_task, train_words, ucas, wait_for_step
+from support import UCAS, check, clean, end, path, rows, same_bytes, small_task, stopped_at, train_words, ucas
 
 STEPS = 12
 # What a run is made of beside the policy, and the files of a checkpoint that hold it. One row for each thing that has
@@ -56,10 +56,8 @@ def same_checkpoint(kind, run, whole, step, name):
 
 def interrupted(kind, name, signal_number, at_step, expect):
     whole, run = path(kind), path(f"{kind}-{name}")
-    process = subprocess.Popen([UCAS, *map(str, words(kind, run))], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    check(wait_for_step(run, at_step, process), f"{kind}, {name}: reached step {at_step}")
-    process.send_signal(signal_number)
-    check(process.wait(60) == expect, f"{kind}, {name}: ended with {expect}")
+    process = stopped_at(words(kind, run), f"step:{at_step + 1}")  # a line before the first step, of the validation
+    check(end(process, signal_number)[0] == expect, f"{kind}, {name}: ended with {expect} after step {at_step}")
     ucas("train", "--resume", run)
     check(rows(run) == rows(whole), f"{kind}, {name}: steps.jsonl is that of the uninterrupted run")
     same_checkpoint(kind, run, whole, STEPS, f"{kind}, {name}")
