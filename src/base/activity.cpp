@@ -102,6 +102,14 @@ Activity activity() {
   return made;
 }
 
+Stillness::Due Stillness::after(double still) {
+  if (still < seconds_) next_ = seconds_;
+  if (end_seconds_ > 0 && still >= end_seconds_) return Due::end;
+  if (seconds_ <= 0 || still < next_) return Due::nothing;
+  next_ *= 2;
+  return Due::word;
+}
+
 Watchdog::Watchdog(double seconds, double end_seconds) : seconds_(seconds), end_seconds_(end_seconds) {
   if (seconds <= 0 && end_seconds <= 0) return;
   progressed();
@@ -118,17 +126,16 @@ void Watchdog::watch(const std::stop_token& stop) {
   std::unique_lock lock(guard_);
   const double least = std::min(seconds_ > 0 ? seconds_ : end_seconds_, end_seconds_ > 0 ? end_seconds_ : seconds_);
   const auto pause = std::chrono::duration<double>(std::clamp(least / 4, 0.05, 5.0));
-  double next = seconds_;
+  Stillness stillness(seconds_, end_seconds_);
   while (!woken_.wait_for(lock, stop, pause, [&] { return stop.stop_requested(); })) {
     const Activity now = activity();
-    if (now.still < seconds_) next = seconds_;
-    if (end_seconds_ > 0 && now.still >= end_seconds_) {
+    const Stillness::Due due = stillness.after(now.still);
+    if (due == Stillness::Due::end) {
       log(str("watchdog  nothing has moved for ", human_seconds(now.still), ": ", now.what,
               "; the program ends (train.watchdog_end), the last checkpoint stands"));
       end_program();
     }
-    if (seconds_ <= 0 || now.still < next) continue;
-    next *= 2;
+    if (due == Stillness::Due::nothing) continue;
     note(Lapse::stall);
     log(str("watchdog  nothing has moved for ", human_seconds(now.still), ": ", now.what));
   }

@@ -42,8 +42,19 @@ struct Activity {
 };
 Activity activity();
 
-// Says what the program is at when nothing has moved for `seconds`, again after twice that, and so on; after
-// `end_seconds` ends the program with exit code 74, and the process groups of what it does. 0: never.
+// What is due when nothing has moved for so long: a word after `seconds`, again after twice that, and so on; the end after `end_seconds`.
+// 0: never.
+class Stillness {
+ public:
+  enum class Due { nothing, word, end };
+  Stillness(double seconds, double end_seconds) : seconds_(seconds), end_seconds_(end_seconds), next_(seconds) {}
+  Due after(double still);
+
+ private:
+  double seconds_, end_seconds_, next_;
+};
+
+// Says what the program is at when a word is due; at the end ends the program with exit code 74, and the process groups of what it does.
 class Watchdog {
  public:
   Watchdog(double seconds, double end_seconds);

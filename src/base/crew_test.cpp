@@ -6,10 +6,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <stdexcept>
 #include <thread>
 #include <vector>
+
+#include "support/patience.h"
 
 namespace ucas {
 namespace {
@@ -42,8 +43,7 @@ TEST(crew, others_take_the_share_of_who_is_held_up) {
   in_crew(64, 1, 2, [&](int64_t first, int64_t last) {
     if (std::this_thread::get_id() == held && first == 0) {  // the caller, in its first part
       const auto rest = static_cast<int>(64 - last);
-      for (int i = 0; i < 5000 && taken < rest; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      EXPECT_EQ(taken, rest) << "the other one does the rest, of the caller's share too";
+      testing::wait_until([&] { return taken == rest; });  // the other one does the rest, of the caller's share too
     }
     taken += static_cast<int>(last - first);
   });

@@ -22,6 +22,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/fault.h"
 #include "base/log.h"
 #include "base/str.h"
 
@@ -29,7 +30,7 @@ namespace ucas {
 
 namespace {
 
-// --- fault injection: UCAS_FAULT=op:n:errno[:sticky|kill|short] --------------------------------------------------
+// --- fault injection: UCAS_FAULT=op:n:errno[:sticky|kill|short|stop] ---------------------------------------------
 
 struct Fault {
   std::string op;
@@ -59,6 +60,10 @@ bool faulty(const char* op, bool* shorten = nullptr) {
   int64_t call = ++fault_calls;
   if (call != f->at && !(f->mode == "sticky" && call > f->at)) return false;
   if (f->mode == "kill") ::kill(::getpid(), SIGKILL);
+  if (f->mode == "stop") {
+    ::kill(::getpid(), SIGSTOP);
+    return false;
+  }
   if (f->mode == "short" && shorten != nullptr) {
     *shorten = true;
     return false;
@@ -230,6 +235,10 @@ void open_standard_streams() {
     // open() takes the lowest free number: those below are open by now.
     if (::fcntl(fd, F_GETFD) < 0) ::open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY);
   }
+}
+
+void fault_point(const char* op) {
+  if (fault() && fault()->op == op) faulty(op);
 }
 
 int64_t set_fault(const std::string& spec) {

@@ -121,8 +121,13 @@ bool stderr_is_terminal() {
   return yes;
 }
 
+// UCAS_CLOCK_RATE, for tests: so many times as quick a clock, so that what is said after five seconds is said after no time or never.
 double now_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  static const double rate = [] {
+    const char* set = std::getenv("UCAS_CLOCK_RATE");
+    return set == nullptr ? 1.0 : std::strtod(set, nullptr);
+  }();
+  return rate * std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 Progress::Progress(std::string what, int64_t total, std::string unit, int64_t already)

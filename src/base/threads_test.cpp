@@ -32,7 +32,7 @@ TEST(share_out, throws_what_a_block_throws_and_takes_no_more) {
   auto work = [&](size_t first, size_t) {
     ++taken;
     if (first == 2) throw std::runtime_error("block 2");
-    if (first > 2) std::this_thread::sleep_for(std::chrono::milliseconds(1));  // however late the other one is
+    if (first > 2) std::this_thread::sleep_for(std::chrono::milliseconds(50));  // however late the other one is
   };
   EXPECT_THROW(share_out(1000, 1, 2, work), std::runtime_error);
   EXPECT_LT(taken, 1000);

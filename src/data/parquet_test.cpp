@@ -1,10 +1,8 @@
 #include "data/parquet.h"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -13,6 +11,7 @@
 #include "base/str.h"
 #include "data/problems.h"
 #include "evaluate/responses_file.h"
+#include "support/program.h"
 
 namespace ucas {
 namespace {
@@ -27,11 +26,11 @@ class parquet : public ::testing::Test {
     const std::string script = UCAS_SOURCE_DIR "/tests/support/make_parquet.py";
     if (!exists(UCAS_BINARY_DIR "/libucas_parquet.so")) {
       missing_ = "this build reads no Parquet: pyarrow was not there when it was configured";
-    } else if (!exists(python)) {
-      missing_ = "no .venv/bin/python with pyarrow, which writes the files";
+    } else if (::access(python.c_str(), X_OK) != 0) {
+      missing_ = "no .venv/bin/python that this user may start and that has pyarrow, which writes the files";
     } else {
-      const int status = std::system(str(python, " -B ", script, " ", folder_).c_str());
-      if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+      const int status = testing::run_program({python, "-B", script, folder_});
+      if (status == 77)
         missing_ = "the Python of .venv has no pyarrow";
       else if (status != 0)
         missing_ = "broken";

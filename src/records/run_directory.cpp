@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/fault.h"
 #include "base/json_object.h"
 #include "base/lapses.h"
 #include "base/log.h"
@@ -130,6 +131,7 @@ void RunDirectory::append_step(const std::string& json_line) {
   if (!steps_) steps_ = std::make_unique<FileWriter>(steps_file(), true);
   keep_log_in_place();
   steps_->write(json_line + "\n");
+  fault_point("step");
 }
 
 void RunDirectory::keep_log_in_place() const {

@@ -3,24 +3,18 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "support/synthetic_run.h"
+#include "support/temporary_directory.h"
 
 namespace ucas {
 namespace {
 
 class run_reader : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char name[] = "/tmp/ucas-run-XXXXXX";
-    root_ = mkdtemp(name);
-  }
-  void TearDown() override { remove_all(root_); }
-
   std::string at(const std::string& name) { return path_join(root_, name); }
   void put(const std::string& name, const std::string& text) {
     size_t slash = name.rfind('/');
@@ -42,7 +36,8 @@ class run_reader : public ::testing::Test {
     }
     return false;
   }
-  std::string root_;
+  const testing::TemporaryDirectory folder_;
+  const std::string& root_ = folder_.path();
 };
 
 TEST_F(run_reader, a_whole_run_is_read) {

@@ -3,23 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "base/file.h"
 #include "base/str.h"
 #include "support/synthetic_run.h"
+#include "support/temporary_directory.h"
 
 namespace ucas {
 namespace {
 
 class alarms : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char name[] = "/tmp/ucas-alarms-XXXXXX";
-    root_ = mkdtemp(name);
-  }
-  void TearDown() override { remove_all(root_); }
-
   AlarmReport of(const std::vector<std::string>& paths) {
     runs_.clear();
     for (const std::string& path : paths) runs_.push_back(read_run(path));
@@ -32,7 +26,8 @@ class alarms : public ::testing::Test {
     }
     return nullptr;
   }
-  std::string root_;
+  const testing::TemporaryDirectory folder_;
+  const std::string& root_ = folder_.path();
   std::vector<RunRecord> runs_;
   std::vector<RunGroup> groups_;
 };

@@ -2,24 +2,18 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "report/alarms.h"
+#include "support/temporary_directory.h"
 
 namespace ucas {
 namespace {
 
 class benchmarks_of_runs : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char name[] = "/tmp/ucas-benchmarks-XXXXXX";
-    root_ = mkdtemp(name);
-  }
-  void TearDown() override { remove_all(root_); }
-
   // An evaluation of two benchmarks with a card.
   std::string write(const std::string& label, double aime, double math, int64_t max_tokens = 3000) {
     std::string path = path_join(root_, label);
@@ -43,7 +37,8 @@ class benchmarks_of_runs : public ::testing::Test {
     for (const std::string& path : paths) runs_.push_back(read_run(path));
     return group_runs(runs_);
   }
-  std::string root_;
+  const testing::TemporaryDirectory folder_;
+  const std::string& root_ = folder_.path();
   std::vector<RunRecord> runs_;
 };
 

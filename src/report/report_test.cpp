@@ -8,24 +8,22 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "report/page/curves.h"
+#include "support/program.h"
 #include "support/synthetic_run.h"
+#include "support/temporary_directory.h"
 
 namespace ucas {
 namespace {
 
 class report : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char name[] = "/tmp/ucas-report-XXXXXX";
-    root_ = mkdtemp(name);
-  }
   void TearDown() override {
     const char* keep = std::getenv("UCAS_KEEP_REPORT");  // to look at the page by eye
     std::string page = path_join(root_, "report.html");
     if (keep != nullptr && exists(page)) write_file(keep, read_file(page));
-    remove_all(root_);
   }
-  std::string root_;
+  const testing::TemporaryDirectory folder_;
+  const std::string& root_ = folder_.path();
 };
 
 size_t count(const std::string& text, const std::string& part) {
@@ -171,15 +169,16 @@ TEST_F(report, every_drawn_number_is_documented) {
 
 // In a browser: nothing throws, every chart is drawn, hostile text runs nothing.
 TEST_F(report, a_browser_draws_every_chart_and_runs_no_foreign_script) {
-  if (std::system("command -v chromium >/dev/null 2>&1") != 0) GTEST_SKIP() << "no chromium on this machine";
   std::string html = hostile_page(root_);
   size_t charts = count(html, "<div class=\"plot\"");
   write_file(path_join(root_, "report.html"), html);
-  std::string command =
-      str("timeout 100 chromium --headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking "
-          "--disable-component-update --disable-sync --user-data-dir=",
-          root_, "/profile --dump-dom file://", root_, "/report.html >", root_, "/dom.html 2>/dev/null");
-  if (std::system(command.c_str()) != 0) GTEST_SKIP() << "chromium does not start here";
+  const int ended = testing::run_program(
+      {"chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+       "--disable-component-update", "--disable-sync", str("--user-data-dir=", root_, "/profile"), "--dump-dom",
+       str("file://", root_, "/report.html")},
+      path_join(root_, "dom.html"));
+  if (ended == 127) GTEST_SKIP() << "no chromium on this machine";
+  if (ended != 0) GTEST_SKIP() << "chromium does not start here: " << ended;
   std::string dom = read_file(path_join(root_, "dom.html"));
   EXPECT_GT(charts, 15u);
   EXPECT_EQ(count(dom, "<svg viewBox"), charts + count(html, "<figure class=\"drawn\""));

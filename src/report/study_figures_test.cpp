@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -13,6 +12,7 @@
 #include "records/run_record.h"
 #include "stats/spread.h"
 #include "support/synthetic_run.h"
+#include "support/temporary_directory.h"
 
 namespace ucas {
 namespace {
@@ -20,15 +20,12 @@ namespace {
 class study_figures_of_runs : public ::testing::Test {
  protected:
   void SetUp() override {
-    char name[] = "/tmp/ucas-figures-XXXXXX";
-    root_ = mkdtemp(name);
     before_ = set_log_sink([this](LogLevel level, const std::string& text) {
       if (level == LogLevel::warning) warned_ += text;
     });
   }
   void TearDown() override {
     set_log_sink(before_);
-    remove_all(root_);
   }
 
   // Rows of a csv without quoted separators.

@@ -278,18 +278,19 @@ TEST(ranks, each_keeps_its_share_of_the_masters_and_all_get_the_bf16_weights_of_
   }
 }
 
-// Ends a response with every look for more; a slow one takes its time.
+// Ends a response with every look for more; a slow one draws its first when `wait` comes back.
 class Drawing final : public Rollout {
  public:
-  explicit Drawing(bool slow) : slow_(slow) {}
+  explicit Drawing(std::function<void()> wait = nullptr) : wait_(std::move(wait)) {}
   std::vector<Sampled> run(const RolloutRequest& request) override {
     std::vector<PromptJob> jobs(request.jobs.begin(), request.jobs.end());
     std::vector<Sampled> drawn;
     for (size_t job = 0; job < jobs.size(); ++job) {
       for (uint32_t i = 0; i < jobs[job].samples; ++i) {
-        if (slow_) std::this_thread::sleep_for(std::chrono::milliseconds(40));
+        if (wait_ && drawn.size() == 1) wait_();
         drawn.push_back({.job = static_cast<int64_t>(job), .sample = i, .token = {jobs[job].prompt[0]}});
         request.on_response(drawn.back());
+        if (told != nullptr) ++*told;
         if (!request.more) continue;
         for (const PromptJob& more : request.more()) jobs.push_back(more);
       }
@@ -297,22 +298,30 @@ class Drawing final : public Rollout {
     count = drawn.size();
     return drawn;
   }
+  std::atomic<size_t>* told = nullptr;  // of each that was drawn
   size_t count = 0;
 
  private:
-  const bool slow_;
+  const std::function<void()> wait_;
 };
 
 TEST(ranks, one_that_is_quick_takes_over_prompts_that_a_slow_one_has_not_begun) {
+  void* shared_page = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(shared_page, MAP_FAILED);
   for (const bool claims : {false, true}) {
+    auto* drawn_by_quick = new (shared_page) std::atomic<size_t>(0);
     const auto said = in_processes(2, [&](Ranks& ranks) -> std::string {
       std::vector<std::vector<int32_t>> prompts;
       for (int32_t i = 0; i < 24; ++i) prompts.push_back({100 + i});
       std::vector<PromptJob> jobs;
       for (const auto& prompt : prompts) jobs.push_back({.prompt = prompt, .samples = 2});
-      Drawing own(ranks.leads());
+      size_t rounds = 0;
+      Drawing own(ranks.leads() ? [&] { testing::wait_until([&] { return *drawn_by_quick >= (claims ? 30 : 24) * rounds; }); }
+                                : std::function<void()>());
+      if (!ranks.leads()) own.told = drawn_by_quick;
       const std::unique_ptr<Rollout> shared = share_rollout(own, ranks, claims);
       for (int again = 0; again < 2; ++again) {
+        ++rounds;
         RolloutRequest request;
         request.jobs = jobs;
         const std::vector<Sampled> all = shared->run(request);
@@ -333,7 +342,7 @@ TEST(ranks, one_that_is_quick_takes_over_prompts_that_a_slow_one_has_not_begun) 
 
 TEST(ranks, who_follows_draws_what_rank_0_is_asked_for) {
   const auto said = in_processes(3, [](Ranks& ranks) -> std::string {
-    Drawing own(false);
+    Drawing own;
     if (!ranks.leads()) {
       follow_rollout(own, ranks, nullptr);
       return own.count > 0 ? "" : "drew nothing";
@@ -373,7 +382,7 @@ struct LongTails {
     const auto model = testing::task_model();
     const auto engine = make_engine(*model);
     request.on_token = [&](int64_t job, uint32_t, int32_t) {
-      if (ranks.rank() == slow) std::this_thread::sleep_for(std::chrono::microseconds(300));
+      if (ranks.rank() == slow) dawdler.step();
       if (on_token) on_token(job);
     };
     return sampled_bytes(share_rollout(*engine, ranks, true)->run(request));
@@ -381,6 +390,7 @@ struct LongTails {
   std::vector<std::vector<int32_t>> prompts;
   std::vector<PromptJob> jobs;
   int64_t slow, moved = 0;
+  testing::Dawdler dawdler;
   RolloutRequest request;
   std::function<void(int64_t job)> on_token;
 };

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 
-from support import PATIENCE, UCAS, check, clean, fail, path, rows, small_task, train_words, ucas
+from support import HANG, UCAS, check, clean, fail, path, rows, small_task, train_words, ucas
 
 JUMPS = r"""
 #define _GNU_SOURCE
@@ -59,7 +59,7 @@ subprocess.run([compiler, "-x", "c", "-shared", "-fPIC", "-O1", path("jumps.c"),
 
 def jumping(*words):
     read, write = os.pipe()
-    done = subprocess.run([UCAS, *map(str, words)], capture_output=True, text=True, timeout=300 * PATIENCE, pass_fds=[write], env={
+    done = subprocess.run([UCAS, *map(str, words)], capture_output=True, text=True, timeout=HANG, pass_fds=[write], env={
         **os.environ, "LD_PRELOAD": path("jumps.so"), "JUMPS_SEEN": str(write), "ASAN_OPTIONS": "verify_asan_link_order=0"})
     os.close(write)
     with os.fdopen(read) as said:

@@ -5,9 +5,8 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
-from support import PATIENCE, SCRATCH, UCAS, check, path, same_bytes, small_task, ucas
+from support import SCRATCH, check, end, path, same_bytes, small_task, stopped_at, ucas
 
 FILES = ["two.outputs.jsonl", "two.jsonl", "two.json"]
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -54,15 +53,9 @@ def lines(out):
         return max(data.read().count(b"\n") - 1, 0)
 
 
-def interrupted(out, at, number, *more):
-    process = subprocess.Popen([UCAS, *map(str, words(out, *more))], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                               text=True)
-    until = time.time() + 120
-    while lines(out) < at and process.poll() is None and time.time() < until:
-        time.sleep(0.002)
-    process.send_signal(number)
-    errors = process.communicate(timeout=60 * PATIENCE)[1]
-    return process.returncode, lines(out), errors
+def interrupted(out, writes, number, *more):
+    code, errors = end(stopped_at(words(out, *more), f"write:{writes}"), number)
+    return code, lines(out), errors
 
 
 def same_files(a, b, what):
@@ -73,9 +66,9 @@ def same_files(a, b, what):
 ucas(*words("whole"))
 check(lines("whole") == RESPONSES, f"{RESPONSES} responses")
 
-code, first, _ = interrupted("killed", 60, signal.SIGKILL, "--max_slots", 4)
-check(code == -signal.SIGKILL and 60 <= first < RESPONSES, f"killed after {first} responses")
-code, second, errors = interrupted("killed", first + 60, signal.SIGTERM, "--max_slots", 4)
+code, first, _ = interrupted("killed", 100, signal.SIGKILL, "--max_slots", 4)
+check(code == -signal.SIGKILL and 50 < first < RESPONSES, f"killed after {first} responses")
+code, second, errors = interrupted("killed", 100, signal.SIGTERM, "--max_slots", 4)
 check(code == 75 and first < second < RESPONSES, f"went on and stopped when told to, after {second}")
 check("the same command goes on" in errors, "it says how to go on")
 said = ucas(*words("killed")).stderr

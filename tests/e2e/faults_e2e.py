@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from support import PATIENCE, UCAS, check, clean, fail, path, rows, small_task, train_words, ucas
+from support import HANG, UCAS, check, clean, fail, path, rows, small_task, train_words, ucas
 
 EVERY = "--every" in sys.argv
 OPERATIONS = ["write", "fsync", "rename", "mkdir", "unlink"] if EVERY else ["any"]
@@ -92,7 +92,7 @@ def strike(what, name, kind, operation):
         for leftover in (out, out + ".run"):
             shutil.rmtree(leftover, ignore_errors=True)
         fault = f"{operation}:{number}:{KINDS[kind]}"
-        done = subprocess.run([UCAS, *map(str, what.words(out))], capture_output=True, text=True, timeout=300 * PATIENCE,
+        done = subprocess.run([UCAS, *map(str, what.words(out))], capture_output=True, text=True, timeout=HANG,
                               env=dict(os.environ, UCAS_FAULT=fault))
         ended = done.returncode
         if ended not in ((0, -signal.SIGKILL) if kind == "kill" else (0, 74)):
@@ -102,10 +102,10 @@ def strike(what, name, kind, operation):
         struck += 1
         if ended != 0:
             before = last_step(out)
-            again = subprocess.run([UCAS, *map(str, what.go_on(out))], capture_output=True, text=True, timeout=300 * PATIENCE)
+            again = subprocess.run([UCAS, *map(str, what.go_on(out))], capture_output=True, text=True, timeout=HANG)
             if again.returncode == 2 and "holds no checkpoint" in again.stderr:  # none could be saved, and the log goes on: it asks first
                 again = subprocess.run([UCAS, *map(str, what.go_on(out)), "--allow-changes"], capture_output=True, text=True,
-                                       timeout=300 * PATIENCE)
+                                       timeout=HANG)
             if again.returncode != 0:
                 fail(f"{name} after {fault}: exit {again.returncode}\n{again.stderr}")
             taken = re.search(r"resuming \S+ after step (\d+)", again.stderr)
@@ -125,14 +125,14 @@ def start_on_a_bad_disk(what, name):
     """Killed half way, then started where every call from the n-th on fails: the same end once the disk answers again."""
     out, half, number, starts = path(f"{name}-struck"), path(f"{name}-half"), 1, 0
     shutil.rmtree(half, ignore_errors=True)
-    subprocess.run([UCAS, *map(str, what.words(half))], capture_output=True, timeout=300 * PATIENCE,
+    subprocess.run([UCAS, *map(str, what.words(half))], capture_output=True, timeout=HANG,
                    env=dict(os.environ, UCAS_FAULT=f"any:{what.calls // 2}:0:kill"))
     while True:
         for ending in ("", ".run"):  # of a fine-tuning
             shutil.rmtree(out + ending, ignore_errors=True)
             if os.path.isdir(half + ending):
                 shutil.copytree(half + ending, out + ending)
-        done = subprocess.run([UCAS, *map(str, what.go_on(out))], capture_output=True, text=True, timeout=300 * PATIENCE,
+        done = subprocess.run([UCAS, *map(str, what.go_on(out))], capture_output=True, text=True, timeout=HANG,
                               env=dict(os.environ, UCAS_FAULT=f"any:{number}:{28 if starts % 2 else 5}:sticky"))
         if done.returncode == 0:
             break

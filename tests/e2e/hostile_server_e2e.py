@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 
-from support import PATIENCE, SCRATCH, check, clean, path, ucas
+from support import HANG, SCRATCH, check, clean, path, ucas
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 KEY = "sk-do-not-tell-5f3a"
@@ -22,7 +22,7 @@ class Server:
 
     def stop(self):
         self.process.terminate()
-        return json.loads(self.process.communicate(timeout=60 * PATIENCE)[0])
+        return json.loads(self.process.communicate(timeout=HANG)[0])
 
 
 said = ""

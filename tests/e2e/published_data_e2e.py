@@ -13,7 +13,7 @@ OUT = path("data")
 
 
 def convert(*words, expect=0):
-    done = subprocess.run([sys.executable, "-B", SCRIPT, *words, "--out", OUT], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-B", SCRIPT, *words, "--out", OUT], capture_output=True, text=True, timeout=HANG)
     if (done.returncode == 0) != (expect == 0):
         fail(f"{words}: exit {done.returncode}\n{done.stderr}")
     return done

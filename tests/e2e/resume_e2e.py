@@ -4,7 +4,8 @@ import shutil
 import signal
 import subprocess
 
-from support import PATIENCE, UCAS, check, clean, path, rows, same_bytes, small_task, train_words, ucas, wait_for_step
+from support import (PATIENCE, UCAS, check, clean, end, path, rows, same_bytes, small_task, stopped_at, train_words, ucas,
+                     wait_for_step)
 
 STEPS = 12
 # What a run is made of beside the policy, and the files of a checkpoint that hold it. One row for each thing that has
@@ -56,14 +57,10 @@ def same_checkpoint(kind, run, whole, step, name):
 
 def interrupted(kind, name, signal_number, at_step, expect):
     whole, run = path(kind), path(f"{kind}-{name}")
-    with open(path(f"{kind}-{name}.log"), "w") as log:
-        process = subprocess.Popen([UCAS, *map(str, words(kind, run))], stdout=subprocess.DEVNULL, stderr=log)
-    check(wait_for_step(run, at_step, process), f"{kind}, {name}: reached step {at_step}")
-    process.send_signal(signal_number)
-    check(process.wait(60) == expect, f"{kind}, {name}: ended with {expect}")
+    process = stopped_at(words(kind, run), f"step:{at_step + 1}")  # a line before the first step, of the validation
+    code, said = end(process, signal_number)
+    check(code == expect, f"{kind}, {name}: ended with {expect} after step {at_step}")
     if expect == 75:
-        with open(path(f"{kind}-{name}.log")) as log:
-            said = log.read()
         for what in ("memory: peak", "stopped after step", "the model is", "ucas evaluate", "ucas report"):
             check(what in said, f"{kind}, {name}: says {what}, as at its end")
     ucas("train", "--resume", run)

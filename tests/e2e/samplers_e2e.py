@@ -1,10 +1,10 @@
 """Training whose samples come from servers that speak SGLang's and vLLM's interfaces: right log-probs of the right weights,
 the same run whatever goes wrong on the way, and a stop where weights were acknowledged and not delivered."""
 import os
-import subprocess
+import signal
 
 from support import PATIENCE, SamplingServer as Server
-from support import UCAS, check, clean, path, rows, same_bytes, served_words, small_task, train_words, ucas, wait_for_step
+from support import check, clean, end, path, rows, same_bytes, served_words, small_task, stopped_at, train_words, ucas
 
 STEPS = 3
 small_task()
@@ -45,14 +45,15 @@ same_run("sglang", "vllm", "both interfaces")
 
 # Whatever goes wrong on the way, the same run: each response has its own seed.
 server = Server("sglang", "--fault", "mixed", "--faults", 2)
-train("faults", [server], "--rollout.request_timeout", 1, "--rollout.requests", 64, "--rollout.patience", 60)
+# A stalled request costs its timeout; of eight at once an answer takes a hundredth of it.
+train("faults", [server], "--rollout.request_timeout", 3 * PATIENCE, "--rollout.requests", 8, "--rollout.patience", 600 * PATIENCE)
 counts = server.stop()
 check(sum(counts[f] > 0 for f in ("stall", "drop", "damaged", "cut", "429", "500", "fewer", "outside", "lengths", "abort",
                                   "positive")) >= 9, f"faults came: {counts}")
 same_run("faults", "sglang", "a server with faults")
 
 servers = [Server("vllm"), Server("vllm", "--fault", "mixed")]
-train("two", servers, "--rollout.request_timeout", 1)
+train("two", servers, "--rollout.request_timeout", 3 * PATIENCE, "--rollout.requests", 8)
 check(all(s.stop()["/v1/completions"] > 50 for s in servers), "two servers share the requests")
 same_run("two", "sglang", "two servers")
 
@@ -97,10 +98,8 @@ def lagging(run, *more):
 ucas(*lagging("lag"))
 check([r["rollout/weights"] for r in rows(path("lag")) if r["training/global_step"] > 0] == [0, 0, 1, 2, 3, 4],
       "with lag a step is drawn by the weights that the one before began with")
-process = subprocess.Popen([UCAS, *map(str, lagging("lag-stopped"))], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-check(wait_for_step(path("lag-stopped"), 2, process), "a run with lag reaches step 2")
-process.terminate()
-check(process.wait(timeout=120 * PATIENCE) == 75, "it is stopped")
+process = stopped_at(lagging("lag-stopped"), "step:2")
+check(end(process, signal.SIGTERM)[0] == 75, "a run with lag is stopped after step 2")
 ucas("train", "--resume", path("lag-stopped"))
 for at in ("checkpoints/step-0000006/model.safetensors", "checkpoints/step-0000006/state/optimizer.safetensors"):
     check(same_bytes(path("lag", at), path("lag-stopped", at)), f"with lag, stopped and gone on with: {at} is the same")

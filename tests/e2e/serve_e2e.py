@@ -13,7 +13,7 @@ import urllib.error
 import urllib.request
 import zlib
 
-from support import PATIENCE, UCAS, check, clean, path, ucas
+from support import HANG, UCAS, check, clean, path, ucas
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 subprocess.run([sys.executable, os.path.join(HERE, "..", "support", "make_checkpoint.py"), path("model"), "--words",
@@ -37,7 +37,7 @@ class Served:
         request = urllib.request.Request(self.url + route, body if isinstance(body, bytes) else json.dumps(body).encode(),
                                          {"Content-Type": "application/json", **headers})
         try:
-            with urllib.request.urlopen(request, timeout=60 * PATIENCE) as reply:
+            with urllib.request.urlopen(request, timeout=HANG) as reply:
                 return reply.status, reply.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
@@ -49,7 +49,7 @@ class Served:
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
-        errors = self.process.communicate(timeout=30 * PATIENCE)[1]
+        errors = self.process.communicate(timeout=HANG)[1]
         return self.process.returncode, errors
 
 
@@ -134,7 +134,7 @@ for body, status, words in [({"prompt": "3"}, 200, ""), ({"prompt": "3", "freque
     got, text = server.post("/completions", body)
     check(got == status and words in text and ("error" in json.loads(text)) == (status != 200), f"{status}: {body}")
 check(server.post("/nowhere", {})[0] == 404, "no other path")
-with urllib.request.urlopen(server.url[:-3] + "/health", timeout=10 * PATIENCE) as reply:
+with urllib.request.urlopen(server.url[:-3] + "/health", timeout=HANG) as reply:
     check(json.load(reply) == {"status": "ok"}, "it is well")
 taken = subprocess.run([UCAS, "serve", path("model"), "--port", server.url.split(":")[2].split("/")[0]], capture_output=True, text=True)
 check(taken.returncode == 2 and "cannot listen there" in taken.stderr, "a taken port is said")

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import time
 
-from support import PATIENCE, UCAS, check, clean, path, same_bytes, ucas
+from support import HANG, UCAS, check, clean, path, same_bytes, ucas
 
 COMMON = """
 threads = 1
@@ -91,7 +91,7 @@ check(any(f.startswith("bars") and f.endswith(".csv") for f in figures), "bars h
 # Two processes, as two machines would: each takes runs that the other does not have, and both make the table.
 studies = [subprocess.Popen([UCAS, *map(str, [path(f"both-first-{jobs}") if word == path("both-first") else word for word in words(first, "both", jobs)])], stdout=subprocess.DEVNULL,
                             stderr=subprocess.PIPE, text=True) for jobs in (1, 2)]
-said = [study.communicate(timeout=240 * PATIENCE)[1] for study in studies]
+said = [study.communicate(timeout=HANG)[1] for study in studies]
 check([study.returncode for study in studies] == [0, 0], f"two studies over one pool: {[text[-300:] for text in said if 'error' in text]}")
 trained = [name for name in runs_of("both") if os.path.exists(path("both", name, "done"))]
 check(len(trained) == 4, "they make every run")

@@ -1,7 +1,12 @@
-"""What the end-to-end tests share: a scratch folder, the program, a small task and a briefly trained base."""
+"""What the end-to-end tests share: a scratch folder, the program, a small task and a briefly trained base.
+
+Nothing here or in a test asks how long something takes (tests/guards/timing.py). What is waited for is waited for by wait_until(), and HANG
+seconds later a test is a hanging one: that bound ends it and decides nothing else. UCAS_PATIENCE=20 is for a machine of a twentieth of the
+usual speed."""
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -13,12 +18,13 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 # What is waited for at most takes longer with sanitizers; tests/CMakeLists.txt says the same to ctest.
 with open(os.path.join(sys.argv[1], "CMakeCache.txt")) as cache:
     SANITIZED = "UCAS_SANITIZE:BOOL=ON" in cache.read()
-PATIENCE = 10 if SANITIZED else 1
+PATIENCE = int(os.environ.get("UCAS_PATIENCE", "1")) * (10 if SANITIZED else 1)
+HANG = 1700 * PATIENCE
 SCRATCH = tempfile.mkdtemp(prefix="ucas-e2e-")
 
 
 def ucas(*words, expect=0, **options):
-    done = subprocess.run([UCAS, *map(str, words)], capture_output=True, text=True, timeout=300 * PATIENCE, **options)
+    done = subprocess.run([UCAS, *map(str, words)], capture_output=True, text=True, timeout=HANG, **options)
     if done.returncode != expect:
         fail(f"ucas {' '.join(map(str, words))}: exit {done.returncode}, expected {expect}\n{done.stdout}{done.stderr}")
     return done
@@ -40,7 +46,15 @@ def path(*parts):
 
 
 def small_task():
-    """A task folder and a base model that already ends most of its answers."""
+    """A task folder and a base model that already ends most of its answers: what ctest has made for all (make_base.py), or our own."""
+    if made := os.environ.get("UCAS_E2E_BASE"):
+        for name in ("task", "base"):
+            shutil.copytree(os.path.join(made, name), path(name))
+        return
+    make_small_task()
+
+
+def make_small_task():
     ucas("make-task", "--out", path("task"), "--count_train", 400, "--count_dev", 20, "--count_test", 20,
          "--count_worked", 4000, "--count_mixed", 1000, "--n_max", 6)
     ucas("sft", "--init", "qwen2", "--tokenizer", path("task", "tokenizer"), "--data",
@@ -61,14 +75,41 @@ def rows(run):
         return [{k: v for k, v in json.loads(line).items() if not k.startswith(("timing_", "perf/"))} for line in lines]
 
 
-def wait_for_step(run, step, process, seconds=120):
+def wait_until(happened, process=None, pause=0.002):
+    """Until happened() is true, which is returned; False once the process has ended without it."""
+    until = time.monotonic() + HANG
+    while time.monotonic() < until:
+        ended = process is not None and process.poll() is not None
+        if result := happened():
+            return result
+        if ended:
+            return False
+        time.sleep(pause)
+    fail("it hangs")
+
+
+def wait_for_step(run, step, process):
     steps = os.path.join(run, "steps.jsonl")
-    until = time.time() + seconds * PATIENCE
-    while time.time() < until and process.poll() is None:
-        if os.path.exists(steps) and f'"training/global_step": {step},' in open(steps).read():
-            return True
-        time.sleep(0.002)
-    return False
+    return wait_until(lambda: os.path.exists(steps) and f'"training/global_step": {step},' in open(steps).read(), process) \
+        and process.poll() is None
+
+
+def stopped_at(words, fault, **options):
+    """The program, standing still (SIGSTOP) at a call that UCAS_FAULT names, "step:3" or "write:70": src/base/fault.h."""
+    process = subprocess.Popen([UCAS, *map(str, words)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                               env={**os.environ, "UCAS_FAULT": f"{fault}:0:stop"}, **options)
+    stopped = os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT).si_code == os.CLD_STOPPED
+    if not stopped:
+        fail(f"it ends before {fault}: exit {process.wait()}\n{process.stderr.read()}")
+    return process
+
+
+def end(process, number):
+    """By a signal, whether it stands still or not; exit code and what it said."""
+    process.send_signal(number)
+    process.send_signal(signal.SIGCONT)
+    errors = process.communicate(timeout=HANG)[1]
+    return process.returncode, errors
 
 
 def free_port():
@@ -90,7 +131,7 @@ def start_ranks(size, words, of_rank={}, world=None):
 
 
 def finish(processes):
-    said = [process.communicate(timeout=120 * PATIENCE) for process in processes]
+    said = [process.communicate(timeout=HANG) for process in processes]
     return [process.returncode for process in processes], [errors for _, errors in said]
 
 
@@ -105,13 +146,13 @@ class SamplingServer:
 
     def stop(self):
         self.process.terminate()
-        return json.loads(self.process.communicate(timeout=60 * PATIENCE)[0])
+        return json.loads(self.process.communicate(timeout=HANG)[0])
 
 
 def served_words(run, servers, *more):
     return train_words(path(run), "--rollout.backend", servers[0].speaks, "--rollout.servers", ",".join(s.address for s in servers),
                        "--train.test_freq", 0, "--train.save_freq", 1, "--train.stored_signals", 1, "--train.keep", 9,
-                       "--update.reduce", "ordered", "--update.micro_batch_tokens", 64, "--rollout.request_timeout", 10, *more)
+                       "--update.reduce", "ordered", "--update.micro_batch_tokens", 64, "--rollout.request_timeout", 600, *more)
 
 
 def same_bytes(a, b):

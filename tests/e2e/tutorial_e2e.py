@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 
-from support import PATIENCE, SCRATCH, UCAS, check, fail
+from support import HANG, SCRATCH, UCAS, check, fail
 
 page = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "tutorial.md")).read()
 blocks = re.findall(r"^```(sh|python file=(\S+))\n(.*?)^```$", page, re.M | re.S)
@@ -21,7 +21,7 @@ for number, (kind, file, text) in enumerate(blocks):
             out.write(text)
         continue
     done = subprocess.run(["bash", "-euo", "pipefail", "-c", text], cwd=SCRATCH, env=environment, capture_output=True,
-                          text=True, timeout=300 * PATIENCE)
+                          text=True, timeout=HANG)
     if done.returncode != 0:
         fail(f"block {number}: exit {done.returncode}\n{text}\n{done.stdout}{done.stderr}")
     printed[number] = done.stdout + done.stderr

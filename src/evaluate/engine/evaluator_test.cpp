@@ -14,24 +14,13 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "evaluate/table.h"
+#include "support/temporary_directory.h"
 #include "text/word_level.h"
 #include "verify/registry.h"
 
 namespace ucas {
 
 namespace {
-
-class TempDirectory {
- public:
-  TempDirectory() : path_("/tmp/ucas-evaluator-XXXXXX") { UCAS_CHECK(::mkdtemp(path_.data()) != nullptr, "a folder"); }
-  ~TempDirectory() { remove_all(path_); }
-  TempDirectory(const TempDirectory&) = delete;
-  TempDirectory& operator=(const TempDirectory&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 // Words are the answers themselves: id i is "i" for i < 10, then the pieces of a box, then pad and eos.
 constexpr int32_t kOpen = 10, kClose = 11, kEos = 13;
@@ -80,7 +69,7 @@ class Script final : public Rollout {
 };
 
 struct Fixture {
-  TempDirectory directory;
+  testing::TemporaryDirectory directory;
   Tokenizer tokenizer = digits_tokenizer(directory.path());
   std::shared_ptr<const Grader> grader = make_grader(GraderKind::math);
   Script rollout;
@@ -119,7 +108,7 @@ const FigureAt& at_k(const std::vector<FigureAt>& list, int64_t k) {
 
 // A journal for a fixture; closing it is what a kill does to an evaluation, minus the torn line (outputs_test).
 struct Kept {
-  TempDirectory directory;
+  testing::TemporaryDirectory directory;
   std::string path = directory.path() + "/t.outputs.jsonl";
   std::optional<OutputJournal> journal;
 
@@ -373,7 +362,7 @@ TEST(evaluator, the_files_hold_what_the_report_reads) {
     return boxed(greedy ? 1 : static_cast<int32_t>(problem));
   };
   const EvalRecord r = f.run({.samples = 3, .stored_responses = 2});
-  TempDirectory out;
+  testing::TemporaryDirectory out;
   write_evaluation(r, out.path() + "/eval", "test");
   const Json figures = read_json(out.path() + "/eval/test.json", 1 << 20);
   EXPECT_EQ(figures.at("label"), "model");

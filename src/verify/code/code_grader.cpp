@@ -1,5 +1,7 @@
 // The code grader: takes the program out of a response, runs it in the sandbox against the problem's tests, compares
 // outside. One process a response, its tests one after the other.
+#include <signal.h>
+
 #include <algorithm>
 #include <atomic>
 #include <exception>
@@ -189,7 +191,8 @@ class CodeGrader final : public Grader {
     } else if (score.first_failed >= 0) {
       verdict.decide(VerdictKind::unequal, str(share, "; test ", score.first_failed + 1, ": ", score.why));
     } else if (ended.how == Ended::How::killed) {
-      const bool time = ended.seconds >= static_cast<double>(setup_.code.cpu_seconds) - 0.5;
+      // The limit on CPU time kills; what dies of something else is no slow program on a slow machine.
+      const bool time = ended.code == SIGKILL && ended.seconds >= static_cast<double>(setup_.code.cpu_seconds) - 0.5;
       verdict.decide(time ? VerdictKind::over_budget : VerdictKind::unequal,
                      str(share, time ? ", out of CPU time" : str(", killed by signal ", ended.code)));
     } else {

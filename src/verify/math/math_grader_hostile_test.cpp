@@ -1,8 +1,8 @@
 // Answers made to hang, overflow or cheat a grader: each is a verdict within counted steps, as an answer and as a gold.
 #include <gtest/gtest.h>
-#include <time.h>
 
 #include "base/str.h"
+#include "support/patience.h"
 #include "support/verdicts.h"
 
 namespace ucas::math {
@@ -107,27 +107,21 @@ std::vector<std::pair<const char*, std::string>> hostile_answers() {
   };
 }
 
-double cpu_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
 TEST(verifier_hostile, no_answer_is_paid_hangs_or_throws) {
   // 50 ms without sanitizers on a quiet machine; the bound here only tells a verdict from a hang.
   constexpr double kBound = 1;
   const std::vector<std::string> gold = {"41", "\\frac{\\sqrt{3}}{2}", "x^2+1"};
   for (const auto& [name, text] : hostile_answers()) {
     for (Extract extract : {Extract::bare, Extract::strict, Extract::lenient}) {
-      double began = cpu_seconds();
+      double began = testing::cpu_seconds();
       Verdict as_answer = grade_one(gold, extract == Extract::strict ? str("\\boxed{", text, "}") : text, extract);
-      EXPECT_LT(cpu_seconds() - began, kBound) << name;
+      EXPECT_LT(testing::cpu_seconds() - began, kBound) << name;
       EXPECT_NE(as_answer.kind, VerdictKind::equal) << name << ": " << as_answer.answer.substr(0, 80);
     }
-    double began = cpu_seconds();
+    double began = testing::cpu_seconds();
     EXPECT_NE(grade_one({text}, "7").kind, VerdictKind::equal) << name;
     EXPECT_NE(grade_one({text}, text).kind, VerdictKind::unequal) << name;
-    EXPECT_LT(cpu_seconds() - began, 2 * kBound) << name;
+    EXPECT_LT(testing::cpu_seconds() - began, 2 * kBound) << name;
   }
 }
 
