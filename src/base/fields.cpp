@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/peer_words.h"
 #include "base/refusals.h"
 #include "base/str.h"
 
@@ -245,7 +246,8 @@ class Applier final : public Prefixed {
     const auto* t = std::get_if<std::string>(&s.value);
     auto at = t == nullptr ? choice.words.end() : std::ranges::find(choice.words, *t);
     if (at == choice.words.end()) {
-      const std::string near = t == nullptr ? "" : nearest(*t, choice.words);
+      std::string near = t == nullptr ? "" : peer_value(*t, choice.words);
+      if (near.empty() && t != nullptr) near = nearest(*t, choice.words);
       bad(s, str("one of ", join(choice.words, ", "), did_you_mean(near)));
     }
     *choice.index = static_cast<int>(at - choice.words.begin());
@@ -269,13 +271,14 @@ void apply_settings(Fielder list, void* config, const std::vector<Setting>& sett
       applier.refusals()(str(printable(settings[i].where), ": and more unknown keys"));
       break;
     }
-    std::string near = nearest(settings[i].key, applier.keys());
-    if (near.empty()) {  // a right name in the wrong table
-      std::string tail = "." + settings[i].key.substr(settings[i].key.rfind('.') + 1);
-      for (const std::string& key : applier.keys()) {
-        if (("." + key).ends_with(tail)) near = key;
-      }
+    std::string elsewhere;  // a right name in the wrong table
+    const std::string tail = "." + settings[i].key.substr(settings[i].key.rfind('.') + 1);
+    for (const std::string& key : applier.keys()) {
+      if (("." + key).ends_with(tail)) elsewhere = key;
     }
+    std::string near = elsewhere.empty() ? peer_option(settings[i].key, applier.keys()) : "";
+    if (near.empty()) near = nearest(settings[i].key, applier.keys());
+    if (near.empty()) near = elsewhere;
     bool typed = settings[i].from_text;
     applier.refusals()(str(printable(settings[i].where), ": unknown key", typed ? "" : " " + printable(settings[i].key),
                            did_you_mean(near.empty() || !typed ? near : "--" + near)));

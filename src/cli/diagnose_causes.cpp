@@ -25,7 +25,19 @@ std::string figure_text(double value) {
   return fixed(value, size >= 100 ? 1 : 3);
 }
 
+// Of a few validations: "rose from 25.0 % at step 0 to 95.3 % at step 20 (+70.3 points, 95 % interval +56.5 to +79.8)".
+std::string validations_line(const Trend& t) {
+  const char* words = t.course == Course::rose ? "rose" : t.course == Course::fell ? "fell" : "went";
+  std::string text = str(t.key, " ", words, " from ", percent(t.first), " at step ", t.first_step, " to ",
+                         percent(t.last), " at step ", t.last_step);
+  const auto points = [](double share) { return str(share < 0 ? "" : "+", fixed(100 * share, 1)); };
+  text += str(" (", points(t.last - t.first), " points");
+  if (std::isfinite(t.low)) text += str(", 95 % interval ", points(t.low), " to ", points(t.high));
+  return text + ")";
+}
+
 std::string trend_line(const Trend& t) {
+  if (std::isfinite(t.first_step)) return validations_line(t);
   switch (t.course) {
     case Course::unknown:
       return str(t.key, ": too few values to say");

@@ -213,7 +213,7 @@ CommandSettings command_settings(const EvaluateOptions& options, const std::vect
   command.default_max_tokens = options.eval.max_tokens;
   if (said("template")) command.prompt_template = options.prompt_template;
   if (said("max_tokens")) command.max_tokens = options.eval.max_tokens;
-  if (said("extract")) command.extract = options.extract;
+  if (said("extract")) command.extract = ucas::said(options.extract);
   return command;
 }
 

@@ -97,7 +97,7 @@ TEST_F(evaluate_models, only_what_was_typed_beats_a_suite) {
   const CommandSettings command = command_settings(options, line.settings);
   EXPECT_EQ(command.max_tokens, 64);
   EXPECT_EQ(command.prompt_template, std::nullopt);
-  EXPECT_EQ(command.default_template, "qwen_math");
+  EXPECT_EQ(command.default_template, "auto");
   EXPECT_EQ(command.extract, std::nullopt);
 }
 

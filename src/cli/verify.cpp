@@ -88,7 +88,10 @@ std::string run_audit(std::span<const VerifyRow> rows, std::span<const Answer> a
        {ComparedGrader::ucas, ComparedGrader::released_train, ComparedGrader::strict_numeric}) {
     graders.push_back({name_of(compared), grade_rows(*make_grader(kind_of(compared)), answers, config.threads)});
   }
-  return audit_report(rows, graders, config.show);
+  std::vector<Answer> read_leniently(answers.begin(), answers.end());
+  for (Answer& answer : read_leniently) answer.extract = Extract::lenient;
+  const Grading lenient = grade_rows(*make_grader(kind_of(ComparedGrader::ucas)), read_leniently, config.threads);
+  return audit_report(rows, graders, config.show) + forms_table(rows, lenient.verdicts);
 }
 
 // ucas verify FILE --kind code. Programs may stand alone: without --extract a text without ``` is one.

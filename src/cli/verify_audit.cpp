@@ -1,11 +1,13 @@
 #include "cli/verify_audit.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "base/str.h"
 #include "cli/verify_report.h"
 #include "stats/intervals.h"
+#include "verify/math/read/extract.h"
 
 namespace ucas {
 
@@ -141,6 +143,37 @@ std::string list_rows(std::span<const VerifyRow> rows, std::span<const Audited> 
 }
 
 }  // namespace
+
+std::string forms_table(std::span<const VerifyRow> rows, std::span<const Verdict> lenient) {
+  struct Form {
+    std::string name;
+    int64_t rows = 0, right = 0;
+  };
+  std::vector<Form> forms;
+  int64_t all = 0;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].kind == "bare") continue;  // an answer, no response
+    const math::Extracted found = math::extract_answer(rows[i].prediction, Extract::lenient);
+    const std::string name = found.found ? found.how : "none";
+    auto form = std::ranges::find(forms, name, &Form::name);
+    if (form == forms.end()) form = forms.insert(forms.end(), {name});
+    ++all;
+    ++form->rows;
+    form->right += is_paid(lenient[i]);
+  }
+  if (all == 0) return "";
+  std::ranges::stable_sort(forms, std::greater<>(), &Form::rows);
+  std::string text =
+      str("\nwhere responses give their answer (--extract strict reads boxes alone, lenient all of these)\n",
+          table_line("form", 34, {"answers", "share", "right"}, 12));
+  for (const Form& form : forms) {
+    text += table_line(form.name, 34,
+                       {grouped(form.rows), percent(static_cast<double>(form.rows) / static_cast<double>(all)),
+                        percent(static_cast<double>(form.right) / static_cast<double>(form.rows))},
+                       12);
+  }
+  return text;
+}
 
 std::string audit_report(std::span<const VerifyRow> rows, std::span<const Audited> graders, int64_t show) {
   return str(verdict_table(rows, graders), error_table(rows, graders), agreement_by_group(rows, graders),

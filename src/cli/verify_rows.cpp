@@ -71,10 +71,12 @@ VerifyRow read_prediction(const JsonRow& line) {
            : value.at("id").is_string()    ? value.at("id").get<std::string>()
                                            : value.at("id").dump();
   auto prediction = value.find("prediction");
-  if (prediction == value.end() || !prediction->is_string()) {
-    refuse(line, prediction == value.end()
-                     ? "no \"prediction\": expected the response of a model as text under this key"
-                     : "\"prediction\": expected text");
+  if (prediction == value.end()) prediction = value.find("response");
+  if (prediction == value.end()) {
+    refuse(line, "no \"prediction\" and no \"response\": expected the response of a model as text under one of these");
+  }
+  if (!prediction->is_string()) {
+    refuse(line, str("\"", value.contains("prediction") ? "prediction" : "response", "\": expected text"));
   }
   row.prediction = prediction->get<std::string>();
   auto expected = value.find("expected");
@@ -89,8 +91,10 @@ VerifyRow read_prediction(const JsonRow& line) {
 VerifyRow read_row(const JsonRow& line, bool kinds) {
   VerifyRow row = read_prediction(line);
   const Json& value = line.value;
-  if (!value.contains("gold")) refuse(line, "the field \"gold\" is missing");
-  if (!value.at("gold").is_null()) row.gold = answer_field(line, value.at("gold"), "gold", true);
+  // As problem files and `ucas generate` have it.
+  const char* key = value.contains("gold") || !value.contains("answer") ? "gold" : "answer";
+  if (!value.contains(key)) refuse(line, "neither \"gold\" nor \"answer\" is there: the right answer");
+  if (!value.at(key).is_null()) row.gold = answer_field(line, value.at(key), key, true);
   for (std::string& gold : row.gold) gold = marked_answer(gold);
   if (!kinds) return row;
   row.kind = optional_text(line, "kind");

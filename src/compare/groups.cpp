@@ -71,6 +71,12 @@ std::vector<std::string> other_origins(const RunRecord& run, const std::vector<c
   return texts;
 }
 
+// "alpha 0.1"; of an adapter's rank "LoRA 16" or "full".
+std::string setting_words(const std::string& key, const std::string& value) {
+  if (key == "lora.rank") return value == "0" ? "full" : str("LoRA ", value);
+  return str(key.substr(key.rfind('.') + 1), " ", value);
+}
+
 // "UCAS" and "UCAS" that differ in method.alpha become "UCAS (alpha 0.1)" and "UCAS (alpha 0.25)".
 void tell_apart(std::vector<RunGroup>& groups) {
   std::vector<std::string> titles;
@@ -84,7 +90,10 @@ void tell_apart(std::vector<RunGroup>& groups) {
     for (const auto& [key, value] : groups[i].runs[0]->config) {
       if (differing.size() == 2 || is_incidental(key)) continue;
       bool differs = std::ranges::any_of(others, [&](const RunRecord* run) { return run->setting(key) != value; });
-      if (differs) differing.push_back(str(key.substr(key.rfind('.') + 1), " ", value));
+      // Without an adapter its other settings say nothing.
+      const bool idle =
+          key.starts_with("lora.") && key != "lora.rank" && groups[i].runs[0]->setting("lora.rank") == "0";
+      if (differs && !idle) differing.push_back(setting_words(key, value));
     }
     for (std::string& text : other_origins(*groups[i].runs[0], others)) differing.push_back(std::move(text));
     bool shared = !others.empty();

@@ -9,8 +9,13 @@ namespace ucas {
 
 namespace {
 
-constexpr const char* kTemplateHelp =
-    "prompt template: chat (the checkpoint's own), plain, qwen_math, qwen_boxed, orz, or a file";
+constexpr const char* kGenerateTemplateHelp =
+    "prompt template: auto (chat where the checkpoint has a chat template, else plain), chat (the checkpoint's own), "
+    "plain, qwen_math, qwen_boxed, orz, or a file";
+constexpr const char* kEvaluateTemplateHelp =
+    "prompt template: auto (chat where the checkpoint has a chat template, else qwen_math), chat (the checkpoint's "
+    "own), "
+    "plain, qwen_math, qwen_boxed, orz, or a file";
 constexpr const char* kStopHelp =
     "tokens or texts that end a response, beside the model's own stop tokens, such as \"</answer>\"; it goes up to the "
     "token that completes one";
@@ -26,7 +31,7 @@ void GenerateOptions::fields(Fields& f) {
   f.field("model", model, "Hugging Face checkpoint directory, or that of a PEFT adapter");
   f.field("prompt", prompt, "one question, answered on standard output");
   f.field("data", data, "problem files, JSONL (may be given several times)");
-  f.field("template", prompt_template, kTemplateHelp);
+  f.field("template", prompt_template, kGenerateTemplateHelp);
   examples.fields(f);
   f.field("stop", stop, kStopHelp);
   f.field("out", out, "file to write the rows to; empty = standard output");
@@ -38,6 +43,7 @@ void GenerateOptions::fields(Fields& f) {
   problems.fields(f);
   engine.fields(f);
   machine.fields(f);
+  f.section("columns", problems.columns);
 }
 
 void GenerateOptions::validate() const {
@@ -66,7 +72,7 @@ void EvaluateOptions::fields(Fields& f) {
   f.field("suite", suite, "benchmarks to run, such as math5: a suite, a benchmark, or a file that describes one");
   f.field("data", data, "problem files, JSONL (may be given several times); with --suite the directory of its files");
   f.field("name", name, "of the result's files; empty = the suite's, or test");
-  f.field("template", prompt_template, kTemplateHelp);
+  f.field("template", prompt_template, kEvaluateTemplateHelp);
   examples.fields(f);
   f.field("stop", stop, kStopHelp);
   f.field("out", out, "directory of the runs; empty = print only");
@@ -75,20 +81,22 @@ void EvaluateOptions::fields(Fields& f) {
   f.field("models", models, "a file with [model.LABEL] tables: path, template, stop, max_tokens, extract");
   f.field("labels", labels, "names of the models in table and files; empty = from their paths");
   f.field("limit", limit, Range{0, 1 << 30}, "only the first N problems (of each benchmark); 0 = all");
-  f.choice(
-      "extract", extract,
-      "where the answer is looked for: the last \\boxed{}; that, else the usual phrases; inside <answer>..</answer>",
-      Effect::result, kExtractsOfResponses);
+  f.choice("extract", extract,
+           "where the answer is looked for: strict, the last \\boxed{}; lenient, that, else the usual phrases; "
+           "answer_tag, inside <answer>..</answer>; auto, lenient after a chat template whose prompts ask for no box, "
+           "else strict");
   f.choice(
       "grader", grader,
       "who grades the problems of --data files: mathematics, a choice letter, a number, programs run on tests, or a "
       "grader to compare with; benchmarks name theirs");
+  f.field("graders", graders, "graders of data sources with one of their own, each SOURCE=GRADER");
   eval.fields(f);
   served.fields(f);
   problems.fields(f);
   engine.fields(f);
   machine.fields(f);
-  f.section("code", code);  // what stands after a section would have a heading of its own
+  f.section("columns", problems.columns);  // what stands after a section would have a heading of its own
+  f.section("code", code);
 }
 
 PolicyLine read_policy_line(const std::vector<std::string>& words, const std::vector<std::string>& lists) {

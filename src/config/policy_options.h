@@ -13,6 +13,7 @@
 #include "records/eval_config.h"
 #include "sampling/engine_config.h"
 #include "sampling/rollout.h"
+#include "verify/extract_option.h"
 #include "verify/registry.h"
 
 namespace ucas {
@@ -26,7 +27,7 @@ struct MachineOptions {
 struct GenerateOptions {
   std::string model, prompt, out;
   std::vector<std::string> data;
-  std::string prompt_template = "plain";
+  std::string prompt_template = "auto";
   FewShot examples;
   std::vector<std::string> stop;
   Dtype dtype = Dtype::f32;
@@ -58,13 +59,14 @@ struct MergeOptions {
 struct EvaluateOptions {
   std::string suite, name, models;
   std::vector<std::string> data, labels, server, responses;
-  std::string prompt_template = "qwen_math";
+  std::string prompt_template = "auto";
   FewShot examples;
   std::vector<std::string> stop;
   std::string out;
   int64_t limit = 0;
-  Extract extract = Extract::strict;
+  ExtractOption extract = ExtractOption::automatic;
   GraderKind grader = GraderKind::math;
+  std::vector<std::string> graders;
   code::CodeOptions code;
   EvalConfig eval;
   ServerOptions served;

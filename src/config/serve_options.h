@@ -13,10 +13,10 @@ namespace ucas {
 
 struct ServeOptions {
   std::string host = "127.0.0.1";
-  int64_t port = 8000;          // 0 = a free one
-  std::string served_model;     // "" = the directory's name
-  std::string prompt_template;  // of chats; "" = no chats
-  int64_t max_length = 4096;    // tokens
+  int64_t port = 8000;                   // 0 = a free one
+  std::string served_model;              // "" = the directory's name
+  std::string prompt_template = "auto";  // of chats; "none" or "" = no chats
+  int64_t max_length = 4096;             // tokens
   int64_t connections = 128;
   Dtype dtype = Dtype::f32;
   int64_t seed = 0;

@@ -16,8 +16,10 @@ void SftConfig::fields(Fields& f) {
   f.field("data", data, "JSONL files of {\"prompt\", \"response\"} rows; several are phases, one after another");
   f.field("steps", steps, Range{1, 1e9}, "updates in each phase; empty: --epochs passes over each file");
   f.field("epochs", epochs, Range{1, 1e6}, "passes over each file where steps is empty");
-  f.field("prompt_template", prompt_template,
-          "qwen_math, qwen_boxed, orz, plain or a .toml file; empty: prompts as they are");
+  f.field(
+      "prompt_template", prompt_template,
+      "auto (chat where the checkpoint has a chat template, else prompts as they are), chat, qwen_math, qwen_boxed, "
+      "orz, plain or a .toml file; empty: prompts as they are");
   f.field("batch_size", batch_size, Range{1, 1e6}, "sequences per update");
   f.field("max_tokens", max_tokens, Range{1, 1e9}, "tokens per micro-batch; bounds memory, the result stays the same");
   f.field("max_length", max_length, Range{2, 1e7}, "longer sequences are dropped, and counted");

@@ -17,10 +17,10 @@ struct SftConfig {
   std::vector<std::string> data;  // files of {"prompt", "response"} rows, one phase each, in this order
   std::vector<int64_t> steps;     // updates per phase; empty: `epochs` passes over each file
   int64_t epochs = 1;
-  std::string prompt_template;  // "" = prompts as they are
-  int64_t batch_size = 32;      // sequences per update
-  int64_t max_tokens = 16384;   // per micro-batch; bounds memory, does not change the result
-  int64_t max_length = 4096;    // longer sequences are dropped, with a count
+  std::string prompt_template = "auto";  // "" = prompts as they are
+  int64_t batch_size = 32;               // sequences per update
+  int64_t max_tokens = 16384;            // per micro-batch; bounds memory, does not change the result
+  int64_t max_length = 4096;             // longer sequences are dropped, with a count
   int64_t seed = 0;
   int64_t save_freq = 100;  // updates between checkpoints; 0 = none
   BadRows bad_rows = BadRows::stop;

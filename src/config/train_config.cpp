@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/refusals.h"
 #include "base/str.h"
+#include "config/prompt_choice.h"
 #include "config/stop_bound.h"
 #include "data/source_weights.h"
 #include "objective/reward_terms.h"
@@ -16,7 +17,8 @@ namespace ucas {
 void TrainDataConfig::fields(Fields& f) {
   f.field("files", files, "training problems, JSONL", Effect::place);
   f.field("template", prompt_template,
-          "prompt template: chat (the checkpoint's own), qwen_math, qwen_boxed, orz, plain, or a file");
+          "prompt template: auto (chat where the checkpoint has a chat template, else qwen_math), chat (the "
+          "checkpoint's own), qwen_math, qwen_boxed, orz, plain, or a file");
   examples.fields(f);
   f.field("max_prompt_length", max_prompt_length, Range{1, 1 << 20}, "longer prompts are dropped, counted",
           Effect::size);
@@ -113,8 +115,8 @@ void RewardConfig::fields(Fields& f) {
           "it may be silent for so long while it owes replies; 0 = any time", Effect::bookkeeping);
   f.choice(
       "extract", extract,
-      "where the answer is: the last box; there, or after the usual phrases; the last box inside the last <answer>",
-      Effect::result, kExtractsOfResponses);
+      "where the answer is: strict, the last box; lenient, there, or after the usual phrases; answer_tag, the last "
+      "box inside the last <answer>; auto, lenient after a chat template whose prompts ask for no box, else strict");
   f.choice(
       "truncated", truncated,
       "a response cut at the length limit: graded as it is, wrong, or left out of the loss (its reward still counts "
@@ -524,6 +526,10 @@ TrainConfig make_train_config(const std::vector<Setting>& settings) {
   config.objective = config.method->objective_defaults();
   apply(config, settings);
   if (config.method_preset.empty()) config.method_preset = default_preset;
+  // Only a chat template leaves it to the prompts, which are not known yet.
+  if (!may_be_chat(config.data.prompt_template)) {
+    config.reward.extract = option_of(said(config.reward.extract).value_or(Extract::strict));
+  }
   return config;
 }
 

@@ -17,6 +17,7 @@
 #include "methods/method.h"
 #include "objective/dynamic_sampling.h"
 #include "sampling/rollout.h"
+#include "verify/extract_option.h"
 #include "verify/graders.h"
 
 namespace ucas {
@@ -27,7 +28,7 @@ constexpr std::array<const char*, 2> names(DrawOrder) { return {"shuffled", "dif
 
 struct TrainDataConfig {
   std::vector<std::string> files;
-  std::string prompt_template = "qwen_math";
+  std::string prompt_template = "auto";  // config/prompt_choice.h
   FewShot examples;
   int64_t max_prompt_length = 1024;
   int64_t train_batch_size = 128;    // prompts trained on per step
@@ -97,7 +98,7 @@ struct RewardConfig {
   std::string format;                // pattern of the whole response
   std::string command;               // gives the score instead of the verdict (train/reward_command.h); "": none
   double command_seconds = 600;
-  Extract extract = Extract::strict;
+  ExtractOption extract = ExtractOption::automatic;  // config/prompt_choice.h
   Truncated truncated = Truncated::grade;
   int64_t overlong_buffer = 0;  // DAPO overlong shaping (docs/paper.md); 0 = off
   double overlong_factor = 1;
@@ -110,7 +111,7 @@ struct RewardConfig {
   code::CodeOptions code;
   void fields(Fields& f);
   void validate() const;
-  GraderSetup setup() const { return {extract, code, tolerance}; }
+  GraderSetup setup() const { return {said(extract).value_or(Extract::strict), code, tolerance}; }
 };
 
 // The reference that KL terms are held to: the policy's start, or what it is moved to on the way.

@@ -17,7 +17,8 @@ namespace ucas {
 
 namespace {
 
-constexpr size_t kMostChoices = 26;  // one capital letter each
+constexpr size_t kMostChoices = 26;                                                   // one capital letter each
+const std::vector<std::string> kAnswerKeys = {"answer", "ground_truth", "solution"};  // in this order
 
 [[noreturn]] void refuse(const JsonRow& row, const std::string& what) {
   throw Error("data_line", str(row.where, ": ", what));
@@ -80,9 +81,16 @@ std::string column(const JsonRow& row, const std::string& named, const std::vect
   return named;
 }
 
+// Names that a file has none of are not asked of it.
+void drop_absent(const JsonRow& row, ProblemColumns& columns) {
+  for (std::string* name : {&columns.id, &columns.problem, &columns.answer, &columns.choices, &columns.subject}) {
+    if (!name->empty() && first_key(row, {*name}).empty()) name->clear();
+  }
+}
+
 std::string another_column(const std::string& key) {
-  return str("; a training takes another by --data.columns.", key,
-             " NAME, an evaluation by [columns] of a benchmark file");
+  return str("; a training takes another by --data.columns.", key, " NAME, evaluate and generate by --columns.", key,
+             " NAME");
 }
 
 void read_question(const JsonRow& row, const std::string& named, Problem& problem) {
@@ -179,7 +187,7 @@ std::string read_gold(const JsonRow& row, const ProblemOptions& options, Problem
     return "reward_model.ground_truth";
   }
   const std::string& named = options.columns.answer;
-  std::string key = labels || named.empty() ? column(row, named, {"answer", "ground_truth"}) : first_key(row, {named});
+  std::string key = labels || named.empty() ? column(row, named, kAnswerKeys) : first_key(row, {named});
   if (key.empty() && named.empty()) {
     if (std::string tests = gold_of_tests(row); !tests.empty()) {
       problem.gold = {std::move(tests)};
@@ -189,9 +197,11 @@ std::string read_gold(const JsonRow& row, const ProblemOptions& options, Problem
   }
   if (!labels && (key.empty() || no_answer(row.value.at(key)))) return "";
   if (key.empty()) {
-    refuse(row,
-           str("no answer: expected a field \"answer\", \"ground_truth\" or \"reward_model\", or tests of a program",
-               another_column("answer")));
+    refuse(
+        row,
+        str("no answer: expected a field \"answer\", \"ground_truth\", \"solution\" or \"reward_model\", or tests of a "
+            "program",
+            another_column("answer")));
   }
   problem.gold = answer_field(row, row.value.at(key), key, false);
   return key;
@@ -234,7 +244,7 @@ std::string choice_letter_of(const JsonRow& row, const std::string& gold, bool n
 
 void gold_to_letters(const JsonRow& row, const std::string& named, Problem& problem) {
   if (problem.choices.empty()) return;
-  const std::string key = named.empty() ? first_key(row, {"answer", "ground_truth"}) : named;
+  const std::string key = named.empty() ? first_key(row, kAnswerKeys) : named;
   const bool number = !key.empty() && row.value.at(key).is_number();
   for (std::string& gold : problem.gold) gold = choice_letter_of(row, gold, number, problem);
 }
@@ -289,13 +299,15 @@ std::vector<Problem> read_problems(const std::vector<std::string>& files, const 
     GoldCheck gold_check;
     read_json_lines(file, options.bad_rows, [&](const JsonRow& row) {
       Problem problem;
-      read_question(row, options.columns.problem, problem);
-      read_choices(row, options.columns, problem);
-      const std::string key = read_gold(row, options, problem);
+      ProblemOptions here = options;
+      if (options.columns_where_there) drop_absent(row, here.columns);
+      read_question(row, here.columns.problem, problem);
+      read_choices(row, here.columns, problem);
+      const std::string key = read_gold(row, here, problem);
       for (std::string& gold : problem.gold) gold = marked_answer(gold);
       if (!key.empty()) gold_check.add(key, problem);
-      gold_to_letters(row, options.columns.answer, problem);
-      read_names(row, stem, options.columns, problem);
+      gold_to_letters(row, here.columns.answer, problem);
+      read_names(row, stem, here.columns, problem);
       problems.push_back(std::move(problem));
     });
     gold_check.warn_about(file);

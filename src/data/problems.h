@@ -2,7 +2,7 @@
 //   problem | question | prompt   the question, or a list of messages {role, content}: at most one of the system, turns
 //   | messages                    of user and assistant, at last the question
 //   answer | ground_truth         text, number, or a list of alternatives; of a text whose last line is "#### X", as
-//                                 GSM8K is published, X alone
+//   | solution                    GSM8K is published, X alone; the grader reads a box in it
 //   test, input_output ...        instead of an answer: tests of a program (data/code_problems.h)
 //   id | unique_id                optional
 //   choices                       optional: a list of texts; the answer is then a letter, a number from 0, or one of
@@ -37,6 +37,7 @@ struct ProblemOptions {
   BadRows bad_rows = BadRows::stop;
   bool labels = true;  // every problem must have a right answer; false: those without one have an empty gold
   ProblemColumns columns;
+  bool columns_where_there = false;  // a row without such a column is read by the usual names
 
   void fields(Fields& f) { f.choice("bad_rows", bad_rows, kBadRowsHelp); }
 };

@@ -89,6 +89,27 @@ TEST_F(problems, of_files_with_other_names_of_columns_are_read_by_them) {
   }
 }
 
+TEST_F(problems, columns_may_hold_only_where_they_are_there) {
+  ProblemOptions options;
+  options.columns = {.problem = "q", .answer = "target"};
+  options.columns_where_there = true;
+  const std::string rows =
+      "{\"q\": \"1+1?\", \"target\": \"2\"}\n"
+      "{\"problem\": \"1+2?\", \"answer\": \"3\"}";
+  const std::vector<Problem> all = read_problems({file(rows)}, options);
+  EXPECT_EQ(all.at(0).text, "1+1?");
+  EXPECT_EQ(all.at(1).text, "1+2?");
+  EXPECT_EQ(all.at(1).gold, std::vector<std::string>{"3"});
+}
+
+TEST_F(problems, a_solution_is_the_answer_where_nothing_else_is) {
+  const auto all = read(
+      "{\"problem\": \"1+1?\", \"solution\": \"Thus \\\\boxed{2}.\"}\n"
+      "{\"problem\": \"1+1?\", \"solution\": \"because\", \"answer\": 2}");
+  EXPECT_EQ(all.at(0).gold, std::vector<std::string>{"Thus \\boxed{2}."});
+  EXPECT_EQ(all.at(1).gold, std::vector<std::string>{"2"});
+}
+
 TEST_F(problems, are_read_under_every_name_of_the_fields) {
   auto read_all = read(
       "{\"id\": \"a\", \"problem\": \"1+1?\", \"answer\": \"2\"}\n"

@@ -189,7 +189,7 @@ void Benchmark::fields(Fields& f) {
       "grader", grader,
       "mathematics, the letter in the response, the letter of greatest log-prob, other graders to compare with, or "
       "programs");
-  f.choice("extract", extract, "where the answer is looked for", Effect::result, kExtractsOfResponses);
+  f.choice("extract", extract, "where the answer is looked for");
   f.field("template", prompt_template, "for models that name none");
   f.field("stop", stop, "further tokens that end a response");
   f.field("max_tokens", max_tokens, Range{0, 1 << 24}, "longest response; 0 = not said");
@@ -283,8 +283,8 @@ PutToModel put_to_model(const ModelSettings& model, const CommandSettings& comma
       if (std::ranges::find(put.stop, stop) == put.stop.end()) put.stop.push_back(stop);
     }
   }
-  put.extract = command.extract.value_or(benchmark.extract);
-  if (model.extract) put.extract = *model.extract;
+  put.extract = command.extract ? option_of(*command.extract) : benchmark.extract;
+  if (model.extract) put.extract = option_of(*model.extract);
   return put;
 }
 

@@ -11,6 +11,7 @@
 #include "base/fields.h"
 #include "core/problem.h"
 #include "data/problems.h"
+#include "verify/extract_option.h"
 #include "verify/registry.h"
 
 namespace ucas {
@@ -25,7 +26,7 @@ struct Benchmark {
       0;  // how many of them come without a right answer: never right, as other tables count them; -1 = any
   BenchmarkColumns columns;
   GraderKind grader = GraderKind::math;
-  Extract extract = Extract::strict;
+  ExtractOption extract = ExtractOption::automatic;
   // What the model's own settings do not say (put_to_model below has the order).
   std::string prompt_template;    // "" = not said
   std::vector<std::string> stop;  // tokens or texts that end a response, beside those of the model's files and template
@@ -77,7 +78,7 @@ struct CommandSettings {
   std::optional<std::string> prompt_template;
   std::optional<int64_t> max_tokens;
   std::optional<Extract> extract;
-  std::string default_template = "qwen_math";
+  std::string default_template = "auto";
   int64_t default_max_tokens = 1024;
 };
 
@@ -86,7 +87,7 @@ struct PutToModel {
   std::string prompt_template;
   std::vector<std::string> stop;  // tokens or texts, beside those of the model's files and the template
   int64_t max_tokens = 0;
-  Extract extract = Extract::strict;
+  ExtractOption extract = ExtractOption::automatic;
   bool operator==(const PutToModel&) const = default;
 };
 // The nearest word counts: the model's, else what was typed for all, else the benchmark's, else the suite's, else the

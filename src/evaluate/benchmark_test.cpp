@@ -202,24 +202,24 @@ TEST(put_to_model, the_nearest_word_counts) {
   CommandSettings command;
   Benchmark b;
   Suite suite;
-  EXPECT_EQ(put_to_model(model, command, b, suite), (PutToModel{"qwen_math", {}, 1024, Extract::strict}));
+  EXPECT_EQ(put_to_model(model, command, b, suite), (PutToModel{"auto", {}, 1024, ExtractOption::automatic}));
   suite.prompt_template = "plain";
   suite.max_tokens = 3000;
-  EXPECT_EQ(put_to_model(model, command, b, suite), (PutToModel{"plain", {}, 3000, Extract::strict}));
+  EXPECT_EQ(put_to_model(model, command, b, suite), (PutToModel{"plain", {}, 3000, ExtractOption::automatic}));
   b.prompt_template = "qwen_boxed";
   b.max_tokens = 4;
   b.stop = {"x"};
-  b.extract = Extract::lenient;
-  EXPECT_EQ(put_to_model(model, command, b, suite), (PutToModel{"qwen_boxed", {"x"}, 4, Extract::lenient}));
+  b.extract = ExtractOption::lenient;
+  EXPECT_EQ(put_to_model(model, command, b, suite), (PutToModel{"qwen_boxed", {"x"}, 4, ExtractOption::lenient}));
   command.prompt_template = "own.toml";
   command.max_tokens = 64;
   command.extract = Extract::strict;
-  EXPECT_EQ(put_to_model(model, command, b, suite), (PutToModel{"own.toml", {"x"}, 64, Extract::strict}));
+  EXPECT_EQ(put_to_model(model, command, b, suite), (PutToModel{"own.toml", {"x"}, 64, ExtractOption::strict}));
   model.prompt_template = "orz";
   model.max_tokens = 8192;
   model.stop = {"y", "x"};
   model.extract = Extract::answer_tag;
-  EXPECT_EQ(put_to_model(model, command, b, suite), (PutToModel{"orz", {"x", "y"}, 8192, Extract::answer_tag}));
+  EXPECT_EQ(put_to_model(model, command, b, suite), (PutToModel{"orz", {"x", "y"}, 8192, ExtractOption::answer_tag}));
 }
 
 TEST(put_to_model, compared_choices_keep_the_prompt_that_ends_where_the_letter_stands) {

@@ -91,10 +91,12 @@ void add_parts(const RewardConfig& r, Lines& lines) {
        str(r.correct, " if the answer is right, ", r.wrong, " if not",
            r.partial ? ", its share where it is partly" : ""),
        str("the verdict of ", exact ? "the verifier" : str("the grader ", word_of(r.grader)), " on ",
-           r.grader == GraderKind::code       ? "the program that it finds"
-           : r.extract == Extract::answer_tag ? "the last \\boxed{} inside <answer>..</answer>"
-           : r.extract == Extract::lenient    ? "the last answer it can find"
-                                              : "the last \\boxed{}",
+           r.grader == GraderKind::code             ? "the program that it finds"
+           : r.extract == ExtractOption::answer_tag ? "the last \\boxed{} inside <answer>..</answer>"
+           : r.extract == ExtractOption::lenient    ? "the last answer it can find"
+           : r.extract == ExtractOption::automatic  ? "the last answer it can find, or, where the prompts ask for it, "
+                                                      "the last \\boxed{}"
+                                                    : "the last \\boxed{}",
            "; what cannot be read counts as wrong", others.empty() ? "" : str("; ", join(others, ", "))));
   says(RewardPart::command, "", str("the score that ", printable(r.command, 100), " gives"));
   says(RewardPart::format, "[o_i matches]", str("the whole response, against ", printable(r.format, 100)));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/peer_words.h"
 #include "base/str.h"
 
 namespace ucas {
@@ -29,8 +30,9 @@ const MethodRow& find_method(const std::string& name) {
     if (row.name == name) return row;
     names.push_back(row.name);
   }
+  const std::string same = peer_value(name, names);  // GRPO
   throw Error("config", str("method.name = \"", printable(name), "\": expected one of ", join(names, ", "),
-                            did_you_mean(name, names)));
+                            same.empty() ? did_you_mean(name, names) : did_you_mean(same)));
 }
 
 bool MethodRow::has_preset(const std::string& preset) const {

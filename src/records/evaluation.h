@@ -14,6 +14,7 @@
 #include "records/eval_config.h"
 #include "stats/calibration.h"
 #include "stats/spread.h"
+#include "verify/registry.h"
 
 namespace ucas {
 
@@ -88,10 +89,11 @@ struct EvalRecord : EvalNumbers {
   std::map<std::string, SubjectNumbers> by_subject;  // of sources whose problems name several subjects; not read back
   std::vector<ProblemRow> rows;
   std::optional<CardSummary> card;  // NAME.card.json
-  int64_t tokens = 0;               // generated; this and the next two are of the run that made it, not kept
+  int64_t tokens = 0;               // generated; this and the next three are of the run that made it, not kept
   double seconds = 0;
-  bool complete = true;                                    // false: should_stop ended it early, no figures
-  const EvalNumbers* of(const std::string& source) const;  // nullptr: not of this evaluation
+  std::map<std::string, std::pair<GraderKind, Extract>> graded_by;  // by source
+  bool complete = true;                                             // false: should_stop ended it early, no figures
+  const EvalNumbers* of(const std::string& source) const;           // nullptr: not of this evaluation
 };
 
 std::string to_json(const EvalRecord& record);   // NAME.json

@@ -138,6 +138,24 @@ TEST_F(report, long_responses_do_not_make_a_page_too_large) {
   EXPECT_LE(report_html(runs, "", natural / 3).size(), natural / 3);
 }
 
+TEST_F(report, a_training_that_validated_opens_with_what_came_of_it) {
+  write_file(
+      path_join(root_, "steps.jsonl"),
+      "{\"training/global_step\":0,\"val-core/small/acc/mean@1\":0.25}\n"
+      "{\"training/global_step\":1,\"critic/score/mean\":0.125,\"response_length/mean\":44,\"timing_s/step\":60}\n"
+      "{\"training/global_step\":2,\"critic/score/mean\":0.75,\"response_length/mean\":29,\"timing_s/step\":60,"
+      "\"val-core/small/acc/mean@1\":0.953}\n");
+  const std::string html = report_html({root_}, "");
+  EXPECT_EQ(html.find("hold no evaluation"), std::string::npos);
+  const size_t section = html.find("<section id=\"results\""), next = html.find("<section", section + 1);
+  ASSERT_NE(section, std::string::npos);
+  const std::string results = html.substr(section, next - section);
+  for (const char* shown :
+       {"held out of training", "25.0", "95.3", "step 2", "0.125 \xe2\x86\x92 0.750", "44 \xe2\x86\x92 29", "2m"}) {
+    EXPECT_NE(results.find(shown), std::string::npos) << shown;
+  }
+}
+
 TEST_F(report, absent_parts_are_left_out_and_named) {
   write_file(path_join(root_, "steps.jsonl"), "{\"training/global_step\":1,\"critic/score/mean\":0.25}\n");
   std::string html = report_html({root_}, "");

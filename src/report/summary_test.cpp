@@ -61,6 +61,16 @@ TEST(groups, runs_with_other_settings_are_never_mixed_and_say_what_differs) {
   EXPECT_EQ(groups[1].title, "UCAS (alpha 0.25)");
 }
 
+TEST(groups, an_adapter_is_named_by_its_rank_and_none_is_full) {
+  std::vector<RunRecord> runs = {run_of("", "dapo", 0, 5), run_of("", "dapo", 0, 5)};
+  runs[0].config = {{"lora.rank", "0"}, {"lora.alpha", "16.0"}, {"optimizer.lr", "1e-05"}};
+  runs[1].config = {{"lora.rank", "16"}, {"lora.alpha", "32.0"}, {"optimizer.lr", "1e-05"}};
+  const auto groups = group_runs(runs);
+  ASSERT_EQ(groups.size(), 2u);
+  EXPECT_EQ(groups[0].title, "DAPO (full)");
+  EXPECT_EQ(groups[1].title, "DAPO (LoRA 16, alpha 32.0)");
+}
+
 TEST(groups, runs_that_began_with_other_weights_or_other_data_are_never_seeds_of_one_group) {
   for (const char* key : {"model", "data.files"}) {  // of runs that recorded no hashes
     std::vector<RunRecord> runs = {run_of("", "dapo", 0, 5), run_of("", "dapo", 1, 5)};

@@ -46,13 +46,13 @@ void check_jobs(std::span<const PromptJob> jobs, size_t first, const RolloutRequ
 }
 
 // What the weights leave of the device's whole memory. A training knows what else stays there, and gives cache_tokens.
-int64_t room_beside(const Model& model) {
+int64_t room_beside(Model& model) {
   int64_t weights = 0;
   for (const NamedTensor& p : model.parameters()) weights += static_cast<int64_t>(p.tensor.nbytes());
   return std::max<int64_t>(usable_gpu(memory_of(model.device()).total) - weights, 1);
 }
 
-EngineRoom room_of(const RolloutRequest& request, const EngineConfig& config, const Model& of) {
+EngineRoom room_of(const RolloutRequest& request, const EngineConfig& config, Model& of) {
   const ModelConfig& model = of.config();
   int64_t samples = 0;
   LongestTokens longest{request.room_tokens, request.room_tokens, request.room_tokens};

@@ -228,7 +228,10 @@ class ApiReader {
 
   // A chat template has a place for every turn, others for one question, and maybe for a system message.
   std::vector<int32_t> chat_prompt() const {
-    if (!as_.form) refuse("no chats here: the server was started without --template");
+    if (!as_.form)
+      refuse(
+          "chat completions are off: the checkpoint has no chat template, or the server was started with --template "
+          "none; start it with --template NAME");
     const Json* messages = find("messages");
     if (!messages || !messages->is_array() || messages->empty()) refuse("\"messages\": expected a list of messages");
     Problem problem;

@@ -101,6 +101,8 @@ void grade(const Collector& c, std::vector<Candidate>& candidates) {
   }
 }
 
+constexpr size_t kShownUnreadable = 64;  // responses of a step that are kept for a message
+
 void count(const Collector& c, const std::vector<Candidate>& candidates, CollectStats& stats) {
   stats.groups_generated += static_cast<int64_t>(candidates.size());
   for (const Candidate& candidate : candidates) {
@@ -114,7 +116,12 @@ void count(const Collector& c, const std::vector<Candidate>& candidates, Collect
     }
     if (gold_of(c, candidate).empty() && !c.rewards.judges_all()) continue;
     stats.graded += responses;
-    for (const Response& o : candidate.response) ++stats.verdicts[static_cast<size_t>(o.verdict.kind)];
+    for (size_t i = 0; i < candidate.response.size(); ++i) {
+      const VerdictKind kind = candidate.response[i].verdict.kind;
+      ++stats.verdicts[static_cast<size_t>(kind)];
+      const bool shown = kind == VerdictKind::unparseable && stats.unreadable.size() < kShownUnreadable;
+      if (shown) stats.unreadable.push_back(candidate.text[i]);
+    }
     stats.solve_all += right == responses ? 1 : 0;
     stats.solve_none += right == 0 ? 1 : 0;
   }

@@ -44,9 +44,10 @@ struct CollectStats {
   int64_t responses = 0, truncated = 0;      // of all generated
   int64_t graded = 0;                        // of these, answers to problems with a right answer
   int64_t generated_tokens = 0;
-  std::array<int64_t, 4> verdicts{};  // by VerdictKind
-  double correct_share = 0;           // of all graded responses
-  int64_t moved = 0;                  // responses that one rank began and another one ended
+  std::array<int64_t, 4> verdicts{};    // by VerdictKind
+  std::vector<std::string> unreadable;  // the first of those without an answer
+  double correct_share = 0;             // of all graded responses
+  int64_t moved = 0;                    // responses that one rank began and another one ended
   double seconds_gen = 0, seconds_reward = 0;
 };
 

@@ -158,7 +158,28 @@ double status_gb(const std::string& key) {
   }
   return 0;
 }
+constexpr std::string_view kProductShare = "perf/mfu/", kMemoryShare = "perf/mbu/";
+bool is_share_of_machine(std::string_view name) {
+  return name.starts_with(kProductShare) || name.starts_with(kMemoryShare);
+}
 }  // namespace
+
+bool has_share_above_one(const StepMetrics& m) {
+  return std::ranges::any_of(m.values(),
+                             [](const auto& row) { return is_share_of_machine(row.first) && row.second > 1; });
+}
+
+void rescale_shares(StepMetrics& m, double operations, double bandwidth) {
+  for (const auto& [name, value] : m.values()) {
+    if (!is_share_of_machine(name)) continue;
+    const double share = value / (name.starts_with(kProductShare) ? operations : bandwidth);
+    if (share > 1) {
+      m.drop(name);
+    } else {
+      m.set(name, share);
+    }
+  }
+}
 
 double resident_gb() { return status_gb("VmRSS:"); }
 

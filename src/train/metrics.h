@@ -18,7 +18,10 @@ namespace ucas {
 
 class StepMetrics {
  public:
-  void set(const std::string& name, double value);                               // later values replace earlier ones
+  void set(const std::string& name, double value);  // later values replace earlier ones
+  void drop(const std::string& name) {
+    std::erase_if(values_, [&](const auto& row) { return row.first == name; });
+  }
   void set_spread(const std::string& prefix, std::span<const float> values);     // prefix/{mean,max,min}
   double get(const std::string& name) const { return value_in(values_, name); }  // NaN if it is not there
   StepRow values() const { return values_; }
@@ -36,6 +39,10 @@ void record_batch(StepMetrics& m, const Batch& batch, std::span<const float> adv
 void record_mismatch(StepMetrics& m, const Mismatch& mismatch);
 // Means over the step's updates.
 void record_losses(StepMetrics& m, std::span<const LossMetrics> updates, const ObjectiveConfig& objective);
+// Shares of the machine's products and memory (perf/mfu/, perf/mbu/): whether one is above 1, and all of them against
+// limits that are so many times what they were taken for. One that is above 1 still is left out.
+bool has_share_above_one(const StepMetrics& m);
+void rescale_shares(StepMetrics& m, double operations, double bandwidth);
 double resident_gb();  // of this process, now
 // From here on the peak is that of what comes: a process that evaluated or trained before gives back what it still
 // holds, and the system's own mark starts anew where it lets us, else readings of peak_resident_gb() count.

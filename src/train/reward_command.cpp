@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 #include "base/activity.h"
@@ -27,6 +28,10 @@ namespace ucas {
 namespace {
 
 constexpr size_t kLongestReply = 1 << 20;  // bytes of a line
+constexpr double kSilence = 20;            // seconds without a first reply, after which it is said
+constexpr const char* kWaitsForEnd =
+    "; does it wait for the end of its input? That stays open from step to step: read line by line (for line in "
+    "sys.stdin), answer each line or batch at once, and flush (print(.., flush=True))";
 
 std::string where_of(const std::string& command) { return str("reward.command ", printable(command, 200)); }
 
@@ -46,6 +51,16 @@ std::string owed(const std::string& replies, size_t count, const std::function<s
     if (!answered[i]) names.push_back(name_of ? name_of(i) : str("id ", i));
   }
   return join(names, ", ");
+}
+
+// What people do who write such a line.
+std::string hint_of(const std::string& line) {
+  const std::string_view text = trim(line);
+  if (text.find("NaN") != std::string_view::npos || text.find("Infinity") != std::string_view::npos) {
+    return "; NaN and infinities are no scores: give 0, or end the program to stop the run";
+  }
+  if (!text.starts_with("{")) return "; standard output is for replies alone: print everything else to standard error";
+  return "";
 }
 
 }  // namespace
@@ -84,8 +99,12 @@ std::vector<RewardReply> parse_rewards(const std::string& lines, size_t count, c
       if (!std::isfinite(reply->score)) row.refuse("score", "a finite number");
       if (row.has("right")) reply->right = row.truth("right");
     } catch (const Error& error) {
-      throw Error("reward", str(error.what(), "; expected {\"id\": N, \"score\": X} for each line that was asked"),
-                  kIoFailure);
+      const std::string line = lines.substr(at, end - at);
+      throw Error(
+          "reward",
+          str(error.what(), "; it wrote \"", printable(line, 80),
+              "\", expected {\"id\": N, \"score\": X} with a finite X for each line that was asked", hint_of(line)),
+          kIoFailure);
     }
     at = end + 1;
   }
@@ -175,6 +194,7 @@ std::string RewardCommand::ask(const std::string& lines, size_t count,
   take_lines();
   if (got > 0 || !replies.empty()) fail("wrote a line that nobody had asked for");
   double heard = now_seconds(), told = -1;  // told: of which silence was said what is owed
+  bool warned = false;
   while (got < count) {
     pollfd ends[2] = {{from_, POLLIN, 0}, {sent < lines.size() ? to_ : -1, POLLOUT, 0}};
     if (::poll(ends, 2, 250) < 0 && errno != EINTR) fail(str("poll: ", std::strerror(errno)));
@@ -182,6 +202,10 @@ std::string RewardCommand::ask(const std::string& lines, size_t count,
       told = heard;
       doing.say(str("waiting for ", where_of(command_), ": ", got, " of ", count,
                     " replies, the first without one: ", owed(replies, count, name_of)));
+    }
+    if (now_seconds() - heard > kSilence && got == 0 && sent == lines.size() && !std::exchange(warned, true)) {
+      warn(str(where_of(command_), ": it was asked ", count, " lines and has answered none for ", kSilence, " s",
+               kWaitsForEnd));
     }
     if ((ends[1].revents & (POLLOUT | POLLERR)) != 0) {
       const ssize_t n = ::write(to_, lines.data() + sent, lines.size() - sent);
@@ -206,8 +230,9 @@ std::string RewardCommand::ask(const std::string& lines, size_t count,
       }
     }
     if (seconds_ > 0 && now_seconds() - heard > seconds_) {
-      fail(
-          str("silent for more than reward.command_seconds = ", seconds_, " s after ", got, " of ", count, " replies"));
+      const bool waits = got == 0 && sent == lines.size();
+      fail(str("silent for more than reward.command_seconds = ", seconds_, " s after ", got, " of ", count, " replies",
+               waits ? kWaitsForEnd : ""));
     }
   }
   rest_ = replies.substr(end);

@@ -18,8 +18,10 @@
 #include "base/output_directory.h"
 #include "base/rng.h"
 #include "base/str.h"
+#include "config/prompt_choice.h"
 #include "data/jsonl.h"
 #include "data/templates.h"
+#include "text/unencodable.h"
 #include "train/gpu_check.h"
 #include "train/pack.h"
 #include "train/schedule.h"
@@ -183,14 +185,20 @@ int32_t end_token(const Model& model, const Tokenizer& tokenizer, bool wanted) {
 std::vector<SftExample> read_sft_examples(const std::string& path, const Tokenizer& tokenizer, int32_t eos,
                                           const SftConfig& config) {
   Template form;
-  if (!config.prompt_template.empty()) form = load_template(config.prompt_template, tokenizer.directory());
+  const std::string chosen = choose_template(config.prompt_template, tokenizer.directory(), "");
+  if (chosen != config.prompt_template && !chosen.empty()) log(template_in_words(chosen));
+  if (!chosen.empty()) form = load_template(chosen, tokenizer.directory());
   std::vector<SftExample> examples;
   int64_t too_long = 0;
+  UnencodableRows unencodable(tokenizer);
   read_json_lines(path, config.bad_rows, [&](const JsonRow& row) {
-    SftExample e = read_example(row, tokenizer, config.prompt_template.empty() ? nullptr : &form, eos);
+    SftExample e = read_example(row, tokenizer, chosen.empty() ? nullptr : &form, eos);
     if (static_cast<int64_t>(e.prompt.size() + e.response.size()) > config.max_length) {
       ++too_long;
     } else {
+      for (const char* key : {"prompt", "response"}) {
+        if (!row.value.contains(str(key, "_ids"))) unencodable.look_at(text_field(row, key), row.where);
+      }
       examples.push_back(std::move(e));
     }
   });
@@ -202,6 +210,7 @@ std::vector<SftExample> read_sft_examples(const std::string& path, const Tokeniz
   }
   if (examples.empty())
     throw Error("empty", str(printable(path, 400), ": no row of at most ", config.max_length, " tokens"));
+  unencodable.say("rows", std::ssize(examples));
   return examples;
 }
 

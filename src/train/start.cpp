@@ -17,6 +17,7 @@
 #include "base/lapses.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "config/prompt_choice.h"
 #include "data/problems.h"
 #include "data/templates.h"
 #include "hf/adapter.h"
@@ -48,6 +49,7 @@ constexpr const char* kOverPlan = "allow-over-plan";
 TrainingSet load_set(const TrainConfig& config, const std::vector<std::string>& files, const Tokenizer& tokenizer,
                      const Template& form, int64_t limit, bool labels) {
   ProblemOptions options;
+  options.columns_where_there = &files == &config.data.val_files;  // those may have the usual names
   options.labels = labels;
   options.columns = config.data.columns;
   options.bad_rows = config.data.skip_bad_rows ? BadRows::skip : BadRows::stop;
@@ -115,10 +117,22 @@ void check_engine(const EngineConfig& engine, const RunDirectory& run) {
   if (run.writes()) add_remark(run.env_file(), text);
 }
 
+// What template and extract were left to, once the prompts are known; what was decided is in the config from then on.
+void decide_extract(TrainConfig& config, const std::string& asked_template, const Template& form,
+                    std::span<const Problem> problems) {
+  PromptChoice choice{asked_template, config.data.prompt_template, config.reward.extract};
+  choice.extract = choose_extract(config.reward.extract, form, problems, config.reward.grader);
+  choice.boxed = choice.asked_extract == ExtractOption::automatic && asks_for_box(form, problems);
+  config.reward.extract = option_of(choice.extract);
+  if (const std::string words = choice.in_words(); !words.empty()) log(words);
+}
+
 // `weights` and `tokenizer_from` are directories; a fresh run has one for both.
-Parts load_parts(const TrainConfig& config, const std::string& weights, const std::string& tokenizer_from,
+Parts load_parts(TrainConfig& config, const std::string& weights, const std::string& tokenizer_from,
                  const Ranks& ranks) {
   use_threads(config.threads);
+  const std::string asked_template = config.data.prompt_template;
+  config.data.prompt_template = choose_template(asked_template, tokenizer_from, "qwen_math");
   Template form = load_template(config.data.prompt_template, tokenizer_from, config.data.examples);
   const bool counted = config.device == "cuda" && !ranks.alone();
   at::Device device = parse_device(counted ? device_of_rank(config.device, ranks.place().local, visible_cuda_devices())
@@ -127,9 +141,10 @@ Parts load_parts(const TrainConfig& config, const std::string& weights, const st
   require_sound_gpu(*parts.policy.model);
   const Tokenizer& tokenizer = parts.policy.tokenizer;
   const bool labels = config.needs().labels && config.reward.command.empty();
+  parts.data = load_set(config, config.data.files, tokenizer, form, 0, labels);
+  decide_extract(config, asked_template, form, parts.data.problems);
   parts.graders =
       make_graders(config.reward.grader, parse_graders(config.reward.graders, "reward.graders"), config.reward.setup());
-  parts.data = load_set(config, config.data.files, tokenizer, form, 0, labels);
   check_golds(parts.graders, parts.data.problems);
   check_sources(config, parts.data);
   if (!config.data.val_files.empty()) {

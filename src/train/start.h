@@ -36,9 +36,10 @@ struct Training {
   TrainingSet data;
   TrainingSet validation;
   std::vector<int32_t> stop_ids;
-  TrainState state;            // with the fingerprint of this run
-  std::string ahead;           // of the checkpoint (train/ahead.h)
-  Limits limits;               // of the machine, for the policy
+  TrainState state;   // with the fingerprint of this run
+  std::string ahead;  // of the checkpoint (train/ahead.h)
+  Limits limits;      // of the machine, for the policy; measured again where a step beats them
+  int64_t limits_measured = 0;
   int64_t planned_memory = 0;  // bytes at the peak (plan/plan.h); 0: not known
   std::string plan;            // the same in words
 };

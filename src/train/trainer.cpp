@@ -19,6 +19,7 @@
 #include "train/surplus.h"
 #include "train/validation.h"
 #include "train/watched.h"
+#include "verify/unreadable.h"
 
 namespace ucas {
 
@@ -91,6 +92,30 @@ void check_bounds(const Training& t, const StepMetrics& m) {
     warn(str("train.stop_when: step ", t.state.step, " has no number called ", printable(none->metric, 100),
              ": until one has, this bound holds nothing (docs/metrics.md has the names)"));
   }
+}
+
+// Said once, of the first step: a run whose answers nobody can read learns nothing, or a form that nobody wanted.
+void warn_of_unreadable(const Training& t, const CollectStats& stats) {
+  const int64_t unreadable = stats.verdicts[static_cast<size_t>(VerdictKind::unparseable)];
+  if (t.external != nullptr || !t.config.reward.command.empty() || stats.graded == 0) return;
+  const double share = static_cast<double>(unreadable) / static_cast<double>(stats.graded);
+  if (share <= kManyUnreadable) return;
+  const std::vector<std::string_view> texts(stats.unreadable.begin(), stats.unreadable.end());
+  warn(str("step ", t.state.step, ": ",
+           unreadable_in_words(share, stats.graded, texts, t.config.reward.grader, t.config.reward.setup().extract,
+                               "--reward.extract")));
+}
+
+// Where a step seems quicker than the machine, this was measured while others worked here: it is measured again.
+void hold_shares_to_limits(Training& t, StepMetrics& m) {
+  constexpr int64_t kMostMeasurements = 3;
+  if (!has_share_above_one(m)) return;
+  const Limits before = t.limits;
+  if (t.limits_measured++ < kMostMeasurements) {
+    const Limits now = measure_limits(*t.policy.model);
+    t.limits = {std::max(before.bandwidth, now.bandwidth), std::max(before.operations, now.operations)};
+  }
+  rescale_shares(m, t.limits.operations / before.operations, t.limits.bandwidth / before.bandwidth);
 }
 
 // "sampling 39 %, update 48 %"
@@ -172,6 +197,7 @@ Trainer::Outcome Trainer::step() {
   Collected made = collect(record);  // o_i ~ pi_old, R_i, and the prompts that are kept
   if (made.stopped) return Outcome::stopped;
   if (made.out_of_prompts) return Outcome::out_of_prompts;
+  if (number == 1) warn_of_unreadable(t_, made.stats);
   if (t_.config.rollout.lag > 0 && !finished()) {
     ahead_.draw(collector_, number + 1, t_.state.cursor, t_.served != nullptr && t_.ranks->alone());
   }
@@ -196,6 +222,7 @@ Trainer::Outcome Trainer::step() {
       hold_to_bounds(t_, record.metrics);
     });
   }
+  hold_shares_to_limits(t_, record.metrics);
   record.write();
   note(record.metrics);
   shares_ = share_words(record.metrics);

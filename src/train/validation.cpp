@@ -48,6 +48,7 @@ void validate(const Training& t, StepRecord& record) {
     for (const FigureAt& pass : numbers.pass_at) {
       if (pass.k > 1) m.set(str("val-aux/", source, "/acc/best@", pass.k, "/mean"), pass.share.value);
     }
+    m.set(str("val-aux/", source, "/problems"), static_cast<double>(numbers.problems));
     m.set(str("val-aux/", source, "/response_length/mean"), numbers.length);
     m.set(str("val-aux/", source, "/truncated_share"), numbers.truncated);
     m.set(str("val-aux/", source, "/unparseable_share"), numbers.unparseable);

@@ -38,7 +38,7 @@ def evaluate(server, out, *more, expect=0):
 
 
 def outputs(out):
-    with open(path(out, "fake", "eval", "test.outputs.jsonl")) as file:
+    with open(path(out, "fake", "eval", "digits.outputs.jsonl")) as file:
         return [json.loads(line) for line in file][1:]
 
 
@@ -53,7 +53,7 @@ def check_result(out):
     wanted = {f"p{i}": f"\\boxed{{{100 + i}}}" if i % 2 == 0 else f"\\boxed{{{100 + i}1}}" for i in range(PROBLEMS)}
     check(all(r["text"] == wanted[r["id"]] and r["finished"] and r["tokens"] == 7 for r in rows),
           f"{out}: and each is that of its own prompt")
-    with open(path(out, "fake", "eval", "test.json")) as file:
+    with open(path(out, "fake", "eval", "digits.json")) as file:
         figures = json.load(file)
     check(figures["greedy"]["pass@1"]["value"] == 0.5 and figures["mean@k"][-1]["value"] == 0.5, f"{out}: half of them are right")
 
@@ -74,7 +74,7 @@ stopped = evaluate(server, "some", expect=75)
 server.stop()
 check(f"{1 + SAMPLES} of {RESPONSES:,} responses are missing" in stopped.stderr and "refused" in stopped.stderr, "it says what is missing")
 check(len(outputs("some")) == RESPONSES - 1 - SAMPLES, "the others are kept")
-check(not os.path.exists(path("some", "fake", "eval", "test.json")), "and nothing is counted")
+check(not os.path.exists(path("some", "fake", "eval", "digits.json")), "and nothing is counted")
 server = Server("--failures", 1, "--stall", 2)
 evaluate(server, "some")
 check(server.stop()["answered"] == 1 + SAMPLES, "the rest is asked for alone, at another address")

@@ -58,12 +58,12 @@ def answers():
 
 
 def outputs(out):
-    with open(path(out, "m", "eval", "test.outputs.jsonl")) as file:
+    with open(path(out, "m", "eval", "dev.outputs.jsonl")) as file:
         return {r["id"]: r for r in map(json.loads, file.readlines()[1:])}
 
 
 def figures(out):
-    with open(path(out, "m", "eval", "test.json")) as file:
+    with open(path(out, "m", "eval", "dev.json")) as file:
         return json.load(file)
 
 

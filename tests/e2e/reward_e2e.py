@@ -62,7 +62,12 @@ check(all(abs(row["critic/score/mean"] - row["response_length/mean"] / 10) < 1e-
 
 BROKEN = {
     "ends": ("import sys\nsys.stdin.readline()\nsys.exit(3)\n", "ended with exit code 3"),
-    "garbage": ("import sys\nfor line in sys.stdin: print('hello', flush=True)\n", "reply 1"),
+    "garbage": ("import sys\nfor line in sys.stdin: print('hello', flush=True)\n", "standard output is for replies alone: print everything else to standard error"),
+    "word": ("import sys, json\nfor line in sys.stdin: print('NaN', flush=True)\n", "it wrote \"NaN\""),
+    "not-a-number": ("import sys, json\nfor line in sys.stdin: print(json.dumps({'id': json.loads(line)['id'], "
+                     "'score': float('nan')}), flush=True)\n", "NaN and infinities are no scores"),
+    "waits": ("import sys, json\nfor a in [json.loads(line) for line in sys.stdin]: "
+              "print(json.dumps({'id': a['id'], 'score': 1}), flush=True)\n", "does it wait for the end of its input?"),
     "nan": ("import sys, json\nfor line in sys.stdin: print(json.dumps({'id': json.loads(line)['id'], 'score': 'x'}), "
             "flush=True)\n", '"score"'),
     "twice": ("import sys\nfor line in sys.stdin: print('{\"id\": 0, \"score\": 1}', flush=True)\n", "answered before"),

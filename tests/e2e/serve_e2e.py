@@ -54,12 +54,12 @@ class Served:
 
 
 def outputs(out):
-    with open(path(out, "m", "eval", "test.outputs.jsonl")) as file:
+    with open(path(out, "m", "eval", "sums.outputs.jsonl")) as file:
         return {(r["id"], r["sample"]): r for r in map(json.loads, file.readlines()[1:])}
 
 
 def figures(out):
-    with open(path(out, "m", "eval", "test.json")) as file:
+    with open(path(out, "m", "eval", "sums.json")) as file:
         return json.load(file)
 
 

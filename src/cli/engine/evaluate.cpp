@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -9,20 +11,33 @@
 #include "cli/engine/speaking.h"
 #include "cli/evaluate_models.h"
 #include "config/policy_options.h"
+#include "config/run_evaluation.h"
 #include "evaluate/benchmark.h"
 #include "evaluate/compare_table.h"
 #include "evaluate/engine/evaluation.h"
 #include "evaluate/table.h"
 #include "hf/model_config.h"
 #include "records/card.h"
+#include "records/run_directory.h"
 #include "rollout/policy.h"
 #include "train/agreement.h"
 #include "train/fingerprint.h"
 #include "train/shared_rollout.h"
+#include "verify/unreadable.h"
 
 namespace ucas {
 
 namespace {
+
+// "gsm8k-test", "dev+easy": what the result's files are called by.
+std::string name_of_files(const std::vector<std::string>& files) {
+  constexpr size_t kLongest = 80;
+  std::vector<std::string> stems;
+  for (const std::string& file : files) stems.push_back(data_stem(file));
+  const std::string name = join(stems, "+");
+  const bool usable = !name.empty() && name.size() <= kLongest && name[0] != '.';
+  return usable ? name : "test";
+}
 
 EvaluationPlan plan_of(const EvaluateOptions& options, const std::vector<Setting>& typed) {
   const auto said = [&](const char* key) {
@@ -40,6 +55,7 @@ EvaluationPlan plan_of(const EvaluateOptions& options, const std::vector<Setting
     plan.name = suite.name;
     if (suite.samples >= 0 && !said("samples")) plan.config.samples = suite.samples;
   }
+  if (options.suite.empty() && !options.data.empty()) plan.name = name_of_files(options.data);
   if (!options.name.empty()) plan.name = options.name;
   if (plan.name.find('/') != std::string::npos || plan.name[0] == '.') {
     throw Error("config", str("name = \"", printable(plan.name), "\": expected a name that can be a file name"));
@@ -54,6 +70,7 @@ EvaluationPlan plan_of(const EvaluateOptions& options, const std::vector<Setting
   plan.limit = options.limit;
   plan.problems = options.problems;
   plan.grader = options.grader;
+  plan.graders = parse_graders(options.graders, "graders");
   plan.code = options.code;
   plan.engine = options.engine;
   plan.served = options.served;
@@ -80,6 +97,112 @@ int draw_for_leader(const EvaluationPlan& plan, const std::vector<ModelSettings>
   return kDone;
 }
 
+// Where the answers of most responses to a set were not found: what they look like, and what would find them.
+void warn_of_unreadable(const EvalRecord& record) {
+  for (const auto& [source, by] : record.graded_by) {
+    const EvalNumbers* numbers = record.by_source.empty() ? &record : record.of(source);
+    if (numbers == nullptr || !(numbers->unparseable > kManyUnreadable) || by.first == GraderKind::choice) continue;
+    std::vector<std::string_view> texts;
+    const auto look_at = [&](const SampledResponse& response) {
+      if (response.verdict == VerdictKind::unparseable) texts.push_back(response.response);
+    };
+    for (const ProblemRow& row : record.rows) {
+      if (row.source != source) continue;
+      if (row.greedy) look_at(*row.greedy);
+      for (const SampledResponse& response : row.responses) look_at(response);
+    }
+    const int64_t each = record.config.samples > 0 ? record.config.samples : 1;
+    warn(str(
+        record.label, ", ", source, ": ",
+        unreadable_in_words(numbers->unparseable, numbers->problems * each, texts, by.first, by.second, "--extract")));
+  }
+}
+
+// The weights of the newest checkpoint of a run.
+std::string newest_model(const std::string& run) {
+  const std::string folder = path_join(run, "checkpoints");
+  std::string newest;
+  for (const std::string& name : list_directory(folder)) {  // in order
+    const std::string path = path_join(folder, name);
+    const bool whole = exists(path_join(path, "config.json")) || exists(path_join(path, "adapter_config.json"));
+    if (parse_step_name(name) >= 0 && whole) newest = path;
+  }
+  if (newest.empty())
+    throw Error("path", str(printable(folder, 400), ": no checkpoint yet; give the directory of a model"));
+  return newest;
+}
+
+// What the runs that models belong to say of an evaluation, and what is to be said of that.
+struct OfRuns {
+  std::vector<Setting> settings;  // on which they agree
+  std::vector<std::string> runs, models, warnings;
+};
+
+// Puts the newest checkpoint in the place of a run's directory.
+OfRuns settings_of_runs(std::vector<ModelSettings>& models, bool suite) {
+  static const std::set<std::string> kOfSuites = {"template", "few_shot", "shots", "stop", "dtype"};
+  OfRuns out;
+  std::map<std::string, std::set<std::string>> values;  // by key, "" where a run has the default
+  std::vector<std::vector<Setting>> each;
+  for (ModelSettings& model : models) {
+    const std::string run = model.by == AnsweredBy::checkpoint ? run_of_model(model.path) : "";
+    if (run.empty()) continue;
+    if (is_directory(path_join(model.path, "checkpoints"))) {
+      model.path = newest_model(run);
+      out.models.push_back(str(model.label, ": ", model.path));
+    }
+    const std::string config = path_join(run, "config.toml");
+    try {
+      each.push_back(evaluation_settings(make_train_config(read_toml(config))));
+    } catch (const Error& error) {
+      out.warnings.push_back(str("its settings are not taken: ", error.what()));
+      continue;
+    }
+    if (suite) std::erase_if(each.back(), [](const Setting& s) { return !kOfSuites.contains(s.key); });
+    if (std::ranges::find(out.runs, config) == out.runs.end()) out.runs.push_back(config);
+    for (const Setting& s : each.back()) values[s.key].insert(std::get<std::string>(s.value));
+  }
+  std::vector<std::string> differ;
+  for (auto& [key, found] : values) {
+    for (const std::vector<Setting>& own : each) {
+      if (std::ranges::find(own, key, &Setting::key) == own.end()) found.insert("");
+    }
+    if (found.size() > 1) differ.push_back(key);
+  }
+  if (!each.empty()) out.settings = each.front();
+  std::erase_if(out.settings, [&](const Setting& s) { return values[s.key].size() > 1; });
+  for (Setting& s : out.settings) s.where = str(out.runs.front(), ": ", s.where);
+  if (!differ.empty()) {
+    out.warnings.push_back(str("the runs differ in ", join(differ, ", "),
+                               ": none of these is taken from them; name it for all, or evaluate them apart"));
+  }
+  return out;
+}
+
+// Those that were not typed, before those that were; the problem files and their columns only where none were named,
+// and how many samples there are is said by the command alone.
+std::vector<Setting> with_settings_of_runs(OfRuns& of_runs, const std::vector<Setting>& typed) {
+  const auto has = [&](const std::string& key) { return std::ranges::find(typed, key, &Setting::key) != typed.end(); };
+  std::erase_if(of_runs.settings, [&](const Setting& s) {
+    const bool of_files = s.key == "data" || s.key == "limit" || s.key.starts_with("columns.");
+    const bool sampled = s.key == "samples" || s.key == "temperature";
+    return has(s.key) || sampled || (of_files && (has("data") || has("suite")));
+  });
+  std::vector<Setting> all = of_runs.settings;
+  all.insert(all.end(), typed.begin(), typed.end());
+  return all;
+}
+
+void say(const OfRuns& of_runs) {
+  std::string words;
+  for (const Setting& s : of_runs.settings) {
+    words += str(" --", s.key, " ", shell_word(std::get<std::string>(s.value)));
+  }
+  if (!words.empty()) log(str("as ", join(of_runs.runs, " and "), of_runs.runs.size() > 1 ? " say:" : " says:", words));
+  for (const std::string& model : of_runs.models) log(model);
+  for (const std::string& warning : of_runs.warnings) warn(warning);
+}
+
 int evaluate_here(const EvaluateOptions& options, EvaluationPlan plan, const std::vector<ModelSettings>& models,
                   Ranks& ranks) {
   std::vector<EvalRecord> results;
@@ -93,6 +216,7 @@ int evaluate_here(const EvaluateOptions& options, EvaluationPlan plan, const std
     results.push_back(evaluate_model(plan, model.path, run, model.label));
     dismiss_followers(ranks);
     const EvalRecord& r = results.back();
+    warn_of_unreadable(r);
     if (r.tokens == 0) continue;
     log(str(model.label, ": ", grouped(r.tokens), " tokens in ", human_seconds(r.seconds), ", ",
             grouped(static_cast<int64_t>(static_cast<double>(r.tokens) / std::max(r.seconds, 1e-9))), " tokens/s"));
@@ -113,6 +237,7 @@ struct EvaluateWords {
   EvaluateOptions options;
   EvaluationPlan plan;
   std::vector<ModelSettings> models;
+  OfRuns of_runs;
 };
 
 EvaluateWords read_evaluate_words(const Words& words) {
@@ -122,6 +247,10 @@ EvaluateWords read_evaluate_words(const Words& words) {
   EvaluateOptions& options = asked.options;
   ucas::apply(options, line.settings);
   asked.models = read_models(with_others(line.positionals, options), options.labels, options.models, of_models);
+  asked.of_runs = settings_of_runs(asked.models, !options.suite.empty());
+  line.settings = with_settings_of_runs(asked.of_runs, line.settings);
+  options = EvaluateOptions{};
+  ucas::apply(options, line.settings);
   const bool all_given =
       std::ranges::all_of(asked.models, [](const ModelSettings& m) { return m.by == AnsweredBy::responses; });
   if (options.data.empty() && !(all_given && options.suite.empty())) {
@@ -166,6 +295,7 @@ int run_evaluate(const Words& words) {
     const std::shared_ptr<Ranks> ranks = open_ranks();
     EvaluateWords asked = ranks->together("reading the options", [&] { return read_evaluate_words(words); });
     install_stop_signals();
+    if (ranks->leads()) say(asked.of_runs);
     if (!ranks->alone()) return evaluate_by_ranks(std::move(asked), *ranks);
     return evaluate_here(asked.options, asked.plan, asked.models, *ranks);
   });

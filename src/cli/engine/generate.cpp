@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/engine/prompts.h"
 #include "config/policy_options.h"
+#include "config/prompt_choice.h"
 #include "hf/adapter.h"
 #include "rollout/engine.h"
 
@@ -87,6 +88,9 @@ std::string row_of(const Sampled& response, const Questions& questions, const Po
   row["response_ids"] = response.token;
   row["finished"] = response.finished;
   row["logprob"] = logprob;
+  const std::vector<std::string>& gold = questions.problems[i].gold;
+  if (gold.size() == 1) row["answer"] = gold.front();
+  if (gold.size() > 1) row["answer"] = gold;
   return row.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
@@ -127,12 +131,15 @@ int run_generate(const Words& words) {
   ucas::apply(options, line.settings);
   options.validate();
   use_threads(options.machine.threads);
-  const Template form =
-      load_template(options.prompt_template, directory_with(options.model, "tokenizer.json"), options.examples);
+  const std::string tokenizer = directory_with(options.model, "tokenizer.json");
+  const std::string chosen = choose_template(options.prompt_template, tokenizer, "plain");
+  if (chosen != options.prompt_template && chosen == "chat") log(template_in_words(chosen));
+  const Template form = load_template(chosen, tokenizer, options.examples);
   std::vector<Problem> problems;
   if (options.data.empty()) {
     problems.push_back({.id = "prompt", .source = "", .text = options.prompt, .system = "", .gold = {}});
   } else {
+    options.problems.labels = false;  // those that there are go into the rows
     problems = read_limited(options.data, options.limit, options.problems);
   }
   const Policy policy = open_policy(options.model, parse_device(options.machine.device), inference(options.dtype));

@@ -7,6 +7,7 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "cli/command.h"
+#include "config/prompt_choice.h"
 #include "config/serve_options.h"
 #include "data/templates.h"
 #include "hf/adapter.h"
@@ -37,9 +38,13 @@ int run_serve(const Words& words) {
   ucas::apply(options, line.settings);
   const char* key = std::getenv("UCAS_API_KEY");
   ServedAs as{.name = options.served_model.empty() ? own_name(directory) : options.served_model, .key = key ? key : ""};
-  if (!options.prompt_template.empty()) {
-    as.form = load_template(options.prompt_template, directory_with(directory, "tokenizer.json"));
+  const std::string tokenizer = directory_with(directory, "tokenizer.json");
+  const std::string chosen = choose_template(options.prompt_template, tokenizer, "");
+  if (chosen != options.prompt_template) {
+    log(chosen.empty() ? std::string("no chats: the checkpoint has no chat template; --template NAME gives one")
+                       : template_in_words(chosen));
   }
+  if (!chosen.empty() && chosen != "none") as.form = load_template(chosen, tokenizer);
   use_threads(options.machine.threads);
   const Policy policy = open_policy(directory, parse_device(options.machine.device), inference(options.dtype));
   const ModelConfig& model = policy.model->config();

@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "cli/command.h"
 #include "cli/engine/speaking.h"
+#include "config/run_evaluation.h"
 #include "config/train_options.h"
 #include "progress/train_progress.h"
 #include "train/trainer.h"
@@ -26,18 +27,7 @@ namespace {
 // As it would be typed again.
 std::string command_text(const Words& words) {
   std::string text = "ucas train";
-  for (const std::string& word : words) {
-    const bool plain = !word.empty() && word.find_first_not_of(
-                                            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                            "0123456789_-+=./,:@%") == std::string::npos;
-    if (plain) {
-      text += str(" ", word);
-      continue;
-    }
-    text += " '";
-    for (char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    text += "'";
-  }
+  for (const std::string& word : words) text += str(" ", shell_word(word));
   return text;
 }
 
@@ -45,11 +35,9 @@ int train_to_the_end(Training training, TrainObserver& observer) {
   const int code = Trainer(training).run(observer);
   if (code != kDone && code != kInterrupted) return code;  // a run that was stopped is a model, too
   const std::string run = training.run.path(), model = training.run.checkpoint(training.state.step);
-  const TrainConfig& c = training.config;
   log(str("the model is ", model, "; next, for example:"));
-  log(str("  ucas evaluate ", model, " --data FILE.jsonl --template ", c.data.prompt_template, " --max_tokens ",
-          c.rollout.response_length, " --out EVAL"));
-  log(str("  ucas report ", run, " -o report.html"));
+  log(str("  ", evaluate_line(training.config, model), " --out EVAL"));
+  log(str("  ucas report ", shell_word(run), " -o report.html"));
   return code;
 }
 

@@ -10,6 +10,7 @@
 #include "base/lapses.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "config/prompt_choice.h"
 #include "data/jsonl.h"
 #include "data/templates.h"
 #include "rollout/policy.h"
@@ -56,14 +57,12 @@ void Asked::add_suite() {
     std::vector<Problem> all = read_benchmark(benchmark, plan_.data_directory);
     if (plan_.limit > 0 && static_cast<int64_t>(all.size()) > plan_.limit) all.resize(static_cast<size_t>(plan_.limit));
     const PutToModel put = put_to_model(plan_.model, command(), benchmark, of_name);
-    graders.of[benchmark.name] = make_grader(benchmark.grader, {put.extract, plan_.code});
     add(std::move(all), benchmark, put, {benchmark_file(benchmark, plan_.data_directory)});
   }
 }
 
 void Asked::add_files() {
   const PutToModel put = put_to_model(plan_.model, command(), Benchmark(), Suite());
-  graders.standard = make_grader(plan_.grader, {put.extract, plan_.code});
   std::vector<std::string> order;  // of the sources
   std::map<std::string, std::vector<Problem>> by_source;
   std::map<std::string, std::vector<std::string>> files;  // that hold problems of a source
@@ -85,14 +84,14 @@ void Asked::add_files() {
   for (const std::string& source : order) {
     Benchmark benchmark;
     benchmark.name = source;
-    benchmark.grader = plan_.grader;
+    const auto own = plan_.graders.find(source);
+    benchmark.grader = own == plan_.graders.end() ? plan_.grader : own->second;
     add(std::move(by_source[source]), benchmark, put, files[source]);
   }
 }
 
 void Asked::add_own(std::vector<Problem> own) {
   const PutToModel put = put_to_model(plan_.model, command(), Benchmark(), Suite());
-  graders.standard = make_grader(plan_.grader, {put.extract, plan_.code});
   data = {data_stem(plan_.model.path)};
   std::vector<std::string> order;
   std::map<std::string, std::vector<Problem>> by_source;
@@ -121,22 +120,53 @@ int64_t Asked::longest_prompt(int64_t limit) const {
   return plan_.max_prompt_length > 0 ? std::min(plan_.max_prompt_length, longest) : longest;
 }
 
-void Asked::add(std::vector<Problem> asked, const Benchmark& benchmark, const PutToModel& put,
+std::shared_ptr<const Grader> Asked::grader_of(GraderKind kind, Extract extract) {
+  std::shared_ptr<const Grader>& grader = made_[{kind, extract}];
+  if (!grader) grader = make_grader(kind, {extract, plan_.code});
+  return grader;
+}
+
+// The template, and where answers are looked for, with what was left to auto decided, which is said.
+Template Asked::decide(PutToModel& put, const Benchmark& benchmark, const std::vector<Problem>& asked) {
+  PromptChoice choice{put.prompt_template, put.prompt_template, put.extract};
+  Template form;
+  if (answerer_.given) {
+    form.name = "given";  // how the question was put is not known
+    choice.asked_template = choice.prompt_template = "";
+  } else {
+    const std::string checkpoint = answerer_.tokenizer ? answerer_.tokenizer->directory() : "";
+    put.prompt_template = choice.prompt_template =
+        choose_template(put.prompt_template, answerer_.chat ? "" : checkpoint, answerer_.chat ? "plain" : "qwen_math");
+    form = load_template(put.prompt_template, checkpoint,
+                         benchmark.grader == GraderKind::choice ? FewShot{} : plan_.examples);
+  }
+  if (choice.asked_extract == ExtractOption::automatic && !answerer_.given) choice.boxed = asks_for_box(form, asked);
+  const bool instruct = answerer_.chat && !choice.boxed;  // a server puts its own chat form around the question
+  choice.extract = instruct && benchmark.grader == GraderKind::math && !said(put.extract)
+                       ? Extract::lenient
+                       : choose_extract(put.extract, form, asked, benchmark.grader);
+  put.extract = option_of(choice.extract);
+  if (answerer_.given) choice.asked_extract = put.extract;
+  if (const std::string words = choice.in_words(); !words.empty() && told_.insert(words).second) {
+    log(str(plan_.model.label, plan_.model.label.empty() ? "" : ": ", words));
+  }
+  return form;
+}
+
+void Asked::add(std::vector<Problem> asked, const Benchmark& benchmark, PutToModel put,
                 const std::vector<std::string>& files) {
   const bool choices = benchmark.grader == GraderKind::choice;
+  const Template form = decide(put, benchmark, asked);
+  const Extract extract = said(put.extract).value_or(Extract::strict);
+  graders.of[benchmark.name] = grader_of(benchmark.grader, extract);
+  graded_by[benchmark.name] = {benchmark.grader, extract};
+  if (!graders.standard) graders.standard = graders.of[benchmark.name];
   check_golds(graders, asked);
   if (choices && plan_.model.by != AnsweredBy::checkpoint) {
     throw Error("config", str(benchmark.name,
                               ": grader = \"choice\" compares log-probs of the choices, which only a "
                               "checkpoint that runs here gives; choose another set for ",
                               printable(plan_.model.label)));
-  }
-  Template form;
-  if (answerer_.given) {
-    form.name = "given";  // how the question was put is not known
-  } else {
-    form = load_template(put.prompt_template, answerer_.tokenizer ? answerer_.tokenizer->directory() : "",
-                         choices ? FewShot{} : plan_.examples);
   }
   if (answerer_.chat && (form.chat || !form.special.empty())) {
     throw Error("config",
@@ -177,7 +207,7 @@ void Asked::add(std::vector<Problem> asked, const Benchmark& benchmark, const Pu
   as.max_tokens = put.max_tokens;
   as.max_tokens_of = source.max_tokens_of;
   as.grader = word_of(benchmark.grader);
-  as.extract = put.extract;
+  as.extract = extract;
   card.push_back(std::move(as));
   sources.push_back(std::move(source));
   max_tokens = std::max(max_tokens, put.max_tokens);

@@ -3,7 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "evaluate/engine/evaluation.h"
@@ -38,15 +42,18 @@ class Asked {
   std::vector<std::string> data;
   std::string suite;  // its name
   Graders graders;
-  int64_t max_tokens = 0;  // the longest of the sets'
+  std::map<std::string, std::pair<GraderKind, Extract>> graded_by;  // by source
+  int64_t max_tokens = 0;                                           // the longest of the sets'
 
  private:
   void add_suite();
   void add_files();
   void add_own(std::vector<Problem> own);
   void add_by_source(std::vector<Problem> all, const std::vector<std::string>& files);
-  void add(std::vector<Problem> asked, const Benchmark& benchmark, const PutToModel& put,
+  void add(std::vector<Problem> asked, const Benchmark& benchmark, PutToModel put,
            const std::vector<std::string>& files);
+  Template decide(PutToModel& put, const Benchmark& benchmark, const std::vector<Problem>& asked);
+  std::shared_ptr<const Grader> grader_of(GraderKind kind, Extract extract);
   void add_prompts(std::vector<Problem> asked, const Benchmark& benchmark, const PutToModel& put, const Template& form,
                    EvalSource& source, std::string& hashed);
   void add_texts(std::vector<Problem> asked, const Template& form, std::string& hashed);
@@ -55,6 +62,8 @@ class Asked {
 
   const EvaluationPlan& plan_;
   const Answerer answerer_;
+  std::map<std::pair<GraderKind, Extract>, std::shared_ptr<const Grader>> made_;  // so far
+  std::set<std::string> told_;                                                    // what was decided
 };
 
 }  // namespace ucas

@@ -131,6 +131,7 @@ EvalRecord evaluate_from(const EvaluationPlan& plan, const Asked& asked, const O
   if (run.empty()) {
     EvalRecord result = evaluate(origin.source, asked.graders, input, config);
     if (!result.complete) stopped("");
+    result.graded_by = asked.graded_by;
     return result;
   }
   const std::string directory = path_join(run, "eval"), keys = plan.keyed_by_place ? "place" : "problem";
@@ -172,6 +173,7 @@ EvalRecord evaluate_from(const EvaluationPlan& plan, const Asked& asked, const O
   if (bounded) input.disk_free = std::max<int64_t>(1, free_space(directory) - file_size(outputs));
   EvalRecord result = evaluate(origin.source, asked.graders, input, config);
   if (!result.complete) stopped(outputs);
+  result.graded_by = asked.graded_by;
   write_evaluation(result, directory, plan.name);
   write_card(card, result, asked.problems, directory, plan.name);
   return result;

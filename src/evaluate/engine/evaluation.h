@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,7 +36,8 @@ struct EvaluationPlan {
   bool keyed_by_place = false;        // evaluate/engine/evaluator.h
   EvalConfig config;
   ProblemOptions problems;
-  GraderKind grader = GraderKind::math;  // of files; a suite's benchmarks name their own
+  GraderKind grader = GraderKind::math;       // of files; a suite's benchmarks name their own
+  std::map<std::string, GraderKind> graders;  // of files' data sources with one of their own
   code::CodeOptions code;
   EngineConfig engine;
   ServerOptions served;  // of models behind a server

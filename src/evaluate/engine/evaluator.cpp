@@ -22,7 +22,8 @@ constexpr double kBytesOfToken = 12, kBytesOfResponse = 400;
 // Where the evaluation stands, overall and by source: on a terminal one line, and a line for each source as it ends.
 class Standing {
  public:
-  Standing(const EvalInput& input, int64_t total) {
+  // `longest`: tokens of a response at most.
+  Standing(const EvalInput& input, int64_t total, int64_t longest) : total_(total), longest_(longest) {
     if (!input.show_progress) return;
     progress_.emplace(input.label.empty() ? "evaluate" : str("evaluate ", input.label), total, "responses");
   }
@@ -32,7 +33,8 @@ class Standing {
     sources_[at->second].total += responses;
   }
   void token() {
-    if (++streamed_ % 64 == 0 && progress_) progress_->update(ended_, note());
+    if (++streamed_ % 64 != 0 || !progress_) return;
+    progress_->update(done_by_tokens(), note());
   }
   void ended(const std::string& source, int64_t tokens) {
     ++ended_;
@@ -57,9 +59,17 @@ class Standing {
     std::string name;
     int64_t total = 0, ended = 0, tokens = 0;
   };
+  // Progress in responses, told by tokens, since sampled responses end late and all at once: those that go on are taken
+  // to get as long as those that ended, at most their limit where none has.
+  int64_t done_by_tokens() const {
+    const double length =
+        ended_ > 0 ? static_cast<double>(tokens_) / static_cast<double>(ended_) : static_cast<double>(longest_);
+    const auto done = static_cast<int64_t>(static_cast<double>(streamed_) / std::max(length, 1.0));
+    return std::max(ended_, std::min(done, total_ - 1));
+  }
   // Of the source that is being worked on: jobs are served in order.
   std::string note() const {
-    const std::string tokens = str(grouped(streamed_), " tokens");
+    const std::string tokens = str(grouped(ended_), " ended, ", grouped(streamed_), " tokens");
     if (sources_.size() < 2) return tokens;
     for (const Source& s : sources_) {
       if (s.ended == s.total) continue;
@@ -74,7 +84,7 @@ class Standing {
   std::optional<Progress> progress_;
   std::vector<Source> sources_;
   std::map<std::string, size_t> place_;
-  int64_t ended_ = 0, tokens_ = 0, streamed_ = 0;
+  int64_t ended_ = 0, tokens_ = 0, streamed_ = 0, total_, longest_;
   double began_ = now_seconds();
 };
 
@@ -123,6 +133,7 @@ class Generation {
     return config_.greedy || (source && source->choices);
   }
   void take_found();
+  void say_work(int64_t missing) const;
   void say_found(int64_t missing) const;
   void check_disk(int64_t missing) const;
   void keep(size_t problem, std::optional<Output>& slot, Output output, Standing& standing);
@@ -161,9 +172,10 @@ int64_t Generation::prepare() {
 
 std::optional<std::vector<Responses>> Generation::run(ResponseSource& source) {
   int64_t missing = prepare();
+  say_work(missing);
   say_found(missing);
   if (missing > 0) {
-    Standing standing(input_, missing);
+    Standing standing(input_, missing, config_.max_tokens);
     for (size_t i : to_choose_) standing.expect(input_.problems[i].source, 1);
     for (const ResponseJob& job : jobs_) standing.expect(input_.problems[job.problem].source, job.count);
     if (!to_choose_.empty()) {
@@ -206,6 +218,28 @@ void Generation::take_found() {
     const auto at = static_cast<size_t>(output.sample == kGreedySample ? 0 : output.sample);
     if (at < list.size()) list[at] = std::move(output);
   }
+}
+
+// Before the first of them: how many responses it will be, of which problems.
+void Generation::say_work(int64_t missing) const {
+  if (!input_.show_progress) return;
+  int64_t greedy = 0, samples = 0, longest = config_.max_tokens;
+  std::vector<std::pair<std::string, int64_t>> sets;  // in order
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    greedy += std::ssize(slots_[i].greedy);
+    samples += std::ssize(slots_[i].samples);
+    const std::string& source = input_.problems[i].source;
+    auto set = std::ranges::find(sets, source, &std::pair<std::string, int64_t>::first);
+    if (set == sets.end()) set = sets.insert(sets.end(), {source, 0});
+    ++set->second;
+  }
+  if (missing < greedy + samples) return;  // some are there: said by say_found()
+  std::vector<std::string> names;
+  for (const auto& [source, count] : sets) names.push_back(str(grouped(count), " of ", source));
+  log(str(input_.label, input_.label.empty() ? "" : ": ", "problems: ", join(names, ", "),
+          "; responses to sample: ", grouped(greedy + samples), " (", grouped(greedy), " greedy",
+          samples > 0 ? str(" and ", config_.samples, " sampled for each problem") : "", "), of at most ",
+          grouped(longest), " tokens"));
 }
 
 void Generation::say_found(int64_t missing) const {

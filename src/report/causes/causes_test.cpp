@@ -288,6 +288,25 @@ TEST(repeats_itself, is_said_of_loops_and_not_of_working_out) {
   EXPECT_FALSE(repeats_itself(""));
 }
 
+TEST(trend_of, few_validations_are_judged_by_the_first_and_the_last) {
+  StepTable table;
+  table.step = {0, 10, 20};
+  table.column["val-core/small/acc/mean@1"] = {0.25, 0.859, 0.953};
+  Trend trend = trend_of(table, "val-core/*/acc/mean@1");
+  EXPECT_EQ(trend.course, Course::unknown) << "of how many problems is not known";
+  EXPECT_EQ(trend.first, 0.25);
+  EXPECT_EQ(trend.last, 0.953);
+  table.column["val-aux/small/problems"] = {64, 64, 64};
+  trend = trend_of(table, "val-core/*/acc/mean@1");
+  EXPECT_EQ(trend.course, Course::rose);
+  EXPECT_EQ(trend.first_step, 0);
+  EXPECT_EQ(trend.last_step, 20);
+  EXPECT_NEAR(trend.low, 0.561, 0.002);  // (0.25 * 64 + 1) / 66 and (0.953 * 64 + 1) / 66, 1.96 standard errors
+  EXPECT_NEAR(trend.high, 0.803, 0.002);
+  table.column["val-core/small/acc/mean@1"] = {0.25, 0.3, 0.3};
+  EXPECT_EQ(trend_of(table, "val-core/*/acc/mean@1").course, Course::flat);
+}
+
 TEST(trend_of, scatter_alone_is_flat_and_a_fall_says_its_best_and_its_step) {
   StepTable table;
   for (int i = 0; i < 30; ++i) {

@@ -33,9 +33,13 @@ struct Trend {
   double first = kUnknown, best = kUnknown, last = kUnknown;  // means over a window
   double best_step = kUnknown;                                // the last step of that window
   double since = kUnknown;                                    // fell: the first step after which it stayed below
+  double first_step = kUnknown, last_step = kUnknown;         // of few validations: from when to when,
+  double low = kUnknown, high = kUnknown;                     // and the 95 % interval of last - first, where known
 };
 // Over windows of a fifth of the values, at most ten; at least four values, otherwise unknown. A difference counts from
 // 0.03 on and from four standard errors of the difference of two windows, as the differences of neighbours tell them.
+// Fewer validations, two at least, are judged by the first and the last: their difference counts where its interval
+// (Agresti and Caffo, as of two samples of so many problems) excludes zero.
 Trend trend_of(const StepTable& table, const std::string& key);
 
 // What a training is judged by: its reward, its accuracy, its validation.

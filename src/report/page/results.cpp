@@ -7,6 +7,7 @@
 
 #include "base/str.h"
 #include "report/benchmarks.h"
+#include "report/causes/trend.h"
 #include "report/escape.h"
 #include "report/page/tables.h"
 #include "report/svg/svg_chart.h"
@@ -187,12 +188,60 @@ OrderedJson summary_values(const std::vector<RunGroup>& groups, const ResultTabl
       {"cards", cards_html(groups, summary.data)}};
 }
 
+// Mean of the columns that fit at the steps where there is one.
+KnownSteps known(const RunRecord& run, const char* pattern) { return series_of(run.steps, pattern); }
+
+// Validation of each run: before the first step, at its best, at last; and how reward and length changed. "" where no
+// run has validated.
+std::string validation_table(const std::vector<RunGroup>& groups) {
+  constexpr const char* kAccuracy = "val-core/*/acc/mean@1";
+  PageTable table{"summary", "", {}, {}};
+  for (const auto& [head, unit] : {std::pair{"validation", ""},
+                                   {"before", "%"},
+                                   {"best", "%"},
+                                   {"last", "%"},
+                                   {"reward", ""},
+                                   {"length", "tokens"},
+                                   {"time", ""}}) {
+    table.head.push_back({.text = head, .unit = unit});
+  }
+  const auto share = [](double value) { return PageCell{.text = number_text(value, true)}; };
+  const auto at = [](double step) { return str("step ", static_cast<int64_t>(step)); };
+  const auto change = [](const KnownSteps& series, int digits) {
+    if (series.size() == 0) return PageCell{.quiet = true};
+    return PageCell{.text =
+                        str(fixed(series.value.front(), digits), " \xe2\x86\x92 ", fixed(series.value.back(), digits))};
+  };
+  for (const RunGroup& group : groups) {
+    for (const RunRecord* run : group.runs) {
+      const KnownSteps accuracy = known(*run, kAccuracy);
+      if (accuracy.size() == 0) continue;
+      PageTable::Row row{{name_cell(group, group.runs.size() > 1 && run->seed >= 0 ? str("seed ", run->seed) : "")}};
+      const bool before = accuracy.step.front() == 0;
+      row.cells.push_back(before ? share(accuracy.value.front()) : PageCell{.quiet = true});
+      const auto best = static_cast<size_t>(std::ranges::max_element(accuracy.value) - accuracy.value.begin());
+      row.cells.push_back(share(accuracy.value[best]));
+      row.cells.back().bounds = at(accuracy.step[best]);
+      row.cells.push_back(share(accuracy.value.back()));
+      row.cells.back().bounds = at(accuracy.step.back());
+      row.cells.push_back(change(known(*run, "critic/score/mean"), 3));
+      row.cells.push_back(change(known(*run, "response_length/mean"), 0));
+      const KnownSteps seconds = known(*run, "timing_s/step");
+      double all = 0;
+      for (double value : seconds.value) all += value;
+      row.cells.push_back(seconds.size() == 0 ? PageCell{.quiet = true} : PageCell{.text = human_seconds(all)});
+      table.rows.push_back(std::move(row));
+    }
+  }
+  return table.rows.empty() ? "" : render(table);
+}
+
 }  // namespace
 
 std::string results_html(const std::vector<RunGroup>& groups, const std::vector<ResultTable>& summaries) {
   OrderedJson tables = OrderedJson::array();
   for (const ResultTable& summary : summaries) tables.push_back(summary_values(groups, summary));
-  return render("results.html", {{"tables", tables}});
+  return render("results.html", {{"tables", tables}, {"validation", validation_table(groups)}});
 }
 
 }  // namespace ucas

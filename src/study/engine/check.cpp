@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "config/prompt_choice.h"
 #include "data/problems.h"
 #include "data/templates.h"
 #include "evaluate/benchmark.h"
@@ -38,7 +39,8 @@ std::vector<Problem> problems_of(const EvaluationPlan& plan) {
 
 // How many there are; how many prompts are too long is said.
 std::string problems_text(const std::string& what, const std::vector<Problem>& problems, const Tokenizer& tokenizer,
-                          const std::string& form, int64_t longest, int64_t& usable) {
+                          const std::string& asked, int64_t longest, int64_t& usable) {
+  const std::string form = choose_template(asked, tokenizer.directory(), "qwen_math");
   PreparedPrompts prompts = prepare_prompts(load_template(form, tokenizer.directory()), problems, tokenizer, longest);
   usable = static_cast<int64_t>(prompts.ids.size());
   size_t most = 0;

@@ -214,7 +214,7 @@ EvaluationPlan StudyPlan::evaluation_of(const TrainConfig& train, int64_t sample
     plan.limit = c.base.test_limit;
     // As trained, whatever the suite says of other models.
     plan.prompt_template = plan.model.prompt_template = train.data.prompt_template;
-    plan.model.extract = train.reward.extract;
+    plan.model.extract = said(train.reward.extract);
     plan.model.max_tokens = c.evaluate.max_tokens;
     plan.max_prompt_length = 0;  // no problem is left out that the model has room for
   }
