@@ -42,8 +42,8 @@ struct Activity {
 };
 Activity activity();
 
-// What is due when nothing has moved for so long: a word after `seconds`, again after twice that, and so on; the end after `end_seconds`.
-// 0: never.
+// What is due when nothing has moved for so long: a word after `seconds`, again after twice that, and so on; the end
+// after `end_seconds`. 0: never.
 class Stillness {
  public:
   enum class Due { nothing, word, end };
@@ -54,7 +54,8 @@ class Stillness {
   double seconds_, end_seconds_, next_;
 };
 
-// Says what the program is at when a word is due; at the end ends the program with exit code 74, and the process groups of what it does.
+// Says what the program is at when a word is due; at the end ends the program with exit code 74, and the process groups
+// of what it does.
 class Watchdog {
  public:
   Watchdog(double seconds, double end_seconds);

@@ -40,8 +40,15 @@ TEST_F(watchdog, says_phase_and_work_of_what_does_not_move) {
 TEST(stillness, a_word_is_due_once_and_again_after_twice_the_time) {
   using enum Stillness::Due;
   Stillness of_ten(10, 0);
-  for (const auto& [still, due] : {std::pair{0.0, nothing}, {9.9, nothing}, {10.1, word}, {15.0, nothing}, {19.9, nothing}, {20.0, word},
-                                   {39.0, nothing}, {41.0, word}, {79.0, nothing}}) {
+  for (const auto& [still, due] : {std::pair{0.0, nothing},
+                                   {9.9, nothing},
+                                   {10.1, word},
+                                   {15.0, nothing},
+                                   {19.9, nothing},
+                                   {20.0, word},
+                                   {39.0, nothing},
+                                   {41.0, word},
+                                   {79.0, nothing}}) {
     EXPECT_EQ(of_ten.after(still), due) << still;
   }
   EXPECT_EQ(of_ten.after(0.1), nothing) << "something moved";

@@ -121,7 +121,8 @@ bool stderr_is_terminal() {
   return yes;
 }
 
-// UCAS_CLOCK_RATE, for tests: so many times as quick a clock, so that what is said after five seconds is said after no time or never.
+// UCAS_CLOCK_RATE, for tests: so many times as quick a clock, so that what is said after five seconds is said after no
+// time or never.
 double now_seconds() {
   static const double rate = [] {
     const char* set = std::getenv("UCAS_CLOCK_RATE");

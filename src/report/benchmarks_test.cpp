@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-
 #include "base/error.h"
 #include "base/file.h"
 #include "base/str.h"

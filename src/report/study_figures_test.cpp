@@ -24,9 +24,7 @@ class study_figures_of_runs : public ::testing::Test {
       if (level == LogLevel::warning) warned_ += text;
     });
   }
-  void TearDown() override {
-    set_log_sink(before_);
-  }
+  void TearDown() override { set_log_sink(before_); }
 
   // Rows of a csv without quoted separators.
   static std::vector<std::vector<std::string>> rows(const std::string& csv) {

@@ -310,32 +310,36 @@ TEST(ranks, one_that_is_quick_takes_over_prompts_that_a_slow_one_has_not_begun) 
   ASSERT_NE(shared_page, MAP_FAILED);
   for (const bool claims : {false, true}) {
     auto* drawn_by_quick = new (shared_page) std::atomic<size_t>(0);
-    const auto said = in_processes(2, [&](Ranks& ranks) -> std::string {
-      std::vector<std::vector<int32_t>> prompts;
-      for (int32_t i = 0; i < 24; ++i) prompts.push_back({100 + i});
-      std::vector<PromptJob> jobs;
-      for (const auto& prompt : prompts) jobs.push_back({.prompt = prompt, .samples = 2});
-      size_t rounds = 0;
-      Drawing own(ranks.leads() ? [&] { testing::wait_until([&] { return *drawn_by_quick >= (claims ? 30 : 24) * rounds; }); }
+    const auto said = in_processes(2,
+                                   [&](Ranks& ranks) -> std::string {
+                                     std::vector<std::vector<int32_t>> prompts;
+                                     for (int32_t i = 0; i < 24; ++i) prompts.push_back({100 + i});
+                                     std::vector<PromptJob> jobs;
+                                     for (const auto& prompt : prompts)
+                                       jobs.push_back({.prompt = prompt, .samples = 2});
+                                     size_t rounds = 0;
+                                     Drawing own(ranks.leads() ? [&] { testing::wait_until([&] { return *drawn_by_quick >= (claims ? 30 : 24) * rounds; }); }
                                 : std::function<void()>());
-      if (!ranks.leads()) own.told = drawn_by_quick;
-      const std::unique_ptr<Rollout> shared = share_rollout(own, ranks, claims);
-      for (int again = 0; again < 2; ++again) {
-        ++rounds;
-        RolloutRequest request;
-        request.jobs = jobs;
-        const std::vector<Sampled> all = shared->run(request);
-        if (all.size() != 48) return str(all.size(), " responses");
-        for (size_t i = 0; i < all.size(); ++i) {
-          const Sampled& s = all[i];
-          const bool right = s.job == static_cast<int64_t>(i / 2) && s.sample == i % 2 && s.token[0] == 100 + s.job;
-          if (!right) return str("response ", i, " is of prompt ", s.job);
-        }
-        if (!claims && own.count != 24) return str("drew ", own.count, " of its own");
-        if (claims && (ranks.leads() ? own.count != 18 : own.count != 30)) return str("drew ", own.count);
-      }
-      return "";
-    });
+                                     if (!ranks.leads()) own.told = drawn_by_quick;
+                                     const std::unique_ptr<Rollout> shared = share_rollout(own, ranks, claims);
+                                     for (int again = 0; again < 2; ++again) {
+                                       ++rounds;
+                                       RolloutRequest request;
+                                       request.jobs = jobs;
+                                       const std::vector<Sampled> all = shared->run(request);
+                                       if (all.size() != 48) return str(all.size(), " responses");
+                                       for (size_t i = 0; i < all.size(); ++i) {
+                                         const Sampled& s = all[i];
+                                         const bool right = s.job == static_cast<int64_t>(i / 2) && s.sample == i % 2 &&
+                                                            s.token[0] == 100 + s.job;
+                                         if (!right) return str("response ", i, " is of prompt ", s.job);
+                                       }
+                                       if (!claims && own.count != 24) return str("drew ", own.count, " of its own");
+                                       if (claims && (ranks.leads() ? own.count != 18 : own.count != 30))
+                                         return str("drew ", own.count);
+                                     }
+                                     return "";
+                                   });
     EXPECT_EQ(said, std::vector<std::string>(2));
   }
 }

@@ -1,5 +1,6 @@
-// What tests know of time: nothing that a slow, busy or stopped machine changes. They wait for what happens, without a bound of their own
-// (ctest ends a test that hangs), and what something costs is CPU seconds of this thread: others' work and pauses are not in them.
+// What tests know of time: nothing that a slow, busy or stopped machine changes. They wait for what happens, without a
+// bound of their own (ctest ends a test that hangs), and what something costs is CPU seconds of this thread: others'
+// work and pauses are not in them.
 #pragma once
 
 #include <time.h>
@@ -27,7 +28,8 @@ class Dawdler {
  public:
   void step() {
     using Clock = std::chrono::steady_clock;
-    const auto taken = std::clamp<Clock::duration>(Clock::now() - last_, std::chrono::microseconds(50), std::chrono::milliseconds(500));
+    const auto taken = std::clamp<Clock::duration>(Clock::now() - last_, std::chrono::microseconds(50),
+                                                   std::chrono::milliseconds(500));
     std::this_thread::sleep_for(4 * taken);
     last_ = Clock::now();
   }

@@ -10,7 +10,8 @@
 
 namespace ucas::testing {
 
-// Its exit code, or 128 and the signal that ended it; 127: it is not there. Its standard output goes to `out`, "" for ours.
+// Its exit code, or 128 and the signal that ended it; 127: it is not there. Its standard output goes to `out`, "" for
+// ours.
 inline int run_program(const std::vector<std::string>& words, const std::string& out = "") {
   const pid_t child = ::fork();
   if (child == 0) {

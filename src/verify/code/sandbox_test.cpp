@@ -25,7 +25,8 @@
 namespace ucas::code {
 namespace {
 
-// Seconds of a clock are what a slow machine lacks: a program that ends by itself has ten minutes, one that is there to be ended by them two.
+// Seconds of a clock are what a slow machine lacks: a program that ends by itself has ten minutes, one that is there to
+// be ended by them two.
 CodeOptions quick(SandboxChoice tier, int64_t wall_seconds = 600) {
   CodeOptions options;
   options.sandbox = tier;
@@ -319,8 +320,8 @@ TEST(sandbox, no_process_survives_a_program_that_is_stopped) {
   }
 }
 
-// P11: a launcher that is killed or stopped from outside is no verdict about the program; it is tried again. Until one was struck, and with
-// more time where a machine is too slow for the program.
+// P11: a launcher that is killed or stopped from outside is no verdict about the program; it is tried again. Until one
+// was struck, and with more time where a machine is too slow for the program.
 TEST(sandbox, a_launcher_that_dies_or_hangs_delays_a_verdict_and_changes_none) {
   EACH_TIER(tier) {
     for (int signal : {SIGKILL, SIGSTOP}) {

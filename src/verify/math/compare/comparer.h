@@ -47,7 +47,7 @@ struct Piece {
 };
 
 struct Named {
-  std::string name;  // "" for none
+  std::string name;     // "" for none
   Part value, of = {};  // `of`: what stands as the name, id kNoNode for none
 };
 

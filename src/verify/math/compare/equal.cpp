@@ -74,7 +74,8 @@ Part family_of(Part part) {
   // \{x \mid x = 6k, k \in \mathbb{Z}\}
   bool named = part.kind() == Kind::set_builder && part.size() == 2 && part.child(0).kind() == Kind::symbol;
   Part condition = named ? without_domains(part.child(1)) : part;
-  bool equation = named && condition.id != part.child(1).id && condition.kind() == Kind::relation && condition.text() == "=";
+  bool equation =
+      named && condition.id != part.child(1).id && condition.kind() == Kind::relation && condition.text() == "=";
   return equation && show(condition.child(0)) == show(part.child(0)) ? condition.child(1) : part;
 }
 
