@@ -20,6 +20,7 @@ struct Response {
   int64_t group = 0;          // index into Batch::groups
   int64_t sample = 0;         // its number within all samples of the prompt (key of its randomness)
   bool finished = true;       // ended by a stop token; false = cut at the length limit
+  bool trained = true;        // false = masked (reward.truncated = "mask"): in its group's baseline, in nothing else
   std::vector<float> terms;   // r_ik, one for each of Batch::reward_terms, not weighted
   float score = 0;            // their weighted sum, before shaping
   float reward = 0;           // R_i: score + shaping - kl_penalty; what advantages are computed from
@@ -73,6 +74,24 @@ struct Batch {
   int64_t token_count() const { return static_cast<int64_t>(token.size()); }
   std::span<const Response> of(const Group& group) const {
     return std::span(responses).subspan(static_cast<size_t>(group.first), static_cast<size_t>(group.count));
+  }
+  // The values of the tokens that are trained: of responses that are not masked, in order. Whatever is taken over the
+  // tokens of a step (mean, deviation, range, share) is taken over these.
+  template <class T>
+  std::vector<T> trained(std::span<const T> values) const {
+    std::vector<T> out;
+    if (values.empty()) return out;
+    out.reserve(values.size());
+    for (const Response& o : responses) {
+      if (!o.trained) continue;
+      const auto its = values.subspan(static_cast<size_t>(o.first), static_cast<size_t>(o.length));
+      out.insert(out.end(), its.begin(), its.end());
+    }
+    return out;
+  }
+  template <class T>
+  std::vector<T> trained(const std::vector<T>& values) const {
+    return trained(std::span<const T>(values));
   }
   template <class T>
   static std::span<T> tokens(std::vector<T>& values, const Response& response) {

@@ -1,5 +1,6 @@
 #include "methods/apply.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
@@ -29,6 +30,9 @@ Shaped shape(const Method& method, const Batch& batch) {
   Shaped shaped;
   shaped.advantage.assign(batch.token.size(), std::nanf(""));  // a token that is left out shall be noticed
   method.advantages(batch, shaped.advantage, shaped.recording);
+  for (const Response& o : batch.responses) {
+    if (!o.trained) std::ranges::fill(Batch::tokens(shaped.advantage, o), 0.0f);
+  }
   return shaped;
 }
 

@@ -9,7 +9,7 @@
 namespace ucas {
 
 struct Shaped {
-  std::vector<float> advantage;  // [N] A_it
+  std::vector<float> advantage;  // [N] A_it; 0 in masked responses, which learn nothing
   Recording recording;
 };
 

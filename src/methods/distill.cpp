@@ -56,15 +56,16 @@ class Distill final : public GroupRelative {
   void advantages(const Batch& batch, std::span<float> advantage, Recording& recording) const override {
     GroupRelative::advantages(batch, advantage, recording);
     std::vector<float> gap(advantage.size());
-    std::vector<double> gaps;
+    std::vector<double> exact(advantage.size());
     for (size_t t = 0; t < advantage.size(); ++t) {
       const double k = static_cast<double>(batch.old_logprob[t]) - batch.teacher_logprob[t];
       // A part of weight 0 is not read, so that nothing in it is either.
       const double shaped = kl_weight_ > 0 ? -kl_weight_ * k : 0;
       advantage[t] = static_cast<float>(shaped + (reward_weight_ > 0 ? reward_weight_ * advantage[t] : 0));
       gap[t] = static_cast<float>(k);
-      gaps.push_back(k);
+      exact[t] = k;
     }
+    std::vector<double> gaps = batch.trained(exact);
     const double tokens = static_cast<double>(std::max<size_t>(1, gaps.size()));
     recording.metrics.emplace_back("distill/reverse_kl", sorted_sum(std::move(gaps)) / tokens);
     recording.record_tokens("k", std::move(gap));

@@ -49,7 +49,7 @@ class EntropyAdv final : public GroupRelative {
   void advantages(const Batch& batch, std::span<float> advantage, Recording& recording) const override {
     if (by_critic_) {
       std::vector<double> A = gae(batch, token_rewards(batch), 1, 1);
-      whiten(A);
+      whiten(batch, A);
       std::copy(A.begin(), A.end(), advantage.begin());
       recording.record_tokens("A", to_float(A));
     } else {
@@ -57,14 +57,17 @@ class EntropyAdv final : public GroupRelative {
     }
     if (batch.entropy.size() != advantage.size()) return;  // nothing to record
     std::vector<float> recorded(advantage.size());
-    double share = 0;
-    for (size_t t = 0; t < advantage.size(); ++t) {
-      recorded[t] = psi(advantage[t], batch.entropy[t]);
-      share += advantage[t] != 0 ? recorded[t] / std::fabs(advantage[t]) : 0;
+    double share = 0, tokens = 0;
+    for (const Response& o : batch.responses) {
+      for (int64_t t = o.first; t < o.first + o.length; ++t) {
+        recorded[t] = psi(advantage[t], batch.entropy[t]);
+        if (!o.trained) continue;
+        share += advantage[t] != 0 ? recorded[t] / std::fabs(advantage[t]) : 0;
+        tokens += 1;
+      }
     }
     recording.record_tokens("psi", std::move(recorded));
-    recording.metrics.emplace_back("entropy_adv/psi_share",
-                                   share / static_cast<double>(std::max<size_t>(1, advantage.size())));
+    recording.metrics.emplace_back("entropy_adv/psi_share", share / std::max(1.0, tokens));
   }
   void returns(const Batch& batch, std::span<float> returns) const override {
     std::vector<double> R = token_rewards(batch);

@@ -55,7 +55,7 @@ class Gdpo final : public Method {
     list.push_back(
         {"batch norm",
          tokens ? std::string("A_t = (S_t - mean(S)) / sqrt(var(S) + 1e-8)") : str("A_i = S_i / (std(S) + ", eps_, ")"),
-         tokens ? "over all tokens of the step, so that its size does not grow with the number of parts"
+         tokens ? "over the trained tokens of the step, so that its size does not grow with the number of parts"
                 : "over all responses of the step, whose mean is 0 already: its size does not grow with the "
                   "number of parts"});
     return list;
@@ -65,7 +65,11 @@ class Gdpo final : public Method {
     const std::vector<double> S = sums(batch);
     double divisor = 1;
     if (scale_ == BatchScale::responses) {
-      const Moments m = moments(S);
+      std::vector<double> trained;
+      for (size_t i = 0; i < S.size(); ++i) {
+        if (batch.responses[i].trained) trained.push_back(S[i]);
+      }
+      const Moments m = moments(std::move(trained));
       divisor = m.spread ? std::sqrt(m.squares / (m.n - 1)) + eps_ : 1;
     }
     auto A = [&](std::span<const Response> o) {
@@ -81,7 +85,7 @@ class Gdpo final : public Method {
         tokens[static_cast<size_t>(t)] = S[static_cast<size_t>(&o - batch.responses.data())];
       }
     }
-    whiten(tokens);
+    whiten(batch, tokens);
     std::copy(tokens.begin(), tokens.end(), advantage.begin());
   }
 

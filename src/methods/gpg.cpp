@@ -83,18 +83,19 @@ class Gpg final : public Method {
  private:
   // A NaN reward leaves open which prompts are mixed, and with it every advantage.
   double scale_of(const Batch& batch) const {
-    double learning = 0;
+    double learning = 0, all = 0;  // responses, but for masked ones
     for (const Group& group : batch.groups) {
       const auto o = batch.of(group);
       if (std::ranges::any_of(o, [](const Response& o_i) { return std::isnan(o_i.reward); })) return std::nan("");
       const auto equal = [&](const Response& o_i) { return o_i.reward == o.front().reward; };
-      const auto paid = [](const Response& o_i) { return o_i.reward != 0; };
-      const int64_t counted = alpha_ == GpgScale::nonzero     ? std::ranges::count_if(o, paid)
-                              : std::ranges::all_of(o, equal) ? 0
-                                                              : group.count;
-      learning += static_cast<double>(counted);
+      const bool dead = alpha_ == GpgScale::mixed && std::ranges::all_of(o, equal);
+      for (const Response& o_i : o) {
+        if (!o_i.trained) continue;
+        all += 1;
+        learning += alpha_ == GpgScale::nonzero ? o_i.reward != 0 : !dead;
+      }
     }
-    return alpha_ == GpgScale::off || learning == 0 ? 1 : static_cast<double>(batch.responses.size()) / learning;
+    return alpha_ == GpgScale::off || learning == 0 ? 1 : all / learning;
   }
 
   GpgScale alpha_ = GpgScale::mixed;

@@ -69,16 +69,20 @@ class Ktae final : public GroupRelative {
   void advantages(const Batch& batch, std::span<float> advantage, Recording& recording) const override {
     GroupRelative::advantages(batch, advantage, recording);  // A_i
     std::vector<float> K = key_values(batch);
-    double size = 0, saturated = 0, turned = 0;
+    double size = 0, saturated = 0, turned = 0, tokens = 0;
     double limit = 0.99 * (keys_.form == KeyTokenForm::released ? keys_.top : 0.5);
-    for (size_t t = 0; t < K.size(); ++t) {
-      float A = advantage[t];
-      advantage[t] = static_cast<float>(static_cast<double>(A) + K[t]);  // A_it = A_i + K
-      size += std::fabs(K[t]);
-      saturated += std::fabs(K[t]) > limit && K[t] != 0;
-      turned += A * advantage[t] < 0;
+    for (const Response& o_i : batch.responses) {
+      for (int64_t t = o_i.first; t < o_i.first + o_i.length; ++t) {
+        float A = advantage[t];
+        advantage[t] = static_cast<float>(static_cast<double>(A) + K[t]);  // A_it = A_i + K
+        if (!o_i.trained) continue;
+        tokens += 1;
+        size += std::fabs(K[t]);
+        saturated += std::fabs(K[t]) > limit && K[t] != 0;
+        turned += A * advantage[t] < 0;
+      }
     }
-    double tokens = std::max<double>(1, static_cast<double>(K.size()));
+    tokens = std::max(1.0, tokens);
     recording.metrics.insert(recording.metrics.end(), {{"ktae/key_abs_mean", size / tokens},
                                                        {"ktae/saturated_share", saturated / tokens},
                                                        {"ktae/turned_share", turned / tokens}});

@@ -63,10 +63,10 @@ class Ppo final : public Method {
                                               : "the critic's errors from this token on, later ones counting less"});
     if (normalize_ == PpoNormalize::biased) {
       list.push_back({"normalisation", "A = (A - mean A) / sqrt(max(var A, 1e-8)), var over n",
-                      "over all tokens of the step; exactly 0 where all A are equal"});
+                      "over the trained tokens of the step; exactly 0 where all A are equal"});
     } else if (normalize_ == PpoNormalize::unbiased) {
       list.push_back({"normalisation", "A = (A - mean A) / sqrt(var A + 1e-8), var over n - 1",
-                      "over all tokens of the step; exactly 0 where all A are equal"});
+                      "over the trained tokens of the step; exactly 0 where all A are equal"});
     }
     list.push_back({"returns", "R_t = A_t + V_t (A_t before normalisation)", "what the critic learns to predict"});
     std::string clipped = str("1/2 max((V - R)^2, (V_old + clip(V - V_old, +-", critic_.value_clip, ") - R)^2)");
@@ -81,7 +81,7 @@ class Ppo final : public Method {
     std::vector<double> A = gae(batch, token_rewards(batch), gamma_, lambda_);
     recording.record_tokens("V", batch.value);
     recording.record_tokens("A_gae", to_float(A));
-    if (normalize_ != PpoNormalize::off) whiten(A, normalize_ == PpoNormalize::biased ? 0 : 1);
+    if (normalize_ != PpoNormalize::off) whiten(batch, A, normalize_ == PpoNormalize::biased ? 0 : 1);
     std::copy(A.begin(), A.end(), advantage.begin());
   }
 

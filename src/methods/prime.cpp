@@ -45,7 +45,9 @@ std::vector<double> process_rewards(const PrimeOptions& options, const Batch& ba
   std::vector<double> to_go = r;
   discount_backwards(batch, 1.0, to_go);
   normaliser = 0;
-  for (double x : to_go) normaliser = std::fabs(x) <= normaliser ? normaliser : std::fabs(x);  // a NaN stays
+  for (double x : batch.trained(to_go)) {
+    normaliser = std::fabs(x) <= normaliser ? normaliser : std::fabs(x);  // a NaN stays
+  }
   normaliser += 1e-6;
   for (double& x : r) x /= normaliser;
   return r;
@@ -118,7 +120,7 @@ class Prime final : public Method {
             {"leave-one-out", str("u, v: x = ", others),
              "both sources, token rewards and verdicts, are compared with the group's other responses"},
             {"advantage", str("A = whiten(sum_{k>=t} ", options_.coef_prm, " u_ik + ", options_.coef_gt, " v_i)"),
-             "returns of both, whitened over the tokens of the batch"}};
+             "returns of both, whitened over the trained tokens of the batch"}};
   }
 
   void advantages(const Batch& batch, std::span<float> advantage, Recording& recording) const override {
@@ -149,7 +151,7 @@ class Prime final : public Method {
     std::vector<double> R = s;
     discount_backwards(batch, 1.0, R);
     std::vector<double> A = R;
-    whiten(A);
+    whiten(batch, A);
     std::copy(A.begin(), A.end(), advantage.begin());
 
     recording.record_tokens("q", batch.prm_logratio);

@@ -23,7 +23,7 @@ class ReinforcePp final : public Method {
              "the response's reward at its last token, less the KL penalty of each token where one is configured"},
             {"return", gamma_ == 1 ? "R_t = r_t + R_{t+1}" : str("R_t = r_t + ", gamma_, " R_{t+1}"),
              "what a token leads to"},
-            {"advantage", "A_t = (R_t - mean) / sqrt(var + 1e-8), over all tokens of the batch",
+            {"advantage", "A_t = (R_t - mean) / sqrt(var + 1e-8), over the trained tokens of the batch",
              "whitened over the whole step: the baseline is the batch, not the prompt's group"}};
   }
 
@@ -31,7 +31,7 @@ class ReinforcePp final : public Method {
     std::vector<double> R = token_rewards(batch);
     discount_backwards(batch, gamma_, R);
     recording.record_tokens("R", to_float(R));
-    whiten(R);
+    whiten(batch, R);
     std::copy(R.begin(), R.end(), advantage.begin());
   }
 

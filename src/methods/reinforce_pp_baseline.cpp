@@ -20,7 +20,7 @@ class ReinforcePpBaseline final : public Method {
   }
   std::vector<Equation> equations() const override {
     return {{"baseline", "A_i = R_i - mean(R)", "a response's reward against those of the same prompt"},
-            {"advantage", "A_t = (A_i - mean) / sqrt(var + 1e-8), over all tokens of the batch",
+            {"advantage", "A_t = (A_i - mean) / sqrt(var + 1e-8), over the trained tokens of the batch",
              "whitened over the whole step. A long response counts with each of its tokens, so mean is not 0"}};
   }
 
@@ -28,7 +28,7 @@ class ReinforcePpBaseline final : public Method {
     auto centred = [&](std::span<const Response> group) { return centered_rewards(group, group_of_one_); };
     broadcast(batch, centred, advantage, recording);
     std::vector<double> A(advantage.begin(), advantage.end());
-    whiten(A);
+    whiten(batch, A);
     std::copy(A.begin(), A.end(), advantage.begin());
   }
 

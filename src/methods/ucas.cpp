@@ -167,8 +167,19 @@ double weight_of(const UcasOptions& c, double x) {
 // Eq. 9 for every token, [N]. The packed tokens of the batch are just its valid ones.
 std::vector<double> scaled_certainty(const UcasOptions& c, const Batch& batch) {
   std::vector<float> l = token_signal(c, batch);
-  if (c.scope == CertaintyScope::batch) return min_max(l, c.group.eps, c.equal_certainty);
   std::vector<double> l_hat;
+  if (c.scope == CertaintyScope::batch) {
+    const std::vector<double> scaled = min_max(batch.trained(l), c.group.eps, c.equal_certainty);
+    if (scaled.size() == l.size()) return scaled;
+    l_hat.assign(l.size(), 0);  // of masked responses, which learn nothing
+    auto next = scaled.begin();
+    for (const Response& o_i : batch.responses) {
+      if (!o_i.trained) continue;
+      std::copy_n(next, o_i.length, l_hat.begin() + o_i.first);
+      next += o_i.length;
+    }
+    return l_hat;
+  }
   for (const Response& o_i : batch.responses) {
     std::vector<double> of_i = min_max(Batch::tokens(l, o_i), c.group.eps, c.equal_certainty);
     l_hat.insert(l_hat.end(), of_i.begin(), of_i.end());
@@ -282,7 +293,7 @@ void record_metrics(const Batch& batch, std::span<const float> A_final, const Uc
     for (int64_t row = group.first; row < group.first + group.count; ++row) {
       const Response& o_i = batch.responses[row];
       const UcasSteps::OfResponse& step = steps.response[row];
-      if (o_i.length == 0) continue;
+      if (o_i.length == 0 || !o_i.trained) continue;
       auto A_i = A_final.subspan(o_i.first, o_i.length);
       if (step.A != 0) weight.add(static_cast<float>(step.W));
       if (step.A_mod > 0) {
@@ -302,7 +313,7 @@ void record_metrics(const Batch& batch, std::span<const float> A_final, const Uc
                                                      {"ucas/weight/min", weight.low},
                                                      {"ucas/weight/max", weight.high},
                                                      {"ucas/clamped_share", rewarded == 0 ? 0 : clamped / rewarded},
-                                                     {"ucas/confidence/mean", mean(batch.confidence)},
+                                                     {"ucas/confidence/mean", mean(batch.trained(batch.confidence))},
                                                      {"ucas/net_advantage/mean", net.mean()},
                                                      {"ucas/net_advantage/abs_mean", net_size.mean()}});
 }

@@ -55,7 +55,7 @@ double take_kl_off_reward(Batch& batch, KlEstimator estimator, double beta) {
     }
     o.kl_penalty = static_cast<float>(penalty);
     o.reward -= o.kl_penalty;
-    if (o.length > 0) row_means.push_back(sum / static_cast<double>(o.length));
+    if (o.length > 0 && o.trained) row_means.push_back(sum / static_cast<double>(o.length));
   }
   return row_means.empty() ? 0 : sorted_sum(row_means) / static_cast<double>(row_means.size());
 }

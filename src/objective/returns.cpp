@@ -43,14 +43,13 @@ std::vector<double> gae(const Batch& batch, std::span<const double> reward, doub
   return A;
 }
 
-void whiten(std::span<double> x, int64_t ddof) {
-  Moments m = moments({x.begin(), x.end()});
-  if (!m.spread) {
-    std::ranges::fill(x, 0.0);
-    return;
-  }
+void whiten(const Batch& batch, std::span<double> x, int64_t ddof) {
+  UCAS_CHECK(x.size() == batch.token.size(), "one value per token");
+  const Moments m = moments(batch.trained<double>(x));
   double sigma = ddof == 0 ? std::sqrt(std::max(m.squares / m.n, 1e-8)) : std::sqrt(m.squares / (m.n - 1) + 1e-8);
-  for (double& v : x) v = (v - m.mean) / sigma;
+  for (const Response& o : batch.responses) {
+    for (double& v : x.subspan(o.first, o.length)) v = m.spread && o.trained ? (v - m.mean) / sigma : 0;
+  }
 }
 
 std::vector<float> to_float(std::span<const double> values) { return {values.begin(), values.end()}; }

@@ -21,10 +21,10 @@ void discount_backwards(const Batch& batch, double gamma, std::span<double> rewa
 // With gamma = lambda = 1 this is A_t = (rewards from t on) - V_t. `reward`: token_rewards().
 std::vector<double> gae(const Batch& batch, std::span<const double> reward, double gamma, double lambda);
 
-// (x - mean) / sqrt(var + 1e-8) over all tokens, in place, var with n - 1 (ddof 1) or n (ddof 0, floored at 1e-8
-// instead). Sums run over sorted values: the order of rows changes nothing. Equal values, or fewer than two, become
-// exactly 0.
-void whiten(std::span<double> x, int64_t ddof = 1);
+// (x - mean) / sqrt(var + 1e-8) over the trained tokens of the batch, in place, var with n - 1 (ddof 1) or n (ddof 0,
+// floored at 1e-8 instead); tokens of masked responses become 0. Sums run over sorted values: the order of rows changes
+// nothing. Equal values, or fewer than two, become exactly 0.
+void whiten(const Batch& batch, std::span<double> x, int64_t ddof = 1);
 
 // To the precision of the batch's arrays.
 std::vector<float> to_float(std::span<const double> values);

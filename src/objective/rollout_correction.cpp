@@ -89,16 +89,22 @@ const std::vector<float>& sampler_logprob(const ObjectiveConfig& objective, cons
 
 std::vector<std::pair<std::string, double>> correction_metrics(const ObjectiveConfig& objective, const Batch& batch) {
   std::vector<Sequence> sequences;
-  for (const Response& o : batch.responses) sequences.push_back({o.first, o.length, 0});
+  int64_t tokens = 0;
+  for (const Response& o : batch.responses) {
+    if (o.trained) sequences.push_back({o.first, o.length, 0});
+    if (o.trained) tokens += o.length;
+  }
   RolloutCorrection c = rollout_correction(objective, sequences, batch.old_logprob, sampler_logprob(objective, batch));
-  double n = static_cast<double>(batch.token.size()), kept = 0, rejected = 0, weight = 0, capped = 0;
-  for (size_t t = 0; t < batch.token.size(); ++t) {
-    bool out = !c.rejected.empty() && c.rejected[t] != 0;
-    rejected += out;
-    if (out || c.weight.empty()) continue;
-    kept += 1;
-    weight += c.weight[t];
-    capped += c.capped[t];
+  double n = static_cast<double>(tokens), kept = 0, rejected = 0, weight = 0, capped = 0;
+  for (const Sequence& s : sequences) {
+    for (int64_t t = s.first; t < s.first + s.length; ++t) {
+      bool out = !c.rejected.empty() && c.rejected[t] != 0;
+      rejected += out;
+      if (out || c.weight.empty()) continue;
+      kept += 1;
+      weight += c.weight[t];
+      capped += c.capped[t];
+    }
   }
   std::vector<std::pair<std::string, double>> metrics;
   if (!c.weight.empty()) {

@@ -110,6 +110,7 @@ void append_response(std::string& out, const StepData& data, size_t row) {
   const Batch& batch = data.batch;
   const Response& o = batch.responses[row];
   out += str("{\"sample\": ", o.sample, ", \"finished\": ", o.finished);
+  if (!o.trained) out += ", \"trained\": false";
   for (auto [key, value] : {std::pair{"score", o.score},
                             {"reward", o.reward},
                             {"kl_penalty", o.kl_penalty},
@@ -266,6 +267,7 @@ void read_response(const JsonObject& line, const Header& header, StepData& data)
   o.group = static_cast<int64_t>(batch.groups.size()) - 1;
   o.sample = line.whole("sample", 0, INT32_MAX);
   o.finished = line.truth("finished");
+  o.trained = line.truth_or("trained", true);
   o.score = number32(line, "score");
   o.reward = number32(line, "reward");
   o.kl_penalty = number32(line, "kl_penalty");

@@ -138,7 +138,7 @@ SamplingAction hold(const TrainConfig& config, std::vector<Candidate> candidates
 }
 
 // Lays a prompt's responses at the end of the step's batch.
-void append(Candidate from, const TrainingSet& data, Collected& into) {
+void append(Candidate from, const TrainingSet& data, Truncated truncated, Collected& into) {
   Batch& batch = into.batch;
   const auto group = static_cast<int64_t>(batch.groups.size());
   batch.groups.push_back({.problem = from.problem,
@@ -151,6 +151,7 @@ void append(Candidate from, const TrainingSet& data, Collected& into) {
     Response& o = from.response[i];
     o.first = batch.token_count();
     o.group = group;
+    o.trained = o.finished || truncated != Truncated::mask;
     lay(from.sampled[i].token, batch.token);
     lay(from.sampled[i].logprob, batch.rollout_logprob);
     lay(from.sampled[i].whole_logprob, batch.rollout_whole_logprob);
@@ -198,7 +199,7 @@ Batch left_over(const Collector& c, std::map<int64_t, Candidate> held, int64_t s
   for (auto& [number, candidate] : held) {
     if (candidate.step > 0) continue;
     candidate.step = step;
-    append(std::move(candidate), c.data, left);
+    append(std::move(candidate), c.data, c.config.reward.truncated, left);
   }
   left.batch.reward_terms = c.rewards.terms();
   return std::move(left.batch);
@@ -297,7 +298,9 @@ Collected Collector::collect(int64_t step, DataCursor& cursor) const {
   if (result.out_of_prompts) return result;
   result.batch.stop_ids = stop_ids;
   result.batch.reward_terms = rewards.terms();
-  for (int64_t number : sampling.trained()) append(std::move(held.extract(number).mapped()), data, result);
+  for (int64_t number : sampling.trained()) {
+    append(std::move(held.extract(number).mapped()), data, config.reward.truncated, result);
+  }
   stats.groups_carried = std::ranges::count_if(result.batch.groups, [](const Group& g) { return g.step > 0; });
   stats.groups_late = carried - stats.groups_carried;
   if (config.rollout.surplus == Surplus::carry) cursor.surplus = left_over(*this, std::move(held), step);

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "records/step_data.h"
 #include "support/algorithm_cases.h"
 #include "support/engine/scripted_rollout.h"
 #include "text/word_level.h"
@@ -193,6 +194,24 @@ TEST_F(CollectTest, a_right_answer_cut_at_the_limit_is_wrong_only_if_asked) {
   Collected strict = collect(rollout);
   EXPECT_EQ(strict.batch.responses[0].verdict.kind, VerdictKind::unequal);
   EXPECT_EQ(strict.batch.responses[0].score, 0.0f);
+}
+
+TEST_F(CollectTest, what_is_cut_at_the_limit_is_masked_only_if_asked_and_stays_so_in_its_file) {
+  config_.objective.keep_mixed_groups = false;
+  ScriptedRollout rollout([&](uint32_t, uint32_t i, uint32_t) { return i == 0 ? std::vector<int32_t>{a_} : right(); });
+  for (const Response& o : collect(rollout).batch.responses) EXPECT_TRUE(o.trained);
+  config_.reward.truncated = Truncated::mask;
+  const Batch masked = collect(rollout).batch;
+  EXPECT_EQ(std::ranges::count(masked.responses, false, &Response::trained), std::ssize(masked.groups));
+  for (const Response& o : masked.responses) EXPECT_EQ(o.trained, o.finished);
+  StepData kept;
+  kept.batch = masked;
+  kept.advantage.resize(masked.token.size());
+  for (const Group& group : masked.groups) kept.problem.push_back(data_.problems[group.problem].id);
+  const std::string file = (directory_ / "step.jsonl").string();
+  write_file(file, step_data_lines(kept));
+  const Batch back = read_step_data(file).batch;
+  for (size_t i = 0; i < back.responses.size(); ++i) EXPECT_EQ(back.responses[i].trained, masked.responses[i].trained);
 }
 
 TEST_F(CollectTest, a_problem_drawn_twice_in_a_step_gets_new_samples) {

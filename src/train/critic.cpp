@@ -54,7 +54,7 @@ class Critic final : public Companion {
   void prepare(Batch& batch, const StepContext& step, StepMetrics& m) override {
     double began = now_seconds();
     batch.value = batch_values(network_, batch, budget_, step.ranks);
-    if (!batch.value.empty()) m.set_spread("critic/values", batch.value);
+    if (const auto values = batch.trained(batch.value); !values.empty()) m.set_spread("critic/values", values);
     m.set("timing_s/values", now_seconds() - began);
   }
 
@@ -79,11 +79,12 @@ class Critic final : public Companion {
       skipped_.note(result.applied, str("step ", step.step), "the critic's gradient",
                     "lower method.critic.optimizer.lr or look at the data; the last checkpoint stands");
     }
-    if (!returns.empty()) m.set_spread("critic/returns", returns);
+    const std::vector<float> learnt = batch.trained(returns);
+    if (!learnt.empty()) m.set_spread("critic/returns", learnt);
     m.set("critic/vf_loss", mean.vf_loss);
     m.set("critic/vf_clipfrac", mean.vf_clipfrac);
     m.set("critic/vpred_mean", mean.vpred_mean);
-    m.set("critic/vf_explained_var", explained_variance(batch.value, returns));
+    m.set("critic/vf_explained_var", explained_variance(batch.trained(batch.value), learnt));
     m.set("critic/grad_norm", norm);
     m.set("critic/lr", lr);
     m.set("critic/skipped_updates", static_cast<double>(skipped_.total));
@@ -186,7 +187,7 @@ ValueLossMetrics accumulate_value_gradients(ValueNetwork& network, const Batch& 
 std::vector<std::vector<int64_t>> critic_shares(const Batch& batch, int64_t updates, uint64_t seed) {
   std::vector<int64_t> kept;
   for (size_t i = 0; i < batch.responses.size(); ++i) {
-    if (batch.responses[i].length > 0) kept.push_back(static_cast<int64_t>(i));
+    if (batch.responses[i].length > 0 && batch.responses[i].trained) kept.push_back(static_cast<int64_t>(i));
   }
   auto count = static_cast<int64_t>(kept.size());
   std::vector<int64_t> order = epoch_order(seed, kShareOrder, count);

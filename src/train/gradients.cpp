@@ -186,7 +186,7 @@ std::vector<uint8_t> select_in_step(const Method& method, const ObjectiveConfig&
   std::vector<Sequence> sequences;
   for (size_t i = 0; i < batch.responses.size(); ++i) {
     const Response& o = batch.responses[i];
-    sequences.push_back({o.first, o.length, static_cast<int64_t>(i), o.group});
+    if (o.trained) sequences.push_back({o.first, o.length, static_cast<int64_t>(i), o.group});
   }
   const LossInput in{.sequences = sequences,
                      .logprob = batch.old_logprob,

@@ -48,7 +48,7 @@ class ImplicitPrm final : public Companion {
     if (config_.order == PrmOrder::before) train(batch, step, m);
     batch.prm_logratio = compute_logprobs(*phi_, batch, kTemperature, token_budget_, step.ranks);
     for (size_t t = 0; t < ref_logprob_.size(); ++t) batch.prm_logratio[t] -= ref_logprob_[t];
-    m.set_spread("prm/logratio", batch.prm_logratio);
+    if (const auto ratios = batch.trained(batch.prm_logratio); !ratios.empty()) m.set_spread("prm/logratio", ratios);
     seconds_ = now_seconds() - began;
     m.set("timing_s/prm", seconds_);
   }
@@ -100,9 +100,10 @@ PrmLoss accumulate_prm_gradients(Model& phi, const Batch& batch, std::span<const
   PrmLoss total;
   total.d_token.assign(batch.responses.size(), 0.0);
   double n = 0;
-  for (const Response& o : batch.responses) n += o.length > 0 ? 1 : 0;
+  for (const Response& o : batch.responses) n += o.length > 0 && o.trained ? 1 : 0;
   const bool share = phi.shares_prefixes();
-  const std::vector<int64_t> all = indices(0, static_cast<int64_t>(batch.responses.size()));
+  std::vector<int64_t> all = indices(0, static_cast<int64_t>(batch.responses.size()));
+  std::erase_if(all, [&](int64_t i) { return !batch.responses[i].trained; });  // what is masked teaches nobody
   const auto micros = micro_batches(batch, all, among.budget_of(token_budget, batch, all), share);
   const auto learn = [&](int64_t micro) {
     PackedResponses packed = pack_responses(batch, micros[micro], share);

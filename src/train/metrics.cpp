@@ -1,5 +1,6 @@
 #include "train/metrics.h"
 
+#include <malloc.h>
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -100,16 +101,20 @@ void record_batch(StepMetrics& m, const Batch& batch, std::span<const float> adv
   m.set_spread("critic/score", score);
   m.set_spread("critic/rewards", reward);
   record_terms(m, batch);
-  m.set_spread("critic/advantages", advantage);
+  if (const std::vector<float> trained = batch.trained(advantage); !trained.empty()) {
+    m.set_spread("critic/advantages", trained);
+  }
   m.set_spread("response_length", length);
   m.set("response_length/clip_ratio", at_limit / static_cast<double>(length.size()));
   m.set_spread("prompt_length", prompt);
-  m.set_spread("self_certainty", batch.confidence);
+  const std::vector<float> confidences = batch.trained(batch.confidence), entropies = batch.trained(batch.entropy);
+  if (confidences.empty()) return;  // every response is masked: nothing to say of the tokens that are trained
+  m.set_spread("self_certainty", confidences);
   double log_v = std::log(static_cast<double>(vocabulary));
   double entropy = 0;
-  for (float h : batch.entropy) entropy += h;
-  entropy /= static_cast<double>(std::max<size_t>(1, batch.entropy.size()));
-  m.set("actor/entropy", entropy);                                     // of the old policy, over the step's tokens
+  for (float h : entropies) entropy += h;
+  entropy /= static_cast<double>(std::max<size_t>(1, entropies.size()));
+  m.set("actor/entropy", entropy);                                     // of the old policy, over the trained tokens
   m.set("policy/kl_uniform_p", m.get("self_certainty/mean") - log_v);  // KL(U||p) = C - ln V
   m.set("policy/kl_p_uniform", log_v - entropy);                       // KL(p||U) = ln V - H
 }
@@ -136,6 +141,12 @@ void record_losses(StepMetrics& m, std::span<const LossMetrics> updates, const O
 }
 
 namespace {
+struct PeakMark {
+  double before = 0;    // the mark of the process when this began, if that could not be taken back
+  double observed = 0;  // the most of what was read since
+};
+PeakMark peak_mark;  // of the one training that a process has at a time
+
 double status_gb(const std::string& key) {
   std::ifstream status("/proc/self/status");
   std::string word;
@@ -150,6 +161,20 @@ double status_gb(const std::string& key) {
 }  // namespace
 
 double resident_gb() { return status_gb("VmRSS:"); }
-double peak_resident_gb() { return status_gb("VmHWM:"); }
+
+void begin_peak_resident() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+  std::ofstream("/proc/self/clear_refs") << "5";
+  const double peak = status_gb("VmHWM:"), now = resident_gb();
+  peak_mark = {peak > now + 0.001 ? peak : 0, now};
+}
+
+double peak_resident_gb() {
+  peak_mark.observed = std::max(peak_mark.observed, resident_gb());
+  const double peak = status_gb("VmHWM:");
+  return peak > peak_mark.before ? peak : peak_mark.observed;
+}
 
 }  // namespace ucas

@@ -36,7 +36,10 @@ void record_batch(StepMetrics& m, const Batch& batch, std::span<const float> adv
 void record_mismatch(StepMetrics& m, const Mismatch& mismatch);
 // Means over the step's updates.
 void record_losses(StepMetrics& m, std::span<const LossMetrics> updates, const ObjectiveConfig& objective);
-double resident_gb();       // of this process, now
-double peak_resident_gb();  // since it started
+double resident_gb();  // of this process, now
+// From here on the peak is that of what comes: a process that evaluated or trained before gives back what it still
+// holds, and the system's own mark starts anew where it lets us, else readings of peak_resident_gb() count.
+void begin_peak_resident();
+double peak_resident_gb();  // since then, or since the process started
 
 }  // namespace ucas

@@ -23,6 +23,7 @@
 #include "train/draw.h"
 #include "train/fingerprint.h"
 #include "train/gpu_check.h"
+#include "train/metrics.h"
 #include "train/model_files.h"
 #include "train/self_check.h"
 #include "train/shared_rollout.h"
@@ -298,6 +299,7 @@ Training follow_training(TrainConfig config, const std::string& out, std::shared
 
 Training open_training(TrainConfig config, const std::string& out, const std::string& command, bool allow_over_plan,
                        std::shared_ptr<Ranks> ranks) {
+  begin_peak_resident();
   if (!ranks->leads()) return follow_training(std::move(config), out, std::move(ranks));
   config.validate();
   const Planned planned = plan_run(config, out, nullptr, allow_over_plan, *ranks);
@@ -326,6 +328,7 @@ Training open_training(TrainConfig config, const std::string& out, const std::st
 }
 
 Training resume_training(const std::string& path, const std::vector<Setting>& overrides, std::shared_ptr<Ranks> ranks) {
+  begin_peak_resident();
   if (!ranks->leads()) ranks->wait_for_all();  // until what a kill has left is cleared up
   RunDirectory::check_started(path);
   const std::vector<Setting> saved = read_toml(path_join(path, "config.toml"));

@@ -165,7 +165,7 @@ void StepRecord::shaped(const Batch& batch, const Shaped& shaped) {
   double taught = 0, carried = 0;  // tokens; those that the step before sampled were not counted as generated here
   for (const Response& o : batch.responses) {
     if (batch.groups[o.group].step > 0) carried += static_cast<double>(o.length);
-    if (!o.finished && t_.config.reward.truncated == Truncated::mask) continue;
+    if (!o.trained) continue;
     const auto advantage = std::span<const float>(shaped.advantage).subspan(o.first, o.length);
     taught += static_cast<double>(o.length - std::ranges::count(advantage, 0.0f));
   }

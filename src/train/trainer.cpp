@@ -118,15 +118,13 @@ struct MiniBatch {
 
 // The step's prompts in ceil(count / size) mini-batches whose sizes differ by at most one. Responses that are masked
 // are in none of them: no loss, and no share in any mean.
-std::vector<MiniBatch> mini_batches(const Batch& batch, int64_t size, Truncated truncated) {
+std::vector<MiniBatch> mini_batches(const Batch& batch, int64_t size) {
   const auto count = static_cast<int64_t>(batch.groups.size()), parts = (count + size - 1) / size;
   std::vector<MiniBatch> minis;
   for (int64_t p = 0; p < parts; ++p) {
     const Group &first = batch.groups[count * p / parts], &last = batch.groups[count * (p + 1) / parts - 1];
     MiniBatch mini{first, last, indices(first.first, last.first + last.count)};
-    if (truncated == Truncated::mask) {
-      std::erase_if(mini.responses, [&](int64_t i) { return !batch.responses[i].finished; });
-    }
+    std::erase_if(mini.responses, [&](int64_t i) { return !batch.responses[i].trained; });
     if (!mini.responses.empty()) minis.push_back(std::move(mini));
   }
   return minis;
@@ -276,7 +274,7 @@ void Trainer::update(const Batch& batch, std::span<const float> advantage, StepR
   const double lr = rollout_lr(c.optimizer, t_.state.step - 1, total_steps_);
   const ObjectiveConfig objective = objective_of_step(t_, record.metrics);
   const std::vector<uint8_t> step_mark = select_in_step(*c.method, objective, batch, advantage, record.context.seed);
-  const std::vector<MiniBatch> minis = mini_batches(batch, c.update.mini_batch_size, c.reward.truncated);
+  const std::vector<MiniBatch> minis = mini_batches(batch, c.update.mini_batch_size);
   auto id = [&](const Group& group) { return printable(t_.data.problems[group.problem].id); };
   // What an earlier step sampled is off policy from the first mini-batch on.
   const bool fresh = std::ranges::all_of(batch.groups, [](const Group& group) { return group.step == 0; });
