@@ -24,6 +24,7 @@ struct DiagnoseLine {
   std::string data;
   int64_t step = 0, opening = 1, strategies = 12, draws = 2000, seed = 0;
   double rare = 0.25, level = 0.95;
+  RareBy rare_by = RareBy::opening;
   bool json = false, confidence = false;
   void fields(Fields& f) {
     f.field("confidence", confidence,
@@ -32,7 +33,11 @@ struct DiagnoseLine {
     f.field("data", data, "which evaluation of the run, by the name in eval/NAME.json; empty = the only one");
     f.field("step", step, Range{0, 1e9}, "which saved step of the run; 0 = all of them");
     f.field("opening", opening, Range{1, 1000}, "words at the beginning of a response that tell its strategy");
-    f.field("rare", rare, Range{0, 1}, "a strategy is rare in a group if at most this share of its responses is of it");
+    f.choice("rare_by", rare_by,
+             "what makes a right response rare: few begin as it does (--opening), few responses to its problem are "
+             "right, few give its answer, or it is among the least likely right ones (mean log-prob)");
+    f.field("rare", rare, Range{0, 1},
+            "rare is at most this share of the responses to the problem; with --rare_by logprob of the right ones");
     f.field("strategies", strategies, Range{0, 1e6}, "strategies listed, most frequent first");
     f.field("json", json, "print JSON instead of text, every strategy listed");
     f.field("level", level, Range{0.5, 0.9999}, "of the intervals");
@@ -131,7 +136,7 @@ int run_diagnose(const Words& words) {
   DiagnosisReport report;
   report.opening = options.opening;
   report.strategies = options.strategies;
-  report.options = {options.rare, options.level, options.draws, static_cast<uint64_t>(options.seed)};
+  report.options = {options.rare, options.rare_by, options.level, options.draws, static_cast<uint64_t>(options.seed)};
   const bool steps = options.data.empty() && (options.step > 0 || !is_directory(path) || !saved_steps_of(path).empty());
   const std::vector<SignalledGroup> groups =
       steps ? from_steps(path, options, report) : from_evaluation(path, options, report);

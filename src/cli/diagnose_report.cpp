@@ -36,7 +36,10 @@ std::string signals_table(const DiagnosisReport& report) {
   for (const SignalDiagnosis& s : report.found.signals) {
     const Figure& z = s.z_rare;
     table.rows.push_back({word_of(s.signal), number(s.auroc, 3), number(s.auroc_pooled, 3), with_sign(s.z_right),
-                          with_sign(z.value), z.bounded() ? str(with_sign(z.low), " to ", with_sign(z.high)) : "-",
+                          with_sign(z.value),
+                          s.selects     ? "chosen by it"
+                          : z.bounded() ? str(with_sign(z.low), " to ", with_sign(z.high))
+                                        : "-",
                           share_of(s.share_over()), with_sign(s.rank_with_share)});
   }
   return "\n" + table.text("  ", kDiagnosisWidth);
@@ -106,7 +109,7 @@ std::string z_by_step(const DiagnosisReport& report) {
 std::string words_of(const DiagnosisReport& report, RareEffect effect) {
   std::vector<std::string> names;
   for (const SignalDiagnosis& s : report.found.signals) {
-    if (is_setting(s.signal) && s.effect == effect) {
+    if (is_setting(s.signal) && s.effect == effect && !s.selects) {
       names.push_back(str(word_of(s.signal), " (z ", with_sign(s.z_rare.value), ", ", percent(s.share_over()),
                           " of them above 0)"));
     }
@@ -127,6 +130,31 @@ std::string setting_sentence(const Diagnosis& found) {
   return "No signal protects them; --method.alpha_pos 0 leaves the reward of right responses alone.";
 }
 
+// "rare: ..", what makes a right response rare.
+std::string rare_words(const DiagnosisReport& report) {
+  const std::string share = percent(report.options.rare);
+  switch (report.options.rare_by) {
+    case RareBy::opening:
+      return str("strategy: the first ", report.opening == 1 ? std::string("word") : many(report.opening, "word"),
+                 "; rare: at most ", share, " of the responses to its problem");
+    case RareBy::accuracy:
+      return str("rare: at most ", share, " of the responses to its problem are right");
+    case RareBy::answer:
+      return str("rare: at most ", share, " of the responses to its problem give its answer");
+    case RareBy::logprob:
+      return str("rare: among the ", share, " of the right responses to its problem with the lowest mean log-prob");
+  }
+  return "";
+}
+
+// What else to try where there are too few.
+std::string other_kinds(const DiagnosisReport& report) {
+  if (report.options.rare_by != RareBy::opening) return "another --rare_by or a larger --rare.";
+  return str("another --opening or --rare. First words tell strategies only where responses differ by them (here ",
+             number(report.found.right_strategies, 1),
+             " kinds of right responses to a problem); --rare_by accuracy and logprob need no words.");
+}
+
 OrderedJson json_of(const StepDiagnosis::Of& of) {
   return {{"rare_shrunk", of.shrunk}, {"rare_factor", of.rare}, {"other_factor", of.other}};
 }
@@ -138,8 +166,8 @@ std::string diagnosis_reading(const DiagnosisReport& report) {
   if (!found.enough()) {
     return str("No conclusion: ", many(found.rare, "rare right response"), " of ", many(found.rare_problems, "problem"),
                ", expected at least ", Diagnosis::kFewestRare, " of ", Diagnosis::kFewestProblems,
-               ". Evaluate with more samples of each problem (--samples 64 or more), more or harder problems, or "
-               "another --opening or --rare.");
+               ". Evaluate with more samples of each problem (--samples 64 or more), more or harder problems, or ",
+               other_kinds(report));
   }
   std::string text;
   const std::string protects = words_of(report, RareEffect::protects), shrinks = words_of(report, RareEffect::shrinks);
@@ -159,12 +187,10 @@ std::string diagnosis_text(const DiagnosisReport& report) {
   std::string text = str(report.source, "\n  ", many(found.groups, "group"), ", ", grouped(found.mixed),
                          " with right and wrong responses: ", many(found.responses, "response"), " to ",
                          many(found.problems, "problem"), ", ", many(found.rare, "rare right one"), " to ",
-                         grouped(found.rare_problems), "\n  strategy: the first ",
-                         report.opening == 1 ? std::string("word") : many(report.opening, "word"), "; rare: at most ",
-                         percent(report.options.rare), " of the responses to its problem\n");
+                         grouped(found.rare_problems), "\n  ", rare_words(report), "\n");
   for (const std::string& remark : report.remarks) text += str("  note: ", remark, "\n");
   if (!found.signals.empty()) text += signals_table(report);
-  if (!found.strategies.empty()) text += strategies_table(report);
+  if (!found.strategies.empty() && report.options.rare_by == RareBy::opening) text += strategies_table(report);
   text += steps_table(report) + z_by_step(report);
   return str(text, "\n  ", wrap_text(diagnosis_reading(report), kDiagnosisWidth, 2, 2), "\n");
 }
@@ -175,6 +201,7 @@ std::string diagnosis_json(const DiagnosisReport& report) {
                       {"source", report.source},
                       {"remarks", report.remarks},
                       {"opening", report.opening},
+                      {"rare_by", word_of(report.options.rare_by)},
                       {"rare_share", report.options.rare},
                       {"groups", found.groups},
                       {"mixed_groups", found.mixed},
@@ -199,6 +226,7 @@ std::string diagnosis_json(const DiagnosisReport& report) {
          {"rare_right", s.rare},
          {"rare_right_over_0", s.rare_over},
          {"rank_with_share", s.rank_with_share},
+         {"selects", s.selects},
          {"effect", word_of(s.effect)}});
   }
   for (const StrategyDiagnosis& strategy : found.strategies) {

@@ -35,13 +35,27 @@ std::vector<double> means_of(const ByProblem& values) {
   return means;
 }
 
+std::vector<double> values_of(const SignalledGroup& group, Signal signal) {
+  std::vector<double> values;
+  for (const SignalledResponse& o : group.responses) values.push_back(o.signal[static_cast<size_t>(signal)]);
+  return values;
+}
+
 bool is_mixed(const SignalledGroup& group) {
   const auto right = std::ranges::count(group.responses, true, &SignalledResponse::right);
   return right > 0 && right < std::ssize(group.responses);
 }
 
-// Of each response: which share of its group begins as it does.
-std::vector<double> shares_of(const SignalledGroup& group) {
+// Of each response: which share of its group begins as it does, is right or wrong with it, or answers as it does.
+std::vector<double> shares_of(const SignalledGroup& group, RareBy by) {
+  if (by == RareBy::answer) return values_of(group, Signal::self_consistency);
+  if (by == RareBy::accuracy) {
+    const auto n = static_cast<double>(group.responses.size());
+    const auto right = static_cast<double>(std::ranges::count(group.responses, true, &SignalledResponse::right));
+    std::vector<double> shares;
+    for (const SignalledResponse& o : group.responses) shares.push_back((o.right ? right : n - right) / n);
+    return shares;
+  }
   std::map<std::string, int64_t> count;
   for (const SignalledResponse& o : group.responses) ++count[o.opening];
   std::vector<double> shares;
@@ -51,10 +65,31 @@ std::vector<double> shares_of(const SignalledGroup& group) {
   return shares;
 }
 
-std::vector<double> values_of(const SignalledGroup& group, Signal signal) {
-  std::vector<double> values;
-  for (const SignalledResponse& o : group.responses) values.push_back(o.signal[static_cast<size_t>(signal)]);
-  return values;
+// Which of the group's responses are right and rare.
+std::vector<bool> rare_of(const SignalledGroup& group, const DiagnosisOptions& options) {
+  const double rare = options.rare * (1 + 1e-12);  // 0.1 is not 10 of 100
+  std::vector<bool> is(group.responses.size());
+  if (options.rare_by != RareBy::logprob) {
+    const std::vector<double> shares = shares_of(group, options.rare_by);
+    for (size_t i = 0; i < is.size(); ++i) is[i] = group.responses[i].right && shares[i] <= rare;
+    return is;
+  }
+  const std::vector<double> logprobs = values_of(group, Signal::logprob);
+  std::vector<size_t> right;
+  for (size_t i = 0; i < is.size(); ++i) {
+    if (group.responses[i].right && std::isfinite(logprobs[i])) right.push_back(i);
+  }
+  std::ranges::stable_sort(right, {}, [&](size_t i) { return logprobs[i]; });
+  right.resize(static_cast<size_t>(rare * static_cast<double>(right.size())));
+  for (size_t i : right) is[i] = true;
+  return is;
+}
+
+// Whether rare responses are chosen by what the signal measures.
+bool selects(RareBy by, Signal signal) {
+  return (by == RareBy::logprob && signal == Signal::logprob) ||
+         (by == RareBy::answer && signal == Signal::self_consistency) ||
+         (by == RareBy::accuracy && signal == Signal::self_consistency);
 }
 
 bool all_finite(std::span<const double> values) {
@@ -80,7 +115,7 @@ class Diagnoser {
     for (const SignalledGroup& group : groups_) {
       if (!is_mixed(group)) continue;
       mixed_.push_back(&group);
-      shares_.push_back(shares_of(group));
+      rare_.push_back(rare_of(group, options));
     }
   }
   Diagnosis run();
@@ -90,14 +125,12 @@ class Diagnoser {
   SignalDiagnosis signal(Signal signal);
   void strategies();
   void steps();
-  bool is_rare(size_t g, size_t i) const {
-    return mixed_[g]->responses[i].right && shares_[g][i] <= options_.rare * (1 + 1e-12);  // 0.1 is not 10 of 100
-  }
+  bool is_rare(size_t g, size_t i) const { return rare_[g][i]; }
 
   std::span<const SignalledGroup> groups_;
   const DiagnosisOptions& options_;
   std::vector<const SignalledGroup*> mixed_;
-  std::vector<std::vector<double>> shares_;  // of mixed_
+  std::vector<std::vector<bool>> rare_;  // of mixed_: right and rare
   std::map<std::string, std::array<MeanSum, kSignals>> z_of_strategy_;
   std::map<int64_t, std::array<MeanSum, kSignals>> z_of_step_;  // of rare right responses
   Diagnosis out_;
@@ -121,7 +154,7 @@ void Diagnoser::count() {
   for (size_t g = 0; g < mixed_.size(); ++g) {
     ++problems[mixed_[g]->problem];
     out_.responses += std::ssize(mixed_[g]->responses);
-    for (size_t i = 0; i < shares_[g].size(); ++i) {
+    for (size_t i = 0; i < rare_[g].size(); ++i) {
       if (!is_rare(g, i)) continue;
       ++out_.rare;
       ++rare_problems[mixed_[g]->problem];
@@ -134,6 +167,7 @@ void Diagnoser::count() {
 SignalDiagnosis Diagnoser::signal(Signal signal) {
   SignalDiagnosis out;
   out.signal = signal;
+  out.selects = selects(options_.rare_by, signal);
   const auto s = static_cast<size_t>(signal);
   std::vector<double> pooled;
   std::vector<bool> pooled_right;
@@ -152,8 +186,10 @@ SignalDiagnosis Diagnoser::signal(Signal signal) {
     if (!all_finite(values)) continue;
     ++out.groups;
     area.add(auroc(values, right_of(*mixed_[g])));
-    const double with_share = rank_correlation(values, shares_[g]);
-    if (std::isfinite(with_share)) rank.add(with_share);
+    if (options_.rare_by == RareBy::opening || options_.rare_by == RareBy::answer) {
+      const double with_share = rank_correlation(values, shares_of(*mixed_[g], options_.rare_by));
+      if (std::isfinite(with_share)) rank.add(with_share);
+    }
     const std::vector<double> z = standardized(values);
     for (size_t i = 0; i < z.size(); ++i) {
       const SignalledResponse& o = mixed_[g]->responses[i];
@@ -174,7 +210,7 @@ SignalDiagnosis Diagnoser::signal(Signal signal) {
   const std::vector<double> of_problems = means_of(rare);
   const Interval interval = bootstrap_mean(of_problems, options_.seed, options_.level, options_.draws);
   out.z_rare = {mean_of(of_problems), interval.low, interval.high};
-  if (out.rare < Diagnosis::kFewestRare || std::ssize(rare) < Diagnosis::kFewestProblems) return out;
+  if (out.selects || out.rare < Diagnosis::kFewestRare || std::ssize(rare) < Diagnosis::kFewestProblems) return out;
   if (interval.high < 0) out.effect = RareEffect::protects;
   if (interval.low > 0) out.effect = RareEffect::shrinks;
   return out;
@@ -221,7 +257,7 @@ void Diagnoser::steps() {
   };
   std::map<int64_t, StepSums> by_step;
   for (size_t g = 0; g < mixed_.size(); ++g) {
-    for (size_t i = 0; i < shares_[g].size(); ++i) {
+    for (size_t i = 0; i < rare_[g].size(); ++i) {
       const SignalledResponse& o = mixed_[g]->responses[i];
       if (!o.right || !(o.A > 0)) continue;
       StepSums& sums = by_step[mixed_[g]->step];

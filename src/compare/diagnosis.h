@@ -39,8 +39,17 @@ struct SignalledGroup {
   std::vector<SignalledResponse> responses;  // with at least one token each
 };
 
+// By what a right response is rare in its group:
+//   opening   few responses begin as it does: strategies that the first words tell
+//   accuracy  few responses of its group are right
+//   answer    few give the same answer
+//   logprob   it is among the least likely right ones of its group, by the mean of ln pi over its tokens
+enum class RareBy { opening, accuracy, answer, logprob };
+constexpr std::array<const char*, 4> names(RareBy) { return {"opening", "accuracy", "answer", "logprob"}; }
+
 struct DiagnosisOptions {
-  double rare = 0.25;  // a response is rare if at most this share of its group begins as it does
+  double rare = 0.25;  // rare is at most this share: of its group's responses, or (logprob) of the right ones
+  RareBy rare_by = RareBy::opening;
   double level = 0.95;
   int64_t draws = 2000;
   uint64_t seed = 0;
@@ -52,13 +61,15 @@ constexpr std::array<const char*, 3> names(RareEffect) { return {"unclear", "pro
 
 struct SignalDiagnosis {
   Signal signal = Signal::kl_uniform;
-  int64_t groups = 0;                 // mixed groups in which it is known
-  double auroc = kUnknown;            // right against wrong within a group, mean over groups
-  double auroc_pooled = kUnknown;     // over all responses, those of groups without a difference, too
-  double z_right = kUnknown;          // of right responses, mean over problems
-  Figure z_rare;                      // of rare right responses, mean over problems; bootstrap over problems
-  int64_t rare = 0, rare_over = 0;    // rare right responses, and those of them with z > 0
-  double rank_with_share = kUnknown;  // Spearman's, with the share of the strategy, within a group; mean over groups
+  int64_t groups = 0;               // mixed groups in which it is known
+  double auroc = kUnknown;          // right against wrong within a group, mean over groups
+  double auroc_pooled = kUnknown;   // over all responses, those of groups without a difference, too
+  double z_right = kUnknown;        // of right responses, mean over problems
+  Figure z_rare;                    // of rare right responses, mean over problems; bootstrap over problems
+  int64_t rare = 0, rare_over = 0;  // rare right responses, and those of them with z > 0
+  // Spearman's, with the share of the strategy (RareBy::answer: of the answer), within a group; mean over groups.
+  double rank_with_share = kUnknown;
+  bool selects = false;  // rare responses were chosen by this very signal: its z says nothing
   RareEffect effect = RareEffect::unclear;
   double share_over() const {  // of rare right responses: z > 0, so stage 1 shrinks their reward
     return rare == 0 ? kUnknown : static_cast<double>(rare_over) / static_cast<double>(rare);

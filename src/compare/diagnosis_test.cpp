@@ -129,6 +129,49 @@ TEST(diagnosis, what_is_rare_is_a_share_of_the_group_its_bound_included) {
   EXPECT_EQ(diagnose(worked_groups(3), options).rare, 6);
 }
 
+// Prose: every response begins alike, and strategies are told by nothing but what came of them.
+TEST(diagnosis, rare_responses_are_found_by_accuracy_answer_or_logprob_where_all_begin_alike) {
+  std::vector<SignalledGroup> groups;
+  for (int g = 0; g < 20; ++g) {  // of eight responses two are right
+    SignalledGroup group{str("p", g), -1, {}};
+    for (int i = 0; i < 8; ++i) {
+      group.responses.push_back(sampled("To", i < 2, i == 0 ? 20 : 10 + i % 3, i == 0 ? -3 : -1 - 0.01 * i));
+      group.responses.back().signal[static_cast<size_t>(Signal::self_consistency)] = i < 2 ? 0.25 : 0.75;
+    }
+    groups.push_back(group);
+  }
+  const auto by = [&](RareBy kind, double rare) {
+    DiagnosisOptions options;
+    options.rare = rare;
+    options.rare_by = kind;
+    return diagnose(groups, options);
+  };
+  EXPECT_EQ(by(RareBy::opening, 0.25).rare, 0);
+  const Diagnosis accuracy = by(RareBy::accuracy, 0.25);
+  EXPECT_EQ(accuracy.rare, 40);
+  EXPECT_EQ(by(RareBy::accuracy, 0.2).rare, 0);
+  EXPECT_EQ(of(accuracy, Signal::kl_uniform).effect, RareEffect::shrinks);
+  EXPECT_EQ(of(accuracy, Signal::logprob).effect, RareEffect::protects);
+  EXPECT_TRUE(std::isnan(of(accuracy, Signal::kl_uniform).rank_with_share));
+  EXPECT_EQ(by(RareBy::answer, 0.25).rare, 40);
+  const Diagnosis logprob = by(RareBy::logprob, 0.5);
+  EXPECT_EQ(logprob.rare, 20);  // the less likely of the two
+  EXPECT_EQ(of(logprob, Signal::kl_uniform).effect, RareEffect::shrinks);
+  EXPECT_EQ(by(RareBy::logprob, 0.25).rare, 0);  // a quarter of two is none
+}
+
+TEST(diagnosis, of_the_signal_that_chooses_rare_responses_nothing_is_concluded) {
+  DiagnosisOptions options;
+  options.rare_by = RareBy::logprob;
+  options.rare = 0.5;
+  const Diagnosis found = diagnose(worked_groups(20), options);
+  EXPECT_EQ(found.rare, 20);
+  EXPECT_TRUE(of(found, Signal::logprob).selects);
+  EXPECT_EQ(of(found, Signal::logprob).effect, RareEffect::unclear);
+  EXPECT_FALSE(of(found, Signal::kl_uniform).selects);
+  EXPECT_EQ(of(found, Signal::kl_uniform).effect, RareEffect::shrinks);
+}
+
 TEST(diagnosis, a_signal_that_is_not_finite_leaves_its_group_out) {
   std::vector<SignalledGroup> groups = worked_groups(2);
   groups[0].responses[1].signal[1] = -INFINITY;

@@ -1,6 +1,9 @@
 // Which problems of an evaluation stand, wholly or in part, among those of a training: runs of words that both have.
-// A word is a run of letters and digits, lower case for ASCII, or one letter of a script that writes no spaces; signs
-// and spaces do not count. Fed by problem files, read by `ucas contamination`. Threads: one call a thread.
+// A word is a run of letters and digits, lower case for ASCII, a number with its decimal point, or one letter of a
+// script that writes no spaces. The signs of an expression (+ - * / = < > ^ % | and parentheses around them) belong to
+// the word after them, a percent sign and a closing parenthesis to the one before: `12 + 5 - 3` is `12 +5 -3`. Spaces,
+// other punctuation and LaTeX's layout do not count, and \times is *. Fed by problem files, read by `ucas
+// contamination`. Threads: one call a thread.
 #pragma once
 
 #include <cstdint>
