@@ -78,10 +78,12 @@ Quantity parse_quantity(const std::string& text) {
 double value_of(const ProblemAnswers& p, const Quantity& q) {
   if (q.name == "greedy") return p.greedy < 0 ? kUnknown : static_cast<double>(p.greedy);
   if (p.samples <= 0) return kUnknown;
-  if (q.name == "frontier" && p.beyond < 1) return p.beyond < 0 ? kUnknown : 0;
-  if (q.name == "pass" || q.name == "frontier") {
-    return q.k <= p.samples ? pass_at_k({p.samples, p.correct}, q.k) : kUnknown;
+  if (q.name == "frontier") {
+    const SampleCount own{p.samples, p.correct}, base{p.base_samples, p.base_correct};
+    if (base.n <= q.k || q.k > own.n) return kUnknown;
+    return p.is_base ? frontier_of_base(base, q.k) : frontier_at_k(base, own, q.k);
   }
+  if (q.name == "pass") return q.k <= p.samples ? pass_at_k({p.samples, p.correct}, q.k) : kUnknown;
   if (q.name != "mean") return kUnknown;
   if (q.k == 0 || q.k == p.samples) return mean_at_n({p.samples, p.correct});
   return q.k == p.first ? mean_at_n({p.first, p.correct_of_first}) : kUnknown;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,8 +18,9 @@ struct ProblemAnswers {
   std::string content;  // hash of question and gold: the same id must mean the same problem
   int greedy = -1;      // 1 right, 0 wrong, -1 not asked
   int64_t samples = 0, correct = 0;
-  int64_t first = 0, correct_of_first = 0;  // of the first 16 where there are more samples; first = 0: not recorded
-  int beyond = -1;                          // 1: no sample of the untrained base was right, 0: one was, -1: not known
+  int64_t first = 0, correct_of_first = 0;     // of the first 16 where there are more samples; first = 0: not recorded
+  int64_t base_samples = 0, base_correct = 0;  // of the untrained base; 0: not known
+  bool is_base = false;                        // these are the base's own samples
 };
 // The hash of one problem.
 std::string content_of(const std::string& question, const std::vector<std::string>& gold);
@@ -33,6 +35,7 @@ struct RunAnswers {
   std::vector<ProblemAnswers> problems;
   std::map<std::string, double> figures;  // of the run as a whole: "entropy", "steps_to@0.9"; "greedy" if no problems
   std::vector<std::pair<std::string, std::string>> settings;  // how it was evaluated, for people
+  std::set<std::string> censored;  // of the figures: what the run never reached, its value the first that it may have
 };
 
 // Runs that differ in their label only.
@@ -42,8 +45,8 @@ struct AnswerGroup {
   std::vector<RunAnswers> runs;
 };
 
-// "pass@16:math500": what is measured, and over which problems. "frontier@K" is pass@K of the problems of which the
-// base solved none in all its samples, and 0 of the others; "reached@A" is 1 where greedy is at least A.
+// "pass@16:math500": what is measured, and over which problems. "frontier@K": K samples of the model solve what all but
+// K of the base's samples did not, see frontier_at_k; "reached@A" is 1 where greedy is at least A.
 struct Quantity {
   std::string
       name;        // "greedy", "mean", "pass", "frontier": of each problem; else of the run: "entropy", "steps_to" ...

@@ -145,7 +145,8 @@ class Comparer {
     out_.runs = 1;
     if (!has_problems()) {
       out_.change.value = per_run_[1] - per_run_[0];
-      out_.basis = quantity_.of_problems() ? "one run each, no answers per problem to pair" : "one run each";
+      out_.basis =
+          (quantity_.of_problems() ? "one run each, no answers per problem to pair" : "one run each") + never_reached();
       return;
     }
     if (yes_or_no && strata_.size() == 1) return mcnemars(a, b);
@@ -178,7 +179,7 @@ class Comparer {
       out_.runs = 1;
       out_.change.value =
           mean_of(std::vector<double>(middle, per_run_.end())) - mean_of(std::vector<double>(per_run_.begin(), middle));
-      out_.basis = "runs without a common seed";
+      out_.basis = "runs without a common seed" + never_reached();
       return;
     }
     one_of_each(average(first()), average(second()), false);
@@ -225,7 +226,8 @@ class Comparer {
     const std::string unit = groups.size() < half_ ? str("bases (", half_, " runs)") : unit_of(labels);
     over_runs(mean_estimate(changes, options_.level), student_p(changes), changes.size() > 1,
               str("t over ", changes.size(), " ", unit,
-                  out_.runs < static_cast<int64_t>(half_) ? str(", ", half_, " asked") : ""));
+                  out_.runs < static_cast<int64_t>(half_) ? str(", ", half_, " asked") : "") +
+                  never_reached());
     if (runs_.kind == Pairs::fixed) out_.basis += " against the untrained model";
     if (runs_.left_out > 0) out_.basis += str(", ", runs_.left_out, " runs without a partner left out");
     if (has_problems()) with_problems({}, differences, differences);
@@ -236,8 +238,18 @@ class Comparer {
     const std::vector<double> a(per_run_.begin(), middle), b(middle, per_run_.end());
     const TwoSamples d = welch(a, b, options_.level);
     out_.runs = static_cast<int64_t>(b.size());
-    over_runs(d.change, d.p, true, str("Welch's t over ", a.size(), " and ", b.size(), " runs, not paired"));
+    over_runs(d.change, d.p, true,
+              str("Welch's t over ", a.size(), " and ", b.size(), " runs, not paired", never_reached()));
     if (has_problems()) with_problems(first(), second(), {less(average(second()), average(first()))});
+  }
+
+  // Censored values are in the mean and the test: leaving them out would compare those that arrived.
+  std::string never_reached() const {
+    int64_t count = 0;
+    for (const AnswerGroup* group : {&from_, &to_}) {
+      for (const RunAnswers& run : group->runs) count += run.censored.contains(quantity_.text());
+    }
+    return count == 0 ? "" : str(", ", count, count == 1 ? " run" : " runs", " that never got there counted as last");
   }
 
   // `several`: values that could have differed.

@@ -15,6 +15,17 @@ double pass_at_k(SampleCount samples, int64_t k) {
   return 1 - all_wrong;
 }
 
+double frontier_at_k(SampleCount base, SampleCount model, int64_t k) {
+  UCAS_CHECK(k < base.n, "samples of the base are left to look beyond");
+  return (1 - pass_at_k(base, base.n - k)) * pass_at_k(model, k);
+}
+
+// Where the n - k hold none of c > 0 right ones, the k hold all.
+double frontier_of_base(SampleCount base, int64_t k) {
+  UCAS_CHECK(k < base.n, "samples of the base are left to ask again");
+  return base.c == 0 ? 0 : 1 - pass_at_k(base, base.n - k);
+}
+
 double mean_at_n(SampleCount samples) {
   UCAS_CHECK(samples.n >= 1, "no samples");
   return static_cast<double>(samples.c) / static_cast<double>(samples.n);

@@ -15,6 +15,12 @@ struct SampleCount {
 // Unbiased estimate of the chance that at least one of k samples is right (Chen et al. 2021): 1 - C(n-c, k) / C(n, k),
 // as a product that neither overflows nor cancels. Needs 0 <= c <= n and 1 <= k <= n.
 double pass_at_k(SampleCount samples, int64_t k);
+// frontier@k: the chance that k samples of a model solve a problem that n - k of the base's n samples, drawn without
+// replacement, did not: C(n-c, n-k) / C(n, n-k) pass@k of the model. The control is the base itself, asked again: the k
+// samples that are left (frontier_of_base). A model that is the base has the same expectation, since n - k and k
+// samples are drawn of one distribution in both. Needs 1 <= k < base.n, k <= model.n.
+double frontier_at_k(SampleCount base, SampleCount model, int64_t k);
+double frontier_of_base(SampleCount base, int64_t k);
 // mean@n = avg@n = the share of right samples; the same as pass@1.
 double mean_at_n(SampleCount samples);
 

@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "base/rng.h"
 
 namespace ucas {
 namespace {
@@ -36,6 +39,50 @@ TEST(majority_vote, the_largest_class_wins_and_ties_go_to_the_earliest) {
   EXPECT_EQ(winner({-1, -1, -1, 5}), 3u);  // the unparseable do not vote
   EXPECT_EQ(winner({-1, -1}), std::nullopt);
   EXPECT_EQ(winner({}), std::nullopt);
+}
+
+// All ways to choose n - k of the base's n samples, one after the other.
+TEST(samples, the_frontier_is_the_mean_over_all_ways_to_choose_the_samples_that_look) {
+  for (int64_t n = 2; n <= 7; ++n) {
+    for (int64_t c = 0; c <= n; ++c) {
+      for (int64_t k = 1; k < n; ++k) {
+        double unsolved = 0, again = 0, ways = 0;
+        for (uint32_t chosen = 0; chosen < (1u << n); ++chosen) {
+          if (std::popcount(chosen) != n - k) continue;
+          const uint32_t right = (1u << c) - 1;
+          ways += 1;
+          unsolved += (chosen & right) == 0;
+          again += (chosen & right) == 0 && (~chosen & right) != 0;
+        }
+        const SampleCount base{n, c}, model{9, 4};
+        EXPECT_NEAR(frontier_at_k(base, model, k), unsolved / ways * pass_at_k(model, k), 1e-12);
+        EXPECT_NEAR(frontier_of_base(base, k), again / ways, 1e-12) << n << " " << c << " " << k;
+      }
+    }
+  }
+}
+
+// p = 1/1000: by the old definition, marks by all 1,024 samples and the base's row exactly 0, a copy of the base stood
+// 8 points of every such problem beyond it.
+TEST(samples, a_model_that_is_the_base_has_the_frontier_of_its_control) {
+  Rng rng(7, 1);
+  const double p = 1.0 / 1000;
+  const auto sampled = [&](int64_t n) {
+    SampleCount count{n, 0};
+    for (int64_t i = 0; i < n; ++i) count.c += rng.uniform() < p;
+    return count;
+  };
+  double model = 0, control = 0;
+  constexpr int kProblems = 4000;
+  for (int i = 0; i < kProblems; ++i) {
+    const SampleCount base = sampled(1024);
+    model += frontier_at_k(base, sampled(256), 256) / kProblems;
+    control += frontier_of_base(base, 256) / kProblems;
+  }
+  const double expected = std::pow(1 - p, 768) * (1 - std::pow(1 - p, 256));
+  EXPECT_NEAR(model, expected, 0.02);
+  EXPECT_NEAR(control, expected, 0.02);
+  EXPECT_GT(expected, 0.1);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "compare/answers.h"
 
 namespace ucas {
 
@@ -153,6 +154,17 @@ void StudyConfig::validate() const {
   if (base.samples > 0 && base.samples < evaluate.samples) {
     throw Error("config", str("base.samples = ", base.samples, ", evaluate.samples = ", evaluate.samples,
                               ": the base is asked as often as the runs at least; raise it, or 0"));
+  }
+  for (const auto* list : {&columns, &compare}) {
+    for (const std::string& column : *list) {
+      const Quantity quantity = parse_quantity(column);
+      const int64_t asked = base.samples > 0 ? base.samples : evaluate.samples;
+      if (quantity.name != "frontier" || asked > quantity.k) continue;
+      throw Error("config", str("column ", printable(column), ": the base has ", asked,
+                                " samples of each problem, expected more than ", quantity.k,
+                                ": those beyond these say what it does not solve; raise base.samples, such as to ",
+                                4 * quantity.k));
+    }
   }
   if (base.embedded()) {
     if (!base.suite.empty()) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <set>
 
@@ -64,6 +65,7 @@ StudyRow study_row(const AnswerGroup& group, const std::vector<std::string>& col
     std::vector<double> known;
     for (const RunAnswers& run : group.runs) {
       cell.values.push_back(value_of(run, parse_quantity(column)));
+      cell.censored.push_back(run.censored.contains(column));
       if (!std::isnan(cell.values.back())) known.push_back(cell.values.back());
     }
     cell.mean = mean_of(known);
@@ -73,7 +75,20 @@ StudyRow study_row(const AnswerGroup& group, const std::vector<std::string>& col
   return row;
 }
 
-// What the columns ask of the trainings themselves.
+// The same quantity at an accuracy that every training with such figures reaches.
+Quantity least_of(Quantity quantity) {
+  quantity.at = "0";
+  return quantity;
+}
+
+// The step after the last one that a run was to take, whatever ended it before.
+double after_all_steps(const RunRecord& run) {
+  const double last = run.steps.step.empty() ? 0 : run.steps.step.back();
+  return std::max(last, std::strtod(run.setting("train.steps").c_str(), nullptr)) + 1;
+}
+
+// What the columns ask of the trainings themselves. A run that never reached an accuracy counts with the first step at
+// which it still might have.
 void add_training_figures(const std::vector<RunGroup>& groups, const StudyTable& table,
                           std::vector<AnswerGroup>& answers) {
   std::vector<std::string> columns = table.columns;
@@ -85,7 +100,12 @@ void add_training_figures(const std::vector<RunGroup>& groups, const StudyTable&
       for (RunAnswers& run : answers[g].runs) {
         const auto record = std::ranges::find(groups[g].runs, run.name, [](const RunRecord* r) { return r->path; });
         const double value = training_value((*record)->steps, quantity);
-        if (!std::isnan(value)) run.figures[column] = value;
+        if (!std::isnan(value)) {
+          run.figures[column] = value;
+        } else if (quantity.name != "val_at" && !std::isnan(training_value((*record)->steps, least_of(quantity)))) {
+          run.figures[column] = after_all_steps(**record);
+          run.censored.insert(column);
+        }
       }
     }
   }
@@ -112,8 +132,8 @@ bool asks_for_frontier(const StudyTable& table) {
   return std::ranges::any_of(table.columns, is) || std::ranges::any_of(table.compare, is);
 }
 
-// Which problems the base of each run never solved, for `frontier`.
-void mark_frontier(std::vector<AnswerGroup>& answers) {
+// What the base of each run solved how often, for `frontier`.
+void add_base_counts(std::vector<AnswerGroup>& answers) {
   std::map<std::string, std::map<ProblemKey, const ProblemAnswers*>> bases;
   for (const AnswerGroup& group : answers) {
     if (group.trained) continue;
@@ -126,7 +146,10 @@ void mark_frontier(std::vector<AnswerGroup>& answers) {
       for (const auto& [key, problem] : by_key(run)) {
         const auto found = base->second.find(key);
         if (found == base->second.end() || found->second->samples == 0) continue;
-        run.problems[problem - run.problems.data()].beyond = found->second->correct == 0;
+        ProblemAnswers& own = run.problems[problem - run.problems.data()];
+        own.base_samples = found->second->samples;
+        own.base_correct = found->second->correct;
+        own.is_base = !group.trained;
       }
     }
   }
@@ -153,6 +176,8 @@ void compare_rows(StudyTable& table, const std::vector<AnswerGroup>& answers, si
 size_t StudyCell::known() const {
   return static_cast<size_t>(std::ranges::count_if(values, [](double value) { return !std::isnan(value); }));
 }
+
+size_t StudyCell::never() const { return static_cast<size_t>(std::ranges::count(censored, true)); }
 
 std::string StudyTable::deviation_over() const {
   const StudyRow* most = nullptr;
@@ -219,7 +244,7 @@ StudyTable study_table(const std::vector<std::string>& paths, const TableOptions
   table.columns = expand_all(options.columns.empty() ? default_columns(first, quoted) : options.columns, sources);
   table.compare = expand_all(options.compare.empty() ? quoted : options.compare, sources);
   add_training_figures(groups, table, answers);
-  if (asks_for_frontier(table)) mark_frontier(answers);
+  if (asks_for_frontier(table)) add_base_counts(answers);
   size_t reference = groups.size();
   for (size_t i = groups.size(); i-- > 0;) {
     if (options.reference.empty() ? groups[i].trained : groups[i].title == options.reference) reference = i;

@@ -34,8 +34,10 @@ double training_value(const StepTable& steps, const Quantity& quantity);
 
 struct StudyCell {
   std::vector<double> values;                    // in order of the row's runs; unknown where a run has none
-  double mean = kUnknown, deviation = kUnknown;  // over the known
+  std::vector<bool> censored;                    // where the run never got there: the value is a lower bound
+  double mean = kUnknown, deviation = kUnknown;  // over the known; a lower bound where a value is one
   size_t known() const;
+  size_t never() const;  // censored values
 };
 struct StudyRow {
   std::string title;

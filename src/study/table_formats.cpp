@@ -22,8 +22,9 @@ std::string heading(const std::string& column) {
 std::string cell_text(const StudyCell& cell, bool share) {
   std::string text = number_text(cell.mean, share);
   if (!std::isnan(cell.deviation)) text += " +- " + number_text(cell.deviation, share);
-  const size_t known = cell.known(), all = cell.values.size();
-  return known > 0 && known < all ? str(text, " (", known, " of ", all, ")") : text;
+  const size_t never = cell.never(), known = cell.known() - never, all = cell.values.size();
+  if (never > 0) text = ">= " + text;
+  return cell.known() > 0 && known < all ? str(text, " (", known, " of ", all, ")") : text;
 }
 
 std::string caption(const StudyTable& table) {
@@ -58,11 +59,15 @@ std::string column_notes(const StudyTable& table) {
   if (has([](const Quantity& q) { return q.of_training(); })) {
     text +=
         "steps_to@A: first step whose training accuracy is at least A; val_at@A: validation accuracy from there; "
-        "steps_to_val@A: first step whose validation accuracy is at least A; "
-        "\"-\" where it was never reached, (n of m) where n of m runs reached it.\n";
+        "steps_to_val@A: first step whose validation accuracy is at least A; (n of m) where n of m runs reached it. "
+        "The others count as one step more than they were to take, so that the mean is a lower bound (>=); val_at@A is "
+        "of those that reached it, \"-\" where none did.\n";
   }
   if (has([](const Quantity& q) { return q.name == "frontier"; })) {
-    text += "frontier@K: pass@K of the problems that the base solved in none of all its samples, 0 for the others.\n";
+    text +=
+        "frontier@K: K samples solve a problem that n - K of the n samples of its base did not, mean over the ways to "
+        "choose these. The base's own row is the control: the base asked again, by the K samples that are left. It is "
+        "what a model that learned nothing gets.\n";
   }
   if (has([](const Quantity& q) { return q.name == "reached"; })) {
     text += "reached@A: share of runs whose greedy accuracy is at least A.\n";
@@ -162,7 +167,8 @@ std::string seed_table(const StudyTable& table) {
       if (bases) cells.push_back(row.runs[i].base.empty() ? "-" : printable(row.runs[i].base, 12));
       cells.push_back(row.trained ? str(row.runs[i].seed) : "-");
       for (size_t c = 0; c < row.cells.size(); ++c) {
-        cells.push_back(number_text(row.cells[c].values[i], in_percent(table.columns[c])));
+        const StudyCell& cell = row.cells[c];
+        cells.push_back(str(cell.censored[i] ? ">= " : "", number_text(cell.values[i], in_percent(table.columns[c]))));
       }
       out.rows.push_back(std::move(cells));
     }

@@ -67,7 +67,8 @@ std::string write_run(const testing::TemporaryDirectory& home, const std::string
   return run;
 }
 
-TEST(study_table, the_frontier_is_what_the_own_base_never_solved) {
+// Of the base's 8 samples 8 - K say what it does not solve: with one right one of 8, K / 8 of the ways to choose them.
+TEST(study_table, the_frontier_is_what_the_own_base_did_not_solve_and_the_base_asked_again_is_its_control) {
   testing::TemporaryDirectory home;
   const std::vector<std::string> runs = {
       write_run(home, "base", "base", -1, "", 0, {0, 0, 1, 8}),
@@ -75,16 +76,60 @@ TEST(study_table, the_frontier_is_what_the_own_base_never_solved) {
       write_run(home, "one-seed1", "one", 1, "0.1", 4, {4, 1, 8, 8}),
   };
   TableOptions options;
-  options.columns = {"frontier@8", "frontier@1", "pass@8", "reached@0.6"};
+  options.columns = {"frontier@4", "frontier@1", "pass@8", "reached@0.6", "frontier@8"};
   const StudyTable table = study_table(runs, options);
   ASSERT_EQ(table.rows.size(), 2u);
-  EXPECT_EQ(table.rows[0].cells[0].values, std::vector{0.0});          // the base: nothing beyond itself
-  EXPECT_EQ(table.rows[1].cells[0].values, (std::vector{0.25, 0.5}));  // of 4 problems
-  EXPECT_DOUBLE_EQ(table.rows[1].cells[1].values[0], 0.25);
-  EXPECT_DOUBLE_EQ(table.rows[1].cells[1].values[1], (0.5 + 0.125) / 4);
+  EXPECT_DOUBLE_EQ(table.rows[0].cells[0].values[0], 0.5 / 4);  // the third problem, where its right one is not seen
+  EXPECT_DOUBLE_EQ(table.rows[0].cells[1].values[0], 0.125 / 4);
+  EXPECT_DOUBLE_EQ(table.rows[1].cells[0].values[0], (1 + 0.5) / 4);
+  const double pass_of_4 = 1 - 1.0 / 70;                                            // 4 of 8 right, 4 drawn
+  EXPECT_DOUBLE_EQ(table.rows[1].cells[0].values[1], (pass_of_4 + 0.5 + 0.5) / 4);  // one of 8 right: 4 / 8
+  EXPECT_DOUBLE_EQ(table.rows[1].cells[1].values[0], (1 + 0.125) / 4);
+  EXPECT_DOUBLE_EQ(table.rows[1].cells[1].values[1], (0.5 + 0.125 + 0.125) / 4);
+  EXPECT_TRUE(
+      std::isnan(table.rows[1].cells[4].mean));  // all samples of the base say what it does not solve: no control
   EXPECT_EQ(table.rows[1].cells[2].values, (std::vector{0.5, 1.0}));
   EXPECT_EQ(table.rows[1].cells[3].values, (std::vector{0.0, 1.0}));
-  EXPECT_NE(table_markdown(table).find("the base solved in none"), std::string::npos);
+  EXPECT_NE(table_markdown(table).find("The base's own row is the control"), std::string::npos);
+}
+
+// A run that never arrives counts: leaving it out would make the row that fails look quick.
+TEST(study_table, a_run_that_never_reaches_an_accuracy_counts_as_one_step_more_than_it_was_to_take) {
+  testing::TemporaryDirectory home;
+  std::vector<std::string> runs = {write_run(home, "base", "base", -1, "", 0)};
+  const auto train = [&](const std::string& label, int seed, const std::vector<double>& accuracy) {
+    runs.push_back(write_run(home, str(label, "-seed", seed), label, seed, label == "slow" ? "0.1" : "0.2", 2));
+    std::string steps;
+    for (size_t i = 0; i < accuracy.size(); ++i) {
+      steps += str("{\"training/global_step\": ", i + 1, ", \"train/accuracy\": ", accuracy[i],
+                   ", \"val-core/dev/acc/mean@1\": ", accuracy[i], "}\n");
+    }
+    write_file(path_join(runs.back(), "steps.jsonl"), steps);
+    const std::string config = path_join(runs.back(), "config.toml");
+    write_file(config, read_file(config) + "[train]\nsteps = 6\n");
+  };
+  for (int seed : {0, 1, 2}) train("slow", seed, {0.1, 0.2, 0.3, 0.8 + 0.01 * seed, 0.9, 0.9});
+  train("torn", 0, {0.1, 0.8});
+  train("torn", 1, {0.1, 0.2, 0.3, 0.3});  // ended before the others
+  train("torn", 2, {0.1, 0.2, 0.3, 0.3, 0.3, 0.3});
+  TableOptions options;
+  options.columns = {"steps_to@0.75", "steps_to_val@0.75", "val_at@0.75"};
+  options.compare = {"steps_to@0.75"};
+  options.each_seed = true;
+  const StudyTable table = study_table(runs, options);
+  ASSERT_EQ(table.rows.size(), 3u);
+  const StudyCell& torn = table.rows[2].cells[0];
+  EXPECT_EQ(torn.values, (std::vector{2.0, 7.0, 7.0}));
+  EXPECT_EQ(torn.never(), 2u);
+  EXPECT_EQ(table.rows[2].cells[1].values, torn.values);
+  EXPECT_TRUE(std::isnan(table.rows[2].cells[2].values[1]));  // there is no accuracy from a step that never came
+  EXPECT_TRUE(std::isnan(table.rows[0].cells[0].mean));       // the base has no steps
+  EXPECT_DOUBLE_EQ(table.rows[2].against[0].change.value, (2 + 7 + 7) / 3.0 - 4);
+  EXPECT_NE(table.rows[2].against[0].basis.find("2 runs that never got there"), std::string::npos);
+  const std::string text = table_markdown(table);
+  for (const char* part : {">= 5.33 +- 2.89 (1 of 3)", "| torn | 1 | >= 7.00 | >= 7.00 | - |", "a lower bound"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  }
 }
 
 TEST(study_table, a_base_that_was_asked_more_often_does_not_decide_what_is_quoted) {

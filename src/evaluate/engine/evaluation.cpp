@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/str.h"
+#include "evaluate/chosen_on.h"
 #include "evaluate/engine/asked.h"
 #include "evaluate/engine/choices.h"
 #include "evaluate/engine/evaluator.h"
@@ -195,6 +196,7 @@ EvalRecord evaluate_checkpoint(const EvaluationPlan& plan, const std::string& mo
   };
   input.prompts = asked.prompts;
   input.problems = asked.problems;
+  if (const std::string flattered = chosen_on(model, asked.problems); !flattered.empty()) warn(flattered);
   const std::unique_ptr<Rollout> drawn_by = plan.drawn_by ? plan.drawn_by(engine) : nullptr;
   const auto ends_at_text = [](const EvalSource& asks) { return !asks.end_texts.empty(); };
   if (drawn_by && std::ranges::any_of(asked.sources, ends_at_text)) {
