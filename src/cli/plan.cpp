@@ -3,10 +3,12 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/command.h"
 #include "config/train_options.h"
+#include "plan/known_models.h"
 #include "plan/step_time.h"
 
 namespace ucas {
@@ -14,11 +16,15 @@ namespace ucas {
 namespace {
 
 struct PlanOptions {
-  std::string memory, out, gpu;
+  std::string memory, out, gpu, shape;
   int64_t gpus = 1;
   MeanLengths lengths;
   bool json = false;
   void fields(Fields& f) {
+    f.field(
+        "shape", shape,
+        "plan for a published model that is not here, by its name (qwen2.5-7b, llama-3.1-8b, ...) or a config.json, "
+        "instead of --model");
     f.field("memory", memory, "plan for a machine with so much (\"16GiB\", \"500MB\") instead of this one");
     f.field("out", out, "the run directory to be: whose disk is looked at; empty = this folder's");
     f.field("gpu", gpu,
@@ -51,6 +57,27 @@ int64_t parse_bytes(const std::string& text) {
               str("--memory ", printable(text), ": expected a size such as 16GiB, 500MB or a number of bytes"));
 }
 
+// Of a directory, or of a model that is not here: then its shape is all that is known.
+PlannedModels models_of_plan(const TrainConfig& config, const PlanOptions& options, PlanHead& head) {
+  if (!options.shape.empty()) {
+    if (!config.model.empty()) {
+      throw Error("usage", str("--shape ", printable(options.shape, 100), " and --model ", printable(config.model, 400),
+                               ": both name a model; give one of them"));
+    }
+    return planned_models(config, model_of_shape(options.shape));
+  }
+  if (config.model.empty()) {
+    throw Error(
+        "config",
+        "model is empty: give --model DIR, a Hugging Face checkpoint directory, or --shape with a known model's "
+        "name, such as qwen2.5-7b");
+  }
+  if (exists(config.model)) return planned_models(config);
+  const FoundModel found = model_of_hub_name(config.model);
+  head.notes.push_back(str(printable(config.model, 200), " is no directory here; its shape is of ", found.from));
+  return planned_models(config, found.config);
+}
+
 // Takes the settings out that are this command's own.
 PlanOptions own_options(std::vector<Setting>& settings) {
   PlanOptions options;
@@ -76,19 +103,26 @@ int run_plan(const Words& words) {
   std::vector<Setting> settings;
   if (!line.positionals.empty()) settings = read_config_file(line.positionals[0]);
   settings.insert(settings.end(), line.settings.begin(), line.settings.end());
-  const TrainConfig config = make_train_config(settings);
+  TrainConfig config = make_train_config(settings);
   config.validate_settings();
   if (config.device != "cpu") {
     throw Error("unsupported", str("device = ", printable(config.device),
                                    ": the memory of the CPU alone is planned; leave device out"));
   }
   const bool timed = !options.gpu.empty(), on_gpu = timed && options.gpu != "cpu";
+  PlanHead head;
+  if (on_gpu && std::ranges::find(settings, "dtype", &Setting::key) == settings.end()) {
+    config.dtype = Dtype::bf16;
+    head.notes.emplace_back(
+        "planned in bf16, as no dtype is given and the device is a GPU: train with --dtype bf16 (ucas train itself "
+        "takes f32), or plan with --dtype f32");
+  }
   const Device device = on_gpu  ? gpu_named(options.gpu, config.dtype)
                         : timed ? here_device(config.dtype, config.threads)
                                 : Device{};
-  PlannedModels models = planned_models(config);
+  PlannedModels models = models_of_plan(config, options, head);
   PlanLimits limits = limits_here(options.out);
-  if (on_gpu) limits.whose = str("a ", device.name, " has"), limits.memory = device.memory, limits.memory_free = 0;
+  if (on_gpu) limits.whose = str("one ", device.name, " has"), limits.memory = device.memory, limits.memory_free = 0;
   if (!options.memory.empty()) {
     limits.memory = parse_bytes(options.memory);
     limits.memory_free = 0;
@@ -96,15 +130,15 @@ int run_plan(const Words& words) {
   }
   models.ranks = options.gpus;
   models.gpu = on_gpu ? limits.memory : 0;
+  head.title = str(config.title(), " on ", options.shape.empty() ? config.model : options.shape,
+                   options.gpus > 1 ? str(", one of ", options.gpus, " ranks") : "");
   const MemoryPlan plan = plan_memory(config, models);
   const TimePlan time = timed ? plan_time(config, models, device, options.lengths) : TimePlan{};
   const std::vector<Remedy> lower = remedies(config, models, limits.memory);
   if (options.json) {
-    out(plan_json(plan, limits, lower, timed ? &time : nullptr));
+    out(plan_json(plan, head, limits, lower, timed ? &time : nullptr));
   } else {
-    const std::string title =
-        str(config.title(), " on ", config.model, options.gpus > 1 ? str(", one of ", options.gpus, " ranks") : "");
-    out(plan_text(plan, title, limits, lower));
+    out(plan_text(plan, head, limits, lower));
     if (timed) out("\n" + time_text(time, device));
   }
   check_plan(plan, config, models, limits);

@@ -295,12 +295,21 @@ PlannedModels planned_models(const TrainConfig& config, const std::string& polic
     throw Error("config", "model is empty: give --model DIR, a Hugging Face checkpoint directory");
   }
   const std::string directory = policy.empty() ? config.model : policy;
-  models.policy = read_model_config(directory);
-  models.options = config.model_options();
+  models = planned_models(config, read_model_config(directory));
   if (is_adapter(config.model)) {
     models.own_adapter = true;
     models.options.lora = find_adapter(config.model)->lora;
+    models.options.trained = Trained::adapter;
   }
+  const std::string tokenizer = path_join(directory_with(directory, "tokenizer.json"), "tokenizer.json");
+  if (exists(tokenizer)) models.tokenizer_bytes = file_size(tokenizer);
+  return models;
+}
+
+PlannedModels planned_models(const TrainConfig& config, const ModelConfig& policy) {
+  PlannedModels models;
+  models.policy = policy;
+  models.options = config.model_options();
   if (models.options.lora.on()) models.options.trained = Trained::adapter;
   const Needs needs = config.needs();
   const auto beside = [&](const std::string& other) {
@@ -309,8 +318,6 @@ PlannedModels planned_models(const TrainConfig& config, const std::string& polic
   models.critic = beside(needs.critic ? needs.critic->model : "");
   models.prm = beside(needs.prm ? needs.prm->model : "");
   models.teacher = beside(needs.teacher.value_or(""));
-  const std::string tokenizer = path_join(directory_with(directory, "tokenizer.json"), "tokenizer.json");
-  if (exists(tokenizer)) models.tokenizer_bytes = file_size(tokenizer);
   return models;
 }
 

@@ -28,6 +28,8 @@ struct PlannedModels {
 // Reads the directories that `config` names: sizes, no weights. Errors as the loader's. `policy`: where the policy's
 // config.json is, if not in config.model.
 PlannedModels planned_models(const TrainConfig& config, const std::string& policy = "");
+// The same with a policy of which no files are here.
+PlannedModels planned_models(const TrainConfig& config, const ModelConfig& policy);
 
 struct PlanPart {
   std::string name, note;
@@ -61,8 +63,8 @@ struct Remedy {
   std::string setting;              // "update.recompute = block"
   int64_t alone = 0, together = 0;  // peaks, bytes
 };
-// In the order in which they cost least, up to the first that fits into `limit` bytes together with those before it;
-// all there are if none does.
+// In the order in which they cost least, up to the first that fits into `limit` bytes, with 3 % to spare, together with
+// those before it; all there are if none does. None that lowers the peak by less than 1 %.
 std::vector<Remedy> remedies(const TrainConfig& config, const PlannedModels& models, int64_t limit);
 // One line: "update.recompute = block (peak 3.8 GiB)", the first that fits alone, else all that fit together; "" if
 // none.
@@ -79,10 +81,14 @@ PlanLimits limits_here(const std::string& directory);
 void check_plan(const MemoryPlan& plan, const TrainConfig& config, const PlannedModels& models,
                 const PlanLimits& limits);
 
-std::string plan_text(const MemoryPlan& plan, const std::string& title, const PlanLimits& limits,
+struct PlanHead {
+  std::string title;
+  std::vector<std::string> notes;  // what was taken for granted: the dtype of a GPU, a model's known shape
+};
+std::string plan_text(const MemoryPlan& plan, const PlanHead& head, const PlanLimits& limits,
                       const std::vector<Remedy>& remedies);
 struct TimePlan;  // plan/step_time.h; may be null
-std::string plan_json(const MemoryPlan& plan, const PlanLimits& limits, const std::vector<Remedy>& remedies,
-                      const TimePlan* time = nullptr);
+std::string plan_json(const MemoryPlan& plan, const PlanHead& head, const PlanLimits& limits,
+                      const std::vector<Remedy>& remedies, const TimePlan* time = nullptr);
 
 }  // namespace ucas

@@ -15,6 +15,12 @@ namespace ucas {
 
 namespace {
 
+// A remedy that ends this near to the limit is none: what a plan is off by, and what else a device holds, is more.
+constexpr double kSpare = 0.03;
+constexpr double kLeastSaved = 0.01;  // of the peak, else a change is not worth its words
+
+int64_t with_spare(int64_t limit) { return static_cast<int64_t>((1 - kSpare) * static_cast<double>(limit)); }
+
 std::string bytes_text(int64_t bytes) { return human_bytes(static_cast<double>(bytes)); }
 
 // Makes the next change of its kind to a config; "" where there is none left.
@@ -26,6 +32,13 @@ Change recompute(Recompute to) {
     c.update.recompute = to;
     return str("update.recompute = ", word_of(to));
   };
+}
+
+// Of several ranks.
+std::string share_gradients(TrainConfig& c) {
+  if (c.update.shard == Shard::gradients) return "";
+  c.update.shard = Shard::gradients;
+  return "update.shard = gradients";
 }
 
 // Not below the longest sequence, which stands alone.
@@ -66,15 +79,14 @@ std::string lora(TrainConfig& c) {
 }
 
 // From what changes no result to what does.
-std::vector<Change> changes() {
-  return {recompute(Recompute::keep_attention),
-          recompute(Recompute::block),
-          halve_micro_batch,
-          halve_slots,
-          moments(MomentType::bf16),
-          moments(MomentType::int8),
-          bf16,
-          lora};
+std::vector<Change> changes(const PlannedModels& models) {
+  std::vector<Change> list = {recompute(Recompute::keep_attention), recompute(Recompute::block)};
+  if (models.ranks > 1) list.emplace_back(share_gradients);
+  for (const Change& change : {Change(halve_micro_batch), Change(halve_slots), moments(MomentType::bf16),
+                               moments(MomentType::int8), Change(bf16), Change(lora)}) {
+    list.push_back(change);
+  }
+  return list;
 }
 
 int64_t peak_of(const TrainConfig& config, PlannedModels models) {
@@ -88,7 +100,9 @@ int64_t peak_of(const TrainConfig& config, PlannedModels models) {
 // The same kind of change again and again, as long as it lowers the peak and the peak does not fit.
 std::optional<Remedy> repeated(const Change& change, TrainConfig& config, const PlannedModels& models, int64_t limit) {
   std::optional<Remedy> remedy;
+  const TrainConfig before = config;
   int64_t peak = peak_of(config, models);
+  const int64_t least = peak - static_cast<int64_t>(kLeastSaved * static_cast<double>(peak));
   while (peak > limit) {
     TrainConfig next = config;
     const std::string setting = change(next);
@@ -99,7 +113,9 @@ std::optional<Remedy> repeated(const Change& change, TrainConfig& config, const 
     peak = lowered;
     remedy = Remedy{.setting = setting, .alone = peak, .together = peak};
   }
-  return remedy;
+  if (peak <= least) return remedy;
+  config = before;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -108,11 +124,13 @@ std::vector<Remedy> remedies(const TrainConfig& config, const PlannedModels& mod
   std::vector<Remedy> found;
   TrainConfig together = config;
   int64_t peak = peak_of(config, models);
-  for (const Change& change : changes()) {
-    if (peak <= limit) break;
+  if (peak <= limit) return found;
+  const int64_t target = with_spare(limit);
+  for (const Change& change : changes(models)) {
+    if (peak <= target) break;
     TrainConfig alone = config;
-    const std::optional<Remedy> by_itself = repeated(change, alone, models, limit);
-    const std::optional<Remedy> with_others = repeated(change, together, models, limit);
+    const std::optional<Remedy> by_itself = repeated(change, alone, models, target);
+    const std::optional<Remedy> with_others = repeated(change, together, models, target);
     if (!with_others && !by_itself) continue;
     const Remedy& named = with_others ? *with_others : *by_itself;
     if (with_others) peak = with_others->together;
@@ -122,10 +140,11 @@ std::vector<Remedy> remedies(const TrainConfig& config, const PlannedModels& mod
 }
 
 std::string nearest_fitting(const std::vector<Remedy>& remedies, int64_t limit) {
+  const int64_t target = with_spare(limit);
   for (const Remedy& r : remedies) {
-    if (r.alone <= limit) return str(r.setting, " (peak ", bytes_text(r.alone), ")");
+    if (r.alone <= target) return str(r.setting, " (peak ", bytes_text(r.alone), ")");
   }
-  if (remedies.empty() || remedies.back().together > limit) return "";
+  if (remedies.empty() || remedies.back().together > target) return "";
   std::vector<std::string> settings;
   const auto key = [](const std::string& setting) { return setting.substr(0, setting.find(' ')); };
   for (const Remedy& r : remedies) {

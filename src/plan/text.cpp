@@ -40,7 +40,7 @@ std::string disk_text(const DiskPlan& disk, const PlanLimits& limits) {
 
 }  // namespace
 
-std::string plan_text(const MemoryPlan& plan, const std::string& title, const PlanLimits& limits,
+std::string plan_text(const MemoryPlan& plan, const PlanHead& head, const PlanLimits& limits,
                       const std::vector<Remedy>& remedies) {
   Table table;
   table.head = {"part"};
@@ -57,7 +57,9 @@ std::string plan_text(const MemoryPlan& plan, const std::string& title, const Pl
   sums.emplace_back("in all");
   for (size_t phase = 0; phase < plan.phases.size(); ++phase) sums.push_back(cell(plan.total(phase)));
   sums.emplace_back("");
-  std::string text = str(title, "\n\n", table.text("  "), "\n");
+  std::string text = head.title + "\n";
+  for (const std::string& note : head.notes) text += str("note: ", note, "\n");
+  text += str("\n", table.text("  "), "\n");
   text += str("peak    ", cell(plan.peak()), " in the phase ", plan.peak_words(), "\n");
   const std::string said = verdict(plan, limits);
   if (!said.empty()) text += str("memory  ", said, "\n");
@@ -68,9 +70,11 @@ std::string plan_text(const MemoryPlan& plan, const std::string& title, const Pl
   return str(text, "\n", changes.text("  "), "\n");
 }
 
-std::string plan_json(const MemoryPlan& plan, const PlanLimits& limits, const std::vector<Remedy>& remedies,
-                      const TimePlan* time) {
+std::string plan_json(const MemoryPlan& plan, const PlanHead& head, const PlanLimits& limits,
+                      const std::vector<Remedy>& remedies, const TimePlan* time) {
   OrderedJson json;
+  json["title"] = head.title;
+  json["notes"] = head.notes;
   json["peak"] = plan.peak();
   json["phase"] = plan.phases[plan.peak_phase()];
   for (size_t phase = 0; phase < plan.phases.size(); ++phase) json["phases"][plan.phases[phase]] = plan.total(phase);
