@@ -88,6 +88,9 @@ std::string tries_text(const CausesReport& report, const Cause& cause) {
 }
 
 std::string cause_text(const CausesReport& report, const Cause& cause, const std::string& number) {
+  if (std::isfinite(cause.until)) {
+    return str("\n", number, cause.kind->title, ", from step ", cause.since, " to step ", cause.until, ": over\n");
+  }
   return str("\n", number, cause.kind->title, cause.at_once ? ", at step " : ", since step ", cause.since,
              order_words(cause, report.causes.fallen()), "\n", evidence_text(cause),
              cause.what.empty() ? "" : indented(cause.what),
@@ -169,6 +172,7 @@ std::string causes_json(const CausesReport& report) {
     OrderedJson row = {{"cause", cause.kind->title},
                        {"note", cause.note},
                        {"since", static_cast<int64_t>(cause.since)},
+                       {"until", step_json(cause.until)},
                        {"at_once", cause.at_once},
                        {"from_the_start", cause.always},
                        {"what", cause.what},

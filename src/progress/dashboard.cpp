@@ -179,7 +179,11 @@ InkedLine DashboardState::seconds(size_t width) const {
 
 InkedLine DashboardState::alarm() const {
   const std::vector<Alarm>& alarms = history_.alarms();
-  if (alarms.empty()) return {label("alarms"), {"none", Ink::faint}};
+  if (alarms.empty()) {
+    std::vector<std::string> over;
+    for (const Alarm& alarm : history_.over()) over.push_back(alarm.title);
+    return {label("alarms"), {str("none", over.empty() ? "" : str(" (over: ", join(over, ", "), ")")), Ink::faint}};
+  }
   std::string more = alarms.size() > 1 ? str("(+", alarms.size() - 1, ")  ") : "";
   return {label("alarms"), {str(more, alarms[0].title, ": ", alarms[0].what), Ink::alarm}};
 }
@@ -254,7 +258,7 @@ void Dashboard::step(int64_t step, StepRow metrics, const TrainSample* sample) {
 
 void Dashboard::end() {
   close(true);
-  list_alarms(state_.history().alarms());
+  list_alarms(state_.history());
 }
 
 // Draws what came too soon after the last drawing, the clock, and a window of another size.

@@ -80,21 +80,36 @@ std::string number_word(double value) {
   return fixed(value, size >= 100 ? 1 : size >= 1 ? 2 : 3);
 }
 
-void list_alarms(const std::vector<Alarm>& alarms) {
-  for (const Alarm& alarm : alarms) log(str("alarm  ", alarm.title, ": ", alarm.what, ". ", alarm.cause));
+void list_alarms(const RunHistory& history) {
+  for (const Alarm& alarm : history.alarms()) log(str("alarm  ", alarm.title, ": ", alarm.what, ". ", alarm.cause));
+  for (const Alarm& alarm : history.over()) log(str("alarm  ", alarm.title, ", ", alarm.what));
 }
 
 const std::vector<Alarm>& RunHistory::alarms() const {
-  if (std::exchange(looked_, true)) return alarms_;
+  look();
+  return alarms_;
+}
+
+const std::vector<Alarm>& RunHistory::over() const {
+  look();
+  return over_;
+}
+
+void RunHistory::look() const {
+  if (std::exchange(looked_, true)) return;
   RunGroup group;
   group.title = title_;
   group.trained = true;
   group.runs = {&run_};
   alarms_.clear();
+  over_.clear();
   for (Alarm& alarm : find_alarms({group}, {}).alarms) {
-    if (alarm.serious) alarms_.push_back(std::move(alarm));
+    if (alarm.serious) {
+      alarms_.push_back(std::move(alarm));
+    } else if (alarm.over) {
+      over_.push_back(std::move(alarm));
+    }
   }
-  return alarms_;
 }
 
 }  // namespace ucas

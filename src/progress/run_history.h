@@ -24,18 +24,22 @@ class RunHistory {
   const StepTable& steps() const { return run_.steps; }
   // Serious ones, as of now. Looked for over all steps when asked, once a step.
   const std::vector<Alarm>& alarms() const;
+  // Of what stood and ended.
+  const std::vector<Alarm>& over() const;
 
  private:
+  void look() const;
   RunRecord run_;
   std::string title_;
-  mutable std::vector<Alarm> alarms_;
+  mutable std::vector<Alarm> alarms_, over_;
   mutable bool looked_ = false;
 };
 
 // A number in few characters: "28.00", "0.222", "1.5e-06"; "-" where it is not known.
 std::string number_word(double value);
 
-// What a run that ends, or stops, leaves to look at: each alarm with what it usually means, as messages.
-void list_alarms(const std::vector<Alarm>& alarms);
+// What a run that ends, or stops, leaves to look at: each alarm with what it usually means, and what is over, as
+// messages.
+void list_alarms(const RunHistory& history);
 
 }  // namespace ucas

@@ -15,7 +15,8 @@ namespace ucas {
 
 namespace {
 
-// A line every few seconds (base/log), and one for each alarm of the report when it begins.
+// A line every few seconds (base/log) and at the end, and one for each alarm of the report when it begins and when it
+// ends.
 class PlainProgress final : public TrainObserver {
  public:
   void begin(const TrainStart& start) override {
@@ -35,9 +36,7 @@ class PlainProgress final : public TrainObserver {
   }
   void step(int64_t step, StepRow metrics, const TrainSample*) override {
     history_.add(step, metrics);
-    for (const Alarm& alarm : history_.alarms()) {
-      if (said_.insert(alarm.title).second) log(str("alarm  ", alarm.title, " from step ", step, ": ", alarm.what));
-    }
+    say_alarms(step);
     if (step == 0) return;
     done_ = step;
     std::string note = by_prompts_ ? str("  step ", grouped(step)) : "";
@@ -51,19 +50,34 @@ class PlainProgress final : public TrainObserver {
     const double validation = history_.steps().find(RunHistory::kValidation)->back();
     if (std::isfinite(validation)) note += str("  val ", fixed(validation, 3));
     progress_->update(done_, note);
+    note_ = std::move(note);
   }
   void end() override {
-    progress_->finish();
-    list_alarms(history_.alarms());
+    progress_->finish(note_);
+    list_alarms(history_);
   }
 
  private:
+  // Each when it begins and when it ends.
+  void say_alarms(int64_t step) {
+    std::set<std::string> now;
+    for (const Alarm& alarm : history_.alarms()) {
+      now.insert(alarm.title);
+      if (!said_.contains(alarm.title)) log(str("alarm  ", alarm.title, " from step ", step, ": ", alarm.what));
+    }
+    for (const std::string& title : said_) {
+      if (!now.contains(title)) log(str("alarm  ", title, " is over, at step ", step));
+    }
+    said_ = std::move(now);
+  }
+
   struct Shown {
     const char *words, *key;
     int digits;  // -1: as many as it needs
   };
   static constexpr Shown kShown[] = {{"loss", "loss", 4},
                                      {"lr", "lr", -1},
+                                     {"reward", "critic/score/mean", 3},
                                      {"acc", "train/accuracy", 3},
                                      {"H", "actor/entropy", 3},
                                      {"len", "response_length/mean", 1},
@@ -71,7 +85,8 @@ class PlainProgress final : public TrainObserver {
                                      {"mismatch", "rollout/logprob_diff_max", 6}};
   std::optional<Progress> progress_;
   RunHistory history_;
-  std::set<std::string> said_;  // titles of alarms
+  std::set<std::string> said_;  // titles of the alarms that stand
+  std::string note_;            // of the last step
   int64_t done_ = 0;            // steps, or prompts
   bool by_prompts_ = false;
 };

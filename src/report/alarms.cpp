@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 
 #include "base/str.h"
 #include "report/benchmarks.h"
 #include "report/causes/cause.h"
+#include "report/causes/find.h"
 #include "report/escape.h"
 
 namespace ucas {
@@ -82,26 +84,40 @@ class Finder {
     if (std::find(checked_.begin(), checked_.end(), title) == checked_.end()) checked_.push_back(title);
   }
 
-  // Low entropy alone is what success looks like on an easy task; lost pass@k is what makes it a collapse.
+  // Low entropy alone is what success looks like on an easy task; lost pass@k is what makes it a collapse, and where
+  // that is not known, a reward that did not rise.
   void entropy() {
-    const auto* values = run_->steps.find("actor/entropy");
-    if (!values || values->size() < kFewestSteps) return;
-    checked("Entropy collapse");
     const CauseKind& kind = cause_kind("Entropy collapse");
-    double first = run_->steps.first("actor/entropy");
-    for (size_t i = 0; i < values->size(); ++i) {
-      if (!((*values)[i] < kind.limit * first)) continue;
-      double change = kUnknown;
-      std::string pass = pass_change(change);
-      bool kept = change >= -0.01;
-      add(!kept, kept ? "Low entropy" : "Entropy collapse",
-          str("entropy from ", short_number(first), " to ", short_number(run_->steps.last("actor/entropy")), ", below ",
-              percent(kind.limit, 0), " of its start from step ", run_->steps.step[i], " on", pass.empty() ? "" : "; ",
-              pass),
-          kept ? "The policy has become sure of itself without losing problems it could solve: not harmful here."
-               : kind.meaning);
-      return;
-    }
+    const KnownSteps s = series_of(run_->steps, kind.key);
+    if (s.size() < kFewestSteps) return;
+    checked("Entropy collapse");
+    const auto i = began(kind, s);
+    if (!i)
+      return over(kind, s, [](double least) {
+        return str("entropy was below ", percent(limit_of("Entropy collapse"), 0), " of its start, down to ",
+                   short_number(least));
+      });
+    double change = kUnknown;
+    std::string pass = pass_change(change);
+    const bool kept = std::isnan(change) ? has_risen(run_->steps) : change >= -0.01;
+    add(!kept, kept ? "Low entropy" : "Entropy collapse",
+        str("entropy from ", short_number(s.value[0]), " to ", short_number(s.value.back()), ", below ",
+            percent(kind.limit, 0), " of its start from step ", s.step[*i], " on", pass.empty() ? "" : "; ", pass),
+        !kept ? kind.meaning
+        : std::isnan(change)
+            ? "The policy has become sure of itself while its reward rose and stays: not harmful so far."
+            : "The policy has become sure of itself without losing problems it could solve: not "
+              "harmful here.");
+  }
+
+  // What stood in the run and ended, in the words of who said it then.
+  template <class Words>
+  void over(const CauseKind& kind, const KnownSteps& s, Words words) {
+    const std::optional<Passed> found = passed(kind, s);
+    if (!found) return;
+    add(false, kind.title, str("over: from step ", found->from, " to step ", found->to, " ", words(found->most)),
+        "It ended in the run. It is listed because it was reported then.");
+    report_.alarms.back().over = true;
   }
 
   // "pass@64 99.9 % -> 100.0 %" of this run against the untrained one of its seed (or the first).
@@ -125,47 +141,54 @@ class Finder {
   }
 
   void dead_groups() {
-    size_t count = 0;
-    double share = recent(run_->steps, "train/dead_groups", count);
-    if (count == 0) return;
+    const CauseKind& kind = cause_kind("Dead groups");
+    const KnownSteps s = series_of(run_->steps, kind.key);
+    if (s.size() == 0) return;
     checked("Dead groups");
-    if (!(share > limit_of("Dead groups"))) return;
+    const auto words = [](double share) {
+      return str("up to ", percent(share), " of groups had one verdict for all responses");
+    };
+    if (!began(kind, s)) return over(kind, s, words);
+    const double share = s.trailing(s.size() - 1, kCauseWindow);
     size_t n = 0;
     double all = recent(run_->steps, "train/solve_all", n), none = recent(run_->steps, "train/solve_none", n);
     const std::string split = n == 0 ? "" : dead_groups_reading(all, none);
     add(true, "Dead groups",
-        str(percent(share), " of groups had one verdict for all responses (mean of the last ", count, " steps)"),
-        str(cause_kind("Dead groups").meaning, " ", split, split.empty() ? "" : " ",
-            "Use other problems or more samples a prompt."));
+        str(percent(share), " of groups had one verdict for all responses (mean of the last ",
+            std::min(s.size(), kCauseWindow), " steps)"),
+        str(kind.meaning, " ", split, split.empty() ? "" : " ", "Use other problems or more samples a prompt."));
   }
 
   void never_right() {
-    const auto* values = run_->steps.find("train/accuracy");
-    if (!values) return;
-    size_t steps = 0, last = values->size();
-    while (last > 0 && steps < kCauseWindow && !((*values)[last - 1] > 0)) steps += !std::isnan((*values)[--last]);
+    const CauseKind& kind = cause_kind("No right answer");
+    const KnownSteps s = series_of(run_->steps, kind.key);
+    if (s.size() == 0) return;
     checked("No right answer");
-    if (static_cast<double>(steps) < limit_of("No right answer")) return;
+    if (!was_graded(run_->steps)) return;
+    size_t steps = 0;
+    while (steps < s.size() && !(s.value[s.size() - 1 - steps] > 0)) ++steps;
+    if (static_cast<double>(steps) < kind.limit) {
+      return over(kind, s, [](double count) { return str(count, " steps in a row had no right response"); });
+    }
     size_t n = 0;
     double unequal = recent(run_->steps, "verifier/unequal_share", n);
-    if (!(unequal > 0 || recent(run_->steps, "verifier/unparseable_share", n) > 0)) return;  // nothing was graded
     add(true, "No right answer",
-        str("no response of the last ", steps, " steps was right, though an answer was read in ", percent(unequal)),
-        cause_kind("No right answer").meaning);
+        str("no response of the last ", std::min(steps, kCauseWindow),
+            " steps was right, though an answer was read in ", percent(unequal)),
+        kind.meaning);
   }
 
   void recent_share(const char* title, const char* of_what) {
     const CauseKind& kind = cause_kind(title);
-    size_t count = 0;
-    double share = recent(run_->steps, kind.key, count);
-    if (count == 0) return;
+    const KnownSteps s = series_of(run_->steps, kind.key);
+    if (s.size() == 0) return;
     checked(title);
-    if (share > kind.limit) {
-      add(true, title,
-          str(percent(share), " of ", of_what, " (mean of the last ", count, " steps; threshold ",
-              percent(kind.limit, 0), ")"),
-          kind.meaning);
-    }
+    if (!began(kind, s))
+      return over(kind, s, [&](double share) { return str("up to ", percent(share), " of ", of_what); });
+    add(true, title,
+        str(percent(s.trailing(s.size() - 1, kCauseWindow)), " of ", of_what, " (mean of the last ",
+            std::min(s.size(), kCauseWindow), " steps; threshold ", percent(kind.limit, 0), ")"),
+        kind.meaning);
   }
 
   void evaluated(const ResultTable& summary) {
@@ -177,7 +200,7 @@ class Finder {
       checked(title);
       if (share <= most) return;
       for (const Alarm& alarm : report_.alarms) {  // said for the training steps already
-        if (alarm.title == title && alarm.group == group_->title && alarm.run == run_->name) return;
+        if (alarm.title == title && !alarm.over && alarm.group == group_->title && alarm.run == run_->name) return;
       }
       add(run_->steps.step.size() > 0, title,
           str(percent(share), " of ", of_what, " in the evaluation", summary.data.empty() ? "" : " on ",
@@ -225,19 +248,15 @@ class Finder {
 
   void skipped() {
     const std::pair<const char*, const char*> kinds[] = {
-        {"train/skipped_steps", "optimizer steps left out because loss or gradient were not finite"},
-        {"train/empty_steps", "steps without a single group to train on"}};
-    std::vector<std::string> found;
-    for (const auto& [key, words] : kinds) {
-      const auto* values = run_->steps.find(key);
-      if (!values) continue;
-      checked("Skipped steps");
-      double most = 0;
-      for (double value : *values) most = std::isnan(value) ? most : std::max(most, value);
-      if (most > 0) found.push_back(str(most, " ", words));
-    }
-    if (!found.empty()) {
-      add(true, "Skipped steps", join(found, ", "), cause_kind("Skipped steps").meaning);
+        {"Skipped steps", "optimizer steps left out because loss or gradient were not finite"},
+        {"Empty steps", "steps without a single group to train on"}};
+    for (const auto& [title, words] : kinds) {
+      const CauseKind& kind = cause_kind(title);
+      const KnownSteps s = series_of(run_->steps, kind.key);
+      if (s.size() == 0) continue;
+      checked(title);
+      const double most = *std::ranges::max_element(s.value);
+      if (most > 0) add(true, title, str(most, " ", words), kind.meaning);
     }
   }
 

@@ -17,6 +17,7 @@ struct Alarm {
   std::string run;      // the run's name, or several
   std::string what;     // the numbers
   std::string cause;    // what it usually means and what to look at
+  bool over = false;    // a note of what stood in the run and ended
 };
 
 struct AlarmReport {

@@ -2,6 +2,7 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -31,8 +32,10 @@ std::string length_in_words(const TrainConfig& c, int64_t problems, int64_t tota
 std::string keeping_in_words(const KeepRule& kept) {
   if (!kept.filters()) return "";
   if (kept.order == KeepOrder::prefer) return str(", those with ", kept.words(), " first");
-  const std::string often = kept.max_gen_batches == 0 ? "without limit" : str("up to ", kept.max_gen_batches, " times");
-  return str(", those with ", kept.words(), " kept, ", often);
+  const std::string most = kept.max_gen_batches == 0 ? "as many generation batches as that takes"
+                                                     : str("at most ", kept.max_gen_batches, " generation batch",
+                                                           kept.max_gen_batches == 1 ? "" : "es");
+  return str(", those with ", kept.words(), " kept, ", most);
 }
 
 void say(const std::string& name, const std::string& value) { log(str("  ", pad_right(name, 22), value)); }
@@ -81,9 +84,11 @@ void say_plan_kept(const Training& t, const StepMeans& means) {
     const TimePlan plan = plan_time(t.config, models, here_device(t.config.dtype, at::get_num_threads()),
                                     {means.prompt / steps, means.response / steps});
     const double took = means.seconds / steps;
+    const double off = plan.step() / took - 1;
+    const std::string by = percent(std::fabs(off), 0);
     log(str("time: a step took ", fixed(took, 3), " s, planned ", fixed(plan.step(), 3), " s (",
-            fixed(plan.step() / took, 2), " of it) for ", fixed(means.prompt / steps, 0), " + ",
-            fixed(means.response / steps, 0), " tokens in the mean"));
+            by == percent(0, 0) ? "as planned" : str("the plan is ", by, off > 0 ? " too high" : " too low"), ") for ",
+            fixed(means.prompt / steps, 0), " + ", fixed(means.response / steps, 0), " tokens in the mean"));
   } catch (const Error&) {  // a model beside the policy has gone since: nothing to compare with
   }
 }

@@ -43,7 +43,8 @@ OrderedJson step_row(const SyntheticRun& run, int64_t step, Rng& rng) {
   double t = learned(static_cast<double>(step), static_cast<double>(run.steps));
   auto noise = [&](double size) { return size * rng.normal(); };
   double entropy = run.troubled ? 0.6 * std::exp(-step) : 0.59 + t * (0.05 - 0.59) + noise(0.008);
-  double score = std::clamp(0.13 + t * (run.final_accuracy - 0.23) + noise(0.012), 0.0, 1.0);
+  const double gained = run.troubled ? 0 : t * (run.final_accuracy - 0.23);  // in trouble it learns nothing
+  double score = std::clamp(0.13 + gained + noise(0.012), 0.0, 1.0);
   double length = 5.6 + 12.8 * t + noise(0.2);
   OrderedJson row;
   row["training/global_step"] = step;

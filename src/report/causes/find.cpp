@@ -21,10 +21,10 @@ bool happens_once(CauseRule rule) { return rule == CauseRule::ever || rule == Ca
 
 // The first index of the stretch up to the end in which all values pass; none if the trailing mean does not.
 template <class Passes>
-std::optional<size_t> stands_since(const KnownSteps& s, size_t fewest, Passes passes) {
-  if (s.size() < fewest || s.size() == 0 || !passes(s.trailing(s.size() - 1, kCauseWindow))) return std::nullopt;
+std::optional<size_t> stands_since(const KnownSteps& s, size_t fewest, Passes passes, size_t window = kCauseWindow) {
+  if (s.size() < fewest || s.size() == 0 || !passes(s.trailing(s.size() - 1, window))) return std::nullopt;
   size_t i = s.size() - 1;
-  while (i > 0 && passes(s.trailing(i - 1, kCauseWindow))) --i;
+  while (i > 0 && passes(s.trailing(i - 1, window))) --i;
   while (i > 0 && passes(s.value[i - 1])) --i;  // the mean of ten steps is late
   while (i + 1 < s.size() && !passes(s.value[i])) ++i;
   return i;
@@ -63,7 +63,7 @@ std::optional<size_t> began(const CauseKind& kind, const KnownSteps& s) {
     case CauseRule::under_first: {
       if (s.size() < 3) return std::nullopt;
       const double bound = limit * s.value[0];
-      return stands_since(s, 3, [&](double v) { return v < bound; });
+      return stands_since(s, 3, [&](double v) { return v < bound; }, 1);
     }
     case CauseRule::ever:
       return first_where([&](double v) { return std::fabs(v) > limit; });
@@ -79,6 +79,45 @@ std::optional<size_t> began(const CauseKind& kind, const KnownSteps& s) {
 
 namespace {
 
+// Of each value what is held against the limit, and whether it is beyond. Empty for rules that have no such thing.
+std::vector<std::pair<double, bool>> standing(const CauseKind& kind, const KnownSteps& s) {
+  std::vector<std::pair<double, bool>> out;
+  const bool never_right = kind.title == std::string("No right answer");
+  size_t wrong = 0;  // steps in a row without a right answer
+  for (size_t i = 0; i < s.size(); ++i) {
+    if (never_right) {
+      wrong = s.value[i] > 0 ? 0 : wrong + 1;
+      out.emplace_back(wrong, static_cast<double>(wrong) >= kind.limit);
+    } else if (kind.rule == CauseRule::above) {
+      const double mean = s.trailing(i, kCauseWindow);
+      out.emplace_back(mean, mean > kind.limit);
+    } else if (kind.rule == CauseRule::under_first) {
+      out.emplace_back(s.value[i], i >= 2 && s.value[i] < kind.limit * s.value[0]);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<Passed> passed(const CauseKind& kind, const KnownSteps& s) {
+  const std::vector<std::pair<double, bool>> at = standing(kind, s);
+  if (at.empty() || at.back().second) return std::nullopt;
+  size_t last = at.size();
+  while (last > 0 && !at[last - 1].second) --last;
+  if (last == 0) return std::nullopt;
+  size_t first = last - 1;
+  while (first > 0 && at[first - 1].second) --first;
+  Passed out{s.step[first], s.step[last - 1], at[first].first};
+  for (size_t i = first; i < last; ++i) {
+    const double value = at[i].first;
+    out.most = kind.rule == CauseRule::under_first ? std::min(out.most, value) : std::max(out.most, value);
+  }
+  return out;
+}
+
+namespace {
+
 class CauseFinder {
  public:
   CauseFinder(const RunRecord& run, const std::vector<StoredResponse>& stored) : run_(run), stored_(stored) {
@@ -87,7 +126,7 @@ class CauseFinder {
   }
 
   Causes find() {
-    for (const char* key : {"critic/score/mean", "train/accuracy", "val-core/*/acc/mean@1"}) {
+    for (const char* key : kJudged) {
       if (!table_.fitting(key).empty()) made_.trends.push_back(trend_of(table_, key));
     }
     for (const CauseKind& kind : cause_kinds()) look(kind);
@@ -117,8 +156,23 @@ class CauseFinder {
   bool by_rule(const CauseKind& kind) {
     const KnownSteps series = series_of(table_, kind.key);
     if (series.size() == 0) return false;
-    if (const auto i = began(kind, series)) add(kind, series.step[*i], happens_once(kind.rule), reading_of(kind));
+    if (const auto i = began(kind, series)) {
+      add(kind, series.step[*i], happens_once(kind.rule), reading_of(kind));
+    } else {
+      add_passed(kind, series);
+    }
     return true;
+  }
+
+  // What was said while the run went on and is over.
+  void add_passed(const CauseKind& kind, const KnownSteps& series) {
+    const std::optional<Passed> over = passed(kind, series);
+    if (!over) return;
+    Cause& cause = made_.found.emplace_back();
+    cause.kind = &kind;
+    cause.since = over->from;
+    cause.until = over->to;
+    cause.note = true;
   }
 
   std::string reading_of(const CauseKind& kind) const {
@@ -179,8 +233,12 @@ class CauseFinder {
     if (s.size() == 0) return false;
     size_t i = s.size();
     while (i > 0 && !(s.value[i - 1] > 0)) --i;
-    const bool graded = table_.last("verifier/unequal_share") > 0 || table_.last("verifier/unparseable_share") > 0;
-    if (s.size() - i >= static_cast<size_t>(kind.limit) && graded) add(kind, s.step[i]);
+    if (!was_graded(table_)) return true;
+    if (s.size() - i >= static_cast<size_t>(kind.limit)) {
+      add(kind, s.step[i]);
+    } else {
+      add_passed(kind, s);
+    }
     return true;
   }
 
@@ -258,7 +316,7 @@ class CauseFinder {
     StepData data;
     for (Cause& cause : made_.found) {
       const auto after = std::ranges::lower_bound(steps, static_cast<int64_t>(cause.since));
-      if (cause.kind->tokens == ShownIn::none || after == steps.end()) continue;
+      if (cause.kind->tokens == ShownIn::none || after == steps.end() || std::isfinite(cause.until)) continue;
       if (cause.at_once && cause.kind->rule == CauseRule::spike && *after != static_cast<int64_t>(cause.since))
         continue;
       if (*after != read)
@@ -279,6 +337,14 @@ class CauseFinder {
 const Trend* Causes::fallen() const {
   const auto found = std::ranges::find(trends, Course::fell, &Trend::course);
   return found == trends.end() ? nullptr : &*found;
+}
+
+bool was_graded(const StepTable& table) {
+  const auto some = [&](const char* key) {
+    const KnownSteps s = series_of(table, key);
+    return s.size() > 0 && s.after(0, kCauseWindow) > 0;
+  };
+  return some("verifier/unequal_share") || some("verifier/unparseable_share");
 }
 
 bool Causes::risen() const {

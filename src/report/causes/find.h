@@ -22,11 +22,12 @@ struct Evidence {
 
 struct Cause {
   const CauseKind* kind = nullptr;
-  double since = 0;      // the step
-  bool at_once = false;  // it happened at that step; otherwise it stands
-  bool always = false;   // it stands since the first step: that explains no fall
-  bool note = false;     // not harmful here
-  std::string what;      // what the figures do not say
+  double since = 0;         // the step
+  bool at_once = false;     // it happened at that step; otherwise it stands
+  bool always = false;      // it stands since the first step: that explains no fall
+  bool note = false;        // not harmful here
+  double until = kUnknown;  // the last step of it, where it ended in the run: a note
+  std::string what;         // what the figures do not say
   std::vector<Evidence> evidence;
   Shown shown;
 };
@@ -48,5 +49,16 @@ Causes find_causes(const RunRecord& run, const std::vector<StoredResponse>& stor
 
 // The index in the series at which a rule's sign began, if it stands or happened.
 std::optional<size_t> began(const CauseKind& kind, const KnownSteps& series);
+
+// Whether answers of the last steps were read at all: a method without right answers has none.
+bool was_graded(const StepTable& table);
+
+// A sign that stood and ended: the last stretch of it, as it was said while the run went on. Of rules that compare a
+// mean with a limit, and of "No right answer"; none where the sign stands at the end, or never did.
+struct Passed {
+  double from = 0, to = 0;  // steps
+  double most = 0;          // the mean farthest beyond the limit
+};
+std::optional<Passed> passed(const CauseKind& kind, const KnownSteps& series);
 
 }  // namespace ucas

@@ -66,4 +66,14 @@ Trend trend_of(const StepTable& table, const std::string& key) {
   return trend;
 }
 
+bool has_risen(const StepTable& table) {
+  bool rose = false;
+  for (const char* key : kJudged) {
+    const Course course = trend_of(table, key).course;
+    if (course == Course::fell) return false;
+    rose = rose || course == Course::rose;
+  }
+  return rose;
+}
+
 }  // namespace ucas

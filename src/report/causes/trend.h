@@ -38,4 +38,9 @@ struct Trend {
 // 0.03 on and from four standard errors of the difference of two windows, as the differences of neighbours tell them.
 Trend trend_of(const StepTable& table, const std::string& key);
 
+// What a training is judged by: its reward, its accuracy, its validation.
+constexpr std::array<const char*, 3> kJudged = {"critic/score/mean", "train/accuracy", "val-core/*/acc/mean@1"};
+// One of these rose and none fell.
+bool has_risen(const StepTable& table);
+
 }  // namespace ucas
