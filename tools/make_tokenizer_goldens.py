@@ -59,13 +59,19 @@ MORE = [
     "the the other", "xxyxx", "AbCdEF gh", "Hello, World!!", "HTTPServer's THEY'LL", "<pad>", "a <pad>b", "#!@$%^&*", " \u00a0 \u3000",
     "{\"a\": [1, 2.50, -3e10]}", "\u0301a", "\U000323af\U0002ebf0\U00010d40", "\u1c80\U0001e5d0", "tail \n", "\ttab\t\ttab",
 ]  # fmt: skip
+# Bytes that no text of the corpus has.
+BYTES = [
+    "!\x04!", "(\x06)", "th\x04e", "\x13", "a\x14\x16b", "\U00040001", "\x04" * 120, "the\x04\x06 the", "\r\r\n\x0c", "\x04 \x04",
+    "12\x0434", "<|\x04end|>", "<|end|>\x04<|end|>", "\u0104\u0100", "\x7f\u00ad\u0080", "~`^", " \x1d the \x1d",
+]  # fmt: skip
+LACKING = ("smollm2-like", "bytes-unknown", "bytes-fallback")
 OLDEST = ("qwen2-like", "gpt2-like", "added-tokens")
 
 
 def texts_for(name, tokenizer, count):
     rng = random.Random(name)
     tokens = [token.content for token in tokenizer.get_added_tokens_decoder().values()]
-    texts = FIXED + ([] if name in OLDEST else MORE)
+    texts = FIXED + ([] if name in OLDEST else MORE) + (BYTES if name in LACKING else [])
     return texts + [some_text(rng, tokens) for _ in range(count)]
 
 

@@ -153,6 +153,33 @@ def split_kinds():
     return tokenizer
 
 
+def smollm2_like():
+    """Trained without the alphabet: bytes that the corpus lacks have no token and are dropped."""
+    pre = byte_level(pre_tokenizers.Digits(individual_digits=True), use_regex=True)
+    tokenizer = trained(pre, 330, alphabet=[])
+    tokenizer.add_special_tokens(["<|end|>"])
+    return tokenizer
+
+
+def bytes_unknown():
+    """The same bytes are the unknown token each, and nothing says how to join tokens to a text."""
+    tokenizer = trained(byte_level(split("qwen2")), 260, normalizers.NFC(), alphabet=[], tokens=["<unk>"], unk_token="<unk>")
+    tokenizer.add_special_tokens(["<|end|>"])
+    tokenizer.decoder = None
+    return tokenizer
+
+
+def bytes_fallback():
+    """Where all bytes of their spelling have tokens they become those, else one unknown token in a row."""
+    tokens = ["<unk>", "<0xC4>", *[f"<0x{b:02X}>" for b in range(0x80, 0xA0)]]
+    tokenizer = trained(byte_level(use_regex=True), 300, alphabet=[], tokens=tokens, unk_token="<unk>", fuse_unk=True,
+                        byte_fallback=True)
+    saved = Tokenizer(tokenizer.model)
+    saved.pre_tokenizer, saved.decoder = tokenizer.pre_tokenizer, tokenizer.decoder
+    saved.add_special_tokens(["<|end|>"])
+    return saved
+
+
 def spm_tokens(fallback=True):
     return ["<unk>", "<s>", "</s>", *([f"<0x{b:02X}>" for b in range(256)] if fallback else [])]
 
@@ -220,5 +247,6 @@ MAKERS = {
     "deepseek-coder-like": deepseek_coder_like, "deepseek3-like": deepseek3_like, "o200k-like": pattern_like("o200k"),
     "cl100k-like": pattern_like("cl100k"), "tekken-like": pattern_like("tekken"), "split-kinds": split_kinds,
     "llama2-like": llama2_like, "mistral-like": mistral_like, "gemma-like": gemma_like,
-    "metaspace-unknown": metaspace_unknown, "metaspace-never": metaspace_never,
+    "metaspace-unknown": metaspace_unknown, "metaspace-never": metaspace_never, "smollm2-like": smollm2_like,
+    "bytes-unknown": bytes_unknown, "bytes-fallback": bytes_fallback,
 }  # fmt: skip

@@ -19,6 +19,7 @@ constexpr LapseWords kLapseWords[] = {
     {"prompt", "prompts"},
     {"prompt with less room for its response", "prompts with less room for their responses"},
     {"demonstration", "demonstrations"},
+    {"row with bytes that have no token", "rows with bytes that have no token"},
     {"answer over the grader's budget", "answers over the grader's budget"},
     {"failure of the sandbox", "failures of the sandbox"},
     {"request to a server", "requests to a server"},

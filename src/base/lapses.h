@@ -13,6 +13,7 @@ enum class Lapse {
   prompt,            // empty or too long
   short_prompt,      // leaves a response less room than was asked for
   demonstration,     // too long
+  unencodable,       // a row with bytes that the tokenizer has no token for
   over_budget,       // an answer that a grader gave up on: its budget, its time
   sandbox,           // a failure that is not the program's; tried again
   request,           // to a server, asked again

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "data/chat.h"
 #include "data/few_shot.h"
+#include "text/unencodable.h"
 
 namespace ucas {
 
@@ -276,6 +277,7 @@ Stops read_stops(const std::vector<std::string>& stops, const Tokenizer& tokeniz
 PreparedPrompts prepare_prompts(const Template& form, const std::vector<Problem>& problems, const Tokenizer& tokenizer,
                                 int64_t max_prompt_length) {
   PreparedPrompts prepared;
+  UnencodableRows unencodable(tokenizer);
   warn_of_replaced_system(form, problems);
   for (size_t i = 0; i < problems.size(); ++i) {
     std::vector<int32_t> ids = encode_prompt(form, problems[i], tokenizer);
@@ -283,6 +285,7 @@ PreparedPrompts prepare_prompts(const Template& form, const std::vector<Problem>
       ++prepared.dropped;
       continue;
     }
+    if (tokenizer.lacks_bytes()) unencodable.look_at(render(form, problems[i]), problems[i].id);
     prepared.ids.push_back(std::move(ids));
     prepared.problem.push_back(static_cast<int64_t>(i));
   }
@@ -290,6 +293,7 @@ PreparedPrompts prepare_prompts(const Template& form, const std::vector<Problem>
     throw Error("empty", str("all ", problems.size(), " prompts are longer than ", max_prompt_length,
                              " tokens; raise the prompt limit"));
   }
+  unencodable.say("prompts", std::ssize(prepared.ids));
   return prepared;
 }
 

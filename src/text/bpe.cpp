@@ -59,8 +59,8 @@ class Places {
 
 }  // namespace
 
-Bpe::Bpe(std::vector<std::pair<std::string, int32_t>> tokens, bool ignore_merges, std::optional<Characters> characters)
-    : tokens_(std::move(tokens)), characters_(std::move(characters)), ignore_merges_(ignore_merges) {
+Bpe::Bpe(std::vector<std::pair<std::string, int32_t>> tokens, bool ignore_merges, Start start, UnknownSymbols unknown)
+    : tokens_(std::move(tokens)), start_(start), unknown_(unknown), ignore_merges_(ignore_merges) {
   slots_.resize(power_of_two_above(tokens_.size() * 2));
   byte_ids_.fill(-1);
   for (size_t i = 0; i < tokens_.size(); ++i) {
@@ -71,6 +71,7 @@ Bpe::Bpe(std::vector<std::pair<std::string, int32_t>> tokens, bool ignore_merges
     if (bytes.size() == 1) byte_ids_[static_cast<unsigned char>(bytes[0])] = id;
   }
   for (size_t b = 0; b < 256; ++b) fallback_ids_[b] = find(byte_token(static_cast<uint8_t>(b))).value_or(-1);
+  all_bytes_ = start_ == Start::bytes && missing_bytes().empty();
   whole_ = std::make_unique<std::atomic<uint8_t>[]>(tokens_.size());
   grow_merges(16);
 }
@@ -87,10 +88,13 @@ std::optional<int32_t> Bpe::find(std::string_view bytes) const {
   return index == 0 ? std::nullopt : std::optional(tokens_[index - 1].second);
 }
 
-std::optional<uint8_t> Bpe::missing_byte() const {
-  const std::array<int32_t, 256>& ids = characters_ ? fallback_ids_ : byte_ids_;
-  auto place = std::find(ids.begin(), ids.end(), -1);
-  return place == ids.end() ? std::nullopt : std::optional(static_cast<uint8_t>(place - ids.begin()));
+std::vector<uint8_t> Bpe::missing_bytes() const {
+  const std::array<int32_t, 256>& ids = start_ == Start::bytes ? byte_ids_ : fallback_ids_;
+  std::vector<uint8_t> missing;
+  for (size_t b = 0; b < 256; ++b) {
+    if (ids[b] < 0) missing.push_back(static_cast<uint8_t>(b));
+  }
+  return missing;
 }
 
 void Bpe::reserve_merges(size_t count) {
@@ -156,35 +160,43 @@ void Bpe::encode(std::string_view piece, std::vector<int32_t>& ids) const {
 }
 
 size_t Bpe::start(std::string_view piece, int32_t* symbols) const {
-  if (characters_) return start_from_characters(piece, symbols);
+  if (!all_bytes_) return start_with_unknown(piece, symbols);
   for (size_t i = 0; i < piece.size(); ++i) symbols[i] = byte_ids_[static_cast<unsigned char>(piece[i])];
   return piece.size();
 }
 
 // Hugging Face's order, also where it is odd: an unknown token that waits to grow is put down before the next token,
 // but not before a byte.
-size_t Bpe::start_from_characters(std::string_view piece, int32_t* symbols) const {
+size_t Bpe::start_with_unknown(std::string_view piece, int32_t* symbols) const {
   size_t count = 0;
-  bool waiting = false;  // an unknown token that further characters may join
+  bool waiting = false;  // an unknown token that further ones may join
   for (size_t at = 0; at < piece.size();) {
-    const size_t length = char_at(piece, at).length;
-    const std::string_view character = piece.substr(at, length);
+    const size_t length = start_ == Start::bytes ? 1 : char_at(piece, at).length;
+    const std::string_view symbol = piece.substr(at, length);
     at += length;
-    const int32_t id = length == 1 ? byte_ids_[static_cast<unsigned char>(character[0])] : find(character).value_or(-1);
-    const auto fallback = [&](char byte) { return fallback_ids_[static_cast<unsigned char>(byte)]; };
+    const int32_t id = length == 1 ? byte_ids_[static_cast<unsigned char>(symbol[0])] : find(symbol).value_or(-1);
     if (id >= 0) {
-      if (std::exchange(waiting, false)) symbols[count++] = *characters_->unknown;
+      if (std::exchange(waiting, false)) symbols[count++] = *unknown_.token;
       symbols[count++] = id;
-    } else if (characters_->byte_fallback &&
-               std::all_of(character.begin(), character.end(), [&](char b) { return fallback(b) >= 0; })) {
-      for (char byte : character) symbols[count++] = fallback(byte);
-    } else if (characters_->unknown) {
-      if (waiting && !characters_->fuse_unknown) symbols[count++] = *characters_->unknown;
-      waiting = true;
+      continue;
     }
+    const size_t bytes = unknown_.byte_fallback ? fall_back(symbol, symbols + count) : 0;
+    count += bytes;
+    if (bytes > 0 || !unknown_.token) continue;
+    if (waiting && !unknown_.fuse) symbols[count++] = *unknown_.token;
+    waiting = true;
   }
-  if (waiting) symbols[count++] = *characters_->unknown;
+  if (waiting) symbols[count++] = *unknown_.token;
   return count;
+}
+
+size_t Bpe::fall_back(std::string_view symbol, int32_t* symbols) const {
+  const std::string spelled = start_ == Start::bytes ? spelling_of_bytes(symbol) : std::string(symbol);
+  for (size_t i = 0; i < spelled.size(); ++i) {
+    symbols[i] = fallback_ids_[static_cast<unsigned char>(spelled[i])];
+    if (symbols[i] < 0) return 0;
+  }
+  return spelled.size();
 }
 
 void Bpe::merge_short(std::string_view piece, std::vector<int32_t>& ids) const {
@@ -194,10 +206,10 @@ void Bpe::merge_short(std::string_view piece, std::vector<int32_t>& ids) const {
     int32_t merged;  // its result
   };
   const bool fits = piece.size() <= kShortPiece;
-  std::array<Symbol, kShortPiece> on_stack;
-  std::array<int32_t, kShortPiece> start_on_stack;
-  std::vector<Symbol> on_heap(fits ? 0 : piece.size());
-  std::vector<int32_t> start_on_heap(fits ? 0 : piece.size());
+  std::array<Symbol, 2 * kShortPiece> on_stack;
+  std::array<int32_t, 2 * kShortPiece> start_on_stack;
+  std::vector<Symbol> on_heap(fits ? 0 : most_symbols(piece.size()));
+  std::vector<int32_t> start_on_heap(fits ? 0 : most_symbols(piece.size()));
   Symbol* symbols = fits ? on_stack.data() : on_heap.data();
   int32_t* first = fits ? start_on_stack.data() : start_on_heap.data();
   size_t count = start(piece, first);
@@ -227,12 +239,12 @@ void Bpe::merge_short(std::string_view piece, std::vector<int32_t>& ids) const {
 // lower ranks in, which then go first. A place is stale when its pair has changed since.
 void Bpe::merge_long(std::string_view piece, std::vector<int32_t>& ids) const {
   constexpr uint32_t kNone = 0xFFFFFFFF;
-  UCAS_CHECK(piece.size() < kNone, "a piece has fewer than 2^32 bytes");
+  UCAS_CHECK(most_symbols(piece.size()) < kNone, "a piece has fewer than 2^32 symbols");
   struct Symbol {
     int32_t id;  // -1: swallowed by its left neighbour
     uint32_t left, right;
   };
-  std::vector<int32_t> first(piece.size());
+  std::vector<int32_t> first(most_symbols(piece.size()));
   const auto count = static_cast<uint32_t>(start(piece, first.data()));
   std::vector<Symbol> symbols(count);
   for (uint32_t i = 0; i < count; ++i) {

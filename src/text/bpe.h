@@ -15,21 +15,23 @@
 
 namespace ucas {
 
+// What a byte or character that is no token becomes, before anything is merged: the tokens "<0xE2>" ... of its bytes,
+// where all of them are there and that is asked for; else the unknown token (with `fuse` one for many in a row), if
+// there is one; else nothing, so that its neighbours may merge. The bytes of a byte are those of its spelling in
+// GPT-2's alphabet, as in Hugging Face.
+struct UnknownSymbols {
+  bool byte_fallback = false, fuse = false;
+  std::optional<int32_t> token;
+};
+
 class Bpe {
  public:
-  // Pieces start as characters. One that is no token becomes the tokens "<0xE2>" ... of its bytes, where all of them
-  // are there and that is asked for; else the unknown token (with `fuse` one for many in a row), if there is one; else
-  // nothing.
-  struct Characters {
-    bool byte_fallback = false, fuse_unknown = false;
-    std::optional<int32_t> unknown;
-  };
-  // tokens[i] = (bytes, id). No bytes may come twice, and where pieces start as bytes each must be a token: see the
-  // next two.
-  Bpe(std::vector<std::pair<std::string, int32_t>> tokens, bool ignore_merges,
-      std::optional<Characters> characters = std::nullopt);
-  // The first byte that has no token ("<0x0A>" where pieces start as characters).
-  std::optional<uint8_t> missing_byte() const;
+  enum class Start { bytes, characters };
+  // tokens[i] = (bytes, id). No bytes may come twice: see doubled().
+  Bpe(std::vector<std::pair<std::string, int32_t>> tokens, bool ignore_merges, Start start = Start::bytes,
+      UnknownSymbols unknown = {});
+  // The bytes that have no token ("<0x0A>" where pieces start as characters), in order.
+  std::vector<uint8_t> missing_bytes() const;
   const std::optional<std::string>& doubled() const { return doubled_; }  // bytes that came twice
   // In order of rank. Both parts and their concatenation must be tokens, and no pair may come twice: otherwise a
   // message saying which is wrong, "" when all went well.
@@ -58,8 +60,11 @@ class Bpe {
   const Merge* find_merge(int32_t left, int32_t right) const;  // nullptr: no merge
   void grow_merges(size_t slots);
   size_t token_slot(std::string_view bytes) const;               // where it is, or the free slot where it would be
-  size_t start(std::string_view piece, int32_t* symbols) const;  // how many there are: at most a symbol a byte
-  size_t start_from_characters(std::string_view piece, int32_t* symbols) const;
+  size_t start(std::string_view piece, int32_t* symbols) const;  // how many there are: at most most_symbols()
+  size_t start_with_unknown(std::string_view piece, int32_t* symbols) const;
+  size_t fall_back(std::string_view symbol, int32_t* symbols) const;  // how many; 0: a byte of it has no token
+  // A byte falls back to the one or two bytes of its spelling.
+  size_t most_symbols(size_t bytes) const { return unknown_.byte_fallback ? 2 * bytes : bytes; }
   bool is_whole(size_t index) const;  // does merging the bytes of tokens_[index] give that token alone?
 
   std::vector<std::pair<std::string, int32_t>> tokens_;
@@ -68,7 +73,9 @@ class Bpe {
   size_t merge_count_ = 0;
   std::array<int32_t, 256> byte_ids_{};      // of tokens that are one byte
   std::array<int32_t, 256> fallback_ids_{};  // of "<0x00>" ...
-  std::optional<Characters> characters_;
+  Start start_;
+  UnknownSymbols unknown_;
+  bool all_bytes_ = false;  // pieces start as bytes, and each of them is a token
   std::optional<std::string> doubled_;
   bool ignore_merges_;
   // Lazily filled per token: 0 not known yet, 1 whole, 2 not (merges may not reach a token, or cross it).

@@ -57,20 +57,42 @@ TEST(bpe, merges_of_unknown_parts_and_doubled_merges_are_told) {
   EXPECT_EQ(bpe.add_merge("a", "b"), "the pair \"a\" \"b\" was merged before");
 }
 
-TEST(bpe, a_missing_byte_is_found) {
+TEST(bpe, missing_bytes_are_found) {
   std::vector<std::pair<std::string, int32_t>> tokens;
   for (int b = 0; b < 256; ++b) {
     if (b != 0x41) tokens.emplace_back(std::string(1, static_cast<char>(b)), b);
   }
-  EXPECT_EQ(Bpe(tokens, false).missing_byte(), 0x41);
-  EXPECT_EQ(bytes_and({}).missing_byte(), std::nullopt);
+  EXPECT_EQ(Bpe(tokens, false).missing_bytes(), (std::vector<uint8_t>{0x41}));
+  EXPECT_TRUE(bytes_and({}).missing_bytes().empty());
+}
+
+TEST(bpe, a_byte_without_a_token_is_dropped_before_the_merges_or_becomes_the_unknown_token) {
+  // 0x04 is spelled as U+0104, whose bytes are C4 84.
+  const std::vector<std::pair<std::string, int32_t>> tokens = {{"?", 0}, {"!", 1},      {"!!", 2},
+                                                               {"t", 3}, {"<0xC4>", 4}, {"<0x84>", 5}};
+  const auto ids_of = [&](UnknownSymbols rules, std::string_view text) {
+    Bpe bpe(tokens, false, Bpe::Start::bytes, rules);
+    EXPECT_EQ(bpe.add_merge("!", "!"), "");
+    Ids ids = encode(bpe, text), once, long_way;
+    bpe.merge_short(text, once);
+    bpe.merge_long(text, long_way);
+    EXPECT_EQ(once, ids);
+    EXPECT_EQ(long_way, ids);
+    return ids;
+  };
+  EXPECT_EQ(ids_of({false, false, std::nullopt}, "!\x04!"), Ids{2});
+  EXPECT_EQ(ids_of({false, false, std::nullopt}, "\x04\x13"), Ids{});
+  EXPECT_EQ(ids_of({false, false, 0}, "!\x04\x13!t"), (Ids{1, 0, 0, 1, 3}));
+  EXPECT_EQ(ids_of({false, true, 0}, "!\x04\x13!t\x04"), (Ids{1, 0, 1, 3, 0}));
+  EXPECT_EQ(ids_of({true, true, 0}, "!\x04\x13!t"), (Ids{1, 4, 5, 0, 1, 3}));
+  EXPECT_EQ(ids_of({true, false, std::nullopt}, std::string(100, '\x04')).size(), 200u) << "two tokens of a byte";
 }
 
 TEST(bpe, characters_without_a_token_become_bytes_or_the_unknown_token) {
   std::vector<std::pair<std::string, int32_t>> tokens = {{"?", 0},      {"a", 1},       {"<0xC3>", 2},
                                                          {"<0xA9>", 3}, {"a\u00E8", 4}, {"\u00E8", 5}};
-  auto ids_of = [&](Bpe::Characters rules, std::string_view text) {
-    Bpe bpe(tokens, false, rules);
+  auto ids_of = [&](UnknownSymbols rules, std::string_view text) {
+    Bpe bpe(tokens, false, Bpe::Start::characters, rules);
     EXPECT_EQ(bpe.add_merge("a", "\u00E8"), "");
     return encode(bpe, text);
   };

@@ -56,6 +56,7 @@ void TokenTexts::Joiner::add(int32_t id, std::string& out) {
     return;
   }
   if (!run_.empty()) finish(out);
+  if (texts_->rules_.spaced && !first) out += ' ';
   put(first && !texts_->first_.empty() ? texts_->first_[id] : texts_->bytes_[id], out);
 }
 

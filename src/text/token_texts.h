@@ -13,6 +13,7 @@ namespace ucas {
 
 struct DecoderRules {
   bool byte_level = false;                                        // tokens are spelled in GPT-2's byte alphabet
+  bool spaced = false;                                            // no decoder: tokens as spelled, a space between
   std::vector<std::pair<std::string, std::string>> replacements;  // in each token, in this order
   bool byte_fallback = false;                                     // "<0x0A>" is a byte
   std::string strip;          // one character; at most `strip_start` of them fall away at the beginning

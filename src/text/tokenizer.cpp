@@ -1,10 +1,14 @@
 #include "text/tokenizer.h"
 
 #include <algorithm>
+#include <array>
+#include <mutex>
+#include <set>
 #include <unordered_map>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "text/bpe.h"
 #include "text/byte_level.h"
@@ -31,7 +35,9 @@ struct Tokenizer::Impl {
   Splitter splitter;
   const SplitPattern* pattern = nullptr;  // all that the splitter does, where it is that simple
   Normalizer normalizer;
-  bool any_bytes = true;  // else bytes that are not UTF-8 have no token, and are read as U+FFFD
+  bool any_bytes = true;      // else bytes that are not UTF-8 have no token, and are read as U+FFFD
+  bool some_missing = false;  // of bytes that UTF-8 can hold, in a byte-level vocabulary:
+  std::array<bool, 256> is_missing = {};
   bool byte_spelled = false;
   AddedTokenFinder raw_added, normalized_added;
   TokenTexts texts;                                // [V] what the token decodes to
@@ -130,16 +136,17 @@ TokenList byte_level_tokens(const TokenizerFile& file, const std::unordered_map<
   return tokens;
 }
 
-// Every character must have a token: its own, those of its bytes, or the unknown one.
-Bpe::Characters characters_of(const TokenizerFile& file) {
-  Bpe::Characters rules{file.byte_fallback, file.fuse_unknown, std::nullopt};
+// `needed`: some text has no token of its own. Hugging Face would only notice when it meets such a text.
+UnknownSymbols unknown_of(const TokenizerFile& file, bool needed) {
+  UnknownSymbols rules{file.byte_fallback, file.fuse_unknown, std::nullopt};
   if (file.unknown.empty()) return rules;
   auto known = std::ranges::find(file.vocab, file.unknown, &std::pair<std::string, int32_t>::first);
   if (known == file.vocab.end()) {
+    if (!needed) return rules;
     throw Error("tokenizer",
                 str(file.where, ": model.unk_token is \"", printable(file.unknown), "\", which model.vocab lacks"));
   }
-  rules.unknown = known->second;
+  rules.token = known->second;
   return rules;
 }
 
@@ -161,26 +168,61 @@ void add_merges(const TokenizerFile& file, bool byte_level, Bpe& bpe) {
   }
 }
 
+Bpe byte_level_bpe(const TokenizerFile& file, const std::unordered_map<std::string, int32_t>& added) {
+  TokenList tokens = byte_level_tokens(file, added);
+  std::array<bool, 256> there = {};
+  for (const auto& [bytes, id] : tokens) {
+    if (bytes.size() == 1) there[static_cast<unsigned char>(bytes[0])] = true;
+  }
+  bool needed = false;
+  for (size_t b = 0; b < 256; ++b) needed = needed || (in_utf8(static_cast<uint8_t>(b)) && !there[b]);
+  return Bpe(std::move(tokens), file.ignore_merges, Bpe::Start::bytes, unknown_of(file, needed));
+}
+
 Bpe make_bpe(const TokenizerFile& file, const std::unordered_map<std::string, int32_t>& added) {
   const bool byte_level = file.model == TokenizerFile::Model::byte_level_bpe;
   const auto spelled = [&](const std::string& bytes) { return byte_level ? spelling_of_bytes(bytes) : bytes; };
-  Bpe bpe = byte_level ? Bpe(byte_level_tokens(file, added), file.ignore_merges)
-                       : Bpe(file.vocab, file.ignore_merges, characters_of(file));
+  Bpe bpe = byte_level ? byte_level_bpe(file, added)
+                       : Bpe(file.vocab, file.ignore_merges, Bpe::Start::characters, unknown_of(file, true));
   if (bpe.doubled()) {
     throw Error("dup_key",
                 str(file.where, ": model.vocab: the token \"", printable(spelled(*bpe.doubled())), "\" stands twice"));
   }
-  const std::optional<uint8_t> byte = bpe.missing_byte();
-  const bool harmless = byte_level ? !byte || !in_utf8(*byte) : (file.byte_fallback && !byte) || !file.unknown.empty();
-  if (!harmless) {
-    throw Error("tokenizer", str(file.where, ": model.vocab: no token for the byte ", int{byte.value_or(0)}, " (\"",
-                                 byte_level ? spelling_of_bytes(std::string(1, static_cast<char>(*byte)))
-                                            : byte_token(byte.value_or(0)),
-                                 "\")", byte_level ? "" : " with byte_fallback, and no unk_token",
-                                 "; text that holds it could not be encoded"));
-  }
   add_merges(file, byte_level, bpe);
   return bpe;
+}
+
+}  // namespace
+
+namespace {
+
+// A process may load the same file for the policy, a reference and a teacher.
+void warn_once(const std::string& message) {
+  static std::mutex mutex;
+  static std::set<std::string> said;
+  const std::lock_guard lock(mutex);
+  if (said.insert(message).second) warn(message);
+}
+
+// "4 6 19-20".
+std::string ranges_in_words(const std::vector<uint8_t>& bytes) {
+  std::string text;
+  for (size_t i = 0; i < bytes.size();) {
+    size_t end = i + 1;
+    while (end < bytes.size() && bytes[end] == bytes[i] + (end - i)) ++end;
+    text += str(text.empty() ? "" : " ", int{bytes[i]});
+    if (end - i > 1) text += str("-", int{bytes[end - 1]});
+    i = end;
+  }
+  return text;
+}
+
+void warn_of_missing(const TokenizerFile& file, const std::vector<uint8_t>& missing) {
+  warn_once(str(file.where, ": no token for ", missing.size(), " of the bytes that text can hold (",
+                ranges_in_words(missing), "): ",
+                file.unknown.empty() ? std::string("they are dropped from a text")
+                                     : str("in a text each becomes \"", printable(file.unknown), "\""),
+                ", as in Hugging Face tokenizers"));
 }
 
 }  // namespace
@@ -219,7 +261,18 @@ void Tokenizer::Impl::take_added_tokens(const TokenizerFile& file, std::vector<s
 void Tokenizer::Impl::take_bpe(const TokenizerFile& file) {
   bpe = make_bpe(file, names);
   byte_spelled = file.model == TokenizerFile::Model::byte_level_bpe;
-  any_bytes = !bpe->missing_byte() && (byte_spelled || file.byte_fallback);
+  std::vector<uint8_t> missing = bpe->missing_bytes();
+  any_bytes = missing.empty() && (byte_spelled || file.byte_fallback);
+  if (byte_spelled) {
+    std::erase_if(missing, [](uint8_t byte) { return !in_utf8(byte); });
+    some_missing = !missing.empty();
+    for (uint8_t byte : missing) is_missing[byte] = true;
+    if (some_missing) warn_of_missing(file, missing);
+  } else if (file.unknown.empty() && !any_bytes) {
+    warn_once(str(file.where, ": characters that are no tokens of the vocabulary are dropped from a text, since ",
+                  "model.unk_token is not set", file.byte_fallback ? " and not all \"<0x00>\" .. are there" : "",
+                  "; Hugging Face tokenizers does the same"));
+  }
   splitter = file.splitter;
   pattern = splitter.only_pattern();
 }
@@ -256,6 +309,11 @@ void Tokenizer::Impl::take_template(const TokenizerFile& file, size_t vocabulary
 
 Tokenizer Tokenizer::load(const std::string& directory) {
   TokenizerFile file = read_tokenizer_file(directory);
+  if (file.decoder.spaced) {
+    warn_once(str(file.where,
+                  ": \"decoder\" is null: a response is read as its tokens, as the vocabulary spells them, "
+                  "with a space between; Hugging Face tokenizers does the same"));
+  }
   auto impl = std::make_unique<Impl>();
   impl->directory = directory;
   impl->normalizer = file.normalizer;
@@ -353,6 +411,14 @@ std::string Tokenizer::token_text(int32_t id) const {
   check_id(id);
   return id < vocab_size() ? impl_->texts.bytes(id) : "";
 }
+
+int64_t Tokenizer::unencodable_bytes(std::string_view text) const {
+  if (!impl_->some_missing) return 0;
+  const std::string repaired = impl_->normalizer.apply(replace_invalid(text));
+  return std::ranges::count_if(repaired, [&](char c) { return impl_->is_missing[static_cast<unsigned char>(c)]; });
+}
+
+bool Tokenizer::lacks_bytes() const { return impl_->some_missing; }
 
 int64_t Tokenizer::vocab_size() const { return impl_->texts.size(); }
 

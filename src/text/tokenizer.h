@@ -49,6 +49,10 @@ class Tokenizer {
   // Error("tokenizer").
   std::string decode(std::span<const int32_t> ids, bool skip_special = false) const;
   std::string token_text(int32_t id) const;  // what this one token is within a text, bytes
+  // How many bytes of the text encode() drops or maps to the unknown token, since a byte-level vocabulary has no token
+  // for them (SmolLM2's lacks 21 of 256); 0 where it has all.
+  int64_t unencodable_bytes(std::string_view text) const;
+  bool lacks_bytes() const;
 
   int64_t vocab_size() const;                                  // highest id + 1, added tokens included
   std::optional<int32_t> id_of(std::string_view token) const;  // by its text in the file

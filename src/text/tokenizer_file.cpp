@@ -26,6 +26,11 @@ void check_tables(const JsonObject& model, bool merges, const TokenizerFile& fil
   if (merges) model.children("merges");
 }
 
+bool read_no_decoder(const JsonObject& root, TokenizerFile& file) {
+  file.decoder.spaced = root.find("decoder") == nullptr;
+  return file.decoder.spaced;
+}
+
 void read_bpe(const JsonObject& root, const JsonObject& model, TokenizerFile& file) {
   only_settings(model, {"type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk",
                         "byte_fallback", "ignore_merges", "vocab", "merges"});
@@ -44,7 +49,7 @@ void read_bpe(const JsonObject& root, const JsonObject& model, TokenizerFile& fi
   const bool byte_level =
       root.find("pre_tokenizer") != nullptr && read_pre_tokenizer(root.child("pre_tokenizer"), file.splitter);
   file.model = byte_level ? TokenizerFile::Model::byte_level_bpe : TokenizerFile::Model::character_bpe;
-  read_decoder(root.child("decoder"), byte_level, file.decoder);
+  if (!read_no_decoder(root, file)) read_decoder(root.child("decoder"), byte_level, file.decoder);
 }
 
 void read_word_level(const JsonObject& root, const JsonObject& model, TokenizerFile& file) {
@@ -70,6 +75,7 @@ void read_word_level(const JsonObject& root, const JsonObject& model, TokenizerF
                     "expected \"",
                     printable(expected, 60), "\""));
   }
+  if (read_no_decoder(root, file)) return;
   const JsonObject decoder = root.child("decoder");
   if (type_of_part(decoder) != "Fuse") {
     refuse_part(decoder, str("the decoder ", printable(type_of_part(decoder)), " is not supported (WordLevel: Fuse)"));

@@ -71,7 +71,6 @@ const std::vector<Refusal>& refusals() {
          j["post_processor"]["single"].erase(1);
        }},
       {"decoder", "tokenizer", "the decoder WordPiece", [](Json& j) { j["decoder"] = {{"type", "WordPiece"}}; }},
-      {"no decoder", "tokenizer", "\"decoder\"", [](Json& j) { j["decoder"] = nullptr; }},
       {"model", "tokenizer", "the model Unigram", [](Json& j) { j["model"]["type"] = "Unigram"; }},
       {"model setting", "tokenizer", "unknown setting \"beam\"", [](Json& j) { j["model"]["beam"] = 3; }},
       {"dropout", "tokenizer", "dropout", [](Json& j) { j["model"]["dropout"] = 0.1; }},
@@ -89,8 +88,9 @@ const std::vector<Refusal>& refusals() {
          j["model"]["vocab"]["!"] = 424;
          j["model"]["vocab"]["<|end|>"] = j["added_tokens"][0]["id"];
        }},
-      {"missing byte", "tokenizer", "no token for the byte 33",
+      {"missing byte and unknown token", "tokenizer", "model.unk_token is \"<unk>\", which model.vocab lacks",
        [](Json& j) {
+         j["model"]["unk_token"] = "<unk>";
          j["model"]["vocab"].erase("!");
          j["model"]["vocab"]["!!!!!!"] = 0;
        }},
@@ -130,17 +130,6 @@ const std::vector<Refusal>& refusals_of_characters() {
        [](Json& j) { j["decoder"] = {{"type", "ByteLevel"}}; }},
       {"unknown token", "tokenizer", "model.unk_token is \"<none>\", which model.vocab lacks",
        [](Json& j) { j["model"]["unk_token"] = "<none>"; }},
-      {"no token for a byte", "tokenizer", "no token for the byte 65 (\"<0x41>\") with byte_fallback, and no unk_token",
-       [](Json& j) {
-         j["model"]["unk_token"] = nullptr;
-         j["model"]["vocab"]["<0x_41>"] = j["model"]["vocab"]["<0x41>"];
-         j["model"]["vocab"].erase("<0x41>");
-       }},
-      {"nothing for unknown characters", "tokenizer", "text that holds it could not be encoded",
-       [](Json& j) {
-         j["model"]["unk_token"] = nullptr;
-         j["model"]["byte_fallback"] = false;
-       }},
       {"empty prepend", "tokenizer", "\"prepend\" is empty",
        [](Json& j) { j["normalizer"]["normalizers"][0]["prepend"] = ""; }},
       {"token that normalises to nothing", "tokenizer", "is empty after the normalizer",

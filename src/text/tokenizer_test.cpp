@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/rng.h"
 #include "base/str.h"
 #include "support/temporary_directory.h"
@@ -69,7 +70,9 @@ INSTANTIATE_TEST_SUITE_P(goldens, tokenizer_kind,
                                            Kind{"deepseek3-like", 183}, Kind{"o200k-like", 183},
                                            Kind{"cl100k-like", 183}, Kind{"tekken-like", 183}, Kind{"split-kinds", 183},
                                            Kind{"llama2-like", 183}, Kind{"mistral-like", 183}, Kind{"gemma-like", 183},
-                                           Kind{"metaspace-unknown", 183}, Kind{"metaspace-never", 183}),
+                                           Kind{"metaspace-unknown", 183}, Kind{"metaspace-never", 183},
+                                           Kind{"smollm2-like", 200}, Kind{"bytes-unknown", 200},
+                                           Kind{"bytes-fallback", 200}),
                          [](const auto& info) {
                            std::string name = info.param.name;
                            std::ranges::replace(name, '-', '_');
@@ -241,6 +244,36 @@ TEST(tokenizer, bytes_of_no_text_may_lack_a_token) {
   put_file(directory.path() + "/tokenizer.json", json.dump());
   Tokenizer tokenizer = Tokenizer::load(directory.path());
   EXPECT_EQ(tokenizer.encode("a\xF5"), tokenizer.encode("a\uFFFD"));
+}
+
+TEST(tokenizer, bytes_that_texts_hold_may_lack_a_token_and_are_named_once) {
+  testing::TemporaryDirectory directory;
+  put_file(directory.path() + "/tokenizer.json", read_file(kGoldens + "smollm2-like/tokenizer.json"));
+  std::vector<std::string> said;
+  const LogSink before = set_log_sink([&](LogLevel, const std::string& message) { said.push_back(message); });
+  const Tokenizer tokenizer = Tokenizer::load(directory.path());
+  Tokenizer::load(directory.path());
+  set_log_sink(before);
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_NE(said[0].find("tokenizer.json: no token for "), std::string::npos) << said[0];
+  EXPECT_NE(said[0].find("(0-8 11-12 14-31 33-35 "), std::string::npos) << said[0];
+  EXPECT_NE(said[0].find("they are dropped from a text, as in Hugging Face tokenizers"), std::string::npos) << said[0];
+  EXPECT_TRUE(tokenizer.lacks_bytes());
+  EXPECT_EQ(tokenizer.unencodable_bytes("th\x04e \x1d"), 2);
+  EXPECT_EQ(tokenizer.unencodable_bytes("the"), 0);
+  const Tokenizer whole = Tokenizer::load(kGoldens + "qwen2-like");
+  EXPECT_FALSE(whole.lacks_bytes());
+  EXPECT_EQ(whole.unencodable_bytes("th\x04e"), 0);
+}
+
+TEST(tokenizer, characters_without_a_token_may_be_dropped) {
+  Json json = read_json(kGoldens + "llama2-like/tokenizer.json", 1 << 20);
+  json["model"]["unk_token"] = nullptr;
+  json["model"]["byte_fallback"] = false;
+  testing::TemporaryDirectory directory;
+  put_file(directory.path() + "/tokenizer.json", json.dump());
+  const Tokenizer tokenizer = Tokenizer::load(directory.path());
+  EXPECT_EQ(tokenizer.encode("the\u4E16 the"), tokenizer.encode("the the"));
 }
 
 TEST(tokenizer, an_expression_that_goes_back_and_forth_too_long_is_an_error) {

@@ -13,6 +13,7 @@
 #include "config/policy_options.h"
 #include "data/jsonl.h"
 #include "rollout/policy.h"
+#include "text/unencodable.h"
 
 namespace ucas {
 
@@ -119,10 +120,15 @@ int run_score(const Words& words) {
 
   std::vector<Row> rows;
   int64_t total = 0;
+  UnencodableRows unencodable(policy.tokenizer);
   read_json_lines(line.positionals[0], BadRows::stop, [&](const JsonRow& row) {
     rows.push_back(read_row(row, policy));
     total += rows.back().length();
+    for (const char* key : {"prompt", "response"}) {
+      if (!row.value.contains(str(key, "_ids"))) unencodable.look_at(text_field(row, key), row.where);
+    }
   });
+  unencodable.say("rows", std::ssize(rows));
   Progress progress("score", total, "tokens");
   std::string text;
   int64_t done = 0;

@@ -1,0 +1,24 @@
+#include "text/unencodable.h"
+
+#include "base/lapses.h"
+#include "base/log.h"
+#include "base/str.h"
+
+namespace ucas {
+
+void UnencodableRows::look_at(std::string_view text, const std::string& name) {
+  if (tokenizer_->unencodable_bytes(text) == 0) return;
+  if (count_ > 0 && name == last_) return;
+  if (count_++ == 0) first_ = name;
+  last_ = name;
+}
+
+void UnencodableRows::say(const std::string& what, int64_t of) const {
+  if (count_ == 0) return;
+  note(Lapse::unencodable, count_);
+  warn(str(grouped(count_), " of ", grouped(of), " ", what,
+           " hold bytes that the tokenizer has no token for, and reach ",
+           "the model without them or with its unknown token instead; the first is ", printable(first_, 400)));
+}
+
+}  // namespace ucas
