@@ -29,7 +29,7 @@ std::string gzipped(const std::string& bytes) {
 }
 
 TEST(inflate, problem_files_packed_by_gzip_are_read_as_those_that_are_not) {
-  const std::string folder = str(testing::TempDir(), "ucas_inflate_", ::getpid());
+  const std::string folder = str(::testing::TempDir(), "ucas_inflate_", ::getpid());
   make_directories(folder);
   const std::string row = R"({"problem": "1+1?", "answer": "2"})";
   const std::string two = gzipped(row + "\n") + gzipped(row + "\n");  // members after one another

@@ -14,7 +14,7 @@ namespace {
 class problems : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = str(testing::TempDir(), "ucas_problems_", ::getpid());
+    folder_ = str(::testing::TempDir(), "ucas_problems_", ::getpid());
     make_directories(folder_);
   }
   void TearDown() override { remove_all(folder_); }

@@ -285,7 +285,7 @@ TEST(register_chains, refuse_options_that_contradict_each_other) {
 
 class TaskFolder : public ::testing::Test {
  protected:
-  void SetUp() override { folder_ = str(testing::TempDir(), "ucas_task_", ::getpid()); }
+  void SetUp() override { folder_ = str(::testing::TempDir(), "ucas_task_", ::getpid()); }
   void TearDown() override { remove_all(folder_); }
   std::string at(const char* name) const { return path_join(folder_, name); }
   std::string folder_;
