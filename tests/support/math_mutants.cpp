@@ -111,7 +111,8 @@ Mutant digit_changed(const std::string& gold, Rng& rng) {
 }
 
 Mutant one_more(const std::string& gold, Rng&) {
-  std::vector<size_t> digits = places_for(gold, [&](size_t i) { return is_digit(gold[i]) && !numbers_constant(gold, i); });
+  std::vector<size_t> digits =
+      places_for(gold, [&](size_t i) { return is_digit(gold[i]) && !numbers_constant(gold, i); });
   if (digits.empty()) return std::nullopt;
   std::string out = gold;
   for (size_t i = digits.back();; --i) {  // 199 + 1
@@ -176,7 +177,8 @@ Mutant point_moved(const std::string& gold, Rng& rng) {
 
 Mutant index_changed(const std::string& gold, Rng& rng) {
   auto fits = [&](size_t i) {
-    return is_digit(gold[i]) && !numbers_constant(gold, i) && i > 0 && (gold[i - 1] == '_' || (i > 1 && gold[i - 1] == '{' && gold[i - 2] == '_'));
+    return is_digit(gold[i]) && !numbers_constant(gold, i) && i > 0 &&
+           (gold[i - 1] == '_' || (i > 1 && gold[i - 1] == '{' && gold[i - 2] == '_'));
   };
   auto at = one_of(places_for(gold, fits), rng);
   if (!at) return std::nullopt;
@@ -187,7 +189,8 @@ Mutant index_changed(const std::string& gold, Rng& rng) {
 
 Mutant negated(const std::string& gold, Rng&) {
   if (gold.starts_with("-") && !gold.starts_with("--")) return gold.substr(1);
-  bool value = is_digit(gold[0]) || gold.starts_with("\\frac") || gold.starts_with("\\sqrt") || gold.starts_with("\\pi");
+  bool value =
+      is_digit(gold[0]) || gold.starts_with("\\frac") || gold.starts_with("\\sqrt") || gold.starts_with("\\pi");
   bool zero = gold.find_first_not_of("0.") == kNowhere || (gold[0] == '0' && (gold.size() < 2 || gold[1] != '.'));
   bool word = gold.find(':') != kNowhere;
   return value && !zero && !word ? Mutant("-" + gold) : std::nullopt;
@@ -205,9 +208,16 @@ Mutant plus_for_minus(const std::string& gold, Rng& rng) {
 }
 
 Mutant order_turned(const std::string& gold, Rng& rng) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kSigns = {
-      {{"<", ">"}, {">", "<"}, {"\\leq", "\\geq"}, {"\\geq", "\\leq"}, {"\\le ", "\\ge "}, {"\\ge ", "\\le "},
-       {"\\lt", "\\gt"}, {"\\gt", "\\lt"}, {"\\leqslant", "\\geqslant"}, {"\\geqslant", "\\leqslant"}}};
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kSigns = {{{"<", ">"},
+                                                                                     {">", "<"},
+                                                                                     {"\\leq", "\\geq"},
+                                                                                     {"\\geq", "\\leq"},
+                                                                                     {"\\le ", "\\ge "},
+                                                                                     {"\\ge ", "\\le "},
+                                                                                     {"\\lt", "\\gt"},
+                                                                                     {"\\gt", "\\lt"},
+                                                                                     {"\\leqslant", "\\geqslant"},
+                                                                                     {"\\geqslant", "\\leqslant"}}};
   std::vector<std::pair<size_t, size_t>> found;
   for (size_t k = 0; k < kSigns.size(); ++k) {
     for (size_t at = gold.find(kSigns[k].first); at != kNowhere; at = gold.find(kSigns[k].first, at + 1)) {
@@ -236,7 +246,8 @@ Mutant order_strict(const std::string& gold, Rng& rng) {
 // Letters.
 
 bool lone_letter(const std::string& text, size_t i) {
-  bool left = i > 0 && (is_letter(text[i - 1]) || text[i - 1] == '\\'), right = i + 1 < text.size() && is_letter(text[i + 1]);
+  bool left = i > 0 && (is_letter(text[i - 1]) || text[i - 1] == '\\'),
+       right = i + 1 < text.size() && is_letter(text[i + 1]);
   return is_letter(text[i]) && !left && !right;
 }
 
@@ -281,8 +292,8 @@ Mutant letter_changed_once(const std::string& gold, Rng& rng) {
 Mutant other_case(const std::string& gold, Rng& rng) {
   auto fits = [&](size_t i) {
     bool prefix = i > 0 && gold[i - 1] == '0';  // 0x1F
-    return lone_letter(gold, i) && !prefix && std::string_view("cCeEiIdD").find(gold[i]) == kNowhere && !is_bound(gold, gold[i]) &&
-           gold.find(static_cast<char>(gold[i] ^ 32)) == kNowhere;
+    return lone_letter(gold, i) && !prefix && std::string_view("cCeEiIdD").find(gold[i]) == kNowhere &&
+           !is_bound(gold, gold[i]) && gold.find(static_cast<char>(gold[i] ^ 32)) == kNowhere;
   };
   auto at = one_of(places_for(gold, fits), rng);
   if (!at) return std::nullopt;
@@ -371,7 +382,7 @@ Mutant unit_changed(const std::string& gold, Rng& rng) {
   std::string word = *content;
   std::erase_if(word, [](char c) { return c == ' ' || c == '.'; });
   bool plain = word.size() > 1 && std::all_of(word.begin(), word.end(), is_letter);
-  constexpr std::array<std::string_view, 12> kNothing = {"way",  "am",     "pm",    "and",   "or",  "times",
+  constexpr std::array<std::string_view, 12> kNothing = {"way",   "am",     "pm",    "and",       "or", "times",
                                                          "value", "pieces", "total", "solutions", "th", "unit"};
   bool nothing = std::any_of(kNothing.begin(), kNothing.end(),
                              [&](std::string_view part) { return word == part || word.find("unit") != kNowhere; }) ||
@@ -408,7 +419,8 @@ std::optional<List> list_of(const std::string& text) {
   if (gold.find('$') != kNowhere) return std::nullopt;
   size_t begin = 0, end = gold.size();
   if (gold.ends_with("}") && gold.size() > 2 && gold.starts_with("\\{") && gold.ends_with("\\}")) begin = 2, end -= 2;
-  if (gold.size() > 2 && (gold[0] == '(' || gold[0] == '[') && (gold.back() == ')' || gold.back() == ']')) ++begin, --end;
+  if (gold.size() > 2 && (gold[0] == '(' || gold[0] == '[') && (gold.back() == ')' || gold.back() == ']'))
+    ++begin, --end;
   list.head = gold.substr(0, begin), list.tail = gold.substr(end);
   int depth = 0;
   std::string item;

@@ -1,6 +1,6 @@
-// Right answers with one thing changed, for the question what a verifier pays that it should not. A kind of change finds
-// a place for it in a gold answer, or none; what it makes is another answer, apart from the few that happen to say the
-// same (0 negated). Texts only: nothing of the verifier is used.
+// Right answers with one thing changed, for the question what a verifier pays that it should not. A kind of change
+// finds a place for it in a gold answer, or none; what it makes is another answer, apart from the few that happen to
+// say the same (0 negated). Texts only: nothing of the verifier is used.
 #pragma once
 
 #include <optional>

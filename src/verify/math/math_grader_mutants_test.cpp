@@ -55,7 +55,8 @@ std::vector<Tally> tally(const std::vector<std::string>& golds) {
   return tallies;
 }
 
-// Paid at most `most` times: changes that say the same, and those of which the verifier's tables say that they are paid.
+// Paid at most `most` times: changes that say the same, and those of which the verifier's tables say that they are
+// paid.
 void expect_few(const std::vector<Tally>& tallies, size_t kind, int64_t most) {
   const Tally& tally = tallies[kind];
   EXPECT_LE(tally.paid, most) << mutant_kinds()[kind].name << ": " << tally.paid << " of " << tally.tried << " paid\n"
@@ -81,7 +82,7 @@ TEST(verifier_mutants, a_gold_of_the_data_sets_with_one_thing_changed_is_not_pai
   int64_t paid = 0, tried = 0;
   for (const Tally& tally : tallies) paid += tally.paid, tried += tally.tried;
   EXPECT_GT(tried, 40'000);
-  EXPECT_LE(paid, 40);
+  EXPECT_LE(paid, 30);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// No short answer may be worth something everywhere: each is paid for those gold answers that say it, and for few others.
-// What a gold answer says is read here by a few lines of text, which know nothing of the verifier.
+// No short answer may be worth something everywhere: each is paid for those gold answers that say it, and for few
+// others. What a gold answer says is read here by a few lines of text, which know nothing of the verifier.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -86,10 +86,9 @@ const std::vector<std::string>& short_answers() {
 
 // Pieces of answers in no order.
 std::string answer_of_pieces(Rng& rng) {
-  static const std::vector<std::string> kPieces = {"0", "1",   "2", "x",        "n",      "\\pi", "\\infty", "(",
-                                                   ")", "[",   "]", ",",        "+",      "-",    "^",       "\\{",
-                                                   "=", "\\}", "<", "\\text{",  "}",      "\\%",  "k",       "\\pm",
-                                                   "/", "|",   ":", "\\emptyset", "\\cup ", "..."};
+  static const std::vector<std::string> kPieces = {
+      "0",   "1", "2",   "x", "n",       "\\pi", "\\infty", "(", ")",    "[", "]", ",", "+",          "-",      "^",
+      "\\{", "=", "\\}", "<", "\\text{", "}",    "\\%",     "k", "\\pm", "/", "|", ":", "\\emptyset", "\\cup ", "..."};
   std::string text;
   for (int64_t left = 1 + rng.below(5); left > 0; --left) {
     text += kPieces[static_cast<size_t>(rng.below(static_cast<int64_t>(kPieces.size())))];
@@ -99,16 +98,19 @@ std::string answer_of_pieces(Rng& rng) {
 
 // What is left of a text without marks, blanks, words of units and a name in front.
 std::string core_of(std::string text) {
-  for (const char* mark : {"$", "\\left", "\\right", "\\text", "\\mbox", "\\mathrm", "\\mathbb", "\\!", "\\,", "\\;", "\\ ", "\\$",
-                           "{", "}", " ", "\n", "~", "^\\circ", "\\%", "Solutionis:"}) {
+  for (const char* mark :
+       {"$",   "\\left", "\\right", "\\text", "\\mbox", "\\mathrm", "\\mathbb", "\\!",     "\\,", "\\;",
+        "\\ ", "\\$",    "{",       "}",      " ",      "\n",       "~",        "^\\circ", "\\%", "Solutionis:"}) {
     for (size_t at; (at = text.find(mark)) != std::string::npos;) text.erase(at, std::string(mark).size());
   }
   for (size_t at; (at = text.find("dfrac")) != std::string::npos;) text.erase(at, 1);
   for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  if (size_t equals = text.rfind('='); equals != std::string::npos && equals + 1 < text.size()) text.erase(0, equals + 1);
+  if (size_t equals = text.rfind('='); equals != std::string::npos && equals + 1 < text.size())
+    text.erase(0, equals + 1);
   while (text.ends_with('.') && text.size() > 1 && !text.ends_with("..")) text.pop_back();
   if (text.ends_with(":1")) text.resize(text.size() - 2);
-  bool number = !text.empty() && text.find_first_not_of("0123456789.+-abcdefghijklmnopqrstuvwxyz/") == std::string::npos &&
+  bool number = !text.empty() &&
+                text.find_first_not_of("0123456789.+-abcdefghijklmnopqrstuvwxyz/") == std::string::npos &&
                 std::string("0123456789.-+").find(text[0]) != std::string::npos;
   if (number) text = text.substr(0, text.find_first_of("abcdefghijklmnopqrstuvwxyz"));
   return text;
@@ -127,13 +129,23 @@ std::optional<double> number_of(const std::string& core) {
 
 // Texts that say the same as others, after core_of().
 std::string said_by(const std::string& core) {
-  static const std::map<std::string, std::string> kSame = {
-      {"0\\cdotx", "0"},
-      {"nosolution", "none"},   {"\\emptyset", "none"}, {"\\varnothing", "none"},       {"\\\\", "none"},
-      {"allrealnumbers", "r"},  {"x\\inr", "r"},        {"(-\\infty,\\infty)", "r"},    {"doesnotexist", "undefined"},
-      {"180", "\\pi"},          {"360", "2\\pi"},       {"infinitenumberofsolutions", "\\infty"},
-      {"x\\ge0", "[0,\\infty)"}, {"\\x\\midx\\geq0\\", "[0,\\infty)"}, {"x>0", "(0,\\infty)"},
-      {"-1,1", "\\pm1"},        {"1,-1", "\\pm1"}};
+  static const std::map<std::string, std::string> kSame = {{"0\\cdotx", "0"},
+                                                           {"nosolution", "none"},
+                                                           {"\\emptyset", "none"},
+                                                           {"\\varnothing", "none"},
+                                                           {"\\\\", "none"},
+                                                           {"allrealnumbers", "r"},
+                                                           {"x\\inr", "r"},
+                                                           {"(-\\infty,\\infty)", "r"},
+                                                           {"doesnotexist", "undefined"},
+                                                           {"180", "\\pi"},
+                                                           {"360", "2\\pi"},
+                                                           {"infinitenumberofsolutions", "\\infty"},
+                                                           {"x\\ge0", "[0,\\infty)"},
+                                                           {"\\x\\midx\\geq0\\", "[0,\\infty)"},
+                                                           {"x>0", "(0,\\infty)"},
+                                                           {"-1,1", "\\pm1"},
+                                                           {"1,-1", "\\pm1"}};
   if (auto at = kSame.find(core); at != kSame.end()) return at->second;
   if (core.size() == 3 && core[0] == '(' && core[2] == ')') return core.substr(1, 1);  // (A)
   if (core.starts_with("\\0") && core.size() == 3) return "0";

@@ -47,7 +47,7 @@ struct Piece {
 };
 
 struct Named {
-  std::string name;  // "" for none
+  std::string name;     // "" for none
   Part value, of = {};  // `of`: what stands as the name, id kNoNode for none
 };
 
@@ -104,6 +104,7 @@ class Comparer {
   // equal_names.cpp
   std::optional<Finding> by_name(Part gold, Part answer, int depth);
   std::vector<NamedPart> named_parts(Part part);
+  bool lists_of_other_names(Part gold, Part answer);
 
   // equal_matrices.cpp
   struct Matrix {

@@ -74,7 +74,8 @@ Part family_of(Part part) {
   // \{x \mid x = 6k, k \in \mathbb{Z}\}
   bool named = part.kind() == Kind::set_builder && part.size() == 2 && part.child(0).kind() == Kind::symbol;
   Part condition = named ? without_domains(part.child(1)) : part;
-  bool equation = named && condition.id != part.child(1).id && condition.kind() == Kind::relation && condition.text() == "=";
+  bool equation =
+      named && condition.id != part.child(1).id && condition.kind() == Kind::relation && condition.text() == "=";
   return equation && show(condition.child(0)) == show(part.child(0)) ? condition.child(1) : part;
 }
 
@@ -168,6 +169,7 @@ Finding Comparer::match(const std::vector<Part>& gold, const std::vector<Part>& 
 
 Finding Comparer::collections(Part gold, Part answer, int depth) {
   Finding first{Outcome::different, "a different answer"};
+  if (lists_of_other_names(gold, answer)) return {Outcome::different, "a value of another variable"};
   bool several = __builtin_popcount(signs_below(*gold.tree, gold.id)) > 1 ||
                  __builtin_popcount(signs_below(*answer.tree, answer.id)) > 1;
   for (bool independent : {false, true}) {

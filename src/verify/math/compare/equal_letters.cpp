@@ -137,7 +137,9 @@ std::vector<std::vector<Renaming>> Comparer::renamings() const {
   };
   bool line = count == 1 && is_line(gold()) && is_line(answer());
   // y = C_1 e^x + C_2 e^{-x}: constants of integration beside a variable; A and B for two of them
-  auto constants = [](const Names& names) { return std::all_of(names.begin(), names.end(), is_constant_of_integration); };
+  auto constants = [](const Names& names) {
+    return std::all_of(names.begin(), names.end(), is_constant_of_integration);
+  };
   auto capitals = [](const Names& names) {
     return std::all_of(names.begin(), names.end(), [](const std::string& n) { return one_of("ABCD", base_letter(n)); });
   };
@@ -169,8 +171,8 @@ std::vector<std::vector<Renaming>> Comparer::renamings() const {
   return ways.empty() ? none : ways;
 }
 
-// k \in \mathbb{Z} against k \in \mathbb{N}. A letter of which one side says nothing is an integer there if it is one of
-// those that usually are, except as an index.
+// k \in \mathbb{Z} against k \in \mathbb{N}. A letter of which one side says nothing is an integer there if it is one
+// of those that usually are, except as an index.
 bool Comparer::domains_differ() const {
   Letters g = letters_of(gold()), a = letters_of(answer());
   auto renamed = [&](const std::string& name) {

@@ -1,5 +1,5 @@
-// Lists whose values have names: "Alice: 3, Bob: 4", "x = 1, y = 2", "3 red, 4 blue", (x, y) = (1, 2). A value is that of
-// its name; where the other side has no names, the order counts.
+// Lists whose values have names: "Alice: 3, Bob: 4", "x = 1, y = 2", "3 red, 4 blue", (x, y) = (1, 2). A value is that
+// of its name; where the other side has no names, the order counts.
 #include <algorithm>
 
 #include "base/str.h"
@@ -54,9 +54,8 @@ const NamedPart* find_name(const std::vector<NamedPart>& parts, std::string_view
 
 // A point without names is (x, y) or (x, y, z); of other letters a question may want any order, (m, b) or (k, a).
 bool are_coordinates(const std::vector<NamedPart>& parts) {
-  return std::all_of(parts.begin(), parts.end(), [](const NamedPart& part) {
-    return part.name == "x" || part.name == "y" || part.name == "z";
-  });
+  return std::all_of(parts.begin(), parts.end(),
+                     [](const NamedPart& part) { return part.name == "x" || part.name == "y" || part.name == "z"; });
 }
 
 bool is_sequence(Part p) { return p.kind() == Kind::tuple || p.kind() == Kind::matrix; }
@@ -93,9 +92,30 @@ std::vector<NamedPart> Comparer::named_parts(Part p) {
     Part names = p.child(0), values = p.child(1);
     bool lists = (names.kind() == Kind::tuple || names.kind() == Kind::list) && names.size() == values.size() &&
                  (values.kind() == Kind::tuple || values.kind() == Kind::list);
-    for (size_t k = 0; lists && k < names.size(); ++k) keep(show(names.child(k)), names.child(k), values.child(k), values.child(k), false);
+    for (size_t k = 0; lists && k < names.size(); ++k)
+      keep(show(names.child(k)), names.child(k), values.child(k), values.child(k), false);
   }
   return parts.size() > 1 && all_differ(parts) ? parts : std::vector<NamedPart>();
+}
+
+// x = 1; x = 2, 3 against x = 1; w = 2, 3: a letter that the gold answer does not know names several values.
+bool Comparer::lists_of_other_names(Part gold, Part answer) {
+  auto letter_of = [](Part p) {
+    bool named = p.kind() == Kind::relation && p.size() == 2 && p.text() == "=" && p.child(0).kind() == Kind::symbol;
+    return named ? p.child(0) : Part{p.tree};
+  };
+  if (gold.kind() != Kind::list || answer.kind() != Kind::list) return false;
+  std::vector<Part> known;
+  for (const Part& child : children_of(gold)) {
+    known.push_back(letter_of(child));
+    if (known.back().id == kNoNode) return false;
+  }
+  for (const Part& child : children_of(answer)) {
+    Part letter = letter_of(child);
+    if (letter.id == kNoNode || !is_list(child.child(1))) continue;
+    if (std::all_of(known.begin(), known.end(), [&](Part name) { return other_name(name, letter); })) return true;
+  }
+  return false;
 }
 
 // nullopt: there are no names, or not as many values.

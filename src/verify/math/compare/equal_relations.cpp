@@ -47,10 +47,11 @@ bool is_function_of_names(Part p) {
 // "area", "area of the triangle", "total cost".
 bool names_quantity(std::string_view key) {
   constexpr std::string_view kNouns[] = {
-      "area",  "volume", "perimeter", "circumference", "length", "width",   "height",  "distance", "speed",
-      "cost",  "price",  "profit",    "probability",   "total",  "sum",     "average", "mean",     "median",
-      "value", "result", "answer",    "solution",      "number", "time",    "angle",   "slope",    "radius",
-      "ratio", "weight", "product",   "remainder",     "degree", "minimum", "maximum", "max",      "min",   "range",   "domain"};
+      "area",    "volume",  "perimeter", "circumference", "length",      "width",    "height",    "distance",
+      "speed",   "cost",    "price",     "profit",        "probability", "total",    "sum",       "average",
+      "mean",    "median",  "value",     "result",        "answer",      "solution", "number",    "time",
+      "angle",   "slope",   "radius",    "ratio",         "weight",      "product",  "remainder", "degree",
+      "minimum", "maximum", "max",       "min",           "range",       "domain"};
   if (key.find("not") != std::string_view::npos || key.find("wrong") != std::string_view::npos) return false;
   return std::any_of(std::begin(kNouns), std::end(kNouns),
                      [&](std::string_view noun) { return key.starts_with(noun) || key.ends_with(noun); });
@@ -124,7 +125,8 @@ bool is_name(Part p) {
 bool is_ratio_of_names(Part p) {
   if (p.kind() != Kind::quotient) return false;
   for (Part side : {p.child(0), p.child(1)}) {
-    bool indexed = side.kind() == Kind::symbol && is_upper(side.text()[0]) && side.text().find('_') != std::string_view::npos;
+    bool indexed =
+        side.kind() == Kind::symbol && is_upper(side.text()[0]) && side.text().find('_') != std::string_view::npos;
     if (!indexed && !(side.kind() == Kind::product && is_name(side))) return false;
   }
   return true;
@@ -303,7 +305,8 @@ bool Comparer::other_name(Part gold, Part answer) {
       return !same_unknown(show(gold), show(answer)) && renamed_.empty();
     case Kind::product:
       return segment_of(gold) != segment_of(answer);
-    case Kind::call:  // f(2) and f(3), f(x) and g(x); but f(x) and f(t), and no \lim or \int, which is written in many ways
+    case Kind::call:  // f(2) and f(3), f(x) and g(x); but f(x) and f(t), and no \lim or \int, which is written in many
+                      // ways
       if (!gold.is(Function::user) || !answer.is(Function::user) || gold.text().starts_with('\\')) return false;
       if (gold.text() != answer.text()) return true;
       return show(gold) != show(answer) && (bound_symbols(gold).empty() || bound_symbols(answer).empty());

@@ -35,7 +35,7 @@ bool goes_on_with_another(std::string_view rest, std::string_view sign) {
 std::string_view without_clause(std::string_view text) {
   size_t sign = text.starts_with('-') || text.starts_with("\\$") ? (text[0] == '-' ? 1 : 2) : 0;
   if (text.size() <= sign || !is_digit(text[sign])) return text;
-  constexpr std::string_view kClauses[] = {"because", "since", "as",  "so",      "not",   "which",
+  constexpr std::string_view kClauses[] = {"because", "since", "as",      "so",     "not",   "which",
                                            "thus",    "hence", "instead", "rather", "given", "considering"};
   std::string_view before;
   for (size_t i = sign; i < text.size();) {
@@ -65,7 +65,8 @@ std::string_view sentence_after(std::string_view text, size_t begin) {
   if (text.starts_with("$")) {
     size_t open = text.starts_with("$$") ? 2 : 1;
     size_t close = text.find('$', open);
-    if (close != kNone && !goes_on_with_another(text.substr(close + open), "$")) return trim_answer(text.substr(open, close - open));
+    if (close != kNone && !goes_on_with_another(text.substr(close + open), "$"))
+      return trim_answer(text.substr(open, close - open));
   }
   if (size_t close = text.find("\\)"); text.starts_with("\\(") && close != kNone) {
     if (!goes_on_with_another(text.substr(close + 2), "\\(")) return trim_answer(text.substr(2, close - 2));
@@ -208,7 +209,8 @@ std::string_view last_formula(std::string_view text, size_t& end) {
 std::string_view word_before(std::string_view text, size_t end) {
   while (end > 0 && !is_letter(text[end - 1])) --end;
   size_t begin = end;
-  while (begin > 0 && (is_letter(text[begin - 1]) || (text[begin - 1] == '-' && begin > 1 && is_letter(text[begin - 2]))))
+  while (begin > 0 &&
+         (is_letter(text[begin - 1]) || (text[begin - 1] == '-' && begin > 1 && is_letter(text[begin - 2]))))
     --begin;
   return text.substr(begin, end - begin);
 }
@@ -230,14 +232,17 @@ std::string_view last_numeral(std::string_view text) {
   if (text.size() > kSentence) text.remove_prefix(text.size() - kSentence);
   while (!text.empty() && !is_letter(text.back())) text.remove_suffix(1);
   if (size_t stop = text.find_last_of(".!?:\n"); stop != kNone) text.remove_prefix(stop + 1);
-  constexpr std::string_view kBefore[] = {"or",    "and",   "to",       "not",     "minus",    "negative", "point", "hundred",
-                                          "times", "than",  "least",    "most",    "thousand", "million",  "plus",  "half",
-                                          "of",    "under", "over",     "between", "no",       "dozen",    "below", "above"};
-  constexpr std::string_view kBehind[] = {"hundred", "thousand", "million", "billion", "dozen", "half",   "halves", "third",
-                                          "thirds",  "quarter",  "quarters", "fourth", "fourths", "fifth", "fifths", "percent",
-                                          "point",   "and",      "or",       "tenth",  "tenths",  "times", "to",     "more",
-                                          "less",    "plus",     "minus",    "over",   "sixth",   "sixths", "eighth", "eighths"};
-  constexpr std::string_view kVerbs[] = {"has", "have", "had", "is", "are", "was", "needs", "gets", "leaves", "only", "exactly"};
+  constexpr std::string_view kBefore[] = {"or",       "and",     "to",    "not",   "minus", "negative",
+                                          "point",    "hundred", "times", "than",  "least", "most",
+                                          "thousand", "million", "plus",  "half",  "of",    "under",
+                                          "over",     "between", "no",    "dozen", "below", "above"};
+  constexpr std::string_view kBehind[] = {"hundred", "thousand", "million", "billion",  "dozen",  "half",    "halves",
+                                          "third",   "thirds",   "quarter", "quarters", "fourth", "fourths", "fifth",
+                                          "fifths",  "percent",  "point",   "and",      "or",     "tenth",   "tenths",
+                                          "times",   "to",       "more",    "less",     "plus",   "minus",   "over",
+                                          "sixth",   "sixths",   "eighth",  "eighths"};
+  constexpr std::string_view kVerbs[] = {"has",   "have", "had",    "is",   "are",    "was",
+                                         "needs", "gets", "leaves", "only", "exactly"};
   std::string behind;
   for (size_t end = text.size();;) {
     std::string_view word = word_before(text, end);

@@ -11,23 +11,39 @@ namespace {
 
 constexpr std::string_view kClauseWords[] = {"where", "for", "if", "when", "with", "such", "given", "while", "as"};
 // What people write before an answer: adverbs alone, or a phrase that ends with "is", "are" or a colon.
-constexpr std::string_view kAdverbs[] = {"only",  "thus",          "so",      "hence",  "therefore", "then",
-                                         "about", "approximately", "roughly", "exactly", "around",    "nearly",
-                                         "almost", "approx",       "circa",   "ca",     "environ",   "etwa"};
-constexpr std::string_view kIntroduction[] = {"the",   "answer",  "answers", "solution", "solutions", "set",  "final",
-                                              "value", "correct", "result",  "our",      "required",  "my",   "there"};
+constexpr std::string_view kAdverbs[] = {"only",   "thus",          "so",      "hence",   "therefore", "then",
+                                         "about",  "approximately", "roughly", "exactly", "around",    "nearly",
+                                         "almost", "approx",        "circa",   "ca",      "environ",   "etwa"};
+constexpr std::string_view kIntroduction[] = {"the",   "answer",  "answers", "solution", "solutions", "set", "final",
+                                              "value", "correct", "result",  "our",      "required",  "my",  "there"};
 // Behind "the" and in front of a verb: the ratio is 3:4.
-constexpr std::string_view kQuantities[] = {"ratio", "number", "total",       "sum",   "area",
+constexpr std::string_view kQuantities[] = {"ratio",  "number", "total",       "sum",   "area",
                                             "volume", "length", "probability", "range", "perimeter"};
 // The same in other languages, whole.
-constexpr std::string_view kFrames[] = {"il y a",           "la r\u00e9ponse est", "le r\u00e9sultat est",
-                                        "le nombre est",    "le nombre total est",  "die antwort ist",
-                                        "das ergebnis ist", "es gibt",              "la respuesta es",
-                                        "el resultado es",  "a v\u00e1lasz"};
+constexpr std::string_view kFrames[] = {"il y a",
+                                        "la r\u00e9ponse est",
+                                        "le r\u00e9sultat est",
+                                        "le nombre est",
+                                        "le nombre total est",
+                                        "die antwort ist",
+                                        "das ergebnis ist",
+                                        "es gibt",
+                                        "la respuesta es",
+                                        "el resultado es",
+                                        "a v\u00e1lasz"};
 // In front of a number in Chinese: in all, there are, the answer is.
-constexpr std::string_view kChineseFrames[] = {"\u5171",       "\u5171\u6709",       "\u4e00\u5171",       "\u4e00\u5171\u6709",
-                                               "\u603b\u5171", "\u603b\u5171\u6709", "\u5171\u8ba1",       "\u7b54\u6848\u662f",
-                                               "\u7b54\u6848\u4e3a", "\u7b54\u6848", "\u7ed3\u679c\u662f", "\u7ed3\u679c\u4e3a",
+constexpr std::string_view kChineseFrames[] = {"\u5171",
+                                               "\u5171\u6709",
+                                               "\u4e00\u5171",
+                                               "\u4e00\u5171\u6709",
+                                               "\u603b\u5171",
+                                               "\u603b\u5171\u6709",
+                                               "\u5171\u8ba1",
+                                               "\u7b54\u6848\u662f",
+                                               "\u7b54\u6848\u4e3a",
+                                               "\u7b54\u6848",
+                                               "\u7ed3\u679c\u662f",
+                                               "\u7ed3\u679c\u4e3a",
                                                "\u6709"};
 
 struct PhraseGroup {

@@ -225,8 +225,8 @@ NodeId Parser::set_of_numbers(char letter) {
   return symbol(name);
 }
 
-// C_{10}^{3} and C^3_{10}, the binomial of two numerals behind the letter; kNoNode without failing for other indices, of
-// which C_2^2 is one: the square of a constant.
+// C_{10}^{3} and C^3_{10}, the binomial of two numerals behind the letter; kNoNode without failing for other indices,
+// of which C_2^2 is one: the square of a constant.
 NodeId Parser::combination() {
   int values[2] = {-1, -1};  // below, above
   size_t i = 0;

@@ -247,8 +247,8 @@ Parser::TermReader::Step Parser::TermReader::number_word(std::string_view word) 
     return Step::taken;
   }
   constexpr std::pair<std::string_view, std::string_view> kParts[] = {
-      {"fifth", "5"}, {"sixth", "6"}, {"seventh", "7"}, {"eighth", "8"}, {"ninth", "9"}, {"tenth", "10"},
-      {"hundredth", "100"}, {"thousandth", "1000"}};
+      {"fifth", "5"}, {"sixth", "6"},  {"seventh", "7"},     {"eighth", "8"},
+      {"ninth", "9"}, {"tenth", "10"}, {"hundredth", "100"}, {"thousandth", "1000"}};
   for (auto [part, digits] : kParts) {  // 3 tenths
     bool plural = word.ends_with('s') && word.substr(0, word.size() - 1) == part;
     if (!plural && word != part) continue;
@@ -289,7 +289,8 @@ Parser::TermReader::Step Parser::TermReader::unit_in_brackets() {
   p.advance();
   NodeId value = p.with_unit(product(), numeric());
   if (value == kNoNode) return Step::end;
-  bool closed = curly ? p.is_command(Meaning::closing) && p.peek().command->value == '{' : p.is_symbol(round ? ')' : ']');
+  bool closed =
+      curly ? p.is_command(Meaning::closing) && p.peek().command->value == '{' : p.is_symbol(round ? ')' : ']');
   if (value == factors[0] || !closed) {
     p.at_ = before;
     return Step::other;

@@ -93,7 +93,7 @@ struct Parser::UnitReader {
   std::vector<NodeId> above = {}, below = {};
   bool words = false, any = false;  // a word that is in no table; anything read
   bool radians = false;
-  int sign = 1, pending = 1;        // behind "per"; behind "square" and "cubic"
+  int sign = 1, pending = 1;  // behind "per"; behind "square" and "cubic"
 
   bool plain_word(size_t i) const { return p.peek(i).kind == TokenKind::word; }
   NodeId read();

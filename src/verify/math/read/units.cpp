@@ -11,16 +11,16 @@ namespace {
 
 // Words that change the number, or offer another: never a unit.
 constexpr std::string_view kNotUnits[] = {
-    "or",        "and",      "to",       "not",        "from",     "between",  "about",    "less",
-    "more",      "than",     "plus",     "minus",      "times",    "over",     "half",     "halves",
-    "third",     "thirds",   "quarter",  "quarters",   "dozen",    "hundred",  "hundreds", "thousand",
-    "thousands", "million",  "millions", "billion",    "billions", "trillion", "squared",  "cubed",
-    "factorial", "mod",      "base",     "e",          "i",        "pi",       "if",       "when",
-    "for",       "is",       "are",      "but",        "also",     "maybe",    "either",   "approximately",
-    "inf",       "infinity", "sin",      "cos",        "tan",      "log",      "ln",       "exp",
-    "sqrt",      "x",        "y",        "z",          "n",        "k",        "except",   "without",
-    "remainder", "wrong",    "no",       "percentage", "fifth",    "fifths",   "sixth",    "sixths",
-    "seventh",   "sevenths", "eighth",   "eighths",    "ninth",    "ninths",   "tenth",    "tenths",
+    "or",        "and",        "to",         "not",         "from",     "between",  "about",    "less",
+    "more",      "than",       "plus",       "minus",       "times",    "over",     "half",     "halves",
+    "third",     "thirds",     "quarter",    "quarters",    "dozen",    "hundred",  "hundreds", "thousand",
+    "thousands", "million",    "millions",   "billion",     "billions", "trillion", "squared",  "cubed",
+    "factorial", "mod",        "base",       "e",           "i",        "pi",       "if",       "when",
+    "for",       "is",         "are",        "but",         "also",     "maybe",    "either",   "approximately",
+    "inf",       "infinity",   "sin",        "cos",         "tan",      "log",      "ln",       "exp",
+    "sqrt",      "x",          "y",          "z",           "n",        "k",        "except",   "without",
+    "remainder", "wrong",      "no",         "percentage",  "fifth",    "fifths",   "sixth",    "sixths",
+    "seventh",   "sevenths",   "eighth",     "eighths",     "ninth",    "ninths",   "tenth",    "tenths",
     "hundredth", "hundredths", "thousandth", "thousandths",
 };
 
