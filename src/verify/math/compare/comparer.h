@@ -104,6 +104,7 @@ class Comparer {
   // equal_names.cpp
   std::optional<Finding> by_name(Part gold, Part answer, int depth);
   std::vector<NamedPart> named_parts(Part part);
+  bool lists_of_other_names(Part gold, Part answer);
 
   // equal_matrices.cpp
   struct Matrix {

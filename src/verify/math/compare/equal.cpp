@@ -169,6 +169,7 @@ Finding Comparer::match(const std::vector<Part>& gold, const std::vector<Part>& 
 
 Finding Comparer::collections(Part gold, Part answer, int depth) {
   Finding first{Outcome::different, "a different answer"};
+  if (lists_of_other_names(gold, answer)) return {Outcome::different, "a value of another variable"};
   bool several = __builtin_popcount(signs_below(*gold.tree, gold.id)) > 1 ||
                  __builtin_popcount(signs_below(*answer.tree, answer.id)) > 1;
   for (bool independent : {false, true}) {

@@ -98,6 +98,26 @@ std::vector<NamedPart> Comparer::named_parts(Part p) {
   return parts.size() > 1 && all_differ(parts) ? parts : std::vector<NamedPart>();
 }
 
+// x = 1; x = 2, 3 against x = 1; w = 2, 3: a letter that the gold answer does not know names several values.
+bool Comparer::lists_of_other_names(Part gold, Part answer) {
+  auto letter_of = [](Part p) {
+    bool named = p.kind() == Kind::relation && p.size() == 2 && p.text() == "=" && p.child(0).kind() == Kind::symbol;
+    return named ? p.child(0) : Part{p.tree};
+  };
+  if (gold.kind() != Kind::list || answer.kind() != Kind::list) return false;
+  std::vector<Part> known;
+  for (const Part& child : children_of(gold)) {
+    known.push_back(letter_of(child));
+    if (known.back().id == kNoNode) return false;
+  }
+  for (const Part& child : children_of(answer)) {
+    Part letter = letter_of(child);
+    if (letter.id == kNoNode || !is_list(child.child(1))) continue;
+    if (std::all_of(known.begin(), known.end(), [&](Part name) { return other_name(name, letter); })) return true;
+  }
+  return false;
+}
+
 // nullopt: there are no names, or not as many values.
 std::optional<Finding> Comparer::by_name(Part gold, Part answer, int depth) {
   std::vector<NamedPart> g = named_parts(gold), a = named_parts(answer);
