@@ -77,8 +77,8 @@ def hosts():
         sent = lambda: [int(re.search(r"TX:.*\n\s*(\d+)", ip("-n", name, "-s", "link", "show", f"cable{i}")).group(1))
                         for i, name in enumerate(NAMES)]
         before = sent()
-        finish([start(rank, 2, train("two", "--train.steps", 6), "10.77.0.1", before=["ip", "netns", "exec", name],
-                      more={"GLOO_SOCKET_IFNAME": f"cable{rank}"}) for rank, name in enumerate(NAMES)])
+        finish([start(rank, 2, train("two", "--train.steps", 6), "10.77.0.1", before=["ip", "netns", "exec", name])
+                for rank, name in enumerate(NAMES)])
         cable = [b - a for a, b in zip(before, sent())]
     finally:
         for name in NAMES:

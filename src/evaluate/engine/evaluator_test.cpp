@@ -156,6 +156,32 @@ TEST(evaluator, killed_anywhere_it_goes_on_and_ends_as_the_same_bytes) {
   }
 }
 
+// Of several ranks of a training all but the first: programs near a limit of time may not be judged twice.
+TEST(evaluator, what_another_process_scores_is_drawn_and_graded_by_nobody) {
+  class Counting final : public Grader {
+   public:
+    std::vector<Verdict> grade(std::span<const Answer> answers) const override {
+      graded += std::ssize(answers);
+      return std::vector<Verdict>(answers.size());
+    }
+    void classify(std::span<Verdict> /*group*/) const override {}
+    mutable int64_t graded = 0;
+  };
+  const EvalConfig config{.samples = 3};
+  for (const bool scored : {true, false}) {
+    Fixture f(4);
+    f.rollout.script = keyed;
+    const auto grader = std::make_shared<Counting>();
+    f.grader = grader;
+    f.input.scored = scored;
+    const EvalRecord r = f.run(config);
+    EXPECT_TRUE(r.complete);
+    EXPECT_EQ(f.rollout.answered, 16);
+    EXPECT_EQ(grader->graded, scored ? 16 : 0);
+    EXPECT_EQ(r.by_source.empty(), !scored);
+  }
+}
+
 TEST(evaluator, a_disk_that_the_responses_may_fill_is_refused_before_the_first_of_them) {
   const EvalConfig config{.samples = 3, .max_tokens = 1000};
   Fixture f(4);
