@@ -8,12 +8,14 @@
 #include <ATen/ops/sin.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <thread>
@@ -24,6 +26,7 @@
 #include "rollout/engine.h"
 #include "support/engine/rollout_requests.h"
 #include "support/engine/small_models.h"
+#include "support/patience.h"
 #include "train/agreement.h"
 #include "train/optimizer.h"
 #include "train/sampled_bytes.h"
