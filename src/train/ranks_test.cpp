@@ -568,7 +568,7 @@ TEST(ranks, responses_that_are_missing_end_all) {
     for (const auto& prompt : prompts) jobs.push_back({.prompt = prompt, .samples = 2});
     if (ranks.leads()) ranks.count("prompts/0", 100);
     ranks.meet("the beginning");
-    Drawing own(false);
+    Drawing own;
     RolloutRequest request;
     request.jobs = jobs;
     bool stops = false;
