@@ -20,7 +20,7 @@ def greedy(out):
     folder = next(root for root, _, files in os.walk(path(out)) if any(name.endswith(".card.json") for name in files))
     name = next(name for name in os.listdir(folder) if name.endswith(".card.json"))
     with open(os.path.join(folder, name.replace(".card.json", ".json"))) as file:
-        return json.load(file)["greedy"]["value"]
+        return json.load(file)["greedy"]["pass@1"]["value"]
 
 
 words = shlex.split(line)

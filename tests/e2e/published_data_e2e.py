@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from support import check, fail, path, ucas
+from support import HANG, check, fail, path, ucas
 
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "published_data.py")
 OUT = path("data")
