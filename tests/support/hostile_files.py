@@ -253,7 +253,7 @@ def tokenizer(c, bpe):
         changed(f"id-{name}", vocab("!", value))
     changed("empty-vocabulary", model(vocab={}))
     changed("long-token", vocab("a" * 5000, 424))
-    changed("missing-byte", lambda j: j["model"]["vocab"].__setitem__("!!!!!!", j["model"]["vocab"].pop("!")))
+    changed("missing-byte", lambda j: j["model"]["vocab"].__setitem__("!!!!!!", j["model"]["vocab"].pop("!")), "ok")
     for name, merge in (("unknown-parts", "q zzz"), ("three", "a b c"), ("number", 5), ("one", "a"), ("object", {})):
         changed(f"merge-{name}", lambda j, merge=merge: j["model"]["merges"].__setitem__(0, merge))
     changed("dropout", model(dropout=0.1))
