@@ -18,7 +18,7 @@
   X(train, engine, "reinforcement learning with verifiable rewards")                                         \
   X(explain, plain, "what a training config does, equation by equation, and how it departs from its papers") \
   X(plan, plain, "what a training will take, memory and disk, before anything is loaded")                    \
-  X(make_task, plain, "write the embedded task: problems, demonstrations, tokenizer")                        \
+  X(make_task, plain, "write a task: the embedded one, or word problems, sums, countdown for real models")   \
   X(contamination, plain, "evaluation problems that stand among the training's")                             \
   X(sft, engine, "supervised fine-tuning on prompts and responses")                                          \
   X(verify, plain, "grade answers against the right ones")                                                   \

@@ -44,7 +44,10 @@ std::string preset_help(const MethodRow& row, const std::string& preset) {
 
 }  // namespace
 
-std::string options_demo() { return options_help(DemoConfig{}); }
+std::string options_demo() {
+  return str(options_help(DemoConfig{}), "\nWith --model DIR, a pretrained model:\n",
+             options_help(PretrainedDemoConfig{}));
+}
 std::string options_sft() { return options_help(SftOptions{}); }
 std::string options_generate() { return options_help(GenerateOptions{}); }
 std::string options_merge() { return options_help(MergeOptions{}); }

@@ -210,6 +210,11 @@ TEST_F(chats, are_rendered_by_the_template_of_the_checkpoint) {
             "<|im_end|>\n<|im_start|>user\nAnd 2+2?<|im_end|>\n<|im_start|>assistant\n");
   EXPECT_NE(render(load_template("chat_boxed", folder_), question("1+1?")).find("1+1?\nPlease reason step by step"),
             std::string::npos);
+  put_chat(
+      "{% for m in messages %}{{ m.content }}{% endfor %}{% if enable_thinking is false %}<think></think>{% endif %}");
+  EXPECT_EQ(render(load_template("chat_no_thinking", folder_), question("1+1?")),
+            "1+1?\nPlease reason step by step, and put your final answer within \\boxed{}.<think></think>");
+  EXPECT_EQ(render(load_template("chat", folder_), question("1+1?")), "1+1?");
   Problem choice = question("which?");
   choice.choices = {"1", "2"};
   EXPECT_NE(render(form, choice).find("which?\nA. 1\nB. 2<|im_end|>"), std::string::npos);

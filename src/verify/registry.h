@@ -13,6 +13,8 @@
 // released_train  text_graders.h: the reward of the released training code
 // strict_numeric  text_graders.h: plain numbers only
 // numeric         numeric.cpp: a number within a tolerance
+// countdown       countdown.cpp: an expression that reaches a target with given numbers
+// spelling        spelling.cpp: a word letter by letter
 // code            code/code_grader.h: a program, run in a sandbox against tests
 #define UCAS_GRADERS(X)               \
   X(math, "math")                     \
@@ -21,6 +23,8 @@
   X(released_train, "released-train") \
   X(strict_numeric, "strict-numeric") \
   X(numeric, "numeric")               \
+  X(countdown, "countdown")           \
+  X(spelling, "spelling")             \
   X(code, "code")
 
 namespace ucas {

@@ -139,9 +139,11 @@ void text_graders(std::string_view input) {
   const size_t split = input.find('\x1f');
   const std::vector<std::string> gold = {std::string(input.substr(0, split))};
   const std::string response(split == std::string_view::npos ? input : input.substr(split + 1));
-  for (const GraderKind kind :
-       {GraderKind::letter, GraderKind::released_train, GraderKind::strict_numeric, GraderKind::numeric}) {
+  for (const GraderKind kind : {GraderKind::letter, GraderKind::released_train, GraderKind::strict_numeric,
+                                GraderKind::numeric, GraderKind::countdown, GraderKind::spelling}) {
     Answer answer{response, &gold};
+    make_grader(kind)->grade({&answer, 1});
+    answer.extract = Extract::lenient;
     make_grader(kind)->grade({&answer, 1});
   }
 }

@@ -1,0 +1,181 @@
+#include "data/tasks/task.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <unordered_set>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "data/tasks/registry.h"
+
+namespace ucas {
+
+namespace {
+
+const char* word_of_split(Split split) {
+  static constexpr const char* kNames[] = {"train", "dev", "test"};
+  return kNames[static_cast<int>(split)];
+}
+
+constexpr int kExamplesStream = 3;  // the splits are 0 .. 2
+
+// A stream for each task, difficulty and file: the count of one file does not change another.
+std::vector<TextProblem> draw(TextTaskKind kind, const TextTaskOptions& options, Split split, int64_t count, int file) {
+  const std::unique_ptr<TextTask> task = make_text_task(kind);
+  const uint64_t stream = 0x7e47 + 1000 * static_cast<uint64_t>(kind) + 10 * static_cast<uint64_t>(options.difficulty) +
+                          static_cast<uint64_t>(file);
+  Rng rng(static_cast<uint64_t>(options.seed), stream);
+  std::vector<TextProblem> problems;
+  std::unordered_set<std::string> seen;
+  int64_t repeats = 0;
+  while (static_cast<int64_t>(problems.size()) < count) {
+    TextProblem problem = task->draw(split, options.difficulty, rng);
+    if (split_of(str(word_of(kind), " ", problem.numbers)) != split) continue;
+    if (seen.insert(problem.text).second) {
+      problems.push_back(std::move(problem));
+    } else if (++repeats > 20 * std::ssize(problems) + 10000) {
+      throw Error("config", str("count_", word_of_split(split), " = ", count, ": ", word_of(kind), " of difficulty ",
+                                options.difficulty, " has hardly more than ", problems.size(),
+                                " different questions of this split; lower the count or raise the difficulty"));
+    }
+  }
+  return problems;
+}
+
+std::string example_lines(TextTaskKind kind, const TextTaskOptions& options) {
+  std::string text;
+  for (const TextProblem& example : draw_examples(kind, options)) {
+    OrderedJson row;
+    row["problem"] = example.text;
+    row["response"] = example.worked;
+    text += row.dump() + "\n";
+  }
+  return text;
+}
+
+std::string lines_of(TextTaskKind kind, const TextTaskOptions& options, Split split, int64_t count) {
+  std::string text;
+  int64_t number = 0;
+  for (const TextProblem& problem : draw_problems(kind, options, split, count)) {
+    OrderedJson row;
+    row["id"] = str(word_of_split(split), "-", number++);
+    row["problem"] = problem.text;
+    row["answer"] = problem.answer;
+    row["data_source"] = word_of(kind);
+    text += row.dump() + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string filled(std::string_view text, std::span<const std::pair<std::string_view, std::string>> values) {
+  std::string done;
+  while (!text.empty()) {
+    const size_t open = text.find('{'), close = text.find('}', std::min(open, text.size()));
+    done += text.substr(0, open);
+    if (open == std::string_view::npos) break;
+    const std::string_view name = text.substr(open + 1, close - open - 1);
+    const auto value = std::ranges::find(values, name, [](const auto& pair) { return pair.first; });
+    UCAS_CHECK(close != std::string_view::npos && value != values.end(), "a form has places that are filled");
+    done += value->second;
+    text.remove_prefix(close + 1);
+  }
+  return done;
+}
+
+std::string in_order(std::vector<int64_t> numbers) {
+  std::ranges::sort(numbers);
+  std::vector<std::string> texts;
+  for (const int64_t number : numbers) texts.push_back(str(number));
+  return join(texts, " ");
+}
+
+int64_t between(int64_t low, int64_t high, Rng& rng) { return low + rng.below(high - low + 1); }
+
+// Consonants and vowels in turn. No c, j, q, w, x, y: words that one stumbles over are rare without them.
+std::string made_up_word(int64_t letters, Rng& rng) {
+  constexpr std::string_view kConsonants = "bdfghklmnprstvz", kVowels = "aeiou";
+  constexpr std::string_view kAvoided[] = {"tit", "dik", "kok", "kum", "pis", "pus",
+                                           "tur", "nip", "nig", "fag", "fuk", "rap"};
+  while (true) {
+    std::string word;
+    const int64_t first = letters > 3 ? rng.below(2) : 0;  // what it begins with
+    for (int64_t i = 0; i < letters; ++i) {
+      const std::string_view from = (i + first) % 2 == 0 ? kConsonants : kVowels;
+      word += from[static_cast<size_t>(rng.below(static_cast<int64_t>(from.size())))];
+    }
+    const bool avoided =
+        std::ranges::any_of(kAvoided, [&](std::string_view part) { return word.find(part) != std::string::npos; });
+    if (!avoided) return word;
+  }
+}
+
+std::vector<TextProblem> draw_problems(TextTaskKind kind, const TextTaskOptions& options, Split split, int64_t count) {
+  return draw(kind, options, split, count, static_cast<int>(split));
+}
+
+std::vector<TextProblem> draw_examples(TextTaskKind kind, const TextTaskOptions& options) {
+  std::vector<TextProblem> examples = draw(kind, options, Split::train, kWorkedExamples, kExamplesStream);
+  for (TextProblem& example : examples) {
+    if (example.worked.empty()) example.worked = str("The answer is ", example.answer, ".");
+  }
+  return examples;
+}
+
+void write_text_task(const std::string& directory, TextTaskKind kind, const TextTaskOptions& options) {
+  // All draws come before the first write: options that cannot be met leave nothing behind.
+  const std::pair<const char*, std::string> files[] = {
+      {"train.jsonl", lines_of(kind, options, Split::train, options.count_train)},
+      {"dev.jsonl", lines_of(kind, options, Split::dev, options.count_dev)},
+      {"test.jsonl", lines_of(kind, options, Split::test, options.count_test)},
+      {"shots.jsonl", example_lines(kind, options)},
+      {"task.toml",
+       str("# Options of `ucas make-task --task ", word_of(kind), "` that made these files.\n", to_toml(options))},
+  };
+  make_directories(directory);
+  for (const auto& [name, text] : files) write_file(path_join(directory, name), text);
+}
+
+std::unique_ptr<TextTask> make_text_task(TextTaskKind kind) {
+  switch (kind) {
+#define UCAS_MAKE(kind, name, grader, about) \
+  case TextTaskKind::kind:                   \
+    return make_##kind##_task();
+    UCAS_TEXT_TASKS(UCAS_MAKE)
+#undef UCAS_MAKE
+  }
+  UCAS_CHECK(false, "a task of the registry");
+}
+
+const char* grader_of(TextTaskKind kind) {
+#define UCAS_GRADER(kind, name, grader, about) grader,
+  constexpr const char* kGraders[] = {UCAS_TEXT_TASKS(UCAS_GRADER)};
+#undef UCAS_GRADER
+  return kGraders[static_cast<size_t>(kind)];
+}
+
+const char* about(TextTaskKind kind) {
+#define UCAS_ABOUT(kind, name, grader, about) about,
+  constexpr const char* kAbout[] = {UCAS_TEXT_TASKS(UCAS_ABOUT)};
+#undef UCAS_ABOUT
+  return kAbout[static_cast<size_t>(kind)];
+}
+
+namespace {
+constexpr size_t kEmbeddedKinds = names(TaskKind{}).size();
+}  // namespace
+
+std::optional<TaskKind> embedded_task(TaskName name) {
+  const auto index = static_cast<size_t>(name);
+  return index < kEmbeddedKinds ? std::optional(static_cast<TaskKind>(index)) : std::nullopt;
+}
+
+std::optional<TextTaskKind> text_task(TaskName name) {
+  const auto index = static_cast<size_t>(name);
+  return index < kEmbeddedKinds ? std::nullopt : std::optional(static_cast<TextTaskKind>(index - kEmbeddedKinds));
+}
+
+}  // namespace ucas

@@ -1,0 +1,74 @@
+// Small problems in English for pretrained models, made from nothing but a seed: one file and one row of registry.h a
+// task. Train, dev and test share neither a form (a way to put the question) nor the numbers of a question (of a task
+// about words: its word), so that a held-out problem is never one of training in other words. Feeds `ucas make-task`
+// and demo. Threads: any; a task holds no state.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/fields.h"
+#include "base/rng.h"
+#include "data/register_chains.h"
+
+namespace ucas {
+
+struct TextProblem {
+  std::string text, answer;
+  std::string numbers;      // what must not be in two splits: "3 12", whatever their order in the question; or the word
+  std::string worked = {};  // a short right response; "": "The answer is ANSWER."
+};
+
+constexpr int64_t kHardest = 4;  // difficulties are 1 .. 4
+
+class TextTask {
+ public:
+  virtual ~TextTask() = default;
+  // A problem of one of the split's own forms, with any numbers.
+  virtual TextProblem draw(Split split, int64_t difficulty, Rng& rng) const = 0;
+};
+
+// One of `forms` that is of the split. Form has a member `split`.
+template <class Form>
+const Form& form_of(std::span<const Form> forms, Split split, Rng& rng) {
+  while (true) {
+    const Form& form = forms[static_cast<size_t>(rng.below(static_cast<int64_t>(forms.size())))];
+    if (form.split == split) return form;
+  }
+}
+
+struct QuestionForm {
+  Split split;
+  const char* text;  // with {places}
+};
+
+// `text` with each {NAME} as `values` has it.
+std::string filled(std::string_view text, std::span<const std::pair<std::string_view, std::string>> values);
+// "3 12 40" of {40, 3, 12}: the numbers of a question, whatever their order.
+std::string in_order(std::vector<int64_t> numbers);
+int64_t between(int64_t low, int64_t high, Rng& rng);  // both ends included
+// A word of no language, such as "lanor", that can be spoken.
+std::string made_up_word(int64_t letters, Rng& rng);
+
+struct TextTaskOptions {
+  int64_t difficulty = 1;
+  int64_t seed = 0;
+  int64_t count_train = 1000;
+  int64_t count_dev = 64;
+  int64_t count_test = 200;
+
+  void fields(Fields& f) {
+    f.field("difficulty", difficulty, Range{1, static_cast<double>(kHardest)},
+            "of tasks for pretrained models: larger numbers, more steps, longer words");
+    f.field("seed", seed, Range{0, 9e15}, "seed of all draws");
+    f.field("count_train", count_train, Range{1, 1e6}, "problems in train.jsonl");
+    f.field("count_dev", count_dev, Range{1, 1e6}, "problems in dev.jsonl");
+    f.field("count_test", count_test, Range{1, 1e6}, "problems in test.jsonl");
+  }
+};
+
+}  // namespace ucas
