@@ -108,8 +108,14 @@ def words(pool):
 began = time.time()
 ucas(*words("whole"))
 took = time.time() - began
+# First while its task is written, at the rename of each file.
+for number in range(1, 9):
+    ended = subprocess.run([UCAS, *words("struck")], capture_output=True, env={**os.environ, "UCAS_FAULT": f"rename:{number}:0:kill"})
+    check(ended.returncode == -signal.SIGKILL, f"killed at rename {number}")
+check(not files(path("struck"), "task.toml"), "a task is whole with its last file")
 began = time.time()
 killed = until_done(words("struck"), 2 * took / KILLS, KILLS)
+check(not [name for name in files(path("struck"), "") if ".tmp-" in name], "nothing is left of them")
 check(2 * killed >= KILLS, f"the study was killed {killed} times ({took:.0f} s undisturbed, {time.time() - began:.0f} s so)")
 tables = check_same(path("whole-out"), path("struck-out"), ".md", ".csv", ".tex", ".svg")
 check(tables > 3, f"the same bytes: {tables} tables and figures")
