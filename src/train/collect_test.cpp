@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -483,8 +484,6 @@ TEST_F(CollectTest, stopping_while_generating_gives_nothing_to_train_on) {
 }
 
 TEST_F(CollectTest, the_worked_cases_of_dapo_pass) {
-  std::string path = testing::shared_algorithm_cases();
-  if (path.empty()) GTEST_SKIP() << "no algorithm-cases.json beside the shared data";
   auto overlong = [](const Json& c, testing::CaseReport& report) {
     const Json& in = c.at("inputs");
     std::vector<double> released, paper;
@@ -520,14 +519,19 @@ TEST_F(CollectTest, the_worked_cases_of_dapo_pass) {
     report.close("kept", static_cast<double>(got.stats.groups_kept),
                  static_cast<double>(c.at("expected").at("kept").size()));
   };
-  int64_t checked = 0;
-  for (const auto& result :
-       testing::run_algorithm_cases(path, {{"dapo-overlong", overlong}, {"dapo-dynamic-sampling", dynamic_sampling}})) {
-    if (!result.id.starts_with("dapo-overlong") && !result.id.starts_with("dapo-dynamic")) continue;
-    EXPECT_EQ(result.outcome, testing::CaseOutcome::passed) << result.id << ": " << result.detail;
-    ++checked;
+  const std::map<std::string, testing::CaseCheck> checks = {{"dapo-overlong", overlong},
+                                                            {"dapo-verl-overlong", overlong},
+                                                            {"dapo-dynamic-sampling", dynamic_sampling},
+                                                            {"dapo-verl-dynamic-sampling", dynamic_sampling}};
+  for (const std::string& path : testing::algorithm_case_files()) {
+    int64_t checked = 0;
+    for (const auto& result : testing::run_algorithm_cases(path, checks)) {
+      if (!checks.contains(result.id)) continue;
+      EXPECT_EQ(result.outcome, testing::CaseOutcome::passed) << result.id << ": " << result.detail;
+      ++checked;
+    }
+    EXPECT_EQ(checked, 2) << path;
   }
-  EXPECT_EQ(checked, 2);
 }
 
 }  // namespace

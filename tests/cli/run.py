@@ -5,6 +5,7 @@
     do mkdir x; cp a x            set-up by bash, must end with 0
     file NAME                     followed by lines "| text": a file in the scratch folder
     $ ucas train absent.toml      a command for bash, in the scratch folder; `ucas` is the one just built
+                                  ("$TESTS", "$SHARED", "$PWD": in quotes, since these paths may hold blanks)
     exit 2                        its exit code, 0 if not said
     out> exact line               this line is on standard output, after the ones named before it
     out~ regex                    the same for a line that matches
@@ -20,7 +21,7 @@ import sys
 import tempfile
 
 SKIP = 77
-SECONDS = 240 * int(os.environ.get("UCAS_PATIENCE", "1"))  # for a command; ten times as long with sanitizers
+HANG = 1700 * int(os.environ.get("UCAS_PATIENCE", "1"))  # seconds after which a command is one that hangs
 HERE = os.path.dirname(os.path.realpath(__file__))
 
 
@@ -83,7 +84,7 @@ def check(step, done):
 
 
 def main():
-    binary, test = sys.argv[1], sys.argv[2]
+    binary, test = os.path.abspath(sys.argv[1]), sys.argv[2]
     shared = os.environ.get("UCAS_SHARED_DATA") or os.path.join(HERE, "../../../shared/data")
     environment = dict(os.environ, PATH=os.path.dirname(binary) + ":" + os.environ["PATH"], NO_TTY="1", LC_ALL="C.UTF-8", OMP_WAIT_POLICY="passive",
                        TESTS=os.path.dirname(HERE), SHARED=os.path.realpath(shared))
@@ -100,11 +101,11 @@ def main():
                 with open(path, "w", encoding="utf-8") as file:
                     file.write("".join(step["text"]))
             elif step["do"] == "do":
-                subprocess.run(["bash", "-c", step["name"]], cwd=scratch, env=environment, check=True, timeout=SECONDS)
+                subprocess.run(["bash", "-c", step["name"]], cwd=scratch, env=environment, check=True, timeout=HANG)
             else:
                 commands += 1
                 before = snapshot(scratch)
-                done = subprocess.run(["bash", "-c", step["command"]], cwd=scratch, env=environment, timeout=SECONDS,
+                done = subprocess.run(["bash", "-c", step["command"]], cwd=scratch, env=environment, timeout=HANG,
                                       capture_output=True, text=True, errors="backslashreplace",
                                       stdin=subprocess.DEVNULL)
                 problems = check(step, done)

@@ -2,6 +2,7 @@
 look, and what they end in are the same bytes. Only a monotonic clock times anything (tests/guards/clocks.py)."""
 import filecmp
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -77,7 +78,7 @@ small_task()
 with open(path("length.py"), "w") as file:  # a reward from outside, which is waited for
     file.write("import json, sys\nfor line in sys.stdin:\n    a = json.loads(line)\n"
                "    print(json.dumps({'id': a['id'], 'score': a['tokens'] / 10, 'right': a['finished']}), flush=True)\n")
-words = ["--train.steps", 3, "--train.save_freq", 1, "--reward.command", f"{sys.executable} {path('length.py')}", "--reward.command_seconds", 60]
+words = ["--train.steps", 3, "--train.save_freq", 1, "--reward.command", shlex.join([sys.executable, path("length.py")]), "--reward.command_seconds", 100000]
 ucas(*train_words(path("still"), *words))
 seen = jumping(*train_words(path("jumping"), *words))
 check(seen, "the clock was looked at, and jumped")

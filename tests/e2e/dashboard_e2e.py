@@ -11,7 +11,6 @@ import signal
 import struct
 import subprocess
 import termios
-import time
 
 from support import UCAS, check, clean, path, small_task, train_words, ucas
 
@@ -72,43 +71,44 @@ class Screen:
         return ["".join(row).rstrip() for row in self.rows]
 
 
-def on_terminal(words, columns=100, rows=40, environment=(), interrupt_after=None, resize_after=None,
-                pause_after=None):
-    """Runs the program under a terminal of its own; returns exit status and all bytes that it wrote there."""
+def read_all(main):
+    """What has been written so far."""
+    data = b""
+    while select.select([main], [], [], 0)[0]:
+        data += os.read(main, 65536)
+    return data
+
+
+def on_terminal(words, columns=100, rows=40, environment=(), resize=False, pause=False, interrupt=False):
+    """Runs the program under a terminal of its own; returns exit status and all bytes that it wrote there. Once the block stands it may be
+    made narrower or stopped and let go on; and, once the block has been drawn again, interrupted."""
     main, side = pty.openpty()
     fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     env = {k: v for k, v in os.environ.items() if k not in ("CI", "NO_COLOR", "NO_TTY", "LC_ALL", "LC_CTYPE")}
     env.update({"TERM": "xterm", "LANG": "C.UTF-8"}, **dict(environment))
     process = subprocess.Popen([UCAS, *map(str, words)], stdin=side, stdout=side, stderr=side, env=env)
     os.close(side)
-    data, began = b"", time.time()
+    data, since = b"", 0
     while True:
-        ready, _, _ = select.select([main], [], [], 0.2)
-        if ready:
-            try:
-                part = os.read(main, 65536)
-            except OSError:  # the other side is closed
-                break
-            if not part:
-                break
-            data += part
-        if interrupt_after and interrupt_after in data:
-            process.send_signal(signal.SIGINT)
-            interrupt_after = None
-        if pause_after and pause_after in data:
-            process.send_signal(signal.SIGSTOP)
-            time.sleep(0.3)
-            while select.select([main], [], [], 0.1)[0]:
-                data += os.read(main, 65536)
-            data += b"$ fg\r\n"
-            process.send_signal(signal.SIGCONT)
-            pause_after = None
-        if resize_after and resize_after in data:
-            fcntl.ioctl(main, termios.TIOCSWINSZ, struct.pack("HHHH", rows, 70, 0, 0))
-            resize_after = None
-        if time.time() - began > 200:
-            process.kill()
+        try:
+            part = os.read(main, 65536)
+        except OSError:  # the other side is closed
             break
+        if not part:
+            break
+        data += part
+        if data.count(b"steps/s", since) < 2:
+            continue
+        if resize:
+            fcntl.ioctl(main, termios.TIOCSWINSZ, struct.pack("HHHH", rows, 70, 0, 0))
+        elif pause:
+            process.send_signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
+            data += read_all(main) + b"$ fg\r\n"
+            process.send_signal(signal.SIGCONT)
+        elif interrupt:
+            process.send_signal(signal.SIGINT)
+        resize, pause, interrupt, since = False, False, interrupt and (resize or pause), len(data)
     os.close(main)
     return process.wait(), data
 
@@ -154,19 +154,20 @@ check(status == 0 and b"\x1b[3" not in data and b"\x1b[1m" not in data, "NO_COLO
 check(all(byte < 128 for byte in data), "without UTF-8 everything is ASCII")
 check(any(f"step {STEPS}/{STEPS}" in line for line in block) and max(map(len, block)) < 60, "a narrow window has a narrow block")
 
-status, data = on_terminal(train_words(path("resized"), "--train.steps", 300), resize_after=b"steps/s")
-check(status == 0 and max(map(len, block_of(data, 200).text()[-8:])) < 70, "the width follows the window")
+LONG = ("--train.steps", 100000, "--train.test_freq", 0)
+status, data = on_terminal(train_words(path("resized"), *LONG), resize=True, interrupt=True)
+check(status == 75 and max(map(len, block_of(data, 200).text()[-8:])) < 70, "the width follows the window")
 
-status, data = on_terminal(train_words(path("stopped"), "--train.steps", 4000), interrupt_after=b"steps/s")
+status, data = on_terminal(train_words(path("stopped"), *LONG), interrupt=True)
 screen = screen_of(data)
 check(status == 75, "an interruption saves and ends with 75")
 check("go on with: ucas train --resume" in "".join(screen.text()[-20:]), "how to go on stands below the block")
 check(screen.wrap and data.count(b"\x1b[?25l") == 0, "the cursor was never hidden")
 
-status, data = on_terminal(train_words(path("paused"), "--train.steps", 400), pause_after=b"steps/s")
+status, data = on_terminal(train_words(path("paused"), *LONG), pause=True, interrupt=True)
 lines = screen_of(data).text()
 shell = next(i for i, line in enumerate(lines) if line == "$ fg")
-check(status == 0 and any(line.startswith(" alarms") for line in lines[:shell]), "what a shell writes after Ctrl-Z stays")
+check(status == 75 and any(line.startswith(" alarms") for line in lines[:shell]), "what a shell writes after Ctrl-Z stays")
 check(sum(line.startswith(" alarms") for line in lines[shell:]) == 1, "and the block goes on below it")
 
 # A hostile model: the token that opens its answers now says other things to the terminal.

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 
-from support import HANG, SCRATCH, check, clean, path, ucas
+from support import HANG, PATIENCE, SCRATCH, check, clean, path, ucas
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 KEY = "sk-do-not-tell-5f3a"
@@ -31,7 +31,7 @@ said = ""
 def evaluate(server, out, *more, expect=0):
     global said
     done = ucas("evaluate", f"fake=http://127.0.0.1:{server.port}/v1", "--data", path("digits.jsonl"), "--template", "plain",
-                "--samples", SAMPLES, "--max_tokens", 50, "--requests", 64, "--request_timeout", 1.5, "--out", path(out), *more,
+                "--samples", SAMPLES, "--max_tokens", 50, "--requests", 64, "--request_timeout", 4 * PATIENCE, "--out", path(out), *more,
                 expect=expect, env=ENVIRONMENT)
     said += done.stdout + done.stderr
     return done
@@ -58,7 +58,7 @@ def check_result(out):
     check(figures["greedy"]["pass@1"]["value"] == 0.5 and figures["mean@k"][-1]["value"] == 0.5, f"{out}: half of them are right")
 
 
-server = Server("--failures", 3, "--stall", 2)
+server = Server("--failures", 3)
 evaluate(server, "all")
 counts = server.stop()
 check_result("all")
@@ -74,8 +74,8 @@ stopped = evaluate(server, "some", expect=75)
 server.stop()
 check(f"{1 + SAMPLES} of {RESPONSES:,} responses are missing" in stopped.stderr and "refused" in stopped.stderr, "it says what is missing")
 check(len(outputs("some")) == RESPONSES - 1 - SAMPLES, "the others are kept")
-check(not os.path.exists(path("some", "fake", "eval", "digits.json")), "and nothing is counted")
-server = Server("--failures", 1, "--stall", 2)
+check(not os.path.exists(path("some", "fake", "eval", "test.json")), "and nothing is counted")
+server = Server("--failures", 1)
 evaluate(server, "some")
 check(server.stop()["answered"] == 1 + SAMPLES, "the rest is asked for alone, at another address")
 check_result("some")

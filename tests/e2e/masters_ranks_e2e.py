@@ -5,7 +5,6 @@ import json
 import os
 import random
 import shutil
-import time
 
 from support import (SamplingServer, check, clean, finish, path, rows, same_bytes, served_words, small_task, start_ranks, train_words,
                      ucas, wait_for_step)
@@ -114,8 +113,8 @@ begin, reached = words("narrow", "killed", "--train.steps", 4000), 0
 for kill in range(int(os.environ.get("UCAS_TEST_KILLS", 2))):
     size = moment.choice((2, 3))
     processes = start_ranks(size, begin)
-    check(wait_for_step(path("killed"), reached + 2, processes[0]), f"{size} processes reach step {reached + 2}")
-    time.sleep(moment.uniform(0, 0.5))
+    goal = reached + 2 + moment.randrange(20)
+    check(wait_for_step(path("killed"), goal, processes[0]), f"{size} processes reach step {goal}")
     victim = moment.randrange(size)
     processes[victim].kill()
     codes, said = finish(processes)

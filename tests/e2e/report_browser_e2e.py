@@ -6,15 +6,13 @@ chromium."""
 import base64
 import json
 import os
-import select
 import shutil
 import subprocess
 import sys
-import time
 import urllib.parse
 from xml.etree import ElementTree
 
-from support import SCRATCH, check, clean, fail, path, ucas
+from support import SCRATCH, check, clean, fail, path, ucas, wait_until
 
 SKIP = 77
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
@@ -40,26 +38,26 @@ class Browser:
         os.close(to_write)
         self.rest, self.number, self.events, self.session = b"", 0, [], None
 
-    def message(self, until):
+    def message(self):
         while b"\0" not in self.rest:
-            ready, _, _ = select.select([self.back], [], [], max(0, until - time.time()))
-            got = os.read(self.back, 1 << 20) if ready else b""
+            got = os.read(self.back, 1 << 20)
             if not got:
                 fail("the browser does not answer")
             self.rest += got
         text, self.rest = self.rest.split(b"\0", 1)
         return json.loads(text)
 
-    def call(self, method, seconds=120, **params):
+    def call(self, method, may_fail=False, **params):
         self.number += 1
         order = {"id": self.number, "method": method, "params": params}
         if self.session:
             order["sessionId"] = self.session
         os.write(self.out, json.dumps(order).encode() + b"\0")
-        until = time.time() + seconds
         while True:
-            got = self.message(until)
+            got = self.message()
             if got.get("id") == self.number:
+                if "error" in got and may_fail:
+                    return {}
                 if "error" in got:
                     fail(f"{method}: {got['error']}")
                 return got["result"]
@@ -70,6 +68,13 @@ class Browser:
         if "exceptionDetails" in done:
             fail(f"{script}: {done['exceptionDetails']}")
         return done["result"].get("value")
+
+    def until(self, script, message):
+        """Once the script says true; a page that never does is one that hangs."""
+        def says_so():  # while a page is loaded there may be none that could
+            return self.call("Runtime.evaluate", may_fail=True, expression=script, returnByValue=True).get("result", {}).get("value") is True
+
+        check(wait_until(says_so, self.process, pause=0.05), message)
 
     def key(self, name):
         for kind in ("keyDown", "keyUp"):
@@ -290,21 +295,17 @@ def address(browser):
     for part in ("run=second", "step=7", "prompt=p-1", "response=1", "token=3", "view=all"):
         check(part in link, f"the address holds {part}: {link}")
     browser.run("location.hash = '#tokens?run=first&step=7&prompt=p-1&response=0&token=2'")
-    time.sleep(0.2)
-    seen = browser.run("document.querySelector('.token-detail').innerText")
-    check("token 2 of 5" in seen and "response 0" in seen, f"another address leads to another token: {seen[:60]}")
+    detail = "(document.querySelector('.token-detail') || document.body).innerText"
+    browser.until(f"{detail}.includes('token 2 of 5') && {detail}.includes('response 0')", "another address leads to another token")
+    browser.run("window.before = true")
     browser.call("Page.reload")
-    time.sleep(1)
-    check("token 2 of 5" in browser.run("document.querySelector('.token-detail').innerText"), "it is restored on load")
+    browser.until(f"!window.before && {detail}.includes('token 2 of 5')", "it is restored on load")
     browser.run("location.hash = '#tokens?run=</script>&step=x&prompt=__proto__&response=-1&token=999'")
-    time.sleep(0.2)
-    check("token 5 of 5" in browser.run("document.querySelector('.token-detail').innerText"), "an address of nothing leads to what there is")
+    browser.until(f"{detail}.includes('token 5 of 5')", "an address of nothing leads to what there is")
     browser.run("location.hash = " + json.dumps(link))
-    time.sleep(0.2)
-    check("token 3 of 3" in browser.run("document.querySelector('.token-detail').innerText"), "and the first one back")
+    browser.until(f"{detail}.includes('token 3 of 3')", "and the first one back")
     browser.run("document.querySelector('#sources details').open = false; location.hash = '#sources'")
-    time.sleep(0.2)
-    check(browser.run("document.querySelector('#sources details').open"), "a folded section opens where the address leads to it")
+    browser.until("document.querySelector('#sources details').open", "a folded section opens where the address leads to it")
 
 
 def filters(browser):
@@ -353,9 +354,7 @@ def charts(browser):
         before = set(os.listdir(saved))
         browser.run(f"document.querySelector({json.dumps(selector)}).focus()")
         browser.key("Enter")
-        until = time.time() + 20
-        while time.time() < until and not any(n.endswith(".svg") for n in set(os.listdir(saved)) - before):
-            time.sleep(0.1)
+        wait_until(lambda: any(n.endswith(".svg") for n in set(os.listdir(saved)) - before), browser.process)
         fresh = [n for n in set(os.listdir(saved)) - before if n.endswith(".svg")]
         check(len(fresh) == 1, f"{selector}: a chart is saved as SVG")
         root = ElementTree.parse(os.path.join(saved, fresh[0])).getroot()
@@ -367,9 +366,7 @@ def charts(browser):
 
 def open_page(browser, file):
     browser.call("Page.navigate", url="file://" + urllib.parse.quote(file))
-    until = time.time() + 120
-    while time.time() < until and not browser.run("document.readyState === 'complete' && !!document.querySelector('.tok')"):
-        time.sleep(0.1)
+    browser.until("document.readyState === 'complete' && !!document.querySelector('.tok')", "the page stands")
 
 
 def main():
@@ -414,7 +411,7 @@ def main():
         check(not errors, f"no error is logged: {errors}")
     finally:
         browser.process.terminate()
-        browser.process.wait(60)
+        browser.process.wait()
 
 
 try:

@@ -1,6 +1,6 @@
 """`ucas serve` and `ucas evaluate --server` on one checkpoint give what `ucas evaluate` gives by itself; streams say the same
 in pieces; what is not there is refused; SIGTERM ends it."""
-import gzip
+import http.client
 import json
 import os
 import select
@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import urllib.error
+import urllib.parse
 import urllib.request
 import zlib
 
@@ -139,14 +140,17 @@ with urllib.request.urlopen(server.url[:-3] + "/health", timeout=HANG) as reply:
 taken = subprocess.run([UCAS, "serve", path("model"), "--port", server.url.split(":")[2].split("/")[0]], capture_output=True, text=True)
 check(taken.returncode == 2 and "cannot listen there" in taken.stderr, "a taken port is said")
 
-# A long answer under way when it is told to stop.
-waiting = threading.Thread(target=lambda: answers.update(last=server.post("/completions", {"prompt": "3", "n": 128, "max_tokens": 500})))
-waiting.start()
-threading.Event().wait(0.3)
+# A long answer under way when it is told to stop: one that was asked for after it has begun to come.
+where = urllib.parse.urlsplit(server.url)
+waiting, later = (http.client.HTTPConnection(where.hostname, where.port, timeout=HANG) for _ in range(2))
+waiting.request("POST", where.path + "/completions", json.dumps({"prompt": "3", "n": 128, "max_tokens": 500}), {"Content-Type": "application/json"})
+later.request("POST", where.path + "/completions", json.dumps({"prompt": "3", "stream": True, "max_tokens": 500}),
+              {"Content-Type": "application/json"})
+later.getresponse().readline()
 code, errors = server.stop()
-waiting.join()
 check(code == 0 and "served" in errors, f"SIGTERM ends it: {errors.strip().splitlines()[-1]}")
-check(answers["last"][0] in (200, 503), f"and who waits is told: {answers['last'][0]}")
+status = waiting.getresponse().status
+check(status in (200, 503), f"and who waits is told: {status}")
 
 locked = Served(UCAS_API_KEY="secret-of-the-house")
 check(locked.post("/completions", {"prompt": "3"})[0] == 401, "a key is asked for")

@@ -168,11 +168,13 @@ int algorithm_cases_main(int argc, char** argv) {
   }
 }
 
-std::string shared_algorithm_cases() {
+std::vector<std::string> algorithm_case_files() {
+  std::vector<std::string> files = {UCAS_SOURCE_DIR "/tests/goldens/algorithm_cases.json"};
   const char* data = std::getenv("UCAS_SHARED_DATA");
   std::string path = path_join(data != nullptr ? data : path_join(UCAS_SOURCE_DIR, "../shared/data"),
                                "../design/algorithm-cases.json");
-  return exists(path) ? path : "";
+  if (exists(path)) files.push_back(path);
+  return files;
 }
 
 }  // namespace ucas::testing

@@ -49,7 +49,8 @@ std::string case_table(const std::vector<CaseResult>& results);
 // Exit status: 0 all passed, 1 something failed or is not covered, 2 bad input.
 int algorithm_cases_main(int argc, char** argv);
 
-// The design sheet's file beside the shared data, or "" where it is absent.
-std::string shared_algorithm_cases();
+// Files of cases: our own (tests/goldens/algorithm_cases.json, written by tools/make_case_goldens.py) and, where it is
+// at hand, the design sheet's beside the shared data.
+std::vector<std::string> algorithm_case_files();
 
 }  // namespace ucas::testing

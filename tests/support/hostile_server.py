@@ -2,7 +2,7 @@
 first tries stall, drop, are damaged, are cut, say 429, 500 or 503, and the last answers. What it answers follows from the
 prompt alone, so that a client that lost, mixed up or invented a response is found out.
 
-    hostile_server.py --failures 2 --stall 0.5 [--refuse TEXT] [--dead]
+    hostile_server.py --failures 2 [--refuse TEXT] [--dead]
 
 Prints its port, and on SIGTERM what it did as one line of JSON."""
 import argparse
@@ -12,7 +12,6 @@ import signal
 import socket
 import sys
 import threading
-import time
 import zlib
 
 from server_base import Handler, Server
@@ -65,8 +64,7 @@ class Answers(Handler):
     def fault(self, fault, asked, prompt, key):
         wrong = json.dumps({"choices": [{"index": 0, "text": "", "finish_reason": "stop"}]})
         if fault == "stall":
-            time.sleep(OPTIONS.stall)
-            self.close_connection = True
+            self.stall()
         elif fault == "drop":
             self.connection.shutdown(socket.SHUT_RDWR)
             self.close_connection = True
@@ -90,7 +88,6 @@ LOCK = threading.Lock()
 COUNTS, TRIES = collections.Counter(), collections.Counter()
 parser = argparse.ArgumentParser()
 parser.add_argument("--failures", type=int, default=2)
-parser.add_argument("--stall", type=float, default=0.5)
 parser.add_argument("--refuse", default="")
 parser.add_argument("--dead", action="store_true")
 OPTIONS = parser.parse_args()

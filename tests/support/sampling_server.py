@@ -19,7 +19,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import zlib
 
 from server_base import Handler, Server
@@ -37,7 +36,7 @@ class Backend:
         self.port = int(self.process.stdout.readline().split("http://127.0.0.1:")[1].split("/")[0])
 
     def complete(self, prompt, tokens, temperature, seed, stops):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port)
         connection.request("POST", "/v1/completions", json.dumps({
             "prompt": prompt, "max_tokens": tokens, "temperature": temperature, "seed": seed, "stop_token_ids": stops,
             "return_token_ids": True, "logprobs": 1}), {"Content-Type": "application/json"})
@@ -53,7 +52,7 @@ class Backend:
             with open(rows, "w") as file:
                 file.write(json.dumps({"prompt_ids": ids[:1], "response_ids": ids[1:]}) + "\n")
             done = subprocess.run([OPTIONS.ucas, "score", "--model", self.directory, rows, "--threads", "1"], capture_output=True,
-                                  text=True, timeout=60)
+                                  text=True)
             assert done.returncode == 0, done.stderr
             return json.loads(done.stdout.splitlines()[0])["logprob"]
 
@@ -144,9 +143,7 @@ class Answers(Handler):
             with LOCK:
                 COUNTS[fault or "answered"] += 1
             if fault == "stall":
-                time.sleep(OPTIONS.stall)
-                self.close_connection = True
-                return
+                return self.stall()
             if fault == "drop":
                 self.connection.shutdown(socket.SHUT_RDWR)
                 self.close_connection = True
@@ -193,7 +190,6 @@ parser.add_argument("--as", dest="speaks", default="sglang")
 parser.add_argument("--model", required=True)
 parser.add_argument("--fault", default="")
 parser.add_argument("--faults", type=int, default=1)
-parser.add_argument("--stall", type=float, default=1.5)
 OPTIONS = parser.parse_args()
 LOCK = threading.Lock()
 COUNTS, TRIES = collections.Counter(), collections.Counter()

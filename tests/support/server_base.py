@@ -18,6 +18,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, *words):
         pass
 
+    def stall(self):
+        """Says nothing until the other side gives up."""
+        self.close_connection = True
+        try:
+            while self.connection.recv(65536):
+                pass
+        except OSError:
+            pass
+
     def reply(self, status, body, headers=(), length=None, kind="application/json"):
         text = (body if isinstance(body, str) else json.dumps(body)).encode()
         self.send_response(status)

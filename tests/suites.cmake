@@ -1,0 +1,31 @@
+# Read by ctest: one test for each suite of PROGRAM (a process for each single test costs more than most of them do; one that loads LibTorch
+# starts in half a second), and one for each pattern of LONG, labelled "check". The list is made again when the program is newer.
+#   set(PROGRAM ..) set(LIST ..) set(LABEL ..) set(SECONDS ..) set(ENVIRONMENT ..) set(LONG ..), then include(suites.cmake)
+# A test that is skipped says so in the output of its suite; tests/support/skipped.py tells of them all.
+if(NOT EXISTS ${PROGRAM})
+  add_test(${LABEL}_not_built ${PROGRAM})
+  return()
+endif()
+if(NOT EXISTS ${LIST} OR ${PROGRAM} IS_NEWER_THAN ${LIST})
+  execute_process(COMMAND ${PROGRAM} --gtest_list_tests OUTPUT_FILE ${LIST} RESULT_VARIABLE failed)
+  if(failed)
+    file(REMOVE ${LIST})
+    add_test(${LABEL}_list ${PROGRAM} --gtest_list_tests)   # fails, and says why
+    return()
+  endif()
+endif()
+string(REPLACE ";" ":" long "${LONG}")
+foreach(suite IN LISTS LONG)
+  string(REGEX REPLACE "[*]" "" name "${suite}")
+  string(REGEX REPLACE "^[./]+" "" name "${name}")
+  add_test("long.${name}" ${PROGRAM} "--gtest_filter=${suite}")
+  set_tests_properties("long.${name}" PROPERTIES LABELS "${LABEL};check" TIMEOUT ${SECONDS} ENVIRONMENT "${ENVIRONMENT}" COST 50)
+endforeach()
+file(STRINGS ${LIST} lines REGEX "^[A-Za-z0-9_/]+\\.")
+foreach(line IN LISTS lines)
+  string(REGEX REPLACE "\\..*" "" suite "${line}")
+  if(NOT suite STREQUAL "study_jobs_worker")   # what a test starts as its worker processes, no tests of their own
+    add_test("${suite}" ${PROGRAM} "--gtest_filter=${suite}.*-${long}")
+    set_tests_properties("${suite}" PROPERTIES LABELS "${LABEL}" TIMEOUT ${SECONDS} ENVIRONMENT "${ENVIRONMENT}")
+  endif()
+endforeach()
