@@ -125,12 +125,6 @@ void compare(ResultTable& summary, const std::vector<RunGroup>& groups) {
     answers.push_back(answers_of(group, [&](const RunRecord& run) { return final_evaluation(run, summary.data); }));
   }
   auto index = [&](const RunGroup* group) { return static_cast<size_t>(group - groups.data()); };
-  auto row_of = [&](bool trained) -> const SummaryRow* {
-    for (const SummaryRow& row : summary.rows) {
-      if (row.group->trained == trained) return &row;
-    }
-    return nullptr;
-  };
   auto add = [&](const SummaryRow& from, const SummaryRow& to) {
     for (const Quantity& quantity : summary.quoted) {
       Difference d{index(from.group), index(to.group), quantity.text(), {}, ""};
@@ -144,12 +138,17 @@ void compare(ResultTable& summary, const std::vector<RunGroup>& groups) {
       }
     }
   };
-  const SummaryRow *base = row_of(false), *reference = row_of(true);
-  for (const SummaryRow& row : summary.rows) {
-    if (base && row.group->trained) add(*base, row);
+  for (const SummaryRow& base : summary.rows) {
+    if (base.group->trained) continue;
+    for (const SummaryRow& row : summary.rows) {
+      if (row.group->trained) add(base, row);
+    }
   }
+  const SummaryRow* reference = nullptr;  // the first that was trained
   for (const SummaryRow& row : summary.rows) {
-    if (reference && row.group->trained && &row != reference) add(*reference, row);
+    if (!row.group->trained) continue;
+    if (reference) add(*reference, row);
+    if (!reference) reference = &row;
   }
   std::vector<Contrast*> family;
   for (Difference& d : summary.differences) family.push_back(&d.contrast);

@@ -57,7 +57,7 @@ struct ResultTable {
   std::vector<Quantity> quoted;  // what the groups are compared by: greedy, mean@16
   std::vector<SummaryColumn> columns;
   std::vector<SummaryRow> rows;
-  std::vector<Difference> differences;  // each trained group from the first untrained, then from the first trained
+  std::vector<Difference> differences;  // each trained group from each untrained, then from the first trained
   int64_t comparisons = 0;              // in the family that Holm's correction is over
   size_t unclaimed = 0;                 // comparisons without a test, so without a sentence
 };
