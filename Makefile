@@ -3,13 +3,14 @@
 #   make demo-real       the same with a real pretrained model of 135 M parameters, in a quarter of an hour
 #   make test            set up, build, run the tests
 #   make check           the tests that take minutes
+#   make test-real       the tests of a real pretrained model, which it fetches
 #   make docs-figures    set up, build, make docs/studies again
 .DEFAULT_GOAL := help
 # Studies that docs/studies holds, from the quickest; the ones after others share their runs.
 TINY_STUDIES = tiny-seeds tiny-ablation tiny-dynamics tiny-passk tiny-case tiny-bases tiny-sensitivity tiny-ablation-weak \
 	tiny-ablation-length tiny-confidence tiny-signals tiny-signals-length tiny-methods tiny-optimizers tiny-precision
 .PHONY: $(TINY_STUDIES:%=docs-%)
-.PHONY: help setup configure build docs-figures demo demo-real test check check-all fuzz coverage format bench doctor cuda-check wheel test-wheel test-integrations clean
+.PHONY: help setup configure build docs-figures demo demo-real test test-real check check-all fuzz coverage format bench doctor cuda-check wheel test-wheel test-integrations clean
 
 # One compiler per core, but at least 1.5 GB of free memory for each (a LibTorch file takes up to 1.4 GB).
 JOBS ?= $(shell awk -v cores=$$(nproc) '/MemAvailable/ {n = int($$2 / 1500000); print n < 1 ? 1 : (n < cores ? n : cores)}' /proc/meminfo)
@@ -28,6 +29,7 @@ help:
 	@echo '                     on word problems with DAPO and UCAS, about 15 minutes (make demo-real ARGS="--task countdown")'
 	@echo 'make test            sets everything up, builds, passes the tests'
 	@echo 'make check           the tests that take minutes: kills at every step, several processes, servers, fuzzing'
+	@echo 'make test-real       the tests of a real model, SmolLM2-135M-Instruct: fetches it (93 MB) and what it is compared with (.venv-real)'
 	@echo 'make build           only builds: build/ucas --help'
 	@echo 'make docs-figures    runs the tiny studies and writes their tables and figures to docs/studies; runs that are'
 	@echo '                     in runs/tiny are not made again (STUDIES="tiny-seeds tiny-case": these alone)'
@@ -103,6 +105,11 @@ test: configure
 check: configure
 	@$(CMAKE) --build build -j $(JOBS) --target ucas ucas-tests ucas-tests-engine ucas-fuzz ucas-fuzz-seeds
 	@$(call run_tests,build,-L check)
+	@$(CTEST) --test-dir build --output-on-failure -j $(JOBS) -LE 'slow|real'
+
+test-real: configure
+	@$(CMAKE) --build build -j $(JOBS) --target ucas
+	@$(CTEST) --test-dir build --output-on-failure -j $(JOBS) -L real
 
 check-all: setup
 	@$(CMAKE) --preset dev --log-level=WARNING $(NINJA)

@@ -1,0 +1,90 @@
+"""Writes tests/goldens/real: what transformers makes of SmolLM2-135M-Instruct, which tests/real holds ucas to.
+
+    PYTHON -B tools/make_real_goldens.py MODEL.gguf CONVERTED_DIR
+
+CONVERTED_DIR is that GGUF by `ucas convert`; first transformers loads the GGUF itself, and both must be the same bits.
+weights.json: the first 16 digits of the SHA-256 of each tensor in f32. answers.json: greedy answers of at most 128 tokens to
+the prompts of tests/real/prompts.py, one at a time, in f32 and in bf16: ids, their log-probabilities, and by how much the best
+logit leads. texts.json: ids of a few hundred texts by `tokenizers`, the missing bytes among them. sft.json: the loss on rows of
+prompts.py. PYTHON has torch, transformers and gguf; only needed to change the goldens.
+"""
+import hashlib
+import json
+import os
+import random
+import sys
+
+import torch
+from safetensors import safe_open
+from tokenizers import Tokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+TESTS = os.path.join(HERE, "..", "tests")
+for folder in ("support", "real"):
+    sys.path.insert(0, os.path.join(TESTS, folder))
+from many_texts import FIXED, SPECIAL, scripts  # noqa: E402
+from prompts import LONGEST, PROMPTS, TUNED  # noqa: E402
+
+OUT = os.path.join(TESTS, "goldens", "real")
+TEMPLATE = {"tokenize": True, "add_generation_prompt": True, "return_tensors": "pt", "return_dict": True}
+
+
+def save(name, rows):
+    with open(os.path.join(OUT, name), "w", encoding="utf-8") as file:
+        file.write("[\n" + ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows) + "\n]\n")
+
+
+def weights(gguf, converted):
+    folder, name = os.path.split(os.path.realpath(gguf))
+    model = AutoModelForCausalLM.from_pretrained(folder, gguf_file=name, dtype=torch.float32)
+    rows = []
+    with safe_open(os.path.join(converted, "model.safetensors"), "pt") as file:
+        for key in sorted(file.keys()):
+            ours, theirs = file.get_tensor(key), model.state_dict()[key].contiguous()
+            assert torch.equal(ours.view(torch.int32), theirs.view(torch.int32)), key
+            rows.append([key, list(ours.shape), hashlib.sha256(theirs.numpy().tobytes()).hexdigest()[:16]])
+    save("weights.json", rows)
+
+
+def answer(model, ids):
+    with torch.no_grad():
+        out = model.generate(ids, max_new_tokens=LONGEST, do_sample=False, pad_token_id=2)[0]
+        made = out[ids.shape[1]:]
+        logits = model(out[None]).logits[0, ids.shape[1] - 1:-1].float()
+    logs = torch.log_softmax(logits.double(), -1)
+    best = logits.topk(2, -1).values
+    return {"ids": made.tolist(), "logprob": [round(x, 6) for x in logs.gather(1, made[:, None])[:, 0].tolist()],
+            "lead": [round(x, 3) for x in (best[:, 0] - best[:, 1]).tolist()]}
+
+
+def main():
+    gguf, converted = sys.argv[1:]
+    os.makedirs(OUT, exist_ok=True)
+    weights(gguf, converted)
+    tokenizer = AutoTokenizer.from_pretrained(converted)
+    raw = Tokenizer.from_file(os.path.join(converted, "tokenizer.json"))
+    rng = random.Random(7)
+    texts = FIXED + SPECIAL + [scripts(rng) for _ in range(200)]
+    save("texts.json", [[text, raw.encode(text, add_special_tokens=False).ids] for text in texts])
+
+    rows = [{"prompt": p, "prompt_ids": tokenizer.apply_chat_template([{"role": "user", "content": p}], **TEMPLATE).input_ids[0].tolist()} for p in PROMPTS]
+    for name, dtype in (("f32", torch.float32), ("bf16", torch.bfloat16)):
+        model = AutoModelForCausalLM.from_pretrained(converted, dtype=dtype).eval()
+        for row in rows:
+            row[name] = answer(model, torch.tensor([row["prompt_ids"]]))
+            print(name, len(row[name]["ids"]), row["prompt"], flush=True)
+    save("answers.json", rows)
+
+    model = AutoModelForCausalLM.from_pretrained(converted, dtype=torch.float32).eval()
+    losses = []
+    for row in TUNED:
+        prompt, response = raw.encode(row["prompt"]).ids, raw.encode(row["response"]).ids + [2]
+        with torch.no_grad():
+            logs = torch.log_softmax(model(torch.tensor([prompt + response])).logits[0, len(prompt) - 1:-1].double(), -1)
+        losses.append([len(response), -logs.gather(1, torch.tensor(response)[:, None]).sum().item()])
+    save("sft.json", losses)
+
+
+if __name__ == "__main__":
+    main()
