@@ -100,12 +100,11 @@ run_tests = status=0; $(CTEST) --test-dir $(1) --output-on-failure -j $(JOBS) $(
 
 test: configure
 	@$(CMAKE) --build build -j $(JOBS) --target ucas ucas-tests ucas-tests-engine
-	@$(call run_tests,build,-LE "slow|check")
+	@$(call run_tests,build,-LE "slow|check|real")
 
 check: configure
 	@$(CMAKE) --build build -j $(JOBS) --target ucas ucas-tests ucas-tests-engine ucas-fuzz ucas-fuzz-seeds
 	@$(call run_tests,build,-L check)
-	@$(CTEST) --test-dir build --output-on-failure -j $(JOBS) -LE 'slow|real'
 
 test-real: configure
 	@$(CMAKE) --build build -j $(JOBS) --target ucas
