@@ -26,7 +26,7 @@ struct PlanOptions {
         "plan for a published model that is not here, by its name (qwen2.5-7b, llama-3.1-8b, ...) or a config.json, "
         "instead of --model");
     f.field("memory", memory, "plan for a machine with so much (\"16GiB\", \"500MB\") instead of this one");
-    f.field("out", out, "the run directory to be: whose disk is looked at; empty = this folder's");
+    f.field("out", out, "the run directory to be: whose disk is looked at; empty = this folder's, with --gpu none");
     f.field("gpu", gpu,
             "the time of a step, too, on h100, h200, a100, rtx4090 or this machine's cpu; empty = memory alone");
     f.field("gpus", gpus, Range{1, 4096}, "processes, one on each device: memory and time are those of one rank");
@@ -122,6 +122,7 @@ int run_plan(const Words& words) {
                                 : Device{};
   PlannedModels models = models_of_plan(config, options, head);
   PlanLimits limits = limits_here(options.out);
+  if (on_gpu && options.out.empty()) limits.disk_free = 0;  // this folder's disk need not be that machine's
   if (on_gpu) limits.whose = str("one ", device.name, " has"), limits.memory = device.memory, limits.memory_free = 0;
   if (!options.memory.empty()) {
     limits.memory = parse_bytes(options.memory);

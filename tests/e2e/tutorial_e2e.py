@@ -37,7 +37,14 @@ def last(run):
 
 
 for run in ("grpo", "dapo", "short", "parts", "own"):
-    check(last(run)["training/global_step"] == 6, f"{run} is trained")
+    check(last(run)["training/global_step"] == 12, f"{run} is trained")
+# It learns: the model works chains out instead of guessing.
+for run in ("grpo", "dapo", "own"):
+    with open(os.path.join(SCRATCH, "runs", run, "steps.jsonl")) as lines:
+        validated = [value for row in map(json.loads, lines) for key, value in row.items()
+                     if key.startswith("val-core/") and key.endswith("/acc/mean@1")]
+    check(validated[0] < 0.3 and validated[-1] > 0.6, f"{run} learns: {validated}")
+check("  reward " in everything and "  acc " in everything, "reward and accuracy are said of runs of seconds")
 check(last("short")["critic/score/mean"] != last("grpo")["critic/score/mean"], "the own reward is what is trained on")
 check("rewards/format/mean" in last("parts"), "parts are logged apart")
 check(os.path.exists(os.path.join(SCRATCH, "report.html")) and

@@ -30,11 +30,15 @@ namespace {
 constexpr size_t kFewestValues = 4, kWidestWindow = 10;
 constexpr double kLeastDifference = 0.03, kErrors = 4;  // of a difference of two means
 
-// Of one value, told by neighbours: a slow trend is no noise.
+// Of one value, told by neighbours: a slow trend is no noise, and the largest jump is none either.
 double noise_of(const KnownSteps& series) {
-  double sum = 0;
-  for (size_t i = 1; i < series.size(); ++i) sum += std::pow(series.value[i] - series.value[i - 1], 2);
-  return std::sqrt(sum / (2 * static_cast<double>(series.size() - 1)));
+  double sum = 0, largest = 0;
+  for (size_t i = 1; i < series.size(); ++i) {
+    const double square = std::pow(series.value[i] - series.value[i - 1], 2);
+    sum += square;
+    largest = std::max(largest, square);
+  }
+  return std::sqrt((sum - largest) / (2 * static_cast<double>(series.size() - 2)));
 }
 
 }  // namespace
