@@ -126,6 +126,7 @@ Batch batch_of(const Arrays& in, const In<int64_t>& group_sizes, const In<int64_
   int64_t N = 0;
   const auto reward = in.of<float>("reward", B), score = in.of<float>("score", B), tail = in.of<float>("tail_confidence", B);
   const auto right = in.of<uint8_t>("right", B), finished = in.of<uint8_t>("finished", B);
+  const auto trained = in.of<uint8_t>("trained", B);
   const auto answer_class = in.of<int32_t>("answer_class", B);
   for (size_t i = 0; i < B; ++i) {
     Response o;
@@ -135,6 +136,7 @@ Batch batch_of(const Arrays& in, const In<int64_t>& group_sizes, const In<int64_
     o.reward = reward[i];
     o.score = score.empty() ? reward[i] : score[i];
     o.finished = finished.empty() || finished[i] != 0;
+    o.trained = trained.empty() || trained[i] != 0;
     o.tail_confidence = tail.empty() ? 0 : tail[i];
     const bool is_right = right.empty() ? o.score > 0 : right[i] != 0;
     o.verdict.kind = is_right ? VerdictKind::equal : VerdictKind::unequal;

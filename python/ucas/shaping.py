@@ -10,6 +10,8 @@ Legend: B responses, T longest response, N = sum of the responses' lengths. A ba
                      reward_kl
                      per token, [B, T] beside a mask or packed [N] beside lengths; only what the method needs
   right [B] bool, score [B], answer_class [B] (Verifier.classes), finished [B] bool, tail_confidence [B]
+  trained [B] bool   0: masked, as TRL's mask_truncated_completions: its reward counts in its group's baseline and nothing of it
+                     in the moments of the step; its advantage is 0
   terms              {name: [B]}, the parts of the reward, and  term_weights  {name: number}, 1 where none is given (GDPO; without
                      them, or with one, the reward is its own only part)
   stop_ids           ids that end a response
@@ -28,7 +30,7 @@ from ._ucas import Error
 from .arrays import array
 
 _PER_RESPONSE = {"reward": np.float32, "score": np.float32, "tail_confidence": np.float32, "right": np.uint8,
-                 "finished": np.uint8, "answer_class": np.int32}
+                 "finished": np.uint8, "trained": np.uint8, "answer_class": np.int32}
 _PER_TOKEN = {"token": np.int32, **dict.fromkeys(
     ("old_logprob", "rollout_logprob", "ref_logprob", "entropy", "confidence", "logit", "margin", "value", "prm_logratio",
      "teacher_logprob", "reward_kl"), np.float32)}
