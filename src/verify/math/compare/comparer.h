@@ -72,7 +72,7 @@ class Comparer {
   Finding same_order(Part gold, Part answer, int depth);
   Finding in_order(const std::vector<Part>& gold, const std::vector<Part>& answer, int depth);
   Finding collections(Part gold, Part answer, int depth);
-  Finding match(const std::vector<Part>& gold, const std::vector<Part>& answer, int depth);
+  Finding match(const std::vector<Part>& gold, const std::vector<Part>& answer, bool of_sets, int depth);
   std::optional<Finding> proportional(Part gold, Part answer);
   std::optional<Finding> sets_of_reals(Part gold, Part answer, int depth);
   std::optional<Finding> sequences(Part gold, Part answer, int depth);

@@ -143,7 +143,8 @@ std::vector<Part> Comparer::elements(Part part, bool independent) {
 }
 
 // A perfect matching. Equality is transitive, so taking the first partner that fits is enough.
-Finding Comparer::match(const std::vector<Part>& gold, const std::vector<Part>& answer, int depth) {
+// `of_sets`: a set among the elements is no other than a set.
+Finding Comparer::match(const std::vector<Part>& gold, const std::vector<Part>& answer, bool of_sets, int depth) {
   if (gold.size() != answer.size()) {
     return {Outcome::different,
             answer.size() > gold.size() ? "more values than the gold answer" : "fewer values than the gold answer"};
@@ -155,7 +156,7 @@ Finding Comparer::match(const std::vector<Part>& gold, const std::vector<Part>& 
     bool found = false;
     for (size_t k = 0; k < answer.size() && !found; ++k) {
       if (taken[k]) continue;
-      bool braces = (g.kind() == Kind::set) != (answer[k].kind() == Kind::set) && depth > 0;
+      bool braces = (g.kind() == Kind::set) != (answer[k].kind() == Kind::set) && (of_sets || depth > 0);
       if (braces) continue;
       Finding f = compare(g, answer[k], depth + 1);
       found = f.equal();
@@ -185,7 +186,7 @@ Finding Comparer::collections(Part gold, Part answer, int depth) {
       }
       *list = std::move(distinct);
     }
-    Finding f = match(g, a, depth);
+    Finding f = match(g, a, gold.kind() == Kind::set || answer.kind() == Kind::set, depth);
     if (f.equal()) return f;
     if (!independent) first = f;
     if (!several) break;

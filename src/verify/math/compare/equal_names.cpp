@@ -60,8 +60,10 @@ bool are_coordinates(const std::vector<NamedPart>& parts) {
 
 bool is_sequence(Part p) { return p.kind() == Kind::tuple || p.kind() == Kind::matrix; }
 
+// A set is read as it is written: names give its values an order.
 bool is_plain_list(Part p) {
-  return p.kind() == Kind::list && p.node().tag <= static_cast<uint8_t>(Connective::conj_and);
+  bool list = p.kind() == Kind::list && p.node().tag <= static_cast<uint8_t>(Connective::conj_and);
+  return list || p.kind() == Kind::set;
 }
 
 }  // namespace

@@ -273,7 +273,7 @@ NodeId Parser::UnitReader::quantity() {
   };
   NodeId factor = below.empty() ? product(above) : p.make(Kind::quotient, {product(above), product(below)});
   std::string base = dimension.text();
-  if (base.empty() && radians) base = kRadian;
+  if (base.empty()) base = radians ? std::string_view(kRadian) : std::string_view("1");  // hours per day
   NodeId unit = p.make(Kind::unit, {factor}, words ? UnitKind::word : UnitKind::known, base);
   p.note("a unit");
   return p.make(Kind::quantity, {value, unit});
