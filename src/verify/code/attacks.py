@@ -43,24 +43,14 @@ def empties_a_file():
     return True
 
 
-def empties_a_file_by_reading_it():
+def empties_a_file_by_reading():
     os.close(os.open(FOLDER + "/open/kept", os.O_RDONLY | os.O_TRUNC))
     return True
 
 
-def empties_a_file_by_opening_it_for_nothing():
+def empties_a_file_unopened():
     os.close(os.open(FOLDER + "/open/kept", 3 | os.O_TRUNC))
     return True
-
-
-def locks_a_file_elsewhere():
-    import fcntl
-    file = os.open(FOLDER + "/open/kept", 3)  # for neither reading nor writing
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
-    finally:
-        os.close(file)
 
 
 def on_a_pipe(command, argument):
