@@ -125,7 +125,7 @@ def words(pool):
 ucas(*words("whole"))
 # First while its task is written, at the rename of each file.
 for number in range(1, 9):
-    ended = subprocess.run([UCAS, *words("killed")], capture_output=True, env={**os.environ, "UCAS_FAULT": f"rename:{number}:0:kill"})
+    ended = subprocess.run([UCAS, *map(str, words("killed"))], capture_output=True, env={**os.environ, "UCAS_FAULT": f"rename:{number}:0:kill"})
     check(ended.returncode == -signal.SIGKILL, f"killed at rename {number}")
 check(not files(path("killed"), "task.toml"), "a task is whole with its last file")
 killed = until_done(words("killed"), (path("killed"), path("killed-out")), progress(path("whole"), path("whole-out")), KILLS)
