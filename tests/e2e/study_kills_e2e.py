@@ -123,7 +123,13 @@ def words(pool):
 
 
 ucas(*words("whole"))
+# First while its task is written, at the rename of each file.
+for number in range(1, 9):
+    ended = subprocess.run([UCAS, *map(str, words("killed"))], capture_output=True, env={**os.environ, "UCAS_FAULT": f"rename:{number}:0:kill"})
+    check(ended.returncode == -signal.SIGKILL, f"killed at rename {number}")
+check(not files(path("killed"), "task.toml"), "a task is whole with its last file")
 killed = until_done(words("killed"), (path("killed"), path("killed-out")), progress(path("whole"), path("whole-out")), KILLS)
+check(not [name for name in files(path("killed"), "") if ".tmp-" in name], "nothing is left of them")
 check(True, f"the study was killed {killed} times")
 tables = check_same(path("whole-out"), path("killed-out"), ".md", ".csv", ".tex", ".svg")
 check(tables > 3, f"the same bytes: {tables} tables and figures")

@@ -43,33 +43,33 @@ def empties_a_file():
     return True
 
 
-def empties_a_file_by_reading_it():
+def empties_a_file_by_reading():
     os.close(os.open(FOLDER + "/open/kept", os.O_RDONLY | os.O_TRUNC))
     return True
 
 
-def empties_a_file_by_opening_it_for_nothing():
+def empties_a_file_unopened():
     os.close(os.open(FOLDER + "/open/kept", 3 | os.O_TRUNC))
     return True
 
 
-def locks_a_file_elsewhere():
+def on_a_pipe(command, argument):
     import fcntl
-    fcntl.flock(os.open(FOLDER + "/open/kept", 3), fcntl.LOCK_EX | fcntl.LOCK_NB)
-    return True
+    ends = os.pipe()
+    try:
+        fcntl.fcntl(ends[0], command, argument)
+        return True
+    finally:
+        for end in ends:
+            os.close(end)
 
 
 def owns_a_signal_to_its_parent():
-    import fcntl
-    end = os.pipe()[0]
-    fcntl.fcntl(end, fcntl.F_SETOWN, PARENT)
-    return True
+    return on_a_pipe(8, PARENT)  # F_SETOWN
 
 
 def chooses_a_signal():
-    import fcntl
-    fcntl.fcntl(os.pipe()[0], 10, 9)
-    return True
+    return on_a_pipe(10, 9)  # F_SETSIG, SIGKILL
 
 
 def lists_the_processes():
@@ -200,7 +200,7 @@ LAST = ["changes_the_root", "makes_a_user_namespace", "traces"]
 
 def attack_all():
     own = [n for n, f in globals().items() if hasattr(f, "__code__") and f.__code__.co_filename == "solution"]
-    names = [n for n in own if n not in ("libc", "attack_all") and n not in LAST] + LAST
+    names = [n for n in own if n not in ("libc", "on_a_pipe", "attack_all") and n not in LAST] + LAST
     results = {}
     for name in names:
         try:

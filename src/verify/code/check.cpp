@@ -27,7 +27,7 @@ constexpr const char* kHitBare[] = {"reads_a_secret_file",      "writes_a_file_e
                                     "removes_a_file_elsewhere", "forks",
                                     "signals_its_parent",       "listens_on_tcp",
                                     "changes_a_mode",           "changes_a_time",
-                                    "empties_a_file",           "empties_a_file_by_reading_it",
+                                    "empties_a_file",           "empties_a_file_by_reading",
                                     "chooses_a_signal",         "owns_a_signal_to_its_parent"};
 
 constexpr const char* kSecret = "a1b2c3d4-secret";

@@ -83,8 +83,7 @@ bool compares(const Token& token) {
     return token.text == "==" || token.text == "!=" || token.text == "<" || token.text == ">" || token.text == "<=" ||
            token.text == ">=";
   }
-  return token.type == Token::Type::name && (token.text == "in" || token.text == "is" || token.text == "not" ||
-                                             token.text == "and" || token.text == "or" || token.text == "if");
+  return token.type == Token::Type::name && (token.text == "in" || token.text == "is");
 }
 
 std::vector<std::string_view> names_in(std::string_view text) {

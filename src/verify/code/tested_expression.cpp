@@ -59,7 +59,7 @@ const Words& library() {
 constexpr int kDepth = 150;  // of brackets; what lies deeper is refused
 
 // Does the body of a function compare? `x is None`, which no object can answer for itself, does not count.
-bool body_compares(const std::vector<Token>& tokens) {
+bool body_compares(std::span<const Token> tokens) {
   for (size_t i = 0; i < tokens.size(); ++i) {
     const Token& token = tokens[i];
     if (token.type == Token::Type::mark ? compares(token)
@@ -172,11 +172,17 @@ class ExpressionReader {
   Inside expression() {
     Inside all;
     int parts = 0;
-    bool operates = false, asks = false;
+    bool operates = false, asks = false, branches = false;
     while (!ends(peek())) {
       const Token token = peek();
-      if (compares(token) || (token.type == Type::name && token.text == "else")) {
+      if (compares(token)) {
         asks = true;
+        ++at_;
+      } else if (token.type == Type::name && (token.text == "and" || token.text == "or")) {
+        operates |= parts > 0;
+        ++at_;
+      } else if (token.type == Type::name && (token.text == "not" || token.text == "if" || token.text == "else")) {
+        branches = true;  // on what counts as true, which tells a result nothing
         ++at_;
       } else if (token.type == Type::name && token.text == "lambda") {
         all.add(lambda());
@@ -191,7 +197,7 @@ class ExpressionReader {
         all.add(part);
       }
     }
-    if (parts != 1 || operates || asks) all.kind = Kind::value;
+    if (parts != 1 || operates || asks || branches) all.kind = Kind::value;
     all.compares |= asks && all.result;
     all.combines |= operates && all.result && all.other;
     return all;
@@ -481,18 +487,26 @@ void TestedExpressions::define(std::string_view text) {
   }
   for (size_t i = 0; i + 1 < tokens.size(); ++i) {
     if (tokens[i].text != "def" && tokens[i].text != "class") continue;
-    // A function that calls what the tests do not know calls the solution.
-    Inside helper{.kind = Kind::helper, .compares = body_compares(tokens)};
-    for (size_t k = i + 2; k + 1 < tokens.size(); ++k) {
-      const bool called = tokens[k].type == Token::Type::name && tokens[k + 1].text == "(" && tokens[k - 1].text != ".";
-      const bool own = tokens[k].text == tokens[i + 1].text || tokens[k - 1].text == "def";
-      if (!called || own || library().contains(tokens[k].text)) continue;
-      const auto found = names_.find(tokens[k].text);
-      helper.result |= found == names_.end() || found->second.kind == Kind::solution || found->second.result;
-    }
-    names_[std::string(tokens[i + 1].text)] = helper;
+    names_[std::string(tokens[i + 1].text)] = helper(tokens, i + 2, tokens[i + 1].text);
     return;
   }
+}
+
+// A function of the tests; its body begins at `from`. What calls a name that the tests do not know calls the solution.
+Inside TestedExpressions::helper(std::span<const Token> tokens, size_t from, std::string_view name) const {
+  static const Words keywords = {"if",  "elif", "while", "for",    "in",    "is",
+                                 "not", "and",  "or",    "return", "yield", "else"};
+  Inside found{.kind = Kind::helper, .compares = body_compares(tokens)};
+  for (size_t i = std::max<size_t>(from, 1); i + 1 < tokens.size(); ++i) {
+    const std::string_view word = tokens[i].text;
+    const bool called = tokens[i].type == Token::Type::name && tokens[i + 1].text == "(" && tokens[i - 1].text != ".";
+    if (!called || word == name || tokens[i - 1].text == "def" || keywords.contains(word) || library().contains(word)) {
+      continue;
+    }
+    const auto known = names_.find(word);
+    found.result |= known == names_.end() || known->second.kind == Kind::solution || known->second.result;
+  }
+  return found;
 }
 
 void TestedExpressions::assign(std::string_view targets, const Inside& value) {
@@ -529,6 +543,11 @@ void TestedExpressions::simple(std::string_view text, bool decided) {
   if (equals != nullptr) {
     targets = text.substr(0, static_cast<size_t>(equals - text.data()));
     value = text.substr(std::min(text.size(), text.find('=', targets.size()) + 1));
+  }
+  const std::string_view right = trim(value);
+  if (right.starts_with("lambda") && equals != nullptr && !in_place) {
+    const std::string_view name = trim(targets);
+    return assign(name, helper(tokens_of(right), 1, name));
   }
   Inside what = ExpressionReader(*this, value).whole();
   what.compares |= decided;
@@ -571,7 +590,7 @@ std::string_view TestedExpressions::after_header(std::string_view line, bool& de
     const size_t in = rest.find(" in ");
     if (in != std::string_view::npos) assign(rest.substr(0, in), ExpressionReader(*this, rest.substr(in + 4)).whole());
   } else if (word == "while" || word == "if" || word == "elif") {
-    decided |= ExpressionReader(*this, rest).whole().result;
+    decided |= ExpressionReader(*this, rest).whole().compares;
   }
   return line.substr(std::min(line.size(), colon + 1));
 }

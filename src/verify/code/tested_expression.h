@@ -5,10 +5,12 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "verify/code/python_tokens.h"
 #include "verify/code/value.h"
 
 namespace ucas::code {
@@ -46,6 +48,7 @@ class TestedExpressions {
 
  private:
   void define(std::string_view text);
+  Inside helper(std::span<const Token> tokens, size_t from, std::string_view name) const;
   void simple(std::string_view text, bool compares);
   std::string_view after_header(std::string_view line, bool& decided);
   void assign(std::string_view targets, const Inside& value);

@@ -55,6 +55,7 @@ TEST(tested_expressions, that_compare_inside_the_sandbox_are_refused) {
           "seen = []\nfor i in range(5):\n    seen.append(f(i) == i)\nassert seen == [True, True, True, True, True]",
           "def same(a, b):\n    return a == b\nassert same(f(1), 5) == True",
           "def right():\n    return f(1) == 5\nassert right() == True",
+          "values = lambda n: 5 if n == 5 else 0\nassert values(f(1)) == 5",
           "same = lambda a, b: a == b\nassert same(f(1), 5) == True",
           "s = Solution()\nassert (s.f(1) == 5) == True",
           R"J({"entry_point": "f", "asserts": "assert close(f(1), 5) == True"})J",
@@ -118,6 +119,11 @@ TEST(tested_expressions, that_only_call_convert_or_index_are_taken) {
           "def build(n):\n    return [i for i in range(n) if i % 2 == 0]\nassert f(build(9)) == True",
           "def values(node):\n    out = []\n    while node is not None:\n        out.append(node.val)\n        node = "
           "node.next\n    return out\nassert values(f(1)) == [1]",
+          "node = lambda xs: ListNode(xs[0], node(xs[1:])) if xs else None\nvalues = lambda n: [n.val] + "
+          "values(n.next) if n else []\ns = Solution()\nassert values(s.f(node([1]))) == [0]\nassert "
+          "values(s.f(node([]))) == []",
+          "assert (not f(1)) == True",
+          "assert sum([1 for i in range(3) if f(i)]) == 1",
           "x = 3\nassert f(x) == 0",
           "import math\nassert math.floor(f(1)) == 0",
           R"J({"entry_point": "f", "asserts": "def check(candidate):\n    assert candidate(1) == True\n    assert not candidate(2)"})J",
