@@ -70,7 +70,7 @@ struct PretrainedDemoConfig : DemoOptions {
   TextTaskKind task = TextTaskKind::word_problems;
   int64_t difficulty = 1;
   int64_t task_seed = 0;
-  int64_t shots = 2;
+  int64_t shots = 4;
   int64_t max_tokens = 48;
   int64_t control_tokens = 256;
   int64_t rate_problems = 24;
@@ -79,7 +79,7 @@ struct PretrainedDemoConfig : DemoOptions {
   PretrainedDemoConfig() {
     out = "runs/demo-real";
     methods = {"dapo", "ucas"};
-    steps = 12;
+    steps = 10;
     test_problems = 100;
     test_samples = 8;
     dtype = Dtype::bf16;
