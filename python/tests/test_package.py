@@ -168,6 +168,13 @@ class Shaping(unittest.TestCase):
                                  **{name: values[mask] for name, values in signals.items()})
         np.testing.assert_array_equal(whole.advantage[mask], packed.advantage)
 
+    def test_masked_responses_are_in_no_moment_and_learn_nothing(self):
+        given = {"reward": [1.0, 0, 0, 1], "group": [0, 0, 1, 1], "mask": np.ones((4, 2))}
+        A = ucas.advantages("reinforce_pp", **given, trained=[1, 1, 0, 1]).advantage
+        np.testing.assert_array_equal(A[2], 0)
+        self.assertAlmostEqual(float(A[[0, 1, 3]].mean()), 0, places=6)
+        self.assertNotAlmostEqual(float(ucas.advantages("reinforce_pp", **given).advantage[[0, 1, 3]].mean()), 0, places=3)
+
     def test_every_method_gives_numbers_or_names_what_it_lacks(self):
         draw = np.random.default_rng(2)
         B, T = 8, 5

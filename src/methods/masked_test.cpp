@@ -80,35 +80,34 @@ TEST(masked_responses, scale_gdpo_over_responses_by_those_that_are_trained) {
   }
 }
 
-// Whatever a masked response says and earns, the responses to other prompts learn the same.
-TEST(masked_responses, change_no_bit_of_what_other_prompts_learn_under_any_method) {
+// Whatever the responses to a prompt say and earn, if all of them are masked, those to other prompts learn the same.
+TEST(masked_responses, of_one_prompt_change_no_bit_of_what_others_learn_under_any_method) {
   for (const MethodRow& row : method_rows()) {
     for (const std::string& preset : row.presets) {
       const std::unique_ptr<Method> method = row.make(preset);
       for (uint64_t seed = 0; seed < 10; ++seed) {
         SCOPED_TRACE(str(row.name, ":", preset, ", seed ", seed));
-        const Batch batch = masked_batch(seed);
-        for (const Group& changed : batch.groups) {
-          Batch other = batch;
-          Rng rng(seed, 9);
-          for (int64_t i = changed.first; i < changed.first + changed.count; ++i) {
-            Response& o = other.responses[i];
-            if (o.trained) continue;
-            o.reward = o.score = 1 - o.score;
-            o.verdict.kind = o.reward > 0 ? VerdictKind::equal : VerdictKind::unequal;
-            for (auto* signal : {&other.old_logprob, &other.ref_logprob, &other.teacher_logprob, &other.value,
-                                 &other.prm_logratio, &other.entropy, &other.confidence, &other.logit}) {
-              for (float& x : Batch::tokens(*signal, o)) x *= static_cast<float>(3 + rng.uniform());
-            }
+        Batch batch = masked_batch(seed);
+        const Group& changed = batch.groups[seed % batch.groups.size()];
+        for (int64_t i = changed.first; i < changed.first + changed.count; ++i) batch.responses[i].trained = false;
+        Batch other = batch;
+        Rng rng(seed, 9);
+        for (int64_t i = changed.first; i < changed.first + changed.count; ++i) {
+          Response& o = other.responses[i];
+          o.reward = o.score = i % 2 == 0 ? 5 : -5;
+          o.verdict.kind = o.reward > 0 ? VerdictKind::equal : VerdictKind::unequal;
+          for (auto* signal : {&other.old_logprob, &other.ref_logprob, &other.teacher_logprob, &other.value,
+                               &other.prm_logratio, &other.entropy, &other.confidence, &other.logit}) {
+            for (float& x : Batch::tokens(*signal, o)) x *= static_cast<float>(3 + rng.uniform());
           }
-          const std::vector<float> before = shape(*method, batch).advantage, after = shape(*method, other).advantage;
-          for (const Response& o : batch.responses) {
-            if (!o.trained) {
-              for (float a : Batch::tokens(after, o)) EXPECT_EQ(a, 0);
-            } else if (&batch.groups[o.group] != &changed) {
-              const auto A = Batch::tokens(before, o), B = Batch::tokens(after, o);
-              ASSERT_EQ(std::memcmp(A.data(), B.data(), A.size_bytes()), 0);
-            }
+        }
+        const std::vector<float> before = shape(*method, batch).advantage, after = shape(*method, other).advantage;
+        for (const Response& o : batch.responses) {
+          const auto A = Batch::tokens(before, o), B = Batch::tokens(after, o);
+          if (!o.trained) {
+            for (float a : B) EXPECT_EQ(a, 0);
+          } else {
+            ASSERT_EQ(std::memcmp(A.data(), B.data(), A.size_bytes()), 0);
           }
         }
       }

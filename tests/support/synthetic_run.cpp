@@ -93,7 +93,7 @@ OrderedJson step_row(const SyntheticRun& run, int64_t step, Rng& rng) {
   row["perf/cpu_memory_used_gb"] = 0.41;
   if (step % 3 == 0)
     row["val-core/synthetic/acc/mean@1"] =
-        round6(std::clamp(0.067 + t * (run.final_accuracy - 0.067) + noise(0.008), 0.0, 1.0));
+        round6(std::clamp(0.067 + (run.troubled ? 0 : t * (run.final_accuracy - 0.067)) + noise(0.008), 0.0, 1.0));
   return row;
 }
 
