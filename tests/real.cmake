@@ -7,7 +7,7 @@ if(Python3_FOUND AND NOT UCAS_SANITIZE AND NOT UCAS_COVERAGE)
     get_filename_component(name ${script} NAME)
     string(REGEX REPLACE "_real\\.py$" "" name ${name})
     add_test(NAME real.${name} COMMAND ${Python3_EXECUTABLE} -B ${script} ${CMAKE_BINARY_DIR})
-    set_tests_properties(real.${name} PROPERTIES LABELS real TIMEOUT ${AT_MOST_600} SKIP_RETURN_CODE 77 PROCESSORS 2)
+    set_tests_properties(real.${name} PROPERTIES LABELS real TIMEOUT ${HANGS} SKIP_RETURN_CODE 77 PROCESSORS 2)
     if(name STREQUAL "convert")   # leaves the checkpoints in build/real
       set_tests_properties(real.${name} PROPERTIES FIXTURES_SETUP real_model)
     else()
