@@ -5,7 +5,7 @@
 CONVERTED_DIR is that GGUF by `ucas convert`; first transformers loads the GGUF itself, and both must be the same bits.
 weights.json: the first 16 digits of the SHA-256 of each tensor in f32. answers.json: greedy answers of at most 128 tokens to
 the prompts of tests/real/prompts.py, one at a time, in f32 and in bf16: ids, their log-probabilities, and by how much the best
-logit leads. texts.json: ids of a few hundred texts by `tokenizers`, the missing bytes among them. sft.json: the loss on rows of
+logit leads. texts.json: ids of 135 texts by `tokenizers`, the missing bytes among them. sft.json: the loss on rows of
 prompts.py. PYTHON has torch, transformers and gguf; only needed to change the goldens.
 """
 import hashlib
@@ -65,7 +65,7 @@ def main():
     tokenizer = AutoTokenizer.from_pretrained(converted)
     raw = Tokenizer.from_file(os.path.join(converted, "tokenizer.json"))
     rng = random.Random(7)
-    texts = FIXED + SPECIAL + [scripts(rng) for _ in range(200)]
+    texts = FIXED + SPECIAL + [scripts(rng) for _ in range(100)]
     save("texts.json", [[text, raw.encode(text, add_special_tokens=False).ids] for text in texts])
 
     rows = [{"prompt": p, "prompt_ids": tokenizer.apply_chat_template([{"role": "user", "content": p}], **TEMPLATE).input_ids[0].tolist()} for p in PROMPTS]

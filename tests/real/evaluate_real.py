@@ -6,7 +6,7 @@ import signal
 import subprocess
 import urllib.request
 
-from real import UCAS, check, clean, golden, lines, model, path, ucas, write_lines
+from real import HANG, UCAS, check, clean, golden, lines, model, path, ucas, write_lines
 
 from many_texts import shared  # noqa: E402
 from prompts import word_problem  # noqa: E402
@@ -28,13 +28,13 @@ url = process.stdout.readline().split()[-1]
 for row in [golden("answers.json")[i] for i in (0, 2, 10)]:
     body = {"messages": [{"role": "user", "content": row["prompt"]}], "temperature": 0, "max_tokens": 128, "logprobs": True}
     request = urllib.request.Request(url + "/chat/completions", json.dumps(body).encode(), {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=300) as reply:
+    with urllib.request.urlopen(request, timeout=HANG) as reply:
         answer = json.load(reply)
     made = [token["logprob"] for token in answer["choices"][0]["logprobs"]["content"]]
     theirs = row["f32"]["logprob"]
     check(answer["usage"]["prompt_tokens"] == len(row["prompt_ids"]) and abs(len(made) - len(theirs)) <= 1 and
           all(abs(x - y) < 1e-3 for x, y in zip(made, theirs)), f"served: {answer['choices'][0]['message']['content'][:60]!r}")
 process.send_signal(signal.SIGTERM)
-process.communicate(timeout=60)
+process.communicate(timeout=HANG)
 check(process.returncode == 0, "SIGTERM ends it")
 clean()

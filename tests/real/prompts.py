@@ -21,4 +21,4 @@ def word_problem(i):
     return f"{name} has {a} {thing} and gets {b} more. How many {thing} does {name} have now?", a + b
 
 
-TUNED = [{"prompt": f"Question: {word_problem(i)[0]}\nAnswer:", "response": f" The answer is {word_problem(i)[1]}."} for i in range(24)]
+TUNED = [{"prompt": f"Question: {word_problem(i)[0]}\nAnswer:", "response": f" The answer is {word_problem(i)[1]}."} for i in range(6)]

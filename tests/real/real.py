@@ -8,7 +8,7 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
 for folder in ("e2e", "support"):
     sys.path.insert(1, os.path.join(HERE, "..", folder))
-from support import SCRATCH, UCAS, check, clean, path, ucas  # noqa: E402, F401
+from support import HANG, SCRATCH, UCAS, check, clean, path, ucas, wait_until  # noqa: E402, F401
 
 SKIP = 77
 MODELS = os.path.join(os.path.abspath(sys.argv[1]), "real")

@@ -4,9 +4,8 @@ import json
 import os
 import signal
 import subprocess
-import time
 
-from real import UCAS, check, clean, golden, lines, model, path, ucas, write_lines
+from real import UCAS, check, clean, golden, lines, model, path, ucas, wait_until, write_lines
 
 from prompts import TUNED, word_problem  # noqa: E402
 
@@ -46,8 +45,7 @@ subprocess.run(["rm", "-r", path("whole")], check=True)
 
 process = subprocess.Popen([UCAS, *map(str, words), "--out", path("killed")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 first = path("killed", "checkpoints", "step-0000001")
-while process.poll() is None and not os.path.isdir(first):
-    time.sleep(0.05)
+check(wait_until(lambda: os.path.isdir(first), process), "its first step is kept")
 process.send_signal(signal.SIGKILL)
 check(process.wait() == -signal.SIGKILL, "killed after the first step")
 ucas("train", "--resume", path("killed"))
