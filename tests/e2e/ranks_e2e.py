@@ -1,12 +1,15 @@
-"""Several processes train what one would: the same bits in order, the same learning by sums; one that dies ends all."""
+"""Several processes train what one would: the same bits in order, the same learning by sums; one that dies ends all.
+With --short the first of it."""
 import json
 import os
 import random
 import signal
+import sys
 
-from support import check, finish, path, rows, same_bytes, small_task, start_ranks as start, train_words, wait_for_step
+from support import check, clean, finish, path, rows, same_bytes, small_task, start_ranks as start, train_words, wait_for_step
 
 STEPS = 6
+SHORT = "--short" in sys.argv
 SMALL = ["--update.micro_batch_tokens", 64, "--train.stored_signals", 2, "--train.save_freq", 2]
 small_task()
 
@@ -30,15 +33,33 @@ def same_run(a, b, name, steps=(2, 4, STEPS), whole=True, config=True):
         check(same_bytes(os.path.join(a, at), os.path.join(b, at)), f"{name}: {at} is the same")
 
 
+def stopped_and_gone_on_with():
+    """By another number of processes."""
+    run = path("moved")
+    processes = start(2, words(run, "--update.reduce", "ordered"))
+    check(wait_for_step(run, 2, processes[0]), "two processes reach step 2")
+    processes[1].send_signal(signal.SIGTERM)
+    codes, _ = finish(processes)
+    check(codes in ([75, 75], [0, 0]), "a stop of one stops both, saved")
+    codes, said = finish(start(3, ["train", "--resume", run]))
+    check(codes == [0, 0, 0], f"three go on: {said[0][-300:]}")
+    same_run(run, path("one"), "two, then three processes")
+
+
 codes, _ = finish(start(1, words(path("one"), "--update.reduce", "ordered")))
 check(codes == [0], "one process trains")
 
-for size in (2, 4):
+for size in (2,) if SHORT else (2, 4):
     run = path(f"ordered-{size}")
     codes, said = finish(start(size, words(run, "--update.reduce", "ordered")))
     check(codes == [0] * size, f"{size} processes train in order")
     check(all(text == "" for text in said[1:]), f"{size} processes: rank 0 alone speaks")
     same_run(run, path("one"), f"{size} processes, ordered")
+
+stopped_and_gone_on_with()
+if SHORT:
+    clean()
+    sys.exit(0)
 
 # Responses in flight go on elsewhere: long ones, of fewer prompts than share out, with all that is noted of their tokens.
 LONG = ("--update.reduce", "ordered", "--rollout.response_length", 200, "--rollout.temperature", 2, "--rollout.top_p", 0.95,
@@ -90,17 +111,6 @@ check(a[0]["response_length/mean"] == b[0]["response_length/mean"],
       "two processes draw the first step's samples")
 check(all(abs(x["actor/grad_norm"] - y["actor/grad_norm"]) < 1e-3 * (1 + y["actor/grad_norm"])
           for x, y in zip(a[:3], b[:3]) if "actor/grad_norm" in y), "their sums have the same norms")
-
-# Stopped, and gone on with by another number of processes.
-run = path("moved")
-processes = start(2, words(run, "--update.reduce", "ordered"))
-check(wait_for_step(run, 2, processes[0]), "two processes reach step 2")
-processes[1].send_signal(signal.SIGTERM)
-codes, _ = finish(processes)
-check(codes in ([75, 75], [0, 0]), "a stop of one stops both, saved")
-codes, said = finish(start(3, ["train", "--resume", run]))
-check(codes == [0, 0, 0], f"three go on: {said[0][-300:]}")
-same_run(run, path("one"), "two, then three processes")
 
 # 2 -> 1 -> 4, each to a step of its own.
 run = path("handed-on")
@@ -164,3 +174,4 @@ check(figures[0] == figures[1], "3 processes evaluate: the same figures")
 codes, said = finish(start(2, [*evaluated("bad")[:-2], "--server", "http://127.0.0.1:9"]))
 check(codes == [2, 2] and "need one process" in said[0], "what is asked of a server needs one process")
 print(f"{KILLS} kills, {last} steps: all others ended")
+clean()

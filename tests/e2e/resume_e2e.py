@@ -1,8 +1,10 @@
-"""Interrupted and resumed equals uninterrupted, bit for bit: weights, optimizer, steps.jsonl, stored responses."""
+"""Interrupted and resumed equals uninterrupted, bit for bit: weights, optimizer, steps.jsonl, stored responses.
+With --short of three kinds of run alone."""
 import os
 import shutil
 import signal
 import subprocess
+import sys
 
 from support import (PATIENCE, UCAS, check, clean, end, path, rows, same_bytes, small_task, stopped_at, train_words, ucas,
                      wait_for_step)
@@ -36,6 +38,8 @@ KINDS = {
 }
 ALWAYS = ["optimizer.safetensors", "optimizer.json", "state.json", "manifest.json"]
 MODEL = ["config.json", "generation_config.json", "model.safetensors", "state", "tokenizer.json", "tokenizer_config.json"]
+if "--short" in sys.argv:
+    KINDS = {kind: KINDS[kind] for kind in ("policy", "surplus", "prm")}
 small_task()
 
 
@@ -81,6 +85,9 @@ for kind in KINDS:
     ucas(*words(kind, path(kind)))
     interrupted(kind, "killed", signal.SIGKILL, 7, -signal.SIGKILL)
 interrupted("policy", "terminated", signal.SIGTERM, 3, 75)
+if "--short" in sys.argv:
+    clean()
+    sys.exit(0)
 
 # Somebody moves the log and deletes the lock file of a run: no second trainer comes in, and the log is whole.
 with open(path("moved.log"), "w") as log:

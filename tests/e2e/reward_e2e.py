@@ -1,4 +1,5 @@
-"""A reward of 20 lines of Python trains what the verifier trains, bit for bit; whatever goes wrong in it pays nothing."""
+"""A reward of 20 lines of Python trains what the verifier trains, bit for bit; whatever goes wrong in it pays nothing.
+With --short the first of it."""
 import json
 import os
 import re
@@ -6,7 +7,7 @@ import shlex
 import subprocess
 import sys
 
-from support import HANG, SCRATCH, UCAS, check, path, rows, same_bytes, small_task, train_words, ucas
+from support import HANG, SCRATCH, UCAS, check, clean, path, rows, same_bytes, small_task, train_words, ucas
 
 STEPS = 4
 small_task()
@@ -83,6 +84,10 @@ for name, (text, words) in BROKEN.items():
     check(not any(row["training/global_step"] > 0 for row in rows(path(f"broken-{name}"))), f"{name}: nothing is scored")
 done = train("missing", "--reward.command", "/nonexistent/reward", expect=74)
 check("exit code 127" in done.stderr, "a command that is not there is named")
+
+if "--short" in sys.argv:
+    clean()
+    sys.exit(0)
 
 # A score of several parts: each is logged apart, and their weighted sum is what is trained on.
 train("parts", "--reward.weights", "answer=1,format=0.5,length=0.25", "--reward.format", r".*\\boxed\{\d+\}\s*")
@@ -184,3 +189,4 @@ left = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).std
 check(path("sleeps.py") not in left, "and what the run had started")
 done = train("quiet", "--train.watchdog", 100000)
 check("watchdog" not in done.stderr, "a run that moves is not spoken of")
+clean()

@@ -1,9 +1,11 @@
-"""A study is killed and goes on, gives the same bytes with one and with two jobs, and lends its runs to another study."""
+"""A study is killed and goes on, gives the same bytes with one and with two jobs, and lends its runs to another study.
+With --short the first two."""
 import json
 import os
 import shutil
 import signal
 import subprocess
+import sys
 
 from support import HANG, UCAS, check, clean, path, same_bytes, ucas, wait_until
 
@@ -88,6 +90,10 @@ check(os.path.exists(path("one-first", "report.html")), "a report")
 figures = os.listdir(path("one-first", "figures"))
 check(any(f.startswith("dynamics") and f.endswith(".svg") for f in figures), "dynamics are drawn")
 check(any(f.startswith("bars") and f.endswith(".csv") for f in figures), "bars have their numbers beside them")
+
+if "--short" in sys.argv:
+    clean()
+    sys.exit(0)
 
 # Two processes, as two machines would: each takes runs that the other does not have, and both make the table.
 studies = [subprocess.Popen([UCAS, *map(str, [path(f"both-first-{jobs}") if word == path("both-first") else word for word in words(first, "both", jobs)])], stdout=subprocess.DEVNULL,

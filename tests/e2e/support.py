@@ -3,6 +3,7 @@
 Nothing here or in a test asks how long something takes (tests/guards/timing.py). What is waited for is waited for by wait_until(), and HANG
 seconds later a test is a hanging one: that bound ends it and decides nothing else. UCAS_PATIENCE=20 is for a machine of a twentieth of the
 usual speed."""
+import atexit
 import json
 import os
 import shutil
@@ -31,7 +32,8 @@ def ucas(*words, expect=0, **options):
 
 
 def fail(message):
-    print("FAILED:", message)
+    atexit.unregister(clean)  # what is there is to be looked at
+    print("FAILED:", message, "in", SCRATCH)
     sys.exit(1)
 
 
@@ -90,8 +92,7 @@ def wait_until(happened, process=None, pause=0.002):
 
 def wait_for_step(run, step, process):
     steps = os.path.join(run, "steps.jsonl")
-    return wait_until(lambda: os.path.exists(steps) and f'"training/global_step": {step},' in open(steps).read(), process) \
-        and process.poll() is None
+    return wait_until(lambda: os.path.exists(steps) and f'"training/global_step": {step},' in open(steps).read(), process)
 
 
 def stopped_at(words, fault, **options):
@@ -118,9 +119,9 @@ def free_port():
         return s.getsockname()[1]
 
 
-def start_ranks(size, words, of_rank={}, world=None):
+def start_ranks(size, words, of_rank={}, world=None, **more):
     """`of_rank`: by rank what one has that the others lack: `more` words, an `env`, a `cwd`. `world`: variables of all."""
-    environment = {**os.environ, "WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), **(world or {})}
+    environment = {**os.environ, "WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), **(world or {}), **more}
     processes = []
     for rank in range(size):
         own = of_rank.get(rank, {})
@@ -162,3 +163,6 @@ def same_bytes(a, b):
 
 def clean():
     shutil.rmtree(SCRATCH, ignore_errors=True)
+
+
+atexit.register(clean)
