@@ -3,13 +3,13 @@
 #include <algorithm>
 
 #include "base/str.h"
-#include "text/tokenizer_file.h"
+#include "data/chat.h"
 
 namespace ucas {
 
 std::string choose_template(const std::string& asked, const std::string& checkpoint, const std::string& otherwise) {
   if (asked != kAutoTemplate) return asked;
-  return !checkpoint.empty() && !read_chat_files(checkpoint).text.empty() ? "chat" : otherwise;
+  return has_chat_template(checkpoint) ? "chat" : otherwise;
 }
 
 bool may_be_chat(const std::string& name) {

@@ -37,6 +37,10 @@ OrderedJson message(const std::string& role, const std::string& content) {
 
 }  // namespace
 
+bool has_chat_template(const std::string& checkpoint) {
+  return !checkpoint.empty() && !read_chat_files(checkpoint).text.empty();
+}
+
 void prepare_chat(Template& form, const std::string& checkpoint, const std::string& where) {
   std::string file = where;
   if (!checkpoint.empty()) {

@@ -16,10 +16,10 @@
 #include "train/checkpoint.h"
 #include "train/logprobs.h"
 #include "train/schedule.h"
+#include "train/step_words.h"
 #include "train/surplus.h"
 #include "train/validation.h"
 #include "train/watched.h"
-#include "verify/unreadable.h"
 
 namespace ucas {
 
@@ -92,42 +92,6 @@ void check_bounds(const Training& t, const StepMetrics& m) {
     warn(str("train.stop_when: step ", t.state.step, " has no number called ", printable(none->metric, 100),
              ": until one has, this bound holds nothing (docs/metrics.md has the names)"));
   }
-}
-
-// Said once, of the first step: a run whose answers nobody can read learns nothing, or a form that nobody wanted.
-void warn_of_unreadable(const Training& t, const CollectStats& stats) {
-  const int64_t unreadable = stats.verdicts[static_cast<size_t>(VerdictKind::unparseable)];
-  if (t.external != nullptr || !t.config.reward.command.empty() || stats.graded == 0) return;
-  const double share = static_cast<double>(unreadable) / static_cast<double>(stats.graded);
-  if (share <= kManyUnreadable) return;
-  const std::vector<std::string_view> texts(stats.unreadable.begin(), stats.unreadable.end());
-  warn(str("step ", t.state.step, ": ",
-           unreadable_in_words(share, stats.graded, texts, t.config.reward.grader, t.config.reward.setup().extract,
-                               "--reward.extract")));
-}
-
-// Where a step seems quicker than the machine, this was measured while others worked here: it is measured again.
-void hold_shares_to_limits(Training& t, StepMetrics& m) {
-  constexpr int64_t kMostMeasurements = 3;
-  if (!has_share_above_one(m)) return;
-  const Limits before = t.limits;
-  if (t.limits_measured++ < kMostMeasurements) {
-    const Limits now = measure_limits(*t.policy.model);
-    t.limits = {std::max(before.bandwidth, now.bandwidth), std::max(before.operations, now.operations)};
-  }
-  rescale_shares(m, t.limits.operations / before.operations, t.limits.bandwidth / before.bandwidth);
-}
-
-// "sampling 39 %, update 48 %"
-std::string share_words(const StepMetrics& m) {
-  constexpr std::pair<const char*, const char*> kShares[] = {{"perf/mfu/rollout", "sampling "},
-                                                             {"perf/mbu/rollout", "sampling, of bandwidth "},
-                                                             {"perf/mfu/actor_infer", "old log-probs "},
-                                                             {"perf/mfu/actor", "update "}};
-  std::vector<std::string> parts;
-  for (const auto& [key, words] : kShares)
-    if (const double share = m.get(key); std::isfinite(share)) parts.push_back(words + percent(share, 0));
-  return join(parts, ", ");
 }
 
 // A step that finds enough in the surplus of the one before samples nothing: on the mean it draws as many prompts as it

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "base/str.h"
-#include "text/unicode.h"
 #include "verify/math/read/extract.h"
 
 namespace ucas {
