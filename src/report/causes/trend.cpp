@@ -41,6 +41,30 @@ double noise_of(const KnownSteps& series) {
   return std::sqrt((sum - largest) / (2 * static_cast<double>(series.size() - 2)));
 }
 
+// Two or three validations: the last against the first.
+void judge_validations(const StepTable& table, const KnownSteps& series, Trend& trend) {
+  if (series.size() < 2 || !trend.key.starts_with("val-core/")) return;
+  double problems = 0;
+  for (const std::string& key : table.fitting("val-aux/*/problems")) {
+    if (const double count = table.last(key); std::isfinite(count)) problems += count;
+  }
+  trend.first = series.value.front();
+  trend.last = series.value.back();
+  trend.first_step = series.step.front();
+  trend.last_step = series.step.back();
+  const auto best = std::ranges::max_element(series.value) - series.value.begin();
+  trend.best = series.value[static_cast<size_t>(best)];
+  trend.best_step = series.step[static_cast<size_t>(best)];
+  if (problems < 1) return;
+  const auto shrunk = [&](double share) { return (share * problems + 1) / (problems + 2); };
+  const double a = shrunk(trend.first), b = shrunk(trend.last);
+  const double half = 1.96 * std::sqrt((a * (1 - a) + b * (1 - b)) / (problems + 2));
+  trend.low = b - a - half;
+  trend.high = b - a + half;
+  trend.course = trend.low > 0 ? Course::rose : trend.high < 0 ? Course::fell : Course::flat;
+  if (trend.course == Course::fell) trend.since = trend.last_step;
+}
+
 }  // namespace
 
 Trend trend_of(const StepTable& table, const std::string& key) {
