@@ -46,7 +46,9 @@ class study_figures_of_runs : public ::testing::Test {
         {kind, std::move(runs), "", std::move(metric), std::move(axes), std::move(problems), sources_});
   }
 
-  std::string root_, warned_;
+  testing::TemporaryDirectory directory_;
+  const std::string root_ = directory_.path();
+  std::string warned_;
   std::vector<std::string> sources_;
   LogSink before_;
 };

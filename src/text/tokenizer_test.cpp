@@ -260,11 +260,15 @@ TEST(tokenizer, bytes_that_texts_hold_may_lack_a_token_and_are_named_once) {
   EXPECT_NE(said[0].find("(0-8 11-12 14-31 33-35 "), std::string::npos) << said[0];
   EXPECT_NE(said[0].find("they are dropped from a text, as in Hugging Face tokenizers"), std::string::npos) << said[0];
   EXPECT_TRUE(tokenizer.lacks_bytes());
-  EXPECT_EQ(tokenizer.unencodable_bytes("th\x04e \x1d"), 2);
+  EXPECT_EQ(tokenizer.unencodable_bytes("th\x04"
+                                        "e \x1d"),
+            2);
   EXPECT_EQ(tokenizer.unencodable_bytes("the"), 0);
   const Tokenizer whole = Tokenizer::load(kGoldens + "qwen2-like");
   EXPECT_FALSE(whole.lacks_bytes());
-  EXPECT_EQ(whole.unencodable_bytes("th\x04e"), 0);
+  EXPECT_EQ(whole.unencodable_bytes("th\x04"
+                                    "e"),
+            0);
 }
 
 TEST(tokenizer, characters_without_a_token_may_be_dropped) {

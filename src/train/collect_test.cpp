@@ -207,6 +207,7 @@ TEST_F(CollectTest, what_is_cut_at_the_limit_is_masked_only_if_asked_and_stays_s
   for (const Response& o : masked.responses) EXPECT_EQ(o.trained, o.finished);
   StepData kept;
   kept.batch = masked;
+  kept.groups_of_step = std::ssize(masked.groups);
   kept.advantage.resize(masked.token.size());
   for (const Group& group : masked.groups) kept.problem.push_back(data_.problems[group.problem].id);
   const std::string file = (directory_ / "step.jsonl").string();
@@ -498,6 +499,7 @@ TEST_F(CollectTest, the_worked_cases_of_dapo_pass) {
     const Json& in = c.at("inputs");
     std::vector<std::vector<int>> outcome;  // by problem, then sample
     data_ = {};
+    cursor_ = {};
     for (const Json& gen_batch : in.at("gen_batches")) {
       for (const Json& row : gen_batch) {
         data_.problems.push_back({row.at(0), "test", "", "question", "", {"a"}});

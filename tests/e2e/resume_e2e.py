@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 
-from support import (PATIENCE, UCAS, check, clean, end, path, rows, same_bytes, small_task, stopped_at, train_words, ucas,
+from support import (HANG, UCAS, check, clean, end, path, rows, same_bytes, small_task, stopped_at, train_words, ucas,
                      wait_for_step)
 
 STEPS = 12
@@ -99,7 +99,7 @@ os.unlink(path("moved", ".lock"))
 second = ucas("train", "--resume", path("moved"), expect=2)
 check("in use by another ucas" in second.stderr, "a second trainer is refused without the lock file, too")
 first.send_signal(signal.SIGCONT)
-check(first.wait(60 * PATIENCE) == 0, "the first one goes on to its end")
+check(first.wait(HANG) == 0, "the first one goes on to its end")
 with open(path("moved.log")) as log:
     said = log.read()
 check("was moved or deleted by somebody" in said and "1 log moved or cut" in said, "says that its log was moved")

@@ -1,5 +1,6 @@
 """`ucas serve` and `ucas evaluate --server` on one checkpoint give what `ucas evaluate` gives by itself; streams say the same
 in pieces; what is not there is refused; SIGTERM ends it."""
+import gzip
 import http.client
 import json
 import os

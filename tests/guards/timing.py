@@ -13,6 +13,7 @@ SHELL = re.compile(r"(?:^|[\s;|&(])(?:timeout|sleep) +[\d.]|(?<![\"\w])\$(?:TEST
 PLACE = re.compile(r"[\"' =(]/tmp/")
 NAMED = {
     "src/base/threads_test.cpp": "those that come after a failure dawdle, so that there are some left when it is seen",
+    "src/rollout/policy_test.cpp": "counts shares of the cores, whatever their number",
     "src/train/reward_test.cpp": "a grader that takes its time, so that others wait for it",
     "src/verify/code/sandbox_test.cpp": "programs that sleep: what ends them is tested",
     "tests/e2e/peer_server_e2e.py": "looks twice a second whether a server answers",

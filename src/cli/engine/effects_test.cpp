@@ -80,7 +80,9 @@ TEST(effects, explain_departures_resume_and_report_follow_what_every_option_of_e
       const std::optional<Setting> setting = another_value(row.name, field);
       ASSERT_TRUE(setting.has_value()) << "expected a second value that the option accepts";
       const std::vector<Departure> rows = departures(config, config_with(row.name, {*setting}));
-      EXPECT_EQ(rows.size(), is_departure(field.effect) ? 1u : 0u);
+      // reward.extract follows data.template where it is left to it.
+      const auto own = [&](const Departure& d) { return d.key != "reward.extract" || field.key != "data.template"; };
+      EXPECT_EQ(std::ranges::count_if(rows, own), is_departure(field.effect) ? 1 : 0);
       for (const Departure& departure : rows) EXPECT_EQ(departure.size, field.effect == Effect::size);
     }
   }
