@@ -182,7 +182,7 @@ PORT = int(locked.url.split(":")[2].split("/")[0])
 
 def raw(request):
     """The status of the reply to these bytes; 0 where the connection was closed without one."""
-    with socket.create_connection(("127.0.0.1", PORT), 60 * PATIENCE) as s:
+    with socket.create_connection(("127.0.0.1", PORT), HANG) as s:
         try:
             s.sendall(request)
             reply = s.recv(65536)
