@@ -10,7 +10,8 @@ from real import UCAS, check, clean, golden, lines, model, path, ucas, wait_unti
 from prompts import TUNED, word_problem  # noqa: E402
 
 data = write_lines(path("rows.jsonl"), TUNED)
-words = ["sft", "--model", model(), "--data", data, "--batch_size", len(TUNED), "--steps", 3, "--optimizer.lr", "2e-5", "--save_freq", 0]
+words = ["sft", "--model", model(), "--data", data, "--prompt_template", "plain",
+         "--batch_size", len(TUNED), "--steps", 3, "--optimizer.lr", "2e-5", "--save_freq", 0]
 ucas(*words, "--out", path("tuned"))
 losses = [row["loss"] for row in lines(path("tuned", "sft.jsonl"))]
 expected = golden("sft.json")
