@@ -79,7 +79,7 @@ std::vector<Finding> findings() {
   };
   engine_findings(found);
   found.push_back({"methods", join(methods, ", "), ""});
-  found.push_back({"configs", str(embedded_names("configs/").size()), "embedded; ucas train --help names them"});
+  found.push_back({"configs", str(embedded_names("configs/").size()), "embedded; `ucas configs` lists all"});
   found.push_back({"templates", embedded_list("templates"), "embedded; --data.template NAME"});
   return found;
 }

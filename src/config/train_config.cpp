@@ -549,10 +549,10 @@ std::vector<Setting> read_config_file(const std::string& path_or_name) {
       for (const std::string& name : names) {
         if (name.starts_with(path_or_name + "-")) own.push_back(name);
       }
-      const std::string instead = own.empty() ? str(did_you_mean(path_or_name, names),
-                                                    "; `ucas train --help` lists the ", names.size(), " of them")
-                                              : str("; of that method there are ", join(own, ", "), ", and --method ",
-                                                    path_or_name, " takes the method alone");
+      const std::string instead =
+          own.empty() ? str(did_you_mean(path_or_name, names), "; `ucas configs` lists all ", names.size())
+                      : str("; of that method there are ", join(own, ", "), ", and --method ", path_or_name,
+                            " takes the method alone");
       throw Error("path", str(printable(path_or_name), ": neither a file nor one of the embedded configs", instead));
     }
   }
