@@ -11,12 +11,14 @@ namespace ucas {
 
 namespace {
 
-// "# DAPO on the embedded task, for a 2-core machine (`ucas demo`). Give it ..." -> up to "Give it"
+// "# DAPO on the embedded task. Give it" -> "DAPO on the embedded task"; a sentence may go on in the next comment line.
 std::string first_sentence(const std::string& name) {
-  std::string line(embedded(str("configs/", name, ".toml")).value());
-  line = line.substr(0, line.find('\n'));
-  line = line.substr(std::min(line.find_first_not_of("# "), line.size()));
-  return line.substr(0, line.find(". "));
+  std::string sentence;
+  for (const std::string& line : split(std::string(embedded(str("configs/", name, ".toml")).value()), '\n')) {
+    if (!line.starts_with("# ")) break;
+    sentence += (sentence.empty() ? "" : " ") + line.substr(2);
+  }
+  return sentence.substr(0, std::min(sentence.find(". "), sentence.find_last_not_of('.') + 1));
 }
 
 }  // namespace
