@@ -2,7 +2,6 @@
 """docs/options.md: what `ucas COMMAND --help all` says of every command, on one page. tests/e2e/options_e2e.py holds it to the program.
    tools/make_options.py build"""
 import os
-import re
 import subprocess
 import sys
 
@@ -16,8 +15,8 @@ def page(build):
         return subprocess.run([ucas, *words], capture_output=True, text=True, check=True).stdout.rstrip()
 
     overview = says("--help")
-    listed = overview[overview.index("Commands:"):].split("\n\n")[0]
-    commands = re.findall(r"^  ([a-z-]+) +\S", listed, re.M)
+    listed = overview[overview.index("Commands:"):].split("\n\n")[0].split("\n")[1:]
+    commands = [line[at:at + 14].strip() for line in listed for at in (12, 46) if line[at:].strip()]
     parts = ["# All options\n\nMade by `tools/make_options.py`; the same as `ucas COMMAND --help all`.\n", f"```\n{overview}\n```\n"]
     for command in commands:
         parts.append(f"## ucas {command}\n\n```\n{says(command, '--help', 'all')}\n```\n")

@@ -30,15 +30,15 @@ struct AdvantagesConfig {
   bool json = false;
   bool save = false;
   void fields(Fields& f) {
-    f.field("method", method,
-            "methods to recompute under, NAME or NAME:PRESET, with their defaults; empty = the run's, with its "
-            "settings");
+    f.field(
+        "method", method,
+        "methods to recompute under with default options, NAME or NAME:PRESET; empty = the run's method and settings");
     f.field("step", step, Range{0, 1e9},
-            "which step of a run directory; 0 = the last one saved, with --save every one saved");
-    f.field("show", show, Range{0, 1e6}, "responses and tokens listed, largest change first");
-    f.field("json", json, "print everything as one JSON object, every response listed");
+            "step of the run directory to read; 0 = the last saved step, with --save all saved steps");
+    f.field("show", show, Range{0, 1e6}, "number of responses and tokens to list, largest change first");
+    f.field("json", json, "print everything as one JSON object with all responses");
     f.field("save", save,
-            "print no comparison; write the advantages beside the step, step-N.methods.json, for ucas report");
+            "write the advantages to step-N.methods.json next to the step for `ucas report`; print no comparison");
   }
 };
 

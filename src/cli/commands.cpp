@@ -29,19 +29,28 @@ constexpr const char* kIntroduction =
 
 constexpr const char* kClosing =
     "\n"
-    "  ucas COMMAND --help    options of a command, with ranges and defaults; long ones by topic\n"
-    "  ucas --version         the version\n"
-    "\n"
-    "Exit codes: 0 done, 1 differences found, 2 bad input, 70 numeric or internal failure, 74 write failed,\n"
-    "            75 interrupted and resumable, 78 no sandbox for programs\n";
+    "`ucas COMMAND --help`: usage and options. `ucas --version`: the version.\n"
+    "Exit codes: 0 done, 1 differences found, 2 bad input, 70 numeric or internal\n"
+    "failure, 74 write failed, 75 interrupted and resumable, 78 no sandbox.\n";
+
+// Two commands a line, so that all fit a screen of 24 lines and 80 columns.
+constexpr size_t kGroupWidth = 10, kNameWidth = 14, kBriefWidth = 20;
 
 std::string program_help() {
-  size_t width = 0;
-  for (const Command& command : commands()) width = std::max(width, command.name.size());
-  std::string text = kIntroduction;
+  std::string text = kIntroduction, group, line;
+  const auto end_line = [&] {
+    if (!line.empty()) text += line + "\n";
+    line.clear();
+  };
   for (const Command& command : commands()) {
-    text += str("  ", pad_right(command.name, width), "  ", command.summary, "\n");
+    const bool first = command.group != group;
+    if (first || line.size() > 2 + kGroupWidth + kNameWidth + kBriefWidth) end_line();
+    if (line.empty()) line = "  " + pad_right(first ? command.group : "", kGroupWidth);
+    line = pad_right(line, line.size() > 2 + kGroupWidth ? 2 + kGroupWidth + kNameWidth + kBriefWidth : 0);
+    line += pad_right(command.name, kNameWidth) + command.brief;
+    group = command.group;
   }
+  end_line();
   return text + kClosing;
 }
 
@@ -86,7 +95,8 @@ void refuse_other_than_utf8(const Words& words) {
 
 #define UCAS_RUN_plain(name) run_##name
 #define UCAS_RUN_engine(name) nullptr
-#define UCAS_ROW(name, where, summary) {#name, with_dashes(#name), summary, UCAS_RUN_##where(name), options_##name},
+#define UCAS_ROW(name, where, group, brief, summary) \
+  {#name, with_dashes(#name), #group, brief, summary, UCAS_RUN_##where(name), options_##name},
 std::span<const Command> commands() {
   static const std::vector<Command> table = {UCAS_COMMANDS(UCAS_ROW)};
   return table;
@@ -97,7 +107,6 @@ std::string help_of(const Command& command) {
   auto put = [&](const std::string& mark, auto&& part) {
     if (size_t at = text.find(mark); at != std::string::npos) text.replace(at, mark.size(), part());
   };
-  put("{configs}", [] { return names_under("configs/"); });
   put("{studies}", [] { return names_under("studies/"); });
   put("{options}\n", command.options);
   return str("ucas ", command.name, " - ", command.summary, "\n\n", text);

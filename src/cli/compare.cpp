@@ -29,18 +29,19 @@ struct CompareLine {
   int64_t draws = 10000, seed = 0;
   double level = 0.95;
   void fields(Fields& f) {
-    f.field("data", data, "which evaluation, by the name in eval/NAME.json; needed only where the runs share several");
-    f.field("ks", ks, Range{1, 1 << 16}, "the k of pass@k; empty = 4, 16, 64, as far as there are samples");
+    f.field("data", data,
+            "evaluation to compare, by the name in eval/NAME.json; needed only where the runs share several");
+    f.field("ks", ks, Range{1, 1 << 16}, "values k of pass@k; empty = 4, 16, 64, up to the number of samples");
     f.field("published", published,
-            "figures of articles in rows marked so: ucas, or a .toml file (keys as in published/ucas.toml)");
-    f.field("out", out, "also write the report of these runs to this .html file (also -o FILE)");
-    f.field("figures", figures, "also write pass@k and reliability as .svg and .csv into this directory");
-    f.field("tex", tex, "also write the tables as LaTeX (booktabs) to this file");
-    f.field("csv", csv, "also write the tables as CSV to this file");
+            "published figures as marked rows: ucas, or a .toml file (keys as in published/ucas.toml)");
+    f.field("out", out, "HTML file to write the report of all compared runs to (also -o FILE); empty = none");
+    f.field("figures", figures, "directory to write pass@k and reliability to, as .svg and .csv; empty = none");
+    f.field("tex", tex, "file to write the tables to as LaTeX (booktabs); empty = none");
+    f.field("csv", csv, "file to write the tables to as CSV; empty = none");
     f.field("json", json, "print JSON instead of text");
-    f.field("level", level, Range{0.5, 0.9999}, "of the intervals and the tests");
-    f.field("draws", draws, Range{100, 1e6}, "resamplings behind bootstrap intervals and sign-flip tests");
-    f.field("seed", seed, Range{0, 9e15}, "of the resamplings");
+    f.field("level", level, Range{0.5, 0.9999}, "confidence level of intervals and tests");
+    f.field("draws", draws, Range{100, 1e6}, "resamples behind bootstrap intervals and sign-flip tests");
+    f.field("seed", seed, Range{0, 9e15}, "random seed of the resamples");
   }
 };
 

@@ -25,11 +25,11 @@ struct ContaminationConfig {
   std::string out;
 
   void fields(Fields& f) {
-    f.field("data", data, "problem files of the training");
-    f.field("against", against, "problem files of the evaluation");
-    f.field("words", words, Range{2, 1000}, "a run of so many words that both have counts");
-    f.field("examples", examples, Range{0, 1000}, "how many of them are shown; all go to --out");
-    f.field("out", out, "a file for one JSON line each");
+    f.field("data", data, "training problem files");
+    f.field("against", against, "evaluation problem files");
+    f.field("words", words, Range{2, 1000}, "n-gram length in words: a shared run of n words counts as contamination");
+    f.field("examples", examples, Range{0, 1000}, "number of contaminated problems to print; --out has all");
+    f.field("out", out, "file for one JSON line per contaminated problem; empty = none");
   }
 };
 

@@ -17,8 +17,9 @@ struct ConvertOptions {
   Dtype dtype = Dtype::f32;
   int64_t shard_mb = 5120;
   void fields(Fields& f) {
-    f.choice("dtype", dtype, "of the weights that are written; f32 keeps every value as it is in the file");
-    f.field("shard_mb", shard_mb, Range{1, 1e6}, "MiB of weights in a file, above which they are written in several");
+    f.choice("dtype", dtype, "dtype of the written weights; f32 keeps every value as in the file");
+    f.field("shard_mb", shard_mb, Range{1, 1e6},
+            "maximum MiB of weights per file; larger checkpoints are split into several files");
   }
 };
 

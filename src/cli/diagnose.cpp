@@ -28,21 +28,21 @@ struct DiagnoseLine {
   bool json = false, confidence = false;
   void fields(Fields& f) {
     f.field("confidence", confidence,
-            "of a training: not what went wrong, but which confidence would protect rare right responses; from its "
-            "saved steps, or from its evaluation where --data names it");
-    f.field("data", data, "which evaluation of the run, by the name in eval/NAME.json; empty = the only one");
-    f.field("step", step, Range{0, 1e9}, "which saved step of the run; 0 = all of them");
-    f.field("opening", opening, Range{1, 1000}, "words at the beginning of a response that tell its strategy");
+            "report which confidence would protect rare right responses, from saved steps, or from the evaluation that "
+            "--data names");
+    f.field("data", data, "evaluation of the run, by the name in eval/NAME.json; empty = the only one");
+    f.field("step", step, Range{0, 1e9}, "saved step of the run to read; 0 = all saved steps");
+    f.field("opening", opening, Range{1, 1000}, "number of first words of a response that identify a strategy");
     f.choice("rare_by", rare_by,
-             "what makes a right response rare: few begin as it does (--opening), few responses to its problem are "
-             "right, few give its answer, or it is among the least likely right ones (mean log-prob)");
+             "rarity criterion for right responses: opening (--opening words), accuracy of the problem, frequency of "
+             "the answer, or lowest mean log-prob");
     f.field("rare", rare, Range{0, 1},
-            "rare is at most this share of the responses to the problem; with --rare_by logprob of the right ones");
-    f.field("strategies", strategies, Range{0, 1e6}, "strategies listed, most frequent first");
-    f.field("json", json, "print JSON instead of text, every strategy listed");
-    f.field("level", level, Range{0.5, 0.9999}, "of the intervals");
-    f.field("draws", draws, Range{100, 1e6}, "resamplings of the problems behind them");
-    f.field("seed", seed, Range{0, 9e15}, "of the resamplings");
+            "maximum fraction of a problem's responses that is rare; with --rare_by logprob, of the right responses");
+    f.field("strategies", strategies, Range{0, 1e6}, "number of strategies to list, most frequent first");
+    f.field("json", json, "print JSON with all strategies instead of text");
+    f.field("level", level, Range{0.5, 0.9999}, "confidence level of the intervals");
+    f.field("draws", draws, Range{100, 1e6}, "bootstrap resamples of the problems per interval");
+    f.field("seed", seed, Range{0, 9e15}, "random seed of the resamples");
   }
 };
 

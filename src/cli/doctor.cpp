@@ -31,9 +31,9 @@ struct DoctorConfig {
   code::CodeOptions code;
   void fields(Fields& f) {
     f.field("json", json, "print one JSON object instead of text");
-    f.field("device", device, "cpu, cuda or cuda:N; a CUDA device is tried against the CPU, kernel by kernel");
-    f.field("sandbox", sandbox,
-            "try the sandbox for programs that models write: each attack in it, and the same outside");
+    f.field("device", device,
+            "device to check: cpu, cuda or cuda:N; a CUDA device is compared with the CPU, kernel by kernel");
+    f.field("sandbox", sandbox, "run every attack on the sandbox for model-written programs, inside and outside");
     f.section("code", code);
   }
 };
@@ -79,7 +79,7 @@ std::vector<Finding> findings() {
   };
   engine_findings(found);
   found.push_back({"methods", join(methods, ", "), ""});
-  found.push_back({"configs", str(embedded_names("configs/").size()), "embedded; ucas train --help names them"});
+  found.push_back({"configs", str(embedded_names("configs/").size()), "embedded; `ucas configs` lists all"});
   found.push_back({"templates", embedded_list("templates"), "embedded; --data.template NAME"});
   return found;
 }

@@ -24,15 +24,15 @@ struct ExportOptions {
   int64_t step = 0;
   std::vector<std::string> evaluations, hub, train_data;
   void fields(Fields& f) {
-    f.field("out", out, "the directory to make");
-    f.field("step", step, Range{0, 1e9}, "of the checkpoint; 0 = the newest that is whole");
-    f.field("name", name, "of the model; empty = the directory's");
-    f.field("base_model", base_model, "the base on the hub, ORG/NAME");
-    f.field("train_data", train_data, "data sets on the hub that it was trained on, ORG/NAME,...");
-    f.field("license", license, "as the hub calls it: apache-2.0, mit ...");
+    f.field("out", out, "directory to create");
+    f.field("step", step, Range{0, 1e9}, "step of the checkpoint to export; 0 = the newest complete checkpoint");
+    f.field("name", name, "model name; empty = the directory's name");
+    f.field("base_model", base_model, "base model on the hub, ORG/NAME");
+    f.field("train_data", train_data, "training data sets on the hub, ORG/NAME,...");
+    f.field("license", license, "license id of the hub, such as apache-2.0 or mit");
     f.field("evaluations", evaluations,
-            "further directories whose eval/ measured this checkpoint (ucas evaluate --out)");
-    f.field("hub", hub, "data sets on the hub of what was measured: SOURCE=ORG/NAME or SOURCE=ORG/NAME#TASK,...");
+            "further run directories with evaluations of the same checkpoint in eval/ (`ucas evaluate --out`)");
+    f.field("hub", hub, "hub data sets of the evaluated sources, SOURCE=ORG/NAME or SOURCE=ORG/NAME#TASK,...");
   }
 };
 

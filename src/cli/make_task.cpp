@@ -13,7 +13,7 @@ namespace ucas {
 
 namespace {
 
-constexpr const char* kOutHelp = "directory for the files; made if it is not there";
+constexpr const char* kOutHelp = "directory for the files; created if missing";
 
 struct MakeTaskConfig {
   std::string out;
@@ -23,12 +23,10 @@ struct MakeTaskConfig {
   void fields(Fields& f) {
     f.field("out", out, kOutHelp);
     const char* help =
-        "chains of 5 to 10 definitions; or, to see whether chains longer than those demonstrated are worked out, 5 to "
-        "12 from a random letter with 7 at most demonstrated; or, to see what becomes of right strategies that a model "
-        "seldom uses, a marker that decides what is asked for, or letters that each have an operation of their own: "
-        "sets the defaults of the options below";
+        "task that sets the defaults below: chains = 5 to 10 definitions; length = up to 12, demonstrated up to 7; "
+        "hidden_rule = a marker decides; hidden_steps = a hidden operation per letter";
     f.choice("task", form, help);
-    f.choice("form", form, "the same as task, by its earlier name");
+    f.choice("form", form, "older name of --task");
     task.fields(f);
   }
 };
@@ -41,7 +39,7 @@ struct MakeTextTaskConfig {
 
   void fields(Fields& f) {
     f.field("out", out, kOutHelp);
-    f.choice("task", task, "which of them; see above");
+    f.choice("task", task, "task to write, as described above");
     options.fields(f);
   }
 };

@@ -21,18 +21,19 @@ struct PlanOptions {
   MeanLengths lengths;
   bool json = false;
   void fields(Fields& f) {
+    f.field("shape", shape,
+            "published model to plan for instead of --model, by name (qwen2.5-7b, llama-3.1-8b, ...) or config.json");
+    f.field("memory", memory,
+            "memory of the machine to plan for, such as \"16GiB\" or \"500MB\"; empty = this machine");
+    f.field("out", out, "run directory whose disk is checked; empty = the current directory's, with --gpu none");
     f.field(
-        "shape", shape,
-        "plan for a published model that is not here, by its name (qwen2.5-7b, llama-3.1-8b, ...) or a config.json, "
-        "instead of --model");
-    f.field("memory", memory, "plan for a machine with so much (\"16GiB\", \"500MB\") instead of this one");
-    f.field("out", out, "the run directory to be: whose disk is looked at; empty = this folder's, with --gpu none");
-    f.field("gpu", gpu,
-            "the time of a step, too, on h100, h200, a100, rtx4090 or this machine's cpu; empty = memory alone");
-    f.field("gpus", gpus, Range{1, 4096}, "processes, one on each device: memory and time are those of one rank");
-    f.field("prompt_tokens", lengths.prompt, Range{0, 1e7}, "of a prompt in the mean; 0 = the longest allowed");
-    f.field("response_tokens", lengths.response, Range{0, 1e7}, "of a response in the mean; 0 = the longest allowed");
-    f.field("json", json, "one JSON object, in bytes, instead of text");
+        "gpu", gpu,
+        "device for step-time estimates: h100, h200, a100, rtx4090, or cpu (this machine); empty = memory plan only");
+    f.field("gpus", gpus, Range{1, 4096}, "number of ranks, one device each; memory and time are per rank");
+    f.field("prompt_tokens", lengths.prompt, Range{0, 1e7}, "mean prompt length in tokens; 0 = the maximum allowed");
+    f.field("response_tokens", lengths.response, Range{0, 1e7},
+            "mean response length in tokens; 0 = the maximum allowed");
+    f.field("json", json, "print one JSON object with sizes in bytes instead of text");
   }
 };
 

@@ -19,9 +19,9 @@ struct ReportOptions {
   std::string title;
   bool text = false;
   void fields(Fields& f) {
-    f.field("out", out, "the file to write (also -o FILE)");
-    f.field("title", title, "heading of the page; made from the runs if empty");
-    f.field("text", text, "print the summary table only, write no page");
+    f.field("out", out, "HTML file to write (also -o FILE)");
+    f.field("title", title, "heading of the page; empty = made from the runs");
+    f.field("text", text, "print only the summary table, write no page");
   }
 };
 

@@ -29,13 +29,13 @@ struct Config {
   int64_t show = 5;
 
   void fields(Fields& f) {
-    f.field("tokenizer", tokenizer, "directory that holds tokenizer.json (and tokenizer_config.json)");
-    f.field("check", check, "JSONL file of rows {text, ids}: compare instead of reading standard input");
-    f.field("decode", decode, "the other way: ids to text; with --check also compare the decoded text");
-    f.field("tokens", tokens, "print the text of each token beside its id");
-    f.field("as-text", as_text, "special tokens in the input are plain text");
-    f.field("prompt", prompt, "begin each text with what the post-processor puts before one (BOS), as a prompt has it");
-    f.field("show", show, Range{0, 1e6}, "with --check: differences to print");
+    f.field("tokenizer", tokenizer, "directory with tokenizer.json (and tokenizer_config.json)");
+    f.field("check", check, "JSONL file of rows {text, ids} to compare with, instead of reading standard input");
+    f.field("decode", decode, "decode ids to text; with --check, also compare the decoded text");
+    f.field("tokens", tokens, "print the text of each token next to the token id");
+    f.field("as-text", as_text, "treat special tokens in the input as plain text");
+    f.field("prompt", prompt, "add the post-processor's prefix (BOS) to each text, as for a prompt");
+    f.field("show", show, Range{0, 1e6}, "number of differences to print with --check");
   }
 };
 

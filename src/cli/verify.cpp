@@ -44,29 +44,25 @@ struct VerifyConfig {
   std::string gold, answer;
 
   void fields(Fields& f) {
-    f.field("out", out,
-            "file for the verdicts, a JSON line per row: id, verdict, answer, reason, and of programs the score");
-    f.choice("kind", kind,
-             "what the predictions are: answers to problems of mathematics, or programs that are run on tests");
     f.field(
-        "extract", extract,
-        "where the answer is: strict, in the last box; lenient, there or after the usual phrases; answer_tag, in the "
-        "last box inside the last <answer>..</answer>; bare, the whole prediction. Without it the \"kind\" of a row "
-        "decides");
-    f.choice("grader", grader, kComparedNames,
-             "this program's verifier; the released reward (last box, equal normal forms of two strings); plain "
-             "numbers only");
-    f.field("audit", audit, "grade under every grader: who pays what, rates of error, where they disagree");
+        "out", out,
+        "JSONL file for verdicts, one row each: id, verdict, answer, reason, and the score of programs; empty = none");
+    f.choice("kind", kind, "kind of predictions: answers to mathematics problems, or programs to run on tests");
+    f.field("extract", extract,
+            "answer extraction: strict = last box; lenient = or usual phrases; answer_tag = last box in the last "
+            "<answer>; bare = whole prediction; empty = by the row's \"kind\"");
+    f.choice(
+        "grader", grader, kComparedNames,
+        "grader: this program's verifier, the released reward (last box, equal normal forms), or plain numbers only");
+    f.field("audit", audit, "grade with every grader: rewards, error rates and disagreements");
     f.field(
         "explain", explain,
-        "how gold and answer were read and which rule decided: of --gold and --answer, of the rows that --show lists, "
-        "and in --out");
-    f.field("gold", gold, "instead of a file, with --answer: grade one answer");
-    f.field("answer", answer, "the answer to grade: its last box, or the whole text where it has none");
-    f.field("threads", threads, Range{0, 1024}, "0: all cores; verdicts do not depend on it");
+        "show how gold and answer were parsed and which rule decided, for --gold, for rows of --show, and in --out");
+    f.field("gold", gold, "right answer to grade --answer against, instead of a file");
+    f.field("answer", answer, "answer to grade: the last box, or the whole text without a box");
+    f.field("threads", threads, Range{0, 1024}, "CPU threads; 0 = all cores; verdicts do not depend on the number");
     f.field("show", show, Range{0, 1e9},
-            "list so many rows whose verdict is not the expected one (with --audit: on which graders "
-            "disagree)");
+            "number of rows to list with an unexpected verdict; with --audit, rows where graders disagree");
     f.choice("bad_rows", bad_rows, kBadRowsHelp);
     f.section("code", code);
   }

@@ -15,10 +15,12 @@ struct VerifyRunOptions {
   std::string data, model, name;
   int64_t shown = 20;
   void fields(Fields& f) {
-    f.field("data", data, "directory of the problem files: they are held against the card, too");
-    f.field("model", model, "directory of the checkpoint: its files, and that each text is what its token ids say");
-    f.field("name", name, "check eval/NAME only; empty = every evaluation with a card");
-    f.field("shown", shown, Range{1, 1e6}, "differences that are listed, for each evaluation");
+    f.field("data", data, "directory of the problem files to compare with the run card");
+    f.field(
+        "model", model,
+        "checkpoint directory to compare with the run card; also checks that each text matches the stored token ids");
+    f.field("name", name, "evaluation eval/NAME to check; empty = all evaluations with a run card");
+    f.field("shown", shown, Range{1, 1e6}, "number of differences to list per evaluation");
   }
 };
 

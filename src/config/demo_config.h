@@ -25,7 +25,7 @@ struct DemoOptions {
   int64_t threads = 0;
 
  protected:
-  void place_field(Fields& f) { f.field("out", out, "where everything goes; finished parts found there are reused"); }
+  void place_field(Fields& f) { f.field("out", out, "output directory; finished parts found there are reused"); }
   void training_fields(Fields& f, const char* methods_help) {
     f.field("methods", methods, methods_help);
     f.field("seeds", seeds, Range{1, 100}, "RL seeds per method");
@@ -33,9 +33,9 @@ struct DemoOptions {
   }
   void evaluation_fields(Fields& f) {
     f.field("test_problems", test_problems, Range{1, 100000}, "held-out problems");
-    f.field("test_samples", test_samples, Range{1, 4096}, "samples of each, for mean@k and pass@k");
-    f.field("device", device, "cpu, cuda or cuda:N");
-    f.choice("dtype", dtype, "of products, activations, keys and values; a GPU's own kernels are for bf16");
+    f.field("test_samples", test_samples, Range{1, 4096}, "samples per held-out problem for mean@k and pass@k");
+    f.field("device", device, "device to run on: cpu, cuda or cuda:N");
+    f.choice("dtype", dtype, "dtype of matmuls, activations and KV cache; the GPU kernels need bf16");
     f.field("threads", threads, Range{0, 4096}, "CPU threads; 0 = all cores");
   }
 };
@@ -54,13 +54,14 @@ struct DemoConfig : DemoOptions {
   void fields(Fields& f) {
     place_field(f);
     f.choice("task", task,
-             "of `ucas make-task`: what becomes of right strategies that are rarely asked for (hidden_rule), are rare "
-             "right steps found (hidden_steps), is working it out (chains, length; --steps 24 is enough)");
-    training_fields(f, "RLVR methods to run, each an embedded config NAME-tiny");
+             "task of `ucas make-task`: hidden_rule = rare right strategies; hidden_steps = rare right steps; chains, "
+             "length = working out (--steps 24 is enough)");
+    training_fields(f, "RLVR methods to run, each as embedded config NAME-tiny");
     f.field("sft_worked_steps", sft_worked_steps, Range{0, 1000000}, "warm-up updates on worked demonstrations");
-    f.field("sft_mixed_steps", sft_mixed_steps, Range{1, 1000000}, "then on mixed ones");
+    f.field("sft_mixed_steps", sft_mixed_steps, Range{1, 1000000},
+            "warm-up updates on mixed demonstrations, after the worked ones");
     evaluation_fields(f);
-    f.field("sft_seed", sft_seed, Range{0, 9e15}, "seed of the task, the initial weights and the warm-up");
+    f.field("sft_seed", sft_seed, Range{0, 9e15}, "random seed of task, initial weights and warm-up");
   }
 };
 
@@ -86,20 +87,22 @@ struct PretrainedDemoConfig : DemoOptions {
   }
   void fields(Fields& f) {
     place_field(f);
-    f.field("model", model, "a Hugging Face checkpoint with a chat template, such as SmolLM2-135M-Instruct");
-    f.choice("task", task, "of `ucas make-task`");
+    f.field("model", model, "Hugging Face checkpoint with a chat template, such as SmolLM2-135M-Instruct");
+    f.choice("task", task, "task of `ucas make-task`");
     f.field("difficulty", difficulty, Range{1, static_cast<double>(kHardest)},
-            "larger numbers, more steps, longer words");
-    f.field("task_seed", task_seed, Range{0, 9e15}, "seed of the problems");
+            "difficulty of the problems: larger numbers, more steps, longer words");
+    f.field("task_seed", task_seed, Range{0, 9e15}, "random seed of the problems");
     f.field("shots", shots, Range{0, static_cast<double>(kWorkedExamples)},
-            "worked examples before every question, in training and evaluation alike");
-    f.field("max_tokens", max_tokens, Range{1, 1e6}, "of a response; one that is cut there is wrong");
+            "worked examples before every question, in training and evaluation");
+    f.field("max_tokens", max_tokens, Range{1, 1e6},
+            "maximum response length in tokens; responses cut there are wrong");
     f.field("control_tokens", control_tokens, Range{0, 1e6},
-            "the base is evaluated with so many, too: what of the gain is brevity; 0 = not");
+            "maximum response length of a second evaluation of the base, in tokens, to measure gains from brevity; 0 = "
+            "none");
     f.field("rate_problems", rate_problems, Range{1, 1e6},
-            "training problems by which it is seen, before anything trains, how much the base solves");
-    training_fields(f, "RLVR methods to run: METHOD or METHOD:PRESET, on the embedded config demo-pretrained");
-    f.field("lora", lora, Range{0, 1024}, "rank of an adapter that is trained instead of all weights; 0 = all weights");
+            "training problems for measuring the base's accuracy before training");
+    training_fields(f, "RLVR methods to run, METHOD or METHOD:PRESET, with the embedded config demo-pretrained");
+    f.field("lora", lora, Range{0, 1024}, "LoRA rank; 0 = train all weights");
     evaluation_fields(f);
   }
 };

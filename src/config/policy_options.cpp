@@ -10,36 +10,35 @@ namespace ucas {
 namespace {
 
 constexpr const char* kGenerateTemplateHelp =
-    "prompt template: auto (chat where the checkpoint has a chat template, else plain), chat (the checkpoint's own), "
-    "plain, qwen_math, qwen_boxed, orz, or a file";
+    "prompt template: auto, chat, plain, qwen_math, qwen_boxed, orz or a file; auto = the checkpoint's chat template, "
+    "else plain";
 constexpr const char* kEvaluateTemplateHelp =
-    "prompt template: auto (chat where the checkpoint has a chat template, else qwen_math), chat (the checkpoint's "
-    "own), "
-    "plain, qwen_math, qwen_boxed, orz, or a file";
+    "prompt template: auto, chat, plain, qwen_math, qwen_boxed, orz or a file; auto = the checkpoint's chat template, "
+    "else qwen_math";
 constexpr const char* kStopHelp =
-    "tokens or texts that end a response, beside the model's own stop tokens, such as \"</answer>\"; it goes up to the "
-    "token that completes one";
+    "stop tokens or strings besides the model's stop tokens, such as \"</answer>\"; a response ends with the token "
+    "that completes one";
 
 }  // namespace
 
 void MachineOptions::fields(Fields& f) {
-  f.field("device", device, "cpu, cuda or cuda:N");
+  f.field("device", device, "device to run on: cpu, cuda or cuda:N");
   f.field("threads", threads, Range{0, 4096}, "CPU threads; 0 = all cores");
 }
 
 void GenerateOptions::fields(Fields& f) {
-  f.field("model", model, "Hugging Face checkpoint directory, or that of a PEFT adapter");
-  f.field("prompt", prompt, "one question, answered on standard output");
+  f.field("model", model, "Hugging Face checkpoint directory, or PEFT adapter directory");
+  f.field("prompt", prompt, "question to answer on standard output");
   f.field("data", data, "problem files, JSONL (may be given several times)");
   f.field("template", prompt_template, kGenerateTemplateHelp);
   examples.fields(f);
   f.field("stop", stop, kStopHelp);
-  f.field("out", out, "file to write the rows to; empty = standard output");
-  f.choice("dtype", dtype, "of products, activations, keys and values");
+  f.field("out", out, "JSONL file to write; empty = standard output");
+  f.choice("dtype", dtype, "dtype of matmuls, activations and KV cache");
   f.field("samples", samples, Range{1, 1 << 20}, "responses per prompt");
   sampling.fields(f);
-  f.field("seed", seed, Range{0, 9e15}, "of the draws");
-  f.field("limit", limit, Range{0, 1 << 30}, "only the first N problems; 0 = all");
+  f.field("seed", seed, Range{0, 9e15}, "random seed of sampling");
+  f.field("limit", limit, Range{0, 1 << 30}, "number of problems, from the first; 0 = all");
   problems.fields(f);
   engine.fields(f);
   machine.fields(f);
@@ -58,38 +57,38 @@ void GenerateOptions::validate() const {
 }
 
 void ScoreOptions::fields(Fields& f) {
-  f.field("model", model, "Hugging Face checkpoint directory, or that of a PEFT adapter");
-  f.field("out", out, "file to write the rows to; empty = standard output");
-  f.choice("dtype", dtype, "of products and activations");
-  f.field("temperature", temperature, Range{1e-3, 100}, "logits are divided by it");
+  f.field("model", model, "Hugging Face checkpoint directory, or PEFT adapter directory");
+  f.field("out", out, "JSONL file to write; empty = standard output");
+  f.choice("dtype", dtype, "dtype of matmuls and activations");
+  f.field("temperature", temperature, Range{1e-3, 100}, "temperature that divides the logits");
   f.field("batch_tokens", batch_tokens, Range{16, 1 << 24}, "tokens per forward pass");
   machine.fields(f);
 }
 
-void MergeOptions::fields(Fields& f) { f.field("out", out, "directory to write; must not exist"); }
+void MergeOptions::fields(Fields& f) { f.field("out", out, "directory to create; must not exist"); }
 
 void EvaluateOptions::fields(Fields& f) {
-  f.field("suite", suite, "benchmarks to run, such as math5: a suite, a benchmark, or a file that describes one");
-  f.field("data", data, "problem files, JSONL (may be given several times); with --suite the directory of its files");
-  f.field("name", name, "of the result's files; empty = the suite's, or test");
+  f.field("suite", suite, "suite, benchmark, or file that describes one, such as math5");
+  f.field("data", data,
+          "problem files, JSONL (may be given several times); with --suite, the directory of the suite's files");
+  f.field("name", name, "name of the result files; empty = the suite's name, or test");
   f.field("template", prompt_template, kEvaluateTemplateHelp);
   examples.fields(f);
   f.field("stop", stop, kStopHelp);
-  f.field("out", out, "directory of the runs; empty = print only");
-  f.field("server", server, "address of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1: one more MODEL");
-  f.field("responses", responses, "file of responses that something else generated (JSONL): one more MODEL");
-  f.field("models", models, "a file with [model.LABEL] tables: path, template, stop, max_tokens, extract");
-  f.field("labels", labels, "names of the models in table and files; empty = from their paths");
-  f.field("limit", limit, Range{0, 1 << 30}, "only the first N problems (of each benchmark); 0 = all");
+  f.field("out", out, "directory for run directories; empty = print only");
+  f.field("server", server,
+          "address of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1, evaluated as one more MODEL");
+  f.field("responses", responses, "JSONL file of responses generated elsewhere, evaluated as one more MODEL");
+  f.field("models", models, "file with [model.LABEL] tables: path, template, stop, max_tokens, extract");
+  f.field("labels", labels, "names of the models in tables and files; empty = from the paths");
+  f.field("limit", limit, Range{0, 1 << 30}, "number of problems, from the first (per benchmark); 0 = all");
   f.choice("extract", extract,
-           "where the answer is looked for: strict, the last \\boxed{}; lenient, that, else the usual phrases; "
-           "answer_tag, inside <answer>..</answer>; auto, lenient after a chat template whose prompts ask for no box, "
-           "else strict");
-  f.choice(
-      "grader", grader,
-      "who grades the problems of --data files: mathematics, a choice letter, a number, programs run on tests, or a "
-      "grader to compare with; benchmarks name theirs");
-  f.field("graders", graders, "graders of data sources with one of their own, each SOURCE=GRADER");
+           "answer extraction: strict = last \\boxed{}; lenient = or usual phrases; answer_tag = in "
+           "<answer>..</answer>; auto = lenient for chat prompts that ask for no box, else strict");
+  f.choice("grader", grader,
+           "grader of --data problems: mathematics, choice letter, number, programs run on tests, or one for "
+           "comparison; benchmarks name another");
+  f.field("graders", graders, "graders by data source, SOURCE=GRADER; other sources use --grader");
   eval.fields(f);
   served.fields(f);
   problems.fields(f);

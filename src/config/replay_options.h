@@ -15,11 +15,11 @@ struct ReplayOptions {
   int64_t threads = 0;
   bool show = false;
   void fields(Fields& f) {
-    f.field("step", step, Range{0, 1e9}, "the step whose responses are generated again; 0 = the last that can be");
-    f.field("problem", problem, "id of the problem; empty = all whose responses are kept");
-    f.field("sample", sample, Range{-1, 4e9}, "number of the response; -1 = all");
+    f.field("step", step, Range{0, 1e9}, "step to regenerate responses of; 0 = the last possible step");
+    f.field("problem", problem, "id of the problem to regenerate; empty = all with stored responses");
+    f.field("sample", sample, Range{-1, 4e9}, "number of the response to regenerate; -1 = all");
     f.field("threads", threads, Range{0, 4096}, "CPU threads; 0 = all cores");
-    f.field("show", show, "print the responses, and the run's where they are others");
+    f.field("show", show, "print the responses, and the run's responses where different");
   }
 };
 

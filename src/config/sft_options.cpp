@@ -6,28 +6,30 @@
 namespace ucas {
 
 void ModelShape::fields(Fields& f) {
-  f.field("hidden_size", hidden_size, Range{1, 65536}, "width D");
-  f.field("num_hidden_layers", num_hidden_layers, Range{1, 1024}, "layers L");
-  f.field("num_attention_heads", num_attention_heads, Range{1, 1024}, "query heads");
-  f.field("num_key_value_heads", num_key_value_heads, Range{1, 1024}, "key and value heads");
-  f.field("intermediate_size", intermediate_size, Range{1, 1e6}, "width of the MLP");
-  f.field("max_position_embeddings", max_position_embeddings, Range{1, 1e7}, "longest sequence");
-  f.field("rope_theta", rope.theta, Range{1, 1e9}, "base of the rotary embedding");
-  f.field("rms_norm_eps", rms_norm_eps, Range{1e-12, 1}, "added under the root of RMSNorm");
-  f.field("tie_word_embeddings", tie_word_embeddings, "the LM head is the embedding matrix");
+  f.field("hidden_size", hidden_size, Range{1, 65536}, "hidden size D");
+  f.field("num_hidden_layers", num_hidden_layers, Range{1, 1024}, "number of layers L");
+  f.field("num_attention_heads", num_attention_heads, Range{1, 1024}, "number of query heads");
+  f.field("num_key_value_heads", num_key_value_heads, Range{1, 1024}, "number of key and value heads");
+  f.field("intermediate_size", intermediate_size, Range{1, 1e6}, "hidden size of the MLP");
+  f.field("max_position_embeddings", max_position_embeddings, Range{1, 1e7}, "maximum sequence length in tokens");
+  f.field("rope_theta", rope.theta, Range{1, 1e9}, "base theta of the rotary embedding");
+  f.field("rms_norm_eps", rms_norm_eps, Range{1e-12, 1}, "epsilon under the root of RMSNorm");
+  f.field("tie_word_embeddings", tie_word_embeddings, "use the embedding matrix as the LM head");
 }
 
 void SftOptions::fields(Fields& f) {
   f.field("model", model, "Hugging Face checkpoint to start from");
   f.field("init", init,
-          "start from random weights instead: a family (qwen2, qwen3, llama, mistral), its shape under model.*");
-  f.field("tokenizer", tokenizer, "directory with tokenizer.json; empty: the model's");
-  f.field("out", out, "directory to write; must not exist");
-  f.field("device", device, "cpu, cuda or cuda:N");
-  f.choice("dtype", dtype, "of products and activations; sums, masters and moments are f32 in both");
+          "model family to initialize with random weights instead of --model: qwen2, qwen3, llama or mistral; model.* "
+          "sets the shape");
+  f.field("tokenizer", tokenizer, "directory with tokenizer.json; empty = the model's directory");
+  f.field("out", out, "directory to create; must not exist");
+  f.field("device", device, "device to train on: cpu, cuda or cuda:N");
+  f.choice("dtype", dtype, "dtype of matmuls and activations; sums, master weights and moments are always f32");
   f.choice("recompute", recompute,
-           "what a backward pass makes again instead of keeping it; the same bits, less memory");
-  f.field("threads", threads, Range{0, 4096}, "0 = all cores");
+           "activation recomputation in the backward pass: none, a block except attention, or a whole block; less "
+           "memory, bit-identical");
+  f.field("threads", threads, Range{0, 4096}, "CPU threads; 0 = all cores");
   sft.fields(f);
   f.section("lora", lora);
   f.section("model", shape);

@@ -15,200 +15,205 @@
 namespace ucas {
 
 void TrainDataConfig::fields(Fields& f) {
-  f.field("files", files, "training problems, JSONL", Effect::place);
+  f.field("files", files, "training problem files, JSONL", Effect::place);
   f.field("template", prompt_template,
-          "prompt template: auto (chat where the checkpoint has a chat template, else qwen_math), chat (the "
-          "checkpoint's own), qwen_math, qwen_boxed, orz, plain, or a file");
+          "prompt template: auto, chat, qwen_math, qwen_boxed, orz, plain or a file; auto = the checkpoint's chat "
+          "template, else qwen_math");
   examples.fields(f);
-  f.field("max_prompt_length", max_prompt_length, Range{1, 1 << 20}, "longer prompts are dropped, counted",
-          Effect::size);
+  f.field("max_prompt_length", max_prompt_length, Range{1, 1 << 20},
+          "maximum prompt length in tokens; longer prompts are dropped and counted", Effect::size);
   f.field("train_batch_size", train_batch_size, Range{1, 1 << 20}, "prompts trained on per step", Effect::size);
-  f.field("gen_batch_size", gen_batch_size, Range{0, 1 << 20}, "prompts generated at a time; 0 = train_batch_size",
-          Effect::size);
+  f.field("gen_batch_size", gen_batch_size, Range{0, 1 << 20},
+          "prompts per generation batch; 0 = data.train_batch_size", Effect::size);
   f.field("max_num_gen_batches", max_num_gen_batches, Range{0, 1 << 20},
-          "generation batches per step at most; 0 = no limit", Effect::size);
+          "maximum generation batches per step; 0 = no limit", Effect::size);
   f.field("train_short", train_short,
-          "when those did not give train_batch_size prompts: train on fewer, or stop (false; DAPO's code)");
-  f.field("shuffle", shuffle, "a new order each epoch, keyed by the seed");
+          "train on fewer than data.train_batch_size prompts after the last generation batch; false = stop the run, as "
+          "DAPO's code");
+  f.field("shuffle", shuffle, "shuffle problems every epoch, keyed by the seed");
   f.choice("draw", draw,
-           "shuffled: all problems each epoch; difficulty: each with a chance by p (1 - p), p the share of right "
-           "responses the last time it was asked, (right + 1) / (n + 2)");
+           "data order: shuffled = each problem once per epoch; difficulty = sample by p (1 - p), p = (right + 1) / (n "
+           "+ 2) when last asked");
   f.field("weights", weights,
-          "shares in which the data sources are drawn, each SOURCE=WEIGHT, for instance \"gsm8k=2\", \"math=1\"; a "
-          "source is a row's data_source or its file's name; none = all problems alike");
+          "sampling weights of data sources, SOURCE=WEIGHT, such as \"gsm8k=2\"; a source is a row's data_source or "
+          "file name; empty = all problems alike");
   f.field("rest_solved", rest_solved, Range{0, 1e9},
-          "steps for which a problem is passed over after all its responses were right; 0 = it comes as any other");
-  f.field("skip_bad_rows", skip_bad_rows, "skip and count unusable rows (stops above 1 %)", Effect::place);
-  f.field("val_files", val_files, "validation problems, JSONL", Effect::place);
-  f.field("val_limit", val_limit, Range{0, 1 << 30}, "validate on the first N problems; 0 = all", Effect::procedure);
+          "steps to skip a problem after all responses to the problem were right; 0 = no skipping");
+  f.field("skip_bad_rows", skip_bad_rows, "skip and count unusable rows; above 1 % of rows the run stops",
+          Effect::place);
+  f.field("val_files", val_files, "validation problem files, JSONL", Effect::place);
+  f.field("val_limit", val_limit, Range{0, 1 << 30}, "number of validation problems, from the first; 0 = all",
+          Effect::procedure);
   f.section("columns", columns);
 }
 
 void TrainRolloutConfig::fields(Fields& f) {
-  f.field("n", n, Range{1, 1 << 16}, "responses per prompt (G)", Effect::size);
+  f.field("n", n, Range{1, 1 << 16}, "responses per prompt, the group size G", Effect::size);
   f.field("temperature", temperature, Range{1e-2, 100},
-          "sampling temperature; at 0.01 the rounding of f32 logits already moves a log-prob by 0.001 and more");
-  f.field("top_p", top_p, Range{1e-6, 1}, "nucleus; 1 = off");
-  f.field("top_k", top_k, Range{0, 1 << 20}, "0 = off");
-  f.field("min_p", min_p, Range{0, 1},
-          "draw only tokens of at least this share of the most probable one's probability, after top_k and top_p; "
-          "0 = off");
-  f.field("response_length", response_length, Range{1, 1 << 20}, "longest response in tokens, end token included",
-          Effect::size);
-  f.field("stop", stop,
-          "texts that end a response, beside its stop tokens, such as \"</answer>\"; it goes up to the token that "
-          "completes "
-          "one");
+          "sampling temperature; at 0.01, f32 rounding of logits shifts log-probs by 0.001 and more");
+  f.field("top_p", top_p, Range{1e-6, 1}, "probability mass of nucleus sampling; 1 = off");
+  f.field("top_k", top_k, Range{0, 1 << 20}, "number of most probable tokens to sample from; 0 = off");
+  f.field(
+      "min_p", min_p, Range{0, 1},
+      "minimum token probability as a fraction of the most probable token's, applied after top_k and top_p; 0 = off");
+  f.field("response_length", response_length, Range{1, 1 << 20},
+          "maximum response length in tokens, end token included", Effect::size);
+  f.field(
+      "stop", stop,
+      "stop strings besides the stop tokens, such as \"</answer>\"; a response ends with the token that completes one");
   f.choice("surplus", surplus,
-           "prompts that passed the rule of collection beyond data.train_batch_size: dropped, or carried to the next "
-           "step, which trains on them under the log-probs that they were sampled with");
-  f.field("max_slots", max_slots, Range{0, 1 << 16}, "responses decoded at once; 0 = chosen from the shape",
-          Effect::bookkeeping);
+           "prompts that pass the filter beyond data.train_batch_size: drop, or carry over to the next step with the "
+           "rollout log-probs");
+  f.field("max_slots", max_slots, Range{0, 1 << 16},
+          "maximum sequences decoded at once; 0 = chosen from model, lengths and device", Effect::bookkeeping);
   f.choice(
       "old_log_prob", old_log_prob,
-      "log-probs of the old policy: the sampler's, a sixteenth of them checked bit for bit (CPU), or the trainer's",
+      "source of old log-probs: sampler (1/16 of the values checked bit for bit on the CPU), or trainer (recomputed)",
       Effect::bookkeeping);
   f.field("lag", lag, Range{0, 1},
-          "1: the responses of a step are drawn by the weights that the step before began with, with servers while "
-          "these are "
-          "updated");
-  f.choice("backend", backend, "who samples: this program, or servers of SGLang or vLLM (docs/scale.md)",
+          "steps off-policy: 1 = sample with the weights from the start of the previous step; servers then sample "
+          "during the update");
+  f.choice("backend", backend, "rollout backend: this program, or SGLang or vLLM servers (docs/scale.md)",
            Effect::procedure);
-  f.field("servers", servers, "with a backend elsewhere: addresses, such as http://127.0.0.1:30000",
+  f.field("servers", servers, "addresses of SGLang or vLLM servers, such as http://127.0.0.1:30000",
           Effect::bookkeeping);
-  f.field("served_model", served_model, "with vLLM: the model's name there; empty = the only one it has",
+  f.field("served_model", served_model, "model name on vLLM servers; empty = the only model served",
           Effect::bookkeeping);
-  f.field("requests", requests, Range{1, 1024}, "with servers: requests in flight", Effect::bookkeeping);
-  f.field("retries", retries, Range{0, 1000}, "with servers: how often one request is tried again",
-          Effect::bookkeeping);
-  f.field("request_timeout", request_timeout, Range{0.05, 86400}, "with servers: seconds until one try counts as lost",
-          Effect::bookkeeping);
+  f.field("requests", requests, Range{1, 1024}, "maximum requests in flight to servers", Effect::bookkeeping);
+  f.field("retries", retries, Range{0, 1000}, "retries of one failed request to a server", Effect::bookkeeping);
+  f.field("request_timeout", request_timeout, Range{0.05, 86400},
+          "seconds until one request to a server counts as lost", Effect::bookkeeping);
   f.field("patience", patience, Range{0.1, 86400},
-          "with servers: seconds without any response until the run stops, saved", Effect::bookkeeping);
-  f.field("handover_bound", handover_bound, Range{0, 100},
-          "with servers: how far, in the mean, their log-probs of a known text may be from ours after each hand-over "
-          "of weights",
-          Effect::bookkeeping);
+          "seconds without any response from servers until the run saves and stops", Effect::bookkeeping);
+  f.field(
+      "handover_bound", handover_bound, Range{0, 100},
+      "maximum mean difference between server and trainer log-probs of a known text after each weight sync, in nats",
+      Effect::bookkeeping);
 }
 
 void RewardConfig::fields(Fields& f) {
   f.field("correct", correct, Range{-100, 100}, "reward of a right answer");
   f.field("wrong", wrong, Range{-100, 100}, "reward of a wrong or unparseable answer");
-  f.field("partial", partial, "a program that passes some of its tests is paid its share of the way between these");
-  f.choice(
-      "grader", grader,
-      "who grades: mathematics exactly, a choice letter, a number within reward.tolerance, a program run on tests, "
-      "or a simpler grader to compare with");
-  f.field("graders", graders, "other graders by data source, each SOURCE=GRADER, for instance \"leetcode=code\"");
-  f.field("tolerance", tolerance, Range{0, 1}, "of the grader numeric: |a - b| <= tolerance * max(|a|, |b|)");
+  f.field("partial", partial,
+          "reward programs by the fraction of tests passed, between reward.wrong and reward.correct");
+  f.choice("grader", grader,
+           "grader: exact mathematics, choice letter, number within reward.tolerance, program run on tests, or a "
+           "simpler one for comparison");
+  f.field("graders", graders,
+          "graders by data source, SOURCE=GRADER, such as \"leetcode=code\"; other sources use reward.grader");
+  f.field("tolerance", tolerance, Range{0, 1},
+          "relative tolerance of the grader numeric: |a - b| <= tolerance * max(|a|, |b|)");
   f.field("weights", weights,
-          "what the score is a sum of, each PART=WEIGHT of answer, command, format, length, for instance \"answer=1\", "
-          "\"format=0.2\"; none = the answer alone, or the command's score");
+          "reward as a weighted sum, PART=WEIGHT of answer, command, format, length, such as \"answer=1\", "
+          "\"format=0.2\"; empty = answer, or the command's score");
   f.field("format", format,
-          "pattern that the whole response must match for the part format: think_answer, or a regular expression "
-          "where . is any character");
-  f.field(
-      "command", command,
-      "a program that scores responses instead, for instance \"python3 reward.py\": a JSON line each on its standard "
-      "input, {\"id\": N, \"score\": X} back on its standard output; \"\" = the verifier's verdict pays");
+          "pattern of the format reward that the whole response must match: think_answer, or a regular expression (. "
+          "matches any character)");
+  f.field("command", command,
+          "reward program, such as \"python3 reward.py\": reads one JSON line per response, writes {\"id\": N, "
+          "\"score\": X}; empty = the grader's verdict");
   f.field("command_seconds", command_seconds, Range{0, 1e6},
-          "it may be silent for so long while it owes replies; 0 = any time", Effect::bookkeeping);
-  f.choice(
-      "extract", extract,
-      "where the answer is: strict, the last box; lenient, there, or after the usual phrases; answer_tag, the last "
-      "box inside the last <answer>; auto, lenient after a chat template whose prompts ask for no box, else strict");
-  f.choice(
-      "truncated", truncated,
-      "a response cut at the length limit: graded as it is, wrong, or left out of the loss (its reward still counts "
-      "in its group)");
+          "seconds that the reward program may be silent while replies are due; 0 = no limit", Effect::bookkeeping);
+  f.choice("extract", extract,
+           "answer extraction: strict = last box; lenient = or usual phrases; answer_tag = last box in the last "
+           "<answer>; auto = lenient for chat prompts that ask for no box, else strict");
+  f.choice("truncated", truncated,
+           "responses cut at the length limit: grade as usual, count as wrong, or mask from the loss (the reward still "
+           "counts in the group)");
   f.field("overlong_buffer", overlong_buffer, Range{0, 1 << 20},
-          "DAPO overlong shaping over the last N tokens; 0 = off", Effect::size);
-  f.field("overlong_factor", overlong_factor, Range{0, 100}, "its largest penalty");
+          "DAPO overlong buffer: length of the soft penalty zone before rollout.response_length, in tokens; 0 = off",
+          Effect::size);
+  f.field("overlong_factor", overlong_factor, Range{0, 100}, "maximum overlong penalty, subtracted from the reward");
   f.field("kl_coeff", kl_coeff, Range{0, 100},
-          "KL in the reward: every token pays kl_coeff * KL(old policy, frozen reference); 0 = off");
-  f.choice("kl_estimator", kl_estimator, {"k1", "abs", "k2", "k3", "k3_plus"}, "estimator of that KL");
-  f.choice("kl_control", kl_control, "adaptive: kl_coeff is steered towards kl_target");
-  f.field("kl_target", kl_target, Range{1e-9, 1e6}, "mean KL per token, nats, that the controller aims at");
-  f.field("kl_horizon", kl_horizon, Range{1, 1e12}, "responses over which the controller may move by a factor");
+          "KL penalty in the reward, per token: kl_coeff * KL(old policy, reference); 0 = off");
+  f.choice("kl_estimator", kl_estimator, {"k1", "abs", "k2", "k3", "k3_plus"},
+           "KL estimator of the KL penalty in the reward");
+  f.choice("kl_control", kl_control, "control of reward.kl_coeff: fixed, or adaptive towards reward.kl_target");
+  f.field("kl_target", kl_target, Range{1e-9, 1e6}, "target KL of the adaptive controller, mean per token in nats");
+  f.field("kl_horizon", kl_horizon, Range{1, 1e12},
+          "horizon of the adaptive KL controller, in responses; a longer horizon changes reward.kl_coeff more slowly");
   f.section("kl_schedule", kl_schedule);
   f.section("code", code);
 }
 
 void ReferenceConfig::fields(Fields& f) {
   f.field("sync_steps", sync_steps, Range{0, 1e9},
-          "every N steps the reference of the KL terms is moved to the policy; 0 = it stays the policy's start");
-  f.field("mixup_alpha", mixup_alpha, Range{1e-9, 1},
-          "by how much: reference = alpha policy + (1 - alpha) reference; 1 = a reset, with sync_steps = 1 a small one "
-          "is an EMA");
+          "steps between moves of the reference model to the policy (TRL: ref_model_sync_steps); 0 = frozen at the "
+          "policy's start");
+  f.field(
+      "mixup_alpha", mixup_alpha, Range{1e-9, 1},
+      "mixing weight: reference = alpha policy + (1 - alpha) reference; 1 = reset; small with sync_steps = 1 = EMA");
 }
 
 void UpdateConfig::fields(Fields& f) {
   f.field("mini_batch_size", mini_batch_size, Range{1, 1 << 20}, "prompts per optimizer update", Effect::size);
-  f.field("epochs", epochs, Range{1, 1000}, "passes over each step's batch");
-  f.field("micro_batch_tokens", micro_batch_tokens, Range{16, 1 << 24}, "tokens per forward and backward pass",
-          Effect::procedure);
+  f.field("epochs", epochs, Range{1, 1000}, "passes over each step's batch (PPO epochs)");
+  f.field("micro_batch_tokens", micro_batch_tokens, Range{16, 1 << 24},
+          "tokens per micro-batch, one forward and backward pass", Effect::procedure);
   f.choice("recompute", recompute,
-           "what a backward pass makes again instead of keeping it: nothing, all of a block but its attention, all of "
-           "it; the same bits for less memory",
+           "activation recomputation in the backward pass: none, a block except attention, or a whole block; less "
+           "memory, bit-identical",
            Effect::bookkeeping);
   f.choice("reduce", reduce, {"sum", "ordered"},
-           "gradients of several ranks: their sum, or one rank adds to another's in the order of one process: the same "
-           "bits for any number of ranks, and their backward passes wait for each other");
+           "gradient reduction across ranks: sum, or ordered = bit-identical for any number of ranks, with backward "
+           "passes one after another");
   f.choice("shard", shard,
-           "what each of several ranks keeps a share of: the optimizer's moments, or gradients, too: less memory, and "
-           "more bytes sent, of every pass instead of every update");
+           "ZeRO sharding across ranks: optimizer moments, or gradients too, with less memory and communication in "
+           "every pass instead of every update");
 }
 
 void RunConfig::fields(Fields& f) {
-  f.field("steps", steps, Range{0, 1e9}, "rollout steps; 0 = as many as the epochs give", Effect::size);
-  f.field("epochs", epochs, Range{1, 1e6}, "where steps is 0: the run ends after so many passes over the problems",
-          Effect::size);
-  f.field("save_freq", save_freq, Range{0, 1e9}, "checkpoint every N steps; 0 = at the end only", Effect::bookkeeping);
-  f.field("keep", keep, Range{1, 1000}, "checkpoints kept", Effect::bookkeeping);
-  f.field("test_freq", test_freq, Range{0, 1e9}, "greedy validation every N steps; 0 = off", Effect::procedure);
-  f.field("val_before_train", val_before_train, "validate before the first step too", Effect::procedure);
+  f.field("steps", steps, Range{0, 1e9}, "rollout steps to train; 0 = as many as train.epochs gives", Effect::size);
+  f.field("epochs", epochs, Range{1, 1e6}, "passes over the training problems where train.steps = 0", Effect::size);
+  f.field("save_freq", save_freq, Range{0, 1e9}, "steps between checkpoints; 0 = one at the end", Effect::bookkeeping);
+  f.field("keep", keep, Range{1, 1000}, "number of newest checkpoints to keep", Effect::bookkeeping);
+  f.field("test_freq", test_freq, Range{0, 1e9}, "steps between greedy validations; 0 = off", Effect::procedure);
+  f.field("val_before_train", val_before_train, "validate before the first step", Effect::procedure);
   f.field("val_n", val_n, Range{0, 1 << 16},
-          "sampled responses to each validation problem, beside the greedy one: mean@n and pass@k; 0 = none",
+          "sampled responses per validation problem for mean@n and pass@k, besides the greedy response; 0 = none",
           Effect::procedure);
-  f.field("val_temperature", val_temperature, Range{1e-2, 100}, "of these", Effect::procedure);
+  f.field("val_temperature", val_temperature, Range{1e-2, 100},
+          "sampling temperature of the train.val_n validation responses", Effect::procedure);
   f.field("best_metric", best_metric,
-          "keep the checkpoint where this number of a validation is highest, beside the newest: a name of steps.jsonl, "
-          "such as \"val-core/*/acc/mean@1\" (the mean over what * stands for); empty = none",
+          "validation metric in steps.jsonl whose best checkpoint is kept, such as \"val-core/*/acc/mean@1\" (mean "
+          "over all matches of *); higher is better; empty = none",
           Effect::procedure);
   f.field("patience", patience, Range{0, 1e6},
-          "so many validations in a row without a better best_metric end the run; 0 = it goes on", Effect::size);
+          "validations in a row without a better train.best_metric that end the run; 0 = never", Effect::size);
   f.field("stop_when", stop_when,
-          "the run ends after the first step with a number beyond one of these: names of steps.jsonl with < or >, for "
-          "instance \"actor/entropy < 0.05\", \"actor/ppo_kl > 0.1\", \"rollout/logprob_diff_mean > 0.05\"",
+          "early stopping after a step with any metric of steps.jsonl beyond a bound, such as \"actor/entropy < 0.05\" "
+          "or \"actor/ppo_kl > 0.1\"",
           Effect::size);
-  f.field("stored_prompts", stored_prompts, Range{0, 1000}, "prompts per step whose responses are kept for the report",
+  f.field("stored_prompts", stored_prompts, Range{0, 1000},
+          "prompts per step whose responses are stored for the report", Effect::bookkeeping);
+  f.field("stored_responses", stored_responses, Range{0, 1000}, "responses stored per stored prompt",
           Effect::bookkeeping);
-  f.field("stored_responses", stored_responses, Range{0, 1000}, "responses kept of each", Effect::bookkeeping);
   f.field("stored_signals", stored_signals, Range{0, 1e9},
-          "keep all signals of every N-th step and of the first, for `ucas advantages` and the report; 0 = off",
+          "steps between stored per-token signals for `ucas advantages` and the report, first step included; 0 = off",
           Effect::bookkeeping);
   f.field("stored_signal_tokens", stored_signal_tokens, Range{0, 1e12},
-          "most tokens of a step kept so, in whole prompts, about 130 bytes each; 0 = all", Effect::bookkeeping);
-  f.field("tensorboard", tensorboard, "write the numbers of steps.jsonl as event files for TensorBoard, too",
+          "maximum tokens per stored step, in whole prompts, about 130 bytes per token; 0 = all", Effect::bookkeeping);
+  f.field("tensorboard", tensorboard, "write the metrics of steps.jsonl as TensorBoard event files",
           Effect::bookkeeping);
-  f.field("max_hours", max_hours, Range{0, 1e5}, "save and exit 75 after this long; 0 = no limit", Effect::bookkeeping);
-  f.field(
-      "watchdog", watchdog, Range{0, 1e7},
-      "say after so many seconds without progress which phase, response, problem or grader the run is stuck in; 0 = "
-      "never",
-      Effect::bookkeeping);
+  f.field("max_hours", max_hours, Range{0, 1e5}, "hours until the run saves and exits 75; 0 = no limit",
+          Effect::bookkeeping);
+  f.field("watchdog", watchdog, Range{0, 1e7},
+          "seconds without progress until a warning names the stuck phase, response, problem or grader; 0 = never",
+          Effect::bookkeeping);
   f.field("watchdog_end", watchdog_end, Range{0, 1e7},
-          "end the program with exit 74 after so many seconds without progress; the last checkpoint stands; 0 = never",
+          "seconds without progress until the program exits 74; the last checkpoint remains; 0 = never",
           Effect::bookkeeping);
 }
 
 void TrainConfig::fields(Fields& f) {
-  f.field("label", label, "name of the run in reports; empty = the method's title", Effect::bookkeeping);
-  f.field("model", model, "Hugging Face checkpoint directory, or that of a PEFT adapter to go on with", Effect::place);
-  f.field("device", device, "cpu, cuda or cuda:N", Effect::place);
-  f.choice("dtype", dtype, "of products, activations, keys and values; sums, masters and moments are f32 in both");
+  f.field("label", label, "run name in reports; empty = the method's title", Effect::bookkeeping);
+  f.field("model", model, "Hugging Face checkpoint directory, or PEFT adapter directory to train further",
+          Effect::place);
+  f.field("device", device, "device to train on: cpu, cuda or cuda:N", Effect::place);
+  f.choice("dtype", dtype,
+           "dtype of matmuls, activations and KV cache; sums, master weights and moments are always f32");
   f.field("threads", threads, Range{0, 4096}, "CPU threads; 0 = all cores", Effect::place);
-  f.field("seed", seed, Range{0, 9e15}, "of sampling and data order", Effect::place);
+  f.field("seed", seed, Range{0, 9e15}, "random seed of sampling and data order", Effect::place);
   f.section("data", data);
   f.section("rollout", rollout);
   f.section("lora", lora);
@@ -217,8 +222,8 @@ void TrainConfig::fields(Fields& f) {
   struct MethodSection {
     TrainConfig* config;
     void fields(Fields& inner) {
-      inner.field("name", config->method_name, "the method, one of those listed below");
-      inner.field("preset", config->method_preset, "which form of it, as listed below; empty = its first");
+      inner.field("name", config->method_name, "RLVR method; `ucas train --help methods` lists all");
+      inner.field("preset", config->method_preset, "preset of the method; empty = the method's first");
       if (config->method) config->method->fields(inner);
     }
   } method_section{this};
@@ -544,10 +549,10 @@ std::vector<Setting> read_config_file(const std::string& path_or_name) {
       for (const std::string& name : names) {
         if (name.starts_with(path_or_name + "-")) own.push_back(name);
       }
-      const std::string instead = own.empty() ? str(did_you_mean(path_or_name, names),
-                                                    "; `ucas train --help` lists the ", names.size(), " of them")
-                                              : str("; of that method there are ", join(own, ", "), ", and --method ",
-                                                    path_or_name, " takes the method alone");
+      const std::string instead =
+          own.empty() ? str(did_you_mean(path_or_name, names), "; `ucas configs` lists all ", names.size())
+                      : str("; of that method there are ", join(own, ", "), ", and --method ", path_or_name,
+                            " takes the method alone");
       throw Error("path", str(printable(path_or_name), ": neither a file nor one of the embedded configs", instead));
     }
   }

@@ -5,12 +5,12 @@
 namespace ucas {
 
 void LoraConfig::fields(Fields& f) {
-  f.field("rank", rank, Range{0, 4096}, "rank of a low-rank adapter; 0 = none, all weights are trained");
-  f.field("alpha", alpha, Range{1e-6, 1e6}, "the adapter's product counts alpha / rank");
+  f.field("rank", rank, Range{0, 4096}, "LoRA rank; 0 = no adapter, all weights are trained");
+  f.field("alpha", alpha, Range{1e-6, 1e6}, "LoRA alpha: the adapter's output is scaled by alpha / rank");
   f.field("target_modules", target_modules,
-          "matrices that it changes: all-linear, or some of q_proj, k_proj, v_proj, "
-          "o_proj, gate_proj, up_proj, down_proj");
-  f.field("modules_to_save", modules_to_save, "what is trained whole beside it, such as lm_head or norm");
+          "modules with a LoRA adapter: all-linear, or some of q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, "
+          "down_proj");
+  f.field("modules_to_save", modules_to_save, "modules trained in full next to the adapter, such as lm_head or norm");
 }
 
 bool names_module(const std::string& name, const std::string& module) {

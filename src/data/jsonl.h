@@ -17,7 +17,8 @@ namespace ucas {
 
 enum class BadRows { stop, skip };  // skip: leave the row out and count it; more than 1 % of a file stops the run
 constexpr std::array<const char*, 2> names(BadRows) { return {"stop", "skip"}; }
-inline constexpr const char* kBadRowsHelp = "a bad row ends the run, or is left out and counted (at most 1 %)";
+inline constexpr const char* kBadRowsHelp =
+    "treatment of bad rows: stop the run, or skip and count (at most 1 % of rows)";
 
 struct JsonRow {
   const Json& value;         // always an object

@@ -25,7 +25,7 @@ namespace ucas {
 struct ProblemColumns {
   std::string id, problem, answer, choices, subject;
   void fields(Fields& f) {
-    f.field("id", id, "column of the problem's name", Effect::place);
+    f.field("id", id, "column of the problem id", Effect::place);
     f.field("problem", problem, "column of the question", Effect::place);
     f.field("answer", answer, "column of the right answer", Effect::place);
     f.field("choices", choices, "column of the list of choices", Effect::place);

@@ -35,14 +35,14 @@ struct HiddenRule {
 
   void fields(Fields& f) {
     f.field("markers", markers, Range{1, 100},
-            "hidden rule: how many markers, or letters, have each rule; empty: none");
+            "hidden rule: number of markers, or letters, per rule; empty = no hidden rule");
     f.choice("rule", kind,
-             "hidden rule r: the value r letters before the last, or the last plus 7 r modulo 30, or of each letter "
-             "what it does with its number");
+             "hidden rule r: the value r letters before the last, the last value plus 7 r modulo 30, or an operation "
+             "per letter");
     f.field("habit", habit, Range{0, 1},
-            "hidden rule: share of demonstrations, or of their steps, under rule 0; 0: all rules alike");
+            "hidden rule: fraction of demonstrations, or of their steps, under rule 0; 0 = all rules equally");
     f.field("hint", hint, Range{0, 1},
-            "hidden rule: share of demonstrations, or of their steps, under the marker's or letter's own rule");
+            "hidden rule: fraction of demonstrations, or of their steps, under the rule of the marker or letter");
   }
 };
 
@@ -63,15 +63,17 @@ struct TaskOptions {
   int64_t count_mixed = 17024;   // 152 steps of 112
 
   void fields(Fields& f) {
-    f.field("n_min", n_min, Range{2, 12}, "fewest definitions in a chain");
-    f.field("n_max", n_max, Range{2, 12}, "most definitions in a chain");
-    f.field("letters", letters, Range{2, 26}, "letters of the alphabet that chains may use");
-    f.field("random_start", random_start, "chains begin at a random letter instead of a");
-    f.field("worked_n_max", worked_n_max, Range{0, 12}, "longest chain that demonstrations work out; 0: all");
-    f.field("share_direct", share_direct, Range{0, 1}, "share of mixed demonstrations that guess at once");
+    f.field("n_min", n_min, Range{2, 12}, "minimum definitions per chain");
+    f.field("n_max", n_max, Range{2, 12}, "maximum definitions per chain");
+    f.field("letters", letters, Range{2, 26}, "letters of the alphabet used in chains");
+    f.field("random_start", random_start, "start chains at a random letter instead of a");
+    f.field("worked_n_max", worked_n_max, Range{0, 12},
+            "maximum length of chains with worked demonstrations, in definitions; 0 = no limit");
+    f.field("share_direct", share_direct, Range{0, 1}, "fraction of mixed demonstrations that answer directly");
     hidden.fields(f);
-    f.field("balanced", balanced, "hidden rule: held-out problems of every rule or level alike; false: as in training");
-    f.field("seed", seed, Range{0, 9e15}, "seed of all draws");
+    f.field("balanced", balanced,
+            "balance held-out problems over the rules or levels of a hidden rule; false = as in training");
+    f.field("seed", seed, Range{0, 9e15}, "random seed of the task");
     f.field("count_train", count_train, Range{1, 1e7}, "problems in train.jsonl");
     f.field("count_dev", count_dev, Range{1, 1e6}, "problems in dev.jsonl");
     f.field("count_test", count_test, Range{1, 1e6}, "problems in test.jsonl");

@@ -42,17 +42,17 @@ struct Template {
   std::vector<Example> examples;                            // read from the file
 
   void fields(Fields& f) {
-    f.field("name", name, "what reports call it");
-    f.field("text", text, "the prompt, with {problem}, {system} and {choices}");
-    f.field("system", system, "what {system} becomes where a problem has no system message");
-    f.field("special", special, "special tokens of `text`; each must be one token of the tokenizer");
-    f.field("stop", stop, "tokens that end a response; each must be one token of the tokenizer");
-    f.field("chat", chat, "text is a chat template in Jinja, or left out: then it is the checkpoint's own");
-    f.field("user", user, "of a chat: the user's message, with {problem} and {choices}");
-    f.field("few_shot", few_shot, "a file of worked examples: problem, and response, solution or answer");
-    f.field("shots", shots, "how many of them stand before a question, at {examples} or as turns of a chat");
-    f.field("example", example, "how each stands at {examples}, with {problem} and {answer}");
-    f.field("set", set, "of a chat: further names that its Jinja sees, as \"enable_thinking = false\"");
+    f.field("name", name, "name of the template in reports");
+    f.field("text", text, "prompt text with {problem}, {system} and {choices}");
+    f.field("system", system, "default system message for {system} where a problem has none");
+    f.field("special", special, "special tokens in `text`; each must be one token of the tokenizer");
+    f.field("stop", stop, "stop tokens that end a response; each must be one token of the tokenizer");
+    f.field("chat", chat, "use `text` as a Jinja chat template; without `text`, the checkpoint's own");
+    f.field("user", user, "user message of a chat, with {problem} and {choices}");
+    f.field("few_shot", few_shot, "file of worked examples: problem, and response, solution or answer");
+    f.field("shots", shots, "number of worked examples before a question, at {examples} or as chat turns");
+    f.field("example", example, "format of one worked example at {examples}, with {problem} and {answer}");
+    f.field("set", set, "additional variables of the chat template, such as \"enable_thinking = false\"");
   }
 };
 
@@ -62,9 +62,9 @@ struct FewShot {
   int64_t shots = 0;     // 0 = all of the file
   void fields(Fields& f) {
     f.field("few_shot", few_shot,
-            "a file of worked examples (problem, and response, solution or answer) that stand before every question, "
-            "in a chat as earlier turns; empty = those of the template, if it has any");
-    f.field("shots", shots, Range{0, 64}, "how many of its rows; 0 = all");
+            "file of worked examples (problem, and response, solution or answer) placed before every question, as chat "
+            "turns in a chat; empty = the template's own");
+    f.field("shots", shots, Range{0, 64}, "number of worked examples from few_shot; 0 = all");
   }
 };
 

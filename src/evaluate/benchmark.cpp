@@ -70,13 +70,13 @@ struct SuiteHead {
   std::vector<std::string> benchmarks;
   int64_t max_tokens = 0, samples = -1;
   void fields(Fields& f) {
-    f.field("name", name, "what tables and files call the suite");
-    f.field("title", title, "of its table");
-    f.field("benchmarks", benchmarks, "in the order of the table: names, [benchmark.NAME] tables, or files");
-    f.field("template", prompt_template, "for models and benchmarks that name none");
-    f.field("max_tokens", max_tokens, Range{0, 1 << 24}, "longest response; 0 = not said");
-    f.field("samples", samples, Range{-1, 1 << 16}, "sampled responses per problem; -1 = not said");
-    f.field("note", note, "shown under the table");
+    f.field("name", name, "name of the suite in tables and files");
+    f.field("title", title, "title of the suite's table");
+    f.field("benchmarks", benchmarks, "benchmarks in table order: names, [benchmark.NAME] tables, or files");
+    f.field("template", prompt_template, "prompt template for models and benchmarks without one");
+    f.field("max_tokens", max_tokens, Range{0, 1 << 24}, "maximum response length in tokens; 0 = not set");
+    f.field("samples", samples, Range{-1, 1 << 16}, "sampled responses per problem; -1 = not set");
+    f.field("note", note, "note under the table");
   }
 };
 
@@ -178,23 +178,22 @@ void check_choices(const Benchmark& benchmark, const Problem& problem) {
 }  // namespace
 
 void Benchmark::fields(Fields& f) {
-  f.field("name", name, "what tables and files call it");
-  f.field("title", title, "as people know it");
-  f.field("path", path, "the problem file, below --data");
-  f.field("problems", problems, Range{0, 1 << 30}, "how many there must be; 0 = any number");
+  f.field("name", name, "name of the benchmark in tables and files");
+  f.field("title", title, "title of the benchmark");
+  f.field("path", path, "path of the problem file, below --data");
+  f.field("problems", problems, Range{0, 1 << 30}, "expected number of problems; 0 = any");
   f.field("unanswered", unanswered, Range{-1, 1 << 30},
-          "how many of them have no right answer; they count as wrong; -1 = any number");
+          "expected number of problems without a right answer, counted as wrong; -1 = any");
   f.section("columns", columns);
-  f.choice(
-      "grader", grader,
-      "mathematics, the letter in the response, the letter of greatest log-prob, other graders to compare with, or "
-      "programs");
-  f.choice("extract", extract, "where the answer is looked for");
-  f.field("template", prompt_template, "for models that name none");
-  f.field("stop", stop, "further tokens that end a response");
-  f.field("max_tokens", max_tokens, Range{0, 1 << 24}, "longest response; 0 = not said");
-  f.field("note", note, "what a reader must know of this set");
-  f.field("hub", hub, "ORG/NAME or ORG/NAME#TASK, whose results `ucas export` reports");
+  f.choice("grader", grader,
+           "grader: mathematics, letter in the response, letter with the greatest log-prob, programs, or one for "
+           "comparison");
+  f.choice("extract", extract, "answer extraction mode");
+  f.field("template", prompt_template, "prompt template for models without one");
+  f.field("stop", stop, "additional stop tokens that end a response");
+  f.field("max_tokens", max_tokens, Range{0, 1 << 24}, "maximum response length in tokens; 0 = not set");
+  f.field("note", note, "note for readers about the benchmark");
+  f.field("hub", hub, "hub data set, ORG/NAME or ORG/NAME#TASK, whose results `ucas export` reports");
 }
 
 Suite load_suite(const std::string& name_or_path) {
@@ -253,13 +252,13 @@ std::vector<Problem> read_benchmark(const Benchmark& benchmark, const std::strin
 
 void ModelSettings::fields(Fields& f) {
   f.field("path", path, "Hugging Face checkpoint directory");
-  f.field("label", label, "its name in tables and files");
-  f.field("template", prompt_template, "the prompt that it was trained with");
-  f.field("stop", stop, "further tokens or texts that end its responses");
-  f.field("max_tokens", max_tokens, Range{0, 1 << 24}, "its longest response; 0 = not said");
+  f.field("label", label, "name of the model in tables and files");
+  f.field("template", prompt_template, "prompt template that the model was trained with");
+  f.field("stop", stop, "additional stop tokens or strings that end a response");
+  f.field("max_tokens", max_tokens, Range{0, 1 << 24}, "maximum response length of the model in tokens; 0 = not set");
   int said = extract ? static_cast<int>(*extract) + 1 : 0;
   constexpr auto extracts = names(Extract{});
-  f.choice("extract", said, {"", extracts[0], extracts[1], extracts[2]}, "where its answers are looked for");
+  f.choice("extract", said, {"", extracts[0], extracts[1], extracts[2]}, "answer extraction mode for the model");
   extract = said > 0 ? std::optional(static_cast<Extract>(said - 1)) : std::nullopt;
 }
 

@@ -21,7 +21,8 @@ class Cispo final : public GroupRelative {
     objective_ = {.clip_low = 1, .clip_high = 0.2, .dual_clip = 0, .keep_mixed_groups = true};
   }
   void fields(Fields& f) override {
-    f.field("cap", cap_, Range{0, 1e6}, "w = min(ratio, cap) as in TRL; 0 = clip(ratio, 1 - clip_low, 1 + clip_high)");
+    f.field("cap", cap_, Range{0, 1e6},
+            "cap of the weight w = min(ratio, cap), as in TRL; 0 = clip(ratio, 1 - clip_low, 1 + clip_high)");
     GroupRelative::fields(f);
   }
   std::vector<Equation> equations() const override {

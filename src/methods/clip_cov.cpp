@@ -31,9 +31,9 @@ class ClipCov final : public GroupRelative {
     objective_ = {.clip_low = 1, .clip_high = 1, .dual_clip = 0, .keep_mixed_groups = true};
   }
   void fields(Fields& f) override {
-    f.field("ratio", ratio_, Range{0, 1}, "share of the scope's tokens that lose their gradient, one at least");
-    f.field("lb", lb_, Range{-1e6, 1e6}, "they are drawn from those with a covariance above this");
-    f.field("ub", ub_, Range{-1e6, 1e6}, "and below this");
+    f.field("ratio", ratio_, Range{0, 1}, "fraction of the scope's tokens that lose the gradient, at least one token");
+    f.field("lb", lb_, Range{-1e6, 1e6}, "lower bound of the covariance of tokens to select from");
+    f.field("ub", ub_, Range{-1e6, 1e6}, "upper bound of the covariance of tokens to select from");
     scope_field(f, scope_);
     GroupRelative::fields(f);
   }

@@ -30,8 +30,9 @@ class Distill final : public GroupRelative {
  public:
   explicit Distill(std::string_view preset) : reward_weight_(preset == "reward" ? 1 : 0) {}
   void fields(Fields& f) override {
-    f.field("teacher", teacher_, "checkpoint of the teacher; its tokenizer must be the policy's");
-    f.field("kl_weight", kl_weight_, Range{0, 1000}, "weight of minus ln pi_old - ln pi_T, token by token");
+    f.field("teacher", teacher_, "checkpoint of the teacher; teacher and policy must share a tokenizer");
+    f.field("kl_weight", kl_weight_, Range{0, 1000},
+            "weight of the distillation term -(ln pi_old - ln pi_T), per token");
     f.field("reward_weight", reward_weight_, Range{0, 1000},
             "weight of the reward's z-score in the group; 0 = no reward");
     GroupRelative::fields(f);

@@ -45,14 +45,14 @@ class Dppo final : public GroupRelative {
     objective_ = {.clip_low = delta, .clip_high = delta, .dual_clip = 0};
   }
   void fields(Fields& f) override {
-    f.choice("divergence", divergence_, {"tv", "kl"}, "total variation or KL, of what top_k says");
+    f.choice("divergence", divergence_, {"tv", "kl"},
+             "divergence of the trust region: total variation, or KL, over the classes that top_k sets");
     f.field("top_k", top_k_, Range{0, 1000},
-            "0: of the pair (this token, any other); K: of the K tokens that were likeliest before the update, and all "
-            "others");
+            "classes of the divergence: 0 = this token and any other; K = the K most probable tokens before the update "
+            "and all others");
     f.choice("anchor", anchor_, {"sampler", "old"},
-             "what the policy is held to and weighted against: the sampler's log-probs, or the trainer's own of before "
-             "the update");
-    f.field("cap", cap_, Range{1e-6, 1e6}, "largest weight pi / mu");
+             "anchor of trust region and weight: rollout log-probs of the sampler, or old log-probs of the trainer");
+    f.field("cap", cap_, Range{1e-6, 1e6}, "maximum importance weight pi / mu");
     GroupRelative::fields(f);
   }
   void validate() const override {

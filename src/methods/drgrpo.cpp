@@ -22,7 +22,8 @@ class DrGrpo final : public Method {
         .aggregation = preset == "oat" ? Aggregation::row_mean_token_sum_norm : Aggregation::seq_mean_token_sum_norm};
   }
   void fields(Fields& f) override {
-    f.choice("group_of_one", group_of_one_, {"reward", "zero"}, "advantage of the only response to a prompt");
+    f.choice("group_of_one", group_of_one_, {"reward", "zero"},
+             "advantage of the only response to a prompt: the reward, or zero");
   }
   std::vector<Equation> equations() const override {
     return {{"Sec. 3.2, advantage", "A_i = R_i - mean(R)",

@@ -24,8 +24,8 @@ class EntropyAdv final : public GroupRelative {
     objective_ = {.clip_high = 0.28, .dual_clip = 10, .keep_mixed_groups = !by_critic_};
   }
   void fields(Fields& f) override {
-    f.field("alpha", alpha_, Range{0, 100}, "weight of the token's entropy");
-    f.field("kappa", kappa_, Range{1, 1e6}, "psi is at most |A| / kappa");
+    f.field("alpha", alpha_, Range{0, 100}, "weight of the token entropy in the advantage bonus psi");
+    f.field("kappa", kappa_, Range{1, 1e6}, "bound of the bonus psi: at most |A| / kappa");
     if (by_critic_) {
       f.section("critic", critic_);
     } else {

@@ -30,9 +30,11 @@ class ForkingTokens final : public GroupRelative {
     objective_ = {.clip_high = 0.28, .dual_clip = 10, .keep_mixed_groups = true};  // DAPO otherwise
   }
   void fields(Fields& f) override {
-    f.field("rho", rho_, Range{0, 1}, "share of tokens, by entropy, that carry loss");
-    f.choice("rule", rule_, {"count", "quantile"}, "a number of tokens, or all at or above the 1 - rho quantile");
-    f.choice("divide_by", divide_by_, {"selected", "all"}, "the loss is a mean over the tokens selected, or over all");
+    f.field("rho", rho_, Range{0, 1}, "fraction of tokens with the highest entropy that carry loss");
+    f.choice("rule", rule_, {"count", "quantile"},
+             "selection rule: a count of tokens, or all tokens at or above the 1 - rho quantile");
+    f.choice("divide_by", divide_by_, {"selected", "all"},
+             "divisor of the loss: the number of selected tokens, or of all tokens");
     scope_field(f, scope_);
     GroupRelative::fields(f);
   }

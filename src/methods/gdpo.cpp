@@ -39,8 +39,9 @@ class Gdpo final : public Method {
     scale_ = BatchScale::tokens;
   }
   void fields(Fields& f) override {
-    f.field("eps", eps_, Range{0, 1}, "added to standard deviations before dividing");
-    f.choice("batch_norm", scale_, {"responses", "tokens", "off"}, "what the sum's size is taken over");
+    f.field("eps", eps_, Range{0, 1}, "epsilon added to standard deviations before division");
+    f.choice("batch_norm", scale_, {"responses", "tokens", "off"},
+             "batch normalization of the summed advantages: over responses, over tokens, or off");
   }
   Needs needs() const override { return {.reward_parts = true}; }
   std::vector<Equation> equations() const override {

@@ -34,11 +34,13 @@ class Gpg final : public Method {
     group_of_one_ = GroupOfOne::reward;
   }
   void fields(Fields& f) override {
-    f.choice(
-        "alpha", alpha_, {"mixed", "nonzero", "off"},
-        "scale of all advantages: all responses over those in mixed groups, over those with a reward (verl), or 1");
-    f.field("norm_by_std", norm_by_std_, "F_norm: divide by the group's deviation too (+ 1e-4, as released)");
-    f.choice("group_of_one", group_of_one_, {"reward", "zero"}, "advantage of the only response to a prompt");
+    f.choice("alpha", alpha_, {"mixed", "nonzero", "off"},
+             "scale of all advantages: all responses over responses in mixed groups, over responses with a reward "
+             "(verl), or 1");
+    f.field("norm_by_std", norm_by_std_,
+            "F_norm: divide advantages by the group's standard deviation too (+ 1e-4, as released)");
+    f.choice("group_of_one", group_of_one_, {"reward", "zero"},
+             "advantage of the only response to a prompt: the reward, or zero");
   }
   std::vector<Equation> equations() const override {
     const bool scaled = alpha_ != GpgScale::off;

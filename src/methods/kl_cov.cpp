@@ -25,8 +25,8 @@ class KlCov final : public GroupRelative {
     objective_ = {.dual_clip = 0, .keep_mixed_groups = true};
   }
   void fields(Fields& f) override {
-    f.field("ratio", ratio_, Range{0, 1}, "share of the scope's tokens under the penalty, one at least (a fraction)");
-    f.field("coef", coef_, Range{0, 1e6}, "weight of the penalty |lp - old|");
+    f.field("ratio", ratio_, Range{0, 1}, "fraction of the scope's tokens under the KL penalty, at least one token");
+    f.field("coef", coef_, Range{0, 1e6}, "weight of the penalty |log-prob - old log-prob|");
     scope_field(f, scope_);
     GroupRelative::fields(f);
   }

@@ -30,7 +30,7 @@ class MaxRl final : public Method {
  public:
   explicit MaxRl(std::string_view preset) : eps_(preset == "released" ? 1e-6 : 0) {}
   void fields(Fields& f) override {
-    f.field("eps", eps_, Range{0, 1}, "added to the share of right responses before dividing by it");
+    f.field("eps", eps_, Range{0, 1}, "epsilon added to the accuracy of the group before division");
   }
   Needs needs() const override { return {.responses = 2}; }
   std::vector<Equation> equations() const override {

@@ -25,8 +25,9 @@ class Nsr final : public Method {
     objective_ = {.dual_clip = 0};
   }
   void fields(Fields& f) override {
-    f.field("lambda_pos", lambda_pos_, Range{0, 100}, "lambda: weight of right responses; 0 = wrong ones only (NSR)");
-    f.field("lambda_neg", lambda_neg_, Range{0, 100}, "weight of wrong responses; 0 = right ones only (PSR)");
+    f.field("lambda_pos", lambda_pos_, Range{0, 100},
+            "weight lambda of right responses; 0 = wrong responses only (NSR)");
+    f.field("lambda_neg", lambda_neg_, Range{0, 100}, "weight of wrong responses; 0 = right responses only (PSR)");
   }
   void validate() const override {
     if (lambda_pos_ > 0 || lambda_neg_ > 0) return;

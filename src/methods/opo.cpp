@@ -42,9 +42,9 @@ class Opo final : public Method {
   }
   void fields(Fields& f) override {
     f.choice("group_of_one", group_of_one_, {"reward", "zero"},
-             "advantage of the only response to a prompt: its reward (verl), or 0");
+             "advantage of the only response to a prompt: the reward (verl), or zero");
     f.field("on_policy", on_policy_,
-            "refuse what is not exactly on-policy: several updates a step, responses of an earlier policy; false: the "
+            "refuse off-policy settings: several updates per step, or responses of an earlier policy; false = use the "
             "baseline alone");
   }
   Needs needs() const override {

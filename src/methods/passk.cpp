@@ -39,7 +39,7 @@ class PassK final : public Method {
         .clip_high = 0.28, .dual_clip = 10, .aggregation = Aggregation::group_token_mean, .keep_mixed_groups = true};
   }
   void fields(Fields& f) override {
-    f.field("k", k_, Range{1, 1 << 20}, "responses that are tried together; below rollout.n");
+    f.field("k", k_, Range{1, 1 << 20}, "responses per set, the k of pass@k; below rollout.n");
   }
   // With N = k there is one set and no spread.
   Needs needs() const override { return {.responses = k_ == 1 ? 2 : k_ + 1}; }

@@ -47,10 +47,11 @@ class Ppo final : public Method {
     objective_ = {.dual_clip = verl ? 3.0 : 0.0};
   }
   void fields(Fields& f) override {
-    f.field("gamma", gamma_, Range{0, 1}, "discount of later rewards, per token");
-    f.field("lambda", lambda_, Range{0, 1}, "GAE: 1 = returns minus values, 0 = one-step errors of the critic");
+    f.field("gamma", gamma_, Range{0, 1}, "discount factor per token");
+    f.field("lambda", lambda_, Range{0, 1}, "GAE lambda: 1 = returns minus values, 0 = one-step errors of the critic");
     f.choice("normalize", normalize_, {"biased", "unbiased", "off"},
-             "advantages over the whole step: variance over n, floored at 1e-8 (ORZ); over n - 1, plus 1e-8 (verl)");
+             "normalization of advantages over the step: biased = variance over n, floored at 1e-8 (ORZ); unbiased = "
+             "over n - 1, plus 1e-8 (verl)");
     f.section("critic", critic_);
   }
   Needs needs() const override { return {.critic = critic_}; }

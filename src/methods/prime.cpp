@@ -94,9 +94,11 @@ class Prime final : public Method {
   }
   void fields(Fields& f) override {
     f.choice("token_reward", options_.token_reward, {"all_but_last", "all", "all_scaled"},
-             "beta q at every token but the last (verl), q at every token (authors), beta q at every token (article)");
-    f.choice("leave_one_out", options_.leave_one_out, {"scaled", "others"},
-             "x n/(n-1) - sum of means/(n-1), as in the codes, or x - mean of the others, as in the article");
+             "token rewards: beta q except at the last token (verl), q at all tokens (authors), or beta q at all "
+             "tokens (paper)");
+    f.choice(
+        "leave_one_out", options_.leave_one_out, {"scaled", "others"},
+        "leave-one-out baseline: x n/(n-1) - sum of means/(n-1) (released codes), or x - mean of the others (paper)");
     f.field("coef_prm", options_.coef_prm, Range{0, 1000}, "weight of the reward model's token rewards");
     f.field("coef_gt", options_.coef_gt, Range{0, 1000}, "weight of the verdict");
     f.section("prm", options_.prm);

@@ -16,7 +16,7 @@ class ReinforcePp final : public Method {
  public:
   explicit ReinforcePp(std::string_view) {}
   void fields(Fields& f) override {
-    f.field("gamma", gamma_, Range{0, 1}, "discount of the reward that is still to come");
+    f.field("gamma", gamma_, Range{0, 1}, "discount factor of later rewards, per token");
   }
   std::vector<Equation> equations() const override {
     return {{"token reward", "r_t = R [t last] - KL_t",

@@ -16,7 +16,7 @@ class ReinforcePpBaseline final : public Method {
   explicit ReinforcePpBaseline(std::string_view) {}
   void fields(Fields& f) override {
     f.choice("group_of_one", group_of_one_, {"reward", "zero"},
-             "what the only response to a prompt brings into the whitening");
+             "advantage of the only response to a prompt, before whitening: the reward, or zero");
   }
   std::vector<Equation> equations() const override {
     return {{"baseline", "A_i = R_i - mean(R)", "a response's reward against those of the same prompt"},

@@ -25,7 +25,7 @@ class Rloo final : public Method {
   explicit Rloo(std::string_view) {}
   void fields(Fields& f) override {
     f.choice("group_of_one", group_of_one_, {"reward", "zero"},
-             "advantage of the only response to a prompt: its reward (verl), or 0 (verl's vectorised form)");
+             "advantage of the only response to a prompt: the reward (verl), or zero (verl's vectorised form)");
   }
   std::vector<Equation> equations() const override {
     return {{"advantage", "A_i = R_i - mean_{j != i} R_j",

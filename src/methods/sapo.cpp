@@ -17,8 +17,8 @@ class Sapo final : public GroupRelative {
   // The clip options have no effect.
   explicit Sapo(std::string_view) { objective_ = {.dual_clip = 0, .aggregation = Aggregation::seq_mean_token_mean}; }
   void fields(Fields& f) override {
-    f.field("tau_pos", tau_pos_, Range{1e-6, 1e6}, "steepness of the gate for right responses");
-    f.field("tau_neg", tau_neg_, Range{1e-6, 1e6}, "and for wrong ones");
+    f.field("tau_pos", tau_pos_, Range{1e-6, 1e6}, "temperature of the gate for right responses; larger = steeper");
+    f.field("tau_neg", tau_neg_, Range{1e-6, 1e6}, "temperature of the gate for wrong responses; larger = steeper");
     GroupRelative::fields(f);
   }
   std::vector<Equation> equations() const override {

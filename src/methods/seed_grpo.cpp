@@ -33,12 +33,14 @@ struct SeedOptions {
   GroupOfOne group_of_one = GroupOfOne::reward;
 
   void fields(Fields& fields) {
-    fields.choice("estimator", estimator, {"mc", "shannon", "count"}, "of the semantic entropy SE");
-    fields.choice("f", f, {"linear", "exponential", "focal", "reciprocal"}, "scale of a prompt's advantages");
-    fields.field("alpha", alpha, Range{0, 10}, "how much SE lowers that scale; 0 = Dr.GRPO");
+    fields.choice("estimator", estimator, {"mc", "shannon", "count"}, "estimator of the semantic entropy SE");
+    fields.choice("f", f, {"linear", "exponential", "focal", "reciprocal"},
+                  "form of the scale that SE puts on a prompt's advantages");
+    fields.field("alpha", alpha, Range{0, 10}, "strength of the scale by SE; 0 = Dr.GRPO");
     fields.choice("clusters", clusters, {"string", "verifier"},
-                  "answers are the same: as text, or by the verifier's judgement");
-    fields.choice("group_of_one", group_of_one, {"reward", "zero"}, "advantage of the only response to a prompt");
+                  "rule by which two answers fall in one cluster: equal text, or the verifier's judgement");
+    fields.choice("group_of_one", group_of_one, {"reward", "zero"},
+                  "advantage of the only response to a prompt: the reward, or zero");
   }
 };
 

@@ -65,25 +65,27 @@ struct UcasOptions {
     f.field("alpha_neg", alpha_neg, Range{-1, 10}, "alpha of wrong responses; -1 = alpha");
     f.field("beta", beta, Range{0, 10}, "token certainty penalty (Eq. 10); 0 = off");
     group.fields(f);
-    f.field("norm_by_std", norm_by_std, "divide A and C by their deviations (Eq. 3, 7); false: only centre them");
+    f.field("norm_by_std", norm_by_std,
+            "divide A and C by the group's standard deviations (Eq. 3, 7); false = only subtract the means");
     f.choice("response_confidence", response_confidence,
              {"kl_uniform", "logprob", "neg_entropy", "margin", "self_consistency"},
-             "what C is made of (Eq. 6): of each token KL(U||p) (paper), the log-prob, minus the entropy, or the "
-             "log-prob less that of the likeliest; or the share of the group with the same answer");
+             "confidence C (Eq. 6): per token KL(U||p) (paper), log-prob, negative entropy or log-prob margin to the "
+             "most probable token; or the group's answer agreement");
     f.choice("token_certainty", token_certainty, {"logit", "probability", "neg_entropy"},
-             "what l is (Eq. 9): the token's raw logit (paper), its probability, or minus the entropy");
+             "token certainty l (Eq. 9): raw logit (paper), probability, or negative entropy");
     f.choice("weight", weight, {"exponential", "linear"},
-             "W of Eq. 8: exp(-+alpha C_hat) (paper), or max(0, 1 -+ alpha C_hat)");
-    f.choice("pooling", pooling, {"mean", "sum"}, "C of a response: mean over its tokens (paper), or sum (released)");
-    f.field("tail", tail, "add C of the distribution after the last token to that sum (released)");
+             "weight W (Eq. 8): exp(-+alpha C_hat) (paper), or max(0, 1 -+ alpha C_hat)");
+    f.choice("pooling", pooling, {"mean", "sum"},
+             "pooling of token confidences to C of a response: mean (paper), or sum (released)");
+    f.field("tail", tail, "add the confidence of the distribution after the last token to a summed C (released)");
     f.choice("scope", scope, {"response", "batch"},
-             "l_hat is scaled within the response (paper) or the step (released)");
+             "scope of the scaling of l_hat: the response (paper), or the step (released)");
     f.choice("equal_certainty", equal_certainty, {"zero", "half"},
-             "l_hat where all are equal: 0 (paper), or 0.5, there and where they nearly are (released)");
+             "value of l_hat where all certainties are equal: 0 (paper), or 0.5, also where nearly equal (released)");
     f.choice("zero_advantage", zero_advantage, {"keep", "wrong"},
-             "a response with A = 0: stays at 0 (paper), or is pushed down like a wrong one (released)");
+             "treatment of responses with A = 0: stay 0 (paper), or are pushed down like wrong responses (released)");
     f.choice("alone_confidence", alone_confidence, {"zero", "value"},
-             "C_hat of the only response to a prompt: 0, or C / (1 + eps) (released)");
+             "confidence C_hat of the only response to a prompt: 0, or C / (1 + eps) (released)");
   }
 };
 

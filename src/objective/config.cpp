@@ -10,9 +10,10 @@
 namespace ucas {
 
 void KlSchedule::fields(Fields& f) {
-  f.choice("form", form, "the coefficient stays, or goes to `end` over `steps`, in a straight line or half a cosine");
-  f.field("end", end, Range{0, 100}, "the coefficient after these steps");
-  f.field("steps", steps, Range{0, 1e9}, "rollout steps from the start until it is there");
+  f.choice("form", form,
+           "schedule of the KL coefficient: constant, or linear or cosine from kl_coeff to kl_schedule.end");
+  f.field("end", end, Range{0, 100}, "KL coefficient at the end of the schedule");
+  f.field("steps", steps, Range{0, 1e9}, "rollout steps until the KL coefficient reaches kl_schedule.end");
 }
 
 std::string KlSchedule::refusal(const std::string& section) const {
@@ -32,43 +33,53 @@ double KlSchedule::weight(double first, int64_t step) const {
 }
 
 void ObjectiveConfig::fields(Fields& f) {
-  f.field("clip_low", clip_low, Range{0, 1}, "eps_low: the ratio is clipped below 1 - clip_low");
-  f.field("clip_high", clip_high, Range{0, 1e6}, "eps_high: the ratio is clipped above 1 + clip_high");
-  f.field("dual_clip", dual_clip, Range{0, 1e6}, "c > 1: loss of a wrong response is at most c |A|; 0 = off");
+  f.field("clip_low", clip_low, Range{0, 1}, "lower clip range eps_low: the ratio is clipped below 1 - clip_low");
+  f.field("clip_high", clip_high, Range{0, 1e6}, "upper clip range eps_high: the ratio is clipped above 1 + clip_high");
+  f.field("dual_clip", dual_clip, Range{0, 1e6},
+          "dual-clip constant c > 1: the loss of a wrong response is at most c |A|; 0 = off");
   f.choice("aggregation", aggregation,
            {"token_mean", "seq_mean_token_mean", "seq_mean_token_sum", "seq_mean_token_sum_norm",
             "row_mean_token_sum_norm", "group_token_mean"},
-           "how token losses are averaged over a mini-batch");
-  f.field("norm_length", norm_length, Range{0, 1e9}, "constant of the ..._norm aggregations; 0 = the response limit");
-  f.field("entropy_coeff", entropy_coeff, Range{-10, 10}, "entropy bonus: loss -= entropy_coeff * mean entropy");
+           "aggregation of token losses over a mini-batch");
+  f.field("norm_length", norm_length, Range{0, 1e9},
+          "constant divisor of the ..._norm aggregations, in tokens; 0 = rollout.response_length");
+  f.field("entropy_coeff", entropy_coeff, Range{-10, 10},
+          "coefficient of the entropy bonus: loss -= entropy_coeff * mean entropy");
   f.field("entropy_target", entropy_target, Range{0, 100},
-          "nats; entropy_coeff is where the bonus starts, it grows while the mean entropy is below this, falls "
-          "otherwise, and acts only up to it; 0 = the bonus is constant");
-  f.field("entropy_step", entropy_step, Range{0, 10}, "by how much entropy_target moves the bonus each rollout step");
-  f.field("kl_coeff", kl_coeff, Range{0, 100}, "KL loss against the frozen reference: loss += kl_coeff * mean KL");
-  f.choice("kl_estimator", kl_estimator, {"k1", "abs", "k2", "k3", "k3_plus"}, "estimator of that KL");
-  f.field("keep_mixed_groups", keep_mixed_groups, "train only on prompts with some right and some wrong responses");
+          "target entropy in nats: the bonus starts at entropy_coeff, grows below the target, shrinks and has no "
+          "effect above; 0 = constant bonus");
+  f.field("entropy_step", entropy_step, Range{0, 10},
+          "change of the entropy bonus per rollout step under entropy_target");
+  f.field("kl_coeff", kl_coeff, Range{0, 100},
+          "coefficient of the KL loss against the reference: loss += kl_coeff * mean KL; 0 = off");
+  f.choice("kl_estimator", kl_estimator, {"k1", "abs", "k2", "k3", "k3_plus"}, "KL estimator of the KL loss");
+  f.field("keep_mixed_groups", keep_mixed_groups,
+          "dynamic sampling: train only on groups with some right and some wrong responses");
   f.choice("keep_metric", keep_metric, {"acc", "score", "reward"},
-           "what must differ in a mixed group: the verdict, its score, or the shaped reward");
-  f.field("keep_low", keep_low, Range{0, 1}, "train only on prompts whose mean accuracy is at least this");
-  f.field("keep_high", keep_high, Range{0, 1}, "and at most this");
-  f.field("keep_untruncated", keep_untruncated, "and none of whose responses reaches the length limit less one token");
+           "metric that must differ in a mixed group: acc (verdict), score, or reward (penalties included)");
+  f.field("keep_low", keep_low, Range{0, 1}, "minimum mean accuracy of a prompt to train on");
+  f.field("keep_high", keep_high, Range{0, 1}, "maximum mean accuracy of a prompt to train on");
+  f.field("keep_untruncated", keep_untruncated,
+          "drop prompts with a response that reaches the length limit less one token");
   f.choice("keep_order", keep_order, {"refill", "prefer"},
-           "generate until enough prompts pass these tests, or take those that pass first and fill up with others");
+           "order of the filter: refill = generate until enough prompts pass; prefer = passing prompts first, others "
+           "fill the batch");
   f.choice("tis", tis, {"off", "token", "sequence", "sequence_mask"},
-           "weigh the loss by min(exp(old - rollout), tis_cap): per token, per response, or 0 for a response above it");
-  f.field("tis_cap", tis_cap, Range{1e-6, 1e6}, "largest such weight (verl: rollout_is_threshold)");
+           "importance sampling correction min(exp(old - rollout), tis_cap): per token, per response, or 0 for "
+           "responses above tis_cap");
+  f.field("tis_cap", tis_cap, Range{1e-6, 1e6}, "maximum importance weight of tis (verl: rollout_is_threshold)");
   f.choice("reject", reject, {"off", "token_ratio", "sequence_ratio", "geometric_ratio", "token_k3", "sequence_k3"},
-           "leave out what the sampler saw otherwise (verl's rollout_rs: token_k1, seq_sum_k1, seq_mean_k1, token_k3, "
-           "seq_mean_k3)");
-  f.field("reject_low", reject_low, Range{0, 1}, "smallest accepted ratio exp(old - rollout)");
-  f.field("reject_high", reject_high, Range{0, 1e6}, "largest accepted ratio, or k3 divergence");
+           "rejection of tokens or responses with sampler/trainer mismatch (verl's rollout_rs: token_k1, seq_sum_k1, "
+           "seq_mean_k1, token_k3, seq_mean_k3)");
+  f.field("reject_low", reject_low, Range{0, 1}, "minimum accepted ratio exp(old - rollout)");
+  f.field("reject_high", reject_high, Range{0, 1e6},
+          "maximum accepted ratio exp(old - rollout), or maximum k3 divergence");
+  f.choice("correct_by", correct_by, {"whole", "drawn"},
+           "rollout log-probs in tis and reject under top_p, top_k or min_p: whole vocabulary, or the truncated "
+           "distribution (ratio includes the kept mass)");
   f.choice(
-      "correct_by", correct_by, {"whole", "drawn"},
-      "under top_p, top_k or min_p, rollout in the two above is the sampler's log-prob under the whole vocabulary, or "
-      "under the truncated law that was drawn from (the ratio then holds the kept mass)");
-  f.choice("accumulation", accumulation, {"exact", "verl_legacy"},
-           "micro-batches add up exactly, or as rows_micro / rows_mini times the mean inside each");
+      "accumulation", accumulation, {"exact", "verl_legacy"},
+      "accumulation of micro-batches: exact, or verl_legacy = each micro-batch's mean times rows_micro / rows_mini");
   f.section("kl_schedule", kl_schedule);
 }
 
@@ -93,15 +104,16 @@ void CriticConfig::fields(Fields& f) {
   f.section("optimizer", optimizer);
   f.field("updates", updates, Range{1, 1000}, "critic updates per rollout step");
   f.field("value_clip", value_clip, Range{0, 1e6},
-          "the value may move this far from the old one; beyond, no gradient; 0 = off");
-  f.field("model", model, "checkpoint that the critic starts from; empty = the policy's");
+          "value clip range: no gradient where a value is farther from the old value; 0 = off");
+  f.field("model", model, "initial checkpoint of the critic; empty = the policy's");
 }
 
 void PrmConfig::fields(Fields& f) {
   f.section("optimizer", optimizer);
-  f.choice("order", order, {"before", "after"}, "train the reward model before or after it scores the batch");
-  f.field("beta", beta, Range{1e-6, 100}, "P(right) = sigmoid(beta * sum of log-ratios)");
-  f.field("model", model, "checkpoint that the reward model starts from; empty = the policy's");
+  f.choice("order", order, {"before", "after"},
+           "order of the reward model's update: before or after scoring the batch");
+  f.field("beta", beta, Range{1e-6, 100}, "reward scale: P(right) = sigmoid(beta * sum of log-ratios)");
+  f.field("model", model, "initial checkpoint of the reward model; empty = the policy's");
 }
 
 }  // namespace ucas

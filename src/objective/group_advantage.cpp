@@ -48,9 +48,10 @@ std::vector<double> rewards_of(std::span<const Response> group) {
 }  // namespace
 
 void GroupAdvantageConfig::fields(Fields& f) {
-  f.field("eps", eps, Range{0, 1}, "added to standard deviations and ranges before dividing");
-  f.field("ddof", ddof, Range{0, 1}, "standard deviation over G - ddof");
-  f.choice("group_of_one", group_of_one, {"reward", "zero"}, "advantage of the only response to a prompt");
+  f.field("eps", eps, Range{0, 1}, "epsilon added to standard deviations and ranges before division");
+  f.field("ddof", ddof, Range{0, 1}, "delta degrees of freedom: standard deviations divide by G - ddof");
+  f.choice("group_of_one", group_of_one, {"reward", "zero"},
+           "advantage of the only response to a prompt: the reward, or zero");
 }
 
 double sorted_sum(std::vector<double> values) {

@@ -88,17 +88,20 @@ double fisher_two_sided(const ContingencyTable& t) {
 }
 
 void KeyTokenConfig::fields(Fields& f) {
-  f.field("h1", h1, Range{0, 100}, "weight of Fisher's test in K");
-  f.field("h2", h2, Range{0, 100}, "weight of the information gain in K");
+  f.field("h1", h1, Range{0, 100}, "weight of Fisher's test in the token value K");
+  f.field("h2", h2, Range{0, 100}, "weight of the information gain in the token value K");
   f.field("h3", h3, Range{0, 100}, "weight of the token frequencies in the direction D");
-  f.field("top", top, Range{0, 100}, "bound of K in the released form");
-  f.field("k1", k1, Range{0, 100}, "saturation of the token frequencies");
-  f.field("b", b, Range{0, 1}, "how far frequencies are normalised by length");
-  f.choice("fisher", fisher, {"two_sided", "single_table"}, "p of Fisher's test, or the probability of the one table");
-  f.choice("form", form, {"released", "paper"},
-           "K = top (2 sigmoid(x / (h1 + h2)) - 1), or sigmoid(x) - 1/2; x = (h1 F + h2 IG) D");
-  f.field("exempt_ends", exempt_ends, "K = 0 for the tokens that end a response");
-  f.field("zero_tokens", zero_tokens, Range{0, 2147483647}, "ids of those tokens; empty: the model's stop ids");
+  f.field("top", top, Range{0, 100}, "bound of the token value K in form = released");
+  f.field("k1", k1, Range{0, 100}, "saturation of the token frequencies (BM25's k1)");
+  f.field("b", b, Range{0, 1}, "length normalization of the token frequencies (BM25's b); 0 = none");
+  f.choice("fisher", fisher, {"two_sided", "single_table"},
+           "probability in Fisher's test: two-sided p, or the probability of the single table");
+  f.choice(
+      "form", form, {"released", "paper"},
+      "form of the token value: K = top (2 sigmoid(x / (h1 + h2)) - 1), or sigmoid(x) - 1/2; x = (h1 F + h2 IG) D");
+  f.field("exempt_ends", exempt_ends, "set K = 0 for tokens that end a response");
+  f.field("zero_tokens", zero_tokens, Range{0, 2147483647},
+          "token ids with K = 0 under exempt_ends; empty = the model's stop ids");
 }
 
 std::unordered_map<int32_t, KeyToken> key_tokens(const KeyTokenConfig& c, const Batch& batch, const Group& group) {

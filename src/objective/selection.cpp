@@ -22,7 +22,7 @@ double first_if_nan(double x) { return std::isnan(x) ? std::numeric_limits<doubl
 
 void scope_field(Fields& f, Scope& scope) {
   f.choice("scope", scope, {"micro", "mini", "step"},
-           "tokens are chosen within a micro-batch (as released), a mini-batch, or once per step");
+           "scope of the token selection: a micro-batch (as released), a mini-batch, or the whole step");
 }
 
 const char* scope_words(Scope scope) {

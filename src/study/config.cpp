@@ -49,26 +49,28 @@ std::vector<std::string> kind_names() {
 
 void StudyBase::fields(Fields& f) {
   f.choice("task", task, {"none", "register_chains", "length_generalisation", "hidden_rule", "hidden_steps"},
-           "the embedded task all runs begin from, or none");
-  f.field("sft_seed", sft_seed, Range{0, 9e15}, "of the embedded task, its initial weights and its warm-up");
+           "embedded task that all runs start from, or none");
+  f.field("sft_seed", sft_seed, Range{0, 9e15},
+          "random seed of the embedded task, the initial weights and the warm-up");
   f.field(
       "sft_seeds", sft_seeds, Range{0, 9e15},
-      "several bases: seeds of their initial weights and warm-up, on the task of sft_seed; empty = one base for all");
+      "random seeds of several bases (initial weights and warm-up) on the task of sft_seed; empty = one base for all");
   f.field("crossed", crossed,
-          "every one of sft_seeds with every seed of the runs; false: a base for each seed, fewer take turns");
+          "combine every seed of sft_seeds with every run seed; false = one base per run seed, in turn");
   f.field("sft_worked_steps", sft_worked_steps, Range{0, 1e6}, "warm-up updates on worked demonstrations");
-  f.field("sft_mixed_steps", sft_mixed_steps, Range{1, 1e6}, "then on mostly direct ones");
+  f.field("sft_mixed_steps", sft_mixed_steps, Range{1, 1e6},
+          "warm-up updates on mostly direct demonstrations, after the worked ones");
   f.field("test_problems", test_problems, Range{1, 1e5}, "held-out problems of the embedded task");
   hidden.fields(f);
   f.field("samples", samples, Range{0, 1e6},
-          "of each problem from the untrained base, for frontier@K; 0 = as evaluate.samples");
-  f.field("model", model, "task = none: the Hugging Face checkpoint all runs begin from");
-  f.field("train", train, "task = none: training problems, JSONL");
-  f.field("val", val, "task = none: validation problems, JSONL");
-  f.field("test", test, "task = none: problems of the final evaluation, JSONL");
-  f.field("suite", suite, "task = none: a suite of benchmarks instead of test, such as math5");
+          "samples per problem from the untrained base for frontier@K; 0 = evaluate.samples");
+  f.field("model", model, "Hugging Face checkpoint that all runs start from, where task = none");
+  f.field("train", train, "training problems where task = none, JSONL");
+  f.field("val", val, "validation problems where task = none, JSONL");
+  f.field("test", test, "problems of the final evaluation where task = none, JSONL");
+  f.field("suite", suite, "suite of benchmarks instead of base.test where task = none, such as math5");
   f.field("test_limit", test_limit, Range{0, 1e9},
-          "task = none: the first N problems of the files, or of each benchmark, for a trial; 0 = all");
+          "number of problems per file or benchmark where task = none, from the first, for a trial; 0 = all");
 }
 
 TaskKind StudyBase::kind() const {
@@ -80,30 +82,30 @@ TaskKind StudyBase::kind() const {
 void StudyConfig::fields(Fields& f) {
   f.field("title", title, "title of table and report");
   f.field("kind", kind,
-          "what comes out, one or several of methods, ablation, sensitivity, seeds, dynamics, passk, confidence, "
+          "kind of results, one or several of methods, ablation, sensitivity, seeds, dynamics, passk, confidence, "
           "signals, case");
-  f.field("out", out, "where the results go; empty = runs/NAME");
+  f.field("out", out, "directory for the results; empty = runs/NAME");
   f.field("pool", pool,
-          "where run directories live; studies that share it share finished runs of the same settings and base; empty "
-          "= OUT/pool");
-  f.field("data", data, "relative paths of base.train, base.val and base.test, and the suite's files, are below it");
-  f.field("table", table, "file that also receives the table, as markdown");
-  f.field("figures", figures, "directory that also receives the figures");
-  f.field("seeds", seeds, Range{1, 1000}, "seeds 0, 1 ... of every run");
-  f.field("runs", runs, "rows of the table: [run.NAME] tables, or configs, in this order");
-  f.field("reference", reference, "row that the others are compared with; empty = the first trained one");
-  f.field("columns", columns,
-          "of the table: greedy, mean@N, pass@K, frontier@K, reached@SHARE, entropy, length, truncated, unparseable; "
-          "with :SOURCE of one source, with :* of each, with :macro the mean of the sources; or steps_to@SHARE, "
-          "val_at@SHARE, steps_to_val@SHARE; empty = what the evaluation has");
-  f.field("compare", compare, "columns that are compared with the reference; empty = greedy and mean@N");
-  f.field("metric", metric, "the result that maps and bars show");
-  f.field("problems", problems, "kind case: ids of the problems; empty = two that the rows answer differently");
+          "directory of the run directories; studies with the same pool share finished runs of equal settings and "
+          "base; empty = OUT/pool");
+  f.field("data", data, "directory for relative paths of base.train, base.val, base.test and the suite's files");
+  f.field("table", table, "file to also write the table to, as markdown; empty = none");
+  f.field("figures", figures, "directory to also write the figures to; empty = none");
+  f.field("seeds", seeds, Range{1, 1000}, "number of seeds per run: 0, 1, ...");
+  f.field("runs", runs, "table rows in order: [run.NAME] tables, or configs");
+  f.field("reference", reference, "row to compare the others with; empty = the first trained row");
+  f.field(
+      "columns", columns,
+      "table columns: greedy, mean@N, pass@K, frontier@K, reached@SHARE, entropy, length, truncated, unparseable "
+      "(:SOURCE, :* or :macro for sources), steps_to@SHARE, val_at@SHARE, steps_to_val@SHARE; empty = all available");
+  f.field("compare", compare, "columns compared with the reference; empty = greedy and mean@N");
+  f.field("metric", metric, "metric shown in maps and bars");
+  f.field("problems", problems, "problem ids for kind case; empty = two problems that the rows answer differently");
   f.field("sources", sources,
-          "sets of problems that confidence and passk are drawn for, a figure each; empty = all of the evaluation");
-  f.field("jobs", jobs, Range{1, 1024}, "runs side by side, each in a process of its own");
-  f.field("device", device, "cpu, cuda or cuda:N");
-  f.field("threads", threads, Range{0, 4096}, "CPU threads of each run; 0 = all cores shared by the jobs");
+          "data sources with a confidence or passk figure each; empty = all sources of the evaluation");
+  f.field("jobs", jobs, Range{1, 1024}, "runs in parallel, one process each");
+  f.field("device", device, "device to run on: cpu, cuda or cuda:N");
+  f.field("threads", threads, Range{0, 4096}, "CPU threads per run; 0 = all cores divided among jobs");
   f.section("base", base);
   f.section("evaluate", evaluate);
 }

@@ -63,8 +63,8 @@ struct TextTaskOptions {
 
   void fields(Fields& f) {
     f.field("difficulty", difficulty, Range{1, static_cast<double>(kHardest)},
-            "of tasks for pretrained models: larger numbers, more steps, longer words");
-    f.field("seed", seed, Range{0, 9e15}, "seed of all draws");
+            "difficulty of tasks for pretrained models: larger numbers, more steps, longer words");
+    f.field("seed", seed, Range{0, 9e15}, "random seed of the task");
     f.field("count_train", count_train, Range{1, 1e6}, "problems in train.jsonl");
     f.field("count_dev", count_dev, Range{1, 1e6}, "problems in dev.jsonl");
     f.field("count_test", count_test, Range{1, 1e6}, "problems in test.jsonl");

@@ -317,14 +317,13 @@ const char* remedy(const std::string& why) {
 
 void CodeOptions::fields(Fields& f) {
   f.field("python", python,
-          "the interpreter that runs what models wrote; empty: /usr/bin/python3, else the one in PATH");
-  f.choice(
-      "sandbox", sandbox,
-      "auto: namespaces, Landlock, seccomp and limits (a), else all but namespaces (b), else exit 78; none: as this "
-      "user, with all it may do; only for programs that you trust");
-  f.field("wall_seconds", wall_seconds, Range{1, 3600}, "of one response, all its tests");
-  f.field("cpu_seconds", cpu_seconds, Range{1, 3600}, "of one response, all its tests");
-  f.field("memory_mib", memory_mib, Range{64, 1 << 20}, "address space of one response");
+          "Python interpreter for model-written programs; empty = /usr/bin/python3, else the one in PATH");
+  f.choice("sandbox", sandbox,
+           "sandbox of model-written programs: a = namespaces, Landlock, seccomp, limits; b = all but namespaces; auto "
+           "= a, else b, else exit 78; none = no protection, for trusted programs");
+  f.field("wall_seconds", wall_seconds, Range{1, 3600}, "wall-clock seconds per response, over all tests");
+  f.field("cpu_seconds", cpu_seconds, Range{1, 3600}, "CPU seconds per response, over all tests");
+  f.field("memory_mib", memory_mib, Range{64, 1 << 20}, "address space per response, in MiB");
 }
 
 std::string make_task(std::string_view mode, std::string_view source, const std::vector<std::string>& steps) {
