@@ -10,7 +10,7 @@ README_LINES = 150
 REPLACED = re.compile(r"\b(laws?|walks?|handed out|shaped|companions?|surplus|settles?|strikes?|struck|sittings?|whoever|nobody|stands? beside|brood|siblings)\b", re.I)
 TITLE = 72  # characters
 SINCE = "6226f00a4c35b89228c6c5014fcf2dc261250448"  # titles before it are as they are
-NOT_IMPERATIVE = re.compile(r"^(?:\w+ed|\w+ing|The|A|An|What|It|This|That|Which|How|Where)\b")
+NOT_IMPERATIVE = re.compile(r"^(?!Embed|Feed|Seed|Speed|Need|Bring|Ping)(?:\w+ed|\w+ing|The|A|An|What|It|This|That|Which|How|Where)\b")
 
 
 def titles():
