@@ -60,8 +60,8 @@ subprocess.run([compiler, "-x", "c", "-shared", "-fPIC", "-O1", path("jumps.c"),
 
 def jumping(*words):
     read, write = os.pipe()
-    done = subprocess.run([UCAS, *map(str, words)], capture_output=True, text=True, timeout=HANG, pass_fds=[write], env={
-        **os.environ, "LD_PRELOAD": path("jumps.so"), "JUMPS_SEEN": str(write), "ASAN_OPTIONS": "verify_asan_link_order=0"})
+    done = subprocess.run([UCAS, *map(str, words)], capture_output=True, text=True, timeout=HANG, pass_fds=[write], cwd=path(""), env={
+        **os.environ, "LD_PRELOAD": "./jumps.so", "JUMPS_SEEN": str(write), "ASAN_OPTIONS": "verify_asan_link_order=0"})
     os.close(write)
     with os.fdopen(read) as said:
         seen = said.read()

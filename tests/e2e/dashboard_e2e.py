@@ -86,7 +86,9 @@ def on_terminal(words, columns=100, rows=40, environment=(), resize=False, pause
     fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     env = {k: v for k, v in os.environ.items() if k not in ("CI", "NO_COLOR", "NO_TTY", "LC_ALL", "LC_CTYPE")}
     env.update({"TERM": "xterm", "LANG": "C.UTF-8"}, **dict(environment))
-    process = subprocess.Popen([UCAS, *map(str, words)], stdin=side, stdout=side, stderr=side, env=env)
+    # From the folder of the test: a long path of it would break a line by itself.
+    words = [str(word).replace(path(""), "") for word in words]
+    process = subprocess.Popen([UCAS, *words], stdin=side, stdout=side, stderr=side, env=env, cwd=path(""))
     os.close(side)
     data, since = b"", 0
     while True:
