@@ -106,7 +106,11 @@ def on_terminal(words, columns=100, rows=40, environment=(), resize=False, pause
         elif pause:
             process.send_signal(signal.SIGSTOP)
             os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
-            data += read_all(main) + b"$ fg\r\n"
+            data += read_all(main)
+            if data.rfind(b"\x1b[?7l") > data.rfind(b"\x1b[?7h"):  # in the middle of a block: later
+                process.send_signal(signal.SIGCONT)
+                continue
+            data += b"$ fg\r\n"
             process.send_signal(signal.SIGCONT)
         elif interrupt:
             process.send_signal(signal.SIGINT)
