@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 
-from support import HANG, SCRATCH, check, clean, path, ucas
+from support import HANG, PATIENCE, SCRATCH, check, clean, path, ucas
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 KEY = "sk-do-not-tell-5f3a"
@@ -31,7 +31,7 @@ said = ""
 def evaluate(server, out, *more, expect=0):
     global said
     done = ucas("evaluate", f"fake=http://127.0.0.1:{server.port}/v1", "--data", path("digits.jsonl"), "--template", "plain",
-                "--samples", SAMPLES, "--max_tokens", 50, "--requests", 64, "--request_timeout", 20, "--out", path(out), *more,
+                "--samples", SAMPLES, "--max_tokens", 50, "--requests", 64, "--request_timeout", 4 * PATIENCE, "--out", path(out), *more,
                 expect=expect, env=ENVIRONMENT)
     said += done.stdout + done.stderr
     return done
