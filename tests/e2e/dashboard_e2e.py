@@ -103,6 +103,7 @@ def on_terminal(words, columns=100, rows=40, environment=(), resize=False, pause
             continue
         if resize:
             fcntl.ioctl(main, termios.TIOCSWINSZ, struct.pack("HHHH", rows, 70, 0, 0))
+            data += read_all(main)  # what was written before
         elif pause:
             process.send_signal(signal.SIGSTOP)
             os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
