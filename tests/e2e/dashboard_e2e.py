@@ -72,10 +72,15 @@ class Screen:
 
 
 def read_all(main):
-    """What has been written so far."""
-    data = b""
-    while select.select([main], [], [], 0)[0]:
-        data += os.read(main, 65536)
+    """What has been written so far; the kernel hands it over in its own time, so others get their turn before nothing is believed."""
+    data, turns = b"", 0
+    while turns < 2000:
+        if select.select([main], [], [], 0)[0]:
+            data += os.read(main, 65536)
+            turns = 0
+        else:
+            os.sched_yield()
+            turns += 1
     return data
 
 
