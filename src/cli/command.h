@@ -1,8 +1,8 @@
 // The commands of the program, one row each, by groups, in each in the order in which a newcomer meets them. NAME is
 // run_NAME and options_NAME (the options part of its --help), and help/NAME.txt is the rest of that text. An engine
 // command has its run_NAME in cli/engine, behind a library that is loaded on demand; its options stay in
-// cli/engine_options.cpp, so that
-// --help loads nothing. A command parses its own words (base/fields.h) and returns an exit code; errors are thrown.
+// cli/engine_options.cpp, so that --help loads nothing. A command parses its own words (base/fields.h) and returns an
+// exit code; errors are thrown.
 #pragma once
 
 #include <span>
