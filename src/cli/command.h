@@ -1,8 +1,11 @@
-// The commands of the program, one row each, by groups, in each in the order in which a newcomer meets them. NAME is
-// run_NAME and options_NAME (the options part of its --help), and help/NAME.txt is the rest of that text. An engine
-// command has its run_NAME in cli/engine, behind a library that is loaded on demand; its options stay in
-// cli/engine_options.cpp, so that --help loads nothing. A command parses its own words (base/fields.h) and returns an
-// exit code; errors are thrown.
+// The commands of the program: one row each, grouped, in the order in which a newcomer meets them.
+// clang-format off
+//   run_NAME           runs the command. It parses its own words (base/fields.h) and returns an exit code; errors are
+//                      thrown. Of an engine command it is in cli/engine, behind a library that is loaded on demand.
+//   options_NAME       the options part of --help; of engine commands in cli/engine_options.cpp, so that --help loads
+//                      nothing
+//   help/NAME.txt      the rest of that text
+// clang-format on
 #pragma once
 
 #include <span>

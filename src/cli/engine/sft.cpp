@@ -47,8 +47,8 @@ int run_sft(const Words& words) {
   options.validate();
   for (const Setting& setting : settings) {
     if (setting.key.starts_with("model.") && !options.model.empty()) {
-      throw Error("config", str(setting.where, ": ", setting.key, " shapes a new model (--init); ", options.model,
-                                " has its own shape"));
+      throw Error(ErrorKind::config, str(setting.where, ": ", setting.key, " shapes a new model (--init); ",
+                                         options.model, " has its own shape"));
     }
   }
   if (ended_already(options.sft, options.out)) {

@@ -224,7 +224,7 @@ class CauseFinder {
     if (title == "Length collapse") return length(kind, false);
     if (title == "Too few groups") return few_groups(kind);
     if (title == "Learnt by heart") return by_heart(kind);
-    UCAS_CHECK(false, "a special cause has its function");
+    UCAS_CHECK(false, "a special cause needs its function in the table");
     return false;
   }
 

@@ -1,5 +1,5 @@
-// Products against double, and the promise of f32: every number is one chain in a fixed order.
-#include "model/product.h"
+// GEMMs against double, and the promise of f32: every number is one chain in a fixed order.
+#include "model/gemm.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
@@ -46,20 +46,20 @@ TEST_P(Products, all_three_agree_with_double) {
     const at::Tensor dx = x.to(at::kDouble), dw = w.to(at::kDouble), dd = d.to(at::kDouble);
     at::Tensor out = at::empty({P, O}, at::kFloat), onto = random(P, O, 4, at::kFloat);
     const at::Tensor want = at::mm(dx, dw.t()), sizes = at::mm(dx.abs(), dw.abs().t());
-    product(x, w, out);
+    gemm(x, w, out);
     expect_near(out, want, sizes, 1e-6, what);
-    product(x, w, out, onto);
+    gemm(x, w, out, onto);
     expect_near(out, want + onto.to(at::kDouble), sizes + 4, 1e-6, what);
     at::Tensor d_x = at::empty({P, I}, GetParam());
     const at::Tensor want_x = at::mm(dd, dw), sizes_x = at::mm(dd.abs(), dw.abs());
-    input_product(d, w, d_x);
+    gemm_input_gradient(d, w, d_x);
     expect_near(d_x, want_x, sizes_x, wide ? 1e-6 : 4e-3, what);
     const at::Tensor once = d_x.to(at::kDouble);
-    input_product(d, w, d_x, Into::sum);
+    gemm_input_gradient(d, w, d_x, Into::sum);
     expect_near(d_x, want_x + once, sizes_x + once.abs(), wide ? 1e-6 : 8e-3, what);
     at::Tensor sum = random(O, I, 6, at::kFloat);
     const at::Tensor before = sum.to(at::kDouble);
-    weight_product(d, x, sum);
+    gemm_weight_gradient(d, x, sum);
     expect_near(sum, before + at::mm(dd.t(), dx), at::mm(dd.t().abs(), dx.abs()) + 4, 1e-6, what);
   }
 }
@@ -70,11 +70,11 @@ TEST_P(Products, a_row_of_the_first_has_the_same_bits_in_any_company_and_with_an
     at::Tensor all = at::empty({P, O}, at::kFloat), some = at::empty({16, O}, at::kFloat);
     {
       testing::Threads one(1);
-      product(x, w, all);
+      gemm(x, w, all);
     }
     testing::Threads two(2);
     for (int64_t first = 0; first + 16 <= P; first += 16) {
-      product(x.narrow(0, first, 16), w, some);
+      gemm(x.narrow(0, first, 16), w, some);
       EXPECT_TRUE(equal(some, all.narrow(0, first, 16))) << "P " << P << ", I " << I << ", O " << O << ", " << first;
     }
   }
@@ -87,15 +87,15 @@ TEST_P(Products, a_few_rows_have_the_bits_of_many) {
     const at::Tensor before = random(P, O, 3, GetParam());
     at::Tensor many = at::empty({4 * P, O}, at::kFloat), onto = at::empty({4 * P, O}, GetParam());
     const at::Tensor repeated = x.repeat({4, 1}), twice = before.repeat({4, 1});
-    product(repeated, w, many);
-    product(repeated, w, onto, twice);
+    gemm(repeated, w, many);
+    gemm(repeated, w, onto, twice);
     testing::Threads two(2);
     for (int64_t rows = 1; rows <= P; ++rows) {
-      const int64_t given = product_rows(rows, GetParam());
+      const int64_t given = gemm_rows(rows, GetParam());
       EXPECT_TRUE(given == rows || given == P) << rows;
       at::Tensor some = at::empty({given, O}, at::kFloat), some_onto = at::empty({given, O}, GetParam());
-      product(x.narrow(0, 0, given), w, some);
-      product(x.narrow(0, 0, given), w, some_onto, before.narrow(0, 0, given));
+      gemm(x.narrow(0, 0, given), w, some);
+      gemm(x.narrow(0, 0, given), w, some_onto, before.narrow(0, 0, given));
       EXPECT_TRUE(equal(some, many.narrow(0, 0, given))) << rows << " rows, I " << I << ", O " << O;
       EXPECT_TRUE(equal(some_onto, onto.narrow(0, 0, given))) << rows << " rows, I " << I << ", O " << O;
     }
@@ -111,16 +111,16 @@ TEST(products, gradients_in_f32_have_the_same_bits_however_rows_are_cut_and_with
     at::Tensor d_x = at::empty({P, I}, at::kFloat), sum = at::zeros({O, I});
     {
       testing::Threads one(1);
-      input_product(d, w, d_x);
-      weight_product(d, x, sum);
+      gemm_input_gradient(d, w, d_x);
+      gemm_weight_gradient(d, x, sum);
     }
     testing::Threads two(2);
     at::Tensor part = at::empty({16, I}, at::kFloat), parts = at::zeros({O, I});
     for (int64_t first = 0; first + 16 <= P; first += 16) {
       const at::Tensor rows = d.narrow(0, first, 16);
-      input_product(rows, w, part);
+      gemm_input_gradient(rows, w, part);
       EXPECT_TRUE(equal(part, d_x.narrow(0, first, 16))) << "P " << P << ", I " << I << ", O " << O << ", " << first;
-      weight_product(rows, x.narrow(0, first, 16), parts);
+      gemm_weight_gradient(rows, x.narrow(0, first, 16), parts);
     }
     EXPECT_TRUE(equal(parts, sum)) << "P " << P << ", I " << I << ", O " << O;
   }

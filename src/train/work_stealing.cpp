@@ -1,4 +1,4 @@
-#include "train/moved_responses.h"
+#include "train/work_stealing.h"
 
 #include <algorithm>
 #include <chrono>
@@ -14,7 +14,7 @@ namespace {
 
 // A decode step over a few costs hardly more than one over half of them: weights are read once for all.
 constexpr int64_t kLeast = 4;
-// Known tokens are computed again side by side, which takes a fraction of drawing as many one after another.
+// Known tokens are computed again side by side, which takes a fraction of sampling as many one after another.
 constexpr int64_t kKnownPerLeft = 4;
 constexpr double kBetweenLooks = 0.02, kPatience = 5;  // seconds; a decode step takes less
 constexpr std::chrono::milliseconds kPause{5};
@@ -24,36 +24,36 @@ const std::string kNothing = "-";
 
 }  // namespace
 
-MovedResponses::MovedResponses(Ranks& ranks, const std::string& name)
+WorkStealing::WorkStealing(Ranks& ranks, const std::string& name)
     : ranks_(ranks), name_(name), asked_in_vain_(static_cast<size_t>(ranks.size())) {
   names_ = {count_of(ranks.rank()), asked(ranks.rank())};
 }
 
-std::string MovedResponses::count_of(int64_t rank) const { return str(name_, "/under-way/", rank); }
-std::string MovedResponses::asked(int64_t rank) const { return str(name_, "/asked/", rank); }
-std::string MovedResponses::answer(int64_t rank, int64_t number) const {
+std::string WorkStealing::count_of(int64_t rank) const { return str(name_, "/under-way/", rank); }
+std::string WorkStealing::asked(int64_t rank) const { return str(name_, "/asked/", rank); }
+std::string WorkStealing::answer(int64_t rank, int64_t number) const {
   return str(name_, "/answer/", rank, "/", number);
 }
 
-void MovedResponses::say(int64_t under_way) {
+void WorkStealing::say(int64_t under_way) {
   const int64_t now = under_way < 0 ? kGone : under_way + 1;
-  if (now != said_) ranks_.count(count_of(ranks_.rank()), now - said_);
+  if (now != said_) ranks_.add_to_counter(count_of(ranks_.rank()), now - said_);
   said_ = now;
 }
 
-bool MovedResponses::is_asked() { return ranks_.count(asked(ranks_.rank()), 0) > answered_; }
+bool WorkStealing::is_asked() { return ranks_.add_to_counter(asked(ranks_.rank()), 0) > answered_; }
 
 // Whether who asked is still there to take them.
-bool MovedResponses::give(const std::vector<Sampled>& responses) {
+bool WorkStealing::give(const std::vector<Sampled>& responses) {
   const std::string name = answer(ranks_.rank(), answered_++), bytes = kNothing + sampled_bytes(responses);
-  const bool theirs = ranks_.settle(name, bytes) == bytes;
-  ranks_.count(name + "/said", 1);
+  const bool theirs = ranks_.first_writer_wins(name, bytes) == bytes;
+  ranks_.add_to_counter(name + "/said", 1);
   return theirs;
 }
 
-std::vector<const Sampled*> MovedResponses::given_of(std::vector<const Sampled*> under_way,
-                                                     const std::function<Cost(const Sampled&)>& cost_of,
-                                                     const std::function<int64_t(int64_t)>& number_of) {
+std::vector<const Sampled*> WorkStealing::given_of(std::vector<const Sampled*> under_way,
+                                                   const std::function<Cost(const Sampled&)>& cost_of,
+                                                   const std::function<int64_t(int64_t)>& number_of) {
   const double now = now_seconds();
   if (now - looked_ < kBetweenLooks) return {};
   looked_ = now;
@@ -81,12 +81,12 @@ std::vector<const Sampled*> MovedResponses::given_of(std::vector<const Sampled*>
   return given;
 }
 
-// Below kLeast nobody is worth asking; -1: nobody will be, 'size' of ranks: somebody has not yet said.
-int64_t MovedResponses::who_has_most() {
+// Below kLeast no rank is worth asking; -1: none will be, 'size' of ranks: one has not yet reported.
+int64_t WorkStealing::who_has_most() {
   int64_t most = kLeast - 1, who = -1;
   for (int64_t rank = 0; rank < ranks_.size(); ++rank) {
     if (rank == ranks_.rank() || asked_in_vain_[static_cast<size_t>(rank)] != 0) continue;
-    const int64_t said = ranks_.count(count_of(rank), 0);
+    const int64_t said = ranks_.add_to_counter(count_of(rank), 0);
     if (said == 0 && who < 0) who = ranks_.size();
     if (said - 1 <= most) continue;
     most = said - 1;
@@ -95,23 +95,23 @@ int64_t MovedResponses::who_has_most() {
   return who;
 }
 
-// Two of which one withdraws what the other one has not answered: whoever is first settles it.
-std::vector<Sampled> MovedResponses::ask(int64_t rank, const std::function<bool()>& should_stop) {
-  const std::string name = answer(rank, ranks_.claim(asked(rank)));
+// One rank withdraws what the other has not answered: first writer wins.
+std::vector<Sampled> WorkStealing::ask(int64_t rank, const std::function<bool()>& should_stop) {
+  const std::string name = answer(rank, ranks_.next_in_counter(asked(rank)));
   names_.push_back(name);
   names_.push_back(name + "/said");
   const double until = now_seconds() + kPatience;
-  while (ranks_.count(name + "/said", 0) == 0) {
-    const bool gone = ranks_.count(count_of(rank), 0) < 0;
+  while (ranks_.add_to_counter(name + "/said", 0) == 0) {
+    const bool gone = ranks_.add_to_counter(count_of(rank), 0) < 0;
     if (gone || now_seconds() > until || (should_stop && should_stop())) break;
     if (is_asked()) give({});  // they saw what this one had some time ago
     std::this_thread::sleep_for(kPause);
   }
-  const std::string bytes = ranks_.settle(name, kNothing);
+  const std::string bytes = ranks_.first_writer_wins(name, kNothing);
   return read_sampled(std::string_view(bytes).substr(kNothing.size()), "what a rank gives");
 }
 
-std::vector<Sampled> MovedResponses::taken(const std::function<bool()>& should_stop) {
+std::vector<Sampled> WorkStealing::taken(const std::function<bool()>& should_stop) {
   say(0);
   const double until = now_seconds() + kPatience;
   while (!(should_stop && should_stop())) {
@@ -132,11 +132,11 @@ std::vector<Sampled> MovedResponses::taken(const std::function<bool()>& should_s
   return {};
 }
 
-void MovedResponses::leave() {
+void WorkStealing::leave() {
   while (is_asked()) give({});
   say(-1);
 }
 
-void MovedResponses::forget() { ranks_.forget(names_); }
+void WorkStealing::forget() { ranks_.delete_keys(names_); }
 
 }  // namespace ucas

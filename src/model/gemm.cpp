@@ -1,11 +1,11 @@
-// Tiles of f32 by kernels::Table::product. Those of bf16 by the same, their numbers widened as they are packed, or,
+// Tiles of f32 by kernels::Table::GEMM. Those of bf16 by the same, their numbers widened as they are packed, or,
 // where the CPU is faster with pairs of them, by oneDNN's micro-kernel inside LibTorch (cpublas::brgemm), which sums in
 // f32. Both multiply plain rows with a packed matrix, and in both a number is one lane's sum in a fixed order: nothing
-// depends on the other rows, the tiles or the threads. In the first product parameters take the part of the rows,
+// depends on the other rows, the tiles or the threads. In the first GEMM parameters take the part of the rows,
 //   (x W^T)^T = W x^T
 // so they need no second, packed form, and a few rows of x cost no more than reading W; what is packed is the smaller
 // x.
-#include "model/product.h"
+#include "model/gemm.h"
 
 #include <ATen/core/Tensor.h>
 #include <ATen/native/CPUBlas.h>
@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "kernels/dispatch.h"
 #include "model/block.h"
-#include "model/chains.h"
+#include "model/gemm_panels.h"
 
 namespace ucas {
 
@@ -26,7 +26,7 @@ namespace {
 
 using at::native::cpublas::brgemm;
 using kernels::kSumInner;
-using kernels::Soon;
+using kernels::Prefetch;
 
 constexpr int64_t kTileOut = 64;   // outputs of a tile
 constexpr int64_t kTileRows = 64;  // rows of a tile
@@ -48,7 +48,7 @@ void release() {
 }
 
 // The micro-kernel takes inputs in pairs.
-bool by_pairs(int64_t inputs) { return inputs % 2 == 0 && kernels::bf16_products().pairs; }
+bool by_pairs(int64_t inputs) { return inputs % 2 == 0 && kernels::bf16_gemm().pairs; }
 
 at::Tensor widened(const at::Tensor& x) { return is_bf16(x) ? x.to(at::kFloat) : x; }
 
@@ -73,14 +73,16 @@ Part<T> part_of(const at::Tensor& w, int64_t first, int64_t count, std::vector<T
 }
 
 // to[c][r] = from[r][c]
-void turn(const uint32_t* from, int64_t from_stride, int64_t rows, int64_t columns, uint32_t* to, int64_t to_stride) {
+void transpose(const uint32_t* from, int64_t from_stride, int64_t rows, int64_t columns, uint32_t* to,
+               int64_t to_stride) {
   const int64_t whole_rows = rows / 16 * 16, whole = columns / 16 * 16;
   kernels::table().transpose_32(from, from_stride, whole_rows, whole, to, to_stride);
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t c = r < whole_rows ? whole : 0; c < columns; ++c) to[c * to_stride + r] = from[r * from_stride + c];
 }
-void turn(const float* from, int64_t from_stride, int64_t rows, int64_t columns, float* to, int64_t to_stride) {
-  turn(reinterpret_cast<const uint32_t*>(from), from_stride, rows, columns, reinterpret_cast<uint32_t*>(to), to_stride);
+void transpose(const float* from, int64_t from_stride, int64_t rows, int64_t columns, float* to, int64_t to_stride) {
+  transpose(reinterpret_cast<const uint32_t*>(from), from_stride, rows, columns, reinterpret_cast<uint32_t*>(to),
+            to_stride);
 }
 
 // x [P, I] as [P / tile][I / unit][tile][unit], the tiles as wide as a panel, of pairs kTileRows, but for the last; a
@@ -91,11 +93,12 @@ at::Tensor packed_rows(const at::Tensor& x) {
   at::Tensor packed = at::empty({P, x.size(1)}, x.options());
   const auto* from = static_cast<const uint32_t*>(x.const_data_ptr());
   auto* to = static_cast<uint32_t*>(packed.mutable_data_ptr());
-  UCAS_CHECK(stride_of(x) % unit == 0 && reinterpret_cast<uintptr_t>(from) % 4 == 0, "rows begin at a unit");
+  UCAS_CHECK(stride_of(x) % unit == 0 && reinterpret_cast<uintptr_t>(from) % 4 == 0,
+             "GEMM rows must begin at a multiple of the unit");
   parallel_for((P + tile_rows - 1) / tile_rows, grain_of(tile_rows * I), [&](int64_t begin, int64_t end) {
     for (int64_t tile = begin; tile < end; ++tile) {
       const int64_t first = tile * tile_rows, rows = std::min(tile_rows, P - first);
-      turn(from + first * stride, stride, rows, I, to + first * I, rows);
+      transpose(from + first * stride, stride, rows, I, to + first * I, rows);
     }
   });
   return packed;
@@ -113,7 +116,7 @@ class TileStore {
   TileStore(at::Tensor out, at::Tensor onto) : out_(std::move(out)), onto_(std::move(onto)) {}
 
   // Where that tile will be put.
-  Soon soon(int64_t first_out, int64_t outputs, int64_t first_row, int64_t rows) const {
+  Prefetch prefetch(int64_t first_out, int64_t outputs, int64_t first_row, int64_t rows) const {
     const int64_t bytes = static_cast<int64_t>(out_.element_size());
     const char* at =
         static_cast<const char*>(out_.const_data_ptr()) + (first_row * stride_of(out_) + first_out) * bytes;
@@ -121,30 +124,31 @@ class TileStore {
   }
 
   // tile [outputs][rows]; `scratch` holds as many floats.
-  void turned(const float* tile, int64_t first_out, int64_t outputs, int64_t first_row, int64_t rows,
-              float* scratch) const {
+  void store_transposed(const float* tile, int64_t first_out, int64_t outputs, int64_t first_row, int64_t rows,
+                        float* scratch) const {
     if (!is_bf16(out_) && !onto_.defined())
-      return turn(tile, rows, outputs, rows, data(out_) + first_row * stride_of(out_) + first_out, stride_of(out_));
-    turn(tile, rows, outputs, rows, scratch, kTileOut);
-    straight(scratch, first_out, outputs, first_row, rows);
+      return transpose(tile, rows, outputs, rows, data(out_) + first_row * stride_of(out_) + first_out,
+                       stride_of(out_));
+    transpose(tile, rows, outputs, rows, scratch, kTileOut);
+    store_rows(scratch, first_out, outputs, first_row, rows);
   }
 
   // tile [rows][stride], which it may use, of at most kTileOut outputs
-  void straight(float* tile, int64_t first_out, int64_t outputs, int64_t first_row, int64_t rows,
-                int64_t stride = kTileOut) const {
+  void store_rows(float* tile, int64_t first_out, int64_t outputs, int64_t first_row, int64_t rows,
+                  int64_t stride = kTileOut) const {
     for (int64_t r = 0; r < rows; ++r) {
       float* row = tile + r * stride;
       if (is_bf16(out_)) {
-        store<Bf16>(row, first_row + r, first_out, outputs);
+        store_row<Bf16>(row, first_row + r, first_out, outputs);
       } else {
-        store<float>(row, first_row + r, first_out, outputs);
+        store_row<float>(row, first_row + r, first_out, outputs);
       }
     }
   }
 
  private:
   template <class E>
-  void store(float* row, int64_t at_row, int64_t at_out, int64_t outputs) const {
+  void store_row(float* row, int64_t at_row, int64_t at_out, int64_t outputs) const {
     if (onto_.defined()) {
       float before[kTileOut];
       const E* from = data<E>(onto_) + at_row * stride_of(onto_) + at_out;
@@ -162,30 +166,31 @@ class TileStore {
 
 // A tile [outputs][rows] of W x^T: w from its first row on, x packed from its first row on.
 void multiply(int64_t outputs, int64_t rows, int64_t I, const Part<at::BFloat16>& w, const at::BFloat16* x, float* tile,
-              const at::Tensor& /*of*/, int64_t /*first*/, const Soon& /*where*/) {
+              const at::Tensor& /*of*/, int64_t /*first*/, const Prefetch& /*where*/) {
   brgemm(outputs, rows, I, w.stride, rows, rows, false, w.at, x, tile);
 }
 // `of` from its row `first` on is read for the first time, or has been (-1). Meanwhile come what follows in memory: of
 // plain weights the next part of these rows, of those that were widened the same part of the rows below; and of x.
 void multiply(int64_t outputs, int64_t rows, int64_t I, const Part<float>& w, const float* x, float* tile,
-              const at::Tensor& of, int64_t first, const Soon& where) {
-  const auto next = [&](int64_t k, int64_t step) -> Next {
-    const Soon more = panels_soon(x, rows, I, k + step, step);
-    if (first < 0) return {more, k + step >= I ? where : Soon()};
+              const at::Tensor& of, int64_t first, const Prefetch& where) {
+  const auto next = [&](int64_t k, int64_t step) -> PrefetchPair {
+    const Prefetch more = prefetch_panels(x, rows, I, k + step, step);
+    if (first < 0) return {more, k + step >= I ? where : Prefetch()};
     if (is_bf16(of))
-      return {part_soon(data<Bf16>(of) + (first + outputs) * stride_of(of), stride_of(of), outputs, k, step), more};
+      return {prefetch_part(data<Bf16>(of) + (first + outputs) * stride_of(of), stride_of(of), outputs, k, step), more};
     const bool below = k + step >= I;
-    return {part_soon(w.at + (below ? outputs * w.stride : 0), w.stride, outputs, below ? 0 : k + step, step), more};
+    return {prefetch_part(w.at + (below ? outputs * w.stride : 0), w.stride, outputs, below ? 0 : k + step, step),
+            more};
   };
-  chains(outputs, rows, I, {w.at, w.stride, 1}, x, tile, rows, false, next);
+  gemm_panels(outputs, rows, I, {w.at, w.stride, 1}, x, tile, rows, false, next);
 }
 
 template <class T>
-void product_by_tiles(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, const at::Tensor& onto) {
+void gemm_tiled(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, const at::Tensor& onto) {
   const int64_t P = x.size(0), I = x.size(1), O = w.size(0);
   const at::Tensor packed = packed_rows(x);
   const T* rows_of_x = packed.const_data_ptr<T>();
-  const TileStore put(out, onto);
+  const TileStore store(out, onto);
   parallel_for((O + kTileOut - 1) / kTileOut, grain_of_tiles(P, I), [&](int64_t begin, int64_t end) {
     float tile[kTileOut * kTileRows], scratch[kTileOut * kTileRows];
     std::vector<T> room;
@@ -195,8 +200,8 @@ void product_by_tiles(const at::Tensor& x, const at::Tensor& w, const at::Tensor
       for (int64_t row = 0; row < P; row += kTileRows) {
         const int64_t rows = std::min(kTileRows, P - row);
         multiply(outputs, rows, I, weight, rows_of_x + row * I, tile, w, row == 0 ? first : -1,
-                 put.soon(first, outputs, row, rows));
-        put.turned(tile, first, outputs, row, rows, scratch);
+                 store.prefetch(first, outputs, row, rows));
+        store.store_transposed(tile, first, outputs, row, rows, scratch);
       }
     }
     release<T>();
@@ -204,31 +209,33 @@ void product_by_tiles(const at::Tensor& x, const at::Tensor& w, const at::Tensor
 }
 
 // Of at most so many rows W is read once, by a kernel that packs nothing; from there on the tiles are faster.
-int64_t few_rows(at::ScalarType type) {
-  return type == at::kFloat ? kernels::kFewRows / 2 : kernels::bf16_products().few;
+int64_t largest_small_m(at::ScalarType type) {
+  return type == at::kFloat ? kernels::kSmallM / 2 : kernels::bf16_gemm().small_m;
 }
 
-bool is_few(int64_t rows, at::ScalarType type) { return rows <= few_rows(type) || rows % kRowAlign != 0; }
+bool is_small_m(int64_t rows, at::ScalarType type) { return rows <= largest_small_m(type) || rows % kRowAlign != 0; }
 
 // x: of w's type, or of f32 beside pairs of w.
-void product_of_few(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, const at::Tensor& onto) {
+void gemm_small_m(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, const at::Tensor& onto) {
   const kernels::Table& table = kernels::table();
   const int64_t unit = is_bf16(w) ? 2 : 1, unit_of_x = is_bf16(x) ? 2 : 1;
   const int64_t P = x.size(0), I = w.size(1) / unit, O = w.size(0);
   const auto *rows = static_cast<const uint32_t*>(x.const_data_ptr()),
              *weight = static_cast<const uint32_t*>(w.const_data_ptr());
   const int64_t x_stride = stride_of(x) / unit_of_x, w_stride = stride_of(w) / unit;
-  const auto kernel = is_bf16(x) ? table.few_rows_bf16 : is_bf16(w) ? table.few_rows_widened : table.few_rows;
-  const TileStore put(out, onto);
+  const auto kernel = is_bf16(x)   ? table.gemm_small_m_bf16
+                      : is_bf16(w) ? table.gemm_small_m_widened
+                                   : table.gemm_small_m;
+  const TileStore store(out, onto);
   parallel_for((O + kTileOut - 1) / kTileOut, grain_of_tiles(P, I), [&](int64_t begin, int64_t end) {
-    float tile[kernels::kFewRows * kTileOut];
+    float tile[kernels::kSmallM * kTileOut];
     for (int64_t t = begin; t < end; ++t) {
       const int64_t first = t * kTileOut, outputs = std::min(kTileOut, O - first);
-      for (int64_t row = 0; row < P; row += kernels::kFewRows) {
-        const int64_t count = std::min(kernels::kFewRows, P - row);
+      for (int64_t row = 0; row < P; row += kernels::kSmallM) {
+        const int64_t count = std::min(kernels::kSmallM, P - row);
         kernel(
             {count, outputs, I, rows + row * x_stride, x_stride, weight + first * w_stride, w_stride, tile, kTileOut});
-        put.straight(tile, first, outputs, row, count);
+        store.store_rows(tile, first, outputs, row, count);
       }
     }
   });
@@ -237,7 +244,7 @@ void product_of_few(const at::Tensor& x, const at::Tensor& w, const at::Tensor& 
 // Sums of plain rows with packed weights, 64 columns at a time: pack(first, count, packed), then
 // multiply(row, rows, count, packed, tile [rows][kTileOut]).
 template <class T, class Pack, class Multiply>
-void by_panels(int64_t P, int64_t columns, int64_t inner, const TileStore& put, Pack pack, Multiply multiply) {
+void by_panels(int64_t P, int64_t columns, int64_t inner, const TileStore& store, Pack pack, Multiply multiply) {
   parallel_for((columns + kTileOut - 1) / kTileOut, grain_of_tiles(P, inner), [&](int64_t begin, int64_t end) {
     float tile[kTileOut * kTileRows];
     std::vector<T> packed(inner * kTileOut);
@@ -247,7 +254,7 @@ void by_panels(int64_t P, int64_t columns, int64_t inner, const TileStore& put, 
       for (int64_t row = 0; row < P; row += kTileRows) {
         const int64_t rows = std::min(kTileRows, P - row);
         multiply(row, rows, count, packed.data(), tile);
-        put.straight(tile, first, count, row, rows);
+        store.store_rows(tile, first, count, row, rows);
       }
     }
     release<T>();
@@ -255,7 +262,7 @@ void by_panels(int64_t P, int64_t columns, int64_t inner, const TileStore& put, 
 }
 
 // The same bits for many rows: what is packed is W, and nothing has to be turned.
-void product_by_rows(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, const at::Tensor& onto) {
+void gemm_by_rows(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, const at::Tensor& onto) {
   const int64_t I = x.size(1);
   const auto* of = x.const_data_ptr<float>();
   by_panels<float>(
@@ -265,17 +272,17 @@ void product_by_rows(const at::Tensor& x, const at::Tensor& w, const at::Tensor&
         const Part<float> weight = part_of(w, first, count, room);
         for (int64_t p = 0; p < count; p += kPanel) {
           const int64_t panel = std::min(kPanel, count - p);
-          turn(weight.at + p * weight.stride, weight.stride, panel, I, packed + p * I, aligned(panel));
+          transpose(weight.at + p * weight.stride, weight.stride, panel, I, packed + p * I, aligned(panel));
         }
       },
       [&](int64_t row, int64_t rows, int64_t count, const float* packed, float* tile) {
         const float* from = of + row * stride_of(x);
-        chains(rows, aligned(count), I, {from, stride_of(x), 1}, packed, tile, kTileOut, false,
-               [&](int64_t k, int64_t step) -> Next {
-                 const bool below = k + step >= I;
-                 const float* next = from + (below ? rows * stride_of(x) : 0);
-                 return {part_soon(next, stride_of(x), rows, below ? 0 : k + step, step), {}};
-               });
+        gemm_panels(rows, aligned(count), I, {from, stride_of(x), 1}, packed, tile, kTileOut, false,
+                    [&](int64_t k, int64_t step) -> PrefetchPair {
+                      const bool below = k + step >= I;
+                      const float* next = from + (below ? rows * stride_of(x) : 0);
+                      return {prefetch_part(next, stride_of(x), rows, below ? 0 : k + step, step), {}};
+                    });
       });
 }
 
@@ -309,12 +316,12 @@ void pack_panels(const at::BFloat16* from, int64_t stride, int64_t rows, int64_t
 // d_x (+)= d_out W: the weights are packed, some inputs and some outputs at a time. d_out in f32; d_x of W's type E,
 // where that is bf16 rounded once.
 template <class E>
-void input_product_by_chains(const at::Tensor& d_out, const at::Tensor& w, const at::Tensor& d_x, Into into) {
+void gemm_input_gradient_by_panels(const at::Tensor& d_out, const at::Tensor& w, const at::Tensor& d_x, Into into) {
   constexpr bool there = std::is_same_v<E, float>;  // whether sums are made where they go
   const int64_t P = d_out.size(0), I = w.size(1), O = w.size(0), stride = stride_of(d_out);
   const float* rows = d_out.const_data_ptr<float>();
   const E* weight = data<E>(w);
-  const TileStore put(d_x, into == Into::sum ? d_x : at::Tensor());
+  const TileStore store(d_x, into == Into::sum ? d_x : at::Tensor());
   // As many inputs as there are threads for, up to kInputs: d_out is read again for the next ones.
   const int64_t shares = std::max<int64_t>(at::get_num_threads(), (I + kInputs - 1) / kInputs);
   const int64_t width = (I + shares * kPanel - 1) / (shares * kPanel) * kPanel;
@@ -331,21 +338,21 @@ void input_product_by_chains(const at::Tensor& d_out, const at::Tensor& w, const
         const int64_t after = o + inner < O ? o + inner : 0;
         for (int64_t row = 0; row < P; row += kInputRows) {
           const int64_t some = std::min(kInputRows, P - row);
-          const auto next = [&](int64_t, int64_t) -> Next {
-            return {part_soon(rows + row * stride, stride, some, after, inner), {}};
+          const auto next = [&](int64_t, int64_t) -> PrefetchPair {
+            return {prefetch_part(rows + row * stride, stride, some, after, inner), {}};
           };
-          chains(some, count, inner, {rows + row * stride + o, stride, 1}, packed.data(), to + row * to_stride,
-                 to_stride, (there && into == Into::sum) || o > 0, next);
+          gemm_panels(some, count, inner, {rows + row * stride + o, stride, 1}, packed.data(), to + row * to_stride,
+                      to_stride, (there && into == Into::sum) || o > 0, next);
         }
       }
       if constexpr (!there)
         for (int64_t c = 0; c < count; c += kTileOut)
-          put.straight(to + c, first + c, std::min(kTileOut, count - c), 0, P, width);
+          store.store_rows(to + c, first + c, std::min(kTileOut, count - c), 0, P, width);
     }
   });
 }
 
-void input_product_by_pairs(const at::Tensor& d_out, const at::Tensor& w, const at::Tensor& d_x, Into into) {
+void gemm_input_gradient_by_pairs(const at::Tensor& d_out, const at::Tensor& w, const at::Tensor& d_x, Into into) {
   const int64_t O = w.size(0);
   by_panels<at::BFloat16>(
       d_out.size(0), w.size(1), O, TileStore(d_x, into == Into::sum ? d_x : at::Tensor()),
@@ -373,11 +380,12 @@ void pack_outer(const at::BFloat16* from, int64_t stride, int64_t rows, int64_t 
 // sum [outputs, width] += the sum over rows of what pack_outer and pack_panels made.
 void add_tile(int64_t outputs, int64_t width, int64_t rows, const float* d_out, const float* x, float* sum,
               int64_t stride) {
-  const auto next = [&](int64_t k, int64_t step) -> Next {  // what follows of x; beside this tile of the sum, another
-    const Soon more = panels_soon(x, aligned(width), rows, k + step, step);
-    return {k == 0 ? part_soon(sum + width, stride, outputs, 0, kTileRows) : Soon(), more};
+  const auto next = [&](int64_t k,
+                        int64_t step) -> PrefetchPair {  // what follows of x; beside this tile of the sum, another
+    const Prefetch more = prefetch_panels(x, aligned(width), rows, k + step, step);
+    return {k == 0 ? prefetch_part(sum + width, stride, outputs, 0, kTileRows) : Prefetch(), more};
   };
-  chains(outputs, width, rows, {d_out, 1, aligned(outputs)}, x, sum, stride, true, next);
+  gemm_panels(outputs, width, rows, {d_out, 1, aligned(outputs)}, x, sum, stride, true, next);
 }
 void add_tile(int64_t outputs, int64_t width, int64_t rows, const at::BFloat16* d_out, const at::BFloat16* x,
               float* sum, int64_t stride) {
@@ -386,7 +394,7 @@ void add_tile(int64_t outputs, int64_t width, int64_t rows, const at::BFloat16* 
 
 // sum += d_out^T x, in the order of the rows.
 template <class T>
-void weight_product_by_tiles(const at::Tensor& d_out, const at::Tensor& x, const at::Tensor& sum) {
+void gemm_weight_gradient_tiled(const at::Tensor& d_out, const at::Tensor& x, const at::Tensor& sum) {
   constexpr int64_t kSummed = std::is_same_v<T, float> ? kSumInner : kSumRows16;
   const int64_t P = x.size(0), I = x.size(1), O = d_out.size(1), tiles = (I + kTileRows - 1) / kTileRows;
   const T *of = d_out.const_data_ptr<T>(), *rows_of_x = x.const_data_ptr<T>();
@@ -418,10 +426,10 @@ void weight_product_by_tiles(const at::Tensor& d_out, const at::Tensor& x, const
   }
 }
 
-// --- other devices: the library's products ---------------------------------------------------------------------------
+// --- other devices: the library's GEMMs ---------------------------------------------------------------------------
 
 // to = onto + a b, in f32 or in the type of a.
-void add_library_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& onto, const at::Tensor& to) {
+void add_library_gemm(const at::Tensor& a, const at::Tensor& b, const at::Tensor& onto, const at::Tensor& to) {
   at::Tensor out = to;
   if (out.scalar_type() == a.scalar_type()) {
     at::addmm_out(out, onto, a, b);
@@ -430,7 +438,7 @@ void add_library_product(const at::Tensor& a, const at::Tensor& b, const at::Ten
   }
 }
 
-void library_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& to) {
+void library_gemm(const at::Tensor& a, const at::Tensor& b, const at::Tensor& to) {
   at::Tensor out = to;
   if (out.scalar_type() == a.scalar_type()) {
     at::mm_out(out, a, b);
@@ -441,48 +449,48 @@ void library_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor&
 
 }  // namespace
 
-int64_t product_rows(int64_t rows, at::ScalarType type) { return rows <= few_rows(type) ? rows : aligned(rows); }
+int64_t gemm_rows(int64_t rows, at::ScalarType type) { return rows <= largest_small_m(type) ? rows : aligned(rows); }
 
-void product(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, const at::Tensor& onto) {
+void gemm(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, const at::Tensor& onto) {
   if (!x.is_cpu()) {
-    onto.defined() ? add_library_product(x, w.t(), onto, out) : library_product(x, w.t(), out);
+    onto.defined() ? add_library_gemm(x, w.t(), onto, out) : library_gemm(x, w.t(), out);
   } else if (is_bf16(x) && by_pairs(x.size(1))) {
-    (is_few(x.size(0), at::kBFloat16) ? product_of_few : product_by_tiles<at::BFloat16>)(x, w, out, onto);
+    (is_small_m(x.size(0), at::kBFloat16) ? gemm_small_m : gemm_tiled<at::BFloat16>)(x, w, out, onto);
   } else {
     const at::Tensor wide = widened(x);
-    const bool few = is_few(x.size(0), x.scalar_type());
-    if (few && is_bf16(w) && w.size(1) % 2 != 0) return product_of_few(wide, widened(w), out, onto);
+    const bool small_m = is_small_m(x.size(0), x.scalar_type());
+    if (small_m && is_bf16(w) && w.size(1) % 2 != 0) return gemm_small_m(wide, widened(w), out, onto);
     const bool packs_rows = kernels::packs_rows(x.size(0), x.size(1), w.size(0));
-    (few ? product_of_few : packs_rows ? product_by_tiles<float> : product_by_rows)(wide, w, out, onto);
+    (small_m ? gemm_small_m : packs_rows ? gemm_tiled<float> : gemm_by_rows)(wide, w, out, onto);
   }
 }
 
-void input_product(const at::Tensor& d_out, const at::Tensor& w, const at::Tensor& d_x, Into into) {
+void gemm_input_gradient(const at::Tensor& d_out, const at::Tensor& w, const at::Tensor& d_x, Into into) {
   if (!w.is_cpu()) {
-    into == Into::sum ? add_library_product(d_out, w, d_x, d_x) : library_product(d_out, w, d_x);
+    into == Into::sum ? add_library_gemm(d_out, w, d_x, d_x) : library_gemm(d_out, w, d_x);
   } else if (!is_bf16(w)) {
-    input_product_by_chains<float>(d_out, w, d_x, into);
+    gemm_input_gradient_by_panels<float>(d_out, w, d_x, into);
   } else if (by_pairs(w.size(0))) {
-    input_product_by_pairs(d_out, w, d_x, into);
+    gemm_input_gradient_by_pairs(d_out, w, d_x, into);
   } else {
-    input_product_by_chains<Bf16>(widened(d_out), w, d_x, into);
+    gemm_input_gradient_by_panels<Bf16>(widened(d_out), w, d_x, into);
   }
 }
 
-void add_input_product(const at::Tensor& d_out, const at::Tensor& w, const at::Tensor& sum) {
-  if (!is_bf16(w) || !w.is_cpu()) return input_product(d_out, w, sum, Into::sum);
+void gemm_add_input_gradient(const at::Tensor& d_out, const at::Tensor& w, const at::Tensor& sum) {
+  if (!is_bf16(w) || !w.is_cpu()) return gemm_input_gradient(d_out, w, sum, Into::sum);
   const at::Tensor part = at::empty({d_out.size(0), w.size(1)}, d_out.options());
-  input_product(d_out, w, part);
+  gemm_input_gradient(d_out, w, part);
   sum.add_(part);
 }
 
-void weight_product(const at::Tensor& d_out, const at::Tensor& x, const at::Tensor& sum) {
+void gemm_weight_gradient(const at::Tensor& d_out, const at::Tensor& x, const at::Tensor& sum) {
   if (!x.is_cpu()) {
-    add_library_product(d_out.t(), x, sum, sum);
+    add_library_gemm(d_out.t(), x, sum, sum);
   } else if (is_bf16(x) && by_pairs(x.size(0))) {
-    weight_product_by_tiles<at::BFloat16>(d_out, x, sum);
+    gemm_weight_gradient_tiled<at::BFloat16>(d_out, x, sum);
   } else {
-    weight_product_by_tiles<float>(widened(d_out), widened(x), sum);
+    gemm_weight_gradient_tiled<float>(widened(d_out), widened(x), sum);
   }
 }
 

@@ -1,9 +1,8 @@
-// Threads that stay, for loops that come thousands of times a second, such as those of a decoding step.
+// A thread pool for loops that run thousands of times a second, such as those of a decoding step.
 //
-// Each member of the crew has a share of a loop, begins at its front and takes it piece by piece, then helps where
-// others have not begun; so who is not on a core holds up nothing but the piece it has in hand. Members that have
-// nothing to do look for work some 100 us, then sleep, and so does a caller that waits for the last pieces: beside
-// other busy processes two threads cost no more than one.
+// Each thread takes its range of the loop from the front, chunk by chunk, and then steals from the back of other
+// ranges. So a preempted thread delays only its current chunk. Idle threads spin for about 100 us and then sleep, as
+// does a caller that waits for the last chunks: next to other busy processes two threads cost no more than one.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +15,14 @@ namespace ucas {
 // or while another thread's runs, all of it is work(0, count) on the caller. What a part throws is thrown here once all
 // is done; the first one where several throw. A forked process begins with no members.
 using LoopBody = void (*)(const void* work, int64_t first, int64_t last);
-void in_crew(int64_t count, int64_t grain, int64_t threads, LoopBody body, const void* work);
+void in_thread_pool(int64_t count, int64_t grain, int64_t threads, LoopBody body, const void* work);
 
 template <class Work>
-void in_crew(int64_t count, int64_t grain, int64_t threads, const Work& work) {
+void in_thread_pool(int64_t count, int64_t grain, int64_t threads, const Work& work) {
   const LoopBody body = [](const void* of, int64_t first, int64_t last) {
     (*static_cast<const Work*>(of))(first, last);
   };
-  in_crew(count, grain, threads, body, std::addressof(work));
+  in_thread_pool(count, grain, threads, body, std::addressof(work));
 }
 
 }  // namespace ucas

@@ -1,4 +1,4 @@
-#include "base/crew.h"
+#include "base/thread_pool.h"
 
 #include <pthread.h>
 
@@ -32,7 +32,7 @@ void rest() {
 
 // Whether it came true within the time.
 template <class Condition>
-bool soon(std::chrono::microseconds within, Condition condition) {
+bool spin_until(std::chrono::microseconds within, Condition condition) {
   const auto until = std::chrono::steady_clock::now() + within;
   do {
     for (int i = 0; i < 16; ++i) {
@@ -43,9 +43,9 @@ bool soon(std::chrono::microseconds within, Condition condition) {
   return false;
 }
 
-// What is left of a share, [first, last), is one number: whoever changes it has taken what is missing since. A taker
-// that was away while loops came and went still takes a true part of the present one, or nothing.
-class Share {
+// What is left of a share, [first, last), is one atomic number. A thread that was
+// // preempted while loops came and went takes a valid chunk of the current loop, or none.
+class WorkRange {
  public:
   void fill(int64_t first, int64_t last) { left_.store(packed(first, last), std::memory_order_release); }
 
@@ -70,7 +70,7 @@ class Share {
   std::atomic<uint64_t> left_{0};
 };
 
-class Crew {
+class ThreadPool {
  public:
   void run(int64_t count, int64_t grain, int64_t members, LoopBody body, const void* work) {
     for (; started_ < members; ++started_) std::thread([this, self = started_] { live(self); }).detach();
@@ -85,7 +85,7 @@ class Crew {
     }
     work_through(0);
     for (uint32_t left; (left = unfinished_.load(std::memory_order_acquire)) != 0;) {
-      if (!soon(kWait, [&] { return unfinished_.load(std::memory_order_acquire) == 0; })) unfinished_.wait(left);
+      if (!spin_until(kWait, [&] { return unfinished_.load(std::memory_order_acquire) == 0; })) unfinished_.wait(left);
     }
     if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
   }
@@ -95,14 +95,14 @@ class Crew {
 
  private:
   struct alignas(64) Member {
-    Share share;
+    WorkRange share;
     std::atomic<uint32_t> calls{0};  // to loops; what a member sleeps on
   };
 
   [[noreturn]] void live(int64_t self) {
     std::atomic<uint32_t>& calls = members_of_[self].calls;
     for (uint32_t heard = 0;;) {
-      if (!soon(kLook, [&] { return calls.load(std::memory_order_acquire) != heard; })) calls.wait(heard);
+      if (!spin_until(kLook, [&] { return calls.load(std::memory_order_acquire) != heard; })) calls.wait(heard);
       heard = calls.load(std::memory_order_acquire);
       work_through(self);
     }
@@ -112,14 +112,14 @@ class Crew {
     inside_loop = true;
     const int64_t members = members_.load(std::memory_order_relaxed), grain = grain_.load(std::memory_order_relaxed);
     for (int64_t i = 0; i < members; ++i) {
-      Share& share = members_of_[(self + i) % members].share;
-      for (int64_t first, last; share.take(i == 0, grain, first, last);) do_part(first, last);
+      WorkRange& share = members_of_[(self + i) % members].share;
+      for (int64_t first, last; share.take(i == 0, grain, first, last);) run_chunk(first, last);
     }
     inside_loop = false;
   }
 
   // body_ and work_ are those of the loop that the part was taken from: it ends after its last part.
-  void do_part(int64_t first, int64_t last) {
+  void run_chunk(int64_t first, int64_t last) {
     try {
       body_(work_, first, last);
     } catch (...) {
@@ -141,28 +141,28 @@ class Crew {
 };
 
 // Never freed: its threads end with the process. A forked child, which has none of them, gets another.
-Crew* the_crew = nullptr;
-Crew& crew() {
+ThreadPool* the_pool = nullptr;
+ThreadPool& pool() {
   static const bool made = [] {
-    the_crew = new Crew;
+    the_pool = new ThreadPool;
     return pthread_atfork(nullptr, nullptr, [] {
-             the_crew = new Crew;
+             the_pool = new ThreadPool;
              inside_loop = false;
            }) == 0;
   }();
-  UCAS_CHECK(made, "a fork can be told of");
-  return *the_crew;
+  UCAS_CHECK(made, "pthread_atfork failed");
+  return *the_pool;
 }
 
 }  // namespace
 
-void in_crew(int64_t count, int64_t grain, int64_t threads, LoopBody body, const void* work) {
+void in_thread_pool(int64_t count, int64_t grain, int64_t threads, LoopBody body, const void* work) {
   if (count <= 0) return;
   grain = std::max<int64_t>(grain, 1);
   const int64_t members = std::min({threads, (count + grain - 1) / grain, kMostMembers});
   if (members <= 1 || inside_loop) return body(work, 0, count);
-  UCAS_CHECK(count <= UINT32_MAX, "a share is two numbers of 32 bits");
-  Crew& all = crew();
+  UCAS_CHECK(count <= UINT32_MAX, "a loop may have at most 2^32 - 1 items");
+  ThreadPool& all = pool();
   const std::unique_lock alone(all.busy, std::try_to_lock);
   if (!alone) return body(work, 0, count);
   all.run(count, grain, members, body, work);

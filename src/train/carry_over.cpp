@@ -1,4 +1,4 @@
-#include "train/surplus.h"
+#include "train/carry_over.h"
 
 #include <algorithm>
 
@@ -8,22 +8,23 @@
 
 namespace ucas {
 
-std::string surplus_lines(const Batch& surplus, const TrainingSet& data, int64_t step) {
-  if (surplus.groups.empty()) return "";
+std::string carry_over_lines(const Batch& carried_over, const TrainingSet& data, int64_t step) {
+  if (carried_over.groups.empty()) return "";
   StepData kept;
   kept.step = step;
   kept.reasons = true;
-  kept.groups_of_step = static_cast<int64_t>(surplus.groups.size());
-  kept.batch = surplus;
-  kept.advantage.resize(surplus.token.size());
-  for (const Group& group : surplus.groups) kept.problem.push_back(data.problems[group.problem].id);
+  kept.groups_of_step = static_cast<int64_t>(carried_over.groups.size());
+  kept.batch = carried_over;
+  kept.advantage.resize(carried_over.token.size());
+  for (const Group& group : carried_over.groups) kept.problem.push_back(data.problems[group.problem].id);
   return step_data_lines(kept);
 }
 
-Batch read_surplus(const std::string& path, const TrainingSet& data, int64_t step, int64_t groups, int64_t vocabulary) {
+Batch read_carry_over(const std::string& path, const TrainingSet& data, int64_t step, int64_t groups,
+                      int64_t vocabulary) {
   StepData kept = read_step_data(path);
   const auto expect = [&](bool good, const std::string& expected) {
-    if (!good) throw Error("schema", str(path, ": expected ", expected, "; take another checkpoint"));
+    if (!good) throw Error(ErrorKind::schema, str(path, ": expected ", expected, "; take another checkpoint"));
   };
   Batch& batch = kept.batch;
   expect(kept.step == step, str("what step ", step, " left, got step ", kept.step));

@@ -1,4 +1,4 @@
-#include "train/shared_gradients.h"
+#include "train/gradient_exchange.h"
 
 #include <ATen/ops/from_blob.h>
 
@@ -13,8 +13,8 @@ namespace ucas {
 
 std::string sum_of_doubles(Ranks& ranks, const std::string& mine) {
   std::vector<double> sum(mine.size() / sizeof(double)), part(sum.size());
-  for (const std::string& bytes : ranks.gather("summing the metrics of losses", mine)) {
-    UCAS_CHECK(bytes.size() == mine.size(), "what a rank sends is whole");
+  for (const std::string& bytes : ranks.all_gather("summing the metrics of losses", mine)) {
+    UCAS_CHECK(bytes.size() == mine.size(), "the metrics that a rank sends must be complete");
     std::memcpy(part.data(), bytes.data(), bytes.size());
     for (size_t i = 0; i < sum.size(); ++i) sum[i] += part[i];
   }
@@ -28,8 +28,8 @@ int64_t Among::budget_of(int64_t token_budget, const Batch& batch, std::span<con
   return std::min(token_budget, std::max<int64_t>(tokens / ranks->size(), 1));
 }
 
-LossMetrics learn_in_shards(const ObjectiveInput& in, int64_t micros, LossMetrics& metrics,
-                            const std::function<void(int64_t micro)>& learn) {
+LossMetrics learn_sharded(const ObjectiveInput& in, int64_t micros, LossMetrics& metrics,
+                          const std::function<void(int64_t micro)>& learn) {
   Ranks& ranks = *in.ranks;
   const int64_t size = ranks.size();
   in.shards->begin();
@@ -47,7 +47,7 @@ LossMetrics learn_in_shards(const ObjectiveInput& in, int64_t micros, LossMetric
       in.shards->pass_of(rank, [&] { learn(micro); });
     }
     const std::string mine = rank == ranks.rank() ? bytes_of(metrics) : "";
-    metrics = of_bytes<LossMetrics>(ranks.gather("telling the metrics of losses", mine)[static_cast<size_t>(rank)]);
+    metrics = of_bytes<LossMetrics>(ranks.all_gather("telling the metrics of losses", mine)[static_cast<size_t>(rank)]);
   }
   return metrics;
 }
@@ -55,8 +55,8 @@ LossMetrics learn_in_shards(const ObjectiveInput& in, int64_t micros, LossMetric
 void share_record(const ObjectiveInput& in, TokenUpdates& noted) {
   std::vector<float> clipped(noted.clipped.begin(), noted.clipped.end());
   const auto n = static_cast<int64_t>(clipped.size());
-  in.ranks->add_up("sharing what updates made of tokens", {{at::from_blob(noted.ratio.data(), {n}, at::kFloat),
-                                                            at::from_blob(clipped.data(), {n}, at::kFloat)}});
+  in.ranks->all_reduce("sharing what updates made of tokens", {{at::from_blob(noted.ratio.data(), {n}, at::kFloat),
+                                                                at::from_blob(clipped.data(), {n}, at::kFloat)}});
   for (int64_t index : in.responses) {
     const Response& o = in.batch.responses[index];
     for (int64_t t = o.first; t < o.first + o.length; ++t) {

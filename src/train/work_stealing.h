@@ -1,9 +1,8 @@
-// Responses under way that go on elsewhere: where a rank has nothing left to draw, it asks the one with most responses
-// under way for half of them, and goes on with these by their token ids. A response depends on its prompt and key
-// alone, so on CPUs it has the same bits whoever ends it; when one moves is a matter of time, what comes out is not.
-// Fed by train/shared_rollout, one for each of its runs, on every rank; carried by Ranks::count and settle. Nobody
-// waits for a rank that is gone: an answer that does not come for some seconds is withdrawn, which one of the two then
-// finds settled. Threads: one caller.
+// Work stealing: an idle rank takes over half of the busiest rank's unfinished responses, and continues them by their
+// token ids. A response depends on its prompt and key alone, so on CPUs its bits do not depend on the rank; when one
+// moves depends on timing, what comes out does not. Fed by train/shared_rollout, one for each of its runs, on every
+// rank; carried by Ranks::add_to_counter and first_writer_wins. No rank waits for one that is gone: a request without
+// an answer for some seconds is withdrawn, and the first writer wins.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +15,13 @@
 
 namespace ucas {
 
-class MovedResponses {
+class WorkStealing {
  public:
   // `name`: the same on each rank, another one for each run.
-  MovedResponses(Ranks& ranks, const std::string& name);
+  WorkStealing(Ranks& ranks, const std::string& name);
 
-  // Where this rank draws. Which of these may go: `left` says how many tokens may yet be drawn of a response, `known`
-  // how many were to be computed again elsewhere. Gives those that somebody has taken; a look at the clock most times.
+  // On a rank that samples. Which of these may go: `left` says how many tokens a response may still get, `known`
+  // how many were to be computed again elsewhere. Returns the stolen ones; most calls only look at the clock.
   struct Cost {
     int64_t left, known;
   };
@@ -49,7 +48,7 @@ class MovedResponses {
 
   Ranks& ranks_;
   const std::string name_;
-  int64_t said_ = 0;      // what the others see of this rank: responses under way + 1, 0 before it began, then below 0
+  int64_t said_ = 0;      // what the others see of this rank: active sequences + 1, 0 before it began, then below 0
   int64_t answered_ = 0;  // of those who asked
   int64_t taken_ = 0;
   double looked_ = 0;

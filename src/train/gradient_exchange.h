@@ -28,7 +28,7 @@ std::string bytes_of(const Metrics& metrics) {
 template <class Metrics>
 Metrics of_bytes(const std::string& bytes) {
   Metrics metrics;
-  UCAS_CHECK(bytes.size() == sizeof metrics, "what a rank sends is whole");
+  UCAS_CHECK(bytes.size() == sizeof metrics, "the metrics that a rank sends must be complete");
   std::memcpy(&metrics, bytes.data(), sizeof metrics);
   return metrics;
 }
@@ -53,8 +53,8 @@ Metrics in_turn(Ranks& ranks, std::span<const at::Tensor> gradients, Metrics& me
 }
 // Where ranks keep shares of gradients: works off the micro-batches, `learn` those of this rank, which adds to
 // `metrics`. In order all end with the same; by sums each with its own part.
-LossMetrics learn_in_shards(const ObjectiveInput& in, int64_t micros, LossMetrics& metrics,
-                            const std::function<void(int64_t micro)>& learn);
+LossMetrics learn_sharded(const ObjectiveInput& in, int64_t micros, LossMetrics& metrics,
+                          const std::function<void(int64_t micro)>& learn);
 // Into in.record: each rank has noted the tokens of its micro-batches, [N], and 0 for all others.
 void share_record(const ObjectiveInput& in, TokenUpdates& noted);
 
@@ -83,7 +83,7 @@ void learn_among(const Among& among, std::span<const NamedTensor> parameters, in
     return;
   }
   learn_mine();
-  among.ranks->add_up("summing gradients", gradients);
+  among.ranks->all_reduce("summing gradients", gradients);
   metrics = sum_of(*among.ranks, metrics);
 }
 

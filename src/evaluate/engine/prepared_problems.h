@@ -1,5 +1,5 @@
 // The problems of an evaluation as one model is asked them: which, with which prompts, graders and limits. Fed by the
-// plan of an evaluation; read by evaluation.cpp alone. Threads: one.
+// plan of an evaluation; read by evaluation.cpp alone.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +28,10 @@ struct Answerer {
   bool given = false;  // the responses are there already: no prompt is made
 };
 
-class Asked {
+class PreparedProblems {
  public:
   // `own`: the problems, where a file of responses brings them; else those of the plan.
-  Asked(const EvaluationPlan& plan, Answerer answerer, std::vector<Problem> own = {});
+  PreparedProblems(const EvaluationPlan& plan, Answerer answerer, std::vector<Problem> own = {});
 
   std::vector<Problem> problems;
   std::vector<std::vector<int32_t>> prompts;  // by problem; empty without a tokenizer
@@ -50,13 +50,13 @@ class Asked {
   void add_files();
   void add_own(std::vector<Problem> own);
   void add_by_source(std::vector<Problem> all, const std::vector<std::string>& files);
-  void add(std::vector<Problem> asked, const Benchmark& benchmark, PutToModel put,
+  void add(std::vector<Problem> subset, const Benchmark& benchmark, PromptSettings prompting,
            const std::vector<std::string>& files);
-  Template decide(PutToModel& put, const Benchmark& benchmark, const std::vector<Problem>& asked);
+  Template decide(PromptSettings& prompting, const Benchmark& benchmark, const std::vector<Problem>& subset);
   std::shared_ptr<const Grader> grader_of(GraderKind kind, Extract extract);
-  void add_prompts(std::vector<Problem> asked, const Benchmark& benchmark, const PutToModel& put, const Template& form,
-                   EvalSource& source, std::string& hashed);
-  void add_texts(std::vector<Problem> asked, const Template& form, std::string& hashed);
+  void add_prompts(std::vector<Problem> subset, const Benchmark& benchmark, const PromptSettings& prompting,
+                   const Template& prompt_template, EvalSource& source, std::string& hashed);
+  void add_texts(std::vector<Problem> subset, const Template& prompt_template, std::string& hashed);
   int64_t longest_prompt(int64_t max_tokens) const;
   CommandSettings command() const;
 

@@ -1,4 +1,4 @@
-#include "base/lapses.h"
+#include "base/warning_counters.h"
 
 #include <array>
 #include <atomic>
@@ -9,12 +9,12 @@ namespace ucas {
 
 namespace {
 
-struct LapseWords {
+struct WarningWords {
   const char *one, *many;
 };
 
-// In the order of Lapse.
-constexpr LapseWords kLapseWords[] = {
+// In the order of Warning.
+constexpr WarningWords kWarningWords[] = {
     {"bad row", "bad rows"},
     {"prompt", "prompts"},
     {"prompt with less room for its response", "prompts with less room for their responses"},
@@ -36,24 +36,24 @@ constexpr LapseWords kLapseWords[] = {
     {"process started again", "processes started again"},
     {"run with a line like this one in its log", "runs with a line like this one in their logs"},
 };
-constexpr size_t kLapses = std::size(kLapseWords);
-static_assert(kLapses == static_cast<size_t>(Lapse::worker) + 1);
+constexpr size_t kWarnings = std::size(kWarningWords);
+static_assert(kWarnings == static_cast<size_t>(Warning::worker) + 1);
 
-std::array<std::atomic<int64_t>, kLapses> counts{};
+std::array<std::atomic<int64_t>, kWarnings> counts{};
 
 }  // namespace
 
-void note(Lapse what, int64_t count) { counts[static_cast<size_t>(what)] += count; }
+void count_warning(Warning what, int64_t count) { counts[static_cast<size_t>(what)] += count; }
 
-int64_t noted(Lapse what) { return counts[static_cast<size_t>(what)]; }
+int64_t warnings_counted(Warning what) { return counts[static_cast<size_t>(what)]; }
 
-std::string lapses_in_words() {
+std::string warnings_in_words() {
   std::vector<std::string> parts;
-  for (size_t i = 0; i < kLapses; ++i) {
+  for (size_t i = 0; i < kWarnings; ++i) {
     const int64_t n = counts[i];
-    if (n > 0) parts.push_back(str(grouped(n), " ", n == 1 ? kLapseWords[i].one : kLapseWords[i].many));
+    if (n > 0) parts.push_back(str(grouped(n), " ", n == 1 ? kWarningWords[i].one : kWarningWords[i].many));
   }
-  return parts.empty() ? "" : kLapsesBegin + join(parts, ", ");
+  return parts.empty() ? "" : kWarningsBegin + join(parts, ", ");
 }
 
 }  // namespace ucas

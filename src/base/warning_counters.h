@@ -1,6 +1,5 @@
-// What a command left out, tried again or fell back on, counted in one place, so that its last line can say all of it
-// (P12 of docs/reliability.md). Whoever notes one has warned of it where it happened.
-// Threads: any.
+// Counts what a command skipped, retried or fell back on, so that its last line can say all of it (P12 of
+// docs/reliability.md). The caller has already warned where it happened.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +7,7 @@
 
 namespace ucas {
 
-enum class Lapse {
+enum class Warning {
   bad_row,           // left out under bad_rows = skip
   prompt,            // empty or too long
   short_prompt,      // leaves a response less room than was asked for
@@ -25,16 +24,16 @@ enum class Lapse {
   passed_over,       // a checkpoint that is not whole: the one before was taken
   changed,           // --allow-changes took something for the same
   event_file,        // TensorBoard's, given up
-  moved_log,         // steps.jsonl, moved, deleted or cut by somebody while it was written
+  moved_log,         // steps.jsonl, moved, deleted or cut while it was written
   stall,             // the watchdog spoke
-  restarted_worker,  // of a study, killed by somebody else
+  restarted_worker,  // of a study, killed from outside
   worker,            // of a study, with lapses of its own
 };
 
-void note(Lapse what, int64_t count = 1);
-int64_t noted(Lapse what);
-inline constexpr const char* kLapsesBegin = "left out, tried again or fallen back on, in all: ";
-// "left out, tried again or fallen back on, in all: 1 bad row, 2 updates of weights"; "" where nothing was noted.
-std::string lapses_in_words();
+void count_warning(Warning what, int64_t count = 1);
+int64_t warnings_counted(Warning what);
+inline constexpr const char* kWarningsBegin = "warnings in total: ";
+// "warnings in total: 1 bad row, 2 updates of weights"; "" where nothing was noted.
+std::string warnings_in_words();
 
 }  // namespace ucas

@@ -1,28 +1,30 @@
-// How a GPU kernel is written here: a body, once, in plain C++ on plain pointers, as what a team of threads does for
-// one block. nvcc compiles it for a device, where the team is a block of threads; g++ compiles the same lines for the
-// host, where the team is a loop over its lanes. So index arithmetic, masks, ragged ends and merges are tested on
-// every machine, and a device is compared with the host's walk (gpu/kernels.h).
+// How a GPU kernel is written here: once, in plain C++ on plain pointers, as what a thread block does. nvcc compiles it
+// for a device; g++ compiles the same lines for the CPU, where a thread block is a loop over its lanes. This CPU
+// emulation tests index arithmetic, masks, ragged ends and merges on every machine, and a device is compared with it
+// (gpu/kernels.h).
+// clang-format off
 //
-//   struct Body {
+//   struct Kernel {
 //     static constexpr int kThreads = 256;          // a multiple of 32, at most 1,024
-//     static constexpr int kResident = 2;           // optional: so many teams should fit a multiprocessor's registers
-//     int shared_bytes() const;                     // of the team's memory, 0: none
-//     template <class Team> UCAS_ON_DEVICE void operator()(Team& team) const;
+//     static constexpr int kResident = 2;           // optional: so many blocks should fit a multiprocessor's registers
+//     int shared_bytes() const;                     // of shared memory, 0: none
+//     template <class ThreadBlock> UCAS_ON_DEVICE void operator()(ThreadBlock& thread_block) const;
 //   };
 //
-// A team offers
-//   x, y, z              which block of the grid this is
-//   each(f)              f(lane) for every lane; all have done so before any goes on
+// A thread block offers
+//   x, y, z              its index in the grid
+//   each(f)              f(lane) for every lane, then a barrier
 //   reduce(f, op)        op over f(lane) of all lanes, in a fixed order: a butterfly in each warp of 32 lanes, then
-//                        the warps one after another. op must not mind the order of its two arguments.
+//                        the warps one after another. op must be commutative.
 //   sum(f)               reduce by +
-//   each_of_warp(f)      each(f) where the lanes of a warp wait for each other alone
+//   each_of_warp(f)      each(f) with a barrier of the warp alone
 //   reduce_of_warp(f, op, to)  to[lane] = op over f(lane) of the lanes of its warp, by the same butterfly
-//   fetch(to, from, n)   a lane has n bytes, 16 or 0, copied to the team's memory, and zeros up to 16, while it goes on
-//   end_bundle()               what a lane has fetched since the last one is a bundle
-//   await<n>()                 all bundles of a lane but its last n are there, for that lane alone
+//   fetch(to, from, n)   asynchronous copy of n bytes, 16 or 0, to shared memory, zeros up to 16
+//   end_bundle()         what a lane has fetched since the last one is a bundle
+//   await<n>()           waits for all bundles of a lane but its last n, for that lane alone
 //   Local<T>             a T of every lane, kept from one each() to the next: local[lane]
-//   shared<T>(offset)    the team's memory from this byte on
+//   shared<T>(offset)    shared memory from this byte on
+// clang-format on
 #pragma once
 
 #include <cmath>
@@ -52,7 +54,7 @@ using kernels::Bf16;
 struct Grid {
   int64_t x = 1, y = 1, z = 1;
 };
-using Stream = void*;  // cudaStream_t; the host's walk takes none
+using Stream = void*;  // cudaStream_t; the CPU emulation takes none
 
 // --- numbers ------------------------------------------------------------------------------------------------------
 
@@ -124,13 +126,13 @@ UCAS_ON_DEVICE void store4(Bf16* to, const Floatx4& x) {
   store_whole(to, Bf16x4{{narrow(x.v[0]), narrow(x.v[1]), narrow(x.v[2]), narrow(x.v[3])}});
 }
 
-// --- teams --------------------------------------------------------------------------------------------------------
+// --- blocks --------------------------------------------------------------------------------------------------------
 
 #ifdef __CUDACC__
 
-extern __shared__ __align__(16) unsigned char team_memory[];
+extern __shared__ __align__(16) unsigned char block_memory[];
 
-class DeviceTeam {
+class DeviceThreadBlock {
  public:
   template <class T>
   struct Local {
@@ -138,7 +140,7 @@ class DeviceTeam {
     __device__ T& operator[](int) { return value; }
   };
 
-  __device__ DeviceTeam() : x(blockIdx.x), y(blockIdx.y), z(blockIdx.z) {}
+  __device__ DeviceThreadBlock() : x(blockIdx.x), y(blockIdx.y), z(blockIdx.z) {}
   template <class F>
   __device__ void each(F f) {
     f(static_cast<int>(threadIdx.x));
@@ -171,7 +173,7 @@ class DeviceTeam {
   }
   template <class T>
   __device__ T* shared(int offset = 0) const {
-    return reinterpret_cast<T*>(team_memory + offset);
+    return reinterpret_cast<T*>(block_memory + offset);
   }
 
   __device__ void fetch(Bf16* to, const Bf16* from, int bytes) const {
@@ -222,11 +224,11 @@ constexpr int kMultiprocessorThreads = 1536;
 constexpr int kMultiprocessorThreads = 2048;
 #endif
 
-template <class Body>
+template <class Kernel>
 constexpr int resident() {
-  if constexpr (requires { Body::kResident; }) {
-    constexpr int kMost = kMultiprocessorThreads / Body::kThreads;
-    return Body::kResident < kMost ? Body::kResident : kMost;
+  if constexpr (requires { Kernel::kResident; }) {
+    constexpr int kMost = kMultiprocessorThreads / Kernel::kThreads;
+    return Kernel::kResident < kMost ? Kernel::kResident : kMost;
   } else {
     return 1;
   }
@@ -234,14 +236,14 @@ constexpr int resident() {
 
 // From sm_90 on a kernel may be put on the device while the one before it still runs, where it waits for that one to
 // be over: before its first look at memory, so that nothing else changes.
-template <class Body>
-__global__ void __launch_bounds__(Body::kThreads, resident<Body>()) run_team(const Body body) {
+template <class Kernel>
+__global__ void __launch_bounds__(Kernel::kThreads, resident<Kernel>()) run_kernel(const Kernel kernel) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
-  DeviceTeam team;
-  body(team);
+  DeviceThreadBlock thread_block;
+  kernel(thread_block);
 }
 
 void check_launch(const char* kernel);  // throws what the runtime says
@@ -250,39 +252,39 @@ void check_launch(const char* kernel);  // throws what the runtime says
 struct Traits {
   bool waits;  // for the kernel before it, by itself
 };
-template <class Body>
+template <class Kernel>
 Traits traits_of() {
   int device = 0, most = 0;
   cudaFuncAttributes of = {};
   cudaGetDevice(&device);
   cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-  cudaFuncGetAttributes(&of, run_team<Body>);
+  cudaFuncGetAttributes(&of, run_kernel<Kernel>);
   const int room = most - static_cast<int>(of.sharedSizeBytes);  // more than a block gets unasked
-  cudaFuncSetAttribute(run_team<Body>, cudaFuncAttributeMaxDynamicSharedMemorySize, room);
+  cudaFuncSetAttribute(run_kernel<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize, room);
   return {of.ptxVersion >= 90 && of.binaryVersion >= 90};
 }
 
-template <class Body>
-void launch(Stream stream, Grid grid, const Body& body, const char* kernel) {
+template <class Kernel>
+void launch(Stream stream, Grid grid, const Kernel& kernel, const char* name) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
-  static const Traits traits = traits_of<Body>();
+  static const Traits traits = traits_of<Kernel>();
   cudaLaunchAttribute early = {};
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(grid.x, grid.y, grid.z);
-  config.blockDim = dim3(Body::kThreads);
-  config.dynamicSmemBytes = body.shared_bytes();
+  config.blockDim = dim3(Kernel::kThreads);
+  config.dynamicSmemBytes = kernel.shared_bytes();
   config.stream = static_cast<cudaStream_t>(stream);
   config.attrs = &early;
   config.numAttrs = traits.waits ? 1 : 0;
-  cudaLaunchKernelEx(&config, run_team<Body>, body);
-  check_launch(kernel);
+  cudaLaunchKernelEx(&config, run_kernel<Kernel>, kernel);
+  check_launch(name);
 }
 
 #else
 
-class HostTeam {
+class HostThreadBlock {
  public:
   template <class T>
   struct Local {
@@ -290,7 +292,7 @@ class HostTeam {
     T& operator[](int lane) { return values[lane]; }
   };
 
-  HostTeam(int threads, int shared_bytes, int64_t bx, int64_t by, int64_t bz)
+  HostThreadBlock(int threads, int shared_bytes, int64_t bx, int64_t by, int64_t bz)
       : x(bx), y(by), z(bz), threads_(threads), memory_((shared_bytes + 15) / 16) {}
   template <class F>
   void each(F f) {
@@ -345,14 +347,14 @@ class HostTeam {
   std::vector<Floatx4> memory_;
 };
 
-template <class Body>
-void launch(Stream, Grid grid, const Body& body, const char*) {
-  static_assert(Body::kThreads % 32 == 0 && Body::kThreads <= 1024);
+template <class Kernel>
+void launch(Stream, Grid grid, const Kernel& kernel, const char*) {
+  static_assert(Kernel::kThreads % 32 == 0 && Kernel::kThreads <= 1024);
   for (int64_t z = 0; z < grid.z; ++z) {
     for (int64_t y = 0; y < grid.y; ++y) {
       for (int64_t x = 0; x < grid.x; ++x) {
-        HostTeam team(Body::kThreads, body.shared_bytes(), x, y, z);
-        body(team);
+        HostThreadBlock thread_block(Kernel::kThreads, kernel.shared_bytes(), x, y, z);
+        kernel(thread_block);
       }
     }
   }

@@ -1,7 +1,7 @@
-// A model that stands beside the policy because a method needs it: the frozen reference, a critic, an implicit process
-// reward model, a teacher. Each fills its signal of the batch before advantages are computed; one that is trained
-// updates itself, and is saved and restored with the run, bit for bit. The trainer knows companions, never which ones.
-// Owned by Training.
+// An auxiliary model next to the policy, as the method needs it: the frozen reference, a critic, an implicit process
+// reward model, a teacher. Each fills its signal of the batch before advantages are computed. One that is trained
+// updates itself, and is saved and restored with the run, bit for bit. The trainer knows no single kind of them. Owned
+// by Training.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +27,9 @@ struct StepContext {
   Ranks* ranks = nullptr;  // that share the forward passes of frozen models
 };
 
-class Companion {
+class AuxiliaryModel {
  public:
-  virtual ~Companion() = default;
+  virtual ~AuxiliaryModel() = default;
   virtual std::string name() const = 0;  // "critic": part of file names and messages
   // Fills its signal of the batch; old_logprob is there already. Records its metrics and its seconds.
   virtual void prepare(Batch& batch, const StepContext& step, StepMetrics& m) = 0;
@@ -39,11 +39,11 @@ class Companion {
   // After the policy's updates of the step.
   virtual void follow(Model& /*policy*/, const StepContext& /*step*/, StepMetrics& /*m*/) {}
 
-  // What a checkpoint keeps of it; nothing for a frozen one. Tensors share storage with the companion.
+  // What a checkpoint keeps of it; nothing for a frozen one. Tensors share storage with the auxiliary model.
   virtual std::vector<NamedTensor> weights() { return {}; }
   virtual Optimizer* optimizer() { return nullptr; }
   // Among ranks, before anything is restored: each may keep its share of what the policy's optimizer says whose it is.
-  virtual void share_among(Ranks& /*ranks*/, const Optimizer& /*policy*/) {}
+  virtual void shard_over(Ranks& /*ranks*/, const Optimizer& /*policy*/) {}
   // For a checkpoint, as those of Optimizer.
   virtual void gather_state() {
     if (Optimizer* own = optimizer()) own->gather_state();
@@ -57,17 +57,18 @@ class Companion {
 
 // Those that `config` asks for, in the order in which they work. `directory` of each that names no model of its own is
 // config.model, whatever checkpoint the policy itself came from. What does not change of the policy may be shared.
-std::vector<std::unique_ptr<Companion>> make_companions(const TrainConfig& config, at::Device device, Model& policy);
+std::vector<std::unique_ptr<AuxiliaryModel>> make_auxiliary_models(const TrainConfig& config, at::Device device,
+                                                                   Model& policy);
 
-// A companion reads the policy's tokens: the same ids must mean the same. Throws Error("config") with the first that
-// does not, naming the `option` that said `other`, and whose model it is.
+// An auxiliary model reads the policy's tokens: the same ids must mean the same. Throws Error(ErrorKind::config) with
+// the first that does not, naming the `option` that said `other`, and whose model it is.
 void check_same_tokens(const std::string& policy, const std::string& option, const std::string& other,
                        const std::string& whose);
 
-// The rows of make_companions(); each returns nullptr where the config does not ask for it.
-std::unique_ptr<Companion> make_reference(const TrainConfig& config, at::Device device, Model* policy = nullptr);
-std::unique_ptr<Companion> make_critic(const TrainConfig& config, at::Device device);
-std::unique_ptr<Companion> make_implicit_prm(const TrainConfig& config, at::Device device);
-std::unique_ptr<Companion> make_teacher(const TrainConfig& config, at::Device device, const ModelConfig& policy);
+// The rows of make_auxiliary_models(); each returns nullptr where the config does not ask for it.
+std::unique_ptr<AuxiliaryModel> make_reference(const TrainConfig& config, at::Device device, Model* policy = nullptr);
+std::unique_ptr<AuxiliaryModel> make_critic(const TrainConfig& config, at::Device device);
+std::unique_ptr<AuxiliaryModel> make_implicit_prm(const TrainConfig& config, at::Device device);
+std::unique_ptr<AuxiliaryModel> make_teacher(const TrainConfig& config, at::Device device, const ModelConfig& policy);
 
 }  // namespace ucas
