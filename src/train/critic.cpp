@@ -181,7 +181,9 @@ ValueLossMetrics accumulate_value_gradients(ValueNetwork& network, const Batch& 
     value_loss(to_host(V), take(batch.value), take(returns), value_clip, tokens, d_value, metrics);
     backward_from({{V, d_value}});
   };
-  learn_among(among, network.parameters(), static_cast<int64_t>(micros.size()), metrics, learn);
+  const auto schedule = make_schedule(among, network.parameters(), doubles_of(metrics));
+  schedule->learn(std::ssize(micros), learn);
+  schedule->finish();
   return metrics;
 }
 

@@ -13,7 +13,7 @@
 #include "core/batch.h"
 #include "model/model.h"
 #include "objective/value_loss.h"
-#include "train/gradient_exchange.h"
+#include "train/gradient_schedule.h"
 #include "train/logprobs.h"
 
 namespace ucas {

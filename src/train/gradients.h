@@ -12,12 +12,10 @@
 #include "methods/method.h"
 #include "model/model.h"
 #include "objective/aggregate.h"
+#include "train/gradient_schedule.h"
 #include "train/likely_tokens.h"
-#include "train/ranks.h"
 
 namespace ucas {
-
-class ShardedGradients;
 
 // What became of each token of a batch at the last update that used it.
 struct TokenUpdates {
@@ -40,10 +38,8 @@ struct ObjectiveInput {
   bool on_policy = false;                   // the weights are still those that the batch's old signals were read from
   int64_t head_rows = 0;                    // at most so many at a time; 0: as many as the head wants (else for tests)
   bool skip_silent = true;                  // false: every response takes its forward and backward pass (for tests)
-  Ranks* ranks = nullptr;                   // null: alone
-  ShardedGradients* shards = nullptr;       // where each rank keeps the gradients of some parameters alone
   const LikelyTokens* likely = nullptr;     // where the method needs a divergence, unless on_policy: then it is 0
-  bool ordered = false;  // ranks add their gradients one after the other, in the order of one process
+  Among among = {};                         // the ranks that share the update
 };
 
 // Whether the update can learn nothing from the response, whatever the policy says of it now: every advantage is 0, the
@@ -56,9 +52,9 @@ bool is_silent(const ObjectiveInput& in, int64_t response);
 std::vector<uint8_t> select_in_step(const Method& method, const ObjectiveConfig& config, const Batch& batch,
                                     std::span<const float> advantage, uint64_t seed);
 
-// Adds d loss / d parameter to the gradients. Returns what the loss saw. Of several ranks each takes some of the
-// micro-batches, the same ones as one process would make; all end with the whole gradient,
-// or `shards` with its parts.
+// Adds d loss / d parameter to the gradients: all of it, or this rank's shards of it. Returns what the loss saw of the
+// whole mini-batch. gradient_pass.h has the arithmetic, gradient_schedule.h says which micro-batches are this
+// process's.
 LossMetrics accumulate_gradients(Model& model, const ObjectiveInput& in);
 
 }  // namespace ucas

@@ -123,7 +123,9 @@ PrmLoss accumulate_prm_gradients(Model& phi, const Batch& batch, std::span<const
     }
     backward_from({{stats.logprob, g}});
   };
-  learn_among(among, phi.trainable(), static_cast<int64_t>(micros.size()), sums, learn);
+  const auto schedule = make_schedule(among, phi.trainable(), doubles_of(sums));
+  schedule->learn(std::ssize(micros), learn);
+  schedule->finish();
   total.loss = sums.loss / std::max(1.0, n);
   total.accuracy = sums.accuracy / std::max(1.0, n);
   return total;

@@ -9,7 +9,7 @@
 #include "core/batch.h"
 #include "model/model.h"
 #include "objective/implicit_prm.h"
-#include "train/gradient_exchange.h"
+#include "train/gradient_schedule.h"
 
 namespace ucas {
 
