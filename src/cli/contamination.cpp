@@ -1,4 +1,4 @@
-// ucas contamination: problems of an evaluation that stand among those of a training.
+// ucas contamination: train/test overlap by n-grams of words.
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>

@@ -45,7 +45,7 @@ void check_skipped(const std::string& path, const LineCounts& counts, const std:
   int64_t all = counts.rows + counts.skipped;
   if (counts.skipped * 100 > all) {
     throw Error(ErrorKind::data_line, str(first, " (", counts.skipped, " of ", all, " rows of ", path,
-                                          " are bad; bad_rows = skip forgives at most 1 %)"));
+                                          " are bad; bad_rows = skip tolerates at most 1 % bad rows)"));
   }
   count_warning(Warning::bad_row, counts.skipped);
   warn(str(path, ": left out ", counts.skipped, " of ", all, " rows; the first: ", first));

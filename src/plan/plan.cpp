@@ -217,7 +217,7 @@ class Planner {
     });
     auto& activations = part("activations", most.note);
     for (size_t p = 0; p < kPhases; ++p) activations[p] = instants_[p].activations;
-    auto& scratch = part("scratch", "rows on their way");
+    auto& scratch = part("scratch", "temporary buffers");
     for (size_t p = 0; p < kPhases; ++p) scratch[p] = instants_[p].scratch;
     auto& logits = part("logits", str("vocabulary ", grouped(m_.policy.vocab_size)));
     for (size_t p = 0; p < kPhases; ++p) logits[p] = instants_[p].logits;
@@ -242,7 +242,7 @@ class Planner {
   }
 
   void saving() {
-    auto& bytes = part("writing", "numbers on their way to a file");
+    auto& bytes = part("writing", "checkpoint write buffer");
     bytes[kSave] = kWriteBuffer;
     if (c_.optimizer.moments == MomentType::bf16) bytes[kSave] += 4 * policy_.largest_trained;
   }
@@ -250,7 +250,7 @@ class Planner {
   // What an update has freed stays with the process where its tensors are small, and serves later phases first.
   void allocator() {
     const int64_t freed = std::max(instants_[kUpdate].pooled, instants_[kLearn].pooled);
-    auto& bytes = part("freed", "kept by the C library until it is used again");
+    auto& bytes = part("freed", "freed but held by the allocator");
     for (size_t phase : {kGenerate, kScore, kSave}) {
       const int64_t own = instants_[phase].total() + (phase == kGenerate && cache_ / 2 < kPooledBelow ? cache_ : 0);
       bytes[phase] = std::max<int64_t>(freed - own, 0);

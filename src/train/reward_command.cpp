@@ -163,7 +163,8 @@ RewardCommand::~RewardCommand() {
 
 void RewardCommand::fail(const std::string& what) const {
   throw Error(ErrorKind::reward,
-              str(where_of(command_), ": ", what, "; nothing of this step is scored, the last checkpoint stands"),
+              str(where_of(command_), ": ", what,
+                  "; no rewards were assigned; resume from the last checkpoint, if there is one"),
               kIoFailure);
 }
 

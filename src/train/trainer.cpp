@@ -430,7 +430,7 @@ void Trainer::say_end() const {
     log(str("memory: peak ", human_bytes(peak_resident_gb() * 0x1p30), ", planned ", human_bytes(planned)));
   }
   say_plan_kept(t_, means_);
-  if (!shares_.empty()) log(str("speed of the last step, of what this machine's products and memory reach: ", shares_));
+  if (!shares_.empty()) log(str("hardware utilization of the last step (% of measured peak): ", shares_));
 }
 
 }  // namespace ucas
