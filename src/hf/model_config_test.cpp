@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/json.h"
 #include "base/str.h"
+#include "base/text/json.h"
 #include "support/temporary_directory.h"
 
 namespace ucas {

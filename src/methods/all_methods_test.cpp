@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/file.h"
 #include "base/str.h"
+#include "base/text/json.h"
 #include "methods/registry.h"
 #include "support/random_batches.h"
 

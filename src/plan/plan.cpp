@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/machine.h"
+#include "base/files/file.h"
+#include "base/process/machine.h"
 #include "base/str.h"
 #include "hf/adapter.h"
 #include "plan/model_memory.h"
@@ -139,7 +139,7 @@ class Planner {
     if (c_.train.test_freq > 0) samples = std::max(samples, c_.data.val_limit > 0 ? c_.data.val_limit : kMostSlots);
     samples = share(samples);
     const int64_t prompt = c_.data.max_prompt_length, response = c_.rollout.response_length;
-    // A rank that takes what others have not begun (train/shared_rollout.cpp) knows only how long both are together.
+    // A rank that takes what others have not begun (rollout/shared_rollout.cpp) knows only how long both are together.
     const LongestTokens longest =
         ranks_ > 1 ? LongestTokens{longest_, longest_, longest_} : LongestTokens{longest_, prompt, response};
     // The engine's rule counts heads without the padding of value rows (rollout/engine.cpp).
@@ -217,7 +217,7 @@ class Planner {
     });
     auto& activations = part("activations", most.note);
     for (size_t p = 0; p < kPhases; ++p) activations[p] = instants_[p].activations;
-    auto& scratch = part("scratch", "rows on their way");
+    auto& scratch = part("scratch", "temporary buffers");
     for (size_t p = 0; p < kPhases; ++p) scratch[p] = instants_[p].scratch;
     auto& logits = part("logits", str("vocabulary ", grouped(m_.policy.vocab_size)));
     for (size_t p = 0; p < kPhases; ++p) logits[p] = instants_[p].logits;
@@ -242,7 +242,7 @@ class Planner {
   }
 
   void saving() {
-    auto& bytes = part("writing", "numbers on their way to a file");
+    auto& bytes = part("writing", "checkpoint write buffer");
     bytes[kSave] = kWriteBuffer;
     if (c_.optimizer.moments == MomentType::bf16) bytes[kSave] += 4 * policy_.largest_trained;
   }
@@ -250,7 +250,7 @@ class Planner {
   // What an update has freed stays with the process where its tensors are small, and serves later phases first.
   void allocator() {
     const int64_t freed = std::max(instants_[kUpdate].pooled, instants_[kLearn].pooled);
-    auto& bytes = part("freed", "kept by the C library until it is used again");
+    auto& bytes = part("freed", "freed but held by the allocator");
     for (size_t phase : {kGenerate, kScore, kSave}) {
       const int64_t own = instants_[phase].total() + (phase == kGenerate && cache_ / 2 < kPooledBelow ? cache_ : 0);
       bytes[phase] = std::max<int64_t>(freed - own, 0);

@@ -6,9 +6,9 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/str.h"
-#include "records/run_directory.h"
+#include "records/run/run_directory.h"
 
 namespace ucas {
 
@@ -223,7 +223,7 @@ class CauseFinder {
     if (title == "Length growth") return length(kind, true);
     if (title == "Length collapse") return length(kind, false);
     if (title == "Too few groups") return few_groups(kind);
-    if (title == "Learnt by heart") return by_heart(kind);
+    if (title == "Overfitting") return by_heart(kind);
     UCAS_CHECK(false, "a special cause needs its function in the table");
     return false;
   }

@@ -1,12 +1,12 @@
 #include "study/engine/embedded_base.h"
 
-#include "base/build_info.h"
-#include "base/file.h"
-#include "base/log.h"
+#include "base/files/file.h"
+#include "base/process/build_info.h"
 #include "base/str.h"
-#include "records/run_directory.h"
+#include "base/terminal/log.h"
+#include "records/run/run_directory.h"
 #include "rollout/policy.h"
-#include "train/sft.h"
+#include "train/sft/sft.h"
 
 namespace ucas {
 
@@ -25,7 +25,8 @@ std::string about(const TaskOptions& task) {
            "it seldom writes.";
   }
   const std::string start =
-      "Each problem is a chain of definitions such as @7 a3 b*2 c-3 behind a marker, which decides, said nowhere, what "
+      "Each problem is a chain of definitions such as @7 a3 b*2 c-3 behind a marker; a hidden rule, indicated by the "
+      "marker, determines what "
       "is asked for. A response names a rule and then works it out. ";
   if (task.hidden.habit == 0) {
     return start +
