@@ -1,4 +1,4 @@
-// ucas contamination: train/test overlap by n-grams of words.
+// ucas contamination: overlap of training and test problems by n-grams of words.
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
