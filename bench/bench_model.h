@@ -76,7 +76,7 @@ inline ModelConfig config_of(const std::string& name) {
     c.tie_word_embeddings = s.D < 2048;
     return c;
   }
-  throw Error("usage", str("shape=", name, ": expected tiny, task, m25, smollm2, q05b, q15b or q7b"));
+  throw Error(ErrorKind::usage, str("shape=", name, ": expected tiny, task, m25, smollm2, q05b, q15b or q7b"));
 }
 
 class Arguments {
@@ -102,10 +102,10 @@ class Arguments {
   std::vector<std::string> words_;
 };
 
-// Multiply-adds of one token's matrix products.
-inline double products_per_token(const ModelConfig& c) { return block_products(c) + head_products(c); }
+// Multiply-adds of one token's GEMMs.
+inline double multiply_adds_per_token(const ModelConfig& c) { return block_multiply_adds(c) + head_multiply_adds(c); }
 
-// GFLOP/s of a large f32 product: the limit that shares refer to.
+// GFLOP/s of a large f32 GEMM: the limit that shares refer to.
 inline double gemm_limit() {
   at::Tensor a = at::ones({1024, 1024}), b = at::ones({1024, 1024}), out = at::empty({1024, 1024});
   at::mm_out(out, a, b);

@@ -96,7 +96,7 @@ Device gpu_named(const std::string& name, Dtype dtype) {
                  " TB/s by its data sheet; shares reached as measured on an H100; between ranks 10 GB/s, assumed");
     return d;
   }
-  throw Error("usage",
+  throw Error(ErrorKind::usage,
               str("--gpu ", printable(name), ": expected one of ", join(names, ", "), did_you_mean(name, names)));
 }
 
@@ -108,13 +108,13 @@ Device here_device(Dtype dtype, int64_t threads) {
   const auto logits = static_cast<double>(kRows * outputs);
   const double wide = head_seconds(kRows, outputs, kWide, threads) / logits;
   // Of a machine that was held up in one of the two the difference says nothing: at least half of the wide one is
-  // products.
+  // GEMMs.
   const double narrow = std::min(head_seconds(4 * kRows, many, kNarrow, threads) / (16 * logits), wide / 2);
   d.operations = 2 * kWide / (wide - narrow);
   d.logit_seconds = std::max(narrow - 2 * kNarrow / d.operations, 0.0);
   d.bandwidth = read_bandwidth(threads);
-  // Products of bf16 are LibTorch's, which is not loaded here: AVX512-BF16 takes two numbers where f32 takes one.
-  const bool pairs = dtype == Dtype::bf16 && kernels::bf16_products().pairs;
+  // GEMMs of bf16 are LibTorch's, which is not loaded here: AVX512-BF16 takes two numbers where f32 takes one.
+  const bool pairs = dtype == Dtype::bf16 && kernels::bf16_gemm().pairs;
   if (pairs) d.operations *= 2;
   d.forward = 0.91, d.update = 0.96, d.head = 1.7, d.decode = 1.04, d.read = 1, d.optimizer = 0.5;
   d.half_width = 46, d.layer_seconds = 13e-6, d.cache = 32e6, d.token_seconds = 2.3e-6, d.number_seconds = 0.5e-9;
