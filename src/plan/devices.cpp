@@ -22,10 +22,22 @@ struct GpuRow {
   double bandwidth;
   double memory;
 };
-constexpr GpuRow kGpus[] = {{"h100", 989e12, 67e12, 3.35e12, 80e9},
-                            {"h200", 989e12, 67e12, 4.8e12, 141e9},
-                            {"a100", 312e12, 19.5e12, 2.04e12, 80e9},
-                            {"rtx4090", 165e12, 82.6e12, 1.01e12, 24e9}};
+// bf16 with f32 sums, which GeForce cards do at half of their advertised rate.
+// clang-format off
+constexpr GpuRow kGpus[] = {
+    {"h100",       989e12,  67e12,   3.35e12,  80e9},   // SXM
+    {"h200",       989e12,  67e12,   4.8e12,   141e9},
+    {"gh200",      989e12,  67e12,   4.0e12,   96e9},   // with HBM3
+    {"b200",       2250e12, 75e12,   7.7e12,   180e9},
+    {"a100",       312e12,  19.5e12, 2.04e12,  80e9},
+    {"l4",         121e12,  30.3e12, 0.3e12,   24e9},
+    {"l40s",       362e12,  91.6e12, 0.864e12, 48e9},
+    {"a6000",      154.8e12, 38.7e12, 0.768e12, 48e9},
+    {"rtxpro6000", 503.8e12, 126e12, 1.79e12,  96e9},
+    {"rtx3090",    71e12,   35.6e12, 0.936e12, 24e9},
+    {"rtx4090",    165e12,  82.6e12, 1.01e12,  24e9},
+    {"rtx5090",    209.5e12, 104.8e12, 1.79e12, 32e9}};
+// clang-format on
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 // Seconds of the quickest call within a sixth of a second: others may share this machine, and its clock takes its time

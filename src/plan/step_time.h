@@ -30,7 +30,7 @@ struct Device {
   double number_seconds = 0;                   // of a number that a pass makes beside its GEMMs: norms, SwiGLU ..
   double logit_seconds = 0;                    // of a logit: softmax, statistics, draw; 0: within the shares
 };
-// "h100", "h200", "a100", "rtx4090". Error(ErrorKind::usage) for others.
+// "h100", "rtx4090" and the like (devices.cpp). Error(ErrorKind::usage) for others.
 Device gpu_named(const std::string& name, Dtype dtype);
 // This machine's CPU, measured by the program's own kernels. Half a second.
 Device here_device(Dtype dtype, int64_t threads);

@@ -134,7 +134,8 @@ TEST(step_time, a_device_that_is_not_known_is_refused_by_the_nearest_name) {
     gpu_named("A100", Dtype::bf16);
     FAIL() << "A100 was taken";
   } catch (const Error& refused) {
-    EXPECT_NE(std::string(refused.what()).find("expected one of cpu, h100, h200, a100, rtx4090"), std::string::npos);
+    EXPECT_NE(std::string(refused.what()).find("expected one of cpu, h100, h200, gh200, b200, a100"),
+              std::string::npos);
   }
 }
 

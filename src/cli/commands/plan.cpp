@@ -26,9 +26,9 @@ struct PlanOptions {
     f.field("memory", memory,
             "memory of the machine to plan for, such as \"16GiB\" or \"500MB\"; empty = this machine");
     f.field("out", out, "run directory whose disk is checked; empty = the current directory's, with --gpu none");
-    f.field(
-        "gpu", gpu,
-        "device for step-time estimates: h100, h200, a100, rtx4090, or cpu (this machine); empty = memory plan only");
+    f.field("gpu", gpu,
+            "device for step-time estimates: h100, h200, gh200, b200, a100, l4, l40s, a6000, rtxpro6000, rtx3090, "
+            "rtx4090, rtx5090, or cpu (this machine); empty = memory plan only");
     f.field("gpus", gpus, Range{1, 4096}, "number of ranks, one device each; memory and time are per rank");
     f.field("prompt_tokens", lengths.prompt, Range{0, 1e7}, "mean prompt length in tokens; 0 = the maximum allowed");
     f.field("response_tokens", lengths.response, Range{0, 1e7},

@@ -52,7 +52,7 @@ int run_sft(const Words& words) {
     }
   }
   if (ended_already(options.sft, options.out)) {
-    log(str("sft: ", options.out, ": whole; the process that made it was killed when it was done"));
+    log(str("sft: ", options.out, " is already complete; removed leftovers of the interrupted run"));
     return kDone;
   }
   check_output(options.out);

@@ -102,7 +102,7 @@ TEST(gpu_check, so_are_smaller_faults) {
       gpu::host().attend_decode(stream, other);
     };
   });
-  expect_found("draw", [](gpu::Table& table) {
+  expect_found("sample", [](gpu::Table& table) {
     table.sample = [](gpu::Stream stream, const gpu::SampleToken& a) {
       gpu::SampleToken other = a;
       ++other.step;
