@@ -143,4 +143,4 @@ format: setup
 	@python3 tests/guards/formatter.py --fix
 
 clean:
-	@rm -rf build build-dev build-coverage build-fuzz build-cuda build-wheel dist
+	@rm -rf build build-dev build-coverage build-fuzz build-cuda build-wheel* dist
