@@ -166,6 +166,7 @@ Trainer::Outcome Trainer::step() {
     ahead_.draw(collector_, number + 1, t_.state.cursor, t_.served != nullptr && t_.ranks->alone());
   }
   if (Batch& batch = made.batch; !batch.groups.empty()) {
+    batch.seed = seed;
     read_old_policy(t_, batch, record);  // lp, H, C, l of pi_old
     for (auto& companion : t_.companions) companion->prepare(batch, record.context, record.metrics);
     const Shaped shaped = shape(*t_.config.method, batch, record);  // A_it
