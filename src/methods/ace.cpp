@@ -36,7 +36,7 @@ class Ace final : public GroupRelative {
              "confidence shift of a response: the sum of token log-ratios (paper), or the mean");
     GroupRelative::fields(f);
   }
-  Needs needs() const override { return {.reference = true}; }
+  Needs needs() const override { return {.reference = true, .old_logprob = true}; }
   std::vector<Equation> equations() const override {
     return {equation("A"),
             {"confidence shift",

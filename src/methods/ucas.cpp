@@ -491,7 +491,11 @@ class Ucas final : public Method {
             .confidence = true,
             .logit = true,
             .margin = options_.response_confidence == ResponseConfidence::margin,
-            .tail_confidence = options_.tail};
+            .tail_confidence = options_.tail,
+            .old_logprob = options_.response_confidence == ResponseConfidence::logprob ||
+                           options_.token_certainty == TokenCertainty::probability,
+            .entropy = options_.response_confidence == ResponseConfidence::neg_entropy ||
+                       options_.token_certainty == TokenCertainty::neg_entropy};
   }
   std::vector<Equation> equations() const override { return algorithm_1_in_words(options_); }
 
