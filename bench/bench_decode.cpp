@@ -44,7 +44,7 @@ void measure(const Arguments& args, Model& model, int64_t batch) {
   });
   auto decoder = model.make_decoder(*cache, {});
   std::vector<int32_t> token(static_cast<size_t>(batch), 7), position(static_cast<size_t>(batch));
-  auto draw = [&](int64_t step) {
+  auto sample = [&](int64_t step) {
     std::vector<Lane> lanes;
     for (int64_t s = 0; s < batch; ++s) {
       const auto response = static_cast<uint32_t>(s), place = static_cast<uint32_t>(step);
@@ -55,11 +55,11 @@ void measure(const Arguments& args, Model& model, int64_t batch) {
                        {.seed = 1, .response = response, .position = place},
                        false});
     }
-    const std::vector<Drawn> drawn = decoder->next(lanes);
-    for (int64_t s = 0; s < batch; ++s) token[s] = drawn[s].token;
+    const std::vector<SampledToken> sampled = decoder->next(lanes);
+    for (int64_t s = 0; s < batch; ++s) token[s] = sampled[s].token;
   };
   const std::vector<double> seconds = seconds_of(repeat, [&] {
-    for (int64_t step = 0; step < fresh; ++step) draw(step);
+    for (int64_t step = 0; step < fresh; ++step) sample(step);
   });
   const double layers = best_of(repeat, [&] {
     for (int64_t step = 0; step < fresh; ++step) {
@@ -68,7 +68,7 @@ void measure(const Arguments& args, Model& model, int64_t batch) {
     }
   });
   const double limit = gemm_limit(), best = seconds.front();
-  const double tokens = static_cast<double>(batch * fresh), products = products_per_token(config);
+  const double tokens = static_cast<double>(batch * fresh), products = multiply_adds_per_token(config);
   std::printf("%s shape, %s, isa %s, batch %ld, %d thread(s), f32 GEMM limit %.1f GFLOP/s\n",
               args.word("shape", "tiny").c_str(), word_of(args.dtype()), kernels::isa(), batch, at::get_num_threads(),
               limit);

@@ -1,5 +1,5 @@
 // What a GPU does of its limits, with random weights. One line of JSON a figure; wall seconds, the device waited for.
-//   build/bench_gpu what=limits                                      copy bandwidth, bf16 products
+//   build/bench_gpu what=limits                                      copy bandwidth, bf16 GEMMs
 //   build/bench_gpu what=decode [shape=q15b] [batch=64,256,1024] [context=1000] [steps=64]
 //   build/bench_gpu what=train  [shape=q15b] [tokens=4096] [packs=4] [sequence=1024] [recompute=none|block]
 //   build/bench_gpu what=head   [rows=8192] [V=151936] [D=1536]
@@ -71,11 +71,11 @@ void decode(const Arguments& args) {
     double spent = 0;
     for (int64_t round = 0; made < steps; ++round) {
       const auto start = std::chrono::steady_clock::now();
-      const std::vector<Drawn> drawn = decoder->next(lanes);
+      const std::vector<SampledToken> sampled = decoder->next(lanes);
       const double of_round = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-      const auto of_lane = static_cast<int64_t>(drawn.size()) / batch;
+      const auto of_lane = static_cast<int64_t>(sampled.size()) / batch;
       for (int64_t i = 0; i < batch; ++i) {
-        const Drawn& last = drawn[(of_lane - 1) * batch + i];
+        const SampledToken& last = sampled[(of_lane - 1) * batch + i];
         bad += last.token < 0 ? 1 : 0;
         lanes[i].token = std::max(0, last.token);
         lanes[i].position += static_cast<int32_t>(of_lane);
@@ -86,7 +86,7 @@ void decode(const Arguments& args) {
       spent += of_round;
     }
     const double kv = 2.0 * 2 * static_cast<double>(c.num_hidden_layers * c.num_key_value_heads * c.head_dim);
-    const double weights = 2.0 * products_per_token(c);
+    const double weights = 2.0 * multiply_adds_per_token(c);
     const double bytes = weights + kv * static_cast<double>(batch * (context + steps / 2));
     const double per_step = spent / static_cast<double>(made), limit = bytes * 1e-12 / bandwidth;
     std::printf(
@@ -133,12 +133,12 @@ void train(const Arguments& args) {
   });
   const double attention = 2.0 * static_cast<double>(c.num_hidden_layers * c.num_attention_heads * c.head_dim) *
                            static_cast<double>(sequence) / 2;  // multiply-adds of a token, causal
-  const double work = 2 * (products_per_token(c) + attention) * static_cast<double>(tokens) * 1e-12;
+  const double work = 2 * (multiply_adds_per_token(c) + attention) * static_cast<double>(tokens) * 1e-12;
   const double peak = 1e-12 * measure_limits(kDevice).operations;
   std::printf(
       "{\"what\": \"train\", \"shape\": \"%s\", \"tokens\": %ld, \"sequence\": %ld, \"recompute\": \"%s\", "
       "\"forward_tokens_s\": %.0f, \"forward_tflops\": %.0f, \"tokens_s\": %.0f, \"tflops\": %.0f, "
-      "\"mfu_of_989\": %.3f, \"share_of_products\": %.3f, \"update_s\": %.4f, \"peak_gb\": %.1f}\n",
+      "\"mfu_of_989\": %.3f, \"share_of_gemm\": %.3f, \"update_s\": %.4f, \"peak_gb\": %.1f}\n",
       name.c_str(), tokens, sequence, again.c_str(), static_cast<double>(tokens) / forward, work / forward,
       static_cast<double>(tokens) / both, 3 * work / both, 3 * work / both / 989, 3 * work / both / peak, update,
       static_cast<double>(peak_memory(kDevice)) * 1e-9);
@@ -147,8 +147,8 @@ void train(const Arguments& args) {
 void head(const Arguments& args) {
   const int64_t rows = args.number("rows", 8192), V = args.number("V", 151936), D = args.number("D", 1536);
   Matrix m;
-  m.used = random_bf16(V, D) * 0.02;
-  m.leaf = m.used.to(at::kFloat).requires_grad_(true);
+  m.compute = random_bf16(V, D) * 0.02;
+  m.leaf = m.compute.to(at::kFloat).requires_grad_(true);
   const auto made = make_gpu_head(m);
   const at::Tensor hidden = at::randn({rows, D}, at::TensorOptions().device(kDevice)).requires_grad_(true);
   const std::vector<int32_t> target = random_tokens(rows, V, 3);
@@ -164,7 +164,7 @@ void head(const Arguments& args) {
   const double peak = 1e-12 * measure_limits(kDevice).operations;
   std::printf(
       "{\"what\": \"head\", \"rows\": %ld, \"V\": %ld, \"D\": %ld, \"forward_ms\": %.2f, \"both_ms\": %.2f, "
-      "\"four_products_ms\": %.2f, \"share\": %.3f, \"extra_mb\": %.0f, \"of_f32_logits\": %.4f}\n",
+      "\"four_gemms_ms\": %.2f, \"share\": %.3f, \"extra_mb\": %.0f, \"of_f32_logits\": %.4f}\n",
       rows, V, D, 1e3 * forward, 1e3 * both, 4e3 * work / peak, 4 * work / peak / both,
       static_cast<double>(extra) * 1e-6, static_cast<double>(extra) / (4.0 * static_cast<double>(rows * V)));
 }

@@ -1,4 +1,4 @@
-// The LM head's statistics with their gradient, beside three and four products of its size by LibTorch in the same run.
+// The LM head's statistics with their gradient, beside three and four GEMMs of its size by LibTorch in the same run.
 // Prints seconds and the memory beyond hidden states and weights, gradients of both included.
 //   build/bench_head [rows=512] [width=896] [vocab=151936] [dtype=f32] [repeat=3] [threads=1]
 #include <ATen/TensorOperators.h>
@@ -44,13 +44,13 @@ void measure(const Arguments& args) {
   const double seconds = takes.front();
   const double used_mb = peak_mb() - before;
   const at::Tensor x = hidden.detach().to(type), tile = used.narrow(0, 0, std::min<int64_t>(vocab, 16384));
-  const double product =
+  const double gemm =
       best_of(repeat, [&] { at::mm(x, tile.t()); }) * static_cast<double>(vocab) / static_cast<double>(tile.size(0));
   std::printf("LM head %ld x %ld x %ld, %s, isa %s, %d thread(s)\n", rows, width, vocab, word_of(args.dtype()),
               kernels::isa(), at::get_num_threads());
   std::printf(
       "forward and backward %7.3f s   three products of the library %7.3f s (%.0f %%)   four %7.3f s (%.0f %%)\n",
-      seconds, 3 * product, 300 * product / seconds, 4 * product, 400 * product / seconds);
+      seconds, 3 * gemm, 300 * gemm / seconds, 4 * gemm, 400 * gemm / seconds);
   std::printf("memory %.0f MB; all logits in f32 would be %.0f MB\n", used_mb,
               4e-6 * static_cast<double>(rows * vocab));
   print_takes("head", 1, takes);

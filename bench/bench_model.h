@@ -56,10 +56,11 @@ struct Shape {
   const char* name;
   int64_t D, layers, H, K, F, V;
 };
-// tiny; that of the embedded task; 25 M parameters; Qwen2.5-0.5B, 1.5B, 7B
-inline constexpr Shape kShapes[] = {{"tiny", 128, 4, 4, 2, 512, 512},        {"task", 64, 2, 4, 2, 192, 58},
-                                    {"m25", 512, 6, 8, 2, 1792, 8192},       {"q05b", 896, 24, 14, 2, 4864, 151936},
-                                    {"q15b", 1536, 28, 12, 2, 8960, 151936}, {"q7b", 3584, 28, 28, 4, 18944, 152064}};
+// tiny; that of the embedded task; 25 M parameters; SmolLM2-135M; Qwen2.5-0.5B, 1.5B, 7B
+inline constexpr Shape kShapes[] = {{"tiny", 128, 4, 4, 2, 512, 512},       {"task", 64, 2, 4, 2, 192, 58},
+                                    {"m25", 512, 6, 8, 2, 1792, 8192},      {"smollm2", 576, 30, 9, 3, 1536, 49152},
+                                    {"q05b", 896, 24, 14, 2, 4864, 151936}, {"q15b", 1536, 28, 12, 2, 8960, 151936},
+                                    {"q7b", 3584, 28, 28, 4, 18944, 152064}};
 
 inline ModelConfig config_of(const std::string& name) {
   for (const Shape& s : kShapes) {
@@ -75,7 +76,7 @@ inline ModelConfig config_of(const std::string& name) {
     c.tie_word_embeddings = s.D < 2048;
     return c;
   }
-  throw Error("usage", str("shape=", name, ": expected tiny, task, m25, q05b, q15b or q7b"));
+  throw Error(ErrorKind::usage, str("shape=", name, ": expected tiny, task, m25, smollm2, q05b, q15b or q7b"));
 }
 
 class Arguments {
@@ -101,10 +102,10 @@ class Arguments {
   std::vector<std::string> words_;
 };
 
-// Multiply-adds of one token's matrix products.
-inline double products_per_token(const ModelConfig& c) { return block_products(c) + head_products(c); }
+// Multiply-adds of one token's GEMMs.
+inline double multiply_adds_per_token(const ModelConfig& c) { return block_multiply_adds(c) + head_multiply_adds(c); }
 
-// GFLOP/s of a large f32 product: the limit that shares refer to.
+// GFLOP/s of a large f32 GEMM: the limit that shares refer to.
 inline double gemm_limit() {
   at::Tensor a = at::ones({1024, 1024}), b = at::ones({1024, 1024}), out = at::empty({1024, 1024});
   at::mm_out(out, a, b);

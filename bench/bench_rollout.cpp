@@ -86,7 +86,7 @@ void sampler(benchmark::State& state, SamplingConfig config) {
   uint32_t position = 0;
   for (auto _ : state) {
     const double u = uniform({.seed = 1, .position = ++position});
-    benchmark::DoNotOptimize(sampler.draw(logits, u));
+    benchmark::DoNotOptimize(sampler.sample(logits, u));
   }
   state.SetItemsProcessed(state.iterations());
 }

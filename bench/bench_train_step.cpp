@@ -67,7 +67,7 @@ void measure(const Arguments& args) {
   std::printf("%s shape, %s, isa %s, %.0f tokens in %zu micro-batches, %d thread(s), f32 GEMM limit %.1f GFLOP/s\n",
               name.c_str(), word_of(dtype), kernels::isa(), tokens, micro.size(), at::get_num_threads(), limit);
   std::printf("train   %9.0f tok/s   %5.1f us/token   %4.1f %% of the GEMM limit, peak %ld MB\n", tokens / seconds,
-              1e6 * seconds / tokens, 100 * 6e-9 * products_per_token(config) * tokens / seconds / limit,
+              1e6 * seconds / tokens, 100 * 6e-9 * multiply_adds_per_token(config) * tokens / seconds / limit,
               usage.ru_maxrss / 1024);
   std::printf("        forward %.1f us, head %.1f us, backward %.1f us a token (last round)\n", 1e6 * forward / tokens,
               1e6 * head / tokens, 1e6 * backward / tokens);

@@ -2,7 +2,7 @@
 
     bench/lag.py BUILD [SEEDS] [STEPS]
 
-A base of the embedded task that ends most of its answers, then `ucas train dapo-tiny` with rollout.lag 0 and 1, and 1 with
+A base of the embedded task that ends most of its answers, then `ucas train dapo-tiny` with rollout.off_policy_steps 0 and 1, and 1 with
 objective.tis = "token"."""
 import json
 import os
@@ -26,8 +26,8 @@ ucas("sft", "--init", "qwen2", "--tokenizer", path("task", "tokenizer"), "--data
      f"{path('task', 'sft_worked.jsonl')},{path('task', 'sft_mixed.jsonl')}", "--steps", "400,200", "--batch_size", 64,
      "--optimizer.lr", "5e-3", "--out", path("base"))
 print(f"{'':22} {'seed':>4} {'start':>7} {'middle':>7} {'end':>7}   reward of the last 5 steps, largest |log-prob difference| of a step")
-for name, words in (("no lag", []), ("lag 1", ["--rollout.lag", 1]),
-                    ("lag 1, tis token", ["--rollout.lag", 1, "--objective.tis", "token"])):
+for name, words in (("no lag", []), ("lag 1", ["--rollout.off_policy_steps", 1]),
+                    ("lag 1, tis token", ["--rollout.off_policy_steps", 1, "--objective.tis", "token"])):
     for seed in range(SEEDS):
         run = path(f"{name.replace(' ', '-').replace(',', '')}-{seed}")
         ucas("train", "dapo-tiny", "--model", path("base"), "--data", path("task", "train.jsonl"), "--val", path("task", "dev.jsonl"),

@@ -18,6 +18,7 @@ import time
 SHAPES = {  # D, layers, heads, key/value heads, F, V
     "tiny": (128, 4, 4, 2, 512, 512),
     "m25": (512, 6, 8, 2, 1792, 8192),
+    "smollm2": (576, 30, 9, 3, 1536, 49152),
     "q05b": (896, 24, 14, 2, 4864, 151936),
 }
 TYPES = {"f32": "float32", "bf16": "bfloat16"}

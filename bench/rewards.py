@@ -94,7 +94,7 @@ def table(rows, threads, ours_alone):
     from ucas.integrations import verl as ours_of_verl
     from ucas.integrations.trl import AccuracyReward
 
-    print("| reward | threads | verdicts/s, best pass | per CPU second | agrees with the label % | wrong paid | right missed | slowest, ms |")
+    print("| reward | threads | verdicts/s, best pass | per CPU second | agrees with the label % | false positives | false negatives | slowest, ms |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     several = sorted({1, threads})
     for extract in ("strict", "lenient"):

@@ -17,8 +17,8 @@ import time
 HERE = os.path.dirname(os.path.realpath(__file__))
 DECODING = ("transformers", "vllm", "llama.cpp")
 # shape: batches, tokens of a prompt, new tokens
-LENGTHS = {"tiny": ([256], 16, 64), "m25": ([1, 64], 16, 32), "q05b": ([1, 16, 64], 4, 8)}
-TRAINED = {"tiny": 4096, "m25": 2048, "q05b": 512}  # tokens of one sequence
+LENGTHS = {"tiny": ([256], 16, 64), "m25": ([1, 64], 16, 32), "smollm2": ([1, 16, 64], 16, 32), "q05b": ([1, 16, 64], 4, 8)}
+TRAINED = {"tiny": 4096, "m25": 2048, "smollm2": 1024, "q05b": 512}  # tokens of one sequence
 HEAD_ROWS = 512
 
 

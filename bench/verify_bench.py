@@ -175,7 +175,7 @@ def bench_groups(arguments, folder, results):
                 tally[place] += paid == row["expected"]
                 tally[place + 1] += paid and not row["expected"]
                 tally[place + 2] += not paid and row["expected"]
-    print("| group | answers | ucas | wrong paid | right not paid | math-verify | wrong paid | right not paid |\n"
+    print("| group | answers | ucas | false positives | false negatives | math-verify | false positives | false negatives |\n"
           "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for name in sorted(groups, key=lambda name: (name.startswith("all"), name)):
         n, right, paid, missed, peer_right, peer_paid, peer_missed = groups[name]

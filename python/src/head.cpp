@@ -17,15 +17,15 @@ kernels::HeadInput input_of(const Matrix& hidden, const Weight& weight, const In
   const auto rows = static_cast<int64_t>(hidden.shape(0)), width = static_cast<int64_t>(hidden.shape(1)),
              vocab = static_cast<int64_t>(weight.shape(0));
   const bool f32 = weight.dtype() == nb::dtype<float>(), bf16 = weight.dtype().code == 4 && weight.dtype().bits == 16;
-  if (!f32 && !bf16) throw Error("dtype", "weight: expected float32 or bfloat16");
+  if (!f32 && !bf16) throw Error(ErrorKind::dtype, "weight: expected float32 or bfloat16");
   if (static_cast<int64_t>(weight.shape(1)) != width || static_cast<int64_t>(target.shape(0)) != rows || vocab == 0 ||
       width == 0) {
-    throw Error("shape", str("expected hidden [R, D], weight [V, D], target [R]; got [", rows, ", ", width, "], [",
+    throw Error(ErrorKind::shape, str("expected hidden [R, D], weight [V, D], target [R]; got [", rows, ", ", width, "], [",
                              vocab, ", ", weight.shape(1), "], [", target.shape(0), "]"));
   }
-  if (!(temperature > 0)) throw Error("config", "temperature: expected a number above 0");
+  if (!(temperature > 0)) throw Error(ErrorKind::config, "temperature: expected a number above 0");
   for (int64_t y : span_of(target)) {
-    if (y < 0 || y >= vocab) throw Error("shape", str("target ", y, " is not in the vocabulary of ", vocab));
+    if (y < 0 || y >= vocab) throw Error(ErrorKind::shape, str("target ", y, " is not in the vocabulary of ", vocab));
   }
   return {.rows = rows,
           .vocab = vocab,
@@ -39,7 +39,7 @@ kernels::HeadInput input_of(const Matrix& hidden, const Weight& weight, const In
 
 void check_rows(size_t rows, const std::vector<const Out*>& arrays) {
   for (const Out* array : arrays)
-    if (array->shape(0) != rows) throw Error("shape", "expected a number for each row");
+    if (array->shape(0) != rows) throw Error(ErrorKind::shape, "expected a number for each row");
 }
 
 void stats(const Matrix& hidden, const Weight& weight, const In<int64_t>& target, double temperature, int64_t threads,
@@ -62,7 +62,7 @@ void gradient(const Matrix& hidden, const Weight& weight, const In<int64_t>& tar
     if (array.is_none()) return nullptr;
     auto matrix = nb::cast<OutMatrix>(array, false);
     if (static_cast<int64_t>(matrix.shape(0)) != rows || static_cast<int64_t>(matrix.shape(1)) != width)
-      throw Error("shape", "a gradient has the shape of what it is of");
+      throw Error(ErrorKind::shape, "a gradient has the shape of what it is of");
     return matrix.data();  // the caller's array holds it
   };
   float *to_hidden = place(d_hidden, in.rows, in.width), *to_weight = place(d_weight, in.vocab, in.width);

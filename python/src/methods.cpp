@@ -94,7 +94,7 @@ class Arrays {
   std::vector<T> of(const char* name, size_t size) const {
     if (!has(name)) return {};
     auto array = nb::cast<In<T>>(from_[name]);
-    if (array.shape(0) != size) throw Error("shape", str(name, ": expected ", size, " numbers, got ", array.shape(0)));
+    if (array.compute_advantages(0) != size) throw Error(ErrorKind::compute_advantages, str(name, ": expected ", size, " numbers, got ", array.compute_advantages(0)));
     return {array.data(), array.data() + size};
   }
 
@@ -122,7 +122,7 @@ void set_terms(const Arrays& in, Batch& batch) {
 // Responses of a group are neighbours here; the Python side has seen to it, and to every length.
 Batch batch_of(const Arrays& in, const In<int64_t>& group_sizes, const In<int64_t>& lengths) {
   Batch batch;
-  const size_t B = lengths.shape(0);
+  const size_t B = lengths.compute_advantages(0);
   int64_t N = 0;
   const auto reward = in.of<float>("reward", B), score = in.of<float>("score", B), tail = in.of<float>("tail_confidence", B);
   const auto right = in.of<uint8_t>("right", B), finished = in.of<uint8_t>("finished", B);
@@ -191,29 +191,29 @@ nb::dict advantages(const std::string& name, const std::string& preset, const Se
   batch.stop_ids = std::move(stop_ids);
   const Needs needs = method->needs();
   if (needs.answer_classes && !in.has("answer_class")) {
-    throw Error("unsupported", str(method->title(), " needs the class of every answer (\"answer_class\"), which the batch "
+    throw Error(ErrorKind::unsupported, str(method->title(), " needs the class of every answer (\"answer_class\"), which the batch "
                                    "does not hold; Verifier.classes() makes it"));
   }
   if (needs.tail_confidence && !in.has("tail_confidence")) {
-    throw Error("unsupported", str(method->title(), " needs the confidence after the last token (\"tail_confidence\"), "
+    throw Error(ErrorKind::unsupported, str(method->title(), " needs the confidence after the last token (\"tail_confidence\"), "
                                    "which the batch does not hold; add it, or leave method.tail off"));
   }
-  Shaped shaped;
+  Advantages computed;
   std::vector<float> returns;
   {
     nb::gil_scoped_release released;
-    shaped = shape(*method, batch);
+    computed = compute_advantages(*method, batch);
     if (needs.critic) {
       returns.resize(batch.token.size());
       method->returns(batch, returns);
     }
   }
   nb::dict result, per_response, per_token, metrics;
-  for (Recording::Row& row : shaped.recording.rows) {
+  for (Recording::Row& row : computed.recording.rows) {
     (row.per_token ? per_token : per_response)[row.name.c_str()] = array_of(std::move(row.values));
   }
-  for (const auto& [key, value] : shaped.recording.metrics) metrics[key.c_str()] = value;
-  result["advantage"] = array_of(std::move(shaped.advantage));
+  for (const auto& [key, value] : computed.recording.metrics) metrics[key.c_str()] = value;
+  result["advantage"] = array_of(std::move(computed.advantage));
   if (needs.critic) result["returns"] = array_of(std::move(returns));
   result["per_response"] = per_response;
   result["per_token"] = per_token;

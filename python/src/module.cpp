@@ -77,7 +77,7 @@ NB_MODULE(_ucas, m) {
           std::rethrow_exception(thrown);
         } catch (const ucas::Error& e) {
           nb::object made = nb::handle(of->first)(text_of(e.what()));
-          made.attr("kind") = e.kind();
+          made.attr("kind") = e.word();
           PyErr_SetObject(of->first, made.ptr());
         } catch (const FailedCheck& e) {
           PyErr_SetString(of->second, e.what());

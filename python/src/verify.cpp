@@ -28,7 +28,7 @@ size_t place_of(const List& list, const std::string& word, const char* what) {
   std::vector<std::string> words(list.begin(), list.end());
   for (size_t i = 0; i < words.size(); ++i)
     if (words[i] == word) return i;
-  throw Error("config", str(what, " \"", printable(word, 40), "\": expected one of ", join(words, ", "),
+  throw Error(ErrorKind::config, str(what, " \"", printable(word, 40), "\": expected one of ", join(words, ", "),
                             did_you_mean(word, words)));
 }
 
@@ -62,7 +62,7 @@ struct Texts {
       of.push_back(gold.size() - 1);
     }
     if (of.size() != response.size()) {
-      throw Error("shape", str("gold and responses: expected as many of one as of the other, got ", of.size(), " and ",
+      throw Error(ErrorKind::shape, str("gold and responses: expected as many of one as of the other, got ", of.size(), " and ",
                                response.size()));
     }
     const std::optional<Extract> asked = extract_of(extract);

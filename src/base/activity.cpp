@@ -9,9 +9,9 @@
 #include <map>
 
 #include "base/error.h"
-#include "base/lapses.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "base/warning_counters.h"
 
 namespace ucas {
 
@@ -136,7 +136,7 @@ void Watchdog::watch(const std::stop_token& stop) {
       end_program();
     }
     if (due == Stillness::Due::nothing) continue;
-    note(Lapse::stall);
+    count_warning(Warning::stall);
     log(str("watchdog  nothing has moved for ", human_seconds(now.still), ": ", now.what));
   }
 }

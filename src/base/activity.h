@@ -1,6 +1,5 @@
 // What the program is at, for people who wait: the phase, the work under way in it, and when anything last moved. A
 // watchdog says it when nothing has moved for long (docs/reliability.md). Kept by the process, like its log.
-// Threads: any.
 #pragma once
 
 #include <condition_variable>

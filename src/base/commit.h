@@ -1,5 +1,5 @@
 // Which commit this binary was built from, "+changes" behind it where files had been changed; "" where the build was of
-// no clone. Its definition is made by cmake/commit.cmake. Threads: any.
+// no clone. Its definition is made by cmake/commit.cmake.
 #pragma once
 
 #include <string>

@@ -1,7 +1,9 @@
 #include "base/error.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 
 #include "base/failed_check.h"
 #include "base/str.h"
@@ -12,10 +14,21 @@ namespace {
 
 OnFailedCheck failed_check_handler = nullptr;
 
+#define UCAS_WORD(name) #name,
+constexpr const char* kWords[] = {UCAS_ERROR_KINDS(UCAS_WORD)};
+#undef UCAS_WORD
+
 }  // namespace
 
-Error::Error(std::string kind, const std::string& message, int exit_code)
-    : std::runtime_error(message), kind_(std::move(kind)), exit_code_(exit_code) {}
+const char* word_of(ErrorKind kind) { return kWords[static_cast<size_t>(kind)]; }
+
+ErrorKind error_kind_of(std::string_view word) {
+  const auto* found = std::ranges::find(kWords, word);
+  return found == std::end(kWords) ? ErrorKind::internal : static_cast<ErrorKind>(found - kWords);
+}
+
+Error::Error(ErrorKind kind, const std::string& message, int exit_code)
+    : std::runtime_error(message), kind_(kind), exit_code_(exit_code) {}
 
 Error::~Error() = default;
 

@@ -5,6 +5,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace ucas {
 
@@ -19,18 +20,35 @@ enum ExitCode : int {
   kNoSandbox = 78
 };
 
+// The class of an error, printed in brackets: error[config].
+// clang-format off
+#define UCAS_ERROR_KINDS(X)                                                                            \
+  X(config) X(usage) X(path) X(io) X(interrupted) X(numeric) X(limit) X(memory) X(internal)            \
+  X(unsupported) X(data_line) X(empty) X(schema) X(utf8) X(dup_key) X(parquet) X(study) X(no_signal)   \
+  X(truncated) X(header_json) X(header_size) X(not_regular_file) X(offset) X(shape) X(size) X(dtype)   \
+  X(gguf) X(missing_tensor) X(unexpected_tensor) X(tokenizer) X(torch) X(device)                       \
+  X(ranks) X(server) X(reward) X(sandbox)
+// clang-format on
+enum class ErrorKind {
+#define UCAS_ENUMERATOR(name) name,
+  UCAS_ERROR_KINDS(UCAS_ENUMERATOR)
+#undef UCAS_ENUMERATOR
+};
+const char* word_of(ErrorKind kind);
+// Of a word; what is none is `internal`.
+ErrorKind error_kind_of(std::string_view word);
+
 class Error : public std::runtime_error {
  public:
-  // `kind` is the class printed in brackets: config, path, io, truncated, header_json, utf8, dup_key, offset, shape,
-  // dtype, limit, missing_tensor, unexpected_tensor, unsupported, tokenizer, data_line, empty, usage, numeric ...
-  Error(std::string kind, const std::string& message, int exit_code = kBadInput);
+  Error(ErrorKind kind, const std::string& message, int exit_code = kBadInput);
   ~Error() override;
 
-  const std::string& kind() const { return kind_; }
+  ErrorKind kind() const { return kind_; }
+  std::string word() const { return word_of(kind_); }
   int exit_code() const { return exit_code_; }
 
  private:
-  std::string kind_;
+  ErrorKind kind_;
   int exit_code_;
 };
 

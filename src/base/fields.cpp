@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/peer_words.h"
 #include "base/refusals.h"
+#include "base/renamed_keys.h"
 #include "base/str.h"
 
 namespace ucas {
@@ -145,7 +146,7 @@ class Applier final : public Prefixed {
         s.value);
     // From a file "run.toml:3: steps = 0", from the command line "--steps 0".
     std::string place = s.from_text ? str(s.where, " ", got) : str(s.where, ": ", s.key, " = ", got);
-    throw Error("config", str(place, ": expected ", expected));
+    throw Error(ErrorKind::config, str(place, ": expected ", expected));
   }
   static void check(const Setting& s, double value, Range r) {
     if (std::isnan(value) || value < r.low || value > r.high) bad(s, "a value " + range_text(r));
@@ -256,10 +257,19 @@ class Applier final : public Prefixed {
   const std::vector<Setting>& settings_;
   std::vector<bool> used_;
   std::vector<std::string> keys_;
-  Refusals refusals_{"config"};
+  Refusals refusals_{ErrorKind::config};
 };
 
 }  // namespace
+
+// "rollout.carry_over true", the option that this one is called today; "" where it was not renamed.
+static std::string renamed_to(const Setting& setting) {
+  std::string key = setting.key;
+  if (setting.from_text) std::ranges::replace(key, '-', '_');
+  const auto* value = std::get_if<std::string>(&setting.value);
+  std::optional<RenamedOption> now = renamed_option(key, value == nullptr ? "" : *value);
+  return !now ? "" : now->key + (now->value.empty() ? "" : (setting.from_text ? " " : " = ") + now->value);
+}
 
 void apply_settings(Fielder list, void* config, const std::vector<Setting>& settings, bool strict) {
   Applier applier(settings);
@@ -271,6 +281,12 @@ void apply_settings(Fielder list, void* config, const std::vector<Setting>& sett
       applier.refusals()(str(printable(settings[i].where), ": and more unknown keys"));
       break;
     }
+    const bool typed = settings[i].from_text;
+    if (const std::string now = renamed_to(settings[i]); !now.empty()) {
+      applier.refusals()(str(printable(settings[i].where), ": renamed", typed ? "" : " " + printable(settings[i].key),
+                             ": write ", typed ? "--" : "", now));
+      continue;
+    }
     std::string elsewhere;  // a right name in the wrong table
     const std::string tail = "." + settings[i].key.substr(settings[i].key.rfind('.') + 1);
     for (const std::string& key : applier.keys()) {
@@ -279,7 +295,6 @@ void apply_settings(Fielder list, void* config, const std::vector<Setting>& sett
     std::string near = elsewhere.empty() ? peer_option(settings[i].key, applier.keys()) : "";
     if (near.empty()) near = nearest(settings[i].key, applier.keys());
     if (near.empty()) near = elsewhere;
-    bool typed = settings[i].from_text;
     applier.refusals()(str(printable(settings[i].where), ": unknown key", typed ? "" : " " + printable(settings[i].key),
                            did_you_mean(near.empty() || !typed ? near : "--" + near)));
   }
@@ -378,10 +393,10 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments, const 
       } else if (i + 1 < arguments.size()) {
         line.settings.push_back({key, arguments[++i], "--" + key, true});
       } else {
-        throw Error("usage", str("--", key, ": a value is missing after it"));
+        throw Error(ErrorKind::usage, str("--", key, ": a value is missing after it"));
       }
     } else if (word.size() > 1 && word[0] == '-' && word != "-") {
-      throw Error("usage", str(printable(word), ": unknown option (options are written --key value)"));
+      throw Error(ErrorKind::usage, str(printable(word), ": unknown option (options are written --key value)"));
     } else {
       line.positionals.push_back(word);
     }

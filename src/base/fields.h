@@ -26,7 +26,7 @@ struct Range {
   double high = std::numeric_limits<double>::infinity();
 };
 
-// What an option of a run can change, from all of it to nothing. Said where the option is declared; whoever needs to
+// What an option of a run can change, from all of it to nothing. Said where the option is declared; code that needs to
 // know which options matter asks the three questions below and keeps no list of keys:
 //
 //                 a departure from   tells two   must be the same
@@ -34,21 +34,21 @@ struct Range {
 //   result        yes                yes         yes     what is learnt
 //   size          yes, of size       yes         yes     how much of it: batches, lengths, responses, steps
 //   procedure     no                 yes         yes     micro-batches (some methods choose within one), validation
-//   place         no                 no          yes     where, from what, by which draw: known by hashes and the seed
-//   bookkeeping   no                 no          no      no bit of it: what is written down, when a run stops
+//   place         no                 no          yes     where, from what, which random numbers: known by hashes and
+//   the seed bookkeeping   no                 no          no      no bit of it: what is written down, when a run stops
 enum class Effect { result, size, procedure, place, bookkeeping };
 constexpr bool is_departure(Effect effect) { return effect <= Effect::size; }           // `ucas explain`
 constexpr bool tells_runs_apart(Effect effect) { return effect <= Effect::procedure; }  // a study's pool, the report
 constexpr bool is_fixed(Effect effect) { return effect <= Effect::place; }              // --resume
 
-// The words of an enum stand beside it: constexpr std::array<const char*, 2> names(Colour) { return {"red", "green"}; }
-// Enumerators count from 0. This is the word of one of them.
+// The words of an enum are declared next to it: constexpr std::array<const char*, 2> names(Colour) { return {"red",
+// "green"}; } Enumerators count from 0. This is the word of one of them.
 template <class Enum>
 constexpr const char* word_of(Enum value) {
   return names(Enum{})[static_cast<size_t>(value)];
 }
 
-// One option, as its declaration shows it to whoever visits the fields.
+// One option, as a visitor of the fields sees it.
 struct OptionField {
   struct Choice {
     int* index;
@@ -121,7 +121,7 @@ struct Setting {
   bool from_text = false;
 };
 
-// Throws Error("config", "FILE:LINE: ...") on anything that is not TOML.
+// Throws Error(ErrorKind::config, "FILE:LINE: ...") on anything that is not TOML.
 std::vector<Setting> read_toml(const std::string& path);
 std::vector<Setting> parse_toml(const std::string& text, const std::string& where);
 

@@ -70,7 +70,7 @@ std::string message(Read read) {
     read();
     return "nothing was refused";
   } catch (const Error& error) {
-    return str(error.kind(), ": ", error.what());
+    return str(error.word(), ": ", error.what());
   }
 }
 

@@ -73,7 +73,7 @@ bool faulty(const char* op, bool* shorten = nullptr) {
 }
 
 [[noreturn]] void fail_write(const std::string& path, const char* doing) {
-  throw Error("io", str(printable(path, 400), ": cannot ", doing, ": ", std::strerror(errno)), kIoFailure);
+  throw Error(ErrorKind::io, str(printable(path, 400), ": cannot ", doing, ": ", std::strerror(errno)), kIoFailure);
 }
 
 // Of the path that was named, not of the machine: a loop of links, no permission, a name too long.
@@ -83,9 +83,9 @@ bool is_of_the_path(int error) {
 }
 
 [[noreturn]] void fail_read(const std::string& path, const char* doing) {
-  if (errno == ENOENT || errno == ENOTDIR) throw Error("path", str(printable(path, 400), ": no such file"));
+  if (errno == ENOENT || errno == ENOTDIR) throw Error(ErrorKind::path, str(printable(path, 400), ": no such file"));
   const int code = is_of_the_path(errno) ? kBadInput : kIoFailure;
-  throw Error("io", str(printable(path, 400), ": cannot ", doing, ": ", std::strerror(errno)), code);
+  throw Error(ErrorKind::io, str(printable(path, 400), ": cannot ", doing, ": ", std::strerror(errno)), code);
 }
 
 struct Descriptor {
@@ -97,13 +97,13 @@ struct Descriptor {
 
 // Never blocks on a FIFO or device: opened non-blocking, then refused unless it is a regular file.
 int open_regular(const std::string& path, int64_t* size) {
-  if (path.find('\0') != std::string::npos) throw Error("path", "a path holds a NUL byte");
+  if (path.find('\0') != std::string::npos) throw Error(ErrorKind::path, "a path holds a NUL byte");
   int fd = faulty("open") ? -1 : ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) fail_read(path, "open");
   struct stat info{};
   if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
     ::close(fd);
-    throw Error("not_regular_file",
+    throw Error(ErrorKind::not_regular_file,
                 str(printable(path, 400), ": not a regular file", S_ISDIR(info.st_mode) ? " (it is a directory)" : ""));
   }
   *size = info.st_size;
@@ -111,20 +111,21 @@ int open_regular(const std::string& path, int64_t* size) {
 }
 
 [[noreturn]] void refuse_link(const std::string& path) {
-  throw Error("path", str(printable(path, 400),
-                          ": a symbolic link, and writing through it would change files elsewhere; remove the link or "
-                          "put what it points to in its place"));
+  throw Error(ErrorKind::path,
+              str(printable(path, 400),
+                  ": a symbolic link, and writing through it would change files elsewhere; remove the link or "
+                  "put what it points to in its place"));
 }
 
 // For a file that ucas names itself: no link is followed, and neither a FIFO nor a device blocks or is written to.
 int open_own(const std::string& path, int flags, const char* doing) {
   int fd = faulty("open") ? -1 : ::open(path.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
   if (fd < 0 && errno == ELOOP) refuse_link(path);
-  if (fd < 0 && errno != ENXIO) fail_write(path, doing);  // ENXIO: a FIFO that nobody reads
+  if (fd < 0 && errno != ENXIO) fail_write(path, doing);  // ENXIO: a FIFO without a reader
   struct stat info{};
   if (fd < 0 || ::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
     if (fd >= 0) ::close(fd);
-    throw Error("not_regular_file", str(printable(path, 400), ": not a regular file; remove it"));
+    throw Error(ErrorKind::not_regular_file, str(printable(path, 400), ": not a regular file; remove it"));
   }
   return fd;
 }
@@ -134,7 +135,7 @@ void write_all(int fd, const char* bytes, size_t size, const std::string& path) 
     bool shorten = false;
     ssize_t n = faulty("write", &shorten) ? -1 : ::write(fd, bytes, shorten ? (size + 1) / 2 : size);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0 && errno == EAGAIN) {  // a pipe that somebody made non-blocking
+    if (n < 0 && errno == EAGAIN) {  // a non-blocking pipe
       pollfd ready{fd, POLLOUT, 0};
       ::poll(&ready, 1, -1);
       continue;
@@ -183,7 +184,7 @@ std::string follow_links(const std::string& asked) {
     path =
         path_join(parent_of(path), std::string(target, static_cast<size_t>(size)));  // an absolute target stands alone
   }
-  throw Error("path", str(printable(asked, 400), ": a chain of symbolic links without an end"));
+  throw Error(ErrorKind::path, str(printable(asked, 400), ": a chain of symbolic links without an end"));
 }
 
 bool is_descriptor(const std::string& path) {
@@ -198,7 +199,7 @@ void write_to_descriptor(const std::string& path, std::string_view bytes) {
   std::from_chars(name.data(), name.data() + name.size(), number);
   int flags = number < 0 ? -1 : ::fcntl(number, F_GETFD);
   if (flags < 0 || (flags & FD_CLOEXEC) != 0) {
-    throw Error("path", str(printable(path, 400), ": no such descriptor is open"));
+    throw Error(ErrorKind::path, str(printable(path, 400), ": no such descriptor is open"));
   }
   write_all(number, bytes.data(), bytes.size(), path);
 }
@@ -215,9 +216,9 @@ void write_through(const std::string& path, std::string_view bytes) {
   char holder[256] = {};
   const ssize_t n = lock < 0 ? 0 : ::pread(lock, holder, sizeof holder - 1, 0);
   if (lock >= 0) ::close(lock);
-  throw Error("path", str(printable(path, 400), ": in use by another ucas (",
-                          n > 0 ? printable(trim(holder)) : std::string("its lock file was deleted"),
-                          "); wait for it or stop it"));
+  throw Error(ErrorKind::path, str(printable(path, 400), ": in use by another ucas (",
+                                   n > 0 ? printable(trim(holder)) : std::string("its lock file was deleted"),
+                                   "); wait for it or stop it"));
 }
 
 // "state.json.tmp-4711", "base.partial-4711"
@@ -265,7 +266,8 @@ int64_t file_size(const std::string& path) {
 std::vector<std::string> list_directory(const std::string& path) {
   DIR* directory = ::opendir(path.c_str());
   if (directory == nullptr) {
-    if (errno == ENOENT || errno == ENOTDIR) throw Error("path", str(printable(path, 400), ": no such directory"));
+    if (errno == ENOENT || errno == ENOTDIR)
+      throw Error(ErrorKind::path, str(printable(path, 400), ": no such directory"));
     fail_read(path, "list");
   }
   std::vector<std::string> names;
@@ -295,8 +297,8 @@ std::string read_file(const std::string& path, int64_t limit) {
   int64_t size = 0;
   Descriptor file{open_regular(path, &size)};
   if (size > limit) {
-    throw Error("limit", str(printable(path, 400), ": ", human_bytes(static_cast<double>(size)), ", the limit is ",
-                             human_bytes(static_cast<double>(limit))));
+    throw Error(ErrorKind::limit, str(printable(path, 400), ": ", human_bytes(static_cast<double>(size)),
+                                      ", the limit is ", human_bytes(static_cast<double>(limit))));
   }
   std::string bytes(static_cast<size_t>(size), '\0');
   size_t done = 0;
@@ -320,7 +322,8 @@ void read_at(const std::string& path, int64_t offset, void* out, int64_t size) {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) fail_read(path, "read");
     if (n == 0) {
-      throw Error("truncated", str(printable(path, 400), ": ends at byte ", offset, ", ", size, " more expected"));
+      throw Error(ErrorKind::truncated,
+                  str(printable(path, 400), ": ends at byte ", offset, ", ", size, " more expected"));
     }
     to += n;
     offset += n;
@@ -333,7 +336,8 @@ void make_directories(const std::string& path) {
   if (faulty("mkdir")) fail_write(path, "create");
   std::filesystem::create_directories(path, error);
   if (error && !is_directory(path)) {
-    throw Error("io", str(printable(path, 400), ": cannot create the directory: ", error.message()), kIoFailure);
+    throw Error(ErrorKind::io, str(printable(path, 400), ": cannot create the directory: ", error.message()),
+                kIoFailure);
   }
 }
 
@@ -357,7 +361,8 @@ void write_output(const std::string& path, std::string_view bytes) {
   if (is_descriptor(target)) return write_to_descriptor(target, bytes);
   struct stat info{};
   const bool there = ::stat(target.c_str(), &info) == 0;
-  if (there && S_ISDIR(info.st_mode)) throw Error("path", str(printable(path, 400), ": is a directory; name a file"));
+  if (there && S_ISDIR(info.st_mode))
+    throw Error(ErrorKind::path, str(printable(path, 400), ": is a directory; name a file"));
   if (there && !S_ISREG(info.st_mode)) return write_through(target, bytes);
   replace_file(target, bytes, there ? std::optional(info.st_mode & kPermissions) : std::nullopt);
 }
@@ -377,7 +382,7 @@ void remove_all(const std::string& path) {
   std::error_code error;
   if (faulty("unlink")) fail_write(path, "remove");
   std::filesystem::remove_all(path, error);
-  if (error) throw Error("io", str(printable(path, 400), ": cannot remove: ", error.message()), kIoFailure);
+  if (error) throw Error(ErrorKind::io, str(printable(path, 400), ": cannot remove: ", error.message()), kIoFailure);
 }
 
 void truncate_file(const std::string& path, int64_t size) {

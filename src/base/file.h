@@ -47,8 +47,8 @@ void sync_directory(const std::string& path);
 void remove_all(const std::string& path);
 void truncate_file(const std::string& path, int64_t size);
 
-// Error("path") if one of these entries of a directory is a symbolic link: a run directory may come from elsewhere, and
-// writing into RUN/rollouts must not write where that points to. The directory itself may be a link.
+// Error(ErrorKind::path) if one of these entries of a directory is a symbolic link: a run directory may come from
+// elsewhere, and writing into RUN/rollouts must not write where that points to. The directory itself may be a link.
 void refuse_links(const std::string& directory, const std::vector<std::string>& names);
 // Removes what a killed ucas left in a directory: entries PREFIX*.tmp-PID (write_file) and PREFIX*.partial-PID. Only
 // for who holds the lock under which they are written. What cannot be removed is warned of.
@@ -78,10 +78,11 @@ class FileWriter {
   int64_t size_ = 0;  // with what was there before
 };
 
-// A lock on `path` held until destruction; throws Error("path") naming the holder's pid and host when it is taken.
+// A lock on `path` held until destruction; throws Error(ErrorKind::path) naming the holder's pid and host when it is
+// taken.
 class FileLock {
  public:
-  // `directory` is locked, too, where it is given: then a lock file that somebody deletes lets nobody in.
+  // `directory` is locked, too, where it is given: then deleting the lock file lets no second process in.
   explicit FileLock(const std::string& path, const std::string& directory = "");
   ~FileLock();
   FileLock(const FileLock&) = delete;

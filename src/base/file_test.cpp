@@ -30,7 +30,7 @@ std::string kind_of(Act act) {
     act();
     return "";
   } catch (const Error& error) {
-    return error.kind();
+    return error.word();
   }
 }
 
@@ -41,7 +41,7 @@ const bool is_child = [] {
   try {
     write_file(target, std::string(100000, 'n'));
   } catch (const Error& error) {
-    ::_exit(error.kind() == "io" && error.exit_code() == kIoFailure ? 3 : 4);
+    ::_exit(error.word() == "io" && error.exit_code() == kIoFailure ? 3 : 4);
   }
   ::_exit(0);
 }();
@@ -285,7 +285,7 @@ TEST(file, a_second_holder_of_a_lock_is_told_who_has_it) {
       FileLock second(scratch / "lock");
       FAIL() << "the lock was given twice";
     } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), "path");
+      EXPECT_EQ(error.word(), "path");
       EXPECT_NE(std::string(error.what()).find(str("pid ", ::getpid())), std::string::npos) << error.what();
     }
   }

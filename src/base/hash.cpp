@@ -47,7 +47,8 @@ void for_each_block(const std::string& path, const std::function<void(const char
 // "-fips": also where the machine allows only approved digests, for nothing here is encrypted. Looked up once and kept.
 const EVP_MD* digest_called(const char* name) {
   const EVP_MD* kind = EVP_MD_fetch(nullptr, name, "-fips");
-  if (kind == nullptr) throw Error("unsupported", std::string("libcrypto of this machine has no ") + name, kNumeric);
+  if (kind == nullptr)
+    throw Error(ErrorKind::unsupported, std::string("libcrypto of this machine has no ") + name, kNumeric);
   return kind;
 }
 
@@ -64,17 +65,17 @@ const EVP_MD* md5() {
 class Digest {
  public:
   explicit Digest(const EVP_MD* kind) : state_(EVP_MD_CTX_new()) {
-    UCAS_CHECK(state_ && EVP_DigestInit_ex2(state_.get(), kind, nullptr) == 1, "a digest begins");
+    UCAS_CHECK(state_ && EVP_DigestInit_ex2(state_.get(), kind, nullptr) == 1, "SHA-256 context initialised");
   }
   void add(const char* bytes, size_t size) {
-    UCAS_CHECK(EVP_DigestUpdate(state_.get(), bytes, size) == 1, "a digest takes any bytes");
+    UCAS_CHECK(EVP_DigestUpdate(state_.get(), bytes, size) == 1, "SHA-256 update failed");
   }
   template <size_t kSize>
   std::array<uint8_t, kSize> end() {
     std::array<uint8_t, kSize> bytes{};
     unsigned int size = 0;
-    UCAS_CHECK(EVP_MD_CTX_get_size(state_.get()) == static_cast<int>(kSize), "the digest's size");
-    UCAS_CHECK(EVP_DigestFinal_ex(state_.get(), bytes.data(), &size) == 1, "a digest ends once");
+    UCAS_CHECK(EVP_MD_CTX_get_size(state_.get()) == static_cast<int>(kSize), "the digest must have its full size");
+    UCAS_CHECK(EVP_DigestFinal_ex(state_.get(), bytes.data(), &size) == 1, "SHA-256 final failed");
     return bytes;
   }
 

@@ -36,7 +36,8 @@ class StrictReader : public nlohmann::json_sax<Json> {
   bool end_array() override { return close(); }
   bool key(string_t& name) override {
     auto [slot, fresh] = stack_.back()->get_ref<Json::object_t&>().emplace(name, nullptr);
-    if (!fresh) throw Error("dup_key", str(where_, ": the key \"", printable(name), "\" stands twice in one object"));
+    if (!fresh)
+      throw Error(ErrorKind::dup_key, str(where_, ": the key \"", printable(name), "\" stands twice in one object"));
     slot_ = &slot->second;
     memory_.take(JsonMemory::kKey);
     return true;
@@ -47,7 +48,7 @@ class StrictReader : public nlohmann::json_sax<Json> {
     std::string reason = text.find("UTF-8") != std::string::npos ? "invalid UTF-8"
                          : dash == std::string::npos             ? text.substr(text.find("] ") + 2)
                                                                  : text.substr(dash + 3);
-    throw Error(reason == "invalid UTF-8" ? "utf8" : "header_json",
+    throw Error(reason == "invalid UTF-8" ? ErrorKind::utf8 : ErrorKind::header_json,
                 str(where_, ": not valid JSON at byte ", position, ": ", printable(reason)));
   }
 
@@ -70,7 +71,8 @@ class StrictReader : public nlohmann::json_sax<Json> {
     return true;
   }
   bool open(Json&& value) {
-    if (stack_.size() >= kMaxDepth) throw Error("header_json", str(where_, ": JSON nested deeper than ", kMaxDepth));
+    if (stack_.size() >= kMaxDepth)
+      throw Error(ErrorKind::header_json, str(where_, ": JSON nested deeper than ", kMaxDepth));
     memory_.take(JsonMemory::kOpen);
     stack_.push_back(place(std::move(value)));
     return true;
@@ -93,16 +95,17 @@ JsonMemory::JsonMemory(size_t text_bytes, const std::string& where, size_t most)
     : most_(most), left_(most + text_bytes / 2), where_(where) {}
 
 void JsonMemory::refuse() const {
-  throw Error("limit", str(where_, ": more values than are read from JSON at once: they would take more than ",
-                           human_bytes(static_cast<double>(most_)), " beside the file; rows are read as JSON Lines"));
+  throw Error(ErrorKind::limit,
+              str(where_, ": more values than are read from JSON at once: they would take more than ",
+                  human_bytes(static_cast<double>(most_)), " beside the file; rows are read as JSON Lines"));
 }
 
 void check_json_bytes(std::string_view text, const std::string& where) {
   if (text.starts_with("\xef\xbb\xbf")) {
-    throw Error("header_json", str(where, ": begins with a byte order mark; save it as plain UTF-8"));
+    throw Error(ErrorKind::header_json, str(where, ": begins with a byte order mark; save it as plain UTF-8"));
   }
   if (size_t nul = text.find('\0'); nul != std::string_view::npos) {
-    throw Error("header_json", str(where, ": not valid JSON at byte ", nul + 1, ": a NUL byte"));
+    throw Error(ErrorKind::header_json, str(where, ": not valid JSON at byte ", nul + 1, ": a NUL byte"));
   }
 }
 

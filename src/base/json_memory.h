@@ -1,5 +1,5 @@
 // What values of JSON take beside the bytes of their text, about: millions of empty lists are some fifty times their
-// file. More than `most` bytes and half of the text is Error("limit"). For what builds values as they come.
+// file. More than `most` bytes and half of the text is Error(ErrorKind::limit). For what builds values as they come.
 #pragma once
 
 #include <cstddef>

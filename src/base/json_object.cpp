@@ -30,21 +30,21 @@ std::string whole_words(int64_t low, int64_t high) {
 
 }  // namespace
 
-JsonObject::JsonObject(const Json& value, std::string where, const char* kind, const char* advice)
+JsonObject::JsonObject(const Json& value, std::string where, ErrorKind kind, const char* advice)
     : object_(&value), where_(std::move(where)), kind_(kind), advice_(advice) {
   if (!value.is_object()) refuse(str(shown_value(value), ", expected an object"));
 }
 
-JsonObject::JsonObject(std::shared_ptr<const Json> root, std::string where, const char* kind, const char* advice)
+JsonObject::JsonObject(std::shared_ptr<const Json> root, std::string where, ErrorKind kind, const char* advice)
     : JsonObject(*root, std::move(where), kind, advice) {
   root_ = std::move(root);
 }
 
-JsonObject JsonObject::parse(std::string_view text, const std::string& where, const char* kind, const char* advice) {
+JsonObject JsonObject::parse(std::string_view text, const std::string& where, ErrorKind kind, const char* advice) {
   return {std::make_shared<const Json>(parse_json(text, where)), where, kind, advice};
 }
 
-JsonObject JsonObject::read(const std::string& path, int64_t limit, const char* kind, const char* advice) {
+JsonObject JsonObject::read(const std::string& path, int64_t limit, ErrorKind kind, const char* advice) {
   return {std::make_shared<const Json>(read_json(path, limit)), printable(path, 400), kind, advice};
 }
 

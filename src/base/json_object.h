@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "base/json.h"
 
 namespace ucas {
@@ -24,11 +25,11 @@ class JsonObject {
 
   // Of `value`, which must outlive this. `where`: FILE or FILE:LINE; `kind`: of the errors; `advice`: what to do, at
   // the end of each of them.
-  JsonObject(const Json& value, std::string where, const char* kind = "data_line", const char* advice = "");
+  JsonObject(const Json& value, std::string where, ErrorKind kind = ErrorKind::data_line, const char* advice = "");
   // These own what they read.
-  static JsonObject parse(std::string_view text, const std::string& where, const char* kind = "data_line",
+  static JsonObject parse(std::string_view text, const std::string& where, ErrorKind kind = ErrorKind::data_line,
                           const char* advice = "");
-  static JsonObject read(const std::string& path, int64_t limit, const char* kind = "header_json",
+  static JsonObject read(const std::string& path, int64_t limit, ErrorKind kind = ErrorKind::header_json,
                          const char* advice = "");
 
   [[noreturn]] void refuse(const std::string& what) const;                            // "PLACE: what"
@@ -62,7 +63,7 @@ class JsonObject {
   std::vector<JsonObject> children_or_none(std::string_view key) const;
 
  private:
-  JsonObject(std::shared_ptr<const Json> root, std::string where, const char* kind, const char* advice);
+  JsonObject(std::shared_ptr<const Json> root, std::string where, ErrorKind kind, const char* advice);
   JsonObject inner(const Json& value, const std::string& path) const;
   const Json& required(std::string_view key, const char* expected) const;
   const Json& list(std::string_view key, const char* expected) const;
@@ -72,7 +73,8 @@ class JsonObject {
   std::shared_ptr<const Json> root_;  // where it was parsed here
   const Json* object_;
   std::string where_, path_;  // the file and line; the keys within them
-  const char *kind_, *advice_;
+  ErrorKind kind_;
+  const char* advice_;
 };
 
 // Calls each(row) for every line of a file that grows by lines. A last line without its newline that is not JSON was

@@ -14,11 +14,11 @@ namespace {
 
 // What reading `text` says, as "kind: message"; "" if nothing is refused.
 template <class Read>
-std::string refusal(const std::string& text, Read read, const char* kind = "data_line") {
+std::string refusal(const std::string& text, Read read, ErrorKind kind = ErrorKind::data_line) {
   try {
     read(JsonObject::parse(text, "f:3", kind));
   } catch (const Error& error) {
-    return error.kind() + ": " + error.what();
+    return error.word() + ": " + error.what();
   }
   return "";
 }
@@ -73,10 +73,10 @@ TEST(json_object, a_refusal_names_place_key_what_is_there_and_what_was_expected)
   EXPECT_EQ(refusal(R"({"a":[2,9]})", [](O o) { o.ids("a", 9); }),
             "data_line: f:3: \"a\": holds 9, expected a list of token ids from 0 to 8");
   EXPECT_EQ(refusal(R"({"a":1,"b":2})", [](O o) { o.only({"a"}); }), "data_line: f:3: unknown field \"b\"");
-  EXPECT_EQ(
-      refusal(
-          R"({"o":{"l":[{"k":1},{"k":"x"}]}})", [](O o) { o.child("o").children("l").at(1).whole("k"); }, "config"),
-      "config: f:3: o.l[1]: \"k\": string \"x\", expected a whole number");
+  EXPECT_EQ(refusal(
+                R"({"o":{"l":[{"k":1},{"k":"x"}]}})", [](O o) { o.child("o").children("l").at(1).whole("k"); },
+                ErrorKind::config),
+            "config: f:3: o.l[1]: \"k\": string \"x\", expected a whole number");
   EXPECT_EQ(refusal("[1]", [](O) {}), "data_line: f:3: array [1], expected an object");
 }
 

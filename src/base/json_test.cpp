@@ -19,7 +19,7 @@ std::string refusal(const std::string& text) {
   } catch (const Error& error) {
     EXPECT_TRUE(std::string(error.what()).starts_with("f.json: ")) << error.what();
     EXPECT_EQ(error.exit_code(), kBadInput);
-    return error.kind();
+    return error.word();
   }
 }
 

@@ -86,7 +86,7 @@ bool out(const std::string& text) {
     ssize_t n = ::write(STDOUT_FILENO, text.data() + done, text.size() - done);
     if (n >= 0) {
       done += static_cast<size_t>(n);
-    } else if (errno == EAGAIN) {  // a pipe that somebody made non-blocking
+    } else if (errno == EAGAIN) {  // a non-blocking pipe
       pollfd ready{STDOUT_FILENO, POLLOUT, 0};
       ::poll(&ready, 1, -1);
     } else if (errno != EINTR) {
@@ -103,7 +103,7 @@ void finish_output() {
   if (copy >= 0 && ::close(copy) != 0) out_error = errno;
   if (out_error == 0 || out_error == EPIPE) return;
   throw Error(
-      "io",
+      ErrorKind::io,
       str("standard output: cannot write: ", std::strerror(out_error), "; what was to be printed is lost or cut short"),
       kIoFailure);
 }

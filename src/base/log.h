@@ -20,10 +20,11 @@ LogSink set_log_sink(LogSink sink);     // returns the one before
 // comes after is dropped, and finish_output() tells. A reader that left the pipe (`| head`) is no failure. Returns
 // false once nothing arrives any more: what only prints can stop.
 bool out(const std::string& text);
-void finish_output();  // the end of the program: Error("io", exit 74) if something did not reach standard output
+void finish_output();  // the end of the program: Error(ErrorKind::io, exit 74) if something did not reach standard
+                       // output
 
-// A terminal on which lines may rewrite themselves: not a dumb one (TERM), not that of a build service (CI), and nobody
-// set NO_TTY.
+// A terminal on which lines may rewrite themselves: not a dumb one (TERM), not that of a build service (CI), and
+// // without NO_TTY.
 bool stderr_is_terminal();
 
 // Progress of long work: on a terminal one line that rewrites itself, otherwise a plain line every few seconds.

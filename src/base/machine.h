@@ -20,7 +20,7 @@ MachineMemory machine_memory();
 // Of so many processes this is one that run on the same cores: each takes its share. 1 at first.
 void share_cores(int64_t processes);
 int64_t usable_cores();  // this one's share, 1 at least
-int64_t all_cores();     // that it may run on, whoever else does
+int64_t all_cores();     // that it may run on, shared or not
 bool cores_are_shared();
 
 }  // namespace ucas

@@ -11,7 +11,7 @@ namespace ucas {
 void check_output(const std::string& out) {
   if (!exists(out)) return;
   if (is_directory(out) && list_directory(out).empty()) return;
-  throw Error("path", str(printable(out, 400), ": exists already; choose another --out, or remove it"));
+  throw Error(ErrorKind::path, str(printable(out, 400), ": exists already; choose another --out, or remove it"));
 }
 
 OutputDirectory::OutputDirectory(const std::string& out) : out_(out) {

@@ -9,11 +9,11 @@
 
 namespace ucas {
 
-// Error("path") if a result cannot be put at `out`: something is there.
+// Error(ErrorKind::path) if a result cannot be put at `out`: something is there.
 void check_output(const std::string& out);
 
-// OUT.partial-PID, which becomes OUT when it is whole. Meanwhile nobody else makes the same OUT, and what a killed one
-// left of it is removed.
+// OUT.partial-PID, which becomes OUT when it is whole. Meanwhile no other process makes the same OUT, and what a killed
+// one left of it is removed.
 class OutputDirectory {
  public:
   explicit OutputDirectory(const std::string& out);

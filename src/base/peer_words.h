@@ -1,4 +1,4 @@
-// What options and their values are called in TRL and verl, for the hint of an unknown one. Threads: any.
+// What options and their values are called in TRL and verl, for the hint of an unknown one.
 #pragma once
 
 #include <string>

@@ -11,7 +11,7 @@ namespace ucas {
 
 class Refusals {
  public:
-  explicit Refusals(std::string kind) : kind_(std::move(kind)) {}
+  explicit Refusals(ErrorKind kind) : kind_(kind) {}
 
   void operator()(std::string what) { what_.push_back(std::move(what)); }
   // What `check` throws of this kind is one more; anything else goes on its way.
@@ -34,7 +34,7 @@ class Refusals {
   }
 
  private:
-  std::string kind_;
+  ErrorKind kind_;
   std::vector<std::string> what_;
 };
 

@@ -31,8 +31,8 @@ constexpr double to_unit(uint32_t high, uint32_t low) {
 }
 
 // What a sampled token's randomness is keyed by. `step` separates training steps from each other (evaluation uses
-// its own range, see rollout.h); `problem` is the index in the data file; `response` the index in the group;
-// `position` the index of the token in the response.
+// its own range, see evaluate/engine/evaluator.h); `problem` is the index in the data file; `response` the index in the
+// group; `position` the index of the token in the response.
 struct SampleKey {
   uint64_t seed = 0;
   uint32_t step = 0;

@@ -154,7 +154,7 @@ bool valid_utf8(std::string_view text) {
 
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
   std::string best;
-  if (word.size() > 200) return best;  // nobody mistypes that; the table below would be large
+  if (word.size() > 200) return best;  // no typing error; the table below would be large
   size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
     std::vector<size_t> row(candidate.size() + 1);

@@ -27,6 +27,7 @@
 #include "base/error.h"
 #include "base/fields.h"
 #include "base/file.h"
+#include "base/renamed_keys.h"
 #include "base/str.h"
 
 namespace ucas {
@@ -69,7 +70,8 @@ void check_depth(std::string_view text, const std::string& where) {
   for (size_t at = 0; at < text.size();) {
     const char c = text[at];
     if (c == '[' && fresh && nested == 0 && !begins_name(text.substr(at))) {
-      throw Error("config", str(where, ":", line, ": not valid TOML: expected the name of a table after \"[\""));
+      throw Error(ErrorKind::config,
+                  str(where, ":", line, ": not valid TOML: expected the name of a table after \"[\""));
     }
     fresh = c == '\n' || (fresh && (c == ' ' || c == '\t'));
     if (c == '"' || c == '\'') {
@@ -85,8 +87,9 @@ void check_depth(std::string_view text, const std::string& where) {
     if (c == '.') ++parts;
     if (std::string_view("[]{}=,\n").find(c) != std::string_view::npos) parts = 1;
     if (parts > kMaxDepth || nested > kMaxDepth) {
-      throw Error("config", str(where, ":", line, ": ", parts > kMaxDepth ? "a key of" : "lists or tables nested in",
-                                " more than ", kMaxDepth, parts > kMaxDepth ? " parts" : " others"));
+      throw Error(ErrorKind::config,
+                  str(where, ":", line, ": ", parts > kMaxDepth ? "a key of" : "lists or tables nested in",
+                      " more than ", kMaxDepth, parts > kMaxDepth ? " parts" : " others"));
     }
     if (c == '\n') ++line;
     ++at;
@@ -99,7 +102,7 @@ void flatten(const toml::table& table, const std::string& prefix, const std::str
     std::string name = prefix + std::string(key.str());
     std::string place = str(where, ":", static_cast<int64_t>(node.source().begin.line));
     auto refuse = [&](const char* what) {
-      throw Error("config", str(place, ": ", printable(name), ": ", what, " cannot be a value here"));
+      throw Error(ErrorKind::config, str(place, ": ", printable(name), ": ", what, " cannot be a value here"));
     };
     if (const toml::table* inner = node.as_table()) {
       flatten(*inner, name + ".", where, settings);
@@ -149,11 +152,12 @@ std::vector<Setting> parse_toml(const std::string& text, const std::string& wher
   try {
     flatten(toml::parse(text), "", where, settings);
   } catch (const toml::parse_error& error) {
-    throw Error("config", str(where, ":", static_cast<int64_t>(error.source().begin.line),
-                              ": not valid TOML: ", printable(error.description(), 300)));
+    throw Error(ErrorKind::config, str(where, ":", static_cast<int64_t>(error.source().begin.line),
+                                       ": not valid TOML: ", printable(error.description(), 300)));
   } catch (const std::logic_error&) {
-    throw Error("config", str(where, ": not valid TOML"));
+    throw Error(ErrorKind::config, str(where, ": not valid TOML"));
   }
+  for (Setting& setting : settings) rename_option(setting);
   return settings;
 }
 

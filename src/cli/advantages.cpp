@@ -65,8 +65,8 @@ std::set<std::string> keys_of(Method& method) {
 std::unique_ptr<Method> own_method(const StepData& data, const std::string& path) {
   const MethodRow& row = find_method(data.method);
   if (!data.preset.empty() && !row.has_preset(data.preset)) {
-    throw Error("config", str(printable(path, 400), ": method ", data.method, " has no preset ", printable(data.preset),
-                              "; this file is of another version of ucas"));
+    throw Error(ErrorKind::config, str(printable(path, 400), ": method ", data.method, " has no preset ",
+                                       printable(data.preset), "; this file is of another version of ucas"));
   }
   std::unique_ptr<Method> method = row.make(data.preset);
   std::string toml;
@@ -81,10 +81,10 @@ void refuse_missing(const std::string& name, const Needs& needs, const StepData&
   std::string lacks = missing(needs, data.batch);
   if (needs.tail_confidence && !data.tail_confidence) lacks = "the confidence after the last token";
   if (lacks.empty()) return;
-  throw Error("unsupported", str("method ", name, " needs ", lacks, ", which ", printable(path, 400),
-                                 " does not hold: the run trained with ", data.method,
-                                 name == data.method ? "" : ", which does without",
-                                 "; take a step of a run that had it, or another method"));
+  throw Error(ErrorKind::unsupported, str("method ", name, " needs ", lacks, ", which ", printable(path, 400),
+                                          " does not hold: the run trained with ", data.method,
+                                          name == data.method ? "" : ", which does without",
+                                          "; take a step of a run that had it, or another method"));
 }
 
 std::vector<float> recompute(const std::string& name, const Method& method, const StepData& data,
@@ -92,7 +92,7 @@ std::vector<float> recompute(const std::string& name, const Method& method, cons
   Needs needs = method.needs();
   refuse_missing(name, needs, data, path);
   bool classify = needs.answer_classes && !data.answer_classes;
-  return shape(method, classify ? with_answer_classes(data) : data.batch).advantage;
+  return compute_advantages(method, classify ? with_answer_classes(data) : data.batch).advantage;
 }
 
 // The methods asked for, each with those of the settings that it knows.
@@ -115,8 +115,8 @@ std::vector<Recomputed> recomputed(const AdvantagesConfig& config, std::vector<S
     presets.insert(row.presets.begin(), row.presets.end());
     bool has_preset = row.has_preset(wanted);
     if (colon < word.size() && !has_preset) {
-      throw Error("config", str("--method ", printable(word), ": ", name, " has no such preset, expected one of ",
-                                join(row.presets, ", ")));
+      throw Error(ErrorKind::config, str("--method ", printable(word), ": ", name,
+                                         " has no such preset, expected one of ", join(row.presets, ", ")));
     }
     std::unique_ptr<Method> method =
         own && preset.empty() ? own_method(data, path) : row.make(has_preset ? wanted : "");
@@ -139,8 +139,8 @@ std::vector<Recomputed> recomputed(const AdvantagesConfig& config, std::vector<S
                    fields_of(section), recompute(name, *method, data, path)});
   }
   if (!preset.empty() && !presets.contains(preset)) {
-    throw Error("config", str("--method.preset ", printable(preset), ": expected one of ",
-                              join(std::vector<std::string>(presets.begin(), presets.end()), ", ")));
+    throw Error(ErrorKind::config, str("--method.preset ", printable(preset), ": expected one of ",
+                                       join(std::vector<std::string>(presets.begin(), presets.end()), ", ")));
   }
   return all;
 }
@@ -201,20 +201,21 @@ int run_advantages(const Words& words) {
   for (const Setting& s : line.settings) (s.key.starts_with("method.") ? of_method : general).push_back(s);
   for (Setting& s : general) {
     if (s.key == "method" && s.from_text && std::get<std::string>(s.value).empty()) {
-      throw Error("usage", "--method: a name is missing after it");
+      throw Error(ErrorKind::usage, "--method: a name is missing after it");
     }
   }
   AdvantagesConfig config;
   ucas::apply(config, general);
   if (line.positionals.size() != 1) {
-    throw Error("usage", str("advantages: expected one STEP.jsonl or run directory, got ", line.positionals.size(),
-                             "; see ucas advantages --help"));
+    throw Error(ErrorKind::usage, str("advantages: expected one STEP.jsonl or run directory, got ",
+                                      line.positionals.size(), "; see ucas advantages --help"));
   }
-  if (config.save && config.table) throw Error("usage", "--save and --table: give one of them");
+  if (config.save && config.table) throw Error(ErrorKind::usage, "--save and --table: give one of them");
   if (config.table) {
     if (!of_method.empty()) {
-      throw Error("usage", str("--", of_method.front().key,
-                               ": --table compares methods with their defaults; expected --method NAME:PRESET alone"));
+      throw Error(ErrorKind::usage,
+                  str("--", of_method.front().key,
+                      ": --table compares methods with their defaults; expected --method NAME:PRESET alone"));
     }
     const std::string& path = line.positionals[0];
     const MethodsTable table =
@@ -222,7 +223,7 @@ int run_advantages(const Words& words) {
     out(config.json ? methods_table_json(table, path) : methods_table_text(table, printable(path, 400)));
     return kDone;
   }
-  if (config.save && config.json) throw Error("usage", "--save and --json: give one of them");
+  if (config.save && config.json) throw Error(ErrorKind::usage, "--save and --json: give one of them");
   bool any_differs = false;
   for (const std::string& path :
        saved_step_files(line.positionals[0], config.step, config.save ? SavedSteps::all : SavedSteps::last)) {

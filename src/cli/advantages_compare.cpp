@@ -147,14 +147,14 @@ std::string comparison_text(const StepData& data, const Recomputed& method, int6
                          ")\n", settings_text(method.settings));
   const Table means{{"", "stored", "new"},
                     {{"mean |A|", fixed(c.stored_size, 4), fixed(c.new_size, 4)},
-                     {"mean A (net push)", signed_text(c.stored_net), signed_text(c.new_net)}}};
+                     {"mean A", signed_text(c.stored_net), signed_text(c.new_net)}}};
   text += means.text("  ");
   text += str("  correlation over tokens       ",
               std::isnan(c.correlation) ? "none: one side is constant" : fixed(c.correlation, 4), "\n");
   text += str("  tokens changed                ", of_tokens(c.changed, c), "\n");
-  text += str("  tokens whose sign turns       ", of_tokens(c.turned, c), ", silenced to 0: ", grouped(c.silenced),
-              ", woken from 0: ", grouped(c.woken), "\n");
-  text += str("  responses whose sign turns    ", grouped(c.responses_turned), " of ", grouped(c.responses), "\n");
+  text += str("  tokens with a sign flip        ", of_tokens(c.turned, c), ", became zero: ", grouped(c.silenced),
+              ", became non-zero: ", grouped(c.woken), "\n");
+  text += str("  responses with a sign flip     ", grouped(c.responses_turned), " of ", grouped(c.responses), "\n");
   if (c.changed == 0) return text + "  nothing changes: every advantage is as stored (within 1e-6)\n";
   return text + responses_text(data, method.advantage, static_cast<size_t>(show)) +
          tokens_text(data, method.advantage, static_cast<size_t>(show));

@@ -34,16 +34,15 @@ std::string counted(size_t n, const char* what) {
 
 std::string parent(const std::string& path) { return std::filesystem::path(path).parent_path().string(); }
 
-// --- weights
-// ----------------------------------------------------------------------------------------------------------
+// --- weights ----------------------------------------------------------------------------------------------------
 
 std::string tensors_summary(const std::vector<StoredTensor>& tensors, const std::string& path) {
   int64_t bytes = 0;
   for (const StoredTensor& t : tensors) bytes += t.bytes;
   const int64_t memory = machine_memory().total;
   if (memory > 0 && bytes > memory) {
-    throw Error("limit", str(printable(path, 400), ": tensors of ", human_bytes(static_cast<double>(bytes)),
-                             ", this machine has ", human_bytes(static_cast<double>(memory)), " of memory"));
+    throw Error(ErrorKind::limit, str(printable(path, 400), ": tensors of ", human_bytes(static_cast<double>(bytes)),
+                                      ", this machine has ", human_bytes(static_cast<double>(memory)), " of memory"));
   }
   return str(counted(tensors.size(), "tensor"), ", ", human_bytes(static_cast<double>(bytes)));
 }
@@ -82,8 +81,7 @@ std::string check_adapter_directory(const std::string& directory) {
              printable(adapter.base, 400));
 }
 
-// --- runs
-// -------------------------------------------------------------------------------------------------------------
+// --- runs -------------------------------------------------------------------------------------------------------
 
 std::string check_run(const std::string& directory) {
   const std::string config = path_join(directory, "config.toml"), eval = path_join(directory, "eval");
@@ -109,9 +107,10 @@ std::string check_evaluations(const std::string& directory) {
     ++models;
   }
   if (models > 0) return str("evaluation of ", counted(models, "model"));
-  throw Error("path", str(printable(directory, 400),
-                          ": holds nothing that ucas knows: expected config.json (a checkpoint), adapter_config.json, "
-                          "tokenizer.json, config.toml (a run) or eval/"));
+  throw Error(ErrorKind::path,
+              str(printable(directory, 400),
+                  ": holds nothing that ucas knows: expected config.json (a checkpoint), adapter_config.json, "
+                  "tokenizer.json, config.toml (a run) or eval/"));
 }
 
 std::string check_directory(const std::string& path) {
@@ -125,8 +124,7 @@ std::string check_directory(const std::string& path) {
   return check_evaluations(path);
 }
 
-// --- files
-// ------------------------------------------------------------------------------------------------------------
+// --- files ------------------------------------------------------------------------------------------------------
 
 std::string check_toml(const std::string& path) {
   const std::vector<Setting> settings = read_toml(path);
@@ -182,8 +180,8 @@ Json first_row(const std::string& path) try {
   const std::string head = head_of(path, kLineLimit);
   return parse_json(std::string_view(head).substr(0, head.find('\n')), str(printable(path, 400), ":1"));
 } catch (const Error& error) {
-  if (error.kind() != "limit") return nullptr;  // its reader says what is wrong
-  throw Error(path.ends_with(".jsonl") ? "data_line" : "limit", error.what());
+  if (error.kind() != ErrorKind::limit) return nullptr;  // its reader says what is wrong
+  throw Error(path.ends_with(".jsonl") ? ErrorKind::data_line : ErrorKind::limit, error.what());
 }
 
 std::string check_rows(const std::string& path) {
@@ -242,7 +240,7 @@ std::string check_path(const std::string& path) {
     return str("safetensors: ", tensors_summary(read_safetensors_header(path), path));
   }
   if (rows) return check_rows(path);
-  throw Error("unsupported",
+  throw Error(ErrorKind::unsupported,
               str(printable(path, 400), ": neither its name nor its content says what it is; expected ",
                   ".safetensors, .gguf, .json, .jsonl, .csv, .tsv, .parquet, .gz, .toml or a directory"));
 }
@@ -251,8 +249,9 @@ std::string check_path(const std::string& path) {
 
 int run_check(const Words& words) {
   const CommandLine line = parse_command_line(words, {});
-  for (const Setting& setting : line.settings) throw Error("usage", str("check: unknown option ", setting.where));
-  if (line.positionals.empty()) throw Error("usage", "check: PATH is missing; see ucas check --help");
+  for (const Setting& setting : line.settings)
+    throw Error(ErrorKind::usage, str("check: unknown option ", setting.where));
+  if (line.positionals.empty()) throw Error(ErrorKind::usage, "check: PATH is missing; see ucas check --help");
   int result = kDone;
   for (const std::string& path : line.positionals) {
     try {
@@ -260,7 +259,7 @@ int run_check(const Words& words) {
     } catch (const Error& error) {
       const std::string message = join(split(error.what(), '\n'), "; "), shown = printable(path, 400);
       const bool named = message.find(shown) != std::string::npos;
-      log(str("ucas: error[", error.kind(), "]: ", named ? "" : shown + ": ", message));
+      log(str("ucas: error[", error.word(), "]: ", named ? "" : shown + ": ", message));
       result = std::max(result, error.exit_code());  // a disk that fails is not the file's fault
     }
   }

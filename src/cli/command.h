@@ -1,8 +1,11 @@
-// The commands of the program, one row each, by groups, in each in the order in which a newcomer meets them. NAME is
-// run_NAME and options_NAME (the options part of its --help), and help/NAME.txt is the rest of that text. An engine
-// command has its run_NAME in cli/engine, behind a library that is loaded on demand; its options stay in
-// cli/engine_options.cpp, so that --help loads nothing. A command parses its own words (base/fields.h) and returns an
-// exit code; errors are thrown.
+// The commands of the program: one row each, grouped, in the order in which a newcomer meets them.
+// clang-format off
+//   run_NAME           runs the command. It parses its own words (base/fields.h) and returns an exit code; errors are
+//                      thrown. Of an engine command it is in cli/engine, behind a library that is loaded on demand.
+//   options_NAME       the options part of --help; of engine commands in cli/engine_options.cpp, so that --help loads
+//                      nothing
+//   help/NAME.txt      the rest of that text
+// clang-format on
 #pragma once
 
 #include <span>
@@ -19,33 +22,32 @@
   X(demo, engine, train, "small complete run",                                                                         \
     "the main job on the embedded task: warm-up, RLVR per method, evaluation, report")                                 \
   X(study, engine, train, "runs over seeds", "several trainings over seeds, from one base, in one table")              \
-  X(plan, plain, train, "memory, disk, time", "what a training will take, memory and disk, before anything is loaded") \
+  X(plan, plain, train, "memory, disk, time", "estimate memory, disk and time without loading the model")              \
   X(explain, plain, train, "config to equations",                                                                      \
-    "what a training config does, equation by equation, and how it departs from its papers")                           \
-  X(configs, plain, train, "embedded configs", "names of the embedded training configs")                               \
+    "show a training config as equations, with departures from the papers")                                            \
+  X(configs, plain, train, "embedded configs", "list the embedded training configs")                                   \
   X(evaluate, engine, evaluate, "accuracy, pass@k", "greedy and sampled accuracy, pass@k, with intervals")             \
-  X(generate, engine, evaluate, "sample responses", "responses of a checkpoint, to a prompt or to problem files")      \
-  X(score, engine, evaluate, "log-probs, entropy", "per-token log-prob, entropy, confidence of given responses")       \
+  X(generate, engine, evaluate, "sample responses",                                                                    \
+    "sample responses of a checkpoint to a prompt or to problem files")                                                \
+  X(score, engine, evaluate, "log-probs, entropy", "compute per-token log-prob, entropy and confidence of responses")  \
   X(verify, plain, evaluate, "grade answers", "grade answers against the right ones")                                  \
-  X(verify_run, plain, evaluate, "audit evaluation", "grade and count an evaluation again, against its run card")      \
-  X(compare, plain, evaluate, "runs, significance", "runs side by side, and which differences are significant")        \
-  X(report, plain, inspect, "runs as HTML page", "run directories to one HTML page: results, curves, responses")       \
-  X(diagnose, plain, inspect, "why reward fell",                                                                       \
-    "why the reward of a training went as it did; which confidence protects what is rare")                             \
-  X(advantages, plain, inspect, "step, other method", "a saved step under another method: what would have changed")    \
+  X(verify_run, plain, evaluate, "audit evaluation", "regrade an evaluation and compare with its run card")            \
+  X(compare, plain, evaluate, "runs, significance", "compare runs, with significance tests")                           \
+  X(report, plain, inspect, "runs as HTML page", "write run directories as one HTML page: results, curves, responses") \
+  X(diagnose, plain, inspect, "why reward fell", "find common failure modes; compare confidence measures for UCAS")    \
+  X(advantages, plain, inspect, "step, other method", "recompute advantages of a saved step under another method")     \
   X(replay, engine, inspect, "step, bit by bit",                                                                       \
-    "responses of a training step again, compared bit by bit with what the run kept")                                  \
-  X(doctor, plain, inspect, "check this machine", "what this machine has and what ucas makes of it")                   \
+    "regenerate the responses of a training step and check that they are bit-identical")                               \
+  X(doctor, plain, inspect, "check this machine", "show hardware, build and backends")                                 \
   X(make_task, plain, data, "write problems",                                                                          \
     "write a task: the embedded one, or word problems, sums, countdown for real models")                               \
-  X(contamination, plain, data, "train/test overlap", "evaluation problems that stand among the training's")           \
-  X(check, plain, data, "validate files", "whether files can be read: weights, configs, tokenizers, problems, runs")   \
-  X(tokenize, plain, data, "text to token ids", "text to token ids, or a check against known ids")                     \
-  X(convert, plain, data, "GGUF to checkpoint", "a GGUF file as a Hugging Face checkpoint")                            \
-  X(merge, engine, data, "adapter into base", "an adapter added to its base: a whole checkpoint")                      \
-  X(export, plain, data, "model and results",                                                                          \
-    "a checkpoint of a run for others: the model, a model card, evaluation results")                                   \
-  X(serve, engine, serve, "OpenAI-style API", "a checkpoint behind an OpenAI-compatible API")
+  X(contamination, plain, data, "train/test overlap", "check for train/test overlap")                                  \
+  X(check, plain, data, "validate files", "validate checkpoints, configs, tokenizers, problems, runs")                 \
+  X(tokenize, plain, data, "text to token ids", "convert text to token ids, or check known ids")                       \
+  X(convert, plain, data, "GGUF to checkpoint", "convert a GGUF file to a Hugging Face checkpoint")                    \
+  X(merge, engine, data, "adapter into base", "merge an adapter into its base")                                        \
+  X(export, plain, data, "model and results", "export a checkpoint as a Hugging Face repo with a model card")          \
+  X(serve, engine, serve, "OpenAI-style API", "serve a checkpoint behind an OpenAI-compatible API")
 
 namespace ucas {
 

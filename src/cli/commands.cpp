@@ -4,9 +4,9 @@
 #include "base/build_info.h"
 #include "base/embedded.h"
 #include "base/error.h"
-#include "base/lapses.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "base/warning_counters.h"
 #include "cli/command.h"
 #include "cli/help_topics.h"
 #include "data/jsonl.h"
@@ -17,7 +17,7 @@ namespace {
 
 // The last line of a command, or the last but its error.
 void sum_up() {
-  if (const std::string lapses = lapses_in_words(); !lapses.empty()) log(lapses);
+  if (const std::string lapses = warnings_in_words(); !lapses.empty()) log(lapses);
 }
 
 constexpr const char* kIntroduction =
@@ -60,8 +60,8 @@ const Command& find_command(const std::string& name) {
     if (name == command.name) return command;
     names.push_back(command.name);
   }
-  throw Error("usage", str("unknown command ", printable(name), did_you_mean(name, names),
-                           "; `ucas --help` lists the commands"));
+  throw Error(ErrorKind::usage, str("unknown command ", printable(name), did_you_mean(name, names),
+                                    "; `ucas --help` lists the commands"));
 }
 
 std::string with_dashes(std::string name) {
@@ -74,7 +74,7 @@ std::string names_under(const std::string& folder) {
   return "  " + wrap_text(join(embedded_stems(folder), " "), 110, 2, 2);
 }
 
-// The word after --help, or the only other one there is; nullopt where nobody asks.
+// The word after --help, or the only other one there is; nullopt: no help was asked for.
 std::optional<std::string> help_topic(const Words& words) {
   const auto asked = std::ranges::find_if(words, [](const std::string& w) { return w == "--help" || w == "-h"; });
   if (asked == words.end()) return std::nullopt;
@@ -86,8 +86,9 @@ std::optional<std::string> help_topic(const Words& words) {
 void refuse_other_than_utf8(const Words& words) {
   for (const std::string& word : words) {
     if (valid_utf8(word)) continue;
-    throw Error("utf8", str("the argument ", printable(word, 400),
-                            " is not UTF-8: the files that ucas writes could not name it; rename the file or folder"));
+    throw Error(ErrorKind::utf8,
+                str("the argument ", printable(word, 400),
+                    " is not UTF-8: the files that ucas writes could not name it; rename the file or folder"));
   }
 }
 

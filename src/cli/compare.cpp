@@ -72,28 +72,28 @@ std::string choose_evaluation(const std::vector<RunRecord>& runs, const std::str
   for (const RunRecord& run : runs) {
     const std::set<std::string> names = evaluations_of(run);
     if (names.empty()) {
-      throw Error("empty", str(run.path,
-                               ": no evaluation with answers per problem (eval/NAME.json and NAME.jsonl); "
-                               "`ucas evaluate` makes one of a checkpoint, in a directory for each model"));
+      throw Error(ErrorKind::empty, str(run.path,
+                                        ": no evaluation with answers per problem (eval/NAME.json and NAME.jsonl); "
+                                        "`ucas evaluate` makes one of a checkpoint, in a directory for each model"));
     }
     if (!asked.empty() && !names.contains(asked)) {
-      throw Error("path", str(run.path, ": no evaluation \"", printable(asked), "\"; there is ",
-                              join({names.begin(), names.end()}, ", ")));
+      throw Error(ErrorKind::path, str(run.path, ": no evaluation \"", printable(asked), "\"; there is ",
+                                       join({names.begin(), names.end()}, ", ")));
     }
     std::erase_if(common, [&](const std::string& name) { return !names.contains(name); });
   }
   if (!asked.empty()) return asked;
   if (common.empty())
-    throw Error("empty", "the runs share no evaluation by name; --data NAME compares one that all have");
+    throw Error(ErrorKind::empty, "the runs share no evaluation by name; --data NAME compares one that all have");
   // Validations of a training have steps for names; what is compared is what was evaluated at its end.
   std::vector<std::string> named;
   std::copy_if(common.begin(), common.end(), std::back_inserter(named),
                [](const std::string& name) { return !name.starts_with("step-"); });
   if (named.empty()) named = {*common.rbegin()};
   if (named.size() > 1) {
-    throw Error("config", str(runs.size() == 1 ? str(runs[0].path, ": several evaluations: ")
-                                               : "the runs share several evaluations: ",
-                              join(named, ", "), "; choose one with --data NAME"));
+    throw Error(ErrorKind::config, str(runs.size() == 1 ? str(runs[0].path, ": several evaluations: ")
+                                                        : "the runs share several evaluations: ",
+                                       join(named, ", "), "; choose one with --data NAME"));
   }
   return named[0];
 }
@@ -128,7 +128,7 @@ int run_compare(const Words& words) {
   CompareLine options;
   ucas::apply(options, line.settings);
   if (line.positionals.empty()) {
-    throw Error("usage", "compare: no run directory given, expected ucas compare RUN...");
+    throw Error(ErrorKind::usage, "compare: no run directory given, expected ucas compare RUN...");
   }
   std::vector<PublishedTable> published;
   for (const std::string& name : options.published) published.push_back(load_published(name));

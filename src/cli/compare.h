@@ -1,4 +1,4 @@
-// What `ucas compare` holds against each other. Threads: one.
+// What `ucas compare` holds against each other.
 #pragma once
 
 #include <string>

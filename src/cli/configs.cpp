@@ -28,7 +28,7 @@ std::string options_configs() { return ""; }
 int run_configs(const Words& words) {
   const CommandLine line = parse_command_line(words, {});
   if (!line.settings.empty() || line.positionals.size() > 1) {
-    throw Error("usage", "configs: expected one PATTERN at most and no options; see `ucas configs --help`");
+    throw Error(ErrorKind::usage, "configs: expected one PATTERN at most and no options; see `ucas configs --help`");
   }
   const std::string pattern = line.positionals.empty() ? "" : line.positionals[0];
   const std::vector<std::string> all = embedded_stems("configs/");
@@ -41,8 +41,8 @@ int run_configs(const Words& words) {
     }
   }
   if (text.empty()) {
-    throw Error("usage", str("configs: no name holds ", printable(pattern), did_you_mean(pattern, all),
-                             "; `ucas configs` lists all ", all.size()));
+    throw Error(ErrorKind::usage, str("configs: no name holds ", printable(pattern), did_you_mean(pattern, all),
+                                      "; `ucas configs` lists all ", all.size()));
   }
   out(text);
   return kDone;

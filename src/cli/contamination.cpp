@@ -1,4 +1,4 @@
-// ucas contamination: problems of an evaluation that stand among those of a training.
+// ucas contamination: overlap of training and test problems by n-grams of words.
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -87,12 +87,14 @@ std::string options_contamination() { return options_help(ContaminationConfig{})
 int run_contamination(const Words& words) {
   const CommandLine line = parse_command_line(words, {});
   if (!line.positionals.empty()) {
-    throw Error("usage", str("contamination: ", printable(line.positionals[0]), ": expected options only; see --help"));
+    throw Error(ErrorKind::usage,
+                str("contamination: ", printable(line.positionals[0]), ": expected options only; see --help"));
   }
   ContaminationConfig config;
   ucas::apply(config, line.settings);
   if (config.data.empty() || config.against.empty()) {
-    throw Error("usage", "contamination: give the training's files with --data and the evaluation's with --against");
+    throw Error(ErrorKind::usage,
+                "contamination: give the training's files with --data and the evaluation's with --against");
   }
   ProblemOptions options;
   options.labels = false;

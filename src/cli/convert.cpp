@@ -40,7 +40,7 @@ int run_convert(const Words& words) {
   ConvertOptions options;
   ucas::apply(options, line.settings);
   if (line.positionals.size() != 2)
-    throw Error("usage", "give a GGUF file and the directory to make: ucas convert FILE.gguf DIR");
+    throw Error(ErrorKind::usage, "give a GGUF file and the directory to make: ucas convert FILE.gguf DIR");
   const std::string &from = line.positionals[0], &to = line.positionals[1];
   check_output(to);
   const double began = now_seconds();
@@ -52,7 +52,7 @@ int run_convert(const Words& words) {
     Tokenizer::load(partial.path());  // before the weights, which take longer
     write_weights(partial.path(), checkpoint.weights, checkpoint.config.torch_dtype, options.shard_mb << 20);
     check_written(partial.path());
-  } catch (const Error& error) {  // of a directory that nobody will find
+  } catch (const Error& error) {  // the temporary directory has another name
     std::string message = error.what();
     const size_t at = message.find(partial.path());
     if (at != std::string::npos) message.replace(at, partial.path().size(), str(printable(from, 400), ", converted"));

@@ -52,9 +52,10 @@ std::vector<SignalledGroup> from_steps(const std::string& path, const DiagnoseLi
   for (const std::string& file : files) {
     const StepData data = read_step_data(file);
     if (data.piece.empty() && data.batch.token_count() > 0) {
-      throw Error("unsupported", str(printable(file, 400),
-                                     ":1: \"pieces\": false, expected the text of each token: how a response begins "
-                                     "tells its strategy; take a step that ucas train wrote"));
+      throw Error(ErrorKind::unsupported,
+                  str(printable(file, 400),
+                      ":1: \"pieces\": false, expected the text of each token: how a response begins "
+                      "tells its strategy; take a step that ucas train wrote"));
     }
     std::vector<SignalledGroup> of_step = signalled_groups(data, options.opening);
     std::ranges::move(of_step, std::back_inserter(groups));
@@ -79,7 +80,8 @@ std::vector<SignalledGroup> from_evaluation(const std::string& path, const Diagn
   }
   const std::string where = printable(path_join(path, "eval/" + name), 400);
   if (samples == 0) {
-    throw Error("empty", str(where, ": no samples, expected several of each problem: ucas evaluate --samples 64"));
+    throw Error(ErrorKind::empty,
+                str(where, ": no samples, expected several of each problem: ucas evaluate --samples 64"));
   }
   report.source = str(where, ": ", grouped(stored), " samples of ", grouped(std::ssize(rows)), " problems");
   if (stored < samples) {
@@ -99,9 +101,9 @@ bool asks_for_causes(const std::string& path, const DiagnoseLine& options) {
 int say_causes(const std::string& path, bool json) {
   const RunRecord run = read_run(path);
   if (run.steps.empty()) {
-    throw Error("empty", str(printable(path, 400),
-                             "/steps.jsonl: no step yet, expected at least one; wait for the "
-                             "first, or look at what ucas train says"));
+    throw Error(ErrorKind::empty, str(printable(path, 400),
+                                      "/steps.jsonl: no step yet, expected at least one; wait for the "
+                                      "first, or look at what ucas train says"));
   }
   std::vector<std::string> remarks = run.remarks;
   const std::vector<StoredResponse> stored = read_stored(path, remarks);
@@ -121,15 +123,15 @@ int run_diagnose(const Words& words) {
   DiagnoseLine options;
   ucas::apply(options, line.settings);
   if (line.positionals.size() != 1) {
-    throw Error("usage", str("diagnose: expected one run directory or STEP.jsonl, got ", line.positionals.size(),
-                             "; see ucas diagnose --help"));
+    throw Error(ErrorKind::usage, str("diagnose: expected one run directory or STEP.jsonl, got ",
+                                      line.positionals.size(), "; see ucas diagnose --help"));
   }
   const std::string& path = line.positionals[0];
   if (!options.data.empty() && options.step > 0) {
-    throw Error("usage", "--data and --step: an evaluation or saved steps, give one of them");
+    throw Error(ErrorKind::usage, "--data and --step: an evaluation or saved steps, give one of them");
   }
   if (!options.data.empty() && !is_directory(path)) {
-    throw Error("usage",
+    throw Error(ErrorKind::usage,
                 str("--data ", printable(options.data), ": expected a run directory, got ", printable(path, 400)));
   }
   if (asks_for_causes(path, options)) return say_causes(path, options.json);

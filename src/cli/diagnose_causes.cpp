@@ -126,7 +126,7 @@ std::string next_text(const CausesReport& report) {
 std::string verdict_text(const CausesReport& report, int64_t count) {
   if (count > 0) return "";
   const Causes& causes = report.causes;
-  const std::string looked = str(causes.quiet.size(), " causes were looked for and none stands in its records");
+  const std::string looked = str(causes.quiet.size(), " causes were checked, none detected");
   if (const Trend* fallen = causes.fallen()) {
     return indented(str("No cause named: ", fallen->key, " fell, and ", looked,
                         ". Compare the responses of rollouts/ before and after step ", fallen->since, "."));

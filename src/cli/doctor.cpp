@@ -177,7 +177,7 @@ std::string options_doctor() { return options_help(DoctorConfig{}); }
 int run_doctor(const Words& words) {
   CommandLine line = parse_command_line(words, {"json", "sandbox"});
   if (!line.positionals.empty())
-    throw Error("usage", "ucas doctor takes no arguments, got " + printable(line.positionals[0]));
+    throw Error(ErrorKind::usage, "ucas doctor takes no arguments, got " + printable(line.positionals[0]));
   DoctorConfig config;
   ucas::apply(config, line.settings);
   if (config.sandbox) return try_sandbox(config);

@@ -19,13 +19,14 @@ void* engine_symbol(const char* symbol) {
   static void* engine = [] {
     std::string path = engine_path();
 #ifdef UCAS_NO_ENGINE
-    throw Error("unsupported",
+    throw Error(ErrorKind::unsupported,
                 "this command runs a model and needs LibTorch; the Python package holds only the part that does "
                 "without. Build ucas from its sources (`make build`) and use build/ucas, which reads and writes the "
                 "same files");
 #endif
     if (!exists(path)) {
-      throw Error("path", str(path, ": not found; it is built beside the program (`make build`) and belongs with it"));
+      throw Error(ErrorKind::path,
+                  str(path, ": not found; it is built beside the program (`make build`) and belongs with it"));
     }
     // Read once, when LibTorch's OpenMP runtime is loaded. By default its waiting threads spin for milliseconds: on a
     // machine that is busy with anything else, steps of a tiny model took 20 times longer. Some microseconds keep what
@@ -34,14 +35,14 @@ void* engine_symbol(const char* symbol) {
     void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
     if (handle == nullptr) {
       const char* reason = ::dlerror();
-      throw Error("path", str(path, ": cannot be loaded: ", printable(reason ? reason : "unknown reason", 400),
-                              "; is the LibTorch it was built with still there? `make build` mends it"));
+      throw Error(ErrorKind::path, str(path, ": cannot be loaded: ", printable(reason ? reason : "unknown reason", 400),
+                                       "; is the LibTorch it was built with still there? `make build` mends it"));
     }
     return handle;
   }();
   void* address = ::dlsym(engine, symbol);
   if (address == nullptr) {
-    throw Error("path", str(engine_path(), ": lacks ", symbol, ": of another build; run `make build`"));
+    throw Error(ErrorKind::path, str(engine_path(), ": lacks ", symbol, ": of another build; run `make build`"));
   }
   return address;
 }

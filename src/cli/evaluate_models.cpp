@@ -67,7 +67,7 @@ ModelSettings positional(const std::string& word) {
   if (labelled) {
     model.label = word.substr(0, equals);
     model.path = word.substr(equals + 1);
-    if (model.path.empty()) throw Error("usage", str(printable(word), ": expected LABEL=DIR"));
+    if (model.path.empty()) throw Error(ErrorKind::usage, str(printable(word), ": expected LABEL=DIR"));
   }
   tell_kind(model);
   return model;
@@ -83,8 +83,9 @@ struct ModelTable {
 ModelTable& table_of(std::vector<ModelTable>& tables, Setting& setting) {
   const size_t first = std::char_traits<char>::length(kPrefix), dot = setting.key.rfind('.');
   if (!setting.key.starts_with(kPrefix) || dot < first || dot == std::string::npos || dot == first) {
-    throw Error("config", str(printable(setting.where), ": ", setting.from_text ? "" : printable(setting.key) + ": ",
-                              "expected model.LABEL.KEY"));
+    throw Error(ErrorKind::config,
+                str(printable(setting.where), ": ", setting.from_text ? "" : printable(setting.key) + ": ",
+                    "expected model.LABEL.KEY"));
   }
   const std::string label = setting.key.substr(first, dot - first);
   setting.key = setting.key.substr(dot + 1);
@@ -110,13 +111,15 @@ void check_labels(const std::vector<ModelSettings>& models) {
     const bool twice = std::any_of(models.begin(), models.begin() + static_cast<std::ptrdiff_t>(i),
                                    [&](const ModelSettings& other) { return other.label == label; });
     if (!twice && !label.empty() && label.find('/') == std::string::npos && label[0] != '.') continue;
-    throw Error("config", str("labels: \"", printable(label), "\": expected different names that can be file names"));
+    throw Error(ErrorKind::config,
+                str("labels: \"", printable(label), "\": expected different names that can be file names"));
   }
 }
 
 void give_labels(std::vector<ModelSettings>& models, const std::vector<std::string>& labels) {
   if (!labels.empty() && labels.size() != models.size()) {
-    throw Error("config", str("labels: ", labels.size(), " names for ", models.size(), " models; give one for each"));
+    throw Error(ErrorKind::config,
+                str("labels: ", labels.size(), " names for ", models.size(), " models; give one for each"));
   }
   for (size_t i = 0; i < labels.size(); ++i) models[i].label = labels[i];
   for (ModelSettings& model : models) {
@@ -144,13 +147,14 @@ std::vector<ModelSettings> read_models(const std::vector<std::string>& positiona
       models.emplace_back().label = table.label;
     }
   }
-  if (models.empty()) throw Error("usage", "no MODEL directory given; see `ucas evaluate --help`");
+  if (models.empty()) throw Error(ErrorKind::usage, "no MODEL directory given; see `ucas evaluate --help`");
   give_labels(models, labels);
   for (const ModelTable& table : tables) {
     auto model = std::ranges::find(models, table.label, &ModelSettings::label);
     if (model == models.end()) {
-      throw Error("config", str(models_file, ": [model.", printable(table.label), "]: --labels names the models anew; ",
-                                "leave it out where a file names them"));
+      throw Error(ErrorKind::config,
+                  str(models_file, ": [model.", printable(table.label), "]: --labels names the models anew; ",
+                      "leave it out where a file names them"));
     }
     const std::string path = model->path;
     ucas::apply(*model, table.settings);
@@ -158,7 +162,7 @@ std::vector<ModelSettings> read_models(const std::vector<std::string>& positiona
     model->label = table.label;
     tell_kind(*model);
     if (model->path.empty()) {
-      throw Error("config",
+      throw Error(ErrorKind::config,
                   str(models_file, ":", table.line, ": [model.", printable(table.label), "]: path is missing"));
     }
   }
@@ -170,8 +174,8 @@ std::vector<ModelSettings> read_models(const std::vector<std::string>& positiona
     if (model == models.end()) {
       std::vector<std::string> names;
       for (const ModelSettings& m : models) names.push_back(m.label);
-      throw Error("config", str(printable(table.settings[0].where), ": there is no model of that name; there ",
-                                names.size() == 1 ? "is " : "are ", join(names, ", ")));
+      throw Error(ErrorKind::config, str(printable(table.settings[0].where), ": there is no model of that name; there ",
+                                         names.size() == 1 ? "is " : "are ", join(names, ", ")));
     }
     ucas::apply(*model, table.settings);
   }
@@ -182,7 +186,7 @@ std::vector<std::string> with_others(std::vector<std::string> positionals, const
   for (const std::string& word : options.server) {
     const std::string address = word.substr(word.find('=') + 1);
     if (!is_address(word) && !is_address(address)) {
-      throw Error("usage",
+      throw Error(ErrorKind::usage,
                   str("--server ", printable(word, 200), ": expected http://HOST:PORT/v1, or LABEL=http://.."));
     }
     positionals.push_back(word);

@@ -1,5 +1,5 @@
 // The checkpoints of `ucas evaluate` and what is said of each: DIR or LABEL=DIR on the command line, [model.LABEL]
-// tables of a file given with --models, and --model.LABEL.KEY VALUE. LibTorch-free. Threads: any.
+// tables of a file given with --models, and --model.LABEL.KEY VALUE. LibTorch-free.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 namespace ucas {
 
 // "LABEL=DIR" is a label where no slash stands before the "=" and there is no directory of the whole name.
-// A label that nobody gives comes from the path: its last part, or the run and the step of a checkpoint of a run.
+// Without a label it comes from the path: its last part, or the run and the step of a checkpoint of a run.
 // `labels`: names of all models in order, or empty. `settings`: those of the command line whose key begins with
 // "model.". Models of `models_file` that have no place on the command line follow in the file's order.
 // Errors: usage (no model), config (a label twice or no file name, a setting of no model, an unknown key).

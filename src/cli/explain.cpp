@@ -18,10 +18,11 @@ int run_explain(const Words& words) {
   });
   const std::vector<std::string>& given = line.positionals;
   if (given.empty() && line.settings.empty()) {
-    throw Error("usage", "CONFIG is missing: a TOML file, an embedded name such as ucas-paper-7b, or --method NAME");
+    throw Error(ErrorKind::usage,
+                "CONFIG is missing: a TOML file, an embedded name such as ucas-paper-7b, or --method NAME");
   }
   if (given.size() > 2) {
-    throw Error("usage", str("one or two CONFIGs, got ", join(given, " "), "; see ucas explain --help"));
+    throw Error(ErrorKind::usage, str("one or two CONFIGs, got ", join(given, " "), "; see ucas explain --help"));
   }
   Explained first = read_explained(given.empty() ? "" : given[0], line.settings);
   if (given.size() < 2) {

@@ -47,7 +47,8 @@ std::string checked_id(const std::string& option, const std::string& id) {
                       return !part.empty() && part[0] != '.' && std::ranges::all_of(part, allowed);
                     });
   if (good) return id;
-  throw Error("usage", str("--", option, " ", printable(id), ": expected ORG/NAME of letters, digits and -_."));
+  throw Error(ErrorKind::usage,
+              str("--", option, " ", printable(id), ": expected ORG/NAME of letters, digits and -_."));
 }
 
 // The step asked for, or the newest, whose every byte is as it was sealed.
@@ -62,12 +63,13 @@ int64_t whole_checkpoint(const RunDirectory& run, int64_t asked) {
     const SealCheck check = check_seal(run.checkpoint(step), true);
     if (check.problem.empty()) return step;
     const std::string what = str(printable(run.checkpoint(step), 400), ": ", check.problem);
-    if (check.unread) throw Error("io", what, kIoFailure);
+    if (check.unread) throw Error(ErrorKind::io, what, kIoFailure);
     warn(what);
   }
-  throw Error("path", str(printable(run.checkpoints(), 400), ": ",
-                          asked > 0 ? str("no whole checkpoint of step ", asked, "; leave --step out for the newest")
-                                    : "no whole checkpoint yet"));
+  throw Error(ErrorKind::path,
+              str(printable(run.checkpoints(), 400), ": ",
+                  asked > 0 ? str("no whole checkpoint of step ", asked, "; leave --step out for the newest")
+                            : "no whole checkpoint yet"));
 }
 
 // An evaluation of exactly these files, by its run card.
@@ -93,9 +95,10 @@ std::vector<CardedEvaluation> evaluations_of(const std::string& run, const std::
       if (is_of(card, files)) found.push_back({read_evaluation(eval, name, missing, remarks), card.made});
     }
     if (found.size() > before || folder == run) continue;
-    throw Error("path", str(printable(folder, 400),
-                            ": no evaluation of these weights: expected eval/NAME.card.json that names the SHA-256 of "
-                            "this checkpoint's files (`ucas evaluate CHECKPOINT --out OUT` makes OUT/LABEL)"));
+    throw Error(ErrorKind::path,
+                str(printable(folder, 400),
+                    ": no evaluation of these weights: expected eval/NAME.card.json that names the SHA-256 of "
+                    "this checkpoint's files (`ucas evaluate CHECKPOINT --out OUT` makes OUT/LABEL)"));
   }
   return found;
 }
@@ -118,9 +121,10 @@ std::map<std::string, std::string> hub_ids(const std::vector<std::string>& said,
     const std::string source = pair.substr(0, equals), id = equals == std::string::npos ? "" : pair.substr(equals + 1);
     checked_id("hub", id.substr(0, id.find('#')));
     if (std::ranges::find(sources, source) == sources.end())
-      throw Error("usage", str("--hub ", printable(pair), ": no evaluation of this checkpoint has problems of ",
-                               printable(source),
-                               sources.empty() ? "" : str("; there are ", printable(join(sources, ", "), 400))));
+      throw Error(
+          ErrorKind::usage,
+          str("--hub ", printable(pair), ": no evaluation of this checkpoint has problems of ", printable(source),
+              sources.empty() ? "" : str("; there are ", printable(join(sources, ", "), 400))));
     ids[source] = id;
   }
   return ids;
@@ -134,17 +138,18 @@ int run_export(const Words& words) {
   const CommandLine line = parse_command_line(words, {});
   ExportOptions options;
   ucas::apply(options, line.settings);
-  if (line.positionals.size() != 1) throw Error("usage", "give one run directory; see `ucas export --help`");
-  if (options.out.empty()) throw Error("usage", "--out DIR is missing: where the model goes");
+  if (line.positionals.size() != 1) throw Error(ErrorKind::usage, "give one run directory; see `ucas export --help`");
+  if (options.out.empty()) throw Error(ErrorKind::usage, "--out DIR is missing: where the model goes");
   check_output(options.out);
   const RunDirectory run = RunDirectory::watch(line.positionals[0]);
   ModelCard card;
   card.step = whole_checkpoint(run, options.step);
   const std::string checkpoint = run.checkpoint(card.step);
   if (state_folder(checkpoint) == checkpoint)
-    throw Error("unsupported", str(printable(checkpoint, 400),
-                                   ": an earlier version wrote it, moments beside the model; save a step more with "
-                                   "`ucas train --resume` and export that"));
+    throw Error(ErrorKind::unsupported,
+                str(printable(checkpoint, 400),
+                    ": an earlier version wrote it, moments beside the model; save a step more with "
+                    "`ucas train --resume` and export that"));
   if (!options.base_model.empty()) card.base_model = checked_id("base_model", options.base_model);
   for (const std::string& id : options.train_data) card.datasets.push_back(checked_id("train_data", id));
   card.license = options.license;

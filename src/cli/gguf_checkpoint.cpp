@@ -13,7 +13,7 @@ TokenizerTexts tokenizer_of(const GgufFile& file, const ModelConfig& config) {
   const auto model = file.text(key("model"));
   if (!model) file.missing(key("model"));
   if (*model != "gpt2")
-    file.refuse("unsupported", key("model"), "ucas converts byte-level BPE, \"gpt2\" (no SentencePiece)");
+    file.refuse(ErrorKind::unsupported, key("model"), "ucas converts byte-level BPE, \"gpt2\" (no SentencePiece)");
   const auto id = [&](const char* end) { return file.integer(key(end), 0, config.vocab_size - 1); };
   TokenizerTablesOfOthers tables;
   tables.where = file.path();
@@ -33,7 +33,7 @@ TokenizerTexts tokenizer_of(const GgufFile& file, const ModelConfig& config) {
   tables.chat_template = file.text("tokenizer.chat_template").value_or("");
   tables.longest = config.max_position_embeddings;
   if (static_cast<int64_t>(tables.tokens.size()) > config.vocab_size)
-    file.refuse("shape", key("tokens"), str("the embedding has ", config.vocab_size, " rows"));
+    file.refuse(ErrorKind::shape, key("tokens"), str("the embedding has ", config.vocab_size, " rows"));
   return write_tokenizer(std::move(tables));
 }
 

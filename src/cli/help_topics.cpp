@@ -130,8 +130,8 @@ std::string help_on(std::string page, const std::string& name, const std::string
     if (part.topic == topic || (topic == "methods" && in_methods)) text += part.text;
   }
   if (!text.empty()) return text;
-  throw Error("usage", str("ucas ", name, " --help ", printable(topic), ": no such topic", did_you_mean(topic, topics),
-                           "; `ucas ", name, " --help` lists them"));
+  throw Error(ErrorKind::usage, str("ucas ", name, " --help ", printable(topic), ": no such topic",
+                                    did_you_mean(topic, topics), "; `ucas ", name, " --help` lists them"));
 }
 
 }  // namespace ucas

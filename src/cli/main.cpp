@@ -30,10 +30,12 @@ int main(int argc, char** argv) {
     ucas::finish_output();
     return code;
   } catch (const ucas::Error& error) {
-    return fail(error.kind(), error.what(), error.exit_code());
+    return fail(error.word(), error.what(), error.exit_code());
   } catch (const std::bad_alloc&) {
-    return fail("memory", "out of memory: try fewer slots, a smaller token budget or a smaller model", kInternal);
+    return fail(word_of(ucas::ErrorKind::memory),
+                "out of memory: try fewer slots, a smaller token budget or a smaller model", kInternal);
   } catch (const std::exception& error) {
-    return fail("internal", ucas::str(error.what(), " (a bug in ucas; please report it with the command)"), kInternal);
+    return fail(word_of(ucas::ErrorKind::internal),
+                ucas::str(error.what(), " (a bug in ucas; please report it with the command)"), kInternal);
   }
 }

@@ -45,7 +45,7 @@ struct MakeTextTaskConfig {
 };
 
 void need_out(const std::string& out) {
-  if (out.empty()) throw Error("usage", "make-task: --out DIR is missing");
+  if (out.empty()) throw Error(ErrorKind::usage, "make-task: --out DIR is missing");
 }
 
 std::string counts(const std::string& directory, int64_t train, int64_t dev, int64_t test) {
@@ -99,7 +99,8 @@ std::string options_make_task() {
 int run_make_task(const Words& words) {
   CommandLine line = parse_command_line(words, {});
   if (!line.positionals.empty()) {
-    throw Error("usage", str("make-task: ", printable(line.positionals[0]), ": expected options only; see --help"));
+    throw Error(ErrorKind::usage,
+                str("make-task: ", printable(line.positionals[0]), ": expected options only; see --help"));
   }
   struct {
     TaskName task;

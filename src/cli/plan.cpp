@@ -26,9 +26,9 @@ struct PlanOptions {
     f.field("memory", memory,
             "memory of the machine to plan for, such as \"16GiB\" or \"500MB\"; empty = this machine");
     f.field("out", out, "run directory whose disk is checked; empty = the current directory's, with --gpu none");
-    f.field(
-        "gpu", gpu,
-        "device for step-time estimates: h100, h200, a100, rtx4090, or cpu (this machine); empty = memory plan only");
+    f.field("gpu", gpu,
+            "device for step-time estimates: h100, h200, gh200, b200, a100, l4, l40s, a6000, rtxpro6000, rtx3090, "
+            "rtx4090, rtx5090, or cpu (this machine); empty = memory plan only");
     f.field("gpus", gpus, Range{1, 4096}, "number of ranks, one device each; memory and time are per rank");
     f.field("prompt_tokens", lengths.prompt, Range{0, 1e7}, "mean prompt length in tokens; 0 = the maximum allowed");
     f.field("response_tokens", lengths.response, Range{0, 1e7},
@@ -54,7 +54,7 @@ int64_t parse_bytes(const std::string& text) {
     const double bytes = number * factor;
     if (end > 0 && unit == name && bytes >= 1 && bytes < 1e18) return static_cast<int64_t>(bytes);
   }
-  throw Error("usage",
+  throw Error(ErrorKind::usage,
               str("--memory ", printable(text), ": expected a size such as 16GiB, 500MB or a number of bytes"));
 }
 
@@ -62,14 +62,14 @@ int64_t parse_bytes(const std::string& text) {
 PlannedModels models_of_plan(const TrainConfig& config, const PlanOptions& options, PlanHead& head) {
   if (!options.shape.empty()) {
     if (!config.model.empty()) {
-      throw Error("usage", str("--shape ", printable(options.shape, 100), " and --model ", printable(config.model, 400),
-                               ": both name a model; give one of them"));
+      throw Error(ErrorKind::usage, str("--shape ", printable(options.shape, 100), " and --model ",
+                                        printable(config.model, 400), ": both name a model; give one of them"));
     }
     return planned_models(config, model_of_shape(options.shape));
   }
   if (config.model.empty()) {
     throw Error(
-        "config",
+        ErrorKind::config,
         "model is empty: give --model DIR, a Hugging Face checkpoint directory, or --shape with a known model's "
         "name, such as qwen2.5-7b");
   }
@@ -99,7 +99,8 @@ int run_plan(const Words& words) {
   expand_short_forms(line.settings);
   const PlanOptions options = own_options(line.settings);
   if (line.positionals.size() > 1) {
-    throw Error("usage", str("one CONFIG at most, got ", join(line.positionals, " "), "; see ucas plan --help"));
+    throw Error(ErrorKind::usage,
+                str("one CONFIG at most, got ", join(line.positionals, " "), "; see ucas plan --help"));
   }
   std::vector<Setting> settings;
   if (!line.positionals.empty()) settings = read_config_file(line.positionals[0]);
@@ -107,8 +108,8 @@ int run_plan(const Words& words) {
   TrainConfig config = make_train_config(settings);
   config.validate_settings();
   if (config.device != "cpu") {
-    throw Error("unsupported", str("device = ", printable(config.device),
-                                   ": the memory of the CPU alone is planned; leave device out"));
+    throw Error(ErrorKind::unsupported, str("device = ", printable(config.device),
+                                            ": the memory of the CPU alone is planned; leave device out"));
   }
   const bool timed = !options.gpu.empty(), on_gpu = timed && options.gpu != "cpu";
   PlanHead head;

@@ -34,7 +34,7 @@ int run_report(const Words& words) {
   ReportOptions options;
   ucas::apply(options, line.settings);
   if (line.positionals.empty()) {
-    throw Error("usage", "report: no run directory given, expected ucas report RUN... -o FILE.html");
+    throw Error(ErrorKind::usage, "report: no run directory given, expected ucas report RUN... -o FILE.html");
   }
   const size_t size = options.text ? 0 : write_report(line.positionals, options.out, options.title);
   out(summary_table(line.positionals, output_width()));

@@ -24,14 +24,16 @@ std::vector<std::string> saved_steps_of(const std::string& run) {
 
 std::vector<std::string> saved_step_files(const std::string& path, int64_t step, SavedSteps which) {
   if (!is_directory(path)) {
-    if (step > 0) throw Error("usage", str("--step ", step, ": ", printable(path, 400), " is a file, not a run"));
+    if (step > 0)
+      throw Error(ErrorKind::usage, str("--step ", step, ": ", printable(path, 400), " is a file, not a run"));
     return {path};
   }
   const std::vector<std::string> saved = saved_steps_of(path);
   if (saved.empty()) {
-    throw Error("path", str(printable(path, 400),
-                            ": no signals/step-N.jsonl in it; `ucas train` writes them where train.stored_signals is "
-                            "above 0"));
+    throw Error(ErrorKind::path,
+                str(printable(path, 400),
+                    ": no signals/step-N.jsonl in it; `ucas train` writes them where train.stored_signals is "
+                    "above 0"));
   }
   if (step > 0) return {signals_file(path, step)};
   if (which == SavedSteps::last) return {saved.back()};

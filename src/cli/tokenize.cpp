@@ -63,13 +63,13 @@ struct Row {
 Json parse_row(std::string_view line, const std::string& where) try {
   return parse_json(line, where);
 } catch (const Error& error) {
-  throw Error("data_line", error.what());
+  throw Error(ErrorKind::data_line, error.what());
 }
 
 Row read_row(std::string_view line, const std::string& where) {
   Json json = parse_row(line, where);
   auto wrong = [&](const char* what) {
-    throw Error("data_line", str(where, ": ", what, "; expected {\"text\": \"...\", \"ids\": [1, 2, 3]}"));
+    throw Error(ErrorKind::data_line, str(where, ": ", what, "; expected {\"text\": \"...\", \"ids\": [1, 2, 3]}"));
   };
   if (!json.is_object()) wrong("not an object");
   if (!json.contains("text") || !json["text"].is_string()) wrong("no string \"text\"");
@@ -133,7 +133,7 @@ int check(const Tokenizer& tokenizer, const Config& config) {
               printable(row.decoded, 400), "\"\n"));
     }
   }
-  if (rows == 0) throw Error("empty", str(config.check, ": no rows"));
+  if (rows == 0) throw Error(ErrorKind::empty, str(config.check, ": no rows"));
   out(str(identical, " of ", rows, " identical\n"));
   return identical == rows ? kDone : kDiffers;
 }
@@ -145,8 +145,8 @@ Ids parse_ids(const std::string& line, const Tokenizer& tokenizer, int64_t line_
     std::string digits(trim(word));
     bool number = digits.size() <= 9 && digits.find_first_not_of("0123456789") == std::string::npos;
     if (!number || std::stoll(digits) >= tokenizer.vocab_size()) {
-      throw Error("data_line", str("standard input:", line_number, ": \"", printable(digits),
-                                   "\" is not a token id; expected 0 .. ", tokenizer.vocab_size() - 1));
+      throw Error(ErrorKind::data_line, str("standard input:", line_number, ": \"", printable(digits),
+                                            "\" is not a token id; expected 0 .. ", tokenizer.vocab_size() - 1));
     }
     ids.push_back(static_cast<int32_t>(std::stoll(digits)));
   }
@@ -175,10 +175,10 @@ int run_tokenize(const Words& words) {
   Config config;
   ucas::apply(config, line.settings);  // qualified: std::apply would be found too
   if (!line.positionals.empty()) {
-    throw Error("usage", str("tokenize: unexpected \"", printable(line.positionals[0]),
-                             "\"; the directory is given as --tokenizer DIR, the text on standard input"));
+    throw Error(ErrorKind::usage, str("tokenize: unexpected \"", printable(line.positionals[0]),
+                                      "\"; the directory is given as --tokenizer DIR, the text on standard input"));
   }
-  if (config.tokenizer.empty()) throw Error("usage", "tokenize: --tokenizer DIR is missing");
+  if (config.tokenizer.empty()) throw Error(ErrorKind::usage, "tokenize: --tokenizer DIR is missing");
   Tokenizer tokenizer = Tokenizer::load(config.tokenizer);
   return config.check.empty() ? convert(tokenizer, config) : check(tokenizer, config);
 }

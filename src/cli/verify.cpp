@@ -73,8 +73,8 @@ struct VerifyConfig {
       if (extract == kExtractNames[i]) return static_cast<Extract>(i);
     }
     const std::vector<std::string> expected(kExtractNames.begin(), kExtractNames.end());
-    throw Error("config", str("--extract ", printable(extract, 40), ": expected one of ", join(expected, ", "),
-                              did_you_mean(extract, expected)));
+    throw Error(ErrorKind::config, str("--extract ", printable(extract, 40), ": expected one of ", join(expected, ", "),
+                                       did_you_mean(extract, expected)));
   }
 };
 
@@ -93,7 +93,7 @@ std::string run_audit(std::span<const VerifyRow> rows, std::span<const Answer> a
 // ucas verify FILE --kind code. Programs may stand alone: without --extract a text without ``` is one.
 int grade_programs(const std::string& path, const VerifyConfig& config, std::optional<Extract> extract) {
   if (config.audit || config.explain || config.grader != ComparedGrader::ucas) {
-    throw Error("usage", "verify: --kind code has one grader; leave --audit, --explain and --grader out");
+    throw Error(ErrorKind::usage, "verify: --kind code has one grader; leave --audit, --explain and --grader out");
   }
   const auto grader = make_grader(GraderKind::code, {extract.value_or(Extract::lenient), config.code});
   const std::vector<VerifyRow> rows = read_code_rows(path, config.bad_rows, *grader);
@@ -137,22 +137,23 @@ int run_verify(const Words& words) {
   ucas::apply(config, line.settings);
   std::optional<Extract> extract = config.extract_mode();
   if (config.explain && (config.audit || config.grader != ComparedGrader::ucas)) {
-    throw Error("usage", "verify: --explain is of this program's own verifier; leave --audit and --grader out");
+    throw Error(ErrorKind::usage,
+                "verify: --explain is of this program's own verifier; leave --audit and --grader out");
   }
   if (!config.gold.empty() || !config.answer.empty()) {
     if (!line.positionals.empty() || config.audit || !config.out.empty() || config.kind == AnswerKind::code) {
-      throw Error("usage",
+      throw Error(ErrorKind::usage,
                   "verify: --gold and --answer grade one answer of mathematics, without a file, --audit or --out");
     }
     return grade_one(config, extract);
   }
   if (line.positionals.size() != 1) {
-    throw Error("usage",
+    throw Error(ErrorKind::usage,
                 str("verify: expected one FILE.jsonl, got ", line.positionals.size(), "; see ucas verify --help"));
   }
   if (config.kind == AnswerKind::code) return grade_programs(line.positionals[0], config, extract);
   if (config.audit && (!config.out.empty() || config.grader != ComparedGrader::ucas)) {
-    throw Error("usage",
+    throw Error(ErrorKind::usage,
                 "verify: --audit grades under every grader and writes no verdicts; leave --grader and --out out");
   }
   const std::string& path = line.positionals[0];

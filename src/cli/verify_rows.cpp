@@ -27,7 +27,7 @@ double thread_cpu_seconds() {
 }
 
 [[noreturn]] void refuse(const JsonRow& line, const std::string& what) {
-  throw Error("data_line", str(line.where, ": ", what));
+  throw Error(ErrorKind::data_line, str(line.where, ": ", what));
 }
 
 std::string optional_text(const JsonRow& line, const char* key) {

@@ -54,16 +54,16 @@ int run_verify_run(const Words& words) {
   VerifyRunOptions options;
   ucas::apply(options, line.settings);
   if (line.positionals.empty()) {
-    throw Error("usage", "verify-run: no run directory given, expected ucas verify-run RUN...");
+    throw Error(ErrorKind::usage, "verify-run: no run directory given, expected ucas verify-run RUN...");
   }
   bool same = true;
   for (const std::string& run : line.positionals) {
     std::vector<std::string> names = carded_evaluations(run);
     if (!options.name.empty()) names = {options.name};
     if (names.empty()) {
-      throw Error("path", str(run,
-                              ": no eval/NAME.card.json; expected a run directory with an evaluation by `ucas "
-                              "evaluate --out`, a demo or a study"));
+      throw Error(ErrorKind::path, str(run,
+                                       ": no eval/NAME.card.json; expected a run directory with an evaluation by `ucas "
+                                       "evaluate --out`, a demo or a study"));
     }
     for (const std::string& name : names) {
       same = report(run, name, check_card(run, name, {options.data, options.model}), options.shown) && same;

@@ -68,7 +68,7 @@ Quantity parse_quantity(const std::string& text) {
   if (at != std::string::npos) q.at = metric.substr(at + 1);
   const bool scoped = metric.size() < text.size();
   if (fits(q) && !(scoped && (q.scope.empty() || q.of_training()))) return q;
-  throw Error("config",
+  throw Error(ErrorKind::config,
               str("column \"", printable(text),
                   "\": expected greedy, mean@N, pass@K, frontier@K, reached@SHARE, entropy, length, truncated or "
                   "unparseable, alone or with :SOURCE, :* or :macro; or steps_to@SHARE, val_at@SHARE with a training "

@@ -41,7 +41,7 @@ struct RunAnswers {
 // Runs that differ in their label only.
 struct AnswerGroup {
   std::string title;
-  bool trained = true;  // an untrained run has no seed: it stands beside every run that began with it
+  bool trained = true;  // an untrained run has no seed: it is compared with every run that began with it
   std::vector<RunAnswers> runs;
 };
 
@@ -58,7 +58,7 @@ struct Quantity {
   bool of_training() const { return name == "steps_to" || name == "val_at" || name == "steps_to_val"; }
   bool is_share() const;  // printed in percent, at most 1
 };
-// Error("config") naming what may stand there.
+// Error(ErrorKind::config) naming what may stand there.
 Quantity parse_quantity(const std::string& text);
 
 // Of one problem; unknown (NaN) where it was not asked that way or not often enough.

@@ -1,14 +1,16 @@
-// "Is B better than A?": one answer for every command that says so. A difference with its interval, its p, the p
-// corrected by Holm over its table, and the words.
-//  - One run of each: problem by problem. Greedy answers: McNemar's exact test and Bonett and Price's interval; else a
-//    paired bootstrap over problems and the sign-flip test. It speaks of these two models, not of their methods.
-//  - Several runs of each, paired by base and seed: a t interval and test over the runs, and beside them a bootstrap
-//  that
-//    draws runs and problems together and the sign-flip test over problems. The interval has the wider bounds of both,
-//    p is the larger of both: a difference counts only where runs and problems agree. Runs that share one of several
-//    bases count as one.
-//  - Several of each without common labels: the same with Welch's t.
-// A difference is significant where its interval excludes 0 and its corrected p is at most 1 - level.
+// "Is B better than A?": one answer for every command that asks. A difference with its interval, its p, the p corrected
+// by Holm over its table, and the words. A difference is significant where its interval excludes 0 and its corrected p
+// is at most 1 - level.
+// clang-format off
+//   one run of each              problem by problem. Greedy answers: McNemar's exact test, and Bonett and Price's
+//                                interval; else a paired bootstrap over problems and the sign-flip test. It speaks of
+//                                these two models, not of their methods.
+//   several runs of each         paired by base and seed: a t interval and test over the runs, a bootstrap that
+//                                resamples runs and problems together, and the sign-flip test over problems. The
+//                                interval has the wider bounds of both, p is the larger of both: a difference counts
+//                                only where runs and problems agree. Runs that share one of several bases count as one.
+//   several, no common labels    the same with Welch's t.
+// clang-format on
 #pragma once
 
 #include <cstdint>

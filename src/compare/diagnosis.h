@@ -2,7 +2,7 @@
 // weighs the reward of a right response by W = exp(-alpha C_hat), C_hat the z-score of its confidence within its group:
 // below 1 where C_hat > 0. Exploration is kept alive only by a confidence that is low where a right response is rare.
 // Whether it is can be seen on any model's samples before a training, and on the saved steps of one.
-// Fed by signalled_groups.h; for `ucas diagnose`. docs/metrics.md defines every figure. Threads: any.
+// Fed by signalled_groups.h; for `ucas diagnose`. docs/metrics.md defines every figure.
 #pragma once
 
 #include <array>

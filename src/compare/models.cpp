@@ -211,7 +211,7 @@ Comparison compare_models(std::span<const AnswerGroup> groups, const ModelsOptio
   out.options = options;
   const CommonProblems common = common_problems(groups);
   if (common.sources.empty()) {
-    throw Error("empty", "the runs have no problem in common (by source and id); nothing can be compared");
+    throw Error(ErrorKind::empty, "the runs have no problem in common (by source and id); nothing can be compared");
   }
   for (const AnswerGroup& group : groups) out.groups.push_back(group.title);
   const std::vector<ProblemAnswers>& problems = common.groups[0].runs[0].problems;

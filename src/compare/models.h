@@ -40,7 +40,7 @@ struct Comparison {
 };
 
 // Over the problems that all runs answered; says how many are left out. The p of greedy answers and of the quoted mean
-// are one family, those of every further metric one each. Error("empty") if no problem is common.
+// are one family, those of every further metric one each. Error(ErrorKind::empty) if no problem is common.
 Comparison compare_models(std::span<const AnswerGroup> groups, const ModelsOptions& options);
 
 }  // namespace ucas

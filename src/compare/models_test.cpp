@@ -45,7 +45,7 @@ const ComparedMetric& metric(const Comparison& c, std::string_view key) {
   for (const ComparedMetric& m : c.metrics) {
     if (m.key == key) return m;
   }
-  throw Error("empty", std::string(key));
+  throw Error(ErrorKind::empty, std::string(key));
 }
 
 TEST(models, greedy_answers_of_two_models_are_compared_by_mcnemars_exact_test) {

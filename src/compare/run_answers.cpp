@@ -74,8 +74,9 @@ std::vector<std::pair<std::string, std::string>> settings_of(const Card& card) {
       if (all.size() > 1) out.emplace_back(str(key, " of ", set.as.name), text_of(set));
     }
   };
-  by_benchmark("template",
-               [](const Card::Set& set) { return str(set.as.form.name, " (", set.template_sha256.substr(0, 8), ")"); });
+  by_benchmark("template", [](const Card::Set& set) {
+    return str(set.as.prompt_template.name, " (", set.template_sha256.substr(0, 8), ")");
+  });
   by_benchmark("max_tokens", [](const Card::Set& set) { return str(set.as.max_tokens); });
   by_benchmark("stop tokens", [](const Card::Set& set) { return join(set.as.stop_texts, " "); });
   by_benchmark("grader", [](const Card::Set& set) { return str(set.as.grader, " ", word_of(set.as.extract)); });

@@ -101,7 +101,7 @@ std::vector<SignalledGroup> signalled_groups(std::span<const ProblemRow> rows, i
 }
 
 std::vector<SignalledGroup> signalled_groups(const StepData& data, int64_t words) {
-  UCAS_CHECK(data.piece.size() == data.batch.token.size(), "the text of every token");
+  UCAS_CHECK(data.piece.size() == data.batch.token.size(), "each token needs its text");
   const std::vector<float>*A = traced(data, "A"), *A_mod = traced(data, "A_mod");
   const Batch batch = with_answer_classes(data);
   std::vector<SignalledGroup> groups;

@@ -46,13 +46,14 @@ void GenerateOptions::fields(Fields& f) {
 }
 
 void GenerateOptions::validate() const {
-  if (model.empty()) throw Error("usage", "--model DIR is missing; see `ucas generate --help`");
+  if (model.empty()) throw Error(ErrorKind::usage, "--model DIR is missing; see `ucas generate --help`");
   if (prompt.empty() == data.empty()) {
-    throw Error("usage", prompt.empty() ? "nothing to answer: give --prompt TEXT or --data FILE.jsonl"
-                                        : "--prompt and --data are both given; choose one of them");
+    throw Error(ErrorKind::usage, prompt.empty() ? "nothing to answer: give --prompt TEXT or --data FILE.jsonl"
+                                                 : "--prompt and --data are both given; choose one of them");
   }
   if (sampling.temperature > 0 && sampling.temperature < 1e-3) {
-    throw Error("config", str("temperature = ", sampling.temperature, ": expected 0 (greedy) or at least 0.001"));
+    throw Error(ErrorKind::config,
+                str("temperature = ", sampling.temperature, ": expected 0 (greedy) or at least 0.001"));
   }
 }
 

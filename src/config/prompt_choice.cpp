@@ -17,21 +17,22 @@ bool may_be_chat(const std::string& name) {
   return name == kAutoTemplate || name.starts_with("chat") || file;
 }
 
-bool asks_for_box(const Template& form, std::span<const Problem> problems) {
+bool asks_for_box(const Template& prompt_template, std::span<const Problem> problems) {
   constexpr size_t kLookedAt = 32;
   const std::span<const Problem> first = problems.first(std::min(problems.size(), kLookedAt));
   const auto boxed = std::ranges::count_if(first, [&](const Problem& problem) {
-    const std::string prompt = render(form, problem);
+    const std::string prompt = render(prompt_template, problem);
     return prompt.find("\\boxed") != std::string::npos || prompt.find("\\fbox") != std::string::npos;
   });
   return 2 * static_cast<size_t>(boxed) > first.size();
 }
 
-Extract choose_extract(ExtractOption asked, const Template& form, std::span<const Problem> problems,
+Extract choose_extract(ExtractOption asked, const Template& prompt_template, std::span<const Problem> problems,
                        GraderKind grader) {
   if (const std::optional<Extract> extract = said(asked)) return *extract;
   const bool of_text = grader == GraderKind::math || grader == GraderKind::numeric;
-  return form.chat && of_text && !asks_for_box(form, problems) ? Extract::lenient : Extract::strict;
+  return prompt_template.chat && of_text && !asks_for_box(prompt_template, problems) ? Extract::lenient
+                                                                                     : Extract::strict;
 }
 
 std::string template_in_words(const std::string& chosen) {

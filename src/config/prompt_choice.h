@@ -1,7 +1,7 @@
 // What "auto", the default of the options template and extract, comes to: the checkpoint's own chat template where it
 // has one; and answers read leniently where a chat template is used and no prompt asks for a box, since instruct models
 // then write "The answer is 2." or "#### 2". What was decided is said in one line, and a run's config.toml has the
-// result. Threads: any.
+// result.
 #pragma once
 
 #include <span>
@@ -23,11 +23,12 @@ std::string choose_template(const std::string& asked, const std::string& checkpo
 bool may_be_chat(const std::string& name);
 
 // Whether most of the first prompts hold a \boxed, from the template or from the question.
-bool asks_for_box(const Template& form, std::span<const Problem> problems);
+bool asks_for_box(const Template& prompt_template, std::span<const Problem> problems);
 
 // `asked`, or for auto lenient where the template is a chat template, no prompt asks for a box, and the grader is one
 // of answers in text (math, numeric); else strict.
-Extract choose_extract(ExtractOption asked, const Template& form, std::span<const Problem> problems, GraderKind grader);
+Extract choose_extract(ExtractOption asked, const Template& prompt_template, std::span<const Problem> problems,
+                       GraderKind grader);
 
 // "template chat (the checkpoint's own)", of what "auto" came to.
 std::string template_in_words(const std::string& chosen);

@@ -35,16 +35,18 @@ TEST_F(prompt_choice, a_checkpoint_with_a_chat_template_gets_it_unless_another_i
 }
 
 TEST_F(prompt_choice, answers_after_a_chat_template_are_read_leniently_unless_a_box_is_asked_for) {
-  const Template form = load_template("chat", chat());
+  const Template prompt_template = load_template("chat", chat());
   const auto extract = [&](const Template& as, const std::string& question, GraderKind grader = GraderKind::math) {
     return choose_extract(ExtractOption::automatic, as, questions(question), grader);
   };
-  EXPECT_EQ(extract(form, "1 + 1?"), Extract::lenient);
-  EXPECT_EQ(extract(form, "1 + 1? Put your answer within \\boxed{}."), Extract::strict) << "the question asks";
+  EXPECT_EQ(extract(prompt_template, "1 + 1?"), Extract::lenient);
+  EXPECT_EQ(extract(prompt_template, "1 + 1? Put your answer within \\boxed{}."), Extract::strict)
+      << "the question asks";
   EXPECT_EQ(extract(load_template("chat_boxed", chat()), "1 + 1?"), Extract::strict) << "the template asks";
   EXPECT_EQ(extract(load_template("plain", chat()), "1 + 1?"), Extract::strict) << "no chat";
-  EXPECT_EQ(extract(form, "1 + 1?", GraderKind::code), Extract::strict);
-  EXPECT_EQ(choose_extract(ExtractOption::strict, form, questions("1 + 1?"), GraderKind::math), Extract::strict);
+  EXPECT_EQ(extract(prompt_template, "1 + 1?", GraderKind::code), Extract::strict);
+  EXPECT_EQ(choose_extract(ExtractOption::strict, prompt_template, questions("1 + 1?"), GraderKind::math),
+            Extract::strict);
 }
 
 TEST_F(prompt_choice, what_was_decided_is_said) {

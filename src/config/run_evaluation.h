@@ -1,6 +1,5 @@
 // How a training puts questions to its model and grades the answers in its validation, as options of `ucas evaluate`:
 // what the line that a training prints at its end holds, and what `ucas evaluate RUN` takes from the run's config.toml.
-// Threads: any.
 #pragma once
 
 #include <optional>

@@ -35,14 +35,14 @@ void SftConfig::fields(Fields& f) {
 }
 
 void SftConfig::validate() const {
-  if (data.empty()) throw Error("config", "--data: no file of prompts and responses given");
+  if (data.empty()) throw Error(ErrorKind::config, "--data: no file of prompts and responses given");
   if (!steps.empty() && steps.size() != data.size()) {
-    throw Error("config", str("steps has ", steps.size(), " entries and data has ", data.size(),
-                              ": give one number of steps for each file, or leave steps out"));
+    throw Error(ErrorKind::config, str("steps has ", steps.size(), " entries and data has ", data.size(),
+                                       ": give one number of steps for each file, or leave steps out"));
   }
   if (max_length > max_tokens) {
-    throw Error("config", str("max_length = ", max_length, " is above max_tokens = ", max_tokens,
-                              ": one sequence must fit a micro-batch; lower the one or raise the other"));
+    throw Error(ErrorKind::config, str("max_length = ", max_length, " is above max_tokens = ", max_tokens,
+                                       ": one sequence must fit a micro-batch; lower the one or raise the other"));
   }
 }
 

@@ -29,7 +29,7 @@ struct SftConfig {
   OptimizerConfig optimizer;
 
   void fields(Fields& f);
-  void validate() const;  // cross-field checks; Error("config")
+  void validate() const;  // cross-field checks; Error(ErrorKind::config)
 };
 
 }  // namespace ucas

@@ -41,23 +41,25 @@ ModelOptions SftOptions::model_options() const {
 
 void SftOptions::validate() const {
   if (model.empty() == init.empty())
-    throw Error("config", str("give either --model DIR or --init FAMILY, one of ", family_names()));
+    throw Error(ErrorKind::config, str("give either --model DIR or --init FAMILY, one of ", family_names()));
   if (!init.empty() && find_family(init) == nullptr) {
-    throw Error("config", str("--init ", printable(init), ": expected one of ", family_names()));
+    throw Error(ErrorKind::config, str("--init ", printable(init), ": expected one of ", family_names()));
   }
   if (!init.empty() && tokenizer.empty()) {
-    throw Error("config", "--init needs --tokenizer DIR: its vocabulary is the model's");
+    throw Error(ErrorKind::config, "--init needs --tokenizer DIR: its vocabulary is the model's");
   }
   if (!init.empty() && lora.on()) {
-    throw Error("config", "lora.rank with --init: an adapter needs trained weights under it; give --model DIR");
+    throw Error(ErrorKind::config,
+                "lora.rank with --init: an adapter needs trained weights under it; give --model DIR");
   }
-  if (out.empty()) throw Error("config", "--out DIR is missing: where the trained checkpoint goes");
+  if (out.empty()) throw Error(ErrorKind::config, "--out DIR is missing: where the trained checkpoint goes");
   if (!init.empty() && (shape.hidden_size % shape.num_attention_heads != 0 ||
                         shape.num_attention_heads % shape.num_key_value_heads != 0 ||
                         shape.hidden_size / shape.num_attention_heads % 2 != 0)) {
-    throw Error("config", str("model.hidden_size = ", shape.hidden_size, ", num_attention_heads = ",
-                              shape.num_attention_heads, ", num_key_value_heads = ", shape.num_key_value_heads,
-                              ": heads must divide hidden_size into an even width, key/value heads must divide heads"));
+    throw Error(ErrorKind::config,
+                str("model.hidden_size = ", shape.hidden_size, ", num_attention_heads = ", shape.num_attention_heads,
+                    ", num_key_value_heads = ", shape.num_key_value_heads,
+                    ": heads must divide hidden_size into an even width, key/value heads must divide heads"));
   }
   sft.validate();
 }

@@ -26,7 +26,7 @@ struct SftOptions {
   SftConfig sft;
 
   void fields(Fields& f);
-  void validate() const;  // Error("config")
+  void validate() const;  // Error(ErrorKind::config)
   ModelOptions model_options() const;
 };
 

@@ -21,7 +21,7 @@ void expect_refused(const std::vector<std::string>& words, const std::string& sa
     parse(words);
     ADD_FAILURE() << "accepted: " << says;
   } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), "config");
+    EXPECT_EQ(error.word(), "config");
     EXPECT_NE(std::string(error.what()).find(says), std::string::npos) << error.what();
   }
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/renamed_keys.h"
 #include "base/star.h"
 #include "base/str.h"
 
@@ -14,15 +15,16 @@ std::vector<StopBound> parse_stop_bounds(const std::vector<std::string>& entries
   std::vector<StopBound> bounds;
   for (const std::string& entry : entries) {
     const size_t sign = entry.find_first_of("<>");
-    StopBound bound{.metric = std::string(trim(entry.substr(0, sign)))};
+    StopBound bound{.metric = renamed_metric(std::string(trim(entry.substr(0, sign))))};
     bound.above = sign != std::string::npos && entry[sign] == '>';
     const std::string number = sign == std::string::npos ? "" : std::string(trim(entry.substr(sign + 1)));
     const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), bound.value);
     const bool read = error == std::errc() && end == number.data() + number.size() && std::isfinite(bound.value);
     if (bound.metric.empty() || !read) {
-      throw Error("config", str("train.stop_when: \"", printable(entry, 80),
-                                "\": expected METRIC < VALUE or METRIC > VALUE with a name of docs/metrics.md, for "
-                                "example \"actor/entropy < 0.05\""));
+      throw Error(ErrorKind::config,
+                  str("train.stop_when: \"", printable(entry, 80),
+                      "\": expected METRIC < VALUE or METRIC > VALUE with a name of docs/metrics.md, for "
+                      "example \"actor/entropy < 0.05\""));
     }
     bounds.push_back(std::move(bound));
   }

@@ -1,4 +1,4 @@
-// Bounds on the numbers of a step that end a run: train.stop_when, such as "actor/entropy < 0.05". Threads: any.
+// Bounds on the numbers of a step that end a run: train.stop_when, such as "actor/entropy < 0.05".
 #pragma once
 
 #include <span>
@@ -15,7 +15,7 @@ struct StopBound {
   double value = 0;
 };
 
-// "METRIC < VALUE" or "METRIC > VALUE" each. Error("config") with the first that is neither.
+// "METRIC < VALUE" or "METRIC > VALUE" each. Error(ErrorKind::config) with the first that is neither.
 std::vector<StopBound> parse_stop_bounds(const std::vector<std::string>& entries);
 // The first number beyond a bound, for people; "" where none is. A NaN is beyond none.
 std::string crossed(std::span<const StopBound> bounds, StepRow values);

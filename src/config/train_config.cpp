@@ -31,13 +31,13 @@ void TrainDataConfig::fields(Fields& f) {
           "train on fewer than data.train_batch_size prompts after the last generation batch; false = stop the run, as "
           "DAPO's code");
   f.field("shuffle", shuffle, "shuffle problems every epoch, keyed by the seed");
-  f.choice("draw", draw,
+  f.choice("order", order,
            "data order: shuffled = each problem once per epoch; difficulty = sample by p (1 - p), p = (right + 1) / (n "
            "+ 2) when last asked");
   f.field("weights", weights,
           "sampling weights of data sources, SOURCE=WEIGHT, such as \"gsm8k=2\"; a source is a row's data_source or "
           "file name; empty = all problems alike");
-  f.field("rest_solved", rest_solved, Range{0, 1e9},
+  f.field("solved_cooldown", solved_cooldown, Range{0, 1e9},
           "steps to skip a problem after all responses to the problem were right; 0 = no skipping");
   f.field("skip_bad_rows", skip_bad_rows, "skip and count unusable rows; above 1 % of rows the run stops",
           Effect::place);
@@ -61,16 +61,16 @@ void TrainRolloutConfig::fields(Fields& f) {
   f.field(
       "stop", stop,
       "stop strings besides the stop tokens, such as \"</answer>\"; a response ends with the token that completes one");
-  f.choice("surplus", surplus,
-           "prompts that pass the filter beyond data.train_batch_size: drop, or carry over to the next step with the "
-           "rollout log-probs");
+  f.field("carry_over", carry_over,
+          "carry prompts that pass the filter beyond data.train_batch_size over to the next step, with the rollout "
+          "log-probs; false = drop");
   f.field("max_slots", max_slots, Range{0, 1 << 16},
           "maximum sequences decoded at once; 0 = chosen from model, lengths and device", Effect::bookkeeping);
   f.choice(
       "old_log_prob", old_log_prob,
       "source of old log-probs: sampler (1/16 of the values checked bit for bit on the CPU), or trainer (recomputed)",
       Effect::bookkeeping);
-  f.field("lag", lag, Range{0, 1},
+  f.field("off_policy_steps", off_policy_steps, Range{0, 1},
           "steps off-policy: 1 = sample with the weights from the start of the previous step; servers then sample "
           "during the update");
   f.choice("backend", backend, "rollout backend: this program, or SGLang or vLLM servers (docs/scale.md)",
@@ -86,7 +86,7 @@ void TrainRolloutConfig::fields(Fields& f) {
   f.field("patience", patience, Range{0.1, 86400},
           "seconds without any response from servers until the run saves and stops", Effect::bookkeeping);
   f.field(
-      "handover_bound", handover_bound, Range{0, 100},
+      "weight_sync_tolerance", weight_sync_tolerance, Range{0, 100},
       "maximum mean difference between server and trainer log-probs of a known text after each weight sync, in nats",
       Effect::bookkeeping);
 }
@@ -235,7 +235,7 @@ void TrainConfig::fields(Fields& f) {
 }
 
 void RewardConfig::validate() const {
-  Refusals refuse("config");
+  Refusals refuse(ErrorKind::config);
   if (const std::string wrong_schedule = kl_schedule.refusal("reward.kl_schedule"); !wrong_schedule.empty()) {
     refuse(wrong_schedule);
   }
@@ -263,7 +263,7 @@ void RewardConfig::validate() const {
 }
 
 void TrainConfig::validate() const {
-  Refusals refuse("config");
+  Refusals refuse(ErrorKind::config);
   if (data.files.empty()) refuse("data.files is empty: give --data FILE.jsonl");
   if (model.empty()) refuse("model is empty: give --model DIR, a Hugging Face checkpoint directory");
   if (method && method->needs().teacher == "")
@@ -288,13 +288,15 @@ void TrainConfig::validate() const {
 }
 
 void TrainConfig::validate_settings() const {
-  Refusals refuse("config");
+  Refusals refuse(ErrorKind::config);
   if (update.mini_batch_size > data.train_batch_size) {
     refuse(str("update.mini_batch_size = ", update.mini_batch_size, " is larger than data.train_batch_size = ",
                data.train_batch_size, ": lower the one or raise the other"));
   }
-  if (rollout.lag > 0 && rollout.surplus == Surplus::carry) {
-    refuse("rollout.lag = 1 with rollout.surplus = \"carry\": prompts would be two steps old; choose one of them");
+  if (rollout.off_policy_steps > 0 && rollout.carry_over) {
+    refuse(
+        "rollout.off_policy_steps = 1 with rollout.carry_over = true: prompts would be two steps old; choose one of "
+        "them");
   }
   if (rollout.backend != SampledBy::native) {
     const std::string with = str(" with rollout.backend = \"", word_of(rollout.backend), "\"");
@@ -318,9 +320,10 @@ void TrainConfig::validate_settings() const {
   }
   refuse.attempt([&] { parse_source_weights(data.weights); });
   refuse.attempt([&] { parse_stop_bounds(train.stop_when); });
-  if (data.draw == DrawOrder::difficulty && !data.shuffle) {
+  if (data.order == DataOrder::difficulty && !data.shuffle) {
     refuse(
-        "data.draw = \"difficulty\" draws by chance, and data.shuffle = false asks for the order of the files: leave "
+        "data.order = \"difficulty\" selects at random, and data.shuffle = false asks for the order of the files: "
+        "leave "
         "out "
         "one of them");
   }
@@ -353,7 +356,7 @@ void TrainConfig::validate_settings() const {
 
 // What method, objective and sizes cannot be together: each alone is fine.
 void TrainConfig::validate_combination() const {
-  Refusals refuse("config");
+  Refusals refuse(ErrorKind::config);
   const Needs need = needs();
   const int64_t generated = gen_batch() * data.max_num_gen_batches;
   if (generated > 0 && generated < data.train_batch_size) {
@@ -381,7 +384,7 @@ void TrainConfig::validate_combination() const {
   }
   auto is_cosine = [](const auto& part) { return part && part->optimizer.schedule == Schedule::cosine; };
   if (!steps_are_known() && (optimizer.schedule == Schedule::cosine || is_cosine(need.critic) || is_cosine(need.prm))) {
-    const bool bounded = rollout.surplus == Surplus::drop;
+    const bool bounded = !rollout.carry_over;
     refuse(str("a cosine schedule needs the number of steps, and under dynamic sampling train.epochs = ", train.epochs,
                " passes over the problems may give any: set train.steps",
                bounded ? str(", or data.max_num_gen_batches = ", fewest_gen_batches()) : ""));
@@ -390,7 +393,7 @@ void TrainConfig::validate_combination() const {
     refuse(str("method.critic.updates = ", need.critic->updates, " is more than the ", data.train_batch_size, " x ",
                rollout.n, " responses of a step: each update needs one at least"));
   }
-  if (rollout.surplus == Surplus::carry) refuse.attempt([&] { validate_surplus(); });
+  if (rollout.carry_over) refuse.attempt([&] { validate_carry_over(); });
   if (need.on_policy) refuse_off_policy(refuse);
   if (reference.moves() && !need.reference) {
     refuse(str("reference.sync_steps = ", reference.sync_steps,
@@ -434,28 +437,30 @@ void TrainConfig::refuse_off_policy(Refusals& refuse) const {
                data.train_batch_size, instead));
   }
   if (update.epochs > 1) refuse(str("update.epochs = ", update.epochs, ": set it to 1", instead));
-  if (rollout.lag > 0) refuse(str("rollout.lag = 1 trains on what an earlier policy sampled: set it to 0", instead));
-  if (rollout.surplus == Surplus::carry) {
-    refuse(str("rollout.surplus = \"carry\" trains on what an earlier policy sampled: set it to \"drop\"", instead));
+  if (rollout.off_policy_steps > 0)
+    refuse(str("rollout.off_policy_steps = 1 trains on what an earlier policy sampled: set it to 0", instead));
+  if (rollout.carry_over) {
+    refuse(str("rollout.carry_over = true trains on what an earlier policy sampled: set it to false", instead));
   }
 }
 
 // What is carried keeps the sampler's figures alone, and only a rule that lets some prompts pass leaves any.
-void TrainConfig::validate_surplus() const {
+void TrainConfig::validate_carry_over() const {
   const KeepRule rule = keep_rule();
   const Needs need = needs();
   if (!rule.filters() || rule.order != KeepOrder::refill) {
-    throw Error("config", str("rollout.surplus = \"carry\" needs a rule that prompts must pass, such as "
-                              "objective.keep_mixed_groups = true, under objective.keep_order = \"refill\": ",
-                              rule.filters() ? "\"prefer\" fills up with others, and leaves nothing" : "here all pass",
-                              "; set it to \"drop\""));
+    throw Error(ErrorKind::config,
+                str("rollout.carry_over = true needs a rule that prompts must pass, such as "
+                    "objective.keep_mixed_groups = true, under objective.keep_order = \"refill\": ",
+                    rule.filters() ? "\"prefer\" fills up with others, and leaves nothing" : "here all pass",
+                    "; set it to false"));
   }
   if (need.margin || need.tail_confidence || need.divergence) {
-    throw Error("config", str("rollout.surplus = \"carry\": ", method->title(), " with these options reads ",
-                              need.margin            ? "margins of the old policy"
-                              : need.tail_confidence ? "its confidence after the last token"
-                                                     : "the likeliest tokens of the law that was drawn from",
-                              ", which the sampler does not note; set it to \"drop\""));
+    throw Error(ErrorKind::config, str("rollout.carry_over = true: ", method->title(), " with these options reads ",
+                                       need.margin            ? "margins of the old policy"
+                                       : need.tail_confidence ? "its confidence after the last token"
+                                                              : "the likeliest tokens of the sampling distribution",
+                                       ", which the sampler does not note; set it to false"));
   }
 }
 
@@ -465,7 +470,7 @@ Needs TrainConfig::needs() const {
   Needs needs = method ? method->needs() : Needs{};
   needs.reference =
       needs.reference || objective.kl_schedule.ever(objective.kl_coeff) || reward.kl_schedule.ever(reward.kl_coeff);
-  needs.labels = needs.labels || data.draw == DrawOrder::difficulty;
+  needs.labels = needs.labels || data.order == DataOrder::difficulty;
   needs.labels = needs.labels || keep_rule().mixed || objective.keep_low > 0 || objective.keep_high < 1;
   return needs;
 }
@@ -480,7 +485,7 @@ bool TrainConfig::steps_are_known() const { return !uses_passes() || prompts_are
 bool TrainConfig::prompts_are_known() const {
   KeepRule rule = keep_rule();
   if (!rule.filters() || rule.order == KeepOrder::prefer) return true;
-  return rule.max_gen_batches == fewest_gen_batches() && rollout.surplus == Surplus::drop;
+  return rule.max_gen_batches == fewest_gen_batches() && !rollout.carry_over;
 }
 
 KeepRule TrainConfig::keep_rule() const {
@@ -501,7 +506,7 @@ ModelOptions TrainConfig::model_options() const {
   return {.dtype = dtype, .recompute = update.recompute, .lora = lora, .seed = static_cast<uint64_t>(seed)};
 }
 
-ModelOptions TrainConfig::companion_options() const { return {.dtype = dtype, .recompute = update.recompute}; }
+ModelOptions TrainConfig::auxiliary_model_options() const { return {.dtype = dtype, .recompute = update.recompute}; }
 
 Effect effect_of(const std::string& key) {
   static const std::vector<FieldValue> fields = fields_of(TrainConfig{});
@@ -520,7 +525,7 @@ TrainConfig make_train_config(const std::vector<Setting>& settings) {
   try {
     config.method = make_method(config.method_name, first.method_preset);
   } catch (const Error& unknown) {  // what else is wrong is said with it, but of the options that the method would have
-    Refusals refuse("config");
+    Refusals refuse(ErrorKind::config);
     refuse(unknown.what());
     std::vector<Setting> others = settings;
     std::erase_if(others, [](const Setting& s) { return s.key.starts_with("method."); });
@@ -553,7 +558,8 @@ std::vector<Setting> read_config_file(const std::string& path_or_name) {
           own.empty() ? str(did_you_mean(path_or_name, names), "; `ucas configs` lists all ", names.size())
                       : str("; of that method there are ", join(own, ", "), ", and --method ", path_or_name,
                             " takes the method alone");
-      throw Error("path", str(printable(path_or_name), ": neither a file nor one of the embedded configs", instead));
+      throw Error(ErrorKind::path,
+                  str(printable(path_or_name), ": neither a file nor one of the embedded configs", instead));
     }
   }
   return read_toml(path_or_name);

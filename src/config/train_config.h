@@ -23,8 +23,8 @@
 namespace ucas {
 
 // Which problems come next: all of them in a new order each epoch, or those that are neither solved nor hopeless.
-enum class DrawOrder { shuffled, difficulty };
-constexpr std::array<const char*, 2> names(DrawOrder) { return {"shuffled", "difficulty"}; }
+enum class DataOrder { shuffled, difficulty };
+constexpr std::array<const char*, 2> names(DataOrder) { return {"shuffled", "difficulty"}; }
 
 struct TrainDataConfig {
   std::vector<std::string> files;
@@ -36,10 +36,10 @@ struct TrainDataConfig {
   int64_t max_num_gen_batches = 10;  // of dynamic sampling, per step; 0 = no limit
   bool train_short = true;           // out of generation batches: train on the fewer prompts there are, or stop
   bool shuffle = true;
-  DrawOrder draw = DrawOrder::shuffled;
+  DataOrder order = DataOrder::shuffled;
   std::vector<std::string>
-      weights;              // "SOURCE=WEIGHT": shares of the prompts that are drawn; none: as the files have them
-  int64_t rest_solved = 0;  // steps for which a problem rests after all its responses were right; 0 = it does not
+      weights;                  // "SOURCE=WEIGHT": shares of the prompts that are sampled; none: as the files have them
+  int64_t solved_cooldown = 0;  // steps for which a problem rests after all its responses were right; 0 = it does not
   bool skip_bad_rows = false;
   ProblemColumns columns;
   std::vector<std::string> val_files;
@@ -55,8 +55,6 @@ constexpr std::array<const char*, 2> names(OldPolicy) { return {"sampler", "trai
 inline constexpr int64_t kCheckedOf = 16;
 
 // What becomes of prompts that passed the rule of collection beyond what their step trains on.
-enum class Surplus { drop, carry };
-constexpr std::array<const char*, 2> names(Surplus) { return {"drop", "carry"}; }
 // Who samples: this program, or servers of another one (train/served_rollout.h).
 enum class SampledBy { native, sglang, vllm };
 constexpr std::array<const char*, 3> names(SampledBy) { return {"native", "sglang", "vllm"}; }
@@ -71,16 +69,16 @@ struct TrainRolloutConfig {
   int64_t max_slots = 0;           // responses decoded at once; 0 = chosen
   OldPolicy old_log_prob = OldPolicy::sampler;
   std::vector<std::string> stop;  // texts that end a response, beside stop tokens
-  Surplus surplus = Surplus::drop;
-  int64_t lag = 0;  // 1: drawn by the weights that the step before began with
+  bool carry_over = false;        // of prompts that passed beyond those that a step needs
+  int64_t off_policy_steps = 0;   // 1: sampled by the weights that the step before began with
   SampledBy backend = SampledBy::native;
-  std::vector<std::string> servers;  // their addresses
-  std::string served_model;          // its name there; "" = the only one
-  int64_t requests = 32;             // in flight
-  int64_t retries = 10;              // of one request
-  double request_timeout = 600;      // seconds of one try
-  double patience = 300;             // seconds without any response
-  double handover_bound = 0.05;      // mean |theirs - ours| of log-probs of a known text
+  std::vector<std::string> servers;     // their addresses
+  std::string served_model;             // its name there; "" = the only one
+  int64_t requests = 32;                // in flight
+  int64_t retries = 10;                 // of one request
+  double request_timeout = 600;         // seconds of one try
+  double patience = 300;                // seconds without any response
+  double weight_sync_tolerance = 0.05;  // mean |theirs - ours| of log-probs of a known text
   void fields(Fields& f);
   SamplingConfig sampling() const { return {temperature, top_p, top_k, min_p, response_length}; }
 };
@@ -180,12 +178,12 @@ struct TrainConfig {
   void fields(Fields& f);
   // Cross-field checks, before anything is loaded. Messages name both values and the remedy.
   void validate() const;
-  void validate_settings() const;          // the same but for model and data, which `ucas explain` can do without
-  std::string title() const;               // label, or the method's title
-  Needs needs() const;                     // the method's, and what the objective and the reward add
-  KeepRule keep_rule() const;              // which prompts of a step are trained on
-  ModelOptions model_options() const;      // of the policy
-  ModelOptions companion_options() const;  // of a model beside it: as the policy computes, all weights trained
+  void validate_settings() const;                // the same but for model and data, which `ucas explain` can do without
+  std::string title() const;                     // label, or the method's title
+  Needs needs() const;                           // the method's, and what the objective and the reward add
+  KeepRule keep_rule() const;                    // which prompts of a step are trained on
+  ModelOptions model_options() const;            // of the policy
+  ModelOptions auxiliary_model_options() const;  // of a model beside it: as the policy computes, all weights trained
   bool uses_passes() const { return train.steps == 0; }  // how long the run is: train.epochs, or train.steps
   // Generation batches of a step where every prompt passes; dynamic sampling may take more of them.
   int64_t fewest_gen_batches() const;
@@ -195,7 +193,7 @@ struct TrainConfig {
 
  private:
   void validate_combination() const;
-  void validate_surplus() const;
+  void validate_carry_over() const;
   void refuse_off_policy(Refusals& refuse) const;
 };
 

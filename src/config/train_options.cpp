@@ -14,7 +14,7 @@ void expand_short_forms(std::vector<Setting>& settings) {
     if (setting.key == "bad_rows" || setting.key == "bad-rows") {
       const auto* word = std::get_if<std::string>(&setting.value);
       if (word == nullptr || (*word != "stop" && *word != "skip")) {
-        throw Error("config",
+        throw Error(ErrorKind::config,
                     str(setting.where, word != nullptr ? " " + printable(*word, 100) : "", ": expected stop or skip"));
       }
       setting.key = "data.skip_bad_rows";

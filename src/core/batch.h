@@ -55,7 +55,7 @@ struct Batch {
 
   std::vector<int32_t> token;  // [N]
   std::vector<float>
-      rollout_logprob;  // [N] as the sampler reported it: of the law drawn from (after top-k, top-p, min-p)
+      rollout_logprob;  // [N] as the sampler reported it: of the distribution sampled from (after top-k, top-p, min-p)
   std::vector<float> rollout_whole_logprob;  // [N] of the whole vocabulary; empty where nothing is cut: then the same
   std::vector<float> old_logprob;            // [N] trainer policy before the step's first update
   std::vector<float> ref_logprob;            // [N] frozen reference; empty unless needed
@@ -68,7 +68,7 @@ struct Batch {
   std::vector<float> logit;            // [N] raw logit of the chosen token, before the temperature
   std::vector<float> margin;           // [N] ln pi(o_t) - max_v ln pi(v) of the old policy; empty unless needed
 
-  // The sampler's log-prob under the law that the trainer's models are evaluated with: the whole vocabulary.
+  // The sampler's log-prob under the distribution that the trainer's models are evaluated with: the whole vocabulary.
   const std::vector<float>& sampler_logprob() const {
     return rollout_whole_logprob.empty() ? rollout_logprob : rollout_whole_logprob;
   }

@@ -10,8 +10,8 @@
 
 namespace ucas {
 
-// f32: everything. bf16: products and what is kept of rows (activations, keys and values); parameters that are trained
-// have f32 masters, and every sum (of products, gradients, moments, the LM head's statistics) is f32.
+// f32: everything. bf16: GEMMs and what is kept of rows (activations, keys and values); parameters that are trained
+// have f32 masters, and every sum (of GEMMs, gradients, moments, the LM head's statistics) is f32.
 enum class Dtype { f32, bf16 };
 constexpr std::array<const char*, 2> names(Dtype) { return {"f32", "bf16"}; }
 

@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kUnpackedLimit = int64_t{256} << 20;  // bytes of a problem's packed tests
 
 [[noreturn]] void refuse_tests(const std::string& where, const std::string& what) {
-  throw Error("data_line", str(where, ": ", what));
+  throw Error(ErrorKind::data_line, str(where, ": ", what));
 }
 
 std::string from_base64(std::string_view text, const std::string& where) {
@@ -92,7 +92,7 @@ Json json_of(const JsonRow& row, const char* key, const Json& value) {
     const bool json = trimmed.starts_with('[') || trimmed.starts_with('{');
     return parse_json(json ? text : unpack_text(trimmed, where), where);
   } catch (const Error& error) {
-    throw Error("data_line", error.what());
+    throw Error(ErrorKind::data_line, error.what());
   }
 }
 
@@ -194,8 +194,8 @@ std::string gold_of_asserts(const JsonRow& row, const std::string& text) {
 
 std::string unpack_text(std::string_view packed, const std::string& where) {
   const std::string bytes = from_base64(packed, where);
-  return text_of_pickle(inflate_all(bytes, Packing::zlib, kUnpackedLimit, str(where, ": packed tests"), "data_line"),
-                        where);
+  return text_of_pickle(
+      inflate_all(bytes, Packing::zlib, kUnpackedLimit, str(where, ": packed tests"), ErrorKind::data_line), where);
 }
 
 std::string gold_of_tests(const JsonRow& row) {

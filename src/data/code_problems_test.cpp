@@ -13,7 +13,7 @@ std::string unpacked(const std::string& packed) {
   try {
     return unpack_text(packed, "t.jsonl:1");
   } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), "data_line");
+    EXPECT_EQ(error.word(), "data_line");
     return std::string("refused: ") + error.what();
   }
 }
@@ -24,7 +24,7 @@ std::string gold_of(const char* json) {
   try {
     return gold_of_tests({value, where, 1});
   } catch (const Error& error) {
-    return error.kind() + ": " + error.what();
+    return error.word() + ": " + error.what();
   }
 }
 

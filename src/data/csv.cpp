@@ -19,10 +19,11 @@ CsvReader::CsvReader(std::string_view text, char separator, std::string shown)
   if (std::optional<Record> names = record()) columns_ = std::move(names->fields);
   for (size_t i = 0; i < columns_.size(); ++i) {
     columns_[i] = std::string(trim(columns_[i]));
-    if (columns_[i].empty()) throw Error("data_line", str(where(1), ": column ", i + 1, " of the header has no name"));
+    if (columns_[i].empty())
+      throw Error(ErrorKind::data_line, str(where(1), ": column ", i + 1, " of the header has no name"));
     if (std::find(columns_.begin(), columns_.begin() + static_cast<std::ptrdiff_t>(i), columns_[i]) !=
         columns_.begin() + static_cast<std::ptrdiff_t>(i)) {
-      throw Error("data_line", str(where(1), ": the header names \"", printable(columns_[i]), "\" twice"));
+      throw Error(ErrorKind::data_line, str(where(1), ": the header names \"", printable(columns_[i]), "\" twice"));
     }
   }
 }
@@ -32,8 +33,9 @@ std::string CsvReader::where(int64_t line) const { return str(shown_, ":", line)
 std::optional<CsvReader::Record> CsvReader::next() {
   std::optional<Record> found = record();
   if (found && found->fields.size() != columns_.size()) {
-    throw Error("data_line", str(where(found->line), ": ", found->fields.size(), " fields, expected ", columns_.size(),
-                                 " as in the header; a field with a comma or a line end in it stands in \"..\""));
+    throw Error(ErrorKind::data_line,
+                str(where(found->line), ": ", found->fields.size(), " fields, expected ", columns_.size(),
+                    " as in the header; a field with a comma or a line end in it stands in \"..\""));
   }
   return found;
 }
@@ -55,7 +57,7 @@ std::optional<CsvReader::Record> CsvReader::record() {
       const int64_t opened = line_;
       for (++at_;; ++at_) {
         if (at_ >= text_.size()) {
-          throw Error("data_line", str(where(opened), ": a field opens with \" and never closes"));
+          throw Error(ErrorKind::data_line, str(where(opened), ": a field opens with \" and never closes"));
         }
         if (text_[at_] == '"') {
           if (at_ + 1 >= text_.size() || text_[at_ + 1] != '"') break;
@@ -68,7 +70,7 @@ std::optional<CsvReader::Record> CsvReader::record() {
       if (!line_end() && text_[at_] != separator_) {
         const int64_t at_line = line_;
         while (!line_end()) ++at_;
-        throw Error("data_line",
+        throw Error(ErrorKind::data_line,
                     str(where(at_line), ": text after the closing \" of a field; \" inside is written \"\""));
       }
     } else {
@@ -77,8 +79,8 @@ std::optional<CsvReader::Record> CsvReader::record() {
     found.fields.push_back(std::move(field));
     if (found.fields.size() > kMostColumns || at_ - begin > kLongestRecord) {
       while (!line_end()) ++at_;
-      throw Error("data_line", str(where(found.line), ": a record of more than ", kMostColumns, " fields or ",
-                                   human_bytes(static_cast<double>(kLongestRecord))));
+      throw Error(ErrorKind::data_line, str(where(found.line), ": a record of more than ", kMostColumns, " fields or ",
+                                            human_bytes(static_cast<double>(kLongestRecord))));
     }
     if (line_end()) break;
     ++at_;  // the separator

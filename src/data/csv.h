@@ -1,5 +1,5 @@
 // Comma-separated values as RFC 4180 has them: fields in quotation marks may hold commas, line ends and "" for ". The
-// first record names the columns. Every refusal is Error("data_line", "FILE:LINE: ...").
+// first record names the columns. Every refusal is Error(ErrorKind::data_line, "FILE:LINE: ...").
 #pragma once
 
 #include <cstdint>

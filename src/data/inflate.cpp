@@ -12,8 +12,7 @@ namespace ucas {
 
 bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
 
-std::string inflate_all(std::string_view bytes, Packing form, int64_t limit, const std::string& where,
-                        const char* kind) {
+std::string inflate_all(std::string_view bytes, Packing form, int64_t limit, const std::string& where, ErrorKind kind) {
   const bool gzip = form == Packing::gzip;
   const auto refuse = [&] [[noreturn]] (const std::string& what) { throw Error(kind, str(where, ": ", what)); };
   constexpr int kWindow = 15, kGzip = 16;  // bits; what tells zlib to expect gzip
@@ -38,7 +37,7 @@ std::string inflate_all(std::string_view bytes, Packing form, int64_t limit, con
     result = ::inflate(&stream, Z_NO_FLUSH);
     const size_t made = buffer.size() - stream.avail_out;
     if (std::ssize(out) + static_cast<int64_t>(made) > limit) {  // before the text grows to twice its size
-      throw Error(gzip ? "limit" : kind,
+      throw Error(gzip ? ErrorKind::limit : kind,
                   str(where, ": more than ", human_bytes(static_cast<double>(limit)), " when unpacked"));
     }
     out.append(buffer.data(), made);

@@ -59,7 +59,7 @@ TEST(inflate, problem_files_packed_by_gzip_are_read_as_those_that_are_not) {
   }
   write_file(path, whole + "rest");
   EXPECT_THROW(read_problems({path}), Error);
-  EXPECT_THROW(inflate_all(gzipped(std::string(1 << 20, 'a')), Packing::gzip, 1 << 19, "f", "limit"), Error);
+  EXPECT_THROW(inflate_all(gzipped(std::string(1 << 20, 'a')), Packing::gzip, 1 << 19, "f", ErrorKind::limit), Error);
   remove_all(folder);
 }
 

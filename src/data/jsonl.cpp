@@ -6,9 +6,9 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json_object.h"
-#include "base/lapses.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "base/warning_counters.h"
 #include "data/csv.h"
 #include "data/inflate.h"
 #include "data/parquet.h"
@@ -22,7 +22,7 @@ constexpr int64_t kLeastUnpacked = int64_t{64} << 20, kMostRatio = 100;
 constexpr int64_t kLeastRows = 200'000, kBytesPerRow = 5;
 
 [[noreturn]] void refuse(const std::string& where, const std::string& what) {
-  throw Error("data_line", str(where, ": ", what));
+  throw Error(ErrorKind::data_line, str(where, ": ", what));
 }
 
 Json parse_row(std::string_view line, const std::string& where) {
@@ -36,7 +36,7 @@ Json parse_row(std::string_view line, const std::string& where) {
     if (!row.is_object()) refuse(where, str("expected a JSON object, got ", row.type_name()));
     return row;
   } catch (const Error& error) {
-    throw Error("data_line", error.what());
+    throw Error(ErrorKind::data_line, error.what());
   }
 }
 
@@ -44,10 +44,10 @@ void check_skipped(const std::string& path, const LineCounts& counts, const std:
   if (counts.skipped == 0) return;
   int64_t all = counts.rows + counts.skipped;
   if (counts.skipped * 100 > all) {
-    throw Error("data_line", str(first, " (", counts.skipped, " of ", all, " rows of ", path,
-                                 " are bad; bad_rows = skip forgives at most 1 %)"));
+    throw Error(ErrorKind::data_line, str(first, " (", counts.skipped, " of ", all, " rows of ", path,
+                                          " are bad; bad_rows = skip tolerates at most 1 % bad rows)"));
   }
-  note(Lapse::bad_row, counts.skipped);
+  count_warning(Warning::bad_row, counts.skipped);
   warn(str(path, ": left out ", counts.skipped, " of ", all, " rows; the first: ", first));
 }
 
@@ -55,7 +55,7 @@ void check_skipped(const std::string& path, const LineCounts& counts, const std:
 
 namespace {
 
-// What a row's place and value are is told by whoever reads the file: take(line, [where] -> Json).
+// The file's reader gives each row's place and value: take(line, [where] -> Json).
 using TakeRow = std::function<void(int64_t line, const std::function<Json(const std::string& where)>& value)>;
 
 void each_line(std::string_view bytes, const TakeRow& take) {
@@ -77,8 +77,8 @@ void each_item(std::string_view bytes, const std::string& shown, const TakeRow& 
   try {
     list = parse_json_rows(bytes, place);
   } catch (const Error& error) {
-    if (error.kind() == "limit") throw;
-    throw Error("data_line", error.what());
+    if (error.kind() == ErrorKind::limit) throw;
+    throw Error(ErrorKind::data_line, error.what());
   }
   if (!list.is_array())
     refuse(place, str("expected a JSON array of rows, or one object a line, got one ", list.type_name()));
@@ -104,7 +104,7 @@ void each_record(std::string_view bytes, char separator, const std::string& show
     }
     if (!more) return;
     take(record ? record->line : 0, [&](const std::string& where) {
-      if (!record) throw Error("data_line", refusal);
+      if (!record) throw Error(ErrorKind::data_line, refusal);
       Json row = Json::object();
       for (size_t i = 0; i < record->fields.size(); ++i) {
         if (!valid_utf8(record->fields[i])) refuse(where, "invalid UTF-8");
@@ -135,7 +135,7 @@ LineCounts read_json_lines(const std::string& path, BadRows bad_rows, const std:
   const int64_t most_rows = packed ? kLeastRows + size / kBytesPerRow : INT64_MAX;
   const int64_t unpacked = std::min(kFileLimit, kLeastUnpacked + kMostRatio * size);
   if (packed && !parquet) {  // rows pack to a tenth, a bomb to a thousandth
-    file = inflate_all(file, Packing::gzip, unpacked, shown, "truncated");
+    file = inflate_all(file, Packing::gzip, unpacked, shown, ErrorKind::truncated);
   }
   std::string_view bytes = file;
   if (bytes.starts_with("\xef\xbb\xbf")) bytes.remove_prefix(3);
@@ -144,7 +144,7 @@ LineCounts read_json_lines(const std::string& path, BadRows bad_rows, const std:
   const TakeRow take_row = [&](int64_t line, const std::function<Json(const std::string&)>& value) {
     const std::string where = str(shown, ":", line);
     if (counts.rows + counts.skipped == most_rows) {
-      throw Error("limit",
+      throw Error(ErrorKind::limit,
                   str(shown, ": more than ", grouped(most_rows), " rows in a packed file of ",
                       human_bytes(static_cast<double>(size)), "; write them as plain JSON Lines if they are meant"));
     }
@@ -153,7 +153,7 @@ LineCounts read_json_lines(const std::string& path, BadRows bad_rows, const std:
       take(JsonRow{row, where, line});
       ++counts.rows;
     } catch (const Error& error) {
-      if (bad_rows == BadRows::stop || error.kind() != "data_line") throw;
+      if (bad_rows == BadRows::stop || error.kind() != ErrorKind::data_line) throw;
       if (counts.skipped++ == 0) first_error = error.what();
     }
   };
@@ -168,7 +168,7 @@ LineCounts read_json_lines(const std::string& path, BadRows bad_rows, const std:
   } else {
     each_line(bytes, take_row);
   }
-  if (counts.rows + counts.skipped == 0) throw Error("empty", str(shown, ": the file has no rows"));
+  if (counts.rows + counts.skipped == 0) throw Error(ErrorKind::empty, str(shown, ": the file has no rows"));
   check_skipped(shown, counts, first_error);
   return counts;
 }

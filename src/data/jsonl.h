@@ -1,7 +1,7 @@
 // Rows of files, one strict reader for all of them: problems, demonstrations, answers to verify. JSON Lines; a JSON
 // array of objects; *.csv and *.tsv whose first record names the columns, all of them texts; each of them packed by
 // gzip (*.gz); Parquet (*.parquet). A byte-order mark at the beginning is passed over.
-// Every refusal is Error("data_line", "FILE:LINE: ...").
+// Every refusal is Error(ErrorKind::data_line, "FILE:LINE: ...").
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ constexpr int64_t kLineLimit = int64_t{16} << 20;  // bytes
 constexpr int64_t kFileLimit = int64_t{4} << 30;   // bytes, also when unpacked
 
 // Calls `take` for each row of the file; blank lines are ignored. `take` may throw Error for a row it does not like.
-// An empty file is Error("empty").
+// An empty file is Error(ErrorKind::empty).
 LineCounts read_json_lines(const std::string& path, BadRows bad_rows, const std::function<void(const JsonRow&)>& take);
 
 // Whether a file that begins with these bytes, kListHead at most are looked at, is one JSON array of rows.

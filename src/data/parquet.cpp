@@ -27,7 +27,7 @@ std::string parquet_library() {
 ReadParquet load_reader(const std::string& path) {
   const std::string library = parquet_library();
   if (!exists(library)) {
-    throw Error("unsupported",
+    throw Error(ErrorKind::unsupported,
                 str(printable(path, 400), ": this build reads no Parquet, because pyarrow was not there (tools/setup ",
                     "gets it, then `make build`); or write the rows as JSON Lines: python3 -c \"import pandas; ",
                     "pandas.read_parquet('FILE').to_json('FILE.jsonl', orient='records', lines=True)\""));
@@ -36,8 +36,9 @@ ReadParquet load_reader(const std::string& path) {
   void* symbol = handle ? ::dlsym(handle, "ucas_read_parquet") : nullptr;
   if (symbol == nullptr) {
     const char* reason = ::dlerror();
-    throw Error("path", str(library, ": cannot be loaded: ", printable(reason ? reason : "unknown reason", 400),
-                            "; is the pyarrow it was built with still there? `make build` mends it"));
+    throw Error(ErrorKind::path,
+                str(library, ": cannot be loaded: ", printable(reason ? reason : "unknown reason", 400),
+                    "; is the pyarrow it was built with still there? `make build` mends it"));
   }
   return reinterpret_cast<ReadParquet>(symbol);
 }

@@ -36,7 +36,7 @@ constexpr int64_t kValue = 8;                      // bytes that a value counts 
 constexpr int kDepthLimit = 32;                    // types within one another
 
 [[noreturn]] void refuse_status(const std::string& shown, const arrow::Status& status) {
-  const char* kind = status.IsOutOfMemory() || status.IsCapacityError() ? "limit" : "parquet";
+  ErrorKind kind = status.IsOutOfMemory() || status.IsCapacityError() ? ErrorKind::limit : ErrorKind::parquet;
   throw Error(kind, str(shown, ": not a Parquet file that can be read: ", printable(status.ToString(), 300)));
 }
 
@@ -106,8 +106,8 @@ struct Bounds {
   }
   Json text(std::string_view value) {
     if (std::ssize(value) > kTextLimit) {
-      throw Error("limit", str(where, ": a text of ", human_bytes(static_cast<double>(value.size())), ", the limit is ",
-                               human_bytes(static_cast<double>(kTextLimit))));
+      throw Error(ErrorKind::limit, str(where, ": a text of ", human_bytes(static_cast<double>(value.size())),
+                                        ", the limit is ", human_bytes(static_cast<double>(kTextLimit))));
     }
     count(std::ssize(value));
     return std::string(value);
@@ -115,8 +115,9 @@ struct Bounds {
   void count(int64_t bytes) {
     left -= bytes;
     if (left >= 0) return;
-    throw Error("limit", str(shown, ": rows that come to more than a hundred times the file; write them as plain JSON ",
-                             "Lines if they are meant"));
+    throw Error(ErrorKind::limit,
+                str(shown, ": rows that come to more than a hundred times the file; write them as plain JSON ",
+                    "Lines if they are meant"));
   }
 };
 
@@ -231,7 +232,8 @@ std::vector<int> columns_of(const std::string& shown, parquet::arrow::FileReader
   for (int leaf = 0; leaf < leaves.num_columns(); ++leaf) {
     const std::string& name = leaves.GetColumnRoot(leaf)->name();
     const std::vector<int> found = schema->GetAllFieldIndices(name);
-    if (found.size() > 1) throw Error("schema", str(shown, ": the column \"", printable(name), "\" stands twice"));
+    if (found.size() > 1)
+      throw Error(ErrorKind::schema, str(shown, ": the column \"", printable(name), "\" stands twice"));
     const bool read = found.size() == 1 && is_read(*schema->field(found[0])->type());
     if (read) {
       columns.push_back(leaf);
@@ -243,7 +245,7 @@ std::vector<int> columns_of(const std::string& shown, parquet::arrow::FileReader
     warn(str(shown, ": columns of types that are not read (only texts, numbers, booleans, lists and structs are): ",
              printable(join(left_out, ", "), 300)));
   }
-  if (columns.empty()) throw Error("schema", str(shown, ": no column of a type that is read"));
+  if (columns.empty()) throw Error(ErrorKind::schema, str(shown, ": no column of a type that is read"));
   return columns;
 }
 
@@ -255,7 +257,7 @@ void read_rows(const std::string& path, int64_t most, const std::function<void(i
   const std::vector<int> columns = columns_of(shown, *reader);
   const int64_t rows = reader->parquet_reader()->metadata()->num_rows();
   if (rows < 0 || rows > kRowLimit) {
-    throw Error("limit", str(shown, ": ", grouped(rows), " rows, the limit is ", grouped(kRowLimit)));
+    throw Error(ErrorKind::limit, str(shown, ": ", grouped(rows), " rows, the limit is ", grouped(kRowLimit)));
   }
   std::vector<int> groups(static_cast<size_t>(reader->num_row_groups()));
   for (size_t i = 0; i < groups.size(); ++i) groups[i] = static_cast<int>(i);
@@ -286,10 +288,10 @@ extern "C" __attribute__((visibility("default"))) void ucas_read_parquet(
   try {
     read_rows(*path, most, *take);
   } catch (const parquet::ParquetException& error) {
-    throw Error("parquet",
+    throw Error(ErrorKind::parquet,
                 str(printable(*path, 400), ": not a Parquet file that can be read: ", printable(error.what(), 300)));
   } catch (const std::bad_alloc&) {
-    throw Error("limit", str(printable(*path, 400), ": more memory than there is"));
+    throw Error(ErrorKind::limit, str(printable(*path, 400), ": more memory than there is"));
   }
 }
 

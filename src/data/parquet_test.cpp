@@ -46,7 +46,7 @@ class parquet : public ::testing::Test {
       read_problems({path});
       return "accepted";
     } catch (const Error& error) {
-      return str(error.kind(), " ", error.what());
+      return str(error.word(), " ", error.what());
     }
   }
   static inline std::string folder_, missing_;

@@ -21,7 +21,7 @@ constexpr size_t kMostChoices = 26;                                             
 const std::vector<std::string> kAnswerKeys = {"answer", "ground_truth", "solution"};  // in this order
 
 [[noreturn]] void refuse(const JsonRow& row, const std::string& what) {
-  throw Error("data_line", str(row.where, ": ", what));
+  throw Error(ErrorKind::data_line, str(row.where, ": ", what));
 }
 
 std::string id_text(const JsonRow& row, const Json& value, const std::string& key) {
@@ -291,7 +291,7 @@ std::string marked_answer(const std::string& gold) {
 }
 
 std::vector<Problem> read_problems(const std::vector<std::string>& files, const ProblemOptions& options) {
-  if (files.empty()) throw Error("usage", "no problem file given: expected one or more JSONL files");
+  if (files.empty()) throw Error(ErrorKind::usage, "no problem file given: expected one or more JSONL files");
   std::vector<Problem> problems;
   const std::vector<std::string> names = names_of_files(files);
   for (size_t i = 0; i < files.size(); ++i) {

@@ -1,14 +1,16 @@
-// Problem files -> Problem. JSON Lines with
-//   problem | question | prompt   the question, or a list of messages {role, content}: at most one of the system, turns
-//   | messages                    of user and assistant, at last the question
-//   answer | ground_truth         text, number, or a list of alternatives; of a text whose last line is "#### X", as
-//   | solution                    GSM8K is published, X alone; the grader reads a box in it
-//   test, input_output ...        instead of an answer: tests of a program (data/code_problems.h)
-//   id | unique_id                optional
-//   choices                       optional: a list of texts; the answer is then a letter, a number from 0, or one of
-//   them subject                       optional
-// or rows of the verl schema: prompt = [{role, content}], reward_model.ground_truth, data_source, extra_info.index.
-// Feeds train and evaluate. Threads: one per call.
+// Problem files -> Problem. JSON Lines, or rows of the verl schema: prompt = [{role, content}],
+// reward_model.ground_truth, data_source, extra_info.index. Feeds train and evaluate.
+// clang-format off
+//   problem | question | prompt | messages   the question, or a list of messages {role, content}: at most one of the
+//                                            system, turns of user and assistant, the question last
+//   answer | ground_truth | solution         text, number, or a list of alternatives; of a text whose last line is
+//                                            "#### X" (GSM8K) X alone; the grader reads a box in it
+//   test, input_output ...                   instead of an answer: tests of a program (data/code_problems.h)
+//   id | unique_id                           optional
+//   choices                                  optional: a list of texts; the answer is then a letter, a number from 0,
+//                                            or one of the texts
+//   subject                                  optional
+// clang-format on
 #pragma once
 
 #include <cstdint>

@@ -33,7 +33,7 @@ class problems : public ::testing::Test {
     } catch (const Error& error) {
       EXPECT_NE(std::string(error.what()).find(place), std::string::npos) << error.what();
       message_ = error.what();
-      return error.kind();
+      return error.word();
     }
   }
 
@@ -367,7 +367,7 @@ TEST_F(problems, a_table_that_is_none_is_refused_with_its_line) {
       read_problems({file(text, "t.csv")});
       ADD_FAILURE() << "accepted: " << text;
     } catch (const Error& error) {
-      EXPECT_STREQ(error.kind().c_str(), "data_line") << error.what();
+      EXPECT_STREQ(error.word().c_str(), "data_line") << error.what();
       EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
     }
   };

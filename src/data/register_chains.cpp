@@ -36,7 +36,7 @@ std::string steps_to(const Chain& chain, size_t last) {
 }  // namespace
 
 void TaskOptions::validate() const {
-  auto refuse = [](const std::string& what) { throw Error("config", what); };
+  auto refuse = [](const std::string& what) { throw Error(ErrorKind::config, what); };
   if (n_min > n_max) refuse(str("n_min = ", n_min, ", n_max = ", n_max, ": expected n_min <= n_max"));
   if (n_max > letters) {
     refuse(
@@ -300,8 +300,8 @@ std::string problem_lines(const TaskOptions& options, Split split, Stream stream
                           : chains.draw_problem(split);
     if (!seen.insert(problem.text).second) {
       if (++repeats > 20 * count + 10000) {
-        throw Error("config", str("count_", name, " = ", count, ": there are hardly more than ", seen.size(),
-                                  " different questions of this kind; raise n_max or lower the count"));
+        throw Error(ErrorKind::config, str("count_", name, " = ", count, ": there are hardly more than ", seen.size(),
+                                           " different questions of this kind; raise n_max or lower the count"));
       }
       continue;
     }

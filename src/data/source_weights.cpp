@@ -18,11 +18,11 @@ std::vector<SourceWeight> parse_source_weights(const std::vector<std::string>& e
     const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), one.weight);
     const bool read = error == std::errc() && end == number.data() + number.size() && std::isfinite(one.weight);
     if (one.source.empty() || !read || one.weight <= 0) {
-      throw Error("config", str("data.weights: \"", printable(entry, 60),
-                                "\": expected SOURCE=WEIGHT with a number above 0, for example \"gsm8k=2\""));
+      throw Error(ErrorKind::config, str("data.weights: \"", printable(entry, 60),
+                                         "\": expected SOURCE=WEIGHT with a number above 0, for example \"gsm8k=2\""));
     }
     if (std::ranges::find(weights, one.source, &SourceWeight::source) != weights.end()) {
-      throw Error("config", str("data.weights: ", printable(one.source, 60), " stands twice"));
+      throw Error(ErrorKind::config, str("data.weights: ", printable(one.source, 60), " stands twice"));
     }
     weights.push_back(std::move(one));
   }

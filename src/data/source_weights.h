@@ -1,4 +1,4 @@
-// Shares in which problems of several data sources are drawn: data.weights, "SOURCE=WEIGHT" each. Threads: any.
+// Shares in which problems of several data sources are sampled: data.weights, "SOURCE=WEIGHT" each.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ struct SourceWeight {
   double weight = 1;   // above 0
 };
 
-// Error("config") naming the entry that is not of that form, or a source that stands twice.
+// Error(ErrorKind::config) naming the entry that is not of that form, or a source that stands twice.
 std::vector<SourceWeight> parse_source_weights(const std::vector<std::string>& entries);
 
 }  // namespace ucas

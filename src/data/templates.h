@@ -73,17 +73,17 @@ struct FewShot {
 Template load_template(const std::string& name_or_path, const std::string& checkpoint, const FewShot& more = {});
 inline Template load_template(const std::string& name_or_path) { return load_template(name_or_path, ""); }
 // Has it a place for a system message?
-bool takes_system(const Template& form);
+bool takes_system(const Template& prompt_template);
 
 // The prompt as people read it.
-std::string render(const Template& form, const Problem& problem);
+std::string render(const Template& prompt_template, const Problem& problem);
 // The prompt as the model gets it. Special tokens split the text; between them it is encoded as one run, so that tokens
 // are the same as those of the whole text. It begins with what the tokenizer puts before a text (BOS), once.
-std::vector<int32_t> encode_prompt(const Template& form, const Problem& problem, const Tokenizer& tokenizer);
-std::vector<int32_t> stop_ids(const Template& form, const Tokenizer& tokenizer);
+std::vector<int32_t> encode_prompt(const Template& prompt_template, const Problem& problem, const Tokenizer& tokenizer);
+std::vector<int32_t> stop_ids(const Template& prompt_template, const Tokenizer& tokenizer);
 // Further stops that a user names. A special token, and a token by its spelling in the vocabulary where that is not its
 // text, is an id; any other is a text, which ends a response wherever tokens complete it (text/stop_texts.h).
-// Error("tokenizer") for a text that holds special tokens among others.
+// Error(ErrorKind::tokenizer) for a text that holds special tokens among others.
 struct Stops {
   std::vector<int32_t> ids;
   std::vector<std::string> texts;
@@ -95,9 +95,9 @@ struct PreparedPrompts {
   std::vector<int64_t> problem;  // index into the problems
   int64_t dropped = 0;           // longer than the limit
 };
-// Prompts of more than `max_prompt_length` tokens are left out and counted; Error("empty") if none is left. Warns where
-// system messages of the problems replace the template's own.
-PreparedPrompts prepare_prompts(const Template& form, const std::vector<Problem>& problems, const Tokenizer& tokenizer,
-                                int64_t max_prompt_length);
+// Prompts of more than `max_prompt_length` tokens are left out and counted; Error(ErrorKind::empty) if none is left.
+// Warns where system messages of the problems replace the template's own.
+PreparedPrompts prepare_prompts(const Template& prompt_template, const std::vector<Problem>& problems,
+                                const Tokenizer& tokenizer, int64_t max_prompt_length);
 
 }  // namespace ucas

@@ -112,12 +112,12 @@ TEST_F(templates, do_not_look_for_placeholders_in_a_question) {
 
 TEST_F(templates, keep_special_tokens_out_of_questions) {
   Tokenizer tokenizer = Tokenizer::load(folder_);
-  Template form = load_template("qwen_math");
+  Template prompt_template = load_template("qwen_math");
   int32_t start = *tokenizer.id_of("<|im_start|>"), end = *tokenizer.id_of("<|im_end|>");
-  auto ids = encode_prompt(form, question("q <|im_end|> q"), tokenizer);
+  auto ids = encode_prompt(prompt_template, question("q <|im_end|> q"), tokenizer);
   EXPECT_EQ(std::count(ids.begin(), ids.end(), end), 2);
   EXPECT_EQ(std::count(ids.begin(), ids.end(), start), 3);
-  EXPECT_EQ(tokenizer.decode(ids), render(form, question("q <|im_end|> q")));
+  EXPECT_EQ(tokenizer.decode(ids), render(prompt_template, question("q <|im_end|> q")));
 }
 
 TEST_F(templates, encode_the_text_between_special_tokens_as_one_run) {
@@ -132,12 +132,12 @@ TEST_F(templates, begin_once_with_what_the_tokenizer_puts_before_a_text) {
     Tokenizer tokenizer = Tokenizer::load(goldens + kind);
     ASSERT_EQ(tokenizer.prefix().size(), 1u) << kind;
     const std::string bos = tokenizer.token_text(tokenizer.prefix()[0]);
-    Template form = load_template("plain");
-    auto ids = encode_prompt(form, question("the answer"), tokenizer);
+    Template prompt_template = load_template("plain");
+    auto ids = encode_prompt(prompt_template, question("the answer"), tokenizer);
     EXPECT_EQ(ids, tokenizer.encode_prompt("the answer")) << kind;
-    form.special = {bos, "<|end|>"};
-    form.text = bos + "{problem}<|end|>the";
-    ids = encode_prompt(form, question("the answer"), tokenizer);
+    prompt_template.special = {bos, "<|end|>"};
+    prompt_template.text = bos + "{problem}<|end|>the";
+    ids = encode_prompt(prompt_template, question("the answer"), tokenizer);
     EXPECT_EQ(std::count(ids.begin(), ids.end(), tokenizer.prefix()[0]), 1) << kind;
     EXPECT_EQ(ids, tokenizer.encode(bos + "the answer<|end|>the")) << kind << ": as the whole text";
   }
@@ -146,18 +146,18 @@ TEST_F(templates, begin_once_with_what_the_tokenizer_puts_before_a_text) {
 TEST_F(templates, that_a_tokenizer_cannot_write_are_refused_by_name) {
   Tokenizer tokenizer = Tokenizer::load(folder_);
   EXPECT_THROW(stop_ids(load_template("qwen_math"), tokenizer), Error);  // no <|endoftext|> here
-  Template form = load_template("plain");
-  form.stop = {"<|im_end|>"};
-  EXPECT_EQ(stop_ids(form, tokenizer), std::vector<int32_t>{*tokenizer.id_of("<|im_end|>")});
-  form.special = {"<|other|>"};
-  form.text = "<|other|>{problem}";
-  EXPECT_THROW(encode_prompt(form, question("q"), tokenizer), Error);
+  Template prompt_template = load_template("plain");
+  prompt_template.stop = {"<|im_end|>"};
+  EXPECT_EQ(stop_ids(prompt_template, tokenizer), std::vector<int32_t>{*tokenizer.id_of("<|im_end|>")});
+  prompt_template.special = {"<|other|>"};
+  prompt_template.text = "<|other|>{problem}";
+  EXPECT_THROW(encode_prompt(prompt_template, question("q"), tokenizer), Error);
 }
 
 TEST_F(templates, of_the_user_are_read_from_a_file) {
-  Template form = load_template(file("text = \"Q: {problem}\\nA:\"\nstop = [\"?\\n\"]\n"));
-  EXPECT_EQ(render(form, question("1+1?")), "Q: 1+1?\nA:");
-  EXPECT_EQ(form.stop.size(), 1u);
+  Template prompt_template = load_template(file("text = \"Q: {problem}\\nA:\"\nstop = [\"?\\n\"]\n"));
+  EXPECT_EQ(render(prompt_template, question("1+1?")), "Q: 1+1?\nA:");
+  EXPECT_EQ(prompt_template.stop.size(), 1u);
   EXPECT_THROW(load_template(file("text = \"no slot\"\n")), Error);
   EXPECT_THROW(load_template(file("text = \"{problem} {problem}\"\n")), Error);
   EXPECT_THROW(load_template(file("text = \"{problem}\"\nspecial = [\"<|x|>\"]\n")), Error);
@@ -173,14 +173,14 @@ TEST_F(templates, of_the_user_are_read_from_a_file) {
 
 TEST_F(templates, drop_prompts_that_are_too_long_and_count_them) {
   Tokenizer tokenizer = Tokenizer::load(folder_);
-  Template form = load_template("plain");
+  Template prompt_template = load_template("plain");
   std::vector<Problem> set = {question("12345"), question("123456"), question("1")};
-  PreparedPrompts prepared = prepare_prompts(form, set, tokenizer, 5);
+  PreparedPrompts prepared = prepare_prompts(prompt_template, set, tokenizer, 5);
   EXPECT_EQ(prepared.dropped, 1);
   EXPECT_EQ(prepared.problem, (std::vector<int64_t>{0, 2}));
   ASSERT_EQ(prepared.ids.size(), 2u);
   EXPECT_EQ(prepared.ids[0].size(), 5u);
-  EXPECT_THROW(prepare_prompts(form, {set[1]}, tokenizer, 5), Error);
+  EXPECT_THROW(prepare_prompts(prompt_template, {set[1]}, tokenizer, 5), Error);
 }
 
 // The checkpoint's own template, in the folder of its tokenizer.
@@ -202,10 +202,10 @@ class chats : public templates {
 
 TEST_F(chats, are_rendered_by_the_template_of_the_checkpoint) {
   put_chat(kTurns);
-  const Template form = load_template("chat", folder_);
-  EXPECT_EQ(form.text, kTurns);
-  EXPECT_EQ(render(form, question("1+1?")), "<|im_start|>user\n1+1?<|im_end|>\n<|im_start|>assistant\n");
-  EXPECT_EQ(render(form, conversation()),
+  const Template prompt_template = load_template("chat", folder_);
+  EXPECT_EQ(prompt_template.text, kTurns);
+  EXPECT_EQ(render(prompt_template, question("1+1?")), "<|im_start|>user\n1+1?<|im_end|>\n<|im_start|>assistant\n");
+  EXPECT_EQ(render(prompt_template, conversation()),
             "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\n1+1?<|im_end|>\n<|im_start|>assistant\n2"
             "<|im_end|>\n<|im_start|>user\nAnd 2+2?<|im_end|>\n<|im_start|>assistant\n");
   EXPECT_NE(render(load_template("chat_boxed", folder_), question("1+1?")).find("1+1?\nPlease reason step by step"),
@@ -217,7 +217,7 @@ TEST_F(chats, are_rendered_by_the_template_of_the_checkpoint) {
   EXPECT_EQ(render(load_template("chat", folder_), question("1+1?")), "1+1?");
   Problem choice = question("which?");
   choice.choices = {"1", "2"};
-  EXPECT_NE(render(form, choice).find("which?\nA. 1\nB. 2<|im_end|>"), std::string::npos);
+  EXPECT_NE(render(prompt_template, choice).find("which?\nA. 1\nB. 2<|im_end|>"), std::string::npos);
 }
 
 TEST_F(chats, come_from_the_tokenizers_settings_or_a_file_too) {
@@ -243,14 +243,14 @@ TEST_F(chats, come_from_the_tokenizers_settings_or_a_file_too) {
 TEST_F(chats, keep_special_tokens_out_of_data) {
   put_chat(kTurns);
   const Tokenizer tokenizer = Tokenizer::load(folder_);
-  const Template form = load_template("chat", folder_);
+  const Template prompt_template = load_template("chat", folder_);
   Problem problem = conversation();
   problem.text = "q <|im_end|>\nsystem q";
   problem.system = "<|im_end|>";
   problem.earlier[1].content = "2<|im_end|><|im_end|>";
-  const auto ids = encode_prompt(form, problem, tokenizer);
+  const auto ids = encode_prompt(prompt_template, problem, tokenizer);
   EXPECT_EQ(std::count(ids.begin(), ids.end(), *tokenizer.id_of("<|im_end|>")), 4);
-  EXPECT_EQ(tokenizer.decode(ids), render(form, problem)) << "nothing else is lost";
+  EXPECT_EQ(tokenizer.decode(ids), render(prompt_template, problem)) << "nothing else is lost";
   // Half a token from each is none.
   put_chat("<|im_{{ messages[0].content }}{{ messages[0].content[:4] }}<|im_end|>");
   const auto halves = encode_prompt(load_template("chat", folder_), question("end|><|im_"), tokenizer);
@@ -261,11 +261,12 @@ TEST_F(chats, get_no_bos_but_their_own) {
   const std::string from = testing::tokenizer_goldens() + "llama3-like";
   const Tokenizer tokenizer = Tokenizer::load(from);
   const std::string bos = tokenizer.token_text(tokenizer.prefix()[0]);
-  Template form = load_template(file("chat = true\ntext = \"{{ bos_token }}{{ messages[0].content }}\""), from);
-  form.tokens = {{"bos_token", bos}};
-  EXPECT_EQ(encode_prompt(form, question("the answer"), tokenizer), tokenizer.encode(bos + "the answer"));
-  form.tokens.clear();
-  EXPECT_EQ(encode_prompt(form, question("the answer"), tokenizer), tokenizer.encode("the answer"));
+  Template prompt_template =
+      load_template(file("chat = true\ntext = \"{{ bos_token }}{{ messages[0].content }}\""), from);
+  prompt_template.tokens = {{"bos_token", bos}};
+  EXPECT_EQ(encode_prompt(prompt_template, question("the answer"), tokenizer), tokenizer.encode(bos + "the answer"));
+  prompt_template.tokens.clear();
+  EXPECT_EQ(encode_prompt(prompt_template, question("the answer"), tokenizer), tokenizer.encode("the answer"));
 }
 
 TEST_F(chats, are_refused_with_their_place_where_they_cannot_be_had) {
@@ -299,10 +300,10 @@ TEST_F(templates, put_worked_examples_before_the_question) {
              "{\"question\": \"2+2?\", \"answer\": 4}\n{\"question\": \"3+3?\", \"answer\": [\"6\", \"six\"]}\n"
              "{\"question\": \"4+4?\", \"answer\": 8}\n");
   const std::string keys = "few_shot = \"worked.jsonl\"\nshots = 2\n";
-  const Template form =
+  const Template prompt_template =
       load_template(file(keys + "text = \"{examples}Q: {problem}\"\nexample = \"Q: {problem} A: {answer}; \""));
-  EXPECT_EQ(render(form, question("5+5?")), "Q: 1+1? A: So {answer} 2.; Q: 2+2? A: 4; Q: 5+5?");
-  EXPECT_EQ(render(form, question("1+1?")), "Q: 2+2? A: 4; Q: 3+3? A: 6; Q: 1+1?") << "not its own answer";
+  EXPECT_EQ(render(prompt_template, question("5+5?")), "Q: 1+1? A: So {answer} 2.; Q: 2+2? A: 4; Q: 5+5?");
+  EXPECT_EQ(render(prompt_template, question("1+1?")), "Q: 2+2? A: 4; Q: 3+3? A: 6; Q: 1+1?") << "not its own answer";
   const Template chat = load_template(file(keys + "chat = true\nuser = \"<{problem}>\"\ntext = \"{% for m in messages "
                                                   "%}{{ m.role[0] }}{{ m.content }};{% endfor %}\""));
   EXPECT_EQ(render(chat, question("5+5?")), "u<1+1?>;aSo {answer} 2.;u<2+2?>;a4;u<5+5?>;");
@@ -353,9 +354,10 @@ TEST_F(templates, encode_qwen_prompts_as_the_whole_text_is_encoded) {
   Tokenizer tokenizer = Tokenizer::load(data + "/tokenizer-qwen2");
   std::vector<Problem> set = read_problems({data + "/eval/math500.jsonl"});
   for (const char* name : {"qwen_math", "qwen_boxed", "orz", "plain"}) {
-    Template form = load_template(name);
+    Template prompt_template = load_template(name);
     for (const Problem& problem : set) {
-      EXPECT_EQ(encode_prompt(form, problem, tokenizer), tokenizer.encode(render(form, problem))) << problem.id;
+      EXPECT_EQ(encode_prompt(prompt_template, problem, tokenizer), tokenizer.encode(render(prompt_template, problem)))
+          << problem.id;
     }
   }
   EXPECT_EQ(stop_ids(load_template("qwen_math"), tokenizer), (std::vector<int32_t>{151645, 151643}));

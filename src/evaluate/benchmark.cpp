@@ -38,7 +38,9 @@ std::optional<Description> find_embedded(const std::string& folder, const std::s
 Description read_description(const std::string& path) { return {read_toml(path), path, folder_of(path)}; }
 
 void check(const Benchmark& benchmark, const std::string& where) {
-  const auto refuse = [&](const std::string& what) { throw Error("config", str(printable(where, 400), ": ", what)); };
+  const auto refuse = [&](const std::string& what) {
+    throw Error(ErrorKind::config, str(printable(where, 400), ": ", what));
+  };
   const std::string& name = benchmark.name;
   const bool plain =
       !name.empty() && name[0] != '.' && name.find_first_of("/\\ ,\"") == std::string::npos && valid_utf8(name);
@@ -93,7 +95,8 @@ Tables take_tables(std::vector<Setting>& settings) {
     }
     const size_t dot = setting.key.find('.', 10);
     if (dot == std::string::npos) {
-      throw Error("config", str(setting.where, ": ", printable(setting.key), ": expected a table [benchmark.NAME]"));
+      throw Error(ErrorKind::config,
+                  str(setting.where, ": ", printable(setting.key), ": expected a table [benchmark.NAME]"));
     }
     const std::string name = setting.key.substr(10, dot - 10);
     setting.key = setting.key.substr(dot + 1);
@@ -110,9 +113,9 @@ Benchmark find_benchmark(const std::string& entry, const Tables& tables, const D
     if (const auto found = find_embedded("benchmarks/", entry)) return read_one(*found, changes, entry);
     if (table != tables.end()) return read_one({{}, suite.where, suite.folder}, changes, entry);
     std::vector<std::string> names = embedded_stems("benchmarks/");
-    throw Error("config", str(printable(suite.where, 400), ": benchmarks: ", printable(entry), " is unknown",
-                              did_you_mean(entry, names), "; there are ", join(names, ", "),
-                              ", [benchmark.NAME] tables, and .toml files"));
+    throw Error(ErrorKind::config, str(printable(suite.where, 400), ": benchmarks: ", printable(entry), " is unknown",
+                                       did_you_mean(entry, names), "; there are ", join(names, ", "),
+                                       ", [benchmark.NAME] tables, and .toml files"));
   }
   const bool absolute = entry[0] == '/' || suite.folder.empty();
   return read_one(read_description(absolute ? entry : path_join(suite.folder, entry)), changes,
@@ -125,7 +128,7 @@ Suite suite_of(Description description, const std::string& name) {
   head.name = name;
   ucas::apply(head, description.settings);
   const auto refuse = [&](const std::string& what) {
-    throw Error("config", str(printable(description.where, 400), ": ", what));
+    throw Error(ErrorKind::config, str(printable(description.where, 400), ": ", what));
   };
   if (head.benchmarks.empty()) refuse("benchmarks is empty: name what to evaluate, benchmarks = [\"aime24\", ...]");
   if (head.name.empty() || head.name[0] == '.' || head.name.find('/') != std::string::npos) {
@@ -161,7 +164,8 @@ Suite suite_or_benchmark(Description description, const std::string& name) {
 
 void check_choices(const Benchmark& benchmark, const Problem& problem) {
   const auto refuse = [&](const std::string& what) {
-    throw Error("data_line", str("benchmark ", benchmark.name, ": problem ", printable(problem.id), " ", what));
+    throw Error(ErrorKind::data_line,
+                str("benchmark ", benchmark.name, ": problem ", printable(problem.id), " ", what));
   };
   if (benchmark.grader == GraderKind::choice && problem.choices.empty()) {
     refuse("has no choices; grader = \"choice\" compares them");
@@ -203,23 +207,23 @@ Suite load_suite(const std::string& name_or_path) {
   std::vector<std::string> suites = embedded_stems("suites/"), benchmarks = embedded_stems("benchmarks/");
   std::vector<std::string> all = suites;
   all.insert(all.end(), benchmarks.begin(), benchmarks.end());
-  throw Error("config", str("suite ", printable(name_or_path), ": unknown", did_you_mean(name_or_path, all),
-                            "; there are the suites ", join(suites, ", "), ", the benchmarks ", join(benchmarks, ", "),
-                            ", and files of your own (PATH.toml)"));
+  throw Error(ErrorKind::config, str("suite ", printable(name_or_path), ": unknown", did_you_mean(name_or_path, all),
+                                     "; there are the suites ", join(suites, ", "), ", the benchmarks ",
+                                     join(benchmarks, ", "), ", and files of your own (PATH.toml)"));
 }
 
 std::string benchmark_file(const Benchmark& benchmark, const std::string& directory) {
   const std::string& path = benchmark.path;
   if (path[0] == '/' || path.starts_with("./")) return path;
   if (directory.empty()) {
-    throw Error("usage", str("benchmark ", benchmark.name, " needs ", path,
-                             "; say with --data DIR which folder holds it (docs/formats.md)"));
+    throw Error(ErrorKind::usage, str("benchmark ", benchmark.name, " needs ", path,
+                                      "; say with --data DIR which folder holds it (docs/formats.md)"));
   }
   for (const std::string& below : {path, file_name(path)}) {
     if (const std::string found = path_join(directory, below); exists(found)) return found;
   }
-  throw Error("path", str("benchmark ", benchmark.name, ": neither ", path, " nor ", file_name(path), " is in --data ",
-                          printable(directory, 400)));
+  throw Error(ErrorKind::path, str("benchmark ", benchmark.name, ": neither ", path, " nor ", file_name(path),
+                                   " is in --data ", printable(directory, 400)));
 }
 
 std::vector<Problem> read_benchmark(const Benchmark& benchmark, const std::string& data_directory) {
@@ -229,21 +233,23 @@ std::vector<Problem> read_benchmark(const Benchmark& benchmark, const std::strin
   options.labels = benchmark.unanswered == 0;
   std::vector<Problem> problems = read_problems({path}, options);
   if (benchmark.problems > 0 && static_cast<int64_t>(problems.size()) != benchmark.problems) {
-    throw Error("limit", str(printable(path, 400), ": ", grouped(static_cast<int64_t>(problems.size())),
-                             " problems, but benchmark ", benchmark.name, " has ", grouped(benchmark.problems),
-                             "; scores on another number would not compare. Describe your file in a .toml of its own"));
+    throw Error(ErrorKind::limit,
+                str(printable(path, 400), ": ", grouped(static_cast<int64_t>(problems.size())),
+                    " problems, but benchmark ", benchmark.name, " has ", grouped(benchmark.problems),
+                    "; scores on another number would not compare. Describe your file in a .toml of its own"));
   }
   const int64_t unanswered = std::ranges::count_if(problems, [](const Problem& p) { return p.gold.empty(); });
   if (benchmark.unanswered >= 0 && unanswered != benchmark.unanswered) {
-    throw Error("limit", str(printable(path, 400), ": ", unanswered, " problems without an answer, but benchmark ",
-                             benchmark.name, " has ", benchmark.unanswered));
+    throw Error(ErrorKind::limit,
+                str(printable(path, 400), ": ", unanswered, " problems without an answer, but benchmark ",
+                    benchmark.name, " has ", benchmark.unanswered));
   }
   std::set<std::string> ids;
   for (Problem& problem : problems) {
     problem.source = benchmark.name;
     if (!ids.insert(problem.id).second) {
-      throw Error("data_line", str(printable(path, 400), ": the id ", printable(problem.id),
-                                   " stands twice; responses are stored by it"));
+      throw Error(ErrorKind::data_line, str(printable(path, 400), ": the id ", printable(problem.id),
+                                            " stands twice; responses are stored by it"));
     }
     check_choices(benchmark, problem);
   }
@@ -262,9 +268,9 @@ void ModelSettings::fields(Fields& f) {
   extract = said > 0 ? std::optional(static_cast<Extract>(said - 1)) : std::nullopt;
 }
 
-PutToModel put_to_model(const ModelSettings& model, const CommandSettings& command, const Benchmark& benchmark,
-                        const Suite& suite) {
-  PutToModel put;
+PromptSettings prompt_settings(const ModelSettings& model, const CommandSettings& command, const Benchmark& benchmark,
+                               const Suite& suite) {
+  PromptSettings put;
   const bool compares = benchmark.grader == GraderKind::choice;
   const std::string said = command.prompt_template.value_or("");
   for (const std::string* name :

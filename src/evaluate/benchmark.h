@@ -27,7 +27,7 @@ struct Benchmark {
   BenchmarkColumns columns;
   GraderKind grader = GraderKind::math;
   ExtractOption extract = ExtractOption::automatic;
-  // What the model's own settings do not say (put_to_model below has the order).
+  // What the model's own settings do not say (prompt_settings below has the order).
   std::string prompt_template;    // "" = not said
   std::vector<std::string> stop;  // tokens or texts that end a response, beside those of the model's files and template
   int64_t max_tokens = 0;         // 0 = not said
@@ -83,17 +83,17 @@ struct CommandSettings {
 };
 
 // How one benchmark is put to one model.
-struct PutToModel {
+struct PromptSettings {
   std::string prompt_template;
   std::vector<std::string> stop;  // tokens or texts, beside those of the model's files and the template
   int64_t max_tokens = 0;
   ExtractOption extract = ExtractOption::automatic;
-  bool operator==(const PutToModel&) const = default;
+  bool operator==(const PromptSettings&) const = default;
 };
 // The nearest word counts: the model's, else what was typed for all, else the benchmark's, else the suite's, else the
 // command's default; stops add up. A benchmark that compares choices keeps its own template and generates nothing: its
 // prompt must end where the letter stands, whatever a model was trained with.
-PutToModel put_to_model(const ModelSettings& model, const CommandSettings& command, const Benchmark& benchmark,
-                        const Suite& suite);
+PromptSettings prompt_settings(const ModelSettings& model, const CommandSettings& command, const Benchmark& benchmark,
+                               const Suite& suite);
 
 }  // namespace ucas

@@ -26,7 +26,7 @@ class benchmark : public ::testing::Test {
     try {
       call();
     } catch (const Error& error) {
-      return str("[", error.kind(), "] ", error.what());
+      return str("[", error.word(), "] ", error.what());
     }
     return "accepted";
   }
@@ -197,36 +197,39 @@ TEST_F(benchmark, mistakes_in_a_suite_are_named_with_their_remedy) {
   EXPECT_TRUE(has(own("name = \"../x\"\npath = \"x\"\n"), "expected a word"));
 }
 
-TEST(put_to_model, the_nearest_word_counts) {
+TEST(prompt_settings, the_nearest_word_counts) {
   ModelSettings model;
   CommandSettings command;
   Benchmark b;
   Suite suite;
-  EXPECT_EQ(put_to_model(model, command, b, suite), (PutToModel{"auto", {}, 1024, ExtractOption::automatic}));
+  EXPECT_EQ(prompt_settings(model, command, b, suite), (PromptSettings{"auto", {}, 1024, ExtractOption::automatic}));
   suite.prompt_template = "plain";
   suite.max_tokens = 3000;
-  EXPECT_EQ(put_to_model(model, command, b, suite), (PutToModel{"plain", {}, 3000, ExtractOption::automatic}));
+  EXPECT_EQ(prompt_settings(model, command, b, suite), (PromptSettings{"plain", {}, 3000, ExtractOption::automatic}));
   b.prompt_template = "qwen_boxed";
   b.max_tokens = 4;
   b.stop = {"x"};
   b.extract = ExtractOption::lenient;
-  EXPECT_EQ(put_to_model(model, command, b, suite), (PutToModel{"qwen_boxed", {"x"}, 4, ExtractOption::lenient}));
+  EXPECT_EQ(prompt_settings(model, command, b, suite),
+            (PromptSettings{"qwen_boxed", {"x"}, 4, ExtractOption::lenient}));
   command.prompt_template = "own.toml";
   command.max_tokens = 64;
   command.extract = Extract::strict;
-  EXPECT_EQ(put_to_model(model, command, b, suite), (PutToModel{"own.toml", {"x"}, 64, ExtractOption::strict}));
+  EXPECT_EQ(prompt_settings(model, command, b, suite), (PromptSettings{"own.toml", {"x"}, 64, ExtractOption::strict}));
   model.prompt_template = "orz";
   model.max_tokens = 8192;
   model.stop = {"y", "x"};
   model.extract = Extract::answer_tag;
-  EXPECT_EQ(put_to_model(model, command, b, suite), (PutToModel{"orz", {"x", "y"}, 8192, ExtractOption::answer_tag}));
+  EXPECT_EQ(prompt_settings(model, command, b, suite),
+            (PromptSettings{"orz", {"x", "y"}, 8192, ExtractOption::answer_tag}));
 }
 
-TEST(put_to_model, compared_choices_keep_the_prompt_that_ends_where_the_letter_stands) {
+TEST(prompt_settings, compared_choices_keep_the_prompt_that_ends_where_the_letter_stands) {
   ModelSettings model;
   model.prompt_template = "orz";
   model.max_tokens = 8192;
-  const PutToModel put = put_to_model(model, {}, load_suite("mmlu_stem_logprob").benchmarks[0], load_suite("math5"));
+  const PromptSettings put =
+      prompt_settings(model, {}, load_suite("mmlu_stem_logprob").benchmarks[0], load_suite("math5"));
   EXPECT_EQ(put.prompt_template, "mmlu");
   EXPECT_EQ(put.max_tokens, 1);
 }

@@ -122,7 +122,7 @@ CardCheck Check::run() {
   try {
     check_result(rescored(std::move(stored.outputs)));
   } catch (const Error& error) {
-    if (error.kind() != "truncated") throw;
+    if (error.kind() != ErrorKind::truncated) throw;
     find(file(".outputs.jsonl"), "responses", "not all that the card asks for", error.what());
   }
   return std::move(out_);
@@ -166,7 +166,8 @@ void Check::check_hashes() {
   }
   for (const Card::Set& set : card_.benchmarks) {
     ++out_.hashes;
-    expect(card_.path, str("template of ", set.as.name, ": sha256"), set.template_sha256, template_sha256(set.as.form));
+    expect(card_.path, str("template of ", set.as.name, ": sha256"), set.template_sha256,
+           template_sha256(set.as.prompt_template));
   }
 }
 
@@ -188,7 +189,7 @@ void Check::read_rows() {
     problem.text = text_field(row, "problem");
     if (row.value.contains("subject")) problem.subject = text_field(row, "subject");
     const auto gold = row.value.find("gold");
-    if (gold == row.value.end()) throw Error("data_line", str(row.where, ": \"gold\" is missing"));
+    if (gold == row.value.end()) throw Error(ErrorKind::data_line, str(row.where, ": \"gold\" is missing"));
     problem.gold = answer_field(row, *gold, "gold", true);
     if (set_of(problem.source) == nullptr) {
       find(row.where, "source", problem.source, "one of the card's benchmarks");

@@ -2,7 +2,7 @@
 // code (score.h), every hash taken again, and all of it compared with the stored files field by field. Notices any
 // change that is not consistent through responses, verdicts, figures, hashes and card at once; a forgery that is can
 // only be found by generating again (`ucas evaluate` with the card's settings gives the same bytes).
-// For `ucas verify-run`. LibTorch-free. Threads: one caller.
+// For `ucas verify-run`. LibTorch-free.
 #pragma once
 
 #include <cstdint>

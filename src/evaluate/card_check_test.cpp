@@ -56,8 +56,8 @@ class CardChecked : public ::testing::Test {
     CardBenchmark as;
     as.name = source;
     as.files = {path_join(data_, source + ".jsonl")};
-    as.form.name = "plain";
-    as.form.text = "{problem}";
+    as.prompt_template.name = "plain";
+    as.prompt_template.text = "{problem}";
     as.stop_ids = {kEnd};
     as.stop_texts = {"<end>"};
     as.max_tokens = kMaxTokens;

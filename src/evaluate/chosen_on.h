@@ -1,7 +1,7 @@
 // Whether a checkpoint was chosen on problems that it is evaluated on: train.best_metric keeps the step where the
 // validation is highest, train.patience and a bound of train.stop_when on a validation end a run there. The highest of
 // several figures is too high for its own problems. Fed by the checkpoint's run directory; for every command that
-// evaluates. Threads: any.
+// evaluates.
 #pragma once
 
 #include <span>

@@ -17,7 +17,7 @@ namespace ucas {
 namespace {
 
 [[noreturn]] void refuse(const Setting& setting, const std::string& what) {
-  throw Error("config", str(setting.where, ": ", printable(setting.key), ": ", what));
+  throw Error(ErrorKind::config, str(setting.where, ": ", printable(setting.key), ": ", what));
 }
 
 std::string text_of(const Setting& setting) {
@@ -194,8 +194,8 @@ std::string published_digits(double percent) {
 PublishedTable load_published(const std::string& name_or_path) {
   const auto text = embedded(str("published/", name_or_path, ".toml"));
   if (!text && name_or_path.find('/') == std::string::npos && !name_or_path.ends_with(".toml")) {
-    throw Error("config", str("published figures \"", printable(name_or_path), "\": unknown; there are ",
-                              join(embedded_stems("published/"), ", "), ", or give the path of a .toml file"));
+    throw Error(ErrorKind::config, str("published figures \"", printable(name_or_path), "\": unknown; there are ",
+                                       join(embedded_stems("published/"), ", "), ", or give the path of a .toml file"));
   }
   const std::string where = text ? str("published/", name_or_path, ".toml") : name_or_path;
   std::vector<Setting> settings = text ? parse_toml(std::string(*text), where) : read_toml(name_or_path);
@@ -217,8 +217,8 @@ PublishedTable load_published(const std::string& name_or_path) {
     if (table.rows[i].name.empty()) table.rows[i].name = order[i];
   }
   if (table.source.empty())
-    throw Error("config", str(where, ": source is missing: where were these figures published?"));
-  if (table.rows.empty()) throw Error("config", str(where, ": no table [row.KEY] with figures"));
+    throw Error(ErrorKind::config, str(where, ": source is missing: where were these figures published?"));
+  if (table.rows.empty()) throw Error(ErrorKind::config, str(where, ": no table [row.KEY] with figures"));
   find_doubts(table);
   return table;
 }

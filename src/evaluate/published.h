@@ -1,10 +1,10 @@
-// Figures of articles, to stand beside one's own: published/NAME.toml (in the binary), or a file of the user's own with
+// Figures of articles, to compare with one's own: published/NAME.toml (in the binary), or a file of the user's own with
 // the same keys. They are shown, marked and with their source, and enter no test and no average.
 //   title, source, note
 //   [row.KEY]            table, name, size, runs, doubt, average, and a percentage for each benchmark: amc83 = 68.7
 //   [row.KEY.std]        deviations over `runs` runs
 //   [row.KEY.BENCHMARK]  of another metric than greedy accuracy: "pass@4" = 65.06
-// What makes a figure doubtful stands beside it: that it is no count of the set's problems, that an average does not
+// What makes a figure doubtful is noted with it: that it is no count of the set's problems, that an average does not
 // follow from its cells, that the same row over several seeds lies elsewhere.
 // Fed to `ucas compare --published`. LibTorch-free.
 #pragma once
@@ -50,7 +50,8 @@ struct PublishedLine {
   std::vector<std::string> doubts;  // of the cells and of the row, for people
 };
 // Rows that say something of these sets; those that repeat a row above are left out. `metric` as in comparisons
-// ("greedy", "pass@4"; figures of greedy answers also stand beside mean@n). "macro" among the sets is their average.
+// ("greedy", "pass@4"; figures of greedy answers are also compared with mean@n). "macro" among the sets is their
+// average.
 std::vector<PublishedLine> published_lines(const PublishedTable& table, const std::string& metric,
                                            const std::vector<std::string>& sets);
 

@@ -35,7 +35,7 @@ const PublishedRow& row_of(const PublishedTable& table, std::string_view where, 
   for (const PublishedRow& row : table.rows) {
     if (row.table == where && row.name == name && row.size == size) return row;
   }
-  throw Error("config", str("no row ", where, " ", name, " ", size));
+  throw Error(ErrorKind::config, str("no row ", where, " ", name, " ", size));
 }
 
 TEST(published, the_tables_of_the_article_are_there_whole) {
@@ -87,7 +87,7 @@ TEST(published, cells_that_are_no_count_of_the_problems_are_found) {
             "no count of 30 problems: 9 are 30.00, 10 are 33.33");
   EXPECT_NE(row_of(table, "Table 8", "DAPO", "7B").find("aime24", "greedy")->doubt.find("of 120 answers"),
             std::string::npos);
-  // Every AMC figure of the 1.5B half is a count of 83 problems, which settles which AMC set the article has.
+  // Every AMC figure of the 1.5B half is a count of 83 problems, which decides which AMC set the article has.
   for (const PublishedRow& row : table.rows) {
     const PublishedFigure* amc = row.find("amc83", "greedy");
     EXPECT_TRUE(!amc || row.size != "1.5B" || amc->doubt.empty()) << row.name;

@@ -25,7 +25,7 @@ const std::vector<std::string> kResponseKeys = {"responses",  "response", "compl
                                                 "generation", "outputs",  "output",      "predictions", "prediction"};
 
 [[noreturn]] void refuse_row(const std::string& where, const std::string& what) {
-  throw Error("data_line", str(where, ": ", what));
+  throw Error(ErrorKind::data_line, str(where, ": ", what));
 }
 
 const Json* child(const Json& object, const char* key) {
@@ -118,9 +118,10 @@ GivenRow lm_eval_row(const JsonRow& row) {
     const Json list = request.is_array() ? request : Json::array({request});
     for (const Json& one : list) {
       if (!one.is_string()) {
-        throw Error("unsupported", str(row.where,
-                                       ": \"resps\" holds log-likelihoods of choices, no responses; only tasks "
-                                       "that generate (generate_until) can be graded"));
+        throw Error(ErrorKind::unsupported,
+                    str(row.where,
+                        ": \"resps\" holds log-likelihoods of choices, no responses; only tasks "
+                        "that generate (generate_until) can be graded"));
       }
       out.responses.push_back(said(one.get<std::string>()));
     }
@@ -174,9 +175,10 @@ GivenRow lighteval_row(const JsonRow& row) {
   const Json* texts = model ? first_of(*model, {"text_post_processed", "text"}) : child(v, "predictions");
   const Json* tokens = model ? child(*model, "output_tokens") : child(v, "pred_tokens");
   if (!texts || !texts->is_array() || texts->empty()) {
-    throw Error("unsupported", str(row.where,
-                                   ": no generated text in \"model_response\"; only tasks that generate can be "
-                                   "graded"));
+    throw Error(ErrorKind::unsupported,
+                str(row.where,
+                    ": no generated text in \"model_response\"; only tasks that generate can be "
+                    "graded"));
   }
   for (size_t i = 0; i < texts->size(); ++i) {
     Output& output = out.responses.emplace_back(said(text_of((*texts)[i], row.where, "text")));
@@ -266,9 +268,9 @@ Kind kind_of(const JsonRow& row) {
   }
   const auto format = v.find("format");
   if (format != v.end() && format->is_string() && format->get<std::string>().starts_with("ucas-outputs")) {
-    throw Error("unsupported", str(row.where,
-                                   ": these are the responses of an evaluation of ucas itself: `ucas "
-                                   "verify-run RUN` grades and counts them again"));
+    throw Error(ErrorKind::unsupported, str(row.where,
+                                            ": these are the responses of an evaluation of ucas itself: `ucas "
+                                            "verify-run RUN` grades and counts them again"));
   }
   if (first_of(v, kResponseKeys)) return {"rows", {}, plain_row};
   std::vector<std::string> keys;
@@ -285,7 +287,7 @@ void refuse_parquet(const std::string& path) {
   char magic[4];
   read_at(path, 0, magic, 4);
   if (std::string_view(magic, 4) != "PAR1") return;
-  throw Error("unsupported",
+  throw Error(ErrorKind::unsupported,
               str(printable(path, 400), ": a Parquet file by its content but not by its name; call it *.parquet"));
 }
 
@@ -396,7 +398,7 @@ std::vector<size_t> match_responses(const GivenResponses& given, const std::vect
       continue;
     }
     throw Error(
-        "data_line",
+        ErrorKind::data_line,
         str(printable(path, 400), ": ", missing, " of ", problems.size(), " problems have no response, the first is ",
             printable(problems[i].source), "/", printable(problems[i].id),
             "; a response that is missing is not a wrong one: leave the problems out of --data, or "

@@ -7,7 +7,7 @@
 //   ucas       rows of `ucas generate --data`
 //   rows       any other with a response (response, completion, output ..) and a question or an id
 // Everything read is text to be graded; what those systems made of it (scores, rewards) is not used.
-// Fed to `ucas evaluate --responses`. LibTorch-free. Threads: any.
+// Fed to `ucas evaluate --responses`. LibTorch-free.
 #pragma once
 
 #include <cstdint>
@@ -36,11 +36,12 @@ struct GivenResponses {
 // Errors: path, limit, empty, data_line (FILE:LINE, what, expected), unsupported (log-likelihoods).
 GivenResponses read_responses(const std::string& path);
 
-// The problems of the file itself, where it has a right answer for each. Error("data_line") where it has not.
+// The problems of the file itself, where it has a right answer for each. Error(ErrorKind::data_line) where it has not.
 std::vector<Problem> problems_of(const GivenResponses& given, const std::string& path);
 
 // For each of `problems` the index of its responses: by id, else by the question, else by a prompt that holds the
-// question. Error("data_line") for responses of no problem, for two that fit one, and for problems without responses.
+// question. Error(ErrorKind::data_line) for responses of no problem, for two that fit one, and for problems without
+// responses.
 std::vector<size_t> match_responses(const GivenResponses& given, const std::vector<Problem>& problems,
                                     const std::string& path);
 

@@ -85,7 +85,7 @@ class Scorer {
 };
 
 EvalRecord Scorer::run() {
-  UCAS_CHECK(problems_.size() == responses_.size(), "one set of responses per problem");
+  UCAS_CHECK(problems_.size() == responses_.size(), "expected one set of responses per problem");
   EvalRecord result;
   result.config = config_;
   std::vector<std::string> sources;

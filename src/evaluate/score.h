@@ -1,6 +1,5 @@
 // From stored responses to figures: grading, counting, intervals. The same function serves an evaluation that has just
 // generated them, one that is resumed, and `ucas verify-run`, which starts from the files.
-// Threads: one caller at a time.
 #pragma once
 
 #include <span>

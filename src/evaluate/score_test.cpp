@@ -115,7 +115,7 @@ TEST(evaluate_score, compared_choices_beside_generated_sets_have_no_samples_and_
 }
 
 TEST(evaluate_score, pass_at_k_does_not_move_when_samples_double) {
-  // Chance 0.3 per sample of each problem, drawn from a fixed pattern: the first half of 128 samples is those of 64.
+  // Chance 0.3 per sample of each problem, sampled from a fixed pattern: the first half of 128 samples is those of 64.
   Case c;
   for (int p = 0; p < 60; ++p) {
     std::vector<int> answers = {0};

@@ -16,8 +16,8 @@ GraderKind grader_called(const std::string& name, const std::string& where) {
   const auto known = names(GraderKind{});
   const auto found = std::ranges::find(known, name);
   if (found != known.end()) return static_cast<GraderKind>(found - known.begin());
-  throw Error("header_json", str(where, ": grader \"", printable(name), "\", expected one of ",
-                                 join(std::vector<std::string>(known.begin(), known.end()), ", ")));
+  throw Error(ErrorKind::header_json, str(where, ": grader \"", printable(name), "\", expected one of ",
+                                          join(std::vector<std::string>(known.begin(), known.end()), ", ")));
 }
 
 }  // namespace
@@ -44,10 +44,10 @@ std::vector<ProblemRow> rows_with_all_samples(const std::string& directory, cons
   std::vector<Problem> problems;
   for (const ProblemRow& row : evaluation.rows) {
     if (!graders.of.contains(row.source)) {
-      throw Error("data_line", str(path_join(directory, evaluation.name + ".jsonl"), ": problem ", printable(row.id),
-                                   " is of source \"", printable(row.source),
-                                   "\", expected one of the card's; see "
-                                   "ucas verify-run"));
+      throw Error(ErrorKind::data_line, str(path_join(directory, evaluation.name + ".jsonl"), ": problem ",
+                                            printable(row.id), " is of source \"", printable(row.source),
+                                            "\", expected one of the card's; see "
+                                            "ucas verify-run"));
     }
     Problem& problem = problems.emplace_back();
     problem.id = row.id;

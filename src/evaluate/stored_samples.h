@@ -1,6 +1,6 @@
 // Every sampled response of an evaluation with its verdict. NAME.jsonl keeps the first few of a problem only; the
 // others stand in NAME.outputs.jsonl, not graded, and are graded here as the run card says. For `ucas diagnose`;
-// graders_of also for card_check.h. LibTorch-free. Threads: one caller.
+// graders_of also for card_check.h. LibTorch-free.
 #pragma once
 
 #include <string>

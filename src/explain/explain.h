@@ -1,6 +1,5 @@
 // What a training config does, in the words and symbols of the papers: `ucas explain`. Facts come from the config, the
 // method's own equations() and needs(), and the fields that every component declares; nothing here knows a method.
-// Threads: one.
 #pragma once
 
 #include <string>

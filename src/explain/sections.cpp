@@ -40,7 +40,7 @@ Lines sampling(const TrainConfig& c) {
   Lines lines = {{"prompts", "",
                   str(plural(c.gen_batch(), "prompt"), " at a time, template ", printable(c.data.prompt_template),
                       ", up to ", plural(c.data.max_prompt_length, "token"),
-                      c.data.shuffle && c.data.draw == DrawOrder::shuffled ? ", in a new order each epoch" : "")},
+                      c.data.shuffle && c.data.order == DataOrder::shuffled ? ", in a new order each epoch" : "")},
                  {"responses", "o_1 .. o_G ~ pi_old(. | q)",
                   str("G = ", r.n, " responses to each prompt at ", sampler,
                       ", of at most T = ", plural(r.response_length, "token"), ", the end token included")}};
@@ -48,19 +48,20 @@ Lines sampling(const TrainConfig& c) {
     lines.push_back({"end", "", str("also where a response's tokens complete ", printable(join(r.stop, " or "), 100))});
   }
   if (!c.data.weights.empty()) {
-    lines.push_back({"sources", "", str("drawn in turns, in shares of ", printable(join(c.data.weights, ", "), 200))});
+    lines.push_back(
+        {"sources", "", str("selected in turns, in shares of ", printable(join(c.data.weights, ", "), 200))});
   }
-  if (c.data.draw == DrawOrder::difficulty) {
-    lines.push_back({"draw", "p (1 - p),  p = (right + 1) / (n + 2)",
+  if (c.data.order == DataOrder::difficulty) {
+    lines.push_back({"order", "p (1 - p),  p = (right + 1) / (n + 2)",
                      "a prompt's weight, from its responses the last time; 1/4 before the first"});
   }
-  if (c.data.rest_solved > 0) {
+  if (c.data.solved_cooldown > 0) {
     lines.push_back(
-        {"rest", "",
-         str("a prompt whose responses were all right is passed over for ", plural(c.data.rest_solved, "step"))});
+        {"cooldown", "",
+         str("a prompt whose responses were all right is passed over for ", plural(c.data.solved_cooldown, "step"))});
   }
-  if (r.surplus == Surplus::carry) {
-    lines.push_back({"surplus", "",
+  if (r.carry_over) {
+    lines.push_back({"carry-over", "",
                      "prompts that passed beyond what a step trains on come first in the next one; pi_old of these is "
                      "the policy that sampled them, one step older. What that step has no room for is dropped"});
   }
@@ -183,7 +184,7 @@ Lines selection_of_prompts(const TrainConfig& c) {
                 rule.max_gen_batches > 0 ? rule.train_short ? ", then with those there are" : ", then stop" : "");
   }
   if (rule.order == KeepOrder::prefer) until += "; those that pass come first, others fill up";
-  lines.push_back({"per step", "", str(until, "; the surplus is dropped")});
+  lines.push_back({"per step", "", str(until, "; the rest is dropped")});
   return lines;
 }
 
@@ -273,12 +274,13 @@ void mismatch_remedies(const TrainConfig& c, Lines& lines) {
   const std::string ratio = "exp(lp_old - lp_rollout)";
   const bool truncates = c.rollout.sampling().truncates();
   if (truncates && (o.tis != Tis::off || o.reject != Reject::off)) {
-    lines.push_back({"lp_rollout", "",
-                     o.correct_by == SamplerLaw::whole
-                         ? "the sampler's under the whole vocabulary, like lp_old: the ratio below is 1 where both "
-                           "compute the same, whatever was cut off"
-                         : "the sampler's under the truncated law that it drew from: the ratio below holds the kept "
-                           "mass, token by token"});
+    lines.push_back(
+        {"lp_rollout", "",
+         o.correct_by == SamplerDistribution::whole
+             ? "the sampler's under the whole vocabulary, like lp_old: the ratio below is 1 where both "
+               "compute the same, whatever was cut off"
+             : "the sampler's under the truncated distribution that it sampled from: the ratio below holds the kept "
+               "mass, token by token"});
   }
   if (o.tis == Tis::token) {
     lines.push_back({"TIS", str("loss_it *= min(", ratio, ", ", o.tis_cap, ")"), "truncated importance sampling"});

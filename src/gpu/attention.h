@@ -1,4 +1,4 @@
-// Bodies of decoding attention; arguments and equations: gpu/kernels.h.
+// Kernels of decoding attention; arguments and equations: gpu/kernels.h.
 // Scores are kept in units of ln 2: exp2 is what a device has.
 #pragma once
 
@@ -15,41 +15,42 @@ UCAS_ON_DEVICE Sight sight_of(const AttendDecode& a, int64_t row) {
   return {first, end, first / kBlockTokens, (end + kBlockTokens - 1) / kBlockTokens};
 }
 
-// The G query heads of a key/value head are shared out among so many teams: more than 8 do not fit a team's registers.
-inline int64_t teams_of_group(const AttendDecode& a) { return (a.H / a.K + 7) / 8; }
+// The G query heads of a key/value head are shared out among so many blocks: more than 8 do not fit a thread block's
+// registers.
+inline int64_t blocks_of_group(const AttendDecode& a) { return (a.H / a.K + 7) / 8; }
 inline int64_t heads_of_team(const AttendDecode& a) {
-  const int64_t teams = teams_of_group(a);
-  return (a.H / a.K + teams - 1) / teams;
+  const int64_t blocks = blocks_of_group(a);
+  return (a.H / a.K + blocks - 1) / blocks;
 }
 
-// The part of one block of keys, for kHeads query heads of a key/value head; fewer in the last team of a group. A warp
-// has some neighbouring keys to itself, scores, weights and values, and the warps' parts are put together at the end:
-// while some of them compute, others read.
+// The part of one block of keys, for kHeads query heads of a key/value head; fewer in the last thread block of a group.
+// A warp has some neighbouring keys to itself, scores, weights and values, and the warps' parts are put together at the
+// end: while some of them compute, others read.
 template <int kHeads>
 struct AttendPart {
   static constexpr int kThreads = 256;
   static constexpr int kResident = kHeads <= 4 ? 3 : 2;
   static constexpr const char* kName = "attend_part";
   AttendDecode a;
-  uint32_t teams, group;  // of a key/value head: what it is shared among, its query heads
+  uint32_t blocks, group;  // of a key/value head: what it is shared among, its query heads
 
   explicit AttendPart(const AttendDecode& arguments)
       : a(arguments),
-        teams(static_cast<uint32_t>(teams_of_group(arguments))),
+        blocks(static_cast<uint32_t>(blocks_of_group(arguments))),
         group(static_cast<uint32_t>(arguments.H / arguments.K)) {}
-  Grid grid() const { return {a.rows, a.K * teams, a.most_blocks}; }
+  Grid grid() const { return {a.rows, a.K * blocks, a.most_blocks}; }
   int shared_bytes() const {
     const auto d = static_cast<int>(a.d);
     return static_cast<int>(sizeof(float)) * (kHeads * d + kWarps * (2 * kHeads + room_of_warp(d)));
   }
-  template <class Team>
-  UCAS_ON_DEVICE void operator()(Team& team) const {
-    const Sight sight = sight_of(a, team.x);
-    if (team.z < sight.first_block || team.z >= sight.end_block) return;
-    const Block block = block_of(team, sight);
+  template <class ThreadBlock>
+  UCAS_ON_DEVICE void operator()(ThreadBlock& thread_block) const {
+    const Sight sight = sight_of(a, thread_block.x);
+    if (thread_block.z < sight.first_block || thread_block.z >= sight.end_block) return;
+    const Block block = block_of(thread_block, sight);
     const auto d = static_cast<int>(a.d);
 
-    float* q = team.template shared<float>();                   // [d / 8][kHeads][8]
+    float* q = thread_block.template shared<float>();           // [d / 8][kHeads][8]
     auto* norms = reinterpret_cast<WarpNorm*>(q + kHeads * d);  // [kWarps]
     auto* scratch = reinterpret_cast<float*>(norms + kWarps);
     const auto scratch_of = [&](int lane) { return scratch + lane / 32 * room_of_warp(d); };
@@ -57,31 +58,31 @@ struct AttendPart {
     const auto weights_of = [&](int lane) { return scores_of(lane) + kStrips * kScores; };
     const auto slots_of = [&](int lane) { return reinterpret_cast<Bf16*>(scratch_of(lane)) + lane % 32 * 8; };
 
-    team.each([&](int lane) {
+    thread_block.each([&](int lane) {
       const Share share = share_of(block, lane, slots_of(lane));
-      for (int stage = 0; stage < kStages && !block.sees_none(lane); ++stage) fetch(team, share, stage);
+      for (int stage = 0; stage < kStages && !block.sees_none(lane); ++stage) fetch(thread_block, share, stage);
       load_q(block, lane, q);
     });
-    team.each_of_warp([&](int lane) {
-      if (!block.sees_none(lane)) score(team, share_of(block, lane, slots_of(lane)), lane, q, scores_of(lane));
+    thread_block.each_of_warp([&](int lane) {
+      if (!block.sees_none(lane)) score(thread_block, share_of(block, lane, slots_of(lane)), lane, q, scores_of(lane));
     });
 
-    typename Team::template Local<OfHeads> kept, largest, sum;
-    team.reduce_of_warp([&](int lane) { return kept[lane] = whole_score(block, lane, scores_of(lane)); },
-                        [](const OfHeads& x, const OfHeads& y) { return larger(x, y); }, largest);
-    team.each_of_warp([&](int lane) { kept[lane] = weigh(kept[lane], largest[lane], lane, weights_of(lane)); });
-    team.reduce_of_warp([&](int lane) { return kept[lane]; },
-                        [](const OfHeads& x, const OfHeads& y) { return plus(x, y); }, sum);
+    typename ThreadBlock::template Local<OfHeads> kept, largest, sum;
+    thread_block.reduce_of_warp([&](int lane) { return kept[lane] = whole_score(block, lane, scores_of(lane)); },
+                                [](const OfHeads& x, const OfHeads& y) { return larger(x, y); }, largest);
+    thread_block.each_of_warp([&](int lane) { kept[lane] = weigh(kept[lane], largest[lane], lane, weights_of(lane)); });
+    thread_block.reduce_of_warp([&](int lane) { return kept[lane]; },
+                                [](const OfHeads& x, const OfHeads& y) { return plus(x, y); }, sum);
 
-    typename Team::template Local<Values> values;
-    team.each_of_warp([&](int lane) {
+    typename ThreadBlock::template Local<Values> values;
+    thread_block.each_of_warp([&](int lane) {
       if (lane % 32 == 0) norms[lane / 32] = {largest[lane], sum[lane]};
       values[lane] = Values{};
       if (block.sees_none(lane)) return;
-      values[lane] = weighted_values(team, share_of(block, lane, slots_of(lane)), lane, weights_of(lane));
+      values[lane] = weighted_values(thread_block, share_of(block, lane, slots_of(lane)), lane, weights_of(lane));
     });
-    team.each([&](int lane) { put_values(values[lane], lane, scratch_of(lane)); });  // over slots and weights
-    team.each([&](int lane) { write_part(team, lane, norms, scratch); });
+    thread_block.each([&](int lane) { put_values(values[lane], lane, scratch_of(lane)); });  // over slots and weights
+    thread_block.each([&](int lane) { write_part(thread_block, lane, norms, scratch); });
   }
 
  private:
@@ -92,7 +93,7 @@ struct AttendPart {
   static constexpr int kStrips = 4, kStripLanes = 32 / kStrips;
   static constexpr int kScores = kHeads * 32 + kStripLanes;  // of a strip, beside the banks of the one before it
   // What a lane multiplies it fetches itself, ahead of time, in stages of so many eights: first one of each of its
-  // keys, then of some values. As many stages as there is room for are under way.
+  // keys, then of some values. As many stages as there is room for are active.
   static constexpr int kStage = kStrips, kSlots = 8, kStages = kSlots / kStage;
   static_assert(kThreads == kKeys);
 
@@ -132,26 +133,27 @@ struct AttendPart {
     return x;
   }
 
-  template <class Team>
-  UCAS_ON_DEVICE Block block_of(const Team& team, const Sight& sight) const {
-    const int64_t row = team.x, head = static_cast<uint32_t>(team.y) / teams, start = team.z * kBlockTokens;
-    const int64_t block = a.cache.table[a.slot[row] * a.cache.blocks_of_slot + team.z];
+  template <class ThreadBlock>
+  UCAS_ON_DEVICE Block block_of(const ThreadBlock& thread_block, const Sight& sight) const {
+    const int64_t row = thread_block.x, head = static_cast<uint32_t>(thread_block.y) / blocks,
+                  start = thread_block.z * kBlockTokens;
+    const int64_t block = a.cache.table[a.slot[row] * a.cache.blocks_of_slot + thread_block.z];
     const Bf16* numbers = a.cache.layer + block * a.cache.block_stride;
     return {static_cast<int>(sight.first > start ? sight.first - start : 0),
             static_cast<int>(sight.end < start + kBlockTokens ? sight.end - start : kBlockTokens),
-            heads_in_use(team),
-            a.q + row * a.q_stride + first_head(team) * a.d,
+            heads_in_use(thread_block),
+            a.q + row * a.q_stride + first_head(thread_block) * a.d,
             numbers + head * kBlockTokens * a.d,
             numbers + (a.K + head) * kBlockTokens * a.d};
   }
-  template <class Team>
-  UCAS_ON_DEVICE int64_t first_head(const Team& team) const {
-    const auto y = static_cast<uint32_t>(team.y);
-    return y / teams * group + y % teams * kHeads;
+  template <class ThreadBlock>
+  UCAS_ON_DEVICE int64_t first_head(const ThreadBlock& thread_block) const {
+    const auto y = static_cast<uint32_t>(thread_block.y);
+    return y / blocks * group + y % blocks * kHeads;
   }
-  template <class Team>
-  UCAS_ON_DEVICE int heads_in_use(const Team& team) const {
-    const auto left = static_cast<int>(group - static_cast<uint32_t>(team.y) % teams * kHeads);
+  template <class ThreadBlock>
+  UCAS_ON_DEVICE int heads_in_use(const ThreadBlock& thread_block) const {
+    const auto left = static_cast<int>(group - static_cast<uint32_t>(thread_block.y) % blocks * kHeads);
     return left < kHeads ? left : kHeads;
   }
 
@@ -209,14 +211,15 @@ struct AttendPart {
     return share.slots + stage % kStages * (kStage * 32 * 8);
   }
   // Memory of what is out of sight may hold anything, NaN too, and is not read: 0.
-  template <class Team>
-  UCAS_ON_DEVICE void fetch(Team& team, const Share& share, int stage) const {
+  template <class ThreadBlock>
+  UCAS_ON_DEVICE void fetch(ThreadBlock& thread_block, const Share& share, int stage) const {
     Bf16* slots = slots_of(share, stage);
     if (stage < share.of_keys) {
       const Bf16* key = share.key + stage * (kKeys * 8);
       if (stage < share.chunks) {
         UCAS_UNROLL
-        for (int i = 0; i < kStage; ++i) team.fetch(slots + i * 256, key + i * (kStripLanes * 8), share.bytes[i]);
+        for (int i = 0; i < kStage; ++i)
+          thread_block.fetch(slots + i * 256, key + i * (kStripLanes * 8), share.bytes[i]);
       }
     } else if (stage < share.stages) {
       const int before = (stage - share.of_keys) * kStage * share.step, step = share.step * static_cast<int>(a.d);
@@ -225,20 +228,21 @@ struct AttendPart {
       UCAS_UNROLL
       for (int i = 0; i < kStage; ++i) {
         const bool seen = static_cast<uint32_t>(key + i * share.step) < static_cast<uint32_t>(share.seen);
-        team.fetch(slots + i * 256, value + i * step, seen ? 16 : 0);
+        thread_block.fetch(slots + i * 256, value + i * step, seen ? 16 : 0);
       }
     }
-    team.end_bundle();
+    thread_block.end_bundle();
   }
 
   // parts[strip][head][key]
-  template <class Team>
-  UCAS_ON_DEVICE void score(Team& team, const Share& share, int lane, const float* q, float* parts) const {
+  template <class ThreadBlock>
+  UCAS_ON_DEVICE void score(ThreadBlock& thread_block, const Share& share, int lane, const float* q,
+                            float* parts) const {
     float sum[kStrips][kHeads] = {};
     for (int stage = 0; stage < share.of_keys; ++stage) {
-      team.template await<kStages - 1>();
+      thread_block.template await<kStages - 1>();
       if (stage < share.chunks) add_products(share, stage, q + (share.chunk + stage) * kHeads * 8, sum);
-      fetch(team, share, stage + kStages);
+      fetch(thread_block, share, stage + kStages);
     }
     UCAS_UNROLL
     for (int j = 0; j < kStrips; ++j) {
@@ -292,18 +296,19 @@ struct AttendPart {
     return x;
   }
 
-  template <class Team>
-  UCAS_ON_DEVICE Values weighted_values(Team& team, const Share& share, int lane, const float* weights) const {
+  template <class ThreadBlock>
+  UCAS_ON_DEVICE Values weighted_values(ThreadBlock& thread_block, const Share& share, int lane,
+                                        const float* weights) const {
     Values sum{};
     for (int stage = share.of_keys; stage < share.stages; ++stage) {
-      team.template await<kStages - 1>();
+      thread_block.template await<kStages - 1>();
       const int first = share.first % 32 + (stage - share.of_keys) * kStage * share.step;
       UCAS_UNROLL
       for (int i = 0; i < kStage; ++i) {
         const int key = first + i * share.step;  // of 0, where it is too far
         add_values(load8(slots_of(share, stage) + i * 256), weights + (key < 32 ? key : 31) * kPadded, sum);
       }
-      fetch(team, share, stage + kStages);
+      fetch(thread_block, share, stage + kStages);
     }
     return sum;
   }
@@ -335,11 +340,12 @@ struct AttendPart {
   }
 
   // Warp after warp, each as seen from the largest score of all.
-  template <class Team>
-  UCAS_ON_DEVICE void write_part(const Team& team, int lane, const WarpNorm* norms, const float* scratch) const {
+  template <class ThreadBlock>
+  UCAS_ON_DEVICE void write_part(const ThreadBlock& thread_block, int lane, const WarpNorm* norms,
+                                 const float* scratch) const {
     const auto d = static_cast<int>(a.d);
-    const int groups = 32 / (d / 8), heads = heads_in_use(team);
-    const int64_t part = (team.x * a.most_blocks + team.z) * a.H + first_head(team);
+    const int groups = 32 / (d / 8), heads = heads_in_use(thread_block);
+    const int64_t part = (thread_block.x * a.most_blocks + thread_block.z) * a.H + first_head(thread_block);
     for (int i = lane * 4; i < heads * d; i += kThreads * 4) {
       const int head = i / d;
       float share[kWarps], largest = norms[0].largest.v[head], sum = 0;
@@ -375,11 +381,11 @@ struct AttendMerge {
 
   Grid grid() const { return {a.rows, a.H}; }
   int shared_bytes() const { return 0; }
-  template <class Team>
-  UCAS_ON_DEVICE void operator()(Team& team) const {
-    const Sight sight = sight_of(a, team.x);
-    const int64_t first = team.x * a.most_blocks * a.H + team.y;  // part of block b: first + b H
-    team.each([&](int lane) {
+  template <class ThreadBlock>
+  UCAS_ON_DEVICE void operator()(ThreadBlock& thread_block) const {
+    const Sight sight = sight_of(a, thread_block.x);
+    const int64_t first = thread_block.x * a.most_blocks * a.H + thread_block.y;  // part of block b: first + b H
+    thread_block.each([&](int lane) {
       float largest = -INFINITY;
       for (int64_t b = sight.first_block; b < sight.end_block; ++b) {
         largest = fmaxf(largest, a.part_norm[(first + b * a.H) * 2]);
@@ -392,13 +398,13 @@ struct AttendMerge {
           value += weight * a.part[part * a.d + i];
           sum += weight * a.part_norm[part * 2 + 1];
         }
-        a.out[(team.x * a.H + team.y) * a.d + i] = narrow(value / sum);
+        a.out[(thread_block.x * a.H + thread_block.y) * a.d + i] = narrow(value / sum);
       }
     });
   }
 };
 
-// The parts, by the body for so many heads, and their merge; start(body) launches.
+// The parts, by the kernel for so many heads, and their merge; start(kernel) launches.
 template <int kHeads = 1, class Start>
 void start_parts(const AttendDecode& a, Start start) {
   if constexpr (kHeads < 8) {

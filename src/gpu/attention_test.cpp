@@ -1,4 +1,4 @@
-// The host's walk of decoding attention, against softmax and sums in double.
+// CPU emulation of decoding attention, against softmax and sums in double.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -17,7 +17,7 @@ void check_launch(const char* kernel) {
 // driver cannot compile shows here, too.
 std::string refusal() {
   cudaFuncAttributes of = {};
-  const cudaError_t status = cudaFuncGetAttributes(&of, run_team<EmbedRows>);
+  const cudaError_t status = cudaFuncGetAttributes(&of, run_kernel<EmbedRows>);
   cudaGetLastError();
   return status == cudaSuccess ? "" : cudaGetErrorString(status);
 }

@@ -1,18 +1,19 @@
-// The table of GPU kernels: one body each (rows.h, lm_head.h, attention.h, update.h), walked by two tables. `device` is
-// compiled by nvcc and runs on a CUDA stream; `host` walks the same blocks and lanes on the CPU, slowly: what tests
-// compare with the reference, and what a device is compared with before it is used (`ucas doctor --device cuda`).
+// The table of GPU kernels: one kernel each (rows.h, lm_head.h, attention.h, update.h), in two tables. `device` is
+// compiled
+// // by nvcc and runs on a CUDA stream; `host` emulates the same thread blocks and lanes on the CPU, slowly: what tests
+// // compare with the reference, and what a device is compared with before it is used (`ucas doctor --device cuda`).
 // Pointers lie where the table runs. Rows that are read or written by eights begin at multiples of 16 bytes: widths
 // are multiples of 8 unless it is said that they need not be.
 // Legend: R rows (tokens), D width, F MLP width, H query heads, K key/value heads, G = H / K, d head width, N = (H + 2
 // K) d, V vocabulary. bf16 is what is kept; all arithmetic is f32, sums of whole rows of logits are double. Results
 // depend on the numbers alone: every sum has a fixed order, there are no atomics. Threads: any; calls are queued on the
-// stream. Throws Error("device") if a launch is refused.
+// stream. Throws Error(ErrorKind::device) if a launch is refused.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
-#include "gpu/team.h"
+#include "gpu/thread_block.h"
 
 namespace ucas::gpu {
 
@@ -66,9 +67,9 @@ struct Cache {
 // Numbers of one block of one layer.
 inline int64_t block_numbers(int64_t K, int64_t d) { return 2 * K * kBlockTokens * d; }
 
-// The heads of a row of q, k and v after its product, in place: + bias; q and k normed per head, where the family does;
+// The heads of a row of q, k and v after its GEMM, in place: + bias; q and k normed per head, where the family does;
 // q and k rotated by the row's position. With a cache, k and v are put there, too.
-struct PlaceHeads {
+struct RopeAndStoreKv {
   int64_t rows, H, K, d;
   float eps;
   Bf16* qkv;                     // [R, N]
@@ -81,7 +82,7 @@ struct PlaceHeads {
   Cache cache;
 };
 // Its backward: d_qkv [R, N] from the gradients of the placed heads.
-struct PlaceHeadsBackward {
+struct RopeAndStoreKvBackward {
   int64_t rows, H, K, d;
   float eps;
   const Bf16 *d_q, *d_k, *d_v;   // [R, H, d], [R, K, d], [R, K, d]
@@ -160,18 +161,18 @@ struct HeadGradient {
 };
 
 // What a draw needs to know of a row; key as base/rng.h's SampleKey.
-struct DrawState {
-  uint32_t problem, response, draw;  // draw: index of the token in the response; counted on where the token is fed
+struct SamplerState {
+  uint32_t problem, response, sample;  // draw: index of the token in the response; counted on where the token is fed
   uint32_t greedy;
 };
-struct DrawnToken {  // sampling/sampler.h's Drawn
+struct DeviceSampledToken {  // sampling/sampler.h's Drawn
   int32_t token;
   float logprob, entropy, confidence, logit;
 };
 // One token a row by the inverse of the cumulative distribution over columns in their order, or the first of the
 // largest; rows that are not finite give token -1. With `token`, it is also fed there, and position and draw go
 // on.
-struct Draw {
+struct SampleToken {
   int64_t rows, vocab, stride, tiles;
   float inverse_temperature;  // 1 for greedy rows
   uint64_t seed;
@@ -179,8 +180,8 @@ struct Draw {
   const float* logits;              // [R, V]
   const TileStats* of_tile;         // [R, tiles] at this temperature
   const TileStats* of_tile_greedy;  // [R, tiles] at temperature 1; nullptr: no row is greedy
-  DrawState* state;                 // [R]
-  DrawnToken* drawn;                // [R]
+  SamplerState* state;              // [R]
+  DeviceSampledToken* sampled;      // [R]
   int32_t* token;                   // [R]; nullptr: not fed
   int32_t* position;                // [R]
 };
@@ -211,7 +212,7 @@ struct AdamW {
   int64_t n;
   float clip, keep, beta1, beta2, step_size, root_correction, eps;
   float *p, *g, *m, *v;
-  Bf16* p_narrow;   // what products read; nullptr: none
+  Bf16* p_narrow;   // what GEMMs read; nullptr: none
   int32_t* spoilt;  // [1] set to 1 where a result is not finite, else left
 };
 // part[b] = the sum of squares of kSquaresChunk elements, in double.
@@ -227,15 +228,15 @@ struct Table {
   void (*embed)(Stream, const Embed&);
   void (*add_norm)(Stream, const AddNorm&);
   void (*norm_backward)(Stream, const NormBackward&);
-  void (*place_heads)(Stream, const PlaceHeads&);
-  void (*place_heads_backward)(Stream, const PlaceHeadsBackward&);
+  void (*apply_rope_and_store_kv)(Stream, const RopeAndStoreKv&);
+  void (*apply_rope_and_store_kv_backward)(Stream, const RopeAndStoreKvBackward&);
   void (*swiglu)(Stream, const Swiglu&);
   void (*swiglu_backward)(Stream, const SwigluBackward&);
   void (*add_parts)(Stream, const AddParts&);
   void (*head_stats_of_tiles)(Stream, const HeadStatsOfTiles&);
   void (*head_stats_of_rows)(Stream, const HeadStatsOfRows&);
   void (*head_gradient)(Stream, const HeadGradient&);
-  void (*draw)(Stream, const Draw&);
+  void (*sample)(Stream, const SampleToken&);
   void (*attend_decode)(Stream, const AttendDecode&);
   void (*adamw)(Stream, const AdamW&);
   void (*sum_of_squares)(Stream, const SumOfSquares&);

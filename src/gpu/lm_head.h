@@ -1,4 +1,4 @@
-// Bodies of the LM head's statistics, their gradient and the draw; arguments and equations: gpu/kernels.h.
+// Kernels of the LM head's statistics, their gradient and token sampling; arguments and equations: gpu/kernels.h.
 #pragma once
 
 #include "base/rng.h"
@@ -33,7 +33,7 @@ UCAS_ON_DEVICE kernels::RowStats as_row(float largest, const HeadSums& sums) {
   return {largest, sums.sum, sums.weighted, sums.total};
 }
 
-// A warp has a tile of a row to itself: nobody waits for other rows. All of it is read before any of it is used, and
+// A warp has a tile of a row to itself: no warp waits for other rows. All of it is read before any of it is used, and
 // kept in registers.
 struct HeadTiles {
   static constexpr int kThreads = 128;
@@ -43,12 +43,12 @@ struct HeadTiles {
 
   Grid grid() const { return {(a.rows + kRows - 1) / kRows, head_tiles(a.columns)}; }
   int shared_bytes() const { return 0; }
-  template <class Team>
-  UCAS_ON_DEVICE void operator()(Team& team) const {
-    const int64_t first = team.y * kHeadTile;
+  template <class ThreadBlock>
+  UCAS_ON_DEVICE void operator()(ThreadBlock& thread_block) const {
+    const int64_t first = thread_block.y * kHeadTile;
     const auto n = static_cast<int>(a.columns - first < kHeadTile ? a.columns - first : kHeadTile);
     const bool by_fours = reinterpret_cast<uintptr_t>(a.logits) % sizeof(Floatx4) == 0 && a.stride % 4 == 0;
-    n == kHeadTile&& by_fours ? tiles<true>(team, first, n) : tiles<false>(team, first, n);
+    n == kHeadTile&& by_fours ? tiles<true>(thread_block, first, n) : tiles<false>(thread_block, first, n);
   }
 
  private:
@@ -60,28 +60,28 @@ struct HeadTiles {
   };
   static UCAS_ON_DEVICE int column_of(int lane, int k) { return (k * 32 + lane % 32) * 4; }
 
-  template <bool kWhole, class Team>
-  UCAS_ON_DEVICE void tiles(Team& team, int64_t first, int n) const {
-    const auto row_of = [&](int lane) { return team.x * kRows + lane / 32; };
+  template <bool kWhole, class ThreadBlock>
+  UCAS_ON_DEVICE void tiles(ThreadBlock& thread_block, int64_t first, int n) const {
+    const auto row_of = [&](int lane) { return thread_block.x * kRows + lane / 32; };
     const auto logits_of = [&](int lane) { return a.logits + row_of(lane) * a.stride + first; };
-    typename Team::template Local<Numbers> kept;
-    typename Team::template Local<float> largest;
-    typename Team::template Local<HeadSums> sums;
-    team.reduce_of_warp(
+    typename ThreadBlock::template Local<Numbers> kept;
+    typename ThreadBlock::template Local<float> largest;
+    typename ThreadBlock::template Local<HeadSums> sums;
+    thread_block.reduce_of_warp(
         [&](int lane) { return row_of(lane) < a.rows ? read<kWhole>(logits_of(lane), n, lane, kept[lane]) : 0; },
         [](float x, float y) { return fmaxf(x, y); }, largest);
-    team.reduce_of_warp(
+    thread_block.reduce_of_warp(
         [&](int lane) {
           return row_of(lane) < a.rows ? sums_of<kWhole>(kept[lane], n, lane, largest[lane]) : HeadSums{};
         },
         [](const HeadSums& x, const HeadSums& y) { return x + y; }, sums);
-    team.each_of_warp([&](int lane) {
+    thread_block.each_of_warp([&](int lane) {
       const int64_t row = row_of(lane);
       if (lane % 32 != 0 || row >= a.rows) return;
       const HeadSums& s = sums[lane];
-      a.of_tile[row * a.tiles + a.first_tile + team.y] = {largest[lane], 0, s.sum, s.weighted, s.total};
+      a.of_tile[row * a.tiles + a.first_tile + thread_block.y] = {largest[lane], 0, s.sum, s.weighted, s.total};
       if (a.target == nullptr) return;
-      const int64_t target = a.target[row] - (a.first_tile + team.y) * kHeadTile;
+      const int64_t target = a.target[row] - (a.first_tile + thread_block.y) * kHeadTile;
       if (target >= 0 && target < n) a.chosen[row] = logits_of(lane)[target];
     });
   }
@@ -143,10 +143,10 @@ struct HeadRows {
 
   Grid grid() const { return {(a.rows + kThreads - 1) / kThreads}; }
   int shared_bytes() const { return 0; }
-  template <class Team>
-  UCAS_ON_DEVICE void operator()(Team& team) const {
-    team.each([&](int lane) {
-      const int64_t row = team.x * kThreads + lane;
+  template <class ThreadBlock>
+  UCAS_ON_DEVICE void operator()(ThreadBlock& thread_block) const {
+    thread_block.each([&](int lane) {
+      const int64_t row = thread_block.x * kThreads + lane;
       if (row >= a.rows) return;
       const TileStats* of_tile = a.of_tile + row * a.tiles;
       float largest = of_tile[0].max;
@@ -171,23 +171,23 @@ struct HeadGradientRows {
 
   Grid grid() const { return {a.rows}; }
   int shared_bytes() const { return 0; }
-  template <class Team>
-  UCAS_ON_DEVICE void operator()(Team& team) const {
-    const int64_t row = team.x;
+  template <class ThreadBlock>
+  UCAS_ON_DEVICE void operator()(ThreadBlock& thread_block) const {
+    const int64_t row = thread_block.x;
     const kernels::RowGradient of{a.lse[row], a.entropy[row],        a.g[row],       a.e[row],
                                   a.u[row],   a.inverse_temperature, a.inverse_vocab};
     const bool counts = of.g != 0 || of.e != 0 || of.u != 0;
     const int64_t target = a.target[row] - a.first_column;
     float* logits = a.logits + row * a.stride;
-    typename Team::template Local<LaneColumns> kept;  // the whole row is read before it is written over
-    team.each([&](int lane) {
+    typename ThreadBlock::template Local<LaneColumns> kept;  // the whole row is read before it is written over
+    thread_block.each([&](int lane) {
       UCAS_UNROLL
       for (int j = 0; j < kColumnsOfLane; ++j) {
         const int column = lane + j * kThreads;
         kept[lane].v[j] = counts && column < a.columns ? logits[column] : 0;
       }
     });
-    team.each([&](int lane) {
+    thread_block.each([&](int lane) {
       UCAS_UNROLL
       for (int j = 0; j < kColumnsOfLane; ++j) {
         const int column = lane + j * kThreads;
@@ -209,39 +209,39 @@ struct HeadGradientRows {
 };
 
 // One row. The search goes from tiles to runs of lanes, to lanes, to columns, each time by masses of the level below.
-struct DrawRows {
+struct SampleTokenRows {
   static constexpr int kThreads = kHeadLanes;
-  static constexpr const char* kName = "draw";
-  Draw a;
+  static constexpr const char* kName = "sample";
+  SampleToken a;
 
   Grid grid() const { return {a.rows}; }
   int shared_bytes() const {
     return static_cast<int>(a.tiles * sizeof(HeadSums) + (kThreads + kRuns) * sizeof(double) +
                             kHeadTile * sizeof(float) + sizeof(Found));
   }
-  template <class Team>
-  UCAS_ON_DEVICE void operator()(Team& team) const {
-    const int64_t row = team.x;
+  template <class ThreadBlock>
+  UCAS_ON_DEVICE void operator()(ThreadBlock& thread_block) const {
+    const int64_t row = thread_block.x;
     const bool greedy = a.state[row].greedy != 0 && a.of_tile_greedy != nullptr;
     const float inverse_temperature = greedy ? 1.0f : a.inverse_temperature;
     const TileStats* of_tile = (greedy ? a.of_tile_greedy : a.of_tile) + row * a.tiles;
-    const Scratch scratch = scratch_of(team);
+    const Scratch scratch = scratch_of(thread_block);
 
-    const float largest = team.reduce(
+    const float largest = thread_block.reduce(
         [&](int lane) {
           float most = -3.4e38f;
           for (int64_t t = lane; t < a.tiles; t += kThreads) most = fmaxf(most, of_tile[t].max);
           return most;
         },
         [](float x, float y) { return fmaxf(x, y); });
-    team.each([&](int lane) {
+    thread_block.each([&](int lane) {
       for (int64_t t = lane; t < a.tiles; t += kThreads) scratch.of_tile[t] = seen_from(of_tile[t], largest);
     });
-    team.each([&](int lane) {
+    thread_block.each([&](int lane) {
       if (lane == 0) *scratch.found = find_tile(row, greedy, largest, of_tile, scratch);
     });
     if (!scratch.found->finite) {
-      team.each([&](int lane) {
+      thread_block.each([&](int lane) {
         if (lane == 0) finish(row, {-1, 0, 0, 0, 0});
       });
       return;
@@ -252,25 +252,26 @@ struct DrawRows {
     const float* logits = a.logits + row * a.stride + first;
     const float most_of_tile = of_tile[scratch.found->tile].max;
     if (greedy) {
-      const int column = team.reduce([&](int lane) { return first_equal(logits, n, lane, most_of_tile); },
-                                     [](int x, int y) { return x < y ? x : y; });
-      team.each([&](int lane) {
-        if (lane == 0) finish(row, drawn(first, column, logits, inverse_temperature, scratch.found->stats));
+      const int column = thread_block.reduce([&](int lane) { return first_equal(logits, n, lane, most_of_tile); },
+                                             [](int x, int y) { return x < y ? x : y; });
+      thread_block.each([&](int lane) {
+        if (lane == 0) finish(row, sampled(first, column, logits, inverse_temperature, scratch.found->stats));
       });
       return;
     }
-    team.each([&](int lane) {
+    thread_block.each([&](int lane) {
       for (int column = lane; column < kHeadTile; column += kThreads) {
         scratch.mass[column] = column < n ? expf(logits[column] * inverse_temperature - most_of_tile) : 0;
       }
     });
-    team.each([&](int lane) { scratch.of_lane[lane] = sum_of(scratch.mass + lane * kColumnsOfLane, kColumnsOfLane); });
-    team.each([&](int lane) {
+    thread_block.each(
+        [&](int lane) { scratch.of_lane[lane] = sum_of(scratch.mass + lane * kColumnsOfLane, kColumnsOfLane); });
+    thread_block.each([&](int lane) {
       if (lane < kRuns) scratch.of_run[lane] = sum_of(scratch.of_lane + lane * kRun, kRun);
     });
-    team.each([&](int lane) {
+    thread_block.each([&](int lane) {
       if (lane == 0) {
-        finish(row, drawn(first, find_column(scratch), logits, inverse_temperature, scratch.found->stats));
+        finish(row, sampled(first, find_column(scratch), logits, inverse_temperature, scratch.found->stats));
       }
     });
   }
@@ -290,10 +291,10 @@ struct DrawRows {
     double *of_run, *of_lane;  // [kRuns], [kThreads]
     float* mass;               // [kHeadTile]
   };
-  template <class Team>
-  UCAS_ON_DEVICE Scratch scratch_of(Team& team) const {
+  template <class ThreadBlock>
+  UCAS_ON_DEVICE Scratch scratch_of(ThreadBlock& thread_block) const {
     Scratch scratch;
-    scratch.of_tile = team.template shared<HeadSums>();
+    scratch.of_tile = thread_block.template shared<HeadSums>();
     scratch.found = reinterpret_cast<Found*>(scratch.of_tile + a.tiles);
     scratch.of_run = reinterpret_cast<double*>(scratch.found + 1);
     scratch.of_lane = scratch.of_run + kRuns;
@@ -337,8 +338,8 @@ struct DrawRows {
       while (of_tile[found.tile].max != largest) ++found.tile;
       return found;
     }
-    const DrawState& state = a.state[row];
-    found.target = uniform(SampleKey{a.seed, a.step, state.problem, state.response, state.draw}) * sums.sum;
+    const SamplerState& state = a.state[row];
+    found.target = uniform(SampleKey{a.seed, a.step, state.problem, state.response, state.sample}) * sums.sum;
     found.tile = pick(a.tiles, found.target, [&](int64_t t) { return scratch.of_tile[t].sum; });
     found.target /= share_of(of_tile[found.tile], largest);
     return found;
@@ -360,18 +361,18 @@ struct DrawRows {
     return static_cast<int>(kHeadTile);
   }
 
-  UCAS_ON_DEVICE DrawnToken drawn(int64_t first, int column, const float* logits, float inverse_temperature,
-                                  const kernels::RowStats& stats) const {
+  UCAS_ON_DEVICE DeviceSampledToken sampled(int64_t first, int column, const float* logits, float inverse_temperature,
+                                            const kernels::RowStats& stats) const {
     const float logit = logits[column];
     const kernels::TokenStats token = kernels::token_stats(stats, logit, inverse_temperature, a.vocab);
     return {static_cast<int32_t>(first + column), token.logprob, token.entropy, token.confidence, logit};
   }
 
-  UCAS_ON_DEVICE void finish(int64_t row, const DrawnToken& drawn) const {
-    a.drawn[row] = drawn;
+  UCAS_ON_DEVICE void finish(int64_t row, const DeviceSampledToken& sampled) const {
+    a.sampled[row] = sampled;
     if (a.token == nullptr) return;
-    if (drawn.token >= 0) a.token[row] = drawn.token;
-    ++a.state[row].draw;
+    if (sampled.token >= 0) a.token[row] = sampled.token;
+    ++a.state[row].sample;
     ++a.position[row];
   }
 };

@@ -1,4 +1,4 @@
-// The host's walk of the LM head's statistics, their gradient and the draw: against double, the CPU kernels and
+// CPU emulation of the LM head's statistics, their gradient and the draw: against double, the CPU kernels and
 // Sampler.
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ constexpr int64_t kMargin = 8;
 constexpr uint64_t kSeed = 23;
 constexpr uint32_t kStep = 6;
 
-// Rows of logits with some numbers between them that nobody may read.
+// Rows of logits with some numbers between them that no kernel may read.
 struct Logits {
   int64_t rows, vocab, stride;
   std::vector<float> v;
@@ -256,47 +256,47 @@ TEST(gpu_lm_head, a_row_without_slopes_is_zero_even_where_its_logits_are_not_num
 // --- draw ---------------------------------------------------------------------------------------------------------
 
 struct Drawing {
-  std::vector<DrawState> state;
-  std::vector<DrawnToken> drawn;
+  std::vector<SamplerState> state;
+  std::vector<DeviceSampledToken> sampled;
   std::vector<int32_t> token, position;
 
   explicit Drawing(int64_t rows)
       : state(rows),
-        drawn(rows + kMargin, {4711, 0, 0, 0, 0}),
+        sampled(rows + kMargin, {4711, 0, 0, 0, 0}),
         token(rows + kMargin, 4711),
         position(rows + kMargin, 100) {
     for (int64_t r = 0; r < rows; ++r) state[r] = {static_cast<uint32_t>(r / 7), static_cast<uint32_t>(r % 7), 11, 0};
   }
-  static double uniform_of(const DrawState& s) {
-    return uniform(SampleKey{kSeed, kStep, s.problem, s.response, s.draw});
+  static double uniform_of(const SamplerState& s) {
+    return uniform(SampleKey{kSeed, kStep, s.problem, s.response, s.sample});
   }
-  void draw(const Logits& logits, double temperature, bool feeds = true) {
+  void sample(const Logits& logits, double temperature, bool feeds = true) {
     const auto inverse = static_cast<float>(1 / temperature);
-    const bool any_greedy = std::ranges::any_of(state, [](const DrawState& s) { return s.greedy != 0; });
+    const bool any_greedy = std::ranges::any_of(state, [](const SamplerState& s) { return s.greedy != 0; });
     const Tiles tiles = tiles_of(logits, inverse), greedy = any_greedy ? tiles_of(logits, 1) : tiles;
-    host().draw(nullptr, {.rows = logits.rows,
-                          .vocab = logits.vocab,
-                          .stride = logits.stride,
-                          .tiles = logits.tiles(),
-                          .inverse_temperature = inverse,
-                          .seed = kSeed,
-                          .step = kStep,
-                          .logits = logits.v.data(),
-                          .of_tile = tiles.of_tile.data(),
-                          .of_tile_greedy = any_greedy ? greedy.of_tile.data() : nullptr,
-                          .state = state.data(),
-                          .drawn = drawn.data(),
-                          .token = feeds ? token.data() : nullptr,
-                          .position = position.data()});
+    host().sample(nullptr, {.rows = logits.rows,
+                            .vocab = logits.vocab,
+                            .stride = logits.stride,
+                            .tiles = logits.tiles(),
+                            .inverse_temperature = inverse,
+                            .seed = kSeed,
+                            .step = kStep,
+                            .logits = logits.v.data(),
+                            .of_tile = tiles.of_tile.data(),
+                            .of_tile_greedy = any_greedy ? greedy.of_tile.data() : nullptr,
+                            .state = state.data(),
+                            .sampled = sampled.data(),
+                            .token = feeds ? token.data() : nullptr,
+                            .position = position.data()});
     for (int64_t i = 0; i < kMargin; ++i) {
-      EXPECT_EQ(drawn[logits.rows + i].token, 4711);
+      EXPECT_EQ(sampled[logits.rows + i].token, 4711);
       EXPECT_EQ(token[logits.rows + i], 4711);
       EXPECT_EQ(position[logits.rows + i], 100);
     }
   }
 };
 
-void expect_near(const DrawnToken& got, const Drawn& want) {
+void expect_near(const DeviceSampledToken& got, const SampledToken& want) {
   EXPECT_EQ(got.token, want.token);
   EXPECT_NEAR(got.logprob, want.logprob, 1e-5);
   EXPECT_NEAR(got.entropy, want.entropy, 2e-5);
@@ -311,12 +311,12 @@ TEST(gpu_lm_head, a_draw_is_the_samplers) {
       Logits logits(vocab > 5000 ? 2 : 60, vocab, vocab > 5000 ? 1 : 3);
       Sampler sampler({.temperature = temperature});
       Drawing drawing(logits.rows);
-      const std::vector<DrawState> keys = drawing.state;
-      drawing.draw(logits, temperature);
+      const std::vector<SamplerState> keys = drawing.state;
+      drawing.sample(logits, temperature);
       for (int64_t r = 0; r < logits.rows; ++r, ++draws) {
-        const Drawn want = sampler.draw(logits.row(r), Drawing::uniform_of(keys[r]));
-        if (drawing.drawn[r].token == want.token) {
-          expect_near(drawing.drawn[r], want);
+        const SampledToken want = sampler.sample(logits.row(r), Drawing::uniform_of(keys[r]));
+        if (drawing.sampled[r].token == want.token) {
+          expect_near(drawing.sampled[r], want);
         } else {
           ++others;  // where the uniform falls on the edge of a token
         }
@@ -330,15 +330,15 @@ TEST(gpu_lm_head, a_draw_is_the_samplers) {
 TEST(gpu_lm_head, what_is_drawn_has_the_statistics_that_training_will_see) {
   Logits logits(20, 5000);
   Drawing drawing(20);
-  drawing.draw(logits, 0.6);
+  drawing.sample(logits, 0.6);
   std::vector<int32_t> target;
-  for (int64_t r = 0; r < 20; ++r) target.push_back(drawing.drawn[r].token);
+  for (int64_t r = 0; r < 20; ++r) target.push_back(drawing.sampled[r].token);
   const auto inverse = static_cast<float>(1 / 0.6);
   const Rows rows = rows_of(logits, inverse, tiles_of(logits, inverse, target));
   for (int64_t r = 0; r < 20; ++r) {
-    EXPECT_EQ(drawing.drawn[r].logprob, rows.logprob[r]);
-    EXPECT_EQ(drawing.drawn[r].entropy, rows.entropy[r]);
-    EXPECT_EQ(drawing.drawn[r].confidence, rows.confidence[r]);
+    EXPECT_EQ(drawing.sampled[r].logprob, rows.logprob[r]);
+    EXPECT_EQ(drawing.sampled[r].entropy, rows.entropy[r]);
+    EXPECT_EQ(drawing.sampled[r].confidence, rows.confidence[r]);
   }
 }
 
@@ -354,9 +354,9 @@ TEST(gpu_lm_head, tokens_are_drawn_as_often_as_they_are_probable_and_the_improba
   const int64_t draws = 2000;
   Logits logits(draws, row);
   Drawing drawing(draws);
-  drawing.draw(logits, 1);
+  drawing.sample(logits, 1);
   std::vector<int64_t> count(5000);
-  for (int64_t r = 0; r < draws; ++r) ++count[drawing.drawn[r].token];
+  for (int64_t r = 0; r < draws; ++r) ++count[drawing.sampled[r].token];
   int64_t found = 0;
   for (size_t i = 0; i < columns.size(); ++i) {
     const double p = static_cast<double>(i + 1) / sum, mean = p * draws;
@@ -375,11 +375,11 @@ TEST(gpu_lm_head, a_greedy_row_takes_the_first_of_the_largest_and_reports_at_tem
     for (int64_t column : largest[r]) logits.row(r)[column] = 50;
   }
   Drawing drawing(5);
-  for (DrawState& state : drawing.state) state.greedy = 1;
-  drawing.draw(logits, 0.6);
+  for (SamplerState& state : drawing.state) state.greedy = 1;
+  drawing.sample(logits, 0.6);
   for (int64_t r = 0; r < 5; ++r) {
-    EXPECT_EQ(drawing.drawn[r].token, first[r]);
-    expect_near(drawing.drawn[r], sampler.draw(logits.row(r), 0));
+    EXPECT_EQ(drawing.sampled[r].token, first[r]);
+    expect_near(drawing.sampled[r], sampler.sample(logits.row(r), 0));
   }
 }
 
@@ -390,11 +390,11 @@ TEST(gpu_lm_head, rows_that_are_not_finite_give_no_token) {
       logits.row(1)[place] = logits.row(2)[place] = bad;
       Drawing drawing(3);
       drawing.state[2].greedy = 1;
-      drawing.draw(logits, 1);
-      EXPECT_EQ(Sampler({}).draw(logits.row(1), 0.5).token, -1);
-      EXPECT_GE(drawing.drawn[0].token, 0);
+      drawing.sample(logits, 1);
+      EXPECT_EQ(Sampler({}).sample(logits.row(1), 0.5).token, -1);
+      EXPECT_GE(drawing.sampled[0].token, 0);
       for (int64_t r : {1, 2}) {
-        EXPECT_EQ(drawing.drawn[r].token, -1) << bad << " at " << place;
+        EXPECT_EQ(drawing.sampled[r].token, -1) << bad << " at " << place;
         EXPECT_EQ(drawing.token[r], 4711);
       }
     }
@@ -406,36 +406,36 @@ TEST(gpu_lm_head, a_drawn_token_is_fed_and_its_row_goes_on) {
   logits.row(2)[5] = kNan;
   Drawing fed(3), kept(3);
   fed.state[1].greedy = kept.state[1].greedy = 1;
-  fed.draw(logits, 1);
-  kept.draw(logits, 1, false);
+  fed.sample(logits, 1);
+  kept.sample(logits, 1, false);
   for (int64_t r = 0; r < 3; ++r) {
-    EXPECT_EQ(fed.drawn[r].token, kept.drawn[r].token);
-    EXPECT_EQ(fed.token[r], r == 2 ? 4711 : fed.drawn[r].token);
+    EXPECT_EQ(fed.sampled[r].token, kept.sampled[r].token);
+    EXPECT_EQ(fed.token[r], r == 2 ? 4711 : fed.sampled[r].token);
     EXPECT_EQ(fed.position[r], 101);
-    EXPECT_EQ(fed.state[r].draw, 12u);
+    EXPECT_EQ(fed.state[r].sample, 12u);
     EXPECT_EQ(kept.token[r], 4711);
     EXPECT_EQ(kept.position[r], 100);
-    EXPECT_EQ(kept.state[r].draw, 11u);
+    EXPECT_EQ(kept.state[r].sample, 11u);
   }
-  fed.draw(logits, 1);
-  EXPECT_EQ(fed.state[0].draw, 13u);
-  EXPECT_EQ(fed.drawn[0].token, Sampler({}).draw(logits.row(0), uniform(SampleKey{kSeed, kStep, 0, 0, 12})).token);
+  fed.sample(logits, 1);
+  EXPECT_EQ(fed.state[0].sample, 13u);
+  EXPECT_EQ(fed.sampled[0].token, Sampler({}).sample(logits.row(0), uniform(SampleKey{kSeed, kStep, 0, 0, 12})).token);
 }
 
 TEST(gpu_lm_head, a_draw_knows_nothing_of_other_rows) {
   Logits logits(4, 2500), last(1, {logits.row(3).begin(), logits.row(3).end()});
   Drawing together(4), alone(1);
   alone.state[0] = together.state[3];
-  together.draw(logits, 0.9);
-  alone.draw(last, 0.9);
-  EXPECT_EQ(alone.drawn[0].token, together.drawn[3].token);
-  EXPECT_EQ(alone.drawn[0].logprob, together.drawn[3].logprob);
+  together.sample(logits, 0.9);
+  alone.sample(last, 0.9);
+  EXPECT_EQ(alone.sampled[0].token, together.sampled[3].token);
+  EXPECT_EQ(alone.sampled[0].logprob, together.sampled[3].logprob);
 }
 
 TEST(gpu_lm_head, no_rows_are_no_work) {
   Logits logits(0, 3000);
   rows_of(logits, 1, tiles_of(logits, 1));
-  Drawing(0).draw(logits, 1);
+  Drawing(0).sample(logits, 1);
   host().head_gradient(nullptr, {.rows = 0, .columns = 2048, .stride = 3000, .logits = logits.v.data()});
   EXPECT_TRUE(std::ranges::all_of(logits.v, [](float x) { return std::isnan(x); }));
 }

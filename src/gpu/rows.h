@@ -1,4 +1,4 @@
-// Bodies of what is done to the rows of a block; arguments and equations: gpu/kernels.h.
+// Kernels of what is done to the rows of a block; arguments and equations: gpu/kernels.h.
 // All of them wait for memory: a lane takes 8 or 16 bytes beside its neighbour's, and asks for several such pieces
 // before it needs the first.
 #pragma once
@@ -33,13 +33,13 @@ struct EmbedRows {
 
   Grid grid() const { return {a.rows, (a.width + kThreads * 4 - 1) / (kThreads * 4)}; }
   int shared_bytes() const { return 0; }
-  template <class Team>
-  UCAS_ON_DEVICE void operator()(Team& team) const {
-    // A row that could not be drawn has token -1: the run ends for it, but not before this step is over.
-    const int64_t token = a.token[team.x] < 0 ? 0 : a.token[team.x];
-    team.each([&](int lane) {
-      const int64_t i = (team.y * kThreads + lane) * 4;
-      if (i < a.width) store4(a.x + team.x * a.width + i, load4(a.table + token * a.width + i));
+  template <class ThreadBlock>
+  UCAS_ON_DEVICE void operator()(ThreadBlock& thread_block) const {
+    // A row that could not be sampled has token -1: the run ends for it, but not before this step is over.
+    const int64_t token = a.token[thread_block.x] < 0 ? 0 : a.token[thread_block.x];
+    thread_block.each([&](int lane) {
+      const int64_t i = (thread_block.y * kThreads + lane) * 4;
+      if (i < a.width) store4(a.x + thread_block.x * a.width + i, load4(a.table + token * a.width + i));
     });
   }
 };
@@ -53,18 +53,18 @@ struct AddNormRows {
 
   Grid grid() const { return {a.rows}; }
   int shared_bytes() const { return static_cast<int>(a.width * sizeof(float)); }  // the row's sum
-  template <class Team>
-  UCAS_ON_DEVICE void operator()(Team& team) const {
+  template <class ThreadBlock>
+  UCAS_ON_DEVICE void operator()(ThreadBlock& thread_block) const {
     const int width = static_cast<int>(a.width);
-    const int64_t row = team.x * a.width;
-    float* kept = team.template shared<float>();
-    const float squares = team.sum([&](int lane) {
+    const int64_t row = thread_block.x * a.width;
+    float* kept = thread_block.template shared<float>();
+    const float squares = thread_block.sum([&](int lane) {
       float sum = 0;
       for (int i = lane * 4; i < width; i += kThreads * 4 * kTogether) sum += add(row, i, kept);
       return sum;
     });
     const float scale = 1 / sqrtf(squares / static_cast<float>(width) + a.eps);
-    team.each([&](int lane) {
+    thread_block.each([&](int lane) {
       for (int i = lane * 4; i < width; i += kThreads * 4) {  // what this lane kept itself
         Floatx4 out = load4(kept + i);
         const Floatx4 w = load4(a.w + i);
@@ -115,24 +115,25 @@ struct NormBackwardRows {
 
   Grid grid() const { return {a.dw != nullptr ? norm_parts(a.rows) : (a.rows + kTogether - 1) / kTogether}; }
   int shared_bytes() const { return a.dw != nullptr ? static_cast<int>(a.width * sizeof(float)) : 0; }  // dw so far
-  template <class Team>
-  UCAS_ON_DEVICE void operator()(Team& team) const {
-    a.d_out != nullptr ? part(team, a.d_out) : part(team, a.d_out_float);
+  template <class ThreadBlock>
+  UCAS_ON_DEVICE void operator()(ThreadBlock& thread_block) const {
+    a.d_out != nullptr ? part(thread_block, a.d_out) : part(thread_block, a.d_out_float);
   }
 
  private:
-  template <class Team, class Number>
-  UCAS_ON_DEVICE void part(Team& team, const Number* d_out) const {
+  template <class ThreadBlock, class Number>
+  UCAS_ON_DEVICE void part(ThreadBlock& thread_block, const Number* d_out) const {
     const int64_t rows_of_part = a.dw != nullptr ? kRowsOfPart : kTogether;
-    const int64_t begin = team.x * rows_of_part;
+    const int64_t begin = thread_block.x * rows_of_part;
     const int64_t end = begin + rows_of_part < a.rows ? begin + rows_of_part : a.rows;
     for (int64_t first = begin; first < end; first += kTogether) {
       const int rows = end - first < kTogether ? static_cast<int>(end - first) : kTogether;
-      const Sums sums = team.sum([&](int lane) { return sums_of(d_out, first, rows, lane); });
-      float* dw_before = first == begin ? nullptr : team.template shared<float>();
-      float* dw_after = first + kTogether < end ? team.template shared<float>() : a.dw + team.x * a.width;
+      const Sums sums = thread_block.sum([&](int lane) { return sums_of(d_out, first, rows, lane); });
+      float* dw_before = first == begin ? nullptr : thread_block.template shared<float>();
+      float* dw_after =
+          first + kTogether < end ? thread_block.template shared<float>() : a.dw + thread_block.x * a.width;
       if (a.dw == nullptr) dw_after = nullptr;
-      team.each([&](int lane) { differentiate(d_out, first, rows, sums, lane, dw_before, dw_after); });
+      thread_block.each([&](int lane) { differentiate(d_out, first, rows, sums, lane, dw_before, dw_after); });
     }
   }
 
@@ -248,29 +249,29 @@ UCAS_ON_DEVICE void rotate(PairedFours& x, const float* cosines, const float* si
 }
 
 // Heads of all rows follow each other, and a block takes as many as its lanes have shares for.
-struct PlaceHeadsRows {
+struct RopeAndStoreKvRows {
   static constexpr int kThreads = 128;
   static constexpr int kResident = 16;
-  static constexpr const char* kName = "place_heads";
-  PlaceHeads a;
+  static constexpr const char* kName = "apply_rope_and_store_kv";
+  RopeAndStoreKv a;
 
   Grid grid() const {
     const int64_t heads = a.rows * (a.H + 2 * a.K), heads_of_block = kThreads / (a.d / 8);
     return {(heads + heads_of_block - 1) / heads_of_block};
   }
   int shared_bytes() const { return kThreads * static_cast<int>(sizeof(float)); }  // the squares of each share
-  template <class Team>
-  UCAS_ON_DEVICE void operator()(Team& team) const {
-    typename Team::template Local<PairedFours> kept;
-    float* squares = team.template shared<float>();
-    team.each([&](int lane) {
-      const Share share = share_of(team.x, lane);
+  template <class ThreadBlock>
+  UCAS_ON_DEVICE void operator()(ThreadBlock& thread_block) const {
+    typename ThreadBlock::template Local<PairedFours> kept;
+    float* squares = thread_block.template shared<float>();
+    thread_block.each([&](int lane) {
+      const Share share = share_of(thread_block.x, lane);
       if (!share.works) return;
       kept[lane] = read(share);
       squares[lane] = share.norm != nullptr ? squares_of(kept[lane]) : 0;
     });
-    team.each([&](int lane) {
-      const Share share = share_of(team.x, lane);
+    thread_block.each([&](int lane) {
+      const Share share = share_of(thread_block.x, lane);
       if (!share.works) return;
       if (share.norm != nullptr) normalize(kept[lane], share, squares + (lane - share.column / 4));
       if (!share.is_value) {
@@ -364,49 +365,49 @@ struct PlaceHeadsRows {
 };
 
 // A block takes a row, as many heads at once as its lanes have shares for.
-struct PlaceHeadsBackwardRows {
+struct RopeAndStoreKvBackwardRows {
   static constexpr int kThreads = 128;
   static constexpr int kResident = 8;
-  static constexpr const char* kName = "place_heads_backward";
-  PlaceHeadsBackward a;
+  static constexpr const char* kName = "apply_rope_and_store_kv_backward";
+  RopeAndStoreKvBackward a;
 
   Grid grid() const { return {a.rows}; }
   int shared_bytes() const {
     const size_t of_lane = sizeof(NormSums) + (a.dw != nullptr ? 2 * sizeof(PairedFours) : 0);
     return kThreads * static_cast<int>(of_lane);
   }
-  template <class Team>
-  UCAS_ON_DEVICE void operator()(Team& team) const {
+  template <class ThreadBlock>
+  UCAS_ON_DEVICE void operator()(ThreadBlock& thread_block) const {
     const int heads = static_cast<int>(a.H + 2 * a.K), heads_at_once = kThreads / static_cast<int>(a.d / 8);
-    typename Team::template Local<PairedFours> d_out, x, dw_q, dw_k;
-    NormSums* sums = team.template shared<NormSums>();
-    team.each([&](int lane) { dw_q[lane] = dw_k[lane] = {zero4(), zero4()}; });
+    typename ThreadBlock::template Local<PairedFours> d_out, x, dw_q, dw_k;
+    NormSums* sums = thread_block.template shared<NormSums>();
+    thread_block.each([&](int lane) { dw_q[lane] = dw_k[lane] = {zero4(), zero4()}; });
     for (int first = 0; first < heads; first += heads_at_once) {
-      team.each([&](int lane) {
+      thread_block.each([&](int lane) {
         const Share share = share_of(first, lane);
         if (!share.works) return;
-        d_out[lane] = read(team.x, share);
+        d_out[lane] = read(thread_block.x, share);
         if (share.norm == nullptr) return;
-        x[lane] = load_paired(a.unnormed + (team.x * (a.H + a.K) + share.head) * a.d + share.column, a.d / 2);
+        x[lane] = load_paired(a.unnormed + (thread_block.x * (a.H + a.K) + share.head) * a.d + share.column, a.d / 2);
         sums[lane] = sums_of(share, x[lane], d_out[lane]);
       });
-      team.each([&](int lane) {
+      thread_block.each([&](int lane) {
         const Share share = share_of(first, lane);
         if (!share.works) return;
         if (share.norm != nullptr) {
           const PairedFours dw = differentiate(share, sums + (lane - share.column / 4), x[lane], d_out[lane]);
           share.head < a.H ? add_to(dw_q[lane], dw) : add_to(dw_k[lane], dw);
         }
-        store_paired(a.d_qkv + (team.x * heads + share.head) * a.d + share.column, a.d / 2, d_out[lane]);
+        store_paired(a.d_qkv + (thread_block.x * heads + share.head) * a.d + share.column, a.d / 2, d_out[lane]);
       });
     }
     if (a.dw == nullptr) return;
-    PairedFours* dw_of_lane = team.template shared<PairedFours>(kThreads * sizeof(NormSums));
-    team.each([&](int lane) {
+    PairedFours* dw_of_lane = thread_block.template shared<PairedFours>(kThreads * sizeof(NormSums));
+    thread_block.each([&](int lane) {
       dw_of_lane[lane] = dw_q[lane];
       dw_of_lane[kThreads + lane] = dw_k[lane];
     });
-    team.each([&](int lane) { add_up(dw_of_lane, lane, a.dw + team.x * 2 * a.d); });
+    thread_block.each([&](int lane) { add_up(dw_of_lane, lane, a.dw + thread_block.x * 2 * a.d); });
   }
 
  private:
@@ -503,11 +504,11 @@ struct SwigluRows {
 
   Grid grid() const { return {blocks_of_eights(a.rows, a.width, kThreads)}; }
   int shared_bytes() const { return 0; }
-  template <class Team>
-  UCAS_ON_DEVICE void operator()(Team& team) const {
+  template <class ThreadBlock>
+  UCAS_ON_DEVICE void operator()(ThreadBlock& thread_block) const {
     const Eights eights{a.rows, a.width};
-    team.each([&](int lane) {
-      const int64_t at = team.x * kThreads + lane;
+    thread_block.each([&](int lane) {
+      const int64_t at = thread_block.x * kThreads + lane;
       if (!eights.has(at)) return;
       const int64_t from = at * 8 + eights.row(at) * a.width;
       const Bf16x8 gate = load8(a.gate_up + from), up = load8(a.gate_up + from + a.width);
@@ -531,11 +532,11 @@ struct SwigluBackwardRows {
 
   Grid grid() const { return {blocks_of_eights(a.rows, a.width, kThreads)}; }
   int shared_bytes() const { return 0; }
-  template <class Team>
-  UCAS_ON_DEVICE void operator()(Team& team) const {
+  template <class ThreadBlock>
+  UCAS_ON_DEVICE void operator()(ThreadBlock& thread_block) const {
     const Eights eights{a.rows, a.width};
-    team.each([&](int lane) {
-      const int64_t at = team.x * kThreads + lane;
+    thread_block.each([&](int lane) {
+      const int64_t at = thread_block.x * kThreads + lane;
       if (!eights.has(at)) return;
       const int64_t from = at * 8 + eights.row(at) * a.width;
       const Bf16x8 gate = load8(a.gate_up + from), up = load8(a.gate_up + from + a.width),
@@ -566,9 +567,9 @@ struct AddPartsColumns {
 
   Grid grid() const { return {(a.width + columns() - 1) / columns()}; }
   int shared_bytes() const { return kThreads * static_cast<int>(sizeof(Sums<8>)); }
-  template <class Team>
-  UCAS_ON_DEVICE void operator()(Team& team) const {
-    a.part != nullptr ? add<4>(team, a.part) : add<8>(team, a.part_narrow);
+  template <class ThreadBlock>
+  UCAS_ON_DEVICE void operator()(ThreadBlock& thread_block) const {
+    a.part != nullptr ? add<4>(thread_block, a.part) : add<8>(thread_block, a.part_narrow);
   }
 
  private:
@@ -580,23 +581,23 @@ struct AddPartsColumns {
   };
   int64_t columns() const { return kAcross * (a.part != nullptr ? 4 : 8); }
 
-  template <int kCount, class Team, class Number>
-  UCAS_ON_DEVICE void add(Team& team, const Number* part) const {
+  template <int kCount, class ThreadBlock, class Number>
+  UCAS_ON_DEVICE void add(ThreadBlock& thread_block, const Number* part) const {
     using Sum = Sums<kCount>;
-    Sum* sums = team.template shared<Sum>();  // of lanes, by groups of them
-    const auto column_of = [&](int lane) { return team.x * (kAcross * kCount) + lane % kAcross * kCount; };
-    team.each([&](int lane) {
+    Sum* sums = thread_block.template shared<Sum>();  // of lanes, by groups of them
+    const auto column_of = [&](int lane) { return thread_block.x * (kAcross * kCount) + lane % kAcross * kCount; };
+    thread_block.each([&](int lane) {
       if (column_of(lane) < a.width) sums[lane] = of_lane<Sum>(part + column_of(lane), lane / kAcross);
     });
-    team.each([&](int lane) {  // the first kLeft groups add up those that lie kLeft apart
+    thread_block.each([&](int lane) {  // the first kLeft groups add up those that lie kLeft apart
       if (lane >= kLeft * kAcross || column_of(lane) >= a.width) return;
       Sum sum = sums[lane];
       for (int group = kLeft; group < kGroups; group += kLeft) add_to(sum, sums[group * kAcross + lane]);
       sums[lane] = sum;
     });
-    team.each([&](int lane) {
+    thread_block.each([&](int lane) {
       if (lane >= kAcross * kCount) return;
-      const int64_t column = team.x * (kAcross * kCount) + lane;
+      const int64_t column = thread_block.x * (kAcross * kCount) + lane;
       if (column >= a.width) return;
       float sum = 0;
       for (int group = 0; group < kLeft; ++group) sum += sums[group * kAcross + lane / kCount].v[lane % kCount];

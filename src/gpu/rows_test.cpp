@@ -1,4 +1,4 @@
-// The host's walk of the bodies over rows, against the CPU kernels row by row, and against differences in double.
+// CPU emulation of the bodies over rows, against the CPU kernels row by row, and against differences in double.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -306,7 +306,7 @@ std::vector<int32_t> block_table() {
   return table;
 }
 
-// One call of place_heads and what it must have done.
+// One call of apply_rope_and_store_kv and what it must have done.
 struct Placing {
   Heads heads;
   std::vector<int32_t> position, slot, table = block_table();
@@ -331,8 +331,8 @@ struct Placing {
         stride(block_numbers(h.K, h.d) + 16) {}
   int64_t rows() const { return static_cast<int64_t>(position.size()); }
 
-  PlaceHeads arguments() {
-    PlaceHeads a = {.rows = rows(), .H = heads.H, .K = heads.K, .d = heads.d, .eps = kEps, .qkv = placed.data()};
+  RopeAndStoreKv arguments() {
+    RopeAndStoreKv a = {.rows = rows(), .H = heads.H, .K = heads.K, .d = heads.d, .eps = kEps, .qkv = placed.data()};
     if (heads.bias) a.bias = bias.data();
     if (heads.norm) a.q_norm = q_norm.data(), a.k_norm = k_norm.data();
     a.cosines = angles.cosines.data();
@@ -347,7 +347,7 @@ struct Placing {
   }
 
   void run_and_check() {
-    host().place_heads(nullptr, arguments());
+    host().apply_rope_and_store_kv(nullptr, arguments());
     std::vector<float> want;
     std::vector<Bf16> want_unnormed;
     for (int64_t r = 0; r < rows(); ++r) append_row(r, want, want_unnormed);
@@ -415,10 +415,10 @@ TEST(gpu_rows, keys_and_values_go_to_the_blocks_of_their_slots) {
 
 TEST(gpu_rows, a_norm_of_keys_alone_leaves_queries_unnormed) {
   Placing normed({2, 1, 16, false, true}, {5}, {}), plain({2, 1, 16}, {5}, {});
-  PlaceHeads a = normed.arguments();
+  RopeAndStoreKv a = normed.arguments();
   a.q_norm = nullptr;
-  host().place_heads(nullptr, a);
-  host().place_heads(nullptr, plain.arguments());
+  host().apply_rope_and_store_kv(nullptr, a);
+  host().apply_rope_and_store_kv(nullptr, plain.arguments());
   for (int64_t i = 0; i < 48; ++i) {
     if (i < 32)
       EXPECT_TRUE(same(normed.placed[i], plain.placed[i])) << i;
@@ -455,7 +455,7 @@ void check_heads_backward(const Heads& heads, const std::vector<int32_t>& positi
 
   Output<Bf16> d_qkv(rows * heads.N());
   Output<float> dw(rows * 2 * d);
-  PlaceHeadsBackward a = {.rows = rows, .H = H, .K = K, .d = d, .eps = kEps};
+  RopeAndStoreKvBackward a = {.rows = rows, .H = H, .K = K, .d = d, .eps = kEps};
   a.d_q = d_q.data(), a.d_k = d_k.data(), a.d_v = d_v.data();
   if (heads.norm) {
     a.q_norm = q_norm.data(), a.k_norm = k_norm.data();
@@ -465,7 +465,7 @@ void check_heads_backward(const Heads& heads, const std::vector<int32_t>& positi
   a.cosines = angles.cosines.data(), a.sines = angles.sines.data();
   a.position = position.data();
   a.d_qkv = d_qkv.data();
-  host().place_heads_backward(nullptr, a);
+  host().apply_rope_and_store_kv_backward(nullptr, a);
   expect_near(d_qkv, want, kOfBf16, 1e-5, heads.name());
   if (a.dw != nullptr)
     expect_near(dw, want_dw, kOfFloat, kOfFloat, heads.name());
@@ -490,14 +490,14 @@ TEST(gpu_rows, the_backward_of_placing_is_the_derivative) {
   const std::vector<Bf16> x = random_narrow(2 * d, 1), d_q = random_narrow(d, 2), d_k = random_narrow(d, 3);
   const std::vector<float> q_norm = random_weight(d, 4), k_norm = random_weight(d, 5);
   Output<Bf16> d_qkv(3 * d);
-  PlaceHeadsBackward a = {.rows = 1, .H = 1, .K = 1, .d = d, .eps = kEps};
+  RopeAndStoreKvBackward a = {.rows = 1, .H = 1, .K = 1, .d = d, .eps = kEps};
   a.d_q = d_q.data(), a.d_k = a.d_v = d_k.data();
   a.q_norm = q_norm.data(), a.k_norm = k_norm.data();
   a.unnormed = x.data();
   a.cosines = angles.cosines.data(), a.sines = angles.sines.data();
   a.position = position.data();
   a.d_qkv = d_qkv.data();
-  host().place_heads_backward(nullptr, a);
+  host().apply_rope_and_store_kv_backward(nullptr, a);
 
   const auto loss_of = [&](const std::vector<float>& w, const std::vector<Bf16>& d_out) {
     return [&](const std::vector<double>& head) {
@@ -589,8 +589,8 @@ TEST(gpu_rows, no_rows_are_nothing_to_do) {
   host().embed(nullptr, {.rows = 0, .width = 8});
   host().add_norm(nullptr, {.rows = 0, .width = 8});
   host().norm_backward(nullptr, {.rows = 0, .width = 8});
-  host().place_heads(nullptr, {.rows = 0, .H = 2, .K = 1, .d = 16});
-  host().place_heads_backward(nullptr, {.rows = 0, .H = 2, .K = 1, .d = 16});
+  host().apply_rope_and_store_kv(nullptr, {.rows = 0, .H = 2, .K = 1, .d = 16});
+  host().apply_rope_and_store_kv_backward(nullptr, {.rows = 0, .H = 2, .K = 1, .d = 16});
   host().swiglu(nullptr, {.rows = 0, .width = 8});
   host().swiglu_backward(nullptr, {.rows = 0, .width = 8});
 }

@@ -1,4 +1,4 @@
-// Bodies of the optimizer's loops over elements; arguments and equations: gpu/kernels.h.
+// Kernels of the optimizer's loops over elements; arguments and equations: gpu/kernels.h.
 #pragma once
 
 #include "gpu/kernels.h"
@@ -14,10 +14,10 @@ struct AdamWElements {
 
   Grid grid() const { return {(a.n + 4 * kThreads - 1) / (4 * kThreads)}; }
   int shared_bytes() const { return 0; }
-  template <class Team>
-  UCAS_ON_DEVICE void operator()(Team& team) const {
-    team.each([&](int lane) {
-      const int64_t at = (team.x * kThreads + lane) * 4;
+  template <class ThreadBlock>
+  UCAS_ON_DEVICE void operator()(ThreadBlock& thread_block) const {
+    thread_block.each([&](int lane) {
+      const int64_t at = (thread_block.x * kThreads + lane) * 4;
       bool fine = true;
       if (at + 4 <= a.n) {
         fine = update_four(at);
@@ -69,14 +69,14 @@ struct SumOfSquaresChunks {
 
   Grid grid() const { return {(a.n + kSquaresChunk - 1) / kSquaresChunk}; }
   int shared_bytes() const { return 0; }
-  template <class Team>
-  UCAS_ON_DEVICE void operator()(Team& team) const {
-    const int64_t left = a.n - team.x * kSquaresChunk;
+  template <class ThreadBlock>
+  UCAS_ON_DEVICE void operator()(ThreadBlock& thread_block) const {
+    const int64_t left = a.n - thread_block.x * kSquaresChunk;
     const int n = static_cast<int>(left < kSquaresChunk ? left : kSquaresChunk);
-    const float* x = a.x + team.x * kSquaresChunk;
-    const double total = team.sum([&](int lane) { return of_lane(x, n, lane); });
-    team.each([&](int lane) {
-      if (lane == 0) a.part[team.x] = total;
+    const float* x = a.x + thread_block.x * kSquaresChunk;
+    const double total = thread_block.sum([&](int lane) { return of_lane(x, n, lane); });
+    thread_block.each([&](int lane) {
+      if (lane == 0) a.part[thread_block.x] = total;
     });
   }
 

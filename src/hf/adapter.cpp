@@ -23,15 +23,17 @@ std::string base_directory(const std::string& directory) {
   const Json json = read_config_json(path, kAdapterLimit);
   const auto it = json.is_object() ? json.find("base_model_name_or_path") : json.end();
   if (json.is_object() && it != json.end() && !it->is_string() && !it->is_null()) {
-    throw Error("config", str(path, ": base_model_name_or_path = ", printable(it->dump(), 80), ": expected a string"));
+    throw Error(ErrorKind::config,
+                str(path, ": base_model_name_or_path = ", printable(it->dump(), 80), ": expected a string"));
   }
   const std::string named = json.is_object() && it != json.end() && it->is_string() ? it->get<std::string>() : "";
   for (const std::string& base : {named, path_join(directory, named)}) {
     if (!named.empty() && is_directory(base)) return base;
   }
-  throw Error("path", str(path, ": base_model_name_or_path = \"", printable(named, 400),
-                          "\": no such directory; ucas downloads nothing: put the base model there, or name its "
-                          "directory in that file"));
+  throw Error(ErrorKind::path,
+              str(path, ": base_model_name_or_path = \"", printable(named, 400),
+                  "\": no such directory; ucas downloads nothing: put the base model there, or name its "
+                  "directory in that file"));
 }
 
 std::string directory_with(const std::string& directory, const char* file) {

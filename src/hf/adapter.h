@@ -10,7 +10,7 @@ inline constexpr const char* kAdapterConfig = "adapter_config.json";
 
 bool is_adapter(const std::string& directory);
 // The directory of the frozen weights: the one that adapter_config.json names, as it stands or beside it; of a
-// checkpoint without an adapter the directory itself. Error("path") if it is not there.
+// checkpoint without an adapter the directory itself. Error(ErrorKind::path) if it is not there.
 std::string base_directory(const std::string& directory);
 // The directory itself if it holds `file`, else its base.
 std::string directory_with(const std::string& directory, const char* file);

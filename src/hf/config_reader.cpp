@@ -20,12 +20,12 @@ std::string shown(const Json& value) {
 Json read_config_json(const std::string& path, int64_t limit) try {
   return read_json(path, limit);
 } catch (const Error& error) {
-  if (error.kind() != "header_json") throw;
-  throw Error("config", error.what());
+  if (error.kind() != ErrorKind::header_json) throw;
+  throw Error(ErrorKind::config, error.what());
 }
 
 ConfigReader::ConfigReader(const Json& object, std::string where) : object_(object), where_(std::move(where)) {
-  if (!object.is_object()) throw Error("config", str(where_, ": expected a JSON object, got ", shown(object)));
+  if (!object.is_object()) throw Error(ErrorKind::config, str(where_, ": expected a JSON object, got ", shown(object)));
 }
 
 bool ConfigReader::has(const char* key) const { return object_.contains(key); }
@@ -35,19 +35,19 @@ const Json* ConfigReader::find(const char* key) const {
   return it == object_.end() || it->is_null() ? nullptr : &*it;
 }
 
-void ConfigReader::refuse(const char* kind, const char* key, const std::string& expected) const {
+void ConfigReader::refuse(ErrorKind kind, const char* key, const std::string& expected) const {
   const Json* value = find(key);
   throw Error(kind,
               str(where_, ": ", key, " = ", value == nullptr ? std::string("null") : shown(*value), ": ", expected));
 }
 
 void ConfigReader::missing(const char* key, const std::string& expected) const {
-  throw Error("config", str(where_, ": ", key, " is missing; expected ", expected));
+  throw Error(ErrorKind::config, str(where_, ": ", key, " is missing; expected ", expected));
 }
 
 void ConfigReader::refuse_null(std::initializer_list<const char*> keys) const {
   for (const char* key : keys)
-    if (has(key) && find(key) == nullptr) refuse("config", key, "expected a value, or no such key");
+    if (has(key) && find(key) == nullptr) refuse(ErrorKind::config, key, "expected a value, or no such key");
 }
 
 std::optional<int64_t> ConfigReader::integer(const char* key, int64_t low, int64_t high) const {
@@ -56,7 +56,8 @@ std::optional<int64_t> ConfigReader::integer(const char* key, int64_t low, int64
   bool fits = value->is_number_unsigned()  ? value->get<uint64_t>() <= static_cast<uint64_t>(high)
               : value->is_number_integer() ? value->get<int64_t>() >= low && value->get<int64_t>() <= high
                                            : false;
-  if (!fits || value->get<int64_t>() < low) refuse("config", key, str("expected an integer in ", low, " .. ", high));
+  if (!fits || value->get<int64_t>() < low)
+    refuse(ErrorKind::config, key, str("expected an integer in ", low, " .. ", high));
   return value->get<int64_t>();
 }
 
@@ -70,7 +71,7 @@ std::optional<double> ConfigReader::number(const char* key, double low) const {
   const Json* value = find(key);
   if (value == nullptr) return std::nullopt;
   if (!value->is_number() || !(value->get<double>() >= low) || !std::isfinite(value->get<double>()))
-    refuse("config", key, str("expected a finite number of at least ", low));
+    refuse(ErrorKind::config, key, str("expected a finite number of at least ", low));
   return value->get<double>();
 }
 
@@ -78,7 +79,7 @@ std::optional<double> ConfigReader::positive(const char* key) const {
   const Json* value = find(key);
   if (value == nullptr) return std::nullopt;
   if (!value->is_number() || !(value->get<double>() > 0) || !std::isfinite(value->get<double>()))
-    refuse("config", key, "expected a finite number above 0");
+    refuse(ErrorKind::config, key, "expected a finite number above 0");
   return value->get<double>();
 }
 
@@ -91,14 +92,14 @@ double ConfigReader::required_positive(const char* key) const {
 bool ConfigReader::boolean(const char* key, bool fallback) const {
   const Json* value = find(key);
   if (value == nullptr) return fallback;
-  if (!value->is_boolean()) refuse("config", key, "expected true or false");
+  if (!value->is_boolean()) refuse(ErrorKind::config, key, "expected true or false");
   return value->get<bool>();
 }
 
 std::optional<std::string> ConfigReader::text(const char* key) const {
   const Json* value = find(key);
   if (value == nullptr) return std::nullopt;
-  if (!value->is_string()) refuse("config", key, "expected a string");
+  if (!value->is_string()) refuse(ErrorKind::config, key, "expected a string");
   return value->get<std::string>();
 }
 
@@ -108,7 +109,7 @@ void ConfigReader::ids(const char* key, int64_t vocab, std::vector<int32_t>& out
   std::vector<Json> items = value->is_array() ? value->get<std::vector<Json>>() : std::vector<Json>{*value};
   for (const Json& item : items) {
     if (!item.is_number_unsigned() || item.get<uint64_t>() >= static_cast<uint64_t>(vocab))
-      refuse("config", key, str("expected token ids below vocab_size = ", vocab));
+      refuse(ErrorKind::config, key, str("expected token ids below vocab_size = ", vocab));
     auto id = item.get<int32_t>();
     if (std::find(out.begin(), out.end(), id) == out.end()) out.push_back(id);
   }

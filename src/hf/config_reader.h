@@ -1,5 +1,5 @@
 // One JSON object of a config.json with typed look-ups, whose errors name the file, the key and the value found. null
-// is no value. Values out of range and of another type are Error("config").
+// is no value. Values out of range and of another type are Error(ErrorKind::config).
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "base/json.h"
 
 namespace ucas {
 
-// The JSON of a checkpoint's settings. What is no JSON is Error("config"), but bytes that are not UTF-8 (utf8) and a
-// key that stands twice (dup_key).
+// The JSON of a checkpoint's settings. What is no JSON is Error(ErrorKind::config), but bytes that are not UTF-8 (utf8)
+// and a key that stands twice (dup_key).
 Json read_config_json(const std::string& path, int64_t limit);
 
 class ConfigReader {
@@ -24,7 +25,7 @@ class ConfigReader {
 
   bool has(const char* key) const;          // also with null
   const Json* find(const char* key) const;  // nullptr: none, or null
-  [[noreturn]] void refuse(const char* kind, const char* key, const std::string& expected) const;
+  [[noreturn]] void refuse(ErrorKind kind, const char* key, const std::string& expected) const;
   // For keys whose absence means the usual value: with null they are refused.
   void refuse_null(std::initializer_list<const char*> keys) const;
   std::optional<int64_t> integer(const char* key, int64_t low, int64_t high) const;

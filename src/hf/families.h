@@ -47,7 +47,7 @@ inline constexpr OtherModels kOtherModels[] = {
      "qwen3_5 qwen3_5_moe mistral3 pixtral gemma3 gemma3n paligemma internvl phi4_multimodal kimi_k25"},
     {"a model with state-space or recurrent layers",
      "mamba mamba2 falcon_mamba falcon_h1 jamba bamba zamba2 nemotron_h recurrent_gemma rwkv"},
-    {"a dense model with another block",
+    {"an unsupported dense architecture",
      "gemma gemma2 gemma3_text phi phi3 gpt2 gpt_neox gptj opt bloom falcon olmo olmo2 olmo3 cohere cohere2 glm glm4 "
      "granite "
      "internlm3 ministral nemotron smollm3 seed_oss stablelm starcoder2 exaone4"},

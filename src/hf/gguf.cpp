@@ -65,23 +65,24 @@ class HeadReader {
   int64_t length(int64_t most, const std::string& what) {
     const auto bytes = one<uint64_t>(what);
     if (bytes > static_cast<uint64_t>(left()))
-      throw Error("truncated", str(path_, ": ", what, ": ", bytes, " bytes, the file has ", left(), " left"));
+      throw Error(ErrorKind::truncated, str(path_, ": ", what, ": ", bytes, " bytes, the file has ", left(), " left"));
     if (bytes > static_cast<uint64_t>(most))
-      throw Error("limit", str(path_, ": ", what, ": ", bytes, " bytes; at most ", most));
+      throw Error(ErrorKind::limit, str(path_, ": ", what, ": ", bytes, " bytes; at most ", most));
     return static_cast<int64_t>(bytes);
   }
   std::string text(int64_t most, const std::string& what) {
     std::string value(static_cast<size_t>(length(most, what)), '\0');
     take(value.data(), static_cast<int64_t>(value.size()), what);
-    if (!valid_utf8(value)) throw Error("utf8", str(path_, ": ", what, ": not UTF-8: ", printable(value)));
+    if (!valid_utf8(value)) throw Error(ErrorKind::utf8, str(path_, ": ", what, ": not UTF-8: ", printable(value)));
     return value;
   }
 
  private:
   void claim(int64_t bytes, const std::string& what) const {
-    if (bytes > left()) throw Error("truncated", str(path_, ": the file ends at byte ", size_, ", within ", what));
+    if (bytes > left())
+      throw Error(ErrorKind::truncated, str(path_, ": the file ends at byte ", size_, ", within ", what));
     if (at_ + bytes > kMetadataLimit)
-      throw Error("limit", str(path_, ": ", what, ": metadata of more than ", human_bytes(kMetadataLimit)));
+      throw Error(ErrorKind::limit, str(path_, ": ", what, ": metadata of more than ", human_bytes(kMetadataLimit)));
   }
   void fill() {
     from_ = at_;
@@ -97,21 +98,23 @@ class HeadReader {
 GgufKind read_kind(HeadReader& head, const std::string& path, const std::string& what) {
   const auto kind = head.one<uint32_t>(what);
   if (kind > static_cast<uint32_t>(kLastKind))
-    throw Error("gguf", str(path, ": ", what, ": type ", kind, "; expected 0 .. ", static_cast<uint32_t>(kLastKind)));
+    throw Error(ErrorKind::gguf,
+                str(path, ": ", what, ": type ", kind, "; expected 0 .. ", static_cast<uint32_t>(kLastKind)));
   return static_cast<GgufKind>(kind);
 }
 
 GgufArray read_array(HeadReader& head, const std::string& path, const std::string& what) {
   GgufArray array;
   array.of = read_kind(head, path, what);
-  if (array.of == GgufKind::array) throw Error("gguf", str(path, ": ", what, ": an array of arrays is not read"));
+  if (array.of == GgufKind::array)
+    throw Error(ErrorKind::gguf, str(path, ": ", what, ": an array of arrays is not read"));
   const auto count = head.one<uint64_t>(what);
   const uint64_t least = array.of == GgufKind::text ? 8 : static_cast<uint64_t>(bytes_of(array.of));
   if (count > static_cast<uint64_t>(head.left()) / least)
-    throw Error("truncated",
+    throw Error(ErrorKind::truncated,
                 str(path, ": ", what, ": ", count, " elements, the file has ", head.left(), " bytes left"));
   if (count > static_cast<uint64_t>(kMostElements))
-    throw Error("limit", str(path, ": ", what, ": ", count, " elements; at most ", kMostElements));
+    throw Error(ErrorKind::limit, str(path, ": ", what, ": ", count, " elements; at most ", kMostElements));
   array.count = static_cast<int64_t>(count);
   array.offset = head.at();
   if (array.of != GgufKind::text) {
@@ -124,7 +127,7 @@ GgufArray read_array(HeadReader& head, const std::string& path, const std::strin
 
 bool read_truth(HeadReader& head, const std::string& path, const std::string& what) {
   const auto byte = head.one<uint8_t>(what);
-  if (byte > 1) throw Error("gguf", str(path, ": ", what, ": a boolean of ", byte, "; expected 0 or 1"));
+  if (byte > 1) throw Error(ErrorKind::gguf, str(path, ": ", what, ": a boolean of ", byte, "; expected 0 or 1"));
   return byte == 1;
 }
 
@@ -163,7 +166,7 @@ GgufValue read_value(HeadReader& head, const std::string& path, const std::strin
     case GgufKind::array:
       return read_array(head, path, what);
   }
-  UCAS_CHECK(false, "a kind of read_kind");
+  UCAS_CHECK(false, "the GGUF kind must be one that read_kind accepts");
 }
 
 // The shortest text that reads back as the same float, as a double: 1e-5 where f32 holds 9.99999975e-06.
@@ -179,9 +182,10 @@ double as_written(float value) {
 int64_t read_count(HeadReader& head, const std::string& path, const char* what, uint64_t least) {
   const auto count = head.one<uint64_t>(str("the number of ", what));
   if (count > static_cast<uint64_t>(head.left()) / least)
-    throw Error("truncated", str(path, ": ", count, " ", what, " in a file with ", head.left(), " bytes left"));
+    throw Error(ErrorKind::truncated,
+                str(path, ": ", count, " ", what, " in a file with ", head.left(), " bytes left"));
   if (count > static_cast<uint64_t>(kMostEntries))
-    throw Error("limit", str(path, ": ", count, " ", what, "; at most ", kMostEntries));
+    throw Error(ErrorKind::limit, str(path, ": ", count, " ", what, "; at most ", kMostEntries));
   return static_cast<int64_t>(count);
 }
 
@@ -189,12 +193,12 @@ void check_version(HeadReader& head, const std::string& path) {
   char magic[4];
   head.take(magic, 4, "its first four bytes");
   if (std::string_view(magic, 4) != kGgufMagic)
-    throw Error("gguf", str(path, ": begins with \"", printable(std::string_view(magic, 4)), "\"; a GGUF file with \"",
-                            kGgufMagic, "\""));
+    throw Error(ErrorKind::gguf, str(path, ": begins with \"", printable(std::string_view(magic, 4)),
+                                     "\"; a GGUF file with \"", kGgufMagic, "\""));
   const auto version = head.one<uint32_t>("the version");
   if (version == 2 || version == 3) return;
   const bool swapped = version != 0 && (version & 0xffffu) == 0;
-  throw Error("unsupported",
+  throw Error(ErrorKind::unsupported,
               str(path, swapped ? ": a big-endian file; ucas reads little-endian ones (gguf-convert-endian FILE little)"
                                 : str(": GGUF version ", version, "; ucas reads 2 and 3")));
 }
@@ -210,27 +214,28 @@ GgufTensor read_tensor(HeadReader& head, const std::string& path) {
   const std::string where = tensor_place(path, t.name), what = str("tensor ", printable(t.name));
   const auto dimensions = head.one<uint32_t>(what);
   if (dimensions < 1 || dimensions > kMostDimensions)
-    throw Error("shape", str(where, ": ", dimensions, " dimensions; expected 1 .. ", kMostDimensions));
+    throw Error(ErrorKind::shape, str(where, ": ", dimensions, " dimensions; expected 1 .. ", kMostDimensions));
   uint64_t elements = 1;
   for (uint32_t i = 0; i < dimensions; ++i) {
     const auto size = head.one<uint64_t>(what);
     if (size == 0 || __builtin_mul_overflow(elements, size, &elements) || elements > (uint64_t{1} << 56))
-      throw Error("shape", str(where, ": size ", size, size == 0 ? "" : ": the product of its shape overflows"));
+      throw Error(ErrorKind::shape,
+                  str(where, ": size ", size, size == 0 ? "" : ": the product of its shape overflows"));
     t.shape.insert(t.shape.begin(), static_cast<int64_t>(size));
   }
   const auto type = head.one<uint32_t>(what);
   t.type = find_gguf_type(type);
   if (t.type == nullptr) {
     const std::string name = gguf_type_name(type);
-    throw Error(name == str(type) ? "dtype" : "unsupported",
+    throw Error(name == str(type) ? ErrorKind::dtype : ErrorKind::unsupported,
                 str(where, ": type ", name, "; ucas reads ", gguf_types()));
   }
   if (t.shape.back() % t.type->block_values != 0)
-    throw Error("shape", str(where, ": rows of ", t.shape.back(), " values; ", t.type->name, " has blocks of ",
-                             t.type->block_values));
+    throw Error(ErrorKind::shape, str(where, ": rows of ", t.shape.back(), " values; ", t.type->name, " has blocks of ",
+                                      t.type->block_values));
   t.bytes = static_cast<int64_t>(elements) / t.type->block_values * t.type->block_bytes;
   const auto offset = head.one<uint64_t>(what);
-  if (offset > (uint64_t{1} << 62)) throw Error("offset", str(where, ": its data begins at byte ", offset));
+  if (offset > (uint64_t{1} << 62)) throw Error(ErrorKind::offset, str(where, ": its data begins at byte ", offset));
   t.offset = static_cast<int64_t>(offset);
   return t;
 }
@@ -246,12 +251,13 @@ void place_tensors(const std::string& path, int64_t data, int64_t alignment, std
   int64_t next = 0;
   for (GgufTensor& t : tensors) {
     if (t.offset != next)
-      throw Error("offset", str(tensor_place(path, t.name), ": its data begins at byte ", t.offset,
-                                " of the data section, expected ", next, t.offset < next ? " (overlap)" : " (hole)"));
+      throw Error(ErrorKind::offset,
+                  str(tensor_place(path, t.name), ": its data begins at byte ", t.offset,
+                      " of the data section, expected ", next, t.offset < next ? " (overlap)" : " (hole)"));
     t.offset += data;
     if (t.bytes > size - t.offset)
-      throw Error("truncated", str(tensor_place(path, t.name), ": its data ends at byte ", t.offset + t.bytes,
-                                   " of a file of ", size, " bytes"));
+      throw Error(ErrorKind::truncated, str(tensor_place(path, t.name), ": its data ends at byte ", t.offset + t.bytes,
+                                            " of a file of ", size, " bytes"));
     next = aligned(next + t.bytes, alignment);
   }
 }
@@ -288,18 +294,18 @@ GgufFile::GgufFile(const std::string& path) : path_(path) {
     GgufValue value = read_value(head, path, str("the value of ", printable(key)));
     if (const auto* text = std::get_if<std::string>(&value)) text_bytes += static_cast<int64_t>(text->size());
     if (text_bytes > kAllTextBytes)
-      throw Error("limit", str(path, ": texts of more than ", human_bytes(kAllTextBytes), " in its metadata"));
+      throw Error(ErrorKind::limit, str(path, ": texts of more than ", human_bytes(kAllTextBytes), " in its metadata"));
     if (!values_.emplace(key, std::move(value)).second)
-      throw Error("dup_key", str(path, ": the key \"", printable(key), "\" stands twice"));
+      throw Error(ErrorKind::dup_key, str(path, ": the key \"", printable(key), "\" stands twice"));
   }
   const int64_t alignment = integer("general.alignment", 1, kLargestAlignment).value_or(32);
   if (!std::has_single_bit(static_cast<uint64_t>(alignment)))
-    refuse("gguf", "general.alignment", "expected a power of two");
+    refuse(ErrorKind::gguf, "general.alignment", "expected a power of two");
   for (int64_t i = 0; i < tensors; ++i) tensors_.push_back(read_tensor(head, path));
   place_tensors(path, aligned(head.at(), alignment), alignment, tensors_);
   for (size_t i = 0; i < tensors_.size(); ++i) {
     if (!by_name_.emplace(tensors_[i].name, i).second)
-      throw Error("dup_key", str(path, ": tensor ", printable(tensors_[i].name), " stands twice"));
+      throw Error(ErrorKind::dup_key, str(path, ": tensor ", printable(tensors_[i].name), " stands twice"));
   }
 }
 
@@ -310,8 +316,10 @@ const GgufTensor* GgufFile::tensor(std::string_view name) const {
 
 void GgufFile::read(const GgufTensor& tensor, int64_t first, int64_t count, float* out) const {
   const GgufType& type = *tensor.type;
-  UCAS_CHECK(first % type.block_values == 0 && count % type.block_values == 0, "whole blocks are read");
-  UCAS_CHECK(first >= 0 && count >= 0 && first + count <= tensor.elements(), "values of the tensor are read");
+  UCAS_CHECK(first % type.block_values == 0 && count % type.block_values == 0,
+             "GGUF tensors must be read in whole blocks");
+  UCAS_CHECK(first >= 0 && count >= 0 && first + count <= tensor.elements(),
+             "the range read must lie inside the tensor");
   const int64_t blocks = count / type.block_values;
   std::vector<uint8_t> bytes(static_cast<size_t>(blocks * type.block_bytes));
   read_at(path_, tensor.offset + first / type.block_values * type.block_bytes, bytes.data(),
@@ -330,21 +338,21 @@ const GgufValue* GgufFile::find(std::string_view key) const {
   return found == values_.end() ? nullptr : &found->second;
 }
 
-void GgufFile::refuse(const char* kind, std::string_view key, const std::string& expected) const {
+void GgufFile::refuse(ErrorKind kind, std::string_view key, const std::string& expected) const {
   const GgufValue* value = find(key);
   throw Error(
       kind, str(path_, ": ", printable(key), " = ", value == nullptr ? "nothing" : value_text(*value), ": ", expected));
 }
 
 void GgufFile::missing(std::string_view key) const {
-  throw Error("gguf", str(path_, ": the key ", key, " is missing"));
+  throw Error(ErrorKind::gguf, str(path_, ": the key ", key, " is missing"));
 }
 
 std::optional<std::string> GgufFile::text(std::string_view key) const {
   const GgufValue* value = find(key);
   if (value == nullptr) return std::nullopt;
   if (const auto* text = std::get_if<std::string>(value)) return *text;
-  refuse("gguf", key, "expected a text");
+  refuse(ErrorKind::gguf, key, "expected a text");
 }
 
 std::optional<int64_t> GgufFile::integer(std::string_view key, int64_t low, int64_t high) const {
@@ -355,7 +363,7 @@ std::optional<int64_t> GgufFile::integer(std::string_view key, int64_t low, int6
   if (const auto* number = std::get_if<uint64_t>(value); number != nullptr && std::in_range<int64_t>(*number))
     found = static_cast<int64_t>(*number);
   if (!found || *found < low || *found > high)
-    refuse("gguf", key, str("expected a whole number of ", low, " .. ", high));
+    refuse(ErrorKind::gguf, key, str("expected a whole number of ", low, " .. ", high));
   return found;
 }
 
@@ -367,7 +375,7 @@ std::optional<double> GgufFile::number(std::string_view key) const {
   if (const auto* wide = std::get_if<double>(value)) found = *wide;
   if (const auto* whole = std::get_if<uint64_t>(value)) found = static_cast<double>(*whole);
   if (const auto* whole = std::get_if<int64_t>(value)) found = static_cast<double>(*whole);
-  if (!found || !std::isfinite(*found)) refuse("gguf", key, "expected a finite number");
+  if (!found || !std::isfinite(*found)) refuse(ErrorKind::gguf, key, "expected a finite number");
   return found;
 }
 
@@ -375,14 +383,14 @@ std::optional<bool> GgufFile::truth(std::string_view key) const {
   const GgufValue* value = find(key);
   if (value == nullptr) return std::nullopt;
   if (const auto* truth = std::get_if<bool>(value)) return *truth;
-  refuse("gguf", key, "expected a boolean");
+  refuse(ErrorKind::gguf, key, "expected a boolean");
 }
 
 std::vector<std::string> GgufFile::texts(std::string_view key) const {
   const GgufValue* value = find(key);
   if (value == nullptr) return {};
   const auto* array = std::get_if<GgufArray>(value);
-  if (array == nullptr || array->of != GgufKind::text) refuse("gguf", key, "expected an array of texts");
+  if (array == nullptr || array->of != GgufKind::text) refuse(ErrorKind::gguf, key, "expected an array of texts");
   HeadReader head(path_, array->offset);
   std::vector<std::string> texts;
   texts.reserve(static_cast<size_t>(array->count));
@@ -390,7 +398,7 @@ std::vector<std::string> GgufFile::texts(std::string_view key) const {
   for (int64_t i = 0; i < array->count; ++i) {
     texts.push_back(head.text(kTextBytes, str(key, "[", i, "]")));
     bytes += static_cast<int64_t>(texts.back().size());
-    if (bytes > kAllTextBytes) refuse("limit", key, str("texts of more than ", human_bytes(kAllTextBytes)));
+    if (bytes > kAllTextBytes) refuse(ErrorKind::limit, key, str("texts of more than ", human_bytes(kAllTextBytes)));
   }
   return texts;
 }
@@ -400,7 +408,7 @@ std::vector<int64_t> GgufFile::integers(std::string_view key, int64_t low, int64
   if (value == nullptr) return {};
   const auto* array = std::get_if<GgufArray>(value);
   if (array == nullptr || (array->of != GgufKind::i32 && array->of != GgufKind::u32))
-    refuse("gguf", key, "expected an array of int32 or uint32");
+    refuse(ErrorKind::gguf, key, "expected an array of int32 or uint32");
   std::vector<uint32_t> bits(static_cast<size_t>(array->count));
   read_at(path_, array->offset, bits.data(), array->count * 4);
   std::vector<int64_t> values;
@@ -408,7 +416,8 @@ std::vector<int64_t> GgufFile::integers(std::string_view key, int64_t low, int64
   for (uint32_t b : bits) {
     const int64_t n = array->of == GgufKind::i32 ? int64_t{static_cast<int32_t>(b)} : int64_t{b};
     if (n < low || n > high)
-      throw Error("gguf", str(path_, ": ", key, "[", values.size(), "] = ", n, ": expected ", low, " .. ", high));
+      throw Error(ErrorKind::gguf,
+                  str(path_, ": ", key, "[", values.size(), "] = ", n, ": expected ", low, " .. ", high));
     values.push_back(n);
   }
   return values;

@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/error.h"
 #include "hf/gguf_blocks.h"
 
 namespace ucas {
@@ -52,7 +53,8 @@ class GgufFile {
 
   std::vector<std::string> keys() const;  // sorted
   const GgufValue* find(std::string_view key) const;
-  // Absent is no error; of another type or out of range is Error("gguf") that names file, key and what is there.
+  // Absent is no error; of another type or out of range is Error(ErrorKind::gguf) that names file, key and what is
+  // there.
   std::optional<std::string> text(std::string_view key) const;
   std::optional<int64_t> integer(std::string_view key, int64_t low, int64_t high) const;
   std::optional<double> number(std::string_view key) const;  // finite; f32 by its shortest decimal text
@@ -60,7 +62,7 @@ class GgufFile {
   std::vector<std::string> texts(std::string_view key) const;
   std::vector<int64_t> integers(std::string_view key, int64_t low, int64_t high) const;
 
-  [[noreturn]] void refuse(const char* kind, std::string_view key, const std::string& expected) const;
+  [[noreturn]] void refuse(ErrorKind kind, std::string_view key, const std::string& expected) const;
   [[noreturn]] void missing(std::string_view key) const;
 
  private:

@@ -1,7 +1,6 @@
 // The tensor types of a GGUF file. A quantised tensor is a sequence of blocks, each a scale (and an offset, or scales
 // of parts) and small integers; a row holds whole blocks. Values come out in f32, bit by bit those of the reference
 // (gguf-py, and GGML behind it).
-// Threads: any.
 #pragma once
 
 #include <cstdint>

@@ -30,7 +30,7 @@ class ModelKeys {
   }
   std::optional<double> positive(std::string_view end) const {
     const auto value = file_.number(name(end));
-    if (value && *value <= 0) refuse("gguf", end, "expected a number above 0");
+    if (value && *value <= 0) refuse(ErrorKind::gguf, end, "expected a number above 0");
     return value;
   }
   double required_positive(std::string_view end) const {
@@ -39,7 +39,7 @@ class ModelKeys {
     return *value;
   }
   std::optional<std::string> text(std::string_view end) const { return file_.text(name(end)); }
-  [[noreturn]] void refuse(const char* kind, std::string_view end, const std::string& expected) const {
+  [[noreturn]] void refuse(ErrorKind kind, std::string_view end, const std::string& expected) const {
     file_.refuse(kind, name(end), expected);
   }
 
@@ -71,7 +71,7 @@ class ModelKeys {
       const auto* truth = std::get_if<bool>(&value);
       const bool off = (number != nullptr && *number == 0) || (truth != nullptr && !*truth);
       if (!off || key.ends_with("attention.causal"))
-        file_.refuse("unsupported", key,
+        file_.refuse(ErrorKind::unsupported, key,
                      "a setting that ucas does not know and that may change what the model computes");
     }
   }
@@ -84,14 +84,15 @@ class ModelKeys {
 const Family& gguf_family(const GgufFile& file) {
   const auto type = file.text("general.type");
   if (type && *type != "model")
-    file.refuse("unsupported", "general.type", "ucas converts whole models, of type \"model\"");
+    file.refuse(ErrorKind::unsupported, "general.type", "ucas converts whole models, of type \"model\"");
   if (file.integer("split.count", 0, 65'535).value_or(0) > 1)
-    file.refuse("unsupported", "split.count", "one file of several; join them with `llama-gguf-split --merge`");
+    file.refuse(ErrorKind::unsupported, "split.count",
+                "one file of several; join them with `llama-gguf-split --merge`");
   const auto architecture = file.text("general.architecture");
   if (!architecture) file.missing("general.architecture");
   const Family* family = find_family(*architecture);
   if (family == nullptr || *architecture == "mistral")  // its models are stored as llama
-    file.refuse("unsupported", "general.architecture", "ucas converts llama, qwen2 and qwen3");
+    file.refuse(ErrorKind::unsupported, "general.architecture", "ucas converts llama, qwen2 and qwen3");
   return *family;
 }
 
@@ -116,8 +117,8 @@ void read_rope_factors(const GgufFile& file, const ModelConfig& c, RopeConfig& r
   const GgufTensor* tensor = file.tensor(kRopeFactors);
   if (tensor == nullptr) return;
   const auto fail = [&](const std::string& what) {
-    throw Error("unsupported", str(file.path(), ": tensor ", kRopeFactors, ": ", what,
-                                   "; ucas knows the factors of Llama 3.1 and later (rope_type \"llama3\")"));
+    throw Error(ErrorKind::unsupported, str(file.path(), ": tensor ", kRopeFactors, ": ", what,
+                                            "; ucas knows the factors of Llama 3.1 and later (rope_type \"llama3\")"));
   };
   if (tensor->shape != std::vector{c.head_dim / 2}) fail(str("expected ", c.head_dim / 2, " values"));
   if (rope.kind != RopeKind::plain) fail("beside another scaling of the rotary embedding");
@@ -143,9 +144,9 @@ RopeConfig gguf_rope(const GgufFile& file, const ModelKeys& keys, const ModelCon
   if (type == "linear" || type == "yarn") {
     rope.kind = type == "linear" ? RopeKind::linear : RopeKind::yarn;
     rope.factor = keys.required_positive("rope.scaling.factor");
-    if (rope.factor < 1) keys.refuse("gguf", "rope.scaling.factor", "expected at least 1");
+    if (rope.factor < 1) keys.refuse(ErrorKind::gguf, "rope.scaling.factor", "expected at least 1");
   } else if (type != "none") {
-    keys.refuse("unsupported", "rope.scaling.type", "ucas runs none, linear, yarn");
+    keys.refuse(ErrorKind::unsupported, "rope.scaling.type", "ucas runs none, linear, yarn");
   }
   if (rope.kind == RopeKind::yarn) {
     rope.original_max_position_embeddings =
@@ -154,7 +155,7 @@ RopeConfig gguf_rope(const GgufFile& file, const ModelKeys& keys, const ModelCon
     rope.beta_slow = keys.positive("rope.scaling.yarn_beta_slow").value_or(1);
   }
   if (keys.positive("rope.scaling.attn_factor").value_or(1) != 1)
-    keys.refuse("unsupported", "rope.scaling.attn_factor", "expected 1");
+    keys.refuse(ErrorKind::unsupported, "rope.scaling.attn_factor", "expected 1");
   read_rope_factors(file, c, rope);
   return rope;
 }
@@ -187,7 +188,7 @@ std::string gguf_name(const std::string& module) {
   const size_t dot = rest.find('.');
   const auto* row =
       std::ranges::find(kNames, rest.substr(dot + 1), &std::pair<std::string_view, std::string_view>::first);
-  UCAS_CHECK(row != std::end(kNames), "a module of the block");
+  UCAS_CHECK(row != std::end(kNames), "expected a module of the block");
   return str("blk.", rest.substr(0, dot), ".", row->second);
 }
 
@@ -201,8 +202,8 @@ int64_t interleaved_row(int64_t row, int64_t head_dim) {
 void check_finite(const GgufFile& file, const GgufTensor& tensor, const float* values, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     if (!std::isfinite(values[i]))
-      throw Error("numeric", str(file.path(), ": tensor ", printable(tensor.name), " holds a value of ", values[i]),
-                  kNumeric);
+      throw Error(ErrorKind::numeric,
+                  str(file.path(), ": tensor ", printable(tensor.name), " holds a value of ", values[i]), kNumeric);
   }
 }
 
@@ -246,22 +247,24 @@ ModelConfig gguf_model_config(const GgufFile& file, const std::string& torch_dty
   c.max_position_embeddings = keys.required("context_length", int64_t{1} << 30);
   c.rms_norm_eps = keys.required_positive("attention.layer_norm_rms_epsilon");
   if (c.num_attention_heads % c.num_key_value_heads != 0)
-    keys.refuse("gguf", "attention.head_count_kv", str("must divide head_count = ", c.num_attention_heads));
+    keys.refuse(ErrorKind::gguf, "attention.head_count_kv", str("must divide head_count = ", c.num_attention_heads));
   const auto width = keys.integer("attention.key_length", 4096);
   if (!width && c.hidden_size % c.num_attention_heads != 0)
-    keys.refuse("gguf", "attention.head_count", str("must divide embedding_length = ", c.hidden_size));
+    keys.refuse(ErrorKind::gguf, "attention.head_count", str("must divide embedding_length = ", c.hidden_size));
   c.head_dim = width.value_or(c.hidden_size / c.num_attention_heads);
   if (c.head_dim % 2 != 0)
-    throw Error("gguf", str(file.path(), ": head width ", c.head_dim, " is odd; rotary embedding needs pairs"));
+    throw Error(ErrorKind::gguf,
+                str(file.path(), ": head width ", c.head_dim, " is odd; rotary embedding needs pairs"));
   if (keys.integer("attention.value_length", 4096).value_or(c.head_dim) != c.head_dim)
-    keys.refuse("unsupported", "attention.value_length", str("expected that of keys, ", c.head_dim));
+    keys.refuse(ErrorKind::unsupported, "attention.value_length", str("expected that of keys, ", c.head_dim));
   if (keys.integer("rope.dimension_count", 4096).value_or(c.head_dim) != c.head_dim)
-    keys.refuse("unsupported", "rope.dimension_count", str("ucas rotates whole heads only, ", c.head_dim));
+    keys.refuse(ErrorKind::unsupported, "rope.dimension_count", str("ucas rotates whole heads only, ", c.head_dim));
   const GgufTensor* embedding = file.tensor(kEmbedding);
-  if (embedding == nullptr) throw Error("missing_tensor", str(file.path(), ": tensor ", kEmbedding, " is missing"));
+  if (embedding == nullptr)
+    throw Error(ErrorKind::missing_tensor, str(file.path(), ": tensor ", kEmbedding, " is missing"));
   if (embedding->shape.size() != 2 || embedding->shape[0] < 2 || embedding->shape[0] > int64_t{1} << 24)
-    throw Error("shape", str(file.path(), ": tensor ", kEmbedding, ": shape ", shape_text(embedding->shape),
-                             "; expected 2 .. 2^24 rows of ", c.hidden_size));
+    throw Error(ErrorKind::shape, str(file.path(), ": tensor ", kEmbedding, ": shape ", shape_text(embedding->shape),
+                                      "; expected 2 .. 2^24 rows of ", c.hidden_size));
   c.vocab_size = embedding->shape[0];
   c.tie_word_embeddings = file.tensor(kHead) == nullptr;
   c.rope = gguf_rope(file, keys, c);
@@ -277,19 +280,19 @@ std::vector<TensorToStore> gguf_weights(const GgufFile& file, const ModelConfig&
     const std::string name = gguf_name(p.module) + p.kind;
     const GgufTensor* tensor = file.tensor(name);
     if (tensor == nullptr)
-      throw Error("missing_tensor", str(file.path(), ": tensor ", name, " ", shape_text(p.shape()),
-                                        " is missing; its metadata asks for it"));
+      throw Error(ErrorKind::missing_tensor, str(file.path(), ": tensor ", name, " ", shape_text(p.shape()),
+                                                 " is missing; its metadata asks for it"));
     if (tensor->shape != p.shape())
-      throw Error("shape", str(file.path(), ": tensor ", name, ": shape ", shape_text(tensor->shape),
-                               ", its metadata asks for ", shape_text(p.shape())));
+      throw Error(ErrorKind::shape, str(file.path(), ": tensor ", name, ": shape ", shape_text(tensor->shape),
+                                        ", its metadata asks for ", shape_text(p.shape())));
     const bool turned = interleaved && (p.module.ends_with(".q_proj") || p.module.ends_with(".k_proj"));
     weights.push_back(tensor_of(file, *tensor, p, turned ? config.head_dim : 0));
     known.insert(name);
   }
   for (const GgufTensor& tensor : file.tensors()) {
     if (!known.contains(tensor.name))
-      throw Error("unexpected_tensor", str(file.path(), ": tensor ", printable(tensor.name), " is none of a ",
-                                           config.family->title, " model that ucas runs"));
+      throw Error(ErrorKind::unexpected_tensor, str(file.path(), ": tensor ", printable(tensor.name), " is none of a ",
+                                                    config.family->title, " model that ucas runs"));
   }
   return weights;
 }

@@ -16,7 +16,7 @@ namespace ucas {
 // Errors: unsupported; gguf, where a key is missing or makes no sense; shape, missing_tensor, unexpected_tensor.
 ModelConfig gguf_model_config(const GgufFile& file, const std::string& torch_dtype);
 // In the order of parameter_shapes(config), checked against it. They read from `file`, which must outlive them; a value
-// that is not finite is Error("numeric") when it is read.
+// that is not finite is Error(ErrorKind::numeric) when it is read.
 std::vector<TensorToStore> gguf_weights(const GgufFile& file, const ModelConfig& config);
 
 }  // namespace ucas

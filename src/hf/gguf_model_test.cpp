@@ -190,7 +190,7 @@ TEST_F(LlamaWithFactors, the_factors_of_llama_3_become_its_settings_and_others_a
       read(factors);
       ADD_FAILURE() << "accepted";
     } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), "unsupported") << error.what();
+      EXPECT_EQ(error.word(), "unsupported") << error.what();
     }
   }
 }

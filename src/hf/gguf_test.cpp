@@ -52,7 +52,7 @@ class Gguf : public ::testing::Test {
       act();
       ADD_FAILURE() << "accepted; expected " << kind << ": " << words;
     } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), kind) << error.what();
+      EXPECT_EQ(error.word(), kind) << error.what();
       EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
     }
   }

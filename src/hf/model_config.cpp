@@ -20,21 +20,22 @@ constexpr int64_t kUsualWindow = 4096;  // of transformers, where a file of a fa
 
 const Family& read_family(const ConfigReader& config) {
   auto type = config.text("model_type");
-  if (!type) throw Error("config", str(config.where(), ": model_type is missing; expected one of ", family_names()));
+  if (!type)
+    throw Error(ErrorKind::config, str(config.where(), ": model_type is missing; expected one of ", family_names()));
   const Family* family = find_family(*type);
   if (family == nullptr) {
     std::string what;
     for (const OtherModels& other : kOtherModels)
       if (str(" ", other.model_types, " ").find(str(" ", *type, " ")) != std::string::npos)
         what = str(other.what, "; ");
-    config.refuse("unsupported", "model_type", str(what, "ucas runs ", family_names(), " only"));
+    config.refuse(ErrorKind::unsupported, "model_type", str(what, "ucas runs ", family_names(), " only"));
   }
   if (const Json* names = config.find("architectures")) {
     bool known = names->is_array() && std::any_of(names->begin(), names->end(), [&](const Json& name) {
                    return name.is_string() && name.get<std::string>() == family->architecture;
                  });
     if (!known) {
-      config.refuse("unsupported", "architectures",
+      config.refuse(ErrorKind::unsupported, "architectures",
                     str("of model_type \"", *type, "\" ucas runs \"", family->architecture, "\" only"));
     }
   }
@@ -44,20 +45,22 @@ const Family& read_family(const ConfigReader& config) {
 // What a file of a known family can still ask for.
 void refuse_variants(const ConfigReader& config, const Family& family) {
   if (config.find("quantization_config") != nullptr)
-    config.refuse("unsupported", "quantization_config", "quantised checkpoints are not supported; use the full one");
+    config.refuse(ErrorKind::unsupported, "quantization_config",
+                  "quantised checkpoints are not supported; use the full one");
   if (config.find("auto_map") != nullptr)
-    config.refuse("unsupported", "auto_map", "a checkpoint that brings its own code is never run");
+    config.refuse(ErrorKind::unsupported, "auto_map", "a checkpoint that brings its own code is never run");
   auto act = config.text("hidden_act");
-  if (act && *act != "silu") config.refuse("unsupported", "hidden_act", "ucas runs \"silu\" only");
+  if (act && *act != "silu") config.refuse(ErrorKind::unsupported, "hidden_act", "ucas runs \"silu\" only");
   if (auto part = config.number("partial_rotary_factor", 0); part && *part != 1)
-    config.refuse("unsupported", "partial_rotary_factor", "ucas rotates whole heads only");
+    config.refuse(ErrorKind::unsupported, "partial_rotary_factor", "ucas rotates whole heads only");
   if (config.integer("pretraining_tp", 0, 1024).value_or(1) > 1)
-    config.refuse("unsupported", "pretraining_tp", "products in slices are not supported; 1 is the same model");
+    config.refuse(ErrorKind::unsupported, "pretraining_tp",
+                  "products in slices are not supported; 1 is the same model");
   if (config.boolean("use_mrope", false))
-    config.refuse("unsupported", "use_mrope", "positions in several dimensions are of multimodal models");
+    config.refuse(ErrorKind::unsupported, "use_mrope", "positions in several dimensions are of multimodal models");
   if (family.qkv_bias) return;  // has the key in no version
   for (const char* key : {"attention_bias", "mlp_bias"})
-    if (config.boolean(key, false)) config.refuse("unsupported", key, "a bias there is not supported");
+    if (config.boolean(key, false)) config.refuse(ErrorKind::unsupported, key, "a bias there is not supported");
 }
 
 // Which layers slide in files of Qwen: those of layer_types, else those from max_window_layers on.
@@ -71,7 +74,7 @@ std::vector<bool> sliding_layers(const ConfigReader& config, const ModelConfig& 
                std::all_of(types->begin(), types->end(),
                            [](const Json& type) { return type == kFullLayer || type == kSlidingLayer; });
   if (!whole) {
-    config.refuse("config", "layer_types",
+    config.refuse(ErrorKind::config, "layer_types",
                   str("expected \"", kFullLayer, "\" or \"", kSlidingLayer, "\" for each of ", c.num_hidden_layers,
                       " layers (num_hidden_layers)"));
   }
@@ -89,7 +92,7 @@ void read_windows(const ConfigReader& config, ModelConfig& c) {
       return;  // whatever the file says: transformers has no such key either
     case Window::all_layers:
       if (config.find("layer_types") != nullptr && std::count(slides.begin(), slides.end(), window == 0) > 0) {
-        config.refuse("unsupported", "layer_types",
+        config.refuse(ErrorKind::unsupported, "layer_types",
                       str("model_type \"", c.family->model_type, "\" has one kind of layer, ",
                           window > 0 ? kSlidingLayer : kFullLayer, "; remove the key if that is meant"));
       }
@@ -135,17 +138,20 @@ void read_shape(const ConfigReader& config, ModelConfig& c) {
   c.max_position_embeddings =
       config.integer("max_position_embeddings", 1, int64_t{1} << 30).value_or(c.family->positions);
   if (c.num_attention_heads % c.num_key_value_heads != 0 && usual_heads)
-    throw Error("config", str(config.where(), ": num_key_value_heads is missing; it would be ", c.num_key_value_heads,
-                              ", which must divide num_attention_heads = ", c.num_attention_heads));
+    throw Error(ErrorKind::config,
+                str(config.where(), ": num_key_value_heads is missing; it would be ", c.num_key_value_heads,
+                    ", which must divide num_attention_heads = ", c.num_attention_heads));
   if (c.num_attention_heads % c.num_key_value_heads != 0)
-    config.refuse("config", "num_key_value_heads", str("must divide num_attention_heads = ", c.num_attention_heads));
+    config.refuse(ErrorKind::config, "num_key_value_heads",
+                  str("must divide num_attention_heads = ", c.num_attention_heads));
   auto head_dim = config.integer("head_dim", 1, 4096);
   if (!head_dim && c.family->head_dim > 0) head_dim = c.family->head_dim;
   if (!head_dim && c.hidden_size % c.num_attention_heads != 0)
-    config.refuse("config", "num_attention_heads", str("must divide hidden_size = ", c.hidden_size));
+    config.refuse(ErrorKind::config, "num_attention_heads", str("must divide hidden_size = ", c.hidden_size));
   c.head_dim = head_dim.value_or(c.hidden_size / c.num_attention_heads);
   if (c.head_dim % 2 != 0)
-    throw Error("config", str(config.where(), ": head width ", c.head_dim, " is odd; rotary embedding needs pairs"));
+    throw Error(ErrorKind::config,
+                str(config.where(), ": head width ", c.head_dim, " is odd; rotary embedding needs pairs"));
 }
 
 void read_generation_config(const std::string& directory, ModelConfig& c) {
@@ -161,7 +167,8 @@ void read_generation_config(const std::string& directory, ModelConfig& c) {
 OrderedJson read_like(const std::string& like, const char* name) {
   if (like.empty() || !exists(path_join(like, name))) return OrderedJson::object();
   std::string path = path_join(like, name);
-  if (!read_config_json(path, kConfigLimit).is_object()) throw Error("config", str(path, ": expected a JSON object"));
+  if (!read_config_json(path, kConfigLimit).is_object())
+    throw Error(ErrorKind::config, str(path, ": expected a JSON object"));
   return OrderedJson::parse(read_file(path, kConfigLimit));  // checked above; parsed again for the order of its keys
 }
 
@@ -203,7 +210,7 @@ ModelConfig read_model_config_file(const std::string& path) {
   c.tie_word_embeddings = config.boolean("tie_word_embeddings", false);
   c.torch_dtype = config.text("dtype").value_or(config.text("torch_dtype").value_or("float32"));
   if (c.torch_dtype != "float32" && c.torch_dtype != "float16" && c.torch_dtype != "bfloat16")
-    config.refuse("unsupported", config.find("dtype") != nullptr ? "dtype" : "torch_dtype",
+    config.refuse(ErrorKind::unsupported, config.find("dtype") != nullptr ? "dtype" : "torch_dtype",
                   "expected float32, float16 or bfloat16");
   config.ids("eos_token_id", c.vocab_size, c.eos_token_id);
   c.bos_token_id = config.integer("bos_token_id", 0, c.vocab_size - 1).value_or(-1);
@@ -212,7 +219,8 @@ ModelConfig read_model_config_file(const std::string& path) {
 }
 
 ModelConfig read_model_config(const std::string& directory) {
-  if (!is_directory(directory)) throw Error("path", str(printable(directory, 400), ": no such checkpoint directory"));
+  if (!is_directory(directory))
+    throw Error(ErrorKind::path, str(printable(directory, 400), ": no such checkpoint directory"));
   ModelConfig config = read_model_config_file(path_join(directory_with(directory, "config.json"), "config.json"));
   read_generation_config(directory, config);
   return config;
@@ -220,9 +228,9 @@ ModelConfig read_model_config(const std::string& directory) {
 
 void check_vocabulary(int64_t ids, const std::string& tokenizer, const ModelConfig& config) {
   if (ids <= config.vocab_size) return;
-  throw Error("tokenizer", str(printable(tokenizer, 400), ": the tokenizer has ", grouped(ids),
-                               " ids but the model's vocabulary only ", grouped(config.vocab_size),
-                               " rows (vocab_size of config.json); the files belong to different models"));
+  throw Error(ErrorKind::tokenizer, str(printable(tokenizer, 400), ": the tokenizer has ", grouped(ids),
+                                        " ids but the model's vocabulary only ", grouped(config.vocab_size),
+                                        " rows (vocab_size of config.json); the files belong to different models"));
 }
 
 void write_model_config(const ModelConfig& c, const std::string& directory, const std::string& like) {

@@ -39,7 +39,7 @@ struct ModelConfig {  // HF key names
 std::string family_names();  // "qwen2, qwen3, llama, mistral"
 ModelConfig read_model_config(const std::string& directory);
 ModelConfig read_model_config_file(const std::string& path);  // a config.json alone
-// Error("tokenizer") where a tokenizer of so many ids has more than the model has rows.
+// Error(ErrorKind::tokenizer) where a tokenizer of so many ids has more than the model has rows.
 void check_vocabulary(int64_t ids, const std::string& tokenizer, const ModelConfig& config);
 // Writes config.json and generation_config.json. Keys of `like`'s files that we do not model are kept when given.
 void write_model_config(const ModelConfig& config, const std::string& directory, const std::string& like = "");

@@ -52,7 +52,7 @@ class Config : public ::testing::Test {
       read(json);
       ADD_FAILURE() << "accepted " << key << " = " << value;
     } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), kind) << error.what();
+      EXPECT_EQ(error.word(), kind) << error.what();
       EXPECT_NE(std::string(error.what()).find(key), std::string::npos) << "must name the key: " << error.what();
       EXPECT_NE(std::string(error.what()).find("config.json"), std::string::npos) << error.what();
     }

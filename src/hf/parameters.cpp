@@ -18,7 +18,7 @@ std::string sizes_text(const std::vector<int64_t>& shape) {
   return "[" + join(parts, ", ") + "]";
 }
 
-// Buffers that old checkpoints carry and nobody needs.
+// Unused buffers of old checkpoints.
 bool is_buffer(const std::string& name) { return name.ends_with(".self_attn.rotary_emb.inv_freq"); }
 
 // How many layers have tensors of their own.
@@ -33,10 +33,10 @@ int64_t layers_in(const StoredByName& stored) {
 }
 
 void check_one(const StoredByName& stored, const std::string& name, const std::vector<int64_t>& shape,
-               const std::string& directory, const char* asked_by, const char* kind) {
+               const std::string& directory, const char* asked_by, ErrorKind kind) {
   const auto found = stored.find(name);
   if (found == stored.end()) {
-    throw Error("missing_tensor",
+    throw Error(ErrorKind::missing_tensor,
                 str(directory, ": tensor ", name, " ", sizes_text(shape), " is missing; ", asked_by, " asks for it"));
   }
   if (found->second.shape != shape) {
@@ -82,27 +82,27 @@ StoredByName stored_by_name(std::vector<StoredTensor> list, const std::string& d
   for (StoredTensor& t : list) {
     const std::string name = t.name;
     if (!stored.emplace(name, std::move(t)).second)
-      throw Error("dup_key", str(directory, ": tensor ", printable(name), " stands in two files"));
+      throw Error(ErrorKind::dup_key, str(directory, ": tensor ", printable(name), " stands in two files"));
   }
   return stored;
 }
 
 void check_parameters(const ModelConfig& config, const StoredByName& stored, const std::string& directory) {
   if (const int64_t layers = layers_in(stored); layers != config.num_hidden_layers) {
-    throw Error("config", str(directory, ": config.json says num_hidden_layers = ", config.num_hidden_layers,
-                              ", the files hold tensors of ", layers, " layers (", kLayers, "N)"));
+    throw Error(ErrorKind::config, str(directory, ": config.json says num_hidden_layers = ", config.num_hidden_layers,
+                                       ", the files hold tensors of ", layers, " layers (", kLayers, "N)"));
   }
   const std::vector<ParameterShape> shapes = parameter_shapes(config);
   std::set<std::string> known = {"lm_head.weight"};
   for (const ParameterShape& p : shapes) {
-    check_one(stored, p.module + p.kind, p.shape(), directory, "config.json", "config");
+    check_one(stored, p.module + p.kind, p.shape(), directory, "config.json", ErrorKind::config);
     known.insert(p.module + p.kind);
   }
   if (config.tie_word_embeddings && stored.contains("lm_head.weight"))
-    check_one(stored, "lm_head.weight", shapes.front().shape(), directory, "config.json", "config");
+    check_one(stored, "lm_head.weight", shapes.front().shape(), directory, "config.json", ErrorKind::config);
   for (const auto& [name, tensor] : stored) {
     if (!known.contains(name) && !is_buffer(name))
-      throw Error("unexpected_tensor",
+      throw Error(ErrorKind::unexpected_tensor,
                   str(tensor.file, ": tensor ", printable(name), " is none of a ", config.family->title, " model"));
   }
 }
@@ -112,7 +112,7 @@ void check_adapter(const PeftAdapter& adapter, const ModelConfig& base, const St
   const LoraConfig& lora = adapter.lora;
   std::set<std::string> known;
   const auto expect = [&](const std::string& name, const std::vector<int64_t>& shape) {
-    check_one(stored, kPeftPrefix + name, shape, directory, kAdapterConfig, "shape");
+    check_one(stored, kPeftPrefix + name, shape, directory, kAdapterConfig, ErrorKind::shape);
     known.insert(kPeftPrefix + name);
   };
   for (const ParameterShape& p : parameter_shapes(base)) {
@@ -126,8 +126,8 @@ void check_adapter(const PeftAdapter& adapter, const ModelConfig& base, const St
   }
   for (const auto& [name, tensor] : stored) {
     if (!known.contains(name))
-      throw Error("unexpected_tensor", str(tensor.file, ": tensor ", printable(name),
-                                           " is none of this adapter (adapter_config.json) on this base"));
+      throw Error(ErrorKind::unexpected_tensor, str(tensor.file, ": tensor ", printable(name),
+                                                    " is none of this adapter (adapter_config.json) on this base"));
   }
 }
 

@@ -24,12 +24,12 @@ struct ParameterShape {
 // In the order of Weights::parameters.
 std::vector<ParameterShape> parameter_shapes(const ModelConfig& config);
 
-// By name; Error("dup_key") where two files hold one tensor.
+// By name; Error(ErrorKind::dup_key) where two files hold one tensor.
 using StoredByName = std::map<std::string, StoredTensor>;
 StoredByName stored_by_name(std::vector<StoredTensor> list, const std::string& directory);
 
 // Errors: config, where config.json contradicts the tensors (number of layers, a shape), naming both values;
-// missing_tensor; unexpected_tensor. A tied model may store its head, too; old files hold a buffer that nobody needs.
+// missing_tensor; unexpected_tensor. A tied model may store its head, too; old files hold an unused buffer.
 void check_parameters(const ModelConfig& config, const StoredByName& stored, const std::string& directory);
 // The same for the tensors of an adapter.
 void check_adapter(const PeftAdapter& adapter, const ModelConfig& base, const StoredByName& stored,

@@ -20,14 +20,14 @@ constexpr int64_t kPeftLimit = int64_t{1} << 20;
 class PeftReader {
  public:
   explicit PeftReader(const std::string& path) : path_(path), json_(read_config_json(path, kPeftLimit)) {
-    if (!json_.is_object()) throw Error("config", str(path_, ": expected a JSON object"));
+    if (!json_.is_object()) throw Error(ErrorKind::config, str(path_, ": expected a JSON object"));
   }
   // nullptr: absent, null, or empty
   const Json* find(const char* key) const {
     auto it = json_.find(key);
     return it == json_.end() || it->is_null() || (it->is_structured() && it->empty()) ? nullptr : &*it;
   }
-  [[noreturn]] void refuse(const char* kind, const char* key, const std::string& why) const {
+  [[noreturn]] void refuse(ErrorKind kind, const char* key, const std::string& why) const {
     const Json* value = find(key);
     throw Error(kind,
                 str(path_, ": ", key, " = ", value == nullptr ? "null" : printable(value->dump(), 80), ": ", why));
@@ -36,20 +36,20 @@ class PeftReader {
     const Json* value = find(key);
     if (value == nullptr) return fallback;
     if (!value->is_number() || !(value->get<double>() > 0) || !std::isfinite(value->get<double>()))
-      refuse("config", key, "expected a finite number above 0");
+      refuse(ErrorKind::config, key, "expected a finite number above 0");
     return value->get<double>();
   }
   double share(const char* key) const {
     const Json* value = find(key);
     if (value == nullptr) return 0;
     if (!value->is_number() || !(value->get<double>() >= 0 && value->get<double>() < 1))
-      refuse("config", key, "expected a number from 0 to below 1");
+      refuse(ErrorKind::config, key, "expected a number from 0 to below 1");
     return value->get<double>();
   }
   std::string text(const char* key) const {
     const Json* value = find(key);
     if (value == nullptr) return "";
-    if (!value->is_string()) refuse("config", key, "expected a string");
+    if (!value->is_string()) refuse(ErrorKind::config, key, "expected a string");
     return value->get<std::string>();
   }
   std::vector<std::string> names(const char* key) const {
@@ -57,9 +57,9 @@ class PeftReader {
     if (value == nullptr) return {};
     if (value->is_string()) return {value->get<std::string>()};
     std::vector<std::string> list;
-    if (!value->is_array()) refuse("config", key, "expected a list of module names");
+    if (!value->is_array()) refuse(ErrorKind::config, key, "expected a list of module names");
     for (const Json& item : *value) {
-      if (!item.is_string()) refuse("config", key, "expected a list of module names");
+      if (!item.is_string()) refuse(ErrorKind::config, key, "expected a list of module names");
       list.push_back(item.get<std::string>());
     }
     std::sort(list.begin(), list.end());
@@ -67,7 +67,7 @@ class PeftReader {
   }
   bool is_true(const char* key) const {
     const Json* value = find(key);
-    if (value != nullptr && !value->is_boolean()) refuse("config", key, "expected true or false");
+    if (value != nullptr && !value->is_boolean()) refuse(ErrorKind::config, key, "expected true or false");
     return value != nullptr && *value == true;
   }
   // Some ways to begin take the adapter's first product off the base, which then is none that lies on disk.
@@ -77,7 +77,7 @@ class PeftReader {
     const std::string kind = value->get<std::string>();
     for (const char* other : {"pissa", "olora", "corda", "loftq", "lora_ga"}) {
       if (kind.starts_with(other)) {
-        refuse("unsupported", "init_lora_weights",
+        refuse(ErrorKind::unsupported, "init_lora_weights",
                "such an adapter changes its base when it begins; merge it with peft and load the result, or let peft "
                "save it as plain LoRA (path_initial_model_for_weight_conversion)");
       }
@@ -87,7 +87,7 @@ class PeftReader {
   void require_off(const char* key) const {
     const Json* value = find(key);
     if (value == nullptr || *value == false || *value == 0 || *value == 0.0 || *value == "none") return;
-    refuse("unsupported", key, "ucas trains plain LoRA only; merge the adapter with peft and load the result");
+    refuse(ErrorKind::unsupported, key, "ucas trains plain LoRA only; merge the adapter with peft and load the result");
   }
 
  private:
@@ -107,7 +107,8 @@ std::optional<PeftAdapter> find_adapter(const std::string& directory) {
   const std::string path = path_join(directory, kAdapterConfig);
   if (!exists(path)) return std::nullopt;
   const PeftReader config(path);
-  if (config.text("peft_type") != "LORA") config.refuse("unsupported", "peft_type", "ucas reads \"LORA\" only");
+  if (config.text("peft_type") != "LORA")
+    config.refuse(ErrorKind::unsupported, "peft_type", "ucas reads \"LORA\" only");
   for (const char* key :
        {"bias", "use_dora", "lora_bias", "fan_in_fan_out", "rank_pattern", "alpha_pattern", "layers_to_transform",
         "exclude_modules", "target_parameters", "use_qalora", "alora_invocation_tokens", "trainable_token_indices",
@@ -117,17 +118,19 @@ std::optional<PeftAdapter> find_adapter(const std::string& directory) {
   config.require_unchanged_base();
   PeftAdapter adapter;
   const double rank = config.number("r", 8);
-  if (rank != std::floor(rank) || rank > 4096) config.refuse("config", "r", "expected a whole number, 1 .. 4096");
+  if (rank != std::floor(rank) || rank > 4096)
+    config.refuse(ErrorKind::config, "r", "expected a whole number, 1 .. 4096");
   adapter.lora.rank = static_cast<int64_t>(rank);
   adapter.lora.alpha = config.number("lora_alpha", 8);
   // Rank-stabilised: alpha / sqrt(rank).
   if (config.is_true("use_rslora")) adapter.lora.alpha *= std::sqrt(rank);
   if (!std::isfinite(static_cast<float>(adapter.lora.alpha))) {
-    config.refuse("config", "lora_alpha", "expected a number that 32 bits can hold");
+    config.refuse(ErrorKind::config, "lora_alpha", "expected a number that 32 bits can hold");
   }
   const Json* targets = config.find("target_modules");
   if (targets != nullptr && targets->is_string() && *targets != "all-linear") {
-    config.refuse("unsupported", "target_modules", "a regular expression: write the names that it matches as a list");
+    config.refuse(ErrorKind::unsupported, "target_modules",
+                  "a regular expression: write the names that it matches as a list");
   }
   adapter.lora.target_modules = config.names("target_modules");
   std::vector<std::string> all = adaptable_modules();

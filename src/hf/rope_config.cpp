@@ -24,10 +24,12 @@ std::string kinds() {
 // transformers takes "type" where there is no "rope_type", and both may be there.
 RopeKind read_kind(const ConfigReader& rope) {
   auto kind = rope.text("rope_type"), old = rope.text("type");
-  if (kind && old && *kind != *old) rope.refuse("config", "type", str("contradicts rope_type = \"", *kind, "\""));
+  if (kind && old && *kind != *old)
+    rope.refuse(ErrorKind::config, "type", str("contradicts rope_type = \"", *kind, "\""));
   const auto words = names(RopeKind{});
   auto word = std::find(words.begin(), words.end(), kind.value_or(old.value_or("default")));
-  if (word == words.end()) rope.refuse("unsupported", kind ? "rope_type" : "type", str("ucas runs ", kinds(), " only"));
+  if (word == words.end())
+    rope.refuse(ErrorKind::unsupported, kind ? "rope_type" : "type", str("ucas runs ", kinds(), " only"));
   return static_cast<RopeKind>(word - words.begin());
 }
 
@@ -57,25 +59,25 @@ void refuse_foreign_keys(const ConfigReader& rope, RopeKind kind) {
     const bool common = key == "rope_theta" || key == "rope_type" || key == "type" || key == "partial_rotary_factor";
     if (value.is_null() || common || std::find(known.begin(), known.end(), key) != known.end()) continue;
     if (key == "attn_factor") {
-      rope.refuse("unsupported", "attn_factor",
+      rope.refuse(ErrorKind::unsupported, "attn_factor",
                   "transformers does not read it, others multiply by it; write the scale of cosines and sines as "
                   "attention_factor, or remove it to run as transformers does");
     }
-    throw Error("unsupported", str(rope.where(), ": ", printable(key), " has no meaning for rope_type \"",
-                                   word_of(kind), "\"; remove it if it has none for this model"));
+    throw Error(ErrorKind::unsupported, str(rope.where(), ": ", printable(key), " has no meaning for rope_type \"",
+                                            word_of(kind), "\"; remove it if it has none for this model"));
   }
   if (auto part = rope.number("partial_rotary_factor", 0); part && *part != 1)
-    rope.refuse("unsupported", "partial_rotary_factor", "ucas rotates whole heads only");
+    rope.refuse(ErrorKind::unsupported, "partial_rotary_factor", "ucas rotates whole heads only");
 }
 
 void read_stretch(const ConfigReader& rope, int64_t positions, RopeConfig& out) {
   out.factor = rope.required_positive("factor");
-  if (out.factor < 1) rope.refuse("config", "factor", "expected at least 1");
+  if (out.factor < 1) rope.refuse(ErrorKind::config, "factor", "expected at least 1");
   if (out.kind == RopeKind::linear) return;
   out.original_max_position_embeddings =
       rope.integer("original_max_position_embeddings", 1, kMostPositions).value_or(positions);
   if (out.kind == RopeKind::dynamic && out.original_max_position_embeddings != positions) {
-    rope.refuse("unsupported", "original_max_position_embeddings",
+    rope.refuse(ErrorKind::unsupported, "original_max_position_embeddings",
                 str("of \"dynamic\" ucas runs what does not stretch: expected max_position_embeddings = ", positions));
   }
 }
@@ -84,14 +86,15 @@ void read_llama3(const ConfigReader& rope, RopeConfig& out) {
   out.low_freq_factor = rope.required_positive("low_freq_factor");
   out.high_freq_factor = rope.required_positive("high_freq_factor");
   if (out.high_freq_factor <= out.low_freq_factor)
-    rope.refuse("config", "high_freq_factor", str("expected more than low_freq_factor = ", out.low_freq_factor));
+    rope.refuse(ErrorKind::config, "high_freq_factor",
+                str("expected more than low_freq_factor = ", out.low_freq_factor));
 }
 
 void read_yarn(const ConfigReader& rope, RopeConfig& out) {
   out.beta_fast = rope.positive("beta_fast").value_or(32);
   out.beta_slow = rope.positive("beta_slow").value_or(1);
   if (out.beta_fast < out.beta_slow)
-    rope.refuse("config", "beta_fast", str("expected no less than beta_slow = ", out.beta_slow));
+    rope.refuse(ErrorKind::config, "beta_fast", str("expected no less than beta_slow = ", out.beta_slow));
   out.truncate = rope.boolean("truncate", true);
   out.attention_factor = rope.positive("attention_factor");
   out.mscale = rope.number("mscale", 0);
@@ -113,9 +116,11 @@ RopeConfig read_object(const ConfigReader& rope, double theta, int64_t positions
 // What the arithmetic of model/rope.cpp would divide by.
 void check_arithmetic(const ConfigReader& config, const RopeConfig& rope, int64_t head_dim) {
   if (rope.kind == RopeKind::yarn && rope.theta <= 1)
-    throw Error("config", str(config.where(), ": rope_theta = ", rope.theta, ": rope_type \"yarn\" needs more than 1"));
+    throw Error(ErrorKind::config,
+                str(config.where(), ": rope_theta = ", rope.theta, ": rope_type \"yarn\" needs more than 1"));
   if (rope.kind == RopeKind::dynamic && head_dim <= 2)
-    throw Error("config", str(config.where(), ": head width ", head_dim, ": rope_type \"dynamic\" needs more than 2"));
+    throw Error(ErrorKind::config,
+                str(config.where(), ": head width ", head_dim, ": rope_type \"dynamic\" needs more than 2"));
 }
 
 }  // namespace
@@ -130,9 +135,9 @@ RopeConfig read_rope(const ConfigReader& config, int64_t head_dim, int64_t max_p
     RopeConfig found =
         read_object(ConfigReader(*object, str(config.where(), ": ", key)), theta, max_position_embeddings);
     if (config.has("rope_theta") && found.theta != theta)
-      config.refuse("config", "rope_theta", str("contradicts ", key, ".rope_theta = ", found.theta));
+      config.refuse(ErrorKind::config, "rope_theta", str("contradicts ", key, ".rope_theta = ", found.theta));
     if (from != nullptr && found != rope)
-      config.refuse("config", key, str("contradicts ", from, "; they are two spellings of one thing"));
+      config.refuse(ErrorKind::config, key, str("contradicts ", from, "; they are two spellings of one thing"));
     rope = found;
     from = key;
   }
@@ -140,7 +145,7 @@ RopeConfig read_rope(const ConfigReader& config, int64_t head_dim, int64_t max_p
   auto original = config.integer("original_max_position_embeddings", 1, kMostPositions);
   const bool used = rope.kind == RopeKind::llama3 || rope.kind == RopeKind::yarn;
   if (used && original && *original != rope.original_max_position_embeddings) {
-    config.refuse("config", "original_max_position_embeddings",
+    config.refuse(ErrorKind::config, "original_max_position_embeddings",
                   str("contradicts ", from, ", which says ", rope.original_max_position_embeddings));
   }
   check_arithmetic(config, rope, head_dim);

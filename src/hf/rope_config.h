@@ -1,15 +1,14 @@
 // Rotary embedding as config.json describes it: rope_theta and rope_scaling of transformers 4, rope_parameters of
-// transformers 5, or both. model/rope.h makes the angles from it.
-//
+// transformers 5, or both. model/rope.h computes the angles. "longrope" and all other kinds are refused by name, and so
+// is a key that has no meaning for its kind.
+// clang-format off
 //   default   theta^(-2i/d)
 //   linear    that / factor
 //   dynamic   theta grows with the sequence beyond max_position_embeddings; ucas runs no longer ones, and up to there
-//   it
-//             is the default
-//   yarn      high frequencies as they are, low ones / factor, a ramp between; angles' cosines and sines times a factor
+//             it is the default
+//   yarn      high frequencies as they are, low ones / factor, a ramp between; cosines and sines times a factor
 //   llama3    the same with another ramp and no factor
-//
-// "longrope" and all else is refused by name, and so is a key that has no meaning for its kind.
+// clang-format on
 #pragma once
 
 #include <array>
@@ -40,7 +39,8 @@ struct RopeConfig {
   bool operator==(const RopeConfig&) const = default;
 };
 
-// Error("unsupported") for another kind, Error("config") for values that make no sense or contradict each other.
+// Error(ErrorKind::unsupported) for another kind, Error(ErrorKind::config) for values that make no sense or contradict
+// each other.
 RopeConfig read_rope(const ConfigReader& config, int64_t head_dim, int64_t max_position_embeddings);
 // Both spellings, so that transformers 4 and 5 read the same.
 void write_rope(const RopeConfig& rope, OrderedJson& config);

@@ -49,7 +49,7 @@ constexpr TypeRow kTypes[] = {{"F32", 32, StoredType::f32},
 // The row of a type that we write.
 const TypeRow& row_of(StoredType type) {
   const TypeRow* row = std::ranges::find(kTypes, type, &TypeRow::type);
-  UCAS_CHECK(type != StoredType::other && row != std::end(kTypes), "a type that can be written");
+  UCAS_CHECK(type != StoredType::other && row != std::end(kTypes), "the dtype must be one that can be written");
   return *row;
 }
 int64_t width_of(StoredType type) { return row_of(type).bits / 8; }
@@ -58,7 +58,7 @@ std::string where_of(const std::string& path, const std::string& name) {
   return str(path, ": tensor ", printable(name));
 }
 
-uint64_t natural(const Json& value, const char* kind, const std::string& where, const char* what) {
+uint64_t natural(const Json& value, ErrorKind kind, const std::string& where, const char* what) {
   if (!value.is_number_unsigned())
     throw Error(kind, str(where, ": ", what, " must be a natural number, got ", printable(value.dump(), 40)));
   return value.get<uint64_t>();
@@ -71,7 +71,7 @@ int64_t byte_count(const std::vector<int64_t>& shape, int64_t bits, const std::s
   for (int64_t size : shape) {
     if (empty) break;
     if (__builtin_mul_overflow(count, static_cast<uint64_t>(size), &count) || count > (uint64_t{1} << 56))
-      throw Error("shape", str(where, ": the product of its shape overflows"));
+      throw Error(ErrorKind::shape, str(where, ": the product of its shape overflows"));
   }
   return empty ? 0 : static_cast<int64_t>(count * static_cast<uint64_t>(bits) / 8);
 }
@@ -79,37 +79,42 @@ int64_t byte_count(const std::vector<int64_t>& shape, int64_t bits, const std::s
 StoredTensor read_entry(const std::string& path, const std::string& name, const Json& entry, int64_t data_begin,
                         int64_t data_size) {
   std::string where = where_of(path, name);
-  if (name.size() > kNameLimit) throw Error("limit", str(where, ": a name longer than ", kNameLimit, " bytes"));
+  if (name.size() > kNameLimit)
+    throw Error(ErrorKind::limit, str(where, ": a name longer than ", kNameLimit, " bytes"));
   if (!entry.is_object() || entry.size() != 3 || !entry.contains("dtype") || !entry.contains("shape") ||
       !entry.contains("data_offsets"))
-    throw Error("header_json", str(where, ": expected an object of dtype, shape and data_offsets"));
+    throw Error(ErrorKind::header_json, str(where, ": expected an object of dtype, shape and data_offsets"));
   StoredTensor t;
   t.name = name;
   t.file = path;
   const Json &dtype = entry["dtype"], &shape = entry["shape"], &offsets = entry["data_offsets"];
-  if (!dtype.is_string()) throw Error("dtype", str(where, ": dtype must be a string"));
+  if (!dtype.is_string()) throw Error(ErrorKind::dtype, str(where, ": dtype must be a string"));
   t.dtype = dtype.get<std::string>();
   const TypeRow* row = std::ranges::find_if(kTypes, [&](const TypeRow& r) { return t.dtype == r.name; });
-  if (row == std::end(kTypes)) throw Error("dtype", str(where, ": unknown dtype \"", printable(t.dtype, 20), "\""));
+  if (row == std::end(kTypes))
+    throw Error(ErrorKind::dtype, str(where, ": unknown dtype \"", printable(t.dtype, 20), "\""));
   t.type = row->type;
-  if (!shape.is_array()) throw Error("shape", str(where, ": shape must be a list"));
-  if (shape.size() > kRankLimit) throw Error("limit", str(where, ": rank ", shape.size(), " is above ", kRankLimit));
+  if (!shape.is_array()) throw Error(ErrorKind::shape, str(where, ": shape must be a list"));
+  if (shape.size() > kRankLimit)
+    throw Error(ErrorKind::limit, str(where, ": rank ", shape.size(), " is above ", kRankLimit));
   for (const Json& size : shape) {
-    uint64_t value = natural(size, "shape", where, "a size in its shape");
-    if (value > (uint64_t{1} << 56)) throw Error("shape", str(where, ": size ", value, " in its shape"));
+    uint64_t value = natural(size, ErrorKind::shape, where, "a size in its shape");
+    if (value > (uint64_t{1} << 56)) throw Error(ErrorKind::shape, str(where, ": size ", value, " in its shape"));
     t.shape.push_back(static_cast<int64_t>(value));
   }
-  if (!offsets.is_array() || offsets.size() != 2) throw Error("offset", str(where, ": data_offsets must be a pair"));
-  uint64_t begin = natural(offsets[0], "offset", where, "an offset");
-  uint64_t end = natural(offsets[1], "offset", where, "an offset");
-  if (begin > end) throw Error("offset", str(where, ": data_offsets [", begin, ", ", end, "] run backwards"));
+  if (!offsets.is_array() || offsets.size() != 2)
+    throw Error(ErrorKind::offset, str(where, ": data_offsets must be a pair"));
+  uint64_t begin = natural(offsets[0], ErrorKind::offset, where, "an offset");
+  uint64_t end = natural(offsets[1], ErrorKind::offset, where, "an offset");
+  if (begin > end) throw Error(ErrorKind::offset, str(where, ": data_offsets [", begin, ", ", end, "] run backwards"));
   if (end > static_cast<uint64_t>(data_size))
-    throw Error("truncated",
+    throw Error(ErrorKind::truncated,
                 str(where, ": its data ends at byte ", end, " of a data section of ", data_size, " bytes"));
   t.offset = data_begin + static_cast<int64_t>(begin);
   t.bytes = static_cast<int64_t>(end - begin);
   if (int64_t expected = byte_count(t.shape, row->bits, where); expected != t.bytes)
-    throw Error("shape", str(where, ": shape and dtype ask for ", expected, " bytes, data_offsets give ", t.bytes));
+    throw Error(ErrorKind::shape,
+                str(where, ": shape and dtype ask for ", expected, " bytes, data_offsets give ", t.bytes));
   return t;
 }
 
@@ -121,25 +126,26 @@ void check_tiling(const std::string& path, std::vector<StoredTensor>& tensors, i
   int64_t at = data_begin;
   for (const StoredTensor& t : tensors) {
     if (t.offset != at)
-      throw Error("offset", str(where_of(path, t.name), ": its data begins at byte ", t.offset, ", expected ", at,
-                                t.offset < at ? " (overlap)" : " (hole)"));
+      throw Error(ErrorKind::offset, str(where_of(path, t.name), ": its data begins at byte ", t.offset, ", expected ",
+                                         at, t.offset < at ? " (overlap)" : " (hole)"));
     at += t.bytes;
   }
-  if (at != file_end) throw Error("size", str(path, ": ", file_end - at, " bytes after the last tensor"));
+  if (at != file_end) throw Error(ErrorKind::size, str(path, ": ", file_end - at, " bytes after the last tensor"));
 }
 
 std::map<std::string, std::string> read_index(const std::string& path) {
   Json json = read_json(path, kIndexLimit);
   if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object())
-    throw Error("header_json", str(path, ": expected an object with weight_map"));
+    throw Error(ErrorKind::header_json, str(path, ": expected an object with weight_map"));
   std::map<std::string, std::string> shard_of;
   for (const auto& [name, file] : json["weight_map"].items()) {
-    if (!file.is_string()) throw Error("header_json", str(where_of(path, name), ": the shard's name must be a string"));
+    if (!file.is_string())
+      throw Error(ErrorKind::header_json, str(where_of(path, name), ": the shard's name must be a string"));
     std::string shard = file.get<std::string>();
     bool plain = !shard.empty() && shard[0] != '.' && shard.find_first_of(std::string("/\\\0", 3)) == std::string::npos;
     if (!plain)
-      throw Error("path", str(where_of(path, name), ": shard \"", printable(shard),
-                              "\" must be a plain file name in the same directory"));
+      throw Error(ErrorKind::path, str(where_of(path, name), ": shard \"", printable(shard),
+                                       "\" must be a plain file name in the same directory"));
     shard_of[name] = shard;
   }
   return shard_of;
@@ -207,7 +213,8 @@ void widen(const void* data, StoredType type, int64_t at, int64_t n, float* out)
 void write_values(FileWriter& file, const TensorToStore& tensor, StoredType to) {
   const void* data = tensor.pieces ? nullptr : tensor.data();
   const int64_t count = count_of(tensor);
-  UCAS_CHECK(data != nullptr || count == 0 || (tensor.pieces && tensor.type == StoredType::f32), "values to write");
+  UCAS_CHECK(data != nullptr || count == 0 || (tensor.pieces && tensor.type == StoredType::f32),
+             "a tensor to write must have values");
   if (tensor.type == to && data != nullptr) return file.write(data, static_cast<size_t>(count * width_of(to)));
   UCAS_CHECK(is_float(tensor.type) && is_float(to), "only floating-point values are converted");
   std::vector<float> wide(static_cast<size_t>(std::min(count, kBlock)));
@@ -231,7 +238,8 @@ StoredType stored_type(const std::string& torch_dtype) {
   StoredType type = torch_dtype == "float32"   ? StoredType::f32
                     : torch_dtype == "float16" ? StoredType::f16
                                                : StoredType::bf16;
-  UCAS_CHECK(type != StoredType::bf16 || torch_dtype == "bfloat16", "a checkpoint dtype that read_model_config allows");
+  UCAS_CHECK(type != StoredType::bf16 || torch_dtype == "bfloat16",
+             "the dtype must be one that read_model_config allows");
   return type;
 }
 
@@ -270,25 +278,25 @@ int64_t StoredTensor::elements() const {
 
 std::vector<StoredTensor> read_safetensors_header(const std::string& path) {
   int64_t size = file_size(path);
-  if (size < 8) throw Error("truncated", str(path, ": ", size, " bytes; a safetensors file begins with 8"));
+  if (size < 8) throw Error(ErrorKind::truncated, str(path, ": ", size, " bytes; a safetensors file begins with 8"));
   uint64_t length = 0;
   read_at(path, 0, &length, 8);
   if (length > static_cast<uint64_t>(kHeaderLimit))
-    throw Error("header_size", str(path, ": header of ", length, " bytes; at most ", kHeaderLimit));
+    throw Error(ErrorKind::header_size, str(path, ": header of ", length, " bytes; at most ", kHeaderLimit));
   if (static_cast<int64_t>(length) > size - 8)
-    throw Error("header_size", str(path, ": header of ", length, " bytes in a file of ", size));
+    throw Error(ErrorKind::header_size, str(path, ": header of ", length, " bytes in a file of ", size));
   std::string text(static_cast<size_t>(length), '\0');
   read_at(path, 8, text.data(), static_cast<int64_t>(length));
   Json header = parse_json(text, str(path, ": header"));
-  if (!header.is_object()) throw Error("header_json", str(path, ": the header must be an object"));
-  if (header.size() > kTensorLimit) throw Error("limit", str(path, ": ", header.size(), " tensors"));
+  if (!header.is_object()) throw Error(ErrorKind::header_json, str(path, ": the header must be an object"));
+  if (header.size() > kTensorLimit) throw Error(ErrorKind::limit, str(path, ": ", header.size(), " tensors"));
   int64_t data_begin = 8 + static_cast<int64_t>(length);
   std::vector<StoredTensor> tensors;
   for (const auto& [name, entry] : header.items()) {
     if (name == "__metadata__") {
       bool strings = entry.is_object() &&
                      std::all_of(entry.begin(), entry.end(), [](const Json& value) { return value.is_string(); });
-      if (!strings) throw Error("header_json", str(path, ": __metadata__ must map strings to strings"));
+      if (!strings) throw Error(ErrorKind::header_json, str(path, ": __metadata__ must map strings to strings"));
       continue;
     }
     tensors.push_back(read_entry(path, name, entry, data_begin, size - data_begin));
@@ -307,7 +315,7 @@ std::vector<StoredTensor> read_sharded_headers(const std::string& index) {
     for (StoredTensor& t : read_safetensors_header(path_join(directory, shard))) {
       auto it = shard_of.find(t.name);
       if (it == shard_of.end() || it->second != shard)
-        throw Error("unexpected_tensor",
+        throw Error(ErrorKind::unexpected_tensor,
                     str(where_of(t.file, t.name), ": ", index, " does not place it in this shard"));
       all.push_back(std::move(t));
     }
@@ -315,7 +323,7 @@ std::vector<StoredTensor> read_sharded_headers(const std::string& index) {
   for (const StoredTensor& t : all) found.insert(t.name);
   for (const auto& [name, shard] : shard_of)
     if (!found.contains(name))
-      throw Error("missing_tensor",
+      throw Error(ErrorKind::missing_tensor,
                   str(where_of(path_join(directory, shard), name), ": promised by ", index, ", not in the file"));
   return all;
 }
@@ -333,11 +341,12 @@ std::vector<StoredTensor> list_weights(const std::string& directory) {
     all = read_sharded_headers(index);
   } else if (exists(path_join(directory, "pytorch_model.bin")) ||
              exists(path_join(directory, "pytorch_model.bin.index.json"))) {
-    throw Error("unsupported", str(directory,
-                                   ": weights only as pytorch_model.bin (a pickle, which can run code); save "
-                                   "the checkpoint as safetensors"));
+    throw Error(ErrorKind::unsupported, str(directory,
+                                            ": weights only as pytorch_model.bin (a pickle, which can run code); save "
+                                            "the checkpoint as safetensors"));
   } else {
-    throw Error("path", str(printable(directory, 400), ": no model.safetensors and no model.safetensors.index.json"));
+    throw Error(ErrorKind::path,
+                str(printable(directory, 400), ": no model.safetensors and no model.safetensors.index.json"));
   }
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   return all;
@@ -346,7 +355,7 @@ std::vector<StoredTensor> list_weights(const std::string& directory) {
 void read_as_f32(const StoredTensor& tensor, float* out) {
   int64_t count = tensor.elements();
   if (!is_float(tensor.type))
-    throw Error("dtype",
+    throw Error(ErrorKind::dtype,
                 str(where_of(tensor.file, tensor.name), ": dtype ", tensor.dtype, "; ucas reads F32, F16 and BF16"));
   if (tensor.type == StoredType::f32) return read_at(tensor.file, tensor.offset, out, count * 4);
   std::vector<uint16_t> block(static_cast<size_t>(std::min(count, kBlock)));

@@ -33,7 +33,7 @@ std::vector<StoredTensor> read_safetensors_header(const std::string& path);
 std::vector<StoredTensor> read_sharded_headers(const std::string& index);
 // The tensors of a checkpoint directory, sorted by name; of an adapter's directory the adapter's.
 std::vector<StoredTensor> list_weights(const std::string& directory);
-// Converts to f32 into out[elements()]. Error("dtype") unless F32, F16 or BF16.
+// Converts to f32 into out[elements()]. Error(ErrorKind::dtype) unless F32, F16 or BF16.
 void read_as_f32(const StoredTensor& tensor, float* out);
 // Its `bytes` as they are in the file.
 void read_as_stored(const StoredTensor& tensor, void* out);

@@ -33,7 +33,7 @@ class Safetensors : public ::testing::Test {
       read_safetensors_header(path());
       ADD_FAILURE() << "accepted: " << why;
     } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), kind) << why << ": " << error.what();
+      EXPECT_EQ(error.word(), kind) << why << ": " << error.what();
       EXPECT_NE(std::string(error.what()).find("model.safetensors"), std::string::npos) << error.what();
     }
   }
@@ -92,7 +92,7 @@ TEST_F(Safetensors, only_plain_files_are_opened) {
     read_safetensors_header(path());
     ADD_FAILURE() << "a FIFO was read";
   } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), "not_regular_file");
+    EXPECT_EQ(error.word(), "not_regular_file");
   }
 }
 
@@ -104,7 +104,7 @@ TEST_F(Safetensors, an_index_names_plain_files_that_hold_what_it_promises) {
     try {
       list_weights(directory_);
     } catch (const Error& error) {
-      return error.kind();
+      return error.word();
     }
     return std::string("accepted");
   };

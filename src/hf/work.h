@@ -8,19 +8,21 @@
 namespace ucas {
 
 struct Work {
-  double operations = 0;  // of products and attention; a multiply-add is two
+  double operations = 0;  // of GEMMs and attention; a multiply-add is two
   double bytes = 0;       // of weights, keys and values that decoding has read, each once a step
 };
 
-// Multiply-adds of one token: of all blocks' products, of the LM head, and of attention.
-inline double block_products(const ModelConfig& c) {
+// Multiply-adds of one token: of all blocks' GEMMs, of the LM head, and of attention.
+inline double block_multiply_adds(const ModelConfig& c) {
   const auto heads = static_cast<double>((2 * c.num_attention_heads + 2 * c.num_key_value_heads) * c.head_dim);
   return static_cast<double>(c.num_hidden_layers) * static_cast<double>(c.hidden_size) *
          (heads + 3 * static_cast<double>(c.intermediate_size));
 }
-inline double head_products(const ModelConfig& c) { return static_cast<double>(c.vocab_size * c.hidden_size); }
+inline double head_multiply_adds(const ModelConfig& c) { return static_cast<double>(c.vocab_size * c.hidden_size); }
 // Of one layer for each key in sight.
-inline double key_products(const ModelConfig& c) { return static_cast<double>(2 * c.num_attention_heads * c.head_dim); }
+inline double key_multiply_adds(const ModelConfig& c) {
+  return static_cast<double>(2 * c.num_attention_heads * c.head_dim);
+}
 // Keys in sight of a token at this position, of all layers together.
 inline double keys_in_sight(const ModelConfig& c, int64_t position) {
   if (c.windows.empty()) return static_cast<double>(c.num_hidden_layers * (position + 1));

@@ -8,10 +8,10 @@
 #include <stdexcept>
 
 #include "base/error.h"
-#include "base/lapses.h"
 #include "base/log.h"
 #include "base/rng.h"
 #include "base/str.h"
+#include "base/warning_counters.h"
 
 namespace ucas {
 
@@ -155,7 +155,7 @@ AskMany::Ended AskMany::attempt(Worker& worker, size_t item) {
     const double asked = reply.status == 429 || reply.status == 503 ? wait_asked(reply) : -1;
     if (asked < 0 && tries++ >= limits_.retries) return out;
     ++again_;
-    note(Lapse::request);
+    count_warning(Warning::request);
     {
       const std::lock_guard lock(mutex_);
       recent_ = out.why;

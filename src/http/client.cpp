@@ -53,7 +53,8 @@ bool is_url(const std::string& text) { return text.starts_with("http://") || tex
 
 Url parse_url(const std::string& text) {
   const auto refuse = [&](const std::string& what) {
-    throw Error("usage", str(printable(text, 200), ": ", what, "; expected http://HOST:PORT/v1 or https://HOST/v1"));
+    throw Error(ErrorKind::usage,
+                str(printable(text, 200), ": ", what, "; expected http://HOST:PORT/v1 or https://HOST/v1"));
   };
   Url url;
   url.tls = text.starts_with("https://");
@@ -65,7 +66,7 @@ Url parse_url(const std::string& text) {
   while (url.path.ends_with('/')) url.path.pop_back();
   if (url.path.find_first_of("?# ") != std::string::npos) refuse("a path with ?, # or a blank");
   if (rest.find('@') != std::string::npos) {
-    throw Error("usage",
+    throw Error(ErrorKind::usage,
                 "the address of a server holds a user name or password, which would end in files and logs; "
                 "put the key into UCAS_API_KEY or OPENAI_API_KEY");
   }

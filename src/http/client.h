@@ -10,8 +10,8 @@
 
 namespace ucas {
 
-// "http://HOST[:PORT][/PATH]" or https. Error("usage") for anything else; user names and passwords in it are refused:
-// they would end in logs and files.
+// "http://HOST[:PORT][/PATH]" or https. Error(ErrorKind::usage) for anything else; user names and passwords in it are
+// refused: they would end in logs and files.
 struct Url {
   bool tls = false;
   std::string host;

@@ -1,5 +1,5 @@
 // The bytes of one connection to the server, read and written with limits of time, and of the size of a request's head:
-// the library itself reads heads of any size. For the files of this folder alone. Threads: one.
+// the library itself reads heads of any size. For the files of this folder alone.
 #pragma once
 
 #include <poll.h>

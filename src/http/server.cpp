@@ -201,7 +201,7 @@ int64_t HttpServer::bind(const std::string& host, int64_t port) {
   const int got = port == 0 ? server.bind_to_any_port(host.c_str())
                             : (server.bind_to_port(host.c_str(), static_cast<int>(port)) ? static_cast<int>(port) : -1);
   if (got < 0) {
-    throw Error("server",
+    throw Error(ErrorKind::server,
                 str(printable(host, 200), ":", port, ": cannot listen there: the port is taken, or the address is ",
                     "not this machine's; choose another --port or --host"));
   }

@@ -13,7 +13,7 @@
 
 namespace ucas {
 
-// False: nobody reads any more.
+// False: the client has left.
 using WritePiece = std::function<bool(std::string_view)>;
 
 struct HttpAnswer {
@@ -38,7 +38,8 @@ class HttpServer {
   void first(Guard guard);
   // What other paths, and requests that are no HTTP, are answered.
   void otherwise(std::function<HttpAnswer(int status)> handler);
-  // The port, also where 0 asks for a free one. Error("server") where the address is taken or not this machine's.
+  // The port, also where 0 asks for a free one. Error(ErrorKind::server) where the address is taken or not this
+  // machine's.
   int64_t bind(const std::string& host, int64_t port);
   void run();   // until stop(), and until every reply under way has ended
   void stop();  // from any thread, after run() was called in another

@@ -42,10 +42,11 @@ Choice choose(const char* forced) {
   if (forced != nullptr && *forced != '\0') {
     for (const Row& row : kRows) {
       if (std::strcmp(row.table->name, forced) != 0) continue;
-      if (!row.supported()) throw Error("config", str("UCAS_ISA=", forced, ": this CPU lacks some of ", row.needs));
+      if (!row.supported())
+        throw Error(ErrorKind::config, str("UCAS_ISA=", forced, ": this CPU lacks some of ", row.needs));
       return {row.table, "forced by UCAS_ISA"};
     }
-    throw Error("config", str("UCAS_ISA=", printable(forced), ": expected scalar, avx2 or avx512"));
+    throw Error(ErrorKind::config, str("UCAS_ISA=", printable(forced), ": expected scalar, avx2 or avx512"));
   }
   std::string missing;
   for (const Row& row : kRows) {
@@ -89,25 +90,25 @@ bool multiplies_pairs_fast() { return false; }
 
 }  // namespace
 
-Bf16Products choose_bf16(const char* forced, const Table& table) {
+Bf16Gemm choose_bf16(const char* forced, const Table& table) {
   const std::string asked = forced == nullptr ? "" : forced;
   if (!asked.empty() && asked != "pairs" && asked != "widened") {
-    throw Error("config", str("UCAS_BF16=", printable(asked), ": expected pairs or widened"));
+    throw Error(ErrorKind::config, str("UCAS_BF16=", printable(asked), ": expected pairs or widened"));
   }
   std::string missing;
   if (!has_bf16_pairs()) missing = "the CPU lacks AVX512-bf16";
-  if (table.few_rows_bf16 == nullptr) missing = "the AVX-512 kernels do not run";
-  if (asked == "pairs" && !missing.empty()) throw Error("config", str("UCAS_BF16=pairs: ", missing));
+  if (table.gemm_small_m_bf16 == nullptr) missing = "the AVX-512 kernels do not run";
+  if (asked == "pairs" && !missing.empty()) throw Error(ErrorKind::config, str("UCAS_BF16=pairs: ", missing));
   if (asked == "widened") missing = "UCAS_BF16 says so";
   if (missing.empty() && asked.empty() && !multiplies_pairs_fast()) {
     missing = "this CPU's AVX512-bf16 is slower than its f32";
   }
   if (!missing.empty()) return {false, str("bf16 products are f32 products of widened numbers: ", missing)};
-  return {true, "bf16 products by AVX512-bf16 or better (oneDNN chooses)", has_amx_bf16() ? 0 : kFewRows};
+  return {true, "bf16 products by AVX512-bf16 or better (oneDNN chooses)", has_amx_bf16() ? 0 : kSmallM};
 }
 
-const Bf16Products& bf16_products() {
-  static const Bf16Products found = choose_bf16(std::getenv("UCAS_BF16"), table());
+const Bf16Gemm& bf16_gemm() {
+  static const Bf16Gemm found = choose_bf16(std::getenv("UCAS_BF16"), table());
   return found;
 }
 

@@ -12,20 +12,21 @@ struct Choice {
   const Table* table;
   std::string reason;
 };
-// `forced` is the value of UCAS_ISA, null or "" for the fastest supported. Error("config") if it cannot run here.
+// `forced` is the value of UCAS_ISA, null or "" for the fastest supported. Error(ErrorKind::config) if it cannot run
+// here.
 Choice choose(const char* forced);
 
-// How products of bf16 run here (model/product.cpp).
-struct Bf16Products {
-  bool pairs;  // by instructions that multiply pairs; otherwise as f32 products of numbers that are widened on the way
+// How GEMMs of bf16 run here (model/gemm.cpp).
+struct Bf16Gemm {
+  bool pairs;  // by instructions that multiply pairs; otherwise as f32 GEMMs of numbers that are widened on the way
   std::string reason;
   // Rows that are multiplied by a kernel for few of them. Of pairs the sums are those of oneDNN's kernel only where
   // that has no tiles (AMX), whose order of sums is another.
-  int64_t few = kFewRows;
+  int64_t small_m = kSmallM;
 };
-// `forced` is the value of UCAS_BF16: "pairs", "widened", or null or "" for the faster. Error("config") if the CPU
-// cannot multiply pairs, or `table` does not.
-Bf16Products choose_bf16(const char* forced, const Table& table);
-const Bf16Products& bf16_products();
+// `forced` is the value of UCAS_BF16: "pairs", "widened", or null or "" for the faster. Error(ErrorKind::config) if the
+// CPU cannot multiply pairs, or `table` does not.
+Bf16Gemm choose_bf16(const char* forced, const Table& table);
+const Bf16Gemm& bf16_gemm();
 
 }  // namespace ucas::kernels

@@ -9,7 +9,7 @@ namespace ucas::kernels {
 
 namespace {
 
-constexpr int64_t kPanel = 64;            // outputs, rows or inputs of a tile of products
+constexpr int64_t kPanel = 64;            // outputs, rows or inputs of a tile of GEMMs
 constexpr double kWorthThreads = 4e6;     // multiply-adds below which one thread is quicker
 constexpr int64_t kTogether = kSumInner;  // of a chain at a time
 
@@ -29,8 +29,8 @@ void chains(int64_t rows, int64_t columns, int64_t inner, Strided a, const float
   for (int64_t r = 0; r < rows && !padded.empty() && add; ++r) std::copy_n(c + r * c_stride, columns, to + r * width);
   const int64_t step = kTogether * kPanel / width;
   for (int64_t k = 0; k < inner; k += step) {
-    table().product({rows, width, std::min(step, inner - k), a.from + k * a.inner, a.row, a.inner, b + k * width, width,
-                     to, stride, add || k > 0});
+    table().gemm({rows, width, std::min(step, inner - k), a.from + k * a.inner, a.row, a.inner, b + k * width, width,
+                  to, stride, add || k > 0});
   }
   for (int64_t r = 0; r < rows && !padded.empty(); ++r) std::copy_n(to + r * width, columns, c + r * c_stride);
 }
@@ -91,7 +91,7 @@ class Tile {
     }
   }
 
-  // Parameters take the part of the rows, as in model/product.cpp: (h W^T)^T = W h^T.
+  // Parameters take the part of the rows, as in model/gemm.cpp: (h W^T)^T = W h^T.
   void take_columns(int64_t column) {
     column_ = column;
     columns_ = std::min(kTile, in_.vocab - column);

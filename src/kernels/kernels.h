@@ -1,7 +1,7 @@
-// The table of CPU kernels: one body (kernels_body.inc), compiled once per instruction set. The fastest that this CPU
-// supports is chosen when first asked for; UCAS_ISA=scalar|avx2|avx512 forces one (Error("config") if it cannot run).
-// "scalar" is the specification and uses the compiler's baseline instructions.
-// Pointers only, no allocation, no exceptions. Threads: any.
+// The table of CPU kernels: one implementation (kernels_body.inc), compiled once per instruction set. The fastest that
+// this CPU supports is chosen when first asked for; UCAS_ISA=scalar|avx2|avx512 forces one (Error(ErrorKind::config) if
+// it cannot run). "scalar" is the specification and uses the compiler's baseline instructions. Pointers only, no
+// allocation, no exceptions.
 #pragma once
 
 #include <cstdint>
@@ -70,7 +70,7 @@ static inline int64_t weights_together(int64_t group, int64_t length) {
 }
 
 // Memory that will be read soon: `count` rows of so many lines of 64 bytes, `stride` bytes apart.
-struct Soon {
+struct Prefetch {
   const void* rows = nullptr;
   int64_t stride = 0, lines = 0, count = 0;
 };
@@ -78,7 +78,7 @@ struct Soon {
 // c[r][n] = (add ? c[r][n] : 0) + sum over k of a[r a_row + k a_inner] b[k b_stride + n]. Every number is one chain of
 // multiply-adds in the order of k, so its bits depend on that chain alone: not on the other rows and columns, nor on
 // how k is cut into calls.
-struct Product {
+struct Gemm {
   int64_t rows, columns, inner;  // columns: a multiple of 16
   const float* a;
   int64_t a_row, a_inner;
@@ -87,14 +87,14 @@ struct Product {
   float* c;
   int64_t c_stride;
   bool add;
-  Soon soon = {};  // fetched meanwhile, as far as there is time
+  Prefetch prefetch = {};  // fetched meanwhile, as far as there is time
 };
 
 // The same for a few rows x of numbers and `outputs` rows w of a parameter, c[r][o] = sum over k of x[r][k] w[o][k]: w
 // is read once, at the speed of memory, and nothing is packed. A unit is an f32, or a pair of bf16; w's pairs may also
 // meet two numbers of f32, one after the other.
-struct FewRows {
-  int64_t rows, outputs, inner;  // rows <= kFewRows; inner: units of w
+struct SmallGemm {
+  int64_t rows, outputs, inner;  // rows <= kSmallM; inner: units of w
   const uint32_t* x;
   int64_t x_stride;
   const uint32_t* w;
@@ -102,7 +102,7 @@ struct FewRows {
   float* c;
   int64_t c_stride;
 };
-constexpr int64_t kFewRows = 16;
+constexpr int64_t kSmallM = 16;
 
 constexpr int64_t kSumInner = 256;  // of each chain at a time: with 64 chains beside each other they stay near
 // Of P rows of I numbers by O rows of weights: whether it costs less to pack the rows than the weights.
@@ -127,10 +127,10 @@ struct Table {
   void (*attend_backward)(const AttendBackward& a);
   void (*row_stats)(const float* logits, int64_t n, float inverse_temperature, RowStats& stats);
   void (*row_gradient)(const float* logits, int64_t n, int64_t target, const RowGradient& row, float* out);
-  void (*product)(const Product& p);
-  void (*few_rows)(const FewRows& p);
-  void (*few_rows_bf16)(const FewRows& p);     // pairs by pairs; needs AVX512-bf16; null in the other tables
-  void (*few_rows_widened)(const FewRows& p);  // pairs of w, x of f32
+  void (*gemm)(const Gemm& p);
+  void (*gemm_small_m)(const SmallGemm& p);
+  void (*gemm_small_m_bf16)(const SmallGemm& p);     // pairs by pairs; needs AVX512-bf16; null in the other tables
+  void (*gemm_small_m_widened)(const SmallGemm& p);  // pairs of w, x of f32
   void (*widen)(const Bf16* from, int64_t n, float* to);
   void (*narrow)(const float* from, int64_t n, Bf16* to);  // to nearest, ties to even
   // to[i] = the bits of a[i], above them those of b[i]

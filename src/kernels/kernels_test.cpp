@@ -1,4 +1,4 @@
-// Every instruction set that this CPU runs, against the scalar body and against double.
+// Every instruction set that this CPU runs, against the scalar implementation and against double.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -441,9 +441,9 @@ TEST(kernels, a_product_is_one_chain_of_multiply_adds_however_it_is_tiled_and_cu
       for (int64_t columns : {16, 32, 48, 80})
         for (int64_t cut : {0, 1, 16, 36}) {
           std::vector<float> c = before;
-          table->product({rows, columns, cut, a.data(), kInner, 1, b.data(), kColumns, c.data(), kColumns, true});
-          table->product({rows, columns, kInner - cut, a.data() + cut, kInner, 1, b.data() + cut * kColumns, kColumns,
-                          c.data(), kColumns, true});
+          table->gemm({rows, columns, cut, a.data(), kInner, 1, b.data(), kColumns, c.data(), kColumns, true});
+          table->gemm({rows, columns, kInner - cut, a.data() + cut, kInner, 1, b.data() + cut * kColumns, kColumns,
+                       c.data(), kColumns, true});
           for (int64_t r = 0; r < kRows; ++r)
             for (int64_t n = 0; n < kColumns; ++n) {
               const float expected = r < rows && n < columns ? want[r * kColumns + n] : before[r * kColumns + n];
@@ -456,19 +456,19 @@ TEST(kernels, a_product_is_one_chain_of_multiply_adds_however_it_is_tiled_and_cu
 
 TEST(kernels, a_few_rows_get_the_same_chains) {
   constexpr int64_t kStride = 50;
-  const std::vector<float> x = random_floats(kFewRows * kStride, 66), w = random_floats(100 * kStride, 67);
+  const std::vector<float> x = random_floats(kSmallM * kStride, 66), w = random_floats(100 * kStride, 67);
   const auto units = [](const std::vector<float>& of) { return reinterpret_cast<const uint32_t*>(of.data()); };
   for (const Table* table : supported())
     for (int64_t outputs : {1, 16, 37, 100})
       for (int64_t inner : {1, 16, 37, 50}) {
         std::vector<float> turned(inner * 16), want(112 * 16);
-        for (int64_t r = 0; r < kFewRows; ++r)
+        for (int64_t r = 0; r < kSmallM; ++r)
           for (int64_t k = 0; k < inner; ++k) turned[k * 16 + r] = x[r * kStride + k];
-        table->product({outputs, 16, inner, w.data(), kStride, 1, turned.data(), 16, want.data(), 16, false});
-        for (int64_t rows = 1; rows <= kFewRows; ++rows) {
-          std::vector<float> c(kFewRows * 101, -7);
-          table->few_rows({rows, outputs, inner, units(x), kStride, units(w), kStride, c.data(), 101});
-          for (int64_t r = 0; r < kFewRows; ++r)
+        table->gemm({outputs, 16, inner, w.data(), kStride, 1, turned.data(), 16, want.data(), 16, false});
+        for (int64_t rows = 1; rows <= kSmallM; ++rows) {
+          std::vector<float> c(kSmallM * 101, -7);
+          table->gemm_small_m({rows, outputs, inner, units(x), kStride, units(w), kStride, c.data(), 101});
+          for (int64_t r = 0; r < kSmallM; ++r)
             for (int64_t o = 0; o < 101; ++o) {
               const float expected = r < rows && o < outputs ? want[o * 16 + r] : -7;
               ASSERT_EQ(c[r * 101 + o], expected) << table->name << " " << rows << " rows, " << outputs << " outputs, "
@@ -480,7 +480,7 @@ TEST(kernels, a_few_rows_get_the_same_chains) {
 
 TEST(kernels, pairs_of_bf16_are_chained_as_the_numbers_that_they_are) {
   constexpr int64_t kStride = 50, kPairs = kStride / 2;
-  const std::vector<float> x = random_floats(kFewRows * kStride, 68), drawn = random_floats(40 * kStride, 69);
+  const std::vector<float> x = random_floats(kSmallM * kStride, 68), drawn = random_floats(40 * kStride, 69);
   for (const Table* table : supported()) {
     std::vector<Bf16> w(drawn.size());
     std::vector<float> wide(drawn.size());
@@ -489,12 +489,12 @@ TEST(kernels, pairs_of_bf16_are_chained_as_the_numbers_that_they_are) {
     for (int64_t outputs : {1, 16, 40})
       for (int64_t pairs : {1, 8, 16, 19, 25})
         for (int64_t rows : {1, 7, 8, 9, 16}) {
-          std::vector<float> c(kFewRows * 41, -7), want = c;
+          std::vector<float> c(kSmallM * 41, -7), want = c;
           const auto* numbers = reinterpret_cast<const uint32_t*>(x.data());
-          table->few_rows({rows, outputs, 2 * pairs, numbers, kStride, reinterpret_cast<const uint32_t*>(wide.data()),
-                           kStride, want.data(), 41});
-          table->few_rows_widened({rows, outputs, pairs, numbers, kStride, reinterpret_cast<const uint32_t*>(w.data()),
-                                   kPairs, c.data(), 41});
+          table->gemm_small_m({rows, outputs, 2 * pairs, numbers, kStride,
+                               reinterpret_cast<const uint32_t*>(wide.data()), kStride, want.data(), 41});
+          table->gemm_small_m_widened({rows, outputs, pairs, numbers, kStride,
+                                       reinterpret_cast<const uint32_t*>(w.data()), kPairs, c.data(), 41});
           EXPECT_EQ(c, want) << table->name << " " << rows << " rows, " << outputs << " outputs, " << pairs << " pairs";
         }
   }
@@ -504,7 +504,7 @@ TEST(kernels, bf16_is_widened_where_told_or_where_its_pairs_gain_nothing) {
   for (const Table* table : supported()) {
     EXPECT_FALSE(choose_bf16("widened", *table).pairs);
     EXPECT_EQ(choose_bf16("", *table).pairs, choose_bf16(nullptr, *table).pairs);
-    if (table->few_rows_bf16 != nullptr) continue;
+    if (table->gemm_small_m_bf16 != nullptr) continue;
     EXPECT_FALSE(choose_bf16(nullptr, *table).pairs) << table->name;
     EXPECT_THROW(choose_bf16("pairs", *table), Error);
   }
@@ -517,8 +517,8 @@ TEST(kernels, the_numbers_of_a_product_may_lie_transposed_and_begin_at_0) {
     std::vector<float> turned(a.size()), c(24 * 16, kNan), d(24 * 16, kNan);
     for (int64_t k = 0; k < 10; ++k)
       for (int64_t r = 0; r < 24; ++r) turned[r * 10 + k] = a[k * 24 + r];
-    table->product({24, 16, 10, a.data(), 1, 24, b.data(), 16, c.data(), 16, false});
-    table->product({24, 16, 10, turned.data(), 10, 1, b.data(), 16, d.data(), 16, false});
+    table->gemm({24, 16, 10, a.data(), 1, 24, b.data(), 16, c.data(), 16, false});
+    table->gemm({24, 16, 10, turned.data(), 10, 1, b.data(), 16, d.data(), 16, false});
     EXPECT_EQ(c, d) << table->name;
   }
 }

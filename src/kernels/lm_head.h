@@ -1,7 +1,7 @@
 // Row statistics of logits: the one definition that the sampler and the trainer share (docs/paper.md).
 // Rows are independent and each is reduced in a fixed order (tiles of kTile columns, fixed lanes inside a tile), so a
 // row's result does not depend on the batch it came in.
-// Pointers only, no allocation, no exceptions. Threads: any.
+// Pointers only, no allocation, no exceptions.
 #pragma once
 
 #include <cstdint>

@@ -52,7 +52,7 @@ class A3po final : public GroupRelative {
   }
 
  private:
-  // Of equal tokens the earlier one. With a NaN nobody can say which tokens are the least likely.
+  // Of equal tokens the earlier one. With a NaN it is open which tokens are the least likely.
   void scale(std::span<const float> lp, bool right, std::span<float> A) const {
     if (A.empty() || A.front() == 0) return;
     if (std::ranges::any_of(lp, [](float x) { return std::isnan(x); })) {

@@ -22,28 +22,28 @@ std::string missing(const Needs& needs, const Batch& batch) {
   return "";
 }
 
-Shaped shape(const Method& method, const Batch& batch) {
+Advantages compute_advantages(const Method& method, const Batch& batch) {
   std::string lacks = missing(method.needs(), batch);
   if (!lacks.empty()) {
-    throw Error("unsupported", str(method.title(), " needs ", lacks,
-                                   ", which the batch does not hold; add it to the "
-                                   "batch, or take another method"));
+    throw Error(ErrorKind::unsupported, str(method.title(), " needs ", lacks,
+                                            ", which the batch does not hold; add it to the "
+                                            "batch, or take another method"));
   }
-  Shaped shaped;
-  shaped.advantage.assign(batch.token.size(), std::nanf(""));  // a token that is left out shall be noticed
-  method.advantages(batch, shaped.advantage, shaped.recording);
+  Advantages computed;
+  computed.advantage.assign(batch.token.size(), std::nanf(""));  // a token that is left out shall be noticed
+  method.advantages(batch, computed.advantage, computed.recording);
   for (const Response& o : batch.responses) {
-    if (!o.trained) std::ranges::fill(Batch::tokens(shaped.advantage, o), 0.0f);
+    if (!o.trained) std::ranges::fill(Batch::tokens(computed.advantage, o), 0.0f);
   }
-  return shaped;
+  return computed;
 }
 
-Shaped shape(const std::string& name, const Batch& batch, const std::string& preset,
-             const std::vector<Setting>& settings) {
+Advantages compute_advantages(const std::string& name, const Batch& batch, const std::string& preset,
+                              const std::vector<Setting>& settings) {
   std::unique_ptr<Method> method = make_method(name, preset);
   apply(*method, settings);
   method->validate();
-  return shape(*method, batch);
+  return compute_advantages(*method, batch);
 }
 
 }  // namespace ucas

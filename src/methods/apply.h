@@ -8,7 +8,7 @@
 
 namespace ucas {
 
-struct Shaped {
+struct Advantages {
   std::vector<float> advantage;  // [N] A_it; 0 in masked responses, which learn nothing
   Recording recording;
 };
@@ -16,10 +16,10 @@ struct Shaped {
 // What the method needs and the batch does not hold, for people; empty where nothing lacks.
 std::string missing(const Needs& needs, const Batch& batch);
 
-// Throws Error("unsupported") where something is missing.
-Shaped shape(const Method& method, const Batch& batch);
+// Throws Error(ErrorKind::unsupported) where something is missing.
+Advantages compute_advantages(const Method& method, const Batch& batch);
 // Under a preset ("" = the first) and with these of its options changed.
-Shaped shape(const std::string& method, const Batch& batch, const std::string& preset = "",
-             const std::vector<Setting>& settings = {});
+Advantages compute_advantages(const std::string& method, const Batch& batch, const std::string& preset = "",
+                              const std::vector<Setting>& settings = {});
 
 }  // namespace ucas

@@ -1,7 +1,7 @@
 // Clip-Cov: the few tokens whose log-prob and advantage vary together most drive the policy's entropy down; a random
 // handful of them is left out of each update. Everything else is GRPO with a wide clip:
 //   cov_t = (A_t - mean A)(lp_t - mean lp)
-//   k tokens, drawn uniformly among those with lb < cov_t < ub that the ratio clip does not hold, k = max(1, ratio n)
+//   k tokens, sampled uniformly among those with lb < cov_t < ub that the ratio clip does not hold, k = max(1, ratio n)
 //   loss_t = max(-A r, -A clip(r, 1 - eps_low, 1 + eps_high)), and 0 for the chosen, which stay in the denominator
 #include <algorithm>
 

@@ -1,11 +1,11 @@
-// On-policy distillation: the policy samples, a teacher of the same vocabulary says how likely it would have drawn
+// On-policy distillation: the policy samples, a teacher of the same vocabulary says how likely it would have sampled
 // every token, and each token's advantage is minus the gap, one sample of the reverse KL of the two next-token
 // distributions:
 //   k_it = ln pi_old(o_it) - ln pi_T(o_it),   E k_it = KL(pi || pi_T) at this prefix
 //   A_it = -kl_weight k_it + reward_weight A_i,   A_i the z-score of the reward in the group
 // A token pays for itself alone: no return, no discount, no baseline over the batch. Where the teacher is sure of
-// another token than the one drawn, it is pushed down at once, however the response ends; that needs no right answers,
-// and one response to a prompt is enough.
+// another token than the one sampled, it is pushed down at once, however the response ends; that needs no right
+// answers, and one response to a prompt is enough.
 //
 //   preset   kl_weight  reward_weight
 //   kl       1          0               distillation alone
@@ -39,7 +39,7 @@ class Distill final : public GroupRelative {
   }
   void validate() const override {
     if (kl_weight_ > 0 || reward_weight_ > 0) return;
-    throw Error("config",
+    throw Error(ErrorKind::config,
                 "method.kl_weight = 0 and method.reward_weight = 0: every advantage would be 0; set one above 0");
   }
   Needs needs() const override { return {.labels = reward_weight_ > 0, .teacher = teacher_}; }

@@ -17,7 +17,7 @@
 // delta_low and delta_high are objective.clip_low and clip_high. mu is the sampler's log-prob, as the article insists
 // (anchor = "old": the trainer's of before the update, its ablation "recompute"). The top-K forms have "old" alone: a
 // sampler notes the token it drew, not the K likeliest, which the trainer reads before the first update instead. Where
-// the program samples itself on a CPU the two laws are the same bits. The advantage is GRPO's.
+// the program samples itself on a CPU the two distributions are the same bits. The advantage is GRPO's.
 // Departure: the released binary KL adds 1e-8 to both 1 - mu and 1 - pi; here it is exact, and infinite at pi = 1.
 // Read for this: the authors' code (sail-sg/Stable-RL: core_algos.py, actor/utils.py) and abstract; TRL's former DPPO
 // trainer, which has the article's deltas and K (its cap is 20).
@@ -57,10 +57,11 @@ class Dppo final : public GroupRelative {
   }
   void validate() const override {
     if (top_k_ == 0 || anchor_ == Anchor::old) return;
-    throw Error("config", str("method.top_k = ", top_k_,
-                              " with method.anchor = \"sampler\": a sampler notes the token it drew, "
-                              "not the likeliest ones, which the trainer reads before the update; set method.anchor = "
-                              "\"old\", or method.top_k = 0"));
+    throw Error(ErrorKind::config,
+                str("method.top_k = ", top_k_,
+                    " with method.anchor = \"sampler\": a sampler notes the token it drew, "
+                    "not the likeliest ones, which the trainer reads before the update; set method.anchor = "
+                    "\"old\", or method.top_k = 0"));
   }
   Needs needs() const override {
     Needs needs;
@@ -89,7 +90,7 @@ class Dppo final : public GroupRelative {
 
   void token_loss(const LossInput& in, LossOutput& out) const override {
     const auto anchor = anchor_ == Anchor::old ? in.old_logprob : in.rollout_logprob;
-    UCAS_CHECK(top_k_ == 0 || in.divergence.size() == in.logprob.size(), "the divergence of every token");
+    UCAS_CHECK(top_k_ == 0 || in.divergence.size() == in.logprob.size(), "each token needs its divergence");
     const double low = in.objective->clip_low, high = in.objective->clip_high;
     for (size_t t = 0; t < in.logprob.size(); ++t) {
       const double A = in.advantage[t], pi = in.logprob[t], mu = anchor[t];

@@ -12,7 +12,7 @@ using testing::LossCase;
 using testing::run_objective;
 
 // -A' of each token, on-policy, where the loss is the plain policy gradient.
-std::vector<float> shaped(const std::vector<float>& A, const std::vector<float>& H, const char* preset = "grpo") {
+std::vector<float> computed(const std::vector<float>& A, const std::vector<float>& H, const char* preset = "grpo") {
   auto method = make_method("entropy_adv", preset);
   LossCase mini;
   std::vector<float> lp(A.size(), -1);
@@ -23,12 +23,12 @@ std::vector<float> shaped(const std::vector<float>& A, const std::vector<float>&
 }
 
 TEST(entropy_adv_method, hesitation_raises_the_advantage_up_to_half_of_it) {
-  std::vector<float> got = shaped({1, 1, -1, -1}, {0.5f, 9, 0.5f, 9}), want = {1.2f, 1.5f, -0.8f, -0.5f};
+  std::vector<float> got = computed({1, 1, -1, -1}, {0.5f, 9, 0.5f, 9}), want = {1.2f, 1.5f, -0.8f, -0.5f};
   for (size_t t = 0; t < want.size(); ++t) EXPECT_NEAR(got[t], want[t], 1e-6);
 }
 
 TEST(entropy_adv_method, an_advantage_of_zero_stays_zero) {
-  for (float a : shaped({0, 0}, {0.1f, 9})) EXPECT_EQ(a, 0.0f);
+  for (float a : computed({0, 0}, {0.1f, 9})) EXPECT_EQ(a, 0.0f);
 }
 
 TEST(entropy_adv_method, no_gradient_flows_through_the_entropy) {
@@ -66,7 +66,7 @@ TEST(entropy_adv_method, its_ppo_form_takes_the_critic_off_the_reward) {
   EXPECT_NEAR(advantage[2], (-0.25 - 1.0 / 6) / std::sqrt(7.0 / 48), 1e-5);
   method->returns(batch, returns);
   EXPECT_EQ(returns, (std::vector<float>{1, 1, 0}));
-  EXPECT_NEAR(shaped({1}, {0.5f}, "ppo")[0], 1.05, 1e-6);
+  EXPECT_NEAR(computed({1}, {0.5f}, "ppo")[0], 1.05, 1e-6);
 }
 
 }  // namespace

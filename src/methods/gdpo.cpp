@@ -105,7 +105,7 @@ class Gdpo final : public Method {
       for (size_t n = 0; n < terms.size(); ++n) {
         std::vector<double> r;
         for (const Response& o_i : o) {
-          UCAS_CHECK(o_i.terms.size() == terms.size(), "one number per part of the reward");
+          UCAS_CHECK(o_i.terms.size() == terms.size(), "expected one number per part of the reward");
           r.push_back(o_i.terms[n]);
         }
         const std::vector<double> z = zscore(r, {}, eps_, 1);

@@ -7,8 +7,8 @@
 namespace ucas {
 namespace {
 
+using testing::compute_advantages;
 using testing::number;
-using testing::shape;
 using testing::text;
 
 // Two mixed prompts of 2 and 3 responses, one whose 3 all earn the same, one with a single response.
@@ -26,7 +26,7 @@ Batch four_prompts() {
 
 // B = 9, M = 3 + 1: alpha = 9 / 5.
 TEST(gpg_method, what_the_prompts_without_a_gradient_have_taken_the_others_give_back) {
-  testing::Shaped s = shape(four_prompts(), "gpg");
+  testing::Advantages s = compute_advantages(four_prompts(), "gpg");
   EXPECT_DOUBLE_EQ(s.metrics.at("gpg/alpha"), 9.0 / 5);
   const std::vector<double> expected = {0.9, 0.9, -0.9, 1.2, -0.6, -0.6, 0, 0, 0, 0};
   ASSERT_EQ(s.advantage.size(), expected.size());
@@ -35,21 +35,21 @@ TEST(gpg_method, what_the_prompts_without_a_gradient_have_taken_the_others_give_
 
 // verl: all responses over those of a reward other than 0, 9 / 6, and a lone response keeps its reward.
 TEST(gpg_method, verl_s_scale_counts_rewards_instead_of_prompts) {
-  testing::Shaped s = shape(four_prompts(), "gpg", "verl");
+  testing::Advantages s = compute_advantages(four_prompts(), "gpg", "verl");
   EXPECT_DOUBLE_EQ(s.metrics.at("gpg/alpha"), 1.5);
   EXPECT_NEAR(s.advantage[0], 0.75, 1e-6);
   EXPECT_NEAR(s.advantage[9], 1.5, 1e-6);
 }
 
 TEST(gpg_method, the_scale_can_be_left_out_and_the_deviation_taken_in) {
-  EXPECT_NEAR(shape(four_prompts(), "gpg", "", {text("alpha", "off")}).advantage[0], 0.5, 1e-6);
+  EXPECT_NEAR(compute_advantages(four_prompts(), "gpg", "", {text("alpha", "off")}).advantage[0], 0.5, 1e-6);
   Setting std_too{"norm_by_std", true, "test", false};
-  EXPECT_NEAR(shape(four_prompts(), "gpg", "", {text("alpha", "off"), std_too}).advantage[0],
+  EXPECT_NEAR(compute_advantages(four_prompts(), "gpg", "", {text("alpha", "off"), std_too}).advantage[0],
               0.5 / (std::sqrt(0.5) + 1e-4), 1e-6);
 }
 
 TEST(gpg_method, a_batch_without_a_mixed_prompt_teaches_nothing) {
-  testing::Shaped s = shape(testing::group_of({1, 1}, {2, 1}), "gpg");
+  testing::Advantages s = compute_advantages(testing::group_of({1, 1}, {2, 1}), "gpg");
   EXPECT_EQ(s.advantage, (std::vector<float>{0, 0, 0}));
   EXPECT_EQ(s.metrics.at("gpg/alpha"), 1);
 }

@@ -12,7 +12,7 @@ void broadcast(const Batch& batch, const AdvantageOf& advantage_of, std::span<fl
   for (const Group& group : batch.groups) {
     auto o = batch.of(group);
     std::vector<double> A = advantage_of(o);
-    UCAS_CHECK(A.size() == o.size(), "one advantage per response");
+    UCAS_CHECK(A.size() == o.size(), "expected one advantage per response");
     for (size_t i = 0; i < o.size(); ++i) {
       recorded[group.first + i] = static_cast<float>(A[i]);
       std::ranges::fill(advantage.subspan(o[i].first, o[i].length), static_cast<float>(A[i]));

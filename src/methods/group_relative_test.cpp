@@ -9,11 +9,11 @@
 namespace ucas {
 namespace {
 
+using testing::Advantages;
+using testing::compute_advantages;
 using testing::group_of;
 using testing::make_batch;
 using testing::per_response;
-using testing::shape;
-using testing::Shaped;
 using testing::text;
 
 ObjectiveConfig objective_of(const char* method, const char* preset) {
@@ -37,18 +37,18 @@ TEST(grpo_method, presets_are_those_of_the_released_trainers) {
   EXPECT_EQ(objective_of("grpo", "verl").dual_clip, 3);
   Batch batch = group_of({1, 0, 0, 1}, {1, 1, 1, 1});
   double std = std::sqrt(1.0 / 3);
-  EXPECT_NEAR(shape(batch, "grpo", "verl").advantage[0], 0.5 / (std + 1e-6), 1e-7);
-  EXPECT_NEAR(shape(batch, "grpo", "oat").advantage[0], 0.5 / (std + 1e-8), 1e-7);
-  EXPECT_NEAR(shape(batch, "grpo", "trl").advantage[0], 0.5 / (std + 1e-4), 1e-7);
+  EXPECT_NEAR(compute_advantages(batch, "grpo", "verl").advantage[0], 0.5 / (std + 1e-6), 1e-7);
+  EXPECT_NEAR(compute_advantages(batch, "grpo", "oat").advantage[0], 0.5 / (std + 1e-8), 1e-7);
+  EXPECT_NEAR(compute_advantages(batch, "grpo", "trl").advantage[0], 0.5 / (std + 1e-4), 1e-7);
   Batch alone = group_of({0.5f}, {2});
-  EXPECT_NEAR(shape(alone, "grpo", "verl").advantage[0], 0.5, 1e-6);
-  EXPECT_EQ(shape(alone, "grpo", "oat").advantage[0], 0.0f);
-  EXPECT_EQ(shape(alone, "grpo", "trl").advantage[0], 0.0f);
+  EXPECT_NEAR(compute_advantages(alone, "grpo", "verl").advantage[0], 0.5, 1e-6);
+  EXPECT_EQ(compute_advantages(alone, "grpo", "oat").advantage[0], 0.0f);
+  EXPECT_EQ(compute_advantages(alone, "grpo", "trl").advantage[0], 0.0f);
 }
 
 TEST(drgrpo_method, the_spread_of_a_group_is_not_divided_out) {
   Batch batch = group_of({1, 0, 0, 0}, {1, 2, 3, 1});
-  EXPECT_EQ(per_response(batch, shape(batch, "drgrpo")), (std::vector<float>{0.75, -0.25, -0.25, -0.25}));
+  EXPECT_EQ(per_response(batch, compute_advantages(batch, "drgrpo")), (std::vector<float>{0.75, -0.25, -0.25, -0.25}));
 }
 
 TEST(drgrpo_method, the_two_forms_differ_in_the_divisor_and_in_a_group_of_one) {
@@ -56,13 +56,13 @@ TEST(drgrpo_method, the_two_forms_differ_in_the_divisor_and_in_a_group_of_one) {
   EXPECT_EQ(objective_of("drgrpo", "verl").aggregation, Aggregation::seq_mean_token_sum_norm);
   for (const char* preset : {"oat", "verl"}) EXPECT_EQ(objective_of("drgrpo", preset).dual_clip, 0);
   Batch alone = group_of({0.5f}, {2});
-  EXPECT_EQ(shape(alone, "drgrpo").advantage[0], 0.0f);
-  EXPECT_EQ(shape(alone, "drgrpo", "verl").advantage[0], 0.5f);
+  EXPECT_EQ(compute_advantages(alone, "drgrpo").advantage[0], 0.0f);
+  EXPECT_EQ(compute_advantages(alone, "drgrpo", "verl").advantage[0], 0.5f);
 }
 
 TEST(rloo_method, the_baseline_is_the_mean_of_the_others) {
   Batch batch = group_of({1, 0, 0, 0.5f}, {1, 2, 3, 1});
-  std::vector<float> A = per_response(batch, shape(batch, "rloo"));
+  std::vector<float> A = per_response(batch, compute_advantages(batch, "rloo"));
   EXPECT_NEAR(A[0], 1 - 0.5 / 3, 1e-7);
   EXPECT_NEAR(A[1], 0 - 1.5 / 3, 1e-7);
   EXPECT_NEAR(A[3], 0.5 - 1.0 / 3, 1e-7);
@@ -70,13 +70,13 @@ TEST(rloo_method, the_baseline_is_the_mean_of_the_others) {
 
 TEST(rloo_method, alone_a_response_is_worth_its_reward_or_nothing) {
   Batch alone = group_of({0.5f}, {2});
-  EXPECT_EQ(shape(alone, "rloo").advantage[1], 0.5f);
-  EXPECT_EQ(shape(alone, "rloo", "", {text("group_of_one", "zero")}).advantage[1], 0.0f);
+  EXPECT_EQ(compute_advantages(alone, "rloo").advantage[1], 0.5f);
+  EXPECT_EQ(compute_advantages(alone, "rloo", "", {text("group_of_one", "zero")}).advantage[1], 0.0f);
 }
 
 TEST(reinforce_pp_method, the_baseline_is_the_mean_over_the_tokens_of_the_whole_batch) {
   Batch batch = group_of({1, 0}, {1, 3});  // returns 1 0 0 0: mean 0.25, variance 0.25
-  Shaped s = shape(batch, "reinforce_pp");
+  Advantages s = compute_advantages(batch, "reinforce_pp");
   EXPECT_EQ(s.rows["R"], (std::vector<float>{1, 0, 0, 0}));
   EXPECT_NEAR(s.advantage[0], 1.5, 1e-6);
   for (size_t t = 1; t < 4; ++t) EXPECT_NEAR(s.advantage[t], -0.5, 1e-6);
@@ -84,7 +84,7 @@ TEST(reinforce_pp_method, the_baseline_is_the_mean_over_the_tokens_of_the_whole_
 
 TEST(reinforce_pp_method, gamma_discounts_what_is_far_away) {
   Batch batch = group_of({1, 0}, {3, 1});
-  Shaped s = shape(batch, "reinforce_pp", "", {{"gamma", 0.5, "gamma", false}});
+  Advantages s = compute_advantages(batch, "reinforce_pp", "", {{"gamma", 0.5, "gamma", false}});
   EXPECT_EQ(s.rows["R"], (std::vector<float>{0.25, 0.5, 1, 0}));
 }
 
@@ -95,19 +95,19 @@ TEST(reinforce_pp_method, the_kl_penalty_is_paid_token_by_token) {
   batch.responses[0].reward = 1.25f;
   batch.responses[1].kl_penalty = 0.125f;
   batch.responses[1].reward = -0.125f;
-  EXPECT_EQ(shape(batch, "reinforce_pp").rows["R"], (std::vector<float>{1.25, 1.5, 1.5, -0.125}));
+  EXPECT_EQ(compute_advantages(batch, "reinforce_pp").rows["R"], (std::vector<float>{1.25, 1.5, 1.5, -0.125}));
 }
 
 TEST(reinforce_pp_method, is_content_with_one_response_per_prompt) {
   Batch batch = make_batch({{0, 1, {1}, {1}}, {1, 0, {1}, {1}}});
-  Shaped s = shape(batch, "reinforce_pp");
+  Advantages s = compute_advantages(batch, "reinforce_pp");
   EXPECT_NEAR(s.advantage[0], std::sqrt(0.5), 1e-6);
   EXPECT_NEAR(s.advantage[1], -std::sqrt(0.5), 1e-6);
 }
 
 TEST(reinforce_pp_baseline_method, a_prompt_answered_always_alike_stands_at_the_mean_of_the_batch) {
   Batch batch = make_batch({{0, 1, {1}, {1}}, {0, 0, {1}, {1}}, {1, 1, {1}, {1}}, {1, 1, {1}, {1}}});
-  Shaped s = shape(batch, "reinforce_pp_baseline");
+  Advantages s = compute_advantages(batch, "reinforce_pp_baseline");
   EXPECT_EQ(s.rows["A"], (std::vector<float>{0.5, -0.5, 0, 0}));
   EXPECT_NEAR(s.advantage[0], 0.5 / std::sqrt(0.5 / 3), 1e-6);
   EXPECT_EQ(s.advantage[2], 0.0f);
@@ -116,7 +116,7 @@ TEST(reinforce_pp_baseline_method, a_prompt_answered_always_alike_stands_at_the_
 
 TEST(reinforce_pp_baseline_method, a_long_response_counts_with_each_token) {
   Batch batch = group_of({1, 0}, {1, 3});  // centred 0.5 -0.5 -0.5 -0.5: mean -0.25, variance 0.25
-  Shaped s = shape(batch, "reinforce_pp_baseline");
+  Advantages s = compute_advantages(batch, "reinforce_pp_baseline");
   EXPECT_NEAR(s.advantage[0], 1.5, 1e-6);
   EXPECT_NEAR(s.advantage[1], -0.5, 1e-6);
 }
@@ -164,7 +164,7 @@ TEST(simplerl, a_token_without_advantage_still_feels_reference_and_entropy) {
 TEST(intuitor_method, self_certainty_with_or_without_ln_v_gives_the_same_advantages) {
   Batch C = group_of({0, 0, 1, 0}, {2, 3, 0, 1}), kl = C;
   for (float& c : kl.confidence) c -= 11.9312f;  // ln 152,064
-  Shaped of_C = shape(C, "intuitor"), of_kl = shape(kl, "intuitor");
+  Advantages of_C = compute_advantages(C, "intuitor"), of_kl = compute_advantages(kl, "intuitor");
   for (size_t t = 0; t < of_C.advantage.size(); ++t) EXPECT_NEAR(of_C.advantage[t], of_kl.advantage[t], 1e-6);
   EXPECT_GT(of_C.advantage.back(), 0.5f);
   EXPECT_LT(of_C.advantage.front(), -0.5f);
@@ -173,9 +173,9 @@ TEST(intuitor_method, self_certainty_with_or_without_ln_v_gives_the_same_advanta
 TEST(intuitor_method, never_looks_at_an_answer) {
   EXPECT_FALSE(make_method("intuitor")->needs().labels);
   Batch batch = group_of({0, 0, 1, 0}, {2, 3, 1, 1});
-  Shaped before = shape(batch, "intuitor");
+  Advantages before = compute_advantages(batch, "intuitor");
   for (Response& o : batch.responses) o.reward = o.score = 1 - o.reward;
-  EXPECT_EQ(shape(batch, "intuitor").advantage, before.advantage);
+  EXPECT_EQ(compute_advantages(batch, "intuitor").advantage, before.advantage);
   EXPECT_EQ(before.rows["u"], (std::vector<float>{12.5, 15, 16, 18}));
 }
 

@@ -37,7 +37,7 @@ class Ktae final : public GroupRelative {
   }
   void validate() const override {
     if (keys_.form == KeyTokenForm::released && keys_.h1 + keys_.h2 == 0) {
-      throw Error("config",
+      throw Error(ErrorKind::config,
                   "method.h1 = 0 and method.h2 = 0: the released form divides by h1 + h2; set one of them above 0");
     }
   }

@@ -40,12 +40,12 @@ struct KtaeShaped {
 
 KtaeShaped ktae_of(const Batch& batch, const std::string& preset = "released",
                    const std::vector<Setting>& settings = {}) {
-  auto [advantage, recording] = ucas::shape("ktae", batch, preset, settings);
-  KtaeShaped shaped;
-  shaped.advantage = advantage;
-  for (const Recording::Row& row : recording.rows) (row.name == "K" ? shaped.K : shaped.A) = row.values;
-  shaped.metrics.insert(recording.metrics.begin(), recording.metrics.end());
-  return shaped;
+  auto [advantage, recording] = ucas::compute_advantages("ktae", batch, preset, settings);
+  KtaeShaped computed;
+  computed.advantage = advantage;
+  for (const Recording::Row& row : recording.rows) (row.name == "K" ? computed.K : computed.A) = row.values;
+  computed.metrics.insert(recording.metrics.begin(), recording.metrics.end());
+  return computed;
 }
 
 // Two right, two wrong. 1 stands in all, 2 in right ones alone, 3 in wrong ones alone, 4 in one of each, 9 ends.

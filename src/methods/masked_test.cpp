@@ -45,7 +45,7 @@ TEST(masked_responses, do_not_count_in_the_moments_of_a_method_that_whitens) {
     for (uint64_t seed = 0; seed < 20; ++seed) {
       SCOPED_TRACE(str(name, ":", preset, ", seed ", seed));
       const Batch batch = masked_batch(seed);
-      const std::vector<float> A = batch.trained(shape(name, batch, preset).advantage);
+      const std::vector<float> A = batch.trained(compute_advantages(name, batch, preset).advantage);
       ASSERT_GT(A.size(), 10u);
       ASSERT_LT(A.size(), batch.token.size());
       const double n = static_cast<double>(A.size()), mean = std::accumulate(A.begin(), A.end(), 0.0) / n;
@@ -60,8 +60,8 @@ TEST(masked_responses, do_not_count_in_the_moments_of_a_method_that_whitens) {
 TEST(masked_responses, scale_gdpo_over_responses_by_those_that_are_trained) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     const Batch batch = masked_batch(seed);
-    const std::vector<float> scaled = shape("gdpo", batch).advantage;
-    const std::vector<float> sums = shape("gdpo", batch, "", {{"batch_norm", "off", "test"}}).advantage;
+    const std::vector<float> scaled = compute_advantages("gdpo", batch).advantage;
+    const std::vector<float> sums = compute_advantages("gdpo", batch, "", {{"batch_norm", "off", "test"}}).advantage;
     double n = 0, sum = 0, squares = 0;
     for (const Response& o : batch.responses) {  // of S_i; an empty response of no group of one has none to show
       if (!o.trained || o.length == 0) continue;
@@ -101,7 +101,8 @@ TEST(masked_responses, of_one_prompt_change_no_bit_of_what_others_learn_under_an
             for (float& x : Batch::tokens(*signal, o)) x *= static_cast<float>(3 + rng.uniform());
           }
         }
-        const std::vector<float> before = shape(*method, batch).advantage, after = shape(*method, other).advantage;
+        const std::vector<float> before = compute_advantages(*method, batch).advantage,
+                                 after = compute_advantages(*method, other).advantage;
         for (const Response& o : batch.responses) {
           const auto A = Batch::tokens(before, o), B = Batch::tokens(after, o);
           if (!o.trained) {
@@ -128,7 +129,8 @@ TEST(masked_responses, are_in_no_number_that_a_method_records_of_tokens) {
           for (float& x : Batch::tokens(*signal, o)) x *= 7;
         }
       }
-      const auto before = shape(*method, batch).recording.metrics, after = shape(*method, other).recording.metrics;
+      const auto before = compute_advantages(*method, batch).recording.metrics,
+                 after = compute_advantages(*method, other).recording.metrics;
       ASSERT_EQ(before.size(), after.size());
       for (size_t i = 0; i < before.size(); ++i) {
         // What stage 1 weighs a response by is its confidence against its whole group's.
@@ -148,8 +150,8 @@ TEST(masked_responses, are_not_in_the_released_ranges_of_token_certainties) {
     for (float& x : Batch::tokens(other.old_logprob, o)) x = -100;
     for (float& x : Batch::tokens(other.logit, o)) x = 1000;
   }
-  const std::vector<float> before = shape("ucas", batch, "released").advantage;
-  EXPECT_EQ(before, shape("ucas", other, "released").advantage);
+  const std::vector<float> before = compute_advantages("ucas", batch, "released").advantage;
+  EXPECT_EQ(before, compute_advantages("ucas", other, "released").advantage);
 }
 
 TEST(masked_responses, are_not_in_the_kl_that_steers_its_weight_nor_in_the_shares_of_the_rollout_correction) {

@@ -9,8 +9,8 @@
 namespace ucas {
 namespace {
 
+using testing::compute_advantages;
 using testing::per_response;
-using testing::shape;
 
 Batch prompt(const std::vector<int>& right) {
   Batch batch = testing::group_of(std::vector<float>(right.size(), -1), std::vector<size_t>(right.size(), 1));
@@ -23,15 +23,15 @@ Batch prompt(const std::vector<int>& right) {
 // One of four right: m = 1/4, so 3 and -1.
 TEST(maxrl_method, a_group_worked_by_hand) {
   Batch batch = prompt({0, 1, 0, 0});
-  EXPECT_EQ(per_response(batch, shape(batch, "maxrl")), (std::vector<float>{-1, 3, -1, -1}));
-  EXPECT_EQ(shape(batch, "maxrl").metrics.at("maxrl/solved_share"), 1);
-  EXPECT_NEAR(shape(batch, "maxrl", "released").advantage[1], 0.75 / 0.250001, 1e-6);
+  EXPECT_EQ(per_response(batch, compute_advantages(batch, "maxrl")), (std::vector<float>{-1, 3, -1, -1}));
+  EXPECT_EQ(compute_advantages(batch, "maxrl").metrics.at("maxrl/solved_share"), 1);
+  EXPECT_NEAR(compute_advantages(batch, "maxrl", "released").advantage[1], 0.75 / 0.250001, 1e-6);
 }
 
 TEST(maxrl_method, where_none_or_all_are_right_nothing_is_learnt) {
-  EXPECT_EQ(shape(prompt({0, 0, 0}), "maxrl").advantage, (std::vector<float>{0, 0, 0}));
-  EXPECT_EQ(shape(prompt({1, 1, 1}), "maxrl").advantage, (std::vector<float>{0, 0, 0}));
-  EXPECT_EQ(shape(prompt({0, 0, 0}), "maxrl").metrics.at("maxrl/solved_share"), 0);
+  EXPECT_EQ(compute_advantages(prompt({0, 0, 0}), "maxrl").advantage, (std::vector<float>{0, 0, 0}));
+  EXPECT_EQ(compute_advantages(prompt({1, 1, 1}), "maxrl").advantage, (std::vector<float>{0, 0, 0}));
+  EXPECT_EQ(compute_advantages(prompt({0, 0, 0}), "maxrl").metrics.at("maxrl/solved_share"), 0);
 }
 
 // A response is right with the chance p; d ln pi / dp of it is 1 / p if right, -1 / (1 - p) if not. Over all outcomes
@@ -48,7 +48,7 @@ TEST(maxrl_method, over_all_outcomes_it_is_the_truncated_gradient_of_ln_p) {
       right.push_back(static_cast<int>(outcome >> i & 1));
       chance *= right.back() != 0 ? p : 1 - p;
     }
-    std::vector<float> A = shape(prompt(right), "maxrl").advantage;
+    std::vector<float> A = compute_advantages(prompt(right), "maxrl").advantage;
     for (int i = 0; i < N; ++i) {
       const double score = right[static_cast<size_t>(i)] != 0 ? 1 / p : -1 / (1 - p);
       gradient += chance * A[static_cast<size_t>(i)] * score / N;
@@ -61,9 +61,9 @@ TEST(maxrl_method, over_all_outcomes_it_is_the_truncated_gradient_of_ln_p) {
 
 TEST(maxrl_method, what_is_right_is_the_verdict_and_not_the_reward) {
   Batch batch = prompt({0, 1, 0, 1});
-  std::vector<float> before = shape(batch, "maxrl").advantage;
+  std::vector<float> before = compute_advantages(batch, "maxrl").advantage;
   for (Response& o : batch.responses) o.reward = 0.1f * static_cast<float>(o.sample);
-  EXPECT_EQ(shape(batch, "maxrl").advantage, before);
+  EXPECT_EQ(compute_advantages(batch, "maxrl").advantage, before);
 }
 
 }  // namespace

@@ -123,7 +123,7 @@ std::unique_ptr<Method> create(std::string_view preset) {
 }
 
 std::span<const MethodRow> method_rows();
-// Throws Error("config") naming the nearest method.
+// Throws Error(ErrorKind::config) naming the nearest method.
 const MethodRow& find_method(const std::string& name);
 // Throws also where the method has no such preset; "" = the first.
 std::unique_ptr<Method> make_method(const std::string& name, const std::string& preset = "");

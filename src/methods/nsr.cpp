@@ -31,7 +31,7 @@ class Nsr final : public Method {
   }
   void validate() const override {
     if (lambda_pos_ > 0 || lambda_neg_ > 0) return;
-    throw Error("config",
+    throw Error(ErrorKind::config,
                 "method.lambda_pos = 0 and method.lambda_neg = 0: every advantage would be 0; set one above 0");
   }
   std::vector<Equation> equations() const override {

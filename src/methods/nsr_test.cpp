@@ -8,8 +8,8 @@
 namespace ucas {
 namespace {
 
+using testing::compute_advantages;
 using testing::number;
-using testing::shape;
 
 // Two right and two wrong responses, and a prompt that all answer wrongly.
 Batch judged() {
@@ -22,20 +22,20 @@ Batch judged() {
 }
 
 TEST(nsr_method, right_responses_count_a_tenth_of_wrong_ones) {
-  EXPECT_EQ(shape(judged(), "nsr").advantage, (std::vector<float>{0.1f, 0.1f, -1, 0.1f, -1, -1}));
-  EXPECT_EQ(shape(judged(), "nsr", "", {number("lambda_pos", 0.5)}).advantage,
+  EXPECT_EQ(compute_advantages(judged(), "nsr").advantage, (std::vector<float>{0.1f, 0.1f, -1, 0.1f, -1, -1}));
+  EXPECT_EQ(compute_advantages(judged(), "nsr", "", {number("lambda_pos", 0.5)}).advantage,
             (std::vector<float>{0.5f, 0.5f, -1, 0.5f, -1, -1}));
 }
 
 TEST(nsr_method, each_half_leaves_the_other_alone) {
-  EXPECT_EQ(shape(judged(), "nsr", "nsr").advantage, (std::vector<float>{0, 0, -1, 0, -1, -1}));
-  EXPECT_EQ(shape(judged(), "nsr", "psr").advantage, (std::vector<float>{1, 1, 0, 1, 0, 0}));
+  EXPECT_EQ(compute_advantages(judged(), "nsr", "nsr").advantage, (std::vector<float>{0, 0, -1, 0, -1, -1}));
+  EXPECT_EQ(compute_advantages(judged(), "nsr", "psr").advantage, (std::vector<float>{1, 1, 0, 1, 0, 0}));
 }
 
 TEST(nsr_method, shaping_of_the_reward_changes_nothing) {
   Batch batch = judged();
   for (Response& o : batch.responses) o.reward = 0.3f * static_cast<float>(o.sample);
-  EXPECT_EQ(shape(batch, "nsr").advantage, shape(judged(), "nsr").advantage);
+  EXPECT_EQ(compute_advantages(batch, "nsr").advantage, compute_advantages(judged(), "nsr").advantage);
 }
 
 TEST(nsr_method, its_loss_is_the_plain_clip_over_all_groups) {
@@ -52,10 +52,10 @@ TEST(nsr_method, its_loss_is_the_plain_clip_over_all_groups) {
 
 TEST(nsr_method, both_halves_off_is_refused) {
   try {
-    shape(judged(), "nsr", "nsr", {number("lambda_neg", 0)});
+    compute_advantages(judged(), "nsr", "nsr", {number("lambda_neg", 0)});
     FAIL() << "no error";
   } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), "config");
+    EXPECT_EQ(error.word(), "config");
     EXPECT_NE(std::string(error.what()).find("method.lambda_neg = 0"), std::string::npos) << error.what();
   }
 }

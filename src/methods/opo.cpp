@@ -5,7 +5,7 @@
 // No deviation, no KL, no entropy bonus. The other half of the method is exact on-policy training, one update a step of
 // what the policy as it is has sampled: update.mini_batch_size = data.train_batch_size, update.epochs = 1, nothing from
 // an earlier step. Other sizes are refused, unless on_policy = false asks for the baseline alone, as verl's form does,
-// which holds nobody to them. Every ratio is then 1, and the loss, PPO's clip without a dual clip (verl's adds one of
+// which does not enforce them. Every ratio is then 1, and the loss, PPO's clip without a dual clip (verl's adds one of
 // 3), is the policy gradient.
 //
 // Alone in its group: 0 by the formula; its reward in verl (group_of_one).

@@ -7,19 +7,20 @@
 namespace ucas {
 namespace {
 
+using testing::compute_advantages;
 using testing::group_of;
 using testing::per_response;
-using testing::shape;
 
 // Lengths 1, 2, 5 and rewards 1, 0, 1: b = 6 / 8.
 TEST(opo_method, long_responses_weigh_more_in_the_baseline) {
   Batch batch = group_of({1, 0, 1}, {1, 2, 5});
-  EXPECT_EQ(per_response(batch, shape(batch, "opo")), (std::vector<float>{0.25f, -0.75f, 0.25f}));
+  EXPECT_EQ(per_response(batch, compute_advantages(batch, "opo")), (std::vector<float>{0.25f, -0.75f, 0.25f}));
 }
 
 TEST(opo_method, with_equal_lengths_it_is_drgrpo) {
   Batch batch = group_of({1, 0, 0, 1, 0.5f}, {3, 3, 3, 3, 3});
-  std::vector<float> opo = shape(batch, "opo").advantage, drgrpo = shape(batch, "drgrpo").advantage;
+  std::vector<float> opo = compute_advantages(batch, "opo").advantage,
+                     drgrpo = compute_advantages(batch, "drgrpo").advantage;
   for (size_t t = 0; t < opo.size(); ++t) EXPECT_NEAR(opo[t], drgrpo[t], 1e-6);
 }
 
@@ -29,7 +30,7 @@ TEST(opo_method, no_other_baseline_has_less_of_the_variance_that_it_is_derived_f
   const std::vector<float> R = {1, 0.25f, -1, 0.5f};
   const std::vector<size_t> L = {7, 1, 3, 2};
   Batch batch = group_of(R, L);
-  const double b = R[0] - static_cast<double>(shape(batch, "opo").advantage[0]);
+  const double b = R[0] - static_cast<double>(compute_advantages(batch, "opo").advantage[0]);
   auto variance = [&](double base) {
     double sum = 0;
     for (size_t i = 0; i < R.size(); ++i) sum += static_cast<double>(L[i]) * (R[i] - base) * (R[i] - base);
@@ -40,13 +41,13 @@ TEST(opo_method, no_other_baseline_has_less_of_the_variance_that_it_is_derived_f
 
 TEST(opo_method, a_lone_response_is_worth_nothing_or_as_in_verl_its_reward) {
   Batch batch = group_of({0.5f}, {2});
-  EXPECT_EQ(shape(batch, "opo").advantage, (std::vector<float>{0, 0}));
-  EXPECT_EQ(shape(batch, "opo", "verl").advantage, (std::vector<float>{0.5f, 0.5f}));
+  EXPECT_EQ(compute_advantages(batch, "opo").advantage, (std::vector<float>{0, 0}));
+  EXPECT_EQ(compute_advantages(batch, "opo", "verl").advantage, (std::vector<float>{0.5f, 0.5f}));
 }
 
 TEST(opo_method, empty_responses_weigh_nothing) {
   Batch batch = group_of({1, 0, -1}, {2, 2, 0});
-  EXPECT_EQ(per_response(batch, shape(batch, "opo")), (std::vector<float>{0.5f, -0.5f}));
+  EXPECT_EQ(per_response(batch, compute_advantages(batch, "opo")), (std::vector<float>{0.5f, -0.5f}));
 }
 
 }  // namespace

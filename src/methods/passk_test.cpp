@@ -10,10 +10,10 @@
 namespace ucas {
 namespace {
 
+using testing::Advantages;
+using testing::compute_advantages;
 using testing::number;
 using testing::per_response;
-using testing::shape;
-using testing::Shaped;
 using testing::text;
 
 // Each response to a prompt has one token and, if right, the reward 1. The rewards are not what counts: `verdicts` are.
@@ -69,7 +69,7 @@ TEST(passk_method, an_advantage_is_the_mean_over_all_sets_of_k_that_hold_the_res
     for (int k = 1; k < n; ++k) {
       for (int right = 0; right <= n; ++right) {
         std::vector<bool> is = first_right(right, n);
-        std::vector<float> A = shape(prompt_of(is), "passk", "", {k_of(k)}).advantage;
+        std::vector<float> A = compute_advantages(prompt_of(is), "passk", "", {k_of(k)}).advantage;
         std::vector<double> counted = by_counting(is, k);
         for (size_t i = 0; i < is.size(); ++i) {
           ASSERT_NEAR(A[i], counted[i], 1e-6) << right << " of " << n << " right, k = " << k << ", response " << i;
@@ -81,7 +81,7 @@ TEST(passk_method, an_advantage_is_the_mean_over_all_sets_of_k_that_hold_the_res
 
 // N = 8, N_neg = 6, k = 4: R = 1 - 15/70 = 11/14; a wrong one has C(5,3) / C(7,3) = 10/35 beside it.
 TEST(passk_method, a_group_worked_by_hand) {
-  Shaped s = shape(prompt_of(first_right(2, 8)), "passk");
+  Advantages s = compute_advantages(prompt_of(first_right(2, 8)), "passk");
   const double sigma = std::sqrt(3.0 / 14 * 11.0 / 14);
   EXPECT_NEAR(s.advantage[0], 3.0 / 14 / sigma, 1e-6);
   EXPECT_NEAR(s.advantage[7], (3.0 / 14 - 2.0 / 7) / sigma, 1e-6);
@@ -93,39 +93,41 @@ TEST(passk_method, with_k_of_1_it_is_grpo_with_the_deviation_over_the_group) {
   for (int right = 1; right < 6; ++right) {
     Batch batch = prompt_of(first_right(right, 6));
     std::vector<float> grpo =
-        shape(batch, "grpo", "", {{"ddof", int64_t{0}, "test", false}, number("eps", 0)}).advantage;
-    std::vector<float> one = shape(batch, "passk", "", {k_of(1)}).advantage;
+        compute_advantages(batch, "grpo", "", {{"ddof", int64_t{0}, "test", false}, number("eps", 0)}).advantage;
+    std::vector<float> one = compute_advantages(batch, "passk", "", {k_of(1)}).advantage;
     for (size_t i = 0; i < grpo.size(); ++i) EXPECT_NEAR(one[i], grpo[i], 1e-6) << right;
   }
 }
 
 TEST(passk_method, an_easy_prompt_teaches_nothing_and_is_counted) {
   Batch batch = prompt_of(first_right(5, 8));  // 3 wrong: no set of 4 without a right one
-  Shaped s = shape(batch, "passk");
+  Advantages s = compute_advantages(batch, "passk");
   for (float a : s.advantage) EXPECT_EQ(a, 0.0f);
   EXPECT_EQ(s.metrics.at("passk/silent_share"), 1);
-  EXPECT_GT(shape(batch, "passk", "", {k_of(3)}).advantage[0], 0.0f);
+  EXPECT_GT(compute_advantages(batch, "passk", "", {k_of(3)}).advantage[0], 0.0f);
 }
 
 TEST(passk_method, the_larger_k_the_more_of_the_push_goes_to_rare_right_answers) {
   Batch rare = prompt_of(first_right(1, 16)), common = prompt_of(first_right(8, 16));
-  auto weight = [](const Batch& batch, int64_t k) { return shape(batch, "passk", "", {k_of(k)}).advantage[0]; };
+  auto weight = [](const Batch& batch, int64_t k) {
+    return compute_advantages(batch, "passk", "", {k_of(k)}).advantage[0];
+  };
   EXPECT_GT(weight(rare, 8) / weight(common, 8), weight(rare, 4) / weight(common, 4));
   EXPECT_GT(weight(rare, 4) / weight(common, 4), weight(rare, 1) / weight(common, 1));
 }
 
 TEST(passk_method, what_is_right_is_the_verdict_and_not_the_shaped_reward) {
   Batch batch = prompt_of(first_right(2, 8));
-  std::vector<float> before = shape(batch, "passk").advantage;
+  std::vector<float> before = compute_advantages(batch, "passk").advantage;
   for (Response& o : batch.responses) o.reward -= 0.4f + 0.01f * static_cast<float>(o.sample);
-  EXPECT_EQ(shape(batch, "passk").advantage, before);
+  EXPECT_EQ(compute_advantages(batch, "passk").advantage, before);
   batch.responses[3].verdict.kind = VerdictKind::equal;
-  EXPECT_NE(shape(batch, "passk").advantage, before);
+  EXPECT_NE(compute_advantages(batch, "passk").advantage, before);
 }
 
 TEST(passk_method, thousands_of_responses_neither_overflow_nor_lose_their_sum) {
   Batch batch = prompt_of(first_right(3, 4096));
-  std::vector<float> A = shape(batch, "passk", "", {k_of(1024)}).advantage;
+  std::vector<float> A = compute_advantages(batch, "passk", "", {k_of(1024)}).advantage;
   double sum = 0, size = 0;
   for (float a : A) {
     ASSERT_TRUE(std::isfinite(a));

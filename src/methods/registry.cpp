@@ -31,8 +31,8 @@ const MethodRow& find_method(const std::string& name) {
     names.push_back(row.name);
   }
   const std::string same = peer_value(name, names);  // GRPO
-  throw Error("config", str("method.name = \"", printable(name), "\": expected one of ", join(names, ", "),
-                            same.empty() ? did_you_mean(name, names) : did_you_mean(same)));
+  throw Error(ErrorKind::config, str("method.name = \"", printable(name), "\": expected one of ", join(names, ", "),
+                                     same.empty() ? did_you_mean(name, names) : did_you_mean(same)));
 }
 
 bool MethodRow::has_preset(const std::string& preset) const {
@@ -41,7 +41,8 @@ bool MethodRow::has_preset(const std::string& preset) const {
 
 std::unique_ptr<Method> MethodRow::make(const std::string& preset) const {
   if (!preset.empty() && !has_preset(preset)) {
-    throw Error("config", str("method.preset = \"", printable(preset), "\": ", name, " has ", join(presets, ", ")));
+    throw Error(ErrorKind::config,
+                str("method.preset = \"", printable(preset), "\": ", name, " has ", join(presets, ", ")));
   }
   std::unique_ptr<Method> method = create(preset.empty() ? presets.front() : preset);
   method->row_ = *this;

@@ -18,7 +18,7 @@ TEST(methods, an_unknown_name_is_refused_with_the_nearest_one) {
     make_method("ucsa");
     FAIL() << "no error";
   } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), "config");
+    EXPECT_EQ(error.word(), "config");
     EXPECT_NE(std::string(error.what()).find("did you mean ucas?"), std::string::npos) << error.what();
     for (const MethodRow& row : method_rows()) {
       EXPECT_NE(std::string(error.what()).find(row.name), std::string::npos) << error.what();
@@ -58,7 +58,7 @@ std::string refusal(const std::function<void()>& asked, const std::string& kind)
   try {
     asked();
   } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), kind);
+    EXPECT_EQ(error.word(), kind);
     return error.what();
   }
   ADD_FAILURE() << "no error";
@@ -72,7 +72,7 @@ TEST(methods, an_unknown_preset_is_refused_with_those_that_there_are) {
   EXPECT_EQ(make_method("ktae", "paper")->row().name, "ktae");
 }
 
-TEST(shape, gives_the_advantages_under_a_preset_and_settings) {
+TEST(compute_advantages, gives_the_advantages_under_a_preset_and_settings) {
   Rng rng(1, 8);
   Batch batch = testing::pack(testing::random_groups(rng, {}));
   std::unique_ptr<Method> method = make_method("ucas", "released");
@@ -80,27 +80,27 @@ TEST(shape, gives_the_advantages_under_a_preset_and_settings) {
   std::vector<float> advantage(batch.token.size());
   Recording recording;
   method->advantages(batch, advantage, recording);
-  ucas::Shaped shaped = ucas::shape("ucas", batch, "released", {{"beta", 0.5, "test", false}});
-  EXPECT_EQ(shaped.advantage, advantage);
-  EXPECT_NE(shaped.advantage, ucas::shape("ucas", batch).advantage);
-  EXPECT_EQ(shaped.recording.rows.size(), recording.rows.size());
+  ucas::Advantages computed = ucas::compute_advantages("ucas", batch, "released", {{"beta", 0.5, "test", false}});
+  EXPECT_EQ(computed.advantage, advantage);
+  EXPECT_NE(computed.advantage, ucas::compute_advantages("ucas", batch).advantage);
+  EXPECT_EQ(computed.recording.rows.size(), recording.rows.size());
 }
 
-TEST(shape, says_in_one_line_what_the_batch_lacks) {
+TEST(compute_advantages, says_in_one_line_what_the_batch_lacks) {
   Rng rng(2, 8);
   Batch batch = testing::pack(testing::random_groups(rng, {}));
   batch.value.clear();
   batch.prm_logratio.clear();
   batch.logit.clear();
   for (auto [method, array] : {std::pair{"ppo", "\"value\""}, {"prime", "\"prm_logratio\""}, {"ucas", "\"logit\""}}) {
-    std::string said = refusal([&] { ucas::shape(method, batch); }, "unsupported");
+    std::string said = refusal([&] { ucas::compute_advantages(method, batch); }, "unsupported");
     EXPECT_NE(said.find(str(find_method(method).title, " needs ")), std::string::npos) << said;
     EXPECT_NE(said.find(array), std::string::npos) << said;
     EXPECT_EQ(said.find('\n'), std::string::npos) << said;
   }
   const Setting margin = testing::text("response_confidence", "margin");
-  std::string said =
-      refusal([&] { ucas::shape("ucas", testing::make_batch({{0, 1, {1}, {1}}}), "", {margin}); }, "unsupported");
+  std::string said = refusal(
+      [&] { ucas::compute_advantages("ucas", testing::make_batch({{0, 1, {1}, {1}}}), "", {margin}); }, "unsupported");
   EXPECT_NE(said.find("\"margin\""), std::string::npos) << said;
   EXPECT_EQ(missing(make_method("intuitor")->needs(), batch), "");  // reads the confidence alone
 }

@@ -11,7 +11,7 @@
 namespace ucas {
 namespace {
 
-using testing::Shaped;
+using testing::Advantages;
 using testing::text;
 
 struct AnswerRow {
@@ -41,8 +41,8 @@ Batch answers_of(const std::vector<AnswerRow>& rows) {
   return batch;
 }
 
-Shaped seed_of(const Batch& batch, const std::vector<Setting>& settings = {}) {
-  return testing::shape(batch, "seed_grpo", "", settings);
+Advantages seed_of(const Batch& batch, const std::vector<Setting>& settings = {}) {
+  return testing::compute_advantages(batch, "seed_grpo", "", settings);
 }
 
 // Two agree, one differs, one cannot be read.
@@ -58,14 +58,14 @@ TEST(seed_grpo_method, a_prompt_with_many_answers_counts_less) {
 }
 
 TEST(seed_grpo_method, one_answer_from_all_leaves_dr_grpo) {
-  Shaped s = seed_of(answers_of({{1, "3"}, {0, "3"}}));
+  Advantages s = seed_of(answers_of({{1, "3"}, {0, "3"}}));
   EXPECT_EQ(s.advantage, (std::vector<float>{0.5f, 0.5f, -0.5f, -0.5f}));
   EXPECT_EQ(s.metrics["seed/entropy_mean"], 0);
   EXPECT_EQ(s.metrics["seed/scale_mean"], 1);
 }
 
 TEST(seed_grpo_method, counts_by_hand) {
-  Shaped s = seed_of(four_answers());
+  Advantages s = seed_of(four_answers());
   double SE = 1.5 * std::log(2.0), f = 1 - 0.02 * 0.75;  // shares 1/2, 1/4, 1/4
   EXPECT_NEAR(s.rows["SE"][2], SE, 1e-6);
   EXPECT_NEAR(s.rows["scale"][2], f, 1e-7);
@@ -99,7 +99,7 @@ TEST(seed_grpo_method, likelihoods_weigh_the_clusters) {
 TEST(seed_grpo_method, the_monte_carlo_estimate_may_exceed_ln_g_and_no_scale_falls_below_zero) {
   Batch batch = answers_of({{1, "1", -0.01f}, {0, "2", -9}, {0, "3", -9}, {0, "4", -9}});
   for (const char* f : {"linear", "exponential", "focal", "reciprocal"}) {
-    Shaped s = seed_of(batch, {text("estimator", "mc"), text("f", f), {"alpha", 5.0, "alpha", false}});
+    Advantages s = seed_of(batch, {text("estimator", "mc"), text("f", f), {"alpha", 5.0, "alpha", false}});
     EXPECT_GT(s.rows["SE"][0], std::log(4.0));
     EXPECT_GE(s.rows["scale"][0], 0);
     EXPECT_LT(s.rows["scale"][0], 0.2);
@@ -116,18 +116,18 @@ TEST(seed_grpo_method, clusters_by_the_verifier_join_what_is_written_differently
 }
 
 TEST(seed_grpo_method, each_unreadable_answer_stands_alone) {
-  Shaped s = seed_of(answers_of({{1, "3"}, {0, ""}, {0, ""}, {0, ""}}));
+  Advantages s = seed_of(answers_of({{1, "3"}, {0, ""}, {0, ""}, {0, ""}}));
   EXPECT_NEAR(s.rows["SE"][0], std::log(4.0), 1e-6);
 }
 
 TEST(seed_grpo_method, degenerate_groups) {
   for (float a : seed_of(answers_of({{0.7f, "1"}, {0.7f, "2"}, {0.7f, "3"}})).advantage) EXPECT_EQ(a, 0);
-  Shaped one = seed_of(answers_of({{1, "3"}}));
+  Advantages one = seed_of(answers_of({{1, "3"}}));
   EXPECT_EQ(one.advantage[0], 1);
   EXPECT_EQ(one.rows["scale"][0], 1);
   EXPECT_EQ(seed_of(answers_of({{1, "3"}}), {text("group_of_one", "zero")}).advantage[0], 0);
   for (const char* estimator : {"mc", "shannon", "count"}) {
-    Shaped s = seed_of(answers_of({{1, "3", -1, -1, 2}, {0, "", 0, -1, 0}}), {text("estimator", estimator)});
+    Advantages s = seed_of(answers_of({{1, "3", -1, -1, 2}, {0, "", 0, -1, 0}}), {text("estimator", estimator)});
     for (float a : s.advantage) EXPECT_TRUE(std::isfinite(a) && a > 0) << estimator;
   }
 }
@@ -136,12 +136,12 @@ TEST(seed_grpo_method, the_order_of_responses_never_changes_an_advantage) {
   std::vector<AnswerRow> rows = {{1, "3", -0.31f},   {0.3f, "3", -0.47f}, {0, "5", -0.53f},
                                  {0.9f, "", -0.97f}, {0.7f, "5", -1.3f},  {0.1f, "8", -0.11f}};
   for (const char* estimator : {"mc", "shannon", "count"}) {
-    Shaped before = seed_of(answers_of(rows), {text("estimator", estimator)});
+    Advantages before = seed_of(answers_of(rows), {text("estimator", estimator)});
     std::vector<size_t> order = {0, 1, 2, 3, 4, 5};
     while (std::next_permutation(order.begin(), order.end())) {
       std::vector<AnswerRow> permuted;
       for (size_t i : order) permuted.push_back(rows[i]);
-      Shaped after = seed_of(answers_of(permuted), {text("estimator", estimator)});
+      Advantages after = seed_of(answers_of(permuted), {text("estimator", estimator)});
       for (size_t i = 0; i < order.size(); ++i) ASSERT_EQ(after.advantage[2 * i], before.advantage[2 * order[i]]);
     }
   }

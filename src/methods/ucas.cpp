@@ -471,17 +471,17 @@ class Ucas final : public Method {
   void validate() const override {
     if (of_answers(options_) && options_.pooling == Pooling::sum) {
       throw Error(
-          "config",
+          ErrorKind::config,
           "method.response_confidence = \"self_consistency\" is of the response, nothing to sum over tokens: set "
           "method.pooling = \"mean\" and method.tail = false");
     }
     if (!options_.tail) return;
     if (options_.pooling != Pooling::sum) {
-      throw Error("config",
+      throw Error(ErrorKind::config,
                   "method.tail = true needs method.pooling = \"sum\": a mean has no slot after its last token");
     }
     if (options_.response_confidence != ResponseConfidence::kl_uniform) {
-      throw Error("config",
+      throw Error(ErrorKind::config,
                   "method.tail = true needs method.response_confidence = \"kl_uniform\": nothing else is known after "
                   "the last token; set method.tail = false");
     }

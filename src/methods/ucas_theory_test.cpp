@@ -43,7 +43,7 @@ Weights weights_of(const std::vector<float>& confidence, const std::vector<bool>
                    const std::vector<Setting>& settings) {
   std::vector<testing::Row> rows;
   for (size_t i = 0; i < confidence.size(); ++i) rows.push_back({0, right[i] ? 1.0f : 0.0f, {confidence[i]}, {1}});
-  testing::Shaped s = testing::shape(testing::make_batch(rows), "ucas", "", settings);
+  testing::Advantages s = testing::compute_advantages(testing::make_batch(rows), "ucas", "", settings);
   Weights w;
   for (size_t i = 0; i < rows.size(); ++i) {
     if (over != Over::all && right[i] != (over == Over::right)) continue;

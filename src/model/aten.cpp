@@ -104,7 +104,7 @@ class AtenForward final : public Forward {
   const BlockShape shape_;
   const Weights& weights_;
   RopeTable rope_;
-  const at::ScalarType type_;  // of products and what they read; the residual stream is f32
+  const at::ScalarType type_;  // of GEMMs and what they read; the residual stream is f32
 };
 
 AtenRows AtenForward::rows(std::span<const int32_t> token, std::span<const int32_t> position) {

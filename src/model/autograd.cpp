@@ -26,7 +26,7 @@ struct ClosureFunction : torch::autograd::Function<ClosureFunction> {
   }
   static variable_list backward(torch::autograd::AutogradContext* context, variable_list gradients) {
     auto closure = c10::static_intrusive_pointer_cast<Closure>(context->saved_data["closure"].toCapsule());
-    UCAS_CHECK(closure->backward, "a graph is walked backward once");
+    UCAS_CHECK(closure->backward, "backward may run only once per graph");
     variable_list result = std::exchange(closure->backward, nullptr)(gradients);
     result.resize(result.size() + 2);  // for the two pointers, which take no gradient
     return result;

@@ -14,8 +14,8 @@
 //   | residual  <--------+   next x = middle + act W_down
 //
 // Legend: R rows (tokens), D width, H query heads, K key/value heads, d head width, F MLP width. On the native path
-// buffers have P = R rounded up to a multiple of 16 rows, whole vectors of products (model/product.h), but where
-// nothing is trained a few rows have no padding. Rows that a product sums over are 0 beyond R.
+// buffers have P = R rounded up to a multiple of 16 rows, whole vectors of GEMMs (model/gemm.h), but where
+// nothing is trained a few rows have no padding. Rows that a GEMM sums over are 0 beyond R.
 // E is the type in which rows are kept between steps, float or Bf16; the residual stream (x, middle) and its gradient
 // are f32 in both, and every step computes in f32.
 #pragma once
@@ -147,7 +147,7 @@ struct Scratch {
 };
 
 // Where a row's key and value go, in numbers from a layer's start; its head k lies k * head further.
-struct Place {
+struct KvAddress {
   int64_t key = 0, key_head = 0;
   int64_t value = 0, value_head = 0;
   int64_t position = 0;
@@ -157,7 +157,7 @@ struct Place {
   int64_t shared_key = 0, shared_key_head = 0;
   int64_t shared_value = 0, shared_value_head = 0;
 
-  void share(const Place& from, int64_t tokens, int64_t d, int64_t stride) {
+  void share_prefix(const KvAddress& from, int64_t tokens, int64_t d, int64_t stride) {
     shared = tokens;
     shared_key = from.key, shared_key_head = from.key_head;
     shared_value = from.value, shared_value_head = from.value_head;
@@ -168,15 +168,15 @@ struct Place {
   int64_t value_at(int64_t head, int64_t token, int64_t stride) const {
     return value + head * value_head + token * stride;
   }
-  bool follows(const Place& before) const {
+  bool follows(const KvAddress& before) const {
     return position == before.position + 1 && key == before.key && value == before.value && shared == before.shared;
   }
 };
 
 // The first `tokens` keys and values of a sequence, shared: those beyond whole tiles also to where another finds its
 // own.
-struct Shared {
-  Place from, to;
+struct SharedPrefix {
+  KvAddress from, to;
   int64_t tokens;
 };
 
@@ -184,9 +184,9 @@ struct Shared {
 template <class E>
 class BlockForward {
  public:
-  BlockForward(const BlockShape& shape, const RopeTable& rope, std::span<const Place> places,
-               std::span<const Shared> shared = {})
-      : s_(shape), rope_(rope), places_(places), shared_(shared), rows_(static_cast<int64_t>(places.size())) {}
+  BlockForward(const BlockShape& shape, const RopeTable& rope, std::span<const KvAddress> addresses,
+               std::span<const SharedPrefix> shared = {})
+      : s_(shape), rope_(rope), addresses_(addresses), shared_(shared), rows_(static_cast<int64_t>(addresses.size())) {}
 
   void attention(const Layer& layer, E* key, E* value, Activations& a, Scratch<E>& scratch) const;  // x -> attended
   void mlp(const Layer& layer, Activations& a, Scratch<E>& scratch) const;                          // -> gate_up
@@ -194,32 +194,32 @@ class BlockForward {
   void norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& out) const;  // f32 -> E, or f32
 
  private:
-  void place_heads(const Layer& layer, E* key, E* value, Activations& a) const;
-  void share(E* key, E* value) const;
+  void apply_rope_and_store_kv(const Layer& layer, E* key, E* value, Activations& a) const;
+  void copy_shared_prefix(E* key, E* value) const;
   void attend(int64_t window, const E* key, const E* value, Activations& a) const;
   const BlockShape& s_;
   const RopeTable& rope_;
-  std::span<const Place> places_;
-  std::span<const Shared> shared_;
+  std::span<const KvAddress> addresses_;
+  std::span<const SharedPrefix> shared_;
   int64_t rows_;
 };
 
 // The whole forward, for its backward.
-struct Kept {
+struct SavedForBackward {
   Packed packed;
   Recompute recompute;
-  std::vector<Place> places;        // of packed sequences in
-  std::vector<Shared> shared;       // of them, in
-  at::Tensor key, value;            // room for one layer
-  std::vector<Activations> blocks;  // what `recompute` says is kept
-  Activations again;                // room for what is made again
-  at::Tensor last;                  // [P, D] before the final norm
+  std::vector<KvAddress> addresses;  // of packed sequences in
+  std::vector<SharedPrefix> shared;  // of them, in
+  at::Tensor key, value;             // room for one layer
+  std::vector<Activations> blocks;   // what `recompute` says is kept
+  Activations recomputed;            // room for what is made again
+  at::Tensor last;                   // [P, D] before the final norm
 };
 
 // Adds the gradients of all parameters that are trained to their .grad, from d loss / d hidden [R, D].
 // Frees what is kept on its way.
 template <class E>
-void native_backward(const BlockShape& shape, const Weights& weights, const RopeTable& rope, Kept& kept,
+void native_backward(const BlockShape& shape, const Weights& weights, const RopeTable& rope, SavedForBackward& saved,
                      const at::Tensor& d_hidden);
 
 }  // namespace ucas

@@ -40,10 +40,11 @@ void read_finite(const StoredTensor& stored, float* out) {
   const std::span<const float> values(out, static_cast<size_t>(stored.elements()));
   const int64_t bad = first_not_finite(values);
   if (bad < 0) return;
-  throw Error("numeric", str(stored.file, ": tensor ", printable(stored.name), ": value ", bad, " of ", values.size(),
-                             " is ", values[bad],
-                             ": weights must be finite; the training that made them diverged, or the file is damaged: "
-                             "use another checkpoint"));
+  throw Error(
+      ErrorKind::numeric,
+      str(stored.file, ": tensor ", printable(stored.name), ": value ", bad, " of ", values.size(), " is ", values[bad],
+          ": weights must be finite; the training that made them diverged, or the file is damaged: "
+          "use another checkpoint"));
 }
 
 int64_t bytes_of(const Weights& weights) {
@@ -51,7 +52,7 @@ int64_t bytes_of(const Weights& weights) {
   for (const auto* list : {&weights.parameters, &weights.adapter}) {
     for (const NamedTensor& p : *list) bytes += static_cast<int64_t>(p.tensor.nbytes());
   }
-  for (const NarrowCopy& copy : weights.copies) bytes += static_cast<int64_t>(copy.used.nbytes());
+  for (const Bf16Copy& copy : weights.copies) bytes += static_cast<int64_t>(copy.compute.nbytes());
   return bytes;
 }
 
@@ -60,8 +61,9 @@ void check_memory(const Weights& shapes, const ModelConfig& config, const std::s
   const auto needed = static_cast<double>(bytes_of(shapes));
   const double there = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
   if (needed <= there) return;
-  throw Error("limit", str(directory, ": ", grouped(config.parameter_count()), " weights take ", human_bytes(needed),
-                           ", this machine has ", human_bytes(there), " of memory; use a smaller model"));
+  throw Error(ErrorKind::limit,
+              str(directory, ": ", grouped(config.parameter_count()), " weights take ", human_bytes(needed),
+                  ", this machine has ", human_bytes(there), " of memory; use a smaller model"));
 }
 
 // transformers ties by config alone; a tied checkpoint with another head would silently lose it.
@@ -69,9 +71,9 @@ void check_tied_head(const StoredTensor& head, const at::Tensor& embed) {
   at::Tensor values = at::empty(embed.sizes(), at::kFloat);
   read_finite(head, values.data_ptr<float>());
   if (!values.to(embed.scalar_type()).equal(embed.detach().cpu()))
-    throw Error("config", str(head.file,
-                              ": tie_word_embeddings is true, but lm_head.weight differs from "
-                              "model.embed_tokens.weight; set it to false to use both"));
+    throw Error(ErrorKind::config, str(head.file,
+                                       ": tie_word_embeddings is true, but lm_head.weight differs from "
+                                       "model.embed_tokens.weight; set it to false to use both"));
 }
 
 // "model.norm.weight" -> "model.norm"
@@ -106,9 +108,10 @@ bool trains_tied_embedding(const ModelConfig& config, const LoraConfig& lora) {
 void load_adapter(Weights& weights, const PeftAdapter& adapter, const ModelConfig& config,
                   const std::string& directory) {
   if (trains_tied_embedding(config, adapter.lora) && !adapter.ties) {
-    throw Error("unsupported", str(directory, ": modules_to_save has the embedding, which is the LM head too in ",
-                                   adapter.base, " (tie_word_embeddings), but ensure_weight_tying is not true: peft ",
-                                   "computes with two matrices then; merge the adapter with peft and load the result"));
+    throw Error(ErrorKind::unsupported,
+                str(directory, ": modules_to_save has the embedding, which is the LM head too in ", adapter.base,
+                    " (tie_word_embeddings), but ensure_weight_tying is not true: peft ",
+                    "computes with two matrices then; merge the adapter with peft and load the result"));
   }
   const StoredByName stored = stored_by_name(read_safetensors_header(adapter_file(directory)), directory);
   check_adapter(adapter, config, stored, directory);
@@ -130,9 +133,9 @@ LoraConfig sorted(LoraConfig lora) {
 ModelOptions options_with(const PeftAdapter& adapter, const ModelOptions& asked, const std::string& directory) {
   ModelOptions options = asked;
   if (asked.lora.on() && !(sorted(asked.lora) == sorted(adapter.lora))) {
-    throw Error("config", str(directory, ": holds an adapter of rank ", adapter.lora.rank, ", alpha ",
-                              adapter.lora.alpha, " on ", join(adapter.lora.target_modules, ", "),
-                              ", which goes on as it is; leave lora.* out, or merge it first (ucas merge)"));
+    throw Error(ErrorKind::config, str(directory, ": holds an adapter of rank ", adapter.lora.rank, ", alpha ",
+                                       adapter.lora.alpha, " on ", join(adapter.lora.target_modules, ", "),
+                                       ", which goes on as it is; leave lora.* out, or merge it first (ucas merge)"));
   }
   options.lora = adapter.lora;
   options.base = adapter.base;

@@ -48,7 +48,7 @@ class Checkpoint : public ::testing::Test {
       load_model(directory_.string(), at::kCPU);
       ADD_FAILURE() << "loaded; expected " << kind;
     } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), kind) << error.what();
+      EXPECT_EQ(error.word(), kind) << error.what();
       EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
     }
   }

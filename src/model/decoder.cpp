@@ -14,7 +14,7 @@ class StepwiseDecoder final : public Decoder {
   StepwiseDecoder(Model& model, KvCache& cache, const SamplingConfig& sampling)
       : model_(model), cache_(cache), sampler_(model.head().make_sampler(sampling)) {}
 
-  std::vector<Drawn> next(std::span<const Lane> lanes) override {
+  std::vector<SampledToken> next(std::span<const Lane> lanes) override {
     std::vector<int32_t> token, position;
     std::vector<int64_t> slot;
     for (const Lane& lane : lanes) {
@@ -24,15 +24,16 @@ class StepwiseDecoder final : public Decoder {
     }
     const at::Tensor hidden = model_.decode(token, position, slot, cache_);
     const auto n = static_cast<int64_t>(lanes.size()), rows = logit_rows(model_.config().vocab_size);
-    std::vector<Drawn> drawn;
+    std::vector<SampledToken> sampled;
     for (int64_t first = 0; first < n; first += rows) {
       const int64_t count = std::min(rows, n - first);
-      std::vector<DrawAsk> asks;
+      std::vector<SampleRequest> asks;
       for (int64_t i = 0; i < count; ++i) asks.push_back({i, lanes[first + i].key, lanes[first + i].greedy});
-      const std::vector<Drawn> part = sampler_->draw(model_.head().logits(hidden.narrow(0, first, count)), asks);
-      drawn.insert(drawn.end(), part.begin(), part.end());
+      const std::vector<SampledToken> part =
+          sampler_->sample(model_.head().logits(hidden.narrow(0, first, count)), asks);
+      sampled.insert(sampled.end(), part.begin(), part.end());
     }
-    return drawn;
+    return sampled;
   }
 
  private:

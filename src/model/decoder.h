@@ -1,5 +1,4 @@
 // Decoding several responses side by side, where the model lies: each call gives the next tokens of all of them.
-// Threads: one caller at a time.
 #pragma once
 
 #include <memory>
@@ -13,7 +12,7 @@
 
 namespace ucas {
 
-// A response under way: `token` is its last one, to be fed at `position`.
+// An active sequence: `token` is its last one, to be fed at `position`.
 struct Lane {
   int64_t slot;  // of its keys and values
   int32_t token, position;
@@ -29,10 +28,10 @@ std::unique_ptr<KvCache> make_cache(Model& model, const EngineRoom& room);
 class Decoder {
  public:
   virtual ~Decoder() = default;
-  // Steps times lanes tokens: each lane's next one, then each lane's second. A device draws several steps at once; what
-  // follows the end of a response, or of its room, is for the caller to ignore. Rows that are not finite give token -1.
-  // The cache must have room for most_steps() more tokens of each.
-  virtual std::vector<Drawn> next(std::span<const Lane> lanes) = 0;
+  // Steps times lanes tokens: each lane's next one, then each lane's second. A device samples several steps at once;
+  // what follows the end of a response, or of its room, is for the caller to ignore. Rows that are not finite give
+  // token -1. The cache must have room for most_steps() more tokens of each.
+  virtual std::vector<SampledToken> next(std::span<const Lane> lanes) = 0;
   virtual int64_t most_steps() const { return 1; }
 };
 

@@ -35,10 +35,10 @@ bool wants_gradient(const Weights& weights);
 at::Tensor tied_to_leaves(const Weights& weights, const at::Tensor& hidden,
                           std::function<void(const at::Tensor& d_hidden)> backward);
 
-// CPU: own kernels and row-stable products. Both keep references to config and weights.
+// CPU: own kernels and row-stable GEMMs. Both keep references to config and weights.
 std::unique_ptr<Forward> make_native_forward(const ModelConfig& config, const Weights& weights,
                                              const ModelOptions& options);
-// A CUDA device by own kernels, in bf16, or their walk on the CPU; for models that suit them.
+// A CUDA device by own kernels, in bf16, or their CPU emulation; for models that suit them.
 bool suits_kernels(const ModelConfig& config, const ModelOptions& options);
 std::unique_ptr<Forward> make_gpu_forward(const ModelConfig& config, const Weights& weights,
                                           const ModelOptions& options);

@@ -14,9 +14,9 @@ namespace {
 
 class GpuBackward {
  public:
-  GpuBackward(const GpuBlock& block, const GpuKept& kept)
+  GpuBackward(const GpuBlock& block, const GpuSavedForBackward& saved)
       : block_(block),
-        kept_(kept),
+        saved_(saved),
         d_h_(block.bf16(block.shape().D)),
         d_act_(block.bf16(block.shape().F)),
         d_gate_up_(block.bf16(2 * block.shape().F)),
@@ -24,8 +24,8 @@ class GpuBackward {
         d_qkv_(block.bf16(block.shape().N)) {}
 
   // dx [P, D] f32 and its rounded copy hold the gradient of the block's output and become those of its input.
-  void run(const Layer& layer, const GpuActivations& kept, const at::Tensor& dx, const at::Tensor& dx_narrow) {
-    const GpuActivations a = made_again(layer, kept);
+  void run(const Layer& layer, const GpuActivations& saved, const at::Tensor& dx, const at::Tensor& dx_narrow) {
+    const GpuActivations a = recompute(layer, saved);
     at::Tensor d_low = layer.down.backward_low(dx_narrow);
     layer.down.backward_input(dx_narrow, d_low, d_act_);
     {
@@ -43,7 +43,7 @@ class GpuBackward {
     d_low = layer.out.backward_low(dx_narrow);
     layer.out.backward_input(dx_narrow, d_low, d_attended_);
     layer.out.backward_weight(a.attended, dx_narrow, d_low, {});
-    block_.place_backward(layer, a, block_.attend_backward(kept_.rows, layer.window, a, d_attended_), d_qkv_);
+    block_.heads_backward(layer, a, block_.attend_backward(saved_.rows, layer.window, a, d_attended_), d_qkv_);
     d_low = layer.qkv.backward_low(d_qkv_);
     if (layer.qkv.trains()) {
       layer.qkv.backward_weight(block_.norm(a.x, layer.input_norm), d_qkv_, d_low, bias(layer.qkv));
@@ -53,12 +53,12 @@ class GpuBackward {
   }
 
  private:
-  GpuActivations made_again(const Layer& layer, const GpuActivations& kept) {
-    GpuActivations a = kept;
-    if (kept_.recompute == Recompute::block) {
-      gpu_attention(block_, layer, kept_.rows, block_.norm(a.x, layer.input_norm), a, {});
+  GpuActivations recompute(const Layer& layer, const GpuActivations& saved) {
+    GpuActivations a = saved;
+    if (saved_.recompute == Recompute::block) {
+      gpu_attention(block_, layer, saved_.rows, block_.norm(a.x, layer.input_norm), a, {});
     }
-    if (kept_.recompute != Recompute::none) gpu_mlp(block_, layer, a, false);
+    if (saved_.recompute != Recompute::none) gpu_mlp(block_, layer, a, false);
     return a;
   }
   at::Tensor bias(const Linear& qkv) const {
@@ -69,33 +69,33 @@ class GpuBackward {
   }
 
   const GpuBlock& block_;
-  const GpuKept& kept_;
+  const GpuSavedForBackward& saved_;
   at::Tensor d_h_, d_act_, d_gate_up_, d_attended_, d_qkv_;
 };
 
 }  // namespace
 
 void gpu_backward(const BlockShape& shape, const Kernels& kernels, const Weights& weights, const GpuRope& rope,
-                  GpuKept& kept, const at::Tensor& d_hidden) {
+                  GpuSavedForBackward& saved, const at::Tensor& d_hidden) {
   const at::NoGradGuard no_grad;
-  const GpuBlock block(shape, kernels, rope, kept.rows.position);
-  const at::Tensor dx = at::zeros({kept.rows.padded, shape.D}, kept.last.options()), d_last = at::zeros_like(dx);
-  d_last.narrow(0, 0, kept.rows.rows).copy_(d_hidden);
+  const GpuBlock block(shape, kernels, rope, saved.rows.position);
+  const at::Tensor dx = at::zeros({saved.rows.padded, shape.D}, saved.last.options()), d_last = at::zeros_like(dx);
+  d_last.narrow(0, 0, saved.rows.rows).copy_(d_hidden);
   const at::Tensor dx_narrow = block.bf16(shape.D);
-  block.norm_backward(kept.last, weights.norm, d_last, dx, dx_narrow);
+  block.norm_backward(saved.last, weights.norm, d_last, dx, dx_narrow);
   {
-    GpuBackward backward(block, kept);
+    GpuBackward backward(block, saved);
     for (size_t l = weights.layers.size(); l-- > 0;) {
       if (weights.watch != nullptr) weights.watch->before(l);
-      backward.run(weights.layers[l], kept.blocks[l], dx, dx_narrow);
+      backward.run(weights.layers[l], saved.blocks[l], dx, dx_narrow);
       if (weights.watch != nullptr) weights.watch->after(l);
-      kept.blocks[l] = {};  // its memory serves the blocks still to come
+      saved.blocks[l] = {};  // its memory serves the blocks still to come
     }
   }
   if (!weights.embed.leaf.requires_grad()) return;
   // By sorting, not by atomics: the same bits every time.
   at::Tensor d_embed = gradient_of(weights.embed.leaf);
-  d_embed.index_put_({kept.rows.token.narrow(0, 0, kept.rows.rows).to(at::kLong)}, dx.narrow(0, 0, kept.rows.rows),
+  d_embed.index_put_({saved.rows.token.narrow(0, 0, saved.rows.rows).to(at::kLong)}, dx.narrow(0, 0, saved.rows.rows),
                      /*accumulate=*/true);
 }
 

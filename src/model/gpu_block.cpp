@@ -39,7 +39,7 @@ std::optional<int64_t> window_left(int64_t window) {
 }
 std::optional<int64_t> window_right(int64_t window) { return window > 0 ? std::optional<int64_t>(0) : std::nullopt; }
 
-// --- attention in plain operations, sequence by sequence: what the host's walk has instead of the device's ---------
+// --- attention in plain operations, sequence by sequence: what the CPU emulation has instead of the device's ---------
 
 at::Tensor plain_attention(const BlockShape& s, const std::array<at::Tensor, 3>& heads, int64_t window) {
   const auto of = [&](const at::Tensor& x) {
@@ -150,21 +150,21 @@ at::Tensor GpuBlock::norm(const at::Tensor& x, const at::Tensor& w) const {
 void GpuBlock::project(const Layer& layer, const at::Tensor& h, GpuActivations& a, const GpuStore& store) const {
   a.qkv = bf16(s_.N);
   layer.qkv.forward(h, a.qkv);
-  kernels_.table.place_heads(kernels_.stream(), {.rows = P_,
-                                                 .H = s_.H,
-                                                 .K = s_.K,
-                                                 .d = s_.d,
-                                                 .eps = s_.eps,
-                                                 .qkv = bf16_data(a.qkv),
-                                                 .bias = f32_data(layer.qkv.bias),
-                                                 .q_norm = f32_data(layer.q_norm),
-                                                 .k_norm = f32_data(layer.k_norm),
-                                                 .cosines = rope_.cosines(),
-                                                 .sines = rope_.sines(),
-                                                 .position = position_.const_data_ptr<int32_t>(),
-                                                 .unnormed = bf16_data(a.unnormed),
-                                                 .slot = store.slot,
-                                                 .cache = store.cache});
+  kernels_.table.apply_rope_and_store_kv(kernels_.stream(), {.rows = P_,
+                                                             .H = s_.H,
+                                                             .K = s_.K,
+                                                             .d = s_.d,
+                                                             .eps = s_.eps,
+                                                             .qkv = bf16_data(a.qkv),
+                                                             .bias = f32_data(layer.qkv.bias),
+                                                             .q_norm = f32_data(layer.q_norm),
+                                                             .k_norm = f32_data(layer.k_norm),
+                                                             .cosines = rope_.cosines(),
+                                                             .sines = rope_.sines(),
+                                                             .position = position_.const_data_ptr<int32_t>(),
+                                                             .unnormed = bf16_data(a.unnormed),
+                                                             .slot = store.slot,
+                                                             .cache = store.cache});
 }
 
 void GpuBlock::attend(const GpuRows& rows, int64_t window, GpuActivations& a) const {
@@ -239,38 +239,38 @@ void GpuBlock::norm_backward(const at::Tensor& x, const at::Tensor& w, const at:
   if (dw.defined()) add_rows(dw, gradient_of(w), Onto::itself);
 }
 
-void GpuBlock::place_backward(const Layer& layer, const GpuActivations& a, const std::array<at::Tensor, 3>& d_heads,
+void GpuBlock::heads_backward(const Layer& layer, const GpuActivations& a, const std::array<at::Tensor, 3>& d_heads,
                               const at::Tensor& d_qkv) const {
   at::Tensor dw;
   const auto trains = [](const at::Tensor& w) { return w.defined() && w.requires_grad(); };
   if (trains(layer.q_norm) || trains(layer.k_norm)) dw = at::empty({P_, 2, s_.d}, a.x.options());
-  kernels_.table.place_heads_backward(kernels_.stream(), {.rows = P_,
-                                                          .H = s_.H,
-                                                          .K = s_.K,
-                                                          .d = s_.d,
-                                                          .eps = s_.eps,
-                                                          .d_q = bf16_data(d_heads[0]),
-                                                          .d_k = bf16_data(d_heads[1]),
-                                                          .d_v = bf16_data(d_heads[2]),
-                                                          .q_norm = f32_data(layer.q_norm),
-                                                          .k_norm = f32_data(layer.k_norm),
-                                                          .unnormed = bf16_data(a.unnormed),
-                                                          .cosines = rope_.cosines(),
-                                                          .sines = rope_.sines(),
-                                                          .position = position_.const_data_ptr<int32_t>(),
-                                                          .d_qkv = bf16_data(d_qkv),
-                                                          .dw = f32_data(dw)});
+  kernels_.table.apply_rope_and_store_kv_backward(kernels_.stream(), {.rows = P_,
+                                                                      .H = s_.H,
+                                                                      .K = s_.K,
+                                                                      .d = s_.d,
+                                                                      .eps = s_.eps,
+                                                                      .d_q = bf16_data(d_heads[0]),
+                                                                      .d_k = bf16_data(d_heads[1]),
+                                                                      .d_v = bf16_data(d_heads[2]),
+                                                                      .q_norm = f32_data(layer.q_norm),
+                                                                      .k_norm = f32_data(layer.k_norm),
+                                                                      .unnormed = bf16_data(a.unnormed),
+                                                                      .cosines = rope_.cosines(),
+                                                                      .sines = rope_.sines(),
+                                                                      .position = position_.const_data_ptr<int32_t>(),
+                                                                      .d_qkv = bf16_data(d_qkv),
+                                                                      .dw = f32_data(dw)});
   if (trains(layer.q_norm)) add_rows(dw.select(1, 0), gradient_of(layer.q_norm), Onto::itself);
   if (trains(layer.k_norm)) add_rows(dw.select(1, 1), gradient_of(layer.k_norm), Onto::itself);
 }
 
-GpuActivations kept_of(const GpuActivations& a, Recompute recompute) {
-  GpuActivations kept = a;
-  if (recompute == Recompute::none) return kept;
-  kept.middle.reset();
-  kept.gate_up.reset();
+GpuActivations saved_for_backward(const GpuActivations& a, Recompute recompute) {
+  GpuActivations saved = a;
+  if (recompute == Recompute::none) return saved;
+  saved.middle.reset();
+  saved.gate_up.reset();
   if (recompute == Recompute::block) return {.x = a.x};
-  return kept;
+  return saved;
 }
 
 void gpu_attention(const GpuBlock& block, const Layer& layer, const GpuRows& rows, const at::Tensor& h,

@@ -1,8 +1,8 @@
 // One block of the model as a device runs it: the diagram of model/block.h in bf16 with an f32 residual stream, own
-// kernels (gpu/kernels.h) around products (model/product.h). Additions to the residual stream and the norm after them
+// kernels (gpu/kernels.h) around GEMMs (model/gemm.h). Additions to the residual stream and the norm after them
 // are one kernel, so a block's output waits, in bf16, for the next norm. Rows are padded to a multiple of kRowAlign by
 // a sequence of their own, whose gradients are 0. `Kernels` says where: a CUDA device with its own attention, or the
-// CPU with the host's walk, which is how this is tested where there is no device.
+// CPU with the CPU emulation, which is how this is tested where there is no device.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -81,7 +81,7 @@ class GpuBlock {
   void add_norm(const at::Tensor& x, const at::Tensor& y, const at::Tensor& w, const at::Tensor& sum,
                 const at::Tensor& h) const;
   at::Tensor norm(const at::Tensor& x, const at::Tensor& w) const;  // [P, D] bf16
-  // The heads of h's product, placed.
+  // The heads of h's GEMM, placed.
   void project(const Layer& layer, const at::Tensor& h, GpuActivations& a, const GpuStore& store) const;
   // qkv -> attended, over whole sequences.
   void attend(const GpuRows& rows, int64_t window, GpuActivations& a) const;
@@ -89,7 +89,7 @@ class GpuBlock {
   void norm_backward(const at::Tensor& x, const at::Tensor& w, const at::Tensor& d_out, const at::Tensor& dx,
                      const at::Tensor& dx_narrow) const;
   // d_q, d_k, d_v [P, heads, d] -> d_qkv
-  void place_backward(const Layer& layer, const GpuActivations& a, const std::array<at::Tensor, 3>& d_heads,
+  void heads_backward(const Layer& layer, const GpuActivations& a, const std::array<at::Tensor, 3>& d_heads,
                       const at::Tensor& d_qkv) const;
   std::array<at::Tensor, 3> attend_backward(const GpuRows& rows, int64_t window, const GpuActivations& a,
                                             const at::Tensor& d_attended) const;
@@ -115,8 +115,8 @@ class GpuBlock {
 };
 
 // The whole forward, for its backward.
-struct GpuKept {
-  explicit GpuKept(const Packed& packed, at::Device device) : rows(packed, device) {}
+struct GpuSavedForBackward {
+  explicit GpuSavedForBackward(const Packed& packed, at::Device device) : rows(packed, device) {}
   GpuRows rows;
   Recompute recompute = Recompute::none;
   std::vector<GpuActivations> blocks;
@@ -124,7 +124,7 @@ struct GpuKept {
 };
 
 // What of a block's activations stays until its backward, and the rest of them made again, with the same bits.
-GpuActivations kept_of(const GpuActivations& a, Recompute recompute);
+GpuActivations saved_for_backward(const GpuActivations& a, Recompute recompute);
 // attention of one block: x -> attended; then middle and gate_up. `h` is the norm of x. Gives the output that waits.
 void gpu_attention(const GpuBlock& block, const Layer& layer, const GpuRows& rows, const at::Tensor& h,
                    GpuActivations& a, const GpuStore& store);
@@ -133,6 +133,6 @@ at::Tensor gpu_mlp(const GpuBlock& block, const Layer& layer, GpuActivations& a,
 // Adds the gradients of all parameters that are trained to their .grad, from d loss / d hidden [R, D] f32. Frees what
 // is kept on its way.
 void gpu_backward(const BlockShape& shape, const Kernels& kernels, const Weights& weights, const GpuRope& rope,
-                  GpuKept& kept, const at::Tensor& d_hidden);
+                  GpuSavedForBackward& saved, const at::Tensor& d_hidden);
 
 }  // namespace ucas

@@ -50,7 +50,7 @@ void GpuCache::release(int64_t slot) {
 
 bool GpuCache::reserve(int64_t slot, int64_t tokens) {
   std::vector<int32_t>& own = blocks_[slot];
-  UCAS_CHECK(blocks_for(tokens) <= blocks_of_slot_, "tokens inside the cache");
+  UCAS_CHECK(blocks_for(tokens) <= blocks_of_slot_, "tokens must fit into the KV cache");
   while (static_cast<int64_t>(own.size()) < blocks_for(tokens)) {
     if (free_.empty()) return false;
     const int32_t block = free_.back();
@@ -76,7 +76,7 @@ void GpuCache::copy(int64_t from_slot, int64_t to_slot, int64_t tokens) {
   changed_ = true;
   if (tokens % gpu::kBlockTokens == 0) return;
   const int32_t from = blocks_[from_slot][tokens / gpu::kBlockTokens];
-  UCAS_CHECK(reserve(to_slot, tokens), "whoever copies has seen to room");
+  UCAS_CHECK(reserve(to_slot, tokens), "the KV cache must have room before a copy");
   storage_.select(1, blocks_[to_slot].back()).copy_(storage_.select(1, from));
 }
 

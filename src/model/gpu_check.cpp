@@ -112,8 +112,8 @@ void try_norm_backward(CheckSide& side, const CheckShape& s) {
   side.call(n * 16, [&](const gpu::Table& t, gpu::Stream stream) { t.norm_backward(stream, a); });
 }
 
-void try_place_heads(CheckSide& side, const CheckShape& s) {
-  gpu::PlaceHeads a{.rows = s.rows, .H = s.H, .K = s.K, .d = s.d, .eps = kEpsOfCheck};
+void try_apply_rope_and_store_kv(CheckSide& side, const CheckShape& s) {
+  gpu::RopeAndStoreKv a{.rows = s.rows, .H = s.H, .K = s.K, .d = s.d, .eps = kEpsOfCheck};
   a.qkv = side.changed_narrow(s.rows * s.N());
   a.bias = s.norms ? nullptr : side.floats(s.N(), 0.5f);
   a.q_norm = s.norms ? side.floats(s.d, 0.2f, 1) : nullptr;
@@ -125,11 +125,11 @@ void try_place_heads(CheckSide& side, const CheckShape& s) {
   a.slot = side.ids(slots_of(s));
   a.cache = cache_of(side, s, side.out_narrow(cache_numbers(s)));
   side.call(s.rows * (2 * s.N() * 2 + 2 * s.K * s.d * 2 + s.d * 4),
-            [&](const gpu::Table& t, gpu::Stream stream) { t.place_heads(stream, a); });
+            [&](const gpu::Table& t, gpu::Stream stream) { t.apply_rope_and_store_kv(stream, a); });
 }
 
-void try_place_heads_backward(CheckSide& side, const CheckShape& s) {
-  gpu::PlaceHeadsBackward a{.rows = s.rows, .H = s.H, .K = s.K, .d = s.d, .eps = kEpsOfCheck};
+void try_apply_rope_and_store_kv_backward(CheckSide& side, const CheckShape& s) {
+  gpu::RopeAndStoreKvBackward a{.rows = s.rows, .H = s.H, .K = s.K, .d = s.d, .eps = kEpsOfCheck};
   a.d_q = side.narrow(s.rows * s.H * s.d);
   a.d_k = side.narrow(s.rows * s.K * s.d);
   a.d_v = side.narrow(s.rows * s.K * s.d);
@@ -142,7 +142,7 @@ void try_place_heads_backward(CheckSide& side, const CheckShape& s) {
   a.d_qkv = side.out_narrow(s.rows * s.N());
   a.dw = s.norms ? side.out_floats(s.rows * 2 * s.d) : nullptr;
   side.call(s.rows * (2 * s.N() * 2 + s.d * 4),
-            [&](const gpu::Table& t, gpu::Stream stream) { t.place_heads_backward(stream, a); });
+            [&](const gpu::Table& t, gpu::Stream stream) { t.apply_rope_and_store_kv_backward(stream, a); });
 }
 
 void try_swiglu(CheckSide& side, const CheckShape& s) {
@@ -259,33 +259,34 @@ at::Tensor tiles_of_host(CheckSide& side, const at::Tensor& logits, gpu::HeadSta
 }
 
 // A row in three is greedy.
-void try_draw(CheckSide& side, const CheckShape& s) {
+void try_sample_token(CheckSide& side, const CheckShape& s) {
   const int64_t R = side.timed() ? rows_of_head(s) : 38, tiles = gpu::head_tiles(s.V);
   const int64_t stride = s.V + gap_of(side, s);
-  gpu::Draw a{.rows = R, .vocab = s.V, .stride = stride, .tiles = tiles, .inverse_temperature = kInverseTemperature};
+  gpu::SampleToken a{
+      .rows = R, .vocab = s.V, .stride = stride, .tiles = tiles, .inverse_temperature = kInverseTemperature};
   a.seed = 23;
   a.step = 6;
   const at::Tensor logits = side.numbers(R * stride, 3);
   a.logits = logits.const_data_ptr<float>();
   gpu::HeadStatsOfTiles of{.rows = R, .columns = s.V, .stride = stride, .first_tile = 0, .tiles = tiles};
   of.inverse_temperature = kInverseTemperature;
-  const at::Tensor sampled = tiles_of_host(side, logits, of);
+  const at::Tensor at_temperature = tiles_of_host(side, logits, of);
   of.inverse_temperature = 1;
   const at::Tensor greedy = tiles_of_host(side, logits, of);
-  a.of_tile = static_cast<const gpu::TileStats*>(sampled.const_data_ptr());
+  a.of_tile = static_cast<const gpu::TileStats*>(at_temperature.const_data_ptr());
   a.of_tile_greedy = static_cast<const gpu::TileStats*>(greedy.const_data_ptr());
-  std::vector<gpu::DrawState> state;
+  std::vector<gpu::SamplerState> state;
   for (uint32_t r = 0; r < static_cast<uint32_t>(R); ++r) state.push_back({r / 7, r % 7, 11, r % 3 == 0 ? 1u : 0u});
   a.state = side.bytes(state);
-  const at::Tensor drawn = side.room(R * 5, at::kInt).zero_().view({R, 5});
-  a.drawn = static_cast<gpu::DrawnToken*>(drawn.mutable_data_ptr());
+  const at::Tensor sampled = side.room(R * 5, at::kInt).zero_().view({R, 5});
+  a.sampled = static_cast<gpu::DeviceSampledToken*>(sampled.mutable_data_ptr());
   const at::Tensor token = side.room(R, at::kInt).zero_(), position = side.room(R, at::kInt).zero_();
   a.token = token.data_ptr<int32_t>();
   a.position = position.data_ptr<int32_t>();
   side.call(R * (tiles * 32 + std::min(s.V, gpu::kHeadTile) * 4),
-            [&](const gpu::Table& t, gpu::Stream stream) { t.draw(stream, a); });
+            [&](const gpu::Table& t, gpu::Stream stream) { t.sample(stream, a); });
   const auto column = [](const at::Tensor& x) { return x.to(at::kFloat).view({-1, 1}); };
-  side.show_rows(at::cat({column(drawn.select(1, 0).contiguous()), drawn.view(at::kFloat).narrow(1, 1, 4),
+  side.show_rows(at::cat({column(sampled.select(1, 0).contiguous()), sampled.view(at::kFloat).narrow(1, 1, 4),
                           column(token), column(position)},
                          1));
 }
@@ -344,15 +345,15 @@ constexpr KernelTrial kTrials[] = {
     {"embed", try_embed},
     {"add_norm", try_add_norm},
     {"norm_backward", try_norm_backward},
-    {"place_heads", try_place_heads},
-    {"place_heads_backward", try_place_heads_backward},
+    {"apply_rope_and_store_kv", try_apply_rope_and_store_kv},
+    {"apply_rope_and_store_kv_backward", try_apply_rope_and_store_kv_backward},
     {"swiglu", try_swiglu},
     {"swiglu_backward", try_swiglu_backward},
     {"add_parts", try_add_parts},
     {"head_stats_of_tiles", try_head_stats_of_tiles},
     {"head_stats_of_rows", try_head_stats_of_rows},
     {"head_gradient", try_head_gradient},
-    {"draw", try_draw},
+    {"sample", try_sample_token},
     {"attend_decode", [](CheckSide& side, const CheckShape& shape) { try_attend_decode(side, shape); }},
     {"adamw", try_adamw},
     {"sum_of_squares", try_sum_of_squares},

@@ -1,6 +1,7 @@
-// Whether a device does what the host's walk of the same kernels does, and how much of its limits it reaches: kernel by
-// kernel on small random inputs with ragged ends, and for a whole model. What `ucas doctor --device cuda` prints, and
-// what every training on a device begins with (train/gpu_check.h adds the optimizer, which a model knows nothing of).
+// Whether a device does what the CPU emulation of the same kernels does, and how much of its limits it reaches: kernel
+// by kernel on small random inputs with ragged ends, and for a whole model. What `ucas doctor --device cuda` prints,
+// and what every training on a device begins with (train/gpu_check.h adds the optimizer, which a model knows nothing
+// of).
 #pragma once
 
 #include <string>
@@ -44,7 +45,7 @@ void add_kernel_speed(at::Device device, const Limits& limits, std::vector<GpuFi
 void add_model_speed(Model& large, const Limits& limits, std::vector<GpuFinding>& findings);
 // Random weights made where they lie, for what is timed.
 std::unique_ptr<Model> random_model(const ModelConfig& config, at::Device device, const ModelOptions& options);
-// One whose products fill a device.
+// One whose GEMMs fill a device.
 std::unique_ptr<Model> large_model(at::Device device);
 
 }  // namespace ucas

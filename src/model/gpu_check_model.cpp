@@ -1,4 +1,4 @@
-// Whole models: what a device gives against the same weights walked on the host, and how near it comes to its limits.
+// Whole models: what a device gives against the same weights emulated on the host, and how near it comes to its limits.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
@@ -91,14 +91,14 @@ GpuFinding check_decoding(Model& reference, Model& tested) {
   }
   tested.prefill(prompts, *cache, slots);
   const auto decoder = tested.make_decoder(*cache, {});
-  std::vector<std::vector<Drawn>> drawn(lanes.size());
+  std::vector<std::vector<SampledToken>> sampled(lanes.size());
   while (lanes.front().left > 0) {
-    const std::vector<Drawn> next = decoder->next(lanes);
+    const std::vector<SampledToken> next = decoder->next(lanes);
     for (size_t i = 0; i < next.size(); ++i) {
       const size_t lane = i % lanes.size();
       if (next[i].token < 0) return {"decoding", difference_of(at::empty({1}).fill_(NAN), at::empty({1})), kOfLogits};
       if (lanes[lane].left-- <= 0) continue;
-      drawn[lane].push_back(next[i]);
+      sampled[lane].push_back(next[i]);
       sequence[lane].push_back(next[i].token);
       lanes[lane].token = next[i].token;
       ++lanes[lane].position;
@@ -115,7 +115,7 @@ GpuFinding check_decoding(Model& reference, Model& tested) {
     const HeadStats want = reference.head().stats(hidden, target, 1.0);
     for (int64_t i = 0; i < kTokens; ++i) {
       const auto of = [i](const at::Tensor& x) { return static_cast<double>(x.const_data_ptr<float>()[i]); };
-      const Drawn& got = drawn[lane][i];
+      const SampledToken& got = sampled[lane][i];
       largest = std::max(largest, std::abs(of(want.logit)));
       for (const double d : {got.logit - of(want.logit), got.logprob - of(want.logprob)}) {
         apart = std::max(apart, std::abs(d));
@@ -240,9 +240,9 @@ void add_model_speed(Model& model, const Limits& limits, std::vector<GpuFinding>
     const at::NoGradGuard no_grad;
     model.head().stats(model.hidden(packed), packed.token, 1.0);
   });
-  share_of("forward", operations / forward / limits.operations, "product");
+  share_of("forward", operations / forward / limits.operations, "GEMM");
   const double both = seconds_of(model.device(), [&] { run_backward(model, packed); });
-  share_of("backward", 2 * operations / (both - forward) / limits.operations, "product");
+  share_of("backward", 2 * operations / (both - forward) / limits.operations, "GEMM");
 
   // Of a decoding step: the weights once, and the keys and values of every lane.
   constexpr int64_t kLanes = 64, kSteps = 8;

@@ -19,7 +19,7 @@ inline constexpr double kOfBf16 =
     1.0 / 128;  // its last place: which way a number is rounded hangs on a sum's last bits
 inline constexpr double kOfDouble = 1e-11;
 // A draw on the edge between two tokens may fall to either side: one of some forty.
-inline constexpr double kOfDraws = 0.03;
+inline constexpr double kOfSampledTokens = 0.03;
 inline constexpr float kEpsOfCheck = 1e-6f;
 inline constexpr double kNoNumber = std::numeric_limits<double>::infinity();
 
@@ -85,7 +85,7 @@ class CheckSide {
     return data<Bf16>(x);
   }
   void show(const at::Tensor& numbers, double bound) { shown_.push_back({numbers, bound, false}); }
-  void show_rows(const at::Tensor& rows) { shown_.push_back({rows, kOfDraws, true}); }
+  void show_rows(const at::Tensor& rows) { shown_.push_back({rows, kOfSampledTokens, true}); }
   at::Tensor room(int64_t n, at::ScalarType type) {
     return keep(at::empty({n}, at::TensorOptions().dtype(type).device(kernels_.device)));
   }

@@ -65,8 +65,8 @@ TEST(gpu_check, a_broken_kernel_is_found_and_no_other) {
       broken<&Table::embed, gpu::Embed>("embed"),
       broken<&Table::add_norm, gpu::AddNorm>("add_norm"),
       broken<&Table::norm_backward, gpu::NormBackward>("norm_backward"),
-      broken<&Table::place_heads, gpu::PlaceHeads>("place_heads"),
-      broken<&Table::place_heads_backward, gpu::PlaceHeadsBackward>("place_heads_backward"),
+      broken<&Table::apply_rope_and_store_kv, gpu::RopeAndStoreKv>("apply_rope_and_store_kv"),
+      broken<&Table::apply_rope_and_store_kv_backward, gpu::RopeAndStoreKvBackward>("apply_rope_and_store_kv_backward"),
       broken<&Table::swiglu, gpu::Swiglu>("swiglu"),
       broken<&Table::swiglu_backward, gpu::SwigluBackward>("swiglu_backward"),
       broken<&Table::add_parts, gpu::AddParts>("add_parts"),
@@ -102,11 +102,11 @@ TEST(gpu_check, so_are_smaller_faults) {
       gpu::host().attend_decode(stream, other);
     };
   });
-  expect_found("draw", [](gpu::Table& table) {
-    table.draw = [](gpu::Stream stream, const gpu::Draw& a) {
-      gpu::Draw other = a;
+  expect_found("sample", [](gpu::Table& table) {
+    table.sample = [](gpu::Stream stream, const gpu::SampleToken& a) {
+      gpu::SampleToken other = a;
       ++other.step;
-      gpu::host().draw(stream, other);
+      gpu::host().sample(stream, other);
     };
   });
   expect_found("add_norm", [](gpu::Table& table) {  // writes beyond its rows
@@ -131,7 +131,7 @@ TEST(gpu_check, so_are_smaller_faults) {
 
 TEST(gpu_check, the_native_path_is_as_near_to_the_walk_as_a_device_must_be) {
   for (const auto& native : models_to_check(at::kCPU, GpuShapes::all)) {
-    for (const GpuFinding& f : check_model(*walked_view(*native), *native)) {
+    for (const GpuFinding& f : check_model(*emulated_view(*native), *native)) {
       EXPECT_TRUE(f.ok()) << f.what << " " << f.difference;
       std::printf("%-9s %.5f of %.5f\n", f.what.c_str(), f.difference, f.bound);
     }
@@ -164,7 +164,7 @@ TEST(gpu_check, other_weights_are_found) {
     }
     other[0]->refresh();
   }
-  EXPECT_EQ(failed(check_model(*walked_view(*right[0]), *other[0])),
+  EXPECT_EQ(failed(check_model(*emulated_view(*right[0]), *other[0])),
             (std::vector<std::string>{"forward", "backward", "decoding"}));
 }
 

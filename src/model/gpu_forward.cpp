@@ -20,41 +20,41 @@ GpuForward::GpuForward(const ModelConfig& config, const Weights& weights, const 
       kernels_(kernels_of(weights.norm.device())),
       rope_(config_, weights.norm.device()) {}
 
-at::Tensor GpuForward::run(const GpuRows& rows, const GpuStore& store, GpuCache* cache, GpuKept* kept) {
+at::Tensor GpuForward::run(const GpuRows& rows, const GpuStore& store, GpuCache* cache, GpuSavedForBackward* saved) {
   rope_.reach(rows.longest);
   const GpuBlock block(shape_, kernels_, rope_, rows.position);
-  at::Tensor x = block.embed(rows.token, weights_.embed.used), y;
+  at::Tensor x = block.embed(rows.token, weights_.embed.compute), y;
   for (size_t l = 0; l < weights_.layers.size(); ++l) {
     const Layer& layer = weights_.layers[l];
     GpuActivations a;
     at::Tensor h = block.bf16(shape_.D);
-    a.x = kept != nullptr && y.defined() ? block.f32(shape_.D) : x;
+    a.x = saved != nullptr && y.defined() ? block.f32(shape_.D) : x;
     block.add_norm(x, y, layer.input_norm, y.defined() ? a.x : at::Tensor(), h);
     GpuStore of_layer = store;
     if (cache != nullptr) of_layer.cache = cache->layer(static_cast<int64_t>(l));
     gpu_attention(block, layer, rows, h, a, of_layer);
     y = gpu_mlp(block, layer, a, true);
     x = a.middle;
-    if (kept != nullptr) kept->blocks.push_back(kept_of(a, kept->recompute));
+    if (saved != nullptr) saved->blocks.push_back(saved_for_backward(a, saved->recompute));
   }
-  const at::Tensor hidden = block.f32(shape_.D), last = kept != nullptr ? block.f32(shape_.D) : x;
+  const at::Tensor hidden = block.f32(shape_.D), last = saved != nullptr ? block.f32(shape_.D) : x;
   block.add_norm(x, y, weights_.norm, last, hidden);
-  if (kept != nullptr) kept->last = last;
+  if (saved != nullptr) saved->last = last;
   return hidden.narrow(0, 0, rows.rows);
 }
 
 at::Tensor GpuForward::hidden(const Packed& packed) {
-  auto kept = std::make_shared<GpuKept>(packed, kernels_.device);
-  kept->recompute = recompute_;
+  auto saved = std::make_shared<GpuSavedForBackward>(packed, kernels_.device);
+  saved->recompute = recompute_;
   const bool wants = wants_gradient(weights_);
   at::Tensor out;
   {
     const c10::NoGradGuard no_grad;
-    out = run(kept->rows, {}, nullptr, wants ? kept.get() : nullptr);
+    out = run(saved->rows, {}, nullptr, wants ? saved.get() : nullptr);
   }
   if (!wants) return out;
-  return tied_to_leaves(weights_, out, [this, kept](const at::Tensor& d_hidden) {
-    gpu_backward(shape_, kernels_, weights_, rope_, *kept, d_hidden);
+  return tied_to_leaves(weights_, out, [this, saved](const at::Tensor& d_hidden) {
+    gpu_backward(shape_, kernels_, weights_, rope_, *saved, d_hidden);
   });
 }
 
@@ -69,7 +69,7 @@ at::Tensor GpuForward::prefill(const Packed& packed, KvCache& cache, std::span<c
   for (size_t s = 0; s < slots.size(); ++s) {
     const int64_t count = packed.begin[s + 1] - packed.begin[s];
     blocks.release(slots[s]);
-    UCAS_CHECK(blocks.reserve(slots[s], count), "whoever prefills has seen to room");
+    UCAS_CHECK(blocks.reserve(slots[s], count), "the KV cache must have room before a prefill");
     slot.insert(slot.end(), count, static_cast<int32_t>(slots[s]));
   }
   slot.resize(rows.padded, static_cast<int32_t>(blocks.spare_slot()));
@@ -83,7 +83,7 @@ at::Tensor GpuForward::decode_rows(const DecodeRows& rows, GpuCache& cache) {
   const BlockShape& s = shape_;
   const GpuBlock block(s, kernels_, rope_, rows.position);
   const int64_t P = rows.token.size(0);
-  at::Tensor x = block.embed(rows.token, weights_.embed.used), y;
+  at::Tensor x = block.embed(rows.token, weights_.embed.compute), y;
   const at::Tensor part = at::empty({P, rows.most_blocks, s.query}, x.options());
   const at::Tensor part_norm = at::empty({P, rows.most_blocks, s.H, 2}, x.options());
   for (size_t l = 0; l < weights_.layers.size(); ++l) {
@@ -129,7 +129,7 @@ at::Tensor GpuForward::decode(std::span<const int32_t> token, std::span<const in
   positions.resize(padded, 0);
   slots.resize(padded, static_cast<int32_t>(blocks.spare_slot()));
   for (int64_t i = 0; i < rows; ++i) {
-    UCAS_CHECK(blocks.reserve(slot[i], position[i] + 1), "whoever decodes has seen to room");
+    UCAS_CHECK(blocks.reserve(slot[i], position[i] + 1), "the KV cache must have room before a decode");
   }
   blocks.upload();
   const int64_t furthest = *std::ranges::max_element(positions);

@@ -30,7 +30,7 @@ class GpuForward final : public Forward {
   const Kernels& kernels() const { return kernels_; }
 
  private:
-  at::Tensor run(const GpuRows& rows, const GpuStore& store, GpuCache* cache, GpuKept* kept);
+  at::Tensor run(const GpuRows& rows, const GpuStore& store, GpuCache* cache, GpuSavedForBackward* saved);
 
   const ModelConfig& config_;
   const BlockShape shape_;

@@ -39,7 +39,7 @@ void each_tile_of_all_rows(const at::Tensor& h, const at::Tensor& lm_head, Visit
     for (int64_t column = 0; column < vocab; column += gpu::kHeadTile) {
       const int64_t n = std::min(gpu::kHeadTile, vocab - column);
       const at::Tensor w = lm_head.narrow(0, column, n), logits = buffer.narrow(0, 0, rows);
-      product(h.narrow(0, first, rows), w, logits.narrow(1, 0, n));
+      gemm(h.narrow(0, first, rows), w, logits.narrow(1, 0, n));
       visit(first, rows, column, w, logits);
     }
   }
@@ -78,7 +78,7 @@ std::vector<at::Tensor> gpu_head_backward(const GpuSaved& s, const std::vector<a
     if (gradients[k].defined()) part[k].narrow(0, 0, s.rows).copy_(gradients[k]);
   }
   each_tile_of_all_rows(
-      s.h, s.lm_head.used,
+      s.h, s.lm_head.compute,
       [&](int64_t first, int64_t rows, int64_t column, const at::Tensor& w, const at::Tensor& logits) {
         const int64_t n = w.size(0);
         kernels.table.head_gradient(kernels.stream(),
@@ -87,7 +87,7 @@ std::vector<at::Tensor> gpu_head_backward(const GpuSaved& s, const std::vector<a
                                      .stride = logits.stride(0),
                                      .first_column = column,
                                      .inverse_temperature = s.inverse_temperature,
-                                     .inverse_vocab = 1.0f / static_cast<float>(s.lm_head.used.size(0)),
+                                     .inverse_vocab = 1.0f / static_cast<float>(s.lm_head.compute.size(0)),
                                      .target = ids_of(s.target) + first,
                                      .lse = data(s.lse) + first,
                                      .entropy = data(s.entropy) + first,
@@ -96,8 +96,8 @@ std::vector<at::Tensor> gpu_head_backward(const GpuSaved& s, const std::vector<a
                                      .u = data(part[2]) + first,
                                      .logits = data(logits)});
         const at::Tensor d = logits.view(at::kBFloat16).narrow(1, 0, n);
-        if (s.wants_hidden) add_input_product(d, w, d_hidden.narrow(0, first, rows));
-        if (s.wants_head) weight_product(d, s.h.narrow(0, first, rows), d_head.narrow(0, column, n));
+        if (s.wants_hidden) gemm_add_input_gradient(d, w, d_hidden.narrow(0, first, rows));
+        if (s.wants_head) gemm_weight_gradient(d, s.h.narrow(0, first, rows), d_head.narrow(0, column, n));
       });
   return {s.wants_hidden ? d_hidden.narrow(0, 0, s.rows) : at::Tensor(), {}};  // the matrix has its own already
 }
@@ -106,37 +106,37 @@ class GpuSampler final : public TokenSampler {
  public:
   explicit GpuSampler(const SamplingConfig& sampling) : sampling_(sampling) {}
 
-  std::vector<Drawn> draw(const at::Tensor& logits, std::span<const DrawAsk> asks) override {
-    std::vector<Drawn> drawn;
+  std::vector<SampledToken> sample(const at::Tensor& logits, std::span<const SampleRequest> asks) override {
+    std::vector<SampledToken> sampled;
     const auto n = static_cast<int64_t>(asks.size());
     constexpr int64_t kRows = 64;
     for (int64_t first = 0; first < n; first += kRows) {
       const std::span part = asks.subspan(first, std::min(kRows, n - first));
-      const std::vector<Drawn> of_part = draw_part(logits, part);
-      drawn.insert(drawn.end(), of_part.begin(), of_part.end());
+      const std::vector<SampledToken> of_part = sample_part(logits, part);
+      sampled.insert(sampled.end(), of_part.begin(), of_part.end());
     }
-    return drawn;
+    return sampled;
   }
 
  private:
-  std::vector<Drawn> draw_part(const at::Tensor& logits, std::span<const DrawAsk> asks) const {
+  std::vector<SampledToken> sample_part(const at::Tensor& logits, std::span<const SampleRequest> asks) const {
     const auto n = static_cast<int64_t>(asks.size());
-    const GpuDraw draw(kernels_of(logits.device()), n, logits.size(1), sampling_);
+    const DeviceSampler sample(kernels_of(logits.device()), n, logits.size(1), sampling_);
     std::vector<int32_t> rows;
-    std::vector<gpu::DrawState> states;
+    std::vector<gpu::SamplerState> states;
     bool any_greedy = false;
-    for (const DrawAsk& ask : asks) {
+    for (const SampleRequest& ask : asks) {
       rows.push_back(static_cast<int32_t>(ask.row));
-      states.push_back(draw.state_of(ask.key, ask.greedy));
+      states.push_back(sample.state_of(ask.key, ask.greedy));
       any_greedy = any_greedy || ask.greedy;
     }
-    draw.state().copy_(at::from_blob(states.data(), draw.state().sizes(), at::kInt));
-    draw.run(at::index_select(logits, 0, on_device(rows, logits.device())), asks.front().key, any_greedy);
-    const at::Tensor host = draw.drawn().cpu();
-    const auto* tokens = static_cast<const gpu::DrawnToken*>(host.const_data_ptr());
-    std::vector<Drawn> drawn;
-    for (int64_t i = 0; i < n; ++i) drawn.push_back(drawn_of(tokens[i]));
-    return drawn;
+    sample.state().copy_(at::from_blob(states.data(), sample.state().sizes(), at::kInt));
+    sample.run(at::index_select(logits, 0, on_device(rows, logits.device())), asks.front().key, any_greedy);
+    const at::Tensor host = sample.sampled().cpu();
+    const auto* tokens = static_cast<const gpu::DeviceSampledToken*>(host.const_data_ptr());
+    std::vector<SampledToken> sampled;
+    for (int64_t i = 0; i < n; ++i) sampled.push_back(sampled_of(tokens[i]));
+    return sampled;
   }
   const SamplingConfig sampling_;
 };
@@ -146,14 +146,14 @@ class GpuHead final : public Head {
   using Head::Head;
   std::unique_ptr<Head> over(Matrix weight) const override { return make_gpu_head(std::move(weight)); }
   std::unique_ptr<TokenSampler> make_sampler(const SamplingConfig& config) const override {
-    if (!draws_on_device(config)) return Head::make_sampler(config);
+    if (!samples_on_device(config)) return Head::make_sampler(config);
     return std::make_unique<GpuSampler>(config);
   }
 
  protected:
   HeadStats compute(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature,
                     bool wants_gradient) const override {
-    const int64_t rows = hidden.size(0), vocab = weight().used.size(0);
+    const int64_t rows = hidden.size(0), vocab = weight().compute.size(0);
     GpuSaved s{.lm_head = weight(),
                .inverse_temperature = static_cast<float>(1 / temperature),
                .rows = rows,
@@ -163,7 +163,7 @@ class GpuHead final : public Head {
     HeadStats out;
     {
       const c10::NoGradGuard no_grad;
-      s.h = aligned_rows(hidden.detach(), 0, rows, weight().used.scalar_type());
+      s.h = aligned_rows(hidden.detach(), 0, rows, weight().compute.scalar_type());
       const int64_t P = s.h.size(0);
       std::vector<int32_t> targets = target;
       targets.resize(P, 0);
@@ -174,7 +174,7 @@ class GpuHead final : public Head {
       const at::Tensor of_tile = room_for_tiles(P, vocab, hidden.device());
       auto* stats = static_cast<gpu::TileStats*>(of_tile.mutable_data_ptr());
       each_tile_of_all_rows(
-          s.h, s.lm_head.used,
+          s.h, s.lm_head.compute,
           [&](int64_t first, int64_t count, int64_t column, const at::Tensor& w, const at::Tensor& logits) {
             kernels.table.head_stats_of_tiles(kernels.stream(), {.rows = count,
                                                                  .columns = w.size(0),
@@ -204,9 +204,9 @@ class GpuHead final : public Head {
 
 }  // namespace
 
-bool draws_on_device(const SamplingConfig& sampling) { return !sampling.truncates(); }
+bool samples_on_device(const SamplingConfig& sampling) { return !sampling.truncates(); }
 
-Drawn drawn_of(const gpu::DrawnToken& t) {
+SampledToken sampled_of(const gpu::DeviceSampledToken& t) {
   return {.token = t.token,
           .logprob = t.logprob,
           .whole_logprob = t.logprob,
@@ -215,7 +215,7 @@ Drawn drawn_of(const gpu::DrawnToken& t) {
           .logit = t.logit};
 }
 
-GpuDraw::GpuDraw(const Kernels& kernels, int64_t rows, int64_t vocab, const SamplingConfig& sampling)
+DeviceSampler::DeviceSampler(const Kernels& kernels, int64_t rows, int64_t vocab, const SamplingConfig& sampling)
     : kernels_(kernels),
       rows_(rows),
       vocab_(vocab),
@@ -225,15 +225,15 @@ GpuDraw::GpuDraw(const Kernels& kernels, int64_t rows, int64_t vocab, const Samp
     return at::zeros({rows, static_cast<int64_t>(bytes / 4)},
                      at::TensorOptions().dtype(at::kInt).device(kernels.device));
   };
-  state_ = ints(sizeof(gpu::DrawState));
-  drawn_ = ints(sizeof(gpu::DrawnToken));
+  state_ = ints(sizeof(gpu::SamplerState));
+  sampled_ = ints(sizeof(gpu::DeviceSampledToken));
 }
 
-gpu::DrawState GpuDraw::state_of(const SampleKey& key, bool greedy) const {
+gpu::SamplerState DeviceSampler::state_of(const SampleKey& key, bool greedy) const {
   return {key.problem, key.response, key.position, greedy || all_greedy_ ? 1u : 0u};
 }
 
-at::Tensor GpuDraw::tile_stats(const at::Tensor& logits, float inverse_temperature) const {
+at::Tensor DeviceSampler::tile_stats(const at::Tensor& logits, float inverse_temperature) const {
   const at::Tensor of_tile = room_for_tiles(rows_, vocab_, kernels_.device);
   kernels_.table.head_stats_of_tiles(kernels_.stream(),
                                      {.rows = rows_,
@@ -249,28 +249,29 @@ at::Tensor GpuDraw::tile_stats(const at::Tensor& logits, float inverse_temperatu
   return of_tile;
 }
 
-void GpuDraw::run(const at::Tensor& logits, const SampleKey& key, bool any_greedy, const at::Tensor& token,
-                  const at::Tensor& position) const {
+void DeviceSampler::run(const at::Tensor& logits, const SampleKey& key, bool any_greedy, const at::Tensor& token,
+                        const at::Tensor& position) const {
   const at::Tensor sampled = tile_stats(logits, inverse_temperature_);
   at::Tensor greedy;
   if (any_greedy || all_greedy_) greedy = inverse_temperature_ == 1.0f ? sampled : tile_stats(logits, 1.0f);
   const auto stats = [](const at::Tensor& x) {
     return x.defined() ? static_cast<const gpu::TileStats*>(x.const_data_ptr()) : nullptr;
   };
-  kernels_.table.draw(kernels_.stream(), {.rows = rows_,
-                                          .vocab = vocab_,
-                                          .stride = logits.stride(0),
-                                          .tiles = gpu::head_tiles(vocab_),
-                                          .inverse_temperature = inverse_temperature_,
-                                          .seed = key.seed,
-                                          .step = key.step,
-                                          .logits = data(logits),
-                                          .of_tile = stats(sampled),
-                                          .of_tile_greedy = stats(greedy),
-                                          .state = static_cast<gpu::DrawState*>(state_.mutable_data_ptr()),
-                                          .drawn = static_cast<gpu::DrawnToken*>(drawn_.mutable_data_ptr()),
-                                          .token = token.defined() ? token.data_ptr<int32_t>() : nullptr,
-                                          .position = position.defined() ? position.data_ptr<int32_t>() : nullptr});
+  kernels_.table.sample(kernels_.stream(),
+                        {.rows = rows_,
+                         .vocab = vocab_,
+                         .stride = logits.stride(0),
+                         .tiles = gpu::head_tiles(vocab_),
+                         .inverse_temperature = inverse_temperature_,
+                         .seed = key.seed,
+                         .step = key.step,
+                         .logits = data(logits),
+                         .of_tile = stats(sampled),
+                         .of_tile_greedy = stats(greedy),
+                         .state = static_cast<gpu::SamplerState*>(state_.mutable_data_ptr()),
+                         .sampled = static_cast<gpu::DeviceSampledToken*>(sampled_.mutable_data_ptr()),
+                         .token = token.defined() ? token.data_ptr<int32_t>() : nullptr,
+                         .position = position.defined() ? position.data_ptr<int32_t>() : nullptr});
 }
 
 std::unique_ptr<Head> make_gpu_head(Matrix weight) { return std::make_unique<GpuHead>(std::move(weight)); }

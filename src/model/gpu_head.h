@@ -1,5 +1,5 @@
 // The LM head on a device with kernels of its own: statistics and their gradient over all rows and gpu::kHeadTile
-// columns at a time, and tokens drawn where the logits lie.
+// columns at a time, and tokens sampled where the logits lie.
 #pragma once
 
 #include "model/gpu_block.h"
@@ -10,16 +10,16 @@ namespace ucas {
 std::unique_ptr<Head> make_gpu_head(Matrix weight);
 
 // Draws a token for every row of logits; what it needs stays between calls, so that it can be recorded.
-class GpuDraw {
+class DeviceSampler {
  public:
-  GpuDraw(const Kernels& kernels, int64_t rows, int64_t vocab, const SamplingConfig& sampling);
+  DeviceSampler(const Kernels& kernels, int64_t rows, int64_t vocab, const SamplingConfig& sampling);
 
-  gpu::DrawState state_of(const SampleKey& key, bool greedy) const;
-  // Where the keys of the rows' draws are put before, and what was drawn lies after, [rows] gpu::DrawState and
-  // gpu::DrawnToken as bytes.
+  gpu::SamplerState state_of(const SampleKey& key, bool greedy) const;
+  // Where the keys of the rows' draws are put before, and what was sampled lies after, [rows] gpu::SamplerState and
+  // gpu::DeviceSampledToken as bytes.
   const at::Tensor& state() const { return state_; }
-  const at::Tensor& drawn() const { return drawn_; }
-  // logits [rows, V] f32. With `token` and `position`, drawn tokens are fed there.
+  const at::Tensor& sampled() const { return sampled_; }
+  // logits [rows, V] f32. With `token` and `position`, sampled tokens are fed there.
   void run(const at::Tensor& logits, const SampleKey& key, bool any_greedy, const at::Tensor& token = {},
            const at::Tensor& position = {}) const;
 
@@ -29,10 +29,10 @@ class GpuDraw {
   int64_t rows_, vocab_;
   float inverse_temperature_;
   bool all_greedy_;
-  at::Tensor state_, drawn_;
+  at::Tensor state_, sampled_;
 };
 // Whether it can draw so; else a host must (model/decoder.cpp).
-bool draws_on_device(const SamplingConfig& sampling);
-Drawn drawn_of(const gpu::DrawnToken& token);
+bool samples_on_device(const SamplingConfig& sampling);
+SampledToken sampled_of(const gpu::DeviceSampledToken& token);
 
 }  // namespace ucas

@@ -1,4 +1,4 @@
-// A model as a GPU's kernels run it (gpu_block.h), walked on the CPU and, where there is one, on a device: against
+// A model as a GPU's kernels run it (gpu_block.h), emulated on the CPU and, where there is one, on a device: against
 // transformers' goldens, and against the native path in bf16.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
@@ -142,7 +142,7 @@ TEST(gpu_model, the_head_says_of_rows_what_the_native_one_says) {
   const auto matrix = [&](at::Device device) {
     Matrix m;
     m.leaf = weight.to(at::kFloat).to(device).requires_grad_(true);
-    m.used = weight.to(device);
+    m.compute = weight.to(device);
     return m;
   };
   const std::vector<at::Tensor> want = gradients(*make_native_head(matrix(at::kCPU)), at::kCPU);

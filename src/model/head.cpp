@@ -1,6 +1,6 @@
 // LM-head statistics and their gradient on the CPU (docs/paper.md): 256 rows by kernels::kTile columns at a time,
 // so that [R, V] never exists but of a few rows, whose logits wait for the gradient. A row's logits have the same bits
-// in any company (model/product.h); Head::logits cuts the vocabulary in the same tiles.
+// in any company (model/gemm.h); Head::logits cuts the vocabulary in the same tiles.
 #include "model/head.h"
 
 #include <ATen/core/Tensor.h>
@@ -54,7 +54,7 @@ class FreshLogits {
       : buffer_(apart(std::min(aligned(rows), kernels::kHeadRows), std::min(vocab, kernels::kTile))) {}
   at::Tensor operator()(const at::Tensor& h, int64_t, int64_t, const at::Tensor& w, int64_t) const {
     at::Tensor logits = buffer_.narrow(0, 0, h.size(0)).narrow(1, 0, w.size(0));
-    product(h, w, logits);
+    gemm(h, w, logits);
     return logits;
   }
 
@@ -63,10 +63,10 @@ class FreshLogits {
 };
 
 // Logits of all rows, tile by tile of columns, each [P, n].
-class KeptLogits {
+class SavedLogits {
  public:
-  KeptLogits() = default;
-  KeptLogits(int64_t rows, int64_t vocab) {
+  SavedLogits() = default;
+  SavedLogits(int64_t rows, int64_t vocab) {
     if (rows > kernels::rows_kept(vocab)) return;
     for (int64_t column = 0; column < vocab; column += kernels::kTile)
       tiles_.push_back(apart(aligned(rows), std::min(kernels::kTile, vocab - column)));
@@ -74,7 +74,7 @@ class KeptLogits {
   bool any() const { return !tiles_.empty(); }
   at::Tensor compute(const at::Tensor& h, int64_t first, const at::Tensor& w, int64_t column) const {
     const at::Tensor logits = of(column).narrow(0, first, h.size(0));
-    product(h, w, logits);
+    gemm(h, w, logits);
     return logits;
   }
   at::Tensor all(int64_t first, int64_t padded, int64_t column) const { return of(column).narrow(0, first, padded); }
@@ -98,7 +98,7 @@ struct NativeStats {
 };
 
 NativeStats native_stats(const at::Tensor& hidden, const at::Tensor& lm_head, const std::vector<int32_t>& target,
-                         float inverse_temperature, const KeptLogits& kept) {
+                         float inverse_temperature, const SavedLogits& kept) {
   int64_t rows = hidden.size(0), vocab = lm_head.size(0);
   NativeStats out;
   for (at::Tensor* t : {&out.logprob, &out.entropy, &out.confidence, &out.logit, &out.margin, &out.lse})
@@ -156,7 +156,7 @@ struct RowGradients {
 
 struct NativeSaved {
   at::Tensor hidden, entropy, lse;
-  KeptLogits logits;
+  SavedLogits logits;
   Matrix lm_head;
   std::vector<int32_t> target;
   float inverse_temperature;
@@ -174,8 +174,8 @@ std::vector<at::Tensor> native_head_backward(const NativeSaved& saved, const std
   at::Tensor hidden = all ? saved.hidden : at::index_select(saved.hidden, 0, which);
   at::Tensor d_rows = saved.wants_hidden ? (all ? d_hidden : at::zeros_like(hidden)) : at::Tensor();
   const float *lse = data(saved.lse), *entropy = data(saved.entropy);
-  const at::ScalarType type = saved.lm_head.used.scalar_type();
-  float inverse_vocab = 1.0f / static_cast<float>(saved.lm_head.used.size(0));
+  const at::ScalarType type = saved.lm_head.compute.scalar_type();
+  float inverse_vocab = 1.0f / static_cast<float>(saved.lm_head.compute.size(0));
   auto visit = [&](const at::Tensor& h, int64_t first, int64_t count, const at::Tensor& w, int64_t column,
                    const at::Tensor& logits) {
     float* tile = data(logits);
@@ -188,17 +188,17 @@ std::vector<at::Tensor> native_head_backward(const NativeSaved& saved, const std
     });
     // Logits of padding are 0, and so is its h: it adds nothing.
     at::Tensor d_logits = logits.to(type);
-    if (saved.wants_hidden) add_input_product(d_logits.narrow(0, 0, count), w, d_rows.narrow(0, first, count));
-    if (saved.wants_head) weight_product(d_logits, h, d_head.narrow(0, column, width));
+    if (saved.wants_hidden) gemm_add_input_gradient(d_logits.narrow(0, 0, count), w, d_rows.narrow(0, first, count));
+    if (saved.wants_head) gemm_weight_gradient(d_logits, h, d_head.narrow(0, column, width));
   };
   if (saved.logits.any()) {
     auto kept = [&](const at::Tensor& h, int64_t first, int64_t count, const at::Tensor&, int64_t column) {
       return all ? saved.logits.all(first, h.size(0), column)
                  : saved.logits.some(std::span(active).subspan(first, count), h.size(0), column);
     };
-    each_tile(hidden, saved.lm_head.used, kept, visit);
+    each_tile(hidden, saved.lm_head.compute, kept, visit);
   } else {
-    each_tile(hidden, saved.lm_head.used, FreshLogits(hidden.size(0), saved.lm_head.used.size(0)), visit);
+    each_tile(hidden, saved.lm_head.compute, FreshLogits(hidden.size(0), saved.lm_head.compute.size(0)), visit);
   }
   if (saved.wants_hidden && !all) d_hidden.index_copy_(0, which, d_rows);
   return {d_hidden, {}};
@@ -208,7 +208,7 @@ class NativeHead final : public Head {
  public:
   using Head::Head;
   std::unique_ptr<Head> over(Matrix weight) const override { return make_native_head(std::move(weight)); }
-  int64_t rows_at_once() const override { return std::max<int64_t>(kernels::rows_kept(weight().used.size(0)), 1); }
+  int64_t rows_at_once() const override { return std::max<int64_t>(kernels::rows_kept(weight().compute.size(0)), 1); }
 
  protected:
   HeadStats compute(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature,
@@ -219,11 +219,11 @@ class NativeHead final : public Head {
                       .inverse_temperature = static_cast<float>(1 / temperature),
                       .wants_hidden = hidden.requires_grad(),
                       .wants_head = weight().leaf.requires_grad()};
-    if (wants_gradient) saved.logits = KeptLogits(hidden.size(0), saved.lm_head.used.size(0));
+    if (wants_gradient) saved.logits = SavedLogits(hidden.size(0), saved.lm_head.compute.size(0));
     NativeStats out;
     {
       c10::NoGradGuard no_grad;
-      out = native_stats(saved.hidden, saved.lm_head.used, target, saved.inverse_temperature, saved.logits);
+      out = native_stats(saved.hidden, saved.lm_head.compute, target, saved.inverse_temperature, saved.logits);
     }
     if (!wants_gradient) return {out.logprob, out.entropy, out.confidence, out.logit, out.margin};
     saved.entropy = out.entropy.detach();
@@ -244,25 +244,25 @@ class HostSampler final : public TokenSampler {
  public:
   explicit HostSampler(const SamplingConfig& config) : sampled_(config), greedy_(config) { greedy_.temperature = 0; }
 
-  std::vector<Drawn> draw(const at::Tensor& logits, std::span<const DrawAsk> asks) override {
+  std::vector<SampledToken> sample(const at::Tensor& logits, std::span<const SampleRequest> asks) override {
     std::vector<int64_t> rows;
-    for (const DrawAsk& ask : asks) rows.push_back(ask.row);
+    for (const SampleRequest& ask : asks) rows.push_back(ask.row);
     const bool here = logits.is_cpu();
     const at::Tensor host = here ? logits.contiguous() : asked_rows(logits, rows);
     const int64_t vocab = host.size(1);
-    std::vector<Drawn> drawn(asks.size());
+    std::vector<SampledToken> sampled(asks.size());
     const auto count = static_cast<int64_t>(asks.size());
     parallel_for(count, std::max<int64_t>(kSampleGrain / vocab, 1), [&](int64_t begin, int64_t end) {
       std::unique_ptr<Samplers> own = take();
       for (int64_t i = begin; i < end; ++i) {
         Sampler& sampler = asks[i].greedy ? own->greedy : own->sampled;
         const std::span row(host.const_data_ptr<float>() + (here ? rows[i] : i) * vocab, static_cast<size_t>(vocab));
-        drawn[i] = sampler.draw(row, uniform(asks[i].key));
+        sampled[i] = sampler.sample(row, uniform(asks[i].key));
       }
       std::lock_guard lock(mutex_);
       free_.push_back(std::move(own));
     });
-    return drawn;
+    return sampled;
   }
 
  private:
@@ -286,32 +286,32 @@ class HostSampler final : public TokenSampler {
 }  // namespace
 
 HeadStats Head::stats(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature) const {
-  UCAS_CHECK(hidden.dim() == 2 && hidden.size(0) == static_cast<int64_t>(target.size()), "a target for each row");
+  UCAS_CHECK(hidden.dim() == 2 && hidden.size(0) == static_cast<int64_t>(target.size()), "expected one target per row");
   UCAS_CHECK(temperature > 0, "statistics need a positive temperature");
-  for (int32_t y : target) UCAS_CHECK(y >= 0 && y < weight_.used.size(0), "targets lie in the vocabulary");
+  for (int32_t y : target) UCAS_CHECK(y >= 0 && y < weight_.compute.size(0), "targets lie in the vocabulary");
   bool wants = c10::GradMode::is_enabled() && (hidden.requires_grad() || weight_.leaf.requires_grad());
   const int products = wants ? 1 + (hidden.requires_grad() ? 1 : 0) + (weight_.leaf.requires_grad() ? 1 : 0) : 1;
-  work_.operations += 2.0 * products * static_cast<double>(hidden.size(0) * weight_.used.numel());
+  work_.operations += 2.0 * products * static_cast<double>(hidden.size(0) * weight_.compute.numel());
   return compute(hidden, target, temperature, wants);
 }
 
 void Head::note_logits(int64_t rows) const {
-  const auto numbers = static_cast<double>(weight_.used.numel());
+  const auto numbers = static_cast<double>(weight_.compute.numel());
   work_.operations += 2 * static_cast<double>(rows) * numbers;
-  work_.bytes += numbers * static_cast<double>(weight_.used.element_size());
+  work_.bytes += numbers * static_cast<double>(weight_.compute.element_size());
 }
 
 at::Tensor Head::logits(const at::Tensor& hidden) const {
   c10::NoGradGuard no_grad;
-  const at::Tensor& weight = weight_.used;
+  const at::Tensor& weight = weight_.compute;
   int64_t rows = hidden.size(0), vocab = weight.size(0);
   const at::ScalarType type = weight.scalar_type();
   note_logits(rows);
-  at::Tensor h = padded_rows(hidden.detach(), 0, rows, product_rows(rows, type), type);
+  at::Tensor h = padded_rows(hidden.detach(), 0, rows, gemm_rows(rows, type), type);
   at::Tensor logits = at::empty({h.size(0), vocab}, hidden.options());
   for (int64_t column = 0; column < vocab; column += kernels::kTile) {
     int64_t width = std::min(kernels::kTile, vocab - column);
-    product(h, weight.narrow(0, column, width), logits.narrow(1, column, width));
+    gemm(h, weight.narrow(0, column, width), logits.narrow(1, column, width));
   }
   return logits.narrow(0, 0, rows);
 }

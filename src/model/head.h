@@ -1,6 +1,5 @@
-// The LM head where the weights lie: what it says of given tokens, for the trainer, and the tokens drawn from it, for
+// The LM head where the weights lie: what it says of given tokens, for the trainer, and the tokens sampled from it, for
 // the sampler. Both see the same logits and end in the same expressions (kernels/lm_head.h).
-// Threads: one caller at a time.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,7 +12,7 @@
 
 #include "base/rng.h"
 #include "hf/work.h"
-#include "model/product.h"
+#include "model/gemm.h"
 #include "sampling/sampler.h"
 
 namespace ucas {
@@ -27,19 +26,19 @@ struct HeadStats {
   at::Tensor margin;      // [R] z_y - max_v z, no gradient
 };
 
-// A token to be drawn from a row of logits.
-struct DrawAsk {
+// A token to be sampled from a row of logits.
+struct SampleRequest {
   int64_t row;
   SampleKey key;
   bool greedy;
 };
 
-// Draws where the logits lie; one for a run, it owns what every draw needs again.
+// Samples where the logits lie; one for a run, it owns its scratch memory.
 class TokenSampler {
  public:
   virtual ~TokenSampler() = default;
   // One for each ask; rows that are not finite give token -1.
-  virtual std::vector<Drawn> draw(const at::Tensor& logits, std::span<const DrawAsk> asks) = 0;
+  virtual std::vector<SampledToken> sample(const at::Tensor& logits, std::span<const SampleRequest> asks) = 0;
 };
 
 class Head {
@@ -51,7 +50,7 @@ class Head {
   void note_logits(int64_t rows) const;             // counts a step whose logits a Decoder computes by itself
 
   // One autograd function, chunked over tokens and vocabulary, never holding [R, V] of more than a few rows. `hidden`
-  // is f32; logits are f32 sums of products in the matrix's type. Backward adds the matrix's gradient where it lies.
+  // is f32; logits are f32 sums of GEMMs in the matrix's type. Backward adds the matrix's gradient where it lies.
   HeadStats stats(const at::Tensor& hidden, const std::vector<int32_t>& target, double temperature) const;
   // Of so many rows at a time stats() computes the logits once for both passes; the numbers are the same.
   virtual int64_t rows_at_once() const { return std::numeric_limits<int64_t>::max(); }

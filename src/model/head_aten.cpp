@@ -33,7 +33,7 @@ struct AtenSaved {
 };
 
 // a b in f32, whatever they are kept in.
-at::Tensor product_in_f32(const at::Tensor& a, const at::Tensor& b) {
+at::Tensor gemm_in_f32(const at::Tensor& a, const at::Tensor& b) {
   if (a.scalar_type() == at::kFloat) return at::mm(a, b);
   return a.is_cpu() ? at::mm(a.to(at::kFloat), b.to(at::kFloat)) : at::mm(a, b, at::kFloat);
 }
@@ -46,7 +46,7 @@ void each_aten_tile(const at::Tensor& hidden, const at::Tensor& lm_head, double 
     at::Tensor h = hidden.narrow(0, first, std::min(kAtenChunk, rows - first));
     for (int64_t column = 0; column < vocab; column += kernels::kTile) {
       at::Tensor w = lm_head.narrow(0, column, std::min(kernels::kTile, vocab - column));
-      visit(first, h, column, w, product_in_f32(h.to(w.scalar_type()), w.t()).mul_(inverse_temperature));
+      visit(first, h, column, w, gemm_in_f32(h.to(w.scalar_type()), w.t()).mul_(inverse_temperature));
     }
   }
 }
@@ -61,8 +61,8 @@ std::vector<at::Tensor> aten_head_backward(const AtenSaved& s, const std::vector
   at::Tensor d_head = s.wants_head ? gradient_of(s.lm_head.leaf) : at::Tensor();
   at::Tensor part[3];
   for (size_t k = 0; k < 3; ++k) part[k] = gradients[k].defined() ? gradients[k] : at::zeros_like(s.lse);
-  double inverse_vocab = 1.0 / static_cast<double>(s.lm_head.used.size(0));
-  each_aten_tile(s.hidden, s.lm_head.used, s.inverse_temperature,
+  double inverse_vocab = 1.0 / static_cast<double>(s.lm_head.compute.size(0));
+  each_aten_tile(s.hidden, s.lm_head.compute, s.inverse_temperature,
                  [&](int64_t first, const at::Tensor& h, int64_t column, const at::Tensor& w, const at::Tensor& z) {
                    auto of = [&](const at::Tensor& x) { return x.narrow(0, first, h.size(0)).unsqueeze(1); };
                    at::Tensor log_p = z - of(s.lse), p = log_p.exp();
@@ -70,9 +70,9 @@ std::vector<at::Tensor> aten_head_backward(const AtenSaved& s, const std::vector
                                   of(part[1]) * p * (log_p.clamp_min(-100) + of(s.entropy));
                    d = d + of(part[0]) * hit(s.target.narrow(0, first, h.size(0)), column, w.size(0));
                    d = d.mul_(s.inverse_temperature).to(w.scalar_type());
-                   if (s.wants_hidden) d_hidden.narrow(0, first, h.size(0)).add_(product_in_f32(d, w));
+                   if (s.wants_hidden) d_hidden.narrow(0, first, h.size(0)).add_(gemm_in_f32(d, w));
                    if (s.wants_head)
-                     d_head.narrow(0, column, w.size(0)).add_(product_in_f32(d.t(), h.to(d.scalar_type())));
+                     d_head.narrow(0, column, w.size(0)).add_(gemm_in_f32(d.t(), h.to(d.scalar_type())));
                  });
   return {d_hidden, {}};  // the matrix has its own already
 }
@@ -97,7 +97,7 @@ class AtenHead final : public Head {
       at::Tensor most = at::full({rows}, -3.4e38, options), sum = at::zeros({rows}, options);
       at::Tensor weighted = at::zeros({rows}, options), total = at::zeros({rows}, options),
                  chosen = at::zeros({rows}, options);
-      each_aten_tile(s.hidden, s.lm_head.used, s.inverse_temperature,
+      each_aten_tile(s.hidden, s.lm_head.compute, s.inverse_temperature,
                      [&](int64_t first, const at::Tensor& h, int64_t column, const at::Tensor& w, const at::Tensor& z) {
                        auto of = [&](at::Tensor& x) { return x.narrow(0, first, h.size(0)); };
                        at::Tensor old = of(most).clone(), m = at::maximum(old, z.amax(1));
@@ -115,7 +115,7 @@ class AtenHead final : public Head {
       s.entropy = sum.log() - weighted / sum;
       out.logprob = chosen - s.lse;
       out.entropy = s.entropy.clone();
-      out.confidence = s.lse - total / static_cast<double>(weight().used.size(0));
+      out.confidence = s.lse - total / static_cast<double>(weight().compute.size(0));
       out.logit = chosen * temperature;
       out.margin = chosen - most;
     }

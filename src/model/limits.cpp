@@ -14,7 +14,7 @@
 #include <cmath>
 #include <vector>
 
-#include "model/product.h"
+#include "model/gemm.h"
 #include "model/stream.h"
 
 namespace ucas {
@@ -42,8 +42,8 @@ Limits measure_limits(at::Device device) {
   constexpr int64_t kSize = 8192;
   const at::Tensor a = at::randn({kSize, kSize}, options).to(at::kBFloat16), b = at::randn_like(a);
   at::Tensor out = at::empty_like(a);
-  const double of_product = seconds_of(device, [&] { at::mm_out(out, a, b.t()); });
-  return {copied / of_copy, 2 * std::pow(static_cast<double>(kSize), 3) / of_product};
+  const double of_gemm = seconds_of(device, [&] { at::mm_out(out, a, b.t()); });
+  return {copied / of_copy, 2 * std::pow(static_cast<double>(kSize), 3) / of_gemm};
 }
 
 Limits measure_limits(Model& model) {
@@ -56,8 +56,8 @@ Limits measure_limits(Model& model) {
   const at::Tensor x = at::ones({kRows, kInputs}, type), w = at::ones({kOutputs, kInputs}, type);
   const at::Tensor out = at::empty({kRows, kOutputs}, at::kFloat);
   Limits limits;
-  limits.operations = 2.0 * kRows * kInputs * kOutputs / seconds_of(device, [&] { product(x, w, out); });
-  const at::Tensor& read = model.head().weight().used;
+  limits.operations = 2.0 * kRows * kInputs * kOutputs / seconds_of(device, [&] { gemm(x, w, out); });
+  const at::Tensor& read = model.head().weight().compute;
   const double bytes = static_cast<double>(read.numel()) * static_cast<double>(read.element_size());
   if (bytes > kCached) limits.bandwidth = bytes / seconds_of(device, [&] { at::sum(read, at::kFloat); });
   return limits;

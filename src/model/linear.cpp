@@ -13,9 +13,9 @@ namespace ucas {
 namespace {
 
 // x A^T of all parts [P, R]
-at::Tensor lowered(const at::Tensor& x, const at::Tensor& a_used) {
-  at::Tensor low = at::empty({x.size(0), a_used.size(0)}, x.options());
-  product(x, a_used, low);
+at::Tensor lowered(const at::Tensor& x, const at::Tensor& a_compute) {
+  at::Tensor low = at::empty({x.size(0), a_compute.size(0)}, x.options());
+  gemm(x, a_compute, low);
   return low;
 }
 
@@ -34,7 +34,7 @@ at::Tensor gradient_of(const at::Tensor& leaf) {
 
 void Adapter::refresh() const {
   if (!on()) return;
-  for (const NarrowCopy& copy : copies()) copy.refresh();
+  for (const Bf16Copy& copy : copies()) copy.refresh();
 }
 
 bool Linear::trains() const {
@@ -48,22 +48,22 @@ bool Linear::trains_bias() const {
 }
 
 void Linear::forward(const at::Tensor& x, const at::Tensor& out) const {
-  product(x, weight, out);
+  gemm(x, weight, out);
   add_adapters(x, out);
 }
 
 void Linear::forward_onto(const at::Tensor& residual, const at::Tensor& x, const at::Tensor& out) const {
-  product(x, weight, out, residual);
+  gemm(x, weight, out, residual);
   add_adapters(x, out);
 }
 
 void Linear::add_adapters(const at::Tensor& x, const at::Tensor& out) const {
-  if (!a_used.defined()) return;
-  const at::Tensor low = lowered(x, a_used);
+  if (!a_compute.defined()) return;
+  const at::Tensor low = lowered(x, a_compute);
   for (const Part& p : parts) {
     if (!p.adapter.on()) continue;
     const at::Tensor own = out.narrow(1, p.first, p.count);
-    product(columns_of(low, p.adapter), p.adapter.b_used, own, own);
+    gemm(columns_of(low, p.adapter), p.adapter.b_compute, own, own);
   }
 }
 
@@ -76,18 +76,18 @@ at::Tensor Linear::part(size_t index, const at::Tensor& x) const {
 }
 
 at::Tensor Linear::backward_low(const at::Tensor& d_out) const {
-  if (!a_used.defined()) return {};
-  at::Tensor d_low = at::zeros({d_out.size(0), a_used.size(0)}, d_out.options());
+  if (!a_compute.defined()) return {};
+  at::Tensor d_low = at::zeros({d_out.size(0), a_compute.size(0)}, d_out.options());
   for (const Part& p : parts) {
     if (p.adapter.on())
-      input_product(d_out.narrow(1, p.first, p.count), p.adapter.b_used, columns_of(d_low, p.adapter));
+      gemm_input_gradient(d_out.narrow(1, p.first, p.count), p.adapter.b_compute, columns_of(d_low, p.adapter));
   }
   return d_low;
 }
 
 void Linear::backward_input(const at::Tensor& d_out, const at::Tensor& d_low, const at::Tensor& d_x) const {
-  input_product(d_out, weight, d_x);
-  if (d_low.defined()) input_product(d_low, a_used, d_x, Into::sum);
+  gemm_input_gradient(d_out, weight, d_x);
+  if (d_low.defined()) gemm_input_gradient(d_low, a_compute, d_x, Into::sum);
 }
 
 void Linear::backward_weight(const at::Tensor& x, const at::Tensor& d_out, const at::Tensor& d_low,
@@ -95,18 +95,18 @@ void Linear::backward_weight(const at::Tensor& x, const at::Tensor& d_out, const
   const bool adapts = std::ranges::any_of(parts, [](const Part& p) { return p.adapter.trains(); });
   at::Tensor low, d_a;
   if (adapts) {
-    low = lowered(x, a_used);
-    d_a = at::zeros({a_used.size(0), a_used.size(1)}, a_used.options().dtype(at::kFloat));
-    weight_product(d_low, x, d_a);
+    low = lowered(x, a_compute);
+    d_a = at::zeros({a_compute.size(0), a_compute.size(1)}, a_compute.options().dtype(at::kFloat));
+    gemm_weight_gradient(d_low, x, d_a);
   }
   for (const Part& p : parts) {
     const at::Tensor d_own = d_out.narrow(1, p.first, p.count);
-    if (p.weight.requires_grad()) weight_product(d_own, x, gradient_of(p.weight));
+    if (p.weight.requires_grad()) gemm_weight_gradient(d_own, x, gradient_of(p.weight));
     if (p.bias.defined() && p.bias.requires_grad()) gradient_of(p.bias).add_(d_bias.narrow(0, p.first, p.count));
     if (!p.adapter.trains()) continue;
     gradient_of(p.adapter.a).add_(d_a.narrow(0, p.adapter.first, p.adapter.a.size(0)));
-    at::Tensor d_b = at::zeros_like(p.adapter.b.detach());  // of b_used
-    weight_product(d_own, columns_of(low, p.adapter), d_b);
+    at::Tensor d_b = at::zeros_like(p.adapter.b.detach());  // of b_compute
+    gemm_weight_gradient(d_own, columns_of(low, p.adapter), d_b);
     gradient_of(p.adapter.b).add_(d_b, p.adapter.scale);
   }
 }

@@ -1,5 +1,5 @@
-// A matrix product of the block with its parameters, y = x W^T (+ b), forward and backward. Its leaf parameters (q, k
-// and v; gate and up) lie side by side in one matrix, so that they are one product. Whatever changes such a product
+// A GEMM of the block with its parameters, y = x W^T (+ b), forward and backward. Its leaf parameters (q, k
+// and v; gate and up) lie side by side in one matrix, so that they are one GEMM. Whatever changes such a GEMM
 // for a part of a model (an adapter, a packed copy) belongs here.
 #pragma once
 
@@ -7,8 +7,8 @@
 
 #include <vector>
 
-#include "model/product.h"
-#include "model/values.h"
+#include "model/bf16_copy.h"
+#include "model/gemm.h"
 
 namespace ucas {
 
@@ -16,15 +16,16 @@ namespace ucas {
 // copy of all gradients never exists.
 at::Tensor gradient_of(const at::Tensor& leaf);
 
-// The low-rank addition of one part: y += (x A^T) B^T. Leaves are f32, their copies what products read.
+// The low-rank addition of one part: y += (x A^T) B^T. Leaves are f32, their copies what GEMMs read.
 struct Adapter {
-  at::Tensor a, b;            // leaves [rank, in] and [out, rank]; undefined: none
-  at::Tensor a_used, b_used;  // the same in the rows' type, b times alpha / rank; a_used is of Linear::a_used
-  int64_t first = 0;          // its rows there
-  double scale = 1;           // alpha / rank
+  at::Tensor a, b;  // leaves [rank, in] and [out, rank]; undefined: none
+  at::Tensor a_compute,
+      b_compute;      // the same in the rows' type, b times alpha / rank; a_compute is of Linear::a_compute
+  int64_t first = 0;  // its rows there
+  double scale = 1;   // alpha / rank
   bool on() const { return a.defined(); }
   bool trains() const { return on() && a.requires_grad(); }
-  std::vector<NarrowCopy> copies() const { return {{a, a_used}, {b, b_used, scale}}; }
+  std::vector<Bf16Copy> copies() const { return {{a, a_compute}, {b, b_compute, scale}}; }
   void refresh() const;  // the leaves have changed
 };
 
@@ -34,9 +35,9 @@ struct Linear {
     Adapter adapter;
     int64_t first = 0, count = 0;  // its outputs
   };
-  at::Tensor weight;  // [out, in] as products read it: the leaves themselves, or their copies in bf16
-  at::Tensor bias;    // [out] f32, without gradient
-  at::Tensor a_used;  // [R, in] A of all parts' adapters, side by side as well; undefined: none has one
+  at::Tensor weight;     // [out, in] as GEMMs read it: the leaves themselves, or their copies in bf16
+  at::Tensor bias;       // [out] f32, without gradient
+  at::Tensor a_compute;  // [R, in] A of all parts' adapters, side by side as well; undefined: none has one
   std::vector<Part> parts;
 
   bool trains() const;  // anything of it

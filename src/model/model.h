@@ -1,9 +1,8 @@
 // The policy: a decoder-only language model in LibTorch, for training, prefill and decode alike.
 // Legend: R rows of a packed batch (tokens), D width, H query heads, K key/value heads, d head width, V vocabulary.
 // One forward serves all: what differs is where keys and values come from. On the CPU every row of the result is
-// bit-equal whatever else is in the batch (own kernels + products that treat each row alone), in f32
+// bit-equal whatever else is in the batch (own kernels + GEMMs that treat each row alone), in f32
 // and in bf16, so sampler and trainer agree exactly; see docs/numerics.md.
-// Threads: one caller at a time.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,9 +17,9 @@
 #include "core/model_options.h"
 #include "hf/model_config.h"
 #include "hf/work.h"
-#include "model/gradient_watch.h"
+#include "model/backward_hook.h"
+#include "model/bf16_copy.h"
 #include "model/head.h"
-#include "model/values.h"
 
 namespace ucas {
 
@@ -91,15 +90,15 @@ class Model {
   virtual std::vector<NamedTensor> adapter() = 0;
   // The same weights without the adapter, and nothing to train; shares them with this model.
   virtual std::unique_ptr<Model> base() = 0;
-  // The same with the adapter's products added to the weights, which this model shares from then on.
+  // The same with the adapter's GEMMs added to the weights, which this model shares from then on.
   virtual std::unique_ptr<Model> merged() = 0;
   // What an optimizer updates, and a resume restores: those with requires_grad, all f32.
   virtual std::vector<NamedTensor> trainable();
   // The trained parameters of each block, by whose backward `watch` is told of from now on, last block first; null: of
-  // none. Empty where the backward is autograd's, which tells nobody.
-  virtual std::vector<std::vector<at::Tensor>> watch_gradients(GradientWatch* /*watch*/) { return {}; }
+  // none. Empty where the backward is autograd's, which calls no hook.
+  virtual std::vector<std::vector<at::Tensor>> set_backward_hook(BackwardHook* /*watch*/) { return {}; }
   // Of those, in a bf16 model, the ones that its passes read through bf16 copies alone; the others' values are read.
-  virtual std::vector<NarrowCopy> narrow_copies() { return {}; }
+  virtual std::vector<Bf16Copy> bf16_copies() { return {}; }
   // To be called when weights have been updated in place, before they are used.
   virtual void refresh() {}
 
@@ -110,7 +109,7 @@ class Model {
   // One token for each of n slots: token[i] stands at position[i] of slot[i]. [n, D]
   virtual at::Tensor decode(std::span<const int32_t> token, std::span<const int32_t> position,
                             std::span<const int64_t> slot, KvCache& cache) = 0;
-  // Decodes and draws over this cache, which must live as long (model/decoder.h).
+  // Decodes and samples over this cache, which must live as long (model/decoder.h).
   virtual std::unique_ptr<Decoder> make_decoder(KvCache& cache, const SamplingConfig& sampling);
 };
 

@@ -1,5 +1,5 @@
-// The forward pass on the CPU: own row kernels (kernels/kernels.h) around products whose rows do not depend on each
-// other (model/product.h), so a row's bits are the same whatever stands beside it. Decoding, prefill and training run
+// The forward pass on the CPU: own row kernels (kernels/kernels.h) around GEMMs whose rows do not depend on each
+// other (model/gemm.h), so a row's bits are the same whatever else is in the batch. Decoding, prefill and training run
 // the same code; what differs is where keys and values lie and whether activations are kept.
 #include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>
@@ -21,7 +21,7 @@ template <class E>
 struct Stage {
   const TiledCache<E>* cache = nullptr;
   E *scratch_key = nullptr, *scratch_value = nullptr;
-  std::span<const Shared> shared = {};
+  std::span<const SharedPrefix> shared = {};
   E* key(int64_t layer) const { return cache != nullptr ? cache->key(layer) : scratch_key; }
   E* value(int64_t layer) const { return cache != nullptr ? cache->value(layer) : scratch_value; }
 };
@@ -39,24 +39,25 @@ class NativeForward final : public Forward {
   }
   at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) override {
     auto& tiled = static_cast<TiledCache<E>&>(cache);
-    std::vector<Place> places;
+    std::vector<KvAddress> addresses;
     for (size_t s = 0; s < slots.size(); ++s) {
       const int64_t tokens = packed.begin[s + 1] - packed.begin[s];
       tiled.begin(slots[s], tokens);
-      for (int64_t i = 0; i < tokens; ++i) places.push_back(tiled.place(slots[s], i));
+      for (int64_t i = 0; i < tokens; ++i) addresses.push_back(tiled.address(slots[s], i));
     }
-    return run(packed.token, places, {&tiled}, nullptr);
+    return run(packed.token, addresses, {&tiled}, nullptr);
   }
   at::Tensor decode(std::span<const int32_t> token, std::span<const int32_t> position, std::span<const int64_t> slot,
                     KvCache& cache) override {
     auto& tiled = static_cast<TiledCache<E>&>(cache);
-    std::vector<Place> places;
-    for (size_t i = 0; i < token.size(); ++i) places.push_back(tiled.place(slot[i], position[i]));
-    return run(token, places, {&tiled}, nullptr);
+    std::vector<KvAddress> addresses;
+    for (size_t i = 0; i < token.size(); ++i) addresses.push_back(tiled.address(slot[i], position[i]));
+    return run(token, addresses, {&tiled}, nullptr);
   }
 
  private:
-  at::Tensor run(std::span<const int32_t> token, std::span<const Place> places, const Stage<E>& stage, Kept* kept);
+  at::Tensor run(std::span<const int32_t> token, std::span<const KvAddress> addresses, const Stage<E>& stage,
+                 SavedForBackward* saved);
   at::Tensor embed(std::span<const int32_t> token, int64_t P) const;
 
   const BlockShape shape_;
@@ -70,7 +71,7 @@ at::Tensor NativeForward<E>::embed(std::span<const int32_t> token, int64_t P) co
   const auto rows = static_cast<int64_t>(token.size()), D = shape_.D;
   at::Tensor x = rows_of(P, D);
   clear_padding<float>(x, rows);
-  E* from = data<E>(weights_.embed.used);
+  E* from = data<E>(weights_.embed.compute);
   float* to = data(x);
   each_row(rows, D, [&](int64_t i) {
     float* row = to + i * D;
@@ -81,56 +82,56 @@ at::Tensor NativeForward<E>::embed(std::span<const int32_t> token, int64_t P) co
 }
 
 // What of a block's activations stays until its backward.
-Activations to_keep(const Activations& a, Recompute recompute) {
-  Activations kept = a;
+Activations saved_for_backward(const Activations& a, Recompute recompute) {
+  Activations saved = a;
   if (recompute == Recompute::block) return {a.x, {}, {}, {}, {}, {}, {}};
   if (recompute == Recompute::keep_attention) {
-    kept.middle.reset();
-    kept.gate_up.reset();
+    saved.middle.reset();
+    saved.gate_up.reset();
   }
-  return kept;
+  return saved;
 }
 
 template <class E>
-at::Tensor NativeForward<E>::run(std::span<const int32_t> token, std::span<const Place> places, const Stage<E>& stage,
-                                 Kept* kept) {
+at::Tensor NativeForward<E>::run(std::span<const int32_t> token, std::span<const KvAddress> addresses,
+                                 const Stage<E>& stage, SavedForBackward* saved) {
   const BlockShape& s = shape_;
   const auto rows = static_cast<int64_t>(token.size());
-  auto furthest = std::max_element(places.begin(), places.end(),
-                                   [](const Place& a, const Place& b) { return a.position < b.position; });
+  auto furthest = std::max_element(addresses.begin(), addresses.end(),
+                                   [](const KvAddress& a, const KvAddress& b) { return a.position < b.position; });
   rope_.reach(furthest->position);
-  const BlockForward<E> block(s, rope_, places, stage.shared);
+  const BlockForward<E> block(s, rope_, addresses, stage.shared);
 
-  // The backward's products take no few rows.
-  const int64_t P = kept != nullptr ? aligned(rows) : product_rows(rows, kTypeOf<E>);
+  // The backward's GEMMs take no few rows.
+  const int64_t P = saved != nullptr ? aligned(rows) : gemm_rows(rows, kTypeOf<E>);
   at::Tensor x = embed(token, P);
   Scratch<E> scratch(s, P, rows);
   Activations a;
   for (size_t l = 0; l < weights_.layers.size(); ++l) {
     const Layer& layer = weights_.layers[l];
     if (l == 0) {
-      a = allocate_block<E>(s, P, x, kept != nullptr);
+      a = allocate_block<E>(s, P, x, saved != nullptr);
       clear_padding<E>(a.attended, rows);
     }
     a.x = x;
     block.attention(layer, stage.key(l), stage.value(l), a, scratch);
     block.mlp(layer, a, scratch);
-    if (kept != nullptr) x = rows_of(P, s.D);
+    if (saved != nullptr) x = rows_of(P, s.D);
     block.output(layer, a, scratch, x);
-    if (kept == nullptr) continue;
-    kept->blocks.push_back(to_keep(a, kept->recompute));
-    if (kept->recompute == Recompute::block || l + 1 == weights_.layers.size()) continue;
+    if (saved == nullptr) continue;
+    saved->blocks.push_back(saved_for_backward(a, saved->recompute));
+    if (saved->recompute == Recompute::block || l + 1 == weights_.layers.size()) continue;
     Activations fresh = allocate_block<E>(s, P, x, true);
     clear_padding<E>(fresh.attended, rows);
-    if (kept->recompute == Recompute::keep_attention) {
+    if (saved->recompute == Recompute::keep_attention) {
       fresh.middle = a.middle;
       fresh.gate_up = a.gate_up;
     }
     a = fresh;
   }
-  if (kept != nullptr) {
-    kept->last = x;
-    if (kept->recompute != Recompute::none) kept->again = a;
+  if (saved != nullptr) {
+    saved->last = x;
+    if (saved->recompute != Recompute::none) saved->recomputed = a;
   }
   at::Tensor result = rows_of(rows, s.D);
   block.norm(x, weights_.norm, result);
@@ -140,41 +141,41 @@ at::Tensor NativeForward<E>::run(std::span<const int32_t> token, std::span<const
 template <class E>
 at::Tensor NativeForward<E>::hidden(const Packed& packed) {
   const BlockShape& s = shape_;
-  auto kept = std::make_shared<Kept>();
-  kept->recompute = recompute_;
+  auto saved = std::make_shared<SavedForBackward>();
+  saved->recompute = recompute_;
   int64_t tiles = 0;
   for (int64_t sequence = 0; sequence < packed.sequences(); ++sequence) {
     const int64_t before = packed.rows_before(sequence), length = before + packed.rows_of(sequence);
     const int64_t own = kernels::tiles_of(length) - before / 16;
-    Place start{tiles * s.K * 16 * s.d, own * 16 * s.d, tiles * s.K * 16 * s.stride, own * 16 * s.stride, 0};
+    KvAddress start{tiles * s.K * 16 * s.d, own * 16 * s.d, tiles * s.K * 16 * s.stride, own * 16 * s.stride, 0};
     if (before > 0) {
-      const Place& from = kept->places[packed.begin[packed.prefix_of(sequence)]];
-      start.share(from, before / 16 * 16, s.d, s.stride);
-      if (before % 16 > 0) kept->shared.push_back({from, start, before});
+      const KvAddress& from = saved->addresses[packed.begin[packed.prefix_of(sequence)]];
+      start.share_prefix(from, before / 16 * 16, s.d, s.stride);
+      if (before % 16 > 0) saved->shared.push_back({from, start, before});
     }
     for (int64_t i = before; i < length; ++i) {
-      kept->places.push_back(start);
-      kept->places.back().position = i;
+      saved->addresses.push_back(start);
+      saved->addresses.back().position = i;
     }
     tiles += own;
   }
-  kept->key = rows_of<E>(tiles * s.K * 16, s.d);
-  kept->value = rows_of<E>(tiles * s.K * 16, s.stride);
-  const Stage<E> stage{nullptr, data<E>(kept->key), data<E>(kept->value), kept->shared};
+  saved->key = rows_of<E>(tiles * s.K * 16, s.d);
+  saved->value = rows_of<E>(tiles * s.K * 16, s.stride);
+  const Stage<E> stage{nullptr, data<E>(saved->key), data<E>(saved->value), saved->shared};
   const bool wants = wants_gradient(weights_);
   at::Tensor out;
   {
     c10::NoGradGuard no_grad;
-    out = run(packed.token, kept->places, stage, wants ? kept.get() : nullptr);
+    out = run(packed.token, saved->addresses, stage, wants ? saved.get() : nullptr);
   }
   if (!wants) return out;
-  kept->packed = packed;
+  saved->packed = packed;
   if (recompute_ != Recompute::block) {
-    kept->key.reset();
-    kept->value.reset();
+    saved->key.reset();
+    saved->value.reset();
   }
-  return tied_to_leaves(weights_, out, [this, kept](const at::Tensor& d_hidden) {
-    native_backward<E>(shape_, weights_, rope_, *kept, d_hidden);
+  return tied_to_leaves(weights_, out, [this, saved](const at::Tensor& d_hidden) {
+    native_backward<E>(shape_, weights_, rope_, *saved, d_hidden);
   });
 }
 

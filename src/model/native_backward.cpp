@@ -38,15 +38,15 @@ at::Tensor sum_over_rows(int64_t rows, int64_t width, Visit visit) {
 template <class E>
 class BlockBackward {
  public:
-  BlockBackward(const BlockShape& shape, const RopeTable& rope, Kept& kept)
+  BlockBackward(const BlockShape& shape, const RopeTable& rope, SavedForBackward& saved)
       : s_(shape),
-        packed_(kept.packed),
+        packed_(saved.packed),
         rope_(rope),
-        kept_(kept),
-        forward_(shape, rope, kept.places, kept.shared),
+        saved_(saved),
+        forward_(shape, rope, saved.addresses, saved.shared),
         rows_(static_cast<int64_t>(packed_.token.size())),
         P_(aligned(rows_)),
-        again_(s_, P_, rows_),
+        scratch_(s_, P_, rows_),
         d_(s_, P_, rows_),
         d_gate_up_(rows_of<E>(P_, 2 * s_.F)),
         d_qkv_(rows_of<E>(P_, s_.N)),
@@ -66,12 +66,12 @@ class BlockBackward {
   }
 
   // dx [P, D] f32 holds the gradient of the block's output and becomes that of its input.
-  void run(const Layer& layer, const Activations& kept, const at::Tensor& dx) {
-    const Activations a = made_again(layer, kept);
+  void run(const Layer& layer, const Activations& saved, const at::Tensor& dx) {
+    const Activations a = recompute(layer, saved);
     mlp(layer, a, dx);
-    forward_.norm(a.middle, layer.post_norm, again_.h);
+    forward_.norm(a.middle, layer.post_norm, scratch_.h);
     at::Tensor d_low = layer.gate_up.backward_low(d_gate_up_);
-    layer.gate_up.backward_weight(again_.h, d_gate_up_, d_low, {});
+    layer.gate_up.backward_weight(scratch_.h, d_gate_up_, d_low, {});
     layer.gate_up.backward_input(d_gate_up_, d_low, d_.h);
     norm(a.middle, layer.post_norm, dx);
 
@@ -80,10 +80,10 @@ class BlockBackward {
     layer.out.backward_input(d_middle, d_low, d_attended_);
     layer.out.backward_weight(a.attended, d_middle, d_low, {});
     attend(a, layer.window);
-    place_heads(layer, a);
-    forward_.norm(a.x, layer.input_norm, again_.h);
+    apply_rope_and_store_kv(layer, a);
+    forward_.norm(a.x, layer.input_norm, scratch_.h);
     d_low = layer.qkv.backward_low(d_qkv_);
-    layer.qkv.backward_weight(again_.h, d_qkv_, d_low, bias(layer.qkv));
+    layer.qkv.backward_weight(scratch_.h, d_qkv_, d_low, bias(layer.qkv));
     layer.qkv.backward_input(d_qkv_, d_low, d_.h);
     norm(a.x, layer.input_norm, dx);
   }
@@ -105,22 +105,22 @@ class BlockBackward {
 
  private:
   // What of the block's forward was not kept.
-  Activations made_again(const Layer& layer, const Activations& kept) {
-    if (kept_.recompute == Recompute::none) return kept;
-    Activations a = kept;
-    if (kept_.recompute == Recompute::block) {
-      a = kept_.again;
-      a.x = kept.x;
-      forward_.attention(layer, data<E>(kept_.key), data<E>(kept_.value), a, again_);
+  Activations recompute(const Layer& layer, const Activations& saved) {
+    if (saved_.recompute == Recompute::none) return saved;
+    Activations a = saved;
+    if (saved_.recompute == Recompute::block) {
+      a = saved_.recomputed;
+      a.x = saved.x;
+      forward_.attention(layer, data<E>(saved_.key), data<E>(saved_.value), a, scratch_);
     } else {
-      a.middle = kept_.again.middle;
-      a.gate_up = kept_.again.gate_up;
+      a.middle = saved_.recomputed.middle;
+      a.gate_up = saved_.recomputed.gate_up;
     }
-    forward_.mlp(layer, a, again_);
+    forward_.mlp(layer, a, scratch_);
     return a;
   }
 
-  // The residual stream's gradient as products read it.
+  // The residual stream's gradient as GEMMs read it.
   at::Tensor as_kept(const at::Tensor& dx) {
     if constexpr (std::is_same_v<E, float>) {
       return dx;
@@ -138,7 +138,7 @@ class BlockBackward {
     const at::Tensor d_low = layer.down.backward_low(d_out);
     layer.down.backward_input(d_out, d_low, d_.act);
     E *gate_up = data<E>(a.gate_up), *d_act = data<E>(d_.act);
-    E *act = data<E>(again_.act), *d_gate_up = data<E>(d_gate_up_);
+    E *act = data<E>(scratch_.act), *d_gate_up = data<E>(d_gate_up_);
     each_row(rows_, 20 * F, [&](int64_t i) {
       float* room = thread_scratch(6 * F);
       const float* row = open_row(gate_up + i * 2 * F, 2 * F, room);
@@ -150,7 +150,7 @@ class BlockBackward {
       kernel.swiglu_backward(row, d_row, F, d_to);
       close_row(d_gate_up + i * 2 * F, 2 * F, d_to);
     });
-    layer.down.backward_weight(again_.act, d_out, d_low, {});
+    layer.down.backward_weight(scratch_.act, d_out, d_low, {});
   }
 
   at::Tensor bias(const Linear& qkv) {
@@ -161,8 +161,8 @@ class BlockBackward {
     });
   }
 
-  // d_qkv_ as attention read q and k -> as the product gave them.
-  void place_heads(const Layer& layer, const Activations& a) {
+  // d_qkv_ as attention read q and k -> as the GEMM gave them.
+  void apply_rope_and_store_kv(const Layer& layer, const Activations& a) {
     const kernels::Table& kernel = kernels::table();
     E* rows = data<E>(d_qkv_);
     const int64_t width = s_.query + s_.key;
@@ -305,13 +305,13 @@ class BlockBackward {
   const BlockShape& s_;
   const Packed& packed_;
   const RopeTable& rope_;
-  const Kept& kept_;
+  const SavedForBackward& saved_;
   const BlockForward<E> forward_;
   std::vector<std::vector<Part>> followed_;  // [sequences] of one that others go on from: it and they
   int64_t shared_rows_ = 0;
   at::Tensor d_shared_;
   int64_t rows_, P_;
-  Scratch<E> again_, d_;  // what forward had there, made again, and its gradient
+  Scratch<E> scratch_, d_;  // what forward had there, made again, and its gradient
   at::Tensor d_gate_up_, d_qkv_, d_attended_;
   at::Tensor d_out_;  // [P, D] the residual stream's gradient in E
 };
@@ -319,26 +319,28 @@ class BlockBackward {
 }  // namespace
 
 template <class E>
-void native_backward(const BlockShape& shape, const Weights& weights, const RopeTable& rope, Kept& kept,
+void native_backward(const BlockShape& shape, const Weights& weights, const RopeTable& rope, SavedForBackward& saved,
                      const at::Tensor& d_hidden) {
   c10::NoGradGuard no_grad;
   const int64_t rows = d_hidden.size(0), D = shape.D;
-  BlockBackward<E> block(shape, rope, kept);
+  BlockBackward<E> block(shape, rope, saved);
   at::Tensor dx = at::zeros({aligned(rows), D}, at::kFloat);
   block.d_h().narrow(0, 0, rows).copy_(d_hidden);
-  block.norm(kept.last, weights.norm, dx);
+  block.norm(saved.last, weights.norm, dx);
   for (size_t l = weights.layers.size(); l-- > 0;) {
     if (weights.watch != nullptr) weights.watch->before(l);
-    block.run(weights.layers[l], kept.blocks[l], dx);
+    block.run(weights.layers[l], saved.blocks[l], dx);
     if (weights.watch != nullptr) weights.watch->after(l);
-    kept.blocks[l] = {};  // its memory serves the blocks still to come
+    saved.blocks[l] = {};  // its memory serves the blocks still to come
   }
   if (!weights.embed.leaf.requires_grad()) return;
   float* d_embed = data(gradient_of(weights.embed.leaf));
-  for (int64_t i = 0; i < rows; ++i) kernels::table().add(data(dx) + i * D, D, d_embed + kept.packed.token[i] * D);
+  for (int64_t i = 0; i < rows; ++i) kernels::table().add(data(dx) + i * D, D, d_embed + saved.packed.token[i] * D);
 }
 
-template void native_backward<float>(const BlockShape&, const Weights&, const RopeTable&, Kept&, const at::Tensor&);
-template void native_backward<Bf16>(const BlockShape&, const Weights&, const RopeTable&, Kept&, const at::Tensor&);
+template void native_backward<float>(const BlockShape&, const Weights&, const RopeTable&, SavedForBackward&,
+                                     const at::Tensor&);
+template void native_backward<Bf16>(const BlockShape&, const Weights&, const RopeTable&, SavedForBackward&,
+                                    const at::Tensor&);
 
 }  // namespace ucas

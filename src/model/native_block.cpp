@@ -27,7 +27,7 @@ void BlockForward<E>::norm(const at::Tensor& x, const at::Tensor& weight, const 
 
 // Makes q and k what attention reads, and stores k and v.
 template <class E>
-void BlockForward<E>::place_heads(const Layer& layer, E* key, E* value, Activations& a) const {
+void BlockForward<E>::apply_rope_and_store_kv(const Layer& layer, E* key, E* value, Activations& a) const {
   const kernels::Table& kernel = kernels::table();
   const BlockShape& s = s_;
   const float* bias = layer.qkv.bias.defined() ? data(layer.qkv.bias) : nullptr;
@@ -35,7 +35,7 @@ void BlockForward<E>::place_heads(const Layer& layer, E* key, E* value, Activati
   const float* k_norm = layer.k_norm.defined() ? data(layer.k_norm) : nullptr;
   E *qkv = data<E>(a.qkv), *unnormed = a.unnormed.defined() ? data<E>(a.unnormed) : nullptr;
   each_row(rows_, 4 * s.N, [&](int64_t i) {
-    const Place& place = places_[i];
+    const KvAddress& address = addresses_[i];
     E* kept = qkv + i * s.N;
     float* row = open_row(kept, s.N, thread_scratch(s.N));
     if (bias != nullptr) kernel.add(bias, s.N, row);
@@ -47,14 +47,14 @@ void BlockForward<E>::place_heads(const Layer& layer, E* key, E* value, Activati
       float* x = row + head * s.d;
       kernel.rms_norm(x, head < s.H ? q_norm : k_norm, s.d, s.eps, x);
     }
-    kernel.rope(row, rope_.cosines(place.position), rope_.sines(place.position), s.H + s.K, s.d);
+    kernel.rope(row, rope_.cosines(address.position), rope_.sines(address.position), s.H + s.K, s.d);
     close_row(kept, s.N, row);
     const E *k = kept + s.query, *v = k + s.key;
     for (int64_t head = 0; head < s.K; ++head) {
       const E* from = k + head * s.d;
-      E* tile = key + place.key_at(head, place.position, s.d) + place.position % 16;
+      E* tile = key + address.key_at(head, address.position, s.d) + address.position % 16;
       for (int64_t x = 0; x < s.d; ++x) tile[x * 16] = from[x];
-      E* to = value + place.value_at(head, place.position, s.stride);
+      E* to = value + address.value_at(head, address.position, s.stride);
       std::copy_n(v + head * s.d, s.d, to);
       std::fill(to + s.d, to + s.stride, E{});
     }
@@ -62,7 +62,7 @@ void BlockForward<E>::place_heads(const Layer& layer, E* key, E* value, Activati
 }
 
 template <class E>
-void BlockForward<E>::share(E* key, E* value) const {
+void BlockForward<E>::copy_shared_prefix(E* key, E* value) const {
   const int64_t d = s_.d;
   parallel_for(static_cast<int64_t>(shared_.size()) * s_.K, 1, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
@@ -92,19 +92,19 @@ void BlockForward<E>::attend(int64_t window, const E* key, const E* value, Activ
   parallel_for(rows_, grain_of(128 * s.query), [&](int64_t begin, int64_t end) {
     std::vector<float> weight, q(16 * width), out(16 * s.group * s.stride), norm(16 * s.group * 2), room(width);
     for (int64_t i = begin, count = 0; i < end; i += count) {
-      const Place& place = places_[i];
-      const int64_t most = std::min(end - i, kernels::queries_together(s.group, place.position));
-      for (count = 1; count < most && places_[i + count].follows(places_[i + count - 1]);) ++count;
-      weight.resize(count * s.group * 16 * kernels::tiles_of(place.position + 1));
+      const KvAddress& address = addresses_[i];
+      const int64_t most = std::min(end - i, kernels::queries_together(s.group, address.position));
+      for (count = 1; count < most && addresses_[i + count].follows(addresses_[i + count - 1]);) ++count;
+      weight.resize(count * s.group * 16 * kernels::tiles_of(address.position + 1));
       for (int64_t head = 0; head < s.K; ++head) {
         for (int64_t n = 0; n < count; ++n) {
           std::copy_n(open_row(qkv + (i + n) * s.N + head * width, width, room.data()), width, q.data() + n * width);
         }
-        attend_kernel({count, s.group, place.position + 1, window, s.d, s.stride, scale, q.data(),
-                       key + place.key_at(head, place.shared, s.d),
-                       value + place.value_at(head, place.shared, s.stride), weight.data(), out.data(), norm.data(),
-                       place.shared, key + place.shared_key + head * place.shared_key_head,
-                       value + place.shared_value + head * place.shared_value_head});
+        attend_kernel({count, s.group, address.position + 1, window, s.d, s.stride, scale, q.data(),
+                       key + address.key_at(head, address.shared, s.d),
+                       value + address.value_at(head, address.shared, s.stride), weight.data(), out.data(), norm.data(),
+                       address.shared, key + address.shared_key + head * address.shared_key_head,
+                       value + address.shared_value + head * address.shared_value_head});
         for (int64_t n = 0; n < count; ++n) {
           E* row = to + (i + n) * s.query + head * width;
           float* sums = fresh_row(row, room.data());
@@ -123,8 +123,8 @@ template <class E>
 void BlockForward<E>::attention(const Layer& layer, E* key, E* value, Activations& a, Scratch<E>& scratch) const {
   norm(a.x, layer.input_norm, scratch.h);
   layer.qkv.forward(scratch.h, a.qkv);
-  place_heads(layer, key, value, a);
-  share(key, value);
+  apply_rope_and_store_kv(layer, key, value, a);
+  copy_shared_prefix(key, value);
   attend(layer.window, key, value, a);
 }
 

@@ -147,7 +147,7 @@ class OwnAdapter {
       load_model(directory_, at::kCPU, options);
       return "";
     } catch (const Error& error) {
-      const std::string text = str(error.kind(), ": ", error.what());
+      const std::string text = str(error.word(), ": ", error.what());
       EXPECT_EQ(text.find('\n'), std::string::npos) << text;
       return text;
     }

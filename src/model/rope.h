@@ -1,5 +1,5 @@
 // Rotary position embedding: cosines and sines of position * frequency, rounded as transformers rounds them (f32
-// frequencies, f32 products), so that long contexts agree too. Kinds of scaling: hf/rope_config.h.
+// frequencies, f32 GEMMs), so that long contexts agree too. Kinds of scaling: hf/rope_config.h.
 #pragma once
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 #include <ATen/ops/empty.h>
 
 #include "base/rng.h"
-#include "model/product.h"
+#include "model/gemm.h"
 
 namespace ucas {
 
@@ -23,17 +23,17 @@ bool rows_are_alone(at::ScalarType type) {
   const int threads = at::get_num_threads();
   const at::Tensor x = random_rows(kRows, kWidth, type), w = random_rows(kOutputs, kWidth, type);
   at::Tensor all = at::empty({kRows, kOutputs}, at::kFloat), some = at::empty({16, kOutputs}, at::kFloat);
-  product(x, w, all);
+  gemm(x, w, all);
   at::set_num_threads(1);
   bool equal = true;
   for (int64_t first = 0; first < kRows; first += 16) {
-    product(x.narrow(0, first, 16), w, some);
+    gemm(x.narrow(0, first, 16), w, some);
     equal = equal && some.equal(all.narrow(0, first, 16));
   }
   for (int64_t rows : {1, 3, 8, 13}) {
-    const int64_t given = product_rows(rows, type);
+    const int64_t given = gemm_rows(rows, type);
     at::Tensor few = at::empty({given, kOutputs}, at::kFloat);
-    product(x.narrow(0, 0, given), w, few);
+    gemm(x.narrow(0, 0, given), w, few);
     equal = equal && few.equal(all.narrow(0, 0, given));
   }
   at::set_num_threads(threads);

@@ -1,4 +1,4 @@
-// What docs/numerics.md promises of products, tried on the machine at hand.
+// What docs/numerics.md promises of GEMMs, tried on the machine at hand.
 #pragma once
 
 #include <string>

@@ -6,7 +6,7 @@ namespace ucas {
 namespace {
 
 [[noreturn]] void no_kernels() {
-  throw Error("device", "this build has no CUDA kernels: build it with a CUDA build of LibTorch and nvcc");
+  throw Error(ErrorKind::device, "this build has no CUDA kernels: build it with a CUDA build of LibTorch and nvcc");
 }
 
 }  // namespace

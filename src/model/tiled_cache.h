@@ -2,7 +2,6 @@
 // [layer][sequence][kv head][token][stride]. Where the room says so, the whole tiles of a prompt lie in a place of
 // their own, which belongs to the prompt's slot and to all that it was copied to, and is free when the last of them is
 // released; the tile in which the prompt ends, and what follows, is each response's own.
-// Threads: one caller at a time.
 #pragma once
 
 #include <cstring>
@@ -47,7 +46,7 @@ class TiledCache final : public KvCache {
       held_[to_slot] = {from.prompt, shared};
       ++users_[from.prompt];
     }
-    const Place source = place(from_slot, shared), target = place(to_slot, shared);
+    const KvAddress source = address(from_slot, shared), target = address(to_slot, shared);
     const size_t key_bytes = kernels::tiles_of(tokens - shared) * 16 * d_ * sizeof(E);
     const size_t value_bytes = (tokens - shared) * stride_ * sizeof(E);
     for (int64_t layer = 0; layer < layers_; ++layer)
@@ -65,22 +64,22 @@ class TiledCache final : public KvCache {
   // Before a slot is filled from its first token on.
   void begin(int64_t slot, int64_t tokens) {
     release(slot);
-    UCAS_CHECK(tokens <= (slot < own_slots_ ? own_ : of_prompt_), "a sequence inside its place of the cache");
+    UCAS_CHECK(tokens <= (slot < own_slots_ ? own_ : of_prompt_), "the sequence must lie inside its cache slot");
     if (slot < own_slots_) return;
-    UCAS_CHECK(!free_.empty(), "a place for the prompt of every response under way, and one for each that waits");
+    UCAS_CHECK(!free_.empty(), "the KV cache needs a slot per active prompt and per waiting prompt");
     held_[slot].prompt = free_.back();
     free_.pop_back();
     users_[held_[slot].prompt] = 1;
   }
 
-  Place place(int64_t slot, int64_t position) const {
+  KvAddress address(int64_t slot, int64_t position) const {
     const Held& held = held_[slot];
     if (slot >= own_slots_) return at(own_slots_ * own_ + held.prompt * of_prompt_, of_prompt_, position);
-    UCAS_CHECK(position - held.shared < own_, "a token inside its slot");
-    Place place = at(slot * own_, own_, position);
+    UCAS_CHECK(position - held.shared < own_, "the token must lie inside its cache slot");
+    KvAddress address = at(slot * own_, own_, position);
     if (held.shared > 0)
-      place.share(at(own_slots_ * own_ + held.prompt * of_prompt_, of_prompt_, 0), held.shared, d_, stride_);
-    return place;
+      address.share_prefix(at(own_slots_ * own_ + held.prompt * of_prompt_, of_prompt_, 0), held.shared, d_, stride_);
+    return address;
   }
   E* key(int64_t layer) const { return data<E>(key_) + layer * K_ * tokens_ * d_; }
   E* value(int64_t layer) const { return data<E>(value_) + layer * K_ * tokens_ * stride_; }
@@ -90,7 +89,7 @@ class TiledCache final : public KvCache {
     int64_t prompt = -1;  // the place of its own, or -1
     int64_t shared = 0;   // tokens that a response reads there
   };
-  Place at(int64_t first, int64_t tokens, int64_t position) const {
+  KvAddress at(int64_t first, int64_t tokens, int64_t position) const {
     return {first * K_ * d_, tokens * d_, first * K_ * stride_, tokens * stride_, position};
   }
 

@@ -18,15 +18,15 @@ class CountedDecoder final : public Decoder {
  public:
   CountedDecoder(std::unique_ptr<Decoder> decoder, std::function<void(std::span<const int32_t>)> note)
       : decoder_(std::move(decoder)), note_(std::move(note)) {}
-  std::vector<Drawn> next(std::span<const Lane> lanes) override {
-    std::vector<Drawn> drawn = decoder_->next(lanes);
+  std::vector<SampledToken> next(std::span<const Lane> lanes) override {
+    std::vector<SampledToken> sampled = decoder_->next(lanes);
     std::vector<int32_t> position;
     for (const Lane& lane : lanes) position.push_back(lane.position);
-    for (size_t step = 0; step < drawn.size(); step += lanes.size()) {
+    for (size_t step = 0; step < sampled.size(); step += lanes.size()) {
       note_(position);
       for (int32_t& p : position) ++p;
     }
-    return drawn;
+    return sampled;
   }
   int64_t most_steps() const override { return decoder_->most_steps(); }
 
@@ -43,7 +43,7 @@ class Transformer final : public Model {
     if (path == Path::automatic && device().is_cpu()) {
       forward_ = make_native_forward(config_, weights_, options_);
       head_ = make_native_head(weights_.head);
-    } else if (path == Path::walked || (path == Path::automatic && runs_kernels())) {
+    } else if (path == Path::emulated || (path == Path::automatic && runs_kernels())) {
       forward_ = make_gpu_forward(config_, weights_, options_);
       head_ = make_gpu_head(weights_.head);
     } else {
@@ -59,11 +59,11 @@ class Transformer final : public Model {
   std::vector<NamedTensor> parameters() override { return weights_.parameters; }
   std::vector<NamedTensor> adapter() override { return weights_.adapter; }
   void refresh() override { weights_.refresh(); }
-  std::vector<NarrowCopy> narrow_copies() override {
+  std::vector<Bf16Copy> bf16_copies() override {
     const bool narrow = options_.dtype == Dtype::bf16 && forward_->backward_by_hand();
-    return narrow ? trained_copies(weights_) : std::vector<NarrowCopy>();
+    return narrow ? trained_copies(weights_) : std::vector<Bf16Copy>();
   }
-  std::vector<std::vector<at::Tensor>> watch_gradients(GradientWatch* watch) override {
+  std::vector<std::vector<at::Tensor>> set_backward_hook(BackwardHook* watch) override {
     std::vector<std::vector<at::Tensor>> layers;
     if (!forward_->backward_by_hand()) return layers;
     weights_.watch = watch;
@@ -99,7 +99,7 @@ class Transformer final : public Model {
   std::unique_ptr<KvCache> make_cache(const EngineRoom& room) { return forward_->make_cache(room); }
   at::Tensor prefill(const Packed& packed, KvCache& cache, std::span<const int64_t> slots) override {
     check(packed, false);
-    UCAS_CHECK(slots.size() + 1 == packed.begin.size(), "one slot for each sequence");
+    UCAS_CHECK(slots.size() + 1 == packed.begin.size(), "expected one cache slot per sequence");
     for (size_t s = 0; s < slots.size(); ++s)
       UCAS_CHECK(slots[s] >= 0 && slots[s] < cache.slots() && packed.begin[s + 1] - packed.begin[s] <= cache.length(),
                  "prefilling inside the cache");
@@ -133,20 +133,21 @@ class Transformer final : public Model {
   void check_tokens(std::span<const int32_t> token) const {
     for (int32_t id : token)
       if (id < 0 || id >= config_.vocab_size)
-        throw Error("tokenizer", str("token id ", id, " is outside the model's vocabulary of ", config_.vocab_size,
-                                     "; do tokenizer and checkpoint belong together?"));
+        throw Error(ErrorKind::tokenizer, str("token id ", id, " is outside the model's vocabulary of ",
+                                              config_.vocab_size, "; do tokenizer and checkpoint belong together?"));
   }
   void check(const Packed& packed, bool may_share) const {
     const auto& begin = packed.begin;
     UCAS_CHECK(begin.size() >= 2 && begin.front() == 0, "at least one sequence");
     UCAS_CHECK(begin.back() == static_cast<int64_t>(packed.token.size()), "sequences cover the tokens");
-    UCAS_CHECK(packed.position.size() == packed.token.size() && !packed.token.empty(), "a position for each token");
+    UCAS_CHECK(packed.position.size() == packed.token.size() && !packed.token.empty(),
+               "expected one position per token");
     for (int64_t s = 0; s < packed.sequences(); ++s) {
       const int64_t prefix = packed.prefix_of(s);
       UCAS_CHECK(prefix < 0 || (may_share && prefix < s && packed.prefix_of(prefix) < 0),
                  "a sequence goes on from an earlier whole one, where that is known");
       for (int64_t row = begin[s]; row < begin[s + 1]; ++row)
-        UCAS_CHECK(packed.position[row] == packed.rows_before(s) + row - begin[s], "positions count on");
+        UCAS_CHECK(packed.position[row] == packed.rows_before(s) + row - begin[s], "positions must be consecutive");
     }
     check_tokens(packed.token);
   }
@@ -156,13 +157,14 @@ class Transformer final : public Model {
     double keys = 0;
     for (int32_t p : position) keys += keys_in_sight(config_, p);
     work_.operations +=
-        2.0 * passes * (static_cast<double>(position.size()) * block_products(config_) + keys * key_products(config_));
+        2.0 * passes *
+        (static_cast<double>(position.size()) * block_multiply_adds(config_) + keys * key_multiply_adds(config_));
     return keys;
   }
   void note_step(std::span<const int32_t> position) {
     const double E = options_.dtype == Dtype::bf16 ? 2 : 4, keys = note(position);
-    work_.bytes +=
-        E * (block_products(config_) + keys * static_cast<double>(2 * config_.num_key_value_heads * config_.head_dim));
+    work_.bytes += E * (block_multiply_adds(config_) +
+                        keys * static_cast<double>(2 * config_.num_key_value_heads * config_.head_dim));
   }
 
   ModelConfig config_;
@@ -204,9 +206,9 @@ std::unique_ptr<KvCache> make_cache(Model& model, const EngineRoom& room) {
 }
 
 std::unique_ptr<Model> aten_view(Model& model) { return view_of(model, Path::aten); }
-std::unique_ptr<Model> walked_view(Model& model) {
-  UCAS_CHECK(suits_kernels(model.config(), model.options()), "bf16 and widths that the kernels take");
-  return view_of(model, Path::walked);
+std::unique_ptr<Model> emulated_view(Model& model) {
+  UCAS_CHECK(suits_kernels(model.config(), model.options()), "GPU kernels need bf16 and supported widths");
+  return view_of(model, Path::emulated);
 }
 
 }  // namespace ucas

@@ -6,14 +6,14 @@
 
 namespace ucas {
 
-// automatic: what is fastest where the weights lie. walked: on the CPU, the walk of what a GPU does, slowly.
-enum class Path { automatic, aten, walked };
+// automatic: what is fastest where the weights lie. emulated: CPU emulation of the GPU kernels, slow.
+enum class Path { automatic, aten, emulated };
 
 std::unique_ptr<Model> make_transformer(const ModelConfig& config, Weights weights, const ModelOptions& options = {},
                                         Path path = Path::automatic);
 // The same weights behind the ATen path: what the tests compare the native path with.
 std::unique_ptr<Model> aten_view(Model& model);
 // The same weights as a GPU's kernels would read them: what the tests know of a device that is not there. bf16.
-std::unique_ptr<Model> walked_view(Model& model);
+std::unique_ptr<Model> emulated_view(Model& model);
 
 }  // namespace ucas

@@ -146,8 +146,8 @@ TEST(transformer, frozen_parameters_get_no_gradient_and_change_no_other) {
 TEST(transformer, the_work_it_is_asked_to_do_is_counted_from_shapes) {
   const ModelConfig config = testing::small_shape();
   auto model = make_model(config, 3, at::kCPU);
-  const double token = 2 * block_products(config),
-               key = 2 * key_products(config) * static_cast<double>(config.num_hidden_layers);
+  const double token = 2 * block_multiply_adds(config),
+               key = 2 * key_multiply_adds(config) * static_cast<double>(config.num_hidden_layers);
   Packed packed;
   packed.append(std::vector<int32_t>{1, 2, 3});
   auto operations = [&, before = 0.0]() mutable {
@@ -158,7 +158,7 @@ TEST(transformer, the_work_it_is_asked_to_do_is_counted_from_shapes) {
     const at::Tensor hidden = model->hidden(packed);
     EXPECT_DOUBLE_EQ(operations(), 3 * token + (1 + 2 + 3) * key);
     model->head().stats(hidden, {1, 2, 3}, 1.0);
-    EXPECT_DOUBLE_EQ(operations(), 3 * 2 * head_products(config));
+    EXPECT_DOUBLE_EQ(operations(), 3 * 2 * head_multiply_adds(config));
   }
   model->hidden(packed);
   EXPECT_DOUBLE_EQ(operations(), 3 * (3 * token + (1 + 2 + 3) * key));
@@ -175,7 +175,7 @@ TEST(transformer, the_work_it_is_asked_to_do_is_counted_from_shapes) {
   model->decode(std::vector<int32_t>{3}, std::vector<int32_t>{2}, {&slot, 1}, *cache);
   const auto keys =
       static_cast<double>(3 * config.num_hidden_layers * 2 * config.num_key_value_heads * config.head_dim);
-  EXPECT_DOUBLE_EQ(model->work().bytes, 4 * (block_products(config) + keys));
+  EXPECT_DOUBLE_EQ(model->work().bytes, 4 * (block_multiply_adds(config) + keys));
 }
 
 TEST(transformer, a_token_beyond_the_vocabulary_is_refused) {
@@ -245,27 +245,28 @@ TEST(transformer, without_the_values_of_its_masters_a_bf16_model_computes_and_le
   const LoraConfig lora{.rank = 4, .modules_to_save = {"embed_tokens"}};
   for (ModelOptions options : {ModelOptions{.dtype = Dtype::bf16},
                                ModelOptions{.dtype = Dtype::bf16, .trained = Trained::adapter, .lora = lora}}) {
-    for (const bool walked : {false, true}) {
+    for (const bool emulated : {false, true}) {
       const auto whole = make_model(tiny_config(), 7, at::kCPU, options),
                  bare = make_model(tiny_config(), 7, at::kCPU, options);
-      const auto view = walked ? walked_view(*bare) : nullptr, of_whole = walked ? walked_view(*whole) : nullptr;
-      const std::vector<NarrowCopy> copies = bare->narrow_copies();
+      const auto view = emulated ? emulated_view(*bare) : nullptr,
+                 of_whole = emulated ? emulated_view(*whole) : nullptr;
+      const std::vector<Bf16Copy> copies = bare->bf16_copies();
       size_t matrices = 0;
       for (const NamedTensor& p : bare->trainable()) matrices += p.tensor.dim() == 2 ? 1 : 0;
       EXPECT_EQ(copies.size(), matrices);
-      for (const NarrowCopy& copy : copies) drop_values(copy.leaf);
-      Model &a = walked ? *of_whole : *whole, &b = walked ? *view : *bare;
+      for (const Bf16Copy& copy : copies) drop_values(copy.master);
+      Model &a = emulated ? *of_whole : *whole, &b = emulated ? *view : *bare;
       b.refresh();  // of what has values
       const std::vector<at::Tensor> want = gradients_of(a), got = gradients_of(b);
       ASSERT_EQ(want.size(), got.size());
-      for (size_t i = 0; i < want.size(); ++i) EXPECT_TRUE(want[i].equal(got[i])) << i << walked;
-      EXPECT_ANY_THROW(copies[0].leaf.data_ptr<float>()) << "nobody reads what is not there";
-      make_room(copies[0].leaf);
-      EXPECT_NO_THROW(copies[0].leaf.data_ptr<float>());
-      EXPECT_TRUE(aten_view(*whole)->narrow_copies().empty()) << "it reads the leaves";
+      for (size_t i = 0; i < want.size(); ++i) EXPECT_TRUE(want[i].equal(got[i])) << i << emulated;
+      EXPECT_ANY_THROW(copies[0].master.data_ptr<float>()) << "dropped values must not be read";
+      allocate_values(copies[0].master);
+      EXPECT_NO_THROW(copies[0].master.data_ptr<float>());
+      EXPECT_TRUE(aten_view(*whole)->bf16_copies().empty()) << "it reads the leaves";
     }
   }
-  EXPECT_TRUE(make_model(tiny_config(), 7, at::kCPU)->narrow_copies().empty());
+  EXPECT_TRUE(make_model(tiny_config(), 7, at::kCPU)->bf16_copies().empty());
 }
 
 TEST(transformer, of_a_model_with_an_adapter_only_the_adapter_has_gradients_and_a_fresh_one_changes_nothing) {

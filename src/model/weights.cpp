@@ -50,8 +50,8 @@ class Allocator {
 
   Matrix matrix(const std::string& module, int64_t rows, int64_t columns) {
     Matrix m;
-    m.used = in_huge_pages(at::empty({rows, columns}, of(type())));
-    m.leaf = leaf_of(module, m.used);
+    m.compute = in_huge_pages(at::empty({rows, columns}, of(type())));
+    m.leaf = leaf_of(module, m.compute);
     return m;
   }
 
@@ -84,10 +84,11 @@ class Allocator {
     return is_saved_whole(options_.lora, module);
   }
 
-  at::Tensor leaf_of(const std::string& module, const at::Tensor& used) {
-    const bool copied = trains(module) && used.scalar_type() != at::kFloat;
-    const at::Tensor leaf = own(module, ".weight", copied ? at::empty(used.sizes(), of(at::kFloat)) : used.detach());
-    if (copied) to_.copies.push_back({leaf, used});
+  at::Tensor leaf_of(const std::string& module, const at::Tensor& compute) {
+    const bool copied = trains(module) && compute.scalar_type() != at::kFloat;
+    const at::Tensor leaf =
+        own(module, ".weight", copied ? at::empty(compute.sizes(), of(at::kFloat)) : compute.detach());
+    if (copied) to_.copies.push_back({leaf, compute});
     return leaf;
   }
 
@@ -111,7 +112,7 @@ class Allocator {
     };
     made.a = leaf(".lora_A.weight", lora.rank, inputs);
     made.b = leaf(".lora_B.weight", outputs, lora.rank);
-    made.b_used = at::empty(made.b.sizes(), of(type()));
+    made.b_compute = at::empty(made.b.sizes(), of(type()));
     if (device_.is_meta()) return made;
     at::Tensor host = at::empty(made.a.sizes(), at::kFloat);
     Rng rng(options_.seed, kAdapterStream + to_.adapter.size());
@@ -123,16 +124,17 @@ class Allocator {
     return made;
   }
 
-  // What products read of the adapters' A; each begins at an even row, for its columns of x A^T are read in pairs.
+  // What GEMMs read of the adapters' A; each begins at an even row, for its columns of x A^T are read in pairs.
   void lay_side_by_side(Linear& linear, int64_t inputs) const {
     int64_t rows = 0;
     for (Linear::Part& part : linear.parts) {
       if (part.adapter.on()) part.adapter.first = std::exchange(rows, rows + (part.adapter.a.size(0) + 1) / 2 * 2);
     }
     if (rows == 0) return;
-    linear.a_used = at::zeros({rows, inputs}, of(type()));
+    linear.a_compute = at::zeros({rows, inputs}, of(type()));
     for (Linear::Part& part : linear.parts) {
-      if (part.adapter.on()) part.adapter.a_used = linear.a_used.narrow(0, part.adapter.first, part.adapter.a.size(0));
+      if (part.adapter.on())
+        part.adapter.a_compute = linear.a_compute.narrow(0, part.adapter.first, part.adapter.a.size(0));
     }
   }
 
@@ -158,12 +160,12 @@ void check_lora(const LoraConfig& lora, const ModelConfig& config) {
   if (!lora.on()) return;
   const std::vector<std::string> matrices = matrices_of_blocks(config);
   if (lora.target_modules.empty()) {
-    throw Error("config", str("lora.target_modules is empty: expected all-linear alone, or some of ",
-                              join(adaptable_modules(), ", ")));
+    throw Error(ErrorKind::config, str("lora.target_modules is empty: expected all-linear alone, or some of ",
+                                       join(adaptable_modules(), ", ")));
   }
   for (const std::string& module : matrices) {
     if (is_saved_whole(lora, module) && is_adapted(lora, module)) {
-      throw Error("config",
+      throw Error(ErrorKind::config,
                   str(module, ": in lora.target_modules and in lora.modules_to_save: expected in one of them"));
     }
   }
@@ -171,23 +173,24 @@ void check_lora(const LoraConfig& lora, const ModelConfig& config) {
     if (lora.all_linear()) continue;
     const bool some = std::ranges::any_of(matrices, [&](const auto& module) { return names_module(name, module); });
     if (!some) {
-      throw Error("config", str("lora.target_modules: \"", printable(name),
-                                "\": expected all-linear alone, or some of ", join(adaptable_modules(), ", ")));
+      throw Error(ErrorKind::config,
+                  str("lora.target_modules: \"", printable(name), "\": expected all-linear alone, or some of ",
+                      join(adaptable_modules(), ", ")));
     }
   }
   for (const std::string& name : lora.modules_to_save) {
     const std::string last = last_part(name);
     const bool tied = last == "lm_head" && config.tie_word_embeddings;
     if (tied) {
-      throw Error("config",
+      throw Error(ErrorKind::config,
                   "lora.modules_to_save: \"lm_head\" is the embedding matrix of this model "
                   "(tie_word_embeddings): name embed_tokens to train both");
     }
     const std::vector<std::string> known = {
         "lm_head", "embed_tokens", "norm", "input_layernorm", "post_attention_layernorm", "q_norm", "k_norm"};
     if (!std::ranges::count(known, last) && !std::ranges::count(adaptable_modules(), last)) {
-      throw Error("config", str("lora.modules_to_save: \"", printable(name), "\": expected some of ", join(known, ", "),
-                                ", ", join(adaptable_modules(), ", ")));
+      throw Error(ErrorKind::config, str("lora.modules_to_save: \"", printable(name), "\": expected some of ",
+                                         join(known, ", "), ", ", join(adaptable_modules(), ", ")));
     }
   }
 }
@@ -195,7 +198,7 @@ void check_lora(const LoraConfig& lora, const ModelConfig& config) {
 }  // namespace
 
 void Weights::refresh() {
-  for (const NarrowCopy& copy : copies) copy.refresh();
+  for (const Bf16Copy& copy : copies) copy.refresh();
   for (const Layer& layer : layers) {
     for (const Linear* linear : {&layer.qkv, &layer.out, &layer.gate_up, &layer.down}) {
       for (const Linear::Part& part : linear->parts) part.adapter.refresh();
@@ -232,8 +235,8 @@ std::vector<at::Tensor> trained_leaves(const Layer& layer) {
   return leaves;
 }
 
-std::vector<NarrowCopy> trained_copies(const Weights& weights) {
-  std::vector<NarrowCopy> copies = weights.copies;
+std::vector<Bf16Copy> trained_copies(const Weights& weights) {
+  std::vector<Bf16Copy> copies = weights.copies;
   for (const Layer& layer : weights.layers) {
     for (const Linear* linear : {&layer.qkv, &layer.out, &layer.gate_up, &layer.down}) {
       for (const Linear::Part& part : linear->parts) {
@@ -241,7 +244,7 @@ std::vector<NarrowCopy> trained_copies(const Weights& weights) {
       }
     }
   }
-  std::erase_if(copies, [](const NarrowCopy& copy) { return !copy.leaf.requires_grad(); });
+  std::erase_if(copies, [](const Bf16Copy& copy) { return !copy.master.requires_grad(); });
   return copies;
 }
 
@@ -251,7 +254,7 @@ Weights without_adapter(const Weights& weights) {
   base.adapter.clear();
   for (Layer& layer : base.layers) {
     for (Linear* linear : {&layer.qkv, &layer.out, &layer.gate_up, &layer.down}) {
-      linear->a_used = at::Tensor();
+      linear->a_compute = at::Tensor();
       for (Linear::Part& part : linear->parts) part.adapter = {};
     }
   }

@@ -1,7 +1,7 @@
-// The parameters of a model: leaf tensors under their HF names, those of one product in one matrix (model/linear.h).
+// The parameters of a model: leaf tensors under their HF names, those of one GEMM in one matrix (model/linear.h).
 // A leaf is f32 where it is trained, or where the model computes in f32; a frozen matrix of a bf16 model is bf16. What
-// products read is the leaf itself where it has their type, else a copy that refresh() makes again.
-// Whoever updates a parameter must do so in place.
+// GEMMs read is the leaf itself where it has their type, else a copy that refresh() makes again.
+// Parameters must be updated in place.
 // Made by checkpoint.cpp, read by the forward passes.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 #include "core/model_options.h"
 #include "hf/adapter.h"
-#include "model/gradient_watch.h"
+#include "model/backward_hook.h"
 #include "model/linear.h"
 #include "model/model.h"
 
@@ -35,8 +35,8 @@ struct Weights {
   std::vector<Layer> layers;
   std::vector<NamedTensor> parameters;  // of the base; order: embed, layers (in HF's order), norm, lm_head if not tied
   std::vector<NamedTensor> adapter;     // PEFT's names; empty: none
-  std::vector<NarrowCopy> copies;       // of matrices, adapters not among them
-  GradientWatch* watch = nullptr;       // told by backward passes that are written by hand
+  std::vector<Bf16Copy> copies;         // of matrices, adapters not among them
+  BackwardHook* watch = nullptr;        // told by backward passes that are written by hand
 
   void refresh();
 };
@@ -44,14 +44,14 @@ struct Weights {
 // Those of a block that are trained.
 std::vector<at::Tensor> trained_leaves(const Layer& layer);
 
-// What products read of those that are trained, of adapters too, and are no leaves themselves.
-std::vector<NarrowCopy> trained_copies(const Weights& weights);
+// What GEMMs read of those that are trained, of adapters too, and are no leaves themselves.
+std::vector<Bf16Copy> trained_copies(const Weights& weights);
 
-// Uninitialised storage on `device`. The tensors of an adapter: PEFT's initial values, drawn from options.seed.
+// Uninitialised storage on `device`. The tensors of an adapter: PEFT's initial values, by options.seed.
 Weights allocate_weights(const ModelConfig& config, at::Device device, const ModelOptions& options = {});
 // The same tensors without the adapter.
 Weights without_adapter(const Weights& weights);
-// Adds every adapter's product to the matrix that it changes: W + (alpha / rank) B A, in f32.
+// Adds every adapter's GEMM to the matrix that it changes: W + (alpha / rank) B A, in f32.
 void merge_adapter(Weights& weights);
 
 }  // namespace ucas

@@ -30,7 +30,7 @@ void count(Denominators& total, int64_t group, double weight) {
 
 // m_it of every token, [n]: 0 where the loss or objective.reject leaves it out.
 std::vector<float> counted_tokens(const LossInput& in, std::span<const uint8_t> rejected, size_t n) {
-  UCAS_CHECK(in.mark.empty() || in.mark.size() == n, "marks do not fit the tokens");
+  UCAS_CHECK(in.mark.empty() || in.mark.size() == n, "marks and tokens differ in number");
   std::vector<float> counted(n, 1.0f);
   for (size_t t = 0; t < n; ++t) {
     bool unmarked = in.only_marked && !in.mark.empty() && in.mark[t] == 0;
@@ -133,7 +133,7 @@ LossOutput LossBuffer::view(int64_t tokens) {
 }
 
 void select_tokens(const PolicyLoss& loss, const ObjectiveConfig& objective, LossInput in, std::span<uint8_t> mark) {
-  UCAS_CHECK(mark.size() == in.logprob.size(), "marks do not fit the tokens");
+  UCAS_CHECK(mark.size() == in.logprob.size(), "marks and tokens differ in number");
   RolloutCorrection correction = correction_of(objective, in);
   in.objective = &objective;
   in.rejected = correction.rejected;
@@ -178,7 +178,7 @@ void aggregation_weights(Aggregation aggregation, const Denominators& total, int
       break;
     }
   }
-  UCAS_CHECK(divisor > 0, "the mini-batch was counted without this sequence");
+  UCAS_CHECK(divisor > 0, "a sequence must be counted in its mini-batch");
   for (float& w : weight) w = static_cast<float>(w / divisor);
 }
 

@@ -74,7 +74,7 @@ void ObjectiveConfig::fields(Fields& f) {
   f.field("reject_low", reject_low, Range{0, 1}, "minimum accepted ratio exp(old - rollout)");
   f.field("reject_high", reject_high, Range{0, 1e6},
           "maximum accepted ratio exp(old - rollout), or maximum k3 divergence");
-  f.choice("correct_by", correct_by, {"whole", "drawn"},
+  f.choice("correct_by", correct_by, {"whole", "sampled"},
            "rollout log-probs in tis and reject under top_p, top_k or min_p: whole vocabulary, or the truncated "
            "distribution (ratio includes the kept mass)");
   f.choice(
@@ -84,19 +84,22 @@ void ObjectiveConfig::fields(Fields& f) {
 }
 
 void ObjectiveConfig::validate() const {
-  if (std::string wrong = kl_schedule.refusal("objective.kl_schedule"); !wrong.empty()) throw Error("config", wrong);
+  if (std::string wrong = kl_schedule.refusal("objective.kl_schedule"); !wrong.empty())
+    throw Error(ErrorKind::config, wrong);
   if (entropy_target > 0 && entropy_coeff < 0) {
-    throw Error("config", str("objective.entropy_coeff = ", entropy_coeff, " with objective.entropy_target = ",
-                              entropy_target, ": the bonus starts there and is never negative; set it to 0 or above"));
+    throw Error(ErrorKind::config,
+                str("objective.entropy_coeff = ", entropy_coeff, " with objective.entropy_target = ", entropy_target,
+                    ": the bonus starts there and is never negative; set it to 0 or above"));
   }
   bool by_ratio =
       reject == Reject::token_ratio || reject == Reject::sequence_ratio || reject == Reject::geometric_ratio;
   if (by_ratio && reject_high < 1) {
-    throw Error("config", str("objective.reject_high = ", reject_high,
-                              ": a ratio of 1, where sampler and trainer agree, would be rejected; raise it above 1"));
+    throw Error(ErrorKind::config,
+                str("objective.reject_high = ", reject_high,
+                    ": a ratio of 1, where sampler and trainer agree, would be rejected; raise it above 1"));
   }
   if (reject != Reject::off && reject_high <= 0) {
-    throw Error("config", "objective.reject_high = 0: everything would be rejected; raise it");
+    throw Error(ErrorKind::config, "objective.reject_high = 0: everything would be rejected; raise it");
   }
 }
 

@@ -27,7 +27,10 @@ enum class KlEstimator { k1, abs, k2, k3, k3_plus };
 
 // What is done about a sampler whose probabilities differ from the trainer's (objective/rollout_correction.h).
 enum class Tis { off, token, sequence, sequence_mask };
-enum class SamplerLaw { whole, drawn };  // which of the sampler's two log-probs they take, where it truncates
+enum class SamplerDistribution {
+  whole,
+  sampled
+};  // which of the sampler's two log-probs they take, where it truncates
 enum class Reject { off, token_ratio, sequence_ratio, geometric_ratio, token_k3, sequence_k3 };
 
 // How micro-batches add up: exactly, or as verl's classic actor weighs them (objective/aggregate.h).
@@ -65,17 +68,18 @@ struct ObjectiveConfig {
   double kl_coeff = 0;          // KL loss against the frozen reference
   KlEstimator kl_estimator = KlEstimator::k3;
   KlSchedule kl_schedule = {};
-  bool keep_mixed_groups = false;             // DAPO dynamic sampling: train only on groups with 0 < correct < G
-  KeepMetric keep_metric = KeepMetric::acc;   // what must differ in such a group: verdict, score, or shaped reward
-  double keep_low = 0, keep_high = 1;         // PRIME: train only on prompts with a mean accuracy within, ends included
-  bool keep_untruncated = false;              // PRIME in verl: and without a response at the length limit
-  KeepOrder keep_order = KeepOrder::refill;   // until enough pass, or those that pass first and others after them
-  Tis tis = Tis::off;                         // truncated importance sampling: weights from old and rollout log-probs
-  double tis_cap = 2;                         // C, where a weight is cut, or its sequence left out (sequence_mask)
-  Reject reject = Reject::off;                // leaves tokens or responses out, from the same log-probs
-  double reject_low = 0.5;                    // a ratio below is rejected; no meaning for k3
-  double reject_high = 2;                     // a ratio or k3 above is rejected
-  SamplerLaw correct_by = SamplerLaw::whole;  // what TIS and rejection compare old with, under top-p or top-k
+  bool keep_mixed_groups = false;            // DAPO dynamic sampling: train only on groups with 0 < correct < G
+  KeepMetric keep_metric = KeepMetric::acc;  // what must differ in such a group: verdict, score, or shaped reward
+  double keep_low = 0, keep_high = 1;        // PRIME: train only on prompts with a mean accuracy within, ends included
+  bool keep_untruncated = false;             // PRIME in verl: and without a response at the length limit
+  KeepOrder keep_order = KeepOrder::refill;  // until enough pass, or those that pass first and others after them
+  Tis tis = Tis::off;                        // truncated importance sampling: weights from old and rollout log-probs
+  double tis_cap = 2;                        // C, where a weight is cut, or its sequence left out (sequence_mask)
+  Reject reject = Reject::off;               // leaves tokens or responses out, from the same log-probs
+  double reject_low = 0.5;                   // a ratio below is rejected; no meaning for k3
+  double reject_high = 2;                    // a ratio or k3 above is rejected
+  SamplerDistribution correct_by =
+      SamplerDistribution::whole;  // what TIS and rejection compare old with, under top-p or top-k
   Accumulation accumulation = Accumulation::exact;
   void fields(Fields& f);
   void validate() const;  // cross-field errors

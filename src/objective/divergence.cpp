@@ -14,7 +14,7 @@ double token_divergence(Divergence kind, double mu, double pi) {
 }
 
 double cell_divergence(Divergence kind, std::span<const float> mu, std::span<const float> pi) {
-  UCAS_CHECK(mu.size() == pi.size(), "the same tokens under both laws");
+  UCAS_CHECK(mu.size() == pi.size(), "both distributions must cover the same tokens");
   double sum = 0, mu_left = 1, pi_left = 1;
   for (size_t k = 0; k < mu.size(); ++k) {
     const double m = std::exp(static_cast<double>(mu[k])), p = std::exp(static_cast<double>(pi[k]));

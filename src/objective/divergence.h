@@ -1,4 +1,5 @@
-// How far the law pi of a next token has moved from the law mu, as a trust region asks (methods/dppo.cpp):
+// How far the distribution pi of a next token has moved from the distribution mu, as a trust region asks
+// (methods/dppo.cpp):
 //   TV = 1/2 sum_v |pi(v) - mu(v)|        KL = sum_v mu(v) ln(mu(v) / pi(v))
 // of whole vocabularies thrown together into a few cells, which never makes either larger: a lower bound of both.
 #pragma once

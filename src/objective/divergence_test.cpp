@@ -33,7 +33,8 @@ TEST(divergence, one_cell_is_the_pair_of_a_token_and_any_other) {
   }
 }
 
-// A token that one law is certain of, or that the other has never: finite for TV, infinite for KL only where pi is 0.
+// A token that one distribution is certain of, or that the other has never: finite for TV, infinite for KL only where
+// pi is 0.
 TEST(divergence, certain_and_impossible_tokens) {
   const float never = -std::numeric_limits<float>::infinity();
   EXPECT_NEAR(cell_divergence(Divergence::tv, std::vector{0.0f}, std::vector{never}), 1, 1e-9);
@@ -43,7 +44,7 @@ TEST(divergence, certain_and_impossible_tokens) {
   EXPECT_TRUE(std::isnan(cell_divergence(Divergence::kl, std::vector{-1.0f}, std::vector{std::nanf("")})));
 }
 
-// Every cell more brings it closer to that of the whole law, from below.
+// Every cell more brings it closer to that of the whole distribution, from below.
 TEST(divergence, more_tokens_never_make_it_smaller) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     Rng rng(seed, 1);

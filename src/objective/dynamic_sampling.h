@@ -47,7 +47,7 @@ enum class SamplingAction { more, train, abort };
 //   refill (DAPO; the PRIME authors): generation batches until `wanted` prompts passed; train on the first of them.
 //   prefer (verl's PRIME): generation batches until `wanted` prompts arrived; those that passed come first, then the
 //                          others, so a step may train on failing prompts but always finds its batch.
-// What passed beyond `wanted` is surplus; whether the next step begins with it is the caller's to say.
+// What passed beyond `wanted` may be carried over; whether the next step begins with it is the caller's to say.
 class DynamicSampling {
  public:
   explicit DynamicSampling(const KeepRule& rule) : rule_(rule) {}

@@ -21,7 +21,7 @@ bool sorted(std::vector<double>& values) {
 }
 
 Moments moments_of(std::span<const double> x, const std::vector<bool>& counted) {
-  UCAS_CHECK(counted.empty() || counted.size() == x.size(), "one mark per value");
+  UCAS_CHECK(counted.empty() || counted.size() == x.size(), "expected one mark per value");
   std::vector<double> values;
   for (size_t i = 0; i < x.size(); ++i) {
     if (counted.empty() || counted[i]) values.push_back(x[i]);

@@ -97,15 +97,16 @@ TEST(baselines, of_equal_rewards_are_worth_exactly_nothing) {
   for (const char* method : {"grpo", "drgrpo", "dapo", "rloo", "reinforce_pp", "reinforce_pp_baseline"}) {
     for (float reward : {0.7f, 0.9f, -0.3f}) {
       Batch batch = testing::group_of({reward, reward, reward}, {2, 0, 3});
-      for (float a : testing::shape(batch, method).advantage) EXPECT_EQ(a, 0.0f) << method;
+      for (float a : testing::compute_advantages(batch, method).advantage) EXPECT_EQ(a, 0.0f) << method;
     }
   }
 }
 
 TEST(baselines, an_empty_response_counts_in_the_mean_of_its_group) {
   Batch batch = testing::group_of({1, 0, 0, 0}, {1, 0, 2, 0});
-  EXPECT_EQ(testing::per_response(batch, testing::shape(batch, "drgrpo")), (std::vector<float>{0.75, -0.25}));
-  EXPECT_NEAR(testing::shape(batch, "rloo").advantage[0], 1, 1e-7);
+  EXPECT_EQ(testing::per_response(batch, testing::compute_advantages(batch, "drgrpo")),
+            (std::vector<float>{0.75, -0.25}));
+  EXPECT_NEAR(testing::compute_advantages(batch, "rloo").advantage[0], 1, 1e-7);
 }
 
 }  // namespace

@@ -30,7 +30,8 @@ struct LossInput {
   const ObjectiveConfig* objective = nullptr;
   bool only_marked = false;                // tokens of mark 0 are neither in the sum nor in the denominator
   std::span<const uint8_t> rejected = {};  // 1: left out by objective.reject; empty where none is. Filled for losses
-  std::span<const float> divergence = {};  // of the law that the token was drawn from (Needs::divergence), or empty
+  std::span<const float> divergence =
+      {};  // of the distribution that the token was sampled from (Needs::divergence), or empty
 };
 
 // Per token, before aggregation: the loss and its derivatives with respect to lp, H and C. `clipped`: 1 upper/lower

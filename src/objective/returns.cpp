@@ -44,7 +44,7 @@ std::vector<double> gae(const Batch& batch, std::span<const double> reward, doub
 }
 
 void whiten(const Batch& batch, std::span<double> x, int64_t ddof) {
-  UCAS_CHECK(x.size() == batch.token.size(), "one value per token");
+  UCAS_CHECK(x.size() == batch.token.size(), "expected one value per token");
   const Moments m = moments(batch.trained<double>(x));
   double sigma = ddof == 0 ? std::sqrt(std::max(m.squares / m.n, 1e-8)) : std::sqrt(m.squares / (m.n - 1) + 1e-8);
   for (const Response& o : batch.responses) {

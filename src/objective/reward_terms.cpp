@@ -21,13 +21,14 @@ std::vector<WeightedPart> parse_reward_weights(const std::vector<std::string>& w
     const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), weight);
     const bool read = error == std::errc() && end == number.data() + number.size() && std::isfinite(weight);
     if (found == kNames.end() || !read || weight == 0) {
-      throw Error("config", str("reward.weights: \"", printable(entry, 60), "\": expected PART=WEIGHT, a part of ",
-                                join(std::vector<std::string>(kNames.begin(), kNames.end()), ", "),
-                                " and a number other than 0; for example \"answer=1\", \"format=0.2\""));
+      throw Error(ErrorKind::config,
+                  str("reward.weights: \"", printable(entry, 60), "\": expected PART=WEIGHT, a part of ",
+                      join(std::vector<std::string>(kNames.begin(), kNames.end()), ", "),
+                      " and a number other than 0; for example \"answer=1\", \"format=0.2\""));
     }
     const auto part = static_cast<RewardPart>(found - kNames.begin());
     if (std::ranges::find(parts, part, &WeightedPart::part) != parts.end()) {
-      throw Error("config", str("reward.weights: ", name, " stands twice"));
+      throw Error(ErrorKind::config, str("reward.weights: ", name, " stands twice"));
     }
     parts.push_back({part, weight});
   }

@@ -84,7 +84,7 @@ RolloutCorrection rollout_correction(const ObjectiveConfig& objective, std::span
 }
 
 const std::vector<float>& sampler_logprob(const ObjectiveConfig& objective, const Batch& batch) {
-  return objective.correct_by == SamplerLaw::drawn ? batch.rollout_logprob : batch.sampler_logprob();
+  return objective.correct_by == SamplerDistribution::sampled ? batch.rollout_logprob : batch.sampler_logprob();
 }
 
 std::vector<std::pair<std::string, double>> correction_metrics(const ObjectiveConfig& objective, const Batch& batch) {

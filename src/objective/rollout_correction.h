@@ -10,8 +10,8 @@
 //            token_k3         tokens with k3_t = r_t - 1 - ln r_t above high
 //            sequence_k3      responses with mean_t k3_t above high
 // Where the sampler truncates (top-p, top-k) it has two log-probs of a token: under the whole vocabulary, as the
-// trainer has, and under the renormalised law that was drawn from. With correct_by = whole rollout_t is the first, so
-// that r_t is 1 where the arithmetic agrees; with drawn it is the second, and r_t also holds the kept mass.
+// trainer has, and under the renormalised distribution that was sampled from. With correct_by = whole rollout_t is the
+// first, so that r_t is 1 where the arithmetic agrees; with sampled it is the second, and r_t also holds the kept mass.
 // A weight multiplies the loss of a token and its derivatives, not its share of the mini-batch, and neither the entropy
 // bonus nor the KL loss. A rejected token leaves both sum and denominators. Both depend on the old policy alone, so
 // they are known before the first backward pass.

@@ -31,7 +31,7 @@ void value_loss(std::span<const float> V, std::span<const float> V_old, std::spa
 }
 
 double explained_variance(std::span<const float> V, std::span<const float> R) {
-  UCAS_CHECK(V.size() == R.size(), "a value for each return");
+  UCAS_CHECK(V.size() == R.size(), "expected one value per return");
   if (V.empty()) return 0;
   auto n = static_cast<double>(V.size());
   double mean_R = 0, mean_D = 0, var_R = 0, var_D = 0;

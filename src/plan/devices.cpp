@@ -22,10 +22,22 @@ struct GpuRow {
   double bandwidth;
   double memory;
 };
-constexpr GpuRow kGpus[] = {{"h100", 989e12, 67e12, 3.35e12, 80e9},
-                            {"h200", 989e12, 67e12, 4.8e12, 141e9},
-                            {"a100", 312e12, 19.5e12, 2.04e12, 80e9},
-                            {"rtx4090", 165e12, 82.6e12, 1.01e12, 24e9}};
+// bf16 with f32 sums, which GeForce cards do at half of their advertised rate.
+// clang-format off
+constexpr GpuRow kGpus[] = {
+    {"h100",       989e12,  67e12,   3.35e12,  80e9},   // SXM
+    {"h200",       989e12,  67e12,   4.8e12,   141e9},
+    {"gh200",      989e12,  67e12,   4.0e12,   96e9},   // with HBM3
+    {"b200",       2250e12, 75e12,   7.7e12,   180e9},
+    {"a100",       312e12,  19.5e12, 2.04e12,  80e9},
+    {"l4",         121e12,  30.3e12, 0.3e12,   24e9},
+    {"l40s",       362e12,  91.6e12, 0.864e12, 48e9},
+    {"a6000",      154.8e12, 38.7e12, 0.768e12, 48e9},
+    {"rtxpro6000", 503.8e12, 126e12, 1.79e12,  96e9},
+    {"rtx3090",    71e12,   35.6e12, 0.936e12, 24e9},
+    {"rtx4090",    165e12,  82.6e12, 1.01e12,  24e9},
+    {"rtx5090",    209.5e12, 104.8e12, 1.79e12, 32e9}};
+// clang-format on
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 // Seconds of the quickest call within a sixth of a second: others may share this machine, and its clock takes its time
@@ -84,7 +96,7 @@ Device gpu_named(const std::string& name, Dtype dtype) {
                  " TB/s by its data sheet; shares reached as measured on an H100; between ranks 10 GB/s, assumed");
     return d;
   }
-  throw Error("usage",
+  throw Error(ErrorKind::usage,
               str("--gpu ", printable(name), ": expected one of ", join(names, ", "), did_you_mean(name, names)));
 }
 
@@ -96,13 +108,13 @@ Device here_device(Dtype dtype, int64_t threads) {
   const auto logits = static_cast<double>(kRows * outputs);
   const double wide = head_seconds(kRows, outputs, kWide, threads) / logits;
   // Of a machine that was held up in one of the two the difference says nothing: at least half of the wide one is
-  // products.
+  // GEMMs.
   const double narrow = std::min(head_seconds(4 * kRows, many, kNarrow, threads) / (16 * logits), wide / 2);
   d.operations = 2 * kWide / (wide - narrow);
   d.logit_seconds = std::max(narrow - 2 * kNarrow / d.operations, 0.0);
   d.bandwidth = read_bandwidth(threads);
-  // Products of bf16 are LibTorch's, which is not loaded here: AVX512-BF16 takes two numbers where f32 takes one.
-  const bool pairs = dtype == Dtype::bf16 && kernels::bf16_products().pairs;
+  // GEMMs of bf16 are LibTorch's, which is not loaded here: AVX512-BF16 takes two numbers where f32 takes one.
+  const bool pairs = dtype == Dtype::bf16 && kernels::bf16_gemm().pairs;
   if (pairs) d.operations *= 2;
   d.forward = 0.91, d.update = 0.96, d.head = 1.7, d.decode = 1.04, d.read = 1, d.optimizer = 0.5;
   d.half_width = 46, d.layer_seconds = 13e-6, d.cache = 32e6, d.token_seconds = 2.3e-6, d.number_seconds = 0.5e-9;

@@ -136,8 +136,8 @@ ModelConfig model_of_shape(const std::string& shape) {
   if (exists(shape) && !is_directory(shape)) return read_model_config_file(shape);
   if (is_directory(shape)) return read_model_config(shape);
   const std::vector<std::string> names = known_names();
-  throw Error("usage", str("--shape ", printable(shape, 100), ": expected a config.json or one of ",
-                           known_model_names(), did_you_mean(plain_name(shape), names)));
+  throw Error(ErrorKind::usage, str("--shape ", printable(shape, 100), ": expected a config.json or one of ",
+                                    known_model_names(), did_you_mean(plain_name(shape), names)));
 }
 
 FoundModel model_of_hub_name(const std::string& name) {
@@ -147,7 +147,7 @@ FoundModel model_of_hub_name(const std::string& name) {
     }
   }
   if (std::optional<ModelConfig> known = known_model(name)) return {*known, "the table of known shapes"};
-  throw Error("path",
+  throw Error(ErrorKind::path,
               str(printable(name, 400), ": no such checkpoint directory",
                   is_hub_name(name) ? ", not in the cache of huggingface_hub, and none of the known shapes"
                                     : ", and no known shape",

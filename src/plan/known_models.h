@@ -1,6 +1,6 @@
 // Shapes of published models, so that a training can be planned before anything of the model is on this machine: a row
 // each of what decides memory and time. Of a name of the hub the cache of huggingface_hub is looked into first.
-// Nothing is fetched. Threads: any.
+// Nothing is fetched.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ std::string known_model_names();  // "qwen2.5-0.5b, ..."
 // By a name of the table, in any case, with or without ORG/ before it and -Instruct or -Base behind it; else nothing.
 std::optional<ModelConfig> known_model(const std::string& name);
 
-// What --shape says: a name of the table, or a config.json. Error("usage") with the nearest name.
+// What --shape says: a name of the table, or a config.json. Error(ErrorKind::usage) with the nearest name.
 ModelConfig model_of_shape(const std::string& shape);
 
 struct FoundModel {
@@ -22,7 +22,7 @@ struct FoundModel {
   std::string from;  // for people: "the cache of huggingface_hub: PATH", "the table of known shapes"
 };
 // What --model says where no such directory is there: config.json of the newest snapshot in the hub's cache, or a known
-// shape. Error("path") where it is neither.
+// shape. Error(ErrorKind::path) where it is neither.
 FoundModel model_of_hub_name(const std::string& name);
 
 }  // namespace ucas

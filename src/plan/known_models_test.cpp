@@ -44,7 +44,7 @@ TEST(known_models, what_is_unknown_is_said_with_the_nearest_name) {
     model_of_shape("qwen3-7b");
     FAIL() << "accepted";
   } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), "usage");
+    EXPECT_EQ(error.word(), "usage");
     EXPECT_NE(std::string(error.what()).find("did you mean qwen3-"), std::string::npos) << error.what();
   }
   EXPECT_THROW(model_of_hub_name("../etc/passwd"), Error);

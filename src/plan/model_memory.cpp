@@ -11,13 +11,13 @@ namespace ucas {
 namespace {
 
 constexpr int64_t kF32 = 4;
-constexpr int64_t kRowsOfProducts = 16;  // row counts are multiples (model/block.h)
+constexpr int64_t kGemmRows = 16;  // row counts are multiples (model/block.h)
 // Of train/dynamic_map.h: elements of one scale, and from how many on a moment is in codes.
 constexpr int64_t kScaleBlock = 256, kCodedFrom = 4096;
 
 int64_t number(Dtype dtype) { return dtype == Dtype::bf16 ? 2 : kF32; }
 int64_t rounded_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-int64_t padded(int64_t rows) { return rounded_up(rows, kRowsOfProducts); }
+int64_t padded(int64_t rows) { return rounded_up(rows, kGemmRows); }
 
 // Widths of a row, in numbers.
 struct Widths {
@@ -59,10 +59,10 @@ int64_t stage_bytes(const Widths& w, int64_t E, const PassShape& shape) {
   return (shape.rows + 15 * sequences) * w.K * (w.d + w.stride) * E;
 }
 
-// What products take beside their rows (model/product.cpp). f32: a packed copy of 256 rows, or of all of them where
+// What GEMMs take beside their rows (model/gemm.cpp). f32: a packed copy of 256 rows, or of all of them where
 // that is less than the weights. bf16: a packed copy of the rows, or, where they are widened, the rows in f32 and as
 // much again packed, and what each thread widens of the weights.
-int64_t product_bytes(const Widths& w, Dtype dtype, int64_t P) {
+int64_t gemm_bytes(const Widths& w, Dtype dtype, int64_t P) {
   const int64_t widest = std::max({w.D, w.F, w.query});
   if (dtype == Dtype::f32) {
     int64_t most = std::min(P, kernels::kSumInner) * widest;
@@ -71,7 +71,7 @@ int64_t product_bytes(const Widths& w, Dtype dtype, int64_t P) {
     }
     return most * kF32;
   }
-  if (kernels::bf16_products().pairs) return P * widest * 2;
+  if (kernels::bf16_gemm().pairs) return P * widest * 2;
   return 2 * P * std::max(widest, 2 * w.F) * kF32;
 }
 
@@ -85,13 +85,13 @@ int64_t tile_bytes(const ModelConfig& c, Dtype dtype, int64_t rows, bool backwar
   if (dtype == Dtype::bf16) {
     bytes += M * D * 2 * E;  // the rows, and packed
     if (backward) bytes += M * n * E * 2 + M * D * kF32;
-    if (!kernels::bf16_products().pairs) bytes += (M * D + M * n) * kF32;
+    if (!kernels::bf16_gemm().pairs) bytes += (M * D + M * n) * kF32;
   }
   return bytes;
 }
 
-int64_t law_bytes(const ModelConfig& c, const PassShape& shape) {
-  return std::min(shape.laws, padded(shape.rows)) * c.vocab_size * kF32;
+int64_t distribution_bytes(const ModelConfig& c, const PassShape& shape) {
+  return std::min(shape.distributions, padded(shape.rows)) * c.vocab_size * kF32;
 }
 
 // Backward of attention, one task for each thread (attend_head of model/native_backward.cpp).
@@ -159,10 +159,10 @@ PassMemory forward_memory(const ModelConfig& config, const ModelOptions& options
   const RowBytes row(w, E);
   const int64_t rows = shape.rows * w.D * kF32;  // of hidden states
   PassMemory blocks{.activations = P * (row.x + row.attention + row.mlp),
-                    .scratch = P * row.scratch + stage_bytes(w, E, shape) + product_bytes(w, options.dtype, P) + rows};
+                    .scratch = P * row.scratch + stage_bytes(w, E, shape) + gemm_bytes(w, options.dtype, P) + rows};
   blocks.note = str(grouped(shape.rows), " rows, one layer at a time");
   PassMemory head{.scratch = 2 * rows,
-                  .logits = tile_bytes(config, options.dtype, shape.rows, false) + law_bytes(config, shape)};
+                  .logits = tile_bytes(config, options.dtype, shape.rows, false) + distribution_bytes(config, shape)};
   head.note = str(grouped(shape.rows), " rows");
   return blocks.total() >= head.total() || !shape.head ? blocks : head;
 }
@@ -194,11 +194,11 @@ PassMemory backward_memory(const ModelConfig& config, const ModelOptions& option
   PassMemory blocks = head;
   // Hidden states and those that have a target, the gradient of these, and both again for the rows that count.
   head.scratch = 5 * rows;
-  head.logits = tile_bytes(config, options.dtype, shape.rows, true) + law_bytes(config, shape);
+  head.logits = tile_bytes(config, options.dtype, shape.rows, true) + distribution_bytes(config, shape);
   // What BlockBackward has: both Scratch, gradients of qkv, attended and gate_up, and of the residual stream.
   const int64_t copy = E == kF32 ? 0 : w.D * E;
   blocks.scratch = P * (2 * row.scratch + (w.N + w.query + 2 * w.F) * E + row.x + copy) + rows +
-                   attend_bytes(w, shape) + product_bytes(w, options.dtype, P);
+                   attend_bytes(w, shape) + gemm_bytes(w, options.dtype, P);
   return blocks.total() >= head.total() || !shape.head ? blocks : head;
 }
 
@@ -219,7 +219,8 @@ PassMemory generate_memory(const ModelConfig& config, const ModelOptions& option
   PassMemory m = forward_memory(config, options, {.rows = rows, .length = rows, .head = false});
   const int64_t drawn = std::min(logit_rows(V), padded(room.slots));
   m.logits = kF32 * V * (room.prompt_slots + std::max(drawn, padded(room.prompt_slots)));
-  m.logits += threads * V * (kF32 + (cut ? 16 : 0));  // probabilities of a row, and candidates where laws are cut
+  m.logits +=
+      threads * V * (kF32 + (cut ? 16 : 0));  // probabilities of a row, and candidates where distributions are cut
   return m;
 }
 

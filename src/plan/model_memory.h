@@ -1,7 +1,6 @@
 // Bytes of a model and of what passes through it on the CPU: the sizes that model/weights.cpp, model/block.h,
 // model/native.cpp, model/native_backward.cpp, model/head.cpp and train/moments.cpp allocate, as functions of shapes.
 // That they agree is held by train/plan_test.cpp. Legend of shapes: model/block.h.
-// Threads: any.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +16,7 @@ namespace ucas {
 
 // What is held of a model all the time.
 struct ModelMemory {
-  int64_t weights = 0;    // what products read, and all that is f32 anyway
+  int64_t weights = 0;    // what GEMMs read, and all that is f32 anyway
   int64_t masters = 0;    // f32 leaves of trained matrices, adapters too, beside their bf16 copies
   int64_t adapter = 0;    // low-rank matrices and their copies, but for masters
   int64_t gradients = 0;  // f32, from the first backward pass on
@@ -48,14 +47,15 @@ struct PassMemory {
   int64_t total() const { return activations + scratch + logits; }
 };
 
-constexpr int64_t kLawsAtOnce = 64;  // rows whose whole logits train/likely_tokens.cpp holds: 39 MB of 152k tokens
+constexpr int64_t kDistributionsAtOnce =
+    64;  // rows whose whole logits train/likely_tokens.cpp holds: 39 MB of 152k tokens
 
 struct PassShape {
   int64_t rows = 0;    // tokens of the largest micro-batch
   int64_t length = 0;  // of the longest sequence
   int64_t threads = 1;
-  bool head = true;  // ends in the LM head (a critic: in one number a row)
-  int64_t laws = 0;  // rows whose whole logits are held beside
+  bool head = true;           // ends in the LM head (a critic: in one number a row)
+  int64_t distributions = 0;  // rows whose whole logits are held beside
 };
 // The largest instant of scoring rows, and of a forward and backward pass.
 PassMemory forward_memory(const ModelConfig& config, const ModelOptions& options, const PassShape& shape);

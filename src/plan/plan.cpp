@@ -16,8 +16,8 @@ namespace {
 enum PhaseIndex : size_t { kLoad, kGenerate, kScore, kLearn, kUpdate, kSave, kPhases };
 
 // Measured where there is nothing else: a training of a model of a few KB.
-constexpr int64_t kProgram = int64_t{128} << 20;     // code and data of LibTorch and of its products
-constexpr int64_t kPerThread = int64_t{10} << 20;    // buffers of products
+constexpr int64_t kProgram = int64_t{128} << 20;     // code and data of LibTorch and of its GEMMs
+constexpr int64_t kPerThread = int64_t{10} << 20;    // buffers of GEMMs
 constexpr double kSlack = 0.02;                      // blocks are rounded up, and holes between them stay
 constexpr int64_t kPerTokenizerByte = 12;            // tables of a tokenizer, by the size of tokenizer.json
 constexpr int64_t kWriteBuffer = int64_t{12} << 20;  // of numbers converted while a checkpoint is written and read back
@@ -46,7 +46,7 @@ class Planner {
 
   MemoryPlan made() {
     standing();
-    companions();
+    auxiliary_models();
     generation();
     passes();
     saving();
@@ -103,32 +103,32 @@ class Planner {
   }
 
   // Whole models beside the policy, with what trains them.
-  void companions() {
+  void auxiliary_models() {
     if (needs_.reference) {
       const bool shared = c_.lora.on() && c_.lora.modules_to_save.empty() && !m_.own_adapter;
       if (c_.reference.moves()) {
         const ModelMemory m = model_memory(m_.policy, m_.options, nullptr);
         always("reference", m.weights + m.adapter, "moved to the policy, and saved");
         shared_kept("its masters", m.masters, "f32", true);
-        companion_state_ += 4 * m.trained;
+        auxiliary_state_ += 4 * m.trained;
       } else if (!shared) {
         always("reference", model_memory(m_.policy, inference(c_.dtype), nullptr).kept(), "frozen");
       }
     }
-    if (needs_.critic) companion("critic", m_.critic, needs_.critic->optimizer, false);
+    if (needs_.critic) auxiliary("critic", m_.critic, needs_.critic->optimizer, false);
     if (needs_.teacher) always("teacher", model_memory(m_.teacher, inference(c_.dtype), nullptr).kept(), "frozen");
     if (!needs_.prm) return;
-    companion("reward model", m_.prm, needs_.prm->optimizer, true);
+    auxiliary("reward model", m_.prm, needs_.prm->optimizer, true);
     always("its reference", model_memory(m_.prm, inference(c_.dtype), nullptr).kept(), "frozen");
   }
-  void companion(const std::string& name, const ModelConfig& model, const OptimizerConfig& optimizer, bool head) {
-    const ModelMemory m = model_memory(model, c_.companion_options(), &optimizer, head);
+  void auxiliary(const std::string& name, const ModelConfig& model, const OptimizerConfig& optimizer, bool head) {
+    const ModelMemory m = model_memory(model, c_.auxiliary_model_options(), &optimizer, head);
     auto& bytes = part(name, "weights, gradients, moments");
     const int64_t masters = m.masters - share(m.masters), moments = m.moments - share(m.moments);  // of other ranks
     bytes.assign(kPhases, m.kept() - masters - moments);
     bytes[kLoad] += masters - m.gradients;
     bytes[kSave] += masters + (gpu_ == 0 ? moments : 0);  // as in shared_kept
-    companion_state_ += 4 * m.trained + m.moments;
+    auxiliary_state_ += 4 * m.trained + m.moments;
   }
 
   void generation() {
@@ -193,7 +193,7 @@ class Planner {
     PassShape update = shape(mini);
     if (likely) {
       PassShape before = shape(all);
-      before.laws = update.laws = kLawsAtOnce;
+      before.distributions = update.distributions = kDistributionsAtOnce;
       larger(kUpdate, forward_memory(m_.policy, m_.options, before));
       likely_tokens(all * c_.rollout.response_length);
     }
@@ -201,7 +201,7 @@ class Planner {
     if (policy_.muon > instants_[kUpdate].total()) {
       instants_[kUpdate] = {.scratch = policy_.muon, .note = "one matrix under Muon"};
     }
-    const ModelOptions options = c_.companion_options();
+    const ModelOptions options = c_.auxiliary_model_options();
     if (needs_.critic) {
       const int64_t share = (all + needs_.critic->updates - 1) / needs_.critic->updates;
       larger(kScore, forward_memory(m_.critic, options, shape(all, false)));
@@ -217,7 +217,7 @@ class Planner {
     });
     auto& activations = part("activations", most.note);
     for (size_t p = 0; p < kPhases; ++p) activations[p] = instants_[p].activations;
-    auto& scratch = part("scratch", "rows on their way");
+    auto& scratch = part("scratch", "temporary buffers");
     for (size_t p = 0; p < kPhases; ++p) scratch[p] = instants_[p].scratch;
     auto& logits = part("logits", str("vocabulary ", grouped(m_.policy.vocab_size)));
     for (size_t p = 0; p < kPhases; ++p) logits[p] = instants_[p].logits;
@@ -242,7 +242,7 @@ class Planner {
   }
 
   void saving() {
-    auto& bytes = part("writing", "numbers on their way to a file");
+    auto& bytes = part("writing", "checkpoint write buffer");
     bytes[kSave] = kWriteBuffer;
     if (c_.optimizer.moments == MomentType::bf16) bytes[kSave] += 4 * policy_.largest_trained;
   }
@@ -250,7 +250,7 @@ class Planner {
   // What an update has freed stays with the process where its tensors are small, and serves later phases first.
   void allocator() {
     const int64_t freed = std::max(instants_[kUpdate].pooled, instants_[kLearn].pooled);
-    auto& bytes = part("freed", "kept by the C library until it is used again");
+    auto& bytes = part("freed", "freed but held by the allocator");
     for (size_t phase : {kGenerate, kScore, kSave}) {
       const int64_t own = instants_[phase].total() + (phase == kGenerate && cache_ / 2 < kPooledBelow ? cache_ : 0);
       bytes[phase] = std::max<int64_t>(freed - own, 0);
@@ -268,7 +268,7 @@ class Planner {
     const bool narrow = !adapter && m_.policy.torch_dtype != "float32";
     DiskPlan& d = plan_.disk;
     d.checkpoint = policy_.stored * (narrow ? 2 : 4) + policy_.moments + (narrow ? 4 * policy_.trained : 0) +
-                   companion_state_ + m_.tokenizer_bytes + (1 << 20);
+                   auxiliary_state_ + m_.tokenizer_bytes + (1 << 20);
     const RunConfig& t = c_.train;
     d.steps_known = !c_.uses_passes();
     const int64_t steps = d.steps_known ? std::max<int64_t>(t.steps, 1) : 1;
@@ -285,7 +285,7 @@ class Planner {
   const PlannedModels& m_;
   const Needs needs_;
   const int64_t threads_, ranks_, gpu_;
-  int64_t longest_ = 0, step_responses_ = 0, companion_state_ = 0, cache_ = 0;
+  int64_t longest_ = 0, step_responses_ = 0, auxiliary_state_ = 0, cache_ = 0;
   ModelMemory policy_;
   PassMemory instants_[kPhases];
   MemoryPlan plan_;
@@ -296,7 +296,7 @@ class Planner {
 PlannedModels planned_models(const TrainConfig& config, const std::string& policy) {
   PlannedModels models;
   if (config.model.empty()) {
-    throw Error("config", "model is empty: give --model DIR, a Hugging Face checkpoint directory");
+    throw Error(ErrorKind::config, "model is empty: give --model DIR, a Hugging Face checkpoint directory");
   }
   const std::string directory = policy.empty() ? config.model : policy;
   models = planned_models(config, read_model_config(directory));

@@ -2,7 +2,6 @@
 // of plan/model_memory.h, for the CPU. It is what the largest micro-batch and the longest responses need; lengths of
 // problems are not read.
 // Fed by a config and the config.json of its model; read by `ucas plan` and by train/start.
-// Threads: any.
 #pragma once
 
 #include <cstdint>
@@ -81,7 +80,7 @@ struct PlanLimits {
 };
 // Of this machine, and of the disk where `directory` is or will be.
 PlanLimits limits_here(const std::string& directory);
-// Throws Error("limit") with the nearest settings if the peak or the disk is beyond.
+// Throws Error(ErrorKind::limit) with the nearest settings if the peak or the disk is beyond.
 void check_plan(const MemoryPlan& plan, const TrainConfig& config, const PlannedModels& models,
                 const PlanLimits& limits);
 

@@ -251,7 +251,7 @@ TEST(memory_plan, the_likeliest_tokens_of_a_trust_region_are_counted_where_a_ste
   PlannedModels on_gpu = models_of(c);
   on_gpu.gpu = int64_t{80} << 30;
   EXPECT_EQ(bytes_of(plan_memory(c, on_gpu), "likely tokens", "update"), 0) << "they lie on the host";
-  c.update.mini_batch_size = 4;  // one update, by the law that sampled
+  c.update.mini_batch_size = 4;  // one update, by the distribution that sampled
   EXPECT_EQ(plan_memory(c, models_of(c)).peak(), [&] {
     TrainConfig other = c;
     other.method = make_method("dppo", "tv");
@@ -289,7 +289,7 @@ TEST(memory_plan, what_lowers_the_peak_is_tried_until_it_fits) {
     check_plan(plan_memory(c, models), c, models, {.memory = peak - 1, .whose = "--memory is"});
     FAIL();
   } catch (const Error& e) {
-    EXPECT_EQ(e.kind(), "limit");
+    EXPECT_EQ(e.word(), "limit");
     EXPECT_EQ(e.exit_code(), kBadInput);
   }
 }

@@ -168,16 +168,18 @@ void check_plan(const MemoryPlan& plan, const TrainConfig& config, const Planned
                 const PlanLimits& limits) {
   if (limits.memory > 0 && plan.peak() > limits.memory) {
     const std::string nearest = nearest_fitting(remedies(config, models, limits.memory), limits.memory);
-    throw Error("limit", str("the peak would be about ", bytes_text(plan.peak()), ", in the phase ", plan.peak_words(3),
-                             "; ", limits.whose, " ", bytes_text(limits.memory), "; ",
-                             nearest.empty() ? "no setting makes it fit: use a smaller model or shorter responses"
-                                             : str("what fits: ", nearest),
-                             " (ucas plan shows all)"));
+    throw Error(ErrorKind::limit,
+                str("the peak would be about ", bytes_text(plan.peak()), ", in the phase ", plan.peak_words(3), "; ",
+                    limits.whose, " ", bytes_text(limits.memory), "; ",
+                    nearest.empty() ? "no setting makes it fit: use a smaller model or shorter responses"
+                                    : str("what fits: ", nearest),
+                    " (ucas plan shows all)"));
   }
   if (limits.disk_free > 0 && plan.disk.total() > limits.disk_free) {
-    throw Error("limit", str("the run would take about ", bytes_text(plan.disk.total()), " of disk (",
-                             plan.disk.checkpoints, " checkpoints of ", bytes_text(plan.disk.checkpoint), "), ",
-                             bytes_text(limits.disk_free), " are free; make room, or keep fewer (train.keep)"));
+    throw Error(ErrorKind::limit,
+                str("the run would take about ", bytes_text(plan.disk.total()), " of disk (", plan.disk.checkpoints,
+                    " checkpoints of ", bytes_text(plan.disk.checkpoint), "), ", bytes_text(limits.disk_free),
+                    " are free; make room, or keep fewer (train.keep)"));
   }
 }
 

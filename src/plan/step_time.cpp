@@ -13,7 +13,8 @@ namespace ucas {
 
 namespace {
 
-constexpr double kLawLogits = 2;       // to find the likeliest of a row and its law, of a pass's statistics of a row
+constexpr double kDistributionLogits =
+    2;  // to find the likeliest of a row and its distribution, of a pass's statistics of a row
 constexpr double kRowBytes = 12 * 16;  // of a sampled token as it goes from rank to rank, about
 
 class TimePlanner {
@@ -57,7 +58,7 @@ class TimePlanner {
   }
   // Operations of blocks on tokens at [from, to) of a sequence.
   static double blocks(const ModelConfig& m, double from, double to) {
-    return 2 * ((to - from) * block_products(m) + keys(m, from, to) * key_products(m));
+    return 2 * ((to - from) * block_multiply_adds(m) + keys(m, from, to) * key_multiply_adds(m));
   }
   // Operations a second at a share of them, for a model of this width.
   double speed(const ModelConfig& m, double share) const {
@@ -70,7 +71,7 @@ class TimePlanner {
   void generate() {
     const ModelConfig& m = m_.policy;
     const double prompts = sampled_ / static_cast<double>(c_.rollout.n) / ranks_, mine = sampled_ / ranks_;
-    const double prefill = prompts * (blocks(m, 0, p()) + 2 * head_products(m)) / speed(m, d_.forward);
+    const double prefill = prompts * (blocks(m, 0, p()) + 2 * head_multiply_adds(m)) / speed(m, d_.forward);
     const int64_t token_bytes =
         static_cast<int64_t>(2 * element()) * m.num_hidden_layers * m.num_key_value_heads * m.head_dim;
     EngineConfig engine;
@@ -86,10 +87,10 @@ class TimePlanner {
                  rounds = std::max(r(), mine * r() / lanes);
     const double at_once = mine * r() / rounds;  // in the mean
     const double in_sight = keys(m, p(), p() + r()) / r();
-    const double weights = block_products(m) + head_products(m);
+    const double weights = block_multiply_adds(m) + head_multiply_adds(m);
     const double read =
         element() * (weights + at_once * in_sight * static_cast<double>(2 * m.num_key_value_heads * m.head_dim));
-    const double operations = 2 * at_once * (weights + in_sight * key_products(m));
+    const double operations = 2 * at_once * (weights + in_sight * key_multiply_adds(m));
     const double reading = read / (d_.bandwidth * d_.read * (read < d_.cache ? 4 : 1));
     const double round = reading + operations / speed(m, d_.decode) +
                          static_cast<double>(m.num_hidden_layers) * d_.layer_seconds +
@@ -107,14 +108,14 @@ class TimePlanner {
   // Softmax and statistics of one row.
   double logits(const ModelConfig& m) const { return static_cast<double>(m.vocab_size) * d_.logit_seconds; }
 
-  // A pass over responses: `products` of the blocks and of the head. A prompt is passed once for its responses where
+  // A pass over responses: `GEMMs` of the blocks and of the head. A prompt is passed once for its responses where
   // the forward of the CPU shares it.
   double pass(const ModelConfig& m, double responses, double products, double head, double share) const {
     const double shared = d_.memory == 0 ? 1 / static_cast<double>(c_.rollout.n) : 1;
     const double each = speed(m, share), of_head = d_.head > 0 ? d_.operations * d_.head : each;
     return responses * (products * (blocks(m, p(), p() + r()) + shared * blocks(m, 0, p())) / each +
                         products * (r() + shared * p()) * numbers(m) * d_.number_seconds +
-                        head * 2 * r() * head_products(m) / of_head + r() * logits(m) * std::min(2.0, head));
+                        head * 2 * r() * head_multiply_adds(m) / of_head + r() * logits(m) * std::min(2.0, head));
   }
 
   void score() {
@@ -136,24 +137,24 @@ class TimePlanner {
       phase("reward model", pass(m_.prm, mine, 2, 2, d_.forward) + pass(m_.prm, mine, passes(), 4, d_.update));
   }
 
-  // The likeliest tokens before the first update, then their law again at every token of every later update: each a
-  // product of the LM head whose logits are read on the host, row by row.
+  // The likeliest tokens before the first update, then their distribution again at every token of every later update:
+  // each a GEMM of the LM head whose logits are read on the host, row by row.
   void divergence(double epochs) {
     const ModelConfig& m = m_.policy;
     const double mine = trained_ / ranks_, again = epochs * (updates_ - 1) / updates_;
     const double of_head = d_.operations * (d_.head > 0 ? d_.head : d_.forward);
-    const double law = 2 * head_products(m) / of_head + logits(m) * kLawLogits;
+    const double distribution = 2 * head_multiply_adds(m) / of_head + logits(m) * kDistributionLogits;
     const double copied = d_.memory > 0 ? 4 * static_cast<double>(m.vocab_size) / d_.link : 0;
-    const double before = pass(m, mine, 1, 1, d_.forward) + mine * r() * logits(m) * (kLawLogits - 1);
-    phase("likely tokens", before + mine * r() * (again * law + (1 + again) * copied),
-          str(needs_.divergence->tokens, " of every token, and their law again in ", std::llround(updates_ - 1), " of ",
-              std::llround(updates_), " updates",
+    const double before = pass(m, mine, 1, 1, d_.forward) + mine * r() * logits(m) * (kDistributionLogits - 1);
+    phase("likely tokens", before + mine * r() * (again * distribution + (1 + again) * copied),
+          str(needs_.divergence->tokens, " of every token, and their distribution again in ",
+              std::llround(updates_ - 1), " of ", std::llround(updates_), " updates",
               copied > 0 ? "; logits go to the host over the same link as between ranks, what it makes of them is not "
                            "counted"
                          : ""));
   }
 
-  // Forward, two products backward, and what is computed again.
+  // Forward, two GEMMs backward, and what is computed again.
   double passes() const {
     if (c_.update.recompute == Recompute::block) return 4;
     return c_.update.recompute == Recompute::keep_attention ? 3.5 : 3;
@@ -180,13 +181,13 @@ class TimePlanner {
           str(word_of(c_.optimizer.moments), " moments", ranks_ > 1 ? ", shared out" : ""));
   }
 
-  // Bytes of a model: its gradients so many times, and its parameters as they are handed out.
+  // Bytes of a model: its gradients so many times, and its parameters as they are broadcast.
   static double bytes_of(const ModelMemory& m, double gradients, double updates) {
     const double trained = 4 * static_cast<double>(m.trained);
     return trained * gradients + (trained - static_cast<double>(m.masters) / 2) * updates;  // masters travel in bf16
   }
 
-  // Gradients are summed, updated parameters handed out, responses gathered.
+  // Gradients are summed, updated parameters broadcast, responses gathered.
   void exchange() {
     const double others = (ranks_ - 1) / ranks_;
     // Shares of gradients are summed after every pass, not every update.
@@ -195,7 +196,7 @@ class TimePlanner {
                               : std::max(updates_, trained_ / ranks_ * static_cast<double>(c_.update.epochs) *
                                                        (p() + r()) / static_cast<double>(c_.update.micro_batch_tokens));
     double models = bytes_of(model_memory(m_.policy, m_.options, &c_.optimizer), passes, updates_);
-    const ModelOptions beside = c_.companion_options();
+    const ModelOptions beside = c_.auxiliary_model_options();
     if (needs_.critic) {
       const auto updates = static_cast<double>(needs_.critic->updates);
       models += bytes_of(model_memory(m_.critic, beside, &needs_.critic->optimizer, false), 2 * updates, updates);

@@ -16,21 +16,21 @@ namespace ucas {
 // Shares of `operations` and `bandwidth` that a phase reaches.
 struct Device {
   std::string name, note;
-  double operations = 0;                       // a second, in dense products of the run's type; a multiply-add is two
+  double operations = 0;                       // a second, in dense GEMMs of the run's type; a multiply-add is two
   double bandwidth = 0;                        // bytes a second
   int64_t memory = 0;                          // bytes; 0: of the host
   double link = 0;                             // bytes a second that a rank sends to another
   double forward = 0, update = 0, decode = 0;  // of operations
   double head = 0;                             // of operations: the LM head of a pass; 0: as the pass
   double read = 0, optimizer = 0;              // of bandwidth: weights, keys and values while decoding; moments
-  double half_width = 0;                       // products of models of so many columns reach half of these shares
+  double half_width = 0;                       // GEMMs of models of so many columns reach half of these shares
   double cache = 0;                            // bytes: weights that fit are read at four times the bandwidth
   double layer_seconds = 0;                    // of a layer in each round of decoding, whatever is computed
   double token_seconds = 0;                    // of a sampled token: its draw and what is kept of it
-  double number_seconds = 0;                   // of a number that a pass makes beside its products: norms, SwiGLU ..
+  double number_seconds = 0;                   // of a number that a pass makes beside its GEMMs: norms, SwiGLU ..
   double logit_seconds = 0;                    // of a logit: softmax, statistics, draw; 0: within the shares
 };
-// "h100", "h200", "a100", "rtx4090". Error("usage") for others.
+// "h100", "rtx4090" and the like (devices.cpp). Error(ErrorKind::usage) for others.
 Device gpu_named(const std::string& name, Dtype dtype);
 // This machine's CPU, measured by the program's own kernels. Half a second.
 Device here_device(Dtype dtype, int64_t threads);

@@ -102,9 +102,10 @@ TEST(step_time, the_passes_of_a_trust_region_by_likely_tokens_are_counted_where_
   const double scored = seconds(plan_time(c, models, cpu, {}), "score");
   c.method = make_method("dppo", "topk_tv");
   const TimePlan plan = plan_time(c, models, cpu, {});
-  // 64 x 16 x 1,020 tokens: a forward pass, and at each token of the second of two updates the head's product.
-  const double tokens = 64 * 16 * 1020, head = tokens * 2 * 1536 * 151936 / 1e12, law = tokens * 151936 * 1e-9;
-  EXPECT_NEAR(seconds(plan, "likely tokens"), scored - law + 2 * law + (head + 2 * law) / 2, 1e-3 * scored);
+  // 64 x 16 x 1,020 tokens: a forward pass, and at each token of the second of two updates the head's GEMM.
+  const double tokens = 64 * 16 * 1020, head = tokens * 2 * 1536 * 151936 / 1e12, distribution = tokens * 151936 * 1e-9;
+  EXPECT_NEAR(seconds(plan, "likely tokens"), scored - distribution + 2 * distribution + (head + 2 * distribution) / 2,
+              1e-3 * scored);
   EXPECT_EQ(seconds(plan, "update"), seconds(plain, "update"));
 
   const Device h100 = gpu_named("h100", Dtype::bf16);
@@ -115,7 +116,8 @@ TEST(step_time, the_passes_of_a_trust_region_by_likely_tokens_are_counted_where_
   EXPECT_NEAR(seconds(plan_time(c, two, h100, {}), "likely tokens"),
               seconds(plan_time(c, one, h100, {}), "likely tokens") / 2, 1e-9);
   c.update.mini_batch_size = c.data.train_batch_size;
-  EXPECT_EQ(seconds(plan_time(c, models, cpu, {}), "likely tokens"), 0) << "one update, by the law that sampled";
+  EXPECT_EQ(seconds(plan_time(c, models, cpu, {}), "likely tokens"), 0)
+      << "one update, by the distribution that sampled";
 }
 
 TEST(step_time, a_choice_of_tokens_by_the_policy_of_now_costs_a_pass_before_each_update) {
@@ -132,7 +134,8 @@ TEST(step_time, a_device_that_is_not_known_is_refused_by_the_nearest_name) {
     gpu_named("A100", Dtype::bf16);
     FAIL() << "A100 was taken";
   } catch (const Error& refused) {
-    EXPECT_NE(std::string(refused.what()).find("expected one of cpu, h100, h200, a100, rtx4090"), std::string::npos);
+    EXPECT_NE(std::string(refused.what()).find("expected one of cpu, h100, h200, gh200, b200, a100"),
+              std::string::npos);
   }
 }
 

@@ -103,7 +103,7 @@ InkedLine DashboardState::progress(size_t width, bool utf8, double now) const {
     double left = seconds * steps_left() - (now - finished_.back());
     text += "   ETA " + human_seconds(std::max(0.0, left));
   }
-  bool by_prompts = start_.total_prompts > 0;  // then nobody knows how many steps they will give
+  bool by_prompts = start_.total_prompts > 0;  // then the number of steps is unknown
   std::string steps = str(" ", unit(), " ", grouped(step_), by_prompts ? "" : "/" + grouped(start_.total_steps), "  ");
   std::string what = phase.empty() ? "" : str("   ", detail.empty() ? phase : detail);
   constexpr size_t kWords = 76;  // of all other words at their usual longest, so that the bar keeps its length
@@ -197,7 +197,7 @@ std::vector<InkedLine> DashboardState::sample_lines(size_t width, bool utf8) con
     std::string part = text.size() <= 2 * most ? text : text.substr(0, most) + text.substr(text.size() - most);
     return fit_middle(visible(trim(part), utf8), room);
   };
-  const TrainSample& s = ended ? newest_ : sample_;  // the last frame stays: nobody needs time to read an older one
+  const TrainSample& s = ended ? newest_ : sample_;  // the last frame stays, so it shows the newest sample
   bool right = s.verdict == "equal";
   std::string words = right ? "right" : s.verdict == "unequal" ? "wrong" : s.verdict;
   std::string facts =

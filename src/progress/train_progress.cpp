@@ -21,7 +21,7 @@ class PlainProgress final : public TrainObserver {
  public:
   void begin(const TrainStart& start) override {
     done_ = start.step;
-    by_prompts_ = start.total_prompts > 0;  // nobody knows how many steps they will give
+    by_prompts_ = start.total_prompts > 0;  // the number of steps is unknown
     if (by_prompts_) {
       done_ = start.prompts;
       progress_.emplace(start.title, start.total_prompts, "prompts", start.prompts);
@@ -103,7 +103,7 @@ ProgressMode parse_progress_mode(const std::string& word) {
   for (const auto& [name, mode] : kModes) {
     if (word == name) return mode;
   }
-  throw Error("usage", str("--progress ", printable(word), ": expected auto, plain, dashboard or none"));
+  throw Error(ErrorKind::usage, str("--progress ", printable(word), ": expected auto, plain, dashboard or none"));
 }
 
 std::unique_ptr<TrainObserver> make_train_observer(ProgressMode mode) {

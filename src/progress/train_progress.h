@@ -10,7 +10,7 @@
 namespace ucas {
 
 enum class ProgressMode { automatic, plain, dashboard, none };
-// "" is automatic. Throws Error("usage") naming the choices.
+// "" is automatic. Throws Error(ErrorKind::usage) naming the choices.
 ProgressMode parse_progress_mode(const std::string& word);
 // `automatic` is the dashboard on a terminal, else plain lines.
 std::unique_ptr<TrainObserver> make_train_observer(ProgressMode mode);

@@ -58,29 +58,32 @@ OrderedJson json_of(const EvalConfig& config) {
 }
 
 // What decides the prompts. Templates that are no chat template have the keys that they always had.
-OrderedJson content_of(const Template& form) {
-  OrderedJson out = {{"text", form.text}, {"system", form.system}, {"special", form.special}, {"stop", form.stop}};
-  if (!form.examples.empty()) {
-    out["shots"] = form.shots;
-    out["example"] = form.example;
+OrderedJson content_of(const Template& prompt_template) {
+  OrderedJson out = {{"text", prompt_template.text},
+                     {"system", prompt_template.system},
+                     {"special", prompt_template.special},
+                     {"stop", prompt_template.stop}};
+  if (!prompt_template.examples.empty()) {
+    out["shots"] = prompt_template.shots;
+    out["example"] = prompt_template.example;
     out["examples"] = OrderedJson::array();
-    for (const Template::Example& e : form.examples) {
+    for (const Template::Example& e : prompt_template.examples) {
       out["examples"].push_back(OrderedJson{{"question", e.question}, {"answer", e.answer}});
     }
   }
-  if (!form.chat) return out;
+  if (!prompt_template.chat) return out;
   out["chat"] = true;
-  out["user"] = form.user;
-  out["set"] = form.set;
+  out["user"] = prompt_template.user;
+  out["set"] = prompt_template.set;
   out["tokens"] = OrderedJson::object();
-  for (const auto& [name, text] : form.tokens) out["tokens"][name] = text;
+  for (const auto& [name, text] : prompt_template.tokens) out["tokens"][name] = text;
   return out;
 }
 
-OrderedJson json_of(const Template& form) {
-  OrderedJson out = {{"name", form.name}};
-  out.update(content_of(form));
-  out["sha256"] = template_sha256(form);
+OrderedJson json_of(const Template& prompt_template) {
+  OrderedJson out = {{"name", prompt_template.name}};
+  out.update(content_of(prompt_template));
+  out["sha256"] = template_sha256(prompt_template);
   return out;
 }
 
@@ -98,7 +101,7 @@ OrderedJson json_of(const CardBenchmark& set, std::span<const Problem> problems)
     const std::string& column = std::get<std::string>(setting.value);
     if (!column.empty()) out["columns"][setting.key] = column;
   }
-  out["template"] = json_of(set.form);
+  out["template"] = json_of(set.prompt_template);
   out["stop_ids"] = set.stop_ids;
   out["stop_texts"] = set.stop_texts;
   if (!set.end_texts.empty()) out["end_texts"] = set.end_texts;
@@ -163,23 +166,24 @@ Card::Set set_of(const JsonObject& row) {
   ucas::apply(set.as.columns, row.child("columns").settings());
   set.problems = row.whole("problems");
   set.problems_sha256 = row.text("problems_sha256");
-  const JsonObject form = row.child("template");
-  set.as.form = {form.text("name"), form.text("text"), form.text("system"), form.texts("special"), form.texts("stop")};
-  if (form.has("examples")) {
-    set.as.form.shots = form.whole("shots");
-    set.as.form.example = form.text("example");
-    for (const JsonObject& e : form.children("examples")) {
-      set.as.form.examples.push_back({e.text("question"), e.text("answer")});
+  const JsonObject prompt_template = row.child("template");
+  set.as.prompt_template = {prompt_template.text("name"), prompt_template.text("text"), prompt_template.text("system"),
+                            prompt_template.texts("special"), prompt_template.texts("stop")};
+  if (prompt_template.has("examples")) {
+    set.as.prompt_template.shots = prompt_template.whole("shots");
+    set.as.prompt_template.example = prompt_template.text("example");
+    for (const JsonObject& e : prompt_template.children("examples")) {
+      set.as.prompt_template.examples.push_back({e.text("question"), e.text("answer")});
     }
   }
-  if (form.truth_or("chat", false)) {
-    set.as.form.chat = true;
-    set.as.form.user = form.text("user");
-    set.as.form.set = form.texts("set");
-    const JsonObject tokens = form.child("tokens");
-    for (const std::string& key : tokens.keys()) set.as.form.tokens.emplace_back(key, tokens.text(key));
+  if (prompt_template.truth_or("chat", false)) {
+    set.as.prompt_template.chat = true;
+    set.as.prompt_template.user = prompt_template.text("user");
+    set.as.prompt_template.set = prompt_template.texts("set");
+    const JsonObject tokens = prompt_template.child("tokens");
+    for (const std::string& key : tokens.keys()) set.as.prompt_template.tokens.emplace_back(key, tokens.text(key));
   }
-  set.template_sha256 = form.text("sha256");
+  set.template_sha256 = prompt_template.text("sha256");
   set.as.stop_ids = row.ids("stop_ids");
   set.as.stop_texts = row.texts("stop_texts");
   if (row.has("end_texts")) set.as.end_texts = row.texts("end_texts");
@@ -253,7 +257,9 @@ std::string problems_sha256(std::span<const Problem> problems, const std::string
   return sha256_of_text(lines);
 }
 
-std::string template_sha256(const Template& form) { return sha256_of_text(json_text(content_of(form))); }
+std::string template_sha256(const Template& prompt_template) {
+  return sha256_of_text(json_text(content_of(prompt_template)));
+}
 
 std::string write_card(const CardInput& input, const EvalRecord& result, std::span<const Problem> problems,
                        const std::string& directory, const std::string& name) {
@@ -285,7 +291,7 @@ std::string write_card(const CardInput& input, const EvalRecord& result, std::sp
 Card read_card(const std::string& path) {
   const std::string text = read_file(path, kCardLimit);
   const JsonObject root =
-      JsonObject::parse(text, printable(path, 400), "header_json",
+      JsonObject::parse(text, printable(path, 400), ErrorKind::header_json,
                         "the same `ucas evaluate` makes the card anew, without generating anything again");
   root.format(kCardFormat, "was it written by another version?");
   Card card;

@@ -40,7 +40,7 @@ struct CardBenchmark {
   std::string title;  // may be empty
   std::vector<std::string> files;
   ProblemColumns columns;
-  Template form;
+  Template prompt_template;
   std::vector<int32_t> stop_ids;
   std::vector<std::string> stop_texts;  // of stop_ids, and then end_texts
   std::vector<std::string> end_texts;   // that end a response wherever its tokens complete one
@@ -97,7 +97,7 @@ struct CardSummary {
   std::string model;  // eight digits of the weights' hash, of all files together
   std::string sampling;
   struct Set {
-    std::string name, problems, files, form, stop, max_tokens, grader;
+    std::string name, problems, files, prompt_template, stop, max_tokens, grader;
   };
   std::vector<Set> sets;  // benchmarks
 };
@@ -110,6 +110,6 @@ std::string card_name(const std::string& eval_directory, const std::string& name
 std::string problems_sha256(std::span<const Problem> problems, const std::string& source);
 // Over {"text":..,"system":..,"special":[..],"stop":[..]}, of a chat template also "chat", "user", "set", "tokens";
 // of one with examples "shots", "example", "examples".
-std::string template_sha256(const Template& form);
+std::string template_sha256(const Template& prompt_template);
 
 }  // namespace ucas

@@ -42,8 +42,8 @@ class RunCard : public ::testing::Test {
     sums.title = "Sums";
     sums.files = {data_};
     sums.columns.problem = "question";
-    sums.form.name = "plain";
-    sums.form.text = "{problem}";
+    sums.prompt_template.name = "plain";
+    sums.prompt_template.text = "{problem}";
     sums.stop_ids = {3, 5};
     sums.stop_texts = {"<end>", "\xff"};
     sums.max_tokens = 32;
@@ -78,7 +78,7 @@ TEST_F(RunCard, reads_back_as_it_was_written) {
   const Card::Set& set = card.benchmarks[0];
   EXPECT_EQ(set.problems, 2);
   EXPECT_EQ(set.problems_sha256, problems_sha256(kProblems, "sums"));
-  EXPECT_EQ(set.template_sha256, template_sha256(set.as.form));
+  EXPECT_EQ(set.template_sha256, template_sha256(set.as.prompt_template));
   EXPECT_EQ(set.as.columns.problem, "question");
   EXPECT_EQ(set.as.extract, Extract::answer_tag);
   EXPECT_EQ(set.as.stop_ids, (std::vector<int32_t>{3, 5}));

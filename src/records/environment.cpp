@@ -65,7 +65,7 @@ void write_environment(const std::string& file, const RunEnvironment& e) {
 
 std::map<std::string, std::string> read_environment(const std::string& file) {
   std::map<std::string, std::string> texts;
-  const JsonObject env = JsonObject::read(file, kEnvironmentLimit, "data_line");
+  const JsonObject env = JsonObject::read(file, kEnvironmentLimit, ErrorKind::data_line);
   for (const std::string& key : env.keys()) {
     if (const Json* value = env.find(key)) texts[key] = plain_text(*value);
   }
@@ -75,7 +75,7 @@ std::map<std::string, std::string> read_environment(const std::string& file) {
 std::vector<std::string> read_remarks(const std::string& file) {
   std::vector<std::string> texts;
   if (!exists(file)) return texts;
-  const JsonObject env = JsonObject::read(file, kEnvironmentLimit, "data_line");
+  const JsonObject env = JsonObject::read(file, kEnvironmentLimit, ErrorKind::data_line);
   const Json* list = env.find(kRemarks);
   for (const Json& text : list && list->is_array() ? *list : Json::array()) {
     if (text.is_string()) texts.push_back(text.get<std::string>());

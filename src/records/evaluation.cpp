@@ -249,7 +249,7 @@ EvalRecord read_evaluation(const std::string& directory, const std::string& name
   EvalRecord out;
   out.name = name;
   const std::string path = path_join(directory, name + ".json");
-  const JsonObject root = JsonObject::read(path, kFiguresFile, "data_line");
+  const JsonObject root = JsonObject::read(path, kFiguresFile, ErrorKind::data_line);
   out.label = root.text_or("label", "");
   out.model = root.text_or("model", "");
   out.suite = root.text_or("suite", "");

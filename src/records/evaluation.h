@@ -59,9 +59,9 @@ struct SampledResponse {
   std::optional<VerdictKind> verdict;
   int64_t tokens = -1;  // -1: not recorded
   bool finished = true;
-  bool end_known = true;                             // false: nobody said whether it was cut; not read back
+  bool end_known = true;                             // false: unknown whether it was cut; not read back
   std::vector<int32_t> ids;                          // token ids, end token included; not read back
-  double logprob = kUnknown;                         // sum over the tokens, of the distribution drawn from
+  double logprob = kUnknown;                         // sum over the tokens, of the distribution sampled from
   double entropy = kUnknown, confidence = kUnknown;  // means over the tokens: H, and C(o|q) of Eq. 6
   bool right() const { return verdict == VerdictKind::equal; }
 };

@@ -8,9 +8,9 @@
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/lapses.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "base/warning_counters.h"
 
 namespace ucas {
 
@@ -66,7 +66,7 @@ std::string event_record(int64_t step, EventField field, std::string_view conten
 template <class Number>
 Number event_number(std::string_view bytes, size_t at) {
   Number value;
-  UCAS_CHECK(at + sizeof value <= bytes.size(), "a record is as long as it says");
+  UCAS_CHECK(at + sizeof value <= bytes.size(), "a TFRecord must have its stated length");
   std::memcpy(&value, bytes.data() + at, sizeof value);
   return value;
 }
@@ -136,7 +136,7 @@ void EventFile::attempt(const std::function<void()>& write) {
     write();
   } catch (const Error& failure) {
     failed_ = true;
-    note(Lapse::event_file);
+    count_warning(Warning::event_file);
     warn(str("TensorBoard gets no more of this run: ", failure.what()));
   }
 }

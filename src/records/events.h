@@ -1,7 +1,6 @@
 // The numbers of steps.jsonl for TensorBoard: RUN/tensorboard/events.out.tfevents.*.ucas, scalars of the same names in
 // the precision of a float. Each start of a training opens a file of its own. What a resumed run makes again is cut
-// from the files before, and the new one says so: a TensorBoard that is watching forgets these steps, too. Threads:
-// one.
+// from the files before, and the new one says so: a TensorBoard that is watching forgets these steps, too.
 #pragma once
 
 #include <cstdint>

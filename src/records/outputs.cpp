@@ -21,7 +21,7 @@ constexpr const char* kOutputsFormat = "ucas-outputs-1";
 constexpr double kSyncSeconds = 3;  // what a crash of the machine, not of the program, can lose
 
 [[noreturn]] void refuse(const std::string& where, const std::string& what) {
-  throw Error("data_line", str(where, ": ", what));
+  throw Error(ErrorKind::data_line, str(where, ": ", what));
 }
 
 OutputSettings settings_of(const JsonObject& r) {
@@ -71,7 +71,7 @@ JsonObject parse_line(std::string_view line, const std::string& where) {
   try {
     return JsonObject::parse(line, where);
   } catch (const Error& error) {
-    throw Error("data_line", error.what());
+    throw Error(ErrorKind::data_line, error.what());
   }
 }
 
@@ -216,8 +216,8 @@ OutputJournal::OutputJournal(const std::string& path, const OutputSettings& sett
                                    [](const Output& o) { return o.sample != kGreedySample; });
   const std::string found = difference(stored.settings, settings, sampled);
   if (!found.empty()) {
-    throw Error("config", str(printable(path, 400), ": this directory holds an evaluation with ", found,
-                              "; remove it or choose another --out or --name"));
+    throw Error(ErrorKind::config, str(printable(path, 400), ": this directory holds an evaluation with ", found,
+                                       "; remove it or choose another --out or --name"));
   }
   size_t begin = bytes.find('\n') + 1;
   const size_t body = begin;
@@ -264,8 +264,9 @@ void OutputJournal::finish(std::span<const Problem> problems) {
   file_->close();
   const std::string bytes = read_file(path_, kFileLimit);
   if (bytes.size() != size_) {
-    throw Error("path", str(printable(path_, 400),
-                            ": another program has written to it meanwhile; its lines cannot be put in order"));
+    throw Error(
+        ErrorKind::path,
+        str(printable(path_, 400), ": another program has written to it meanwhile; its lines cannot be put in order"));
   }
   std::string text = bytes.substr(0, bytes.find('\n') + 1);
   for (Line& line : lines_) {
@@ -296,9 +297,10 @@ std::vector<Responses> by_problem(std::span<const Problem> problems, std::vector
     const size_t missing =
         (asked - std::min(asked, out[i].samples.size())) + ((greedy || only) && out[i].greedy.empty());
     if (missing == 0) continue;
-    throw Error("truncated", str(printable(problems[i].source), "/", printable(problems[i].id), ": ", missing,
-                                 " of its responses are missing; the evaluation was interrupted, the same command "
-                                 "goes on"));
+    throw Error(ErrorKind::truncated,
+                str(printable(problems[i].source), "/", printable(problems[i].id), ": ", missing,
+                    " of its responses are missing; the evaluation was interrupted, the same command "
+                    "goes on"));
   }
   return out;
 }

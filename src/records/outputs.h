@@ -22,12 +22,12 @@ struct Output {
   std::string text;  // valid UTF-8 (other bytes replaced before grading): what is graded now and at any later time
   std::vector<int32_t> ids;            // token ids, end token included; empty: not known
   bool finished = false;               // ended by a stop token; false: cut at the length limit
-  double logprob = 0;                  // sum over the tokens, of the distribution drawn from
+  double logprob = 0;                  // sum over the tokens, of the distribution sampled from
   double entropy = 0, confidence = 0;  // means over the tokens: H, and C(o|q) of Eq. 6
   std::vector<double> choice_logprob;  // log-prob of each choice, where choices are compared instead of generated
   // Of responses that something else generated, which may not say all of this; a number that is not known is NaN.
   int64_t tokens = -1;    // how many, where the ids are not known; -1: not known either
-  bool end_known = true;  // false: nobody said whether it was cut
+  bool end_known = true;  // false: unknown whether it was cut
 
   bool counted() const { return !ids.empty() || tokens >= 0; }
   int64_t length() const { return ids.empty() && tokens >= 0 ? tokens : static_cast<int64_t>(ids.size()); }
@@ -64,7 +64,7 @@ StoredOutputs read_outputs(const std::string& path);
 std::string to_json_line(const OutputSettings& settings);  // with its newline
 std::string to_json_line(const Output& output);
 
-// The file while responses come. Threads: one.
+// The file while responses come.
 class OutputJournal {
  public:
   // Goes on with the file at `path` or begins it. A torn last line is dropped. Errors: config, if it holds responses of
@@ -99,8 +99,8 @@ struct Responses {
   std::vector<Output> greedy;  // none or one
   std::vector<Output> samples;
 };
-// One entry per problem. Samples beyond `samples` are left out. Error("truncated") if one is missing that `greedy` and
-// `samples` ask for; problems of sources in `greedy_only` (compared choices) have no samples.
+// One entry per problem. Samples beyond `samples` are left out. Error(ErrorKind::truncated) if one is missing that
+// `greedy` and `samples` ask for; problems of sources in `greedy_only` (compared choices) have no samples.
 std::vector<Responses> by_problem(std::span<const Problem> problems, std::vector<Output> outputs, bool greedy,
                                   int64_t samples, std::span<const std::string> greedy_only = {});
 

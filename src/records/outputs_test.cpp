@@ -48,7 +48,7 @@ std::string error_of(const std::function<void()>& act) {
   try {
     act();
   } catch (const Error& error) {
-    return error.kind() + ": " + error.what();
+    return error.word() + ": " + error.what();
   }
   return "no error";
 }

@@ -7,9 +7,9 @@
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/json_object.h"
-#include "base/lapses.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "base/warning_counters.h"
 
 namespace ucas {
 
@@ -48,8 +48,9 @@ void refuse_run_in(const std::string& path) {
   for (const char* name : {"config.toml", "steps.jsonl", "checkpoints"}) {
     const std::string part = path_join(path, name);
     if (!exists(part) || (is_directory(part) && list_directory(part).empty())) continue;
-    throw Error("path", str(printable(path, 400), ": already holds a run (", name, "); go on with it by --resume ",
-                            printable(path, 400), ", or choose another --out"));
+    throw Error(ErrorKind::path,
+                str(printable(path, 400), ": already holds a run (", name, "); go on with it by --resume ",
+                    printable(path, 400), ", or choose another --out"));
   }
 }
 
@@ -86,7 +87,7 @@ std::unique_ptr<FileLock> lock_of(const std::string& path) {
 
 RunDirectory RunDirectory::create(const std::string& path, const std::string& config_toml,
                                   const RunEnvironment& environment) {
-  refuse_run_in(path);  // before a lock file is left in somebody's directory
+  refuse_run_in(path);  // before a lock file is left in another directory
   refuse_links_in(path);
   make_directories(path);
   RunDirectory run(path, lock_of(path));
@@ -100,12 +101,13 @@ RunDirectory RunDirectory::create(const std::string& path, const std::string& co
 }
 
 void RunDirectory::check_started(const std::string& path) {
-  if (!is_directory(path)) throw Error("path", str(printable(path, 400), ": no such run directory"));
+  if (!is_directory(path)) throw Error(ErrorKind::path, str(printable(path, 400), ": no such run directory"));
   if (exists(path_join(path, "config.toml"))) return;
-  throw Error("path", str(printable(path, 400),
-                          ": not a run directory (no config.toml in it: no run has begun here); give the whole command "
-                          "with --out ",
-                          printable(path, 400)));
+  throw Error(ErrorKind::path,
+              str(printable(path, 400),
+                  ": not a run directory (no config.toml in it: no run has begun here); give the whole command "
+                  "with --out ",
+                  printable(path, 400)));
 }
 
 RunDirectory RunDirectory::open(const std::string& path) {
@@ -137,18 +139,17 @@ void RunDirectory::append_step(const std::string& json_line) {
 void RunDirectory::keep_log_in_place() const {
   const FileWriter::Place place = steps_->place();
   if (place == FileWriter::Place::kept || (place == FileWriter::Place::cut && said_cut_)) return;
-  note(Lapse::moved_log);
+  count_warning(Warning::moved_log);
   if (place == FileWriter::Place::cut) {
     said_cut_ = true;
     return warn(str(printable(steps_file(), 400),
-                    ": was cut by somebody while this run writes it: its earlier lines are gone; put them back before "
+                    ": was cut while this run writes it: its earlier lines are gone; put them back before "
                     "--resume"));
   }
   const std::string lines = steps_->read_back();
   write_file(steps_file(), lines);
   steps_ = std::make_unique<FileWriter>(steps_file(), true);
-  warn(str(printable(steps_file(), 400),
-           ": was moved or deleted by somebody while this run writes it: made again with its ",
+  warn(str(printable(steps_file(), 400), ": was moved or deleted while this run writes it: made again with its ",
            std::ranges::count(lines, '\n'), " lines"));
 }
 
@@ -186,9 +187,9 @@ RunDirectory::LogLines RunDirectory::read_log(int64_t step) const {
     int64_t found = whole ? step_of_line(line, where) : -1;
     if (found > step) break;
     if (found < 0) {
-      // Only the last line can be torn; a broken one in the middle means that somebody else wrote here.
+      // Only the last line can be torn; a broken one in the middle means that another program wrote here.
       if (whole && end + 1 < text.size())
-        throw Error("data_line", str(where, ": not a step's line; the log is damaged"));
+        throw Error(ErrorKind::data_line, str(where, ": not a step's line; the log is damaged"));
       break;
     }
     log.steps.push_back(found);

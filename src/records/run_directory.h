@@ -1,12 +1,17 @@
-// A run directory is the contract between train, evaluate and report:
-//   config.toml   as resolved            env.json   version, machine, start
-//   .lock         held while a trainer runs, with a lock of the directory itself
-//   steps.jsonl   one JSON line a step   eval/step-0000012.jsonl   rollouts/step-0000012.jsonl
-//   signals/step-0000012.jsonl           see records/step_data.h
-//   tensorboard/                         see records/events.h
-//   checkpoints/step-0000012/            see train/checkpoint.h
-//   model_files/  the base's tokenizer, config.json ..: all of its directory but the weights (train/model_files.h)
-// The report can be rebuilt from it alone, on another machine. Threads: one.
+// A run directory is the contract between train, evaluate and report. The report can be rebuilt from it alone, on
+// another machine.
+// clang-format off
+//   config.toml                        all settings, resolved
+//   env.json                           version, machine, start
+//   .lock                              held while a trainer runs, with a lock of the directory itself
+//   steps.jsonl                        one JSON line a step
+//   rollouts/step-0000012.jsonl        stored responses
+//   signals/step-0000012.jsonl         see records/step_data.h
+//   tensorboard/                       see records/events.h
+//   checkpoints/step-0000012/          see train/checkpoint.h
+//   model_files/                       the base's tokenizer, config.json ..: all of its directory but the weights
+//                                      (train/model_files.h)
+// clang-format on
 #pragma once
 
 #include <cstdint>
@@ -25,16 +30,16 @@ int64_t parse_step_name(const std::string& name);  // -1 unless it is exactly su
 
 class RunDirectory {
  public:
-  // A fresh run. Refuses a directory that already holds one: Error("path") naming --resume. config.toml comes last: a
-  // directory without it, left by a kill, is taken over.
+  // A fresh run. Refuses a directory that already holds one: Error(ErrorKind::path) naming --resume. config.toml comes
+  // last: a directory without it, left by a kill, is taken over.
   static RunDirectory create(const std::string& path, const std::string& config_toml,
                              const RunEnvironment& environment);
-  // An existing run, to go on with. Error("path") if there is none, or another ucas is using it.
+  // An existing run, to go on with. Error(ErrorKind::path) if there is none, or another ucas is using it.
   static RunDirectory open(const std::string& path);
   // A run that another process writes: what would be written through this one is not.
   static RunDirectory watch(const std::string& path);
   bool writes() const { return lock_ != nullptr; }
-  // Error("path") unless there is a run at `path`.
+  // Error(ErrorKind::path) unless there is a run at `path`.
   static void check_started(const std::string& path);
 
   const std::string& path() const { return path_; }
@@ -54,7 +59,7 @@ class RunDirectory {
   }
 
   // One line of JSON (no newline in it) with an integer "training/global_step" or "step"; written at once, made durable
-  // by sync(), which save_checkpoint calls before it seals a checkpoint. A log that somebody has moved, replaced or
+  // by sync(), which save_checkpoint calls before it seals a checkpoint. A log that was moved, replaced or
   // deleted is written anew with all its lines, and a warning says so.
   void append_step(const std::string& json_line);
   // The same numbers for TensorBoard.

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "base/lapses.h"
+#include "base/warning_counters.h"
 #include "records/step_methods.h"
 #include "support/temporary_directory.h"
 
@@ -35,7 +35,7 @@ class run_directory : public ::testing::Test {
       work();
     } catch (const Error& error) {
       EXPECT_NE(std::string(error.what()).find(says), std::string::npos) << error.what();
-      return error.kind();
+      return error.word();
     }
     return "nothing thrown";
   }
@@ -137,20 +137,20 @@ TEST_F(run_directory, a_log_that_is_moved_or_deleted_is_made_again) {
   const auto append = [&](int step) { run.append_step(R"({"training/global_step":)" + std::to_string(step) + "}"); };
   append(1);
   append(2);
-  const int64_t before = noted(Lapse::moved_log);
+  const int64_t before = warnings_counted(Warning::moved_log);
   rename_path(run.steps_file(), run.steps_file() + ".1");
   append(3);
   EXPECT_EQ(run.missing_steps(3), "");
-  EXPECT_EQ(noted(Lapse::moved_log), before + 1);
+  EXPECT_EQ(warnings_counted(Warning::moved_log), before + 1);
   remove_all(run.steps_file());
   append(4);
   EXPECT_EQ(run.missing_steps(4), "");
   write_file(run.steps_file(), "an editor's copy");  // another file of that name
   append(5);
   EXPECT_EQ(run.missing_steps(5), "");
-  EXPECT_EQ(noted(Lapse::moved_log), before + 3);
+  EXPECT_EQ(warnings_counted(Warning::moved_log), before + 3);
   append(6);
-  EXPECT_EQ(noted(Lapse::moved_log), before + 3);
+  EXPECT_EQ(warnings_counted(Warning::moved_log), before + 3);
   // After the last step: before the checkpoint is sealed.
   remove_all(run.steps_file());
   run.sync();
@@ -159,7 +159,7 @@ TEST_F(run_directory, a_log_that_is_moved_or_deleted_is_made_again) {
   truncate_file(run.steps_file(), 0);
   append(7);
   append(8);
-  EXPECT_EQ(noted(Lapse::moved_log), before + 5);
+  EXPECT_EQ(warnings_counted(Warning::moved_log), before + 5);
   EXPECT_EQ(run.missing_steps(8), "1 to 6");
 }
 

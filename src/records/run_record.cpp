@@ -58,7 +58,7 @@ void read_config(RunRecord& run, const std::string& path) {
     run.config.emplace_back(setting.key, setting_text(setting));
     if (setting.key == "seed" || setting.key == "train.seed") {
       const int64_t* seed = std::get_if<int64_t>(&setting.value);
-      if (!seed) throw Error("config", str(setting.where, ": ", setting.key, ": expected a whole number"));
+      if (!seed) throw Error(ErrorKind::config, str(setting.where, ": ", setting.key, ": expected a whole number"));
       run.seed = *seed;
     }
   }
@@ -109,8 +109,8 @@ std::string RunRecord::environment(const std::string& key) const {
 
 RunRecord read_run(const std::string& path) {
   if (!is_directory(path)) {
-    throw Error("path", str(printable(path, 400), exists(path) ? ": not a directory" : ": no such directory",
-                            ", expected a run directory (what `ucas train --out` writes)"));
+    throw Error(ErrorKind::path, str(printable(path, 400), exists(path) ? ": not a directory" : ": no such directory",
+                                     ", expected a run directory (what `ucas train --out` writes)"));
   }
   RunRecord run;
   run.path = path;
@@ -150,9 +150,9 @@ RunRecord read_run(const std::string& path) {
     if (run.seed < 0 && run.row.empty()) run.seed = evaluation.config.seed;
   }
   if (run.steps.empty() && run.evaluations.empty() && run.sft.step.empty()) {
-    throw Error("empty", str(printable(path, 400),
-                             ": holds none of steps.jsonl, sft.jsonl, eval/*.json; "
-                             "nothing to report (is it a run directory?)"));
+    throw Error(ErrorKind::empty, str(printable(path, 400),
+                                      ": holds none of steps.jsonl, sft.jsonl, eval/*.json; "
+                                      "nothing to report (is it a run directory?)"));
   }
   if (run.steps.empty()) {  // an evaluation alone: training parts are not missed
     std::erase_if(run.missing, [](const std::string& part) {

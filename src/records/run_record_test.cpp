@@ -26,7 +26,7 @@ class run_reader : public ::testing::Test {
     try {
       read_run(root_);
     } catch (const Error& error) {
-      return {error.kind(), error.what()};
+      return {error.word(), error.what()};
     }
     return {"none", ""};
   }

@@ -187,7 +187,7 @@ class Lines {
     std::string where = str(printable(path_, 400), ":", ++number_);
     size_t end = text_.find('\n', at_);
     if (end == std::string::npos) {
-      throw Error("data_line", str(where, ": the file ends here, expected ", what, "; it was cut short"));
+      throw Error(ErrorKind::data_line, str(where, ": the file ends here, expected ", what, "; it was cut short"));
     }
     std::string_view line = std::string_view(text_).substr(at_, end - at_);
     at_ = end + 1;
@@ -357,11 +357,14 @@ std::vector<int64_t> steps_with_signals(const std::string& run) {
 std::string step_data_lines(const StepData& data) {
   const Batch& batch = data.batch;
   size_t N = batch.token.size(), B = batch.responses.size();
-  UCAS_CHECK(data.problem.size() == batch.groups.size() && data.advantage.size() == N, "a step's parts fit together");
+  UCAS_CHECK(data.problem.size() == batch.groups.size() && data.advantage.size() == N,
+             "the parts of a stored step must have matching sizes");
   UCAS_CHECK((data.ratio.empty() || data.ratio.size() == N) && (data.clipped.empty() || data.clipped.size() == N),
              "an update's record has a value a token");
-  UCAS_CHECK(data.question.empty() || data.question.size() == data.problem.size(), "all questions or none");
-  UCAS_CHECK(data.gold.empty() || data.gold.size() == data.problem.size(), "all gold answers or none");
+  UCAS_CHECK(data.question.empty() || data.question.size() == data.problem.size(),
+             "either all rows have a question, or none has");
+  UCAS_CHECK(data.gold.empty() || data.gold.size() == data.problem.size(),
+             "either all rows have a gold answer, or none has");
   for (const auto& signal : data.trace) {
     UCAS_CHECK(signal.values.size() == (signal.per_token ? N : B), "a trace row has a value per token or response");
   }

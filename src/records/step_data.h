@@ -1,7 +1,7 @@
 // One training step, saved with everything that methods read and what they made of it: RUN/signals/step-NNNNNNN.jsonl
 // (docs/formats.md). Advantages can be recomputed from it under any method, and single tokens be looked at, without
 // generating or training. Numbers read back to the same float32; equal steps give equal bytes.
-// Written by train/step_record, read by cli/advantages and the report. Threads: one.
+// Written by train/step_record, read by cli/advantages and the report.
 #pragma once
 
 #include <cstdint>

@@ -73,7 +73,7 @@ class step_data : public ::testing::Test {
     }
     return "read without complaint";
   }
-  static std::string str_of(const Error& error) { return error.kind() + ": " + error.what(); }
+  static std::string str_of(const Error& error) { return error.word() + ": " + error.what(); }
   std::string path() const { return path_join(folder_.path(), "step.jsonl"); }
   testing::TemporaryDirectory folder_;
 };
@@ -100,8 +100,8 @@ TEST_F(step_data, answers_are_grouped_by_the_grader_of_their_problem) {
   const Batch texts = with_answer_classes(back(data));
   EXPECT_NE(class_of(texts, 1), class_of(texts, 2));
   std::string text = step_data_lines(data);
-  text.replace(text.find("strict-numeric"), 14, "nobody");
-  EXPECT_NE(refusal(text).find("\"nobody\" is no grader"), std::string::npos) << refusal(text);
+  text.replace(text.find("strict-numeric"), 14, "no-grader");
+  EXPECT_NE(refusal(text).find("\"no-grader\" is no grader"), std::string::npos) << refusal(text);
 }
 
 TEST_F(step_data, the_parts_of_a_reward_read_back_and_are_one_number_each) {

@@ -64,7 +64,7 @@ std::string step_methods_json(const StepData& data, const std::string& source,
   OrderedJson json = {{"format", kMethodsFormat}, {"step", data.step}, {"source", source}};
   json["methods"] = OrderedJson::array();
   for (const MethodAdvantages& method : methods) {
-    UCAS_CHECK(method.advantage.size() == data.batch.token.size(), "an advantage a token");
+    UCAS_CHECK(method.advantage.size() == data.batch.token.size(), "expected one advantage per token");
     OrderedJson one = {{"method", method.name}, {"preset", method.preset}, {"title", method.title}};
     one["settings"] = OrderedJson::object();
     for (const auto& [key, value] : method.settings) one["settings"][key] = value;
@@ -82,7 +82,7 @@ std::string step_methods_json(const StepData& data, const std::string& source,
 std::vector<MethodAdvantages> read_step_methods(const std::string& path, const StepData& data,
                                                 const std::string& source) {
   const JsonObject json =
-      JsonObject::read(path, kMostMethodBytes, "header_json", "write it again with ucas advantages --save");
+      JsonObject::read(path, kMostMethodBytes, ErrorKind::header_json, "write it again with ucas advantages --save");
   json.format(kMethodsFormat, "written by ucas advantages");
   if (json.text("source") != source) json.refuse("made from other step data than the file beside it");
   const std::vector<JsonObject> list = json.children("methods");

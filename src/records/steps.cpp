@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/json_object.h"
+#include "base/renamed_keys.h"
 #include "base/str.h"
 #include "stats/spread.h"
 
@@ -18,10 +19,11 @@ constexpr size_t kMostMetrics = 2000, kMostValues = size_t{1} << 26;
 void check_size(const StepTable& table, const JsonObject& row) {
   const size_t names = table.column.size(), steps = table.step.size();
   if (names <= kMostMetrics && names * steps <= kMostValues) return;
-  throw Error("limit", str(row.place(), ": ", grouped(static_cast<int64_t>(names)), " different metrics by step ",
-                           table.step.back(), ", expected at most ", grouped(static_cast<int64_t>(kMostMetrics)),
-                           ", and with all steps at most ", grouped(static_cast<int64_t>(kMostValues)),
-                           " values; does the name of a metric hold a step or an id?"));
+  throw Error(
+      ErrorKind::limit,
+      str(row.place(), ": ", grouped(static_cast<int64_t>(names)), " different metrics by step ", table.step.back(),
+          ", expected at most ", grouped(static_cast<int64_t>(kMostMetrics)), ", and with all steps at most ",
+          grouped(static_cast<int64_t>(kMostValues)), " values; does the name of a metric hold a step or an id?"));
 }
 
 bool known(double value) { return !std::isnan(value); }
@@ -101,10 +103,10 @@ StepTable read_steps(const std::string& path, std::vector<std::string>& remarks)
     const size_t index = table.step.size();
     table.step.push_back(step);
     for (const std::string& key : row.keys()) {
-      auto& column = table.column[key];
+      auto& column = table.column[renamed_metric(key)];
       column.resize(index, kUnknown);
       column.push_back(row.number(key));
-      if (!row.has(key)) table.not_finite.emplace_back(key, step);
+      if (!row.has(key)) table.not_finite.emplace_back(renamed_metric(key), step);
     }
     for (auto& [key, column] : table.column) column.resize(index + 1, kUnknown);
     check_size(table, row);

@@ -1,6 +1,5 @@
 // What a careful reader would ask about first. Each alarm names the run, the number, the threshold and what it usually
 // means; a note is the same with a reason not to worry. Checks that found nothing are listed, too.
-// Threads: any.
 #pragma once
 
 #include <string>

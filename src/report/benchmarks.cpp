@@ -127,7 +127,7 @@ std::vector<std::string> card_differences(const std::vector<RunGroup>& groups, c
     note("sampling", sampling.substr(0, sampling.rfind(", seed ")));
     for (const CardSummary::Set& set : c.card->sets) {
       note("problems of " + set.name, str(set.problems, " (", set.files, ")"));
-      note("template of " + set.name, set.form);
+      note("template of " + set.name, set.prompt_template);
       note("stop tokens of " + set.name, set.stop);
       note("max_tokens of " + set.name, set.max_tokens);
       note("grader of " + set.name, set.grader);
@@ -158,8 +158,8 @@ std::string cards_html(const std::vector<RunGroup>& groups, const std::string& d
     for (const CardSummary::Set& set : c.card->sets) {
       PageCell problems = known_cell(set.name);
       problems.bounds = str(set.problems, " problems, ", set.files);
-      head.insert(head.end(), {problems, known_cell(set.form), known_cell(set.stop), known_cell(set.max_tokens),
-                               known_cell(set.grader)});
+      head.insert(head.end(), {problems, known_cell(set.prompt_template), known_cell(set.stop),
+                               known_cell(set.max_tokens), known_cell(set.grader)});
       table.rows.push_back({std::move(head), ""});
       head.assign(4, {});  // further sets of the same card
     }

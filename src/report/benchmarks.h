@@ -1,6 +1,5 @@
 // An evaluation of several benchmarks as a table: a row a group, a column a benchmark, then the macro average (each
 // benchmark counts the same) and the micro average (each problem does). And the run cards behind the figures.
-// Threads: any.
 #pragma once
 
 #include <string>

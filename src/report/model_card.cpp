@@ -32,7 +32,7 @@ std::vector<Score> scores_of(const EvalNumbers& n) {
   return scores;
 }
 
-// Where files lie on the machine of the training is nobody's business.
+// A model card names no paths of the training machine.
 std::string without_folders(const std::string& value) {
   std::vector<std::string> parts = split(value, ',');
   for (std::string& part : parts) {
@@ -55,7 +55,7 @@ std::string asked_for(const EvalRecord& e, const std::string& source, const Scor
   for (const CardSummary::Set& set : e.card ? e.card->sets : std::vector<CardSummary::Set>{}) {
     if (set.name != source) continue;
     words.push_back(str("at most ", set.max_tokens, " tokens"));
-    words.push_back(str("prompt template ", set.form));
+    words.push_back(str("prompt template ", set.prompt_template));
   }
   return join(words, ", ");
 }

@@ -25,7 +25,7 @@ CardedEvaluation evaluation(const std::string& source) {
   e.figures.name = "aime";
   e.figures.by_source = {{source, numbers}};
   e.figures.card = {.name = "12ab34cd", .sampling = "samples 16, temperature 1"};
-  e.figures.card->sets = {{.name = source, .form = "qwen_math 00ff", .max_tokens = "3000"}};
+  e.figures.card->sets = {{.name = source, .prompt_template = "qwen_math 00ff", .max_tokens = "3000"}};
   e.made = "2026-11-23T07:00:00Z";
   return e;
 }

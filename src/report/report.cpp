@@ -24,7 +24,7 @@ std::string report_html(const std::vector<std::string>& paths, const std::string
 }
 
 size_t write_report(const std::vector<std::string>& runs, const std::string& out_file, const std::string& title) {
-  if (runs.empty()) throw Error("usage", "no run directory given, expected at least one");
+  if (runs.empty()) throw Error(ErrorKind::usage, "no run directory given, expected at least one");
   const std::string html = report_html(runs, title);
   write_output(out_file, html);
   return html.size();

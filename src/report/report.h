@@ -1,5 +1,5 @@
-// RunRecord directories in, one self-contained HTML file out: it opens offline, asks the network for nothing, and holds
-// its own style, script and numbers. Everything in it comes from the run directories (docs/formats.md). Threads: any.
+// Turns run directories (RunRecord) into one self-contained HTML file. It opens offline, asks the network for nothing,
+// and holds its own style, script and numbers. Everything in it comes from the run directories (docs/formats.md).
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,5 @@
 // The figures of a paper from finished runs, each as SVG (for documents and the report) and CSV (the numbers in it).
 // Every one is made from run directories alone (docs/formats.md). Fed by `ucas study`, `ucas compare`, `ucas report`.
-// Threads: any.
 #pragma once
 
 #include <cstdint>

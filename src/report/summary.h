@@ -1,6 +1,6 @@
 // What the runs came to, in numbers: one row per group of runs, mean and standard deviation over seeds, intervals, and
 // sentences about differences (compare/contrast.h), their p corrected together. Used by `ucas report`, the demo and the
-// page. Threads: any.
+// page.
 #pragma once
 
 #include <string>
@@ -65,7 +65,7 @@ struct ResultTable {
 // One per evaluated data set. Groups must outlive the result.
 std::vector<ResultTable> results_of(const std::vector<RunGroup>& groups);
 
-// Where every trained group solves nearly all problems, that this settles nothing; otherwise "".
+// Where every trained group solves nearly all problems, that this decides nothing; otherwise "".
 std::string ceiling_sentence(const ResultTable& summary);
 // About the comparisons that have no sentence; "" if all have one.
 std::string unclaimed_sentence(const ResultTable& summary);

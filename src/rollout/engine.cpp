@@ -30,17 +30,20 @@ void check_jobs(std::span<const PromptJob> jobs, size_t first, const RolloutRequ
                 const ModelConfig& model) {
   for (size_t j = first; j < jobs.size(); ++j) {
     const auto& prompt = jobs[j].prompt;
-    if (prompt.empty()) throw Error("empty", str("prompt ", j + 1, " has no tokens; every prompt needs at least one"));
+    if (prompt.empty())
+      throw Error(ErrorKind::empty, str("prompt ", j + 1, " has no tokens; every prompt needs at least one"));
     for (int32_t id : prompt) {
       if (id >= 0 && id < model.vocab_size) continue;
-      throw Error("tokenizer", str("prompt ", j + 1, ": token id ", id, " is outside the model's vocabulary of ",
-                                   model.vocab_size, " ids; use the tokenizer of this checkpoint"));
+      throw Error(ErrorKind::tokenizer,
+                  str("prompt ", j + 1, ": token id ", id, " is outside the model's vocabulary of ", model.vocab_size,
+                      " ids; use the tokenizer of this checkpoint"));
     }
     const int64_t limit = max_tokens(jobs[j], request);
     if (static_cast<int64_t>(prompt.size()) + limit > model.max_position_embeddings) {
-      throw Error("config", str("prompt ", j + 1, " has ", prompt.size(), " tokens and max_tokens is ", limit,
-                                ", together more than the model's ", model.max_position_embeddings,
-                                " positions (max_position_embeddings); lower max_tokens or drop longer prompts"));
+      throw Error(ErrorKind::config,
+                  str("prompt ", j + 1, " has ", prompt.size(), " tokens and max_tokens is ", limit,
+                      ", together more than the model's ", model.max_position_embeddings,
+                      " positions (max_position_embeddings); lower max_tokens or drop longer prompts"));
     }
   }
 }
@@ -65,7 +68,7 @@ EngineRoom room_of(const RolloutRequest& request, const EngineConfig& config, Mo
     longest.response = std::max(longest.response, job.begun != nullptr ? prompt + response : response);
   }
   samples = std::max(samples, request.room_responses);
-  // Those that join may be any number, of which each response under way may be another's.
+  // Those that join may be any number, of which each response active may be another's.
   const auto jobs = static_cast<int64_t>(request.jobs.size());
   const int64_t prompts = std::max(request.more ? samples : jobs, request.room_responses);
   const int64_t number = of.options().dtype == Dtype::bf16 ? 2 : 4;
@@ -75,7 +78,7 @@ EngineRoom room_of(const RolloutRequest& request, const EngineConfig& config, Mo
 }
 
 // Tokens of a cache that slots share: what it is taken by, what a response takes when it begins, and what is kept for
-// each one under way.
+// each one active.
 constexpr int64_t kBlock = 256, kBeginning = 2 * kBlock, kGrowth = kBlock / 4;
 
 // A response being decoded.
@@ -97,14 +100,14 @@ class Run {
   void add(std::span<const PromptJob> jobs);
   void fill_slots();
   bool take_up(size_t result);
-  void make_room();
+  void allocate_values();
   bool has_place_for_prompts() const;
   bool prefill_next();
   void admit(const std::vector<Scheduler::Admission>& admissions);
   void decode_step();
   void hand_over();
-  DrawAsk ask(size_t result, int64_t row) const;
-  bool take(size_t result, const Drawn& drawn);
+  SampleRequest ask(size_t result, int64_t row) const;
+  bool take(size_t result, const SampledToken& sampled);
   [[noreturn]] void not_finite(const Sampled& response) const;
   const PromptJob& job(int64_t index) const { return jobs_[index]; }
 
@@ -171,7 +174,7 @@ void Run::add(std::span<const PromptJob> jobs) {
   scheduler_.extend(jobs_);
 }
 
-// For a watchdog: how far it is, and the longest response under way.
+// For a watchdog: how far it is, and the longest response active.
 std::string Run::state() const {
   const auto longest =
       std::ranges::max_element(live_, {}, [&](const Live& l) { return results_[l.result].token.size(); });
@@ -206,7 +209,7 @@ int64_t Run::cache_tokens() const {
   return std::max(room_.tokens, room_.length + kBeginning) + room_.prompt_slots * (longest_prompt_ + kBlock);
 }
 
-// How many more responses may begin now: each takes a block or two soon, and those under way go on growing.
+// How many more responses may begin now: each takes a block or two soon, and those active go on growing.
 int64_t Run::admissible() const {
   const auto slots = static_cast<int64_t>(free_slots_.size());
   const int64_t room = (cache_->free_tokens() - kGrowth * static_cast<int64_t>(live_.size())) / kBeginning;
@@ -229,7 +232,7 @@ void Run::fill_slots() {
   }
 }
 
-// Prompts have so many places, in a cache where responses share them; each one under way keeps its own.
+// Prompts have so many places, in a cache where responses share them; each one active keeps its own.
 bool Run::has_place_for_prompts() const {
   if (!room_.shares() || room_.prompts >= static_cast<int64_t>(jobs_.size())) return true;
   std::set<int64_t> under_way;
@@ -257,15 +260,15 @@ bool Run::prefill_next() {
   return true;
 }
 
-// Room for the next tokens of every response under way. Where there is none, the ones that began last wait.
-void Run::make_room() {
+// Room for the next tokens of every response active. Where there is none, the ones that began last wait.
+void Run::allocate_values() {
   const int64_t steps = decoder_->most_steps();
   for (size_t i = 0; i < live_.size();) {
     if (cache_->reserve(live_[i].slot, live_[i].position + steps)) {
       ++i;
       continue;
     }
-    UCAS_CHECK(live_.size() > 1, "one response at full length fits");
+    UCAS_CHECK(live_.size() > 1, "the KV cache must hold one response of full length");
     const Live last = live_.back();
     live_.pop_back();
     cache_->release(last.slot);
@@ -292,41 +295,41 @@ bool Run::take_up(size_t result) {
 
 void Run::admit(const std::vector<Scheduler::Admission>& admissions) {
   std::vector<size_t> result;
-  std::vector<DrawAsk> asks;
+  std::vector<SampleRequest> asks;
   for (const auto& a : admissions) {
     result.push_back(first_result_[a.job] + (a.sample - job(a.job).first_sample));
     asks.push_back(ask(result.back(), a.prompt_slot));
   }
-  const std::vector<Drawn> drawn = sampler_->draw(first_logits_, asks);
+  const std::vector<SampledToken> sampled = sampler_->sample(first_logits_, asks);
   for (size_t i = 0; i < asks.size(); ++i) {
-    if (!take(result[i], drawn[i])) continue;
+    if (!take(result[i], sampled[i])) continue;
     const auto prompt_length = static_cast<int64_t>(job(admissions[i].job).prompt.size());
     const int64_t slot = free_slots_.back();
     free_slots_.pop_back();
     cache_->copy(room_.slots + admissions[i].prompt_slot, slot, prompt_length);
-    live_.push_back({result[i], slot, drawn[i].token, static_cast<int32_t>(prompt_length)});
+    live_.push_back({result[i], slot, sampled[i].token, static_cast<int32_t>(prompt_length)});
   }
 }
 
-// Some tokens of every response under way; what comes after one's end is ignored.
+// Some tokens of every response active; what comes after one's end is ignored.
 void Run::decode_step() {
-  make_room();
+  allocate_values();
   std::vector<Lane> lanes;
   for (const Live& live : live_) {
     const Sampled& response = results_[live.result];
-    const DrawAsk next = ask(live.result, 0);
+    const SampleRequest next = ask(live.result, 0);
     const int64_t made = static_cast<int64_t>(response.token.size());
     lanes.push_back(
         {live.slot, live.token, live.position, max_tokens(job(response.job), request_) - made, next.key, next.greedy});
   }
-  const std::vector<Drawn> drawn = decoder_->next(lanes);
+  const std::vector<SampledToken> sampled = decoder_->next(lanes);
   std::vector<Live> still;
   for (size_t i = 0; i < lanes.size(); ++i) {
     Live live = live_[i];
     bool goes_on = true;
-    for (size_t at = i; goes_on && at < drawn.size(); at += lanes.size()) {
-      goes_on = take(live.result, drawn[at]);
-      live.token = drawn[at].token;
+    for (size_t at = i; goes_on && at < sampled.size(); at += lanes.size()) {
+      goes_on = take(live.result, sampled[at]);
+      live.token = sampled[at].token;
       ++live.position;
     }
     if (goes_on) {
@@ -339,7 +342,7 @@ void Run::decode_step() {
   live_ = std::move(still);
 }
 
-// Responses that somebody else goes on with leave this run.
+// Stolen sequences leave this run.
 void Run::hand_over() {
   if (!request_.offer) return;
   std::vector<const Sampled*> under_way;
@@ -365,7 +368,7 @@ void Run::hand_over() {
 }
 
 // The next token of a response, from this row of logits.
-DrawAsk Run::ask(size_t result, int64_t row) const {
+SampleRequest Run::ask(size_t result, int64_t row) const {
   const Sampled& response = results_[result];
   const SampleKey key{.seed = request_.seed,
                       .step = request_.step,
@@ -376,19 +379,19 @@ DrawAsk Run::ask(size_t result, int64_t row) const {
 }
 
 // Appends the token; false when it ends the response.
-bool Run::take(size_t result, const Drawn& drawn) {
+bool Run::take(size_t result, const SampledToken& sampled) {
   Sampled& response = results_[result];
-  if (drawn.token < 0) not_finite(response);
-  response.token.push_back(drawn.token);
-  response.logprob.push_back(drawn.logprob);
-  if (request_.sampling.truncates()) response.whole_logprob.push_back(drawn.whole_logprob);
-  response.entropy.push_back(drawn.entropy);
-  response.confidence.push_back(drawn.confidence);
-  response.logit.push_back(drawn.logit);
-  if (request_.on_token) request_.on_token(response.job, response.sample, drawn.token);
+  if (sampled.token < 0) not_finite(response);
+  response.token.push_back(sampled.token);
+  response.logprob.push_back(sampled.logprob);
+  if (request_.sampling.truncates()) response.whole_logprob.push_back(sampled.whole_logprob);
+  response.entropy.push_back(sampled.entropy);
+  response.confidence.push_back(sampled.confidence);
+  response.logit.push_back(sampled.logit);
+  if (request_.on_token) request_.on_token(response.job, response.sample, sampled.token);
   const PromptJob& its = job(response.job);
   const std::span<const int32_t> stops = its.stop_ids.empty() ? request_.stop_ids : its.stop_ids;
-  response.finished = std::find(stops.begin(), stops.end(), drawn.token) != stops.end();
+  response.finished = std::find(stops.begin(), stops.end(), sampled.token) != stops.end();
   if (request_.ends && !response.finished) response.finished = request_.ends(response);
   const bool full = static_cast<int64_t>(response.token.size()) >= max_tokens(its, request_);
   const bool unwanted = request_.unwanted && request_.unwanted(response.job, response.sample);
@@ -405,7 +408,7 @@ bool Run::take(size_t result, const Drawn& drawn) {
 }
 
 void Run::not_finite(const Sampled& response) const {
-  throw Error("numeric",
+  throw Error(ErrorKind::numeric,
               str("logits are not finite: prompt ", response.job + 1, ", sample ", response.sample, ", token ",
                   response.token.size() + 1,
                   " of the response; the weights have diverged or the checkpoint is damaged. Go back to an earlier "

@@ -3,7 +3,6 @@
 // next. Fed by train/collect, evaluate and `ucas generate`; reads a Model (borrowed) with its weights of the moment.
 // Determinism: on the CPU the result depends on (weights, jobs, sampling, seed, step) alone, not on slots, prefill
 // packing, admission order or threads.
-// Threads: one caller at a time.
 #pragma once
 
 #include <cstdint>

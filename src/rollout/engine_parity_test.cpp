@@ -53,7 +53,7 @@ void expect_the_trainers_bits(Model& model, const SamplingConfig& sampling,
   const at::NoGradGuard no_grad;
   const at::Tensor hidden = model.hidden(packed);
   float most = 0;
-  int64_t above = 0;  // tokens that the truncated law gives more than the whole one
+  int64_t above = 0;  // tokens that the truncated distribution gives more than the whole one
   for (size_t i = 0; i < responses.size(); ++i) {
     const Sampled& r = responses[i];
     ASSERT_EQ(r.whole_logprob.size(), truncates ? r.token.size() : 0u);

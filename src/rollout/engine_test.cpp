@@ -316,7 +316,7 @@ TEST(engine, bad_requests_and_bad_weights_are_errors_that_say_what) {
     try {
       make_engine(model)->run(request_of({&job, 1}, {.max_tokens = max_tokens}));
     } catch (const Error& error) {
-      return error.kind() + ": " + error.what();
+      return error.word() + ": " + error.what();
     }
     return "no error";
   };

@@ -78,8 +78,8 @@ TEST(gpu_engine, a_response_ends_at_its_stop_or_its_limit_however_many_tokens_a_
   }
 }
 
-// Draws are keyed and the rows of the walk do not depend on each other; a GPU's library may choose another product for
-// another number of rows, so there a few tokens may differ.
+// Draws are keyed and the rows of the emulation do not depend on each other; a GPU's library may choose another product
+// for another number of rows, so there a few tokens may differ.
 TEST(gpu_engine, responses_do_not_depend_on_slots) {
   for (const GpuView& view : task_views()) {
     const auto prompts = random_prompts(6, 30, 58);

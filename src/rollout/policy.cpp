@@ -45,23 +45,24 @@ at::Device parse_device(const std::string& name) {
   if (name.starts_with("cuda:")) {
     const std::string digits = name.substr(5);
     if (digits.empty() || digits.size() > 3 || digits.find_first_not_of("0123456789") != std::string::npos) {
-      throw Error("config", str("device = \"", printable(name), "\": expected cpu, cuda or cuda:N"));
+      throw Error(ErrorKind::config, str("device = \"", printable(name), "\": expected cpu, cuda or cuda:N"));
     }
     index = std::stoi(digits);
   } else if (name != "cuda") {
-    throw Error("config", str("device = \"", printable(name), "\": expected cpu, cuda or cuda:N"));
+    throw Error(ErrorKind::config, str("device = \"", printable(name), "\": expected cpu, cuda or cuda:N"));
   }
   const int64_t there = visible_cuda_devices();
   if (index >= there) {
-    throw Error("config", str("device = \"", name, "\": ",
-                              there == 0 ? std::string("no CUDA device is usable here (a CPU build of LibTorch, or no "
-                                                       "driver; `ucas doctor` tells)")
-                                         : str("there are ", there, " CUDA devices, numbered from 0"),
-                              "; use device = \"cpu\""));
+    throw Error(ErrorKind::config,
+                str("device = \"", name, "\": ",
+                    there == 0 ? std::string("no CUDA device is usable here (a CPU build of LibTorch, or no "
+                                             "driver; `ucas doctor` tells)")
+                               : str("there are ", there, " CUDA devices, numbered from 0"),
+                    "; use device = \"cpu\""));
   }
   const at::Device device(at::kCUDA, static_cast<c10::DeviceIndex>(index));
   make_current(device);
-  // Sums are f32 in split products, too: cuBLAS may else add the parts in bf16 (docs/numerics.md).
+  // Sums are f32 in split GEMMs, too: cuBLAS may else add the parts in bf16 (docs/numerics.md).
   at::globalContext().setAllowBF16ReductionCuBLAS(false);
   return device;
 }
@@ -71,12 +72,12 @@ int64_t visible_cuda_devices() { return at::globalContext().hasCUDA() ? at::deta
 std::string device_of_rank(const std::string& device, int64_t local, int64_t visible) {
   if (device != "cuda" || visible < 2) return device;  // one is this rank's own, or all share it
   if (local < visible) return str("cuda:", local);
-  throw Error("config", str("device = \"cuda\": rank number ", local,
-                            " of this host, counted from 0, has no CUDA device: ", visible,
-                            " are visible; start one process for each device, or name one with --device cuda:N"));
+  throw Error(ErrorKind::config,
+              str("device = \"cuda\": rank number ", local, " of this host, counted from 0, has no CUDA device: ",
+                  visible, " are visible; start one process for each device, or name one with --device cuda:N"));
 }
 
-// torchrun sets OMP_NUM_THREADS=1 where nobody has set it.
+// torchrun sets OMP_NUM_THREADS=1 where it is not set.
 bool cores_are_divided(int64_t threads) {
   const char* omp = std::getenv("OMP_NUM_THREADS");
   const bool chosen = omp != nullptr && (std::strcmp(omp, "1") != 0 || std::getenv("TORCHELASTIC_RUN_ID") == nullptr);

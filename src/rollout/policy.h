@@ -1,5 +1,4 @@
 // A checkpoint ready to generate: model, tokenizer and the ids that end a response.
-// Threads: one caller at a time.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +20,11 @@ std::vector<int32_t> collect_stop_ids(const ModelConfig& config, const Tokenizer
                                       std::span<const int32_t> template_stops = {});
 
 // Text of a response as verifiers and people read it: special tokens left out, and so are ids beyond the vocabulary
-// (the padding rows of an LM head can be drawn, they mean no text).
+// (the padding rows of an LM head can be sampled, they mean no text).
 std::string response_text(const Tokenizer& tokenizer, std::span<const int32_t> ids);
 
 // RolloutRequest::ends for texts that end a response (rollout.stop, text/stop_texts.h); null where there are none.
-// Borrows the tokenizer. Error("config") for an empty text.
+// Borrows the tokenizer. Error(ErrorKind::config) for an empty text.
 std::function<bool(const Sampled&)> ends_at(const Tokenizer& tokenizer, const std::vector<std::string>& texts);
 
 struct Policy {
@@ -37,7 +36,8 @@ struct Policy {
 at::Device parse_device(const std::string& name);
 int64_t visible_cuda_devices();
 // `device` of the rank that is number `local` on its host: "cuda" is the local-th of the `visible` devices where there
-// are several, and never stored, so that a run goes on wherever its ranks are. Error("config") where there are too few.
+// are several, and never stored, so that a run goes on wherever its ranks are. Error(ErrorKind::config) where there are
+// too few.
 std::string device_of_rank(const std::string& device, int64_t local, int64_t visible);
 // Whether ranks divide the cores that they share: of `threads` = 0, unless OMP_NUM_THREADS says otherwise.
 bool cores_are_divided(int64_t threads);

@@ -1,7 +1,6 @@
 // The order of the engine's work: which prompts are prefilled next, and which sample takes the next free slot. Pure
 // bookkeeping, no tensors. Prompts wait in a few slots of their own, so that many samples, or a refill, find their
 // prefill done; jobs are served in order.
-// Threads: one.
 #pragma once
 
 #include <cstdint>

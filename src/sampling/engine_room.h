@@ -40,7 +40,7 @@ struct LongestTokens {
 };
 
 // What it takes to share the prompts of so many slots. Of a prompt, the tile in which it ends is each response's own.
-// Responses under way may be of as many prompts as their slots would hold whole groups, times kPromptsOfAGroup: the
+// Responses active may be of as many prompts as their slots would hold whole groups, times kPromptsOfAGroup: the
 // long ones of a group keep its prompt, and the engine waits with others where there are more such.
 inline EngineRoom shared_room(EngineRoom room, int64_t prompts, int64_t samples, const LongestTokens& longest) {
   room.prompt_slots = std::clamp<int64_t>(std::min(room.slots / 8, prompts), 1, kMostPromptSlots);
@@ -84,7 +84,7 @@ inline EngineRoom engine_room(const EngineConfig& config, int64_t prompts, int64
   return gpu_free == 0 && shared.held() < room.held() ? shared : room;
 }
 
-// Rows of logits drawn from at a time.
+// Rows of logits sampled from at a time.
 inline int64_t logit_rows(int64_t vocab) {
   return std::max<int64_t>(kLogitBytes / (vocab * static_cast<int64_t>(sizeof(float))) / 16 * 16, 16);
 }

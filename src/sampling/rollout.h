@@ -2,7 +2,6 @@
 // Fed by prompts as token ids; gives token ids with what the sampling pass saw. Token ids travel end to end; nothing
 // is re-tokenised. A response depends on its prompt and key alone, so greedy and sampled jobs, and jobs of different
 // limits, share one run.
-// Threads: one caller at a time.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +20,7 @@ struct SamplingConfig {
   int64_t top_k = 0;                                                      // 0 = off
   double min_p = 0;                                                       // 0 = off
   int64_t max_tokens = 1024;                                              // response limit, end token included
-  bool truncates() const { return top_k > 0 || top_p < 1 || min_p > 0; }  // draws from less than all tokens
+  bool truncates() const { return top_k > 0 || top_p < 1 || min_p > 0; }  // samples from less than all tokens
   void fields(Fields& f);
 };
 
@@ -36,8 +35,8 @@ struct PromptJob {
   bool greedy = false;                     // the most probable token, whatever the request's temperature
   int64_t max_tokens = 0;                  // 0 = the request's
   std::span<const int32_t> stop_ids = {};  // empty = the request's
-  // What was drawn of its one response elsewhere, a token at least: it goes on from there. Stays where it is until the
-  // run has taken the job.
+  // Tokens of its one response that another rank sampled, one at least: it continues from there. Stays where it is
+  // until the run has taken the job.
   const Sampled* begun = nullptr;
 };
 
@@ -58,7 +57,7 @@ struct RolloutRequest {
   std::span<const PromptJob> jobs;
   SamplingConfig sampling;
   uint64_t seed = 0;
-  uint32_t step = 0;  // with the seed, the problem, the sample and the position the key of each draw
+  uint32_t step = 0;  // with the seed, the problem, the sample and the position the key of each sampled token
   std::vector<int32_t> stop_ids;
   std::function<bool(const Sampled&)> ends;  // asked after each token: true ends the response like a stop id
   // Called from the calling thread as responses end, and per token if on_token is set.
@@ -71,11 +70,11 @@ struct RolloutRequest {
   // its prompt of at most this many tokens.
   std::function<std::vector<PromptJob>()> more;
   int64_t room_responses = 0, room_tokens = 0;
-  // Shown the responses under way once per decode step; those that it gives back go on elsewhere (PromptJob::begun),
-  // and this run forgets them.
+  // Work stealing: gets the active sequences once per decode step; those that it returns continue on another rank
+  //   // (PromptJob::begun) and leave this run.
   std::function<std::vector<const Sampled*>(std::vector<const Sampled*>)> offer;
   std::function<void(int64_t)> on_moved;  // of a run of several processes, at its end: how many responses went on so
-  // Asked after each token; true = nobody wants the rest, and the response ends here as one that was cut.
+  // Asked after each token; true = cancelled: the response ends here as one that was cut.
   std::function<bool(int64_t job, uint32_t sample)> unwanted;
   std::function<std::string(int64_t job)> name_of;  // what a watchdog calls a prompt; none: its number
 };

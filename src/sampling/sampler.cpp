@@ -10,7 +10,7 @@ namespace ucas {
 
 namespace {
 
-constexpr int64_t kBlock = 64;  // columns summed at a time in the search for the drawn one
+constexpr int64_t kBlock = 64;  // columns summed at a time in the search for the sampled one
 
 constexpr int kBucketShift = 20;  // of a float's bits: 8 of exponent and 3 of mantissa stay
 constexpr size_t kBuckets = size_t{1} << (31 - kBucketShift);  // probabilities have no sign
@@ -63,33 +63,33 @@ void probabilities(std::span<const float> logits, float inverse_temperature, dou
 
 Sampler::Sampler(const SamplingConfig& config) : config_(config) {}
 
-Drawn Sampler::draw(std::span<const float> logits, double uniform) {
+SampledToken Sampler::sample(std::span<const float> logits, double uniform) {
   const bool greedy = config_.temperature == 0;
   const float inverse_temperature = greedy ? 1.0f : static_cast<float>(1.0 / config_.temperature);
   const auto n = static_cast<int64_t>(logits.size());
   const kernels::RowStats stats = kernels::stats_of_row(logits.data(), n, inverse_temperature);
   const double lse = kernels::lse_of(stats);
-  Drawn drawn;
-  if (!std::isfinite(lse) || !std::isfinite(stats.total)) return drawn;
+  SampledToken sampled;
+  if (!std::isfinite(lse) || !std::isfinite(stats.total)) return sampled;
 
   double kept_mass = 1;
   if (greedy) {
-    drawn.token = static_cast<int32_t>(std::find(logits.begin(), logits.end(), stats.max) - logits.begin());
+    sampled.token = static_cast<int32_t>(std::find(logits.begin(), logits.end(), stats.max) - logits.begin());
   } else {
     probability_.resize(logits.size());
     probabilities(logits, inverse_temperature, lse, probability_.data());
-    drawn.token = config_.truncates() ? draw_truncated(uniform, kept_mass) : draw_from_all(uniform);
+    sampled.token = config_.truncates() ? sample_truncated(uniform, kept_mass) : sample_from_all(uniform);
   }
-  drawn.logit = logits[drawn.token];
-  const kernels::TokenStats token = kernels::token_stats(stats, drawn.logit, inverse_temperature, n);
-  drawn.logprob = drawn.whole_logprob = token.logprob;
-  if (kept_mass < 1) drawn.logprob = static_cast<float>(token.logprob - std::log(kept_mass));
-  drawn.entropy = token.entropy;
-  drawn.confidence = token.confidence;
-  return drawn;
+  sampled.logit = logits[sampled.token];
+  const kernels::TokenStats token = kernels::token_stats(stats, sampled.logit, inverse_temperature, n);
+  sampled.logprob = sampled.whole_logprob = token.logprob;
+  if (kept_mass < 1) sampled.logprob = static_cast<float>(token.logprob - std::log(kept_mass));
+  sampled.entropy = token.entropy;
+  sampled.confidence = token.confidence;
+  return sampled;
 }
 
-int32_t Sampler::draw_from_all(double uniform) {
+int32_t Sampler::sample_from_all(double uniform) {
   const float* p = probability_.data();
   const auto n = static_cast<int64_t>(probability_.size());
   const int64_t blocks = n / kBlock;
@@ -176,7 +176,7 @@ void Sampler::keep_min_p() {
   }
 }
 
-int32_t Sampler::draw_truncated(double uniform, double& kept_mass) {
+int32_t Sampler::sample_truncated(double uniform, double& kept_mass) {
   const auto n = static_cast<int64_t>(probability_.size());
   fill_buckets();
   double total = 0, kept = 0;
@@ -188,7 +188,7 @@ int32_t Sampler::draw_truncated(double uniform, double& kept_mass) {
   } else if (config_.top_p < 1) {
     keep_top_p(total);
   } else if (config_.min_p == 0) {
-    return draw_from_all(uniform);
+    return sample_from_all(uniform);
   }
   if (config_.min_p > 0) keep_min_p();
   for (const Candidate& c : candidates_) kept += c.probability;

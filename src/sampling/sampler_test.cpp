@@ -31,13 +31,13 @@ std::vector<double> softmax(std::span<const float> logits, double temperature) {
   return p;
 }
 
-// How often each id is drawn over an even grid of uniforms: inverse-CDF drawing must give its mass, to one grid step.
+// How often each id is sampled over an even grid of uniforms: inverse-CDF drawing must give its mass, to one grid step.
 std::vector<double> shares(const SamplingConfig& config, std::span<const float> logits, int64_t draws) {
   Sampler sampler(config);
   std::vector<double> share(logits.size());
   for (int64_t i = 0; i < draws; ++i) {
     const double u = (static_cast<double>(i) + 0.5) / static_cast<double>(draws);
-    share[static_cast<size_t>(sampler.draw(logits, u).token)] += 1.0 / static_cast<double>(draws);
+    share[static_cast<size_t>(sampler.sample(logits, u).token)] += 1.0 / static_cast<double>(draws);
   }
   return share;
 }
@@ -70,12 +70,12 @@ TEST(sampler, the_figures_are_those_of_the_distribution_at_this_temperature) {
       mean += logits[v] / temperature / 1000;
     }
     for (double u : {0.0, 0.3, 0.999}) {
-      const Drawn drawn = sampler.draw(logits, u);
-      const auto y = static_cast<size_t>(drawn.token);
-      EXPECT_NEAR(drawn.logprob, std::log(p[y]), 2e-6);
-      EXPECT_NEAR(drawn.entropy, entropy, 2e-5);
-      EXPECT_NEAR(drawn.confidence, logits[y] / temperature - std::log(p[y]) - mean, 2e-5);
-      EXPECT_EQ(drawn.logit, logits[y]);
+      const SampledToken sampled = sampler.sample(logits, u);
+      const auto y = static_cast<size_t>(sampled.token);
+      EXPECT_NEAR(sampled.logprob, std::log(p[y]), 2e-6);
+      EXPECT_NEAR(sampled.entropy, entropy, 2e-5);
+      EXPECT_NEAR(sampled.confidence, logits[y] / temperature - std::log(p[y]) - mean, 2e-5);
+      EXPECT_EQ(sampled.logit, logits[y]);
     }
   }
 }
@@ -86,11 +86,11 @@ TEST(sampler, without_truncation_the_log_prob_is_the_trainers_bit_for_bit) {
     Sampler sampler({.temperature = 0.8});
     const auto inverse = static_cast<float>(1 / 0.8);
     const kernels::RowStats stats = kernels::stats_of_row(logits.data(), n, inverse);
-    const Drawn drawn = sampler.draw(logits, 0.4);
-    const auto expected = kernels::token_stats(stats, drawn.logit, inverse, n);
-    EXPECT_EQ(drawn.logprob, expected.logprob);
-    EXPECT_EQ(drawn.entropy, expected.entropy);
-    EXPECT_EQ(drawn.confidence, expected.confidence);
+    const SampledToken sampled = sampler.sample(logits, 0.4);
+    const auto expected = kernels::token_stats(stats, sampled.logit, inverse, n);
+    EXPECT_EQ(sampled.logprob, expected.logprob);
+    EXPECT_EQ(sampled.entropy, expected.entropy);
+    EXPECT_EQ(sampled.confidence, expected.confidence);
   }
 }
 
@@ -98,8 +98,8 @@ TEST(sampler, greedy_takes_the_first_of_the_largest_and_reports_at_temperature_o
   std::vector<float> logits = random_logits(300, 9);
   logits[17] = logits[200] = 40;
   Sampler sampler({.temperature = 0});
-  for (double u : {0.0, 0.5, 0.99}) EXPECT_EQ(sampler.draw(logits, u).token, 17);
-  EXPECT_NEAR(sampler.draw(logits, 0.1).logprob, std::log(softmax(logits, 1)[17]), 1e-6);
+  for (double u : {0.0, 0.5, 0.99}) EXPECT_EQ(sampler.sample(logits, u).token, 17);
+  EXPECT_NEAR(sampler.sample(logits, 0.1).logprob, std::log(softmax(logits, 1)[17]), 1e-6);
 }
 
 TEST(sampler, top_k_keeps_the_k_most_probable_and_renormalises) {
@@ -113,8 +113,8 @@ TEST(sampler, top_k_keeps_the_k_most_probable_and_renormalises) {
   for (double& x : p) x = x >= cut ? x / kept : 0;
   EXPECT_LT(largest_difference(shares({.top_k = 5}, logits, 20000), p), 1e-4);
   Sampler sampler({.top_k = 5});
-  const Drawn drawn = sampler.draw(logits, 0.5);
-  EXPECT_NEAR(drawn.logprob, std::log(p[static_cast<size_t>(drawn.token)]), 2e-6);
+  const SampledToken sampled = sampler.sample(logits, 0.5);
+  EXPECT_NEAR(sampled.logprob, std::log(p[static_cast<size_t>(sampled.token)]), 2e-6);
 }
 
 TEST(sampler, top_p_keeps_the_shortest_prefix_that_holds_the_mass) {
@@ -137,8 +137,8 @@ TEST(sampler, top_p_keeps_the_shortest_prefix_that_holds_the_mass) {
   EXPECT_EQ(kept(0.9), (std::vector<int>{0, 1, 2, 4}));  // the lower id of the two equal ones
   EXPECT_EQ(kept(0.99), (std::vector<int>{0, 1, 2, 3, 4}));
   Sampler sampler({.top_p = 0.7});
-  EXPECT_NEAR(sampler.draw(logits, 0.1).logprob, std::log(0.5 / 0.75), 1e-6);
-  EXPECT_NEAR(sampler.draw(logits, 0.9).logprob, std::log(0.25 / 0.75), 1e-6);
+  EXPECT_NEAR(sampler.sample(logits, 0.1).logprob, std::log(0.5 / 0.75), 1e-6);
+  EXPECT_NEAR(sampler.sample(logits, 0.9).logprob, std::log(0.25 / 0.75), 1e-6);
 }
 
 TEST(sampler, top_p_acts_on_what_top_k_left) {
@@ -161,9 +161,9 @@ TEST(sampler, min_p_keeps_a_share_of_the_most_probable_and_acts_on_what_top_k_an
     EXPECT_LT(largest_difference(shares(config, logits, 2000), expected), 1e-3);
     Sampler sampler(config);
     for (double u : {0.01, 0.5, 0.99}) {
-      const Drawn drawn = sampler.draw(logits, u);
-      EXPECT_NEAR(drawn.logprob, std::log(p[static_cast<size_t>(drawn.token)] / mass), 1e-6);
-      EXPECT_NEAR(drawn.whole_logprob, std::log(p[static_cast<size_t>(drawn.token)]), 1e-6);
+      const SampledToken sampled = sampler.sample(logits, u);
+      EXPECT_NEAR(sampled.logprob, std::log(p[static_cast<size_t>(sampled.token)] / mass), 1e-6);
+      EXPECT_NEAR(sampled.whole_logprob, std::log(p[static_cast<size_t>(sampled.token)]), 1e-6);
     }
   };
   expect_kept({.min_p = 0.09}, {0, 1, 2, 3, 4});
@@ -203,9 +203,9 @@ TEST(sampler, it_keeps_what_transformers_keeps) {
     }
     EXPECT_LT(largest_difference(shares(config, logits, 2000), expected), 1e-3);
     for (double u : {0.05, 0.6, 0.95}) {
-      const Drawn drawn = Sampler(config).draw(logits, u);
-      ASSERT_GT(expected[static_cast<size_t>(drawn.token)], 0);
-      EXPECT_NEAR(drawn.logprob, std::log(expected[static_cast<size_t>(drawn.token)]), 2e-5);
+      const SampledToken sampled = Sampler(config).sample(logits, u);
+      ASSERT_GT(expected[static_cast<size_t>(sampled.token)], 0);
+      EXPECT_NEAR(sampled.logprob, std::log(expected[static_cast<size_t>(sampled.token)]), 2e-5);
     }
   }
 }
@@ -228,8 +228,8 @@ TEST(sampler, truncation_of_a_long_flat_row_equals_a_full_sort) {
       }
     }
     Sampler sampler({.top_p = top_p});
-    const Drawn drawn = sampler.draw(logits, 0.5);
-    EXPECT_NEAR(drawn.logprob, std::log(p[static_cast<size_t>(drawn.token)] / mass), 1e-4);
+    const SampledToken sampled = sampler.sample(logits, 0.5);
+    EXPECT_NEAR(sampled.logprob, std::log(p[static_cast<size_t>(sampled.token)] / mass), 1e-4);
   }
 }
 
@@ -240,7 +240,7 @@ TEST(sampler, rows_that_are_not_finite_are_reported_not_sampled) {
       for (size_t at : {size_t{0}, size_t{17}, size_t{99}}) {
         auto logits = random_logits(100, 5);
         logits[at] = bad;
-        EXPECT_EQ(Sampler({.temperature = temperature}).draw(logits, 0.5).token, -1);
+        EXPECT_EQ(Sampler({.temperature = temperature}).sample(logits, 0.5).token, -1);
       }
     }
   }
@@ -254,8 +254,8 @@ TEST(sampler, an_impossible_token_is_never_drawn_even_at_the_edges) {
   for (const SamplingConfig& config : {SamplingConfig{}, SamplingConfig{.top_p = 0.999999},
                                        SamplingConfig{.top_k = 100}, SamplingConfig{.min_p = 1e-30}}) {
     Sampler sampler(config);
-    EXPECT_EQ(sampler.draw(logits, 0.0).token, 64);
-    EXPECT_EQ(sampler.draw(logits, std::nextafter(1.0, 0.0)).token, 90);
+    EXPECT_EQ(sampler.sample(logits, 0.0).token, 64);
+    EXPECT_EQ(sampler.sample(logits, std::nextafter(1.0, 0.0)).token, 90);
   }
 }
 

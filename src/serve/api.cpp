@@ -228,7 +228,7 @@ class ApiReader {
 
   // A chat template has a place for every turn, others for one question, and maybe for a system message.
   std::vector<int32_t> chat_prompt() const {
-    if (!as_.form)
+    if (!as_.prompt_template)
       refuse(
           "chat completions are off: the checkpoint has no chat template, or the server was started with --template "
           "none; start it with --template NAME");
@@ -240,12 +240,12 @@ class ApiReader {
       return (*messages)[i].is_object() ? (*messages)[i].value("role", Json()) : Json();
     };
     if (role(0) == "system" || role(0) == "developer") {
-      if (!takes_system(*as_.form)) {
-        refuse(str("a system message has no place in the template ", as_.form->name));
+      if (!takes_system(*as_.prompt_template)) {
+        refuse(str("a system message has no place in the template ", as_.prompt_template->name));
       }
       problem.system = content_of((*messages)[at++]);
     }
-    for (; as_.form->chat && at + 1 < messages->size(); ++at) {
+    for (; as_.prompt_template->chat && at + 1 < messages->size(); ++at) {
       if (role(at) != "user" && role(at) != "assistant") refuse("\"messages\": expected turns of user and assistant");
       problem.earlier.push_back({role(at).get<std::string>(), content_of((*messages)[at])});
     }
@@ -255,7 +255,7 @@ class ApiReader {
           "template, unless it is a chat template (--template chat)");
     }
     problem.text = content_of((*messages)[at]);
-    return encode_prompt(*as_.form, problem, *as_.tokenizer);
+    return encode_prompt(*as_.prompt_template, problem, *as_.tokenizer);
   }
 
   const Json& body_;
@@ -375,7 +375,7 @@ HttpAnswer ServeApi::complete(const std::string& body, bool chat) {
   } catch (const ApiRefusal& why) {
     return refusal(why);
   } catch (const Error& error) {
-    return refusal({error.kind() == "server" ? 503 : 400, error.what()});
+    return refusal({error.kind() == ErrorKind::server ? 503 : 400, error.what()});
   } catch (const std::exception& error) {
     return refusal({500, error.what()});
   }

@@ -20,9 +20,9 @@ struct ServedAs {
   std::string name;
   std::string key;  // "" = anybody may ask
   const Tokenizer* tokenizer = nullptr;
-  int64_t vocab = 0;              // rows of the LM head
-  std::vector<int32_t> stop_ids;  // of the model's files
-  std::optional<Template> form;   // of chats; nullopt = none
+  int64_t vocab = 0;                        // rows of the LM head
+  std::vector<int32_t> stop_ids;            // of the model's files
+  std::optional<Template> prompt_template;  // of chats; nullopt = none
   std::vector<int32_t> form_stop_ids;
 };
 

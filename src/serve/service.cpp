@@ -67,7 +67,7 @@ std::optional<ServePiece> ServeTicket::next() {
     pieces_.pop_front();
     return piece;
   }
-  if (!failure_.empty()) throw Error("server", failure_);
+  if (!failure_.empty()) throw Error(ErrorKind::server, failure_);
   return std::nullopt;
 }
 
@@ -129,7 +129,7 @@ std::shared_ptr<ServeTicket> Service::ask(ServeRequest request) {
   auto ticket = std::make_shared<ServeTicket>(std::move(request), tokenizer_);
   {
     const std::lock_guard lock(mutex_);
-    if (closed_) throw Error("server", kStopping);
+    if (closed_) throw Error(ErrorKind::server, kStopping);
     waiting_.push_back(ticket);
   }
   wake_.notify_all();
@@ -150,7 +150,7 @@ void Service::run(const std::function<bool()>& should_stop) {
   waiting_.clear();
 }
 
-// Those in front that can join the batch under way, or begin one.
+// Those in front that can join the batch active, or begin one.
 std::vector<PromptJob> Service::take(Tickets& under_way) {
   std::vector<PromptJob> jobs;
   const std::lock_guard lock(mutex_);

@@ -1,4 +1,4 @@
-// Requests of many clients on one engine: each joins the batch that is under way as soon as a slot is free, unless it
+// Requests of many clients on one engine: each joins the batch that is active as soon as a slot is free, unless it
 // samples otherwise (temperature, top_p, top_k, min_p); then it waits for that batch to end, and those behind it wait,
 // too. Fed by serve/api; owns what is waiting, borrows engine and tokenizer. Threads: run() is the one that calls the
 // engine; ask() and all of ServeTicket from any.
@@ -27,7 +27,7 @@ struct ServeRequest {
   double top_p = 1;
   int64_t top_k = 0;
   double min_p = 0;
-  uint32_t key = 0;               // of the draws: the same key, the same response
+  uint32_t key = 0;               // of sampling: the same key, the same response
   std::vector<int32_t> stop_ids;  // all of them
   std::vector<std::string> stop;  // texts that end a response, and are left out
 };
@@ -46,9 +46,9 @@ struct ServePiece {
 class ServeTicket {
  public:
   ServeTicket(ServeRequest request, const Tokenizer& tokenizer);
-  // Waits. nullopt: all responses have ended. Throws Error("server") when there will be no more.
+  // Waits. nullopt: all responses have ended. Throws Error(ErrorKind::server) when there will be no more.
   std::optional<ServePiece> next();
-  void leave();  // nobody waits any more; the engine drops what is left
+  void leave();  // the client has left; the engine drops the rest
   const ServeRequest& request() const { return request_; }
 
   // For the service:
@@ -84,7 +84,7 @@ class Service {
       : engine_(engine), tokenizer_(tokenizer), room_(room), seed_(seed) {}
   std::shared_ptr<ServeTicket> ask(ServeRequest request);
   int64_t room() const { return room_; }
-  // Until it should stop; whoever waits then is told so.
+  // Until it should stop; waiting clients are then told so.
   void run(const std::function<bool()>& should_stop);
   int64_t requests() const { return requests_; }
   int64_t tokens() const { return tokens_; }

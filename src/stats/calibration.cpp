@@ -10,7 +10,7 @@
 namespace ucas {
 
 double auroc(std::span<const double> score, const std::vector<bool>& right) {
-  UCAS_CHECK(score.size() == right.size(), "one score for each answer");
+  UCAS_CHECK(score.size() == right.size(), "expected one score per answer");
   const std::vector<double> ranks = mean_ranks(score);
   double rank_sum = 0, positives = 0;  // of right answers
   for (size_t i = 0; i < ranks.size(); ++i) {
@@ -25,7 +25,8 @@ double auroc(std::span<const double> score, const std::vector<bool>& right) {
 
 std::vector<ReliabilityBin> reliability(std::span<const double> probability, const std::vector<bool>& right,
                                         int64_t bins) {
-  UCAS_CHECK(probability.size() == right.size() && bins > 0, "one probability for each answer, at least one bin");
+  UCAS_CHECK(probability.size() == right.size() && bins > 0,
+             "expected one probability per answer and at least one bin");
   std::vector<ReliabilityBin> list(static_cast<size_t>(bins));
   double width = 1 / static_cast<double>(bins);
   for (size_t b = 0; b < list.size(); ++b) {

@@ -87,7 +87,7 @@ double redrawn_mean(std::span<const std::vector<double>> sets, Rng& rng) {
 // The percentile interval of `draws` means.
 template <class Redraw>
 Interval bootstrap(std::span<const double> values, uint64_t seed, double level, int64_t draws, Redraw redraw) {
-  UCAS_CHECK(level > 0 && level < 1 && draws > 0, "a level inside (0, 1) and at least one draw");
+  UCAS_CHECK(level > 0 && level < 1 && draws > 0, "bootstrap needs a level inside (0, 1) and at least one resample");
   if (values.empty()) return {};
   Rng rng(seed, 0x626f6f74);  // a stream of its own
   std::vector<double> means;
@@ -144,19 +144,19 @@ Interval bootstrap_share(std::span<const double> values, uint64_t seed, double l
 }
 
 Interval percentile_interval(std::span<const double> drawn, double level) {
-  UCAS_CHECK(!drawn.empty() && level > 0 && level < 1, "values, and a level inside (0, 1)");
+  UCAS_CHECK(!drawn.empty() && level > 0 && level < 1, "an interval needs values and a level inside (0, 1)");
   std::vector<double> sorted(drawn.begin(), drawn.end());
   std::sort(sorted.begin(), sorted.end());
   return {quantile(sorted, (1 - level) / 2), quantile(sorted, (1 + level) / 2)};
 }
 
 MacroMean macro_mean(std::span<const std::vector<double>> sets, uint64_t seed, double level, int64_t draws) {
-  UCAS_CHECK(!sets.empty(), "at least one set");
+  UCAS_CHECK(!sets.empty(), "expected at least one problem set");
   MacroMean out;
   Interval exact;
   bool constant = true;
   for (const auto& set : sets) {
-    UCAS_CHECK(!set.empty(), "a set has at least one problem");
+    UCAS_CHECK(!set.empty(), "a problem set must not be empty");
     const Summary summary = summarize(set);
     const bool extreme = summary.min == summary.max && (summary.min == 0 || summary.max == 1);
     constant = constant && extreme;

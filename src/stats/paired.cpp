@@ -42,7 +42,7 @@ double mcnemar(int64_t gained, int64_t lost) {
 }
 
 PairedDifference paired_macro_difference(std::span<const PairedSet> sets, uint64_t seed, double level, int64_t draws) {
-  UCAS_CHECK(draws > 0 && level > 0 && level < 1, "a level inside (0, 1) and at least one draw");
+  UCAS_CHECK(draws > 0 && level > 0 && level < 1, "bootstrap needs a level inside (0, 1) and at least one resample");
   PairedDifference result;
   if (sets.empty()) return result;
   std::vector<std::vector<double>> difference;

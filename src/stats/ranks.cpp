@@ -24,7 +24,7 @@ std::vector<double> mean_ranks(std::span<const double> values) {
 }
 
 double rank_correlation(std::span<const double> a, std::span<const double> b) {
-  UCAS_CHECK(a.size() == b.size(), "pairs");
+  UCAS_CHECK(a.size() == b.size(), "statistics of pairs need at least one pair");
   const std::vector<double> x = mean_ranks(a), y = mean_ranks(b);
   const double middle = static_cast<double>(x.size() + 1) / 2;  // ties do not move the mean of ranks
   double xx = 0, yy = 0, xy = 0;

@@ -16,18 +16,18 @@ double pass_at_k(SampleCount samples, int64_t k) {
 }
 
 double frontier_at_k(SampleCount base, SampleCount model, int64_t k) {
-  UCAS_CHECK(k < base.n, "samples of the base are left to look beyond");
+  UCAS_CHECK(k < base.n, "the base needs samples beyond those already used");
   return (1 - pass_at_k(base, base.n - k)) * pass_at_k(model, k);
 }
 
 // Where the n - k hold none of c > 0 right ones, the k hold all.
 double frontier_of_base(SampleCount base, int64_t k) {
-  UCAS_CHECK(k < base.n, "samples of the base are left to ask again");
+  UCAS_CHECK(k < base.n, "the base needs samples for a second comparison");
   return base.c == 0 ? 0 : 1 - pass_at_k(base, base.n - k);
 }
 
 double mean_at_n(SampleCount samples) {
-  UCAS_CHECK(samples.n >= 1, "no samples");
+  UCAS_CHECK(samples.n >= 1, "statistics need at least one sample");
   return static_cast<double>(samples.c) / static_cast<double>(samples.n);
 }
 

@@ -25,7 +25,8 @@ double frontier_of_base(SampleCount base, int64_t k);
 double mean_at_n(SampleCount samples);
 
 // maj@n: the sample whose answer stands for the vote, i.e. the first of the largest answer class; ties go to the class
-// seen first; samples of class -1 (unparseable) do not vote. Nothing if nobody votes: the problem then counts as wrong.
+// seen first; samples of class -1 (unparseable) do not vote. Nothing if there is no vote: the problem then counts as
+// wrong.
 std::optional<size_t> majority(std::span<const int32_t> answer_class);
 
 }  // namespace ucas

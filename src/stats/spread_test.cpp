@@ -53,7 +53,7 @@ TEST(spread, what_cannot_be_said_is_unknown) {
   EXPECT_EQ(one.value, 0.5);
   EXPECT_FALSE(one.bounded());
   EXPECT_FALSE(paired_share_difference(0, 0, 0).known());
-  EXPECT_TRUE(paired_share_difference(0, 0, 30).bounded());  // nobody disagrees: still not certain
+  EXPECT_TRUE(paired_share_difference(0, 0, 30).bounded());  // no disagreement: still not certain
 }
 
 }  // namespace

@@ -116,15 +116,15 @@ void check_bases(const StudyConfig& c) {
   const std::vector<int64_t>& seeds = c.base.sft_seeds;
   if (!c.base.embedded()) {
     throw Error(
-        "config",
+        ErrorKind::config,
         "base.sft_seeds makes bases of the embedded task, but base.task is none: all runs begin from base.model");
   }
   if (!c.base.crossed && static_cast<int64_t>(seeds.size()) > c.seeds) {
-    throw Error("config", str("base.sft_seeds has ", seeds.size(), " bases, seeds = ", c.seeds,
-                              ": some would have no run; raise seeds, name fewer, or set base.crossed"));
+    throw Error(ErrorKind::config, str("base.sft_seeds has ", seeds.size(), " bases, seeds = ", c.seeds,
+                                       ": some would have no run; raise seeds, name fewer, or set base.crossed"));
   }
   if (std::set<int64_t>(seeds.begin(), seeds.end()).size() < seeds.size()) {
-    throw Error("config", "base.sft_seeds names a seed twice: that would be one base");
+    throw Error(ErrorKind::config, "base.sft_seeds names a seed twice: that would be one base");
   }
 }
 
@@ -133,57 +133,62 @@ void check_bases(const StudyConfig& c) {
 bool StudyConfig::is(const std::string& name) const { return std::ranges::find(kind, name) != kind.end(); }
 
 void StudyConfig::validate() const {
-  if (kind.empty()) throw Error("config", str("kind is empty: one or several of ", join(kind_names(), ", ")));
+  if (kind.empty()) throw Error(ErrorKind::config, str("kind is empty: one or several of ", join(kind_names(), ", ")));
   for (const std::string& name : kind) {
     std::vector<std::string> names = kind_names();
     if (std::ranges::find(names, name) != names.end()) continue;
-    throw Error("config",
+    throw Error(ErrorKind::config,
                 str("kind \"", printable(name), "\": expected one of ", join(names, ", "), did_you_mean(name, names)));
   }
   if (is("confidence") && !evaluate.greedy) {
-    throw Error("config", "kind confidence compares greedy responses: evaluate.greedy must be true");
+    throw Error(ErrorKind::config, "kind confidence compares greedy responses: evaluate.greedy must be true");
   }
   if (is("case") && !evaluate.greedy && evaluate.stored_responses == 0) {
-    throw Error("config", "kind case shows responses: evaluate.greedy must be true or evaluate.stored_responses > 0");
+    throw Error(ErrorKind::config,
+                "kind case shows responses: evaluate.greedy must be true or evaluate.stored_responses > 0");
   }
   if (is("passk") && evaluate.samples < 2) {
-    throw Error("config", str("kind passk needs samples: evaluate.samples = ", evaluate.samples, ", such as 64"));
+    throw Error(ErrorKind::config,
+                str("kind passk needs samples: evaluate.samples = ", evaluate.samples, ", such as 64"));
   }
   if (!base.sft_seeds.empty()) check_bases(*this);
   if (base.crossed && base.sft_seeds.empty()) {
-    throw Error("config", "base.crossed = true, but base.sft_seeds is empty: name the bases, such as [0, 1, 2, 3]");
+    throw Error(ErrorKind::config,
+                "base.crossed = true, but base.sft_seeds is empty: name the bases, such as [0, 1, 2, 3]");
   }
   if (base.samples > 0 && base.samples < evaluate.samples) {
-    throw Error("config", str("base.samples = ", base.samples, ", evaluate.samples = ", evaluate.samples,
-                              ": the base is asked as often as the runs at least; raise it, or 0"));
+    throw Error(ErrorKind::config, str("base.samples = ", base.samples, ", evaluate.samples = ", evaluate.samples,
+                                       ": the base is asked as often as the runs at least; raise it, or 0"));
   }
   for (const auto* list : {&columns, &compare}) {
     for (const std::string& column : *list) {
       const Quantity quantity = parse_quantity(column);
       const int64_t asked = base.samples > 0 ? base.samples : evaluate.samples;
       if (quantity.name != "frontier" || asked > quantity.k) continue;
-      throw Error("config", str("column ", printable(column), ": the base has ", asked,
-                                " samples of each problem, expected more than ", quantity.k,
-                                ": those beyond these say what it does not solve; raise base.samples, such as to ",
-                                4 * quantity.k));
+      throw Error(
+          ErrorKind::config,
+          str("column ", printable(column), ": the base has ", asked, " samples of each problem, expected more than ",
+              quantity.k, ": those beyond these say what it does not solve; raise base.samples, such as to ",
+              4 * quantity.k));
     }
   }
   if (base.embedded()) {
     if (!base.suite.empty()) {
-      throw Error("config", "base.suite and base.task exclude each other: the embedded task has its own test problems");
+      throw Error(ErrorKind::config,
+                  "base.suite and base.task exclude each other: the embedded task has its own test problems");
     }
     return;
   }
   if (!base.suite.empty() && !base.test.empty()) {
-    throw Error("config", "base.suite and base.test exclude each other: give one of them");
+    throw Error(ErrorKind::config, "base.suite and base.test exclude each other: give one of them");
   }
   if (base.model.empty()) {
-    throw Error("config",
+    throw Error(ErrorKind::config,
                 "base.model is empty: give --base.model DIR, a Hugging Face checkpoint (or base.task = "
                 "\"register_chains\", the embedded task)");
   }
   if (base.train.empty() || (base.test.empty() && base.suite.empty())) {
-    throw Error("config",
+    throw Error(ErrorKind::config,
                 "base: give a task (base.task = \"register_chains\"), or base.model, base.train and one of "
                 "base.test and base.suite");
   }
@@ -197,13 +202,13 @@ std::vector<Setting> read_study_file(const std::string& path_or_name) {
     return parse_toml(std::string(*text), path_or_name + ".toml");
   }
   const std::vector<std::string> names = embedded_stems("studies/");
-  throw Error("path", str(printable(path_or_name), ": neither a file nor one of the embedded studies (",
-                          join(names, ", "), ")", did_you_mean(path_or_name, names)));
+  throw Error(ErrorKind::path, str(printable(path_or_name), ": neither a file nor one of the embedded studies (",
+                                   join(names, ", "), ")", did_you_mean(path_or_name, names)));
 }
 
 const std::string& text_of(const Setting& setting) {
   const std::string* text = std::get_if<std::string>(&setting.value);
-  if (text == nullptr) throw Error("config", str(setting.where, ": config: expected a text"));
+  if (text == nullptr) throw Error(ErrorKind::config, str(setting.where, ": config: expected a text"));
   return *text;
 }
 
@@ -220,7 +225,8 @@ std::vector<std::string> items_of(const Setting& setting) {
     for (const std::string& item : split(list, ',')) items.emplace_back(trim(item));
   }
   if (items.empty()) {
-    throw Error("config", str(setting.where, ": [grid] ", printable(setting.key), ": expected a list of values"));
+    throw Error(ErrorKind::config,
+                str(setting.where, ": [grid] ", printable(setting.key), ": expected a list of values"));
   }
   return items;
 }
@@ -230,7 +236,7 @@ std::string item_of(const Setting& setting) {
   if (const auto* text = std::get_if<std::string>(&setting.value)) return *text;
   if (const auto* whole = std::get_if<int64_t>(&setting.value)) return str(*whole);
   if (const auto* real = std::get_if<double>(&setting.value)) return str(*real);
-  throw Error("config", str(setting.where, ": [grid.held] ", printable(setting.key), ": expected one value"));
+  throw Error(ErrorKind::config, str(setting.where, ": [grid.held] ", printable(setting.key), ": expected one value"));
 }
 
 // The tables of a study file, taken apart.
@@ -265,7 +271,7 @@ void StudyFile::add(const Setting& setting) {
   } else if (setting.key.starts_with("run.")) {
     size_t dot = setting.key.find('.', 4);
     if (dot == std::string::npos) {
-      throw Error("config", str(setting.where, ": ", printable(setting.key), ": expected a table [run.NAME]"));
+      throw Error(ErrorKind::config, str(setting.where, ": ", printable(setting.key), ": expected a table [run.NAME]"));
     }
     StudyRun& run = tables[setting.key.substr(4, dot - 4)];
     if (setting.key.substr(dot + 1) == "config") {
@@ -293,7 +299,7 @@ std::vector<GridPlace> all_combinations(const std::vector<Setting>& axes) {
       }
     }
     places = std::move(longer);
-    if (places.size() > 10000) throw Error("limit", str("[grid]: more than 10,000 combinations"));
+    if (places.size() > 10000) throw Error(ErrorKind::limit, str("[grid]: more than 10,000 combinations"));
   }
   return places;
 }
@@ -304,8 +310,8 @@ std::vector<GridPlace> one_by_one(const std::vector<Setting>& axes, const std::v
   for (const Setting& axis : axes) {
     auto value = std::ranges::find(held, axis.key, &Setting::key);
     if (value == held.end()) {
-      throw Error("config", str(held[0].where, ": [grid.held] has no value of ", printable(axis.key),
-                                ", which is an axis of [grid]"));
+      throw Error(ErrorKind::config, str(held[0].where, ": [grid.held] has no value of ", printable(axis.key),
+                                         ", which is an axis of [grid]"));
     }
     middle.push_back(item_of(*value));
   }
@@ -323,7 +329,8 @@ std::vector<GridPlace> one_by_one(const std::vector<Setting>& axes, const std::v
 std::vector<StudyRun> grid_rows(const StudyFile& file) {
   if (file.grid.empty()) return {};
   if (file.grid_config.empty()) {
-    throw Error("config", str(file.grid[0].where, ": [grid] needs config = \"...\", the config that its rows vary"));
+    throw Error(ErrorKind::config,
+                str(file.grid[0].where, ": [grid] needs config = \"...\", the config that its rows vary"));
   }
   std::vector<StudyRun> rows;
   for (const GridPlace& place : file.held.empty() ? all_combinations(file.grid) : one_by_one(file.grid, file.held)) {
@@ -346,14 +353,15 @@ std::vector<StudyRun> grid_rows(const StudyFile& file) {
 // Names become directories.
 void check_row_name(const std::string& name) {
   if (!name.empty() && name.find('/') == std::string::npos && name[0] != '.') return;
-  throw Error("config", str("runs: \"", printable(name), "\" cannot be the name of a row: no slash, no leading dot"));
+  throw Error(ErrorKind::config,
+              str("runs: \"", printable(name), "\" cannot be the name of a row: no slash, no leading dot"));
 }
 
 void name_rows(Study& study, const StudyFile& file) {
   auto add = [&](StudyRun run) {
     check_row_name(run.name);
     if (std::ranges::find(study.runs, run.name, &StudyRun::name) != study.runs.end()) {
-      throw Error("config", str("runs: ", printable(run.name), " stands twice"));
+      throw Error(ErrorKind::config, str("runs: ", printable(run.name), " stands twice"));
     }
     run.settings.insert(run.settings.begin(), file.all.begin(), file.all.end());
     study.runs.push_back(std::move(run));
@@ -368,11 +376,13 @@ void name_rows(Study& study, const StudyFile& file) {
   for (StudyRun& row : grid_rows(file)) add(std::move(row));
   for (const auto& [name, run] : file.tables) {
     if (std::ranges::find(study.config.runs, name) == study.config.runs.end()) {
-      throw Error("config", str("[run.", printable(name), "] is not in runs = [", join(study.config.runs, ", "), "]"));
+      throw Error(ErrorKind::config,
+                  str("[run.", printable(name), "] is not in runs = [", join(study.config.runs, ", "), "]"));
     }
   }
   if (study.runs.empty()) {
-    throw Error("config", "runs is empty: name the configs to compare, runs = [\"dapo-tiny\", ...], or give a [grid]");
+    throw Error(ErrorKind::config,
+                "runs is empty: name the configs to compare, runs = [\"dapo-tiny\", ...], or give a [grid]");
   }
 }
 
@@ -401,7 +411,7 @@ Study read_study(const std::string& path_or_name, const std::vector<Setting>& ov
   name_rows(study, file);
   for (const Setting& axis : file.grid) study.axes.push_back(axis.key);
   if (study.config.is("sensitivity") && study.axes.empty()) {
-    throw Error("config",
+    throw Error(ErrorKind::config,
                 "kind sensitivity needs a [grid]: config = \"...\" and lists of values, such as method.alpha "
                 "= [0, 0.1, 0.25]");
   }
@@ -409,7 +419,7 @@ Study read_study(const std::string& path_or_name, const std::vector<Setting>& ov
   if (!reference.empty() && std::ranges::find(study.runs, reference, &StudyRun::name) == study.runs.end()) {
     std::vector<std::string> names;
     for (const StudyRun& run : study.runs) names.push_back(run.name);
-    throw Error("config",
+    throw Error(ErrorKind::config,
                 str("reference = \"", printable(reference), "\" is not a row; there are ", join(names, ", ")));
   }
   return study;

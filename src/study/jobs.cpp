@@ -14,9 +14,9 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/lapses.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "base/warning_counters.h"
 
 extern char** environ;
 
@@ -32,7 +32,7 @@ constexpr int kPollMilliseconds = 200;
 std::string own_program() {
   char path[4096];
   ssize_t n = ::readlink("/proc/self/exe", path, sizeof path - 1);
-  if (n <= 0) throw Error("io", str("/proc/self/exe: ", std::strerror(errno)), kIoFailure);
+  if (n <= 0) throw Error(ErrorKind::io, str("/proc/self/exe: ", std::strerror(errno)), kIoFailure);
   return std::string(path, static_cast<size_t>(n));
 }
 
@@ -59,7 +59,7 @@ pid_t start(const Job& job) {
   int error = ::posix_spawn(&pid, program.c_str(), &files, &attributes, argv.data(), environ);
   posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&attributes);
-  if (error != 0) throw Error("io", str("cannot start ", program, ": ", std::strerror(error)), kIoFailure);
+  if (error != 0) throw Error(ErrorKind::io, str("cannot start ", program, ": ", std::strerror(error)), kIoFailure);
   return pid;
 }
 
@@ -79,9 +79,9 @@ struct Running {
   int64_t first_step = 0;  // found there when it began
 };
 
-class Crew {
+class ThreadPool {
  public:
-  Crew(const std::vector<Job>& jobs, int64_t parallel, const std::function<bool()>& should_stop)
+  ThreadPool(const std::vector<Job>& jobs, int64_t parallel, const std::function<bool()>& should_stop)
       : parallel_(static_cast<size_t>(parallel)), total_(jobs.size()), should_stop_(should_stop) {
     for (const Job& job : jobs) waiting_.push_back({&job, 0, 0});
   }
@@ -151,14 +151,14 @@ class Crew {
       seconds_ += now_seconds() - ended.began;
       ++timed_;
       const std::string last = last_line(log_file(job));
-      if (last.starts_with(kLapsesBegin)) note(Lapse::worker);
+      if (last.starts_with(kWarningsBegin)) count_warning(Warning::worker);
       say(str("[", done_, "/", total_, "] ", job.title, "  ", last));
     } else if (result_.stopped) {
       return;
     } else if (code == kBusy) {
       waiting_.push_back({&job, attempts, now_seconds() + kBusyPause});
     } else if (killed && attempts + 1 < kAttempts) {
-      note(Lapse::restarted_worker);
+      count_warning(Warning::restarted_worker);
       say(str(job.title, ": its process was killed (signal ", WTERMSIG(status), "); it goes on"));
       waiting_.push_back({&job, attempts + 1, 0});
     } else {
@@ -239,7 +239,7 @@ class Crew {
 }  // namespace
 
 JobsResult run_jobs(const std::vector<Job>& jobs, int64_t parallel, const std::function<bool()>& should_stop) {
-  return Crew(jobs, parallel, should_stop).run();
+  return ThreadPool(jobs, parallel, should_stop).run();
 }
 
 int64_t last_step(const std::string& run) {

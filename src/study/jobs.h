@@ -1,6 +1,5 @@
 // Runs side by side: each in a process of its own (this program again), its output in RUN/log.txt, one line per running
 // job on the terminal. Nothing is lost with a worker or with this process: a run goes on from its last checkpoint.
-// Threads: one.
 #pragma once
 
 #include <cstdint>

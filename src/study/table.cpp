@@ -234,10 +234,10 @@ StudyTable study_table(const std::vector<std::string>& paths, const TableOptions
   for (const RunGroup& group : groups) {
     answers.push_back(answers_of(group, [&](const RunRecord& run) { return evaluation_called(run, options.eval); }));
     if (answers.back().runs.empty()) {
-      throw Error("empty", str(group.runs[0]->path, ": no evaluation eval/", options.eval, ".json"));
+      throw Error(ErrorKind::empty, str(group.runs[0]->path, ": no evaluation eval/", options.eval, ".json"));
     }
   }
-  if (answers.empty()) throw Error("empty", "no runs, no table");
+  if (answers.empty()) throw Error(ErrorKind::empty, "no runs, no table");
   describe_evaluation(groups, table);
   const RunAnswers& first = answers[0].runs[0];
   const std::vector<std::string> sources = sources_of(first), quoted = quoted_columns(answers);

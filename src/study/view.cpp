@@ -19,7 +19,8 @@ void link(const std::string& target, const std::string& at) {
   fs::path to = fs::relative(fs::canonical(target, error), home, error);
   if (!error) fs::create_symlink(to, at, error);
   if (error) {
-    throw Error("io", str(printable(at, 400), ": cannot link to ", printable(target, 400), ": ", error.message()),
+    throw Error(ErrorKind::io,
+                str(printable(at, 400), ": cannot link to ", printable(target, 400), ": ", error.message()),
                 kIoFailure);
   }
 }

@@ -1,6 +1,5 @@
 // A study's own look at run directories that live in a pool: OUT/runs/ROW-seedN/ with the row's name in its config.toml
 // and links to everything else, so that `ucas report OUT/runs/*` and `ucas compare OUT/runs/*` speak of the rows.
-// Threads: one.
 #pragma once
 
 #include <string>

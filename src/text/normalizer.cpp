@@ -13,7 +13,8 @@ constexpr size_t kLeastRoom = size_t{1} << 20, kMostGrowth = 16;  // bytes, and 
 // Steps that each double a text would make of a letter more than there is memory for.
 void check_room(const std::string& out, size_t most) {
   if (out.size() > most) {
-    throw Error("limit", str("the tokenizer's parts that replace text make more than ", most, " bytes of one text"));
+    throw Error(ErrorKind::limit,
+                str("the tokenizer's parts that replace text make more than ", most, " bytes of one text"));
   }
 }
 

@@ -33,7 +33,7 @@ class Normalizer {
   std::vector<NormalizerStep> steps_;
 };
 
-// Every `from` in `text` becomes `to`. Error("limit") where that makes more than `most` bytes.
+// Every `from` in `text` becomes `to`. Error(ErrorKind::limit) where that makes more than `most` bytes.
 std::string replace_all(std::string_view text, std::string_view from, std::string_view to,
                         size_t most = size_t{1} << 20);
 

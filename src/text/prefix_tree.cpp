@@ -5,7 +5,7 @@
 namespace ucas {
 
 void PrefixTree::add(std::string_view word, int32_t value) {
-  UCAS_CHECK(!word.empty() && value >= 0, "a word has bytes and a value");
+  UCAS_CHECK(!word.empty() && value >= 0, "a word of the prefix tree needs bytes and a value");
   starts_[static_cast<unsigned char>(word[0])] = true;
   uint32_t node = 0;
   for (char byte : word) {

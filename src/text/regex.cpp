@@ -45,7 +45,7 @@ std::mutex& library() {
 void start_library() {
   static const bool started = [] {
     OnigEncoding encodings[] = {ONIG_ENCODING_UTF8};
-    UCAS_CHECK(onig_initialize(encodings, 1) == ONIG_NORMAL, "Oniguruma starts");
+    UCAS_CHECK(onig_initialize(encodings, 1) == ONIG_NORMAL, "Oniguruma failed to initialise");
     return true;
   }();
   static_cast<void>(started);
@@ -96,7 +96,8 @@ std::string property_of(std::string_view property) {
   std::vector<OnigCodePoint> ranges = ranges_of(category);
   if (ranges.empty() || defined.size() == kMostProperties) return "";
   const auto kept = defined.emplace(category, std::move(ranges)).first;
-  UCAS_CHECK(onig_unicode_define_user_property(name.c_str(), kept->second.data()) == ONIG_NORMAL, "a property");
+  UCAS_CHECK(onig_unicode_define_user_property(name.c_str(), kept->second.data()) == ONIG_NORMAL,
+             "expected a property of the JSON schema");
   return name;
 }
 
@@ -132,7 +133,7 @@ std::string with_own_properties(const std::string& expression) {
 
 Regex::Regex(const std::string& expression, const std::string& where) : expression_(expression) {
   auto refuse = [&](const std::string& why) {
-    throw Error("tokenizer", str(where, ": the expression \"", printable(expression, 200), "\": ", why));
+    throw Error(ErrorKind::tokenizer, str(where, ": the expression \"", printable(expression, 200), "\": ", why));
   };
   if (expression.empty() || expression.size() > kMaxExpression) {
     refuse(str(expression.size(), " bytes long, expected 1 to ", kMaxExpression));
@@ -171,9 +172,10 @@ std::optional<Regex::Match> Regex::find(std::string_view text, size_t from) cons
                                            search.region, ONIG_OPTION_NONE, search.limits);
   if (found == ONIG_MISMATCH) return std::nullopt;
   if (found < 0) {
-    throw Error("limit", str("the expression \"", printable(expression_, 200), "\" of the tokenizer on a text of ",
-                             text.size(), " bytes, at byte ", from, " (\"", printable(text.substr(from, 40)),
-                             "\"): ", onig_message(found, nullptr), "; leave such a text out or shorten it"));
+    throw Error(ErrorKind::limit,
+                str("the expression \"", printable(expression_, 200), "\" of the tokenizer on a text of ", text.size(),
+                    " bytes, at byte ", from, " (\"", printable(text.substr(from, 40)),
+                    "\"): ", onig_message(found, nullptr), "; leave such a text out or shorten it"));
   }
   return Match{static_cast<size_t>(search.region->beg[0]), static_cast<size_t>(search.region->end[0])};
 }

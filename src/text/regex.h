@@ -14,14 +14,14 @@ namespace ucas {
 
 class Regex {
  public:
-  // Error("unsupported") that starts with `where` when the library does not take the expression.
+  // Error(ErrorKind::unsupported) that starts with `where` when the library does not take the expression.
   Regex(const std::string& expression, const std::string& where);
 
   struct Match {
     size_t begin, end;
   };
   // The leftmost match that starts at `from` or later; look-behind sees what is before `from`. `text` must be UTF-8.
-  // Error("limit") when the expression goes back and forth over the text for too long.
+  // Error(ErrorKind::limit) when the expression goes back and forth over the text for too long.
   std::optional<Match> find(std::string_view text, size_t from) const;
   // All matches, one after the other; an empty one right after another match is none (Hugging Face's find_iter).
   std::vector<Match> find_all(std::string_view text) const;

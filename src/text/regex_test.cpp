@@ -55,7 +55,7 @@ TEST(regex, what_is_no_expression_is_refused) {
       Regex regex(wrong, "some place");
       ADD_FAILURE() << wrong;
     } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), "tokenizer");
+      EXPECT_EQ(error.word(), "tokenizer");
       EXPECT_TRUE(std::string(error.what()).starts_with("some place: the expression \"")) << error.what();
     }
   }

@@ -15,7 +15,7 @@ constexpr size_t kSlack = 8;  // tokens without a text of their own
 StopTexts::StopTexts(const Tokenizer& tokenizer, std::vector<std::string> texts)
     : tokenizer_(&tokenizer), texts_(std::move(texts)) {
   for (const std::string& text : texts_) {
-    if (text.empty()) throw Error("config", "stop: an empty text would end every response");
+    if (text.empty()) throw Error(ErrorKind::config, "stop: an empty text would end every response");
     tail_ = std::max(tail_, text.size() + kSlack);
   }
 }

@@ -1,6 +1,5 @@
 // Texts that end a response wherever its tokens complete one: what is sampled, and trained on, goes up to the token
-// that does, whole. Fed by rollout.stop and by the stops of evaluations; asked by the engine after each token. Threads:
-// any.
+// that does, whole. Fed by rollout.stop and by the stops of evaluations; asked by the engine after each token.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +13,7 @@ namespace ucas {
 
 class StopTexts {
  public:
-  // Borrows the tokenizer. Error("config") for an empty text.
+  // Borrows the tokenizer. Error(ErrorKind::config) for an empty text.
   StopTexts(const Tokenizer& tokenizer, std::vector<std::string> texts);
 
   bool empty() const { return texts_.empty(); }

@@ -28,7 +28,8 @@ TokenTexts::TokenTexts(DecoderRules rules, std::vector<std::string> spelling)
     if (!rules_.first_without.empty()) first_.push_back(replace_all(text, rules_.first_without, ""));
     for (const auto& [from, to] : rules_.replacements) text = replace_all(text, from, to);
     if ((all += text.size()) > kMostText)
-      throw Error("limit", "the tokenizer's decoder makes more text of the tokens than a quarter of a gigabyte");
+      throw Error(ErrorKind::limit,
+                  "the tokenizer's decoder makes more text of the tokens than a quarter of a gigabyte");
     if (!rules_.byte_fallback) continue;
     if (std::optional<uint8_t> byte = byte_of_token(text)) {
       text.assign(1, static_cast<char>(*byte));

@@ -23,7 +23,7 @@ namespace {
 constexpr size_t kTextLimit = size_t{1} << 30;  // bytes; places in a piece are 32-bit
 
 void check_id(int32_t id) {
-  if (id < 0) throw Error("tokenizer", str("the token id ", id, " is negative"));
+  if (id < 0) throw Error(ErrorKind::tokenizer, str("the token id ", id, " is negative"));
 }
 
 }  // namespace
@@ -96,14 +96,14 @@ std::vector<std::string> spellings_by_id(const TokenizerFile& file) {
   for (const AddedToken& token : file.added) highest = std::max(highest, token.id);
   size_t tokens = file.vocab.size() + file.added.size();
   if (static_cast<size_t>(highest) >= tokens) {
-    throw Error("tokenizer", str(file.where, ": the highest id is ", highest, ", but there are only ", tokens,
-                                 " tokens: some ids name no token"));
+    throw Error(ErrorKind::tokenizer, str(file.where, ": the highest id is ", highest, ", but there are only ", tokens,
+                                          " tokens: some ids name no token"));
   }
   std::vector<std::string> spelling(static_cast<size_t>(highest) + 1);
   auto place = [&](const std::string& token, int32_t id) {
     if (!spelling[id].empty() && spelling[id] != token) {
-      throw Error("tokenizer", str(file.where, ": id ", id, " is both \"", printable(spelling[id]), "\" and \"",
-                                   printable(token), "\""));
+      throw Error(ErrorKind::tokenizer, str(file.where, ": id ", id, " is both \"", printable(spelling[id]),
+                                            "\" and \"", printable(token), "\""));
     }
     spelling[id] = token;
   };
@@ -111,7 +111,7 @@ std::vector<std::string> spellings_by_id(const TokenizerFile& file) {
   for (const AddedToken& token : file.added) place(token.content, token.id);
   auto gap = std::find(spelling.begin(), spelling.end(), "");
   if (gap != spelling.end()) {
-    throw Error("tokenizer", str(file.where, ": id ", gap - spelling.begin(), " names no token"));
+    throw Error(ErrorKind::tokenizer, str(file.where, ": id ", gap - spelling.begin(), " names no token"));
   }
   return spelling;
 }
@@ -129,8 +129,8 @@ TokenList byte_level_tokens(const TokenizerFile& file, const std::unordered_map<
     if (std::optional<std::string> bytes = bytes_of_spelling(spelling)) {
       tokens.emplace_back(std::move(*bytes), id);
     } else if (!added.contains(spelling)) {
-      throw Error("tokenizer", str(file.where, ": model.vocab: \"", printable(spelling),
-                                   "\" is not spelled in the byte-level alphabet"));
+      throw Error(ErrorKind::tokenizer, str(file.where, ": model.vocab: \"", printable(spelling),
+                                            "\" is not spelled in the byte-level alphabet"));
     }
   }
   return tokens;
@@ -143,7 +143,7 @@ UnknownSymbols unknown_of(const TokenizerFile& file, bool needed) {
   auto known = std::ranges::find(file.vocab, file.unknown, &std::pair<std::string, int32_t>::first);
   if (known == file.vocab.end()) {
     if (!needed) return rules;
-    throw Error("tokenizer",
+    throw Error(ErrorKind::tokenizer,
                 str(file.where, ": model.unk_token is \"", printable(file.unknown), "\", which model.vocab lacks"));
   }
   rules.token = known->second;
@@ -162,8 +162,8 @@ void add_merges(const TokenizerFile& file, bool byte_level, Bpe& bpe) {
       wrong = a && b ? bpe.add_merge(*a, *b) : "not spelled in the byte-level alphabet";
     }
     if (!wrong.empty()) {
-      throw Error("tokenizer", str(file.where, ": model.merges[", i, "] (\"", printable(left), "\" \"",
-                                   printable(right), "\"): ", wrong));
+      throw Error(ErrorKind::tokenizer, str(file.where, ": model.merges[", i, "] (\"", printable(left), "\" \"",
+                                            printable(right), "\"): ", wrong));
     }
   }
 }
@@ -185,7 +185,7 @@ Bpe make_bpe(const TokenizerFile& file, const std::unordered_map<std::string, in
   Bpe bpe = byte_level ? byte_level_bpe(file, added)
                        : Bpe(file.vocab, file.ignore_merges, Bpe::Start::characters, unknown_of(file, true));
   if (bpe.doubled()) {
-    throw Error("dup_key",
+    throw Error(ErrorKind::dup_key,
                 str(file.where, ": model.vocab: the token \"", printable(spelled(*bpe.doubled())), "\" stands twice"));
   }
   add_merges(file, byte_level, bpe);
@@ -237,13 +237,13 @@ void Tokenizer::Impl::take_added_tokens(const TokenizerFile& file, std::vector<s
   for (const AddedToken& token : file.added) {
     auto [place, fresh] = names.emplace(token.content, token.id);
     if (!fresh && place->second != token.id) {
-      throw Error("tokenizer", str(file.where, ": added_tokens: \"", printable(token.content), "\" has two ids, ",
-                                   place->second, " and ", token.id));
+      throw Error(ErrorKind::tokenizer, str(file.where, ": added_tokens: \"", printable(token.content),
+                                            "\" has two ids, ", place->second, " and ", token.id));
     }
     special[token.id] |= token.special;
     std::string searched = token.normalized ? normalizer.apply(token.content) : token.content;
     if (searched.empty()) {
-      throw Error("tokenizer",
+      throw Error(ErrorKind::tokenizer,
                   str(file.where, ": added_tokens: \"", printable(token.content), "\" is empty after the normalizer"));
     }
     (token.normalized ? normalized_added : raw_added).add(token, searched);
@@ -252,8 +252,8 @@ void Tokenizer::Impl::take_added_tokens(const TokenizerFile& file, std::vector<s
   for (const auto& [word, id] : file.vocab) {
     auto place = names.find(word);
     if (place != names.end() && place->second != id) {  // Hugging Face would silently take the model's id
-      throw Error("tokenizer", str(file.where, ": added_tokens: \"", printable(word), "\" has id ", place->second,
-                                   ", but model.vocab says ", id));
+      throw Error(ErrorKind::tokenizer, str(file.where, ": added_tokens: \"", printable(word), "\" has id ",
+                                            place->second, ", but model.vocab says ", id));
     }
   }
 }
@@ -289,7 +289,8 @@ void Tokenizer::Impl::take_words(const TokenizerFile& file) {
   }
   for (const auto& [word, id] : words) {
     if (!names.emplace(word, id).second) {
-      throw Error("dup_key", str(file.where, ": model.vocab: the word \"", printable(word), "\" stands twice"));
+      throw Error(ErrorKind::dup_key,
+                  str(file.where, ": model.vocab: the word \"", printable(word), "\" stands twice"));
     }
   }
   word_level = WordLevel(words, unknown);
@@ -301,7 +302,7 @@ void Tokenizer::Impl::take_template(const TokenizerFile& file, size_t vocabulary
   for (const std::vector<int32_t>* side : {&prefix, &suffix}) {
     for (int32_t id : *side) {
       if (static_cast<size_t>(id) < vocabulary) continue;
-      throw Error("tokenizer",
+      throw Error(ErrorKind::tokenizer,
                   str(file.where, ": post_processor: the id ", id, " names no token; expected 0 .. ", vocabulary - 1));
     }
   }
@@ -328,8 +329,8 @@ Tokenizer Tokenizer::load(const std::string& directory) {
     if (!token) return std::nullopt;
     std::optional<int32_t> id = tokenizer.id_of(*token);
     if (!id) {
-      throw Error("tokenizer", str(path_join(directory, "tokenizer_config.json"), ": ", key, " is \"",
-                                   printable(*token), "\", which is not in the vocabulary"));
+      throw Error(ErrorKind::tokenizer, str(path_join(directory, "tokenizer_config.json"), ": ", key, " is \"",
+                                            printable(*token), "\", which is not in the vocabulary"));
     }
     return id;
   };
@@ -358,8 +359,8 @@ std::vector<int32_t> Tokenizer::encode(const MarkedText& text) const {
 std::vector<int32_t> Tokenizer::encode_marked(std::string_view text, bool as_text, bool first,
                                               std::string_view origin) const {
   if (text.size() > kTextLimit) {
-    throw Error("limit", str("a text of ", human_bytes(static_cast<double>(text.size())), "; at most ",
-                             human_bytes(static_cast<double>(kTextLimit)), " can be encoded at once"));
+    throw Error(ErrorKind::limit, str("a text of ", human_bytes(static_cast<double>(text.size())), "; at most ",
+                                      human_bytes(static_cast<double>(kTextLimit)), " can be encoded at once"));
   }
   std::vector<int32_t> ids;
   ids.reserve(text.size() / 3);

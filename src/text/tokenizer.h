@@ -5,7 +5,7 @@
 // themselves. encode() never adds it (Hugging Face's add_special_tokens = False), so that responses and parts of a
 // prompt get none. What it puts after a text (an EOS) would end the prompt, and is left to the caller. Fed by prompts
 // (data/templates) and decoded responses; owns the vocabulary. Unknown components of the file are refused by name at
-// load, never at encode: Error("tokenizer"). Threads: all const functions may be called from any
+// load, never at encode: Error(ErrorKind::tokenizer). Threads: all const functions may be called from any
 // thread.
 #pragma once
 
@@ -46,7 +46,7 @@ class Tokenizer {
   // "<0xE2>" tokens that are not UTF-8 together become a U+FFFD each; no spaces are cleaned up (transformers 5 does not
   // do that for BPE either, whatever clean_up_tokenization_spaces says). An id that names no token decodes to nothing,
   // as in Hugging Face: a model may have more rows than its tokenizer has tokens, and sample one. A negative id is an
-  // Error("tokenizer").
+  // Error(ErrorKind::tokenizer).
   std::string decode(std::span<const int32_t> ids, bool skip_special = false) const;
   std::string token_text(int32_t id) const;  // what this one token is within a text, bytes
   // How many bytes of the text encode() drops or maps to the unknown token, since a byte-level vocabulary has no token
@@ -81,7 +81,7 @@ class Tokenizer {
   std::unique_ptr<Impl> impl_;
 };
 
-// The files of a checkpoint directory that are its tokenizer's: tokenizer.json, and what may stand beside it.
+// The files of a checkpoint directory that are its tokenizer's: tokenizer.json, and what may accompany it.
 const std::vector<std::string>& tokenizer_files();
 // Copies those that are there from one checkpoint directory to another, byte for byte.
 void copy_tokenizer_files(const std::string& from, const std::string& to);

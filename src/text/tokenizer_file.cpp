@@ -141,7 +141,7 @@ void read_added_tokens_decoder(const JsonObject& config, TokenizerFile& file) {
 // them.
 void read_config(const std::string& path, TokenizerFile& file) {
   if (!exists(path)) return;
-  const JsonObject config = JsonObject::read(path, kFileLimit, "tokenizer");
+  const JsonObject config = JsonObject::read(path, kFileLimit, ErrorKind::tokenizer);
   if (!file.eos) file.eos = special_token(config, "eos_token");
   if (!file.pad) file.pad = special_token(config, "pad_token");
   read_added_tokens_decoder(config, file);
@@ -163,10 +163,11 @@ void check_there(const std::string& directory, const std::string& path) {
   if (exists(path)) return;
   for (const char* older : {"tokenizer.model", "tekken.json", "vocab.json", "vocab.txt"}) {
     if (!exists(path_join(directory, older))) continue;
-    throw Error("unsupported", str(path, ": no such file, but ", older,
-                                   " is there; only Hugging Face's fast form is read. To write it: python3 -c \"from "
-                                   "transformers import AutoTokenizer as A; A.from_pretrained('",
-                                   printable(directory), "').save_pretrained('", printable(directory), "')\""));
+    throw Error(ErrorKind::unsupported,
+                str(path, ": no such file, but ", older,
+                    " is there; only Hugging Face's fast form is read. To write it: python3 -c \"from "
+                    "transformers import AutoTokenizer as A; A.from_pretrained('",
+                    printable(directory), "').save_pretrained('", printable(directory), "')\""));
   }
 }
 
@@ -182,7 +183,7 @@ TokenizerFile read_tokenizer_file(const std::string& path) try {
   Json json = read_tokenizer_json(file.where, kFileLimit, tables);
   file.vocab = std::move(tables.vocab);
   file.merges = std::move(tables.merges);
-  const JsonObject root(json, file.where, "tokenizer");
+  const JsonObject root(json, file.where, ErrorKind::tokenizer);
   only_settings(root, {"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer",
                        "post_processor", "decoder", "model"});
   // What the last caller of the library asked for, saved with the file; transformers resets both at every call.
@@ -209,8 +210,8 @@ TokenizerFile read_tokenizer_file(const std::string& path) try {
   read_config(path_join(directory, "special_tokens_map.json"), file);
   return file;
 } catch (const Error& error) {
-  if (error.kind() != "header_json") throw;
-  throw Error("tokenizer", error.what());
+  if (error.kind() != ErrorKind::header_json) throw;
+  throw Error(ErrorKind::tokenizer, error.what());
 }
 
 ChatFiles read_chat_files(const std::string& directory) {
@@ -218,7 +219,7 @@ ChatFiles read_chat_files(const std::string& directory) {
   for (const char* name : {"tokenizer_config.json", "special_tokens_map.json"}) {
     const std::string path = path_join(directory, name);
     if (!exists(path)) continue;
-    const JsonObject config = JsonObject::read(path, kFileLimit, "tokenizer");
+    const JsonObject config = JsonObject::read(path, kFileLimit, ErrorKind::tokenizer);
     for (const char* key : {"bos_token", "eos_token", "pad_token", "unk_token"}) {
       const bool known = std::ranges::any_of(out.tokens, [&](const auto& token) { return token.first == key; });
       if (const auto text = special_token(config, key); text && !known) out.tokens.emplace_back(key, *text);

@@ -59,7 +59,8 @@ class Reader : public nlohmann::json_sax<Json> {
       return true;
     }
     auto [slot, fresh] = stack_.back()->get_ref<Json::object_t&>().emplace(name, nullptr);
-    if (!fresh) throw Error("dup_key", str(where_, ": the key \"", printable(name), "\" stands twice in one object"));
+    if (!fresh)
+      throw Error(ErrorKind::dup_key, str(where_, ": the key \"", printable(name), "\" stands twice in one object"));
     slot_ = &slot->second;
     memory_.take(JsonMemory::kKey);
     if (stack_.size() <= 2) path_[stack_.size() - 1] = name;
@@ -102,14 +103,14 @@ class Reader : public nlohmann::json_sax<Json> {
     std::string reason = error.what();
     bool utf8 = reason.find("UTF-8") != std::string::npos;
     if (size_t colon = reason.rfind("; "); colon != std::string::npos) reason.erase(0, colon + 2);
-    throw Error(utf8 ? "utf8" : "header_json",
+    throw Error(utf8 ? ErrorKind::utf8 : ErrorKind::header_json,
                 str(where_, ": not valid JSON at byte ", position, ": ", utf8 ? "invalid UTF-8" : printable(reason)));
   }
 
  private:
   enum class Place { document, vocab, merges, pair };
 
-  [[noreturn]] void wrong(const std::string& what) const { throw Error("tokenizer", str(where_, ": ", what)); }
+  [[noreturn]] void wrong(const std::string& what) const { throw Error(ErrorKind::tokenizer, str(where_, ": ", what)); }
   [[noreturn]] void bad_id(const std::string& got) const {
     wrong(str("model.vocab: the id of \"", printable(tables_.vocab.back().first), "\" is ", got, "; expected 0 .. ",
               kMaxTokens - 1));
@@ -146,7 +147,8 @@ class Reader : public nlohmann::json_sax<Json> {
   }
   void open(Json&& value) {
     if (place_ == Place::vocab) bad_id("not an integer: a list or an object");
-    if (stack_.size() >= kMaxDepth) throw Error("tokenizer", str(where_, ": JSON nested deeper than ", kMaxDepth));
+    if (stack_.size() >= kMaxDepth)
+      throw Error(ErrorKind::tokenizer, str(where_, ": JSON nested deeper than ", kMaxDepth));
     stack_.push_back(add(std::move(value)));
   }
 

@@ -11,7 +11,7 @@
 namespace ucas {
 
 void refuse_part(const JsonObject& node, const std::string& what) {
-  throw Error("tokenizer", str(node.place(), ": ", what));
+  throw Error(ErrorKind::tokenizer, str(node.place(), ": ", what));
 }
 
 std::string type_of_part(const JsonObject& node) {

@@ -1,6 +1,6 @@
 // The parts of a tokenizer.json that say how text is cut and joined: normalizer, pre_tokenizer, post_processor,
 // decoder. Each is read strictly: a component or a setting that is not known here is refused by name,
-// Error("tokenizer"). Fed by read_tokenizer_file.
+// Error(ErrorKind::tokenizer). Fed by read_tokenizer_file.
 #pragma once
 
 #include <initializer_list>

@@ -150,7 +150,7 @@ void expect_refusals(const std::string& golden, const std::vector<Refusal>& tabl
       ADD_FAILURE() << refusal.what << ": loaded";
     } catch (const Error& error) {
       std::string message = error.what();
-      EXPECT_EQ(error.kind(), refusal.kind) << refusal.what << ": " << message;
+      EXPECT_EQ(error.word(), refusal.kind) << refusal.what << ": " << message;
       EXPECT_NE(message.find(refusal.says), std::string::npos) << refusal.what << ": " << message;
       EXPECT_EQ(message.find(directory.path() + "/tokenizer.json: "), 0u) << message;
     }
@@ -169,7 +169,7 @@ TEST(tokenizer, older_forms_are_refused_with_the_way_to_convert_them) {
     Tokenizer::load(directory.path());
     ADD_FAILURE() << "loaded";
   } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), "unsupported");
+    EXPECT_EQ(error.word(), "unsupported");
     EXPECT_NE(std::string(error.what()).find("tokenizer.model is there; only Hugging Face's fast form is read"),
               std::string::npos)
         << error.what();
@@ -187,7 +187,7 @@ TEST(tokenizer, a_token_that_stands_twice_is_refused) {
       Tokenizer::load(directory.path());
       ADD_FAILURE() << more << ": loaded";
     } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), "dup_key") << error.what();
+      EXPECT_EQ(error.word(), "dup_key") << error.what();
       EXPECT_NE(std::string(error.what()).find("\"!\" stands twice"), std::string::npos) << error.what();
     }
   }

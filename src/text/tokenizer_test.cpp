@@ -292,7 +292,7 @@ TEST(tokenizer, an_expression_that_goes_back_and_forth_too_long_is_an_error) {
     tokenizer.encode(std::string(60, 'a'));
     ADD_FAILURE() << "it came to an end";
   } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), "limit");
+    EXPECT_EQ(error.word(), "limit");
     EXPECT_NE(std::string(error.what()).find("\"(a+)+b\" of the tokenizer on a text of 60 bytes"), std::string::npos)
         << error.what();
   }

@@ -80,15 +80,15 @@ const Splitting& find_splitting(const Tables& tables) {
   if (row != std::end(kSplittings)) return *row;
   std::vector<std::string> names;
   for (const Splitting& splitting : kSplittings) names.emplace_back(splitting.name);
-  throw Error("unsupported", str(tables.where, ": how it cuts a text is ",
-                                 tables.pre.empty() ? "not named" : str("\"", printable(tables.pre), "\""),
-                                 " (tokenizer.ggml.pre); ucas knows ", join(names, ", ")));
+  throw Error(ErrorKind::unsupported, str(tables.where, ": how it cuts a text is ",
+                                          tables.pre.empty() ? "not named" : str("\"", printable(tables.pre), "\""),
+                                          " (tokenizer.ggml.pre); ucas knows ", join(names, ", ")));
 }
 
 bool is_added(TokenKind kind) { return kind == TokenKind::control || kind == TokenKind::user_defined; }
 
 [[noreturn]] void refuse(const Tables& tables, const std::string& what) {
-  throw Error("tokenizer", str(tables.where, ": ", what));
+  throw Error(ErrorKind::tokenizer, str(tables.where, ": ", what));
 }
 
 // Rows of the embedding beyond the vocabulary are padded with names of their own.
@@ -115,7 +115,7 @@ void check_tokens(const Tables& tables) {
     if (token.empty()) fail("it is empty");
     if (token.size() > longest) fail(str(token.size(), " bytes, at most ", longest));
     if (!seen.insert(token).second)
-      throw Error("dup_key", str(tables.where, ": the token \"", printable(token), "\" stands twice"));
+      throw Error(ErrorKind::dup_key, str(tables.where, ": the token \"", printable(token), "\" stands twice"));
     if (!added && !bytes_of_spelling(token)) fail("not spelled in the byte-level alphabet");
   }
   for (size_t i = 0; i < tables.merges.size(); ++i) {

@@ -1,8 +1,8 @@
 #include "text/unencodable.h"
 
-#include "base/lapses.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "base/warning_counters.h"
 
 namespace ucas {
 
@@ -15,7 +15,7 @@ void UnencodableRows::look_at(std::string_view text, const std::string& name) {
 
 void UnencodableRows::say(const std::string& what, int64_t of) const {
   if (count_ == 0) return;
-  note(Lapse::unencodable, count_);
+  count_warning(Warning::unencodable, count_);
   warn(str(grouped(count_), " of ", grouped(of), " ", what,
            " hold bytes that the tokenizer has no token for, and reach ",
            "the model without them or with its unknown token instead; the first is ", printable(first_, 400)));

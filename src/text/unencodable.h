@@ -1,5 +1,5 @@
 // Rows of data that hold bytes which the tokenizer has no token for (Tokenizer::unencodable_bytes): counted and said
-// once for a file, with the first of them. Threads: one.
+// once for a file, with the first of them.
 #pragma once
 
 #include <cstdint>

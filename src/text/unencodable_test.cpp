@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "base/lapses.h"
 #include "base/log.h"
+#include "base/warning_counters.h"
 #include "support/tokenizer_goldens.h"
 
 namespace ucas {
@@ -13,7 +13,7 @@ TEST(unencodable_rows, are_counted_once_each_and_said_with_the_first) {
   const Tokenizer tokenizer = Tokenizer::load(testing::tokenizer_goldens() + "smollm2-like");
   std::vector<std::string> said;
   const LogSink before = set_log_sink([&](LogLevel, const std::string& message) { said.push_back(message); });
-  const int64_t noted_before = noted(Lapse::unencodable);
+  const int64_t noted_before = warnings_counted(Warning::unencodable);
   UnencodableRows rows(tokenizer);
   rows.say("rows", 3);
   EXPECT_TRUE(said.empty()) << "nothing to say";
@@ -24,7 +24,7 @@ TEST(unencodable_rows, are_counted_once_each_and_said_with_the_first) {
   rows.say("rows", 3);
   set_log_sink(before);
   EXPECT_EQ(rows.count(), 2);
-  EXPECT_EQ(noted(Lapse::unencodable) - noted_before, 2);
+  EXPECT_EQ(warnings_counted(Warning::unencodable) - noted_before, 2);
   ASSERT_EQ(said.size(), 1u);
   EXPECT_NE(said[0].find("2 of 3 rows hold bytes that the tokenizer has no token for"), std::string::npos) << said[0];
   EXPECT_NE(said[0].find("the first is set.jsonl:2"), std::string::npos) << said[0];

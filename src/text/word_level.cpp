@@ -33,10 +33,10 @@ void write_word_level_tokenizer(const std::string& directory, std::span<const st
   std::set<std::string> seen;
   auto add = [&](const std::string& word) {
     if (word.empty() || !valid_utf8(word)) {
-      throw Error("tokenizer", str("the word \"", printable(word), "\" is empty or not UTF-8"));
+      throw Error(ErrorKind::tokenizer, str("the word \"", printable(word), "\" is empty or not UTF-8"));
     }
     if (!seen.insert(word).second) {
-      throw Error("tokenizer", str("the word \"", printable(word), "\" stands twice in the vocabulary"));
+      throw Error(ErrorKind::tokenizer, str("the word \"", printable(word), "\" stands twice in the vocabulary"));
     }
     size_t id = vocab.size();
     vocab[word] = id;
@@ -91,9 +91,10 @@ void WordLevel::encode(std::string_view text, std::vector<int32_t>& ids) const {
     size_t end = at + 1;
     while (end < text.size() && words_.longest(text, end).length == 0) ++end;
     if (!unknown_) {
-      throw Error("tokenizer", str("no word of the vocabulary starts with \"", printable(text.substr(at, end - at), 40),
-                                   "\" (byte ", at, " of \"", printable(text, 80),
-                                   "\"); this word-level tokenizer only knows the words of its own task"));
+      throw Error(
+          ErrorKind::tokenizer,
+          str("no word of the vocabulary starts with \"", printable(text.substr(at, end - at), 40), "\" (byte ", at,
+              " of \"", printable(text, 80), "\"); this word-level tokenizer only knows the words of its own task"));
     }
     ids.push_back(*unknown_);
     at = end;

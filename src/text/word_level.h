@@ -26,7 +26,7 @@ std::string word_pattern(std::vector<std::string> words);
 class WordLevel {
  public:
   WordLevel(const std::vector<std::pair<std::string, int32_t>>& words, std::optional<int32_t> unknown);
-  // Text between words becomes one unknown token; without such a token it is an Error("tokenizer").
+  // Text between words becomes one unknown token; without such a token it is an Error(ErrorKind::tokenizer).
   void encode(std::string_view text, std::vector<int32_t>& ids) const;
 
  private:

@@ -41,7 +41,7 @@ TEST(word_level, text_that_is_no_word_is_an_error_that_shows_it) {
     tokenizer.encode(" a1 x b");
     FAIL() << "no error";
   } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), "tokenizer");
+    EXPECT_EQ(error.word(), "tokenizer");
     EXPECT_NE(std::string(error.what()).find("\" x\" (byte 3"), std::string::npos) << error.what();
   }
   // A special token as plain text has no words either.

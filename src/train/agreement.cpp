@@ -52,7 +52,7 @@ void require_same(Ranks& ranks, const char* what, const std::vector<std::string>
   if (ranks.alone()) return;
   constexpr size_t kMostSaid = 5;
   std::vector<std::vector<std::string>> all;
-  for (const std::string& text : ranks.gather(what, join(lines, "\n"))) all.push_back(split(text, '\n'));
+  for (const std::string& text : ranks.all_gather(what, join(lines, "\n"))) all.push_back(split(text, '\n'));
   std::vector<std::string> differences = differences_of(all);
   if (differences.empty()) return;
   if (differences.size() > kMostSaid) {
@@ -60,8 +60,8 @@ void require_same(Ranks& ranks, const char* what, const std::vector<std::string>
     differences.resize(kMostSaid);
     differences.push_back(str("and ", more, " more"));
   }
-  throw AgreedError("config", str("the ranks are not at the same run: ", join(differences, "; "),
-                                  "; give all of them the same options, files and environment"));
+  throw AgreedError(ErrorKind::config, str("the ranks are not at the same run: ", join(differences, "; "),
+                                           "; give all of them the same options, files and environment"));
 }
 
 Decision decided(Ranks& ranks, const char* what, const Decision& mine) {
@@ -72,7 +72,7 @@ Decision decided(Ranks& ranks, const char* what, const Decision& mine) {
   const auto add = [&](const auto& number) { bytes.append(reinterpret_cast<const char*>(&number), sizeof number); };
   add(mine.best.step), add(mine.best.value), add(mine.best.since);
   bytes += mine.ended;
-  const std::vector<std::string> all = ranks.gather(what, bytes);
+  const std::vector<std::string> all = ranks.all_gather(what, bytes);
   const std::string& leader = all[0];
   Decision decision{.validate = leader[1] == '1', .save = leader[2] == '1', .last = leader[3] == '1'};
   decision.stop = std::ranges::any_of(all, [](const std::string& one) { return one[0] == '1'; });

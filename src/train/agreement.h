@@ -16,7 +16,7 @@ std::string name_ranks(const std::vector<int64_t>& numbers);  // "rank 1", "rank
 // lines "name = value" of rank r.
 std::vector<std::string> differences_of(const std::vector<std::vector<std::string>>& all);
 
-// AgreedError("config") on all ranks where lines "name = value" are not the same.
+// AgreedError(ErrorKind::config) on all ranks where lines "name = value" are not the same.
 void require_same(Ranks& ranks, const char* what, const std::vector<std::string>& lines);
 
 // What happens next, which no rank may see differently: clocks, files and programs are not the same on all.

@@ -12,9 +12,9 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
-#include "base/lapses.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "base/warning_counters.h"
 #include "hf/safetensors.h"
 #include "model/finite.h"
 #include "model/stored.h"
@@ -43,18 +43,18 @@ struct Part {
 };
 
 // What stands in state/ of the policy's Hugging Face checkpoint: its optimizer, then weights and optimizer of every
-// companion that is trained.
-std::vector<Part> parts_of(Model& model, const Optimizer& optimizer, const Companions& companions) {
+// auxiliary model that is trained.
+std::vector<Part> parts_of(Model& model, const Optimizer& optimizer, const AuxiliaryModels& auxiliary_models) {
   std::vector<Part> parts;
   parts.push_back({"optimizer", optimizer.state(), &optimizer});
   if (needs_masters(model)) {
     for (const NamedTensor& p : model.trainable()) parts[0].tensors.push_back({"master/" + p.name, p.tensor});
   }
-  for (const auto& companion : companions) {
-    std::vector<NamedTensor> weights = companion->weights();
-    if (!weights.empty()) parts.push_back({companion->name(), std::move(weights), nullptr});
-    const Optimizer* own = companion->optimizer();
-    if (own != nullptr) parts.push_back({companion->name() + "-optimizer", own->state(), own});
+  for (const auto& auxiliary : auxiliary_models) {
+    std::vector<NamedTensor> weights = auxiliary->weights();
+    if (!weights.empty()) parts.push_back({auxiliary->name(), std::move(weights), nullptr});
+    const Optimizer* own = auxiliary->optimizer();
+    if (own != nullptr) parts.push_back({auxiliary->name() + "-optimizer", own->state(), own});
   }
   return parts;
 }
@@ -70,7 +70,7 @@ void check_free_space(const std::string& directory, Model& model, const std::vec
   }
   auto free = static_cast<double>(free_space(directory));
   if (free >= 1.1 * bytes) return;
-  throw Error("io",
+  throw Error(ErrorKind::io,
               str(directory, ": a checkpoint needs about ", human_bytes(1.1 * bytes), ", ", human_bytes(free),
                   " are free; make room, or keep fewer (train.keep)"),
               kIoFailure);
@@ -87,7 +87,7 @@ void write_part(const std::string& directory, const Part& part) {
 [[noreturn]] void refuse_value(const std::string& what, float value, const std::string& dtype) {
   const bool finite = std::isfinite(value);
   throw Error(
-      "numeric",
+      ErrorKind::numeric,
       str(what, " holds ", value, finite ? str(", too large for ", dtype, ", in which this model is stored") : "",
           ": such a checkpoint is never saved; ",
           finite ? "begin from a copy of the model with torch_dtype float32" : "lower the learning rate",
@@ -230,14 +230,15 @@ void restore(const std::map<std::string, StoredTensor>& stored, const std::strin
                          ? ""
                          : "; was optimizer.kind or optimizer.moments changed? They stay as the run began";
   auto found = stored.find(name);
-  if (found == stored.end()) throw Error("missing_tensor", str(where, ": tensor ", name, " is missing", hint));
+  if (found == stored.end()) throw Error(ErrorKind::missing_tensor, str(where, ": tensor ", name, " is missing", hint));
   const StoredTensor& from = found->second;
   if (at::IntArrayRef(from.shape) != tensor.sizes()) {
-    throw Error("shape", str(where, ": tensor ", name, " has another shape than the model's"));
+    throw Error(ErrorKind::shape, str(where, ": tensor ", name, " has another shape than the model's"));
   }
   const StoredType type = stored_type_of(tensor);
   if (from.type != type) {
-    throw Error("dtype", str(where, ": tensor ", name, " is ", from.dtype, ", expected ", dtype_of(type), hint));
+    throw Error(ErrorKind::dtype,
+                str(where, ": tensor ", name, " is ", from.dtype, ", expected ", dtype_of(type), hint));
   }
   at::Tensor target = tensor.detach();
   if (target.is_cpu()) {
@@ -259,10 +260,10 @@ std::map<std::string, StoredTensor> by_name(std::vector<StoredTensor> tensors) {
 int64_t read_counter(const std::string& path) {
   Json json = read_json(path, 4096);
   if (!json.is_object() || !json.contains("steps") || !json["steps"].is_number_integer()) {
-    throw Error("schema", str(path, ": expected {\"steps\": N}"));
+    throw Error(ErrorKind::schema, str(path, ": expected {\"steps\": N}"));
   }
   const auto steps = json["steps"].get<int64_t>();
-  if (steps < 0) throw Error("schema", str(path, ": steps = ", steps, ": expected 0 or more"));
+  if (steps < 0) throw Error(ErrorKind::schema, str(path, ": steps = ", steps, ": expected 0 or more"));
   return steps;
 }
 
@@ -297,15 +298,15 @@ SealCheck check_whole(const FoundCheckpoint& found, const StateCheck& check_stat
 }  // namespace
 
 std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model, const Optimizer& optimizer,
-                            const Companions& companions, const std::string& state_json, const std::string& model_files,
-                            int64_t keep, int64_t best, const StateFiles& more) {
+                            const AuxiliaryModels& auxiliary_models, const std::string& state_json,
+                            const std::string& model_files, int64_t keep, int64_t best, const StateFiles& more) {
   std::string target = run.checkpoint(step);
   std::string temporary = path_join(run.checkpoints(), temporary_name("tmp", step));
   if (exists(target) && check_whole({target, step}, {}).problem.empty()) {
     prune(run, step, keep, best);  // a kill came between that save and this
     return target;
   }
-  const std::vector<Part> parts = parts_of(model, optimizer, companions);
+  const std::vector<Part> parts = parts_of(model, optimizer, auxiliary_models);
   const std::string title = str("checkpoint of step ", step, " not saved: ");
   refuse_not_finite(str(title, "the policy"), stored_tensors(model), stored_dtype(model));
   for (const Part& part : parts) refuse_not_finite(str(title, part.name), part.tensors, "float32");
@@ -321,11 +322,11 @@ std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model,
     } catch (const Error& error) {
       warn(error.what());  // ignored by every reader, and removed by the next start
     }
-    throw Error("io", str(title, failure.what()), kIoFailure);
+    throw Error(ErrorKind::io, str(title, failure.what()), kIoFailure);
   }
   SealCheck check = check_seal(target, true);
   if (!check.problem.empty()) {
-    throw Error("io", str(target, ": read back after saving: ", check.problem), kIoFailure);
+    throw Error(ErrorKind::io, str(target, ": read back after saving: ", check.problem), kIoFailure);
   }
   prune(run, step, keep, best);
   return target;
@@ -335,20 +336,20 @@ void FailedSaves::attempt(bool needed, const std::function<void()>& save) try {
   save();
   in_a_row_ = 0;
 } catch (const Error& error) {
-  if (error.kind() != "io" || needed || ++in_a_row_ == kMostFailedSaves) throw;
-  note(Lapse::unsaved);
+  if (error.kind() != ErrorKind::io || needed || ++in_a_row_ == kMostFailedSaves) throw;
+  count_warning(Warning::unsaved);
   warn(str(error.what(), "; going on without it (", in_a_row_, " of at most ", kMostFailedSaves - 1, " in a row)"));
 }
 
 void FailedSaves::check_last() const {
   if (in_a_row_ == 0) return;
-  throw Error("io",
+  throw Error(ErrorKind::io,
               "the last checkpoint could not be saved (see the warning); make room, then go on from the one before",
               kIoFailure);
 }
 
-std::string ahead_of(const FoundCheckpoint& found) {
-  const std::string file = path_join(state_folder(found.path), kAheadFile);
+std::string prefetched_of(const FoundCheckpoint& found) {
+  const std::string file = path_join(state_folder(found.path), kPrefetchedFile);
   return exists(file) ? read_file(file, int64_t{1} << 36) : "";
 }
 
@@ -362,13 +363,14 @@ std::optional<FoundCheckpoint> newest_checkpoint(const RunDirectory& run, const 
     const SealCheck check = check_whole(found, check_state);
     if (check.problem.empty()) return found;
     unread = unread || check.unread;
-    note(Lapse::passed_over);
+    count_warning(Warning::passed_over);
     warn(str("checkpoint ", found.path, " is passed over: ", check.problem));
   }
   if (steps.empty()) return std::nullopt;
   const std::string none = str(run.checkpoints(), ": none of the ", steps.size(), " checkpoints ");
-  if (unread) throw Error("io", str(none, "could be read (see the warnings); mend the disk, then go on"), kIoFailure);
-  throw Error("io", str(none, "is good (see the warnings); put one back, or start anew with another --out"));
+  if (unread)
+    throw Error(ErrorKind::io, str(none, "could be read (see the warnings); mend the disk, then go on"), kIoFailure);
+  throw Error(ErrorKind::io, str(none, "is good (see the warnings); put one back, or start anew with another --out"));
 }
 
 std::string manifest_of(const FoundCheckpoint& found) {
@@ -380,13 +382,14 @@ void check_found_elsewhere(const FoundCheckpoint& found, const std::string& mani
   std::string problem = check.problem;
   if (problem.empty() && manifest_of(found) != manifest) problem = "another manifest than rank 0 reads there";
   if (problem.empty()) return;
-  throw Error("io", str(found.path, ": ", problem, "; is it the same file system, and up to date here?"), kIoFailure);
+  throw Error(ErrorKind::io, str(found.path, ": ", problem, "; is it the same file system, and up to date here?"),
+              kIoFailure);
 }
 
 std::string load_checkpoint(const FoundCheckpoint& found, Model& model, Optimizer& optimizer,
-                            const Companions& companions) {
+                            const AuxiliaryModels& auxiliary_models) {
   const std::string state = state_folder(found.path);
-  for (const Part& part : parts_of(model, optimizer, companions)) {
+  for (const Part& part : parts_of(model, optimizer, auxiliary_models)) {
     std::string file = part.file(state);
     auto stored = by_name(read_safetensors_header(file));
     for (const NamedTensor& t : part.tensors) restore(stored, t.name, t.tensor, file);
@@ -399,9 +402,9 @@ std::string load_checkpoint(const FoundCheckpoint& found, Model& model, Optimize
   }
   optimizer.set_steps(read_counter(path_join(state, "optimizer.json")));
   model.refresh();
-  for (const auto& companion : companions) {
-    Optimizer* own = companion->optimizer();
-    if (own != nullptr) own->set_steps(read_counter(path_join(state, companion->name() + "-optimizer.json")));
+  for (const auto& auxiliary : auxiliary_models) {
+    Optimizer* own = auxiliary->optimizer();
+    if (own != nullptr) own->set_steps(read_counter(path_join(state, auxiliary->name() + "-optimizer.json")));
   }
   return state_text(found);
 }

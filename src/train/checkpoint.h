@@ -2,9 +2,10 @@
 // name, synced, sealed by manifest.json (size and XXH3-128 of every file, and of itself), renamed into place, read
 // back, and only then are old ones pruned. There is no "latest" pointer: the newest directory whose manifest verifies
 // is it. A checkpoint is a Hugging Face directory with a folder state/ in it: optimizer.{safetensors,json}, state.json
-// and manifest.json, and for every companion that is trained NAME.safetensors and NAME-optimizer.{safetensors,json}.
-// Programs that load every *.safetensors of a directory (vLLM) so find the model alone. In older runs these files lie
-// beside the model; they are still read. Owned by the holder of the run directory's lock.
+// and manifest.json, and for every auxiliary model that is trained NAME.safetensors and
+// NAME-optimizer.{safetensors,json}. Programs that load every *.safetensors of a directory (vLLM) so find the model
+// alone. In older runs these files lie beside the model; they are still read. Owned by the holder of the run
+// directory's lock.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@
 
 #include "model/model.h"
 #include "records/run_directory.h"
-#include "train/companion.h"
+#include "train/auxiliary_model.h"
 #include "train/optimizer.h"
 
 namespace ucas {
@@ -30,24 +31,26 @@ struct FoundCheckpoint {
 // Returns the directory. `state_json` is the caller's own state, given back by load_checkpoint; what else a Hugging
 // Face directory needs comes from `model_files` (train/model_files.h) unless it is "". Keeps the newest `keep`
 // checkpoints (at least 1), and that of step `best`. A step that is saved already, and good, is not saved again: the
-// same step of a run is the same state. `more` are files beside state.json, name and text. A failure throws Error("io",
-// exit 74), weights or moments that are not finite Error("numeric", exit 70): nothing of this save stays, earlier
-// checkpoints are untouched.
-using Companions = std::vector<std::unique_ptr<Companion>>;
+// same step of a run is the same state. `more` are files beside state.json, name and text. A failure throws
+// Error(ErrorKind::io, exit 74), weights or moments that are not finite Error(ErrorKind::numeric, exit 70): nothing of
+// this save stays, earlier checkpoints are untouched.
+using AuxiliaryModels = std::vector<std::unique_ptr<AuxiliaryModel>>;
 using StateFiles = std::map<std::string, std::string>;
-inline constexpr const char* kAheadFile = "ahead.bin";  // responses drawn for the step after (train/ahead.h)
+inline constexpr const char* kPrefetchedFile =
+    "ahead.bin";  // responses sampled for the step after (train/prefetched_step.h)
 std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model, const Optimizer& optimizer,
-                            const Companions& companions, const std::string& state_json, const std::string& model_files,
-                            int64_t keep, int64_t best = 0, const StateFiles& more = {});
-// kAheadFile's text; "": there is none.
-std::string ahead_of(const FoundCheckpoint& found);
+                            const AuxiliaryModels& auxiliary_models, const std::string& state_json,
+                            const std::string& model_files, int64_t keep, int64_t best = 0,
+                            const StateFiles& more = {});
+// kPrefetchedFile's text; "": there is none.
+std::string prefetched_of(const FoundCheckpoint& found);
 
 // Saves that failed on the disk. A disk that is full for a while costs a checkpoint, not the run: the third in a row,
 // and one without which nothing would be kept (`needed`), is an error all the same.
 class FailedSaves {
  public:
   void attempt(bool needed, const std::function<void()>& save);
-  // Error("io", exit 74) if the last attempt failed, and nothing is to come after it.
+  // Error(ErrorKind::io, exit 74) if the last attempt failed, and nothing is to come after it.
   void check_last() const;
 
  private:
@@ -56,19 +59,21 @@ class FailedSaves {
 
 // The newest checkpoint that verifies, whose numbers are finite and whose state `check_state` accepts (it throws Error
 // otherwise); a warning with the reason for each one passed over. nullopt only if the run never saved any; if there are
-// some and none is good, Error("io"): never a silent fresh start; exit 74 if it was the machine that could not read
-// one.
+// some and none is good, Error(ErrorKind::io): never a silent fresh start; exit 74 if it was the machine that could not
+// read one.
 using StateCheck = std::function<void(const std::string& state_json, const FoundCheckpoint&)>;
 std::optional<FoundCheckpoint> newest_checkpoint(const RunDirectory& run, const StateCheck& check_state = {});
 
 // Of a checkpoint that newest_checkpoint() has found in another process: its manifest, by which it is known, read here.
-// `manifest` is manifest_of() there. Error("io") where it is not the same, or files are missing or of other sizes.
+// `manifest` is manifest_of() there. Error(ErrorKind::io) where it is not the same, or files are missing or of other
+// sizes.
 std::string manifest_of(const FoundCheckpoint& found);
 void check_found_elsewhere(const FoundCheckpoint& found, const std::string& manifest);
 
-// Weights (the f32 masters), moments and the step count, bit for bit, of the policy and of its companions. Returns the
-// caller's state_json. Moments of another optimizer.kind or optimizer.moments are an Error: none are converted.
+// Weights (the f32 masters), moments and the step count, bit for bit, of the policy and of its auxiliary models.
+// Returns the caller's state_json. Moments of another optimizer.kind or optimizer.moments are an Error: none are
+// converted.
 std::string load_checkpoint(const FoundCheckpoint& found, Model& model, Optimizer& optimizer,
-                            const Companions& companions);
+                            const AuxiliaryModels& auxiliary_models);
 
 }  // namespace ucas

@@ -29,10 +29,10 @@ namespace {
 
 constexpr int kNoSpace = 28;  // ENOSPC
 
-// A companion that is trained: a model of its own with its own optimizer.
-class TrainedCompanion final : public Companion {
+// An auxiliary model that is trained: a model of its own with its own optimizer.
+class TrainedAuxiliaryModel final : public AuxiliaryModel {
  public:
-  explicit TrainedCompanion(const ModelConfig& config)
+  explicit TrainedAuxiliaryModel(const ModelConfig& config)
       : model_(make_model(config, 5, at::kCPU)), optimizer_(model_->parameters(), OptimizerConfig{.lr = 0.01}) {}
   std::string name() const override { return "critic"; }
   void prepare(Batch&, const StepContext&, StepMetrics&) override {}
@@ -45,7 +45,7 @@ class TrainedCompanion final : public Companion {
 };
 
 // One that only reads: a checkpoint knows nothing of it.
-class FrozenCompanion final : public Companion {
+class FrozenAuxiliaryModel final : public AuxiliaryModel {
  public:
   std::string name() const override { return "ref"; }
   void prepare(Batch&, const StepContext&, StepMetrics&) override {}
@@ -90,11 +90,11 @@ class checkpoint : public ::testing::Test {
     config.torch_dtype = dtype;
     model_ = make_model(config, 3, at::kCPU);
     optimizer_.emplace(model_->parameters(), OptimizerConfig{.lr = 0.01});
-    companions_.clear();
-    companions_.push_back(std::make_unique<FrozenCompanion>());
-    companions_.push_back(std::make_unique<TrainedCompanion>(config));
+    auxiliary_models_.clear();
+    auxiliary_models_.push_back(std::make_unique<FrozenAuxiliaryModel>());
+    auxiliary_models_.push_back(std::make_unique<TrainedAuxiliaryModel>(config));
   }
-  std::vector<Optimizer*> optimizers() { return {&*optimizer_, companions_[1]->optimizer()}; }
+  std::vector<Optimizer*> optimizers() { return {&*optimizer_, auxiliary_models_[1]->optimizer()}; }
   // Weights and moments of the policy and of what is trained beside it.
   std::vector<at::Tensor> tensors() {
     std::vector<at::Tensor> all;
@@ -103,15 +103,15 @@ class checkpoint : public ::testing::Test {
     };
     add(model_->parameters());
     add(optimizer_->state());
-    add(companions_[1]->weights());
-    add(companions_[1]->optimizer()->state());
+    add(auxiliary_models_[1]->weights());
+    add(auxiliary_models_[1]->optimizer()->state());
     return all;
   }
 
   // One update with random gradients, so that every step has its own state.
   void train(uint64_t step) {
     Rng rng(11, step);
-    for (auto& parameters : {model_->parameters(), companions_[1]->weights()}) {
+    for (auto& parameters : {model_->parameters(), auxiliary_models_[1]->weights()}) {
       for (const NamedTensor& p : parameters) {
         at::Tensor grad = at::empty_like(p.tensor.detach());
         for (int64_t i = 0; i < grad.numel(); ++i) grad.mutable_data_ptr<float>()[i] = static_cast<float>(rng.normal());
@@ -119,8 +119,8 @@ class checkpoint : public ::testing::Test {
       }
     }
     optimizer_->step(0.01);
-    // The companion's count must not be the policy's.
-    for (int i = 0; i < 2; ++i) companions_[1]->optimizer()->step(0.01);
+    // The auxiliary model's count must not be the policy's.
+    for (int i = 0; i < 2; ++i) auxiliary_models_[1]->optimizer()->step(0.01);
   }
   Snapshot snapshot(const std::string& state) {
     Snapshot s{{}, {}, state};
@@ -140,7 +140,7 @@ class checkpoint : public ::testing::Test {
     for (size_t i = 0; i < from.steps.size(); ++i) optimizers()[i]->set_steps(from.steps[i]);
   }
   std::string save(int64_t step, int64_t keep = 2) {
-    return save_checkpoint(*run_, step, *model_, *optimizer_, companions_, state_of(step), "", keep);
+    return save_checkpoint(*run_, step, *model_, *optimizer_, auxiliary_models_, state_of(step), "", keep);
   }
   Snapshot train_and_save(int64_t step, int64_t keep = 2) {
     train(static_cast<uint64_t>(step));
@@ -150,7 +150,7 @@ class checkpoint : public ::testing::Test {
   // Into a model and optimizer that held something else.
   Snapshot load(const FoundCheckpoint& found) {
     train(999);
-    std::string state = load_checkpoint(found, *model_, *optimizer_, companions_);
+    std::string state = load_checkpoint(found, *model_, *optimizer_, auxiliary_models_);
     return snapshot(state);
   }
   static std::string state_of(int64_t step) { return str("{\"cursor\": ", step * 7, "}\n"); }
@@ -160,7 +160,7 @@ class checkpoint : public ::testing::Test {
   std::optional<RunDirectory> run_;
   std::unique_ptr<Model> model_;
   std::optional<Optimizer> optimizer_;
-  Companions companions_;
+  AuxiliaryModels auxiliary_models_;
   std::vector<std::string> warnings_;
   LogSink before_;
 };
@@ -216,7 +216,7 @@ TEST_F(checkpoint, companions_that_are_trained_have_files_of_their_own) {
 TEST_F(checkpoint, one_saved_without_the_companion_is_refused_naming_its_file) {
   save_checkpoint(*run_, 1, *model_, *optimizer_, {}, state_of(1), "", 2);
   try {
-    load_checkpoint({run_->checkpoint(1), 1}, *model_, *optimizer_, companions_);
+    load_checkpoint({run_->checkpoint(1), 1}, *model_, *optimizer_, auxiliary_models_);
     FAIL();
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("critic.safetensors"), std::string::npos) << error.what();
@@ -313,7 +313,7 @@ TEST_F(checkpoint, none_good_is_an_error_and_never_a_fresh_start) {
     newest_checkpoint(*run_);
     FAIL();
   } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), "io");
+    EXPECT_EQ(error.word(), "io");
   }
   ASSERT_EQ(warnings_.size(), 1u);
   EXPECT_NE(warnings_[0].find("did not finish"), std::string::npos);
@@ -325,7 +325,7 @@ TEST_F(checkpoint, a_disk_that_does_not_read_is_no_bad_checkpoint) {
   for (int64_t step : {1, 2}) train_and_save(step);
   for (const char* mode : {"", ":sticky"}) {
     int64_t n = 1;
-    for (bool struck = true; struck; ++n) {
+    for (bool failed_there = true; failed_there; ++n) {
       set_fault(str("any:", n, ":", kNoSpace, mode));
       bool found = false;
       try {
@@ -334,8 +334,8 @@ TEST_F(checkpoint, a_disk_that_does_not_read_is_no_bad_checkpoint) {
       } catch (const Error& error) {
         EXPECT_EQ(error.exit_code(), kIoFailure) << "call " << n << mode << ": " << error.what();
       }
-      struck = set_fault("") >= n;
-      EXPECT_TRUE(mode[0] == '\0' || found == !struck) << "call " << n;
+      failed_there = set_fault("") >= n;
+      EXPECT_TRUE(mode[0] == '\0' || found == !failed_there) << "call " << n;
     }
     EXPECT_GT(n, 10) << "the loop must reach every call";
   }
@@ -390,8 +390,8 @@ TEST_F(checkpoint, one_whose_numbers_are_not_finite_is_never_saved) {
        [&]() -> float& { return value_of(model_->parameters(), 0); }},
       {"optimizer: exp_avg/model.embed_tokens.weight holds inf", infinity,
        [&]() -> float& { return value_of(optimizer_->state(), 0); }},
-      {"critic: ", -infinity, [&]() -> float& { return value_of(companions_[1]->weights(), 1); }},
-      {"critic-optimizer: ", nan, [&]() -> float& { return value_of(companions_[1]->optimizer()->state(), 1); }},
+      {"critic: ", -infinity, [&]() -> float& { return value_of(auxiliary_models_[1]->weights(), 1); }},
+      {"critic-optimizer: ", nan, [&]() -> float& { return value_of(auxiliary_models_[1]->optimizer()->state(), 1); }},
   };
   for (const Case& c : cases) {
     train(2);
@@ -400,7 +400,7 @@ TEST_F(checkpoint, one_whose_numbers_are_not_finite_is_never_saved) {
       save(2, 1);
       FAIL() << c.says;
     } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), "numeric");
+      EXPECT_EQ(error.word(), "numeric");
       EXPECT_EQ(error.exit_code(), kNumeric);
       EXPECT_NE(std::string(error.what()).find(c.says), std::string::npos) << error.what();
     }
@@ -473,7 +473,7 @@ TEST_F(checkpoint, a_state_that_is_not_accepted_makes_the_one_before_count) {
   train_and_save(1);
   train_and_save(2);
   auto found = newest_checkpoint(*run_, [](const std::string& state, const FoundCheckpoint&) {
-    if (state == state_of(2)) throw Error("schema", "not this one");
+    if (state == state_of(2)) throw Error(ErrorKind::schema, "not this one");
   });
   ASSERT_TRUE(found && found->step == 1);
   EXPECT_NE(warnings_.at(0).find("not this one"), std::string::npos);
@@ -488,12 +488,12 @@ TEST_F(checkpoint, a_missing_model_file_is_an_error_and_not_a_smaller_checkpoint
   keep_model_files(*run_, base, base);
   remove_all(base);  // the run does not need it again
   train(2);
-  save_checkpoint(*run_, 2, *model_, *optimizer_, companions_, "", run_->model_files(), 1);
+  save_checkpoint(*run_, 2, *model_, *optimizer_, auxiliary_models_, "", run_->model_files(), 1);
   EXPECT_EQ(read_file(path_join(run_->checkpoint(2), "chat_template.jinja")), "chat_template.jinja");
   EXPECT_NE(read_file(path_join(run_->checkpoint(2), "config.json")).find("\"own\": 1"), std::string::npos);
   remove_all(path_join(run_->model_files(), "tokenizer.json"));
   try {
-    save_checkpoint(*run_, 3, *model_, *optimizer_, companions_, "", run_->model_files(), 1);
+    save_checkpoint(*run_, 3, *model_, *optimizer_, auxiliary_models_, "", run_->model_files(), 1);
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.exit_code(), kIoFailure);
@@ -529,7 +529,7 @@ TEST_F(checkpoint, a_failure_at_any_call_leaves_the_one_before) {
         save(2);
       } catch (const Error& error) {
         thrown = true;
-        EXPECT_EQ(error.kind(), "io");
+        EXPECT_EQ(error.word(), "io");
         EXPECT_EQ(error.exit_code(), kIoFailure);
       }
       calls = set_fault("");
@@ -540,7 +540,8 @@ TEST_F(checkpoint, a_failure_at_any_call_leaves_the_one_before) {
       ASSERT_TRUE(found) << "call " << n << mode;
       Snapshot loaded = load(*found);
       ASSERT_TRUE(thrown ? loaded == first || loaded == second : loaded == second) << "call " << n << mode;
-      load_checkpoint({run_->checkpoint(1), 1}, *model_, *optimizer_, companions_);  // still there, whatever happened
+      load_checkpoint({run_->checkpoint(1), 1}, *model_, *optimizer_,
+                      auxiliary_models_);  // still there, whatever happened
       train(2);
       if (exists(run_->checkpoint(2))) remove_all(run_->checkpoint(2));
       if (calls < n) break;

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "rollout/policy.h"
-#include "train/draw.h"
+#include "train/data_order.h"
 
 namespace ucas {
 
@@ -35,7 +35,7 @@ std::string text_of(const Collector& c, std::span<const int32_t> ids, bool finis
 }
 
 std::vector<Candidate> generate(const Collector& c, int64_t step, const std::vector<int64_t>& problems,
-                                std::map<int64_t, int64_t>& times_drawn, int64_t& moved) {
+                                std::map<int64_t, int64_t>& times_sampled, int64_t& moved) {
   const TrainRolloutConfig& rollout = c.config.rollout;
   std::vector<Candidate> candidates;
   if (problems.empty()) return candidates;
@@ -43,7 +43,7 @@ std::vector<Candidate> generate(const Collector& c, int64_t step, const std::vec
   for (int64_t p : problems) {
     candidates.push_back({.problem = p});
     // A problem that comes twice in one step (a small data set) must not draw the same samples again.
-    const int64_t first_sample = times_drawn[p]++ * rollout.n;
+    const int64_t first_sample = times_sampled[p]++ * rollout.n;
     jobs.push_back({.prompt = c.data.prompt[p],
                     .problem = static_cast<uint32_t>(p),
                     .samples = rollout.n,
@@ -137,8 +137,8 @@ SamplingAction hold(const TrainConfig& config, std::vector<Candidate> candidates
   int64_t number = sampling.arrived();
   const SamplingAction action = sampling.add(outcomes);
   for (Candidate& candidate : candidates) {
-    const bool surplus = config.rollout.surplus == Surplus::carry && sampling.passed(number);
-    if (surplus || sampling.may_train(number)) held.emplace(number, std::move(candidate));
+    const bool carried_over = config.rollout.carry_over && sampling.passed(number);
+    if (carried_over || sampling.may_train(number)) held.emplace(number, std::move(candidate));
     ++number;
   }
   return action;
@@ -171,32 +171,32 @@ void append(Candidate from, const TrainingSet& data, Truncated truncated, Collec
 }
 
 // The other way: what a step before left.
-Candidate taken_up(const Collector& c, const Batch& surplus, const Group& group) {
+Candidate taken_up(const Collector& c, const Batch& carried_over, const Group& group) {
   Candidate candidate{.problem = group.problem, .step = group.step};
   const auto copy = [](const std::vector<float>& values, const Response& o) {
     const auto its = values.empty() ? std::span<const float>() : Batch::tokens(values, o);
     return std::vector<float>(its.begin(), its.end());
   };
-  for (const Response& o : surplus.of(group)) {
-    const auto ids = Batch::tokens(surplus.token, o);
+  for (const Response& o : carried_over.of(group)) {
+    const auto ids = Batch::tokens(carried_over.token, o);
     candidate.text.push_back(text_of(c, ids, o.finished));
     candidate.response.push_back(o);
     candidate.sampled.push_back({.sample = static_cast<uint32_t>(o.sample),
                                  .finished = o.finished,
                                  .token = {ids.begin(), ids.end()},
-                                 .logprob = copy(surplus.rollout_logprob, o),
-                                 .whole_logprob = copy(surplus.rollout_whole_logprob, o),
-                                 .entropy = copy(surplus.entropy, o),
-                                 .confidence = copy(surplus.confidence, o),
-                                 .logit = copy(surplus.logit, o)});
+                                 .logprob = copy(carried_over.rollout_logprob, o),
+                                 .whole_logprob = copy(carried_over.rollout_whole_logprob, o),
+                                 .entropy = copy(carried_over.entropy, o),
+                                 .confidence = copy(carried_over.confidence, o),
+                                 .logit = copy(carried_over.logit, o)});
   }
   return candidate;
 }
 
 // The step begins with what the one before left; nothing is carried further than one step.
-SamplingAction begin(const Collector& c, const Batch& surplus, DynamicSampling& sampling,
+SamplingAction begin(const Collector& c, const Batch& carried_over, DynamicSampling& sampling,
                      std::map<int64_t, Candidate>& held) {
-  for (const Group& group : surplus.groups) held.emplace(std::ssize(held), taken_up(c, surplus, group));
+  for (const Group& group : carried_over.groups) held.emplace(std::ssize(held), taken_up(c, carried_over, group));
   return sampling.begin(std::ssize(held));
 }
 
@@ -215,7 +215,7 @@ Batch left_over(const Collector& c, std::map<int64_t, Candidate> held, int64_t s
 // Nothing was kept for so long that going on would be in vain.
 [[noreturn]] void refuse_to_go_on(const KeepRule& rule, const CollectStats& stats, int64_t problems) {
   double graded = static_cast<double>(std::max<int64_t>(1, stats.graded));
-  throw Error("no_signal",
+  throw Error(ErrorKind::no_signal,
               str("a whole epoch (", problems, " problems) gave no group with ", rule.words(),
                   ": the problems are too hard or too easy for this model, or the answers cannot be parsed (",
                   percent(static_cast<double>(stats.verdicts[2]) / graded),
@@ -225,7 +225,7 @@ Batch left_over(const Collector& c, std::map<int64_t, Candidate> held, int64_t s
 }
 
 [[noreturn]] void refuse_short_batch(const KeepRule& rule, int64_t kept) {
-  throw Error("no_signal",
+  throw Error(ErrorKind::no_signal,
               str("only ", kept, " of data.train_batch_size = ", rule.wanted, " prompts showed ", rule.words(),
                   " in data.max_num_gen_batches = ", rule.max_gen_batches,
                   " generation batches: raise that limit or data.gen_batch_size, or train on fewer prompts with "
@@ -237,7 +237,7 @@ Batch left_over(const Collector& c, std::map<int64_t, Candidate> held, int64_t s
 
 int64_t prompts_left(const TrainConfig& config, int64_t problems, const DataCursor& cursor) {
   if (!config.uses_passes()) return std::numeric_limits<int64_t>::max();
-  return std::max<int64_t>(0, config.train.epochs * problems - cursor.drawn(problems));
+  return std::max<int64_t>(0, config.train.epochs * problems - cursor.selected(problems));
 }
 
 PromptOutcome outcome_of(std::span<const Response> group, KeepMetric metric) {
@@ -257,18 +257,18 @@ Collected Collector::collect(int64_t step, DataCursor& cursor) const {
   const KeepRule rule = config.keep_rule();
   DynamicSampling sampling(rule);
   std::map<int64_t, Candidate> held;
-  std::map<int64_t, int64_t> times_drawn;
+  std::map<int64_t, int64_t> times_sampled;
   Collected result;
   CollectStats& stats = result.stats;
   int64_t since_kept = 0;  // prompts generated
-  const Batch surplus = std::exchange(cursor.surplus, {});
-  const auto carried = static_cast<int64_t>(surplus.groups.size());
-  SamplingAction action = begin(*this, surplus, sampling, held);
+  const Batch carried_over = std::exchange(cursor.carry_over, {});
+  const auto carried = static_cast<int64_t>(carried_over.groups.size());
+  SamplingAction action = begin(*this, carried_over, sampling, held);
   while (action == SamplingAction::more) {
     double began = now_seconds();
     set_phase(str("step ", step, ", generating"));
-    const std::vector<int64_t> problems = next_problems(config, step, data, cursor, stats.rested);
-    std::vector<Candidate> candidates = generate(*this, step, problems, times_drawn, stats.moved);  // o_i ~ pi_old
+    const std::vector<int64_t> problems = next_problems(config, step, data, cursor, stats.skipped_in_cooldown);
+    std::vector<Candidate> candidates = generate(*this, step, problems, times_sampled, stats.moved);  // o_i ~ pi_old
     stats.seconds_gen += now_seconds() - began;
     const bool stops = should_stop && should_stop();
     if (agree ? agree(stops) : stops) {
@@ -310,8 +310,8 @@ Collected Collector::collect(int64_t step, DataCursor& cursor) const {
   }
   stats.groups_carried = std::ranges::count_if(result.batch.groups, [](const Group& g) { return g.step > 0; });
   stats.groups_late = carried - stats.groups_carried;
-  if (config.rollout.surplus == Surplus::carry) cursor.surplus = left_over(*this, std::move(held), step);
-  stats.groups_left = static_cast<int64_t>(cursor.surplus.groups.size());
+  if (config.rollout.carry_over) cursor.carry_over = left_over(*this, std::move(held), step);
+  stats.groups_left = static_cast<int64_t>(cursor.carry_over.groups.size());
   stats.groups_trained = static_cast<int64_t>(result.batch.groups.size());
   if (stats.graded > 0) {
     stats.correct_share = static_cast<double>(stats.verdicts[0]) / static_cast<double>(stats.graded);

@@ -37,8 +37,8 @@ int64_t prompts_left(const TrainConfig& config, int64_t problems, const DataCurs
 struct CollectStats {
   int64_t gen_batches = 0;
   int64_t groups_generated = 0, groups_kept = 0, groups_trained = 0;
-  int64_t rested = 0;                        // prompts passed over (data.rest_solved)
-  int64_t groups_carried = 0;                // trained on, that the step before sampled (rollout.surplus)
+  int64_t skipped_in_cooldown = 0;           // prompts passed over (data.solved_cooldown)
+  int64_t groups_carried = 0;                // trained on, that the step before sampled (rollout.carry_over)
   int64_t groups_left = 0, groups_late = 0;  // carried to the next step; carried here, but there was no room
   int64_t solve_all = 0, solve_none = 0;     // groups whose responses are all right, all wrong
   int64_t responses = 0, truncated = 0;      // of all generated
@@ -74,8 +74,8 @@ struct Collector {
   std::function<bool(bool)> agree;  // whether it is so on any rank; null: there is one alone
 
   // Generates until the step has its data.train_batch_size prompts (objective/dynamic_sampling.h), or the generation
-  // batches or the passes of the run are used up. May keep none. Throws Error("no_signal") when a whole epoch kept
-  // nothing.
+  // batches or the passes of the run are used up. May keep none. Throws Error(ErrorKind::no_signal) when a whole epoch
+  // kept nothing.
   Collected collect(int64_t step, DataCursor& cursor) const;
 };
 

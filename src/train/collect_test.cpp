@@ -13,8 +13,8 @@
 #include "support/algorithm_cases.h"
 #include "support/engine/scripted_rollout.h"
 #include "text/word_level.h"
-#include "train/draw.h"
-#include "train/surplus.h"
+#include "train/carry_over.h"
+#include "train/data_order.h"
 #include "train/train_state.h"
 
 namespace ucas {
@@ -106,7 +106,7 @@ TEST_F(CollectTest, surplus_groups_are_discarded_in_arrival_order) {
 
 // 8 problems, all mixed, 8 at a time, 6 a step: two are left, and the next step begins with them, sampled a step ago.
 TEST_F(CollectTest, what_passed_beyond_the_step_is_carried_to_the_next_one) {
-  config_.rollout.surplus = Surplus::carry;
+  config_.rollout.carry_over = true;
   config_.data.train_batch_size = 6;
   config_.data.gen_batch_size = 8;
   ScriptedRollout rollout([&](uint32_t p, uint32_t i, uint32_t step) {
@@ -114,7 +114,7 @@ TEST_F(CollectTest, what_passed_beyond_the_step_is_carried_to_the_next_one) {
   });
   const Collected first = collect(rollout, 1);
   EXPECT_EQ(first.stats.groups_left, 2);
-  const Batch left = cursor_.surplus;
+  const Batch left = cursor_.carry_over;
   ASSERT_EQ(left.groups.size(), 2u);
   EXPECT_EQ(left.groups[0].problem, 6);
   const Collected second = collect(rollout, 2);
@@ -137,41 +137,42 @@ TEST_F(CollectTest, what_passed_beyond_the_step_is_carried_to_the_next_one) {
 }
 
 TEST_F(CollectTest, a_step_that_finds_enough_samples_nothing_and_nothing_is_carried_twice) {
-  config_.rollout.surplus = Surplus::carry;
+  config_.rollout.carry_over = true;
   config_.data.train_batch_size = 3;
   config_.data.gen_batch_size = 8;
   ScriptedRollout rollout([&](uint32_t, uint32_t i, uint32_t) { return i == 0 ? right() : wrong(); });
   EXPECT_EQ(collect(rollout, 1).stats.groups_left, 5);
   const Collected second = collect(rollout, 2);
   EXPECT_EQ(rollout.calls, 1);
-  EXPECT_EQ(cursor_.drawn(8), 8);
+  EXPECT_EQ(cursor_.selected(8), 8);
   EXPECT_EQ(second.stats.gen_batches, 0);
   EXPECT_EQ(second.stats.groups_carried, 3);
   EXPECT_EQ(second.stats.groups_late, 2);
-  EXPECT_TRUE(cursor_.surplus.groups.empty());
+  EXPECT_TRUE(cursor_.carry_over.groups.empty());
   for (int64_t g = 0; g < 3; ++g) EXPECT_EQ(second.batch.groups[static_cast<size_t>(g)].problem, 3 + g);
   EXPECT_EQ(collect(rollout, 3).stats.groups_carried, 0);
 }
 
 TEST_F(CollectTest, what_is_carried_reads_back_from_its_file_as_it_was) {
-  config_.rollout.surplus = Surplus::carry;
+  config_.rollout.carry_over = true;
   config_.data.gen_batch_size = 8;
   ScriptedRollout rollout([&](uint32_t, uint32_t i, uint32_t) { return i == 0 ? right() : wrong(); });
   collect(rollout, 1);
-  const std::string file = (directory_ / kSurplusFile).string(), text = surplus_lines(cursor_.surplus, data_, 1);
+  const std::string file = (directory_ / kCarryOverFile).string(),
+                    text = carry_over_lines(cursor_.carry_over, data_, 1);
   write_file(file, text);
-  const Batch back = read_surplus(file, data_, 1, 4, tokenizer_->vocab_size());
-  EXPECT_EQ(surplus_lines(back, data_, 1), text);
+  const Batch back = read_carry_over(file, data_, 1, 4, tokenizer_->vocab_size());
+  EXPECT_EQ(carry_over_lines(back, data_, 1), text);
   EXPECT_EQ(back.groups[0].prompt, data_.prompt[4]);
   const auto refused = [&](int64_t step, int64_t groups, int64_t vocabulary) {
-    EXPECT_THROW(read_surplus(file, data_, step, groups, vocabulary), Error);
+    EXPECT_THROW(read_carry_over(file, data_, step, groups, vocabulary), Error);
   };
   refused(2, 4, tokenizer_->vocab_size());
   refused(1, 3, tokenizer_->vocab_size());
   refused(1, 4, b_);
   std::swap(data_.problems[4].id, data_.problems[0].id);  // other problems
   refused(1, 4, tokenizer_->vocab_size());
-  EXPECT_EQ(surplus_lines({}, data_, 1), "");
+  EXPECT_EQ(carry_over_lines({}, data_, 1), "");
 }
 
 TEST_F(CollectTest, an_epoch_without_a_mixed_group_stops_the_run_with_the_reason) {
@@ -180,7 +181,7 @@ TEST_F(CollectTest, an_epoch_without_a_mixed_group_stops_the_run_with_the_reason
     collect(rollout);
     FAIL() << "no error";
   } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), "no_signal");
+    EXPECT_EQ(error.word(), "no_signal");
     EXPECT_EQ(error.exit_code(), kNumeric);
   }
 }
@@ -236,9 +237,9 @@ TEST_F(CollectTest, passes_over_the_problems_end_when_every_problem_was_drawn_as
   config_.data.gen_batch_size = 3;
   config_.data.max_num_gen_batches = 0;
   config_.data.shuffle = true;
-  std::vector<int> drawn(8);
+  std::vector<int> sampled(8);
   ScriptedRollout rollout([&](uint32_t p, uint32_t i, uint32_t) {
-    drawn[p] += i % 4 == 0;
+    sampled[p] += i % 4 == 0;
     return p % 2 == 1 && i % 2 == 0 ? right() : wrong();  // every other problem is mixed
   });
   int64_t steps = 0, trained = 0;
@@ -248,8 +249,8 @@ TEST_F(CollectTest, passes_over_the_problems_end_when_every_problem_was_drawn_as
     EXPECT_LE(got.batch.groups.size(), 2u);
     trained += static_cast<int64_t>(got.batch.groups.size());
   }
-  EXPECT_EQ(drawn, std::vector<int>(8, 3));
-  EXPECT_EQ(cursor_.drawn(8), 24);
+  EXPECT_EQ(sampled, std::vector<int>(8, 3));
+  EXPECT_EQ(cursor_.selected(8), 24);
   EXPECT_LT(steps, 8);  // as many as there are generation batches, if each step took one
   EXPECT_LE(trained, 12);
   EXPECT_GT(trained, 6);
@@ -276,7 +277,7 @@ TEST_F(CollectTest, a_run_of_so_many_steps_has_no_end_of_passes) {
   config_.objective.keep_mixed_groups = false;
   ScriptedRollout rollout([&](uint32_t, uint32_t, uint32_t) { return right(); });
   for (int step = 1; step <= 5; ++step) EXPECT_EQ(collect(rollout, step).batch.groups.size(), 4u);
-  EXPECT_EQ(cursor_.drawn(8), 20);
+  EXPECT_EQ(cursor_.selected(8), 20);
 }
 
 TEST_F(CollectTest, overlong_shaping_follows_dapo) {
@@ -370,19 +371,19 @@ TEST_F(CollectTest, problems_without_a_right_answer_are_not_counted_as_failures)
 TEST_F(CollectTest, what_was_solved_rests_for_so_many_steps_and_then_comes_again) {
   config_.objective.keep_mixed_groups = false;
   config_.data.train_batch_size = 4;
-  config_.data.rest_solved = 2;
-  std::vector<std::vector<int64_t>> drawn;
+  config_.data.solved_cooldown = 2;
+  std::vector<std::vector<int64_t>> sampled;
   ScriptedRollout rollout([&](uint32_t p, uint32_t, uint32_t) { return p % 2 == 0 ? right() : wrong(); });
   for (int64_t step = 1; step <= 5; ++step) {
     const Collected got = collect(rollout, step);
-    drawn.emplace_back();
-    for (const Group& g : got.batch.groups) drawn.back().push_back(g.problem);
-    EXPECT_EQ(got.stats.rested, step == 3 ? 4 : 0);
+    sampled.emplace_back();
+    for (const Group& g : got.batch.groups) sampled.back().push_back(g.problem);
+    EXPECT_EQ(got.stats.skipped_in_cooldown, step == 3 ? 4 : 0);
   }
-  EXPECT_EQ(drawn[0], (std::vector<int64_t>{0, 1, 2, 3}));
-  EXPECT_EQ(drawn[1], (std::vector<int64_t>{4, 5, 6, 7}));
-  EXPECT_EQ(drawn[2], (std::vector<int64_t>{1, 3, 5, 7}));
-  EXPECT_EQ(drawn[3], (std::vector<int64_t>{0, 1, 2, 3}));  // two steps later
+  EXPECT_EQ(sampled[0], (std::vector<int64_t>{0, 1, 2, 3}));
+  EXPECT_EQ(sampled[1], (std::vector<int64_t>{4, 5, 6, 7}));
+  EXPECT_EQ(sampled[2], (std::vector<int64_t>{1, 3, 5, 7}));
+  EXPECT_EQ(sampled[3], (std::vector<int64_t>{0, 1, 2, 3}));  // two steps later
   EXPECT_EQ(cursor_.solved.at(0), 4);
 }
 
@@ -394,27 +395,27 @@ TEST_F(CollectTest, sources_come_in_turns_by_their_weights) {
   config_.data.weights = {"a=2", "b=1"};
   for (size_t p = 0; p < 8; ++p) data_.problems[p].source = p < 2 ? "a" : "b";
   check_sources(config_, data_);
-  int64_t rested = 0;
-  EXPECT_EQ(next_problems(config_, 1, data_, cursor_, rested), (std::vector<int64_t>{0, 1, 2, 0, 1, 3}));
-  EXPECT_EQ(cursor_.drawn(8), 6);
-  EXPECT_EQ(next_problems(config_, 2, data_, cursor_, rested), (std::vector<int64_t>{0, 1, 4, 0, 1, 5}));
+  int64_t skipped_in_cooldown = 0;
+  EXPECT_EQ(next_problems(config_, 1, data_, cursor_, skipped_in_cooldown), (std::vector<int64_t>{0, 1, 2, 0, 1, 3}));
+  EXPECT_EQ(cursor_.selected(8), 6);
+  EXPECT_EQ(next_problems(config_, 2, data_, cursor_, skipped_in_cooldown), (std::vector<int64_t>{0, 1, 4, 0, 1, 5}));
   // Shuffled: each source has its own epochs, each of its problems once in one.
   config_.data.shuffle = true;
   config_.data.train_batch_size = 18;
   cursor_ = {};
   std::vector<int64_t> times(8);
-  for (int64_t p : next_problems(config_, 1, data_, cursor_, rested)) ++times[static_cast<size_t>(p)];
+  for (int64_t p : next_problems(config_, 1, data_, cursor_, skipped_in_cooldown)) ++times[static_cast<size_t>(p)];
   EXPECT_EQ(times, (std::vector<int64_t>{6, 6, 1, 1, 1, 1, 1, 1}));
   EXPECT_EQ(cursor_.epoch, 2);
   // What was solved rests within its source.
   config_.data.train_batch_size = 4;
   config_.data.shuffle = false;
-  config_.data.rest_solved = 5;
+  config_.data.solved_cooldown = 5;
   cursor_ = {};
   cursor_.solved = {{1, 3}, {2, 3}};
-  rested = 0;
-  EXPECT_EQ(next_problems(config_, 4, data_, cursor_, rested), (std::vector<int64_t>{0, 0, 3, 0}));
-  EXPECT_EQ(rested, 3);
+  skipped_in_cooldown = 0;
+  EXPECT_EQ(next_problems(config_, 4, data_, cursor_, skipped_in_cooldown), (std::vector<int64_t>{0, 0, 3, 0}));
+  EXPECT_EQ(skipped_in_cooldown, 3);
   config_.data.weights = {"a=2", "c=1"};
   EXPECT_THROW(check_sources(config_, data_), Error);
 }
@@ -427,7 +428,7 @@ TEST_F(CollectTest, what_is_neither_solved_nor_hopeless_is_drawn_more_often) {
   EXPECT_DOUBLE_EQ(difficulty_weight({0, 4}), 5.0 / 36);
   config_.objective.keep_mixed_groups = false;
   config_.data.shuffle = true;
-  config_.data.draw = DrawOrder::difficulty;
+  config_.data.order = DataOrder::difficulty;
   config_.data.train_batch_size = 1;
   ScriptedRollout rollout([&](uint32_t p, uint32_t i, uint32_t) {
     return p % 2 == 0 ? (i % 2 == 0 ? right() : wrong()) : p < 4 ? right() : wrong();
@@ -446,32 +447,32 @@ TEST_F(CollectTest, what_is_neither_solved_nor_hopeless_is_drawn_more_often) {
 
 TEST_F(CollectTest, a_batch_drawn_by_difficulty_holds_no_problem_twice_and_goes_on_from_its_state) {
   config_.data.shuffle = true;
-  config_.data.draw = DrawOrder::difficulty;
+  config_.data.order = DataOrder::difficulty;
   config_.data.train_batch_size = 8;
-  int64_t rested = 0;
-  const std::vector<int64_t> first = next_problems(config_, 1, data_, cursor_, rested);
+  int64_t skipped_in_cooldown = 0;
+  const std::vector<int64_t> first = next_problems(config_, 1, data_, cursor_, skipped_in_cooldown);
   EXPECT_EQ(std::set<int64_t>(first.begin(), first.end()).size(), 8u);
   cursor_.seen[3] = {4, 4};
   TrainState saved;
   saved.step = 1;
   saved.cursor = cursor_;
   TrainState back = TrainState::parse(saved.json(), "state.json", 1);
-  const std::vector<int64_t> second = next_problems(config_, 2, data_, cursor_, rested);
+  const std::vector<int64_t> second = next_problems(config_, 2, data_, cursor_, skipped_in_cooldown);
   EXPECT_NE(first, second);
-  EXPECT_EQ(next_problems(config_, 2, data_, back.cursor, rested), second);
+  EXPECT_EQ(next_problems(config_, 2, data_, back.cursor, skipped_in_cooldown), second);
   EXPECT_EQ(back.json(), [&] {
     saved.cursor = cursor_;
     return saved.json();
   }());
-  config_.data.rest_solved = 9;
+  config_.data.solved_cooldown = 9;
   for (int64_t p = 0; p < 7; ++p) cursor_.solved[p] = 2;
-  config_.data.train_batch_size = 2;  // the second is drawn anew: only one does not rest
-  EXPECT_EQ(next_problems(config_, 3, data_, cursor_, rested), (std::vector<int64_t>{7, 7}));
+  config_.data.train_batch_size = 2;  // the second is sampled anew: only one does not rest
+  EXPECT_EQ(next_problems(config_, 3, data_, cursor_, skipped_in_cooldown), (std::vector<int64_t>{7, 7}));
 }
 
 TEST_F(CollectTest, where_all_problems_rest_they_are_taken_all_the_same) {
   config_.objective.keep_mixed_groups = false;
-  config_.data.rest_solved = 1000;
+  config_.data.solved_cooldown = 1000;
   ScriptedRollout rollout([&](uint32_t, uint32_t, uint32_t) { return right(); });
   for (int64_t step = 1; step <= 4; ++step) EXPECT_EQ(collect(rollout, step).batch.groups.size(), 4u);
 }

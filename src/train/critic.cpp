@@ -15,7 +15,7 @@
 #include "base/rng.h"
 #include "base/str.h"
 #include "hf/model_config.h"
-#include "train/companion.h"
+#include "train/auxiliary_model.h"
 #include "train/schedule.h"
 #include "train/skipped_updates.h"
 
@@ -27,7 +27,7 @@ constexpr uint64_t kHeadStream = 0x56;    // of the head's initial values
 constexpr int64_t kShareOrder = 1 << 30;  // epochs of data order never reach it
 constexpr const char* kHead = "value_head.weight";
 
-class Critic final : public Companion {
+class Critic final : public AuxiliaryModel {
  public:
   Critic(const TrainConfig& config, CriticConfig critic, ValueNetwork network)
       : method_(config.method),
@@ -47,8 +47,8 @@ class Critic final : public Companion {
     network_.body->refresh();  // its weights were read back
   }
 
-  void share_among(Ranks& ranks, const Optimizer& /*policy*/) override {
-    optimizer_.share_among(ranks, Shard::moments, network_.body->narrow_copies());
+  void shard_over(Ranks& ranks, const Optimizer& /*policy*/) override {
+    optimizer_.shard_over(ranks, Shard::moments, network_.body->bf16_copies());
   }
 
   void prepare(Batch& batch, const StepContext& step, StepMetrics& m) override {
@@ -105,15 +105,16 @@ class Critic final : public Companion {
 void check_fits(const TrainConfig& config, const std::string& directory, const ModelConfig& body) {
   int64_t vocabulary = read_model_config(config.model).vocab_size;
   if (body.vocab_size < vocabulary) {
-    throw Error("config", str("method.critic.model ", printable(directory, 400), ": has ", body.vocab_size,
-                              " token embeddings, the policy ", vocabulary,
-                              ": a critic must know every token of the policy; choose one of the same tokenizer"));
+    throw Error(ErrorKind::config,
+                str("method.critic.model ", printable(directory, 400), ": has ", body.vocab_size,
+                    " token embeddings, the policy ", vocabulary,
+                    ": a critic must know every token of the policy; choose one of the same tokenizer"));
   }
   int64_t longest = config.data.max_prompt_length + config.rollout.response_length;
   if (longest > body.max_position_embeddings) {
-    throw Error("config", str("data.max_prompt_length + rollout.response_length = ", longest,
-                              " is more than max_position_embeddings = ", body.max_position_embeddings, " of ",
-                              printable(directory, 400), " (method.critic.model): lower one of them"));
+    throw Error(ErrorKind::config, str("data.max_prompt_length + rollout.response_length = ", longest,
+                                       " is more than max_position_embeddings = ", body.max_position_embeddings, " of ",
+                                       printable(directory, 400), " (method.critic.model): lower one of them"));
   }
 }
 
@@ -148,15 +149,15 @@ ValueNetwork make_value_network(const std::string& directory, uint64_t seed, at:
 
 std::vector<float> batch_values(ValueNetwork& network, const Batch& batch, int64_t token_budget, Ranks* ranks) {
   at::NoGradGuard no_grad;
-  std::vector<float> value(batch.token.size(), kOfAnother);
+  std::vector<float> value(batch.token.size(), kNotMine);
   const bool share = network.body->shares_prefixes();
   const auto micros = micro_batches(batch, token_budget, share);
-  for (const auto& micro : own_share(micros, ranks)) {
+  for (const auto& micro : own_micro_batches(micros, ranks)) {
     PackedResponses packed = pack_responses(batch, micro, share);
     std::vector<float> V = to_host(network.values(packed));
     for (size_t k = 0; k < V.size(); ++k) value[packed.token_index[k]] = V[k];
   }
-  put_together(ranks, {&value});
+  all_gather(ranks, {&value});
   return value;
 }
 
@@ -203,13 +204,13 @@ std::vector<std::vector<int64_t>> critic_shares(const Batch& batch, int64_t upda
   return shares;
 }
 
-std::unique_ptr<Companion> make_critic(const TrainConfig& config, at::Device device) {
+std::unique_ptr<AuxiliaryModel> make_critic(const TrainConfig& config, at::Device device) {
   std::optional<CriticConfig> critic = config.needs().critic;
   if (!critic) return nullptr;
   const std::string& directory = critic->model.empty() ? config.model : critic->model;
   if (!critic->model.empty()) check_fits(config, directory, read_model_config(directory));
   ValueNetwork network =
-      make_value_network(directory, static_cast<uint64_t>(config.seed), device, config.companion_options());
+      make_value_network(directory, static_cast<uint64_t>(config.seed), device, config.auxiliary_model_options());
   return std::make_unique<Critic>(config, *critic, std::move(network));
 }
 

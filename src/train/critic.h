@@ -1,6 +1,6 @@
 // The critic's network and its gradient: the body of a language model with a scalar head on the final hidden states.
 // V_t is read where the distribution of token t is: at the hidden state one position earlier, so V_t knows the prompt
-// and the tokens before t, not t itself. train/critic.cpp makes a Companion of it.
+// and the tokens before t, not t itself. train/critic.cpp makes an AuxiliaryModel of it.
 // The value loss and its derivative are plain arithmetic in objective/value_loss; autograd is used for the network
 // alone. Legend: N tokens of the batch, n tokens of a micro-batch, D width.
 #pragma once
@@ -13,8 +13,8 @@
 #include "core/batch.h"
 #include "model/model.h"
 #include "objective/value_loss.h"
+#include "train/gradient_exchange.h"
 #include "train/logprobs.h"
-#include "train/shared_gradients.h"
 
 namespace ucas {
 
@@ -28,7 +28,7 @@ struct ValueNetwork {
   at::Tensor values(const PackedResponses& packed);
 };
 
-// The head is drawn from N(0, 1 / (D + 1)^2), as OpenRLHF and Open-Reasoner-Zero do.
+// The head is sampled from N(0, 1 / (D + 1)^2), as OpenRLHF and Open-Reasoner-Zero do.
 ValueNetwork make_value_network(const std::string& directory, uint64_t seed, at::Device device,
                                 const ModelOptions& options = {});
 
@@ -42,7 +42,7 @@ ValueLossMetrics accumulate_value_gradients(ValueNetwork& network, const Batch& 
                                             std::span<const int64_t> responses, double value_clip, int64_t token_budget,
                                             const Among& among = {});
 
-// The step's non-empty responses in `updates` shares that differ by at most one, in an order drawn from (seed): every
+// The step's non-empty responses in `updates` shares that differ by at most one, in an order sampled from (seed): every
 // share sees many prompts. Shares that would be empty are left out.
 std::vector<std::vector<int64_t>> critic_shares(const Batch& batch, int64_t updates, uint64_t seed);
 

@@ -16,7 +16,7 @@
 #include "base/rng.h"
 #include "base/str.h"
 #include "support/engine/threads.h"
-#include "train/companion.h"
+#include "train/auxiliary_model.h"
 
 namespace ucas {
 namespace {
@@ -49,7 +49,7 @@ class critic : public ::testing::Test {
     save_model(*make_model(shape, 3, at::kCPU), path(name));
   }
 
-  std::unique_ptr<Companion> made() { return make_critic(config_, at::kCPU); }
+  std::unique_ptr<AuxiliaryModel> made() { return make_critic(config_, at::kCPU); }
 
   testing::Threads threads_{1};
   std::string directory_;
@@ -202,14 +202,14 @@ TEST_F(critic, shares_hold_every_response_once_and_mix_prompts) {
 TEST_F(critic, learns_what_the_rewards_were) {
   apply(config_,
         {{"method.critic.optimizer.lr", 3e-3, "test"}, {"method.critic.optimizer.warmup_steps", int64_t{0}, "test"}});
-  auto companion = made();
+  auto auxiliary = made();
   double first = 0, last = 0;
   for (int64_t step = 1; step <= 30; ++step) {
     Batch batch = critic_batch();
     StepMetrics m;
-    companion->prepare(batch, {step, 30, 0}, m);
+    auxiliary->prepare(batch, {step, 30, 0}, m);
     ASSERT_EQ(batch.value.size(), batch.token.size());
-    companion->learn(batch, {step, 30, static_cast<uint64_t>(step)}, m);
+    auxiliary->learn(batch, {step, 30, static_cast<uint64_t>(step)}, m);
     if (step == 1) first = m.get("critic/vf_loss");
     last = m.get("critic/vf_loss");
     for (const char* name :
@@ -221,15 +221,15 @@ TEST_F(critic, learns_what_the_rewards_were) {
   }
   EXPECT_GT(first, 0.15);
   EXPECT_LT(last, 0.3 * first);
-  EXPECT_EQ(companion->optimizer()->steps(), 30 * 7);  // seven responses with tokens, so seven of twelve shares
+  EXPECT_EQ(auxiliary->optimizer()->steps(), 30 * 7);  // seven responses with tokens, so seven of twelve shares
 }
 
 TEST_F(critic, goes_on_from_its_saved_state_bit_for_bit) {
-  auto step = [&](Companion& companion, int64_t number) {
+  auto step = [&](AuxiliaryModel& auxiliary, int64_t number) {
     Batch batch = critic_batch();
     StepMetrics m;
-    companion.prepare(batch, {number, 10, 0}, m);
-    companion.learn(batch, {number, 10, static_cast<uint64_t>(number)}, m);
+    auxiliary.prepare(batch, {number, 10, 0}, m);
+    auxiliary.learn(batch, {number, 10, static_cast<uint64_t>(number)}, m);
   };
   auto whole = made(), resumed = made();
   step(*whole, 51);  // beyond the warm-up
@@ -272,26 +272,26 @@ TEST_F(critic, an_lm_head_of_its_own_is_not_trained_or_saved) {
 TEST_F(critic, a_gradient_that_is_not_finite_changes_nothing_and_three_in_a_row_stop_the_run) {
   std::vector<std::string> warnings;
   auto before = set_log_sink([&](LogLevel, const std::string& message) { warnings.push_back(message); });
-  auto companion = made();
+  auto auxiliary = made();
   Batch batch = critic_batch(2);  // three responses with tokens: three updates
   StepMetrics m;
-  companion->prepare(batch, {60, 100, 0}, m);
-  std::vector<float> weights = flat(companion->weights());
+  auxiliary->prepare(batch, {60, 100, 0}, m);
+  std::vector<float> weights = flat(auxiliary->weights());
   batch.responses[0].reward = INFINITY;
-  companion->learn(batch, {60, 100, 0}, m);
-  EXPECT_EQ(companion->state().at("skipped_updates"), 1);
-  EXPECT_EQ(companion->optimizer()->steps(), 2);
-  for (float w : flat(companion->weights())) ASSERT_TRUE(std::isfinite(w));
-  weights = flat(companion->weights());
+  auxiliary->learn(batch, {60, 100, 0}, m);
+  EXPECT_EQ(auxiliary->state().at("skipped_updates"), 1);
+  EXPECT_EQ(auxiliary->optimizer()->steps(), 2);
+  for (float w : flat(auxiliary->weights())) ASSERT_TRUE(std::isfinite(w));
+  weights = flat(auxiliary->weights());
   for (Response& o : batch.responses) o.reward = NAN;
   try {
-    companion->learn(batch, {61, 100, 0}, m);
+    auxiliary->learn(batch, {61, 100, 0}, m);
     ADD_FAILURE() << "no error";
   } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), "numeric");
+    EXPECT_EQ(error.word(), "numeric");
     EXPECT_EQ(error.exit_code(), kNumeric);
   }
-  EXPECT_EQ(flat(companion->weights()), weights);
+  EXPECT_EQ(flat(auxiliary->weights()), weights);
   set_log_sink(before);
   EXPECT_GE(warnings.size(), 4u);
 }
@@ -302,7 +302,7 @@ TEST_F(critic, a_checkpoint_that_cannot_read_the_policys_tokens_is_refused) {
     try {
       made();
     } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), "config");
+      EXPECT_EQ(error.word(), "config");
       return std::string(error.what());
     }
     return std::string();

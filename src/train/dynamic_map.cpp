@@ -40,7 +40,7 @@ DynamicMap::DynamicMap(bool with_sign) : with_sign_(with_sign), levels_(levels_o
     const float x = std::bit_cast<float>(upper << 16);
     int passed = 0;
     for (; x >= level_[below].next; ++passed) ++below;
-    UCAS_CHECK(passed <= 1, "a level for each of the upper halves of a float");
+    UCAS_CHECK(passed <= 1, "expected one quantization level per upper half of an f32");
     start_[upper] = below;
   }
 }

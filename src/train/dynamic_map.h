@@ -11,7 +11,7 @@
 // of its own, and -1.0 none); a square that is not 0 never becomes 0, for m / (sqrt 0 + eps) would be a huge step (Li
 // et al. 2023, "Memory Efficient Optimizers with 4-bit States"); and squares are rounded by chance, without bias,
 // because beta2 = 0.999 moves them by less than half the distance of two levels, which rounding to the nearest would
-// undo. Threads: any.
+// undo.
 #pragma once
 
 #include <array>

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/machine.h"
+#include "base/renamed_keys.h"
 #include "base/str.h"
 #include "data/templates.h"
 #include "hf/adapter.h"
@@ -36,14 +37,15 @@ bool length_matters(const TrainConfig& config) {
   return some_optimizer(config, [](const OptimizerConfig& o) { return o.schedule != Schedule::constant; });
 }
 
-// Own products have one order of sums whatever the threads (docs/numerics.md); ATen's, in Muon and off the CPU, do not.
+// Own GEMMs have one order of sums whatever the threads (docs/numerics.md); ATen's, in Muon and off the CPU, do not.
 bool threads_matter(const TrainConfig& config) {
   return config.device != "cpu" ||
          some_optimizer(config, [](const OptimizerConfig& o) { return o.kind == OptimizerKind::muon; });
 }
 
-// The checkpoints that companions load whenever the run starts or goes on: what lies there must not change meanwhile.
-std::set<std::string> companion_models(const TrainConfig& config) {
+// The checkpoints that auxiliary models load whenever the run starts or goes on: what lies there must not change
+// meanwhile.
+std::set<std::string> auxiliary_models_of(const TrainConfig& config) {
   const Needs needs = config.needs();
   std::set<std::string> models;
   auto add = [&](const std::string& own) { models.insert(own.empty() ? config.model : own); };
@@ -59,8 +61,9 @@ struct Line {
 };
 std::vector<Line> lines_of(const std::string& fingerprint) {
   std::vector<Line> lines;
-  for (const std::string& line : split(fingerprint, '\n')) {
-    if (line.empty()) continue;
+  for (const std::string& saved : split(fingerprint, '\n')) {
+    if (saved.empty()) continue;
+    const std::string line = renamed_line(saved);
     const std::string name = line.substr(0, line.find(" = "));
     const bool numbered = name == "device" && line.find(':') != std::string::npos;  // earlier versions kept "cuda:1"
     lines.push_back({name, numbered ? kind_of_device(line) + '"' : line});
@@ -118,7 +121,8 @@ std::string make_fingerprint(const FingerprintInput& input) {
   if (input.config.lora.on() || is_adapter(began_with)) {
     add(str("weights of the base ", began_with), hash_of_model(base_directory(began_with)));
   }
-  for (const std::string& model : companion_models(input.config)) add(str("weights of ", model), hash_of_model(model));
+  for (const std::string& model : auxiliary_models_of(input.config))
+    add(str("weights of ", model), hash_of_model(model));
   add(kVersion, version());
   add("isa", kernels::isa());
   add("torch", torch_version());

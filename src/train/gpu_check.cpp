@@ -80,15 +80,15 @@ GpuFinding check_update(Model& reference, Model& tested) {
 
 std::vector<GpuFinding> check_gpu(at::Device device, bool with_speed, GpuShapes shapes, const ModelConfig* own) {
   if (!has_kernels(device)) {
-    throw Error("device", str("no kernels for ", device.str(),
-                              ": a build without nvcc, or UCAS_GPU_KERNELS=off; there is nothing to check"));
+    throw Error(ErrorKind::device, str("no kernels for ", device.str(),
+                                       ": a build without nvcc, or UCAS_GPU_KERNELS=off; there is nothing to check"));
   }
   const c10::DeviceGuard guard(device);
   std::vector<GpuFinding> findings = check_kernels(kernels_of(at::kCPU), kernels_of(device), shapes, own);
   const auto here = models_to_check(at::kCPU, shapes, own), there = models_to_check(device, shapes, own);
   std::vector<GpuFinding> of_models;
   for (size_t i = 0; i < here.size(); ++i) {
-    std::vector<GpuFinding> of_model = check_model(*walked_view(*here[i]), *there[i]);
+    std::vector<GpuFinding> of_model = check_model(*emulated_view(*here[i]), *there[i]);
     of_model.push_back(check_update(*here[i], *there[i]));
     keep_worse(of_models, of_model);
   }
@@ -111,7 +111,7 @@ void require_sound_gpu(const Model& model) {
   for (const GpuFinding& f : check_gpu(device, false, GpuShapes::few, &model.config())) {
     if (f.ok()) continue;
     const bool whole = std::ranges::find(kWhole, f.what) != std::end(kWhole);
-    throw Error("device",
+    throw Error(ErrorKind::device,
                 str(whole ? "the model's " : "kernel ", f.what, " differs from the CPU by ", f.difference, " (bound ",
                     f.bound, ") on ", device.str(),
                     "; set UCAS_GPU_KERNELS=off to train by LibTorch's own operations, and please report it"),

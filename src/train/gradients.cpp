@@ -13,9 +13,9 @@
 #include "base/error.h"
 #include "objective/clipped_ratio.h"
 #include "objective/rollout_correction.h"
+#include "train/gradient_exchange.h"
 #include "train/logprobs.h"
 #include "train/sharded_gradients.h"
-#include "train/shared_gradients.h"
 
 namespace ucas {
 
@@ -118,7 +118,7 @@ void append_divergence(const ObjectiveInput& in, const Head& head, const at::Ten
   const std::optional<LikelyDivergence> need = in.method.needs().divergence;
   if (!need) return;
   const std::span place = std::span(arrays.place).subspan(range.first, range.count);
-  UCAS_CHECK(in.on_policy || in.likely != nullptr, "a divergence needs the law of before the update");
+  UCAS_CHECK(in.on_policy || in.likely != nullptr, "the divergence needs the distribution of before the update");
   std::vector<float> now(place.size());
   if (!in.on_policy) now = divergence_since(*in.likely, need->kind, head, rows, place, in.temperature);
   arrays.divergence.insert(arrays.divergence.end(), now.begin(), now.end());
@@ -300,9 +300,9 @@ LossMetrics accumulate_gradients(Model& model, const ObjectiveInput& in) {
   auto learn_mine = [&] { learn(share_of(*in.ranks, loud_count)); };
   auto read_mine = [&] { read(share_of(*in.ranks, quiet_count)); };
   if (in.shards != nullptr) {
-    UCAS_CHECK(in.skip_silent, "shares of gradients are passed on by passes that learn");
+    UCAS_CHECK(in.skip_silent, "sharded gradients must come from passes that learn");
     auto one = [&](int64_t m) { learn({m, m + 1}); };
-    metrics = learn_in_shards(in, loud_count, metrics, one);
+    metrics = learn_sharded(in, loud_count, metrics, one);
     if (!in.ordered) {
       read_mine();
       metrics = sum_of(*in.ranks, metrics);
@@ -321,7 +321,7 @@ LossMetrics accumulate_gradients(Model& model, const ObjectiveInput& in) {
   } else {
     learn_mine();
     read_mine();
-    in.ranks->add_up("summing gradients", gradients);
+    in.ranks->all_reduce("summing gradients", gradients);
     metrics = sum_of(*in.ranks, metrics);
   }
   if (in.record != nullptr) share_record(in, noted);

@@ -500,7 +500,7 @@ TEST(logprobs, the_samplers_figures_are_taken_only_where_a_share_of_them_has_the
   }
 }
 
-// Figures that no weights have: what the sampler said of an earlier step's tokens stands, whoever computes.
+// Figures that no weights have: the sampler's figures of an earlier step's tokens are kept.
 TEST(logprobs, what_an_earlier_step_sampled_keeps_the_samplers_figures) {
   std::unique_ptr<Model> model = make_model(small_shape(), 3, at::kCPU);
   Rng rng(7, 0);

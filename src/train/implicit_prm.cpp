@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "train/companion.h"
+#include "train/auxiliary_model.h"
 #include "train/logprobs.h"
 #include "train/schedule.h"
 #include "train/skipped_updates.h"
@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kTemperature = 1;  // q is a property of the two models, not of how the policy is sampled
 
-class ImplicitPrm final : public Companion {
+class ImplicitPrm final : public AuxiliaryModel {
  public:
   ImplicitPrm(const std::string& directory, const PrmConfig& config, const UpdateConfig& update, at::Device device,
               const ModelOptions& options)
@@ -38,8 +38,8 @@ class ImplicitPrm final : public Companion {
     phi_->refresh();  // its weights were read back
   }
 
-  void share_among(Ranks& ranks, const Optimizer& /*policy*/) override {
-    optimizer_.share_among(ranks, Shard::moments, phi_->narrow_copies());
+  void shard_over(Ranks& ranks, const Optimizer& /*policy*/) override {
+    optimizer_.shard_over(ranks, Shard::moments, phi_->bf16_copies());
   }
 
   void prepare(Batch& batch, const StepContext& step, StepMetrics& m) override {
@@ -103,7 +103,7 @@ PrmLoss accumulate_prm_gradients(Model& phi, const Batch& batch, std::span<const
   for (const Response& o : batch.responses) n += o.length > 0 && o.trained ? 1 : 0;
   const bool share = phi.shares_prefixes();
   std::vector<int64_t> all = indices(0, static_cast<int64_t>(batch.responses.size()));
-  std::erase_if(all, [&](int64_t i) { return !batch.responses[i].trained; });  // what is masked teaches nobody
+  std::erase_if(all, [&](int64_t i) { return !batch.responses[i].trained; });  // masked responses train nothing
   const auto micros = micro_batches(batch, all, among.budget_of(token_budget, batch, all), share);
   const auto learn = [&](int64_t micro) {
     PackedResponses packed = pack_responses(batch, micros[micro], share);
@@ -129,14 +129,14 @@ PrmLoss accumulate_prm_gradients(Model& phi, const Batch& batch, std::span<const
   return total;
 }
 
-std::unique_ptr<Companion> make_implicit_prm(const TrainConfig& config, at::Device device) {
+std::unique_ptr<AuxiliaryModel> make_implicit_prm(const TrainConfig& config, at::Device device) {
   std::optional<PrmConfig> prm = config.needs().prm;
   if (!prm) return nullptr;
   if (!prm->model.empty() && prm->model != config.model) {
     check_same_tokens(config.model, "method.prm.model", prm->model, "reward model");
   }
   const std::string& directory = prm->model.empty() ? config.model : prm->model;
-  return std::make_unique<ImplicitPrm>(directory, *prm, config.update, device, config.companion_options());
+  return std::make_unique<ImplicitPrm>(directory, *prm, config.update, device, config.auxiliary_model_options());
 }
 
 }  // namespace ucas

@@ -1,6 +1,6 @@
 // The implicit process reward model beside the policy (PRIME; docs/paper.md): phi, which learns from the verdicts
 // once per step, and its frozen start. Fills Batch::prm_logratio, q_it = lp_phi - lp_ref at temperature 1. Its loss is
-// objective/implicit_prm.h. Made by make_implicit_prm() (train/companion.h).
+// objective/implicit_prm.h. Made by make_implicit_prm() (train/auxiliary_model.h).
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include "core/batch.h"
 #include "model/model.h"
 #include "objective/implicit_prm.h"
-#include "train/shared_gradients.h"
+#include "train/gradient_exchange.h"
 
 namespace ucas {
 

@@ -12,7 +12,7 @@
 #include "support/engine/small_models.h"
 #include "support/implicit_prm_loss.h"
 #include "text/word_level.h"
-#include "train/companion.h"
+#include "train/auxiliary_model.h"
 #include "train/logprobs.h"
 
 namespace ucas {
@@ -113,7 +113,7 @@ TEST(implicit_prm_gradient, is_the_slope_of_the_cross_entropy) {
   EXPECT_NEAR((up - down) / (2 * h) / squares, 1, 0.003);
 }
 
-class implicit_prm_companion : public ::testing::Test {
+class implicit_prm_model : public ::testing::Test {
  protected:
   void SetUp() override {
     directory_ = std::filesystem::temp_directory_path() / ("ucas-prm-" + std::to_string(::getpid()));
@@ -128,8 +128,8 @@ class implicit_prm_companion : public ::testing::Test {
     for (int i = 0; i < kPrmVocab - 2; ++i) words.push_back(word + std::string(static_cast<size_t>(i + 1), 'x'));
     write_word_level_tokenizer(to.string(), words, "<eos>", "<pad>");
   }
-  std::unique_ptr<Companion> make(const std::string& preset, const std::string& lr = "0.01",
-                                  const std::string& model = "") const {
+  std::unique_ptr<AuxiliaryModel> make(const std::string& preset, const std::string& lr = "0.01",
+                                       const std::string& model = "") const {
     std::vector<Setting> settings = {{"method.name", std::string("prime"), "test", true},
                                      {"method.preset", preset, "test", true},
                                      {"method.prm.optimizer.lr", lr, "test", true},
@@ -141,8 +141,8 @@ class implicit_prm_companion : public ::testing::Test {
   std::filesystem::path directory_;
 };
 
-TEST_F(implicit_prm_companion, scores_before_it_learns_where_the_authors_do) {
-  std::unique_ptr<Companion> prm = make("authors");
+TEST_F(implicit_prm_model, scores_before_it_learns_where_the_authors_do) {
+  std::unique_ptr<AuxiliaryModel> prm = make("authors");
   Batch batch = small_batch();
   StepMetrics m;
   prm->prepare(batch, {1, 10, 0}, m);
@@ -154,8 +154,8 @@ TEST_F(implicit_prm_companion, scores_before_it_learns_where_the_authors_do) {
   EXPECT_NE(m.get("prm/logratio/mean"), 0);
 }
 
-TEST_F(implicit_prm_companion, learns_to_tell_right_from_wrong) {
-  std::unique_ptr<Companion> prm = make("verl");
+TEST_F(implicit_prm_model, learns_to_tell_right_from_wrong) {
+  std::unique_ptr<AuxiliaryModel> prm = make("verl");
   Batch batch = small_batch();
   StepMetrics first, last;
   prm->prepare(batch, {1, 30, 0}, first);
@@ -170,21 +170,21 @@ TEST_F(implicit_prm_companion, learns_to_tell_right_from_wrong) {
   EXPECT_EQ(prm->optimizer()->steps(), 30);  // one update per step
 }
 
-TEST_F(implicit_prm_companion, skips_an_update_that_is_not_finite_and_gives_up_after_three) {
-  std::unique_ptr<Companion> prm = make("verl");
+TEST_F(implicit_prm_model, skips_an_update_that_is_not_finite_and_gives_up_after_three) {
+  std::unique_ptr<AuxiliaryModel> prm = make("verl");
   prm->weights().front().tensor.detach().fill_(NAN);
   Batch batch = small_batch();
   StepMetrics m;
   prm->prepare(batch, {1, 10, 0}, m);
   EXPECT_EQ(m.get("prm/skipped_updates"), 1);
   prm->prepare(batch, {2, 10, 0}, m);
-  std::unique_ptr<Companion> resumed = make("verl");
+  std::unique_ptr<AuxiliaryModel> resumed = make("verl");
   resumed->restore(prm->state());
   resumed->weights().front().tensor.detach().fill_(NAN);
   EXPECT_THROW(resumed->prepare(batch, {3, 10, 0}, m), Error);
 }
 
-TEST_F(implicit_prm_companion, refuses_a_reward_model_with_another_vocabulary) {
+TEST_F(implicit_prm_model, refuses_a_reward_model_with_another_vocabulary) {
   std::filesystem::path other = directory_ / "other";
   std::filesystem::create_directories(other);
   write_tokenizer(other, "term");
@@ -193,7 +193,7 @@ TEST_F(implicit_prm_companion, refuses_a_reward_model_with_another_vocabulary) {
   EXPECT_NE(make("verl", "0.01", directory_.string()), nullptr);
 }
 
-TEST_F(implicit_prm_companion, is_not_there_where_no_method_asks_for_it) {
+TEST_F(implicit_prm_model, is_not_there_where_no_method_asks_for_it) {
   std::vector<Setting> settings = {{"method.name", std::string("grpo"), "test", true}};
   EXPECT_EQ(make_implicit_prm(make_train_config(settings), at::kCPU), nullptr);
 }

@@ -18,12 +18,12 @@ namespace {
 constexpr int64_t kExactInFloat = int64_t{1} << 24;  // ids up to here are told to other ranks as floats
 
 // The logits of one row, and the log-prob of any of its tokens by the expression that sampler and trainer share.
-struct RowLaw {
+struct RowDistribution {
   std::span<const float> logits;
   kernels::RowStats stats;
   float inverse_temperature;
 
-  RowLaw(const float* row, int64_t vocab, float inverse)
+  RowDistribution(const float* row, int64_t vocab, float inverse)
       : logits(row, static_cast<size_t>(vocab)),
         stats(kernels::stats_of_row(row, vocab, inverse)),
         inverse_temperature(inverse) {}
@@ -32,18 +32,18 @@ struct RowLaw {
   }
 };
 
-// use(i, law) for every row, on any thread.
+// use(i, distribution) for every row, on any thread.
 template <class Use>
-void each_law(const Head& head, const at::Tensor& rows, double temperature, const Use& use) {
+void each_distribution(const Head& head, const at::Tensor& rows, double temperature, const Use& use) {
   at::NoGradGuard no_grad;
-  const int64_t count = rows.size(0), vocab = head.weight().used.size(0);
+  const int64_t count = rows.size(0), vocab = head.weight().compute.size(0);
   const auto inverse = static_cast<float>(1 / temperature);
-  for (int64_t first = 0; first < count; first += kLawsAtOnce) {
-    const int64_t some = std::min(kLawsAtOnce, count - first);
+  for (int64_t first = 0; first < count; first += kDistributionsAtOnce) {
+    const int64_t some = std::min(kDistributionsAtOnce, count - first);
     const at::Tensor logits = head.logits(rows.detach().narrow(0, first, some)).to(at::kCPU).contiguous();
     const float* data = logits.const_data_ptr<float>();
     parallel_for(some, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) use(first + i, RowLaw(data + i * vocab, vocab, inverse));
+      for (int64_t i = begin; i < end; ++i) use(first + i, RowDistribution(data + i * vocab, vocab, inverse));
     });
   }
 }
@@ -63,7 +63,7 @@ void likeliest(std::span<const float> logits, std::span<int32_t> ids) {
 LikelyTokens likely_tokens(Model& model, const Batch& batch, int64_t count, double temperature, int64_t token_budget,
                            Ranks* ranks) {
   at::NoGradGuard no_grad;
-  const int64_t vocab = model.head().weight().used.size(0);
+  const int64_t vocab = model.head().weight().compute.size(0);
   LikelyTokens out{.count = std::min(count, vocab)};
   const auto K = static_cast<size_t>(out.count), cells = batch.token.size() * K;
   out.id.resize(cells);
@@ -74,34 +74,35 @@ LikelyTokens likely_tokens(Model& model, const Batch& batch, int64_t count, doub
   if (several) own = share_of(*ranks, own.last);
   for (int64_t m = own.first; m < own.last; ++m) {
     const PackedResponses packed = pack_responses(batch, micros[m], model.shares_prefixes());
-    each_law(model.head(), response_rows(model, packed), temperature, [&](int64_t row, const RowLaw& law) {
-      const size_t at = static_cast<size_t>(packed.token_index[row]) * K;
-      const std::span ids = std::span(out.id).subspan(at, K);
-      likeliest(law.logits, ids);
-      for (size_t k = 0; k < K; ++k) out.logprob[at + k] = law.logprob(ids[k]);
-    });
+    each_distribution(model.head(), response_rows(model, packed), temperature,
+                      [&](int64_t row, const RowDistribution& distribution) {
+                        const size_t at = static_cast<size_t>(packed.token_index[row]) * K;
+                        const std::span ids = std::span(out.id).subspan(at, K);
+                        likeliest(distribution.logits, ids);
+                        for (size_t k = 0; k < K; ++k) out.logprob[at + k] = distribution.logprob(ids[k]);
+                      });
   }
   if (!several) return out;
-  UCAS_CHECK(vocab <= kExactInFloat, "ids that a float holds");
+  UCAS_CHECK(vocab <= kExactInFloat, "token ids must be exact in f32");
   std::vector<float> ids(out.id.begin(), out.id.end());
   const auto all = [&](std::vector<float>& values) {
     return at::from_blob(values.data(), {static_cast<int64_t>(values.size())}, at::kFloat);
   };
   const std::vector<at::Tensor> parts = {all(ids), all(out.logprob)};
-  ranks->add_up("sharing likely tokens", parts);
+  ranks->all_reduce("sharing likely tokens", parts);
   std::ranges::transform(ids, out.id.begin(), [](float id) { return static_cast<int32_t>(id); });
   return out;
 }
 
 std::vector<float> divergence_since(const LikelyTokens& likely, Divergence kind, const Head& head,
                                     const at::Tensor& rows, std::span<const int64_t> place, double temperature) {
-  UCAS_CHECK(rows.size(0) == static_cast<int64_t>(place.size()), "a place in the batch for each row");
+  UCAS_CHECK(rows.size(0) == static_cast<int64_t>(place.size()), "expected one batch index per row");
   const auto K = static_cast<size_t>(likely.count);
   std::vector<float> out(place.size());
-  each_law(head, rows, temperature, [&](int64_t row, const RowLaw& law) {
+  each_distribution(head, rows, temperature, [&](int64_t row, const RowDistribution& distribution) {
     const size_t at = static_cast<size_t>(place[row]) * K;
     std::vector<float> now(K);
-    for (size_t k = 0; k < K; ++k) now[k] = law.logprob(likely.id[at + k]);
+    for (size_t k = 0; k < K; ++k) now[k] = distribution.logprob(likely.id[at + k]);
     out[row] = static_cast<float>(cell_divergence(kind, std::span(likely.logprob).subspan(at, K), now));
   });
   return out;

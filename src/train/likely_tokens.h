@@ -1,7 +1,7 @@
 // The likeliest tokens of the policy before the step's first update, at every place of a batch, and how far the policy
-// has moved from that law since: for losses that are held to it (Needs::divergence). One more pass for the first, one
-// more product of the LM head for the second; no gradient runs through either.
-// Legend: N tokens of the batch, K likeliest of each, R rows.
+// has moved from that distribution since: for losses that are held to it (Needs::divergence). One more pass for the
+// first, one more GEMM of the LM head for the second; no gradient runs through either. Legend: N tokens of the batch, K
+// likeliest of each, R rows.
 #pragma once
 
 #include <ATen/core/Tensor.h>

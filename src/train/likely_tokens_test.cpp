@@ -38,7 +38,7 @@ struct Started {
     model->refresh();
   }
   // Probabilities of the whole vocabulary at every place of the batch, [N][V], the plain way.
-  std::vector<std::vector<double>> laws() {
+  std::vector<std::vector<double>> distributions() {
     at::NoGradGuard no_grad;
     std::vector<std::vector<double>> all(batch.token.size());
     for (const auto& micro : micro_batches(batch, 64, model->shares_prefixes())) {
@@ -71,11 +71,11 @@ struct Started {
 TEST(likely_tokens, are_those_of_the_largest_probability_with_the_log_probs_that_training_sees) {
   Started s;
   const LikelyTokens likely = likely_tokens(*s.model, s.batch, 40, 0.8, 64);  // the whole vocabulary
-  const auto laws = s.laws();
-  for (size_t t = 0; t < laws.size(); ++t) {
+  const auto distributions = s.distributions();
+  for (size_t t = 0; t < distributions.size(); ++t) {
     const auto ids = std::span(likely.id).subspan(40 * t, 40);
     for (size_t k = 0; k < 40; ++k) {
-      EXPECT_NEAR(likely.logprob[40 * t + k], std::log(laws[t][static_cast<size_t>(ids[k])]), 1e-5);
+      EXPECT_NEAR(likely.logprob[40 * t + k], std::log(distributions[t][static_cast<size_t>(ids[k])]), 1e-5);
       if (k > 0) {
         EXPECT_LE(likely.logprob[40 * t + k], likely.logprob[40 * t + k - 1]);
       }
@@ -88,7 +88,7 @@ TEST(likely_tokens, are_those_of_the_largest_probability_with_the_log_probs_that
     EXPECT_EQ(std::unique(sorted.begin(), sorted.end()), sorted.end());
   }
   const LikelyTokens few = likely_tokens(*s.model, s.batch, 3, 0.8, 64);
-  for (size_t t = 0; t < laws.size(); ++t)
+  for (size_t t = 0; t < distributions.size(); ++t)
     for (size_t k = 0; k < 3; ++k) EXPECT_EQ(few.id[3 * t + k], likely.id[40 * t + k]);
   EXPECT_EQ(likely_tokens(*s.model, s.batch, 1000, 0.8, 64).count, 40);
 }
@@ -110,9 +110,9 @@ TEST(likely_tokens, of_the_whole_vocabulary_give_the_divergence_of_the_whole_law
   Started s;
   const LikelyTokens whole = likely_tokens(*s.model, s.batch, 40, 0.8, 64),
                      few = likely_tokens(*s.model, s.batch, 4, 0.8, 64);
-  const auto mu = s.laws();
+  const auto mu = s.distributions();
   s.move();
-  const auto pi = s.laws();
+  const auto pi = s.distributions();
   const std::vector<float> tv = s.since(whole, Divergence::tv, 64), kl = s.since(whole, Divergence::kl, 64);
   const std::vector<float> few_tv = s.since(few, Divergence::tv, 64), few_kl = s.since(few, Divergence::kl, 64);
   for (size_t t = 0; t < mu.size(); ++t) {

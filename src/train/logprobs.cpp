@@ -137,17 +137,17 @@ void backward_from(std::initializer_list<GivenGradient> terms) {
   root.backward();
 }
 
-void put_together(Ranks* ranks, std::initializer_list<std::vector<float>*> parts) {
+void all_gather(Ranks* ranks, std::initializer_list<std::vector<float>*> parts) {
   if (ranks == nullptr || ranks->alone()) return;
   std::vector<at::Tensor> tensors;
   for (std::vector<float>* part : parts) {
     if (!part->empty())
       tensors.push_back(at::from_blob(part->data(), {static_cast<int64_t>(part->size())}, at::kFloat));
   }
-  ranks->add_up("sharing log-probs", tensors);
+  ranks->all_reduce("sharing log-probs", tensors);
 }
 
-std::span<const std::vector<int64_t>> own_share(std::span<const std::vector<int64_t>> micros, Ranks* ranks) {
+std::span<const std::vector<int64_t>> own_micro_batches(std::span<const std::vector<int64_t>> micros, Ranks* ranks) {
   if (ranks == nullptr) return micros;
   const RankShare own = share_of(*ranks, static_cast<int64_t>(micros.size()));
   return micros.subspan(static_cast<size_t>(own.first), static_cast<size_t>(own.last - own.first));
@@ -193,10 +193,10 @@ void compute_signals(Model& model, Batch& batch, double temperature, int64_t tok
   said.confidence = std::move(batch.confidence);
   said.logit = std::move(batch.logit);
   for (auto* values : {&batch.old_logprob, &batch.entropy, &batch.confidence, &batch.logit}) {
-    values->assign(n, kOfAnother);
+    values->assign(n, kNotMine);
   }
-  batch.margin.assign(margin ? n : 0, kOfAnother);
-  std::vector<float> tails(batch.responses.size(), kOfAnother);
+  batch.margin.assign(margin ? n : 0, kNotMine);
+  std::vector<float> tails(batch.responses.size(), kNotMine);
   auto use = [&](const PackedResponses& packed, const HeadStats& stats) {
     scatter(packed, to_host(stats.logprob), batch.old_logprob);
     scatter(packed, to_host(stats.entropy), batch.entropy);
@@ -207,8 +207,8 @@ void compute_signals(Model& model, Batch& batch, double temperature, int64_t tok
     for (size_t k = 0; k < packed.tail.size(); ++k) tails[packed.tail[k]] = confidence[packed.token_index.size() + k];
   };
   const auto micros = micro_batches(batch, token_budget, model.shares_prefixes());
-  for_each_micro(model, batch, own_share(micros, ranks), temperature, tail_limit, use);
-  put_together(ranks, {&batch.old_logprob, &batch.entropy, &batch.confidence, &batch.logit, &batch.margin, &tails});
+  for_each_micro(model, batch, own_micro_batches(micros, ranks), temperature, tail_limit, use);
+  all_gather(ranks, {&batch.old_logprob, &batch.entropy, &batch.confidence, &batch.logit, &batch.margin, &tails});
   // 0 without a tail: -0.0 + 0.0.
   for (size_t i = 0; i < tails.size(); ++i) batch.responses[i].tail_confidence = tails[i] + 0.0f;
   keep_sampled(batch, said);
@@ -248,12 +248,12 @@ int64_t accept_sampled(Model& model, Batch& batch, double temperature, int64_t t
 
 std::vector<float> compute_logprobs(Model& model, const Batch& batch, double temperature, int64_t token_budget,
                                     Ranks* ranks) {
-  std::vector<float> logprob(batch.token.size(), kOfAnother);
+  std::vector<float> logprob(batch.token.size(), kNotMine);
   const auto micros = micro_batches(batch, token_budget, model.shares_prefixes());
   for_each_micro(
-      model, batch, own_share(micros, ranks), temperature, 0,
+      model, batch, own_micro_batches(micros, ranks), temperature, 0,
       [&](const PackedResponses& packed, const HeadStats& s) { scatter(packed, to_host(s.logprob), logprob); });
-  put_together(ranks, {&logprob});
+  all_gather(ranks, {&logprob});
   return logprob;
 }
 

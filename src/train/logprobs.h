@@ -37,11 +37,11 @@ std::vector<std::vector<int64_t>> micro_batches(const Batch& batch, int64_t toke
 std::vector<int64_t> indices(int64_t first, int64_t last);  // first, .. last - 1
 
 // Those of this rank.
-std::span<const std::vector<int64_t>> own_share(std::span<const std::vector<int64_t>> micros, Ranks* ranks);
+std::span<const std::vector<int64_t>> own_micro_batches(std::span<const std::vector<int64_t>> micros, Ranks* ranks);
 // What stands for a number that another rank computes: x + -0.0 has the bits of x for every x, -0.0 too.
-constexpr float kOfAnother = -0.0f;
+constexpr float kNotMine = -0.0f;
 // Numbers of which each was computed by one rank, to all.
-void put_together(Ranks* ranks, std::initializer_list<std::vector<float>*> parts);
+void all_gather(Ranks* ranks, std::initializer_list<std::vector<float>*> parts);
 
 // Some rows of a micro-batch.
 struct RowRange {
@@ -85,7 +85,8 @@ int64_t accept_sampled(Model& model, Batch& batch, double temperature, int64_t t
 std::vector<float> compute_logprobs(Model& model, const Batch& batch, double temperature, int64_t token_budget,
                                     Ranks* ranks = nullptr);
 
-// What the sampler said against what the trainer says, over all tokens; of the same law, the whole vocabulary's.
+// What the sampler said against what the trainer says, over all tokens; of the same distribution, the whole
+// vocabulary's.
 struct Mismatch {
   double max = 0;  // largest |rollout - old|
   double mean = 0;

@@ -37,7 +37,7 @@ void record_collection(StepMetrics& m, const CollectStats& s) {
   auto share = [](int64_t part, int64_t whole) {
     return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
   };
-  // A step that the surplus of the one before fills samples nothing, and has no shares of it.
+  // A step that carry-over groups fill samples nothing, and has no shares of it.
   auto of_sampled = [&](const std::string& name, double value) {
     if (s.gen_batches > 0) m.set(name, value);
   };
@@ -48,20 +48,20 @@ void record_collection(StepMetrics& m, const CollectStats& s) {
   m.set("train/groups_trained", static_cast<double>(s.groups_trained));
   of_sampled("train/solve_all", share(s.solve_all, s.groups_generated));
   of_sampled("train/solve_none", share(s.solve_none, s.groups_generated));
-  // A group of one has one verdict, and may teach all the same: nobody is told that it is dead.
+  // A group of one has one verdict, and may have a gradient all the same: it does not count as dead.
   if (s.responses != s.groups_generated) {
     of_sampled("train/dead_groups", share(s.solve_all + s.solve_none, s.groups_generated));
   }
   of_sampled("train/truncated_share", share(s.truncated, s.responses));
   m.set("train/generated_tokens", static_cast<double>(s.generated_tokens));
-  // Of rollout.surplus = "carry" alone: nothing is left over else.
+  // Of rollout.carry_over = true alone: nothing is left over else.
   if (s.groups_carried + s.groups_left + s.groups_late > 0) {
     m.set("train/groups_carried", static_cast<double>(s.groups_carried));
     m.set("train/groups_left", static_cast<double>(s.groups_left));
     m.set("train/groups_late", static_cast<double>(s.groups_late));
   }
-  if (s.moved > 0) m.set("perf/ranks/moved_responses", static_cast<double>(s.moved));
-  if (s.rested > 0) m.set("train/prompts_rested", static_cast<double>(s.rested));
+  if (s.moved > 0) m.set("perf/ranks/stolen_responses", static_cast<double>(s.moved));
+  if (s.skipped_in_cooldown > 0) m.set("train/prompts_in_cooldown", static_cast<double>(s.skipped_in_cooldown));
   for (int kind = 0; kind < 4; ++kind) {
     of_sampled(str("verifier/", name_of(static_cast<VerdictKind>(kind)), "_share"), share(s.verdicts[kind], s.graded));
   }
@@ -158,9 +158,9 @@ double status_gb(const std::string& key) {
   }
   return 0;
 }
-constexpr std::string_view kProductShare = "perf/mfu/", kMemoryShare = "perf/mbu/";
+constexpr std::string_view kMachineShare = "perf/mfu/", kMemoryShare = "perf/mbu/";
 bool is_share_of_machine(std::string_view name) {
-  return name.starts_with(kProductShare) || name.starts_with(kMemoryShare);
+  return name.starts_with(kMachineShare) || name.starts_with(kMemoryShare);
 }
 }  // namespace
 
@@ -172,7 +172,7 @@ bool has_share_above_one(const StepMetrics& m) {
 void rescale_shares(StepMetrics& m, double operations, double bandwidth) {
   for (const auto& [name, value] : m.values()) {
     if (!is_share_of_machine(name)) continue;
-    const double share = value / (name.starts_with(kProductShare) ? operations : bandwidth);
+    const double share = value / (name.starts_with(kMachineShare) ? operations : bandwidth);
     if (share > 1) {
       m.drop(name);
     } else {

@@ -39,7 +39,7 @@ void record_batch(StepMetrics& m, const Batch& batch, std::span<const float> adv
 void record_mismatch(StepMetrics& m, const Mismatch& mismatch);
 // Means over the step's updates.
 void record_losses(StepMetrics& m, std::span<const LossMetrics> updates, const ObjectiveConfig& objective);
-// Shares of the machine's products and memory (perf/mfu/, perf/mbu/): whether one is above 1, and all of them against
+// Shares of the machine's GEMMs and memory (perf/mfu/, perf/mbu/): whether one is above 1, and all of them against
 // limits that are so many times what they were taken for. One that is above 1 still is left out.
 bool has_share_above_one(const StepMetrics& m);
 void rescale_shares(StepMetrics& m, double operations, double bandwidth);

@@ -38,7 +38,7 @@ void keep_model_files(const RunDirectory& run, const std::string& from, const st
 void check_model_files(const std::string& directory) {
   SealCheck check = check_seal(directory, true);
   if (check.problem.empty()) return;
-  throw Error("io",
+  throw Error(ErrorKind::io,
               str(directory, ": ", check.problem, ": without it a checkpoint is no model; go on with --resume, which ",
                   "makes it again from the last checkpoint"),
               kIoFailure);

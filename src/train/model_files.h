@@ -18,7 +18,7 @@ std::string tokenizer_directory(const RunDirectory& run, const std::string& from
 // one that is damaged is made again, with a warning.
 void keep_model_files(const RunDirectory& run, const std::string& from, const std::string& otherwise);
 
-// Error("io", exit 74) naming the file if the copy is not whole.
+// Error(ErrorKind::io, exit 74) naming the file if the copy is not whole.
 void check_model_files(const std::string& directory);
 
 }  // namespace ucas

@@ -25,7 +25,7 @@ namespace ucas {
 
 namespace {
 
-constexpr uint64_t kNoiseSeed = 0x6d6f6d656e7473;  // "moments": of every run, for its own seed is for what is drawn
+constexpr uint64_t kNoiseSeed = 0x6d6f6d656e7473;  // "moments": of every run, for its own seed is for what is sampled
 
 int64_t blocks_of(int64_t elements) { return (elements + kQuantBlock - 1) / kQuantBlock; }
 
@@ -89,7 +89,7 @@ at::Tensor on_device_of(const Moment& moment, const std::vector<float>& values) 
 at::Tensor chance_of(const Noise& noise, int64_t first, int64_t n, at::Device device) {
   constexpr int64_t kLow = 0xffffffff;
   at::Tensor element = at::arange(first, first + n, at::TensorOptions().dtype(at::kLong).device(device));
-  // Products stay below 2^64, of which the lower half counts: int64 that wraps around is enough.
+  // GEMMs stay below 2^64, of which the lower half counts: int64 that wraps around is enough.
   const auto shifted = [](const at::Tensor& x, int64_t by) { return x.bitwise_xor(x.bitwise_right_shift(by)); };
   at::Tensor high = element.bitwise_right_shift(32).mul(int64_t{0x9e3779b9}).bitwise_and(kLow);
   at::Tensor x = element.bitwise_and(kLow).bitwise_xor(int64_t{noise.before}).bitwise_xor(high);

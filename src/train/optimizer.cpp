@@ -44,7 +44,7 @@ double sum_of_squares(const float* g, int64_t n) {
 }
 
 [[noreturn]] void refuse_result(const std::string& name, int64_t update, double lr) {
-  throw Error("numeric",
+  throw Error(ErrorKind::numeric,
               str("update ", update, " (learning rate ", lr, ") left ", name,
                   " or its moments with values that are not finite; lower the learning rate, or look at the data. "
                   "Nothing of it is saved: the last checkpoint stands"),
@@ -121,7 +121,7 @@ void Optimizer::make_moments(ParameterState& slot) const {
   if (!slot.by_muon) slot.square = make_moment(slot.parameter, config_.moments, true);
 }
 
-void Optimizer::share_among(Ranks& ranks, Shard shard, const std::vector<NarrowCopy>& copies) {
+void Optimizer::shard_over(Ranks& ranks, Shard shard, const std::vector<Bf16Copy>& copies) {
   ranks_ = &ranks;
   own_gradients_ = shard == Shard::gradients;
   std::vector<ParameterState*> largest_first;
@@ -147,13 +147,13 @@ std::vector<int64_t> Optimizer::owners() const {
   return owners;
 }
 
-void Optimizer::hand_out() const {
+void Optimizer::broadcast_weights() const {
   if (ranks_ == nullptr) return;
   std::vector<std::vector<at::Tensor>> owned(static_cast<size_t>(ranks_->size()));
   for (const ParameterState& slot : slots_)
     if (!slot.narrow) owned[static_cast<size_t>(slot.owner)].push_back(slot.parameter);
   ranks_->broadcast("handing out parameters", owned);
-  if (masters_) masters_->hand_out();
+  if (masters_) masters_->broadcast_weights();
 }
 
 void Optimizer::gather_state() {
@@ -204,7 +204,7 @@ double Optimizer::exchanged_sum_of_squares() const {
     if (gradient.defined()) mine[static_cast<size_t>(slot.index)] = rule_->sum_of_squares({&gradient, 1});
   }
   const std::string bytes(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(double));
-  const auto all = ranks_->gather("the norm of the gradient", bytes);
+  const auto all = ranks_->all_gather("the norm of the gradient", bytes);
   double sum = 0;
   for (const ParameterState& slot : slots_) {
     double part = 0;
@@ -235,7 +235,7 @@ StepResult Optimizer::step(double lr) {
     int32_t* spoilt = spoilt_.defined() ? spoilt_.data_ptr<int32_t>() + slot.index : nullptr;
     if (!rule(slot, {config_, steps_, lr, clip, decay, spoilt})) refuse_result(slot.name, steps_, lr);
   }
-  hand_out();
+  broadcast_weights();
   if (!spoilt_.defined()) return result;
   const at::Tensor spoilt = spoilt_.cpu();  // all of them at once: the host waits once
   for (const ParameterState& slot : slots_) {

@@ -1,7 +1,7 @@
 // The optimizer of f32 master weights: gradient clipping by the global L2 norm, then each parameter's own rule, AdamW
 // or Muon (train/update_rules.h). Fed by gradients that backward left in the parameters; owns what the rules keep of
 // them (train/moments.h). On the CPU each element's update by AdamW and the order of the norm's sum are fixed: results
-// do not depend on the thread count. Threads: one caller.
+// do not depend on the thread count.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include "core/optimizer_config.h"
 #include "model/model.h"
 #include "train/ranks.h"
-#include "train/shared_masters.h"
+#include "train/sharded_masters.h"
 #include "train/update_rules.h"
 
 namespace ucas {
@@ -30,10 +30,10 @@ class Optimizer {
   Optimizer(std::vector<NamedTensor> parameters, const OptimizerConfig& config, Path path = Path::by_device);
 
   // Among ranks: each keeps the moments of some parameters, 1 / size of all elements or nearly, updates these, and
-  // hands them out. Each has the whole gradient, or that of the same parameters alone (train/sharded_gradients.h).
-  // Before the first step or state(). `ranks` is borrowed. Of parameters that have a copy (Model::narrow_copies()) the
-  // copies are handed out, and from release_state() on each rank has the masters of its own alone.
-  void share_among(Ranks& ranks, Shard shard = Shard::moments, const std::vector<NarrowCopy>& copies = {});
+  // broadcasts them. Each has the whole gradient, or that of the same parameters alone (train/sharded_gradients.h).
+  // Before the first step or state(). `ranks` is borrowed. Of parameters that have a copy (Model::bf16_copies()) the
+  // copies are broadcast, and from release_state() on each rank has the masters of its own alone.
+  void shard_over(Ranks& ranks, Shard shard = Shard::moments, const std::vector<Bf16Copy>& copies = {});
   std::vector<int64_t> owners() const;  // by parameter, the rank that keeps its moments
   // For a checkpoint: rank 0 has the state of all parameters, and all masters, from gather_state() until
   // release_state(); all ranks call. Masters alone: for files without moments.
@@ -45,8 +45,8 @@ class Optimizer {
   // Global L2 norm of the gradients as they are now; parameters without a gradient count as 0.
   double grad_norm() const;
   // Clips, updates, and leaves all gradients at zero, whether applied or not. A parameter that has no gradient at all
-  // is left alone (as in torch). Throws Error("numeric", exit 70) naming the parameter when the result is not finite:
-  // such weights and moments must never be saved.
+  // is left alone (as in torch). Throws Error(ErrorKind::numeric, exit 70) naming the parameter when the result is not
+  // finite: such weights and moments must never be saved.
   StepResult step(double lr);
   void zero_grad();
 
@@ -69,12 +69,12 @@ class Optimizer {
 
   bool mine(const ParameterState& slot) const { return ranks_ == nullptr || slot.owner == ranks_->rank(); }
   void make_moments(ParameterState& slot) const;
-  void hand_out() const;
+  void broadcast_weights() const;
   double exchanged_sum_of_squares() const;
 
   Ranks* ranks_ = nullptr;  // null: alone
   bool own_gradients_ = false;
-  std::optional<SharedMasters> masters_;  // where there are copies
+  std::optional<ShardedMasters> masters_;  // where there are copies
   std::vector<ParameterState> slots_;
   const Rule* rule_;   // chosen once, by where the parameters lie
   at::Tensor spoilt_;  // [slots] int32 on a GPU

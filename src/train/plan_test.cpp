@@ -22,12 +22,13 @@ ModelConfig planned_shape(const Family& family, bool tied) {
 int64_t bytes_of_tensors(const Weights& w) {
   int64_t bytes = 0;
   for (const NamedTensor& p : w.parameters) bytes += static_cast<int64_t>(p.tensor.nbytes());
-  for (const NarrowCopy& copy : w.copies) bytes += static_cast<int64_t>(copy.used.nbytes());
+  for (const Bf16Copy& copy : w.copies) bytes += static_cast<int64_t>(copy.compute.nbytes());
   for (const Layer& layer : w.layers) {
     for (const Linear* linear : {&layer.qkv, &layer.out, &layer.gate_up, &layer.down}) {
       for (const Linear::Part& part : linear->parts) {
         if (!part.adapter.on()) continue;
-        for (const at::Tensor* t : {&part.adapter.a, &part.adapter.b, &part.adapter.a_used, &part.adapter.b_used}) {
+        for (const at::Tensor* t :
+             {&part.adapter.a, &part.adapter.b, &part.adapter.a_compute, &part.adapter.b_compute}) {
           bytes += static_cast<int64_t>(t->nbytes());
         }
       }

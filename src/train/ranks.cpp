@@ -18,21 +18,21 @@ class Alone final : public Ranks {
  public:
   int64_t rank() const override { return 0; }
   int64_t size() const override { return 1; }
-  void meet(const char* /*what*/) override {}
-  std::vector<std::string> gather(const char* /*what*/, const std::string& bytes) override { return {bytes}; }
-  void add_up(const char* /*what*/, std::span<const at::Tensor> /*tensors*/) override {}
+  void barrier(const char* /*what*/) override {}
+  std::vector<std::string> all_gather(const char* /*what*/, const std::string& bytes) override { return {bytes}; }
+  void all_reduce(const char* /*what*/, std::span<const at::Tensor> /*tensors*/) override {}
   void reduce(const char* /*what*/, OfRanks /*to*/) override {}
   void broadcast(const char* /*what*/, OfRanks /*from*/) override {}
-  void hand(const char* /*what*/, std::span<const at::Tensor> /*tensors*/, int64_t /*from*/, int64_t /*to*/) override {}
+  void send(const char* /*what*/, std::span<const at::Tensor> /*tensors*/, int64_t /*from*/, int64_t /*to*/) override {}
   void in_turn(const char* /*what*/, std::span<const at::Tensor> /*tensors*/, std::string& /*bytes*/,
                const std::function<void()>& turn) override {
     turn();
   }
-  int64_t count(const std::string& name, int64_t more) override { return counted_[name] += more; }
-  std::string settle(const std::string& name, const std::string& bytes) override {
+  int64_t add_to_counter(const std::string& name, int64_t more) override { return counted_[name] += more; }
+  std::string first_writer_wins(const std::string& name, const std::string& bytes) override {
     return settled_.try_emplace(name, bytes).first->second;
   }
-  void forget(const std::vector<std::string>& names) override {
+  void delete_keys(const std::vector<std::string>& names) override {
     for (const std::string& name : names) {
       counted_.erase(name);
       settled_.erase(name);
@@ -48,14 +48,16 @@ class Alone final : public Ranks {
 int64_t number_of(const char* name, int64_t least, int64_t most) {
   const char* text = std::getenv(name);
   if (text == nullptr) {
-    throw Error("config", str("WORLD_SIZE is set, but ", name, " is not: start the ranks by torchrun, or set RANK, ",
-                              "WORLD_SIZE, MASTER_ADDR and MASTER_PORT for each"));
+    throw Error(ErrorKind::config,
+                str("WORLD_SIZE is set, but ", name, " is not: start the ranks by torchrun, or set RANK, ",
+                    "WORLD_SIZE, MASTER_ADDR and MASTER_PORT for each"));
   }
   int64_t value = 0;
   const char* end = text + std::strlen(text);
   const auto [at, failed] = std::from_chars(text, end, value);
   if (failed != std::errc{} || at != end || value < least || value > most) {
-    throw Error("config", str(name, "=", printable(text), ": expected a whole number from ", least, " to ", most));
+    throw Error(ErrorKind::config,
+                str(name, "=", printable(text), ": expected a whole number from ", least, " to ", most));
   }
   return value;
 }
@@ -76,14 +78,14 @@ void Ranks::broadcast(const char* what, std::span<const at::Tensor> tensors, int
 }
 
 bool Ranks::any(const char* what, bool mine) {
-  const std::vector<std::string> all = gather(what, mine ? "1" : "");
+  const std::vector<std::string> all = all_gather(what, mine ? "1" : "");
   return std::ranges::any_of(all, [](const std::string& one) { return !one.empty(); });
 }
 
 // A failure as "exit code, kind, text", one a line; "": none.
 void Ranks::agree(const char* what, const std::optional<Error>& failure) {
-  const std::string mine = failure ? str(failure->exit_code(), "\n", failure->kind(), "\n", failure->what()) : "";
-  const std::vector<std::string> all = gather(what, mine);
+  const std::string mine = failure ? str(failure->exit_code(), "\n", failure->word(), "\n", failure->what()) : "";
+  const std::vector<std::string> all = all_gather(what, mine);
   for (size_t r = 0; r < all.size(); ++r) {
     if (all[r].empty()) continue;
     const size_t kind = all[r].find('\n') + 1, text = all[r].find('\n', kind) + 1;
@@ -93,7 +95,7 @@ void Ranks::agree(const char* what, const std::optional<Error>& failure) {
       for (const std::string& line : split(message, '\n')) lines.push_back(str("rank ", r, ": ", line));
       message = join(lines, "\n");
     }
-    throw AgreedError(all[r].substr(kind, text - kind - 1), message, std::atoi(all[r].c_str()));
+    throw AgreedError(error_kind_of(all[r].substr(kind, text - kind - 1)), message, std::atoi(all[r].c_str()));
   }
 }
 

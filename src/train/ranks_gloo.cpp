@@ -32,7 +32,7 @@ struct Header {
 };
 constexpr size_t kNameBytes = 64;
 
-enum class Kind : char { meet, gather, add_up, reduce, broadcast, hand, in_turn };
+enum class Kind : char { barrier, all_gather, all_reduce, reduce, broadcast, send, in_turn };
 
 uint64_t hash_of_call(Kind kind, std::string_view what) {  // FNV-1a
   uint64_t hash = 14695981039346656037u + static_cast<uint64_t>(kind);
@@ -75,13 +75,13 @@ class GlooRanks final : public Ranks {
 
   int64_t rank() const override { return rank_; }
   int64_t size() const override { return size_; }
-  RankPlace place() const override { return place_; }
+  RankLocation place() const override { return place_; }
   int64_t bytes() const override { return bytes_; }
 
-  void meet(const char* what) override { begin(Kind::meet, what, -1); }
+  void barrier(const char* what) override { begin(Kind::barrier, what, -1); }
 
-  std::vector<std::string> gather(const char* what, const std::string& bytes) override {
-    const std::vector<Header> headers = begin(Kind::gather, what, static_cast<int64_t>(bytes.size()));
+  std::vector<std::string> all_gather(const char* what, const std::string& bytes) override {
+    const std::vector<Header> headers = begin(Kind::all_gather, what, static_cast<int64_t>(bytes.size()));
     int64_t longest = 1;
     for (const Header& header : headers) longest = std::max(longest, header.bytes);
     bytes_ += static_cast<int64_t>(bytes.size());
@@ -95,8 +95,8 @@ class GlooRanks final : public Ranks {
     return all;
   }
 
-  void add_up(const char* what, std::span<const at::Tensor> tensors) override {
-    begin(Kind::add_up, what, bytes_in(tensors));
+  void all_reduce(const char* what, std::span<const at::Tensor> tensors) override {
+    begin(Kind::all_reduce, what, bytes_in(tensors));
     each_large(tensors,
                [&](std::vector<at::Tensor>& one) { called(what, [&] { group_of(one).allreduce(one)->wait(); }); });
   }
@@ -124,7 +124,7 @@ class GlooRanks final : public Ranks {
     }
   }
 
-  void hand(const char* what, std::span<const at::Tensor> tensors, int64_t from, int64_t to) override {
+  void send(const char* what, std::span<const at::Tensor> tensors, int64_t from, int64_t to) override {
     if (rank_ == from) {
       send_header(what, bytes_in(tensors), to);
       each_large(tensors, [&](std::vector<at::Tensor>& one) { pass_on(what, one, to); });
@@ -148,21 +148,21 @@ class GlooRanks final : public Ranks {
       send_bytes(what, bytes, rank_ + 1);
     }
     broadcast(what, tensors, size_ - 1);
-    bytes = gather(what, rank_ + 1 == size_ ? bytes : "").back();
+    bytes = all_gather(what, rank_ + 1 == size_ ? bytes : "").back();
   }
 
-  int64_t count(const std::string& name, int64_t more) override {
+  int64_t add_to_counter(const std::string& name, int64_t more) override {
     int64_t sum = 0;
     called("claiming a prompt", [&] { sum = store_->add("ucas/" + name, more); });
     return sum;
   }
-  std::string settle(const std::string& name, const std::string& bytes) override {
-    std::string settled;
-    called("moving responses", [&] { settled = store_->compareSet("ucas/" + name, "", bytes); });
-    if (settled == bytes) bytes_ += static_cast<int64_t>(bytes.size());
-    return settled;
+  std::string first_writer_wins(const std::string& name, const std::string& bytes) override {
+    std::string decided;
+    called("moving responses", [&] { decided = store_->compareSet("ucas/" + name, "", bytes); });
+    if (decided == bytes) bytes_ += static_cast<int64_t>(bytes.size());
+    return decided;
   }
-  void forget(const std::vector<std::string>& names) override {
+  void delete_keys(const std::vector<std::string>& names) override {
     called("moving responses", [&] {
       for (const std::string& name : names) store_->deleteKey("ucas/" + name);
     });
@@ -224,7 +224,7 @@ class GlooRanks final : public Ranks {
     } catch (const std::exception& e) {
       const std::string text = e.what();
       throw Error(
-          "ranks",
+          ErrorKind::ranks,
           str("rank ", rank_, " of ", size_, ": ", what, " failed: ", printable(text.substr(0, text.find('\n')), 300),
               "; has another rank ended? its message says why"),
           kNumeric);
@@ -239,7 +239,7 @@ class GlooRanks final : public Ranks {
       std::memcpy(&headers.emplace_back(), part.const_data_ptr(), sizeof mine);
     }
     const bool all = std::ranges::all_of(headers, [&](Header header) {
-      if (kind == Kind::gather) header.bytes = mine.bytes;  // each has its own
+      if (kind == Kind::all_gather) header.bytes = mine.bytes;  // each has its own
       return header == mine;
     });
     if (all) return headers;
@@ -257,7 +257,7 @@ class GlooRanks final : public Ranks {
     return str(who, " is at call ", header.number, ", ", printable(name, kNameBytes), bytes);
   }
   [[noreturn]] void refuse(const std::vector<std::string>& said) const {
-    throw Error("ranks",
+    throw Error(ErrorKind::ranks,
                 str("rank ", rank_, " of ", size_, ": the ranks do not do the same: ", join(said, "; "),
                     " (a bug in ucas; please report it with the command)"),
                 kNumeric);
@@ -267,14 +267,14 @@ class GlooRanks final : public Ranks {
   void send_header(const char* what, int64_t bytes, int64_t to) {
     char name[kNameBytes] = {};
     std::strncpy(name, what, sizeof name - 1);
-    const Header mine{calls_, hash_of_call(Kind::hand, what), bytes};
+    const Header mine{calls_, hash_of_call(Kind::send, what), bytes};
     at::Tensor message = at::empty({static_cast<int64_t>(sizeof mine + sizeof name)}, at::kByte);
     std::memcpy(message.data_ptr(), &mine, sizeof mine);
     std::memcpy(static_cast<char*>(message.data_ptr()) + sizeof mine, name, sizeof name);
     send(what, message, to);
   }
   void receive_header(const char* what, int64_t bytes, int64_t from) {
-    const Header mine{calls_, hash_of_call(Kind::hand, what), bytes};
+    const Header mine{calls_, hash_of_call(Kind::send, what), bytes};
     Header theirs;
     const at::Tensor message = at::empty({static_cast<int64_t>(sizeof theirs + kNameBytes)}, at::kByte);
     receive(what, message, from);
@@ -318,7 +318,7 @@ class GlooRanks final : public Ranks {
 
   const int64_t rank_, size_;
   int64_t bytes_ = 0, calls_ = 0;
-  RankPlace place_;
+  RankLocation place_;
   c10::intrusive_ptr<c10d::Store> store_;
   c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;
   c10::intrusive_ptr<c10d::Backend> device_group_;  // of tensors that do not lie on the CPU, once there were any

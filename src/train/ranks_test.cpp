@@ -64,7 +64,7 @@ std::vector<std::string> in_processes(int64_t size, const Joining& joined,
       try {
         const std::unique_ptr<Ranks> ranks = joined(rank);
         said = body(*ranks);
-        ranks->meet("the end");
+        ranks->barrier("the end");
       } catch (const std::exception& e) {
         said += str("threw: ", e.what());
       }
@@ -95,12 +95,12 @@ std::vector<std::string> in_processes(int64_t size, const std::function<std::str
 TEST(ranks, gather_add_up_and_broadcast_reach_every_rank) {
   for (int64_t size : {2, 3}) {
     const auto said = in_processes(size, [&](Ranks& ranks) -> std::string {
-      const auto texts = ranks.gather("texts", std::string(static_cast<size_t>(5 * ranks.rank()), 'x') + '\0');
+      const auto texts = ranks.all_gather("texts", std::string(static_cast<size_t>(5 * ranks.rank()), 'x') + '\0');
       for (int64_t r = 0; r < size; ++r) {
         if (texts[static_cast<size_t>(r)] != std::string(static_cast<size_t>(5 * r), 'x') + '\0') return "gather";
       }
       const at::Tensor sum = at::full({1000}, static_cast<double>(ranks.rank() + 1), at::kFloat);
-      ranks.add_up("sum", {{sum}});
+      ranks.all_reduce("sum", {{sum}});
       if (!sum.eq(size * (size + 1) / 2).all().item<bool>()) return "add_up";
       const at::Tensor given = at::full({7}, static_cast<double>(ranks.rank()), at::kFloat);
       ranks.broadcast("given", {{given}}, size - 1);
@@ -111,16 +111,16 @@ TEST(ranks, gather_add_up_and_broadcast_reach_every_rank) {
       ranks.reduce("summed", sums);
       if (ranks.rank() == 1 && !summed.eq(size * (size + 1) / 2).all().item<bool>()) return "reduce";
       const at::Tensor handed = at::full({3}, ranks.leads() ? 5.0 : 0.0, at::kFloat);
-      if (ranks.rank() < 2) ranks.hand("handed", {{handed}}, 0, 1);
+      if (ranks.rank() < 2) ranks.send("handed", {{handed}}, 0, 1);
       if (ranks.rank() == 1 && !handed.eq(5).all().item<bool>()) return "hand";
       std::string claimed;
-      for (int i = 0; i < 3; ++i) claimed += static_cast<char>('a' + ranks.claim("x"));
-      std::string all_claims = join(ranks.gather("claimed", claimed), "");
+      for (int i = 0; i < 3; ++i) claimed += static_cast<char>('a' + ranks.next_in_counter("x"));
+      std::string all_claims = join(ranks.all_gather("claimed", claimed), "");
       std::ranges::sort(all_claims);
       if (all_claims != std::string("abcdefghi").substr(0, static_cast<size_t>(3 * size))) return "claim " + all_claims;
       if (ranks.any("none", false) || !ranks.any("one", ranks.rank() == 1)) return "any";
-      if (ranks.told("told", str(ranks.rank())) != "0") return "told";
-      const RankPlace place = ranks.place();
+      if (ranks.from_leader("told", str(ranks.rank())) != "0") return "told";
+      const RankLocation place = ranks.place();
       if (place.on_host != size || place.local != ranks.rank() || place.sharing_cores != size) return "place";
       const RankShare share = share_of(ranks, 10);
       return share.first == 10 * ranks.rank() / size ? "" : "share";
@@ -178,7 +178,7 @@ TEST(ranks, each_keeps_its_share_of_the_moments_and_all_get_the_weights_of_one) 
     const auto said = in_processes(3, [&](Ranks& ranks) -> std::string {
       RanksTrained one, shared;
       Optimizer of_one(one.parameters, config), of_all(shared.parameters, config);
-      of_all.share_among(ranks);
+      of_all.shard_over(ranks);
       const double whole = elements_of(of_one.state()), kept = elements_of(of_all.state());
       if (std::abs(kept / whole - 1.0 / 3) > 0.1) return str("keeps ", kept, " of ", whole);
       for (int64_t step = 0; step < 3; ++step) {
@@ -206,8 +206,8 @@ TEST(ranks, each_keeps_its_share_of_the_moments_and_all_get_the_weights_of_one) 
 // Masters of the model's trained parameters that are here, in elements.
 double masters_of(Model& model) {
   double sum = 0;
-  for (const NarrowCopy& copy : model.narrow_copies())
-    if (has_values(copy.leaf)) sum += static_cast<double>(copy.leaf.numel());
+  for (const Bf16Copy& copy : model.bf16_copies())
+    if (has_values(copy.master)) sum += static_cast<double>(copy.master.numel());
   return sum;
 }
 
@@ -229,11 +229,11 @@ void set_gradients(Model& model, int64_t step) {
 
 // What products read of the trained matrices, and the vectors beside them; "" where they are the same.
 std::string difference_of_weights(Model& a, Model& b) {
-  const auto of_a = a.narrow_copies(), of_b = b.narrow_copies();
+  const auto of_a = a.bf16_copies(), of_b = b.bf16_copies();
   if (of_a.empty() || of_a.size() != of_b.size()) return str(of_a.size(), " copies, ", of_b.size());
   for (size_t i = 0; i < of_a.size(); ++i) {
-    if (!of_a[i].used.equal(of_b[i].used)) return str("other weights: copy ", i);
-    if (has_values(of_b[i].leaf) && !of_a[i].leaf.equal(of_b[i].leaf)) return str("another master: ", i);
+    if (!of_a[i].compute.equal(of_b[i].compute)) return str("other weights: copy ", i);
+    if (has_values(of_b[i].master) && !of_a[i].master.equal(of_b[i].master)) return str("another master: ", i);
   }
   const auto all_a = a.trainable(), all_b = b.trainable();
   for (size_t i = 0; i < all_a.size(); ++i) {
@@ -251,7 +251,7 @@ TEST(ranks, each_keeps_its_share_of_the_masters_and_all_get_the_bf16_weights_of_
       const auto one = make_model(small_shape(), 5, at::kCPU, options),
                  shared = make_model(small_shape(), 5, at::kCPU, options);
       Optimizer of_one(one->trainable(), {}), of_all(shared->trainable(), {});
-      of_all.share_among(ranks, Shard::moments, shared->narrow_copies());
+      of_all.shard_over(ranks, Shard::moments, shared->bf16_copies());
       of_all.release_state();
       const double whole = masters_of(*one), kept = masters_of(*shared);
       if (std::abs(kept / whole - 1.0 / 3) > 0.12) return str("keeps ", kept, " of ", whole);
@@ -287,21 +287,21 @@ class Drawing final : public Rollout {
   explicit Drawing(std::function<void()> wait = nullptr) : wait_(std::move(wait)) {}
   std::vector<Sampled> run(const RolloutRequest& request) override {
     std::vector<PromptJob> jobs(request.jobs.begin(), request.jobs.end());
-    std::vector<Sampled> drawn;
+    std::vector<Sampled> sampled;
     for (size_t job = 0; job < jobs.size(); ++job) {
       for (uint32_t i = 0; i < jobs[job].samples; ++i) {
-        if (wait_ && drawn.size() == 1) wait_();
-        drawn.push_back({.job = static_cast<int64_t>(job), .sample = i, .token = {jobs[job].prompt[0]}});
-        request.on_response(drawn.back());
+        if (wait_ && sampled.size() == 1) wait_();
+        sampled.push_back({.job = static_cast<int64_t>(job), .sample = i, .token = {jobs[job].prompt[0]}});
+        request.on_response(sampled.back());
         if (told != nullptr) ++*told;
         if (!request.more) continue;
         for (const PromptJob& more : request.more()) jobs.push_back(more);
       }
     }
-    count = drawn.size();
-    return drawn;
+    count = sampled.size();
+    return sampled;
   }
-  std::atomic<size_t>* told = nullptr;  // of each that was drawn
+  std::atomic<size_t>* told = nullptr;  // of each that was sampled
   size_t count = 0;
 
  private:
@@ -373,7 +373,7 @@ TEST(ranks, who_follows_draws_what_rank_0_is_asked_for) {
   EXPECT_EQ(said, std::vector<std::string>(3));
 }
 
-// A step whose responses are drawn by engines; the slow rank takes its time for each token.
+// A step whose responses are sampled by engines; the slow rank takes its time for each token.
 struct LongTails {
   LongTails(std::vector<int64_t> samples, int64_t slow)
       : prompts(testing::random_prompts(std::ssize(samples), 12, 58)), jobs(testing::jobs_of(prompts, 1)), slow(slow) {
@@ -385,7 +385,7 @@ struct LongTails {
     request.on_token = nullptr;
     return sampled_bytes(make_engine(*testing::task_model())->run(request));
   }
-  std::string drawn_by(Ranks& ranks) {
+  std::string sampler(Ranks& ranks) {
     const auto model = testing::task_model();
     const auto engine = make_engine(*model);
     request.on_token = [&](int64_t job, uint32_t, int32_t) {
@@ -420,7 +420,7 @@ TEST(ranks, who_has_nothing_left_goes_on_with_responses_of_others_and_all_have_t
         step.request.ends = [](const Sampled& s) { return s.token.size() > 40 && s.token.back() % 50 == 7; };
       }
       for (int again = 0; again < 2; ++again) {
-        const std::string all = step.drawn_by(ranks);
+        const std::string all = step.sampler(ranks);
         if (step.moved == 0) return "nothing moved";
         if (all != step.drawn_by_one()) return str("other responses, ", step.moved, " moved");
       }
@@ -441,7 +441,7 @@ TEST(ranks, one_that_ends_with_responses_of_another_or_while_it_is_asked_for_som
         };
       }
       try {
-        step.drawn_by(ranks);
+        step.sampler(ranks);
       } catch (const Error& e) {
         return e.what();
       }
@@ -454,9 +454,9 @@ TEST(ranks, one_that_ends_with_responses_of_another_or_while_it_is_asked_for_som
 
 TEST(ranks, one_that_ends_is_told_of_by_the_others) {
   const auto said = in_processes(2, [](Ranks& ranks) -> std::string {
-    ranks.meet("one");
+    ranks.barrier("one");
     if (ranks.rank() == 1) _exit(0);
-    ranks.meet("another");
+    ranks.barrier("another");
     return "went on";
   });
   EXPECT_NE(said[0].find("rank 0 of 2: another failed"), std::string::npos) << said[0];
@@ -470,17 +470,17 @@ TEST(ranks, calls_that_are_not_the_same_end_in_an_error_that_names_both) {
     std::vector<std::string> named;
   };
   const std::vector<Case> cases = {
-      {[](Ranks& r) { r.gather("responses", "abc"); },
-       [&](Ranks& r) { r.add_up("summing gradients", {{tensor(2000)}}); },
+      {[](Ranks& r) { r.all_gather("responses", "abc"); },
+       [&](Ranks& r) { r.all_reduce("summing gradients", {{tensor(2000)}}); },
        {"responses of 3 bytes", "summing gradients of 8000 bytes"}},
-      {[](Ranks& r) { r.gather("responses", "abc"); },
+      {[](Ranks& r) { r.all_gather("responses", "abc"); },
        [](Ranks& r) { r.any("whether to stop", true); },
        {"responses of 3 bytes", "whether to stop of 1 bytes"}},
-      {[&](Ranks& r) { r.add_up("summing gradients", {{tensor(2000)}}); },
-       [&](Ranks& r) { r.add_up("summing gradients", {{tensor(2001)}}); },
+      {[&](Ranks& r) { r.all_reduce("summing gradients", {{tensor(2000)}}); },
+       [&](Ranks& r) { r.all_reduce("summing gradients", {{tensor(2001)}}); },
        {"summing gradients of 8000 bytes", "summing gradients of 8004 bytes"}},
       {[&](Ranks& r) { r.broadcast("handing out parameters", {{tensor(5)}}, 0); },
-       [](Ranks& r) { r.meet("gathering master weights"); },
+       [](Ranks& r) { r.barrier("gathering master weights"); },
        {"handing out parameters of 20 bytes", "gathering master weights"}},
       {[&](Ranks& r) {
          std::string bytes;
@@ -488,16 +488,16 @@ TEST(ranks, calls_that_are_not_the_same_end_in_an_error_that_names_both) {
        },
        [&](Ranks& r) { r.reduce("adding gradients in turn", std::vector<std::vector<at::Tensor>>(2)); },
        {"adding gradients in turn of 20 bytes", "adding gradients in turn of 0 bytes"}},
-      {[&](Ranks& r) { r.hand("masters", {{tensor(5)}}, 1, 0); },
-       [&](Ranks& r) { r.hand("gradients", {{tensor(5)}}, 1, 0); },
+      {[&](Ranks& r) { r.send("masters", {{tensor(5)}}, 1, 0); },
+       [&](Ranks& r) { r.send("gradients", {{tensor(5)}}, 1, 0); },
        {}}};
   for (const Case& c : cases) {
     const auto said = in_processes(2, [&](Ranks& ranks) -> std::string {
-      ranks.meet("the beginning");
+      ranks.barrier("the beginning");
       try {
         (ranks.leads() ? c.first : c.second)(ranks);
       } catch (const Error& e) {
-        if (e.exit_code() != kNumeric || e.kind() != "ranks") return "another kind of error";
+        if (e.exit_code() != kNumeric || e.word() != "ranks") return "another kind of error";
         throw;
       }
       return "went on";
@@ -517,10 +517,10 @@ TEST(ranks, an_error_of_one_ends_all_with_its_text_and_code) {
       if (given != ranks.rank() + 5) return "another value";
       try {
         ranks.together("b", [&] {
-          if (ranks.rank() == failing) throw Error("io", "no such file", kIoFailure);
+          if (ranks.rank() == failing) throw Error(ErrorKind::io, "no such file", kIoFailure);
         });
       } catch (const AgreedError& e) {
-        return str(e.kind(), " ", e.exit_code(), " ", e.what());
+        return str(e.word(), " ", e.exit_code(), " ", e.what());
       }
       return "went on";
     });
@@ -539,7 +539,7 @@ TEST(ranks, what_is_not_the_same_on_all_is_named) {
     try {
       require_same(ranks, "not the same", {str("a = ", ranks.rank()), "b = 1"});
     } catch (const AgreedError& e) {
-      return str(e.kind(), " ", e.exit_code(), " ", e.what());
+      return str(e.word(), " ", e.exit_code(), " ", e.what());
     }
     return "went on";
   });
@@ -560,14 +560,14 @@ TEST(ranks, rank_0_decides_and_any_stops) {
   EXPECT_EQ(said, std::vector<std::string>(2));
 }
 
-// A claim counter that is not at 0 left the last quarter of the prompts to nobody: their empty groups were trained on.
+// A claim counter that is not at 0 left the last quarter of the prompts unassigned: their empty groups were trained on.
 TEST(ranks, responses_that_are_missing_end_all) {
   const auto said = in_processes(2, [](Ranks& ranks) -> std::string {
     std::vector<std::vector<int32_t>> prompts(24, {1});
     std::vector<PromptJob> jobs;
     for (const auto& prompt : prompts) jobs.push_back({.prompt = prompt, .samples = 2});
-    if (ranks.leads()) ranks.count("prompts/0", 100);
-    ranks.meet("the beginning");
+    if (ranks.leads()) ranks.add_to_counter("prompts/0", 100);
+    ranks.barrier("the beginning");
     Drawing own;
     RolloutRequest request;
     request.jobs = jobs;
@@ -580,8 +580,8 @@ TEST(ranks, responses_that_are_missing_end_all) {
     } catch (const Error& e) {
       if (std::string(e.what()).find("the ranks have 36 of 48 responses") == std::string::npos) return e.what();
     }
-    if (ranks.leads()) ranks.count("prompts/1", 100);
-    ranks.meet("again");
+    if (ranks.leads()) ranks.add_to_counter("prompts/1", 100);
+    ranks.barrier("again");
     stops = ranks.rank() == 1;  // who is told to stop leaves some out
     return shared->run(request).size() == 36 ? "" : "not those that are there";
   });
@@ -600,17 +600,17 @@ TEST(ranks, another_attempt_under_the_same_store_begins_anew) {
     return make_gloo_ranks(rank, 2, "127.0.0.1", port);
   };
   const auto cut = in_processes(2, joined, [](Ranks& ranks) -> std::string {
-    ranks.claim("x");
-    ranks.meet("one");
+    ranks.next_in_counter("x");
+    ranks.barrier("one");
     if (ranks.rank() == 1) _exit(0);
-    ranks.meet("another");
+    ranks.barrier("another");
     return "went on";
   });
   EXPECT_NE(cut[0].find("has another rank ended?"), std::string::npos) << cut[0];
   for (int attempt = 0; attempt < 2; ++attempt) {
     const auto said = in_processes(2, joined, [](Ranks& ranks) -> std::string {
-      ranks.meet("one");
-      const int64_t claimed = ranks.claim("x");
+      ranks.barrier("one");
+      const int64_t claimed = ranks.next_in_counter("x");
       return claimed == 0 || claimed == 1 ? "" : str("claims ", claimed);
     });
     EXPECT_EQ(said, std::vector<std::string>(2));
@@ -633,7 +633,7 @@ TEST(ranks, processes_that_are_not_of_one_run_are_refused_on_all) {
 TEST(ranks, alone_nothing_is_exchanged) {
   const std::unique_ptr<Ranks> one = alone();
   EXPECT_TRUE(one->alone() && one->leads());
-  EXPECT_EQ(one->gather("what", "x"), std::vector<std::string>{"x"});
+  EXPECT_EQ(one->all_gather("what", "x"), std::vector<std::string>{"x"});
   EXPECT_TRUE(one->any("what", true));
   EXPECT_FALSE(one->any("what", false));
 }

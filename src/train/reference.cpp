@@ -10,9 +10,9 @@
 #include "base/log.h"
 #include "hf/peft.h"
 #include "objective/kl.h"
-#include "train/companion.h"
+#include "train/auxiliary_model.h"
 #include "train/logprobs.h"
-#include "train/shared_masters.h"
+#include "train/sharded_masters.h"
 
 namespace ucas {
 
@@ -33,7 +33,7 @@ void move_towards(const at::Tensor& reference, const at::Tensor& policy, double 
   if (!reference.is_cpu()) reference.detach().copy_(to);
 }
 
-class Reference final : public Companion {
+class Reference final : public AuxiliaryModel {
  public:
   Reference(const TrainConfig& config, std::unique_ptr<Model> model)
       : model_(std::move(model)),
@@ -56,13 +56,14 @@ class Reference final : public Companion {
     if (!moves_.moves()) return;
     if (step.step % moves_.sync_steps == 0) {
       const std::vector<NamedTensor> from = policy.trainable(), to = model_->trainable();
-      UCAS_CHECK(from.size() == to.size(), "a reference of the policy's shape");
+      UCAS_CHECK(from.size() == to.size(), "the reference must have the policy's shape");
       const at::NoGradGuard no_grad;
       for (size_t i = 0; i < to.size(); ++i) {
-        UCAS_CHECK(has_values(to[i].tensor) == has_values(from[i].tensor), "who moves a parameter has both masters");
+        UCAS_CHECK(has_values(to[i].tensor) == has_values(from[i].tensor),
+                   "moving a parameter needs the master weights of both models");
         if (has_values(to[i].tensor)) move_towards(to[i].tensor, from[i].tensor.detach(), moves_.mixup_alpha);
       }
-      if (masters_) masters_->hand_out();
+      if (masters_) masters_->broadcast_weights();
       model_->refresh();
       synced_at_ = step.step;
     }
@@ -72,8 +73,8 @@ class Reference final : public Companion {
   std::vector<NamedTensor> weights() override {
     return moves_.moves() ? model_->trainable() : std::vector<NamedTensor>{};
   }
-  void share_among(Ranks& ranks, const Optimizer& policy) override {
-    if (moves_.moves()) masters_.emplace(ranks, model_->trainable(), policy.owners(), model_->narrow_copies());
+  void shard_over(Ranks& ranks, const Optimizer& policy) override {
+    if (moves_.moves()) masters_.emplace(ranks, model_->trainable(), policy.owners(), model_->bf16_copies());
   }
   void gather_state() override {
     if (masters_) masters_->gather();
@@ -107,7 +108,7 @@ class Reference final : public Companion {
   }
 
   std::unique_ptr<Model> model_;
-  std::optional<SharedMasters> masters_;  // of one that moves, among ranks
+  std::optional<ShardedMasters> masters_;  // of one that moves, among ranks
   RewardConfig reward_;
   ReferenceConfig moves_;
   double temperature_;
@@ -121,7 +122,7 @@ class Reference final : public Companion {
 // One that moves is a model of its own, trained parameters as the policy has them. Else the policy without its adapter,
 // where the run began with a fresh one and changes nothing else; otherwise from
 // config.model, also on resume, where the policy itself comes from a checkpoint of the run.
-std::unique_ptr<Companion> make_reference(const TrainConfig& config, at::Device device, Model* policy) {
+std::unique_ptr<AuxiliaryModel> make_reference(const TrainConfig& config, at::Device device, Model* policy) {
   if (!config.needs().reference) return nullptr;
   if (config.reference.moves()) {
     return std::make_unique<Reference>(config, load_model(config.model, device, config.model_options()));

@@ -7,7 +7,7 @@
 #include "base/rng.h"
 #include "base/str.h"
 #include "support/engine/small_models.h"
-#include "train/companion.h"
+#include "train/auxiliary_model.h"
 #include "train/logprobs.h"
 
 namespace ucas {
@@ -38,9 +38,9 @@ class reference : public ::testing::Test {
         data.mutable_data_ptr<float>()[i] += static_cast<float>(0.02 * rng.normal());
     }
   }
-  StepMetrics prepare(Companion& companion, Batch& batch) {
+  StepMetrics prepare(AuxiliaryModel& auxiliary, Batch& batch) {
     StepMetrics m;
-    companion.prepare(batch, {1, 10, 0}, m);
+    auxiliary.prepare(batch, {1, 10, 0}, m);
     return m;
   }
 
@@ -61,38 +61,38 @@ TEST_F(reference, is_made_only_where_something_asks_for_it) {
 
 TEST_F(reference, equals_the_policy_bit_for_bit_before_the_first_update_and_never_moves) {
   config_.objective.kl_coeff = 0.1;
-  auto companion = make_reference(config_, at::kCPU);
+  auto auxiliary = make_reference(config_, at::kCPU);
   policy_signals();
-  StepMetrics m = prepare(*companion, batch_);
+  StepMetrics m = prepare(*auxiliary, batch_);
   EXPECT_EQ(batch_.ref_logprob, batch_.old_logprob);
   EXPECT_GE(m.get("timing_s/ref"), 0);
   EXPECT_TRUE(batch_.reward_kl.empty());
   std::vector<float> before = batch_.ref_logprob;
   move_policy();
   policy_signals();
-  prepare(*companion, batch_);
+  prepare(*auxiliary, batch_);
   EXPECT_EQ(batch_.ref_logprob, before);
   EXPECT_NE(batch_.old_logprob, before);
-  EXPECT_TRUE(companion->weights().empty());
-  EXPECT_EQ(companion->optimizer(), nullptr);
+  EXPECT_TRUE(auxiliary->weights().empty());
+  EXPECT_EQ(auxiliary->optimizer(), nullptr);
 }
 
 // Every second step 3/4 of the way to the policy, weight by weight.
 TEST_F(reference, moves_to_the_policy_when_it_is_told_to_and_goes_on_from_what_was_saved) {
   config_.objective.kl_coeff = 0.1;
   config_.reference = {.sync_steps = 2, .mixup_alpha = 0.75};
-  auto companion = make_reference(config_, at::kCPU, policy_.get());
+  auto auxiliary = make_reference(config_, at::kCPU, policy_.get());
   const auto value = [](const NamedTensor& t) { return t.tensor.detach().const_data_ptr<float>()[5]; };
-  const std::vector<NamedTensor> held = companion->weights();
+  const std::vector<NamedTensor> held = auxiliary->weights();
   ASSERT_EQ(held.size(), policy_->parameters().size());
   const float start = value(held[1]);
   move_policy();
   const float moved = value(policy_->parameters()[1]);
   StepMetrics m;
-  companion->follow(*policy_, {1, 10, 0}, m);
+  auxiliary->follow(*policy_, {1, 10, 0}, m);
   EXPECT_EQ(value(held[1]), start);
   EXPECT_EQ(m.get("reference/synced_at"), 0);
-  companion->follow(*policy_, {2, 10, 0}, m);
+  auxiliary->follow(*policy_, {2, 10, 0}, m);
   EXPECT_EQ(value(held[1]), static_cast<float>(start + 0.75 * (static_cast<double>(moved) - start)));
   EXPECT_EQ(m.get("reference/synced_at"), 2);
 
@@ -108,26 +108,26 @@ TEST_F(reference, moves_to_the_policy_when_it_is_told_to_and_goes_on_from_what_w
 TEST_F(reference, charges_what_its_schedule_says_of_the_step) {
   config_.reward.kl_coeff = 0.5;
   config_.reward.kl_schedule = {KlForm::linear, 0.1, 4};
-  auto companion = make_reference(config_, at::kCPU);
+  auto auxiliary = make_reference(config_, at::kCPU);
   policy_signals();
   for (const auto& [step, weight] : {std::pair{1, 0.5}, {3, 0.3}, {9, 0.1}}) {
     Batch batch = batch_;
     StepMetrics m;
-    companion->prepare(batch, {step, 10, 0}, m);
+    auxiliary->prepare(batch, {step, 10, 0}, m);
     EXPECT_DOUBLE_EQ(m.get("actor/reward_kl_penalty_coeff"), weight);
   }
 }
 
 TEST_F(reference, takes_the_kl_off_the_reward_and_leaves_the_score) {
   config_.reward.kl_coeff = 0.5;
-  auto companion = make_reference(config_, at::kCPU);
+  auto auxiliary = make_reference(config_, at::kCPU);
   policy_signals();
-  StepMetrics first = prepare(*companion, batch_);
+  StepMetrics first = prepare(*auxiliary, batch_);
   EXPECT_EQ(first.get("actor/reward_kl_penalty"), 0);
   for (const Response& o : batch_.responses) EXPECT_EQ(o.reward, o.score);
   move_policy();
   policy_signals();
-  StepMetrics m = prepare(*companion, batch_);
+  StepMetrics m = prepare(*auxiliary, batch_);
   EXPECT_EQ(m.get("actor/reward_kl_penalty_coeff"), 0.5);
   for (const Response& o : batch_.responses) {
     double sum = 0;
@@ -144,14 +144,14 @@ TEST_F(reference, an_adaptive_coefficient_is_steered_and_goes_on_from_where_it_w
   config_.reward.kl_coeff = 0.5;
   config_.reward.kl_control = KlControl::adaptive;
   config_.reward.kl_horizon = 100;
-  auto companion = make_reference(config_, at::kCPU);
+  auto auxiliary = make_reference(config_, at::kCPU);
   policy_signals();
   Batch batch = batch_;
-  prepare(*companion, batch);  // KL is 0, below the target: the coefficient falls by 0.2 * 12 responses / 100
-  EXPECT_DOUBLE_EQ(companion->state().at("kl_coeff"), 0.5 * (1 - 0.2 * 12 / 100));
+  prepare(*auxiliary, batch);  // KL is 0, below the target: the coefficient falls by 0.2 * 12 responses / 100
+  EXPECT_DOUBLE_EQ(auxiliary->state().at("kl_coeff"), 0.5 * (1 - 0.2 * 12 / 100));
   auto resumed = make_reference(config_, at::kCPU);
-  resumed->restore(companion->state());
-  EXPECT_EQ(resumed->state(), companion->state());
+  resumed->restore(auxiliary->state());
+  EXPECT_EQ(resumed->state(), auxiliary->state());
   batch = batch_;
   EXPECT_EQ(prepare(*resumed, batch).get("actor/reward_kl_penalty_coeff"), 0.5 * (1 - 0.2 * 12 / 100));
 }

@@ -134,7 +134,7 @@ std::string refusal_of(const std::vector<RankFacts>& ranks) {
 std::string places_of(const std::vector<RankFacts>& ranks, const std::string& of_leader) {
   std::string text = kYes;
   for (size_t r = 0; r < ranks.size(); ++r) {
-    RankPlace place{.on_host = 0, .local = 0, .sharing_cores = 0};
+    RankLocation place{.on_host = 0, .local = 0, .sharing_cores = 0};
     for (size_t other = 0; other < ranks.size(); ++other) {
       if (ranks[other].host != ranks[r].host) continue;
       ++place.on_host;
@@ -150,7 +150,7 @@ std::string places_of(const std::vector<RankFacts>& ranks, const std::string& of
 
 Rendezvous take_place(c10::intrusive_ptr<c10d::Store> store, const std::string& answer, int64_t rank) {
   const std::vector<std::string> line = split(answer, '\n');
-  if (line[0] == kNo) throw AgreedError("config", answer.substr(line[0].size() + 1));
+  if (line[0] == kNo) throw AgreedError(ErrorKind::config, answer.substr(line[0].size() + 1));
   const std::vector<std::string> word = split(line.at(static_cast<size_t>(rank) + 1), ' ');
   const auto number = [&](size_t i) { return static_cast<int64_t>(std::atoll(word.at(i).c_str())); };
   return {std::move(store),
@@ -245,7 +245,7 @@ class Follower {
   Follower(RankFacts mine, std::string host, std::chrono::seconds patience)
       : mine_(std::move(mine)), host_(std::move(host)), patience_(patience), until_(Clock::now() + patience) {}
 
-  // What an earlier attempt left does not answer, is nobody's any more, or has its ranks.
+  // What an earlier attempt left does not answer, has no owner any more, or has its ranks.
   Rendezvous join(c10d::Store& given) {
     std::string wrong = "rank 0 does not answer";
     while (Clock::now() < until_) {

@@ -28,9 +28,10 @@ RankFacts facts_here(int64_t rank, int64_t size);
 struct Rendezvous {
   c10::intrusive_ptr<c10d::Store> store;  // this attempt's own
   std::string address;                    // of this host, for the others
-  RankPlace place;
+  RankLocation place;
 };
-// AgreedError("config") on all where they are not of one run. std::exception where they do not find each other.
+// AgreedError(ErrorKind::config) on all where they are not of one run. std::exception where they do not find each
+// other.
 Rendezvous join_ranks(RankFacts mine, const std::string& host, int64_t port, std::chrono::seconds patience);
 
 // Numeric address of the interface by which `host` is reached; "" where it is not known.

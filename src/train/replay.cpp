@@ -39,7 +39,7 @@ int64_t step_to_replay(const RunDirectory& run, const TrainConfig& config, int64
   }
   if (asked == 0 && !both.empty()) return both.back();
   if (std::ranges::find(both, asked) != both.end()) return asked;
-  throw Error("path",
+  throw Error(ErrorKind::path,
               str(run.path(), ": ", asked == 0 ? "no step can" : str("step ", asked, " cannot"),
                   " be replayed: it takes the step's signals (train.stored_signals = 1 keeps those of every step; "
                   "there are those of steps ",
@@ -79,7 +79,7 @@ Replay replay(const std::string& path, const ReplayAsk& ask) {
   out.weights = weights_before(run, config, out.step);
   const std::string was = run.environment("initial_weights");
   if (out.step == 1 && !was.empty() && was != hash_of_model(config.model)) {
-    throw Error("path", str(printable(config.model, 200), ": other weights than when ", path, " was started"));
+    throw Error(ErrorKind::path, str(printable(config.model, 200), ": other weights than when ", path, " was started"));
   }
   const StepData kept = read_step_data(run.signals_file(out.step));
   std::vector<PromptJob> jobs;
@@ -100,8 +100,8 @@ Replay replay(const std::string& path, const ReplayAsk& ask) {
   }
   if (jobs.empty() && out.carried > 0) return out;
   if (jobs.empty()) {
-    throw Error("usage", str("step ", out.step, " of ", path, " kept no such response; it has those to ",
-                             printable(join(kept.problem, ", "), 300)));
+    throw Error(ErrorKind::usage, str("step ", out.step, " of ", path, " kept no such response; it has those to ",
+                                      printable(join(kept.problem, ", "), 300)));
   }
   use_threads(ask.threads);
   const std::string tokenizer = tokenizer_directory(run, out.weights, config.model);

@@ -1,6 +1,5 @@
 // Responses of a step of a run, generated again alone and compared with what the run kept of them
 // (records/step_data.h): a response depends on its key, its prompt and the weights, and on nothing else.
-// Threads: one caller.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +27,7 @@ struct Replay {
   int64_t step = 0;
   std::string weights;  // the directory that they came from
   std::vector<Replayed> responses;
-  int64_t carried = 0;  // left out: an earlier step sampled them, with other weights (rollout.surplus)
+  int64_t carried = 0;  // left out: an earlier step sampled them, with other weights (rollout.carry_over)
 };
 
 // Errors: path where the run kept no signals of the step or not the weights before it (the message says which there

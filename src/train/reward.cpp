@@ -33,7 +33,7 @@ std::optional<Regex> format_of(const RewardConfig& reward) {
   try {
     return Regex(str("\\A(?m:", pattern, ")\\z"), "reward.format");
   } catch (const Error& error) {
-    throw Error("config", error.what());
+    throw Error(ErrorKind::config, error.what());
   }
 }
 
@@ -43,7 +43,7 @@ bool matches(const Regex& pattern, const std::string& text) {
   try {
     return pattern.find(text, 0).has_value();
   } catch (const Error& error) {
-    if (error.kind() != "limit") throw;
+    if (error.kind() != ErrorKind::limit) throw;
     return false;
   }
 }
@@ -74,9 +74,9 @@ std::vector<Verdict> parse_verdicts(const std::string& lines) {
 }  // namespace
 
 // Workers that grade responses while others are still sampled.
-class Rewards::Ahead {
+class Rewards::PrefetchedStep {
  public:
-  Ahead() {
+  PrefetchedStep() {
     for (int64_t i = 0; i < usable_cores(); ++i) workers_.emplace_back([this](std::stop_token stop) { work(stop); });
   }
 
@@ -132,7 +132,7 @@ Rewards::Rewards(const TrainConfig& config, const Graders& graders, Ranks& ranks
       parts_(parse_reward_weights(config.reward.weights, !config.reward.command.empty())),
       terms_(reward_terms(parts_)),
       format_(format_of(config.reward)) {
-  if (has_slow() && ranks.alone()) ahead_ = std::make_unique<Ahead>();
+  if (has_slow() && ranks.alone()) prefetched_ = std::make_unique<PrefetchedStep>();
 }
 
 Rewards::~Rewards() = default;
@@ -144,7 +144,7 @@ bool Rewards::has_slow() const {
 
 void Rewards::begin(const Problem& problem, const Key& key, const std::function<std::string()>& text) {
   const Grader& grader = graders_.for_source(problem.source);
-  if (ahead_ && grader.is_slow()) ahead_->begin(grader, problem, key, text());
+  if (prefetched_ && grader.is_slow()) prefetched_->begin(grader, problem, key, text());
 }
 
 // Verdicts of all responses: those begun before, those that this rank computes, those that the leader tells.
@@ -156,8 +156,8 @@ void Rewards::grade(std::span<const PaidGroup> groups, std::span<const Key> keys
   for (const PaidGroup& group : groups) {
     const Grader& grader = graders_.for_source(group.problem.source);
     for (size_t i = 0; i < group.response.size(); ++i, ++number) {
-      if (ahead_ && grader.is_slow() && number < keys.size()) {
-        if (auto verdict = ahead_->take(keys[number])) {
+      if (prefetched_ && grader.is_slow() && number < keys.size()) {
+        if (auto verdict = prefetched_->take(keys[number])) {
           group.response[i].verdict = std::move(*verdict);
           continue;
         }
@@ -173,7 +173,7 @@ void Rewards::grade(std::span<const PaidGroup> groups, std::span<const Key> keys
   const Grader* slow = nullptr;
   for (auto& [grader, of_grader] : answers) {
     if (grader->is_slow() && !ranks_.alone()) {
-      UCAS_CHECK(slow == nullptr, "one slow grader");
+      UCAS_CHECK(slow == nullptr, "expected at most one slow grader");
       slow = grader;
       told = places[grader];
       asked = of_grader;
@@ -187,8 +187,8 @@ void Rewards::grade(std::span<const PaidGroup> groups, std::span<const Key> keys
   }
   if (slow == nullptr) return;
   const std::string own = ranks_.leads() ? verdict_lines(slow->grade(asked)) : "";
-  std::vector<Verdict> verdicts = parse_verdicts(ranks_.told("verdicts of slow graders", own));
-  UCAS_CHECK(verdicts.size() == told.size(), "a verdict for each response");
+  std::vector<Verdict> verdicts = parse_verdicts(ranks_.from_leader("verdicts of slow graders", own));
+  UCAS_CHECK(verdicts.size() == told.size(), "expected one verdict per response");
   for (size_t i = 0; i < verdicts.size(); ++i) told[i]->verdict = std::move(verdicts[i]);
 }
 
@@ -205,7 +205,7 @@ std::vector<RewardReply> Rewards::ask(std::span<const PaidGroup> groups) const {
   }
   const auto name = [&](size_t i) { return str(printable(asks[i].problem.id, 60), ", sample ", samples[i]); };
   const std::string own = command_ != nullptr ? command_->ask(reward_lines(asks), asks.size(), name) : "";
-  return parse_rewards(ranks_.told("rewards of the command", own), asks.size(), config_.reward.command);
+  return parse_rewards(ranks_.from_leader("rewards of the command", own), asks.size(), config_.reward.command);
 }
 
 void Rewards::pay(std::span<const PaidGroup> groups, std::span<const Key> keys) {

@@ -30,7 +30,8 @@ struct PaidGroup {
 
 class Rewards {
  public:
-  // Borrows all. `command`: of the leader, where reward.command is given. Error("config") for a pattern that is none.
+  // Borrows all. `command`: of the leader, where reward.command is given. Error(ErrorKind::config) for a pattern that
+  // is none.
   Rewards(const TrainConfig& config, const Graders& graders, Ranks& ranks, RewardCommand* command);
   ~Rewards();
 
@@ -45,7 +46,7 @@ class Rewards {
   void pay(std::span<const PaidGroup> groups, std::span<const Key> keys = {});
 
  private:
-  class Ahead;
+  class PrefetchedStep;
   void grade(std::span<const PaidGroup> groups, std::span<const Key> keys);
   std::vector<RewardReply> ask(std::span<const PaidGroup> groups) const;
   void pay_group(const PaidGroup& group, std::span<const RewardReply> replies) const;
@@ -59,7 +60,7 @@ class Rewards {
   std::vector<WeightedPart> parts_;
   std::vector<RewardTerm> terms_;
   std::optional<Regex> format_;
-  std::unique_ptr<Ahead> ahead_;
+  std::unique_ptr<PrefetchedStep> prefetched_;
 };
 
 }  // namespace ucas

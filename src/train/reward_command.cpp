@@ -88,7 +88,7 @@ std::vector<RewardReply> parse_rewards(const std::string& lines, size_t count, c
   size_t at = 0;
   for (size_t number = 1; number <= count; ++number) {
     const size_t end = lines.find('\n', at);
-    UCAS_CHECK(end != std::string::npos, "as many lines as were asked for");
+    UCAS_CHECK(end != std::string::npos, "the workers must return one line per request");
     const std::string where = str(where_of(command), ": reply ", number);
     try {
       const JsonObject row = JsonObject::parse(std::string_view(lines).substr(at, end - at), where);
@@ -101,7 +101,7 @@ std::vector<RewardReply> parse_rewards(const std::string& lines, size_t count, c
     } catch (const Error& error) {
       const std::string line = lines.substr(at, end - at);
       throw Error(
-          "reward",
+          ErrorKind::reward,
           str(error.what(), "; it wrote \"", printable(line, 80),
               "\", expected {\"id\": N, \"score\": X} with a finite X for each line that was asked", hint_of(line)),
           kIoFailure);
@@ -162,8 +162,9 @@ RewardCommand::~RewardCommand() {
 }
 
 void RewardCommand::fail(const std::string& what) const {
-  throw Error("reward",
-              str(where_of(command_), ": ", what, "; nothing of this step is scored, the last checkpoint stands"),
+  throw Error(ErrorKind::reward,
+              str(where_of(command_), ": ", what,
+                  "; no rewards were assigned; resume from the last checkpoint, if there is one"),
               kIoFailure);
 }
 
@@ -192,7 +193,7 @@ std::string RewardCommand::ask(const std::string& lines, size_t count,
     for (size_t next = 0; got < count && (next = replies.find('\n', end)) != std::string::npos; ++got) end = next + 1;
   };
   take_lines();
-  if (got > 0 || !replies.empty()) fail("wrote a line that nobody had asked for");
+  if (got > 0 || !replies.empty()) fail("wrote a line without a request");
   double heard = now_seconds(), told = -1;  // told: of which silence was said what is owed
   bool warned = false;
   while (got < count) {

@@ -1,8 +1,7 @@
 // A reward from outside: one long-lived process that is asked batch by batch, a JSON line for each response on its
 // standard input, and answers with a JSON line for each on its standard output, in any order (docs/rewards.md).
-// Whatever goes wrong there (it ends, is silent for too long, answers something else) is Error("reward", exit 74): the
-// run stops, and no response is paid for it.
-// Threads: one caller.
+// Whatever goes wrong there (it ends, is silent for too long, answers something else) is Error(ErrorKind::reward, exit
+// 74): the run stops, and no response is paid for it.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@ class SlowGrader final : public Grader {
     asked += static_cast<int64_t>(answers.size());
     std::vector<Verdict> verdicts(answers.size());
     for (size_t i = 0; i < answers.size(); ++i) {
-      if (answers[i].response == "broken") throw Error("sandbox", "no verdict", kNoSandbox);
+      if (answers[i].response == "broken") throw Error(ErrorKind::sandbox, "no verdict", kNoSandbox);
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
       const bool right = answers[i].response == answers[i].gold->front();
       verdicts[i].decide(right ? VerdictKind::equal : VerdictKind::unequal, "");

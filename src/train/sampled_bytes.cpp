@@ -50,7 +50,8 @@ class SampledReader {
     at_ += bytes;
   }
   [[noreturn]] void refuse() const {
-    throw Error("truncated", str(where_, ": responses that are not whole, at byte ", at_, " of ", text_.size()));
+    throw Error(ErrorKind::truncated,
+                str(where_, ": responses that are not whole, at byte ", at_, " of ", text_.size()));
   }
   const std::string_view text_;
   const std::string& where_;

@@ -173,7 +173,7 @@ class Vllm final : public SamplerDialect {
 }  // namespace
 
 std::unique_ptr<SamplerDialect> make_dialect(SampledBy sampler, const std::string& model) {
-  UCAS_CHECK(sampler != SampledBy::native, "a sampler elsewhere");
+  UCAS_CHECK(sampler != SampledBy::native, "expected a rollout backend with servers");
   if (sampler == SampledBy::sglang) return std::make_unique<Sglang>();
   return std::make_unique<Vllm>(model);
 }

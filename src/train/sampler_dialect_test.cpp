@@ -80,17 +80,17 @@ TEST(sampler_dialect, what_is_asked_names_ids_limits_and_a_seed) {
 }
 
 TEST(sampled_bytes, responses_come_back_to_the_bit_and_torn_ones_are_refused) {
-  std::vector<Sampled> drawn(2);
-  drawn[0] = {.job = 3, .sample = 1, .finished = true, .token = {4, 5}, .logprob = {-0.0f, -1.5f}};
-  drawn[1] = {.job = 4, .token = {6}, .logprob = {-2}, .entropy = {0.25f}};
-  const std::string bytes = sampled_bytes(drawn);
+  std::vector<Sampled> sampled(2);
+  sampled[0] = {.job = 3, .sample = 1, .finished = true, .token = {4, 5}, .logprob = {-0.0f, -1.5f}};
+  sampled[1] = {.job = 4, .token = {6}, .logprob = {-2}, .entropy = {0.25f}};
+  const std::string bytes = sampled_bytes(sampled);
   const std::vector<Sampled> back = read_sampled(bytes, "here");
   ASSERT_EQ(back.size(), 2u);
   EXPECT_EQ(sampled_bytes(back), bytes);
-  EXPECT_EQ(back[0].token, drawn[0].token);
-  EXPECT_EQ(back[1].entropy, drawn[1].entropy);
+  EXPECT_EQ(back[0].token, sampled[0].token);
+  EXPECT_EQ(back[1].entropy, sampled[1].entropy);
   for (size_t cut = 1; cut < bytes.size(); cut += 7) {
-    if (cut == sampled_bytes({drawn[0]}).size()) continue;
+    if (cut == sampled_bytes({sampled[0]}).size()) continue;
     EXPECT_THROW(read_sampled(std::string_view(bytes).substr(0, cut), "here"), Error) << cut;
   }
 }

@@ -29,7 +29,7 @@ namespace {
 // The definitions of kernels/lm_head written down literally, in double precision over whole rows.
 HeadStats materialised(const at::Tensor& hidden, const at::Tensor& lm_head, const std::vector<int32_t>& target,
                        double temperature) {
-  const at::Tensor rows = hidden.to(lm_head.scalar_type()).to(at::kFloat);  // as products read them
+  const at::Tensor rows = hidden.to(lm_head.scalar_type()).to(at::kFloat);  // as GEMMs read them
   at::Tensor raw = at::matmul(rows, lm_head.to(at::kFloat).t()).to(at::kDouble);
   at::Tensor z = at::div(raw, temperature), lse = at::logsumexp(z, {1});
   std::vector<int64_t> ids(target.begin(), target.end());
@@ -70,11 +70,11 @@ HeadCheck check_head(Model& model, const std::vector<int32_t>& prompt, double te
   }
   hidden.requires_grad_(true);
   const Matrix& own = model.head().weight();
-  const Matrix weight{own.leaf.detach(), own.used};  // it gets no gradient from this
+  const Matrix weight{own.leaf.detach(), own.compute};  // it gets no gradient from this
   std::vector<int32_t> target = packed.token;
   HeadStats fused = model.head().over(weight)->stats(hidden, target, temperature);
   at::Tensor fused_gradient = gradient(fused, hidden);
-  HeadStats plain = materialised(hidden, weight.used, target, temperature);
+  HeadStats plain = materialised(hidden, weight.compute, target, temperature);
   at::Tensor plain_gradient = gradient(plain, hidden);
 
   HeadCheck check;
@@ -84,7 +84,7 @@ HeadCheck check_head(Model& model, const std::vector<int32_t>& prompt, double te
   }
   check.gradient_difference = largest(at::sub(fused_gradient, plain_gradient)) / worse(1e-12, largest(plain_gradient));
   if (!std::isfinite(check.value_difference) || !std::isfinite(check.gradient_difference)) {
-    throw Error("numeric",
+    throw Error(ErrorKind::numeric,
                 "start-up check: the model's logits for the first prompt, or their gradients, are not finite: its "
                 "weights are, but they overflow on the way; use another checkpoint (or a higher rollout.temperature, "
                 "if it is far below 1)",
@@ -95,7 +95,7 @@ HeadCheck check_head(Model& model, const std::vector<int32_t>& prompt, double te
   // In bf16 the gradient of a logit is rounded to 8 bits before it is summed.
   const double gradient_limit = model.options().dtype == Dtype::bf16 ? 20 * limit : limit;
   if (check.value_difference > limit || check.gradient_difference > gradient_limit) {
-    throw Error("numeric",
+    throw Error(ErrorKind::numeric,
                 str("start-up check: the LM-head statistics differ from a plain computation by ",
                     check.value_difference, " (values) and ", check.gradient_difference, " (gradient), at most ", limit,
                     " expected; try UCAS_ISA=scalar, and please report it"),

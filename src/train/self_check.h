@@ -14,8 +14,8 @@ struct HeadCheck {
   double gradient_difference = 0;  // of d hidden, relative to its largest entry
 };
 
-// Uses the first tokens of a prompt. Throws Error("numeric", exit 70) beyond 1e-3, or 1e-3 / temperature below 1,
-// on either.
+// Uses the first tokens of a prompt. Throws Error(ErrorKind::numeric, exit 70) beyond 1e-3, or 1e-3 / temperature below
+// 1, on either.
 HeadCheck check_head(Model& model, const std::vector<int32_t>& prompt, double temperature);
 
 }  // namespace ucas

@@ -37,7 +37,7 @@ TEST(self_check, logits_that_overflow_are_called_so) {
     check_head(*model, {1, 2, 3}, 1.0);
     FAIL();
   } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), "numeric");
+    EXPECT_EQ(error.word(), "numeric");
     EXPECT_NE(std::string(error.what()).find("are not finite"), std::string::npos) << error.what();
     EXPECT_EQ(std::string(error.what()).find("UCAS_ISA"), std::string::npos) << error.what();
   }

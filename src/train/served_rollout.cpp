@@ -26,8 +26,8 @@ constexpr double kMoved = 1e-5;
 
 // A seed for each response: a server knows nothing of the others.
 uint32_t seed_of(const RolloutRequest& request, const PromptJob& job, uint32_t sample) {
-  const auto drawn = philox({request.step, job.problem, sample, 0x5eed}, philox_key(request.seed));
-  return drawn[0] & 0x7fffffff;
+  const auto sampled = philox({request.step, job.problem, sample, 0x5eed}, philox_key(request.seed));
+  return sampled[0] & 0x7fffffff;
 }
 
 double mean_difference(std::span<const double> a, std::span<const double> b) {
@@ -51,7 +51,7 @@ std::string only_model(const HttpReply& reply, const std::string& address, const
     }
   }
   if (names.size() == 1) return names[0];
-  throw Error("server",
+  throw Error(ErrorKind::server,
               str(address, "/v1/models: ", reply.status != 200 ? why : str(names.size(), " models"),
                   reply.status == 0 ? "; is the server running, and is this its address?"
                                     : "; choose one with --rollout.served_model NAME"),
@@ -171,7 +171,7 @@ std::vector<Sampled> ServedRollout::run(const RolloutRequest& request) {
   tried_again_ += asking.tried_again_count();
   const std::string missing = asking.missing();
   if (!missing.empty() || !asking.gave_up().empty()) {
-    throw Error("server",
+    throw Error(ErrorKind::server,
                 str(join(config_.servers, ", "), ": ", grouped(asking.asked() - asking.came()), " of ",
                     grouped(asking.asked()), " responses are missing", asking.gave_up().empty() ? "" : ": ",
                     asking.gave_up(), missing.empty() ? "" : str("; last seen: ", missing)),
@@ -196,7 +196,7 @@ void ServedRollout::take_up(size_t server, const std::string& directory) {
     const std::string refused = reply.status == 200 ? dialect_->refuses(reply.body) : words_of(reply, api_key());
     if (refused.empty()) continue;
     const bool unknown = reply.status == 404;
-    throw Error("server",
+    throw Error(ErrorKind::server,
                 str(servers_[server].text(), step.path, ": the weights of step ", weights_, " (", directory,
                     ") are not taken: ", printable(refused, 200), unknown ? str("; ", dialect_->needs()) : ""),
                 kInterrupted);
@@ -225,18 +225,18 @@ std::string ServedRollout::ask(size_t server, const std::string& body,
   return why;
 }
 
-// A response to the known prompt, drawn as training draws.
+// A response to the known prompt, sampled as training draws.
 Sampled ServedRollout::draw(size_t server) const {
   const SamplerAsk asked{.prompt = known_prompt_,
                          .stop_ids = stop_ids_,
                          .max_tokens = std::min(config_.response_length, kKnownTokens),
                          .temperature = config_.temperature,
                          .seed = kKnownSeed};
-  Sampled drawn;
+  Sampled sampled;
   const std::string why =
-      ask(server, dialect_->sample(asked), [&](const HttpReply& reply) { return read(asked, reply, drawn); });
-  if (why.empty()) return drawn;
-  throw Error("server", str(servers_[server].text(), dialect_->path(), ": ", why), kInterrupted);
+      ask(server, dialect_->sample(asked), [&](const HttpReply& reply) { return read(asked, reply, sampled); });
+  if (why.empty()) return sampled;
+  throw Error(ErrorKind::server, str(servers_[server].text(), dialect_->path(), ": ", why), kInterrupted);
 }
 
 void ServedRollout::check(size_t server, const std::vector<double>& ours) {
@@ -251,13 +251,13 @@ void ServedRollout::check(size_t server, const std::vector<double>& ours) {
     return std::string();
   });
   if (!why.empty())
-    throw Error("server", str(servers_[server].text(), ": scores of a known text: ", why), kInterrupted);
+    throw Error(ErrorKind::server, str(servers_[server].text(), ": scores of a known text: ", why), kInterrupted);
   const double now = mean_difference(theirs, ours);
   difference_ = std::max(difference_, now);
   if (before_.size() == ours.size() && mean_difference(before_, ours) > kMoved) {
     const double before = mean_difference(theirs, before_);
     if (now > 2 * before) {
-      throw Error("server",
+      throw Error(ErrorKind::server,
                   str(who, "its log-probs of a known text are still those of the weights before (mean difference ",
                       before, " from them, ", now,
                       " from ours): they were not delivered; see what the server loads "
@@ -265,27 +265,27 @@ void ServedRollout::check(size_t server, const std::vector<double>& ours) {
                   kInterrupted);
     }
   }
-  if (!(now <= config_.handover_bound)) {
-    throw Error("server",
+  if (!(now <= config_.weight_sync_tolerance)) {
+    throw Error(ErrorKind::server,
                 str(who, "its log-probs of a known text differ from ours by ", now,
                     " in the mean, more than "
-                    "rollout.handover_bound = ",
-                    config_.handover_bound,
+                    "rollout.weight_sync_tolerance = ",
+                    config_.weight_sync_tolerance,
                     ": it computes with other weights or another "
                     "model"),
                 kInterrupted);
   }
-  const Sampled drawn = draw(server);
+  const Sampled sampled = draw(server);
   std::vector<int32_t> ids = known_prompt_;
-  ids.insert(ids.end(), drawn.token.begin(), drawn.token.end());
-  const std::vector<double> said(drawn.logprob.begin(), drawn.logprob.end());
+  ids.insert(ids.end(), sampled.token.begin(), sampled.token.end());
+  const std::vector<double> said(sampled.logprob.begin(), sampled.logprob.end());
   const double apart = mean_difference(said, own_scores(ids, known_prompt_.size(), config_.temperature));
-  if (apart <= config_.handover_bound) return;
-  throw Error("server",
+  if (apart <= config_.weight_sync_tolerance) return;
+  throw Error(ErrorKind::server,
               str(who, "the log-probs of what it draws differ from ours by ", apart,
                   " in the mean, more than "
-                  "rollout.handover_bound = ",
-                  config_.handover_bound, ": they are not of temperature ", config_.temperature,
+                  "rollout.weight_sync_tolerance = ",
+                  config_.weight_sync_tolerance, ": they are not of temperature ", config_.temperature,
                   " (vLLM: --logprobs-mode processed_logprobs), or of a cache of other weights"),
               kInterrupted);
 }
@@ -306,8 +306,8 @@ void ServedRollout::hand_over(const std::string& folder, int64_t weights, const 
   for (size_t server = 0; server < servers_.size(); ++server) take_up(server, seen);
   if (known_.empty()) {
     known_ = known_prompt_;
-    const Sampled drawn = draw(0);
-    known_.insert(known_.end(), drawn.token.begin(), drawn.token.end());
+    const Sampled sampled = draw(0);
+    known_.insert(known_.end(), sampled.token.begin(), sampled.token.end());
   }
   const std::vector<double> ours = own_scores(known_, 1, 1.0);
   difference_ = 0;

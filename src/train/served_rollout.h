@@ -22,7 +22,7 @@ class ServedRollout final : public Rollout {
                 std::vector<int32_t> stop_ids, int64_t token_budget);
   ~ServedRollout() override;
 
-  // Error("server", exit 75) where responses are missing after all tries.
+  // Error(ErrorKind::server, exit 75) where responses are missing after all tries.
   std::vector<Sampled> run(const RolloutRequest& request) override;
 
   // Responses are of these weights from now on, and one that says otherwise is none.

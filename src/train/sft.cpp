@@ -13,11 +13,11 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/lapses.h"
 #include "base/log.h"
 #include "base/output_directory.h"
 #include "base/rng.h"
 #include "base/str.h"
+#include "base/warning_counters.h"
 #include "config/prompt_choice.h"
 #include "data/jsonl.h"
 #include "data/templates.h"
@@ -53,8 +53,9 @@ SftExample read_example(const JsonRow& row, const Tokenizer& tokenizer, const Te
         tokenizer.encode(text_field(row, "response"), Tokenizer::Special::as_text, Tokenizer::Place::later);
     if (eos >= 0) example.response.push_back(eos);
   }
-  if (example.prompt.empty()) throw Error("data_line", str(row.where, ": the prompt has no tokens"));
-  if (example.response.empty()) throw Error("data_line", str(row.where, ": the response has no tokens to learn"));
+  if (example.prompt.empty()) throw Error(ErrorKind::data_line, str(row.where, ": the prompt has no tokens"));
+  if (example.response.empty())
+    throw Error(ErrorKind::data_line, str(row.where, ": the response has no tokens to learn"));
   return example;
 }
 
@@ -107,25 +108,25 @@ BatchLoss batch_gradient(Model& model, const std::vector<const SftExample*>& bat
 // Draws batches in the order of shuffled epochs; a function of (seed, phase) alone.
 class Batches {
  public:
-  Batches(const SftPhase& phase, int64_t number, const SftConfig& config, int64_t drawn)  // batches
-      : phase_(phase), number_(number), drawn_(drawn * config.batch_size), config_(config) {}
+  Batches(const SftPhase& phase, int64_t number, const SftConfig& config, int64_t sampled)  // batches
+      : phase_(phase), number_(number), sampled_(sampled * config.batch_size), config_(config) {}
 
   std::vector<const SftExample*> next() {
     std::vector<const SftExample*> batch;
     auto count = static_cast<int64_t>(phase_.examples.size());
-    for (int64_t i = 0; i < config_.batch_size; ++i, ++drawn_) {
-      if (order_.empty() || drawn_ % count == 0) {
-        int64_t stream = number_ * (int64_t{1} << 24) + drawn_ / count;  // phases do not share an order
+    for (int64_t i = 0; i < config_.batch_size; ++i, ++sampled_) {
+      if (order_.empty() || sampled_ % count == 0) {
+        int64_t stream = number_ * (int64_t{1} << 24) + sampled_ / count;  // phases do not share an order
         order_ = epoch_order(static_cast<uint64_t>(config_.seed), stream, count);
       }
-      batch.push_back(&phase_.examples[order_[drawn_ % count]]);
+      batch.push_back(&phase_.examples[order_[sampled_ % count]]);
     }
     return batch;
   }
 
  private:
   const SftPhase& phase_;
-  int64_t number_, drawn_;
+  int64_t number_, sampled_;
   const SftConfig& config_;
   std::vector<int64_t> order_;
 };
@@ -175,9 +176,9 @@ int32_t end_token(const Model& model, const Tokenizer& tokenizer, bool wanted) {
   for (int32_t id : ids) {
     if (id >= 0 && id < tokenizer.vocab_size()) return id;
   }
-  throw Error("tokenizer", str(printable(tokenizer.directory(), 400),
-                               ": names no end token (eos_token), so responses would never end; add it to "
-                               "tokenizer_config.json, or give --append_eos false"));
+  throw Error(ErrorKind::tokenizer, str(printable(tokenizer.directory(), 400),
+                                        ": names no end token (eos_token), so responses would never end; add it to "
+                                        "tokenizer_config.json, or give --append_eos false"));
 }
 
 }  // namespace
@@ -203,28 +204,28 @@ std::vector<SftExample> read_sft_examples(const std::string& path, const Tokeniz
     }
   });
   if (too_long > 0) {
-    note(Lapse::demonstration, too_long);
+    count_warning(Warning::demonstration, too_long);
     warn(str(printable(path, 400), ": ", grouped(too_long), " of ",
              grouped(too_long + static_cast<int64_t>(examples.size())),
              " rows have more than max_length = ", config.max_length, " tokens and are left out"));
   }
   if (examples.empty())
-    throw Error("empty", str(printable(path, 400), ": no row of at most ", config.max_length, " tokens"));
+    throw Error(ErrorKind::empty, str(printable(path, 400), ": no row of at most ", config.max_length, " tokens"));
   unencodable.say("rows", std::ssize(examples));
   return examples;
 }
 
 SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const SftConfig& config,
                     const std::function<void(const SftStep&)>& on_step, SftKeeper* keeper,
-                    const std::function<void(int64_t place)>& on_begin) {
+                    const std::function<void(int64_t progress)>& on_begin) {
   SftResult result;
   for (const SftPhase& phase : phases) {
-    if (phase.examples.empty()) throw Error("empty", str(printable(phase.name), ": no examples"));
+    if (phase.examples.empty()) throw Error(ErrorKind::empty, str(printable(phase.name), ": no examples"));
     result.planned += phase.steps;
   }
   double began = now_seconds();
   Optimizer optimizer(model.trainable(), config.optimizer);
-  SftPlace at;
+  SftProgress at;
   if (keeper != nullptr) keeper->begin(optimizer, at);
   const auto planned_before = [&](int64_t phase) {
     return std::accumulate(phases.begin(), phases.begin() + phase, int64_t{0},
@@ -295,9 +296,9 @@ SftResult run_sft(Model& model, const Tokenizer& tokenizer, const SftConfig& con
       model, phases, config,
       [&](const SftStep& s) {
         run ? run->step(log_line(s)) : void(lines += log_line(s) + "\n");
-        observer.step(s.place, shown(s), nullptr);
+        observer.step(s.progress, shown(s), nullptr);
       },
-      run ? &*run : nullptr, [&](int64_t place) { observer.begin({"sft", out, place, planned, 0, 0, true}); });
+      run ? &*run : nullptr, [&](int64_t progress) { observer.begin({"sft", out, progress, planned, 0, 0, true}); });
   observer.end();
   write_file(path_join(partial.path(), "sft.jsonl"), run ? run->log() : lines);
   write_file(path_join(partial.path(), "sft.toml"), to_toml(config));

@@ -1,6 +1,5 @@
 // Supervised fine-tuning: next-token loss on the response and its end token only, token mean over the batch.
 // Fed by JSONL of prompts and responses, or by examples that are tokens already.
-// Threads: one caller.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +28,9 @@ struct SftPhase {
   int64_t steps = 0;  // updates planned
 };
 
-struct SftStep {      // one line of sft.jsonl
-  int64_t step = 0;   // updates finished, this one included
-  int64_t place = 0;  // the same in the plan: runs ahead of `step` once a phase has ended early
+struct SftStep {         // one line of sft.jsonl
+  int64_t step = 0;      // updates finished, this one included
+  int64_t progress = 0;  // the same in the plan: runs ahead of `step` once a phase has ended early
   int64_t planned = 0;
   int64_t phase = 0;  // from 0
   double loss = 0;    // token mean before the update
@@ -51,7 +50,7 @@ struct SftResult {
 };
 
 // Where a training stands: with weights and moments all that the rest of it depends on.
-struct SftPlace {
+struct SftProgress {
   int64_t phase = 0, update = 0;  // the next update, within its phase
   std::deque<double> recent;      // losses of the phase, for its running loss
   SkippedUpdates skipped;
@@ -62,9 +61,9 @@ struct SftPlace {
 class SftKeeper {
  public:
   virtual ~SftKeeper() = default;
-  virtual void begin(Optimizer& optimizer, SftPlace& place) = 0;  // may put all of it further on
-  virtual void step(const std::string& line) = 0;                 // of sft.jsonl
-  virtual void after_update(const Optimizer& optimizer, const SftPlace& place) = 0;
+  virtual void begin(Optimizer& optimizer, SftProgress& progress) = 0;  // may put all of it further on
+  virtual void step(const std::string& line) = 0;                       // of sft.jsonl
+  virtual void after_update(const Optimizer& optimizer, const SftProgress& progress) = 0;
 };
 
 // Rows of {"prompt": TEXT, "response": TEXT}, or "prompt_ids" / "response_ids", taken as they are; prompts go through
@@ -76,18 +75,18 @@ std::vector<SftExample> read_sft_examples(const std::string& path, const Tokeniz
 // Trains in place; shows no progress, writes no file. `on_step` (may be empty) sees every update, `on_begin` (may be
 // empty) how much of the plan was done before.
 // A phase that ends early (config.phase_end_loss) takes its rest of the schedule with it: the next phase runs at the
-// learning rates that were planned for it. Error("numeric", exit 70) after three gradients in a row that are not
-// finite.
+// learning rates that were planned for it. Error(ErrorKind::numeric, exit 70) after three gradients in a row that are
+// not finite.
 SftResult train_sft(Model& model, const std::vector<SftPhase>& phases, const SftConfig& config,
                     const std::function<void(const SftStep&)>& on_step, SftKeeper* keeper = nullptr,
-                    const std::function<void(int64_t place)>& on_begin = nullptr);
+                    const std::function<void(int64_t progress)>& on_begin = nullptr);
 
 // Whether a process of the same command had put `out` in place and was killed then; its OUT.run is removed.
 bool ended_already(const SftConfig& config, const std::string& out);
 
 // Reads config.data, trains under the eyes of `observer`, and puts a Hugging Face directory with the tokenizer's
 // files and sft.jsonl at `out`, all or nothing. Goes on where an interrupted one of the same command stopped; a stop
-// signal is Error("interrupted", exit 75).
+// signal is Error(ErrorKind::interrupted, exit 75).
 SftResult run_sft(Model& model, const Tokenizer& tokenizer, const SftConfig& config, const std::string& out,
                   TrainObserver& observer);
 

@@ -64,34 +64,34 @@ std::string fingerprint_of(Model& model, const SftConfig& config, const std::vec
   return text;
 }
 
-std::string state_json(const SftPlace& place, const std::string& fingerprint) {
+std::string state_json(const SftProgress& progress, const std::string& fingerprint) {
   OrderedJson json = {{"format", 1},
-                      {"phase", place.phase},
-                      {"update", place.update},
-                      {"step", place.result.steps},
-                      {"tokens", place.result.tokens},
-                      {"first_loss", place.result.first_loss},
-                      {"recent", std::vector<double>(place.recent.begin(), place.recent.end())},
-                      {"skipped", place.skipped.state()},
+                      {"phase", progress.phase},
+                      {"update", progress.update},
+                      {"step", progress.result.steps},
+                      {"tokens", progress.result.tokens},
+                      {"first_loss", progress.result.first_loss},
+                      {"recent", std::vector<double>(progress.recent.begin(), progress.recent.end())},
+                      {"skipped", progress.skipped.state()},
                       {"fingerprint", fingerprint}};
   return json.dump(1) + "\n";
 }
 
-SftPlace parse_state(const std::string& text, const FoundCheckpoint& found) {
-  const JsonObject json = JsonObject::parse(text, path_join(state_folder(found.path), "state.json"), "schema");
-  SftPlace place;
-  place.phase = json.whole("phase", 0);
-  place.update = json.whole("update", 0);
-  place.result.steps = json.whole("step", found.step, found.step);
-  place.result.tokens = json.whole("tokens", 0);
-  place.result.first_loss = json.number("first_loss");
-  for (double loss : json.numbers("recent")) place.recent.push_back(loss);
+SftProgress parse_state(const std::string& text, const FoundCheckpoint& found) {
+  const JsonObject json = JsonObject::parse(text, path_join(state_folder(found.path), "state.json"), ErrorKind::schema);
+  SftProgress progress;
+  progress.phase = json.whole("phase", 0);
+  progress.update = json.whole("update", 0);
+  progress.result.steps = json.whole("step", found.step, found.step);
+  progress.result.tokens = json.whole("tokens", 0);
+  progress.result.first_loss = json.number("first_loss");
+  for (double loss : json.numbers("recent")) progress.recent.push_back(loss);
   const JsonObject skipped = json.child("skipped");
   std::map<std::string, double> counts;
   for (const std::string& key : skipped.keys()) counts[key] = static_cast<double>(skipped.whole(key, 0));
-  place.skipped.restore(counts);
-  place.result.skipped = place.skipped.total;
-  return place;
+  progress.skipped.restore(counts);
+  progress.result.skipped = progress.skipped.total;
+  return progress;
 }
 
 RunDirectory open_or_create(const std::string& directory, const SftConfig& config) {
@@ -138,33 +138,33 @@ SftRun::SftRun(const std::string& directory, Model& model, const SftConfig& conf
       fingerprint_(fingerprint_of(model, config, phases)),
       run_(open_or_create(directory, config)) {}
 
-void SftRun::begin(Optimizer& optimizer, SftPlace& place) {
+void SftRun::begin(Optimizer& optimizer, SftProgress& progress) {
   const std::optional<FoundCheckpoint> found =
       newest_checkpoint(run_, [](const std::string& text, const FoundCheckpoint& at) { parse_state(text, at); });
   run_.cut_after(found ? found->step : 0);
   if (!found) return;
   // First what it belongs to: the state lies in the same sealed directory.
   const std::string text = read_file(path_join(state_folder(found->path), "state.json"));
-  const std::string saved = JsonObject::parse(text, found->path, "schema").text("fingerprint");
+  const std::string saved = JsonObject::parse(text, found->path, ErrorKind::schema).text("fingerprint");
   if (const auto changed = compare_fingerprints(saved, fingerprint_).changed; !changed.empty()) {
-    throw Error("config", str(printable(run_.path(), 400), ": a fine-tuning that was interrupted began with ",
-                              join(changed, "; "), "; give the same command again, or remove ",
-                              printable(run_.path(), 400), " to start over"));
+    throw Error(ErrorKind::config, str(printable(run_.path(), 400), ": a fine-tuning that was interrupted began with ",
+                                       join(changed, "; "), "; give the same command again, or remove ",
+                                       printable(run_.path(), 400), " to start over"));
   }
   load_checkpoint(*found, model_, optimizer, {});
-  place = parse_state(text, *found);
+  progress = parse_state(text, *found);
   ucas::log(str("sft: going on after update ", found->step, " (", printable(found->path, 400), ")"));
 }
 
-void SftRun::after_update(const Optimizer& optimizer, const SftPlace& place) {
+void SftRun::after_update(const Optimizer& optimizer, const SftProgress& progress) {
   const bool stop = stop_requested();
-  if (!stop && place.result.steps % config_.save_freq != 0) return;
+  if (!stop && progress.result.steps % config_.save_freq != 0) return;
   failed_saves_.attempt(stop, [&] {
-    save_checkpoint(run_, place.result.steps, model_, optimizer, {}, state_json(place, fingerprint_), "", kKept);
+    save_checkpoint(run_, progress.result.steps, model_, optimizer, {}, state_json(progress, fingerprint_), "", kKept);
   });
   if (!stop) return;
-  throw Error("interrupted",
-              str("stopped after update ", place.result.steps, ", saved in ", printable(path(), 400),
+  throw Error(ErrorKind::interrupted,
+              str("stopped after update ", progress.result.steps, ", saved in ", printable(path(), 400),
                   "; the same command goes on"),
               kInterrupted);
 }

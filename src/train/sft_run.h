@@ -19,12 +19,13 @@ void remove_sft_run(const std::string& path);
 
 class SftRun final : public SftKeeper {
  public:
-  // Begins `directory` or goes on in it. Error("config") naming what is another: an option, the data, the weights.
+  // Begins `directory` or goes on in it. Error(ErrorKind::config) naming what is another: an option, the data, the
+  // weights.
   SftRun(const std::string& directory, Model& model, const SftConfig& config, const std::vector<SftPhase>& phases);
 
-  void begin(Optimizer& optimizer, SftPlace& place) override;
+  void begin(Optimizer& optimizer, SftProgress& progress) override;
   void step(const std::string& line) override { run_.append_step(line); }
-  void after_update(const Optimizer& optimizer, const SftPlace& place) override;
+  void after_update(const Optimizer& optimizer, const SftProgress& progress) override;
 
   std::string log() const;  // sft.jsonl so far
   const std::string& path() const { return run_.path(); }

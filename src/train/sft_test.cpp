@@ -171,7 +171,7 @@ TEST_F(sft, a_phase_that_ends_early_takes_its_rest_of_the_schedule_along) {
   ASSERT_EQ(steps.size(), 50u);
   EXPECT_EQ(steps[19].phase, 0);
   EXPECT_EQ(steps[20].phase, 1);
-  EXPECT_EQ(steps[20].place, 61);
+  EXPECT_EQ(steps[20].progress, 61);
   for (int64_t i = 0; i < 30; ++i) {
     EXPECT_EQ(steps[static_cast<size_t>(20 + i)].lr, update_lr(config.optimizer, 60 + i, 90));
   }
@@ -208,7 +208,7 @@ TEST_F(sft, three_gradients_in_a_row_that_are_not_finite_stop_it) {
     });
     FAIL();
   } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), "numeric");
+    EXPECT_EQ(error.word(), "numeric");
     EXPECT_EQ(error.exit_code(), kNumeric);
   }
   EXPECT_EQ(seen, 3);

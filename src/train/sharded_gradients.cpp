@@ -18,11 +18,11 @@ ShardedGradients::ShardedGradients(Model& model, const Optimizer& optimizer, Ran
   for (size_t i = 0; i < parameters.size(); ++i) {
     left.emplace(parameters[i].tensor.unsafeGetTensorImpl(), Leaf{parameters[i].tensor, owners[i]});
   }
-  for (const std::vector<at::Tensor>& layer : model.watch_gradients(this)) {
+  for (const std::vector<at::Tensor>& layer : model.set_backward_hook(this)) {
     Leaves& leaves = layers_.emplace_back();
     for (const at::Tensor& leaf : layer) {
       const auto found = left.extract(leaf.unsafeGetTensorImpl());
-      UCAS_CHECK(!found.empty(), "a block's parameters are its own, and the optimizer's");
+      UCAS_CHECK(!found.empty(), "a block's parameters must be its own and the optimizer's");
       leaves.push_back(found.mapped());
     }
   }
@@ -32,7 +32,7 @@ ShardedGradients::ShardedGradients(Model& model, const Optimizer& optimizer, Ran
   }
 }
 
-ShardedGradients::~ShardedGradients() { model_.watch_gradients(nullptr); }
+ShardedGradients::~ShardedGradients() { model_.set_backward_hook(nullptr); }
 
 void ShardedGradients::begin() {
   const at::NoGradGuard no_grad;
@@ -56,7 +56,7 @@ void ShardedGradients::pass(const std::function<void()>& work) {
 
 void ShardedGradients::pass_of(int64_t rank, const std::function<void()>& work) {
   turn_ = rank;
-  ranks_.meet("a backward pass in turn");
+  ranks_.barrier("a backward pass in turn");
   bring(rest_);
   if (rank == ranks_.rank()) {
     work();
@@ -85,7 +85,7 @@ void ShardedGradients::bring(const Leaves& leaves) const {
   const at::NoGradGuard no_grad;
   for (int64_t owner = 0; owner < ranks_.size(); ++owner) {
     if (owner == turn_ || (ranks_.rank() != owner && ranks_.rank() != turn_)) continue;
-    ranks_.hand("bringing gradients", gradients_of(leaves, owner), owner, turn_);
+    ranks_.send("bringing gradients", gradients_of(leaves, owner), owner, turn_);
   }
 }
 
@@ -97,7 +97,7 @@ void ShardedGradients::take(const Leaves& leaves) const {
     if (turn_ < 0) {
       sums.push_back(gradients_of(leaves, owner));
     } else if (owner != turn_ && (ranks_.rank() == owner || ranks_.rank() == turn_)) {
-      ranks_.hand("taking gradients", gradients_of(leaves, owner), turn_, owner);
+      ranks_.send("taking gradients", gradients_of(leaves, owner), turn_, owner);
     }
   }
   if (turn_ < 0) ranks_.reduce("summing gradients of a block", sums);

@@ -2,23 +2,23 @@
 // of one block at a time, beside those of what stands outside of the blocks; when it leaves the block they go to who
 // keeps them. By sums all ranks make a pass each at the same time; in order they pass one after the other, each from
 // what the ones before have left: the bits of one process.
-// Borrows model, optimizer and ranks; watches the model's backward passes as long as it lives. Threads: one caller.
+// Borrows model, optimizer and ranks; watches the model's backward passes as long as it lives.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <vector>
 
-#include "model/gradient_watch.h"
+#include "model/backward_hook.h"
 #include "model/model.h"
 #include "train/optimizer.h"
 #include "train/ranks.h"
 
 namespace ucas {
 
-class ShardedGradients final : public GradientWatch {
+class ShardedGradients final : public BackwardHook {
  public:
-  // After optimizer.share_among(ranks, Shared::gradients).
+  // After optimizer.shard_over(ranks, Shared::gradients).
   ShardedGradients(Model& model, const Optimizer& optimizer, Ranks& ranks);
   ~ShardedGradients() override;
   ShardedGradients(const ShardedGradients&) = delete;

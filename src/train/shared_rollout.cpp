@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "train/moved_responses.h"
 #include "train/sampled_bytes.h"
+#include "train/work_stealing.h"
 
 namespace ucas {
 
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kClaimed = 4;  // one prompt in so many waits for who is first
 
-// The prompts that one rank draws in one run.
+// The prompts that one rank samples in one run.
 class OwnPart {
  public:
   OwnPart(const RolloutRequest& request, Ranks& ranks, bool claims)
@@ -33,18 +33,18 @@ class OwnPart {
     all_claimed_ = dealt_ == count;
   }
 
-  std::vector<Sampled> drawn_by(Rollout& own) {
+  std::vector<Sampled> sampler(Rollout& own) {
     if (claims_ && jobs_.empty()) jobs_ = claimed();
-    std::vector<Sampled> drawn = jobs_.empty() ? std::vector<Sampled>() : drawn_of_jobs(own);
+    std::vector<Sampled> sampled = jobs_.empty() ? std::vector<Sampled>() : sampled_of_jobs(own);
     if (claims_) moved_.leave();
-    return drawn;
+    return sampled;
   }
   int64_t taken_over() const { return moved_.taken_so_far(); }
   // After all have exchanged what they drew.
   void end() { moved_.forget(); }
 
  private:
-  std::vector<Sampled> drawn_of_jobs(Rollout& own) {
+  std::vector<Sampled> sampled_of_jobs(Rollout& own) {
     RolloutRequest mine = request_;
     mine.jobs = jobs_;
     mine.keep = true;
@@ -62,9 +62,9 @@ class OwnPart {
         mine.room_tokens = std::max(mine.room_tokens, std::ssize(job.prompt) + most_tokens(job));
       }
     }
-    std::vector<Sampled> drawn = own.run(mine);
-    for (Sampled& s : drawn) s.job = number_[s.job];
-    return drawn;
+    std::vector<Sampled> sampled = own.run(mine);
+    for (Sampled& s : sampled) s.job = number_[s.job];
+    return sampled;
   }
 
   int64_t most_tokens(const PromptJob& job) const {
@@ -78,7 +78,7 @@ class OwnPart {
   std::vector<PromptJob> claimed() {
     std::vector<PromptJob> jobs;
     while (!all_claimed_ && 2 * under_way_ < first_responses_) {
-      const int64_t job = dealt_ + ranks_.claim(name_);
+      const int64_t job = dealt_ + ranks_.next_in_counter(name_);
       all_claimed_ = job >= std::ssize(request_.jobs);
       if (!all_claimed_) jobs.push_back(taken(job));
     }
@@ -100,7 +100,7 @@ class OwnPart {
     return jobs;
   }
   std::vector<const Sampled*> given_of(std::vector<const Sampled*> under_way) {
-    const auto cost = [this](const Sampled& s) -> MovedResponses::Cost {
+    const auto cost = [this](const Sampled& s) -> WorkStealing::Cost {
       const PromptJob& job = request_.jobs[number_[s.job]];
       const auto made = std::ssize(s.token);
       return {.left = most_tokens(job) - made, .known = std::ssize(job.prompt) + made};
@@ -114,11 +114,11 @@ class OwnPart {
   Ranks& ranks_;
   const bool claims_;
   const std::string name_;
-  MovedResponses moved_;
+  WorkStealing moved_;
   std::vector<Sampled> begun_;
-  int64_t dealt_ = 0;  // prompts before this one are somebody's from the beginning
+  int64_t dealt_ = 0;  // prompts before this one are assigned from the start
   std::vector<PromptJob> jobs_;
-  std::vector<int64_t> number_;  // among all prompts, of each that is drawn here
+  std::vector<int64_t> number_;  // among all prompts, of each that is sampled here
   int64_t under_way_ = 0, first_responses_ = 0;
   bool all_claimed_ = false;
 };
@@ -129,12 +129,12 @@ class SharedRollout final : public Rollout {
 
   std::vector<Sampled> run(const RolloutRequest& request) override {
     OwnPart part(request, ranks_, claims_);
-    const std::vector<Sampled> drawn = part.drawn_by(own_);
+    const std::vector<Sampled> sampled = part.sampler(own_);
     std::vector<Sampled> all;
     bool stopped = false;
     // First whether the rank was told to stop, which leaves responses out.
-    const std::string mine = (request.should_stop && request.should_stop() ? "1" : "0") + sampled_bytes(drawn);
-    for (const std::string& text : ranks_.gather("responses", mine)) {
+    const std::string mine = (request.should_stop && request.should_stop() ? "1" : "0") + sampled_bytes(sampled);
+    for (const std::string& text : ranks_.all_gather("responses", mine)) {
       stopped = stopped || text[0] == '1';
       for (Sampled& s : read_sampled(std::string_view(text).substr(1), "what a rank sends")) {
         all.push_back(std::move(s));
@@ -157,7 +157,7 @@ class SharedRollout final : public Rollout {
     int64_t asked = 0;
     for (const PromptJob& job : request.jobs) asked += job.samples;
     const auto refuse = [&](int64_t job) {
-      throw Error("ranks",
+      throw Error(ErrorKind::ranks,
                   str("rank ", ranks_.rank(), " of ", ranks_.size(), ": the ranks have ", all.size(), " of ", asked,
                       " responses together; prompt ", job, " of the step lacks one or has one twice (a bug in ucas; ",
                       "please report it with the command)"),
@@ -177,7 +177,7 @@ class SharedRollout final : public Rollout {
     part.end();
     if (!request.on_moved) return;
     int64_t moved = 0;
-    for (const std::string& text : ranks_.gather("moved responses", std::to_string(part.taken_over())))
+    for (const std::string& text : ranks_.all_gather("moved responses", std::to_string(part.taken_over())))
       moved += std::stoll(text);
     request.on_moved(moved);
   }
@@ -233,9 +233,9 @@ class LeadingRollout final : public Rollout {
  public:
   LeadingRollout(Rollout& own, Ranks& ranks) : ranks_(ranks), shared_(own, ranks, true) {}
 
-  // In pieces: what has ended is handed on, and kept by whoever keeps it, before the next one begins.
+  // In pieces: finished responses are passed on before the next chunk begins.
   std::vector<Sampled> run(const RolloutRequest& request) override {
-    UCAS_CHECK(!request.ends && !request.more, "followers know of ids alone");
+    UCAS_CHECK(!request.ends && !request.more, "follower ranks know stop ids only, no stop strings");
     std::vector<Sampled> all;
     const size_t piece = static_cast<size_t>(ranks_.size() * kPromptsAtOnce);
     for (size_t first = 0; first < request.jobs.size(); first += piece) {
@@ -249,7 +249,7 @@ class LeadingRollout final : public Rollout {
         };
       }
       part.name_of = nullptr;
-      ranks_.told("what to sample", request_text(part));
+      ranks_.from_leader("what to sample", request_text(part));
       for (Sampled& s : shared_.run(part)) all.push_back(of_all(std::move(s), first));
     }
     return all;
@@ -271,11 +271,11 @@ std::unique_ptr<Rollout> lead_rollout(Rollout& own, Ranks& ranks) {
   return std::make_unique<LeadingRollout>(own, ranks);
 }
 
-void dismiss_followers(Ranks& ranks) { ranks.told("what to sample", ""); }
+void dismiss_followers(Ranks& ranks) { ranks.from_leader("what to sample", ""); }
 
 void follow_rollout(Rollout& own, Ranks& ranks, const std::function<bool()>& should_stop) {
   SharedRollout shared(own, ranks, true);
-  for (std::string text; !(text = ranks.told("what to sample", "")).empty();) {
+  for (std::string text; !(text = ranks.from_leader("what to sample", "")).empty();) {
     HeardRequest heard(text);
     heard.request.should_stop = should_stop;
     heard.request.keep = false;

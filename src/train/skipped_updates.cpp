@@ -1,9 +1,9 @@
 #include "train/skipped_updates.h"
 
 #include "base/error.h"
-#include "base/lapses.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "base/warning_counters.h"
 
 namespace ucas {
 
@@ -16,11 +16,11 @@ void SkippedUpdates::note(bool applied, const std::string& where, const std::str
   in_a_row = applied ? 0 : in_a_row + 1;
   if (applied) return;
   ++total;
-  ucas::note(Lapse::update);
+  ucas::count_warning(Warning::update);
   warn(str(where, ": ", whose, " is not finite; update skipped (", total, " so far)"));
   if (in_a_row < kMostInARow) return;
-  throw Error("numeric", str(where, ": ", whose, " was not finite in ", kMostInARow, " updates in a row; ", advice),
-              kNumeric);
+  throw Error(ErrorKind::numeric,
+              str(where, ": ", whose, " was not finite in ", kMostInARow, " updates in a row; ", advice), kNumeric);
 }
 
 std::map<std::string, double> SkippedUpdates::state() const {

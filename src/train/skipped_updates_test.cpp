@@ -27,7 +27,7 @@ TEST(skipped_updates, the_third_in_a_row_is_an_error_that_says_what_to_do) {
     skipped.note(false, "step 6", "the critic's gradient", "do this");
     FAIL() << "went on";
   } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), "numeric");
+    EXPECT_EQ(error.word(), "numeric");
     EXPECT_EQ(error.exit_code(), kNumeric);
     EXPECT_STREQ(error.what(), "step 6: the critic's gradient was not finite in 3 updates in a row; do this");
   }

@@ -14,9 +14,9 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/lapses.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "base/warning_counters.h"
 #include "config/prompt_choice.h"
 #include "data/problems.h"
 #include "data/templates.h"
@@ -30,15 +30,15 @@
 #include "rollout/engine.h"
 #include "sampling/engine_room.h"
 #include "train/agreement.h"
+#include "train/carry_over.h"
 #include "train/checkpoint.h"
-#include "train/draw.h"
+#include "train/data_order.h"
 #include "train/fingerprint.h"
 #include "train/gpu_check.h"
 #include "train/metrics.h"
 #include "train/model_files.h"
 #include "train/self_check.h"
 #include "train/shared_rollout.h"
-#include "train/surplus.h"
 
 namespace ucas {
 
@@ -62,7 +62,7 @@ TrainingSet load_set(const TrainConfig& config, const std::vector<std::string>& 
   set.prompt = std::move(prompts.ids);
   for (int64_t index : prompts.problem) set.problems.push_back(std::move(problems[index]));
   if (set.dropped > 0) {
-    note(Lapse::prompt, set.dropped);
+    count_warning(Warning::prompt, set.dropped);
     warn(str(set.dropped, " of ", set.dropped + set.size(),
              " prompts are longer than data.max_prompt_length = ", config.data.max_prompt_length, " tokens: left out"));
   }
@@ -82,7 +82,7 @@ struct Parts {
   ServedRollout* served = nullptr;  // the same
   EngineConfig engine;              // of a rollout here
   std::unique_ptr<Optimizer> optimizer;
-  std::vector<std::unique_ptr<Companion>> companions;
+  std::vector<std::unique_ptr<AuxiliaryModel>> auxiliary_models;
   Graders graders;
   TrainingSet data, validation;
   std::vector<int32_t> stop_ids;
@@ -154,16 +154,16 @@ Parts load_parts(TrainConfig& config, const std::string& weights, const std::str
   parts.stop_ids = collect_stop_ids(parts.policy.model->config(), tokenizer, stop_ids(form, tokenizer));
   if (parts.stop_ids.empty()) {
     throw Error(
-        "config",
+        ErrorKind::config,
         str(weights,
             ": no token ends a response: neither config.json, generation_config.json, the tokenizer nor the template ",
             form.name, " names one; add eos_token_id to generation_config.json"));
   }
   int64_t longest = config.data.max_prompt_length + config.rollout.response_length;
   if (longest > parts.policy.model->config().max_position_embeddings) {
-    throw Error("config", str("data.max_prompt_length + rollout.response_length = ", longest,
-                              " is more than the model's max_position_embeddings = ",
-                              parts.policy.model->config().max_position_embeddings, ": lower one of them"));
+    throw Error(ErrorKind::config, str("data.max_prompt_length + rollout.response_length = ", longest,
+                                       " is more than the model's max_position_embeddings = ",
+                                       parts.policy.model->config().max_position_embeddings, ": lower one of them"));
   }
   check_head(*parts.policy.model, parts.data.prompt.front(), config.rollout.temperature);
   if (config.rollout.backend == SampledBy::native) {
@@ -176,7 +176,7 @@ Parts load_parts(TrainConfig& config, const std::string& weights, const std::str
     parts.rollout = std::move(served);
   }
   parts.optimizer = std::make_unique<Optimizer>(parts.policy.model->trainable(), config.optimizer);
-  parts.companions = make_companions(config, device, *parts.policy.model);
+  parts.auxiliary_models = make_auxiliary_models(config, device, *parts.policy.model);
   return parts;
 }
 
@@ -230,20 +230,20 @@ Training assemble(TrainConfig config, RunDirectory run, Parts parts, Planned pla
              .graders = std::move(parts.graders),
              .optimizer = std::move(parts.optimizer),
              .shards = nullptr,
-             .companions = std::move(parts.companions),
+             .auxiliary_models = std::move(parts.auxiliary_models),
              .data = std::move(parts.data),
              .validation = std::move(parts.validation),
              .stop_ids = std::move(parts.stop_ids),
              .state = {},
-             .ahead = {},
+             .prefetched = {},
              .planned_memory = planned.memory,
              .plan = std::move(planned.words)};
   if (!t.config.reward.command.empty() && t.ranks->leads()) {
     t.external = std::make_unique<RewardCommand>(t.config.reward.command, t.config.reward.command_seconds);
   }
   if (!t.ranks->alone()) {
-    t.optimizer->share_among(*t.ranks, t.config.update.shard, t.policy.model->narrow_copies());
-    for (auto& companion : t.companions) companion->share_among(*t.ranks, *t.optimizer);
+    t.optimizer->shard_over(*t.ranks, t.config.update.shard, t.policy.model->bf16_copies());
+    for (auto& auxiliary : t.auxiliary_models) auxiliary->shard_over(*t.ranks, *t.optimizer);
     if (t.config.update.shard == Shard::gradients) {
       t.shards = std::make_unique<ShardedGradients>(*t.policy.model, *t.optimizer, *t.ranks);
     }
@@ -272,7 +272,7 @@ std::vector<std::string> lines_of_run(const TrainConfig& config, const std::stri
     if (field.key != "threads" && field.key != "device") lines.push_back(str(field.key, " = ", field.value));
   }
   if (config.device == "cpu" && config.dtype == Dtype::bf16) {
-    lines.push_back(str("products of bf16 = ", kernels::bf16_products().reason));
+    lines.push_back(str("products of bf16 = ", kernels::bf16_gemm().reason));
   }
   for (std::string line : split(fingerprint, '\n')) {
     if (line.empty() || line.starts_with("threads = ")) continue;
@@ -295,14 +295,14 @@ std::vector<Setting> with_overrides(std::vector<Setting> settings, const std::ve
     if (is_free_option(setting.key, before) || setting.key == "threads" || another_gpu || (length && allow_changes)) {
       settings.push_back(setting);
     } else if (length) {
-      throw Error("config",
+      throw Error(ErrorKind::config,
                   str(setting.where, ": cannot change on --resume: a learning rate of this run is planned over ",
                       "all its steps (schedule = \"cosine\"), so that other steps would change results; "
                       "leave it, or add --allow-changes"));
     } else {
-      throw Error("config", str(setting.where,
-                                ": cannot change on --resume: it would change results; start a new run "
-                                "from the checkpoint instead (--model PATH/checkpoints/step-...)"));
+      throw Error(ErrorKind::config, str(setting.where,
+                                         ": cannot change on --resume: it would change results; start a new run "
+                                         "from the checkpoint instead (--model PATH/checkpoints/step-...)"));
     }
   }
   return settings;
@@ -315,8 +315,8 @@ struct Consent {
   bool given = false;
 
   void ask(const std::string& problem, const std::string& remedy) const {
-    if (!given) throw Error("config", str(problem, "; ", remedy, ", or add --allow-changes"));
-    note(Lapse::changed);
+    if (!given) throw Error(ErrorKind::config, str(problem, "; ", remedy, ", or add --allow-changes"));
+    count_warning(Warning::changed);
     warn(str("resuming all the same (--allow-changes): ", problem));
     run.remark(problem);
   }
@@ -366,9 +366,9 @@ void check_start_over(const RunDirectory& run, const TrainConfig& before, bool h
 // Weights, moments and state of the checkpoint, if it belongs to the same run.
 void restore(Training& t, const FoundCheckpoint& found, const Consent& consent) {
   std::string now = t.state.fingerprint;
-  const std::string text = load_checkpoint(found, *t.policy.model, *t.optimizer, t.companions);
+  const std::string text = load_checkpoint(found, *t.policy.model, *t.optimizer, t.auxiliary_models);
   t.state = TrainState::parse(text, state_file(found), found.step);
-  t.ahead = ahead_of(found);
+  t.prefetched = prefetched_of(found);
   const FingerprintDifferences differences = compare_fingerprints(t.state.fingerprint, now);
   if (!differences.changed.empty()) {
     consent.ask(str(found.path, ": the run was started with ", join(differences.changed, "; "),
@@ -380,11 +380,11 @@ void restore(Training& t, const FoundCheckpoint& found, const Consent& consent) 
              "cannot be seen: ", join(differences.unrecorded, ", ")));
   }
   t.state.fingerprint = std::move(now);
-  if (t.state.surplus > 0) {
-    t.state.cursor.surplus = read_surplus(path_join(state_folder(found.path), kSurplusFile), t.data, found.step,
-                                          t.state.surplus, t.policy.model->config().vocab_size);
+  if (t.state.carried_over > 0) {
+    t.state.cursor.carry_over = read_carry_over(path_join(state_folder(found.path), kCarryOverFile), t.data, found.step,
+                                                t.state.carried_over, t.policy.model->config().vocab_size);
   }
-  for (auto& companion : t.companions) companion->restore(t.state.companions[companion->name()]);
+  for (auto& auxiliary : t.auxiliary_models) auxiliary->restore(t.state.auxiliary_models[auxiliary->name()]);
 }
 
 // Where rank 0 says that the run goes on: it alone reads every byte of every candidate and clears up.
@@ -399,7 +399,7 @@ std::optional<FoundCheckpoint> choose_checkpoint(const RunDirectory& run, const 
     check_steps(run, *found, consent);
     if (!ranks.alone()) mine = str(found->step, " ", manifest_of(*found));
   });
-  const std::string told = ranks.told("the checkpoint to go on from", mine);
+  const std::string told = ranks.from_leader("the checkpoint to go on from", mine);
   ranks.together("finding that checkpoint", [&] {
     if (ranks.leads() || told.empty()) return;
     const std::vector<std::string> word = split(told, ' ');
@@ -446,7 +446,7 @@ Training open_training(TrainConfig config, const std::string& out, const std::st
     environment.torch = torch_version();
     environment.isa = kernels::isa();
     environment.isa_reason = kernels::isa_reason();
-    if (config.dtype == Dtype::bf16) environment.isa_reason += str("; ", kernels::bf16_products().reason);
+    if (config.dtype == Dtype::bf16) environment.isa_reason += str("; ", kernels::bf16_gemm().reason);
     environment.device = config.device;
     environment.threads = at::get_num_threads();
     environment.started = utc_now();

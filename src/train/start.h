@@ -10,8 +10,8 @@
 #include "model/limits.h"
 #include "records/run_directory.h"
 #include "rollout/policy.h"
+#include "train/auxiliary_model.h"
 #include "train/collect.h"
-#include "train/companion.h"
 #include "train/optimizer.h"
 #include "train/ranks.h"
 #include "train/served_rollout.h"
@@ -32,20 +32,20 @@ struct Training {
   std::unique_ptr<RewardCommand> external;  // of rank 0, where reward.command is given
   std::unique_ptr<Optimizer> optimizer;
   std::unique_ptr<ShardedGradients> shards;  // where ranks keep shares of gradients
-  std::vector<std::unique_ptr<Companion>> companions;
+  std::vector<std::unique_ptr<AuxiliaryModel>> auxiliary_models;
   TrainingSet data;
   TrainingSet validation;
   std::vector<int32_t> stop_ids;
-  TrainState state;   // with the fingerprint of this run
-  std::string ahead;  // of the checkpoint (train/ahead.h)
-  Limits limits;      // of the machine, for the policy; measured again where a step beats them
+  TrainState state;        // with the fingerprint of this run
+  std::string prefetched;  // of the checkpoint (train/prefetched_step.h)
+  Limits limits;           // of the machine, for the policy; measured again where a step beats them
   int64_t limits_measured = 0;
   int64_t planned_memory = 0;  // bytes at the peak (plan/plan.h); 0: not known
   std::string plan;            // the same in words
 };
 
 // Loads a fresh run into `out`. Nothing is written before everything was checked, and nothing loaded before its memory
-// was planned: Error("limit") where it cannot fit, unless `allow_over_plan`. `command` is what was typed.
+// was planned: Error(ErrorKind::limit) where it cannot fit, unless `allow_over_plan`. `command` is what was typed.
 Training open_training(TrainConfig config, const std::string& out, const std::string& command,
                        bool allow_over_plan = false, std::shared_ptr<Ranks> ranks = alone());
 // Goes on with the run in `run`. `overrides` may change only what does not change results (train.max_hours, threads,

@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/lapses.h"
 #include "base/str.h"
+#include "base/warning_counters.h"
 #include "model/stream.h"
 #include "records/rollouts.h"
 #include "records/step_data.h"
@@ -16,7 +16,7 @@ namespace ucas {
 
 namespace {
 
-// One response of the step for whoever watches: of the first prompt, another one each step.
+// One response of the step for the dashboard: of the first prompt, another one each step.
 TrainSample sample_of(const Collected& made, const TrainingSet& data, int64_t step) {
   const Group& group = made.batch.groups[0];
   const int64_t index = group.first + step % group.count;
@@ -65,8 +65,8 @@ std::string response_rows(const Collected& made, const Training& t, std::span<co
 
 // The leading groups with all their signals, the advantages, what the method recorded and what the updates made of the
 // tokens, as records/step_data writes them: RUN/signals/step-0000012.jsonl.
-std::string signal_rows(const Collected& made, const Training& t, const Shaped& shaped, const TokenUpdates& updates,
-                        int64_t step) {
+std::string signal_rows(const Collected& made, const Training& t, const Advantages& computed,
+                        const TokenUpdates& updates, int64_t step) {
   const TrainConfig& config = t.config;
   StepData kept;
   kept.step = step;
@@ -94,10 +94,10 @@ std::string signal_rows(const Collected& made, const Training& t, const Shaped& 
   auto leading = [&](const auto& values, auto& to) {
     to.assign(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(N));
   };
-  leading(shaped.advantage, kept.advantage);
+  leading(computed.advantage, kept.advantage);
   leading(updates.ratio, kept.ratio);
   leading(updates.clipped, kept.clipped);
-  for (const Recording::Row& row : shaped.recording.rows) {
+  for (const Recording::Row& row : computed.recording.rows) {
     auto end = row.values.begin() + static_cast<std::ptrdiff_t>(row.per_token ? N : B);
     kept.trace.push_back({row.name, row.per_token, std::vector<float>(row.values.begin(), end)});
   }
@@ -139,10 +139,10 @@ bool StepRecord::keeps_tokens() const {
 }
 
 void StepRecord::passes() {
-  const auto drawn = static_cast<double>(t_.state.cursor.drawn(t_.data.size()));
+  const auto sampled = static_cast<double>(t_.state.cursor.selected(t_.data.size()));
   metrics.set("training/epoch", static_cast<double>(t_.state.cursor.epoch));
-  metrics.set("training/prompts", drawn);
-  metrics.set("training/passes", drawn / static_cast<double>(t_.data.size()));
+  metrics.set("training/prompts", sampled);
+  metrics.set("training/passes", sampled / static_cast<double>(t_.data.size()));
 }
 
 void StepRecord::collected(const Collected& made) {
@@ -151,22 +151,22 @@ void StepRecord::collected(const Collected& made) {
   metrics.set("timing_s/gen", made.stats.seconds_gen);
   metrics.set("timing_s/reward", made.stats.seconds_reward);
   set_shares("rollout", work_, made.stats.seconds_gen);
-  if (t_.served != nullptr) metrics.set("rollout/tried_again", static_cast<double>(t_.served->tried_again()));
+  if (t_.served != nullptr) metrics.set("rollout/retries", static_cast<double>(t_.served->tried_again()));
   if (made.batch.groups.empty()) return;
   sample_ = sample_of(made, t_.data, context.step);
   const size_t N = made.batch.token.size();
   if (keeps_tokens()) updates = {std::vector<float>(N), std::vector<uint8_t>(N)};
 }
 
-void StepRecord::shaped(const Batch& batch, const Shaped& shaped) {
-  record_batch(metrics, batch, shaped.advantage, t_.config.rollout.response_length,
+void StepRecord::computed(const Batch& batch, const Advantages& computed) {
+  record_batch(metrics, batch, computed.advantage, t_.config.rollout.response_length,
                t_.policy.model->config().vocab_size);
-  for (const auto& [name, value] : shaped.recording.metrics) metrics.set(name, value);
+  for (const auto& [name, value] : computed.recording.metrics) metrics.set(name, value);
   double taught = 0, carried = 0;  // tokens; those that the step before sampled were not counted as generated here
   for (const Response& o : batch.responses) {
     if (batch.groups[o.group].step > 0) carried += static_cast<double>(o.length);
     if (!o.trained) continue;
-    const auto advantage = std::span<const float>(shaped.advantage).subspan(o.first, o.length);
+    const auto advantage = std::span<const float>(computed.advantage).subspan(o.first, o.length);
     taught += static_cast<double>(o.length - std::ranges::count(advantage, 0.0f));
   }
   metrics.set("train/taught_token_share", taught / std::max(1.0, carried + metrics.get("train/generated_tokens")));
@@ -180,18 +180,18 @@ void StepRecord::updated(std::span<const LossMetrics> losses, const ObjectiveCon
   metrics.set("train/updates", static_cast<double>(losses.size()));
 }
 
-void StepRecord::store(const Collected& made, const Shaped& shaped, UnstoredSteps& unstored) const {
+void StepRecord::store(const Collected& made, const Advantages& computed, UnstoredSteps& unstored) const {
   if (!t_.run.writes()) return;
   constexpr int64_t kMostInARow = 3;
   const int64_t step = context.step;
   try {
-    const std::string rows = response_rows(made, t_, shaped.advantage, step);
+    const std::string rows = response_rows(made, t_, computed.advantage, step);
     if (!rows.empty()) write_file(t_.run.rollout_file(step), rows);
-    if (keeps_tokens()) write_file(t_.run.signals_file(step), signal_rows(made, t_, shaped, updates, step));
+    if (keeps_tokens()) write_file(t_.run.signals_file(step), signal_rows(made, t_, computed, updates, step));
     unstored.in_a_row = 0;
   } catch (const Error& failure) {
     if (failure.exit_code() != kIoFailure) throw;
-    note(Lapse::unstored_step);
+    count_warning(Warning::unstored_step);
     const std::string what = str("step ", step, ": its responses are not stored: ", failure.what());
     if (++unstored.in_a_row >= kMostInARow) {
       throw Error(failure.kind(), str(what, " (", kMostInARow, " steps in a row; make room and go on with --resume)"),

@@ -1,5 +1,5 @@
 // What a step of training leaves behind: its row of steps.jsonl with the seconds of each stage, some of its responses
-// and, of every N-th step, all that methods read (docs/formats.md); and what whoever watches is told. The loop in
+// and, of every N-th step, all that methods read (docs/formats.md); and what observers get. The loop in
 // train/trainer says what happens in a step, this keeps what is known of it. Lives as long as its step; a step that is
 // abandoned is never written and leaves no trace.
 #pragma once
@@ -12,8 +12,8 @@
 #include "base/log.h"
 #include "core/observer.h"
 #include "methods/apply.h"
+#include "train/auxiliary_model.h"
 #include "train/collect.h"
-#include "train/companion.h"
 #include "train/gradients.h"
 #include "train/metrics.h"
 #include "train/start.h"
@@ -59,11 +59,11 @@ class StepRecord {
   bool keeps_tokens() const;  // all that methods read of this step is stored
 
   void collected(const Collected& made);
-  void shaped(const Batch& batch, const Shaped& shaped);
+  void computed(const Batch& batch, const Advantages& computed);
   // `objective` as it was of this step; the norm is a mean over the updates.
   void updated(std::span<const LossMetrics> losses, const ObjectiveConfig& objective, double grad_norm, double lr);
   // These files serve the report: one that cannot be written is no reason to lose the run, unless it goes on so.
-  void store(const Collected& made, const Shaped& shaped, UnstoredSteps& unstored) const;
+  void store(const Collected& made, const Advantages& computed, UnstoredSteps& unstored) const;
   // The row and the observer; with what the step took, unless it is the validation before the first one.
   void write();
 

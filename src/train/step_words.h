@@ -1,4 +1,4 @@
-// What a training says of a step beside its numbers: answers that nobody can read, and how much of the machine it used.
+// Messages of a training step: unparseable answers, and the share of the machine's peak that it used.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace ucas {
 
-// Said once, of the first step: a run whose answers nobody can read learns nothing, or a form that nobody wanted.
+// Once, for the first step: a run whose answers are unparseable learns nothing, or an unwanted format.
 void warn_of_unreadable(const Training& training, const CollectStats& stats);
 // Where a step seems quicker than the machine, this was measured while others worked here: it is measured again.
 void hold_shares_to_limits(Training& training, StepMetrics& metrics);

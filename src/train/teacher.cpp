@@ -5,14 +5,14 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "train/companion.h"
+#include "train/auxiliary_model.h"
 #include "train/logprobs.h"
 
 namespace ucas {
 
 namespace {
 
-class Teacher final : public Companion {
+class Teacher final : public AuxiliaryModel {
  public:
   Teacher(const TrainConfig& config, std::unique_ptr<Model> model)
       : model_(std::move(model)),
@@ -35,16 +35,16 @@ class Teacher final : public Companion {
 
 }  // namespace
 
-std::unique_ptr<Companion> make_teacher(const TrainConfig& config, at::Device device, const ModelConfig& policy) {
+std::unique_ptr<AuxiliaryModel> make_teacher(const TrainConfig& config, at::Device device, const ModelConfig& policy) {
   const std::optional<std::string> directory = config.needs().teacher;
   if (!directory) return nullptr;
   check_same_tokens(config.model, "method.teacher", *directory, "teacher");
   std::unique_ptr<Model> model = load_model(*directory, device, inference(config.dtype));
   // Rows behind the tokenizer's ids are padding, but nothing keeps the policy from drawing one.
   if (model->config().vocab_size < policy.vocab_size) {
-    throw Error("config", str("method.teacher = ", printable(*directory), ": its vocabulary has ",
-                              model->config().vocab_size, " rows, the policy's ", policy.vocab_size,
-                              ": the teacher must know every id that the policy can draw; choose another"));
+    throw Error(ErrorKind::config, str("method.teacher = ", printable(*directory), ": its vocabulary has ",
+                                       model->config().vocab_size, " rows, the policy's ", policy.vocab_size,
+                                       ": the teacher must know every id that the policy can draw; choose another"));
   }
   return std::make_unique<Teacher>(config, std::move(model));
 }

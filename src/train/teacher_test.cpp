@@ -8,7 +8,7 @@
 #include "support/engine/small_models.h"
 #include "support/temporary_directory.h"
 #include "text/word_level.h"
-#include "train/companion.h"
+#include "train/auxiliary_model.h"
 #include "train/logprobs.h"
 
 namespace ucas {
@@ -34,7 +34,7 @@ class teacher : public ::testing::Test {
     write_word_level_tokenizer(at_path(name), words, "<eos>", "<pad>");
     save_model(model, at_path(name));
   }
-  std::unique_ptr<Companion> make(const std::string& name, const std::string& method = "distill") const {
+  std::unique_ptr<AuxiliaryModel> make(const std::string& name, const std::string& method = "distill") const {
     std::vector<Setting> settings = {{"method.name", method, "test", true}, {"model", at_path("policy"), "test", true}};
     if (method == "distill") settings.push_back({"method.teacher", at_path(name), "test", true});
     TrainConfig config = make_train_config(settings);
@@ -46,7 +46,7 @@ class teacher : public ::testing::Test {
     try {
       make(name);
     } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), "config");
+      EXPECT_EQ(error.word(), "config");
       return error.what();
     }
     return "";
@@ -58,23 +58,23 @@ class teacher : public ::testing::Test {
 };
 
 TEST_F(teacher, says_what_its_checkpoint_says_at_the_sampling_temperature_and_learns_nothing) {
-  auto companion = make("teacher");
+  auto auxiliary = make("teacher");
   StepMetrics m;
-  companion->prepare(batch_, {1, 10, 0}, m);
+  auxiliary->prepare(batch_, {1, 10, 0}, m);
   EXPECT_EQ(batch_.teacher_logprob, compute_logprobs(*other_, batch_, 0.7, 64));
   EXPECT_NE(batch_.teacher_logprob, compute_logprobs(*other_, batch_, 1.0, 64));
   EXPECT_GE(m.get("timing_s/teacher"), 0);
-  EXPECT_TRUE(companion->weights().empty());
-  EXPECT_EQ(companion->optimizer(), nullptr);
-  EXPECT_TRUE(companion->state().empty());
+  EXPECT_TRUE(auxiliary->weights().empty());
+  EXPECT_EQ(auxiliary->optimizer(), nullptr);
+  EXPECT_TRUE(auxiliary->state().empty());
 }
 
 TEST_F(teacher, is_made_only_where_the_method_asks_for_it) { EXPECT_EQ(make("", "grpo"), nullptr); }
 
 TEST_F(teacher, a_policy_that_is_its_own_teacher_has_no_gap) {
-  auto companion = make("policy");
+  auto auxiliary = make("policy");
   StepMetrics m;
-  companion->prepare(batch_, {1, 10, 0}, m);
+  auxiliary->prepare(batch_, {1, 10, 0}, m);
   compute_signals(*policy_, batch_, 0.7, 64);
   EXPECT_EQ(batch_.teacher_logprob, batch_.old_logprob);
 }

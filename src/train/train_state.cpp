@@ -21,7 +21,8 @@ struct Reader {
 
   [[noreturn]] void refuse(const std::string& key, const std::string& expected) const {
     const std::string got = json.is_object() && json.contains(key) ? json[key].dump() : "nothing";
-    throw Error("schema", str(file, ": ", within, printable(key), " is ", printable(got, 40), ", expected ", expected));
+    throw Error(ErrorKind::schema,
+                str(file, ": ", within, printable(key), " is ", printable(got, 40), ", expected ", expected));
   }
   int64_t count(const std::string& key) const {
     if (!json.is_object() || !json.contains(key) || !json[key].is_number_integer() || json[key] < Json(0) ||
@@ -44,7 +45,7 @@ struct Reader {
 double value_from_zero(const Json& value, const std::string& name, const std::string& file) {
   const double number = value.is_number() ? value.get<double>() : -1;
   if (number >= 0 && number <= static_cast<double>(kMostCounted)) return number;
-  throw Error("schema",
+  throw Error(ErrorKind::schema,
               str(file, ": ", printable(name), " is ", printable(value.dump(), 40), ", expected a number from 0"));
 }
 
@@ -97,7 +98,7 @@ std::string TrainState::json() const {
                        {"skipped_steps", skipped.total},
                        {"empty_steps", empty_steps},
                        {"nonfinite_streak", skipped.in_a_row},
-                       {"companions", companions},
+                       {"auxiliary_models", auxiliary_models},
                        {"fingerprint", fingerprint}};
   if (entropy_coeff) state["entropy_coeff"] = *entropy_coeff;
   if (!cursor.solved.empty()) {
@@ -105,15 +106,19 @@ std::string TrainState::json() const {
     for (const auto& [problem, at] : cursor.solved) state["solved"].push_back({problem, at});
   }
   for (const auto& [problem, last] : cursor.seen) state["seen"].push_back({problem, last.right, last.responses});
-  for (const SourceTurn& turn : cursor.of_source) state["sources"].push_back({turn.position, turn.drawn});
-  if (!cursor.surplus.groups.empty()) state["surplus"] = cursor.surplus.groups.size();
+  for (const SourceProgress& turn : cursor.of_source) state["sources"].push_back({turn.position, turn.selected});
+  if (!cursor.carry_over.groups.empty()) state["carry_over"] = cursor.carry_over.groups.size();
   if (!ended.empty()) state["ended"] = ended;
   if (best.step > 0) state["best"] = {{"step", best.step}, {"value", best.value}, {"since", best.since}};
   return state.dump(1) + "\n";
 }
 
 TrainState TrainState::parse(const std::string& text, const std::string& file, int64_t step) {
-  const Json json = parse_json(text, file);
+  Json json = parse_json(text, file);
+  // Their names before 0.2.0.
+  for (const auto& [before, now] : {std::pair{"companions", "auxiliary_models"}, std::pair{"surplus", "carry_over"}}) {
+    if (json.contains(before)) json[now] = json[before];
+  }
   const Reader reader{json, file};
   TrainState s;
   s.step = reader.count("step");
@@ -121,7 +126,7 @@ TrainState TrainState::parse(const std::string& text, const std::string& file, i
   s.cursor = {reader.count("epoch"), reader.count("index"), reader.count("fruitless")};
   read_history(reader, s.step, s.cursor);
   if (json.contains("ended")) s.ended = reader.text("ended");
-  if (json.contains("surplus")) s.surplus = reader.count("surplus");
+  if (json.contains("carry_over")) s.carried_over = reader.count("carry_over");
   s.skipped.total = reader.count("skipped_steps");
   s.empty_steps = reader.count("empty_steps");
   s.skipped.in_a_row = reader.count("nonfinite_streak");
@@ -132,12 +137,12 @@ TrainState TrainState::parse(const std::string& text, const std::string& file, i
     s.best = {of_best.count("step"), of_best.number("value"), of_best.count("since")};
     if (s.best.step > s.step) of_best.refuse("step", str("at most ", s.step, ", the checkpoint's"));
   }
-  if (!json.contains("companions")) return s;  // of earlier versions
-  if (!json["companions"].is_object()) reader.refuse("companions", "an object");
-  for (const auto& [name, values] : json["companions"].items()) {
-    if (!values.is_object()) reader.refuse("companions", "an object of objects");
+  if (!json.contains("auxiliary_models")) return s;  // of earlier versions
+  if (!json["auxiliary_models"].is_object()) reader.refuse("auxiliary_models", "an object");
+  for (const auto& [name, values] : json["auxiliary_models"].items()) {
+    if (!values.is_object()) reader.refuse("auxiliary_models", "an object of objects");
     for (const auto& [key, value] : values.items()) {
-      s.companions[name][key] = value_from_zero(value, str("companions: ", name, ".", key), file);
+      s.auxiliary_models[name][key] = value_from_zero(value, str("auxiliary_models: ", name, ".", key), file);
     }
   }
   return s;

@@ -24,8 +24,8 @@ struct TrainState {
   SkippedUpdates skipped;               // of the policy
   int64_t empty_steps = 0;              // rollout steps that kept no group
   std::optional<double> entropy_coeff;  // of the next step, once entropy_target steers it
-  int64_t surplus = 0;  // groups of the cursor's surplus; a file of their own holds them (train/surplus.h)
-  std::map<std::string, std::map<std::string, double>> companions;  // Companion::state() by name
+  int64_t carried_over = 0;  // groups that the cursor carries over; a file of their own holds them (train/carry_over.h)
+  std::map<std::string, std::map<std::string, double>> auxiliary_models;  // AuxiliaryModel::state() by name
   BestStep best;
   std::string ended;        // why, where a bound of train.stop_when was crossed
   std::string fingerprint;  // of the run that saved it: train/fingerprint.h

@@ -22,7 +22,7 @@ TrainState some_state() {
   s.skipped.in_a_row = 1;
   s.empty_steps = 1;
   s.entropy_coeff = 0.1;
-  s.companions["reference"]["kl_coeff"] = 0.125;
+  s.auxiliary_models["reference"]["kl_coeff"] = 0.125;
   s.fingerprint = "a = 1\nb = 2\n";
   return s;
 }
@@ -34,10 +34,10 @@ TEST(train_state, reads_back_as_it_was_written) {
   EXPECT_EQ(s.cursor.index, 12);
   EXPECT_EQ(s.entropy_coeff, 0.1);
   TrainState left = some_state();
-  left.cursor.surplus.groups.resize(3);
-  EXPECT_EQ(s.surplus, 0);
-  EXPECT_EQ(TrainState::parse(left.json(), "state.json", 7).surplus, 3);
-  EXPECT_EQ(s.companions.at("reference").at("kl_coeff"), 0.125);
+  left.cursor.carry_over.groups.resize(3);
+  EXPECT_EQ(s.carried_over, 0);
+  EXPECT_EQ(TrainState::parse(left.json(), "state.json", 7).carried_over, 3);
+  EXPECT_EQ(s.auxiliary_models.at("reference").at("kl_coeff"), 0.125);
 }
 
 TEST(train_state, a_value_that_no_run_can_have_is_refused_by_its_key) {
@@ -65,7 +65,7 @@ TEST(train_state, a_value_that_no_run_can_have_is_refused_by_its_key) {
                       {"seen", "[[1, 3, 2]]"},
                       {"sources", "[[-1, 2]]"},
                       {"sources", "5"},
-                      {"surplus", "-1"},
+                      {"carry_over", "-1"},
                       {"ended", "3"},
                       {"solved", "{}"},
                       {"solved", "[[1]]"},
@@ -74,10 +74,10 @@ TEST(train_state, a_value_that_no_run_can_have_is_refused_by_its_key) {
                       {"best", "7"},
                       {"best", "{\"step\": 8, \"value\": 1, \"since\": 0}"},
                       {"best", "{\"step\": 3, \"value\": null, \"since\": 0}"},
-                      {"companions", "[]"},
-                      {"companions", "{\"reference\": 1}"},
-                      {"companions", "{\"reference\": {\"kl_coeff\": -1}}"},
-                      {"companions", "{\"critic\": {\"skipped_updates\": 1e300}}"}};
+                      {"auxiliary_models", "[]"},
+                      {"auxiliary_models", "{\"reference\": 1}"},
+                      {"auxiliary_models", "{\"reference\": {\"kl_coeff\": -1}}"},
+                      {"auxiliary_models", "{\"critic\": {\"skipped_updates\": 1e300}}"}};
   for (const Row& row : rows) {
     Json json = Json::parse(some_state().json());
     json[row.key] = Json::parse(row.value);
@@ -85,11 +85,25 @@ TEST(train_state, a_value_that_no_run_can_have_is_refused_by_its_key) {
       TrainState::parse(json.dump(), "DIR/state.json", 7);
       ADD_FAILURE() << row.key << " = " << row.value << " was accepted";
     } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), "schema");
+      EXPECT_EQ(error.word(), "schema");
       EXPECT_NE(std::string(error.what()).find("DIR/state.json: "), std::string::npos) << error.what();
       EXPECT_NE(std::string(error.what()).find(row.key), std::string::npos) << error.what();
     }
   }
+}
+
+TEST(train_state, the_key_names_of_earlier_versions_are_read) {
+  TrainState state = some_state();
+  state.cursor.carry_over.groups.resize(2);
+  Json json = Json::parse(state.json());
+  for (const auto& [now, before] : {std::pair{"auxiliary_models", "companions"}, std::pair{"carry_over", "surplus"}}) {
+    ASSERT_TRUE(json.contains(now)) << now;
+    json[before] = json[now];
+    json.erase(now);
+  }
+  const TrainState read = TrainState::parse(json.dump(), "state.json", 7);
+  EXPECT_EQ(read.carried_over, 2);
+  EXPECT_EQ(read.auxiliary_models, state.auxiliary_models);
 }
 
 TEST(train_state, a_key_that_is_missing_is_named) {

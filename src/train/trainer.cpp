@@ -5,19 +5,19 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/lapses.h"
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/str.h"
+#include "base/warning_counters.h"
 #include "config/stop_bound.h"
 #include "methods/apply.h"
 #include "objective/entropy_target.h"
 #include "objective/rollout_correction.h"
+#include "train/carry_over.h"
 #include "train/checkpoint.h"
 #include "train/logprobs.h"
 #include "train/schedule.h"
 #include "train/step_words.h"
-#include "train/surplus.h"
 #include "train/validation.h"
 #include "train/watched.h"
 
@@ -32,11 +32,11 @@ void read_old_policy(const Training& t, Batch& batch, StepRecord& record) {
   const bool tail = c.needs().tail_confidence || record.keeps_tokens();  // a stored step serves methods of all needs
   const int64_t budget = c.update.micro_batch_tokens;
   const bool said = c.rollout.old_log_prob == OldPolicy::sampler && c.rollout.backend == SampledBy::native &&
-                    c.rollout.lag == 0 && c.device == "cpu" && !tail && !c.needs().margin;
+                    c.rollout.off_policy_steps == 0 && c.device == "cpu" && !tail && !c.needs().margin;
   int64_t checked = said ? accept_sampled(*t.policy.model, batch, c.rollout.temperature, budget, t.state.step) : 0;
   if (said && t.ranks->any("whether the sampler's log-probs are the trainer's", checked < 0)) checked = -1;
   if (checked < 0) {
-    note(Lapse::rescored_step);
+    count_warning(Warning::rescored_step);
     warn(str("step ", t.state.step,
              ": sampler and trainer differ in some tokens; the trainer's figures of all are taken"));
   }
@@ -52,14 +52,14 @@ void read_old_policy(const Training& t, Batch& batch, StepRecord& record) {
 }
 
 // A_it, Eq. 3 to 10 or whatever the method has.
-Shaped shape(const Method& method, const Batch& batch, StepRecord& record) {
-  Shaped shaped;
+Advantages compute_advantages(const Method& method, const Batch& batch, StepRecord& record) {
+  Advantages computed;
   {
     auto clock = record.time("adv");
-    shaped = ucas::shape(method, batch);
+    computed = ucas::compute_advantages(method, batch);
   }
-  record.shaped(batch, shaped);
-  return shaped;
+  record.computed(batch, computed);
+  return computed;
 }
 
 // The objective with the KL's weight and the entropy bonus of this step. The old policy's entropy decides the bonus,
@@ -94,10 +94,9 @@ void check_bounds(const Training& t, const StepMetrics& m) {
   }
 }
 
-// A step that finds enough in the surplus of the one before samples nothing: on the mean it draws as many prompts as it
-// trains on, at least.
+// With carry-over a step may need no sampling; on average it samples at least train_batch_size prompts.
 int64_t fewest_prompts_of_step(const TrainConfig& c) {
-  return c.rollout.surplus == Surplus::carry ? c.data.train_batch_size : c.gen_batch() * c.fewest_gen_batches();
+  return c.rollout.carry_over ? c.data.train_batch_size : c.gen_batch() * c.fewest_gen_batches();
 }
 
 // Neighbouring prompts of the step with their responses.
@@ -144,7 +143,7 @@ Trainer::Trainer(Training& training)
   total_steps_ = c.uses_passes() ? (prompts + of_step - 1) / of_step : c.train.steps;
   saved_at_ = t_.state.step > 0 ? t_.state.step : -1;
   release_shares();  // whatever was to be restored has been
-  if (c.rollout.lag > 0) ahead_.restore(std::move(t_.ahead), t_.state.step + 1);
+  if (c.rollout.off_policy_steps > 0) prefetched_.restore(std::move(t_.prefetched), t_.state.step + 1);
   collector_.on_batch = [this, wanted = c.data.train_batch_size](const CollectStats& stats, int64_t kept) {
     if (kept >= wanted || stats.gen_batches < 2) return;
     observer_->phase("generating", str("collecting: ", kept, " of ", wanted, " groups after ", stats.gen_batches,
@@ -162,21 +161,21 @@ Trainer::Outcome Trainer::step() {
   if (made.stopped) return Outcome::stopped;
   if (made.out_of_prompts) return Outcome::out_of_prompts;
   if (number == 1) warn_of_unreadable(t_, made.stats);
-  if (t_.config.rollout.lag > 0 && !finished()) {
-    ahead_.draw(collector_, number + 1, t_.state.cursor, t_.served != nullptr && t_.ranks->alone());
+  if (t_.config.rollout.off_policy_steps > 0 && !finished()) {
+    prefetched_.begin(collector_, number + 1, t_.state.cursor, t_.served != nullptr && t_.ranks->alone());
   }
   if (Batch& batch = made.batch; !batch.groups.empty()) {
     batch.seed = seed;
     read_old_policy(t_, batch, record);  // lp, H, C, l of pi_old
-    for (auto& companion : t_.companions) companion->prepare(batch, record.context, record.metrics);
-    const Shaped shaped = shape(*t_.config.method, batch, record);  // A_it
-    for (auto& companion : t_.companions) companion->learn(batch, record.context, record.metrics);
-    update(batch, shaped.advantage, record);  // Eq. 11 on each mini-batch
-    for (auto& companion : t_.companions) companion->follow(*t_.policy.model, record.context, record.metrics);
-    record.store(made, shaped, unstored_);
+    for (auto& auxiliary : t_.auxiliary_models) auxiliary->prepare(batch, record.context, record.metrics);
+    const Advantages computed = compute_advantages(*t_.config.method, batch, record);  // A_it
+    for (auto& auxiliary : t_.auxiliary_models) auxiliary->learn(batch, record.context, record.metrics);
+    update(batch, computed.advantage, record);  // Eq. 11 on each mini-batch
+    for (auto& auxiliary : t_.auxiliary_models) auxiliary->follow(*t_.policy.model, record.context, record.metrics);
+    record.store(made, computed, unstored_);
     if (number == 1) check_bounds(t_, record.metrics);
   }
-  ahead_.wait();
+  prefetched_.wait();
   if (t_.ranks->leads()) hold_to_bounds(t_, record.metrics);
   if (decide("whether to validate", {.validate = validates(t_, finished())}).validate) {
     hand_over(&record);
@@ -208,12 +207,12 @@ void Trainer::note(const StepMetrics& m) {
 
 void Trainer::release_shares() {
   t_.optimizer->release_state();
-  for (auto& companion : t_.companions) companion->release_state();
+  for (auto& auxiliary : t_.auxiliary_models) auxiliary->release_state();
 }
 
 // Where servers sample: they get the weights of now, unless they have them.
 void Trainer::hand_over(StepRecord* record) {
-  if (t_.served == nullptr || handed_over_ == t_.state.step) return;
+  if (t_.served == nullptr || synced_ == t_.state.step) return;
   const double began = now_seconds();
   observer_->phase("handing over");
   t_.optimizer->gather_masters();
@@ -222,10 +221,10 @@ void Trainer::hand_over(StepRecord* record) {
   }
   t_.optimizer->release_masters();
   t_.served->expect(t_.state.step);
-  t_.ranks->meet("handing weights over");
-  handed_over_ = t_.state.step;
+  t_.ranks->barrier("handing weights over");
+  synced_ = t_.state.step;
   record->metrics.set("timing_s/hand_over", now_seconds() - began);
-  record->metrics.set("rollout/hand_over_diff", t_.served->known_difference());
+  record->metrics.set("rollout/weight_sync_diff", t_.served->known_difference());
 }
 
 // Moves the run's place in its problems, unless the step is abandoned.
@@ -234,10 +233,10 @@ Collected Trainer::collect(StepRecord& record) {
   DataCursor cursor = t_.state.cursor;
   Collected made;
   int64_t weights = record.context.step - 1;  // the step whose update made those that drew the responses
-  if (const int64_t step = record.context.step; ahead_.has(step)) {
-    Ahead::Step drawn = ahead_.take(collector_, cursor);
-    made = std::move(drawn.made);
-    cursor = drawn.cursor;
+  if (const int64_t step = record.context.step; prefetched_.has(step)) {
+    PrefetchedStep::Step sampled = prefetched_.take(collector_, cursor);
+    made = std::move(sampled.made);
+    cursor = sampled.cursor;
     weights = step - 2;
   } else {
     made = collector_.collect(step, cursor);
@@ -254,10 +253,10 @@ Collected Trainer::collect(StepRecord& record) {
     warn(str("step ", t_.state.step, ": none of ", made.stats.groups_generated, " groups had ",
              t_.config.keep_rule().words(), "; nothing to learn from, step skipped"));
     ++t_.state.empty_steps;
-    ucas::note(Lapse::empty_step);
+    ucas::count_warning(Warning::empty_step);
   }
   record.collected(made);
-  if (t_.served != nullptr || t_.config.rollout.lag > 0) {
+  if (t_.served != nullptr || t_.config.rollout.off_policy_steps > 0) {
     record.metrics.set("rollout/weights", static_cast<double>(weights));
     for (Group& group : made.batch.groups) group.weights = group.step > 0 ? group.step - 1 : weights;
   }
@@ -339,17 +338,17 @@ void Trainer::save(bool needed) {
   }
   saved_at_ = t_.state.step;
   t_.optimizer->gather_state();
-  for (auto& companion : t_.companions) companion->gather_state();
+  for (auto& auxiliary : t_.auxiliary_models) auxiliary->gather_state();
   if (!t_.run.writes()) return;
   observer_->phase("saving");
-  t_.state.companions.clear();
-  for (auto& companion : t_.companions) t_.state.companions[companion->name()] = companion->state();
+  t_.state.auxiliary_models.clear();
+  for (auto& auxiliary : t_.auxiliary_models) t_.state.auxiliary_models[auxiliary->name()] = auxiliary->state();
   StateFiles more;
-  const std::string surplus = surplus_lines(t_.state.cursor.surplus, t_.data, t_.state.step);
-  if (!surplus.empty()) more[kSurplusFile] = surplus;
-  if (std::string ahead = ahead_.kept(); !ahead.empty()) more[kAheadFile] = std::move(ahead);
+  const std::string carried_over = carry_over_lines(t_.state.cursor.carry_over, t_.data, t_.state.step);
+  if (!carried_over.empty()) more[kCarryOverFile] = carried_over;
+  if (std::string prefetched = prefetched_.kept(); !prefetched.empty()) more[kPrefetchedFile] = std::move(prefetched);
   failed_saves_.attempt(needed, [&] {
-    save_checkpoint(t_.run, t_.state.step, *t_.policy.model, *t_.optimizer, t_.companions, t_.state.json(),
+    save_checkpoint(t_.run, t_.state.step, *t_.policy.model, *t_.optimizer, t_.auxiliary_models, t_.state.json(),
                     t_.run.model_files(), t_.config.train.keep, t_.state.best.step, more);
     t_.run.note_saved();
   });
@@ -362,7 +361,8 @@ Trainer::Outcome Trainer::saved_step() {
   try {
     return step();
   } catch (const Error& failure) {
-    if (t_.served == nullptr || failure.kind() != "server" || !t_.ranks->alone() || t_.state.step != before) throw;
+    if (t_.served == nullptr || failure.kind() != ErrorKind::server || !t_.ranks->alone() || t_.state.step != before)
+      throw;
     save_failed_step(failure);
   }
 }
@@ -384,7 +384,7 @@ int Trainer::run(TrainObserver& outside) {
   announce(t_, total_steps_);
   TrainStart start{t_.config.title(), t_.run.path(), t_.state.step, total_steps_};
   if (!t_.config.steps_are_known()) {
-    start.prompts = t_.state.cursor.drawn(t_.data.size());
+    start.prompts = t_.state.cursor.selected(t_.data.size());
     start.total_prompts = t_.data.size() * c.epochs;
   }
   observer.begin(start);
@@ -431,7 +431,7 @@ void Trainer::say_end() const {
     log(str("memory: peak ", human_bytes(peak_resident_gb() * 0x1p30), ", planned ", human_bytes(planned)));
   }
   say_plan_kept(t_, means_);
-  if (!shares_.empty()) log(str("speed of the last step, of what this machine's products and memory reach: ", shares_));
+  if (!shares_.empty()) log(str("hardware utilization of the last step (% of measured peak): ", shares_));
 }
 
 }  // namespace ucas

@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "core/observer.h"
 #include "train/agreement.h"
-#include "train/ahead.h"
 #include "train/checkpoint.h"
+#include "train/prefetched_step.h"
 #include "train/start.h"
 #include "train/step_record.h"
 
@@ -40,11 +40,11 @@ class Trainer {
   Training& t_;
   Rewards rewards_;
   Collector collector_;
-  Ahead ahead_;              // where rollout.lag is 1
-  StepMeans means_;          // of the steps of this run()
-  int64_t total_steps_ = 0;  // at most, where dynamic sampling decides how many the passes give
+  PrefetchedStep prefetched_;  // where rollout.off_policy_steps is 1
+  StepMeans means_;            // of the steps of this run()
+  int64_t total_steps_ = 0;    // at most, where dynamic sampling decides how many the passes give
   int64_t saved_at_ = -1;
-  int64_t handed_over_ = -1;  // the step whose weights the servers have
+  int64_t synced_ = -1;  // the step whose weights the servers have
   UnstoredSteps unstored_;
   FailedSaves failed_saves_;
   std::string shares_;  // of the last step, in words

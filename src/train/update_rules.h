@@ -3,7 +3,7 @@
 //   adamw (CPU)   own loops over elements: bits depend on nothing but the numbers
 //   adamw (GPU)   the same by own kernels, where moments are f32
 //   adamw (ATen)  torch's fused kernel over slices: any device
-//   muon          matrix products by ATen, on any device; its bits are as repeatable as at::mm's (with another
+//   muon          GEMMs by ATen, on any device; its bits are as repeatable as at::mm's (with another
 //                 number of threads they may differ)
 // Called by Optimizer, which clips and counts.
 #pragma once
@@ -19,12 +19,12 @@ namespace ucas {
 
 struct ParameterState {  // one parameter and all that is kept for it
   std::string name;
-  int64_t index = 0;     // among the optimizer's parameters: part of what its roundings are drawn by
+  int64_t index = 0;     // among the optimizer's parameters: part of what its roundings are sampled by
   at::Tensor parameter;  // shared with the model
   Moment mean, square;   // Muon has no square; neither where another rank keeps them
   bool by_muon = false;
   int64_t owner = 0;    // the rank that keeps its moments and updates it
-  bool narrow = false;  // its bf16 copy is handed out instead of it
+  bool narrow = false;  // its bf16 copy is broadcast instead of it
   bool decays = true;
 };
 

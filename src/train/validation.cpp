@@ -66,8 +66,8 @@ double value_of_best(const std::string& best_metric, const StepMetrics& metrics)
     ++count;
   }
   if (count > 0) return sum / static_cast<double>(count);
-  throw Error("config", str("train.best_metric = \"", printable(best_metric, 100),
-                            "\" is no number of a validation; there are ", join(names, ", ")));
+  throw Error(ErrorKind::config, str("train.best_metric = \"", printable(best_metric, 100),
+                                     "\" is no number of a validation; there are ", join(names, ", ")));
 }
 
 void judge(Training& t, const StepMetrics& validated) {

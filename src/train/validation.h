@@ -14,8 +14,8 @@ bool validates(const Training& training, bool finished);
 // rank 0 alone grades: programs that are near a limit of time may not be judged twice.
 void validate(const Training& training, StepRecord& record);
 
-// What train.best_metric says of a validated step: the mean of the numbers that its name matches. Error("config") that
-// lists the names where there is none.
+// What train.best_metric says of a validated step: the mean of the numbers that its name matches.
+// Error(ErrorKind::config) that lists the names where there is none.
 double value_of_best(const std::string& best_metric, const StepMetrics& metrics);
 // Whether the step that was just validated is the best so far.
 void judge(Training& t, const StepMetrics& validated);

@@ -1,4 +1,4 @@
-// Passes a training on to whoever watches it, and tells the watchdog (base/activity) which phase of which step it is
+// Passes a training on to its observer, and tells the watchdog (base/activity) which phase of which step it is
 // in. Threads: one caller, and the watchdog's own.
 #pragma once
 

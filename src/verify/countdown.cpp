@@ -291,9 +291,10 @@ class CountdownGrader final : public EachAlone {
   void check_gold(const std::vector<std::string>& gold, const std::string& where) const override {
     for (const std::string& one : gold) {
       if (read_countdown(one)) continue;
-      throw Error("data_line", str(where, ": the answer \"", printable(one, 60),
-                                   "\" is no puzzle; grader = \"countdown\" reads the target and the numbers, as in "
-                                   "\"24: 3 5 7 2\""));
+      throw Error(ErrorKind::data_line,
+                  str(where, ": the answer \"", printable(one, 60),
+                      "\" is no puzzle; grader = \"countdown\" reads the target and the numbers, as in "
+                      "\"24: 3 5 7 2\""));
     }
   }
 

@@ -44,7 +44,7 @@ class Grader {
  public:
   virtual ~Grader() = default;
   // One verdict per answer, in order. Never throws on any response; an empty gold is a verdict, too. A grader that
-  // cannot do its work (Error("sandbox")) says so: what it failed on is no wrong answer.
+  // cannot do its work (Error(ErrorKind::sandbox)) says so: what it failed on is no wrong answer.
   virtual std::vector<Verdict> grade(std::span<const Answer> answers) const = 0;
   // Sets answer_class within one group: equal answers share a number, in order of first appearance.
   virtual void classify(std::span<Verdict> group) const = 0;

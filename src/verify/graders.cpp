@@ -11,7 +11,7 @@ namespace ucas {
 const Grader& Graders::for_source(const std::string& source) const {
   const auto own = of.find(source);
   const auto& grader = own == of.end() ? standard : own->second;
-  UCAS_CHECK(grader != nullptr, "a grader for every source");
+  UCAS_CHECK(grader != nullptr, "expected one grader per data source");
   return *grader;
 }
 
@@ -23,11 +23,11 @@ std::map<std::string, GraderKind> parse_graders(const std::vector<std::string>& 
     const std::string source = entry.substr(0, sign), grader = sign == std::string::npos ? "" : entry.substr(sign + 1);
     const auto found = std::ranges::find(known, grader);
     if (source.empty() || found == known.end()) {
-      throw Error("config", str(where, ": \"", printable(entry, 60), "\": expected SOURCE=GRADER with one of ",
-                                join(std::vector<std::string>(known.begin(), known.end()), ", ")));
+      throw Error(ErrorKind::config, str(where, ": \"", printable(entry, 60), "\": expected SOURCE=GRADER with one of ",
+                                         join(std::vector<std::string>(known.begin(), known.end()), ", ")));
     }
     if (!kinds.emplace(source, static_cast<GraderKind>(found - known.begin())).second) {
-      throw Error("config", str(where, ": the source \"", printable(source, 60), "\" stands twice"));
+      throw Error(ErrorKind::config, str(where, ": the source \"", printable(source, 60), "\" stands twice"));
     }
   }
   return kinds;

@@ -20,12 +20,12 @@ struct Graders {
   const Grader& for_source(const std::string& source) const;
 };
 
-// "SOURCE=GRADER" each. Error("config", "WHERE: ...") where one is not of that form or not a grader.
+// "SOURCE=GRADER" each. Error(ErrorKind::config, "WHERE: ...") where one is not of that form or not a grader.
 std::map<std::string, GraderKind> parse_graders(const std::vector<std::string>& by_source, const std::string& where);
 Graders make_graders(GraderKind standard, const std::map<std::string, GraderKind>& by_source, const GraderSetup& setup);
 
 // A right answer that its grader cannot read, and a grader that cannot work here, are found before the first response:
-// Error("data_line", "sandbox").
+// Error(ErrorKind::data_line, "sandbox").
 void check_golds(const Graders& graders, std::span<const Problem> problems);
 
 }  // namespace ucas

@@ -34,7 +34,7 @@ TEST(numeric_grader, a_right_answer_that_is_no_number_is_refused_before_the_firs
     grader->check_gold({"x + 1"}, "a.jsonl:1");
     FAIL() << "no error";
   } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), "data_line");
+    EXPECT_EQ(error.word(), "data_line");
     EXPECT_NE(std::string(error.what()).find("a.jsonl:1: the answer \"x + 1\" is no number"), std::string::npos);
   }
 }

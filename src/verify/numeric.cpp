@@ -72,8 +72,9 @@ class NumericGrader final : public EachAlone {
   void check_gold(const std::vector<std::string>& gold, const std::string& where) const override {
     for (const std::string& one : gold) {
       if (number_in(one)) continue;
-      throw Error("data_line", str(where, ": the answer \"", printable(one, 60),
-                                   "\" is no number; grader = \"numeric\"", " reads 12, -1,234.5, 6e23, 12.5% or 3/4"));
+      throw Error(ErrorKind::data_line,
+                  str(where, ": the answer \"", printable(one, 60), "\" is no number; grader = \"numeric\"",
+                      " reads 12, -1,234.5, 6e23, 12.5% or 3/4"));
     }
   }
 

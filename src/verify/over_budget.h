@@ -1,16 +1,16 @@
-// Answers that a grader gave up on, for the last line of the command (base/lapses.h).
+// Answers that a grader gave up on, for the last line of the command (base/warning_counters.h).
 #pragma once
 
 #include <algorithm>
 #include <span>
 
-#include "base/lapses.h"
+#include "base/warning_counters.h"
 #include "core/verdict.h"
 
 namespace ucas {
 
 inline void note_over_budget(std::span<const Verdict> verdicts) {
-  note(Lapse::over_budget, std::ranges::count(verdicts, VerdictKind::over_budget, &Verdict::kind));
+  count_warning(Warning::over_budget, std::ranges::count(verdicts, VerdictKind::over_budget, &Verdict::kind));
 }
 
 }  // namespace ucas

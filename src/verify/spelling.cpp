@@ -92,8 +92,9 @@ class SpellingGrader final : public EachAlone {
   void check_gold(const std::vector<std::string>& gold, const std::string& where) const override {
     for (const std::string& one : gold) {
       if (letters_of(one)) continue;
-      throw Error("data_line", str(where, ": the answer \"", printable(one, 60),
-                                   "\" is no word; grader = \"spelling\" reads letters and digits, as in \"elppa\""));
+      throw Error(ErrorKind::data_line,
+                  str(where, ": the answer \"", printable(one, 60),
+                      "\" is no word; grader = \"spelling\" reads letters and digits, as in \"elppa\""));
     }
   }
 

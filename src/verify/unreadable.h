@@ -1,6 +1,5 @@
 // Responses in which no answer was found, for people: what three of them say, and which other value of the option
 // `extract` would find an answer in how many. For `ucas evaluate` and the first step of a training.
-// Threads: any.
 #pragma once
 
 #include <span>

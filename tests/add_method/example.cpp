@@ -46,9 +46,10 @@ int main() {
     o.reward = reward;
     batch.responses.push_back(o);
   }
-  std::vector<float> advantage = shape("example", batch, "", {{"share", 0.25, "example", false}}).advantage;
+  std::vector<float> advantage =
+      compute_advantages("example", batch, "", {{"share", 0.25, "example", false}}).advantage;
   bool right = find_method("example").title == "Example" && advantage == std::vector<float>{1, -2, -2};
-  right &= shape("example", batch).advantage == std::vector<float>{2, -4, -4};  // under its first preset
+  right &= compute_advantages("example", batch).advantage == std::vector<float>{2, -4, -4};  // under its first preset
   bool others = find_method("grpo").title == "GRPO" && method_rows().back().name == "example";
   std::printf("%zu methods, the last is %s; its advantages are %g %g %g\n", method_rows().size(),
               method_rows().back().name.c_str(), advantage[0], advantage[1], advantage[2]);

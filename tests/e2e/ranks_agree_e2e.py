@@ -104,11 +104,11 @@ check("cannot change on --resume" in ucas("train", "--resume", path("gpu"), "--d
 
 # 3: a bound that the numbers of one rank alone cross: only rank 0 compares what servers compute with its own weights.
 server = SamplingServer()
-bound = ("--train.steps", 2, "--train.stop_when", "rollout/hand_over_diff < 1e-12", "--rollout.handover_bound", 1)
+bound = ("--train.steps", 2, "--train.stop_when", "rollout/weight_sync_diff < 1e-12", "--rollout.weight_sync_tolerance", 1)
 codes, said = finish(start_ranks(2, served_words("bound", [server], *bound)))
 made = rows(path("bound"))
 check(codes == [0, 0], f"rank 0 decides for all: {said[0][-300:]}")
-check(len(made) == (2 if made[0]["rollout/hand_over_diff"] >= 1e-12 else 1), "by its own numbers")
+check(len(made) == (2 if made[0]["rollout/weight_sync_diff"] >= 1e-12 else 1), "by its own numbers")
 server.stop()
 
 # An evaluation by ranks with other weights.

@@ -68,7 +68,7 @@ LONG = ("--update.reduce", "ordered", "--rollout.response_length", 200, "--rollo
 
 def moved(run):
     with open(os.path.join(run, "steps.jsonl")) as lines:
-        return sum(json.loads(line).get("perf/ranks/moved_responses", 0) for line in lines)
+        return sum(json.loads(line).get("perf/ranks/stolen_responses", 0) for line in lines)
 
 
 for size in (1, 2, 4):

@@ -18,7 +18,7 @@ for run, more in MORE.items():
         check(f"{count} of {count} responses identical" in done.stdout, f"{run}: all {count} responses of step {step}")
 # What the step before left was sampled with other weights, and is left out.
 ucas(*train_words(path("carry"), "--train.steps", 2, "--train.stored_signals", 1, "--train.save_freq", 1,
-                  "--objective.keep_high", 0.9, "--rollout.surplus", "carry"))
+                  "--objective.keep_high", 0.9, "--rollout.carry_over", "true"))
 lines = [json.loads(line) for line in open(os.path.join(path("carry"), "signals", "step-0000002.jsonl"))]
 carried = 8 * sum(row.get("step") == 1 for row in lines if "prompt" in row)
 fresh = 8 * sum("step" not in row for row in lines if "prompt" in row)

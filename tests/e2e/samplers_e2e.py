@@ -25,7 +25,7 @@ def same_run(a, b, name):
             at = os.path.join("checkpoints", f"step-{step:07d}", file)
             if os.path.exists(path(b, at)):
                 check(same_bytes(path(a, at), path(b, at)), f"{name}: {at} is the same")
-    without = lambda run: [{k: v for k, v in r.items() if k != "rollout/tried_again"} for r in rows(path(run))]
+    without = lambda run: [{k: v for k, v in r.items() if k != "rollout/retries"} for r in rows(path(run))]
     check(without(a) == without(b), f"{name}: steps.jsonl is the same")
 
 
@@ -36,7 +36,7 @@ for speaks in ("sglang", "vllm"):
     counts = server.stop()
     check(counts["hand_over"] == STEPS, f"{speaks}: weights are handed over before each step, {counts['hand_over']}")
     steps = [r for r in rows(path(speaks)) if r["training/global_step"] > 0]
-    check(len(steps) == STEPS and all(r["rollout/hand_over_diff"] < 1e-5 for r in steps), f"{speaks}: a known text has our log-probs")
+    check(len(steps) == STEPS and all(r["rollout/weight_sync_diff"] < 1e-5 for r in steps), f"{speaks}: a known text has our log-probs")
     check(all(r["rollout/logprob_diff_max"] < 1e-4 for r in steps), f"{speaks}: so has every response")
     check([r["rollout/weights"] for r in steps] == list(range(STEPS)), f"{speaks}: each step names the weights of its responses")
     kept = os.listdir(path(speaks, "weights"))
@@ -91,7 +91,7 @@ check("/collective_rpc: the weights of step 0" in train("refused", [server], exp
 server.stop()
 # A step of lag: the weights of before, and to the bit the same where it is stopped on the way.
 def lagging(run, *more):
-    return train_words(path(run), "--rollout.lag", 1, "--train.steps", 6, "--train.test_freq", 0, "--train.save_freq", 1,
+    return train_words(path(run), "--rollout.off_policy_steps", 1, "--train.steps", 6, "--train.test_freq", 0, "--train.save_freq", 1,
                        "--update.micro_batch_tokens", 64, "--train.keep", 9, *more)
 
 
@@ -106,7 +106,7 @@ for at in ("checkpoints/step-0000006/model.safetensors", "checkpoints/step-00000
 check(rows(path("lag")) == rows(path("lag-stopped")), "with lag, stopped and gone on with: steps.jsonl is the same")
 done = ucas(*words("bad", [server], "--rollout.top_p", 0.9), expect=2)
 check("rollout.top_p, rollout.top_k and rollout.min_p" in done.stderr, "a cut that servers do not tell is refused")
-done = ucas("train", "dapo-tiny", "--model", path("base"), "--data", path("task", "train.jsonl"), "--out", path("bad"), "--rollout.lag", 1,
-            "--rollout.surplus", "carry", expect=2)
+done = ucas("train", "dapo-tiny", "--model", path("base"), "--data", path("task", "train.jsonl"), "--out", path("bad"), "--rollout.off_policy_steps", 1,
+            "--rollout.carry_over", "true", expect=2)
 check("two steps old" in done.stderr, "lag beside carried groups is refused")
 clean()

@@ -8,7 +8,7 @@ from support import (SamplingServer, check, clean, finish, path, rows, same_byte
                      wait_for_step)
 
 STEPS = 4
-LAG = ("--rollout.lag", 1)
+LAG = ("--rollout.off_policy_steps", 1)
 small_task()
 
 
@@ -20,7 +20,7 @@ def same_run(a, b, name):
     for file in ("model.safetensors", "state/optimizer.safetensors"):
         at = os.path.join("checkpoints", f"step-{STEPS:07d}", file)
         check(same_bytes(path(a, at), path(b, at)), f"{name}: {at} is the same")
-    without = lambda run: [{k: v for k, v in r.items() if k != "rollout/tried_again"} for r in rows(path(run))]
+    without = lambda run: [{k: v for k, v in r.items() if k != "rollout/retries"} for r in rows(path(run))]
     check(without(a) == without(b), f"{name}: steps.jsonl is the same")
 
 

@@ -162,8 +162,8 @@ void jinja(std::string_view input) {
 }
 
 void template_toml(std::string_view input) {
-  const Template form = load_template(put("t.toml", input), support("checkpoint"));
-  render(form, sum_problem());
+  const Template prompt_template = load_template(put("t.toml", input), support("checkpoint"));
+  render(prompt_template, sum_problem());
 }
 
 // A config, a suite, a study ..: as `ucas check` takes it.

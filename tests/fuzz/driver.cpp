@@ -83,7 +83,7 @@ void check_refusal(const Error& error) {
   const std::string_view text = error.what();
   require(error.exit_code() == kBadInput || error.exit_code() == kNumeric || error.exit_code() == kInterrupted,
           "a refusal with the exit code of a failure");
-  require(error.kind() != "internal" && !text.empty(), "a refusal that says nothing");
+  require(error.kind() != ErrorKind::internal && !text.empty(), "a refusal that says nothing");
   require(std::ranges::none_of(text, [](char c) { return (c >= 0 && c < ' ' && c != '\n') || c == '\x7f'; }),
           "control bytes in a refusal");
   require(valid_utf8(text), "a refusal that is not UTF-8");

@@ -38,8 +38,8 @@ void write_card_seed(const std::string& folder, const std::string& at) {
   sums.name = "sums";
   sums.title = "Sums";
   sums.files = {path_join(at, "sums.jsonl")};
-  sums.form.name = "plain";
-  sums.form.text = "{problem}";
+  sums.prompt_template.name = "plain";
+  sums.prompt_template.text = "{problem}";
   sums.stop_ids = {3, 5};
   sums.max_tokens = 32;
   Problem problem;
@@ -66,9 +66,9 @@ void write_output_seed(const std::string& folder) {
 void write_seeds(const std::string& folder) {
   const testing::TemporaryDirectory place;
   const std::string run = path_join(place.path(), "run");
-  SyntheticRun form{.label = "", .method = "ucas"};
-  form.steps = 3, form.problems = 3, form.sources = {"a", "b"};
-  write_synthetic_run(run, form);
+  SyntheticRun synthetic{.label = "", .method = "ucas"};
+  synthetic.steps = 3, synthetic.problems = 3, synthetic.sources = {"a", "b"};
+  write_synthetic_run(run, synthetic);
   copy_as_seed(folder, "steps", path_join(run, "steps.jsonl"));
   copy_as_seed(folder, "environment", path_join(run, "env.json"));
   copy_as_seed(folder, "run", path_join(run, "config.toml"));
@@ -94,7 +94,7 @@ void write_seeds(const std::string& folder) {
   seal_directory(sealed, 3);
   copy_as_seed(folder, "manifest", path_join(sealed, "state/manifest.json"));
   TrainState state;
-  state.step = 3, state.entropy_coeff = 0.1, state.companions = {{"critic", {{"steps", 3}}}},
+  state.step = 3, state.entropy_coeff = 0.1, state.auxiliary_models = {{"critic", {{"steps", 3}}}},
   state.fingerprint = "0123";
   make_directories(path_join(folder, "state"));
   write_file(path_join(folder, "state/written"), state.json());

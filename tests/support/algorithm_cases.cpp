@@ -21,22 +21,24 @@ namespace {
 constexpr const char* kEngineBinary = "ucas-tests-engine";
 
 void validate_case(const Json& c, const std::string& where) {
-  if (!c.is_object()) throw Error("cases", str(where, ": expected an object"));
+  if (!c.is_object()) throw Error(ErrorKind::schema, str(where, ": expected an object"));
   for (const char* key : {"id", "method", "variant"}) {
-    if (!c.contains(key) || !c.at(key).is_string()) throw Error("cases", str(where, ": ", key, " must be a text"));
+    if (!c.contains(key) || !c.at(key).is_string())
+      throw Error(ErrorKind::schema, str(where, ": ", key, " must be a text"));
   }
   for (const char* key : {"inputs", "expected"}) {
-    if (!c.contains(key) || !c.at(key).is_object()) throw Error("cases", str(where, ": ", key, " must be an object"));
+    if (!c.contains(key) || !c.at(key).is_object())
+      throw Error(ErrorKind::schema, str(where, ": ", key, " must be an object"));
   }
 }
 
 Json read_cases(const std::string& path) {
   Json file = read_json(path, int64_t{64} << 20);
   if (!file.is_object() || !file.contains("cases") || !file.at("cases").is_array()) {
-    throw Error("cases", str(path, ": expected an object with a list \"cases\" (schema 1)"));
+    throw Error(ErrorKind::schema, str(path, ": expected an object with a list \"cases\" (schema 1)"));
   }
   if (file.contains("schema") && file.at("schema") != 1) {
-    throw Error("cases", str(path, ": schema is ", printable(file.at("schema").dump(), 20), ", expected 1"));
+    throw Error(ErrorKind::schema, str(path, ": schema is ", printable(file.at("schema").dump(), 20), ", expected 1"));
   }
   size_t number = 0;
   for (const Json& c : file.at("cases")) validate_case(c, str(path, ": case ", ++number));
@@ -159,7 +161,7 @@ int algorithm_cases_main(int argc, char** argv) {
   try {
     std::vector<CaseResult> results = run_algorithm_cases(argv[2], {}, kContract);
     std::fputs(case_table(results).c_str(), stdout);
-    if (results.empty()) throw Error("cases", str(argv[2], ": no cases"));
+    if (results.empty()) throw Error(ErrorKind::schema, str(argv[2], ": no cases"));
     bool good = std::ranges::all_of(results, [](auto& r) { return r.outcome == CaseOutcome::passed; });
     return good ? kDone : kDiffers;
   } catch (const std::exception& error) {

@@ -163,11 +163,12 @@ void set_aggregation(ObjectiveConfig& objective, const std::string& name) {
   };
   size_t bracket = name.find('(');
   auto found = by_name.find(name.substr(0, bracket));
-  if (found == by_name.end()) throw Error("case", str("unknown aggregation ", printable(name)));
+  if (found == by_name.end()) throw Error(ErrorKind::schema, str("unknown aggregation ", printable(name)));
   objective.aggregation = found->second;
   constexpr std::string_view kConstant = "(const=";
   if (bracket == std::string::npos) return;
-  if (name.compare(bracket, kConstant.size(), kConstant) != 0) throw Error("case", str("aggregation ", name));
+  if (name.compare(bracket, kConstant.size(), kConstant) != 0)
+    throw Error(ErrorKind::schema, str("aggregation ", name));
   objective.norm_length = std::stod(name.substr(bracket + kConstant.size()));
 }
 

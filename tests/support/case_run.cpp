@@ -13,7 +13,8 @@ namespace {
 
 double number_of(const Json& value, const std::string& name) {
   if (value.is_boolean()) return value.get<bool>() ? 1 : 0;
-  if (!value.is_number()) throw Error("case", str(name, ": expected a number, got ", printable(value.dump(), 40)));
+  if (!value.is_number())
+    throw Error(ErrorKind::schema, str(name, ": expected a number, got ", printable(value.dump(), 40)));
   return value.get<double>();
 }
 
@@ -62,7 +63,7 @@ CaseRun::CaseRun(const Json& test_case, CaseReport& report)
 bool CaseRun::has(const std::string& key) const { return case_.at("inputs").contains(key); }
 
 const Json& CaseRun::in(const std::string& key) {
-  if (!has(key)) throw Error("case", str("inputs.", key, " is missing"));
+  if (!has(key)) throw Error(ErrorKind::schema, str("inputs.", key, " is missing"));
   read_.insert(key);
   return case_.at("inputs").at(key);
 }
@@ -82,7 +83,7 @@ void CaseRun::forget_options() {
   std::erase_if(read_, [&](const std::string& key) { return has(key) && !case_.at("inputs").at(key).is_array(); });
 }
 
-void CaseRun::shape() {
+void CaseRun::compute_advantages() {
   if (shaped_) return;
   shaped_ = true;
   if (has("mask")) {
@@ -104,25 +105,26 @@ void CaseRun::shape() {
     }
     return;
   }
-  throw Error("case", "neither inputs.mask nor inputs.rewards is there");
+  throw Error(ErrorKind::schema, "neither inputs.mask nor inputs.rewards is there");
 }
 
 size_t CaseRun::rows() {
-  shape();
+  compute_advantages();
   return slots_.size();
 }
 
 const std::vector<size_t>& CaseRun::slots(size_t row) {
-  shape();
+  compute_advantages();
   return slots_.at(row);
 }
 
 std::vector<float> CaseRun::tokens(const std::string& key, size_t row) {
-  shape();
+  compute_advantages();
   std::vector<float> values;
   std::vector<double> all = flat(in(key).at(row), str("inputs.", key));
   for (size_t slot : slots_.at(row)) {
-    if (slot >= all.size()) throw Error("case", str("inputs.", key, " row ", row, " is shorter than the mask"));
+    if (slot >= all.size())
+      throw Error(ErrorKind::schema, str("inputs.", key, " row ", row, " is shorter than the mask"));
     values.push_back(static_cast<float>(all[slot]));
   }
   return values;
@@ -136,15 +138,15 @@ double CaseRun::outside(const std::string& key, size_t row) {
 }
 
 std::vector<double> CaseRun::valid(const Json& padded, const std::string& name) {
-  shape();
+  compute_advantages();
   std::vector<double> values;
   if (padded.size() != slots_.size()) {
-    throw Error("case", str(name, " has ", padded.size(), " rows, the case ", slots_.size()));
+    throw Error(ErrorKind::schema, str(name, " has ", padded.size(), " rows, the case ", slots_.size()));
   }
   for (size_t row = 0; row < slots_.size(); ++row) {
     std::vector<double> all = flat(padded[row], name);
     for (size_t slot : slots_[row]) {
-      if (slot >= all.size()) throw Error("case", str(name, " row ", row, " is shorter than the mask"));
+      if (slot >= all.size()) throw Error(ErrorKind::schema, str(name, " row ", row, " is shorter than the mask"));
       values.push_back(all[slot]);
     }
   }

@@ -82,7 +82,7 @@ class CaseRun {
   std::vector<std::string> uncompared() const;
 
  private:
-  void shape();
+  void compute_advantages();
 
   const Json& case_;
   std::string method_, variant_;

@@ -41,7 +41,7 @@ SamplingAction action_of(const std::string& word) {
   for (const char* more : {"continue", "more", "generate", "need", "exhausted", "incomplete", "drop"}) {
     if (word.starts_with(more)) return SamplingAction::more;
   }
-  throw Error("case", str("expected.action ", printable(word), " is none of train, continue, abort"));
+  throw Error(ErrorKind::schema, str("expected.action ", printable(word), " is none of train, continue, abort"));
 }
 
 // gen_batches: lists of [name, metric of each response].

@@ -48,7 +48,8 @@ void compare_tables(CaseRun& run, const KeyTokenConfig& config, const CaseBatch&
         name.find_first_not_of("0123456789") == std::string::npos) {
       number = std::stoul(name);
     }
-    if (number >= made.uid_of_group.size()) throw Error("case", str("expected.table has no group ", printable(name)));
+    if (number >= made.uid_of_group.size())
+      throw Error(ErrorKind::schema, str("expected.table has no group ", printable(name)));
     auto keys = key_tokens(config, made.batch, made.batch.groups[number]);
     if (keys.size() != table.size() && !table.empty()) {
       run.report().fail(str("table of group ", name, ": got ", keys.size(), " ids, expected ", table.size()));

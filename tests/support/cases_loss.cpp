@@ -281,7 +281,7 @@ KlEstimator kl_estimator_of(const std::string& name) {
 void check_kl_estimator(CaseRun& run) {
   KlEstimator estimator = kl_estimator_of(run.variant());
   std::vector<double> lp = flat(run.in("logp"), "inputs.logp"), ref = flat(run.in("ref_logp"), "inputs.ref_logp");
-  if (lp.size() != ref.size()) throw Error("case", "logp and ref_logp differ in length");
+  if (lp.size() != ref.size()) throw Error(ErrorKind::schema, "logp and ref_logp differ in length");
   std::vector<double> value, gradient;
   for (size_t i = 0; i < lp.size(); ++i) {
     KlTerm kl = kl_term(estimator, lp[i], ref[i]);

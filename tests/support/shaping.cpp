@@ -93,7 +93,7 @@ std::map<std::pair<int64_t, int>, std::vector<float>> run(const Groups& groups, 
     append(batch.entropy, drawn[i]->entropy);
     append(batch.reward_kl, drawn[i]->reward_kl);
   }
-  Shaped shaped = shape(batch, method, preset, settings);
+  Advantages shaped = compute_advantages(batch, method, preset, settings);
   std::map<std::pair<int64_t, int>, std::vector<float>> keyed;
   for (size_t i = 0; i < drawn.size(); ++i) {
     auto of_i = Batch::tokens(shaped.advantage, batch.responses[i]);
@@ -104,10 +104,10 @@ std::map<std::pair<int64_t, int>, std::vector<float>> run(const Groups& groups, 
 
 }  // namespace
 
-Shaped shape(const Batch& batch, const std::string& method_name, const std::string& preset,
-             const std::vector<Setting>& settings) {
-  auto [advantage, recording] = ucas::shape(method_name, batch, preset, settings);
-  Shaped shaped{std::move(advantage), {}, {}};
+Advantages compute_advantages(const Batch& batch, const std::string& method_name, const std::string& preset,
+                              const std::vector<Setting>& settings) {
+  auto [advantage, recording] = ucas::compute_advantages(method_name, batch, preset, settings);
+  Advantages shaped{std::move(advantage), {}, {}};
   for (Recording::Row& row : recording.rows) {
     EXPECT_EQ(row.values.size(), row.per_token ? batch.token.size() : batch.responses.size()) << row.name;
     shaped.rows[row.name] = row.values;
@@ -129,7 +129,7 @@ Batch group_of(const std::vector<float>& rewards, const std::vector<size_t>& len
   return make_batch(rows);
 }
 
-std::vector<float> per_response(const Batch& batch, const Shaped& shaped) {
+std::vector<float> per_response(const Batch& batch, const Advantages& shaped) {
   std::vector<float> values;
   for (const Response& o : batch.responses) {
     if (o.length == 0) continue;

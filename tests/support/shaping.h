@@ -12,14 +12,14 @@
 
 namespace ucas::testing {
 
-struct Shaped {
+struct Advantages {
   std::vector<float> advantage;                    // [N]
   std::map<std::string, std::vector<float>> rows;  // what it recorded, by name
   std::map<std::string, double> metrics;
 };
 // preset "" = the method's first.
-Shaped shape(const Batch& batch, const std::string& method, const std::string& preset = "",
-             const std::vector<Setting>& settings = {});
+Advantages compute_advantages(const Batch& batch, const std::string& method, const std::string& preset = "",
+                              const std::vector<Setting>& settings = {});
 
 // method.KEY = VALUE.
 inline Setting text(const char* key, const char* value) { return {key, std::string(value), key, false}; }
@@ -30,7 +30,7 @@ Batch group_of(const std::vector<float>& rewards, const std::vector<size_t>& len
 
 // What a response is worth, in a batch of one value per response: its tokens' common advantage. Fails the test where
 // they differ; empty responses have none and are left out.
-std::vector<float> per_response(const Batch& batch, const Shaped& shaped);
+std::vector<float> per_response(const Batch& batch, const Advantages& shaped);
 
 // Random batches of unequal groups, empty responses among them: the advantages of the same rows in another order, the
 // groups reversed and each group rotated, must be the same to the bit. Returns rapidcheck's verdict.

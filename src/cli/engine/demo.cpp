@@ -174,7 +174,7 @@ void Demo::claim_directory() const {
   const std::string mine = str("# ucas ", version(), " demo\n", options_text());
   const std::string file = path_join(places_.out, "demo.toml");
   if (exists(file) && read_file(file) != mine) {
-    throw Error("config",
+    throw Error(ErrorKind::config,
                 str(file, ": this directory holds a demo with other options; remove it or choose another --out"));
   }
   make_directories(places_.out);
@@ -191,16 +191,17 @@ void Demo::leave_out_common(DemoOptions& options) {
 int run_demo(const Words& words) {
   CommandLine line = parse_command_line(words, {});
   ProgressMode progress = parse_progress_mode(take_option(line.settings, "progress"));
-  if (!line.positionals.empty()) throw Error("usage", str("demo takes options only, got ", line.positionals[0]));
+  if (!line.positionals.empty())
+    throw Error(ErrorKind::usage, str("demo takes options only, got ", line.positionals[0]));
   WhichDemo which;
   ucas::apply(which, line.settings, false);
   const bool typed_task = std::ranges::any_of(line.settings, [](const Setting& s) { return s.key == "task"; });
   if (which.model.empty() && typed_task && text_task(which.task)) {
-    throw Error("usage", str("demo: --task ", word_of(which.task), " needs --model DIR, a pretrained model; `make ",
-                             "demo-real` fetches one"));
+    throw Error(ErrorKind::usage, str("demo: --task ", word_of(which.task),
+                                      " needs --model DIR, a pretrained model; `make ", "demo-real` fetches one"));
   }
   if (!which.model.empty() && typed_task && embedded_task(which.task)) {
-    throw Error("usage", str("demo: --task ", word_of(which.task), " makes its own model; leave --model out"));
+    throw Error(ErrorKind::usage, str("demo: --task ", word_of(which.task), " makes its own model; leave --model out"));
   }
   if (!which.model.empty()) {
     PretrainedDemoConfig config;

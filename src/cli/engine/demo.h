@@ -1,5 +1,5 @@
 // One demonstration end to end: task -> base -> RLVR per method and seed -> evaluation -> report. What differs between
-// the embedded task and a pretrained model is virtual. Threads: one.
+// the embedded task and a pretrained model is virtual.
 #pragma once
 
 #include <memory>

@@ -128,7 +128,7 @@ class PretrainedDemo final : public Demo {
     plan.files = {path_join(places_.task(), file)};
     plan.prompt_template = "chat";
     if (config_.shots > 0) plan.examples = {path_join(places_.task(), "shots.jsonl"), config_.shots};
-    plan.keyed_by_place = true;
+    plan.keyed_by_position = true;
     plan.config.samples = config_.test_samples;
     plan.config.max_tokens = config_.max_tokens;
     plan.config.truncated = Truncated::wrong;
@@ -194,7 +194,7 @@ class PretrainedDemo final : public Demo {
             figure.bounded() ? str(" (95 % interval ", percent(figure.low), " to ", percent(figure.high), ")") : "",
             "; ", mixed, " of ", seen.problems, " groups of ", kRateSamples, " hold right and wrong ones");
     if (mixed == 0) {
-      throw Error("config",
+      throw Error(ErrorKind::config,
                   str(said, ": there is nothing to learn from; ",
                       share < 0.5 ? "lower --difficulty, give more --shots or --max_tokens, or choose another --task"
                                   : "raise --difficulty, or choose another --task"));

@@ -33,9 +33,9 @@ auto with_own_errors(Work work) {
   try {
     return work();
   } catch (const c10::OutOfMemoryError& error) {
-    throw Error("memory", first_line(error.what_without_backtrace()), kNumeric);
+    throw Error(ucas::ErrorKind::memory, first_line(error.what_without_backtrace()), kNumeric);
   } catch (const c10::Error& error) {
-    throw Error("torch", first_line(error.what_without_backtrace()), kNumeric);
+    throw Error(ucas::ErrorKind::torch, first_line(error.what_without_backtrace()), kNumeric);
   }
 }
 
@@ -48,14 +48,14 @@ extern "C" int ucas_engine_run(const char* name, const std::vector<std::string>*
     if (command.name != std::string_view(name)) continue;
     return ucas::with_own_errors([&] { return command.run(*words); });
   }
-  throw ucas::Error("usage", ucas::str("the engine has no command ", name));
+  throw ucas::Error(ucas::ErrorKind::usage, ucas::str("the engine has no command ", name));
 }
 
 extern "C" void ucas_engine_describe(std::vector<std::pair<std::string, std::string>>* rows) {
   bool cuda = at::globalContext().hasCUDA();
   rows->emplace_back("torch_threads", ucas::str(at::get_num_threads()));
   rows->emplace_back("torch_cpu", at::get_cpu_capability());
-  rows->emplace_back("bf16", ucas::kernels::bf16_products().reason);
+  rows->emplace_back("bf16", ucas::kernels::bf16_gemm().reason);
   rows->emplace_back("rows", ucas::check_rows());
   rows->emplace_back("cuda_devices", cuda ? ucas::str(at::detail::getCUDAHooks().deviceCount()) : std::string("0"));
 }

@@ -48,7 +48,7 @@ EvaluationPlan plan_of(const EvaluateOptions& options, const std::vector<Setting
   plan.files = options.data;
   plan.config = options.eval;
   if (!options.suite.empty()) {
-    if (options.data.size() != 1) throw Error("usage", "--suite needs one --data DIR, where its files are");
+    if (options.data.size() != 1) throw Error(ErrorKind::usage, "--suite needs one --data DIR, where its files are");
     plan.data_directory = options.data[0];
     plan.files.clear();
     const Suite suite = load_suite(options.suite);
@@ -58,10 +58,11 @@ EvaluationPlan plan_of(const EvaluateOptions& options, const std::vector<Setting
   if (options.suite.empty() && !options.data.empty()) plan.name = name_of_files(options.data);
   if (!options.name.empty()) plan.name = options.name;
   if (plan.name.find('/') != std::string::npos || plan.name[0] == '.') {
-    throw Error("config", str("name = \"", printable(plan.name), "\": expected a name that can be a file name"));
+    throw Error(ErrorKind::config,
+                str("name = \"", printable(plan.name), "\": expected a name that can be a file name"));
   }
   if (!plan.config.greedy && plan.config.samples == 0) {
-    throw Error("config", "greedy = false and samples = 0: nothing to evaluate; ask for one of them");
+    throw Error(ErrorKind::config, "greedy = false and samples = 0: nothing to evaluate; ask for one of them");
   }
   plan.prompt_template = options.prompt_template;
   plan.typed = command_settings(options, typed);
@@ -90,9 +91,9 @@ std::string notes_of(const Suite& suite) {
 }
 
 // Of every model that rank 0 evaluates, in the same order: draws what it is told to.
-int draw_for_leader(const EvaluationPlan& plan, const std::vector<ModelSettings>& models, Ranks& ranks) {
+int sample_for_leader(const EvaluationPlan& plan, const std::vector<ModelSettings>& models, Ranks& ranks) {
   for (const ModelSettings& model : models) {
-    draw_for(plan, model.path, [&](Rollout& own) { follow_rollout(own, ranks, stop_requested); });
+    sample_with(plan, model.path, [&](Rollout& own) { follow_rollout(own, ranks, stop_requested); });
   }
   return kDone;
 }
@@ -128,7 +129,7 @@ std::string newest_model(const std::string& run) {
     if (parse_step_name(name) >= 0 && whole) newest = path;
   }
   if (newest.empty())
-    throw Error("path", str(printable(folder, 400), ": no checkpoint yet; give the directory of a model"));
+    throw Error(ErrorKind::path, str(printable(folder, 400), ": no checkpoint yet; give the directory of a model"));
   return newest;
 }
 
@@ -207,7 +208,7 @@ int evaluate_here(const EvaluateOptions& options, EvaluationPlan plan, const std
                   Ranks& ranks) {
   std::vector<EvalRecord> results;
   std::vector<std::string> labels;
-  if (!ranks.alone()) plan.drawn_by = [&ranks](Rollout& own) { return lead_rollout(own, ranks); };
+  if (!ranks.alone()) plan.sampler = [&ranks](Rollout& own) { return lead_rollout(own, ranks); };
   for (const ModelSettings& model : models) {
     plan.model = model;
     labels.push_back(model.label);
@@ -254,8 +255,8 @@ EvaluateWords read_evaluate_words(const Words& words) {
   const bool all_given =
       std::ranges::all_of(asked.models, [](const ModelSettings& m) { return m.by == AnsweredBy::responses; });
   if (options.data.empty() && !(all_given && options.suite.empty())) {
-    throw Error("usage", options.suite.empty() ? "--data FILE.jsonl is missing; see `ucas evaluate --help`"
-                                               : "--data DIR is missing: where the suite's files are");
+    throw Error(ErrorKind::usage, options.suite.empty() ? "--data FILE.jsonl is missing; see `ucas evaluate --help`"
+                                                        : "--data DIR is missing: where the suite's files are");
   }
   asked.plan = plan_of(options, line.settings);
   for (const ModelSettings& model : asked.models) {  // a wrong path is said before the work
@@ -277,14 +278,14 @@ std::vector<std::string> lines_of(const EvaluateWords& asked) {
 int evaluate_by_ranks(EvaluateWords asked, Ranks& ranks) {
   const std::vector<std::string> lines = ranks.together("reading the models", [&] {
     if (std::ranges::any_of(asked.models, [](const auto& m) { return m.by != AnsweredBy::checkpoint; })) {
-      throw Error("config",
+      throw Error(ErrorKind::config,
                   "several ranks draw responses of checkpoints; responses of servers and files need one process");
     }
     asked.plan.device = device_of_rank(asked.plan.device, ranks.place().local, visible_cuda_devices());
     return lines_of(asked);
   });
   require_same(ranks, "comparing the ranks' evaluations", lines);
-  if (!ranks.leads()) return draw_for_leader(asked.plan, asked.models, ranks);
+  if (!ranks.leads()) return sample_for_leader(asked.plan, asked.models, ranks);
   return evaluate_here(asked.options, asked.plan, asked.models, ranks);
 }
 

@@ -54,7 +54,7 @@ void answer(Rollout& engine, const GenerateOptions& options, const Policy& polic
   RolloutRequest request = request_of(options, questions, jobs);
   Tokenizer::Stream stream(policy.tokenizer);
   int64_t tokens = 0;
-  bool reading = true;  // somebody takes what is printed
+  bool reading = true;  // standard output still has a reader
   const double began = now_seconds();
   request.on_token = [&](int64_t, uint32_t sample, int32_t token) {
     ++tokens;
@@ -123,9 +123,9 @@ void answer_file(Rollout& engine, const GenerateOptions& options, const Policy& 
 int run_generate(const Words& words) {
   PolicyLine line = read_policy_line(words, {"data", "stop"});
   if (!line.positionals.empty()) {
-    throw Error("usage", str(printable(line.positionals[0]),
-                             ": unexpected word; the prompt goes after --prompt, the "
-                             "checkpoint after --model"));
+    throw Error(ErrorKind::usage, str(printable(line.positionals[0]),
+                                      ": unexpected word; the prompt goes after --prompt, the "
+                                      "checkpoint after --model"));
   }
   GenerateOptions options;
   ucas::apply(options, line.settings);
@@ -134,7 +134,7 @@ int run_generate(const Words& words) {
   const std::string tokenizer = directory_with(options.model, "tokenizer.json");
   const std::string chosen = choose_template(options.prompt_template, tokenizer, "plain");
   if (chosen != options.prompt_template && chosen == "chat") log(template_in_words(chosen));
-  const Template form = load_template(chosen, tokenizer, options.examples);
+  const Template prompt_template = load_template(chosen, tokenizer, options.examples);
   std::vector<Problem> problems;
   if (options.data.empty()) {
     problems.push_back({.id = "prompt", .source = "", .text = options.prompt, .system = "", .gold = {}});
@@ -143,7 +143,7 @@ int run_generate(const Words& words) {
     problems = read_limited(options.data, options.limit, options.problems);
   }
   const Policy policy = open_policy(options.model, parse_device(options.machine.device), inference(options.dtype));
-  Questions questions = encode_questions(problems, form, policy, options.sampling.max_tokens);
+  Questions questions = encode_questions(problems, prompt_template, policy, options.sampling.max_tokens);
   const Stops stops = read_stops(options.stop, policy.tokenizer);
   questions.stop_ids.insert(questions.stop_ids.end(), stops.ids.begin(), stops.ids.end());
   questions.ends = ends_at(policy.tokenizer, stops.texts);

@@ -16,13 +16,14 @@ int run_merge(const Words& words) {
   const PolicyLine line = read_policy_line(words, {});
   MergeOptions options;
   ucas::apply(options, line.settings);
-  if (line.positionals.size() != 1) throw Error("usage", "give one adapter directory; see `ucas merge --help`");
-  if (options.out.empty()) throw Error("usage", "--out DIR is missing: where the whole checkpoint goes");
+  if (line.positionals.size() != 1)
+    throw Error(ErrorKind::usage, "give one adapter directory; see `ucas merge --help`");
+  if (options.out.empty()) throw Error(ErrorKind::usage, "--out DIR is missing: where the whole checkpoint goes");
   const std::string& directory = line.positionals[0];
   if (!find_adapter(directory)) {
-    throw Error("path", str(printable(directory, 400),
-                            ": no adapter_config.json there: expected the directory of a "
-                            "PEFT adapter"));
+    throw Error(ErrorKind::path, str(printable(directory, 400),
+                                     ": no adapter_config.json there: expected the directory of a "
+                                     "PEFT adapter"));
   }
   check_output(options.out);
   std::unique_ptr<Model> model = load_model(directory, at::kCPU, inference(Dtype::f32));

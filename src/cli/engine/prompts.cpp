@@ -1,9 +1,9 @@
 #include "cli/engine/prompts.h"
 
 #include "base/error.h"
-#include "base/lapses.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "base/warning_counters.h"
 
 namespace ucas {
 
@@ -13,24 +13,25 @@ std::vector<Problem> read_limited(const std::vector<std::string>& files, int64_t
   return problems;
 }
 
-Questions encode_questions(const std::vector<Problem>& problems, const Template& form, const Policy& policy,
+Questions encode_questions(const std::vector<Problem>& problems, const Template& prompt_template, const Policy& policy,
                            int64_t max_tokens) {
   const ModelConfig& model = policy.model->config();
   const int64_t room = model.max_position_embeddings - max_tokens;
   if (room < 1) {
-    throw Error("config", str("max_tokens = ", max_tokens, " leaves no room for a prompt: the model has ",
-                              model.max_position_embeddings, " positions (max_position_embeddings); lower max_tokens"));
+    throw Error(ErrorKind::config,
+                str("max_tokens = ", max_tokens, " leaves no room for a prompt: the model has ",
+                    model.max_position_embeddings, " positions (max_position_embeddings); lower max_tokens"));
   }
-  PreparedPrompts prepared = prepare_prompts(form, problems, policy.tokenizer, room);
+  PreparedPrompts prepared = prepare_prompts(prompt_template, problems, policy.tokenizer, room);
   if (prepared.dropped > 0) {
-    note(Lapse::prompt, prepared.dropped);
+    count_warning(Warning::prompt, prepared.dropped);
     warn(str(prepared.dropped, " of ", problems.size(), " prompts dropped: empty, or longer than ", room,
              " tokens (the model's ", model.max_position_embeddings, " positions less max_tokens = ", max_tokens, ")"));
   }
   Questions out;
   for (int64_t index : prepared.problem) out.problems.push_back(problems[static_cast<size_t>(index)]);
   out.prompts = std::move(prepared.ids);
-  out.stop_ids = collect_stop_ids(model, policy.tokenizer, stop_ids(form, policy.tokenizer));
+  out.stop_ids = collect_stop_ids(model, policy.tokenizer, stop_ids(prompt_template, policy.tokenizer));
   return out;
 }
 

@@ -1,5 +1,5 @@
 // Prompts for the commands that answer problem files: read, cut to --limit, encoded, over-long ones dropped with a
-// warning. Threads: one.
+// warning.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct Questions {
 std::vector<Problem> read_limited(const std::vector<std::string>& files, int64_t limit, const ProblemOptions& options);
 
 // Drops prompts that leave no room for `max_tokens` in the model's positions.
-Questions encode_questions(const std::vector<Problem>& problems, const Template& form, const Policy& policy,
+Questions encode_questions(const std::vector<Problem>& problems, const Template& prompt_template, const Policy& policy,
                            int64_t max_tokens);
 
 }  // namespace ucas

@@ -15,7 +15,7 @@ int run_replay(const Words& words) {
   ReplayOptions options;
   ucas::apply(options, line.settings);
   if (line.positionals.size() != 1) {
-    throw Error("usage", str("expected one RUN, got ", line.positionals.size(), "; see ucas replay --help"));
+    throw Error(ErrorKind::usage, str("expected one RUN, got ", line.positionals.size(), "; see ucas replay --help"));
   }
   const double began = now_seconds();
   const Replay made = replay(line.positionals[0], {options.step, options.problem, options.sample, options.threads});
@@ -40,7 +40,7 @@ int run_replay(const Words& words) {
           " responses identical, tokens and log-probs\n"));
   if (made.carried > 0) {
     out(str(made.carried,
-            " more were carried over from the step before (rollout.surplus), whose weights sampled them\n"));
+            " more were carried over from the step before (rollout.carry_over), whose weights sampled them\n"));
   }
   log(str("replayed in ", human_seconds(seconds)));
   return same == all ? kDone : kDiffers;

@@ -30,7 +30,7 @@ std::vector<int32_t> tokens_of(const JsonRow& row, const std::string& key, const
   const std::string ids_key = key + "_ids";
   if (row.value.contains(ids_key)) return ids_field(row, ids_key, policy.model->config().vocab_size);
   if (!row.value.contains(key)) {
-    throw Error("data_line", str(row.where, ": neither \"", key, "\" nor \"", ids_key, "\" is there"));
+    throw Error(ErrorKind::data_line, str(row.where, ": neither \"", key, "\" nor \"", ids_key, "\" is there"));
   }
   const std::string text = text_field(row, key);
   if (key == "prompt") return policy.tokenizer.encode_prompt(text);
@@ -44,13 +44,13 @@ Row read_row(const JsonRow& row, const Policy& policy) {
   out.prompt = tokens_of(row, "prompt", policy);
   out.response = tokens_of(row, "response", policy);
   if (out.prompt.empty()) {
-    throw Error("data_line",
+    throw Error(ErrorKind::data_line,
                 str(row.where, ": the prompt has no tokens; the first token of a response needs one before it"));
   }
   const int64_t positions = policy.model->config().max_position_embeddings;
   if (out.length() > positions) {
-    throw Error("data_line", str(row.where, ": prompt and response have ", out.length(), " tokens, the model ",
-                                 positions, " positions (max_position_embeddings)"));
+    throw Error(ErrorKind::data_line, str(row.where, ": prompt and response have ", out.length(), " tokens, the model ",
+                                          positions, " positions (max_position_embeddings)"));
   }
   return out;
 }
@@ -60,7 +60,7 @@ std::string numbers(const at::Tensor& values, int64_t first, int64_t count, cons
   const float* data = values.const_data_ptr<float>() + first;
   for (int64_t i = 0; i < count; ++i) {
     if (!std::isfinite(data[i])) {
-      throw Error("numeric",
+      throw Error(ErrorKind::numeric,
                   str("line ", row.line, ": token ", i + 1, " of the response gives ", data[i],
                       "; the checkpoint holds non-finite or huge weights"),
                   kNumeric);
@@ -112,9 +112,9 @@ int run_score(const Words& words) {
   const PolicyLine line = read_policy_line(words, {});
   ScoreOptions options;
   ucas::apply(options, line.settings);
-  if (options.model.empty()) throw Error("usage", "--model DIR is missing; see `ucas score --help`");
+  if (options.model.empty()) throw Error(ErrorKind::usage, "--model DIR is missing; see `ucas score --help`");
   if (line.positionals.size() != 1)
-    throw Error("usage", "give one FILE.jsonl of rows to score; see `ucas score --help`");
+    throw Error(ErrorKind::usage, "give one FILE.jsonl of rows to score; see `ucas score --help`");
   use_threads(options.machine.threads);
   const Policy policy = open_policy(options.model, parse_device(options.machine.device), inference(options.dtype));
 

@@ -32,7 +32,7 @@ std::string own_name(std::string directory) {
 
 int run_serve(const Words& words) {
   const PolicyLine line = read_policy_line(words, {});
-  if (line.positionals.size() != 1) throw Error("usage", "expected one CHECKPOINT; see `ucas serve --help`");
+  if (line.positionals.size() != 1) throw Error(ErrorKind::usage, "expected one CHECKPOINT; see `ucas serve --help`");
   const std::string& directory = line.positionals[0];
   ServeOptions options;
   ucas::apply(options, line.settings);
@@ -44,14 +44,14 @@ int run_serve(const Words& words) {
     log(chosen.empty() ? std::string("no chats: the checkpoint has no chat template; --template NAME gives one")
                        : template_in_words(chosen));
   }
-  if (!chosen.empty() && chosen != "none") as.form = load_template(chosen, tokenizer);
+  if (!chosen.empty() && chosen != "none") as.prompt_template = load_template(chosen, tokenizer);
   use_threads(options.machine.threads);
   const Policy policy = open_policy(directory, parse_device(options.machine.device), inference(options.dtype));
   const ModelConfig& model = policy.model->config();
   as.tokenizer = &policy.tokenizer;
   as.vocab = model.vocab_size;
   as.stop_ids = collect_stop_ids(model, policy.tokenizer);
-  if (as.form) as.form_stop_ids = stop_ids(*as.form, policy.tokenizer);
+  if (as.prompt_template) as.form_stop_ids = stop_ids(*as.prompt_template, policy.tokenizer);
 
   const auto engine = make_engine(*policy.model, options.engine);
   Service service(*engine, policy.tokenizer, std::min(options.max_length, model.max_position_embeddings),
@@ -62,7 +62,7 @@ int run_serve(const Words& words) {
   const int64_t port = server.bind(options.host, options.port);
   install_stop_signals();
   if (!is_loopback(options.host) && as.key.empty()) {
-    warn(str("whoever reaches ", options.host, " may ask; set UCAS_API_KEY to a key that clients must send"));
+    warn(str("the server is open to anyone who can reach ", options.host, "; set UCAS_API_KEY to require a key"));
   }
   out(str("serving ", as.name, " on http://", options.host, ":", port, "/v1\n"));
   std::thread listening([&] { server.run(); });

@@ -47,12 +47,12 @@ int run_sft(const Words& words) {
   options.validate();
   for (const Setting& setting : settings) {
     if (setting.key.starts_with("model.") && !options.model.empty()) {
-      throw Error("config", str(setting.where, ": ", setting.key, " shapes a new model (--init); ", options.model,
-                                " has its own shape"));
+      throw Error(ErrorKind::config, str(setting.where, ": ", setting.key, " shapes a new model (--init); ",
+                                         options.model, " has its own shape"));
     }
   }
   if (ended_already(options.sft, options.out)) {
-    log(str("sft: ", options.out, ": whole; the process that made it was killed when it was done"));
+    log(str("sft: ", options.out, " is already complete; removed leftovers of the interrupted run"));
     return kDone;
   }
   check_output(options.out);

@@ -13,7 +13,8 @@ namespace ucas {
 
 int run_study(const Words& words) {
   CommandLine line = parse_command_line(words, {"check"});
-  if (line.positionals.size() != 1) throw Error("usage", "ucas study STUDY.toml [--key value ...]; see --help");
+  if (line.positionals.size() != 1)
+    throw Error(ErrorKind::usage, "ucas study STUDY.toml [--key value ...]; see --help");
   const std::string only = take_option(line.settings, "only");
   const bool worker = !take_option(line.settings, "worker").empty();
   const bool check = std::ranges::any_of(line.settings, [](const Setting& s) { return s.key == "check"; });

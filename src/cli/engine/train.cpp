@@ -57,11 +57,11 @@ constexpr const char* kOverPlan = "allow-over-plan";
 void read_config(const CommandLine& line, TrainWords& asked) {
   if (!line.positionals.empty()) asked.settings = read_config_file(line.positionals[0]);
   asked.settings.insert(asked.settings.end(), line.settings.begin(), line.settings.end());
-  Refusals refuse("config");
+  Refusals refuse(ErrorKind::config);
   refuse.attempt([&] { asked.config = make_train_config(asked.settings); });
   if (refuse.none()) refuse.attempt([&] { asked.config->validate(); });
   const char* no_out = "--out RUN is missing: the directory that the run is written to";
-  if (refuse.none() && asked.out.empty()) throw Error("usage", no_out);
+  if (refuse.none() && asked.out.empty()) throw Error(ErrorKind::usage, no_out);
   if (asked.out.empty()) refuse(no_out);
   refuse.finish();
 }
@@ -74,7 +74,8 @@ TrainWords read_train_words(const Words& words) {
   asked.observer = make_train_observer(parse_progress_mode(take_option(line.settings, "progress")));
   expand_short_forms(line.settings);
   if (line.positionals.size() > 1) {
-    throw Error("usage", str("one CONFIG at most, got ", join(line.positionals, " "), "; see ucas train --help"));
+    throw Error(ErrorKind::usage,
+                str("one CONFIG at most, got ", join(line.positionals, " "), "; see ucas train --help"));
   }
   const auto is_flag = [&](const Setting& s) {
     return s.key == kOverPlan || (s.key == "allow-changes" && !asked.resume.empty());
@@ -86,7 +87,8 @@ TrainWords read_train_words(const Words& words) {
     return asked;
   }
   if (!line.positionals.empty() || !asked.out.empty()) {
-    throw Error("usage", "--resume RUN goes on with that run's own config.toml: give neither CONFIG nor --out");
+    throw Error(ErrorKind::usage,
+                "--resume RUN goes on with that run's own config.toml: give neither CONFIG nor --out");
   }
   asked.settings = line.settings;
   return asked;
@@ -121,7 +123,7 @@ int run_train(const Words& words) {
     install_stop_signals();
     if (is_auto(asked)) {
       const bool there = ranks->leads() && exists(path_join(asked.out, "config.toml"));
-      asked.resume = ranks->told("whether there is a run", there ? "1" : "").empty() ? "" : asked.out;
+      asked.resume = ranks->from_leader("whether there is a run", there ? "1" : "").empty() ? "" : asked.out;
       ranks->together("comparing the options with the run's", [&] {
         if (!asked.resume.empty()) asked.settings = changes_of(*asked.config, asked.resume);
       });

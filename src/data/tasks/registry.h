@@ -36,7 +36,7 @@ std::unique_ptr<TextTask> make_text_task(TextTaskKind kind);
 const char* grader_of(TextTaskKind kind);  // its name in options
 const char* about(TextTaskKind kind);
 
-// The first `count` different problems of a split. Error("config") where there are not so many.
+// The first `count` different problems of a split. Error(ErrorKind::config) where there are not so many.
 std::vector<TextProblem> draw_problems(TextTaskKind kind, const TextTaskOptions& options, Split split, int64_t count);
 // Worked examples of the train split, for the place before a question (data/few_shot.h).
 constexpr int64_t kWorkedExamples = 4;

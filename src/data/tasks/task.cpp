@@ -36,9 +36,10 @@ std::vector<TextProblem> draw(TextTaskKind kind, const TextTaskOptions& options,
     if (seen.insert(problem.text).second) {
       problems.push_back(std::move(problem));
     } else if (++repeats > 20 * std::ssize(problems) + 10000) {
-      throw Error("config", str("count_", word_of_split(split), " = ", count, ": ", word_of(kind), " of difficulty ",
-                                options.difficulty, " has hardly more than ", problems.size(),
-                                " different questions of this split; lower the count or raise the difficulty"));
+      throw Error(ErrorKind::config,
+                  str("count_", word_of_split(split), " = ", count, ": ", word_of(kind), " of difficulty ",
+                      options.difficulty, " has hardly more than ", problems.size(),
+                      " different questions of this split; lower the count or raise the difficulty"));
     }
   }
   return problems;
@@ -79,7 +80,7 @@ std::string filled(std::string_view text, std::span<const std::pair<std::string_
     if (open == std::string_view::npos) break;
     const std::string_view name = text.substr(open + 1, close - open - 1);
     const auto value = std::ranges::find(values, name, [](const auto& pair) { return pair.first; });
-    UCAS_CHECK(close != std::string_view::npos && value != values.end(), "a form has places that are filled");
+    UCAS_CHECK(close != std::string_view::npos && value != values.end(), "a template must have placeholders");
     done += value->second;
     text.remove_prefix(close + 1);
   }
@@ -147,7 +148,7 @@ std::unique_ptr<TextTask> make_text_task(TextTaskKind kind) {
     UCAS_TEXT_TASKS(UCAS_MAKE)
 #undef UCAS_MAKE
   }
-  UCAS_CHECK(false, "a task of the registry");
+  UCAS_CHECK(false, "the task must be in the registry");
 }
 
 const char* grader_of(TextTaskKind kind) {

@@ -30,7 +30,7 @@ std::optional<int32_t> single_token(const Tokenizer& tokenizer, const std::strin
     // name.
     if (text.starts_with(' ')) return alone(std::string_view(text).substr(1));
   } catch (const Error& error) {
-    if (error.kind() != "tokenizer") throw;
+    if (error.kind() != ErrorKind::tokenizer) throw;
   }
   const std::optional<int32_t> named = tokenizer.id_of(text);
   return named && tokenizer.token_text(*named) == text ? named : std::nullopt;
@@ -90,15 +90,15 @@ std::vector<ChoiceScore> score_choices(Model& model, std::span<const ChoiceQuest
     for (size_t i = 0; i < question.letters.size(); ++i) {
       score.logprob.push_back(logprob.const_data_ptr<float>()[row++]);
       if (std::isfinite(score.logprob.back())) continue;
-      throw Error("numeric", "the log-prob of a choice is not finite; the checkpoint holds non-finite or huge weights",
-                  kNumeric);
+      throw Error(ErrorKind::numeric,
+                  "the log-prob of a choice is not finite; the checkpoint holds non-finite or huge weights", kNumeric);
     }
   }
   return scores;
 }
 
 std::vector<int32_t> letter_tokens(const Tokenizer& tokenizer, std::span<const int32_t> prompt, int64_t count) {
-  UCAS_CHECK(!prompt.empty(), "a prompt");
+  UCAS_CHECK(!prompt.empty(), "expected a prompt");
   const std::vector<std::string> leads =
       ends_in_space(tokenizer, prompt) ? std::vector<std::string>{""} : std::vector<std::string>{" ", ""};
   for (const std::string& lead : leads) {
@@ -108,9 +108,10 @@ std::vector<int32_t> letter_tokens(const Tokenizer& tokenizer, std::span<const i
     }
     if (static_cast<int64_t>(ids.size()) == count) return ids;
   }
-  throw Error("tokenizer", str(tokenizer.directory(), ": the letters A to ", letter(static_cast<size_t>(count) - 1),
-                               " are not single tokens, so choices cannot be compared by log-prob; grade the generated "
-                               "letter instead (grader = \"letter\")"));
+  throw Error(ErrorKind::tokenizer,
+              str(tokenizer.directory(), ": the letters A to ", letter(static_cast<size_t>(count) - 1),
+                  " are not single tokens, so choices cannot be compared by log-prob; grade the generated "
+                  "letter instead (grader = \"letter\")"));
 }
 
 void compare_choices(Model& model, const Tokenizer& tokenizer, const ChoiceRequest& request) {

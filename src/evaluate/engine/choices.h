@@ -1,7 +1,6 @@
 // Multiple choice without generation: the log-prob of each choice's letter right after the prompt, the greatest wins.
 // Prompts run packed through the model's own forward and head statistics, so a result depends on its prompt and the
 // weights alone (docs/numerics.md). Fed by `ucas evaluate` for benchmarks with grader = "choice".
-// Threads: one caller at a time.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +23,11 @@ struct ChoiceScore {
   std::vector<double> logprob;         // of each letter, over the whole vocabulary, at temperature 1
   double entropy = 0, confidence = 0;  // of the position that they stand at
 };
-// One score per question. Error("numeric") if a log-prob is not finite.
+// One score per question. Error(ErrorKind::numeric) if a log-prob is not finite.
 std::vector<ChoiceScore> score_choices(Model& model, std::span<const ChoiceQuestion> questions);
 
 // The tokens of A, B ... after this prompt: with a space before the letter unless the prompt ends in white space, or
-// where the vocabulary has no such tokens. Error("tokenizer") if a letter is no single token either way.
+// where the vocabulary has no such tokens. Error(ErrorKind::tokenizer) if a letter is no single token either way.
 std::vector<int32_t> letter_tokens(const Tokenizer& tokenizer, std::span<const int32_t> prompt, int64_t count);
 
 struct ChoiceRequest {

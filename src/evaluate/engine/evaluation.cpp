@@ -15,9 +15,9 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "evaluate/chosen_on.h"
-#include "evaluate/engine/asked.h"
 #include "evaluate/engine/choices.h"
 #include "evaluate/engine/evaluator.h"
+#include "evaluate/engine/prepared_problems.h"
 #include "evaluate/engine/served.h"
 #include "evaluate/responses_file.h"
 #include "hf/adapter.h"
@@ -81,7 +81,7 @@ std::string hash_of(const std::vector<CardFile>& files) {
 }
 
 [[noreturn]] void stopped(const std::string& kept) {
-  throw Error("interrupted",
+  throw Error(ErrorKind::interrupted,
               kept.empty() ? std::string("stopped during the evaluation; without --out nothing is kept")
                            : str("stopped during the evaluation; the responses so far are in ", kept,
                                  ", the same command goes on"),
@@ -116,25 +116,25 @@ void write_evaluated_environment(const EvaluationPlan& plan, const Origin& origi
 }
 
 // From what is asked and who answers to a result, kept in RUN unless that is "".
-EvalRecord evaluate_from(const EvaluationPlan& plan, const Asked& asked, const Origin& origin, EvalInput input,
-                         const std::string& run) {
+EvalRecord evaluate_from(const EvaluationPlan& plan, const PreparedProblems& prepared, const Origin& origin,
+                         EvalInput input, const std::string& run) {
   EvalConfig config = plan.config;
-  config.max_tokens = asked.max_tokens;
-  input.problems = asked.problems;
-  input.prompts = asked.prompts;
-  input.sources = asked.sources;
-  input.keyed_by_place = plan.keyed_by_place;
+  config.max_tokens = prepared.max_tokens;
+  input.problems = prepared.problems;
+  input.prompts = prepared.prompts;
+  input.sources = prepared.sources;
+  input.keyed_by_position = plan.keyed_by_position;
   input.model = origin.model;
-  input.suite = asked.suite;
-  input.data = asked.data;
+  input.suite = prepared.suite;
+  input.data = prepared.data;
   input.should_stop = stop_requested;
   if (run.empty()) {
-    EvalRecord result = evaluate(origin.source, asked.graders, input, config);
+    EvalRecord result = evaluate(origin.source, prepared.graders, input, config);
     if (!result.complete) stopped("");
-    result.graded_by = asked.graded_by;
+    result.graded_by = prepared.graded_by;
     return result;
   }
-  const std::string directory = path_join(run, "eval"), keys = plan.keyed_by_place ? "place" : "problem";
+  const std::string directory = path_join(run, "eval"), keys = plan.keyed_by_position ? "place" : "problem";
   const std::string file = plan.name + ".outputs.jsonl";
   refuse_links(run, {"eval", path_join("eval", file), path_join("eval", str(".", file, ".lock"))});
   const bool bounded = origin.kind != "file";            // a file's responses need not reach a limit
@@ -151,9 +151,9 @@ EvalRecord evaluate_from(const EvaluationPlan& plan, const Asked& asked, const O
                  .origin = origin.kind,
                  .served = origin.facts,
                  .model_files = origin.files,
-                 .suite = asked.suite,
+                 .suite = prepared.suite,
                  .keys = keys,
-                 .benchmarks = asked.card};
+                 .benchmarks = prepared.card};
   if (!origin.kind.empty()) card.machine.device = origin.kind;
   const OutputSettings settings{.model = origin.hash,
                                 .keys = keys,
@@ -163,7 +163,7 @@ EvalRecord evaluate_from(const EvaluationPlan& plan, const Asked& asked, const O
                                 .top_k = config.top_k,
                                 .seed = config.seed,
                                 .dtype = word_of(config.dtype),
-                                .sources = asked.settings};
+                                .sources = prepared.settings};
   const std::string outputs = path_join(directory, file);
   OutputJournal journal(outputs, settings);
   for (const char* kind : {".json", ".card.json", ".outputs.json"}) {  // and their .jsonl
@@ -171,11 +171,11 @@ EvalRecord evaluate_from(const EvaluationPlan& plan, const Asked& asked, const O
   }
   input.journal = &journal;
   if (bounded) input.disk_free = std::max<int64_t>(1, free_space(directory) - file_size(outputs));
-  EvalRecord result = evaluate(origin.source, asked.graders, input, config);
+  EvalRecord result = evaluate(origin.source, prepared.graders, input, config);
   if (!result.complete) stopped(outputs);
-  result.graded_by = asked.graded_by;
+  result.graded_by = prepared.graded_by;
   write_evaluation(result, directory, plan.name);
-  write_card(card, result, asked.problems, directory, plan.name);
+  write_card(card, result, prepared.problems, directory, plan.name);
   return result;
 }
 
@@ -185,33 +185,34 @@ EvalRecord evaluate_checkpoint(const EvaluationPlan& plan, const std::string& mo
   const Tokenizer tokenizer = Tokenizer::load(directory_with(model, "tokenizer.json"));
   const ModelConfig config = read_model_config(model);
   check_vocabulary(tokenizer, config);
-  const Asked asked(plan,
-                    {.tokenizer = &tokenizer, .eos = config.eos_token_id, .positions = config.max_position_embeddings});
+  const PreparedProblems prepared(
+      plan, {.tokenizer = &tokenizer, .eos = config.eos_token_id, .positions = config.max_position_embeddings});
   LazyEngine engine(model, plan);
   input.choose = [&](std::span<const size_t> which, const std::function<void(Output)>& ended) {
     compare_choices(engine.model(), tokenizer,
-                    {.problems = asked.problems,
-                     .prompts = asked.prompts,
+                    {.problems = prepared.problems,
+                     .prompts = prepared.prompts,
                      .which = which,
                      .ended = ended,
                      .should_stop = stop_requested});
   };
-  input.prompts = asked.prompts;
-  input.problems = asked.problems;
-  if (const std::string flattered = chosen_on(model, asked.problems); !flattered.empty()) warn(flattered);
-  const std::unique_ptr<Rollout> drawn_by = plan.drawn_by ? plan.drawn_by(engine) : nullptr;
+  input.prompts = prepared.prompts;
+  input.problems = prepared.problems;
+  if (const std::string flattered = chosen_on(model, prepared.problems); !flattered.empty()) warn(flattered);
+  const std::unique_ptr<Rollout> sampler = plan.sampler ? plan.sampler(engine) : nullptr;
   const auto ends_at_text = [](const EvalSource& asks) { return !asks.end_texts.empty(); };
-  if (drawn_by && std::ranges::any_of(asked.sources, ends_at_text)) {
-    throw Error("unsupported", str(model, ": a stop that is a text, where several processes draw: they know of stop ",
-                                   "tokens alone; leave it out, or evaluate in one process"));
+  if (sampler && std::ranges::any_of(prepared.sources, ends_at_text)) {
+    throw Error(ErrorKind::unsupported,
+                str(model, ": a stop that is a text, where several processes sample: they know of stop ",
+                    "tokens alone; leave it out, or evaluate in one process"));
   }
-  RolloutSource source(drawn_by ? *drawn_by : engine, tokenizer, input);
+  RolloutSource source(sampler ? *sampler : engine, tokenizer, input);
   Origin origin{.source = source, .model = model, .parameters = config.parameter_count()};
   if (!run.empty()) {
     origin.files = model_files(model);
     origin.hash = hash_of(origin.files);
   }
-  return evaluate_from(plan, asked, origin, std::move(input), run);
+  return evaluate_from(plan, prepared, origin, std::move(input), run);
 }
 
 // What the server says decides: another address with the same model goes on with the same file.
@@ -230,8 +231,8 @@ EvalRecord evaluate_served(const EvaluationPlan& plan, const std::string& addres
     }
   }
   if (options.prompts == PromptForm::ids && (!tokenizer || answerer.chat)) {
-    throw Error("config", answerer.chat
-                              ? "prompts = \"ids\" and api = \"chat\": a chat takes texts; leave one of them out"
+    throw Error(ErrorKind::config,
+                answerer.chat ? "prompts = \"ids\" and api = \"chat\": a chat takes texts; leave one of them out"
                               : "prompts = \"ids\" needs --tokenizer DIR, which makes them");
   }
   const ServedModel served = look_at_server(address, options);
@@ -240,29 +241,29 @@ EvalRecord evaluate_served(const EvaluationPlan& plan, const std::string& addres
     answerer.positions = served.positions;
   }
   if (options.prompts == PromptForm::ids && !served.takes_ids) {
-    throw Error("server", str(served.address, ": takes no prompts of token ids; leave --prompts ids out"));
+    throw Error(ErrorKind::server, str(served.address, ": takes no prompts of token ids; leave --prompts ids out"));
   }
   if (plan.config.samples > 0 && plan.config.top_k > 0 && !served.takes_top_k) {
-    throw Error("server", str(served.address, ": takes no top_k; leave --top_k ", plan.config.top_k, " out"));
+    throw Error(ErrorKind::server, str(served.address, ": takes no top_k; leave --top_k ", plan.config.top_k, " out"));
   }
-  Asked asked(plan, answerer);
-  ServedSource::Asked ask{.problems = asked.problems, .prompts = asked.texts};
+  PreparedProblems prepared(plan, answerer);
+  ServedSource::Sampling ask{.problems = prepared.problems, .prompts = prepared.texts};
   const bool as_ids = served.takes_ids && options.prompts != PromptForm::text && !answerer.chat;
-  for (size_t i = 0; as_ids && i < asked.prompts.size(); ++i) asked.texts[i].ids = asked.prompts[i];
-  for (const EvalSource& source : asked.sources) ask.stop_texts[source.name] = source.stop_texts;
+  for (size_t i = 0; as_ids && i < prepared.prompts.size(); ++i) prepared.texts[i].ids = prepared.prompts[i];
+  for (const EvalSource& source : prepared.sources) ask.stop_texts[source.name] = source.stop_texts;
   ServedSource source(served, options, ask);
   Origin origin{.source = source, .model = served.address, .kind = "server", .facts = served.facts()};
   origin.facts["api"] = word_of(options.api);
   origin.facts["prompts"] = as_ids && tokenizer ? "ids" : "text";
   origin.hash = hash_of_text(str("server\n", served.name, "\n", word_of(options.api)));
-  return evaluate_from(plan, asked, origin, std::move(input), run);
+  return evaluate_from(plan, prepared, origin, std::move(input), run);
 }
 
 // Hands over what stands in the file.
 class GivenSource final : public ResponseSource {
  public:
-  GivenSource(const GivenResponses& given, const std::vector<size_t>& of, const Asked& asked)
-      : given_(given), of_(of), asked_(asked) {}
+  GivenSource(const GivenResponses& given, const std::vector<size_t>& of, const PreparedProblems& prepared)
+      : given_(given), of_(of), asked_(prepared) {}
   void run(const ResponseRequest& request) override {
     for (size_t j = 0; j < request.jobs.size(); ++j) {
       const ResponseJob& job = request.jobs[j];
@@ -280,15 +281,15 @@ class GivenSource final : public ResponseSource {
  private:
   const GivenResponses& given_;
   const std::vector<size_t>& of_;
-  const Asked& asked_;
+  const PreparedProblems& asked_;
 };
 
 EvalRecord evaluate_given(EvaluationPlan plan, const std::string& path, const std::string& run, EvalInput input) {
   const GivenResponses given = read_responses(path);
   const bool own = plan.suite.empty() && plan.files.empty();
-  const Asked asked(plan, {.given = true}, own ? problems_of(given, path) : std::vector<Problem>{});
-  const std::vector<size_t> of = match_responses(given, asked.problems, path);
-  // One response a problem is its greedy one, unless somebody says that it was drawn; several are samples.
+  const PreparedProblems prepared(plan, {.given = true}, own ? problems_of(given, path) : std::vector<Problem>{});
+  const std::vector<size_t> of = match_responses(given, prepared.problems, path);
+  // One response a problem is its greedy one, unless somebody says that it was sampled; several are samples.
   int64_t fewest = INT64_MAX, most = 0;
   for (size_t g : of) {
     fewest = std::min(fewest, std::ssize(given.problems[g].responses));
@@ -305,7 +306,7 @@ EvalRecord evaluate_given(EvaluationPlan plan, const std::string& path, const st
   }
   log(str(path, ": ", grouped(std::ssize(of)), " problems of ", given.kind,
           drawn ? str(", ", fewest, " responses each") : ""));
-  GivenSource source(given, of, asked);
+  GivenSource source(given, of, prepared);
   Origin origin{.source = source, .model = path, .kind = "file"};
   origin.facts["kind"] = given.kind;
   if (!run.empty()) {
@@ -313,7 +314,7 @@ EvalRecord evaluate_given(EvaluationPlan plan, const std::string& path, const st
     origin.hash = hash_of(origin.files);
   }
   input.show_progress = false;
-  return evaluate_from(plan, asked, origin, std::move(input), run);
+  return evaluate_from(plan, prepared, origin, std::move(input), run);
 }
 
 }  // namespace
@@ -334,7 +335,7 @@ EvalRecord evaluate_model(const EvaluationPlan& plan, const std::string& model, 
   return evaluate_checkpoint(plan, model, run, std::move(input));
 }
 
-void draw_for(const EvaluationPlan& plan, const std::string& model, const std::function<void(Rollout&)>& follow) {
+void sample_with(const EvaluationPlan& plan, const std::string& model, const std::function<void(Rollout&)>& follow) {
   use_threads(plan.threads);
   LazyEngine engine(model, plan);
   follow(engine);

@@ -2,7 +2,6 @@
 // model is a checkpoint, or where plan.model.by says so, behind a server or known by its responses in a file.
 //   RUN/eval/NAME.outputs.jsonl   the responses, as they come; an interrupted evaluation goes on from here
 //   RUN/eval/NAME.jsonl, .json    problems and figures        RUN/eval/NAME.card.json   the run card
-// Threads: one.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +32,7 @@ struct EvaluationPlan {
   FewShot examples;                   // before every question, where nothing is chosen among
   int64_t max_prompt_length = 1024;   // longer prompts are left out; 0 = what the model has positions for
   int64_t limit = 0;                  // only the first problems, of each benchmark; 0 = all
-  bool keyed_by_place = false;        // evaluate/engine/evaluator.h
+  bool keyed_by_position = false;     // evaluate/engine/evaluator.h
   EvalConfig config;
   ProblemOptions problems;
   GraderKind grader = GraderKind::math;       // of files; a suite's benchmarks name their own
@@ -45,16 +44,16 @@ struct EvaluationPlan {
   int64_t threads = 0;
   std::string name = "test";  // RUN/eval/NAME.json
   // Who draws for checkpoints, where it is not this process alone: gets the engine that does.
-  std::function<std::unique_ptr<Rollout>(Rollout& own)> drawn_by = {};
+  std::function<std::unique_ptr<Rollout>(Rollout& own)> sampler = {};
 };
 
 // Generates what is not there yet, scores, and leaves the files in RUN, with an env.json unless it has one (`run`
-// empty: keeps nothing). Throws Error("interrupted") when told to stop; the same call goes on.
+// empty: keeps nothing). Throws Error(ErrorKind::interrupted) when told to stop; the same call goes on.
 EvalRecord evaluate_model(const EvaluationPlan& plan, const std::string& model, const std::string& run,
                           const std::string& label, int64_t step = -1);
 
 // For a process that only draws for another's evaluation of a checkpoint: `follow` gets the engine.
-void draw_for(const EvaluationPlan& plan, const std::string& model, const std::function<void(Rollout&)>& follow);
+void sample_with(const EvaluationPlan& plan, const std::string& model, const std::function<void(Rollout&)>& follow);
 
 // The same as evaluate_model, unless RUN holds the evaluation complete.
 void evaluate_or_reuse(const EvaluationPlan& plan, const std::string& model, const std::string& run,

@@ -20,10 +20,10 @@ namespace {
 constexpr double kBytesOfToken = 12, kBytesOfResponse = 400;
 
 // Where the evaluation stands, overall and by source: on a terminal one line, and a line for each source as it ends.
-class Standing {
+class EvaluationProgress {
  public:
   // `longest`: tokens of a response at most.
-  Standing(const EvalInput& input, int64_t total, int64_t longest) : total_(total), longest_(longest) {
+  EvaluationProgress(const EvalInput& input, int64_t total, int64_t longest) : total_(total), longest_(longest) {
     if (!input.show_progress) return;
     progress_.emplace(input.label.empty() ? "evaluate" : str("evaluate ", input.label), total, "responses");
   }
@@ -136,10 +136,10 @@ class Generation {
   void say_work(int64_t missing) const;
   void say_found(int64_t missing) const;
   void check_disk(int64_t missing) const;
-  void keep(size_t problem, std::optional<Output>& slot, Output output, Standing& standing);
+  void keep(size_t problem, std::optional<Output>& slot, Output output, EvaluationProgress& progress);
   void add_jobs(size_t problem);
   void add_job(size_t problem, bool greedy, int64_t first, int64_t count);
-  void take(const ResponseJob& job, Output output, Standing& standing);
+  void take(const ResponseJob& job, Output output, EvaluationProgress& progress);
   std::vector<Responses> arranged();
 
   // What is there of one problem: a slot for each response asked for.
@@ -175,16 +175,16 @@ std::optional<std::vector<Responses>> Generation::run(ResponseSource& source) {
   say_work(missing);
   say_found(missing);
   if (missing > 0) {
-    Standing standing(input_, missing, config_.max_tokens);
-    for (size_t i : to_choose_) standing.expect(input_.problems[i].source, 1);
-    for (const ResponseJob& job : jobs_) standing.expect(input_.problems[job.problem].source, job.count);
+    EvaluationProgress progress(input_, missing, config_.max_tokens);
+    for (size_t i : to_choose_) progress.expect(input_.problems[i].source, 1);
+    for (const ResponseJob& job : jobs_) progress.expect(input_.problems[job.problem].source, job.count);
     if (!to_choose_.empty()) {
-      UCAS_CHECK(input_.choose != nullptr, "somebody who compares choices");
+      UCAS_CHECK(input_.choose != nullptr, "choices need a source that compares them");
       std::map<std::pair<std::string_view, std::string_view>, size_t> place;
       for (size_t i : to_choose_) place[{input_.problems[i].source, input_.problems[i].id}] = i;
       input_.choose(to_choose_, [&](Output output) {
         const size_t problem = place.at({output.source, output.id});
-        keep(problem, slots_[problem].greedy[0], std::move(output), standing);
+        keep(problem, slots_[problem].greedy[0], std::move(output), progress);
         --missing;
       });
     }
@@ -192,14 +192,14 @@ std::optional<std::vector<Responses>> Generation::run(ResponseSource& source) {
                                   .config = config_,
                                   .ended =
                                       [&](size_t job, Output output) {
-                                        take(jobs_[job], std::move(output), standing);
+                                        take(jobs_[job], std::move(output), progress);
                                         --missing;
                                       },
-                                  .token = [&] { standing.token(); },
+                                  .token = [&] { progress.token(); },
                                   .should_stop = input_.should_stop};
     if (!jobs_.empty() && !(input_.should_stop && input_.should_stop())) source.run(request);
-    standing.finish();
-    tokens_ = standing.tokens();
+    progress.finish();
+    tokens_ = progress.tokens();
   }
   if (input_.journal) input_.journal->sync();
   if (missing > 0) return std::nullopt;
@@ -263,7 +263,7 @@ void Generation::check_disk(int64_t missing) const {
   bytes *= 2;
   const auto room = static_cast<double>(input_.disk_free);
   if (bytes <= room) return;
-  throw Error("limit",
+  throw Error(ErrorKind::limit,
               str("the ", grouped(missing), " responses may take ", human_bytes(bytes), " of disk, of up to ",
                   grouped(longest), " tokens each; ", human_bytes(room),
                   " are free there; make room, or ask for less (--samples, --max_tokens, --limit, another --out)"));
@@ -291,7 +291,7 @@ void Generation::add_jobs(size_t problem) {
 
 void Generation::add_job(size_t problem, bool greedy, int64_t first, int64_t count) {
   ResponseJob job{.problem = problem, .greedy = greedy, .first = first, .count = count};
-  job.key = input_.keyed_by_place ? static_cast<uint32_t>(problem) : draw_key(input_.problems[problem]);
+  job.key = input_.keyed_by_position ? static_cast<uint32_t>(problem) : sample_key(input_.problems[problem]);
   if (const EvalSource* source = source_of(problem)) {
     const auto less = source->max_tokens_of.find(input_.problems[problem].id);
     job.max_tokens = less == source->max_tokens_of.end() ? source->max_tokens : less->second;
@@ -301,15 +301,15 @@ void Generation::add_job(size_t problem, bool greedy, int64_t first, int64_t cou
   jobs_.push_back(job);
 }
 
-void Generation::take(const ResponseJob& job, Output output, Standing& standing) {
+void Generation::take(const ResponseJob& job, Output output, EvaluationProgress& progress) {
   Slots& slots = slots_[job.problem];
   auto& slot = job.greedy ? slots.greedy[0] : slots.samples.at(static_cast<size_t>(output.sample));
-  keep(job.problem, slot, std::move(output), standing);
+  keep(job.problem, slot, std::move(output), progress);
 }
 
-void Generation::keep(size_t problem, std::optional<Output>& slot, Output output, Standing& standing) {
+void Generation::keep(size_t problem, std::optional<Output>& slot, Output output, EvaluationProgress& progress) {
   if (input_.journal) input_.journal->append(output);
-  standing.ended(input_.problems[problem].source, output.length());
+  progress.ended(input_.problems[problem].source, output.length());
   slot = std::move(output);
 }
 
@@ -324,13 +324,13 @@ std::vector<Responses> Generation::arranged() {
 
 }  // namespace
 
-uint32_t draw_key(const Problem& problem) {
+uint32_t sample_key(const Problem& problem) {
   const std::string hash = hash_of_text(str(problem.source, "\n", problem.id));
   return static_cast<uint32_t>(std::stoull(hash.substr(0, 8), nullptr, 16));
 }
 
 void RolloutSource::run(const ResponseRequest& request) {
-  UCAS_CHECK(input_.problems.size() == input_.prompts.size(), "one prompt per problem");
+  UCAS_CHECK(input_.problems.size() == input_.prompts.size(), "expected one prompt per problem");
   std::vector<PromptJob> jobs;
   for (const ResponseJob& asked : request.jobs) {
     jobs.push_back({.prompt = input_.prompts[asked.problem],
@@ -383,7 +383,7 @@ void check_room(const EvalInput& input, const EvalConfig& config) { Generation(i
 
 EvalRecord evaluate(ResponseSource& source, const Graders& graders, const EvalInput& input, const EvalConfig& config) {
   if (!config.greedy && config.samples == 0) {
-    throw Error("config", "greedy = false and samples = 0: nothing to evaluate; ask for one of them");
+    throw Error(ErrorKind::config, "greedy = false and samples = 0: nothing to evaluate; ask for one of them");
   }
   const double began = now_seconds();
   Generation generation(input, config);

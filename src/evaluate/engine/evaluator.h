@@ -2,7 +2,6 @@
 // all problems of all benchmarks, greedy and sampled together, each response kept in a journal (outputs.h) as it ends.
 // Fed by `ucas evaluate`, demo and studies, and the trainer's validation; uses any Rollout and Grader.
 // Draws are keyed with step = kEvaluationStep, so they never coincide with those of training.
-// Threads: one caller at a time.
 #pragma once
 
 #include <cstdint>
@@ -45,13 +44,13 @@ struct EvalInput {
   std::span<const EvalSource> sources = {};       // those that are not here have no settings of their own
   // By place a problem's draws are keyed by its index among `problems` (validation, the embedded task); else by its
   // source and id, so that they do not depend on what else is evaluated.
-  bool keyed_by_place = true;
+  bool keyed_by_position = true;
   OutputJournal* journal = nullptr;  // responses found there are not generated again
   // Compares the choices of the problems with these indices and hands over each response as it is known.
   std::function<void(std::span<const size_t> problems, const std::function<void(Output)>& ended)> choose = {};
-  int64_t disk_free =
-      0;  // bytes where the journal is, less what it has; 0: not asked. Error("limit") before the first response
-  bool scored = true;        // false: by another process, here they are only drawn
+  int64_t disk_free = 0;  // bytes where the journal is, less what it has; 0: not asked. Error(ErrorKind::limit) before
+                          // the first response
+  bool scored = true;     // false: by another process, here they are only sampled
   std::string label, model;  // for the result
   std::string suite;
   int64_t step = -1;
@@ -61,7 +60,7 @@ struct EvalInput {
 };
 
 // Key of a problem's draws where they are keyed by what it is.
-uint32_t draw_key(const Problem& problem);
+uint32_t sample_key(const Problem& problem);
 
 // Responses of our own engine, to `input.prompts`.
 class RolloutSource final : public ResponseSource {
@@ -79,7 +78,7 @@ class RolloutSource final : public ResponseSource {
   const EvalInput& input_;
 };
 
-// Error("limit") where input.disk_free is less than the responses may take.
+// Error(ErrorKind::limit) where input.disk_free is less than the responses may take.
 void check_room(const EvalInput& input, const EvalConfig& config);
 EvalRecord evaluate(ResponseSource& source, const Graders& graders, const EvalInput& input, const EvalConfig& config);
 EvalRecord evaluate(Rollout& rollout, const Tokenizer& tokenizer, const Graders& graders, const EvalInput& input,

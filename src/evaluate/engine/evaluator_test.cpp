@@ -135,13 +135,13 @@ std::vector<int32_t> keyed(uint32_t problem, uint32_t sample, bool greedy) {
 TEST(evaluator, killed_anywhere_it_goes_on_and_ends_as_the_same_bytes) {
   const EvalConfig config{.samples = 3};
   Fixture whole(4);
-  whole.input.keyed_by_place = false;
+  whole.input.keyed_by_position = false;
   whole.rollout.script = keyed;
   Kept undisturbed;
   const EvalRecord wanted = undisturbed.run(whole, config);
   for (int64_t killed = 0; killed <= 16; ++killed) {
     Fixture f(4);
-    f.input.keyed_by_place = false;
+    f.input.keyed_by_position = false;
     f.rollout.script = keyed;
     f.rollout.most = killed;
     Kept kept;
@@ -185,7 +185,7 @@ TEST(evaluator, what_another_process_scores_is_drawn_and_graded_by_nobody) {
 TEST(evaluator, a_disk_that_the_responses_may_fill_is_refused_before_the_first_of_them) {
   const EvalConfig config{.samples = 3, .max_tokens = 1000};
   Fixture f(4);
-  f.input.keyed_by_place = false;
+  f.input.keyed_by_position = false;
   f.rollout.script = keyed;
   Kept kept;
   f.input.disk_free = int64_t{2} * 16 * 12 * 1000;  // but for what is said beside the tokens
@@ -193,7 +193,7 @@ TEST(evaluator, a_disk_that_the_responses_may_fill_is_refused_before_the_first_o
     kept.run(f, config);
     ADD_FAILURE() << "taken";
   } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), "limit");
+    EXPECT_EQ(error.word(), "limit");
     EXPECT_TRUE(std::string(error.what())
                     .starts_with("the 16 responses may take 388 KiB of disk, of up to 1,000 tokens "
                                  "each; 375 KiB are free there"))
@@ -228,7 +228,7 @@ TEST(evaluator, more_samples_generate_only_the_new_ones_and_fewer_lose_none) {
 
 TEST(evaluator, a_problems_draws_do_not_depend_on_what_else_is_asked) {
   Fixture all(4), some(4);
-  all.input.keyed_by_place = some.input.keyed_by_place = false;
+  all.input.keyed_by_position = some.input.keyed_by_position = false;
   some.problems.erase(some.problems.begin(), some.problems.begin() + 2);
   some.prompts.erase(some.prompts.begin(), some.prompts.begin() + 2);
   all.rollout.script = some.rollout.script = keyed;
@@ -237,10 +237,10 @@ TEST(evaluator, a_problems_draws_do_not_depend_on_what_else_is_asked) {
   for (size_t i = 0; i < 2; ++i) {
     for (size_t s = 0; s < 5; ++s) EXPECT_EQ(a.rows[i + 2].responses[s].ids, b.rows[i].responses[s].ids);
   }
-  EXPECT_NE(draw_key(all.problems[0]), draw_key(all.problems[1]));
+  EXPECT_NE(sample_key(all.problems[0]), sample_key(all.problems[1]));
   Problem same_id = all.problems[0];
   same_id.source = "odd";
-  EXPECT_NE(draw_key(all.problems[0]), draw_key(same_id));
+  EXPECT_NE(sample_key(all.problems[0]), sample_key(same_id));
 }
 
 TEST(evaluator, validation_keys_its_draws_by_place_as_ever) {

@@ -175,8 +175,8 @@ class Look {
  private:
   [[noreturn]] void refuse(const std::string& what) const {
     const bool key = what.starts_with("HTTP 401") || what.starts_with("HTTP 403");
-    throw Error("server", str(model_.address, endpoint_of(options_.api), ": ", what,
-                              key ? "; the key is taken from UCAS_API_KEY or OPENAI_API_KEY" : ""));
+    throw Error(ErrorKind::server, str(model_.address, endpoint_of(options_.api), ": ", what,
+                                       key ? "; the key is taken from UCAS_API_KEY or OPENAI_API_KEY" : ""));
   }
 
   // A server that has just started may be slow to say so: asked a few times.
@@ -200,7 +200,7 @@ class Look {
       return one;
     });
     if (reply.status == 0) {
-      throw Error("server",
+      throw Error(ErrorKind::server,
                   str(model_.address, ": ", reply.failure, "; is the server running, and is this its address?"));
     }
     std::vector<std::string> names;
@@ -220,10 +220,11 @@ class Look {
     model_.name = options_.served_model;
     if (!model_.name.empty()) return;
     if (names.size() != 1) {
-      throw Error("server", str(model_.address, ": it has ",
-                                names.empty() ? std::string("no list of models")
-                                              : str(names.size(), " models, ", printable(join(names, ", "), 300)),
-                                "; choose one with --served_model NAME"));
+      throw Error(ErrorKind::server,
+                  str(model_.address, ": it has ",
+                      names.empty() ? std::string("no list of models")
+                                    : str(names.size(), " models, ", printable(join(names, ", "), 300)),
+                      "; choose one with --served_model NAME"));
     }
     model_.name = names[0];
   }
@@ -239,7 +240,7 @@ class Look {
 
 class Asking {
  public:
-  Asking(const ServedModel& model, const ServerOptions& options, const ServedSource::Asked& asked,
+  Asking(const ServedModel& model, const ServerOptions& options, const ServedSource::Sampling& asked,
          const ResponseRequest& request)
       : model_(model), options_(options), asked_(asked), request_(request) {
     for (size_t j = 0; j < request.jobs.size(); ++j) {
@@ -319,7 +320,7 @@ class Asking {
 
   const ServedModel& model_;
   const ServerOptions& options_;
-  const ServedSource::Asked& asked_;
+  const ServedSource::Sampling& asked_;
   const ResponseRequest& request_;
   std::vector<Item> items_;
   std::vector<std::optional<Answered>> answers_;  // from its reply until it is taken
@@ -351,7 +352,7 @@ ServedModel look_at_server(const std::string& address, const ServerOptions& opti
   return Look(address, options).look();
 }
 
-ServedSource::ServedSource(const ServedModel& model, const ServerOptions& options, Asked asked)
+ServedSource::ServedSource(const ServedModel& model, const ServerOptions& options, Sampling asked)
     : model_(model), options_(options), asked_(std::move(asked)) {}
 
 void ServedSource::run(const ResponseRequest& request) {
@@ -363,7 +364,7 @@ void ServedSource::run(const ResponseRequest& request) {
   const std::string missing = asking.missing();
   if (missing.empty() && asking.gave_up().empty()) return;
   throw Error(
-      "server",
+      ErrorKind::server,
       str(model_.address, ": ", grouped(asking.asked() - asking.came()), " of ", grouped(asking.asked()),
           " responses are missing", asking.gave_up().empty() ? "" : str(": ", asking.gave_up()),
           missing.empty() ? "" : str("; last seen: ", missing),

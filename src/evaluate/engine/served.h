@@ -38,25 +38,25 @@ struct ServedModel {
   std::map<std::string, std::string> facts() const;  // for the run card
 };
 
-// Errors: usage (address), server (nobody answers, a refusal: its own words), all before any work.
+// Errors: usage (address), server (no answer, a refusal: its own words), all before any work.
 ServedModel look_at_server(const std::string& address, const ServerOptions& options);
 
 class ServedSource final : public ResponseSource {
  public:
-  struct Asked {
+  struct Sampling {
     std::span<const Problem> problems;
     std::span<const ServedPrompt> prompts;                       // by problem
     std::map<std::string, std::vector<std::string>> stop_texts;  // by source
   };
-  ServedSource(const ServedModel& model, const ServerOptions& options, Asked asked);
-  // Error("server", exit 75) after all that could be had has ended, if some are missing: how many, and why.
+  ServedSource(const ServedModel& model, const ServerOptions& options, Sampling asked);
+  // Error(ErrorKind::server, exit 75) after all that could be had has ended, if some are missing: how many, and why.
   void run(const ResponseRequest& request) override;
   int64_t tried_again() const { return tried_again_; }
 
  private:
   const ServedModel& model_;
   const ServerOptions& options_;
-  Asked asked_;
+  Sampling asked_;
   int64_t tried_again_ = 0;
 };
 

@@ -1,6 +1,6 @@
 // What can go wrong in a training, one row each: the number that shows it, where it begins to matter, what it usually
 // means and what to try. The report's alarms and the dashboard take theirs from here (report/alarms), `ucas diagnose`
-// asks all of them, and when each began. Threads: any.
+// asks all of them, and when each began.
 #pragma once
 
 #include <cstdint>

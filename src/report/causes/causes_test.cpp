@@ -95,7 +95,7 @@ const std::vector<Planted>& planted() {
       {"KL to the reference", [](Row& r, double) { fall(r), r["actor/kl_loss"] = 6; }},
       {"KL in the reward", [](Row& r, double) { fall(r), r["actor/reward_kl_penalty"] = 6; }},
       {"Tokens rejected", [](Row& r, double) { r["rollout/rejected_share"] = 0.8; }},
-      {"Grader gives up", [](Row& r, double) { fall(r), r["verifier/over_budget_share"] = 0.3; },
+      {"Verifier over budget", [](Row& r, double) { fall(r), r["verifier/over_budget_share"] = 0.3; },
        [](StoredResponse& o) { o.verdict = VerdictKind::over_budget, o.reason = "out of time"; }},
       {"Format paid without an answer",
        [](Row& r, double) {
@@ -113,8 +113,8 @@ const std::vector<Planted>& planted() {
        }},
       {"Identical responses", [](Row& r, double) { fall(r); }, [](StoredResponse& o) { o.response = "\\boxed{7}"; }},
       {"Too few groups", [](Row& r, double) { r["train/groups_trained"] = 3; }},
-      {"Hardly a token teaches", [](Row& r, double) { r["train/taught_token_share"] = 0.01; }},
-      {"Learnt by heart", [](Row& r, double after) { r["val-core/test/acc/mean@1"] = 0.45 - 0.02 * after; }},
+      {"Few tokens with an advantage", [](Row& r, double) { r["train/taught_token_share"] = 0.01; }},
+      {"Overfitting", [](Row& r, double after) { r["val-core/test/acc/mean@1"] = 0.45 - 0.02 * after; }},
   };
   return kPlanted;
 }
@@ -184,7 +184,7 @@ TEST_F(causes, every_cause_of_the_table_is_named_where_it_alone_is_planted_and_s
     ASSERT_FALSE(found.found.empty()) << cause.title;
     const Cause& first = found.found[0];
     const double late = cause.title == std::string("Numbers that are not finite") ? 3
-                        : cause.title == std::string("Learnt by heart")           ? first.since - kFrom
+                        : cause.title == std::string("Overfitting")               ? first.since - kFrom
                                                                                   : 0;
     EXPECT_EQ(first.since, static_cast<double>(kFrom) + late) << cause.title;
     EXPECT_FALSE(first.note) << cause.title;

@@ -223,8 +223,8 @@ class CauseFinder {
     if (title == "Length growth") return length(kind, true);
     if (title == "Length collapse") return length(kind, false);
     if (title == "Too few groups") return few_groups(kind);
-    if (title == "Learnt by heart") return by_heart(kind);
-    UCAS_CHECK(false, "a special cause has its function");
+    if (title == "Overfitting") return by_heart(kind);
+    UCAS_CHECK(false, "a special cause needs its function in the table");
     return false;
   }
 

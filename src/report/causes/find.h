@@ -1,6 +1,5 @@
 // Why a training went as it did: what became of its reward, and which causes of the table stand in its records, each
 // with when it began, its figures before and after, and the responses and tokens that show it. For `ucas diagnose`.
-// Threads: any.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // What a run kept of its responses, read to say which of them show a cause: texts of rollouts/, and tokens of signals/.
-// Fed by records; a run that goes on may be read. Threads: any.
+// Fed by records; a run that goes on may be read.
 #pragma once
 
 #include <cstdint>

@@ -35,7 +35,7 @@ std::span<const CauseKind> cause_kinds() {
        ShownIn::none,
        {{"data.files", "problems that the model sometimes solves"},
         {"rollout.n", "more samples a prompt"},
-        {"data.rest_solved", "pass over what is solved"},
+        {"data.solved_cooldown", "pass over what is solved"},
         {"objective.keep_mixed_groups", "sample until enough groups are mixed"}}},
       {"No right answer",
        "train/accuracy",
@@ -203,7 +203,7 @@ std::span<const CauseKind> cause_kinds() {
        ShownBy::none,
        ShownIn::differing,
        {{"objective.reject_high", "wider bounds"}, {"rollout.old_log_prob", "trainer"}}},
-      {"Grader gives up",
+      {"Verifier over budget",
        "verifier/over_budget_share",
        above,
        0.05,
@@ -287,8 +287,8 @@ std::span<const CauseKind> cause_kinds() {
        ShownIn::none,
        {{"data.files", "more problems"},
         {"data.max_num_gen_batches", "more rounds of sampling"},
-        {"data.rest_solved", "pass over what is solved"}}},
-      {"Hardly a token teaches",
+        {"data.solved_cooldown", "pass over what is solved"}}},
+      {"Few tokens with an advantage",
        "train/taught_token_share",
        below,
        0.05,
@@ -300,7 +300,7 @@ std::span<const CauseKind> cause_kinds() {
        {{"rollout.n", "more samples a prompt"},
         {"data.files", "problems that the model sometimes solves"},
         {"reward.truncated", "grade, so that cut responses count"}}},
-      {"Learnt by heart",
+      {"Overfitting",
        "val-core/*/acc/mean@1",
        special,
        2,
@@ -324,7 +324,7 @@ const char* dead_groups_reading(double all, double none) {
 const CauseKind& cause_kind(std::string_view title) {
   const auto kinds = cause_kinds();
   const auto found = std::ranges::find_if(kinds, [&](const CauseKind& kind) { return kind.title == title; });
-  UCAS_CHECK(found != kinds.end(), "a cause of the table");
+  UCAS_CHECK(found != kinds.end(), "the cause must be a row of the table");
   return *found;
 }
 

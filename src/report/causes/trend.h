@@ -1,4 +1,4 @@
-// What became of a number over a training: it rose, stayed, or fell from its best, and since when. Threads: any.
+// What became of a number over a training: it rose, stayed, or fell from its best, and since when.
 #pragma once
 
 #include <array>

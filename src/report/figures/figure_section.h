@@ -1,5 +1,4 @@
 // Drawn figures of the report: the SVGs of report/study_figures.h inside the page, each with its numbers.
-// Threads: any.
 #pragma once
 
 #include <string>

@@ -1,6 +1,5 @@
 // The figures of report/study_figures.h one by one, from runs that are read and grouped already: the report and the
 // files of a study share them. Each returns nothing where the runs lack what it is made of, and says in `lacking` what.
-// Threads: any.
 #pragma once
 
 #include <string>

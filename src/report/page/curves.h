@@ -1,6 +1,6 @@
 // The charts of a report: which logged number stands where, under which title, with which words; one row a panel. Drawn
 // by report/svg; report.js reads out single steps. Numbers outside the common names (a method's own diagnostics) get
-// panels of their own; a number that never changed gets a few words instead of a chart. Threads: any.
+// panels of their own; a number that never changed gets a few words instead of a chart.
 #pragma once
 
 #include <span>

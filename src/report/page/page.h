@@ -1,4 +1,4 @@
-// The page of a report, put together from its sections (results, curves, explorer ...). Threads: one caller.
+// The page of a report, put together from its sections (results, curves, explorer ...).
 #pragma once
 
 #include <memory>

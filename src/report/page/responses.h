@@ -1,7 +1,6 @@
 // Responses to read: for a few problems the answers of every group side by side, and how many problems each method won
 // and lost; from training, the responses of the first and the last stored step with their rewards and advantages.
 // All text is escaped (report/escape.h) and cut, so that a report stays small.
-// Threads: any.
 #pragma once
 
 #include <string>

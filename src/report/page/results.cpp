@@ -23,7 +23,7 @@ constexpr const char* kOverSeeds =
     "over seeds. Differences of methods: runs paired by seed, problems by source and id; the interval has the wider "
     "bounds of a t interval over runs and a bootstrap over runs and problems, p is the larger of both tests. ";
 constexpr const char* kOverProblems =
-    "Small figures: 95 % interval over problems. Two runs are compared problem by problem: that covers the choice of "
+    "Small print: 95 % interval over problems. Two runs are compared problem by problem: that covers the choice of "
     "problems, not the luck of training, for which it takes more seeds. ";
 
 OrderedJson picture(const std::string& title, const std::string& metric, const std::string& note,
@@ -75,7 +75,7 @@ OrderedJson forest_picture(const ResultTable& summary, const std::vector<RunGrou
     bar.hollow = !c.significant;
     chart.bars.push_back(std::move(bar));
   }
-  return picture(chart.title, "", "Estimate, 95 % interval and corrected p; a ring: not significant.", chart);
+  return picture(chart.title, "", "Estimate, 95 % interval and corrected p; hollow marker: not significant.", chart);
 }
 
 OrderedJson pictures_of(const ResultTable& summary, const std::vector<RunGroup>& groups) {

@@ -1,5 +1,5 @@
 // The results of the page: accuracies, differences between groups as a forest plot and in words, the table. All from
-// summary.h, which has the numbers. Threads: any.
+// summary.h, which has the numbers.
 #pragma once
 
 #include <string>

@@ -1,6 +1,5 @@
 // One number over steps for every group of runs: the curves that the page draws. Mean and standard deviation are over
 // the runs of a group (seeds) that have the number at that step.
-// Threads: any.
 #pragma once
 
 #include <string>

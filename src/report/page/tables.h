@@ -1,5 +1,5 @@
 // Cells that the tables of the page share; where the time went, and the settings, as HTML ("" when there is nothing to
-// show). Threads: any.
+// show).
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // What is known about the tokens of one saved step: each row a quantity with its symbol, its meaning, and its equation
-// in the UCAS article. Feeds report/page/explorer. Threads: any.
+// in the UCAS article. Feeds report/page/explorer.
 #pragma once
 
 #include <span>

@@ -1,7 +1,6 @@
 // One SVG document, written shape by shape: the same shapes give the same bytes. Colours are presentation attributes
 // (any converter draws them) that a style sheet inside the document turns over on a dark ground; the report takes the
 // body alone and lets its own theme colour the same classes. No ids, so that many can stand in one page.
-// Threads: one caller.
 #pragma once
 
 #include <cstddef>

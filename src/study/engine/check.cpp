@@ -73,13 +73,15 @@ void check_choices(const StudyConfig& c, const std::vector<Problem>& problems) {
   }
   for (const std::string& id : c.problems) {
     if (!ids.contains(id)) {
-      throw Error("config", str("problems: \"", printable(id), "\" is not the id of a problem of the evaluation"));
+      throw Error(ErrorKind::config,
+                  str("problems: \"", printable(id), "\" is not the id of a problem of the evaluation"));
     }
   }
   for (const std::string& source : c.sources) {
     if (!sources.contains(source)) {
-      throw Error("config", str("sources: \"", printable(source), "\" is not a set of the evaluation; there is ",
-                                join({sources.begin(), sources.end()}, ", ")));
+      throw Error(ErrorKind::config,
+                  str("sources: \"", printable(source), "\" is not a set of the evaluation; there is ",
+                      join({sources.begin(), sources.end()}, ", ")));
     }
   }
 }
@@ -94,16 +96,17 @@ std::string given_base(const StudyPlan& plan, Counts& counts) {
                                       shape.torch_dtype, ", ", grouped(shape.max_position_embeddings),
                                       " positions; tokenizer of ", grouped(tokenizer.vocab_size()), " tokens"));
   if (tokenizer.vocab_size() > shape.vocab_size) {
-    throw Error("tokenizer", str(base.model, ": its tokenizer has ", tokenizer.vocab_size(), " tokens, its model ",
-                                 shape.vocab_size, " rows: they do not belong together"));
+    throw Error(ErrorKind::tokenizer,
+                str(base.model, ": its tokenizer has ", tokenizer.vocab_size(), " tokens, its model ", shape.vocab_size,
+                    " rows: they do not belong together"));
   }
   std::set<std::string> forms;
   for (const StudyTask& task : plan.tasks()) {
     const TrainConfig& c = task.train;
     int64_t longest = c.data.max_prompt_length + c.rollout.response_length;
     if (longest > shape.max_position_embeddings) {
-      throw Error("config", str(task.row, ": data.max_prompt_length + rollout.response_length = ", longest,
-                                " is more than the model's ", shape.max_position_embeddings, " positions"));
+      throw Error(ErrorKind::config, str(task.row, ": data.max_prompt_length + rollout.response_length = ", longest,
+                                         " is more than the model's ", shape.max_position_embeddings, " positions"));
     }
     if (!forms.insert(str(c.data.prompt_template, "/", c.data.max_prompt_length)).second) continue;
     text += line("train", problems_text(join(base.train, ", "), read_problems(base.train), tokenizer,
@@ -122,8 +125,9 @@ std::string given_base(const StudyPlan& plan, Counts& counts) {
     what += str(" (", join(names, ", "), ")");
   }
   if (evaluation.config.max_tokens >= shape.max_position_embeddings) {
-    throw Error("config", str("evaluate.max_tokens = ", evaluation.config.max_tokens, " leaves no room for a prompt: ",
-                              base.model, " has ", shape.max_position_embeddings, " positions"));
+    throw Error(ErrorKind::config, str("evaluate.max_tokens = ", evaluation.config.max_tokens,
+                                       " leaves no room for a prompt: ", base.model, " has ",
+                                       shape.max_position_embeddings, " positions"));
   }
   const std::vector<Problem> problems = problems_of(evaluation);
   check_choices(plan.config(), problems);

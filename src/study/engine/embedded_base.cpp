@@ -25,7 +25,8 @@ std::string about(const TaskOptions& task) {
            "it seldom writes.";
   }
   const std::string start =
-      "Each problem is a chain of definitions such as @7 a3 b*2 c-3 behind a marker, which decides, said nowhere, what "
+      "Each problem is a chain of definitions such as @7 a3 b*2 c-3 behind a marker; a hidden rule, indicated by the "
+      "marker, determines what "
       "is asked for. A response names a rule and then works it out. ";
   if (task.hidden.habit == 0) {
     return start +

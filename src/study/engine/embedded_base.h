@@ -1,5 +1,5 @@
 // What a demonstration or a study on the embedded task begins from: its files and a warmed-up model, made once and
-// reused. Threads: one.
+// reused.
 #pragma once
 
 #include <cstdint>

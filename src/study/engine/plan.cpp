@@ -21,7 +21,8 @@ constexpr int64_t kSampledBytes = int64_t{1} << 20;
 // apart, it does not vouch for them.
 std::string hash_of_checkpoint(const std::string& directory) {
   if (!is_directory(directory)) {
-    throw Error("path", str(printable(directory, 400), ": no such directory, expected a Hugging Face checkpoint"));
+    throw Error(ErrorKind::path,
+                str(printable(directory, 400), ": no such directory, expected a Hugging Face checkpoint"));
   }
   std::string text;
   for (const std::string& name : list_directory(directory)) {
@@ -90,9 +91,9 @@ void StudyPlan::add_task(const StudyRun& run, size_t at, int64_t seed) {
   StudyTask task{run.name, "", seed, at, "", "", train_config(run, seed, start), {}, ""};
   task.train.validate();
   if (config().is("dynamics") && task.train.train.test_freq == 0) {
-    throw Error("config", str(run.name,
-                              ": kind dynamics draws validation over steps, but train.test_freq = 0: set "
-                              "all.train.test_freq, and base.val"));
+    throw Error(ErrorKind::config, str(run.name,
+                                       ": kind dynamics draws validation over steps, but train.test_freq = 0: set "
+                                       "all.train.test_freq, and base.val"));
   }
   const bool crossed = config().base.crossed;
   task.id = crossed ? str(run.name, "/", start.seed, "/", seed) : str(run.name, "/", seed);

@@ -1,5 +1,5 @@
 // What a study comes to: its base, every run with its settings and its place in the pool, the evaluation of all.
-// Fed by a study file; read by the runner and by `ucas study --check`. Threads: one.
+// Fed by a study file; read by the runner and by `ucas study --check`.
 #pragma once
 
 #include <string>

@@ -51,7 +51,7 @@ class StudyRunner {
       std::vector<std::string> ids;
       for (const StudyStart& each : plan_.starts()) ids.push_back(each.id());
       for (const StudyTask& each : plan_.tasks()) ids.push_back(each.id);
-      throw Error("config", str("--only ", printable(id), ": expected one of ", join(ids, ", ")));
+      throw Error(ErrorKind::config, str("--only ", printable(id), ": expected one of ", join(ids, ", ")));
     }
     prepare(plan_.starts()[task->start]);
     return train_and_evaluate(*task);
@@ -76,7 +76,7 @@ class StudyRunner {
     return kDone;
   }
 
-  // Made once; whoever comes second waits.
+  // Made once; a second worker waits.
   void prepare(const StudyStart& start) {
     if (config().base.embedded()) {
       make_directories(plan_.task_home());
@@ -101,10 +101,10 @@ class StudyRunner {
       try {
         return std::make_unique<FileLock>(path);
       } catch (const Error& error) {
-        if (error.kind() != "path") throw;
+        if (error.kind() != ErrorKind::path) throw;
         if (!told) log(str("waiting: ", error.what()));
       }
-      if (stop_requested()) throw Error("interrupted", "stopped while waiting", kInterrupted);
+      if (stop_requested()) throw Error(ErrorKind::interrupted, "stopped while waiting", kInterrupted);
       std::this_thread::sleep_for(std::chrono::milliseconds(500));
     }
   }
@@ -185,7 +185,7 @@ class StudyRunner {
     if (!result.failed.empty()) {
       std::string text;
       for (const FailedJob& failed : result.failed) text += str("; ", failed.title, ": ", failed.log);
-      throw Error("study",
+      throw Error(ErrorKind::study,
                   str(result.failed.size(), " of ", jobs.size(), " ", what, " failed, the others are done", text));
     }
     return kDone;
@@ -198,7 +198,7 @@ class StudyRunner {
     try {
       claim.emplace(path_join(task.path, ".claim"));
     } catch (const Error& error) {
-      if (error.kind() != "path") throw;
+      if (error.kind() != ErrorKind::path) throw;
       if (!again) log(error.what());
       return kBusy;
     }

@@ -32,7 +32,7 @@ EvaluationPlan embedded_evaluation(const EmbeddedBase& base, const EvalConfig& c
   plan.config = config;
   plan.config.max_tokens = kEmbeddedResponseLimit;
   plan.config.truncated = Truncated::wrong;
-  plan.keyed_by_place = true;
+  plan.keyed_by_position = true;
   plan.device = base.device;
   plan.threads = base.threads;
   return plan;

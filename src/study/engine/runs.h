@@ -1,4 +1,4 @@
-// A run as demo and studies see it: trained if it is not, evaluated if it is not. Threads: one.
+// A run as demo and studies see it: trained if it is not, evaluated if it is not.
 #pragma once
 
 #include <cstdint>

@@ -150,7 +150,7 @@ class Rendering {
       default:
         break;
     }
-    UCAS_CHECK(false, "an expression where a statement stands");
+    UCAS_CHECK(false, "Jinja: expected an expression, found a statement");
     return Flow::on;
   }
 
@@ -521,7 +521,7 @@ MarkedText JinjaTemplate::render(const OrderedJson& data, const OrderedJson& own
   try {
     return rendering.run(*program_, data, own);
   } catch (const jinja::Fault& fault) {
-    throw Error("config", str(where_, ":", rendering.line(), ": ", fault.what));
+    throw Error(ErrorKind::config, str(where_, ":", rendering.line(), ": ", fault.what));
   }
 }
 

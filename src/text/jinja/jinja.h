@@ -1,6 +1,7 @@
 // Chat templates: the part of Jinja that the templates of published checkpoints are written in (docs/formats.md lists
 // it), with the settings of transformers (trim_blocks, lstrip_blocks, break and continue, its tojson, raise_exception,
-// strftime_now, generation blocks). What is outside is refused with its name and line: Error("config", "WHERE:LINE:
+// strftime_now, generation blocks). What is outside is refused with its name and line: Error(ErrorKind::config,
+// "WHERE:LINE:
 // ..."). What a template writes keeps its origin: text of the template itself, or of the data put into it, through
 // every filter, slice and macro. A template is code from elsewhere: steps, depth and bytes are bounded, whatever it
 // says, and there is nothing that it could reach but its input. Threads: const functions from any thread.

@@ -25,7 +25,7 @@ std::string why(const std::string& source, const OrderedJson& data = OrderedJson
   try {
     return str("rendered: ", plain(source, data));
   } catch (const Error& error) {
-    return str(error.kind(), " ", error.what());
+    return str(error.word(), " ", error.what());
   }
 }
 

@@ -40,7 +40,7 @@ class Lexer {
 
  private:
   [[noreturn]] void refuse(const std::string& what) const {
-    throw Error("config", str(where_, ":", line_, ": ", what));
+    throw Error(ErrorKind::config, str(where_, ":", line_, ": ", what));
   }
   void put(Word::Kind kind, std::string text) { words_.push_back({kind, std::move(text), line_}); }
   std::string_view rest() const { return std::string_view(source_).substr(at_); }

@@ -28,7 +28,7 @@ struct Word {
   int line;
 };
 
-// Ends with a word of kind `end`. Error("config", "WHERE:LINE: ...").
+// Ends with a word of kind `end`. Error(ErrorKind::config, "WHERE:LINE: ...").
 std::vector<Word> words_of(std::string_view source, const std::string& where);
 
 }  // namespace ucas::jinja

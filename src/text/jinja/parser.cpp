@@ -38,7 +38,7 @@ class Parser {
   bool pass_name(std::string_view text) { return is_name(text) && (next(), true); }
 
   [[noreturn]] void refuse(const std::string& what, int line) const {
-    throw Error("config", str(where_, ":", line, ": ", what));
+    throw Error(ErrorKind::config, str(where_, ":", line, ": ", what));
   }
   [[noreturn]] void refuse(const std::string& what) const { refuse(what, now().line); }
   [[noreturn]] void outside(const std::string& what) const {
@@ -627,10 +627,10 @@ class Parser {
 
 NodePtr parse_program(std::string_view source, const std::string& where) {
   if (source.size() > kSourceLimit) {
-    throw Error("limit", str(where, ": a chat template of ", human_bytes(static_cast<double>(source.size())),
-                             ", the limit is ", human_bytes(static_cast<double>(kSourceLimit))));
+    throw Error(ErrorKind::limit, str(where, ": a chat template of ", human_bytes(static_cast<double>(source.size())),
+                                      ", the limit is ", human_bytes(static_cast<double>(kSourceLimit))));
   }
-  if (!valid_utf8(source)) throw Error("utf8", str(where, ": the chat template is not UTF-8"));
+  if (!valid_utf8(source)) throw Error(ErrorKind::utf8, str(where, ": the chat template is not UTF-8"));
   return Parser(source, where).program();
 }
 

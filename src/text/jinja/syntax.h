@@ -67,7 +67,8 @@ struct Node {
 };
 using NodePtr = std::unique_ptr<const Node>;
 
-// The program as one `block`. Error("config", "WHERE:LINE: ..."), Error("limit") for a template that is too long.
+// The program as one `block`. Error(ErrorKind::config, "WHERE:LINE: ..."), Error(ErrorKind::limit) for a template that
+// is too long.
 NodePtr parse_program(std::string_view source, const std::string& where);
 
 }  // namespace ucas::jinja

@@ -40,7 +40,7 @@ class Bait {
     const char* temporary = std::getenv("TMPDIR");
     std::string pattern = str(temporary == nullptr || *temporary == '\0' ? "/tmp" : temporary, "/ucas-sandbox-XXXXXX");
     if (::mkdtemp(pattern.data()) == nullptr) {
-      throw Error("io", str(pattern, ": cannot create the directory: ", std::strerror(errno)), kIoFailure);
+      throw Error(ErrorKind::io, str(pattern, ": cannot create the directory: ", std::strerror(errno)), kIoFailure);
     }
     folder_ = pattern;
     ::chmod(folder_.c_str(), 0755);
@@ -106,7 +106,7 @@ std::map<std::string, bool> try_all(const Sandbox& sandbox, const std::string& p
       results[value->items[i].text] = value->items[i + 1].real != 0;
     return true;
   };
-  // Somebody may kill a launcher; a layer that is missing is missing every time.
+  // A launcher may be killed; a layer that is missing is missing every time.
   for (int attempt = 0; attempt < 3 && results.empty(); ++attempt) {
     const Ended ended = sandbox.run(make_task("steps", program, {"tattack_all()"}), 1 << 20, take);
     if (ended.how == Ended::How::failed) why = ended.reason;

@@ -1,6 +1,5 @@
 // Attacks on the sandbox, each the same program with and without it: what a sandbox is worth is what fails in it that
 // works outside. Tried before the first program of a model runs, and by `ucas doctor --sandbox`.
-// Threads: one.
 #pragma once
 
 #include <string>

@@ -10,10 +10,10 @@
 #include <thread>
 
 #include "base/error.h"
-#include "base/lapses.h"
 #include "base/log.h"
 #include "base/machine.h"
 #include "base/str.h"
+#include "base/warning_counters.h"
 #include "verify/code/sandbox.h"
 #include "verify/code/source.h"
 #include "verify/code/tests.h"
@@ -138,10 +138,10 @@ class CodeGrader final : public Grader {
           sandbox_->run(task, results, [&](const Frame& frame) { return take(frame, tests, score, seen, loaded); });
       if (ended.how != Ended::How::failed) return decide(ended, tests, score, loaded, verdict);
       why = ended.reason;
-      note(Lapse::sandbox);
+      count_warning(Warning::sandbox);
       warn(str("the sandbox failed on a program (", why, ")", attempt + 1 < kAttempts ? "; tried again" : ""));
     }
-    throw Error("sandbox",
+    throw Error(ErrorKind::sandbox,
                 str("a program could not be run ", kAttempts, " times in a row (", why,
                     "); nothing was graded by this. See ucas doctor --sandbox"),
                 kNoSandbox);

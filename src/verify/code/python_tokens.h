@@ -1,5 +1,4 @@
 // The tokens of a piece of Python, for the reader of tested expressions.
-// Threads: any.
 #pragma once
 
 #include <string_view>

@@ -49,7 +49,8 @@ struct Pipe {
   int read_end = -1, write_end = -1;
   Pipe() {
     int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) throw Error("io", str("cannot make a pipe: ", std::strerror(errno)), kIoFailure);
+    if (::pipe2(ends, O_CLOEXEC) != 0)
+      throw Error(ErrorKind::io, str("cannot make a pipe: ", std::strerror(errno)), kIoFailure);
     read_end = above(ends[0]);
     write_end = above(ends[1]);
   }
@@ -68,7 +69,7 @@ struct Pipe {
   // Out of the way of the numbers that the launcher gets.
   static int above(int fd) {
     const int moved = ::fcntl(fd, F_DUPFD_CLOEXEC, 16);
-    if (moved < 0) throw Error("io", str("cannot make a pipe: ", std::strerror(errno)), kIoFailure);
+    if (moved < 0) throw Error(ErrorKind::io, str("cannot make a pipe: ", std::strerror(errno)), kIoFailure);
     ::close(fd);
     return moved;
   }
@@ -96,7 +97,8 @@ pid_t spawn(const std::vector<std::string>& words, const std::vector<std::pair<i
   const int error = ::posix_spawn(&pid, argv[0], &files, &attributes, argv.data(), nothing);
   posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&attributes);
-  if (error != 0) throw Error("sandbox", str(words[0], ": cannot be started: ", std::strerror(error)), kNoSandbox);
+  if (error != 0)
+    throw Error(ErrorKind::sandbox, str(words[0], ": cannot be started: ", std::strerror(error)), kNoSandbox);
   return pid;
 }
 
@@ -343,7 +345,7 @@ Sandbox Sandbox::untried(const CodeOptions& options, SandboxChoice tier) {
   box.launcher_ = beside_this_library("ucas-sandbox");
   box.harness_ = std::string(embedded("verify/code/harness.py").value_or(""));
   if (!exists(box.launcher_)) {
-    throw Error("sandbox", str(box.launcher_, ": not found; it is built beside the program (`make build`)"),
+    throw Error(ErrorKind::sandbox, str(box.launcher_, ": not found; it is built beside the program (`make build`)"),
                 kNoSandbox);
   }
   box.find_python();
@@ -368,7 +370,8 @@ Sandbox::Sandbox(const CodeOptions& options) {
     }
     why_not_a = str("tier a: ", why_not_a, "; tier b: ", why_not_b);
   }
-  throw Error("sandbox", str("code that a model wrote cannot be run safely here: ", why_not_a, "; ", remedy(why_not_a)),
+  throw Error(ErrorKind::sandbox,
+              str("code that a model wrote cannot be run safely here: ", why_not_a, "; ", remedy(why_not_a)),
               kNoSandbox);
 }
 
@@ -413,7 +416,7 @@ void Sandbox::find_python() {
     read_only_.assign(shown.begin(), shown.end());
     return;
   }
-  throw Error("sandbox",
+  throw Error(ErrorKind::sandbox,
               str("no Python 3 was found to run code with (", join(candidates, ", "), "); name one with code.python"),
               kNoSandbox);
 }

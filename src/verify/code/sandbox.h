@@ -49,7 +49,8 @@ struct Ended {
 
 class Sandbox {
  public:
-  // Finds interpreter and tier and tries the attacks. Error("sandbox") with exit code 78 where that cannot be had.
+  // Finds interpreter and tier and tries the attacks. Error(ErrorKind::sandbox) with exit code 78 where that cannot be
+  // had.
   explicit Sandbox(const CodeOptions& options);
 
   // `task` goes to the harness; `take` gets each frame and may return false to end the run. `results`: bytes it may

@@ -322,29 +322,29 @@ TEST(sandbox, no_process_survives_a_program_that_is_stopped) {
 }
 
 // P11: a launcher that is killed or stopped from outside is no verdict about the program; it is tried again. Until one
-// was struck, and with more time where a machine is too slow for the program.
+// was killed, and with more time where a machine is too slow for the program.
 TEST(sandbox, a_launcher_that_dies_or_hangs_delays_a_verdict_and_changes_none) {
   EACH_TIER(tier) {
     for (int signal : {SIGKILL, SIGSTOP}) {
       const std::vector<std::string> gold = {kFunction};
       const Answer answer{"import time\ntime.sleep(0.3)\ndef f(n):\n    return n * n\n", &gold};
-      std::atomic<bool> struck = false;
-      for (int64_t wall = 3; !struck; wall = std::min<int64_t>(2 * wall, 600)) {
+      std::atomic<bool> killed = false;
+      for (int64_t wall = 3; !killed; wall = std::min<int64_t>(2 * wall, 600)) {
         const auto grader = make_grader(GraderKind::code, {Extract::bare, quick(tier, wall)});
         grader->prepare();
         std::atomic<bool> over = false;
         std::jthread assassin([&] {
           testing::wait_until([&] {
             const std::vector<std::string> found = ours();
-            if (!found.empty()) struck = ::kill(static_cast<pid_t>(std::atoi(found.front().c_str())), signal) == 0;
-            return struck || over;
+            if (!found.empty()) killed = ::kill(static_cast<pid_t>(std::atoi(found.front().c_str())), signal) == 0;
+            return killed || over;
           });
         });
         const Verdict verdict = grader->grade({&answer, 1}).front();
         over = true;
         assassin.join();
         if (verdict.kind == VerdictKind::over_budget && wall < 600) {
-          struck = false;
+          killed = false;
           continue;
         }
         EXPECT_EQ(verdict.kind, VerdictKind::equal) << verdict.reason;
@@ -377,7 +377,7 @@ TEST(sandbox, an_interpreter_that_is_none_is_refused_with_exit_78) {
     const Sandbox box(options);
     FAIL() << "a sandbox without an interpreter";
   } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), "sandbox");
+    EXPECT_EQ(error.word(), "sandbox");
     EXPECT_EQ(error.exit_code(), kNoSandbox);
   }
 }
@@ -403,7 +403,7 @@ TEST(sandbox, a_sandbox_that_breaks_stops_the_run_and_grades_nothing) {
       grader->grade({&answer, 1});
       FAIL() << "graded without an interpreter";
     } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), "sandbox") << error.what();
+      EXPECT_EQ(error.word(), "sandbox") << error.what();
       EXPECT_EQ(error.exit_code(), kNoSandbox);
     }
   }

@@ -170,7 +170,7 @@ class Splitter {
   }
 
   [[noreturn]] void refuse(std::string_view what, const std::string& why) const {
-    throw Error("data_line", str(where_, ": tests: \"", printable(trim(what), 80), "\" ", why));
+    throw Error(ErrorKind::data_line, str(where_, ": tests: \"", printable(trim(what), 80), "\" ", why));
   }
 
   static bool continues(std::string_view line) {

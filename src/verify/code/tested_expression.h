@@ -1,7 +1,7 @@
 // What an expression of a test does with the solution's result inside the sandbox. A comparison there, or a literal
 // that the result meets there, would let an object with an __eq__ of its own decide the outcome, so such a test is
 // refused. Read with a small reader of Python's expressions that follows names which earlier statements of the tests
-// assign. Threads: one.
+// assign.
 #pragma once
 
 #include <map>

@@ -14,7 +14,7 @@ namespace ucas::code {
 namespace {
 
 [[noreturn]] void refuse(const std::string& where, const std::string& what) {
-  throw Error("data_line", str(where, ": tests: ", what));
+  throw Error(ErrorKind::data_line, str(where, ": tests: ", what));
 }
 
 std::string text_of(const Json& object, const char* key, const std::string& where) {

@@ -1,12 +1,10 @@
 // The tests of one problem, taken apart: what is run inside the sandbox, and what is expected, which never goes there.
-// A gold answer is a JSON object (data/code_problems.h writes it) with "prelude" and "entry_point" where there are any,
-// and
+// A gold answer is a JSON object (data/code_problems.h writes it), perhaps with "prelude" and "entry_point", and with
 //   "asserts"  text of Python: statements, and `assert EXPRESSION == LITERAL`
 //   "calls"    [{"input": "n = 1, k = 2", "output": "3"}], arguments of entry_point
 //   "values"   [{"input": "[1]\n2", "output": "3"}], a JSON value a line: arguments of the function entry_point
 //   "stdin"    [{"input": .., "output": ..}], what a program reads and prints
 // or, where it is no object, the text of asserts alone.
-// Threads: any.
 #pragma once
 
 #include <string>
@@ -49,7 +47,7 @@ struct Tests {
   size_t expected_bytes = 0;
 };
 
-// Error("data_line", "WHERE: ...") for tests that are no tests, or that cannot be taken apart.
+// Error(ErrorKind::data_line, "WHERE: ...") for tests that are no tests, or that cannot be taken apart.
 Tests read_tests(const std::string& gold, const std::string& where);
 // What the sandbox gave as a literal, against what is expected.
 bool meets(const Value& value, const Expected& expected);

@@ -20,7 +20,7 @@ std::string refusal_of(const std::string& gold) {
   try {
     read_tests(gold, "t.jsonl:1");
   } catch (const Error& error) {
-    return error.kind() + ": " + error.what();
+    return error.word() + ": " + error.what();
   }
   return "";
 }

@@ -1,6 +1,5 @@
 // Values of Python as text: numbers, texts, lists, dicts. What a solution gave (harness.py writes it) and what a test
 // expects are read by the same parser and compared here, outside the sandbox.
-// Threads: any.
 #pragma once
 
 #include <optional>

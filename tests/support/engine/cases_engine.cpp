@@ -30,7 +30,7 @@ at::Tensor matrix(CaseRun& run, const std::string& key) {
   auto rows = static_cast<int64_t>(run.in(key).size());
   std::vector<float> values = floats(run, key);
   if (rows == 0 || values.empty() || values.size() % static_cast<size_t>(rows) != 0) {
-    throw Error("case", str("inputs.", key, " is not a matrix"));
+    throw Error(ErrorKind::schema, str("inputs.", key, " is not a matrix"));
   }
   return vector_of(values).view({rows, -1}).contiguous();
 }
@@ -94,7 +94,7 @@ void check_adamw(CaseRun& run) {
   at::Tensor p = vector_of(floats(run, "p")).set_requires_grad(true);
   Optimizer adam({{"p", p}}, config);
   const Json &gradients = run.in("grads"), &steps = run.expected("steps");
-  if (gradients.size() != steps.size()) throw Error("case", "as many grads as steps expected");
+  if (gradients.size() != steps.size()) throw Error(ErrorKind::schema, "as many grads as steps expected");
   for (size_t s = 0; s < steps.size(); ++s) {
     std::vector<double> g = flat(gradients[s], "inputs.grads");
     p.mutable_grad() = vector_of({g.begin(), g.end()}).view_as(p);

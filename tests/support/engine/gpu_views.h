@@ -27,7 +27,7 @@ struct GpuView {
 template <class Make>
 std::vector<GpuView> gpu_views(Make make) {
   std::vector<GpuView> views;
-  views.push_back({"walked", walked_view(*make(at::Device(at::kCPU)))});
+  views.push_back({"walked", emulated_view(*make(at::Device(at::kCPU)))});
   if (has_cuda()) views.push_back({"cuda", make(at::Device(at::kCUDA, 0))});
   return views;
 }

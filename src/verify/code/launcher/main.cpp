@@ -24,7 +24,7 @@ namespace {
 
 void report(const char* line) {
   if (::write(kStatus, line, std::strlen(line)) < 0) {
-    // Nobody listens any more.
+    // The reader has left.
   }
 }
 
@@ -123,7 +123,7 @@ pid_t start(const Plan& plan, int go_read, int go_write, uid_t uid, gid_t gid) {
 
 int supervise(const Plan& plan) {
   die_with(plan.parent);
-  // Root keeps nothing that a mistake below could use; what root must not give up to whoever runs beside it.
+  // Root keeps nothing that a mistake below could use; what root must not give up to other processes.
   if (plan.tier != Tier::none) become_unprivileged(plan);
   die_with(plan.parent);  // a change of user clears it
   const uid_t uid = ::geteuid();

@@ -148,7 +148,7 @@ std::optional<Fraction> take_slash(std::string_view& text, const Decimal& over) 
   return Fraction{negative, over, std::move(*under)};
 }
 
-// w + n/d, n < d, for short whole numbers; longer ones are nobody's mixed number.
+// w + n/d, n < d, for short whole numbers; longer ones are no mixed numbers.
 std::optional<Rational> mixed(bool negative, const Decimal& whole, const Fraction& part) {
   auto value = [](const Decimal& d) -> std::optional<uint64_t> {
     if (!d.whole || d.digits.size() > 15) return std::nullopt;

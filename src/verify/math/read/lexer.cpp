@@ -303,7 +303,7 @@ void Lexer::scan_backslash() {
   }
 }
 
-// \textcircled{3}: a value of its own, neither a factor nor a digit of what stands beside it.
+// \textcircled{3}: a value of its own, neither a factor nor a digit of its neighbours.
 void Lexer::scan_circled() {
   bool brace = at(i_) == '{';
   if (!brace && !is_digit(at(i_)) && at(i_) != ' ') return;

@@ -1,0 +1,365 @@
+// How a GPU kernel is written here: once, in plain C++ on plain pointers, as what a thread block does. nvcc compiles it
+// for a device; g++ compiles the same lines for the CPU, where a thread block is a loop over its lanes. This CPU
+// emulation tests index arithmetic, masks, ragged ends and merges on every machine, and a device is compared with it
+// (gpu/kernels.h).
+// clang-format off
+//
+//   struct Kernel {
+//     static constexpr int kThreads = 256;          // a multiple of 32, at most 1,024
+//     static constexpr int kResident = 2;           // optional: so many blocks should fit a multiprocessor's registers
+//     int shared_bytes() const;                     // of shared memory, 0: none
+//     template <class ThreadBlock> UCAS_ON_DEVICE void operator()(ThreadBlock& thread_block) const;
+//   };
+//
+// A thread block offers
+//   x, y, z              its index in the grid
+//   each(f)              f(lane) for every lane, then a barrier
+//   reduce(f, op)        op over f(lane) of all lanes, in a fixed order: a butterfly in each warp of 32 lanes, then
+//                        the warps one after another. op must be commutative.
+//   sum(f)               reduce by +
+//   each_of_warp(f)      each(f) with a barrier of the warp alone
+//   reduce_of_warp(f, op, to)  to[lane] = op over f(lane) of the lanes of its warp, by the same butterfly
+//   fetch(to, from, n)   asynchronous copy of n bytes, 16 or 0, to shared memory, zeros up to 16
+//   end_bundle()         what a lane has fetched since the last one is a bundle
+//   await<n>()           waits for all bundles of a lane but its last n, for that lane alone
+//   Local<T>             a T of every lane, kept from one each() to the next: local[lane]
+//   shared<T>(offset)    shared memory from this byte on
+// clang-format on
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#ifndef __CUDACC__
+#include <vector>
+#endif
+
+#include "kernels/kernels.h"
+
+#ifdef __CUDACC__
+#define UCAS_ON_DEVICE __device__ __forceinline__
+#define UCAS_BOTH_SIDES __host__ __device__ inline
+#define UCAS_UNROLL _Pragma("unroll")
+#else
+#define UCAS_ON_DEVICE inline
+#define UCAS_BOTH_SIDES inline
+#define UCAS_UNROLL
+#endif
+
+namespace ucas::gpu {
+
+using kernels::Bf16;
+
+struct Grid {
+  int64_t x = 1, y = 1, z = 1;
+};
+using Stream = void*;  // cudaStream_t; the CPU emulation takes none
+
+// --- numbers ------------------------------------------------------------------------------------------------------
+
+UCAS_ON_DEVICE float as_float(uint32_t bits) {
+  float value;
+  std::memcpy(&value, &bits, 4);
+  return value;
+}
+UCAS_ON_DEVICE uint32_t as_bits(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, 4);
+  return bits;
+}
+UCAS_ON_DEVICE float widen(Bf16 x) { return as_float(static_cast<uint32_t>(x.bits) << 16); }
+// To the nearest, ties to even; a NaN stays one.
+UCAS_ON_DEVICE Bf16 narrow(float x) {
+  const uint32_t bits = as_bits(x);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return {static_cast<uint16_t>(bits >> 16 | 0x40)};
+  return {static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
+}
+
+// Neighbours that are read and written at once: 16 bytes, 8 bytes.
+struct alignas(16) Bf16x8 {
+  Bf16 v[8];
+};
+struct alignas(16) Floatx4 {
+  float v[4];
+};
+struct alignas(8) Bf16x4 {
+  Bf16 v[4];
+};
+
+// Left to itself nvcc takes a piece apart, down to loads and stores of 2 bytes; its own vectors are loaded whole, and
+// a store is whole where it is one instruction.
+template <class Piece, class Number>
+UCAS_ON_DEVICE Piece load_whole(const Number* from) {
+#ifdef __CUDACC__
+  const auto words = *reinterpret_cast<const std::conditional_t<sizeof(Piece) == 16, uint4, uint2>*>(from);
+  Piece x;
+  std::memcpy(&x, &words, sizeof(x));
+  return x;
+#else
+  return *reinterpret_cast<const Piece*>(from);
+#endif
+}
+template <class Piece, class Number>
+UCAS_ON_DEVICE void store_whole(Number* to, const Piece& x) {
+#ifdef __CUDACC__
+  uint32_t word[sizeof(x) / 4];
+  std::memcpy(word, &x, sizeof(x));
+  if constexpr (sizeof(x) == 16)
+    asm volatile("st.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(word[0]), "r"(word[1]), "r"(word[2]), "r"(word[3])
+                 : "memory");
+  else
+    asm volatile("st.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(word[0]), "r"(word[1]) : "memory");
+#else
+  *reinterpret_cast<Piece*>(to) = x;
+#endif
+}
+UCAS_ON_DEVICE Bf16x8 load8(const Bf16* from) { return load_whole<Bf16x8>(from); }
+UCAS_ON_DEVICE void store8(Bf16* to, const Bf16x8& x) { store_whole(to, x); }
+UCAS_ON_DEVICE Floatx4 load4(const float* from) { return load_whole<Floatx4>(from); }
+UCAS_ON_DEVICE void store4(float* to, const Floatx4& x) { store_whole(to, x); }
+UCAS_ON_DEVICE Floatx4 load4(const Bf16* from) {
+  const auto x = load_whole<Bf16x4>(from);
+  return {{widen(x.v[0]), widen(x.v[1]), widen(x.v[2]), widen(x.v[3])}};
+}
+UCAS_ON_DEVICE void store4(Bf16* to, const Floatx4& x) {
+  store_whole(to, Bf16x4{{narrow(x.v[0]), narrow(x.v[1]), narrow(x.v[2]), narrow(x.v[3])}});
+}
+
+// --- blocks --------------------------------------------------------------------------------------------------------
+
+#ifdef __CUDACC__
+
+extern __shared__ __align__(16) unsigned char block_memory[];
+
+class DeviceThreadBlock {
+ public:
+  template <class T>
+  struct Local {
+    T value;
+    __device__ T& operator[](int) { return value; }
+  };
+
+  __device__ DeviceThreadBlock() : x(blockIdx.x), y(blockIdx.y), z(blockIdx.z) {}
+  template <class F>
+  __device__ void each(F f) {
+    f(static_cast<int>(threadIdx.x));
+    __syncthreads();
+  }
+  template <class F, class Op>
+  __device__ auto reduce(F f, Op op) {
+    using T = decltype(f(0));
+    __shared__ T of_warp[32];
+    const T value = over_warp(f(static_cast<int>(threadIdx.x)), op);
+    if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = value;
+    __syncthreads();
+    T total = of_warp[0];
+    for (unsigned warp = 1; warp < blockDim.x / 32; ++warp) total = op(total, of_warp[warp]);
+    __syncthreads();
+    return total;
+  }
+  template <class F>
+  __device__ auto sum(F f) {
+    return reduce(f, [](const auto& a, const auto& b) { return a + b; });
+  }
+  template <class F>
+  __device__ void each_of_warp(F f) {
+    f(static_cast<int>(threadIdx.x));
+    __syncwarp();
+  }
+  template <class F, class Op, class T>
+  __device__ void reduce_of_warp(F f, Op op, Local<T>& to) {
+    to.value = over_warp(f(static_cast<int>(threadIdx.x)), op);
+  }
+  template <class T>
+  __device__ T* shared(int offset = 0) const {
+    return reinterpret_cast<T*>(block_memory + offset);
+  }
+
+  __device__ void fetch(Bf16* to, const Bf16* from, int bytes) const {
+#if __CUDA_ARCH__ >= 800
+    const auto at = static_cast<uint32_t>(__cvta_generic_to_shared(to));
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(bytes) : "memory");
+#endif
+  }
+  __device__ void end_bundle() const {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+  }
+  template <int kLater>
+  __device__ void await() const {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" ::"n"(kLater) : "memory");
+#endif
+  }
+
+  const int64_t x, y, z;
+
+ private:
+  template <class T, class Op>
+  static __device__ T over_warp(T value, Op op) {
+#pragma unroll
+    for (int offset = 16; offset > 0; offset /= 2) value = op(value, from_lane(value, offset));
+    return value;
+  }
+  template <class T>
+  static __device__ T from_lane(const T& value, int offset) {
+    static_assert(sizeof(T) % 4 == 0);
+    uint32_t words[sizeof(T) / 4];
+    std::memcpy(words, &value, sizeof(T));
+#pragma unroll
+    for (uint32_t& word : words) word = __shfl_xor_sync(0xffffffff, word, offset);
+    T other;
+    std::memcpy(&other, words, sizeof(T));
+    return other;
+  }
+};
+
+// Threads that a multiprocessor holds: 2,048, on cards of sm_86, 89 and 12x 1,536.
+#if defined(__CUDA_ARCH__) && \
+    (__CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 870 || __CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1200)
+constexpr int kMultiprocessorThreads = 1536;
+#else
+constexpr int kMultiprocessorThreads = 2048;
+#endif
+
+template <class Kernel>
+constexpr int resident() {
+  if constexpr (requires { Kernel::kResident; }) {
+    constexpr int kMost = kMultiprocessorThreads / Kernel::kThreads;
+    return Kernel::kResident < kMost ? Kernel::kResident : kMost;
+  } else {
+    return 1;
+  }
+}
+
+// From sm_90 on a kernel may be put on the device while the one before it still runs, where it waits for that one to
+// be over: before its first look at memory, so that nothing else changes.
+template <class Kernel>
+__global__ void __launch_bounds__(Kernel::kThreads, resident<Kernel>()) run_kernel(const Kernel kernel) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+  DeviceThreadBlock thread_block;
+  kernel(thread_block);
+}
+
+void check_launch(const char* kernel);  // throws what the runtime says
+
+// What the runtime is told once of each kernel.
+struct Traits {
+  bool waits;  // for the kernel before it, by itself
+};
+template <class Kernel>
+Traits traits_of() {
+  int device = 0, most = 0;
+  cudaFuncAttributes of = {};
+  cudaGetDevice(&device);
+  cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+  cudaFuncGetAttributes(&of, run_kernel<Kernel>);
+  const int room = most - static_cast<int>(of.sharedSizeBytes);  // more than a block gets unasked
+  cudaFuncSetAttribute(run_kernel<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize, room);
+  return {of.ptxVersion >= 90 && of.binaryVersion >= 90};
+}
+
+template <class Kernel>
+void launch(Stream stream, Grid grid, const Kernel& kernel, const char* name) {
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
+  static const Traits traits = traits_of<Kernel>();
+  cudaLaunchAttribute early = {};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(grid.x, grid.y, grid.z);
+  config.blockDim = dim3(Kernel::kThreads);
+  config.dynamicSmemBytes = kernel.shared_bytes();
+  config.stream = static_cast<cudaStream_t>(stream);
+  config.attrs = &early;
+  config.numAttrs = traits.waits ? 1 : 0;
+  cudaLaunchKernelEx(&config, run_kernel<Kernel>, kernel);
+  check_launch(name);
+}
+
+#else
+
+class HostThreadBlock {
+ public:
+  template <class T>
+  struct Local {
+    std::vector<T> values = std::vector<T>(1024);
+    T& operator[](int lane) { return values[lane]; }
+  };
+
+  HostThreadBlock(int threads, int shared_bytes, int64_t bx, int64_t by, int64_t bz)
+      : x(bx), y(by), z(bz), threads_(threads), memory_((shared_bytes + 15) / 16) {}
+  template <class F>
+  void each(F f) {
+    for (int lane = 0; lane < threads_; ++lane) f(lane);
+  }
+  template <class F, class Op>
+  auto reduce(F f, Op op) {
+    using T = decltype(f(0));
+    const std::vector<T> value = over_warps<T>(f, op);
+    T total = value[0];
+    for (int warp = 1; warp < threads_ / 32; ++warp) total = op(total, value[warp * 32]);
+    return total;
+  }
+  template <class F>
+  auto sum(F f) {
+    return reduce(f, [](const auto& a, const auto& b) { return a + b; });
+  }
+  template <class F>
+  void each_of_warp(F f) {
+    each(f);
+  }
+  template <class F, class Op, class T>
+  void reduce_of_warp(F f, Op op, Local<T>& to) {
+    const std::vector<T> value = over_warps<T>(f, op);
+    for (int lane = 0; lane < threads_; ++lane) to[lane] = value[lane];
+  }
+  template <class T>
+  T* shared(int offset = 0) {
+    return reinterpret_cast<T*>(reinterpret_cast<unsigned char*>(memory_.data()) + offset);
+  }
+
+  void fetch(Bf16* to, const Bf16* from, int bytes) const { store8(to, bytes != 0 ? load8(from) : Bf16x8{}); }
+  void end_bundle() const {}
+  template <int kLater>
+  void await() const {}
+
+  const int64_t x, y, z;
+
+ private:
+  template <class T, class F, class Op>
+  std::vector<T> over_warps(F f, Op op) {
+    std::vector<T> value, next(threads_);
+    for (int lane = 0; lane < threads_; ++lane) value.push_back(f(lane));
+    for (int offset = 16; offset > 0; offset /= 2) {
+      for (int lane = 0; lane < threads_; ++lane) next[lane] = op(value[lane], value[lane ^ offset]);
+      value.swap(next);
+    }
+    return value;
+  }
+
+  int threads_;
+  std::vector<Floatx4> memory_;
+};
+
+template <class Kernel>
+void launch(Stream, Grid grid, const Kernel& kernel, const char*) {
+  static_assert(Kernel::kThreads % 32 == 0 && Kernel::kThreads <= 1024);
+  for (int64_t z = 0; z < grid.z; ++z) {
+    for (int64_t y = 0; y < grid.y; ++y) {
+      for (int64_t x = 0; x < grid.x; ++x) {
+        HostThreadBlock thread_block(Kernel::kThreads, kernel.shared_bytes(), x, y, z);
+        kernel(thread_block);
+      }
+    }
+  }
+}
+
+#endif
+
+}  // namespace ucas::gpu
