@@ -11,12 +11,12 @@
 #include <sstream>
 
 #include "bench_model.h"
+#include "model/backend/gpu/gpu_check.h"
+#include "model/backend/gpu/gpu_head.h"
 #include "model/decoder.h"
-#include "model/gpu_check.h"
-#include "model/gpu_head.h"
-#include "model/stream.h"
+#include "model/tensor/stream.h"
 #include "model/transformer.h"
-#include "train/optimizer.h"
+#include "train/optimizer/optimizer.h"
 
 using namespace ucas;
 

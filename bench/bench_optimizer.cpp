@@ -3,7 +3,7 @@
 // of them.
 //   build/bench_optimizer
 #include "bench_model.h"
-#include "train/optimizer.h"
+#include "train/optimizer/optimizer.h"
 
 using namespace ucas;
 

@@ -96,7 +96,7 @@ def outcome(estimator, id, changed=None, **settings):
 
 
 def gdpo():
-    """A response alone in its group is worth its reward in verl and nothing here (methods/gdpo.cpp): it earns nothing."""
+    """A response alone in its group is worth its reward in verl and nothing here (methods/advantage/gdpo.cpp): it earns nothing."""
     uid = source["gdpo-verl-one"]["inputs"]["uid"]
     held = [float(uid.count(u) > 1) for u in uid]
     rewards = {"rewards": [r * h for r, h in zip(source["gdpo-verl-one"]["inputs"]["rewards"], held)]}

@@ -4,8 +4,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "base/build_info.h"
-#include "base/embedded.h"
+#include "base/process/build_info.h"
+#include "base/files/embedded.h"
 #include "base/error.h"
 #include "base/failed_check.h"
 #include "explain/explain.h"

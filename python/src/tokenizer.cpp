@@ -1,10 +1,10 @@
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "base/threads.h"
+#include "base/process/threads.h"
 #include "module.h"
 
 namespace ucas::python {

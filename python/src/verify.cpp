@@ -4,11 +4,11 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "base/threads.h"
-#include "cli/verify_audit.h"
+#include "base/process/threads.h"
+#include "verify/audit/verify_audit.h"
 #include "data/problems.h"
 #include "module.h"
-#include "verify/explain.h"
+#include "verify/audit/explain.h"
 #include "verify/registry.h"
 
 namespace ucas::python {

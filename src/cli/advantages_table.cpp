@@ -8,12 +8,12 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/json.h"
 #include "base/str.h"
-#include "base/table.h"
+#include "base/text/json.h"
+#include "base/text/table.h"
 #include "methods/apply.h"
 #include "methods/first_update.h"
-#include "objective/implicit_prm.h"
+#include "objective/advantage/implicit_prm.h"
 
 namespace ucas {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "records/step_data.h"
+#include "records/run/step_data.h"
 
 namespace ucas {
 

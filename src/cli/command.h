@@ -1,6 +1,6 @@
 // The commands of the program: one row each, grouped, in the order in which a newcomer meets them.
 // clang-format off
-//   run_NAME           runs the command. It parses its own words (base/fields.h) and returns an exit code; errors are
+//   run_NAME           runs the command. It parses its own words (base/text/fields.h) and returns an exit code; errors are
 //                      thrown. Of an engine command it is in cli/engine, behind a library that is loaded on demand.
 //   options_NAME       the options part of --help; of engine commands in cli/engine_options.cpp, so that --help loads
 //                      nothing
@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/fields.h"
+#include "base/text/fields.h"
 
 // name, where it runs, its group in `ucas --help`, what it is there (19 columns at most), the head of its own --help
 #define UCAS_COMMANDS(X)                                                                                               \
@@ -73,7 +73,7 @@ std::string help_of(const Command& command);
 // The whole program behind main(): picks the command, answers --help and --version.
 int run_program(const Words& words);
 
-// A device against the CPU (train/gpu_check.h): a kernel, or a part of the whole.
+// A device against the CPU (train/update/gpu_check.h): a kernel, or a part of the whole.
 struct DeviceCheck {
   std::string what;
   double difference, bound, share;  // share: of `limit`; below 0: not measured

@@ -1,15 +1,15 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/build_info.h"
-#include "base/embedded.h"
 #include "base/error.h"
-#include "base/log.h"
+#include "base/files/embedded.h"
+#include "base/process/build_info.h"
+#include "base/process/warning_counters.h"
 #include "base/str.h"
-#include "base/warning_counters.h"
+#include "base/terminal/log.h"
 #include "cli/command.h"
 #include "cli/help_topics.h"
-#include "data/jsonl.h"
+#include "data/rows/jsonl.h"
 
 namespace ucas {
 

@@ -1,11 +1,11 @@
 // The options of the commands that run in the engine: what --help shows, without loading it.
 #include "base/str.h"
 #include "cli/command.h"
-#include "config/demo_config.h"
+#include "cli/options/demo_config.h"
+#include "cli/options/replay_options.h"
+#include "cli/options/serve_options.h"
+#include "cli/options/sft_options.h"
 #include "config/policy_options.h"
-#include "config/replay_options.h"
-#include "config/serve_options.h"
-#include "config/sft_options.h"
 #include "config/train_config.h"
 #include "study/config.h"
 

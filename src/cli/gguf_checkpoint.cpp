@@ -1,7 +1,7 @@
 #include "cli/gguf_checkpoint.h"
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/str.h"
 
 namespace ucas {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "hf/gguf_model.h"
-#include "text/tokenizer_writer.h"
+#include "text/tokenizer/tokenizer_writer.h"
 
 namespace ucas {
 

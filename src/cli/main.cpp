@@ -4,16 +4,16 @@
 #include <new>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/log.h"
+#include "base/files/file.h"
 #include "base/str.h"
+#include "base/terminal/log.h"
 #include "cli/command.h"
 
 namespace {
 
 constexpr int kInternal = 70;  // EX_SOFTWARE
 
-// One error, one line; several of one input (base/refusals.h), a line each.
+// One error, one line; several of one input (base/text/refusals.h), a line each.
 int fail(const std::string& kind, const std::string& message, int exit_code) {
   for (const std::string& line : ucas::split(message, '\n')) ucas::log(ucas::str("ucas: error[", kind, "]: ", line));
   return exit_code;

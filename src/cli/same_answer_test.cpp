@@ -1,12 +1,12 @@
 // "Is B better than A?" has one answer, whichever command is asked.
 #include <gtest/gtest.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/str.h"
-#include "cli/compare.h"
+#include "cli/commands/compare.h"
 #include "compare/models.h"
 #include "compare/run_answers.h"
-#include "evaluate/compare_table.h"
+#include "evaluate/results/compare_table.h"
 #include "report/summary.h"
 #include "study/table.h"
 #include "support/temporary_directory.h"

@@ -1,10 +1,10 @@
 #include "cli/saved_steps.h"
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/str.h"
-#include "records/run_directory.h"
-#include "records/step_data.h"
+#include "records/run/run_directory.h"
+#include "records/run/step_data.h"
 
 namespace ucas {
 

@@ -1,4 +1,4 @@
-// Which saved steps (records/step_data.h) a command reads.
+// Which saved steps (records/run/step_data.h) a command reads.
 #pragma once
 
 #include <cstdint>

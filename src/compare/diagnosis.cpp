@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
-#include "base/fields.h"
-#include "objective/group_advantage.h"
+#include "base/text/fields.h"
+#include "objective/advantage/group_advantage.h"
 #include "stats/calibration.h"
 #include "stats/intervals.h"
 #include "stats/ranks.h"

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <set>
 
-#include "base/file.h"
-#include "base/json_object.h"
+#include "base/files/file.h"
 #include "base/str.h"
+#include "base/text/json_object.h"
 
 namespace ucas {
 

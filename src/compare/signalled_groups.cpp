@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "objective/group_advantage.h"
+#include "objective/advantage/group_advantage.h"
 #include "verify/registry.h"
 
 namespace ucas {

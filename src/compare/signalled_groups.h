@@ -8,7 +8,7 @@
 
 #include "compare/diagnosis.h"
 #include "records/evaluation.h"
-#include "records/step_data.h"
+#include "records/run/step_data.h"
 
 namespace ucas {
 

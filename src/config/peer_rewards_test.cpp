@@ -4,10 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/str.h"
-#include "objective/dynamic_sampling.h"
-#include "text/regex.h"
+#include "objective/filter/dynamic_sampling.h"
+#include "text/split/regex.h"
 #include "verify/registry.h"
 
 namespace ucas {
@@ -43,7 +43,7 @@ TEST(peer_rewards, the_overlong_penalty_is_that_of_verl_and_of_trl_at_every_leng
 
 TEST(peer_rewards, a_pattern_for_reward_format_pays_what_trl_think_format_reward_pays) {
   const Regex pattern(R"(\A(?m:<think>(?!.*<think>).*?</think>.*)\z)",
-                      "reward.format");  // as train/reward.cpp holds it
+                      "reward.format");  // as train/collect/reward.cpp holds it
   size_t paid = 0;
   for (const auto& row : peers()["format"]) {
     const std::string text = row["text"];

@@ -5,14 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "base/fields.h"
-#include "config/server_options.h"
+#include "base/text/fields.h"
 #include "core/model_options.h"
 #include "data/problems.h"
-#include "data/templates.h"
+#include "data/prompts/templates.h"
+#include "evaluate/sources/config.h"
 #include "records/eval_config.h"
-#include "sampling/engine_config.h"
-#include "sampling/rollout.h"
+#include "sampling/config.h"
 #include "verify/extract_option.h"
 #include "verify/registry.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/str.h"
-#include "data/chat.h"
+#include "data/prompts/chat.h"
 
 namespace ucas {
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "core/problem.h"
-#include "data/templates.h"
+#include "data/prompts/templates.h"
 #include "verify/extract_option.h"
 #include "verify/registry.h"
 

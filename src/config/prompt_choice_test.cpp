@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "config/run_evaluation.h"
 #include "support/temporary_directory.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/fields.h"
+#include "base/text/fields.h"
 #include "config/policy_options.h"
 #include "config/train_config.h"
 

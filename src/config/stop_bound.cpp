@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "base/renamed_keys.h"
-#include "base/star.h"
 #include "base/str.h"
+#include "base/text/renamed_keys.h"
+#include "base/text/star.h"
 
 namespace ucas {
 

@@ -2,208 +2,15 @@
 
 #include <algorithm>
 
-#include "base/embedded.h"
 #include "base/error.h"
-#include "base/file.h"
-#include "base/refusals.h"
+#include "base/files/embedded.h"
+#include "base/files/file.h"
 #include "base/str.h"
 #include "config/prompt_choice.h"
 #include "config/stop_bound.h"
 #include "data/source_weights.h"
-#include "objective/reward_terms.h"
 
 namespace ucas {
-
-void TrainDataConfig::fields(Fields& f) {
-  f.field("files", files, "training problem files, JSONL", Effect::place);
-  f.field("template", prompt_template,
-          "prompt template: auto, chat, qwen_math, qwen_boxed, orz, plain or a file; auto = the checkpoint's chat "
-          "template, else qwen_math");
-  examples.fields(f);
-  f.field("max_prompt_length", max_prompt_length, Range{1, 1 << 20},
-          "maximum prompt length in tokens; longer prompts are dropped and counted", Effect::size);
-  f.field("train_batch_size", train_batch_size, Range{1, 1 << 20}, "prompts trained on per step", Effect::size);
-  f.field("gen_batch_size", gen_batch_size, Range{0, 1 << 20},
-          "prompts per generation batch; 0 = data.train_batch_size", Effect::size);
-  f.field("max_num_gen_batches", max_num_gen_batches, Range{0, 1 << 20},
-          "maximum generation batches per step; 0 = no limit", Effect::size);
-  f.field("train_short", train_short,
-          "train on fewer than data.train_batch_size prompts after the last generation batch; false = stop the run, as "
-          "DAPO's code");
-  f.field("shuffle", shuffle, "shuffle problems every epoch, keyed by the seed");
-  f.choice("order", order,
-           "data order: shuffled = each problem once per epoch; difficulty = sample by p (1 - p), p = (right + 1) / (n "
-           "+ 2) when last asked");
-  f.field("weights", weights,
-          "sampling weights of data sources, SOURCE=WEIGHT, such as \"gsm8k=2\"; a source is a row's data_source or "
-          "file name; empty = all problems alike");
-  f.field("solved_cooldown", solved_cooldown, Range{0, 1e9},
-          "steps to skip a problem after all responses to the problem were right; 0 = no skipping");
-  f.field("skip_bad_rows", skip_bad_rows, "skip and count unusable rows; above 1 % of rows the run stops",
-          Effect::place);
-  f.field("val_files", val_files, "validation problem files, JSONL", Effect::place);
-  f.field("val_limit", val_limit, Range{0, 1 << 30}, "number of validation problems, from the first; 0 = all",
-          Effect::procedure);
-  f.section("columns", columns);
-}
-
-void TrainRolloutConfig::fields(Fields& f) {
-  f.field("n", n, Range{1, 1 << 16}, "responses per prompt, the group size G", Effect::size);
-  f.field("temperature", temperature, Range{1e-2, 100},
-          "sampling temperature; at 0.01, f32 rounding of logits shifts log-probs by 0.001 and more");
-  f.field("top_p", top_p, Range{1e-6, 1}, "probability mass of nucleus sampling; 1 = off");
-  f.field("top_k", top_k, Range{0, 1 << 20}, "number of most probable tokens to sample from; 0 = off");
-  f.field(
-      "min_p", min_p, Range{0, 1},
-      "minimum token probability as a fraction of the most probable token's, applied after top_k and top_p; 0 = off");
-  f.field("response_length", response_length, Range{1, 1 << 20},
-          "maximum response length in tokens, end token included", Effect::size);
-  f.field(
-      "stop", stop,
-      "stop strings besides the stop tokens, such as \"</answer>\"; a response ends with the token that completes one");
-  f.field("carry_over", carry_over,
-          "carry prompts that pass the filter beyond data.train_batch_size over to the next step, with the rollout "
-          "log-probs; false = drop");
-  f.field("max_slots", max_slots, Range{0, 1 << 16},
-          "maximum sequences decoded at once; 0 = chosen from model, lengths and device", Effect::bookkeeping);
-  f.choice(
-      "old_log_prob", old_log_prob,
-      "source of old log-probs: sampler (1/16 of the values checked bit for bit on the CPU), or trainer (recomputed)",
-      Effect::bookkeeping);
-  f.field("off_policy_steps", off_policy_steps, Range{0, 1},
-          "steps off-policy: 1 = sample with the weights from the start of the previous step; servers then sample "
-          "during the update");
-  f.choice("backend", backend, "rollout backend: this program, or SGLang or vLLM servers (docs/scale.md)",
-           Effect::procedure);
-  f.field("servers", servers, "addresses of SGLang or vLLM servers, such as http://127.0.0.1:30000",
-          Effect::bookkeeping);
-  f.field("served_model", served_model, "model name on vLLM servers; empty = the only model served",
-          Effect::bookkeeping);
-  f.field("requests", requests, Range{1, 1024}, "maximum requests in flight to servers", Effect::bookkeeping);
-  f.field("retries", retries, Range{0, 1000}, "retries of one failed request to a server", Effect::bookkeeping);
-  f.field("request_timeout", request_timeout, Range{0.05, 86400},
-          "seconds until one request to a server counts as lost", Effect::bookkeeping);
-  f.field("patience", patience, Range{0.1, 86400},
-          "seconds without any response from servers until the run saves and stops", Effect::bookkeeping);
-  f.field(
-      "weight_sync_tolerance", weight_sync_tolerance, Range{0, 100},
-      "maximum mean difference between server and trainer log-probs of a known text after each weight sync, in nats",
-      Effect::bookkeeping);
-}
-
-void RewardConfig::fields(Fields& f) {
-  f.field("correct", correct, Range{-100, 100}, "reward of a right answer");
-  f.field("wrong", wrong, Range{-100, 100}, "reward of a wrong or unparseable answer");
-  f.field("partial", partial,
-          "reward programs by the fraction of tests passed, between reward.wrong and reward.correct");
-  f.choice("grader", grader,
-           "grader: exact mathematics, choice letter, number within reward.tolerance, program run on tests, or a "
-           "simpler one for comparison");
-  f.field("graders", graders,
-          "graders by data source, SOURCE=GRADER, such as \"leetcode=code\"; other sources use reward.grader");
-  f.field("tolerance", tolerance, Range{0, 1},
-          "relative tolerance of the grader numeric: |a - b| <= tolerance * max(|a|, |b|)");
-  f.field("weights", weights,
-          "reward as a weighted sum, PART=WEIGHT of answer, command, format, length, such as \"answer=1\", "
-          "\"format=0.2\"; empty = answer, or the command's score");
-  f.field("format", format,
-          "pattern of the format reward that the whole response must match: think_answer, or a regular expression (. "
-          "matches any character)");
-  f.field("command", command,
-          "reward program, such as \"python3 reward.py\": reads one JSON line per response, writes {\"id\": N, "
-          "\"score\": X}; empty = the grader's verdict");
-  f.field("command_seconds", command_seconds, Range{0, 1e6},
-          "seconds that the reward program may be silent while replies are due; 0 = no limit", Effect::bookkeeping);
-  f.choice("extract", extract,
-           "answer extraction: strict = last box; lenient = or usual phrases; answer_tag = last box in the last "
-           "<answer>; auto = lenient for chat prompts that ask for no box, else strict");
-  f.choice("truncated", truncated,
-           "responses cut at the length limit: grade as usual, count as wrong, or mask from the loss (the reward still "
-           "counts in the group)");
-  f.field("overlong_buffer", overlong_buffer, Range{0, 1 << 20},
-          "DAPO overlong buffer: length of the soft penalty zone before rollout.response_length, in tokens; 0 = off",
-          Effect::size);
-  f.field("overlong_factor", overlong_factor, Range{0, 100}, "maximum overlong penalty, subtracted from the reward");
-  f.field("kl_coeff", kl_coeff, Range{0, 100},
-          "KL penalty in the reward, per token: kl_coeff * KL(old policy, reference); 0 = off");
-  f.choice("kl_estimator", kl_estimator, {"k1", "abs", "k2", "k3", "k3_plus"},
-           "KL estimator of the KL penalty in the reward");
-  f.choice("kl_control", kl_control, "control of reward.kl_coeff: fixed, or adaptive towards reward.kl_target");
-  f.field("kl_target", kl_target, Range{1e-9, 1e6}, "target KL of the adaptive controller, mean per token in nats");
-  f.field("kl_horizon", kl_horizon, Range{1, 1e12},
-          "horizon of the adaptive KL controller, in responses; a longer horizon changes reward.kl_coeff more slowly");
-  f.section("kl_schedule", kl_schedule);
-  f.section("code", code);
-}
-
-void ReferenceConfig::fields(Fields& f) {
-  f.field("sync_steps", sync_steps, Range{0, 1e9},
-          "steps between moves of the reference model to the policy (TRL: ref_model_sync_steps); 0 = frozen at the "
-          "policy's start");
-  f.field(
-      "mixup_alpha", mixup_alpha, Range{1e-9, 1},
-      "mixing weight: reference = alpha policy + (1 - alpha) reference; 1 = reset; small with sync_steps = 1 = EMA");
-}
-
-void UpdateConfig::fields(Fields& f) {
-  f.field("mini_batch_size", mini_batch_size, Range{1, 1 << 20}, "prompts per optimizer update", Effect::size);
-  f.field("epochs", epochs, Range{1, 1000}, "passes over each step's batch (PPO epochs)");
-  f.field("micro_batch_tokens", micro_batch_tokens, Range{16, 1 << 24},
-          "tokens per micro-batch, one forward and backward pass", Effect::procedure);
-  f.choice("recompute", recompute,
-           "activation recomputation in the backward pass: none, a block except attention, or a whole block; less "
-           "memory, bit-identical",
-           Effect::bookkeeping);
-  f.choice("reduce", reduce, {"sum", "ordered"},
-           "gradient reduction across ranks: sum, or ordered = bit-identical for any number of ranks, with backward "
-           "passes one after another");
-  f.choice("shard", shard,
-           "ZeRO sharding across ranks: optimizer moments, or gradients too, with less memory and communication in "
-           "every pass instead of every update");
-}
-
-void RunConfig::fields(Fields& f) {
-  f.field("steps", steps, Range{0, 1e9}, "rollout steps to train; 0 = as many as train.epochs gives", Effect::size);
-  f.field("epochs", epochs, Range{1, 1e6}, "passes over the training problems where train.steps = 0", Effect::size);
-  f.field("save_freq", save_freq, Range{0, 1e9}, "steps between checkpoints; 0 = one at the end", Effect::bookkeeping);
-  f.field("keep", keep, Range{1, 1000}, "number of newest checkpoints to keep", Effect::bookkeeping);
-  f.field("test_freq", test_freq, Range{0, 1e9}, "steps between greedy validations; 0 = off", Effect::procedure);
-  f.field("val_before_train", val_before_train, "validate before the first step", Effect::procedure);
-  f.field("val_n", val_n, Range{0, 1 << 16},
-          "sampled responses per validation problem for mean@n and pass@k, besides the greedy response; 0 = none",
-          Effect::procedure);
-  f.field("val_temperature", val_temperature, Range{1e-2, 100},
-          "sampling temperature of the train.val_n validation responses", Effect::procedure);
-  f.field("best_metric", best_metric,
-          "validation metric in steps.jsonl whose best checkpoint is kept, such as \"val-core/*/acc/mean@1\" (mean "
-          "over all matches of *); higher is better; empty = none",
-          Effect::procedure);
-  f.field("patience", patience, Range{0, 1e6},
-          "validations in a row without a better train.best_metric that end the run; 0 = never", Effect::size);
-  f.field("stop_when", stop_when,
-          "early stopping after a step with any metric of steps.jsonl beyond a bound, such as \"actor/entropy < 0.05\" "
-          "or \"actor/ppo_kl > 0.1\"",
-          Effect::size);
-  f.field("stored_prompts", stored_prompts, Range{0, 1000},
-          "prompts per step whose responses are stored for the report", Effect::bookkeeping);
-  f.field("stored_responses", stored_responses, Range{0, 1000}, "responses stored per stored prompt",
-          Effect::bookkeeping);
-  f.field("stored_signals", stored_signals, Range{0, 1e9},
-          "steps between stored per-token signals for `ucas advantages` and the report, first step included; 0 = off",
-          Effect::bookkeeping);
-  f.field("stored_signal_tokens", stored_signal_tokens, Range{0, 1e12},
-          "maximum tokens per stored step, in whole prompts, about 130 bytes per token; 0 = all", Effect::bookkeeping);
-  f.field("tensorboard", tensorboard, "write the metrics of steps.jsonl as TensorBoard event files",
-          Effect::bookkeeping);
-  f.field("max_hours", max_hours, Range{0, 1e5}, "hours until the run saves and exits 75; 0 = no limit",
-          Effect::bookkeeping);
-  f.field("watchdog", watchdog, Range{0, 1e7},
-          "seconds without progress until a warning names the stuck phase, response, problem or grader; 0 = never",
-          Effect::bookkeeping);
-  f.field("watchdog_end", watchdog_end, Range{0, 1e7},
-          "seconds without progress until the program exits 74; the last checkpoint remains; 0 = never",
-          Effect::bookkeeping);
-}
 
 void TrainConfig::fields(Fields& f) {
   f.field("label", label, "run name in reports; empty = the method's title", Effect::bookkeeping);
@@ -232,34 +39,6 @@ void TrainConfig::fields(Fields& f) {
   f.section("update", update);
   f.section("optimizer", optimizer);
   f.section("train", train);
-}
-
-void RewardConfig::validate() const {
-  Refusals refuse(ErrorKind::config);
-  if (const std::string wrong_schedule = kl_schedule.refusal("reward.kl_schedule"); !wrong_schedule.empty()) {
-    refuse(wrong_schedule);
-  }
-  if (correct <= wrong) refuse(str("reward.correct = ", correct, " must be larger than reward.wrong = ", wrong));
-  refuse.attempt([&] { parse_graders(graders, "reward.graders"); });
-  std::vector<WeightedPart> parts;
-  refuse.attempt([&] { parts = parse_reward_weights(weights, !command.empty()); });
-  if (parts.empty()) return refuse.finish();
-  const auto weighs = [&](RewardPart part) {
-    return std::ranges::find(parts, part, &WeightedPart::part) != parts.end();
-  };
-  if (weighs(RewardPart::command) && command.empty()) {
-    refuse("reward.weights names command, but reward.command is empty: say which program scores");
-  }
-  if (!weighs(RewardPart::command) && !command.empty()) {
-    refuse("reward.command is given, but reward.weights has no part for it: add \"command=1\"");
-  }
-  if (weighs(RewardPart::format) == format.empty()) {
-    refuse(format.empty() ? "reward.weights names format, but reward.format is empty: say which pattern, for instance "
-                            "think_answer"
-                          : "reward.format is given, but reward.weights has no part for it: add \"answer=1\" and "
-                            "\"format=0.2\"");
-  }
-  refuse.finish();
 }
 
 void TrainConfig::validate() const {
@@ -564,5 +343,4 @@ std::vector<Setting> read_config_file(const std::string& path_or_name) {
   }
   return read_toml(path_or_name);
 }
-
 }  // namespace ucas

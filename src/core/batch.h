@@ -1,8 +1,8 @@
 // One step's responses with everything that methods may read. Packed: token arrays hold the generated tokens of all
 // responses one after another, the end token included, no padding, no prompts.
 // Legend: B responses, G responses of one prompt, N = sum of response lengths.
-// Filled by train/collect (rollout with the sampler's H, C and l, verdicts, rewards) and train/logprobs (old policy);
-// read by methods and objective. Slot t holds quantities of the distribution that produced token t.
+// Filled by train/collect (rollout with the sampler's H, C and l, verdicts, rewards) and train/signals/logprobs (old
+// policy); read by methods and objective. Slot t holds quantities of the distribution that produced token t.
 #pragma once
 
 #include <cstdint>

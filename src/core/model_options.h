@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/fields.h"
+#include "base/text/fields.h"
 
 namespace ucas {
 

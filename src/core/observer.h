@@ -1,6 +1,6 @@
 // Who watches a training: told what is about to happen and what came of each step, so that library code prints nothing
 // and knows no terminal. Everything defaults to doing nothing.
-// Called by train/trainer, from its thread; what is passed is valid during the call only.
+// Called by train/loop/trainer, from its thread; what is passed is valid during the call only.
 #pragma once
 
 #include <cstdint>

@@ -5,13 +5,20 @@
 #include <array>
 #include <cstdint>
 
-#include "base/fields.h"
+#include "base/text/fields.h"
 
 namespace ucas {
 
-enum class OptimizerKind { adamw, muon };   // muon: of the blocks' matrices; all else has AdamW (train/update_rules.h)
-enum class MomentType { f32, bf16, int8 };  // how running means of gradients are kept between updates (train/moments.h)
-enum class Decay { all, matrices };         // which parameters weight decay pulls on
+enum class OptimizerKind {
+  adamw,
+  muon
+};  // muon: of the blocks' matrices; all else has AdamW (train/optimizer/update_rules.h)
+enum class MomentType {
+  f32,
+  bf16,
+  int8
+};  // how running means of gradients are kept between updates (train/optimizer/moments.h)
+enum class Decay { all, matrices };  // which parameters weight decay pulls on
 enum class Schedule { constant, cosine };
 
 constexpr std::array<const char*, 2> names(OptimizerKind) { return {"adamw", "muon"}; }

@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-#include "data/jsonl.h"
+#include "data/rows/jsonl.h"
 
 namespace ucas {
 

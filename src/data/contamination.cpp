@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/str.h"
-#include "text/unicode.h"
+#include "text/unicode/unicode.h"
 
 namespace ucas {
 

@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/log.h"
 #include "base/str.h"
+#include "base/terminal/log.h"
 #include "data/code_problems.h"
 
 namespace ucas {

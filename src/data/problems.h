@@ -17,9 +17,9 @@
 #include <string>
 #include <vector>
 
-#include "base/fields.h"
+#include "base/text/fields.h"
 #include "core/problem.h"
-#include "data/jsonl.h"
+#include "data/rows/jsonl.h"
 
 namespace ucas {
 

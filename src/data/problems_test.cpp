@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/log.h"
+#include "base/files/file.h"
 #include "base/str.h"
+#include "base/terminal/log.h"
 
 namespace ucas {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/fields.h"
+#include "base/text/fields.h"
 #include "core/problem.h"
 #include "data/problems.h"
 #include "verify/extract_option.h"

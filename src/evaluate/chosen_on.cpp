@@ -6,9 +6,9 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/fields.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/str.h"
+#include "base/text/fields.h"
 #include "compare/answers.h"
 #include "config/train_config.h"
 #include "data/problems.h"

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <map>
 
-#include "base/embedded.h"
+#include "base/files/embedded.h"
 #include "base/str.h"
 #include "explain/explain.h"
 

@@ -46,7 +46,8 @@ std::vector<Departure> departures(const TrainConfig& here, const TrainConfig& th
 // `name` is this config's own, which is left out.
 std::vector<Departures> explain_comparisons(const TrainConfig& config, const std::string& name);
 
-// Whether the method leaves the loss of a token to the clipped ratio (objective/clipped_ratio.h). Found by asking it.
+// Whether the method leaves the loss of a token to the clipped ratio (objective/loss/clipped_ratio.h). Found by asking
+// it.
 bool uses_clipped_ratio(const TrainConfig& config);
 
 // A config as `ucas explain` was given it.

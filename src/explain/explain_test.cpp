@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "base/embedded.h"
+#include "base/files/embedded.h"
 #include "base/str.h"
 
 namespace ucas {

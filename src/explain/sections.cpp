@@ -2,8 +2,9 @@
 
 #include "base/str.h"
 #include "explain/explain.h"
-#include "objective/clipped_ratio.h"
-#include "objective/reward_terms.h"
+#include "objective/advantage/reward_terms.h"
+#include "objective/loss/clipped_ratio.h"
+#include "verify/graders.h"
 
 namespace ucas {
 
@@ -268,7 +269,8 @@ void token_losses(const TrainConfig& c, Lines& lines) {
   }
 }
 
-// What is done about a sampler that computes other probabilities than the trainer (objective/rollout_correction.h).
+// What is done about a sampler that computes other probabilities than the trainer
+// (objective/correction/rollout_correction.h).
 void mismatch_remedies(const TrainConfig& c, Lines& lines) {
   const ObjectiveConfig& o = c.objective;
   const std::string ratio = "exp(lp_old - lp_rollout)";

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/embedded.h"
+#include "base/files/embedded.h"
 #include "base/str.h"
 
 namespace ucas {

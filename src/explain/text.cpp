@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/embedded.h"
 #include "base/error.h"
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/embedded.h"
+#include "base/files/file.h"
 #include "base/str.h"
+#include "base/text/json.h"
 
 namespace ucas {
 

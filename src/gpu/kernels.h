@@ -207,7 +207,7 @@ struct AttendDecode {
 
 // --- update (update.h) ----------------------------------------------------------------------------------------------
 
-// AdamW, element by element as train/adamw.cpp has it; zeroes the gradient. n is any number.
+// AdamW, element by element as train/optimizer/adamw.cpp has it; zeroes the gradient. n is any number.
 struct AdamW {
   int64_t n;
   float clip, keep, beta1, beta2, step_size, root_correction, eps;

@@ -49,8 +49,8 @@ struct AdamWElements {
     return fine;
   }
 
-  // As train/adamw.cpp's update_elements: a mean that is not finite, and a square below 0, show in the parameter; an
-  // infinite square does not.
+  // As train/optimizer/adamw.cpp's update_elements: a mean that is not finite, and a square below 0, show in the
+  // parameter; an infinite square does not.
   UCAS_ON_DEVICE bool update(float& p, float g, float& m, float& v) const {
     const float gradient = g * a.clip;
     m = a.beta1 * m + (1 - a.beta1) * gradient;

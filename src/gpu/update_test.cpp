@@ -1,4 +1,4 @@
-// CPU emulation of the optimizer's loops, against train/adamw.cpp's equations and sums in double.
+// CPU emulation of the optimizer's loops, against train/optimizer/adamw.cpp's equations and sums in double.
 #include <gtest/gtest.h>
 
 #include <algorithm>

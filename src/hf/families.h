@@ -1,5 +1,5 @@
-// The families of models that run here: a row each, all on the one block of model/block.h. Another one whose block
-// differs by nothing else than these columns is another row.
+// The families of models that run here: a row each, all on the one block of model/backend/block.h. Another one whose
+// block differs by nothing else than these columns is another row.
 #pragma once
 
 #include <cstdint>

@@ -9,10 +9,10 @@
 #include <numbers>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/hash.h"
-#include "base/json.h"
+#include "base/files/file.h"
+#include "base/files/hash.h"
 #include "base/str.h"
+#include "base/text/json.h"
 #include "hf/parameters.h"
 #include "support/temporary_directory.h"
 

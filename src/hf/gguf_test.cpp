@@ -7,7 +7,7 @@
 #include <map>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/str.h"
 #include "hf/safetensors.h"
 #include "support/temporary_directory.h"

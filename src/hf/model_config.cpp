@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/file.h"
 #include "base/str.h"
+#include "base/text/json.h"
 #include "hf/adapter.h"
 #include "hf/config_reader.h"
 

@@ -1,5 +1,5 @@
 // The leaf tensors that a config.json asks for, and whether a checkpoint's files hold them, before anything is
-// allocated. Legend of shapes: model/block.h.
+// allocated. Legend of shapes: model/backend/block.h.
 #pragma once
 
 #include <cstdint>

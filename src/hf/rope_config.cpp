@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/fields.h"
 #include "base/str.h"
+#include "base/text/fields.h"
 #include "hf/config_reader.h"
 
 namespace ucas {
@@ -113,7 +113,7 @@ RopeConfig read_object(const ConfigReader& rope, double theta, int64_t positions
   return out;
 }
 
-// What the arithmetic of model/rope.cpp would divide by.
+// What the arithmetic of model/attention/rope.cpp would divide by.
 void check_arithmetic(const ConfigReader& config, const RopeConfig& rope, int64_t head_dim) {
   if (rope.kind == RopeKind::yarn && rope.theta <= 1)
     throw Error(ErrorKind::config,

@@ -1,6 +1,6 @@
 // Rotary embedding as config.json describes it: rope_theta and rope_scaling of transformers 4, rope_parameters of
-// transformers 5, or both. model/rope.h computes the angles. "longrope" and all other kinds are refused by name, and so
-// is a key that has no meaning for its kind.
+// transformers 5, or both. model/attention/rope.h computes the angles. "longrope" and all other kinds are refused by
+// name, and so is a key that has no meaning for its kind.
 // clang-format off
 //   default   theta^(-2i/d)
 //   linear    that / factor
@@ -16,7 +16,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 
-#include "base/json.h"
+#include "base/text/json.h"
 
 namespace ucas {
 

@@ -10,9 +10,9 @@
 #include <span>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/file.h"
 #include "base/str.h"
+#include "base/text/json.h"
 
 namespace ucas {
 

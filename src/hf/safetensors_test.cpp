@@ -10,7 +10,7 @@
 #include <fstream>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/str.h"
 #include "support/temporary_directory.h"
 

@@ -8,10 +8,10 @@
 #include <stdexcept>
 
 #include "base/error.h"
-#include "base/log.h"
+#include "base/process/warning_counters.h"
 #include "base/rng.h"
 #include "base/str.h"
-#include "base/warning_counters.h"
+#include "base/terminal/log.h"
 
 namespace ucas {
 

@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/json.h"
+#include "base/text/json.h"
 #include "http/client.h"
 
 namespace ucas {

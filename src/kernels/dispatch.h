@@ -16,7 +16,7 @@ struct Choice {
 // here.
 Choice choose(const char* forced);
 
-// How GEMMs of bf16 run here (model/gemm.cpp).
+// How GEMMs of bf16 run here (model/gemm/gemm.cpp).
 struct Bf16Gemm {
   bool pairs;  // by instructions that multiply pairs; otherwise as f32 GEMMs of numbers that are widened on the way
   std::string reason;

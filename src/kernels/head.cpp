@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/threads.h"
+#include "base/process/threads.h"
 
 namespace ucas::kernels {
 
@@ -91,7 +91,7 @@ class Tile {
     }
   }
 
-  // Parameters take the part of the rows, as in model/gemm.cpp: (h W^T)^T = W h^T.
+  // Parameters take the part of the rows, as in model/gemm/gemm.cpp: (h W^T)^T = W h^T.
   void take_columns(int64_t column) {
     column_ = column;
     columns_ = std::min(kTile, in_.vocab - column);

@@ -1,10 +1,9 @@
 // The LM head on plain memory: statistics of given tokens and their gradients, 256 rows by kTile columns at a time, so
-// that [R, V] never exists. The same numbers as the trainer's head (model/head.h), bit for bit in f32, for hosts that
-// have no LibTorch of ours: the Python package (model/head_test.cpp). f32 throughout; a bf16 W is widened where it is
-// read.
-// Legend: R rows (tokens), V vocabulary, D width; z = h W^T / temperature.
-// Every number is one chain of sums in a fixed order: nothing depends on the threads, which live for the call alone
-// (0: all that this process may use). Pointers are not kept.
+// that [R, V] never exists. The same numbers as the trainer's head (model/head/head.h), bit for bit in f32, for hosts
+// that have no LibTorch of ours: the Python package (model/head/head_test.cpp). f32 throughout; a bf16 W is widened
+// where it is read. Legend: R rows (tokens), V vocabulary, D width; z = h W^T / temperature. Every number is one chain
+// of sums in a fixed order: nothing depends on the threads, which live for the call alone (0: all that this process may
+// use). Pointers are not kept.
 #pragma once
 
 #include <cstdint>

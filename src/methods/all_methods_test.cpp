@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/file.h"
 #include "base/str.h"
+#include "base/text/json.h"
 #include "methods/registry.h"
 #include "support/random_batches.h"
 
@@ -338,8 +338,7 @@ TEST(all_methods, each_has_a_tiny_config_and_a_row_in_the_documentation) {
   }
   for (const MethodRow& row : method_rows()) {
     EXPECT_TRUE(configured.contains(row.name)) << "no configs/*-tiny.toml has method.name = \"" << row.name << "\"";
-    EXPECT_NE(paper.find(str("methods/", row.name, ".cpp")), std::string::npos)
-        << row.name << " is not in docs/paper.md";
+    EXPECT_NE(paper.find(str("/", row.name, ".cpp")), std::string::npos) << row.name << " is not in docs/paper.md";
   }
 }
 

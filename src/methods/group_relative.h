@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "methods/method.h"
-#include "objective/group_advantage.h"
+#include "objective/advantage/group_advantage.h"
 
 namespace ucas {
 

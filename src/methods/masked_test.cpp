@@ -9,9 +9,9 @@
 #include "base/rng.h"
 #include "base/str.h"
 #include "methods/apply.h"
-#include "objective/kl.h"
-#include "objective/returns.h"
-#include "objective/rollout_correction.h"
+#include "objective/advantage/returns.h"
+#include "objective/correction/rollout_correction.h"
+#include "objective/loss/kl.h"
 #include "support/random_batches.h"
 
 namespace ucas {

@@ -1,7 +1,7 @@
 // What differs between RL methods: which signals they need, how rewards become advantages, and, for a few, the loss.
 // A method is one file methods/NAME.cpp and one row of methods/registry.h. Plain loops, no autograd.
-// Fed by train/collect + train/logprobs (a full Batch); feeds train/gradients. The trainer never compares method names.
-// Legend (core/batch.h): B responses, G per prompt, N packed tokens.
+// Fed by train/collect + train/signals/logprobs (a full Batch); feeds train/update/gradients. The trainer never
+// compares method names. Legend (core/batch.h): B responses, G per prompt, N packed tokens.
 #pragma once
 
 #include <memory>
@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "base/fields.h"
+#include "base/text/fields.h"
 #include "core/batch.h"
 #include "objective/config.h"
-#include "objective/divergence.h"
-#include "objective/loss.h"
+#include "objective/loss/divergence.h"
+#include "objective/loss/loss.h"
 
 namespace ucas {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/peer_words.h"
 #include "base/str.h"
+#include "base/text/peer_words.h"
 
 namespace ucas {
 

@@ -1,5 +1,5 @@
 // Hook called before and after each block's backward. ZeRO-2 uses it to move gradients in and out
-// (train/sharded_gradients.h).
+// (sharding/sharded_gradients.h).
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // The guard of docs/numerics.md: on the CPU a token's numbers are bit-equal however it is computed, in f32 and in bf16.
-// If bf16 fails after an update of LibTorch, its micro-kernel no longer sums as model/gemm.cpp says.
+// If bf16 fails after an update of LibTorch, its micro-kernel no longer sums as model/gemm/gemm.cpp says.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/cat.h>

@@ -7,15 +7,15 @@
 #include <span>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/log.h"
+#include "base/files/file.h"
 #include "base/rng.h"
 #include "base/str.h"
+#include "base/terminal/log.h"
 #include "hf/parameters.h"
-#include "model/finite.h"
 #include "model/stored.h"
+#include "model/tensor/finite.h"
 #include "model/transformer.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace ucas {
 

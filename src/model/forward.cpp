@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "model/autograd.h"
+#include "model/tensor/autograd.h"
 
 namespace ucas {
 

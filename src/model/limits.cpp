@@ -14,8 +14,8 @@
 #include <cmath>
 #include <vector>
 
-#include "model/gemm.h"
-#include "model/stream.h"
+#include "model/gemm/gemm.h"
+#include "model/tensor/stream.h"
 
 namespace ucas {
 

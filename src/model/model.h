@@ -18,8 +18,8 @@
 #include "hf/model_config.h"
 #include "hf/work.h"
 #include "model/backward_hook.h"
-#include "model/bf16_copy.h"
-#include "model/head.h"
+#include "model/head/head.h"
+#include "model/tensor/bf16_copy.h"
 
 namespace ucas {
 
@@ -123,7 +123,7 @@ std::vector<NamedTensor> stored_tensors(Model& model);
 std::string stored_dtype(Model& model);  // of those files: what the checkpoint came in; adapters are float32
 // config.json, generation_config.json, model.safetensors (or shards above `shard_bytes`), and tokenizer files copied
 // from `like` if it is not ""; of a model with an adapter adapter_config.json and adapter_model.safetensors instead of
-// the weights, as PEFT writes them. Into a directory that exists; not atomic by itself (train/checkpoint is).
+// the weights, as PEFT writes them. Into a directory that exists; not atomic by itself (train/state/checkpoint is).
 void save_model(Model& model, const std::string& directory, const std::string& like = "",
                 int64_t shard_bytes = int64_t{5} << 30);
 

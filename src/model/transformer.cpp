@@ -4,10 +4,10 @@
 
 #include "base/error.h"
 #include "base/str.h"
+#include "model/backend/gpu/gpu_head.h"
 #include "model/decoder.h"
 #include "model/forward.h"
-#include "model/gpu_head.h"
-#include "model/stream.h"
+#include "model/tensor/stream.h"
 
 namespace ucas {
 

@@ -1,4 +1,4 @@
-// The parameters of a model: leaf tensors under their HF names, those of one GEMM in one matrix (model/linear.h).
+// The parameters of a model: leaf tensors under their HF names, those of one GEMM in one matrix (model/gemm/linear.h).
 // A leaf is f32 where it is trained, or where the model computes in f32; a frozen matrix of a bf16 model is bf16. What
 // GEMMs read is the leaf itself where it has their type, else a copy that refresh() makes again.
 // Parameters must be updated in place.
@@ -12,7 +12,7 @@
 #include "core/model_options.h"
 #include "hf/adapter.h"
 #include "model/backward_hook.h"
-#include "model/linear.h"
+#include "model/gemm/linear.h"
 #include "model/model.h"
 
 namespace ucas {

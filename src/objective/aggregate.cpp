@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "objective/kl.h"
+#include "objective/loss/kl.h"
 
 namespace ucas {
 

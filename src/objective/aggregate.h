@@ -29,8 +29,8 @@
 #include <span>
 #include <vector>
 
-#include "objective/loss.h"
-#include "objective/rollout_correction.h"
+#include "objective/correction/rollout_correction.h"
+#include "objective/loss/loss.h"
 
 namespace ucas {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/fields.h"
+#include "base/text/fields.h"
 #include "core/optimizer_config.h"
 
 namespace ucas {
@@ -22,10 +22,11 @@ enum class Aggregation {
   group_token_mean
 };
 
-// Estimators of KL(pi || pi_ref) per token (objective/kl.h).
+// Estimators of KL(pi || pi_ref) per token (objective/loss/kl.h).
 enum class KlEstimator { k1, abs, k2, k3, k3_plus };
 
-// What is done about a sampler whose probabilities differ from the trainer's (objective/rollout_correction.h).
+// What is done about a sampler whose probabilities differ from the trainer's
+// (objective/correction/rollout_correction.h).
 enum class Tis { off, token, sequence, sequence_mask };
 enum class SamplerDistribution {
   whole,
@@ -37,7 +38,7 @@ enum class Reject { off, token_ratio, sequence_ratio, geometric_ratio, token_k3,
 enum class Accumulation { exact, verl_legacy };
 
 // Dynamic sampling: what a prompt's responses are compared by, and what happens until enough prompts passed
-// (objective/dynamic_sampling.h).
+// (objective/filter/dynamic_sampling.h).
 enum class KeepMetric { acc, score, reward };
 enum class KeepOrder { refill, prefer };
 
@@ -63,7 +64,7 @@ struct ObjectiveConfig {
   Aggregation aggregation = Aggregation::token_mean;
   double norm_length = 0;       // constant of the ..._norm aggregations; 0 = the response limit
   double entropy_coeff = 0;     // entropy bonus
-  double entropy_target = 0;    // nats; > 0: the bonus is steered towards it (objective/entropy_target.h)
+  double entropy_target = 0;    // nats; > 0: the bonus is steered towards it (objective/loss/entropy_target.h)
   double entropy_step = 0.005;  // by so much per rollout step
   double kl_coeff = 0;          // KL loss against the frozen reference
   KlEstimator kl_estimator = KlEstimator::k3;

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/machine.h"
+#include "base/process/machine.h"
+#include "base/process/threads.h"
 #include "base/str.h"
-#include "base/threads.h"
 #include "kernels/dispatch.h"
 #include "kernels/head.h"
 #include "plan/step_time.h"

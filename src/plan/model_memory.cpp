@@ -11,8 +11,8 @@ namespace ucas {
 namespace {
 
 constexpr int64_t kF32 = 4;
-constexpr int64_t kGemmRows = 16;  // row counts are multiples (model/block.h)
-// Of train/dynamic_map.h: elements of one scale, and from how many on a moment is in codes.
+constexpr int64_t kGemmRows = 16;  // row counts are multiples (model/backend/block.h)
+// Of train/optimizer/dynamic_map.h: elements of one scale, and from how many on a moment is in codes.
 constexpr int64_t kScaleBlock = 256, kCodedFrom = 4096;
 
 int64_t number(Dtype dtype) { return dtype == Dtype::bf16 ? 2 : kF32; }
@@ -59,7 +59,7 @@ int64_t stage_bytes(const Widths& w, int64_t E, const PassShape& shape) {
   return (shape.rows + 15 * sequences) * w.K * (w.d + w.stride) * E;
 }
 
-// What GEMMs take beside their rows (model/gemm.cpp). f32: a packed copy of 256 rows, or of all of them where
+// What GEMMs take beside their rows (model/gemm/gemm.cpp). f32: a packed copy of 256 rows, or of all of them where
 // that is less than the weights. bf16: a packed copy of the rows, or, where they are widened, the rows in f32 and as
 // much again packed, and what each thread widens of the weights.
 int64_t gemm_bytes(const Widths& w, Dtype dtype, int64_t P) {
@@ -94,7 +94,7 @@ int64_t distribution_bytes(const ModelConfig& c, const PassShape& shape) {
   return std::min(shape.distributions, padded(shape.rows)) * c.vocab_size * kF32;
 }
 
-// Backward of attention, one task for each thread (attend_head of model/native_backward.cpp).
+// Backward of attention, one task for each thread (attend_head of model/backend/cpu/native_backward.cpp).
 int64_t attend_bytes(const Widths& w, const PassShape& shape) {
   const int64_t length = std::min(shape.rows, shape.length), tiles = padded(length);
   const int64_t group = w.H / w.K;

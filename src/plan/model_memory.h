@@ -1,6 +1,7 @@
-// Bytes of a model and of what passes through it on the CPU: the sizes that model/weights.cpp, model/block.h,
-// model/native.cpp, model/native_backward.cpp, model/head.cpp and train/moments.cpp allocate, as functions of shapes.
-// That they agree is held by train/plan_test.cpp. Legend of shapes: model/block.h.
+// Bytes of a model and of what passes through it on the CPU: the sizes that model/weights.cpp, model/backend/block.h,
+// model/backend/cpu/native.cpp, model/backend/cpu/native_backward.cpp, model/head/head.cpp and
+// train/optimizer/moments.cpp allocate, as functions of shapes. That they agree is held by train/loop/plan_test.cpp.
+// Legend of shapes: model/backend/block.h.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +49,7 @@ struct PassMemory {
 };
 
 constexpr int64_t kDistributionsAtOnce =
-    64;  // rows whose whole logits train/likely_tokens.cpp holds: 39 MB of 152k tokens
+    64;  // rows whose whole logits train/update/likely_tokens.cpp holds: 39 MB of 152k tokens
 
 struct PassShape {
   int64_t rows = 0;    // tokens of the largest micro-batch

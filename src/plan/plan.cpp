@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/machine.h"
+#include "base/files/file.h"
+#include "base/process/machine.h"
 #include "base/str.h"
 #include "hf/adapter.h"
 #include "plan/model_memory.h"
@@ -139,7 +139,7 @@ class Planner {
     if (c_.train.test_freq > 0) samples = std::max(samples, c_.data.val_limit > 0 ? c_.data.val_limit : kMostSlots);
     samples = share(samples);
     const int64_t prompt = c_.data.max_prompt_length, response = c_.rollout.response_length;
-    // A rank that takes what others have not begun (train/shared_rollout.cpp) knows only how long both are together.
+    // A rank that takes what others have not begun (rollout/shared_rollout.cpp) knows only how long both are together.
     const LongestTokens longest =
         ranks_ > 1 ? LongestTokens{longest_, longest_, longest_} : LongestTokens{longest_, prompt, response};
     // The engine's rule counts heads without the padding of value rows (rollout/engine.cpp).

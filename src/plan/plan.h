@@ -1,7 +1,7 @@
 // What a training will take, before anything is loaded: memory by part and by phase of a step, and disk. From the sizes
 // of plan/model_memory.h, for the CPU. It is what the largest micro-batch and the longest responses need; lengths of
 // problems are not read.
-// Fed by a config and the config.json of its model; read by `ucas plan` and by train/start.
+// Fed by a config and the config.json of its model; read by `ucas plan` and by train/loop/start.
 #pragma once
 
 #include <cstdint>

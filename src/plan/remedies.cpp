@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/machine.h"
+#include "base/files/file.h"
+#include "base/process/machine.h"
 #include "base/str.h"
 #include "plan/plan.h"
 #include "sampling/engine_room.h"

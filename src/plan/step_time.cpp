@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/str.h"
-#include "base/table.h"
+#include "base/text/table.h"
 #include "hf/work.h"
 #include "plan/model_memory.h"
 #include "sampling/engine_room.h"

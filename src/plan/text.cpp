@@ -1,9 +1,9 @@
 // A plan for people and as JSON.
 #include <nlohmann/json.hpp>
 
-#include "base/json.h"
 #include "base/str.h"
-#include "base/table.h"
+#include "base/text/json.h"
+#include "base/text/table.h"
 #include "plan/plan.h"
 #include "plan/step_time.h"
 

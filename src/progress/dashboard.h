@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "base/log.h"
-#include "base/terminal.h"
+#include "base/terminal/log.h"
+#include "base/terminal/terminal.h"
 #include "core/observer.h"
 #include "progress/run_history.h"
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/log.h"
 #include "base/str.h"
+#include "base/terminal/log.h"
 
 namespace ucas {
 

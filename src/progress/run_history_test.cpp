@@ -7,7 +7,7 @@
 #include <set>
 #include <tuple>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/str.h"
 #include "report/causes/find.h"
 #include "support/temporary_directory.h"

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/log.h"
 #include "base/str.h"
+#include "base/terminal/log.h"
 #include "progress/dashboard.h"
 #include "progress/run_history.h"
 
@@ -15,8 +15,8 @@ namespace ucas {
 
 namespace {
 
-// A line every few seconds (base/log) and at the end, and one for each alarm of the report when it begins and when it
-// ends.
+// A line every few seconds (base/terminal/log) and at the end, and one for each alarm of the report when it begins and
+// when it ends.
 class PlainProgress final : public TrainObserver {
  public:
   void begin(const TrainStart& start) override {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <vector>
 
-#include "base/log.h"
 #include "base/str.h"
+#include "base/terminal/log.h"
 
 namespace ucas {
 namespace {

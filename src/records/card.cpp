@@ -4,16 +4,16 @@
 #include <future>
 #include <nlohmann/json.hpp>
 
-#include "base/build_info.h"
 #include "base/error.h"
-#include "base/file.h"
-#include "base/hash.h"
-#include "base/json.h"
-#include "base/json_object.h"
+#include "base/files/file.h"
+#include "base/files/hash.h"
+#include "base/process/build_info.h"
 #include "base/str.h"
+#include "base/text/json.h"
+#include "base/text/json_object.h"
 #include "records/evaluation.h"
-#include "records/run_directory.h"
-#include "text/tokenizer.h"
+#include "records/run/run_directory.h"
+#include "text/tokenizer/tokenizer.h"
 #include "verify/version.h"
 
 namespace ucas {

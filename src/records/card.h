@@ -12,9 +12,9 @@
 
 #include "core/problem.h"
 #include "data/problems.h"
-#include "data/templates.h"
-#include "records/environment.h"
+#include "data/prompts/templates.h"
 #include "records/eval_config.h"
+#include "records/run/environment.h"
 #include "verify/grader.h"
 
 namespace ucas {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/fields.h"
+#include "base/text/fields.h"
 #include "core/model_options.h"
 #include "core/verdict.h"
 

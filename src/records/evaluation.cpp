@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "base/json_object.h"
+#include "base/files/file.h"
 #include "base/str.h"
-#include "records/rollouts.h"
+#include "base/text/json.h"
+#include "base/text/json_object.h"
+#include "records/run/rollouts.h"
 
 namespace ucas {
 

@@ -7,11 +7,11 @@
 #include <tuple>
 
 #include "base/error.h"
-#include "base/json.h"
-#include "base/json_object.h"
-#include "base/log.h"
 #include "base/str.h"
-#include "data/jsonl.h"
+#include "base/terminal/log.h"
+#include "base/text/json.h"
+#include "base/text/json_object.h"
+#include "data/rows/jsonl.h"
 
 namespace ucas {
 

@@ -5,11 +5,11 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "records/environment.h"
+#include "base/files/file.h"
 #include "records/evaluation.h"
-#include "records/rollouts.h"
-#include "records/steps.h"
+#include "records/run/environment.h"
+#include "records/run/rollouts.h"
+#include "records/run/steps.h"
 #include "support/temporary_directory.h"
 
 namespace ucas {

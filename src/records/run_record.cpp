@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/fields.h"
-#include "base/file.h"
-#include "base/json_object.h"
+#include "base/files/file.h"
 #include "base/str.h"
-#include "records/environment.h"
+#include "base/text/fields.h"
+#include "base/text/json_object.h"
+#include "records/run/environment.h"
 
 namespace ucas {
 

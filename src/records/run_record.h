@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "records/evaluation.h"
-#include "records/rollouts.h"
-#include "records/steps.h"
+#include "records/run/rollouts.h"
+#include "records/run/steps.h"
 
 namespace ucas {
 

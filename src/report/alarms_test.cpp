@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/str.h"
 #include "support/synthetic_run.h"
 #include "support/temporary_directory.h"

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/str.h"
 #include "report/alarms.h"
 #include "support/temporary_directory.h"

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "base/json.h"
 #include "base/str.h"
-#include "base/table.h"
+#include "base/text/json.h"
+#include "base/text/table.h"
 #include "report/escape.h"
 
 namespace ucas {

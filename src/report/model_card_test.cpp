@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "base/json.h"
 #include "base/str.h"
+#include "base/text/json.h"
 
 namespace ucas {
 namespace {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/file.h"
-#include "base/log.h"
+#include "base/files/file.h"
 #include "base/str.h"
-#include "base/table.h"
+#include "base/terminal/log.h"
+#include "base/text/table.h"
 #include "report/escape.h"
 #include "report/figures/figures.h"
 #include "report/summary.h"

@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "base/log.h"
+#include "base/files/file.h"
 #include "base/str.h"
+#include "base/terminal/log.h"
+#include "base/text/json.h"
 #include "records/run_record.h"
 #include "stats/spread.h"
 #include "support/synthetic_run.h"

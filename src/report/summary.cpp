@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/str.h"
-#include "base/table.h"
+#include "base/text/table.h"
 #include "compare/run_answers.h"
 #include "report/escape.h"
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/str.h"
 #include "report/page/series.h"
 #include "support/synthetic_run.h"

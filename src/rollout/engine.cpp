@@ -9,11 +9,11 @@
 #include <set>
 #include <utility>
 
-#include "base/activity.h"
 #include "base/error.h"
+#include "base/process/activity.h"
 #include "base/str.h"
 #include "model/decoder.h"
-#include "model/stream.h"
+#include "model/tensor/stream.h"
 #include "rollout/scheduler.h"
 #include "sampling/engine_room.h"
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "model/model.h"
-#include "sampling/engine_config.h"
-#include "sampling/rollout.h"
+#include "rollout/rollout.h"
+#include "sampling/config.h"
 
 namespace ucas {
 

@@ -1,5 +1,5 @@
-// The rollout engine over a model as a GPU's kernels run it (model/gpu_decoder.cpp): several tokens a call, blocks of
-// keys that responses share, draws where the logits lie.
+// The rollout engine over a model as a GPU's kernels run it (model/backend/gpu/gpu_decoder.cpp): several tokens a call,
+// blocks of keys that responses share, draws where the logits lie.
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 

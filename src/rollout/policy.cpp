@@ -9,10 +9,10 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "base/machine.h"
+#include "base/process/machine.h"
 #include "base/str.h"
 #include "hf/adapter.h"
-#include "model/stream.h"
+#include "model/tensor/stream.h"
 #include "text/stop_texts.h"
 
 namespace ucas {

@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "model/model.h"
-#include "sampling/rollout.h"
-#include "text/tokenizer.h"
+#include "rollout/rollout.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace ucas {
 
 // Ids that end a response: eos of config.json and generation_config.json, eos_token of the tokenizer, and what the
-// prompt template ends a turn with (data/templates: stop_ids). Sorted, each once.
+// prompt template ends a turn with (data/prompts/templates: stop_ids). Sorted, each once.
 std::vector<int32_t> collect_stop_ids(const ModelConfig& config, const Tokenizer& tokenizer,
                                       std::span<const int32_t> template_stops = {});
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "base/machine.h"
+#include "base/process/machine.h"
 
 namespace ucas {
 namespace {

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "sampling/rollout.h"
+#include "rollout/rollout.h"
 
 namespace ucas {
 

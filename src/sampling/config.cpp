@@ -1,6 +1,4 @@
-#include "base/fields.h"
-#include "sampling/engine_config.h"
-#include "sampling/rollout.h"
+#include "sampling/config.h"
 
 namespace ucas {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "kernels/kernels.h"
-#include "sampling/engine_config.h"
+#include "sampling/config.h"
 
 namespace ucas {
 

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "sampling/rollout.h"
+#include "sampling/config.h"
 
 namespace ucas {
 

@@ -7,8 +7,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "base/json.h"
 #include "base/rng.h"
+#include "base/text/json.h"
 #include "kernels/lm_head.h"
 
 namespace ucas {

@@ -9,9 +9,9 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/hash.h"
-#include "base/json.h"
+#include "base/files/hash.h"
 #include "base/str.h"
+#include "base/text/json.h"
 
 namespace ucas {
 

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "data/templates.h"
+#include "data/prompts/templates.h"
 #include "http/server.h"
 #include "serve/service.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace ucas {
 

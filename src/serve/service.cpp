@@ -4,10 +4,10 @@
 #include <chrono>
 
 #include "base/error.h"
-#include "base/log.h"
 #include "base/str.h"
+#include "base/terminal/log.h"
 #include "rollout/policy.h"
-#include "text/unicode.h"
+#include "text/unicode/unicode.h"
 
 namespace ucas {
 

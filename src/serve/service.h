@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "sampling/rollout.h"
-#include "text/tokenizer.h"
+#include "rollout/rollout.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace ucas {
 

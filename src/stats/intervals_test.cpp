@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "base/json.h"
 #include "base/rng.h"
+#include "base/text/json.h"
 
 namespace ucas {
 namespace {

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/json.h"
 #include "base/rng.h"
+#include "base/text/json.h"
 #include "stats/samples.h"
 
 namespace ucas {

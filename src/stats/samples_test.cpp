@@ -7,8 +7,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/json.h"
 #include "base/rng.h"
+#include "base/text/json.h"
 
 namespace ucas {
 namespace {

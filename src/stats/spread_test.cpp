@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "base/json.h"
+#include "base/text/json.h"
 
 namespace ucas {
 namespace {

@@ -4,9 +4,9 @@
 #include <map>
 #include <set>
 
-#include "base/embedded.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/embedded.h"
+#include "base/files/file.h"
 #include "base/str.h"
 #include "compare/answers.h"
 

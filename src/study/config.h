@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "base/fields.h"
-#include "data/register_chains.h"
+#include "base/text/fields.h"
+#include "data/tasks/register_chains.h"
 #include "records/eval_config.h"
 #include "report/study_figures.h"
 

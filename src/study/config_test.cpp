@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "base/embedded.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/embedded.h"
+#include "base/files/file.h"
 #include "base/str.h"
 #include "support/temporary_directory.h"
 

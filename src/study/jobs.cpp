@@ -13,10 +13,10 @@
 #include <deque>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/log.h"
+#include "base/files/file.h"
+#include "base/process/warning_counters.h"
 #include "base/str.h"
-#include "base/warning_counters.h"
+#include "base/terminal/log.h"
 
 extern char** environ;
 

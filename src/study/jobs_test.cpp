@@ -7,8 +7,8 @@
 #include <csignal>
 #include <cstdlib>
 
-#include "base/file.h"
-#include "base/log.h"
+#include "base/files/file.h"
+#include "base/terminal/log.h"
 #include "study/view.h"
 #include "support/temporary_directory.h"
 

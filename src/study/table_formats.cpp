@@ -4,7 +4,7 @@
 #include <map>
 
 #include "base/str.h"
-#include "base/table.h"
+#include "base/text/table.h"
 #include "study/table.h"
 
 namespace ucas {

@@ -1,8 +1,8 @@
 #include "text/unencodable.h"
 
-#include "base/log.h"
+#include "base/process/warning_counters.h"
 #include "base/str.h"
-#include "base/warning_counters.h"
+#include "base/terminal/log.h"
 
 namespace ucas {
 

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "base/log.h"
-#include "base/warning_counters.h"
+#include "base/process/warning_counters.h"
+#include "base/terminal/log.h"
 #include "support/tokenizer_goldens.h"
 
 namespace ucas {

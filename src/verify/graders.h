@@ -1,5 +1,5 @@
 // Who grades what, where problems of several kinds are in one run: a standard grader, and one for each data source that
-// has its own. Read by evaluate/score and train/reward.
+// has its own. Read by evaluate/score and train/collect/reward.
 #pragma once
 
 #include <map>

@@ -1,10 +1,10 @@
-// Answers that a grader gave up on, for the last line of the command (base/warning_counters.h).
+// Answers that a grader gave up on, for the last line of the command (base/process/warning_counters.h).
 #pragma once
 
 #include <algorithm>
 #include <span>
 
-#include "base/warning_counters.h"
+#include "base/process/warning_counters.h"
 #include "core/verdict.h"
 
 namespace ucas {

@@ -4,8 +4,8 @@
 #include <array>
 #include <memory>
 
-#include "verify/code/sandbox.h"
 #include "verify/grader.h"
+#include "verify/sandbox/sandbox.h"
 
 // math            math/: the last box, decided by exact arithmetic
 // letter          letter.h: the choice letter in the response

@@ -1,5 +1,5 @@
 """I/O under fire: a training, a fine-tuning and an evaluation are killed, or a call fails, at one I/O call after the other (UCAS_FAULT of
-src/base/file.h); the command that is due then goes on and ends in the same bytes as an undisturbed run, without leftovers, and no logged
+src/base/files/file.h); the command that is due then goes on and ends in the same bytes as an undisturbed run, without leftovers, and no logged
 step but the last was lost. What a fault of the machine ends is exit 74, never the 2 of a bad input. What was interrupted is then started
 on a disk that fails from its n-th call on, for n = 1, 2, 4 ... With --every at each write, fsync, rename, mkdir and unlink (and every
 seventh of them failing otherwise); without, at some calls. Names of commands after it: those alone."""

@@ -9,7 +9,7 @@
 #include "hf/parameters.h"
 #include "hf/peft.h"
 #include "hf/safetensors.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace ucas::fuzz {
 

@@ -22,8 +22,8 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "base/log.h"
 #include "base/str.h"
+#include "base/terminal/log.h"
 #include "fuzz/coverage.h"
 #include "fuzz/mutate.h"
 #include "fuzz/target.h"

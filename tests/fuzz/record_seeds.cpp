@@ -1,16 +1,16 @@
 // Seeds that only ucas itself can write: the files of a run and an evaluation. Run by seeds.py: ucas-fuzz-seeds FOLDER
 #include <cstdio>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/str.h"
 #include "records/card.h"
 #include "records/evaluation.h"
-#include "records/events.h"
-#include "records/manifest.h"
 #include "records/outputs.h"
+#include "records/run/events.h"
+#include "records/run/manifest.h"
 #include "support/synthetic_run.h"
 #include "support/temporary_directory.h"
-#include "train/train_state.h"
+#include "train/state/train_state.h"
 
 namespace ucas::fuzz {
 

@@ -2,20 +2,20 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/str.h"
 #include "fuzz/target.h"
 #include "records/card.h"
-#include "records/environment.h"
 #include "records/evaluation.h"
-#include "records/events.h"
-#include "records/manifest.h"
 #include "records/outputs.h"
-#include "records/rollouts.h"
+#include "records/run/environment.h"
+#include "records/run/events.h"
+#include "records/run/manifest.h"
+#include "records/run/rollouts.h"
+#include "records/run/step_data.h"
+#include "records/run/steps.h"
 #include "records/run_record.h"
-#include "records/step_data.h"
-#include "records/steps.h"
-#include "train/train_state.h"
+#include "train/state/train_state.h"
 
 namespace ucas::fuzz {
 

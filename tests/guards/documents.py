@@ -5,7 +5,7 @@ import re
 
 from tree import ROOT, files, report, text
 
-# `src/train/trainer.cpp` or `methods/ucas.cpp: advantages()`, as docs/paper.md writes it.
+# `src/train/loop/trainer.cpp` or `methods/signals/ucas.cpp: advantages()`, as docs/paper.md writes it.
 MENTION = re.compile(r"`([\w./-]+\.(?:cpp|h|py|md|toml|cmake|json))(?:: ?([\w:]+)\(\))?`")
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
@@ -39,7 +39,7 @@ def wrong_counts(document):
     return problems
 
 
-# In a comment: train/logprobs, methods/kl.h, docs/formats.md, batch.h; not rollouts/ of a run, nor https://.
+# In a comment: train/signals/logprobs, methods/kl.h, docs/formats.md, batch.h; not rollouts/ of a run, nor https://.
 LAYERS = sorted(os.listdir(os.path.join(ROOT, "src")))
 POINTER = re.compile(r"(?<![\w/.<>-])((?:src/|docs/|tests/|bench/|tools/|(?:%s)/)[\w./-]*\w|\w+\.(?:h|cpp|md|inc))(?![\w/*]|\.\w)"
                      % "|".join(name for name in LAYERS if os.path.isdir(os.path.join(ROOT, "src", name))))

@@ -1,4 +1,5 @@
-"""Who may include whom (src/README.md has the picture). `a: b c` reads "a may include b and c"."""
+"""Which room of src/ may include which (src/README.md has the picture). `a: b c/*` reads "a may include b, c and what is below c"; every room
+may include itself and base/*. An arrow goes to a room that stands above: the few that go back are listed, with what would end them."""
 import os
 import re
 
@@ -6,83 +7,194 @@ from tree import ROOT, files, report, text
 
 ALLOWED = {
     "base": "",
+    "base/terminal": "base",
+    "base/files": "base base/terminal",
+    "base/text": "base base/terminal base/files",
+    "base/process": "base base/terminal base/files",
     # HTTP as a library speaks it, client and server
-    "http": "base",
-    "core": "base",
-    "kernels": "base",
-    "hf": "base core",
-    "text": "base core",
-    # data/templates turns questions into token ids, data/register_chains writes its tokenizer
-    "data": "base core text",
-    "verify": "base core",
-    "objective": "base core",
-    "methods": "base core objective",
-    "stats": "base core",
+    "http": "",
+    "core": "",
+    "kernels": "",
+    "stats": "core",
+    "hf": "core",
+    "text/unicode": "",
+    "text/split": "text/unicode",
+    "text/tokenizer": "text/unicode text/split",
+    "text/jinja": "text/unicode",
+    "text": "text/*",
+    "data/rows": "",
+    "data": "core text/unicode data/rows",
+    # questions become messages and token ids
+    "data/prompts": "core text/* data/rows",
+    # register_chains writes its tokenizer
+    "data/tasks": "core text/tokenizer",
+    "verify/sandbox": "",
+    "verify": "core verify/sandbox",
+    "verify/math/read": "verify",
+    "verify/math/exact": "verify/math/read",
+    "verify/math/compare": "verify verify/math/read verify/math/exact",
+    "verify/text": "verify verify/math/read",
+    "verify/math": "verify verify/text verify/math/*",
+    "verify/code": "verify verify/sandbox verify/math/read",
+    # what people see of verdicts: rows of files, tables, the reasons
+    "verify/audit": "core stats data data/rows verify verify/math/read",
+    "objective/advantage": "core",
+    # options of the rooms: every config.h and config.cpp, wherever it lies. Plain: they know no tensor.
+    "sections": "core data data/rows data/prompts verify verify/sandbox objective/advantage",
+    "sampling": "kernels sections",
+    # CUDA kernels and their emulation on the CPU; a sampled token is compared with the sampler's
+    "gpu": "kernels sampling sections",
+    "objective/loss": "core sections objective/advantage",
+    "objective/correction": "core sections objective/loss",
+    "objective/filter": "core sections",
+    "objective": "core sections objective/*",
+    "methods": "core sections objective/*",
+    "methods/advantage": "core sections objective/* methods",
+    "methods/loss": "core sections objective/* methods",
+    "methods/signals": "core sections objective/* methods",
+    "methods/models": "core sections objective/* methods",
+    "model/tensor": "gpu",
+    "model/attention": "hf model/tensor",
+    "model/gemm": "kernels model/tensor",
+    "model/head": "core hf kernels sampling sections model/tensor model/gemm",
+    "model": "core hf kernels sampling sections text/tokenizer model/tensor model/gemm model/head",
+    "model/backend": "core hf kernels model model/tensor model/gemm model/attention",
+    "model/backend/cpu": "core hf kernels sampling model model/tensor model/gemm model/attention model/head model/backend",
+    "model/backend/gpu": "core hf gpu sampling model model/tensor model/gemm model/attention model/head model/backend",
+    "model/backend/aten": "core hf model model/tensor model/gemm model/attention model/head model/backend",
     # what a run leaves on disk, each file with its writer and its reader
-    "records": "base core text data verify stats",
-    "compare": "base core objective verify stats records config",
-    "report": "base core stats records compare config",
-    "sampling": "base kernels",
-    # CUDA kernels and their walk on the CPU; a draw is compared with the sampler's
-    "gpu": "base kernels sampling",
-    "progress": "base core stats records report",
-    "model": "base core text kernels hf sampling gpu",
-    "rollout": "base core text kernels hf sampling model",
-    "evaluate": "base http core text kernels hf sampling model rollout verify data stats records compare config",
-    "config": "base core hf sampling verify objective methods data records",
-    "explain": "base core objective methods config",
-    "plan": "base core kernels hf sampling methods config",
+    "records/run": "core hf text/tokenizer verify stats",
+    "records": "core hf text/tokenizer data data/rows data/prompts verify stats records/run",
+    "config": "core hf sampling verify objective/* methods data data/rows data/prompts records records/run sections",
+    "explain": "core sections verify objective/* methods config",
+    "plan": "core sections kernels hf sampling methods config",
+    "compare": "core sections objective/* verify stats records records/run config",
+    "report/causes": "stats records records/run",
+    "report": "core stats records records/run compare config sections report/causes",
+    "report/svg": "stats report",
+    "report/figures": "stats records records/run compare config report report/svg",
+    "report/page": "stats records records/run compare config report report/svg report/causes report/figures",
+    "progress": "core stats records records/run report report/causes",
+    "sharding": "core kernels model model/tensor model/gemm objective objective/loss sections",
+    # log-probs, entropy and confidence of responses, as the trainer computes them
+    "train/signals": "core sections kernels model model/tensor model/gemm model/head sharding",
+    "rollout": "core sections http hf kernels text text/tokenizer sampling model model/tensor records/run sharding train/signals",
+    "serve": "core sections http hf text text/* sampling model data data/prompts rollout",
+    "evaluate": "core sections data data/rows data/prompts verify stats records records/run compare config",
+    "evaluate/sources": "core sections text/* data data/rows verify stats records records/run evaluate",
+    "evaluate/results": "core sections text/* data data/rows verify stats records records/run compare config evaluate evaluate/sources",
+    "evaluate/engine": "core sections http kernels hf text/* sampling data data/rows data/prompts verify stats model model/tensor rollout sharding records "
+                       "records/run compare config evaluate evaluate/sources evaluate/results",
+    "train/optimizer": "core sections model model/tensor model/gemm model/backend model/backend/gpu sharding",
+    "train/collect": "core sections text/* data data/prompts verify objective/* records/run config rollout sharding",
+    "train/metrics": "core sections stats objective/* records/run sharding train/signals train/collect",
+    "train/update": "core sections kernels model model/tensor model/gemm model/head model/backend/gpu objective/* methods plan config sharding "
+                    "train/signals train/optimizer",
+    "train/auxiliary": "core sections hf text/tokenizer model model/tensor objective/* methods config sharding train/signals train/optimizer train/metrics",
+    "train/state": "core sections hf kernels data data/prompts model model/tensor records records/run config rollout sharding train/optimizer "
+                   "train/collect train/auxiliary",
+    "train/sft": "core sections hf kernels text text/tokenizer data data/rows data/prompts model records records/run config train/signals train/update "
+                 "train/optimizer train/state",
     # evaluate: validation during training is the same code as `ucas evaluate`
-    "train": "base http core text kernels hf sampling model rollout objective methods verify data stats records evaluate config plan",
-    "study": "base core text hf sampling rollout verify data stats records compare objective methods config evaluate train report progress",
-    # a checkpoint behind an API
-    "serve": "base http core text hf sampling model rollout data",
-    "cli": "base http serve core text kernels hf sampling model rollout objective methods verify data stats records compare evaluate train "
-           "report config explain plan progress study",
+    "train/loop": "core sections hf kernels text/* sampling data data/prompts verify verify/audit stats objective/* methods model model/tensor records "
+                  "records/run config plan evaluate evaluate/engine rollout sharding train/signals train/optimizer train/collect train/metrics "
+                  "train/update train/auxiliary train/state",
+    "study": "core stats verify data data/tasks records records/run compare config evaluate report sections",
+    "study/engine": "core sections text/* hf sampling rollout stats verify data data/tasks data/prompts records records/run compare methods config "
+                    "evaluate evaluate/engine report progress study train/loop train/sft train/state",
+    "cli/options": "core sections hf data data/tasks config",
+    "cli": "core sections hf text/* data/rows records records/run config study cli/options",
+    "cli/commands": "core sections hf kernels text/* data data/* verify verify/* stats records records/run compare objective/* methods config explain plan "
+                    "evaluate evaluate/sources evaluate/results report report/causes progress study cli cli/options",
+    "cli/engine": "core sections http hf kernels text/* sampling data data/* verify verify/audit stats records records/run compare methods config model model/gemm "
+                  "model/tensor rollout sharding serve evaluate evaluate/engine evaluate/results report progress study study/engine train/* cli cli/options",
 }
-# The folder rule: these see LibTorch, and every folder called engine; http is in their library.
-ENGINE = re.compile(r"^(src/)?(http|model|rollout|serve|train)/|/engine/")
+# Arrows back, each with the includes that make it. None is added; each ends when what it needs has a place of its own.
+BACK = {
+    ("model/gemm", "model/backend"): "block.h: sizes and rows of padded buffers, to be a header of their own",
+    ("model/head", "model/backend"): "block.h: the same",
+    ("model", "model/backend/gpu"): "transformer makes the head of a GPU: a back end makes its head",
+    ("sharding", "train/optimizer"): "shards of gradients ask the optimizer who keeps which moments",
+    ("sharding", "train/state"): "agreement sends the best validated step, a type of the state",
+    ("report", "report/page"): "report writes the page; benchmarks use its tables",
+    ("report", "report/figures"): "study_figures writes the figures",
+    ("report/figures", "report/page"): "series and templates of the page, to be rooms of their own",
+}
+# The folder rule: these see LibTorch, and every folder called engine; http is in their library. Options (config.h) do not.
+ENGINE = re.compile(r"^(src/)?(http|model|rollout|serve|sharding|train)/(?!(.*/)?config\.(h|cpp)$)|/engine/")
+SECTION = re.compile(r"^(?!study/).*/config\.(h|cpp)$")
 LIBTORCH = re.compile(r"^(ATen|c10|torch)/")
 # FLINT (before FLINT 3: Arb and Calcium, too) is seen by the exact arithmetic of the verifier alone.
 FLINT = re.compile(r"^(flint|calcium)/|^(acb|arb|arf|ca|fmpz)\w*\.h$")
 # Named one by one instead of the headers that pull in everything: 4 s a file instead of 18 s.
 TOO_MUCH = {"torch/torch.h", "torch/extension.h", "ATen/ATen.h", "ATen/Functions.h", "ATen/NativeFunctions.h"}
-# The rooms of src/verify/math, and into which each may look.
-ROOMS = {"read": {"read"}, "exact": {"exact", "read"}, "compare": {"compare", "exact", "read"}}
-ROOM = re.compile(r"^(?:src/)?verify/math/(\w+)/")
+# The sandbox's launcher is a program of its own: it links nothing of ours.
+ALONE = "verify/sandbox/launcher"
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', re.M)
+
+
+def room_of(name):
+    """Of "train/update/gradients.h": "train/update"; options are a room wherever they lie."""
+    return "sections" if SECTION.match(name) else name.rpartition("/")[0]
+
+
+def rooms_named(entries):
+    """Rooms of "a b/*"; `b/*` is b, if it is a room, and all below it."""
+    named = set()
+    for entry in entries.split():
+        named |= {r for r in ALLOWED if r.startswith(entry[:-1]) or r == entry[:-2]} if entry.endswith("/*") else {entry}
+    return named
+
+
+def allowed(room):
+    base = set() if room.startswith("base") else rooms_named("base/*")
+    return {room} | base | rooms_named(ALLOWED[room]) | {to for at, to in BACK if at == room}
 
 
 def includes(path):
     return [(a or b, bool(a)) for a, b in INCLUDE.findall(text(path))]
 
 
+def wrong_table():
+    """The table itself: every name is a room, and stands above those that may include it."""
+    order = {room: number for number, room in enumerate(ALLOWED)}
+    problems = [f"tests/guards/layering.py: {name}, which {room} may include, is no room" for room in ALLOWED
+                for name in rooms_named(ALLOWED[room]) if name not in order]
+    problems += [f"tests/guards/layering.py: {room} may include {name}, which stands below it: an arrow back" for room in ALLOWED
+                 for name in rooms_named(ALLOWED[room]) - {room} if order.get(name, -1) > order[room]]
+    return problems + [f"tests/guards/layering.py: {at} -> {to} is no arrow back" for at, to in BACK if order[to] < order[at]]
+
+
 def main():
     sources = files(".h", ".cpp", under="src")
-    problems = []
-    own = {}
+    problems = wrong_table()
+    own, back = {}, set()
     for path in sources:
-        layer = path.split("/")[1]
+        name_of = path.removeprefix("src/")
+        room = room_of(name_of)
         own[path] = []
-        if layer not in ALLOWED:
-            problems.append(f"{path}: src/{layer}/ is not a layer")
+        if room == ALONE:
+            problems += [f'{path}: the launcher must not include "{n}"' for n, quoted in includes(path) if quoted and room_of(n) != ALONE]
             continue
-        allowed = {layer, *ALLOWED[layer].split()}
+        if room not in ALLOWED:
+            problems.append(f"{path}: src/{room}/ is no room of tests/guards/layering.py")
+            continue
+        may = allowed(room)
         for name, quoted in includes(path):
             if name in TOO_MUCH:
                 problems.append(f"{path}: <{name}> is too much: include the single headers, <ATen/ops/x.h>")
             elif LIBTORCH.match(name) and not ENGINE.search(path):
-                problems.append(f"{path}: LibTorch header <{name}> outside the engine layers")
+                problems.append(f"{path}: LibTorch header <{name}> outside the engine rooms")
             elif FLINT.match(name) and not path.startswith("src/verify/math/exact/"):
                 problems.append(f"{path}: <{name}> outside src/verify/math/exact")
-            elif name == "oniguruma.h" and path != "src/text/regex.cpp":
-                problems.append(f"{path}: <{name}> outside src/text/regex.cpp")
-            elif re.match("(arrow|parquet)/", name) and not quoted and path != "src/data/parquet_reader.cpp":
-                problems.append(f"{path}: <{name}> outside src/data/parquet_reader.cpp")
+            elif name == "oniguruma.h" and path != "src/text/split/regex.cpp":
+                problems.append(f"{path}: <{name}> outside src/text/split/regex.cpp")
+            elif re.match("(arrow|parquet)/", name) and not quoted and path != "src/data/rows/parquet_reader.cpp":
+                problems.append(f"{path}: <{name}> outside src/data/rows/parquet_reader.cpp")
             elif name == "httplib.h" and not path.startswith("src/http/"):
                 problems.append(f"{path}: <{name}> outside src/http")
             elif name == "nlohmann/json.hpp" and path.endswith(".h"):
-                problems.append(f"{path}: <nlohmann/json.hpp> in a header; use base/json.h")
+                problems.append(f"{path}: <nlohmann/json.hpp> in a header; use base/text/json.h")
             if not quoted:
                 continue
             target = f"src/{name}"
@@ -91,15 +203,15 @@ def main():
                     problems.append(f'{path}: "{name}" is not rooted at src/')
                 continue
             own[path].append(target)
-            if name.split("/")[0] not in allowed and not path.endswith("_test.cpp"):
-                problems.append(f'{path}: layer {layer} must not include "{name}"')
-            room, other = ROOM.match(path), ROOM.match(name)
-            if room and other and other[1] not in ROOMS[room[1]] and not path.endswith("_test.cpp"):
-                problems.append(f'{path}: room {room[1]} must not include "{name}"')
+            if room_of(name) not in may and not path.endswith("_test.cpp"):
+                problems.append(f'{path}: room {room} must not include "{name}" (room {room_of(name)})')
+            if not path.endswith("_test.cpp"):
+                back.add((room, room_of(name)))
             if ENGINE.search(name) and not ENGINE.search(path):
                 problems.append(f'{path}: "{name}" belongs to the engine')
+    problems += [f"tests/guards/layering.py: the arrow back {at} -> {to} is gone; strike it from BACK" for at, to in BACK if (at, to) not in back]
 
-    # Plain commands may read options of engine layers, but no header that brings LibTorch along.
+    # Plain commands may read options of engine rooms, but no header that brings LibTorch along.
     reach = {}
 
     def torch_through(path):
@@ -120,4 +232,5 @@ def main():
     report("layering", problems, len(sources))
 
 
-main()
+if __name__ == "__main__":
+    main()

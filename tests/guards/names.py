@@ -4,7 +4,7 @@ import collections
 import os
 import re
 
-from tree import ROOT, files, report, text
+from tree import files, report, text
 
 DEFINITION = re.compile(r"^MethodRow (\w+)_row\(\) \{", re.M)
 ROW = re.compile(r"\bX\((\w+)\)")
@@ -46,15 +46,16 @@ def main():
     macro = re.search(r"#define UCAS_METHODS\(X\)((?:.*\\\n)*.*)", registry)
     methods = ROW.findall(macro.group(1)) if macro else []
     problems = [] if methods else ["src/methods/registry.h: no row found in UCAS_METHODS(X)"]
+    sources = files(".cpp", under="src/methods")
     for name in methods:
-        if not os.path.exists(f"{ROOT}/src/methods/{name}.cpp"):
-            problems.append(f"src/methods/registry.h: row {name} has no file src/methods/{name}.cpp")
-    for path in files(".cpp", under="src/methods"):
+        if sum(path.endswith(f"/{name}.cpp") for path in sources) != 1:
+            problems.append(f"src/methods/registry.h: row {name} has no file {name}.cpp below src/methods, or has two")
+    for path in sources:
         for name in DEFINITION.findall(text(path)):
             if name not in methods:
                 problems.append(f"{path}: no row X({name}) in src/methods/registry.h")
-            elif path != f"src/methods/{name}.cpp":
-                problems.append(f"{path}: {name}_row() belongs into src/methods/{name}.cpp")
+            elif os.path.basename(path) != f"{name}.cpp":
+                problems.append(f"{path}: {name}_row() belongs into a file {name}.cpp")
 
     quoted = '"(?:%s)"' % "|".join(methods)
     compares = re.compile(rf"[!=]=\s*{quoted}|{quoted}\s*[!=]=|(?:compare|starts_with|contains)\(\s*{quoted}")

@@ -1,5 +1,5 @@
 """Every option's help text stands alone: no pronoun without a referent, no fragment at its start, no more than 40 words.
-   docs/glossary.md has the words, base/fields.h the declarations."""
+   docs/glossary.md has the words, base/text/fields.h the declarations."""
 import re
 
 import tree

@@ -12,10 +12,10 @@ PYTHON = re.compile(r"\btime\.(?:time|monotonic|perf_counter|sleep)\(|\btimeout=
 SHELL = re.compile(r"(?:^|[\s;|&(])(?:timeout|sleep) +[\d.]|(?<![\"\w])\$(?:TESTS|SHARED|PWD)\b")
 PLACE = re.compile(r"[\"' =(]/tmp/")
 NAMED = {
-    "src/base/threads_test.cpp": "those that come after a failure dawdle, so that there are some left when it is seen",
+    "src/base/process/threads_test.cpp": "those that come after a failure dawdle, so that there are some left when it is seen",
     "src/rollout/policy_test.cpp": "counts shares of the cores, whatever their number",
-    "src/train/reward_test.cpp": "a grader that takes its time, so that others wait for it",
-    "src/verify/code/sandbox_test.cpp": "programs that sleep: what ends them is tested",
+    "src/train/collect/reward_test.cpp": "a grader that takes its time, so that others wait for it",
+    "src/verify/sandbox/sandbox_test.cpp": "programs that sleep: what ends them is tested",
     "tests/e2e/peer_server_e2e.py": "looks twice a second whether a server answers",
     "tests/e2e/reward_e2e.py": "programs that sleep: what is said of them is tested",
     "tests/e2e/study_kills_e2e.py": "a moment of its own for each kill; none decides",

@@ -12,15 +12,15 @@ REPLACED = re.compile(r"\b(laws?|walks?|handed out|shaped|companions?|surplus|se
 # (path, word): why it may stand there.
 EXCEPTIONS = {
     ("docs/formats.md", "surplus"): "the name of a file of earlier runs, surplus.jsonl",
-    ("src/train/carry_over.h", "surplus"): "the same file",
-    ("src/train/train_state.cpp", "surplus"): "a key of earlier state.json",
-    ("src/train/train_state.cpp", "companions"): "a key of earlier state.json",
-    ("src/train/train_state_test.cpp", "surplus"): "a key of earlier state.json",
-    ("src/train/train_state_test.cpp", "companions"): "a key of earlier state.json",
-    ("src/base/renamed_keys.cpp", "surplus"): "the table of old names",
-    ("src/base/renamed_keys.h", "surplus"): "the table of old names",
-    ("src/base/renamed_keys_test.cpp", "surplus"): "the table of old names",
-    ("src/verify/code/launcher/root.cpp", "nobody"): "the user nobody",
+    ("src/train/collect/carry_over.h", "surplus"): "the same file",
+    ("src/train/state/train_state.cpp", "surplus"): "a key of earlier state.json",
+    ("src/train/state/train_state.cpp", "companions"): "a key of earlier state.json",
+    ("src/train/state/train_state_test.cpp", "surplus"): "a key of earlier state.json",
+    ("src/train/state/train_state_test.cpp", "companions"): "a key of earlier state.json",
+    ("src/base/text/renamed_keys.cpp", "surplus"): "the table of old names",
+    ("src/base/text/renamed_keys.h", "surplus"): "the table of old names",
+    ("src/base/text/renamed_keys_test.cpp", "surplus"): "the table of old names",
+    ("src/verify/sandbox/launcher/root.cpp", "nobody"): "the user nobody",
     ("docs/reliability.md", "nobody"): "the user nobody",
 }
 SHAPED = "shaped"  # what UCAS and its kin do to an advantage bears this name in the papers

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "objective/dynamic_sampling.h"
+#include "objective/filter/dynamic_sampling.h"
 #include "support/case_kinds.h"
 
 namespace ucas::testing {

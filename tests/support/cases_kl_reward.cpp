@@ -1,8 +1,8 @@
 // Cases of KL in the reward and of the controller that steers its weight.
 #include <nlohmann/json.hpp>
 
-#include "objective/kl.h"
-#include "objective/returns.h"
+#include "objective/advantage/returns.h"
+#include "objective/loss/kl.h"
 #include "support/case_kinds.h"
 
 namespace ucas::testing {

@@ -5,8 +5,8 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "methods/registry.h"
-#include "objective/key_tokens.h"
-#include "objective/value_loss.h"
+#include "objective/advantage/key_tokens.h"
+#include "objective/loss/value_loss.h"
 #include "support/case_kinds.h"
 
 namespace ucas::testing {

@@ -3,9 +3,9 @@
 #include <cstdlib>
 #include <set>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/str.h"
-#include "data/jsonl.h"
+#include "data/rows/jsonl.h"
 
 namespace ucas::math_golds {
 

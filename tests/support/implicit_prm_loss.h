@@ -1,9 +1,9 @@
-// The implicit reward model's loss over a whole batch: what train/implicit_prm makes of single responses is checked
-// against it.
+// The implicit reward model's loss over a whole batch: what train/auxiliary/implicit_prm makes of single responses is
+// checked against it.
 #pragma once
 
 #include "core/batch.h"
-#include "objective/implicit_prm.h"
+#include "objective/advantage/implicit_prm.h"
 
 namespace ucas::testing {
 

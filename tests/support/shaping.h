@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/fields.h"
+#include "base/text/fields.h"
 #include "core/batch.h"
 #include "methods/apply.h"
 #include "support/batches.h"

@@ -12,7 +12,7 @@ using Ids = std::vector<int32_t>;
 
 inline std::string tokenizer_goldens() { return std::string(UCAS_SOURCE_DIR) + "/tests/goldens/tokenizer/"; }
 
-// Not through base/file: hundreds of fsyncs would take longer than the tests.
+// Not through base/files/file: hundreds of fsyncs would take longer than the tests.
 inline void put_file(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
 }

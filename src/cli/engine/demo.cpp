@@ -3,15 +3,15 @@
 
 #include <algorithm>
 
-#include "base/build_info.h"
 #include "base/error.h"
-#include "base/file.h"
-#include "base/log.h"
-#include "base/stop.h"
+#include "base/files/file.h"
+#include "base/process/build_info.h"
+#include "base/process/stop.h"
 #include "base/str.h"
-#include "base/terminal.h"
+#include "base/terminal/log.h"
+#include "base/terminal/terminal.h"
 #include "cli/command.h"
-#include "config/train_options.h"
+#include "cli/options/train_options.h"
 #include "report/report.h"
 #include "report/summary.h"
 #include "study/engine/embedded_base.h"

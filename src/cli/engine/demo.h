@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "config/demo_config.h"
+#include "cli/options/demo_config.h"
 #include "config/train_config.h"
 #include "progress/train_progress.h"
 

@@ -2,16 +2,16 @@
 // is brevity of what is won.
 #include <algorithm>
 
-#include "base/build_info.h"
 #include "base/error.h"
-#include "base/file.h"
-#include "base/log.h"
+#include "base/files/file.h"
+#include "base/process/build_info.h"
 #include "base/str.h"
+#include "base/terminal/log.h"
 #include "cli/engine/demo.h"
 #include "evaluate/engine/evaluation.h"
 #include "hf/model_config.h"
-#include "records/environment.h"
 #include "records/evaluation.h"
+#include "records/run/environment.h"
 
 namespace ucas {
 

@@ -1,4 +1,4 @@
-// Which options matter is said once, where each is declared (Effect in base/fields.h); --resume, `ucas explain`, a
+// Which options matter is said once, where each is declared (Effect in base/text/fields.h); --resume, `ucas explain`, a
 // study's pool and the report's groups must agree with it on every option of every method.
 #include <gtest/gtest.h>
 
@@ -7,15 +7,15 @@
 #include <optional>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/hash.h"
+#include "base/files/file.h"
+#include "base/files/hash.h"
 #include "base/str.h"
 #include "compare/groups.h"
 #include "explain/explain.h"
 #include "methods/registry.h"
 #include "study/engine/plan.h"
 #include "support/temporary_directory.h"
-#include "train/fingerprint.h"
+#include "train/state/fingerprint.h"
 
 namespace ucas {
 namespace {
@@ -72,7 +72,7 @@ TEST(effects, explain_departures_resume_and_report_follow_what_every_option_of_e
     const TrainConfig config = config_with(row.name, {});
     for (const FieldValue& field : fields_of(config)) {
       SCOPED_TRACE(field.key);
-      const bool length = field.key == "train.steps" || field.key == "train.epochs";  // train/fingerprint_test
+      const bool length = field.key == "train.steps" || field.key == "train.epochs";  // train/state/fingerprint_test
       EXPECT_TRUE(length || is_free_option(field.key, config) == !is_fixed(field.effect));
       EXPECT_EQ(is_incidental(field.key), !tells_runs_apart(field.effect));
       EXPECT_EQ(effect_of(field.key), field.effect) << "an option of a method must be told from the key alone";

@@ -8,9 +8,9 @@
 #include "base/str.h"
 #include "cli/command.h"
 #include "kernels/dispatch.h"
-#include "model/row_check.h"
+#include "model/gemm/row_check.h"
 #include "rollout/policy.h"
-#include "train/gpu_check.h"
+#include "train/update/gpu_check.h"
 
 namespace ucas {
 

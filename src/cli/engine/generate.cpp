@@ -1,10 +1,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "base/log.h"
+#include "base/files/file.h"
 #include "base/str.h"
+#include "base/terminal/log.h"
+#include "base/text/json.h"
 #include "cli/command.h"
 #include "cli/engine/prompts.h"
 #include "config/policy_options.h"

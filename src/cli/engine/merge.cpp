@@ -1,9 +1,9 @@
 #include <ATen/core/Tensor.h>
 
 #include "base/error.h"
-#include "base/log.h"
-#include "base/output_directory.h"
+#include "base/files/output_directory.h"
 #include "base/str.h"
+#include "base/terminal/log.h"
 #include "cli/command.h"
 #include "config/policy_options.h"
 #include "hf/adapter.h"

@@ -1,9 +1,9 @@
 #include "cli/engine/prompts.h"
 
 #include "base/error.h"
-#include "base/log.h"
+#include "base/process/warning_counters.h"
 #include "base/str.h"
-#include "base/warning_counters.h"
+#include "base/terminal/log.h"
 
 namespace ucas {
 

@@ -9,7 +9,7 @@
 
 #include "core/problem.h"
 #include "data/problems.h"
-#include "data/templates.h"
+#include "data/prompts/templates.h"
 #include "rollout/policy.h"
 
 namespace ucas {

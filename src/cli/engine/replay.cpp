@@ -1,12 +1,12 @@
-#include "train/replay.h"
+#include "train/loop/replay.h"
 
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/log.h"
 #include "base/str.h"
+#include "base/terminal/log.h"
 #include "cli/command.h"
-#include "config/replay_options.h"
+#include "cli/options/replay_options.h"
 
 namespace ucas {
 

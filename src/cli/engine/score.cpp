@@ -5,13 +5,13 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "base/log.h"
+#include "base/files/file.h"
 #include "base/str.h"
+#include "base/terminal/log.h"
+#include "base/text/json.h"
 #include "cli/command.h"
 #include "config/policy_options.h"
-#include "data/jsonl.h"
+#include "data/rows/jsonl.h"
 #include "rollout/policy.h"
 #include "text/unencodable.h"
 

@@ -3,13 +3,13 @@
 #include <thread>
 
 #include "base/error.h"
-#include "base/log.h"
-#include "base/stop.h"
+#include "base/process/stop.h"
 #include "base/str.h"
+#include "base/terminal/log.h"
 #include "cli/command.h"
+#include "cli/options/serve_options.h"
 #include "config/prompt_choice.h"
-#include "config/serve_options.h"
-#include "data/templates.h"
+#include "data/prompts/templates.h"
 #include "hf/adapter.h"
 #include "http/server.h"
 #include "rollout/engine.h"

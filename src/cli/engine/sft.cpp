@@ -1,16 +1,16 @@
 #include <ATen/core/Tensor.h>
 
 #include "base/error.h"
-#include "base/log.h"
-#include "base/output_directory.h"
-#include "base/stop.h"
+#include "base/files/output_directory.h"
+#include "base/process/stop.h"
 #include "base/str.h"
+#include "base/terminal/log.h"
 #include "cli/command.h"
-#include "config/sft_options.h"
+#include "cli/options/sft_options.h"
 #include "hf/adapter.h"
 #include "progress/train_progress.h"
 #include "rollout/policy.h"
-#include "train/sft.h"
+#include "train/sft/sft.h"
 
 namespace ucas {
 

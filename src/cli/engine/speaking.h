@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/log.h"
 #include "base/str.h"
-#include "train/ranks.h"
+#include "base/terminal/log.h"
+#include "sharding/ranks.h"
 
 namespace ucas {
 

@@ -1,10 +1,10 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/log.h"
-#include "base/stop.h"
+#include "base/process/stop.h"
+#include "base/terminal/log.h"
 #include "cli/command.h"
-#include "config/train_options.h"
+#include "cli/options/train_options.h"
 #include "study/engine/plan.h"
 #include "study/engine/runner.h"
 #include "study/jobs.h"

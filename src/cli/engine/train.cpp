@@ -8,17 +8,17 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/log.h"
-#include "base/refusals.h"
-#include "base/stop.h"
+#include "base/files/file.h"
+#include "base/process/stop.h"
 #include "base/str.h"
+#include "base/terminal/log.h"
+#include "base/text/refusals.h"
 #include "cli/command.h"
 #include "cli/engine/speaking.h"
+#include "cli/options/train_options.h"
 #include "config/run_evaluation.h"
-#include "config/train_options.h"
 #include "progress/train_progress.h"
-#include "train/trainer.h"
+#include "train/loop/trainer.h"
 
 namespace ucas {
 

@@ -1,7 +1,7 @@
 // countdown: an expression with the value of the target that uses each given number exactly once; graded by its value
-// (verify/countdown.cpp), so any such expression is right. Difficulty 1: two numbers, plus, minus and times; 2: three
-// numbers, plus and minus; 3: three numbers, all four operations; 4: four numbers. Every target can be reached: it is
-// the value of an expression that was made first.
+// (verify/text/countdown.cpp), so any such expression is right. Difficulty 1: two numbers, plus, minus and times; 2:
+// three numbers, plus and minus; 3: three numbers, all four operations; 4: four numbers. Every target can be reached:
+// it is the value of an expression that was made first.
 #include "base/str.h"
 #include "data/tasks/registry.h"
 

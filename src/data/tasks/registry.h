@@ -38,14 +38,14 @@ const char* about(TextTaskKind kind);
 
 // The first `count` different problems of a split. Error(ErrorKind::config) where there are not so many.
 std::vector<TextProblem> draw_problems(TextTaskKind kind, const TextTaskOptions& options, Split split, int64_t count);
-// Worked examples of the train split, for the place before a question (data/few_shot.h).
+// Worked examples of the train split, for the place before a question (data/prompts/few_shot.h).
 constexpr int64_t kWorkedExamples = 4;
 std::vector<TextProblem> draw_examples(TextTaskKind kind, const TextTaskOptions& options);
 // Writes train.jsonl, dev.jsonl, test.jsonl {id, problem, answer, data_source}, shots.jsonl {problem, response} and
 // task.toml (the options).
 void write_text_task(const std::string& directory, TextTaskKind kind, const TextTaskOptions& options);
 
-// Every task that `--task` names: the embedded one's kinds (data/register_chains.h), then those above.
+// Every task that `--task` names: the embedded one's kinds (data/tasks/register_chains.h), then those above.
 enum class TaskName : uint8_t {};
 constexpr auto names(TaskName) {
   constexpr auto embedded = names(TaskKind{});

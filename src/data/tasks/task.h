@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/fields.h"
 #include "base/rng.h"
-#include "data/register_chains.h"
+#include "base/text/fields.h"
+#include "data/tasks/register_chains.h"
 
 namespace ucas {
 

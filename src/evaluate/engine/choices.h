@@ -11,7 +11,7 @@
 #include "core/problem.h"
 #include "model/model.h"
 #include "records/outputs.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace ucas {
 

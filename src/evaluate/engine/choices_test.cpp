@@ -9,10 +9,10 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "base/json.h"
+#include "base/text/json.h"
 #include "support/temporary_directory.h"
 #include "support/tokenizer_goldens.h"
-#include "text/word_level.h"
+#include "text/tokenizer/word_level.h"
 
 namespace ucas {
 namespace {

@@ -11,14 +11,14 @@
 #include <string>
 #include <vector>
 
-#include "config/server_options.h"
 #include "data/problems.h"
-#include "data/templates.h"
+#include "data/prompts/templates.h"
 #include "evaluate/benchmark.h"
+#include "evaluate/sources/config.h"
 #include "records/eval_config.h"
 #include "records/evaluation.h"
-#include "sampling/engine_config.h"
-#include "sampling/rollout.h"
+#include "rollout/rollout.h"
+#include "sampling/config.h"
 
 namespace ucas {
 

@@ -5,11 +5,11 @@
 #include <optional>
 
 #include "base/error.h"
-#include "base/hash.h"
-#include "base/log.h"
+#include "base/files/hash.h"
 #include "base/str.h"
+#include "base/terminal/log.h"
 #include "rollout/policy.h"
-#include "text/unicode.h"
+#include "text/unicode/unicode.h"
 
 namespace ucas {
 

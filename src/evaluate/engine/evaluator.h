@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "core/problem.h"
-#include "evaluate/response_source.h"
 #include "evaluate/score.h"
+#include "evaluate/sources/response_source.h"
 #include "records/eval_config.h"
 #include "records/evaluation.h"
 #include "records/outputs.h"
-#include "sampling/rollout.h"
-#include "text/tokenizer.h"
+#include "rollout/rollout.h"
+#include "text/tokenizer/tokenizer.h"
 #include "verify/grader.h"
 
 namespace ucas {

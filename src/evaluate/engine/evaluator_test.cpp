@@ -9,13 +9,13 @@
 #include <optional>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "base/log.h"
+#include "base/files/file.h"
 #include "base/str.h"
-#include "evaluate/table.h"
+#include "base/terminal/log.h"
+#include "base/text/json.h"
+#include "evaluate/results/table.h"
 #include "support/temporary_directory.h"
-#include "text/word_level.h"
+#include "text/tokenizer/word_level.h"
 #include "verify/registry.h"
 
 namespace ucas {

@@ -5,14 +5,14 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/hash.h"
-#include "base/log.h"
+#include "base/files/file.h"
+#include "base/files/hash.h"
+#include "base/process/warning_counters.h"
 #include "base/str.h"
-#include "base/warning_counters.h"
+#include "base/terminal/log.h"
 #include "config/prompt_choice.h"
-#include "data/jsonl.h"
-#include "data/templates.h"
+#include "data/prompts/templates.h"
+#include "data/rows/jsonl.h"
 #include "rollout/policy.h"
 
 namespace ucas {

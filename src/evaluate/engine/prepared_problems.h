@@ -15,7 +15,7 @@
 #include "evaluate/engine/served.h"
 #include "hf/model_config.h"
 #include "records/card.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace ucas {
 

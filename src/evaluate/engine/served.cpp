@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/hash.h"
-#include "base/json.h"
-#include "base/log.h"
+#include "base/files/hash.h"
 #include "base/str.h"
+#include "base/terminal/log.h"
+#include "base/text/json.h"
 #include "http/ask_many.h"
 #include "stats/spread.h"
-#include "text/unicode.h"
+#include "text/unicode/unicode.h"
 
 namespace ucas {
 

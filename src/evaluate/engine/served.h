@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "config/server_options.h"
-#include "evaluate/response_source.h"
+#include "evaluate/sources/config.h"
+#include "evaluate/sources/response_source.h"
 
 namespace ucas {
 

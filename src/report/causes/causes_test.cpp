@@ -6,10 +6,10 @@
 #include <functional>
 #include <set>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/str.h"
 #include "config/train_config.h"
-#include "records/run_directory.h"
+#include "records/run/run_directory.h"
 #include "report/causes/find.h"
 #include "support/temporary_directory.h"
 

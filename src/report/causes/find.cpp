@@ -6,9 +6,9 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/str.h"
-#include "records/run_directory.h"
+#include "records/run/run_directory.h"
 
 namespace ucas {
 

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/str.h"
-#include "records/run_directory.h"
+#include "records/run/run_directory.h"
 #include "stats/spread.h"
 
 namespace ucas {

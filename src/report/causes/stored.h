@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "records/rollouts.h"
-#include "records/step_data.h"
-#include "records/steps.h"
+#include "records/run/rollouts.h"
+#include "records/run/step_data.h"
+#include "records/run/steps.h"
 #include "report/causes/cause.h"
 
 namespace ucas {

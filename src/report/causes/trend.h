@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "records/steps.h"
+#include "records/run/steps.h"
 #include "stats/spread.h"
 
 namespace ucas {

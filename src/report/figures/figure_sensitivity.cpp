@@ -5,9 +5,9 @@
 #include <map>
 #include <set>
 
-#include "base/embedded.h"
-#include "base/fields.h"
+#include "base/files/embedded.h"
 #include "base/str.h"
+#include "base/text/fields.h"
 #include "report/figures/figures.h"
 #include "report/summary.h"
 #include "report/svg/svg_chart.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/table.h"
+#include "base/text/table.h"
 #include "compare/groups.h"
 #include "report/study_figures.h"
 

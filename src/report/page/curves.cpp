@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/star.h"
 #include "base/str.h"
+#include "base/text/star.h"
 #include "report/escape.h"
 #include "report/page/template.h"
 #include "report/svg/svg_chart.h"

@@ -7,12 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/hash.h"
-#include "base/json.h"
+#include "base/files/file.h"
+#include "base/files/hash.h"
 #include "base/str.h"
-#include "records/run_directory.h"
-#include "records/step_data.h"
+#include "base/text/json.h"
+#include "records/run/run_directory.h"
+#include "records/run/step_data.h"
 #include "report/escape.h"
 #include "report/page/template.h"
 #include "report/page/token_quantities.h"

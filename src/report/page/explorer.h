@@ -1,6 +1,6 @@
-// The token explorer: single tokens of saved steps (records/step_data.h) with every quantity recorded of them, and what
-// several methods make of the same responses (records/step_methods.h). Everything shown was recorded in the run
-// directory; only logarithms are turned into probabilities. explorer.js draws it.
+// The token explorer: single tokens of saved steps (records/run/step_data.h) with every quantity recorded of them, and
+// what several methods make of the same responses (records/run/step_methods.h). Everything shown was recorded in the
+// run directory; only logarithms are turned into probabilities. explorer.js draws it.
 #pragma once
 
 #include <string>

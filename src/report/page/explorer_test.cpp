@@ -6,13 +6,13 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "base/file.h"
-#include "base/hash.h"
-#include "base/json.h"
+#include "base/files/file.h"
+#include "base/files/hash.h"
 #include "base/str.h"
-#include "records/run_directory.h"
-#include "records/step_data.h"
-#include "records/step_methods.h"
+#include "base/text/json.h"
+#include "records/run/run_directory.h"
+#include "records/run/step_data.h"
+#include "records/run/step_methods.h"
 #include "report/page/token_quantities.h"
 #include "support/batches.h"
 #include "support/temporary_directory.h"

@@ -3,8 +3,8 @@
 #include <kainjow/mustache.hpp>
 #include <nlohmann/json.hpp>
 
-#include "base/embedded.h"
 #include "base/error.h"
+#include "base/files/embedded.h"
 #include "base/str.h"
 #include "report/escape.h"
 

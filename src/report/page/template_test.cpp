@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/embedded.h"
+#include "base/files/embedded.h"
 #include "base/str.h"
 
 namespace ucas {

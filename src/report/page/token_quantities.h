@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "records/step_data.h"
-#include "records/step_methods.h"
+#include "records/run/step_data.h"
+#include "records/run/step_methods.h"
 
 namespace ucas {
 

@@ -2,13 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/str.h"
 
 namespace ucas {
 namespace {
 
-size_t count(const std::string& text, const std::string& part) {
+size_t occurrences(const std::string& text, const std::string& part) {
   size_t n = 0;
   for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
   return n;
@@ -51,8 +51,8 @@ Chart two_curves() {
 
 TEST(svg_chart, curves_have_bands_and_labels_that_do_not_lie_on_each_other) {
   std::string svg = svg_of(two_curves());
-  EXPECT_EQ(count(svg, "<polyline"), 2u);
-  EXPECT_EQ(count(svg, "<polygon"), 2u);
+  EXPECT_EQ(occurrences(svg, "<polyline"), 2u);
+  EXPECT_EQ(occurrences(svg, "<polygon"), 2u);
   auto y_of = [&](const std::string& label) {
     size_t end = svg.find(">" + label + "<"), begin = svg.rfind("y=\"", end);
     return std::stod(svg.substr(begin + 3));
@@ -84,7 +84,7 @@ TEST(svg_chart, nothing_known_draws_axes_and_no_curve) {
   }
   std::string svg = svg_of(chart);
   EXPECT_EQ(svg.find("nan"), std::string::npos);
-  EXPECT_EQ(count(svg, "<polyline"), 0u);
+  EXPECT_EQ(occurrences(svg, "<polyline"), 0u);
 }
 
 TEST(svg_chart, numbers_of_any_size_make_a_drawing) {
@@ -121,19 +121,19 @@ TEST(svg_chart, for_a_page_dots_that_look_alike_say_so_once_and_colours_are_left
   canvas.circle(4, 4, 3, 2, 0.5, "titled");
   canvas.line(0, 0, 1, 1, {2, 1});
   const std::string body = svg_for_page(canvas.document());
-  EXPECT_EQ(count(body, "<circle"), 4u);
-  EXPECT_EQ(count(body, "<g class=\"f-g1\" fill-opacity=\"0.5\">"), 1u) << body;
-  EXPECT_EQ(count(body, "<g"), count(body, "</g>")) << body;
-  EXPECT_EQ(count(body, "class=\"f-g2\""), 1u) << body;
-  EXPECT_EQ(count(body, "class=\"s-g2\"/>"), 1u) << body;
+  EXPECT_EQ(occurrences(body, "<circle"), 4u);
+  EXPECT_EQ(occurrences(body, "<g class=\"f-g1\" fill-opacity=\"0.5\">"), 1u) << body;
+  EXPECT_EQ(occurrences(body, "<g"), occurrences(body, "</g>")) << body;
+  EXPECT_EQ(occurrences(body, "class=\"f-g2\""), 1u) << body;
+  EXPECT_EQ(occurrences(body, "class=\"s-g2\"/>"), 1u) << body;
   EXPECT_EQ(body.find("=\"#"), std::string::npos) << body;
 }
 
 TEST(svg_chart, a_map_frames_marked_cells_and_leaves_unknown_ones_empty) {
   HeatMap map{"t", "alpha", "beta", {"0.1", "0.2"}, {"0.01"}, {{{0.5, "50.0", "+- 1", true}, {}}}, 400};
   std::string svg = svg_of(map);
-  EXPECT_EQ(count(svg, ">50.0<"), 1u);
-  EXPECT_EQ(count(svg, "class=\"s-g2\""), 1u);
+  EXPECT_EQ(occurrences(svg, ">50.0<"), 1u);
+  EXPECT_EQ(occurrences(svg, "class=\"s-g2\""), 1u);
   EXPECT_EQ(svg.find("nan"), std::string::npos);
 }
 
@@ -143,10 +143,10 @@ TEST(svg_chart, a_forest_plot_has_dots_for_what_is_significant_and_rings_for_wha
   forest.bars = {{"a", "+1", "p < 0.001", 1, 1, 0.5, 1.5, {}}, {"b", "-1", "p = 0.4", 2, -1, -2.5, 0.5, {}}};
   forest.bars[1].hollow = true;
   const std::string svg = svg_of(forest);
-  EXPECT_EQ(count(svg, "<rect"), 0u) << "a forest plot has no bars";
-  EXPECT_EQ(count(svg, "r=\"4.6\" class=\"f-g1\""), 1u) << svg;
-  EXPECT_EQ(count(svg, "r=\"4.6\" class=\"s-g2\""), 1u) << svg;
-  EXPECT_EQ(count(svg, "class=\"s-faint\""), 1u) << "one line at zero: " << svg;
+  EXPECT_EQ(occurrences(svg, "<rect"), 0u) << "a forest plot has no bars";
+  EXPECT_EQ(occurrences(svg, "r=\"4.6\" class=\"f-g1\""), 1u) << svg;
+  EXPECT_EQ(occurrences(svg, "r=\"4.6\" class=\"s-g2\""), 1u) << svg;
+  EXPECT_EQ(occurrences(svg, "class=\"s-faint\""), 1u) << "one line at zero: " << svg;
 }
 
 TEST(svg_chart, curves_of_a_page_stand_in_groups_that_can_be_switched_off) {
@@ -155,8 +155,8 @@ TEST(svg_chart, curves_of_a_page_stand_in_groups_that_can_be_switched_off) {
   chart.series[0].kind = "of0";
   PlotFrame frame;
   const std::string svg = svg_of(chart, &frame);
-  EXPECT_EQ(count(svg, "<g class=\"of0\">"), 1u);
-  EXPECT_EQ(count(svg, "<g class=\"of0 bounds\">"), 1u);
+  EXPECT_EQ(occurrences(svg, "<g class=\"of0\">"), 1u);
+  EXPECT_EQ(occurrences(svg, "<g class=\"of0 bounds\">"), 1u);
   EXPECT_EQ(svg.find(">first<"), std::string::npos) << "the page names the runs";
   EXPECT_DOUBLE_EQ(frame.X(0), frame.left);
   EXPECT_DOUBLE_EQ(frame.X(4), frame.left + frame.width);

@@ -4,16 +4,16 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/str.h"
 #include "config/prompt_choice.h"
 #include "data/problems.h"
-#include "data/templates.h"
+#include "data/prompts/templates.h"
 #include "evaluate/benchmark.h"
 #include "hf/model_config.h"
 #include "study/engine/plan.h"
 #include "study/jobs.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace ucas {
 

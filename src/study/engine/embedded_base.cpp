@@ -1,12 +1,12 @@
 #include "study/engine/embedded_base.h"
 
-#include "base/build_info.h"
-#include "base/file.h"
-#include "base/log.h"
+#include "base/files/file.h"
+#include "base/process/build_info.h"
 #include "base/str.h"
-#include "records/run_directory.h"
+#include "base/terminal/log.h"
+#include "records/run/run_directory.h"
 #include "rollout/policy.h"
-#include "train/sft.h"
+#include "train/sft/sft.h"
 
 namespace ucas {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/model_options.h"
-#include "data/register_chains.h"
+#include "data/tasks/register_chains.h"
 #include "progress/train_progress.h"
 
 namespace ucas {

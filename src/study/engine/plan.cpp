@@ -5,8 +5,8 @@
 #include <thread>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/hash.h"
+#include "base/files/file.h"
+#include "base/files/hash.h"
 #include "base/str.h"
 #include "data/problems.h"
 #include "evaluate/benchmark.h"

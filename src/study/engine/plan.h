@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/str.h"
 #include "config/train_config.h"
 #include "study/config.h"

@@ -10,11 +10,11 @@
 #include <thread>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "base/log.h"
-#include "base/stop.h"
+#include "base/files/file.h"
+#include "base/process/stop.h"
 #include "base/str.h"
+#include "base/terminal/log.h"
+#include "base/text/json.h"
 #include "report/report.h"
 #include "study/engine/plan.h"
 #include "study/jobs.h"

@@ -1,11 +1,11 @@
 #include "study/engine/runs.h"
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/log.h"
+#include "base/files/file.h"
 #include "base/str.h"
-#include "train/checkpoint.h"
-#include "train/trainer.h"
+#include "base/terminal/log.h"
+#include "train/loop/trainer.h"
+#include "train/state/checkpoint.h"
 
 namespace ucas {
 

@@ -12,8 +12,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/json.h"
-#include "text/marked_text.h"
+#include "base/text/json.h"
+#include "text/unicode/marked_text.h"
 
 namespace ucas {
 

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "text/jinja/value.h"
-#include "text/unicode.h"
+#include "text/unicode/unicode.h"
 
 namespace ucas::jinja {
 

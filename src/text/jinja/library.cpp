@@ -8,7 +8,7 @@
 #include <map>
 #include <mutex>
 
-#include "base/log.h"
+#include "base/terminal/log.h"
 #include "text/jinja/texts.h"
 
 namespace ucas::jinja {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "text/unicode.h"
+#include "text/unicode/unicode.h"
 
 namespace ucas::jinja {
 

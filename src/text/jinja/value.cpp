@@ -5,7 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "text/unicode.h"
+#include "text/unicode/unicode.h"
 
 namespace ucas::jinja {
 

@@ -10,10 +10,10 @@
 #include <variant>
 #include <vector>
 
-#include "base/json.h"
 #include "base/str.h"
+#include "base/text/json.h"
 #include "text/jinja/jinja.h"
-#include "text/marked_text.h"
+#include "text/unicode/marked_text.h"
 
 namespace ucas::jinja {
 

@@ -10,14 +10,14 @@
 #include <thread>
 
 #include "base/error.h"
-#include "base/log.h"
-#include "base/machine.h"
+#include "base/process/machine.h"
+#include "base/process/warning_counters.h"
 #include "base/str.h"
-#include "base/warning_counters.h"
-#include "verify/code/sandbox.h"
+#include "base/terminal/log.h"
 #include "verify/code/source.h"
 #include "verify/code/tests.h"
 #include "verify/registry.h"
+#include "verify/sandbox/sandbox.h"
 
 namespace ucas::code {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "verify/code/python_tokens.h"
-#include "verify/code/value.h"
+#include "verify/sandbox/value.h"
 
 namespace ucas::code {
 

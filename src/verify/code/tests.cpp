@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/json.h"
 #include "base/str.h"
+#include "base/text/json.h"
 
 namespace ucas::code {
 

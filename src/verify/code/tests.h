@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "verify/code/value.h"
+#include "verify/sandbox/value.h"
 
 namespace ucas::code {
 

@@ -2,11 +2,11 @@
 #include <unordered_map>
 
 #include "base/str.h"
-#include "verify/letter.h"
 #include "verify/math/compare/compare.h"
 #include "verify/math/read/boxes.h"
 #include "verify/math/read/extract.h"
 #include "verify/registry.h"
+#include "verify/text/letter.h"
 
 namespace ucas::math {
 

@@ -5,12 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "base/log.h"
+#include "base/files/file.h"
 #include "base/rng.h"
 #include "base/str.h"
-#include "data/jsonl.h"
+#include "base/terminal/log.h"
+#include "base/text/json.h"
+#include "data/rows/jsonl.h"
 #include "support/patience.h"
 #include "verify/math/compare/compare.h"
 #include "verify/math/read/extract.h"

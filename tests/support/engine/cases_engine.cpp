@@ -10,10 +10,10 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "model/head.h"
+#include "model/head/head.h"
 #include "support/algorithm_cases.h"
-#include "train/optimizer.h"
-#include "train/schedule.h"
+#include "train/optimizer/optimizer.h"
+#include "train/optimizer/schedule.h"
 
 namespace ucas::testing {
 

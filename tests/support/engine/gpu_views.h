@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "model/stream.h"
+#include "model/tensor/stream.h"
 #include "model/transformer.h"
 
 namespace ucas::testing {

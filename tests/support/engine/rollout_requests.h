@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "sampling/rollout.h"
+#include "rollout/rollout.h"
 
 namespace ucas::testing {
 

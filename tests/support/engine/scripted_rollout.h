@@ -4,7 +4,7 @@
 #include <functional>
 #include <map>
 
-#include "sampling/rollout.h"
+#include "rollout/rollout.h"
 #include "verify/grader.h"
 
 namespace ucas {

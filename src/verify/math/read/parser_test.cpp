@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "base/str.h"
-#include "data/jsonl.h"
+#include "data/rows/jsonl.h"
 
 namespace ucas::math {
 namespace {

@@ -1,0 +1,144 @@
+#include "base/process/activity.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <map>
+
+#include "base/error.h"
+#include "base/process/warning_counters.h"
+#include "base/str.h"
+#include "base/terminal/log.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr size_t kMostSaid = 3;
+constexpr double kBetweenTexts = 0.5;
+
+struct NamedWork {
+  std::string what;
+  double since = 0;
+  int group = 0;
+};
+
+struct Place {
+  std::mutex guard;
+  std::string phase;
+  std::map<int64_t, NamedWork> under_way;  // by number: the oldest first
+  int64_t next = 0;
+  std::atomic<double> moved = now_seconds();
+};
+
+// Never destroyed: a worker may outlive the statics.
+Place& place() {
+  static Place& here = *new Place;
+  return here;
+}
+
+[[noreturn]] void end_program() {
+  Place& here = place();
+  const std::lock_guard lock(here.guard);
+  for (const auto& [number, work] : here.under_way) {
+    if (work.group > 0) ::kill(-work.group, SIGKILL);
+  }
+  std::_Exit(kIoFailure);
+}
+
+}  // namespace
+
+void progressed() { place().moved.store(now_seconds(), std::memory_order_relaxed); }
+
+void set_phase(const std::string& phase) {
+  Place& here = place();
+  const std::lock_guard lock(here.guard);
+  here.phase = phase;
+  progressed();
+}
+
+Doing::Doing(std::string what, int group) {
+  Place& here = place();
+  const std::lock_guard lock(here.guard);
+  number_ = here.next++;
+  here.under_way[number_] = {std::move(what), now_seconds(), group};
+  progressed();
+}
+
+Doing::~Doing() {
+  Place& here = place();
+  const std::lock_guard lock(here.guard);
+  here.under_way.erase(number_);
+  progressed();
+}
+
+void Doing::say(const std::string& what) {
+  Place& here = place();
+  const std::lock_guard lock(here.guard);
+  here.under_way[number_].what = what;
+}
+
+bool Doing::is_due() {
+  const double now = now_seconds();
+  if (now - said_ < kBetweenTexts) return false;
+  said_ = now;
+  return true;
+}
+
+Activity activity() {
+  Place& here = place();
+  const std::lock_guard lock(here.guard);
+  const double now = now_seconds();
+  Activity made{now - here.moved.load(std::memory_order_relaxed), here.phase};
+  size_t said = 0;
+  for (const auto& [number, work] : here.under_way) {
+    if (said++ == kMostSaid) break;
+    made.what += str(made.what.empty() ? "" : "; ", work.what, " for ", human_seconds(now - work.since));
+  }
+  if (here.under_way.size() > kMostSaid) made.what += str("; and ", here.under_way.size() - kMostSaid, " more");
+  return made;
+}
+
+Stillness::Due Stillness::after(double still) {
+  if (still < seconds_) next_ = seconds_;
+  if (end_seconds_ > 0 && still >= end_seconds_) return Due::end;
+  if (seconds_ <= 0 || still < next_) return Due::nothing;
+  next_ *= 2;
+  return Due::word;
+}
+
+Watchdog::Watchdog(double seconds, double end_seconds) : seconds_(seconds), end_seconds_(end_seconds) {
+  if (seconds <= 0 && end_seconds <= 0) return;
+  progressed();
+  thread_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
+}
+
+Watchdog::~Watchdog() {
+  if (!thread_.joinable()) return;
+  thread_.request_stop();
+  thread_.join();
+}
+
+void Watchdog::watch(const std::stop_token& stop) {
+  std::unique_lock lock(guard_);
+  const double least = std::min(seconds_ > 0 ? seconds_ : end_seconds_, end_seconds_ > 0 ? end_seconds_ : seconds_);
+  const auto pause = std::chrono::duration<double>(std::clamp(least / 4, 0.05, 5.0));
+  Stillness stillness(seconds_, end_seconds_);
+  while (!woken_.wait_for(lock, stop, pause, [&] { return stop.stop_requested(); })) {
+    const Activity now = activity();
+    const Stillness::Due due = stillness.after(now.still);
+    if (due == Stillness::Due::end) {
+      log(str("watchdog  nothing has moved for ", human_seconds(now.still), ": ", now.what,
+              "; the program ends (train.watchdog_end), the last checkpoint stands"));
+      end_program();
+    }
+    if (due == Stillness::Due::nothing) continue;
+    count_warning(Warning::stall);
+    log(str("watchdog  nothing has moved for ", human_seconds(now.still), ": ", now.what));
+  }
+}
+
+}  // namespace ucas

@@ -1,0 +1,81 @@
+#include "base/text/table.h"
+
+#include <gtest/gtest.h>
+
+namespace ucas {
+namespace {
+
+Table table() {
+  Table t;
+  t.head = {"", "greedy %", "p"};
+  t.rows = {{"a|b", "84.4 +- 1.0", "-"}, {"c, d", "9.0", "< 0.001"}};
+  return t;
+}
+
+TEST(table, text_aligns_names_to_the_left_and_numbers_to_the_right) {
+  EXPECT_EQ(table().text("  "),
+            "           greedy %        p\n"
+            "  a|b   84.4 +- 1.0        -\n"
+            "  c, d          9.0  < 0.001\n");
+}
+
+TEST(table, columns_that_do_not_fit_stand_below_beside_the_names_again) {
+  Table t = table();
+  t.head.push_back("entropy");
+  t.rows[0].push_back("0.05");
+  t.rows[1].push_back("0.1");
+  EXPECT_EQ(t.text("  ", 30),
+            "           greedy %        p\n"
+            "  a|b   84.4 +- 1.0        -\n"
+            "  c, d          9.0  < 0.001\n"
+            "\n"
+            "        entropy\n"
+            "  a|b      0.05\n"
+            "  c, d      0.1\n");
+  EXPECT_EQ(t.text("  ", 37), t.text("  "));  // all of them fit
+  EXPECT_EQ(t.text("  ", 36), t.text("  ", 30));
+  EXPECT_EQ(t.text("", 1).substr(0, 18), "         greedy %\n");  // one column a block at least
+  EXPECT_EQ(Table{}.text("", 10), "");
+}
+
+TEST(table, markdown_and_csv_keep_each_cell_one_cell) {
+  EXPECT_EQ(table().markdown(),
+            "|  | greedy % | p |\n| --- | --- | --- |\n| a\\|b | 84.4 +- 1.0 | - |\n| c, d | 9.0 | \\< 0.001 |\n");
+  EXPECT_EQ(table().csv(), ",greedy %,p\na|b,84.4 +- 1.0,-\n\"c, d\",9.0,< 0.001\n");
+}
+
+TEST(table, tex_has_rules_and_a_plus_minus_sign) {
+  Table t = table();
+  t.rules = {1};
+  EXPECT_EQ(t.tex(),
+            "\\begin{tabular}{lrr}\n\\toprule\n & greedy \\% & p \\\\\n\\midrule\n"
+            "a|b & 84.4 $\\pm$ 1.0 & - \\\\\n\\midrule\nc, d & 9.0 & < 0.001 \\\\\n"
+            "\\bottomrule\n\\end{tabular}\n");
+}
+
+TEST(table, a_control_byte_of_a_label_is_shown_in_every_format) {
+  Table t;
+  t.head = {"x"};
+  t.rows = {{"a\x1b[31m\nb"}};
+  for (const std::string& text : {t.text(), t.markdown(), t.csv(), t.tex()}) {
+    EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
+    EXPECT_EQ(text.find("\nb"), std::string::npos) << text;
+  }
+}
+
+TEST(table_text, markdown_shows_what_it_would_act_on) {
+  EXPECT_EQ(markdown_text("a|b *c* [d](e) <f>"), "a\\|b \\*c\\* \\[d\\](e) \\<f>");
+}
+
+TEST(table_text, tex_holds_no_command_of_the_text) {
+  EXPECT_EQ(tex_text("50 % & \\input{x}_1"), "50 \\% \\& \\textbackslash{}input\\{x\\}\\_1");
+  EXPECT_EQ(tex_text("a~b^2"), "a\\textasciitilde{}b\\textasciicircum{}2");
+}
+
+TEST(table_text, csv_keeps_commas_and_quotes_in_one_field) {
+  EXPECT_EQ(csv_text("a, \"b\""), "\"a, \"\"b\"\"\"");
+  EXPECT_EQ(csv_text("two\nlines").find('\n'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ucas

@@ -1,0 +1,150 @@
+// `ucas diagnose`: of a training, why its reward went as it did; of samples of a model or saved steps, which confidence
+// would protect rare right responses.
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/files/file.h"
+#include "base/str.h"
+#include "base/terminal/log.h"
+#include "base/text/fields.h"
+#include "cli/command.h"
+#include "cli/commands/compare.h"
+#include "cli/saved_steps.h"
+#include "compare/diagnose_report.h"
+#include "compare/signalled_groups.h"
+#include "evaluate/sources/stored_samples.h"
+#include "records/run_record.h"
+#include "report/causes/diagnose_causes.h"
+
+namespace ucas {
+
+namespace {
+
+struct DiagnoseLine {
+  std::string data;
+  int64_t step = 0, opening = 1, strategies = 12, draws = 2000, seed = 0;
+  double rare = 0.25, level = 0.95;
+  RareBy rare_by = RareBy::opening;
+  bool json = false, confidence = false;
+  void fields(Fields& f) {
+    f.field("confidence", confidence,
+            "report which confidence would protect rare right responses, from saved steps, or from the evaluation that "
+            "--data names");
+    f.field("data", data, "evaluation of the run, by the name in eval/NAME.json; empty = the only one");
+    f.field("step", step, Range{0, 1e9}, "saved step of the run to read; 0 = all saved steps");
+    f.field("opening", opening, Range{1, 1000}, "number of first words of a response that identify a strategy");
+    f.choice("rare_by", rare_by,
+             "rarity criterion for right responses: opening (--opening words), accuracy of the problem, frequency of "
+             "the answer, or lowest mean log-prob");
+    f.field("rare", rare, Range{0, 1},
+            "maximum fraction of a problem's responses that is rare; with --rare_by logprob, of the right responses");
+    f.field("strategies", strategies, Range{0, 1e6}, "number of strategies to list, most frequent first");
+    f.field("json", json, "print JSON with all strategies instead of text");
+    f.field("level", level, Range{0.5, 0.9999}, "confidence level of the intervals");
+    f.field("draws", draws, Range{100, 1e6}, "bootstrap resamples of the problems per interval");
+    f.field("seed", seed, Range{0, 9e15}, "random seed of the resamples");
+  }
+};
+
+std::vector<SignalledGroup> from_steps(const std::string& path, const DiagnoseLine& options, DiagnosisReport& report) {
+  std::vector<SignalledGroup> groups;
+  const std::vector<std::string> files = saved_step_files(path, options.step, SavedSteps::all);
+  for (const std::string& file : files) {
+    const StepData data = read_step_data(file);
+    if (data.piece.empty() && data.batch.token_count() > 0) {
+      throw Error(ErrorKind::unsupported,
+                  str(printable(file, 400),
+                      ":1: \"pieces\": false, expected the text of each token: how a response begins "
+                      "tells its strategy; take a step that ucas train wrote"));
+    }
+    std::vector<SignalledGroup> of_step = signalled_groups(data, options.opening);
+    std::ranges::move(of_step, std::back_inserter(groups));
+    if (report.source.empty()) {
+      report.source = str(printable(path, 400), ": ", files.size(), files.size() == 1 ? " saved step" : " saved steps",
+                          " of a run with ", data.method, data.preset.empty() ? "" : str(", preset ", data.preset));
+    }
+  }
+  return groups;
+}
+
+std::vector<SignalledGroup> from_evaluation(const std::string& path, const DiagnoseLine& options,
+                                            DiagnosisReport& report) {
+  const std::vector<RunRecord> run = {read_run(path)};
+  const std::string name = choose_evaluation(run, options.data);
+  const EvalRecord& evaluation = *std::ranges::find(run[0].evaluations, name, &EvalRecord::name);
+  const std::vector<ProblemRow> rows = rows_with_all_samples(path_join(path, "eval"), evaluation);
+  int64_t samples = 0, stored = 0;
+  for (const ProblemRow& row : rows) {
+    samples += row.samples;
+    stored += std::ssize(row.responses);
+  }
+  const std::string where = printable(path_join(path, "eval/" + name), 400);
+  if (samples == 0) {
+    throw Error(ErrorKind::empty,
+                str(where, ": no samples, expected several of each problem: ucas evaluate --samples 64"));
+  }
+  report.source = str(where, ": ", grouped(stored), " samples of ", grouped(std::ssize(rows)), " problems");
+  if (stored < samples) {
+    report.remarks.push_back(str(grouped(stored), " of ", grouped(samples),
+                                 " samples are stored; for the others evaluate again with --stored_responses ",
+                                 evaluation.config.samples));
+  }
+  return signalled_groups(rows, options.opening);
+}
+
+// A run directory with a log, asked for nothing that concerns confidences.
+bool asks_for_causes(const std::string& path, const DiagnoseLine& options) {
+  return !options.confidence && options.data.empty() && options.step == 0 && is_directory(path) &&
+         exists(path_join(path, "steps.jsonl"));
+}
+
+int say_causes(const std::string& path, bool json) {
+  const RunRecord run = read_run(path);
+  if (run.steps.empty()) {
+    throw Error(ErrorKind::empty, str(printable(path, 400),
+                                      "/steps.jsonl: no step yet, expected at least one; wait for the "
+                                      "first, or look at what ucas train says"));
+  }
+  std::vector<std::string> remarks = run.remarks;
+  const std::vector<StoredResponse> stored = read_stored(path, remarks);
+  Causes causes = find_causes(run, stored);
+  causes.remarks = std::move(remarks);
+  const CausesReport report{run, causes};
+  out(json ? causes_json(report) : causes_text(report));
+  return kDone;
+}
+
+}  // namespace
+
+std::string options_diagnose() { return options_help(DiagnoseLine{}); }
+
+int run_diagnose(const Words& words) {
+  CommandLine line = parse_command_line(words, {"json", "confidence"});
+  DiagnoseLine options;
+  ucas::apply(options, line.settings);
+  if (line.positionals.size() != 1) {
+    throw Error(ErrorKind::usage, str("diagnose: expected one run directory or STEP.jsonl, got ",
+                                      line.positionals.size(), "; see ucas diagnose --help"));
+  }
+  const std::string& path = line.positionals[0];
+  if (!options.data.empty() && options.step > 0) {
+    throw Error(ErrorKind::usage, "--data and --step: an evaluation or saved steps, give one of them");
+  }
+  if (!options.data.empty() && !is_directory(path)) {
+    throw Error(ErrorKind::usage,
+                str("--data ", printable(options.data), ": expected a run directory, got ", printable(path, 400)));
+  }
+  if (asks_for_causes(path, options)) return say_causes(path, options.json);
+  DiagnosisReport report;
+  report.opening = options.opening;
+  report.strategies = options.strategies;
+  report.options = {options.rare, options.rare_by, options.level, options.draws, static_cast<uint64_t>(options.seed)};
+  const bool steps = options.data.empty() && (options.step > 0 || !is_directory(path) || !saved_steps_of(path).empty());
+  const std::vector<SignalledGroup> groups =
+      steps ? from_steps(path, options, report) : from_evaluation(path, options, report);
+  report.found = diagnose(groups, report.options);
+  out(options.json ? diagnosis_json(report) : diagnosis_text(report));
+  return kDone;
+}
+
+}  // namespace ucas

@@ -1,0 +1,153 @@
+#include "plan/plan.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/files/file.h"
+#include "base/str.h"
+#include "base/terminal/log.h"
+#include "cli/command.h"
+#include "cli/options/train_options.h"
+#include "plan/known_models.h"
+#include "plan/step_time.h"
+
+namespace ucas {
+
+namespace {
+
+struct PlanOptions {
+  std::string memory, out, gpu, shape;
+  int64_t gpus = 1;
+  MeanLengths lengths;
+  bool json = false;
+  void fields(Fields& f) {
+    f.field("shape", shape,
+            "published model to plan for instead of --model, by name (qwen2.5-7b, llama-3.1-8b, ...) or config.json");
+    f.field("memory", memory,
+            "memory of the machine to plan for, such as \"16GiB\" or \"500MB\"; empty = this machine");
+    f.field("out", out, "run directory whose disk is checked; empty = the current directory's, with --gpu none");
+    f.field("gpu", gpu,
+            "device for step-time estimates: h100, h200, gh200, b200, a100, l4, l40s, a6000, rtxpro6000, rtx3090, "
+            "rtx4090, rtx5090, or cpu (this machine); empty = memory plan only");
+    f.field("gpus", gpus, Range{1, 4096}, "number of ranks, one device each; memory and time are per rank");
+    f.field("prompt_tokens", lengths.prompt, Range{0, 1e7}, "mean prompt length in tokens; 0 = the maximum allowed");
+    f.field("response_tokens", lengths.response, Range{0, 1e7},
+            "mean response length in tokens; 0 = the maximum allowed");
+    f.field("json", json, "print one JSON object with sizes in bytes instead of text");
+  }
+};
+
+// "16GiB", "1.5 GB", "800MB", "100000".
+int64_t parse_bytes(const std::string& text) {
+  size_t end = 0;
+  double number = 0;
+  try {
+    number = std::stod(text, &end);
+  } catch (const std::exception&) {
+    end = 0;
+  }
+  const std::string unit(trim(std::string_view(text).substr(end)));
+  const std::pair<const char*, double> units[] = {{"", 1},         {"B", 1},       {"KB", 1e3},     {"MB", 1e6},
+                                                  {"GB", 1e9},     {"TB", 1e12},   {"KiB", 0x1p10}, {"MiB", 0x1p20},
+                                                  {"GiB", 0x1p30}, {"TiB", 0x1p40}};
+  for (const auto& [name, factor] : units) {
+    const double bytes = number * factor;
+    if (end > 0 && unit == name && bytes >= 1 && bytes < 1e18) return static_cast<int64_t>(bytes);
+  }
+  throw Error(ErrorKind::usage,
+              str("--memory ", printable(text), ": expected a size such as 16GiB, 500MB or a number of bytes"));
+}
+
+// Of a directory, or of a model that is not here: then its shape is all that is known.
+PlannedModels models_of_plan(const TrainConfig& config, const PlanOptions& options, PlanHead& head) {
+  if (!options.shape.empty()) {
+    if (!config.model.empty()) {
+      throw Error(ErrorKind::usage, str("--shape ", printable(options.shape, 100), " and --model ",
+                                        printable(config.model, 400), ": both name a model; give one of them"));
+    }
+    return planned_models(config, model_of_shape(options.shape));
+  }
+  if (config.model.empty()) {
+    throw Error(
+        ErrorKind::config,
+        "model is empty: give --model DIR, a Hugging Face checkpoint directory, or --shape with a known model's "
+        "name, such as qwen2.5-7b");
+  }
+  if (exists(config.model)) return planned_models(config);
+  const FoundModel found = model_of_hub_name(config.model);
+  head.notes.push_back(str(printable(config.model, 200), " is no directory here; its shape is of ", found.from));
+  return planned_models(config, found.config);
+}
+
+// Takes the settings out that are this command's own.
+PlanOptions own_options(std::vector<Setting>& settings) {
+  PlanOptions options;
+  const std::vector<FieldValue> known = fields_of(options);
+  std::vector<Setting> own, others;
+  for (const Setting& s : settings) {
+    (std::ranges::find(known, s.key, &FieldValue::key) != known.end() ? own : others).push_back(s);
+  }
+  ucas::apply(options, own);
+  settings = std::move(others);
+  return options;
+}
+
+}  // namespace
+
+int run_plan(const Words& words) {
+  CommandLine line = parse_command_line(words, {"json"});
+  expand_short_forms(line.settings);
+  const PlanOptions options = own_options(line.settings);
+  if (line.positionals.size() > 1) {
+    throw Error(ErrorKind::usage,
+                str("one CONFIG at most, got ", join(line.positionals, " "), "; see ucas plan --help"));
+  }
+  std::vector<Setting> settings;
+  if (!line.positionals.empty()) settings = read_config_file(line.positionals[0]);
+  settings.insert(settings.end(), line.settings.begin(), line.settings.end());
+  TrainConfig config = make_train_config(settings);
+  config.validate_settings();
+  if (config.device != "cpu") {
+    throw Error(ErrorKind::unsupported, str("device = ", printable(config.device),
+                                            ": the memory of the CPU alone is planned; leave device out"));
+  }
+  const bool timed = !options.gpu.empty(), on_gpu = timed && options.gpu != "cpu";
+  PlanHead head;
+  if (on_gpu && std::ranges::find(settings, "dtype", &Setting::key) == settings.end()) {
+    config.dtype = Dtype::bf16;
+    head.notes.emplace_back(
+        "planned in bf16, as no dtype is given and the device is a GPU: train with --dtype bf16 (ucas train itself "
+        "takes f32), or plan with --dtype f32");
+  }
+  const Device device = on_gpu  ? gpu_named(options.gpu, config.dtype)
+                        : timed ? here_device(config.dtype, config.threads)
+                                : Device{};
+  PlannedModels models = models_of_plan(config, options, head);
+  PlanLimits limits = limits_here(options.out);
+  if (on_gpu && options.out.empty()) limits.disk_free = 0;  // this folder's disk need not be that machine's
+  if (on_gpu) limits.whose = str("one ", device.name, " has"), limits.memory = device.memory, limits.memory_free = 0;
+  if (!options.memory.empty()) {
+    limits.memory = parse_bytes(options.memory);
+    limits.memory_free = 0;
+    limits.whose = "--memory is";
+  }
+  models.ranks = options.gpus;
+  models.gpu = on_gpu ? limits.memory : 0;
+  head.title = str(config.title(), " on ", options.shape.empty() ? config.model : options.shape,
+                   options.gpus > 1 ? str(", one of ", options.gpus, " ranks") : "");
+  const MemoryPlan plan = plan_memory(config, models);
+  const TimePlan time = timed ? plan_time(config, models, device, options.lengths) : TimePlan{};
+  const std::vector<Remedy> lower = remedies(config, models, limits.memory);
+  if (options.json) {
+    out(plan_json(plan, head, limits, lower, timed ? &time : nullptr));
+  } else {
+    out(plan_text(plan, head, limits, lower));
+    if (timed) out("\n" + time_text(time, device));
+  }
+  check_plan(plan, config, models, limits);
+  return kDone;
+}
+
+std::string options_plan() { return options_help(PlanOptions{}); }
+
+}  // namespace ucas

@@ -1,0 +1,180 @@
+// ucas verify: grades rows of a file with the grader that training uses.
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+#include "base/str.h"
+#include "base/terminal/log.h"
+#include "base/text/fields.h"
+#include "cli/command.h"
+#include "verify/audit/explain.h"
+#include "verify/audit/verify_audit.h"
+#include "verify/audit/verify_report.h"
+#include "verify/audit/verify_rows.h"
+#include "verify/registry.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr auto kExtractNames = names(Extract{});
+
+// What --grader may ask for, and the graders that --audit compares.
+enum class ComparedGrader { ucas, released_train, strict_numeric };
+constexpr std::initializer_list<const char*> kComparedNames = {"ucas", "released-train", "strict-numeric"};
+constexpr GraderKind kComparedKinds[] = {GraderKind::math, GraderKind::released_train, GraderKind::strict_numeric};
+
+GraderKind kind_of(ComparedGrader compared) { return kComparedKinds[static_cast<size_t>(compared)]; }
+const char* name_of(ComparedGrader compared) { return kComparedNames.begin()[static_cast<size_t>(compared)]; }
+
+enum class AnswerKind { math, code };
+constexpr std::array<const char*, 2> names(AnswerKind) { return {"math", "code"}; }
+
+struct VerifyConfig {
+  AnswerKind kind = AnswerKind::math;
+  code::CodeOptions code;
+  std::string out;
+  std::string extract;
+  int64_t threads = 0;
+  int64_t show = 0;
+  BadRows bad_rows = BadRows::stop;
+  ComparedGrader grader = ComparedGrader::ucas;
+  bool audit = false;
+  bool explain = false;
+  std::string gold, answer;
+
+  void fields(Fields& f) {
+    f.field(
+        "out", out,
+        "JSONL file for verdicts, one row each: id, verdict, answer, reason, and the score of programs; empty = none");
+    f.choice("kind", kind, "kind of predictions: answers to mathematics problems, or programs to run on tests");
+    f.field("extract", extract,
+            "answer extraction: strict = last box; lenient = or usual phrases; answer_tag = last box in the last "
+            "<answer>; bare = whole prediction; empty = by the row's \"kind\"");
+    f.choice(
+        "grader", grader, kComparedNames,
+        "grader: this program's verifier, the released reward (last box, equal normal forms), or plain numbers only");
+    f.field("audit", audit, "grade with every grader: rewards, error rates and disagreements");
+    f.field(
+        "explain", explain,
+        "show how gold and answer were parsed and which rule decided, for --gold, for rows of --show, and in --out");
+    f.field("gold", gold, "right answer to grade --answer against, instead of a file");
+    f.field("answer", answer, "answer to grade: the last box, or the whole text without a box");
+    f.field("threads", threads, Range{0, 1024}, "CPU threads; 0 = all cores; verdicts do not depend on the number");
+    f.field("show", show, Range{0, 1e9},
+            "number of rows to list with an unexpected verdict; with --audit, rows where graders disagree");
+    f.choice("bad_rows", bad_rows, kBadRowsHelp);
+    f.section("code", code);
+  }
+
+  std::optional<Extract> extract_mode() const {
+    if (extract.empty()) return std::nullopt;
+    for (size_t i = 0; i < kExtractNames.size(); ++i) {
+      if (extract == kExtractNames[i]) return static_cast<Extract>(i);
+    }
+    const std::vector<std::string> expected(kExtractNames.begin(), kExtractNames.end());
+    throw Error(ErrorKind::config, str("--extract ", printable(extract, 40), ": expected one of ", join(expected, ", "),
+                                       did_you_mean(extract, expected)));
+  }
+};
+
+std::string run_audit(std::span<const VerifyRow> rows, std::span<const Answer> answers, const VerifyConfig& config) {
+  std::vector<Audited> graders;
+  for (ComparedGrader compared :
+       {ComparedGrader::ucas, ComparedGrader::released_train, ComparedGrader::strict_numeric}) {
+    graders.push_back({name_of(compared), grade_rows(*make_grader(kind_of(compared)), answers, config.threads)});
+  }
+  std::vector<Answer> read_leniently(answers.begin(), answers.end());
+  for (Answer& answer : read_leniently) answer.extract = Extract::lenient;
+  const Grading lenient = grade_rows(*make_grader(kind_of(ComparedGrader::ucas)), read_leniently, config.threads);
+  return audit_report(rows, graders, config.show) + forms_table(rows, lenient.verdicts);
+}
+
+// ucas verify FILE --kind code. Programs may stand alone: without --extract a text without ``` is one.
+int grade_programs(const std::string& path, const VerifyConfig& config, std::optional<Extract> extract) {
+  if (config.audit || config.explain || config.grader != ComparedGrader::ucas) {
+    throw Error(ErrorKind::usage, "verify: --kind code has one grader; leave --audit, --explain and --grader out");
+  }
+  const auto grader = make_grader(GraderKind::code, {extract.value_or(Extract::lenient), config.code});
+  const std::vector<VerifyRow> rows = read_code_rows(path, config.bad_rows, *grader);
+  std::vector<Answer> answers;
+  for (const VerifyRow& row : rows) answers.push_back({row.prediction, &row.gold});
+  const std::string with = grader->circumstances();
+  const Grading grading = grade_rows(*grader, answers, config.threads);
+  if (!config.out.empty()) write_verdicts(config.out, rows, grading.verdicts, {}, true);
+  out(str(printable(path, 400), ": ", grouped(static_cast<int64_t>(rows.size())), " programs, ", with, "\n",
+          verify_summary(rows, grading)));
+  if (config.show > 0) out(str("\n", disagreements(rows, grading.verdicts, config.show, {})));
+  return kDone;
+}
+
+// ucas verify --gold G --answer A
+int grade_one(const VerifyConfig& config, std::optional<Extract> extract) {
+  std::vector<std::string> gold = {config.gold};
+  Answer answer{config.answer, &gold};
+  bool box = config.answer.find("\\boxed") != std::string::npos || config.answer.find("\\fbox") != std::string::npos;
+  answer.extract = extract.value_or(box ? Extract::strict : Extract::bare);
+  if (config.explain) {
+    for (const std::string& line : to_lines(ucas::explain(answer, Extract::strict))) out(line + "\n");
+    return kDone;
+  }
+  Verdict verdict = make_grader(kind_of(config.grader))->grade({&answer, 1}).front();
+  out(str(name_of(verdict.kind), ": ", verdict.reason, "\n"));
+  return kDone;
+}
+
+bool says_kind(std::span<const VerifyRow> rows) {
+  return std::any_of(rows.begin(), rows.end(), [](const VerifyRow& row) { return !row.kind.empty(); });
+}
+
+}  // namespace
+
+std::string options_verify() { return options_help(VerifyConfig{}); }
+
+int run_verify(const Words& words) {
+  CommandLine line = parse_command_line(words, {"audit", "explain"});
+  VerifyConfig config;
+  ucas::apply(config, line.settings);
+  std::optional<Extract> extract = config.extract_mode();
+  if (config.explain && (config.audit || config.grader != ComparedGrader::ucas)) {
+    throw Error(ErrorKind::usage,
+                "verify: --explain is of this program's own verifier; leave --audit and --grader out");
+  }
+  if (!config.gold.empty() || !config.answer.empty()) {
+    if (!line.positionals.empty() || config.audit || !config.out.empty() || config.kind == AnswerKind::code) {
+      throw Error(ErrorKind::usage,
+                  "verify: --gold and --answer grade one answer of mathematics, without a file, --audit or --out");
+    }
+    return grade_one(config, extract);
+  }
+  if (line.positionals.size() != 1) {
+    throw Error(ErrorKind::usage,
+                str("verify: expected one FILE.jsonl, got ", line.positionals.size(), "; see ucas verify --help"));
+  }
+  if (config.kind == AnswerKind::code) return grade_programs(line.positionals[0], config, extract);
+  if (config.audit && (!config.out.empty() || config.grader != ComparedGrader::ucas)) {
+    throw Error(ErrorKind::usage,
+                "verify: --audit grades under every grader and writes no verdicts; leave --grader and --out out");
+  }
+  const std::string& path = line.positionals[0];
+  std::vector<VerifyRow> rows = read_verify_rows(path, config.bad_rows, !extract);
+  std::vector<Answer> answers = answers_of(rows, extract);
+  std::string title = str(printable(path, 400), ": ", grouped(rows.size()), " answers, extract ",
+                          extract           ? word_of(*extract)
+                          : says_kind(rows) ? "by kind"
+                                            : "strict",
+                          config.grader == ComparedGrader::ucas ? "" : str(", grader ", name_of(config.grader)), "\n");
+  if (config.audit) {
+    out(title + run_audit(rows, answers, config));
+    return kDone;
+  }
+  Grading grading = grade_rows(*make_grader(kind_of(config.grader)), answers, config.threads);
+  if (!config.out.empty())
+    write_verdicts(config.out, rows, grading.verdicts, config.explain ? answers : std::span<Answer>{});
+  out(title + verify_summary(rows, grading));
+  if (config.show > 0)
+    out(str("\n", disagreements(rows, grading.verdicts, config.show, config.explain ? answers : std::span<Answer>{})));
+  return kDone;
+}
+
+}  // namespace ucas

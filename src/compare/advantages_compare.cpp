@@ -1,0 +1,208 @@
+#include "compare/advantages_compare.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "base/str.h"
+#include "base/text/json.h"
+#include "base/text/table.h"
+
+namespace ucas {
+
+namespace {
+
+double mean_over(std::span<const float> values) {
+  double sum = 0;
+  for (float v : values) sum += v;
+  return values.empty() ? 0 : sum / static_cast<double>(values.size());
+}
+
+struct ResponseChange {
+  size_t row = 0;
+  double stored = 0, recomputed = 0;  // mean advantages
+  double size() const { return std::fabs(recomputed - stored); }
+};
+
+std::vector<ResponseChange> response_changes(const StepData& data, const std::vector<float>& recomputed) {
+  std::vector<ResponseChange> changes;
+  for (size_t i = 0; i < data.batch.responses.size(); ++i) {
+    const Response& o = data.batch.responses[i];
+    changes.push_back({i, mean_over(Batch::tokens(data.advantage, o)), mean_over(Batch::tokens(recomputed, o))});
+  }
+  return changes;
+}
+
+struct TokenChange {
+  size_t row = 0, token = 0;
+  double size = 0;
+};
+
+// The `show` largest, each of another place; ties in order of the file.
+std::vector<TokenChange> largest_token_changes(const StepData& data, std::span<const float> recomputed, size_t show) {
+  std::vector<TokenChange> changes;
+  for (size_t i = 0; i < data.batch.responses.size(); ++i) {
+    const Response& o = data.batch.responses[i];
+    for (auto t = static_cast<size_t>(o.first); t < static_cast<size_t>(o.first + o.length); ++t) {
+      double size = std::fabs(static_cast<double>(recomputed[t]) - data.advantage[t]);
+      if (size > 1e-6) changes.push_back({i, t, size});
+    }
+  }
+  std::ranges::stable_sort(changes, std::greater{}, &TokenChange::size);
+  changes.resize(std::min(changes.size(), show));
+  return changes;
+}
+
+const std::string& problem_of(const StepData& data, size_t row) {
+  return data.problem[static_cast<size_t>(data.batch.responses[row].group)];
+}
+
+std::string signed_text(double value) { return str(value > 0 ? "+" : "", fixed(value, 4)); }
+
+std::string responses_text(const StepData& data, const std::vector<float>& recomputed, size_t show) {
+  std::vector<ResponseChange> changes = response_changes(data, recomputed);
+  std::ranges::stable_sort(changes, std::greater{}, &ResponseChange::size);
+  changes.resize(std::min(changes.size(), show));
+  Table table{{"problem", "sample", "verdict", "reward", "tokens", "stored A", "new A", "change"}, {}, "lllr"};
+  for (const ResponseChange& c : changes) {
+    const Response& o = data.batch.responses[c.row];
+    if (c.size() <= 1e-6) continue;
+    table.rows.push_back({printable(problem_of(data, c.row), 40), str(o.sample), name_of(o.verdict.kind),
+                          fixed(o.reward, 3), str(o.length), signed_text(c.stored), signed_text(c.recomputed),
+                          signed_text(c.recomputed - c.stored)});
+  }
+  return table.rows.empty() ? "" : "\n  responses whose mean advantage changes most\n" + table.text("  ");
+}
+
+std::string tokens_text(const StepData& data, std::span<const float> recomputed, size_t show) {
+  Table table{{"problem", "sample", "text", "position", "id", "stored A", "new A", "change"}, {}, "lllr"};
+  for (const TokenChange& c : largest_token_changes(data, recomputed, show)) {
+    const Response& o = data.batch.responses[c.row];
+    std::string piece = data.piece.empty() ? "" : str("\"", printable(data.piece[c.token], 24), "\"");
+    table.rows.push_back({printable(problem_of(data, c.row), 40), str(o.sample), piece,
+                          str(static_cast<int64_t>(c.token) - o.first), str(data.batch.token[c.token]),
+                          signed_text(data.advantage[c.token]), signed_text(recomputed[c.token]),
+                          signed_text(static_cast<double>(recomputed[c.token]) - data.advantage[c.token])});
+  }
+  return table.rows.empty() ? "" : "\n  tokens that change most (position from 0)\n" + table.text("  ");
+}
+
+std::string unquoted(const FieldValue& field) {
+  bool text = field.value.size() >= 2 && field.value.front() == '"';
+  return text ? field.value.substr(1, field.value.size() - 2) : field.value;
+}
+
+// "  alpha 0.25, beta 0.01, ..." in lines of at most 110 columns.
+std::string settings_text(const std::vector<FieldValue>& settings) {
+  std::string text, line;
+  for (const FieldValue& field : settings) {
+    std::string item = str(field.key.substr(7), " ", unquoted(field));
+    if (line.size() + item.size() > 106) {
+      text += line + ",\n";
+      line.clear();
+    }
+    line += (line.empty() ? "  " : ", ") + item;
+  }
+  return line.empty() ? text : text + line + "\n";
+}
+
+std::string of_tokens(int64_t count, const Change& change) {
+  return str(grouped(count), " (", percent(static_cast<double>(count) / std::max<double>(1, change.tokens)), ")");
+}
+
+}  // namespace
+
+Change change_of(const StepData& data, std::span<const float> recomputed) {
+  Change c;
+  c.tokens = static_cast<int64_t>(recomputed.size());
+  c.stored_net = mean_over(data.advantage);
+  c.new_net = mean_over(recomputed);
+  double aa = 0, bb = 0, ab = 0, tokens = std::max<double>(1, static_cast<double>(c.tokens));
+  for (size_t t = 0; t < recomputed.size(); ++t) {
+    double a = data.advantage[t], b = recomputed[t];
+    c.changed += std::fabs(a - b) > 1e-6;
+    c.turned += a * b < 0;
+    c.silenced += a != 0 && b == 0;
+    c.woken += a == 0 && b != 0;
+    c.stored_size += std::fabs(a) / tokens;
+    c.new_size += std::fabs(b) / tokens;
+    aa += (a - c.stored_net) * (a - c.stored_net);
+    bb += (b - c.new_net) * (b - c.new_net);
+    ab += (a - c.stored_net) * (b - c.new_net);
+  }
+  c.correlation = aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : std::numeric_limits<double>::quiet_NaN();
+  for (const Response& o : data.batch.responses) {
+    if (o.length == 0) continue;
+    auto first = static_cast<size_t>(o.first), length = static_cast<size_t>(o.length);
+    ++c.responses;
+    c.responses_turned +=
+        mean_over(Batch::tokens(data.advantage, o)) * mean_over(recomputed.subspan(first, length)) < 0;
+  }
+  return c;
+}
+
+std::string comparison_text(const StepData& data, const Recomputed& method, int64_t show) {
+  Change c = change_of(data, method.advantage);
+  std::string text = str(method.title, " (", method.name, method.preset.empty() ? "" : str(", preset ", method.preset),
+                         ")\n", settings_text(method.settings));
+  const Table means{{"", "stored", "new"},
+                    {{"mean |A|", fixed(c.stored_size, 4), fixed(c.new_size, 4)},
+                     {"mean A", signed_text(c.stored_net), signed_text(c.new_net)}}};
+  text += means.text("  ");
+  text += str("  correlation over tokens       ",
+              std::isnan(c.correlation) ? "none: one side is constant" : fixed(c.correlation, 4), "\n");
+  text += str("  tokens changed                ", of_tokens(c.changed, c), "\n");
+  text += str("  tokens with a sign flip        ", of_tokens(c.turned, c), ", became zero: ", grouped(c.silenced),
+              ", became non-zero: ", grouped(c.woken), "\n");
+  text += str("  responses with a sign flip     ", grouped(c.responses_turned), " of ", grouped(c.responses), "\n");
+  if (c.changed == 0) return text + "  nothing changes: every advantage is as stored (within 1e-6)\n";
+  return text + responses_text(data, method.advantage, static_cast<size_t>(show)) +
+         tokens_text(data, method.advantage, static_cast<size_t>(show));
+}
+
+std::string comparison_json(const std::string& path, const StepData& data, bool reproduced, const std::string& again,
+                            std::span<const Recomputed> methods) {
+  OrderedJson json = {{"file", path},
+                      {"step", data.step},
+                      {"method", data.method},
+                      {"preset", data.preset},
+                      {"prompts", data.batch.groups.size()},
+                      {"prompts_of_step", data.groups_of_step},
+                      {"whole", data.whole()},
+                      {"own_settings", {{"agree", reproduced}, {"words", again}}},
+                      {"methods", OrderedJson::array()}};
+  for (const Recomputed& method : methods) {
+    Change c = change_of(data, method.advantage);
+    OrderedJson of = {{"method", method.name}, {"preset", method.preset}};
+    of["settings"] = OrderedJson::object();
+    for (const FieldValue& field : method.settings) of["settings"][field.key.substr(7)] = unquoted(field);
+    of["summary"] = {{"tokens", c.tokens},
+                     {"changed", c.changed},
+                     {"sign_turned", c.turned},
+                     {"silenced", c.silenced},
+                     {"woken", c.woken},
+                     {"responses", c.responses},
+                     {"responses_sign_turned", c.responses_turned},
+                     {"abs_mean", {{"stored", c.stored_size}, {"new", c.new_size}}},
+                     {"mean", {{"stored", c.stored_net}, {"new", c.new_net}}},
+                     {"correlation", c.correlation}};
+    of["responses"] = OrderedJson::array();
+    for (const ResponseChange& change : response_changes(data, method.advantage)) {
+      const Response& o = data.batch.responses[change.row];
+      auto A = Batch::tokens(method.advantage, o);
+      of["responses"].push_back({{"problem", problem_of(data, change.row)},
+                                 {"sample", o.sample},
+                                 {"verdict", name_of(o.verdict.kind)},
+                                 {"reward", o.reward},
+                                 {"tokens", o.length},
+                                 {"stored", change.stored},
+                                 {"new", change.recomputed},
+                                 {"advantage", std::vector<float>(A.begin(), A.end())}});
+    }
+    json["methods"].push_back(std::move(of));
+  }
+  return json_text(json) + "\n";
+}
+
+}  // namespace ucas

@@ -1,0 +1,316 @@
+#include "data/prompts/templates.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/files/embedded.h"
+#include "base/files/file.h"
+#include "base/str.h"
+#include "base/terminal/log.h"
+#include "data/prompts/chat.h"
+#include "data/prompts/few_shot.h"
+#include "text/unencodable.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr std::string_view kProblem = "{problem}", kSystem = "{system}", kChoices = "{choices}",
+                           kExamples = "{examples}", kAnswer = "{answer}";
+
+size_t occurrences(std::string_view text, std::string_view part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + part.size())) ++count;
+  return count;
+}
+
+// Where the question stands.
+const std::string& question_text(const Template& prompt_template) {
+  return prompt_template.chat ? prompt_template.user : prompt_template.text;
+}
+
+void check(const Template& prompt_template, const std::string& where) {
+  auto refuse = [&](const std::string& what) { throw Error(ErrorKind::config, str(where, ": ", what)); };
+  const char* key = prompt_template.chat ? "user" : "text";
+  const std::string& text = question_text(prompt_template);
+  if (occurrences(text, kProblem) != 1) refuse(str(key, ": expected {problem} exactly once"));
+  if (occurrences(text, kChoices) > 1) refuse(str(key, ": {choices} stands more than once"));
+  if (!prompt_template.chat && occurrences(text, kSystem) > 1) refuse("text: {system} stands more than once");
+  if (!prompt_template.chat && (prompt_template.user != kProblem || !prompt_template.set.empty()))
+    refuse("user, set: are of templates with chat = true");
+  if (prompt_template.chat && !prompt_template.special.empty())
+    refuse("special: the special tokens of a chat template are the tokenizer's");
+  const bool few = !prompt_template.few_shot.empty();
+  if (!few && prompt_template.shots != 0) refuse("shots: without few_shot, the file of the examples");
+  if (!prompt_template.chat && occurrences(prompt_template.text, kExamples) != (few ? 1 : 0)) {
+    refuse(few ? "text: expected {examples} exactly once, for few_shot" : "text: {examples} without few_shot");
+  }
+  if (few &&
+      (occurrences(prompt_template.example, kProblem) != 1 || occurrences(prompt_template.example, kAnswer) != 1)) {
+    refuse("example: expected {problem} and {answer} exactly once each");
+  }
+  for (const auto& list : {prompt_template.special, prompt_template.stop}) {
+    for (const std::string& token : list) {
+      if (token.empty()) refuse("special, stop: an empty token");
+    }
+  }
+  for (const std::string& token : prompt_template.special) {
+    if (occurrences(prompt_template.text, token) == 0)
+      refuse(str("special: \"", printable(token), "\" does not occur in text"));
+  }
+}
+
+const std::string& system_of(const Template& prompt_template, const Problem& problem) {
+  if (problem.system.empty()) return prompt_template.system;
+  if (!takes_system(prompt_template)) {
+    throw Error(ErrorKind::config,
+                str("template ", prompt_template.name, " has no {system}, but problem ", printable(problem.id),
+                    " brings a system message; use a template with {system}, or chat"));
+  }
+  return problem.system;
+}
+
+int32_t token_of(const Template& prompt_template, const std::string& text, const Tokenizer& tokenizer) {
+  if (auto id = tokenizer.id_of(text)) return *id;
+  throw Error(ErrorKind::tokenizer,
+              str("template ", prompt_template.name, ": \"", printable(text), "\" is not a token of ",
+                  tokenizer.directory(), "; choose another template (plain has no special tokens)"));
+}
+
+// The template's text cut at its special tokens: (run, special after it), the last with an empty special.
+struct Piece {
+  std::string run, special;
+};
+std::vector<Piece> pieces_of(const Template& prompt_template) {
+  std::vector<Piece> pieces(1);
+  for (size_t at = 0; at < prompt_template.text.size();) {
+    const std::string* found = nullptr;
+    for (const std::string& token : prompt_template.special) {
+      bool here = prompt_template.text.compare(at, token.size(), token) == 0;
+      if (here && (found == nullptr || token.size() > found->size())) found = &token;
+    }
+    if (found == nullptr) {
+      pieces.back().run.push_back(prompt_template.text[at++]);
+    } else {
+      pieces.back().special = *found;
+      at += found->size();
+      pieces.emplace_back();
+    }
+  }
+  return pieces;
+}
+
+// What stands for the placeholders.
+struct Filling {
+  std::string system, question, choices, examples;
+};
+
+using Places = std::vector<std::pair<std::string_view, std::string_view>>;
+
+// Fills the placeholders in one pass: a question that contains "{system}" keeps it.
+std::string fill_in(std::string_view run, const Places& places) {
+  std::string out;
+  while (!run.empty()) {
+    size_t brace = std::min(run.find('{'), run.size());
+    out.append(run.substr(0, brace));
+    run.remove_prefix(brace);
+    const auto place = std::ranges::find_if(places, [&](const auto& p) { return run.starts_with(p.first); });
+    if (place != places.end()) {
+      out += place->second;
+      run.remove_prefix(place->first.size());
+    } else if (!run.empty()) {
+      out.push_back('{');
+      run.remove_prefix(1);
+    }
+  }
+  return out;
+}
+
+void warn_of_replaced_system(const Template& prompt_template, const std::vector<Problem>& problems) {
+  if (prompt_template.system.empty()) return;
+  const auto replaces = [&](const Problem& p) { return !p.system.empty() && p.system != prompt_template.system; };
+  const auto first = std::ranges::find_if(problems, replaces);
+  if (first == problems.end()) return;
+  warn(str("template ", prompt_template.name, ": its instruction \"", printable(prompt_template.system, 100),
+           "\" is not given with ", grouped(std::ranges::count_if(problems, replaces)), " of ",
+           grouped(std::ssize(problems)), " problems, whose own system message stands in its place (",
+           printable(first->id), ": \"", printable(first->system, 100), "\")"));
+}
+
+Filling filling_of(const Template& prompt_template, const Problem& problem) {
+  Filling out{system_of(prompt_template, problem), problem.text, "", ""};
+  if (!problem.earlier.empty() && !prompt_template.chat) {
+    throw Error(ErrorKind::config, str("template ", prompt_template.name, " has a place for one question, but problem ",
+                                       printable(problem.id), " is a conversation of ", problem.earlier.size() + 1,
+                                       " turns; use --template chat, the checkpoint's own"));
+  }
+  for (size_t i = 0; i < problem.choices.size(); ++i) {
+    out.choices += str(i == 0 ? "" : "\n", static_cast<char>('A' + i), ". ", problem.choices[i]);
+  }
+  const bool has_place = question_text(prompt_template).find(kChoices) != std::string::npos;
+  if (has_place && problem.choices.empty()) {
+    throw Error(ErrorKind::config, str("template ", prompt_template.name, " has {choices}, but problem ",
+                                       printable(problem.id), " has none; use a template without it"));
+  }
+  if (!has_place && !problem.choices.empty()) out.question += "\n" + out.choices;
+  if (prompt_template.chat) return out;
+  for (const Template::Example& example : examples_for(prompt_template, problem)) {
+    out.examples += fill_in(prompt_template.example, {{kProblem, example.question}, {kAnswer, example.answer}});
+  }
+  return out;
+}
+
+std::string fill_in(std::string_view run, const Template& prompt_template, const Filling& filling) {
+  Places places = {{kProblem, filling.question}, {kSystem, filling.system}, {kChoices, filling.choices}};
+  if (!prompt_template.few_shot.empty()) places.emplace_back(kExamples, filling.examples);
+  return fill_in(run, places);
+}
+
+// The user's message of a chat about a question.
+std::string user_message(const Template& prompt_template, const std::string& question, const std::string& choices) {
+  return fill_in(prompt_template.user, {{kProblem, question}, {kChoices, choices}});
+}
+
+MarkedText render_messages(const Template& prompt_template, const Problem& problem, const Filling& filling) {
+  const std::vector<Template::Example> examples = examples_for(prompt_template, problem);
+  const std::string message = user_message(prompt_template, filling.question, filling.choices);
+  if (examples.empty()) return render_chat(prompt_template, problem, message);
+  Problem with_examples = problem;
+  with_examples.earlier.clear();
+  for (const Template::Example& example : examples) {
+    with_examples.earlier.push_back({"user", user_message(prompt_template, example.question, "")});
+    with_examples.earlier.push_back({"assistant", example.answer});
+  }
+  with_examples.earlier.insert(with_examples.earlier.end(), problem.earlier.begin(), problem.earlier.end());
+  return render_chat(prompt_template, with_examples, message);
+}
+
+}  // namespace
+
+bool takes_system(const Template& prompt_template) {
+  return prompt_template.chat || prompt_template.text.find(kSystem) != std::string::npos;
+}
+
+namespace {
+
+Template load_form(const std::string& name_or_path, const std::string& checkpoint) {
+  if (name_or_path.ends_with(".jinja")) {
+    Template prompt_template;
+    prompt_template.name = name_or_path;
+    prompt_template.text = read_file(name_or_path);
+    prompt_template.chat = true;
+    if (prompt_template.text.empty())
+      throw Error(ErrorKind::empty, str(printable(name_or_path, 400), ": the file is empty"));
+    prepare_chat(prompt_template, checkpoint, printable(name_or_path, 400));
+    return prompt_template;
+  }
+  auto text = embedded(str("templates/", name_or_path, ".toml"));
+  bool is_path = name_or_path.find('/') != std::string::npos || name_or_path.ends_with(".toml");
+  if (!text && !is_path) {
+    const std::vector<std::string> names = embedded_stems("templates/");
+    throw Error(ErrorKind::config,
+                str("template ", printable(name_or_path), ": unknown", did_you_mean(name_or_path, names),
+                    "; there are ", join(names, ", "), ", or give the path of a .toml or .jinja file"));
+  }
+  std::string where = text ? str("template ", name_or_path) : name_or_path;
+  Template prompt_template;
+  ucas::apply(prompt_template, text ? parse_toml(std::string(*text), where) : read_toml(name_or_path));
+  if (prompt_template.name.empty()) prompt_template.name = name_or_path;
+  check(prompt_template, where);
+  if (prompt_template.chat) prepare_chat(prompt_template, checkpoint, where);
+  if (!prompt_template.few_shot.empty()) {
+    const size_t slash = text ? std::string::npos : name_or_path.rfind('/');
+    read_examples(prompt_template, where, slash == std::string::npos ? "" : name_or_path.substr(0, slash));
+  }
+  return prompt_template;
+}
+
+}  // namespace
+
+Template load_template(const std::string& name_or_path, const std::string& checkpoint, const FewShot& more) {
+  Template prompt_template = load_form(name_or_path, checkpoint);
+  if (more.few_shot.empty()) {
+    if (more.shots > 0)
+      throw Error(ErrorKind::config, str("shots = ", more.shots, " needs few_shot, the file of the examples"));
+    return prompt_template;
+  }
+  // A template without a place for them has it right before the question.
+  if (prompt_template.few_shot.empty() && !prompt_template.chat)
+    prompt_template.text.insert(prompt_template.text.find(kProblem), kExamples);
+  prompt_template.few_shot = more.few_shot;
+  prompt_template.shots = more.shots;
+  read_examples(prompt_template, str("few_shot = ", printable(more.few_shot, 400)), "");
+  return prompt_template;
+}
+
+std::string render(const Template& prompt_template, const Problem& problem) {
+  const Filling filling = filling_of(prompt_template, problem);
+  if (prompt_template.chat) return render_messages(prompt_template, problem, filling).text;
+  return fill_in(prompt_template.text, prompt_template, filling);
+}
+
+std::vector<int32_t> encode_prompt(const Template& prompt_template, const Problem& problem,
+                                   const Tokenizer& tokenizer) {
+  const Filling filling = filling_of(prompt_template, problem);
+  if (prompt_template.chat) return tokenizer.encode(render_messages(prompt_template, problem, filling));
+  std::vector<int32_t> ids;
+  for (const Piece& piece : pieces_of(prompt_template)) {
+    const auto place = ids.empty() ? Tokenizer::Place::beginning : Tokenizer::Place::later;
+    std::vector<int32_t> run =
+        tokenizer.encode(fill_in(piece.run, prompt_template, filling), Tokenizer::Special::as_text, place);
+    ids.insert(ids.end(), run.begin(), run.end());
+    if (!piece.special.empty()) ids.push_back(token_of(prompt_template, piece.special, tokenizer));
+  }
+  if (!ids.empty()) tokenizer.begin_prompt(ids);
+  return ids;
+}
+
+std::vector<int32_t> stop_ids(const Template& prompt_template, const Tokenizer& tokenizer) {
+  std::vector<int32_t> ids;
+  for (const std::string& token : prompt_template.stop) ids.push_back(token_of(prompt_template, token, tokenizer));
+  return ids;
+}
+
+Stops read_stops(const std::vector<std::string>& stops, const Tokenizer& tokenizer) {
+  const auto special = [&](int32_t id) { return tokenizer.decode({&id, 1}, true).empty(); };
+  Stops out;
+  for (const std::string& stop : stops) {
+    const auto id = tokenizer.id_of(stop);
+    if (id && (special(*id) || tokenizer.token_text(*id) != stop)) {
+      out.ids.push_back(*id);
+      continue;
+    }
+    if (std::ranges::any_of(tokenizer.encode(stop), special)) {
+      throw Error(ErrorKind::tokenizer,
+                  str("stop \"", printable(stop), "\" holds a special token of ", tokenizer.directory(),
+                      " among other text; name that token alone, or a text without it"));
+    }
+    out.texts.push_back(stop);
+  }
+  return out;
+}
+
+PreparedPrompts prepare_prompts(const Template& prompt_template, const std::vector<Problem>& problems,
+                                const Tokenizer& tokenizer, int64_t max_prompt_length) {
+  PreparedPrompts prepared;
+  UnencodableRows unencodable(tokenizer);
+  warn_of_replaced_system(prompt_template, problems);
+  for (size_t i = 0; i < problems.size(); ++i) {
+    std::vector<int32_t> ids = encode_prompt(prompt_template, problems[i], tokenizer);
+    if (ids.empty() || static_cast<int64_t>(ids.size()) > max_prompt_length) {
+      ++prepared.dropped;
+      continue;
+    }
+    if (tokenizer.lacks_bytes()) unencodable.look_at(render(prompt_template, problems[i]), problems[i].id);
+    prepared.ids.push_back(std::move(ids));
+    prepared.problem.push_back(static_cast<int64_t>(i));
+  }
+  if (prepared.ids.empty()) {
+    throw Error(ErrorKind::empty, str("all ", problems.size(), " prompts are longer than ", max_prompt_length,
+                                      " tokens; raise the prompt limit"));
+  }
+  unencodable.say("prompts", std::ssize(prepared.ids));
+  return prepared;
+}
+
+}  // namespace ucas

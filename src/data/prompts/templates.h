@@ -1,0 +1,103 @@
+// Prompt templates: how a question is put to a model. Data, not code: templates/NAME.toml (in the binary), or a file of
+// the user's own with the same keys.
+// The choices of a multiple-choice problem stand at {choices} as lines "A. ..."; in a template without that place they
+// follow the question.
+// A template's own text may hold special tokens; a question never can: "<|im_end|>" in a question stays plain text.
+// A chat template is the checkpoint's own Jinja (data/prompts/chat.h), which puts the messages of a conversation.
+// Feeds train and evaluate with prompt ids. Threads: all functions from any thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/text/fields.h"
+#include "core/problem.h"
+#include "text/tokenizer/tokenizer.h"
+
+namespace ucas {
+
+class JinjaTemplate;  // text/jinja/jinja.h
+
+struct Template {
+  struct Example {
+    std::string question, answer;
+  };
+
+  std::string name;
+  std::string text;                  // holds {problem} once, {system} and {choices} at most once
+  std::string system;                // for {system}, where the problem brings none of its own
+  std::vector<std::string> special;  // token texts that stand for themselves in `text`
+  std::vector<std::string> stop;     // tokens that end a response, beside those of the model's own files
+  bool chat = false;                 // `text` is Jinja; "" in a file: the checkpoint's own
+  std::string user = "{problem}";    // of a chat: the user's message, with {problem} once and {choices}
+  std::vector<std::string> set;      // of a chat: further names the Jinja sees, "NAME = JSON"
+  std::vector<std::pair<std::string, std::string>> tokens;  // of a chat: bos_token ... of the checkpoint
+  std::shared_ptr<const JinjaTemplate> program;             // of a chat: what `text` says
+  std::string few_shot;                             // a file of worked examples (data/prompts/few_shot.h); "" = none
+  int64_t shots = 0;                                // how many of them stand before a question
+  std::string example = "{problem}\n{answer}\n\n";  // how each stands at {examples}
+  std::vector<Example> examples;                    // read from the file
+
+  void fields(Fields& f) {
+    f.field("name", name, "name of the template in reports");
+    f.field("text", text, "prompt text with {problem}, {system} and {choices}");
+    f.field("system", system, "default system message for {system} where a problem has none");
+    f.field("special", special, "special tokens in `text`; each must be one token of the tokenizer");
+    f.field("stop", stop, "stop tokens that end a response; each must be one token of the tokenizer");
+    f.field("chat", chat, "use `text` as a Jinja chat template; without `text`, the checkpoint's own");
+    f.field("user", user, "user message of a chat, with {problem} and {choices}");
+    f.field("few_shot", few_shot, "file of worked examples: problem, and response, solution or answer");
+    f.field("shots", shots, "number of worked examples before a question, at {examples} or as chat turns");
+    f.field("example", example, "format of one worked example at {examples}, with {problem} and {answer}");
+    f.field("set", set, "additional variables of the chat template, such as \"enable_thinking = false\"");
+  }
+};
+
+// Worked examples that stand before every question, whatever template is chosen.
+struct FewShot {
+  std::string few_shot;  // "" = none
+  int64_t shots = 0;     // 0 = all of the file
+  void fields(Fields& f) {
+    f.field("few_shot", few_shot,
+            "file of worked examples (problem, and response, solution or answer) placed before every question, as chat "
+            "turns in a chat; empty = the template's own");
+    f.field("shots", shots, Range{0, 64}, "number of worked examples from few_shot; 0 = all");
+  }
+};
+
+// "qwen_math", "qwen_boxed", "orz", "prime_zero", "r1", "mmlu", "plain", "chat", "chat_boxed", or the path of a .toml
+// or .jinja file. A chat template is read from `checkpoint`, the directory of a tokenizer ("": there is none).
+Template load_template(const std::string& name_or_path, const std::string& checkpoint, const FewShot& more = {});
+inline Template load_template(const std::string& name_or_path) { return load_template(name_or_path, ""); }
+// Has it a place for a system message?
+bool takes_system(const Template& prompt_template);
+
+// The prompt as people read it.
+std::string render(const Template& prompt_template, const Problem& problem);
+// The prompt as the model gets it. Special tokens split the text; between them it is encoded as one run, so that tokens
+// are the same as those of the whole text. It begins with what the tokenizer puts before a text (BOS), once.
+std::vector<int32_t> encode_prompt(const Template& prompt_template, const Problem& problem, const Tokenizer& tokenizer);
+std::vector<int32_t> stop_ids(const Template& prompt_template, const Tokenizer& tokenizer);
+// Further stops that a user names. A special token, and a token by its spelling in the vocabulary where that is not its
+// text, is an id; any other is a text, which ends a response wherever tokens complete it (text/stop_texts.h).
+// Error(ErrorKind::tokenizer) for a text that holds special tokens among others.
+struct Stops {
+  std::vector<int32_t> ids;
+  std::vector<std::string> texts;
+};
+Stops read_stops(const std::vector<std::string>& stops, const Tokenizer& tokenizer);
+
+struct PreparedPrompts {
+  std::vector<std::vector<int32_t>> ids;
+  std::vector<int64_t> problem;  // index into the problems
+  int64_t dropped = 0;           // longer than the limit
+};
+// Prompts of more than `max_prompt_length` tokens are left out and counted; Error(ErrorKind::empty) if none is left.
+// Warns where system messages of the problems replace the template's own.
+PreparedPrompts prepare_prompts(const Template& prompt_template, const std::vector<Problem>& problems,
+                                const Tokenizer& tokenizer, int64_t max_prompt_length);
+
+}  // namespace ucas

@@ -1,0 +1,216 @@
+#include "data/rows/jsonl.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/files/file.h"
+#include "base/process/warning_counters.h"
+#include "base/str.h"
+#include "base/terminal/log.h"
+#include "base/text/json_object.h"
+#include "data/rows/csv.h"
+#include "data/rows/inflate.h"
+#include "data/rows/parquet.h"
+
+namespace ucas {
+
+namespace {
+
+// Of gzip and Parquet: the bytes of all rows together, and their number, since each takes half a kilobyte as a problem.
+constexpr int64_t kLeastUnpacked = int64_t{64} << 20, kMostRatio = 100;
+constexpr int64_t kLeastRows = 200'000, kBytesPerRow = 5;
+
+[[noreturn]] void refuse(const std::string& where, const std::string& what) {
+  throw Error(ErrorKind::data_line, str(where, ": ", what));
+}
+
+Json parse_row(std::string_view line, const std::string& where) {
+  if (static_cast<int64_t>(line.size()) > kLineLimit) {
+    refuse(where, str("a line of ", human_bytes(static_cast<double>(line.size())), ", the limit is ",
+                      human_bytes(static_cast<double>(kLineLimit))));
+  }
+  if (!valid_utf8(line)) refuse(where, "invalid UTF-8");
+  try {
+    Json row = parse_json(line, where);
+    if (!row.is_object()) refuse(where, str("expected a JSON object, got ", row.type_name()));
+    return row;
+  } catch (const Error& error) {
+    throw Error(ErrorKind::data_line, error.what());
+  }
+}
+
+void check_skipped(const std::string& path, const LineCounts& counts, const std::string& first) {
+  if (counts.skipped == 0) return;
+  int64_t all = counts.rows + counts.skipped;
+  if (counts.skipped * 100 > all) {
+    throw Error(ErrorKind::data_line, str(first, " (", counts.skipped, " of ", all, " rows of ", path,
+                                          " are bad; bad_rows = skip tolerates at most 1 % bad rows)"));
+  }
+  count_warning(Warning::bad_row, counts.skipped);
+  warn(str(path, ": left out ", counts.skipped, " of ", all, " rows; the first: ", first));
+}
+
+}  // namespace
+
+namespace {
+
+// The file's reader gives each row's place and value: take(line, [where] -> Json).
+using TakeRow = std::function<void(int64_t line, const std::function<Json(const std::string& where)>& value)>;
+
+void each_line(std::string_view bytes, const TakeRow& take) {
+  int64_t number = 0;
+  for (size_t begin = 0; begin < bytes.size();) {
+    const size_t end = std::min(bytes.find('\n', begin), bytes.size());
+    const std::string_view line = bytes.substr(begin, end - begin);
+    begin = end + 1;
+    ++number;
+    if (!trim(line).empty()) take(number, [&](const std::string& where) { return parse_row(line, where); });
+  }
+}
+
+// Of a JSON array; rows are numbered from 1.
+void each_item(std::string_view bytes, const std::string& shown, const TakeRow& take) {
+  const std::string place = str(shown, ":1");
+  if (!valid_utf8(bytes)) refuse(place, "invalid UTF-8");
+  Json list;
+  try {
+    list = parse_json_rows(bytes, place);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::limit) throw;
+    throw Error(ErrorKind::data_line, error.what());
+  }
+  if (!list.is_array())
+    refuse(place, str("expected a JSON array of rows, or one object a line, got one ", list.type_name()));
+  int64_t number = 0;
+  for (Json& item : list) {
+    take(++number, [&](const std::string& where) {
+      if (!item.is_object()) refuse(where, str("expected a JSON object, got ", item.type_name()));
+      return std::move(item);
+    });
+  }
+}
+
+void each_record(std::string_view bytes, char separator, const std::string& shown, const TakeRow& take) {
+  CsvReader reader(bytes, separator, shown);
+  for (bool more = true; more;) {
+    std::optional<CsvReader::Record> record;
+    std::string refusal;
+    try {
+      record = reader.next();
+      more = record.has_value();
+    } catch (const Error& error) {
+      refusal = error.what();
+    }
+    if (!more) return;
+    take(record ? record->line : 0, [&](const std::string& where) {
+      if (!record) throw Error(ErrorKind::data_line, refusal);
+      Json row = Json::object();
+      for (size_t i = 0; i < record->fields.size(); ++i) {
+        if (!valid_utf8(record->fields[i])) refuse(where, "invalid UTF-8");
+        row[reader.columns()[i]] = record->fields[i];
+      }
+      return row;
+    });
+    if (!record && refusal.find("never closes") != std::string::npos) return;
+  }
+}
+
+std::string unpacked_name(const std::string& path) {
+  return path.ends_with(".gz") ? path.substr(0, path.size() - 3) : path;
+}
+
+}  // namespace
+
+bool is_row_list(std::string_view bytes) { return trim(bytes.substr(0, kListHead)).starts_with("["); }
+
+std::string data_stem(const std::string& path) { return std::filesystem::path(unpacked_name(path)).stem().string(); }
+
+LineCounts read_json_lines(const std::string& path, BadRows bad_rows, const std::function<void(const JsonRow&)>& take) {
+  const std::string shown = printable(path, 400), kind = unpacked_name(path);
+  const bool parquet = path.ends_with(".parquet");
+  std::string file = parquet ? "" : read_file(path, kFileLimit);
+  const bool packed = parquet || is_gzip(file);
+  const int64_t size = parquet ? file_size(path) : std::ssize(file);
+  const int64_t most_rows = packed ? kLeastRows + size / kBytesPerRow : INT64_MAX;
+  const int64_t unpacked = std::min(kFileLimit, kLeastUnpacked + kMostRatio * size);
+  if (packed && !parquet) {  // rows pack to a tenth, a bomb to a thousandth
+    file = inflate_all(file, Packing::gzip, unpacked, shown, ErrorKind::truncated);
+  }
+  std::string_view bytes = file;
+  if (bytes.starts_with("\xef\xbb\xbf")) bytes.remove_prefix(3);
+  std::string first_error;
+  LineCounts counts;
+  const TakeRow take_row = [&](int64_t line, const std::function<Json(const std::string&)>& value) {
+    const std::string where = str(shown, ":", line);
+    if (counts.rows + counts.skipped == most_rows) {
+      throw Error(ErrorKind::limit,
+                  str(shown, ": more than ", grouped(most_rows), " rows in a packed file of ",
+                      human_bytes(static_cast<double>(size)), "; write them as plain JSON Lines if they are meant"));
+    }
+    try {
+      const Json row = value(where);
+      take(JsonRow{row, where, line});
+      ++counts.rows;
+    } catch (const Error& error) {
+      if (bad_rows == BadRows::stop || error.kind() != ErrorKind::data_line) throw;
+      if (counts.skipped++ == 0) first_error = error.what();
+    }
+  };
+  if (parquet) {
+    each_parquet_row(path, unpacked, [&](int64_t row, Json value) {
+      take_row(row, [&](const std::string&) { return std::move(value); });
+    });
+  } else if (kind.ends_with(".csv") || kind.ends_with(".tsv")) {
+    each_record(bytes, kind.ends_with(".csv") ? ',' : '\t', shown, take_row);
+  } else if (is_row_list(bytes)) {
+    each_item(bytes, shown, take_row);
+  } else {
+    each_line(bytes, take_row);
+  }
+  if (counts.rows + counts.skipped == 0) throw Error(ErrorKind::empty, str(shown, ": the file has no rows"));
+  check_skipped(shown, counts, first_error);
+  return counts;
+}
+
+std::string text_field(const JsonRow& row, const std::string& key) {
+  std::string text = JsonObject(row.value, row.where).text(key);
+  if (text.find('\0') != std::string::npos) refuse(row.where, str("\"", key, "\": contains a NUL character"));
+  return text;
+}
+
+std::vector<int32_t> ids_field(const JsonRow& row, const std::string& key, int64_t vocabulary) {
+  return JsonObject(row.value, row.where).ids(key, vocabulary);
+}
+
+std::string first_key(const JsonRow& row, const std::vector<std::string>& keys) {
+  for (const std::string& key : keys) {
+    auto at = row.value.find(key);
+    if (at != row.value.end() && !at->is_null()) return key;
+  }
+  return "";
+}
+
+std::vector<std::string> answer_field(const JsonRow& row, const Json& value, const std::string& key, bool allow_empty) {
+  std::vector<std::string> texts;
+  auto add = [&](const Json& item) {
+    if (item.is_string()) {
+      texts.push_back(item.get<std::string>());
+    } else if (item.is_number()) {
+      texts.push_back(item.dump());
+    } else {
+      refuse(row.where, str("\"", key, "\": expected text, a number or a list of those, got ", item.type_name()));
+    }
+    if (texts.back().find('\0') != std::string::npos) refuse(row.where, str("\"", key, "\": contains a NUL character"));
+    if (!allow_empty && trim(texts.back()).empty()) refuse(row.where, str("\"", key, "\": the answer is empty"));
+  };
+  if (value.is_array()) {
+    if (value.empty() && !allow_empty) refuse(row.where, str("\"", key, "\": the list of answers is empty"));
+    for (const Json& item : value) add(item);
+  } else {
+    add(value);
+  }
+  return texts;
+}
+
+}  // namespace ucas

@@ -1,0 +1,410 @@
+#include "evaluate/sources/responses_file.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "base/error.h"
+#include "base/files/file.h"
+#include "base/str.h"
+#include "data/problems.h"
+#include "data/rows/jsonl.h"
+#include "stats/spread.h"
+#include "text/unicode/unicode.h"
+
+namespace ucas {
+
+namespace {
+
+const std::vector<std::string> kGoldKeys = {"answer", "gold", "ground_truth", "solution", "target", "reference_answer"};
+const std::vector<std::string> kQuestionKeys = {"problem", "question", "query", "prompt", "input"};
+const std::vector<std::string> kResponseKeys = {"responses",  "response", "completions", "completion",  "generations",
+                                                "generation", "outputs",  "output",      "predictions", "prediction"};
+
+[[noreturn]] void refuse_row(const std::string& where, const std::string& what) {
+  throw Error(ErrorKind::data_line, str(where, ": ", what));
+}
+
+const Json* child(const Json& object, const char* key) {
+  if (!object.is_object()) return nullptr;
+  const auto found = object.find(key);
+  return found == object.end() || found->is_null() ? nullptr : &*found;
+}
+
+const Json* first_of(const Json& object, const std::vector<std::string>& keys) {
+  for (const std::string& key : keys) {
+    if (const Json* found = child(object, key.c_str())) return found;
+  }
+  return nullptr;
+}
+
+// A text, or the content of the messages of a chat, the last one's alone where `last`.
+std::string text_of(const Json& value, const std::string& where, const char* key, bool last = false) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_object() && value.contains("content")) return text_of(value.at("content"), where, key);
+  if (value.is_array() && !value.empty()) {
+    std::string text;
+    for (const Json& part : value) {
+      const bool message = part.is_object() && (part.contains("content") || part.contains("text"));
+      if (!message) refuse_row(where, str("\"", key, "\": expected a text or a list of messages"));
+      const std::string one = text_of(part.contains("content") ? part.at("content") : part.at("text"), where, key);
+      text = last || text.empty() ? one : str(text, "\n", one);
+    }
+    return text;
+  }
+  refuse_row(where, str("\"", key, "\": ", value.type_name(), ", expected a text"));
+}
+
+std::string id_of(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+
+std::vector<std::string> gold_of(const JsonRow& row, const Json* value) {
+  if (!value || value->is_object()) return {};
+  std::vector<std::string> gold = answer_field(row, *value, "gold", true);
+  for (std::string& one : gold) one = marked_answer(one);
+  std::erase(gold, "");
+  return gold;
+}
+
+// A response of which only the text is known.
+Output said(std::string text) {
+  Output output;
+  output.text = replace_invalid(text);
+  output.finished = true;
+  output.end_known = false;
+  output.logprob = output.entropy = output.confidence = kUnknown;
+  return output;
+}
+
+struct GivenRow {
+  std::string id, source, question;
+  std::vector<std::string> gold;
+  std::vector<Output> responses;
+  bool repeated = false;  // the same responses again (lm-eval writes a row for each of its filters)
+};
+
+// ------------------------------------------------------------------------------------------------------ lm-eval
+
+// "samples_gsm8k_2026-01-31T12-00-00.123.jsonl" is of the task gsm8k.
+std::string task_of(const std::string& path) {
+  std::string stem = path.substr(path.find_last_of('/') + 1);
+  stem = stem.substr(0, stem.rfind('.'));
+  if (!stem.starts_with("samples_")) return stem;
+  stem = stem.substr(8);
+  const size_t stamp = stem.rfind("_20");
+  return stamp == std::string::npos || stamp == 0 ? stem : stem.substr(0, stamp);
+}
+
+GivenRow lm_eval_row(const JsonRow& row) {
+  GivenRow out;
+  const Json& v = row.value;
+  out.id = id_of(v.at("doc_id"));
+  const Json* doc = child(v, "doc");
+  const Json* question = doc ? first_of(*doc, kQuestionKeys) : nullptr;
+  if (question && question->is_string()) {
+    out.question = question->get<std::string>();
+  } else if (const Json* arguments = child(v, "arguments")) {
+    if (const Json* first = child(*arguments, "gen_args_0")) {
+      if (const Json* prompt = child(*first, "arg_0")) out.question = text_of(*prompt, row.where, "arg_0");
+    }
+  }
+  const Json* answer = doc ? child(*doc, "answer") : nullptr;
+  out.gold = gold_of(row, answer && !answer->is_object() ? answer : child(v, "target"));
+  const Json& resps = v.at("resps");
+  if (!resps.is_array() || resps.empty()) refuse_row(row.where, "\"resps\": expected a list of lists of texts");
+  for (const Json& request : resps) {
+    const Json list = request.is_array() ? request : Json::array({request});
+    for (const Json& one : list) {
+      if (!one.is_string()) {
+        throw Error(ErrorKind::unsupported,
+                    str(row.where,
+                        ": \"resps\" holds log-likelihoods of choices, no responses; only tasks "
+                        "that generate (generate_until) can be graded"));
+      }
+      out.responses.push_back(said(one.get<std::string>()));
+    }
+  }
+  return out;
+}
+
+// ---------------------------------------------------------------------------------------------------- lighteval
+
+std::vector<int32_t> token_ids(const Json* value) {
+  std::vector<int32_t> ids;
+  if (!value || !value->is_array()) return ids;
+  for (const Json& id : *value) {
+    if (!id.is_number_integer() || id.get<int64_t>() < 0 || id.get<int64_t>() > INT32_MAX) return {};
+    ids.push_back(id.get<int32_t>());
+  }
+  return ids;
+}
+
+std::vector<std::string> chosen_gold(const JsonRow& row, const Json* choices, const Json* index) {
+  if (!choices || !index || !choices->is_array()) return {};
+  std::vector<std::string> gold;
+  const Json list = index->is_array() ? *index : Json::array({*index});
+  for (const Json& i : list) {
+    if (!i.is_number_unsigned() || i.get<size_t>() >= choices->size()) {
+      refuse_row(row.where, "\"gold_index\": expected places of \"choices\"");
+    }
+    for (std::string& one : gold_of(row, &(*choices)[i.get<size_t>()])) gold.push_back(std::move(one));
+  }
+  return gold;
+}
+
+GivenRow lighteval_row(const JsonRow& row) {
+  GivenRow out;
+  const Json& v = row.value;
+  if (const Json* doc = child(v, "doc")) {
+    if (const Json* id = child(*doc, "id")) out.id = id_of(*id);
+    if (const Json* task = child(*doc, "task_name")) out.source = id_of(*task);
+    if (const Json* specific = child(*doc, "specific")) {
+      if (const Json* q = first_of(*specific, kQuestionKeys)) out.question = text_of(*q, row.where, "question");
+    }
+    if (const Json* query = child(*doc, "query"); query && out.question.empty()) {
+      out.question = text_of(*query, row.where, "query");
+    }
+    out.gold = chosen_gold(row, child(*doc, "choices"), child(*doc, "gold_index"));
+  } else {  // as before version 0.10
+    if (const Json* q = first_of(v, {"example", "full_prompt"})) out.question = text_of(*q, row.where, "example");
+    out.gold = gold_of(row, child(v, "gold"));
+  }
+  const Json* model = child(v, "model_response");
+  const Json* texts = model ? first_of(*model, {"text_post_processed", "text"}) : child(v, "predictions");
+  const Json* tokens = model ? child(*model, "output_tokens") : child(v, "pred_tokens");
+  if (!texts || !texts->is_array() || texts->empty()) {
+    throw Error(ErrorKind::unsupported,
+                str(row.where,
+                    ": no generated text in \"model_response\"; only tasks that generate can be "
+                    "graded"));
+  }
+  for (size_t i = 0; i < texts->size(); ++i) {
+    Output& output = out.responses.emplace_back(said(text_of((*texts)[i], row.where, "text")));
+    if (tokens && tokens->is_array() && i < tokens->size()) output.ids = token_ids(&(*tokens)[i]);
+  }
+  return out;
+}
+
+// ------------------------------------------------------------------------------------------- verl, TRL, others
+
+GivenRow verl_row(const JsonRow& row) {
+  GivenRow out;
+  out.question = text_of(row.value.at("input"), row.where, "input");
+  out.gold = gold_of(row, child(row.value, "gts"));
+  if (const Json* source = child(row.value, "data_source")) out.source = id_of(*source);
+  out.responses.push_back(said(text_of(row.value.at("output"), row.where, "output")));
+  return out;
+}
+
+GivenRow trl_row(const JsonRow& row) {
+  GivenRow out;
+  out.question = text_of(row.value.at("prompt"), row.where, "prompt", true);
+  out.gold = gold_of(row, first_of(row.value, {"solution", "answer", "ground_truth", "gold", "target"}));
+  out.responses.push_back(said(text_of(row.value.at("completion"), row.where, "completion", true)));
+  return out;
+}
+
+GivenRow ucas_row(const JsonRow& row) {
+  GivenRow out;
+  const Json& v = row.value;
+  out.id = id_of(v.at("id"));
+  out.question = text_of(v.at("prompt"), row.where, "prompt");
+  Output output = said(text_of(v.at("response"), row.where, "response"));
+  output.ids = token_ids(child(v, "response_ids"));
+  if (const Json* finished = child(v, "finished"); finished && finished->is_boolean()) {
+    output.finished = finished->get<bool>();
+    output.end_known = true;
+  }
+  if (const Json* logprob = child(v, "logprob"); logprob && logprob->is_number())
+    output.logprob = logprob->get<double>();
+  out.gold = gold_of(row, first_of(v, {"answer", "gold"}));
+  out.responses.push_back(std::move(output));
+  return out;
+}
+
+GivenRow plain_row(const JsonRow& row) {
+  GivenRow out;
+  const Json& v = row.value;
+  if (const Json* id = first_of(v, {"id", "unique_id", "doc_id"})) out.id = id_of(*id);
+  if (const Json* source = first_of(v, {"source", "data_source", "task"})) out.source = id_of(*source);
+  if (const Json* question = first_of(v, kQuestionKeys)) out.question = text_of(*question, row.where, "prompt", true);
+  out.gold = gold_of(row, first_of(v, kGoldKeys));
+  const Json* texts = first_of(v, kResponseKeys);
+  if (!texts) refuse_row(row.where, str("expected one of ", join(kResponseKeys, ", ")));
+  const bool list = texts->is_array() && !texts->empty() && !texts->front().is_object();
+  const Json each = list ? *texts : Json::array({*texts});
+  for (const Json& text : each) out.responses.push_back(said(text_of(text, row.where, "response", true)));
+  if (out.id.empty() && out.question.empty()) {
+    refuse_row(row.where, "neither \"id\" nor a question (problem, question, prompt): whose response is it?");
+  }
+  return out;
+}
+
+// ---------------------------------------------------------------------------------------------------------- kinds
+
+struct Kind {
+  const char* name;
+  std::vector<const char*> keys;  // all of them in the first row
+  GivenRow (*read)(const JsonRow& row);
+};
+
+const std::vector<Kind>& kinds() {
+  static const std::vector<Kind> list = {{"lm-eval", {"doc_id", "resps"}, lm_eval_row},
+                                         {"lighteval", {"doc", "model_response"}, lighteval_row},
+                                         {"lighteval", {"full_prompt", "predictions"}, lighteval_row},
+                                         {"verl", {"input", "output", "gts"}, verl_row},
+                                         {"verl", {"input", "output", "score"}, verl_row},
+                                         {"ucas", {"id", "sample", "prompt", "response"}, ucas_row},
+                                         {"trl", {"prompt", "completion"}, trl_row}};
+  return list;
+}
+
+Kind kind_of(const JsonRow& row) {
+  const Json& v = row.value;
+  for (const Kind& kind : kinds()) {
+    if (std::ranges::all_of(kind.keys, [&](const char* key) { return v.contains(key); })) return kind;
+  }
+  const auto format = v.find("format");
+  if (format != v.end() && format->is_string() && format->get<std::string>().starts_with("ucas-outputs")) {
+    throw Error(ErrorKind::unsupported, str(row.where,
+                                            ": these are the responses of an evaluation of ucas itself: `ucas "
+                                            "verify-run RUN` grades and counts them again"));
+  }
+  if (first_of(v, kResponseKeys)) return {"rows", {}, plain_row};
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : v.items()) keys.push_back(key);
+  refuse_row(row.where, str("keys ", printable(join(keys, ", "), 200),
+                            ": no kind of responses that is known: lm-eval (doc_id, resps), lighteval (doc, ",
+                            "model_response), verl (input, output), trl (prompt, completion), or rows with a response ",
+                            "and an id or question"));
+}
+
+// Parquet is known by its name; without it, it would be read as JSON lines.
+void refuse_parquet(const std::string& path) {
+  if (path.ends_with(".parquet") || !exists(path) || is_directory(path) || file_size(path) < 4) return;
+  char magic[4];
+  read_at(path, 0, magic, 4);
+  if (std::string_view(magic, 4) != "PAR1") return;
+  throw Error(ErrorKind::unsupported,
+              str(printable(path, 400), ": a Parquet file by its content but not by its name; call it *.parquet"));
+}
+
+}  // namespace
+
+GivenResponses read_responses(const std::string& path) {
+  refuse_parquet(path);
+  GivenResponses out;
+  std::optional<Kind> kind;
+  std::map<std::string, size_t> place;  // by what tells problems apart
+  std::map<size_t, std::string> filter;
+  const std::string stem = task_of(path);
+  read_json_lines(path, BadRows::stop, [&](const JsonRow& line) {
+    if (!kind) {
+      kind = kind_of(line);
+      out.kind = kind->name;
+    }
+    for (const char* key : kind->keys) {
+      if (!line.value.contains(key)) {
+        refuse_row(line.where, str("\"", key, "\" is missing, expected another row of the kind ", kind->name));
+      }
+    }
+    GivenRow row = kind->read(line);
+    if (row.source.empty()) row.source = stem;
+    const std::string name = str(row.source, "\n", row.id.empty() ? row.question : row.id);
+    const auto [at, fresh] = place.try_emplace(name, out.problems.size());
+    if (fresh) out.problems.push_back({line.where, row.id, row.source, row.question, row.gold, {}});
+    if (out.kind == "lm-eval") {
+      const Json* its = child(line.value, "filter");
+      const std::string mine = its && its->is_string() ? its->get<std::string>() : "";
+      if (fresh) filter[at->second] = mine;
+      if (!fresh) {
+        if (filter[at->second] == mine)
+          refuse_row(line.where, str("document ", printable(row.id), " for the second time"));
+        return;
+      }
+    }
+    GivenProblem& problem = out.problems[at->second];
+    if (problem.gold != row.gold) refuse_row(line.where, str("another right answer than in ", problem.where));
+    for (Output& response : row.responses) {
+      response.sample = static_cast<int64_t>(problem.responses.size());
+      problem.responses.push_back(std::move(response));
+    }
+  });
+  return out;
+}
+
+std::vector<Problem> problems_of(const GivenResponses& given, const std::string& path) {
+  std::vector<Problem> out;
+  for (size_t i = 0; i < given.problems.size(); ++i) {
+    const GivenProblem& from = given.problems[i];
+    if (from.gold.empty()) {
+      refuse_row(from.where, str("no right answer stands in the file (", given.kind,
+                                 "); give the problems with --data FILE.jsonl or --suite NAME --data DIR"));
+    }
+    Problem& problem = out.emplace_back();
+    problem.id = from.id.empty() ? str(from.source, "/", i + 1) : from.id;
+    problem.source = from.source;
+    problem.text = from.question;
+    problem.gold = from.gold;
+  }
+  return out;
+}
+
+std::vector<size_t> match_responses(const GivenResponses& given, const std::vector<Problem>& problems,
+                                    const std::string& path) {
+  std::multimap<std::string, size_t> by_id, by_question;
+  for (size_t i = 0; i < problems.size(); ++i) {
+    by_id.emplace(problems[i].id, i);
+    by_question.emplace(std::string(trim(problems[i].text)), i);
+  }
+  const auto only = [](const std::multimap<std::string, size_t>& map, const std::string& key) -> std::optional<size_t> {
+    const auto [low, high] = map.equal_range(key);
+    if (low == high || std::next(low) != high) return std::nullopt;
+    return low->second;
+  };
+  std::vector<std::optional<size_t>> of(problems.size());
+  for (size_t g = 0; g < given.problems.size(); ++g) {
+    const GivenProblem& from = given.problems[g];
+    std::optional<size_t> found = only(by_question, std::string(trim(from.question)));
+    if (!found && !from.id.empty()) found = only(by_id, from.id);
+    if (!found && !from.question.empty()) {
+      // The longest question that the prompt holds: a short one may stand inside another.
+      size_t longest = 0;
+      for (size_t i = 0; i < problems.size(); ++i) {
+        const std::string_view question = trim(problems[i].text);
+        if (question.size() <= longest || from.question.find(question) == std::string::npos) continue;
+        longest = question.size();
+        found = i;
+      }
+    }
+    if (!found) {
+      refuse_row(from.where, str("a response to no problem of the data: neither its id ",
+                                 from.id.empty() ? "(it has none)" : str("\"", printable(from.id, 60), "\""),
+                                 " nor its question is there; is --data the set that was asked?"));
+    }
+    if (of[*found]) {
+      refuse_row(from.where, str("responses to problem ", printable(problems[*found].id, 60), ", as in ",
+                                 given.problems[*of[*found]].where, "; expected one prompt a problem"));
+    }
+    of[*found] = g;
+  }
+  std::vector<size_t> out;
+  const auto missing = std::ranges::count_if(of, [](const auto& g) { return !g; });
+  for (size_t i = 0; i < problems.size(); ++i) {
+    if (of[i]) {
+      out.push_back(*of[i]);
+      continue;
+    }
+    throw Error(
+        ErrorKind::data_line,
+        str(printable(path, 400), ": ", missing, " of ", problems.size(), " problems have no response, the first is ",
+            printable(problems[i].source), "/", printable(problems[i].id),
+            "; a response that is missing is not a wrong one: leave the problems out of --data, or "
+            "--data away where the file has the right answers"));
+  }
+  return out;
+}
+
+}  // namespace ucas

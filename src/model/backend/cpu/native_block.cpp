@@ -1,0 +1,155 @@
+// The steps of a block on the CPU, as block.h draws them.
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/backend/block.h"
+
+namespace ucas {
+
+template <class E>
+void BlockForward<E>::norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& out) const {
+  const kernels::Table& kernel = kernels::table();
+  const int64_t D = s_.D;
+  const float *from = data(x), *w = data(weight);
+  if (out.scalar_type() == at::kFloat) {
+    float* to = data(out);
+    each_row(rows_, D, [&](int64_t i) { kernel.rms_norm(from + i * D, w, D, s_.eps, to + i * D); });
+    return;
+  }
+  E* to = data<E>(out);
+  each_row(rows_, D, [&](int64_t i) {
+    float* row = fresh_row(to + i * D, thread_scratch(D));
+    kernel.rms_norm(from + i * D, w, D, s_.eps, row);
+    close_row(to + i * D, D, row);
+  });
+}
+
+// Makes q and k what attention reads, and stores k and v.
+template <class E>
+void BlockForward<E>::apply_rope_and_store_kv(const Layer& layer, E* key, E* value, Activations& a) const {
+  const kernels::Table& kernel = kernels::table();
+  const BlockShape& s = s_;
+  const float* bias = layer.qkv.bias.defined() ? data(layer.qkv.bias) : nullptr;
+  const float* q_norm = layer.q_norm.defined() ? data(layer.q_norm) : nullptr;
+  const float* k_norm = layer.k_norm.defined() ? data(layer.k_norm) : nullptr;
+  E *qkv = data<E>(a.qkv), *unnormed = a.unnormed.defined() ? data<E>(a.unnormed) : nullptr;
+  each_row(rows_, 4 * s.N, [&](int64_t i) {
+    const KvAddress& address = addresses_[i];
+    E* kept = qkv + i * s.N;
+    float* row = open_row(kept, s.N, thread_scratch(s.N));
+    if (bias != nullptr) kernel.add(bias, s.N, row);
+    if (unnormed != nullptr) {
+      close_row(kept, s.query + s.key, row);
+      std::copy_n(kept, s.query + s.key, unnormed + i * (s.query + s.key));
+    }
+    for (int64_t head = 0; q_norm != nullptr && head < s.H + s.K; ++head) {
+      float* x = row + head * s.d;
+      kernel.rms_norm(x, head < s.H ? q_norm : k_norm, s.d, s.eps, x);
+    }
+    kernel.rope(row, rope_.cosines(address.position), rope_.sines(address.position), s.H + s.K, s.d);
+    close_row(kept, s.N, row);
+    const E *k = kept + s.query, *v = k + s.key;
+    for (int64_t head = 0; head < s.K; ++head) {
+      const E* from = k + head * s.d;
+      E* tile = key + address.key_at(head, address.position, s.d) + address.position % 16;
+      for (int64_t x = 0; x < s.d; ++x) tile[x * 16] = from[x];
+      E* to = value + address.value_at(head, address.position, s.stride);
+      std::copy_n(v + head * s.d, s.d, to);
+      std::fill(to + s.d, to + s.stride, E{});
+    }
+  });
+}
+
+template <class E>
+void BlockForward<E>::copy_shared_prefix(E* key, E* value) const {
+  const int64_t d = s_.d;
+  parallel_for(static_cast<int64_t>(shared_.size()) * s_.K, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const auto& [from, to, tokens] = shared_[task / s_.K];
+      const int64_t head = task % s_.K, rest = tokens - to.shared;
+      const E* keys = key + from.key_at(head, to.shared, d);
+      E* own = key + to.key_at(head, to.shared, d);
+      for (int64_t x = 0; x < d; ++x) std::copy_n(keys + x * 16, rest, own + x * 16);
+      std::copy_n(value + from.value_at(head, to.shared, s_.stride), rest * s_.stride,
+                  value + to.value_at(head, to.shared, s_.stride));
+    }
+  });
+}
+
+void attend_kernel(const kernels::Attend<float>& a) { kernels::table().attend(a); }
+void attend_kernel(const kernels::Attend<Bf16>& a) { kernels::table().attend_bf16(a); }
+
+// Row i sees the keys of its sequence up to its own position, of a layer with a window the last ones of them. Rows that
+// follow each other are taken together.
+template <class E>
+void BlockForward<E>::attend(int64_t window, const E* key, const E* value, Activations& a) const {
+  const BlockShape& s = s_;
+  E *qkv = data<E>(a.qkv), *to = data<E>(a.attended);
+  float* softmax = a.softmax.defined() ? data(a.softmax) : nullptr;
+  const float scale = 1.0f / std::sqrt(static_cast<float>(s.d));
+  const int64_t width = s.group * s.d;  // of the query heads that share a key/value head
+  parallel_for(rows_, grain_of(128 * s.query), [&](int64_t begin, int64_t end) {
+    std::vector<float> weight, q(16 * width), out(16 * s.group * s.stride), norm(16 * s.group * 2), room(width);
+    for (int64_t i = begin, count = 0; i < end; i += count) {
+      const KvAddress& address = addresses_[i];
+      const int64_t most = std::min(end - i, kernels::queries_together(s.group, address.position));
+      for (count = 1; count < most && addresses_[i + count].follows(addresses_[i + count - 1]);) ++count;
+      weight.resize(count * s.group * 16 * kernels::tiles_of(address.position + 1));
+      for (int64_t head = 0; head < s.K; ++head) {
+        for (int64_t n = 0; n < count; ++n) {
+          std::copy_n(open_row(qkv + (i + n) * s.N + head * width, width, room.data()), width, q.data() + n * width);
+        }
+        attend_kernel({count, s.group, address.position + 1, window, s.d, s.stride, scale, q.data(),
+                       key + address.key_at(head, address.shared, s.d),
+                       value + address.value_at(head, address.shared, s.stride), weight.data(), out.data(), norm.data(),
+                       address.shared, key + address.shared_key + head * address.shared_key_head,
+                       value + address.shared_value + head * address.shared_value_head});
+        for (int64_t n = 0; n < count; ++n) {
+          E* row = to + (i + n) * s.query + head * width;
+          float* sums = fresh_row(row, room.data());
+          const float* from = out.data() + n * s.group * s.stride;
+          for (int64_t h = 0; h < s.group; ++h) std::copy_n(from + h * s.stride, s.d, sums + h * s.d);
+          close_row(row, width, sums);
+          if (softmax == nullptr) continue;
+          std::copy_n(norm.data() + n * s.group * 2, s.group * 2, softmax + ((i + n) * s.H + head * s.group) * 2);
+        }
+      }
+    }
+  });
+}
+
+template <class E>
+void BlockForward<E>::attention(const Layer& layer, E* key, E* value, Activations& a, Scratch<E>& scratch) const {
+  norm(a.x, layer.input_norm, scratch.h);
+  layer.qkv.forward(scratch.h, a.qkv);
+  apply_rope_and_store_kv(layer, key, value, a);
+  copy_shared_prefix(key, value);
+  attend(layer.window, key, value, a);
+}
+
+template <class E>
+void BlockForward<E>::mlp(const Layer& layer, Activations& a, Scratch<E>& scratch) const {
+  layer.out.forward_onto(a.x, a.attended, a.middle);
+  norm(a.middle, layer.post_norm, scratch.h);
+  layer.gate_up.forward(scratch.h, a.gate_up);
+}
+
+template <class E>
+void BlockForward<E>::output(const Layer& layer, const Activations& a, Scratch<E>& scratch, at::Tensor& next) const {
+  const int64_t F = s_.F;
+  E *gate_up = data<E>(a.gate_up), *act = data<E>(scratch.act);
+  each_row(rows_, 8 * F, [&](int64_t i) {
+    float* room = thread_scratch(3 * F);
+    const float* row = open_row(gate_up + i * 2 * F, 2 * F, room);
+    float* to = fresh_row(act + i * F, room + 2 * F);
+    kernels::table().swiglu(row, F, to);
+    close_row(act + i * F, F, to);
+  });
+  layer.down.forward_onto(a.middle, scratch.act, next);
+}
+
+template class BlockForward<float>;
+template class BlockForward<Bf16>;
+
+}  // namespace ucas

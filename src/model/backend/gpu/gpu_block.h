@@ -1,0 +1,138 @@
+// One block of the model as a device runs it: the diagram of model/backend/block.h in bf16 with an f32 residual stream,
+// own kernels (gpu/kernels.h) around GEMMs (model/gemm/gemm.h). Additions to the residual stream and the norm after
+// them are one kernel, so a block's output waits, in bf16, for the next norm. Rows are padded to a multiple of
+// kRowAlign by a sequence of their own, whose gradients are 0. `Kernels` says where: a CUDA device with its own
+// attention, or the CPU with the CPU emulation, which is how this is tested where there is no device.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "core/model_options.h"
+#include "gpu/kernels.h"
+#include "model/attention/rope.h"
+#include "model/backend/block.h"
+#include "model/model.h"
+#include "model/weights.h"
+
+namespace ucas {
+
+struct Kernels {
+  const gpu::Table& table;
+  at::Device device;
+  gpu::Stream stream() const;
+};
+Kernels kernels_of(at::Device device);
+
+// A tensor of a device from numbers of the host.
+at::Tensor on_device(std::span<const int32_t> values, at::Device device);
+
+// Sequences end to end, padded.
+struct GpuRows {
+  GpuRows(const Packed& packed, at::Device device);
+  int64_t rows = 0, padded = 0, longest = 0;
+  std::vector<int64_t> begin;              // padding is the last sequence, if there is any
+  at::Tensor token, position, cumulative;  // [P], [P], [sequences + 1], int32
+};
+
+// Cosines and sines where the kernels read them.
+class GpuRope {
+ public:
+  GpuRope(const ModelConfig& config, at::Device device) : table_(config), device_(device) {}
+  void reach(int64_t position);
+  const float* cosines() const { return cos_.const_data_ptr<float>(); }
+  const float* sines() const { return sin_.const_data_ptr<float>(); }
+
+ private:
+  RopeTable table_;
+  at::Device device_;
+  at::Tensor cos_, sin_;  // [positions, d / 2]
+};
+
+// What the backward of a block needs of its forward.
+struct GpuActivations {
+  at::Tensor x;         // [P, D] input, f32
+  at::Tensor unnormed;  // [P, (H + K) d] of a family with norms of heads
+  at::Tensor qkv;       // [P, N] as attention reads it
+  at::Tensor attended;  // [P, H d]
+  at::Tensor softmax;   // what attention's backward wants of its forward
+  at::Tensor middle;    // [P, D] f32
+  at::Tensor gate_up;   // [P, 2 F]
+};
+
+// Keys and values of a layer go there, too.
+struct GpuStore {
+  const int32_t* slot = nullptr;  // [P]; nullptr: nowhere
+  gpu::Cache cache = {};
+};
+
+// The steps of a block over `rows` padded rows.
+class GpuBlock {
+ public:
+  GpuBlock(const BlockShape& shape, const Kernels& kernels, const GpuRope& rope, const at::Tensor& position)
+      : s_(shape), kernels_(kernels), rope_(rope), position_(position), P_(position.size(0)) {}
+
+  at::Tensor bf16(int64_t width) const { return make(width, at::kBFloat16); }
+  at::Tensor f32(int64_t width) const { return make(width, at::kFloat); }
+
+  at::Tensor embed(const at::Tensor& token, const at::Tensor& table) const;  // [P, D] f32
+  // sum = x + y, h = its norm; `sum` may be x.
+  void add_norm(const at::Tensor& x, const at::Tensor& y, const at::Tensor& w, const at::Tensor& sum,
+                const at::Tensor& h) const;
+  at::Tensor norm(const at::Tensor& x, const at::Tensor& w) const;  // [P, D] bf16
+  // The heads of h's GEMM, placed.
+  void project(const Layer& layer, const at::Tensor& h, GpuActivations& a, const GpuStore& store) const;
+  // qkv -> attended, over whole sequences.
+  void attend(const GpuRows& rows, int64_t window, GpuActivations& a) const;
+  at::Tensor activation(const GpuActivations& a) const;  // [P, F] swiglu of gate_up
+  void norm_backward(const at::Tensor& x, const at::Tensor& w, const at::Tensor& d_out, const at::Tensor& dx,
+                     const at::Tensor& dx_narrow) const;
+  // d_q, d_k, d_v [P, heads, d] -> d_qkv
+  void heads_backward(const Layer& layer, const GpuActivations& a, const std::array<at::Tensor, 3>& d_heads,
+                      const at::Tensor& d_qkv) const;
+  std::array<at::Tensor, 3> attend_backward(const GpuRows& rows, int64_t window, const GpuActivations& a,
+                                            const at::Tensor& d_attended) const;
+  // act: the activation made again on the way, where it is wanted.
+  void activation_backward(const GpuActivations& a, const at::Tensor& d_act, const at::Tensor& d_gate_up,
+                           const at::Tensor& act) const;
+  // sum = its rows added up, on top of what is there or not; f32 of f32 or bf16 [n, width].
+  enum class Onto { nothing, itself };
+  void add_rows(const at::Tensor& rows, const at::Tensor& sum, Onto onto) const;
+
+  const BlockShape& shape() const { return s_; }
+  const Kernels& kernels() const { return kernels_; }
+
+ private:
+  at::Tensor make(int64_t width, at::ScalarType type) const {
+    return at::empty({P_, width}, at::TensorOptions().dtype(type).device(kernels_.device));
+  }
+  const BlockShape& s_;
+  const Kernels& kernels_;
+  const GpuRope& rope_;
+  at::Tensor position_;
+  int64_t P_;
+};
+
+// The whole forward, for its backward.
+struct GpuSavedForBackward {
+  explicit GpuSavedForBackward(const Packed& packed, at::Device device) : rows(packed, device) {}
+  GpuRows rows;
+  Recompute recompute = Recompute::none;
+  std::vector<GpuActivations> blocks;
+  at::Tensor last;  // [P, D] before the final norm
+};
+
+// What of a block's activations stays until its backward, and the rest of them made again, with the same bits.
+GpuActivations saved_for_backward(const GpuActivations& a, Recompute recompute);
+// attention of one block: x -> attended; then middle and gate_up. `h` is the norm of x. Gives the output that waits.
+void gpu_attention(const GpuBlock& block, const Layer& layer, const GpuRows& rows, const at::Tensor& h,
+                   GpuActivations& a, const GpuStore& store);
+at::Tensor gpu_mlp(const GpuBlock& block, const Layer& layer, GpuActivations& a, bool wants_output);
+
+// Adds the gradients of all parameters that are trained to their .grad, from d loss / d hidden [R, D] f32. Frees what
+// is kept on its way.
+void gpu_backward(const BlockShape& shape, const Kernels& kernels, const Weights& weights, const GpuRope& rope,
+                  GpuSavedForBackward& saved, const at::Tensor& d_hidden);
+
+}  // namespace ucas

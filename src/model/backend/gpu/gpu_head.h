@@ -1,0 +1,38 @@
+// The LM head on a device with kernels of its own: statistics and their gradient over all rows and gpu::kHeadTile
+// columns at a time, and tokens sampled where the logits lie.
+#pragma once
+
+#include "model/backend/gpu/gpu_block.h"
+#include "model/head/head.h"
+
+namespace ucas {
+
+std::unique_ptr<Head> make_gpu_head(Matrix weight);
+
+// Draws a token for every row of logits; what it needs stays between calls, so that it can be recorded.
+class DeviceSampler {
+ public:
+  DeviceSampler(const Kernels& kernels, int64_t rows, int64_t vocab, const SamplingConfig& sampling);
+
+  gpu::SamplerState state_of(const SampleKey& key, bool greedy) const;
+  // Where the keys of the rows' draws are put before, and what was sampled lies after, [rows] gpu::SamplerState and
+  // gpu::DeviceSampledToken as bytes.
+  const at::Tensor& state() const { return state_; }
+  const at::Tensor& sampled() const { return sampled_; }
+  // logits [rows, V] f32. With `token` and `position`, sampled tokens are fed there.
+  void run(const at::Tensor& logits, const SampleKey& key, bool any_greedy, const at::Tensor& token = {},
+           const at::Tensor& position = {}) const;
+
+ private:
+  at::Tensor tile_stats(const at::Tensor& logits, float inverse_temperature) const;
+  const Kernels kernels_;
+  int64_t rows_, vocab_;
+  float inverse_temperature_;
+  bool all_greedy_;
+  at::Tensor state_, sampled_;
+};
+// Whether it can draw so; else a host must (model/decoder.cpp).
+bool samples_on_device(const SamplingConfig& sampling);
+SampledToken sampled_of(const gpu::DeviceSampledToken& token);
+
+}  // namespace ucas

@@ -1,0 +1,190 @@
+// A model as a GPU's kernels run it (gpu_block.h), emulated on the CPU and, where there is one, on a device: against
+// transformers' goldens, and against the native path in bf16.
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/randn.h>
+#include <c10/core/GradMode.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "model/backend/gpu/gpu_head.h"
+#include "model/decoder.h"
+#include "model/gemm/linear.h"
+#include "model/transformer.h"
+#include "support/engine/gpu_views.h"
+#include "support/engine/model_goldens.h"
+#include "support/engine/small_models.h"
+
+namespace ucas {
+namespace {
+
+using testing::golden;
+using testing::gpu_views;
+using testing::GpuView;
+
+std::vector<GpuView> views_of(const std::string& name, const ModelOptions& options) {
+  return gpu_views([&](at::Device device) { return load_model(golden(name), device, options); });
+}
+
+// A loss that every token takes part in, each by another weight.
+void backward_of(Model& model, const Packed& packed) {
+  const auto rows = static_cast<int64_t>(packed.token.size()) - 1;
+  const std::vector<int32_t> target(packed.token.begin() + 1, packed.token.end());
+  const at::Tensor hidden = model.hidden(packed).narrow(0, 0, rows);
+  (-model.head().stats(hidden, target, 1.0).logprob.mean()).backward();
+}
+
+std::vector<at::Tensor> gradients_of(Model& model, const Packed& packed) {
+  backward_of(model, packed);
+  std::vector<at::Tensor> gradients;
+  for (const NamedTensor& p : model.trainable()) {
+    gradients.push_back(p.tensor.grad().cpu().clone());
+    p.tensor.mutable_grad().reset();
+  }
+  return gradients;
+}
+
+double apart(const at::Tensor& a, const at::Tensor& b) {
+  return (a - b).norm().item<double>() / (1e-12 + b.norm().item<double>());
+}
+
+TEST(gpu_model, logits_in_bf16_are_no_further_from_f32_than_those_of_transformers) {
+  const c10::NoGradGuard no_grad;
+  for (const char* name :
+       {"gqa_tied", "mha_untied", "long", "qwen3", "llama", "mistral", "qwen2_window", "llama3", "yarn", "dynamic"}) {
+    for (const GpuView& view : views_of(name, inference(Dtype::bf16))) {
+      testing::expect_near_f32(*view.model, name, view.name, 1.1);
+    }
+  }
+}
+
+TEST(gpu_model, gradients_are_no_further_from_f32_than_the_native_paths_in_bf16) {
+  for (const char* name : {"gqa_tied", "qwen3", "llama", "mistral", "qwen2_window"}) {
+    const Packed packed = testing::sequence_of(golden(name));
+    auto want = testing::read_all(golden(name) + "/expected.safetensors");
+    const auto native = load_model(golden(name), at::kCPU, {.dtype = Dtype::bf16});
+    const std::vector<at::Tensor> of_native = gradients_of(*native, packed);
+    for (const GpuView& view : views_of(name, {.dtype = Dtype::bf16})) {
+      const std::vector<at::Tensor> got = gradients_of(*view.model, packed);
+      double ours = 0, theirs = 0;
+      for (size_t i = 0; i < got.size(); ++i) {
+        const at::Tensor& expected = want.at("grad." + native->trainable()[i].name);
+        ours = std::max(ours, apart(got[i], expected));
+        theirs = std::max(theirs, apart(of_native[i], expected));
+        EXPECT_LE(apart(got[i], expected), 1.5 * apart(of_native[i], expected) + 0.01)
+            << name << " " << view.name << " " << native->trainable()[i].name;
+      }
+      std::printf("%-14s %-6s gradients from f32, largest of a tensor: %.4f (native %.4f)\n", name, view.name, ours,
+                  theirs);
+    }
+  }
+}
+
+TEST(gpu_model, gradients_keep_their_bits_whatever_is_made_again) {
+  for (const char* name : {"gqa_tied", "qwen3"}) {
+    const Packed packed = testing::sequence_of(golden(name));
+    std::vector<std::vector<at::Tensor>> kept;
+    for (const Recompute recompute : {Recompute::none, Recompute::keep_attention, Recompute::block}) {
+      size_t i = 0;
+      for (const GpuView& view : views_of(name, {.dtype = Dtype::bf16, .recompute = recompute})) {
+        const std::vector<at::Tensor> got = gradients_of(*view.model, packed);
+        if (recompute == Recompute::none) kept.push_back(got);
+        for (size_t p = 0; p < got.size(); ++p) EXPECT_TRUE(got[p].equal(kept[i][p])) << view.name << " tensor " << p;
+        ++i;
+      }
+    }
+  }
+}
+
+TEST(gpu_model, an_adapter_learns_as_on_the_native_path) {
+  const ModelOptions options{.dtype = Dtype::bf16, .trained = Trained::adapter, .lora = {.rank = 4}, .seed = 3};
+  const auto make = [&](at::Device device) {
+    auto model = make_model(testing::small_shape(), 3, device, options);
+    const at::NoGradGuard no_grad;
+    int64_t seed = 0;
+    for (const NamedTensor& p : model->adapter()) {
+      Rng rng(11, static_cast<uint64_t>(seed++));
+      at::Tensor host = at::empty(p.tensor.sizes(), at::kFloat);
+      for (int64_t i = 0; i < host.numel(); ++i) host.data_ptr<float>()[i] = 0.1f * static_cast<float>(rng.normal());
+      p.tensor.detach().copy_(host);
+    }
+    model->refresh();
+    return model;
+  };
+  Packed packed;
+  const std::vector<int32_t> first = {1, 5, 9, 2, 30, 31, 7}, second = {3, 3, 17};
+  packed.append(first);
+  packed.append(second);
+  const std::vector<at::Tensor> want = gradients_of(*make(at::Device(at::kCPU)), packed);
+  for (const GpuView& view : gpu_views(make)) {
+    const std::vector<at::Tensor> got = gradients_of(*view.model, packed);
+    ASSERT_EQ(got.size(), want.size());
+    for (size_t i = 0; i < got.size(); ++i) EXPECT_LE(apart(got[i], want[i]), 0.05) << view.name << " " << i;
+  }
+}
+
+TEST(gpu_model, the_head_says_of_rows_what_the_native_one_says) {
+  const at::Tensor weight = at::randn({5000, 64}).to(at::kBFloat16), hidden = at::randn({37, 64});
+  std::vector<int32_t> target;
+  for (int32_t i = 0; i < 37; ++i) target.push_back(i * 135 % 5000);
+  target[5] = 4999;
+  const auto gradients = [&](const Head& head, at::Device device) {
+    const at::Tensor h = hidden.detach().clone().to(device).requires_grad_(true);
+    const HeadStats s = head.stats(h, target, 0.7);
+    (s.logprob.sum() * 0.3 + s.entropy.sum() * 0.2 - s.confidence.sum() * 0.1).backward();
+    std::vector<at::Tensor> out;
+    for (const at::Tensor& t : {s.logprob, s.entropy, s.confidence, s.logit, s.margin}) out.push_back(t.detach().cpu());
+    out.push_back(h.grad().cpu());
+    out.push_back(head.weight().leaf.grad().cpu());
+    return out;
+  };
+  const auto matrix = [&](at::Device device) {
+    Matrix m;
+    m.leaf = weight.to(at::kFloat).to(device).requires_grad_(true);
+    m.compute = weight.to(device);
+    return m;
+  };
+  const std::vector<at::Tensor> want = gradients(*make_native_head(matrix(at::kCPU)), at::kCPU);
+  const auto compare = [&](at::Device device) {
+    const std::vector<at::Tensor> got = gradients(*make_gpu_head(matrix(device)), device);
+    for (size_t i = 0; i < 5; ++i) EXPECT_LE((got[i] - want[i]).abs().max().item<double>(), 1e-4) << i;
+    for (size_t i = 5; i < 7; ++i) EXPECT_LE(apart(got[i], want[i]), 0.01) << i;
+  };
+  compare(at::kCPU);
+  if (testing::has_cuda()) compare(at::Device(at::kCUDA, 0));
+}
+
+TEST(gpu_model, decoding_gives_the_logits_of_the_whole_sequence) {
+  const c10::NoGradGuard no_grad;
+  for (const char* name : {"gqa_tied", "qwen3", "mistral"}) {
+    for (const GpuView& view : views_of(name, inference(Dtype::bf16))) {
+      Model& model = *view.model;
+      const auto ids = static_cast<int32_t>(model.config().vocab_size);
+      std::vector<int32_t> tokens;
+      for (int32_t i = 0; i < 300; ++i) tokens.push_back(i * 7 % ids);
+      const int64_t prompt = 270, length = 300;
+      Packed packed, whole;
+      packed.append(std::span(tokens).first(prompt));
+      whole.append(tokens);
+      const at::Tensor want = model.head().logits(model.hidden(whole)).cpu();
+      const auto cache = model.make_cache(4, length);
+      const std::vector<int64_t> slots = {3};
+      model.prefill(packed, *cache, slots);
+      cache->copy(3, 1, prompt);
+      double worst = 0;
+      for (int64_t i = prompt; i < length; ++i) {
+        const std::vector<int32_t> token = {tokens[i]}, position = {static_cast<int32_t>(i)};
+        const std::vector<int64_t> slot = {1};
+        const at::Tensor got = model.head().logits(model.decode(token, position, slot, *cache)).cpu();
+        worst = std::max(worst, (got.select(0, 0) - want.select(0, i)).abs().max().item<double>());
+      }
+      const double largest = want.abs().max().item<double>();
+      std::printf("%-12s %-6s decoded against whole: %.4f of the largest logit\n", name, view.name, worst / largest);
+      EXPECT_LE(worst, testing::kBf16Bound * largest) << name << " " << view.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ucas

@@ -1,0 +1,165 @@
+#include <ATen/cuda/CUDAGraph.h>
+#include <ATen/ops/empty.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <string_view>
+#include <utility>
+
+#include "base/str.h"
+#include "base/terminal/log.h"
+#include "model/tensor/stream.h"
+
+namespace ucas {
+
+namespace {
+
+// Asked once a device, and said once where it has no kernels.
+bool runs_images(at::Device device) {
+  static std::mutex mutex;
+  static std::map<int, bool> known;
+  const std::lock_guard lock(mutex);
+  const auto [found, first] = known.try_emplace(device.index(), true);
+  if (!first) return found->second;
+  const c10::cuda::CUDAGuard guard(device);
+  const std::string why = gpu::refusal();
+  found->second = why.empty();
+  if (why.empty()) return true;
+  cudaDeviceProp of = {};
+  C10_CUDA_CHECK(cudaGetDeviceProperties(&of, device.index()));
+  warn(str(device.str(), " (", of.name, ", sm_", of.major, of.minor, "): no kernel of this build runs there (", why,
+           "), so LibTorch's operations are used, which are slower; build with -DUCAS_CUDA_ARCHITECTURES=", of.major,
+           of.minor, ", or update the driver"));
+  return false;
+}
+
+}  // namespace
+
+bool has_kernels(at::Device device) {
+  static const bool wanted = [] {
+    const char* setting = std::getenv("UCAS_GPU_KERNELS");
+    return setting == nullptr || std::string_view(setting) != "off";
+  }();
+  return wanted && device.is_cuda() && gpu::device() != nullptr && runs_images(device);
+}
+
+void make_current(at::Device device) {
+  if (device.is_cuda()) c10::cuda::set_device(device.index());
+}
+
+gpu::Stream stream_of(at::Device device) { return c10::cuda::getCurrentCUDAStream(device.index()).stream(); }
+
+void wait_for(at::Device device) { c10::cuda::getCurrentCUDAStream(device.index()).synchronize(); }
+
+at::Tensor pinned(at::IntArrayRef shape, at::ScalarType type) {
+  return at::empty(shape, at::TensorOptions().dtype(type).pinned_memory(true));
+}
+
+namespace {
+
+class RecordedGraph final : public Recorded {
+ public:
+  void play() override { graph_.replay(); }
+  at::cuda::CUDAGraph graph_;
+};
+
+// One a device for the whole process.
+c10::cuda::CUDAStream recording_stream(at::Device device) {
+  static std::mutex mutex;
+  static std::map<int, c10::cuda::CUDAStream> streams;
+  const std::lock_guard lock(mutex);
+  const auto found = streams.find(device.index());
+  if (found != streams.end()) return found->second;
+  return streams.emplace(device.index(), c10::cuda::getStreamFromPool(false, device.index())).first->second;
+}
+
+// From capture_begin to capture_end, whatever is thrown in between: a stream that stays in capture makes every later
+// call fail, and the allocator goes on serving from the graph's pool.
+class Capture {
+ public:
+  Capture(at::cuda::CUDAGraph& graph, at::Device device, c10::MempoolId_t pool)
+      : graph_(graph), device_(device), pool_(pool) {
+    graph_.capture_begin(pool_, cudaStreamCaptureModeThreadLocal);
+  }
+  void end() {
+    graph_.capture_end();
+    ended_ = true;
+  }
+  ~Capture() {
+    if (ended_) return;
+    try {
+      graph_.capture_end();
+      return;
+    } catch (...) {  // an invalid capture: the stream has left it, the allocator has not
+    }
+    try {
+      c10::cuda::CUDACachingAllocator::endAllocateToPool(device_.index(), pool_);
+    } catch (...) {
+    }
+    cudaGetLastError();
+  }
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+
+ private:
+  at::cuda::CUDAGraph& graph_;
+  const at::Device device_;
+  const c10::MempoolId_t pool_;
+  bool ended_ = false;
+};
+
+class GraphRecorder final : public Recorder {
+ public:
+  explicit GraphRecorder(at::Device device)
+      : device_(device), side_(recording_stream(device)), pool_(at::cuda::graph_pool_handle()) {}
+
+  std::unique_ptr<Recorded> record(const std::function<void()>& work) override {
+    wait_for(device_);
+    auto recorded = std::make_unique<RecordedGraph>();
+    const c10::cuda::CUDAStreamGuard guard(side_);
+    if (!std::exchange(warm_, true)) {  // libraries make their handles, outside of any recording
+      work();
+      side_.synchronize();
+      c10::cuda::CUDACachingAllocator::emptyCache();
+    }
+    Capture capture(recorded->graph_, device_, pool_);
+    work();
+    capture.end();
+    side_.synchronize();
+    return recorded;
+  }
+
+ private:
+  const at::Device device_;
+  const c10::cuda::CUDAStream side_;
+  const c10::MempoolId_t pool_;
+  bool warm_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Recorder> make_recorder(at::Device device) { return std::make_unique<GraphRecorder>(device); }
+
+void release_unused(at::Device device) {
+  if (device.is_cuda()) c10::cuda::CUDACachingAllocator::emptyCache();
+}
+
+DeviceMemory memory_of(at::Device device) {
+  const c10::cuda::CUDAGuard guard(device);
+  size_t free = 0, total = 0;
+  C10_CUDA_CHECK(cudaMemGetInfo(&free, &total));
+  const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(device.index());
+  const int64_t held = stats.reserved_bytes[0].current - stats.allocated_bytes[0].current;
+  return {static_cast<int64_t>(free) + held, static_cast<int64_t>(total)};
+}
+
+int64_t peak_memory(at::Device device) {
+  const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(device.index());
+  return stats.allocated_bytes[0].peak;
+}
+
+}  // namespace ucas

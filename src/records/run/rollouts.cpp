@@ -1,0 +1,60 @@
+#include "records/run/rollouts.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/text/json_object.h"
+
+namespace ucas {
+
+std::string rollout_line(const StoredResponse& r) {
+  OrderedJson row = {{"step", r.step},
+                     {"problem", r.problem},
+                     {"source", r.source},
+                     {"prompt", r.prompt},
+                     {"gold", r.gold},
+                     {"sample", r.sample},
+                     {"response", r.response},
+                     {"tokens", r.tokens},
+                     {"finished", r.finished},
+                     {"score", r.score},
+                     {"reward", r.reward},
+                     {"verdict", name_of(r.verdict.value_or(VerdictKind::unparseable))},
+                     {"answer", r.answer},
+                     {"reason", r.reason},
+                     {"advantage_mean", r.advantage}};
+  if (r.weights >= 0) row["weights"] = r.weights;
+  return json_text(row) + "\n";
+}
+
+std::vector<StoredResponse> read_rollouts(const std::string& path, std::vector<std::string>& remarks) {
+  std::vector<StoredResponse> rollouts;
+  each_json_line(path, remarks, [&](const JsonObject& row) {
+    StoredResponse& r = rollouts.emplace_back();
+    r.step = row.whole_or("step", 0);
+    r.sample = row.whole_or("sample", 0);
+    r.tokens = row.whole_or("tokens", -1);
+    r.weights = row.whole_or("weights", -1);
+    r.problem = row.text_or("problem", "");
+    r.source = row.text_or("source", "");
+    r.prompt = row.text_or("prompt", "");
+    r.response = row.text_or("response", "");
+    r.verdict = verdict_of(row);
+    r.answer = row.text_or("answer", "");
+    r.reason = row.text_or("reason", "");
+    r.gold = row.texts_or_text("gold");
+    r.finished = row.truth_or("finished", true);
+    r.score = row.number_or("score", kUnknown);
+    r.reward = row.number_or("reward", kUnknown);
+    r.advantage = row.number_or("advantage_mean", kUnknown);
+  });
+  return rollouts;
+}
+
+std::optional<VerdictKind> verdict_of(const JsonObject& row) {
+  if (!row.has("verdict")) return std::nullopt;
+  const std::optional<VerdictKind> kind = verdict_named(row.text("verdict"));
+  if (!kind) row.refuse("verdict", "equal, unequal, unparseable or over_budget");
+  return kind;
+}
+
+}  // namespace ucas

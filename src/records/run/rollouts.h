@@ -1,0 +1,34 @@
+// rollouts/step-NNNNNNN.jsonl: a few responses of a step as text, written by train/loop/step_record, read by the
+// report.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/verdict.h"
+#include "stats/spread.h"
+
+namespace ucas {
+
+class JsonObject;
+
+struct StoredResponse {
+  int64_t step = 0, sample = 0, tokens = -1;  // tokens -1: not recorded
+  int64_t weights = -1;                       // Group::weights
+  std::string problem, source, prompt, response, answer, reason;
+  std::vector<std::string> gold;
+  std::optional<VerdictKind> verdict;
+  bool finished = true;
+  double score = kUnknown, reward = kUnknown, advantage = kUnknown;  // advantage: mean over its tokens
+};
+
+std::string rollout_line(const StoredResponse& response);  // with its newline; broken UTF-8 becomes U+FFFD
+// A torn last line is left out and remarked.
+std::vector<StoredResponse> read_rollouts(const std::string& path, std::vector<std::string>& remarks);
+
+// "verdict" of a row, which may be absent. Any other name is refused.
+std::optional<VerdictKind> verdict_of(const JsonObject& row);
+
+}  // namespace ucas

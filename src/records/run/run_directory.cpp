@@ -1,0 +1,239 @@
+#include "records/run/run_directory.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "base/error.h"
+#include "base/files/fault.h"
+#include "base/process/warning_counters.h"
+#include "base/str.h"
+#include "base/terminal/log.h"
+#include "base/text/json_object.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr int64_t kStepDigits = 7;
+const std::vector<std::string> kFolders = {"checkpoints", "eval", "rollouts", "signals"};
+
+// Before anything of a run is written, its lock too: the directory may have come from elsewhere.
+void refuse_links_in(const std::string& path) {
+  refuse_links(path, {".lock", "steps.jsonl", "model_files", "tensorboard"});
+  refuse_links(path, kFolders);
+}
+
+// The step a line of steps.jsonl speaks of; -1 if it is no such line.
+int64_t step_of_line(std::string_view line, const std::string& where) {
+  try {
+    const JsonObject row = JsonObject::parse(line, where);
+    return row.whole_or(row.has("training/global_step") ? "training/global_step" : "step", -1);
+  } catch (const Error&) {
+    return -1;
+  }
+}
+
+// Removes step-N files past `step` from a folder of the run, if it is there.
+void remove_later_files(const std::string& folder, int64_t step) {
+  if (!is_directory(folder)) return;
+  for (const std::string& name : list_directory(folder)) {
+    std::string of_step = name.substr(0, name.find(".methods.json"));  // beside step data: records/run/step_methods.h
+    if (parse_step_name(of_step) > step) remove_all(path_join(folder, name));
+  }
+}
+
+// A run has begun once config.toml is there. What a kill left before that (empty folders, env.json) is no run.
+void refuse_run_in(const std::string& path) {
+  for (const char* name : {"config.toml", "steps.jsonl", "checkpoints"}) {
+    const std::string part = path_join(path, name);
+    if (!exists(part) || (is_directory(part) && list_directory(part).empty())) continue;
+    throw Error(ErrorKind::path,
+                str(printable(path, 400), ": already holds a run (", name, "); go on with it by --resume ",
+                    printable(path, 400), ", or choose another --out"));
+  }
+}
+
+}  // namespace
+
+std::string step_name(int64_t step) {
+  UCAS_CHECK(step >= 0, "steps count from 0");
+  std::string digits = str(step);
+  if (digits.size() < kStepDigits) digits.insert(0, kStepDigits - digits.size(), '0');
+  return "step-" + digits;
+}
+
+int64_t parse_step_name(const std::string& name) {
+  std::string_view text = name;
+  if (text.ends_with(".jsonl")) text.remove_suffix(6);
+  if (!text.starts_with("step-")) return -1;
+  text.remove_prefix(5);
+  int64_t step = -1;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), step);
+  if (error != std::errc() || end != text.data() + text.size() || step < 0) return -1;
+  return step_name(step).substr(5) == text ? step : -1;
+}
+
+RunDirectory::RunDirectory(std::string path, std::unique_ptr<FileLock> lock)
+    : path_(std::move(path)), lock_(std::move(lock)) {}
+
+namespace {
+
+std::unique_ptr<FileLock> lock_of(const std::string& path) {
+  return std::make_unique<FileLock>(path_join(path, ".lock"), path);
+}
+
+}  // namespace
+
+RunDirectory RunDirectory::create(const std::string& path, const std::string& config_toml,
+                                  const RunEnvironment& environment) {
+  refuse_run_in(path);  // before a lock file is left in another directory
+  refuse_links_in(path);
+  make_directories(path);
+  RunDirectory run(path, lock_of(path));
+  refuse_run_in(path);  // another may have been quicker
+  for (const std::string& folder : kFolders) make_directories(path_join(path, folder));
+  for (const char* name : {"env.json", "config.toml"}) remove_leftovers(path, name);  // of a start that was killed
+  write_environment(run.env_file(), environment);
+  write_file(run.config_file(), config_toml);  // last: see refuse_run_in
+  sync_directory(path);
+  return run;
+}
+
+void RunDirectory::check_started(const std::string& path) {
+  if (!is_directory(path)) throw Error(ErrorKind::path, str(printable(path, 400), ": no such run directory"));
+  if (exists(path_join(path, "config.toml"))) return;
+  throw Error(ErrorKind::path,
+              str(printable(path, 400),
+                  ": not a run directory (no config.toml in it: no run has begun here); give the whole command "
+                  "with --out ",
+                  printable(path, 400)));
+}
+
+RunDirectory RunDirectory::open(const std::string& path) {
+  check_started(path);
+  refuse_links_in(path);
+  RunDirectory run(path, lock_of(path));
+  for (const std::string& folder : kFolders) make_directories(path_join(path, folder));
+  // eval/ has a lock for each evaluation, which clears up for itself; checkpoints/ are cleared by
+  // train/state/checkpoint.
+  for (const std::string& folder : {path, path_join(path, "rollouts"), path_join(path, "signals")}) {
+    remove_leftovers(folder);
+  }
+  return run;
+}
+
+RunDirectory RunDirectory::watch(const std::string& path) {
+  check_started(path);
+  return {path, nullptr};
+}
+
+void RunDirectory::append_step(const std::string& json_line) {
+  if (!writes()) return;
+  UCAS_CHECK(json_line.find('\n') == std::string::npos, "a line of steps.jsonl is one line");
+  if (!steps_) steps_ = std::make_unique<FileWriter>(steps_file(), true);
+  keep_log_in_place();
+  steps_->write(json_line + "\n");
+  fault_point("step");
+}
+
+void RunDirectory::keep_log_in_place() const {
+  const FileWriter::Place place = steps_->place();
+  if (place == FileWriter::Place::kept || (place == FileWriter::Place::cut && said_cut_)) return;
+  count_warning(Warning::moved_log);
+  if (place == FileWriter::Place::cut) {
+    said_cut_ = true;
+    return warn(str(printable(steps_file(), 400),
+                    ": was cut while this run writes it: its earlier lines are gone; put them back before "
+                    "--resume"));
+  }
+  const std::string lines = steps_->read_back();
+  write_file(steps_file(), lines);
+  steps_ = std::make_unique<FileWriter>(steps_file(), true);
+  warn(str(printable(steps_file(), 400), ": was moved or deleted while this run writes it: made again with its ",
+           std::ranges::count(lines, '\n'), " lines"));
+}
+
+void RunDirectory::note_saved() {
+  if (!writes() || noted_saved_) return;
+  noted_saved_ = true;
+  if (has_saved() == "no") set_in_environment(env_file(), "checkpoint_saved", "yes");
+}
+
+void RunDirectory::append_events(int64_t step, std::span<const std::pair<std::string, double>> values) {
+  if (!writes()) return;
+  if (!events_) events_ = std::make_unique<EventFile>(events(), step);
+  events_->append(step, values);
+}
+
+void RunDirectory::sync() const {
+  if (events_) events_->sync();
+  if (!steps_) return;
+  keep_log_in_place();
+  steps_->sync();
+  sync_directory(path_);
+}
+
+RunDirectory::LogLines RunDirectory::read_log(int64_t step) const {
+  LogLines log;
+  if (!exists(steps_file())) return log;
+  const std::string text = read_file(steps_file());
+  log.size = static_cast<int64_t>(text.size());
+  size_t at = 0;
+  for (int64_t number = 1; at < text.size(); ++number) {
+    size_t end = text.find('\n', at);
+    bool whole = end != std::string::npos;
+    std::string_view line(text.data() + at, (whole ? end : text.size()) - at);
+    std::string where = str(steps_file(), ":", number);
+    int64_t found = whole ? step_of_line(line, where) : -1;
+    if (found > step) break;
+    if (found < 0) {
+      // Only the last line can be torn; a broken one in the middle means that another program wrote here.
+      if (whole && end + 1 < text.size())
+        throw Error(ErrorKind::data_line, str(where, ": not a step's line; the log is damaged"));
+      break;
+    }
+    log.steps.push_back(found);
+    at = end + 1;
+  }
+  log.bytes = static_cast<int64_t>(at);
+  return log;
+}
+
+void RunDirectory::cut_after(int64_t step) {
+  if (!writes()) return;
+  steps_.reset();
+  events_.reset();
+  cut_events(events(), step);
+  remove_later_files(path_join(path_, "eval"), step);
+  remove_later_files(path_join(path_, "rollouts"), step);
+  remove_later_files(path_join(path_, "signals"), step);
+  const LogLines log = read_log(step);
+  if (log.bytes == log.size) return;
+  truncate_file(steps_file(), log.bytes);
+  FileWriter(steps_file(), true).close();  // makes the cut durable
+}
+
+int64_t RunDirectory::last_step() const {
+  const LogLines log = read_log(std::numeric_limits<int64_t>::max());
+  return log.steps.empty() ? -1 : log.steps.back();
+}
+
+std::string RunDirectory::missing_steps(int64_t step) const {
+  std::vector<int64_t> steps = read_log(step).steps;
+  steps.push_back(step + 1);
+  std::vector<std::string> gaps;
+  int64_t expected = 1;
+  for (int64_t found : steps) {
+    if (found == expected + 1) gaps.push_back(str(expected));
+    if (found > expected + 1) gaps.push_back(str(expected, " to ", found - 1));
+    expected = std::max(expected, found + 1);
+  }
+  return join(gaps, ", ");
+}
+
+std::string RunDirectory::environment(const std::string& key) const {
+  return exists(env_file()) ? read_environment(env_file())[key] : "";
+}
+
+}  // namespace ucas

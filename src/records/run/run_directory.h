@@ -1,0 +1,101 @@
+// A run directory is the contract between train, evaluate and report. The report can be rebuilt from it alone, on
+// another machine.
+// clang-format off
+//   config.toml                        all settings, resolved
+//   env.json                           version, machine, start
+//   .lock                              held while a trainer runs, with a lock of the directory itself
+//   steps.jsonl                        one JSON line a step
+//   rollouts/step-0000012.jsonl        stored responses
+//   signals/step-0000012.jsonl         see records/run/step_data.h
+//   tensorboard/                       see records/run/events.h
+//   checkpoints/step-0000012/          see train/state/checkpoint.h
+//   model_files/                       the base's tokenizer, config.json ..: all of its directory but the weights
+//                                      (records/run/model_files.h)
+// clang-format on
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/files/file.h"
+#include "records/run/environment.h"
+#include "records/run/events.h"
+
+namespace ucas {
+
+std::string step_name(int64_t step);               // 12 -> "step-0000012"
+int64_t parse_step_name(const std::string& name);  // -1 unless it is exactly such a name (".jsonl" allowed)
+
+class RunDirectory {
+ public:
+  // A fresh run. Refuses a directory that already holds one: Error(ErrorKind::path) naming --resume. config.toml comes
+  // last: a directory without it, left by a kill, is taken over.
+  static RunDirectory create(const std::string& path, const std::string& config_toml,
+                             const RunEnvironment& environment);
+  // An existing run, to go on with. Error(ErrorKind::path) if there is none, or another ucas is using it.
+  static RunDirectory open(const std::string& path);
+  // A run that another process writes: what would be written through this one is not.
+  static RunDirectory watch(const std::string& path);
+  bool writes() const { return lock_ != nullptr; }
+  // Error(ErrorKind::path) unless there is a run at `path`.
+  static void check_started(const std::string& path);
+
+  const std::string& path() const { return path_; }
+  std::string config_file() const { return path_join(path_, "config.toml"); }
+  std::string env_file() const { return path_join(path_, "env.json"); }
+  std::string steps_file() const { return path_join(path_, "steps.jsonl"); }
+  std::string checkpoints() const { return path_join(path_, "checkpoints"); }
+  std::string checkpoint(int64_t step) const { return path_join(checkpoints(), step_name(step)); }
+  std::string model_files() const { return path_join(path_, "model_files"); }
+  std::string events() const { return path_join(path_, "tensorboard"); }
+  std::string rollout_file(int64_t step) const {
+    return path_join(path_join(path_, "rollouts"), step_name(step) + ".jsonl");
+  }
+
+  std::string signals_file(int64_t step) const {
+    return path_join(path_join(path_, "signals"), step_name(step) + ".jsonl");
+  }
+
+  // One line of JSON (no newline in it) with an integer "training/global_step" or "step"; written at once, made durable
+  // by sync(), which save_checkpoint calls before it seals a checkpoint. A log that was moved, replaced or
+  // deleted is written anew with all its lines, and a warning says so.
+  void append_step(const std::string& json_line);
+  // The same numbers for TensorBoard.
+  void append_events(int64_t step, std::span<const std::pair<std::string, double>> values);
+  void sync() const;
+  // For resume: removes steps.jsonl lines, events, eval, rollout and signals files of steps after `step`, so none
+  // appears twice. A torn last line (a crash while writing) goes too.
+  void cut_after(int64_t step);
+  // Steps from 1 to `step` that steps.jsonl lacks, as "4" or "4 to 6, 9 to 12"; "" if it has them all.
+  std::string missing_steps(int64_t step) const;
+  int64_t last_step() const;  // of steps.jsonl; -1 if it has no line
+
+  std::string environment(const std::string& key) const;  // a text of env.json; "" if it is not there
+  std::vector<std::string> remarks() const { return read_remarks(env_file()); }
+  // Whether a checkpoint has ever been saved: "no" or "yes"; "" of runs of earlier versions, which did not keep it.
+  std::string has_saved() const { return environment("checkpoint_saved"); }
+  void note_saved();
+  void remark(const std::string& text) const {
+    if (writes()) add_remark(env_file(), text);
+  }
+
+ private:
+  struct LogLines {
+    int64_t bytes = 0;           // of the lines up to a step
+    int64_t size = 0;            // of the file
+    std::vector<int64_t> steps;  // of these lines
+  };
+  LogLines read_log(int64_t step) const;
+  void keep_log_in_place() const;
+  RunDirectory(std::string path, std::unique_ptr<FileLock> lock);
+  std::string path_;
+  std::unique_ptr<FileLock> lock_;
+  mutable std::unique_ptr<FileWriter> steps_;  // opened at the first append, and again where the file was moved
+  mutable bool said_cut_ = false;
+  bool noted_saved_ = false;
+  std::unique_ptr<EventFile> events_;
+};
+
+}  // namespace ucas

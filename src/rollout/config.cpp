@@ -1,0 +1,49 @@
+#include "rollout/config.h"
+
+namespace ucas {
+
+void TrainRolloutConfig::fields(Fields& f) {
+  f.field("n", n, Range{1, 1 << 16}, "responses per prompt, the group size G", Effect::size);
+  f.field("temperature", temperature, Range{1e-2, 100},
+          "sampling temperature; at 0.01, f32 rounding of logits shifts log-probs by 0.001 and more");
+  f.field("top_p", top_p, Range{1e-6, 1}, "probability mass of nucleus sampling; 1 = off");
+  f.field("top_k", top_k, Range{0, 1 << 20}, "number of most probable tokens to sample from; 0 = off");
+  f.field(
+      "min_p", min_p, Range{0, 1},
+      "minimum token probability as a fraction of the most probable token's, applied after top_k and top_p; 0 = off");
+  f.field("response_length", response_length, Range{1, 1 << 20},
+          "maximum response length in tokens, end token included", Effect::size);
+  f.field(
+      "stop", stop,
+      "stop strings besides the stop tokens, such as \"</answer>\"; a response ends with the token that completes one");
+  f.field("carry_over", carry_over,
+          "carry prompts that pass the filter beyond data.train_batch_size over to the next step, with the rollout "
+          "log-probs; false = drop");
+  f.field("max_slots", max_slots, Range{0, 1 << 16},
+          "maximum sequences decoded at once; 0 = chosen from model, lengths and device", Effect::bookkeeping);
+  f.choice(
+      "old_log_prob", old_log_prob,
+      "source of old log-probs: sampler (1/16 of the values checked bit for bit on the CPU), or trainer (recomputed)",
+      Effect::bookkeeping);
+  f.field("off_policy_steps", off_policy_steps, Range{0, 1},
+          "steps off-policy: 1 = sample with the weights from the start of the previous step; servers then sample "
+          "during the update");
+  f.choice("backend", backend, "rollout backend: this program, or SGLang or vLLM servers (docs/scale.md)",
+           Effect::procedure);
+  f.field("servers", servers, "addresses of SGLang or vLLM servers, such as http://127.0.0.1:30000",
+          Effect::bookkeeping);
+  f.field("served_model", served_model, "model name on vLLM servers; empty = the only model served",
+          Effect::bookkeeping);
+  f.field("requests", requests, Range{1, 1024}, "maximum requests in flight to servers", Effect::bookkeeping);
+  f.field("retries", retries, Range{0, 1000}, "retries of one failed request to a server", Effect::bookkeeping);
+  f.field("request_timeout", request_timeout, Range{0.05, 86400},
+          "seconds until one request to a server counts as lost", Effect::bookkeeping);
+  f.field("patience", patience, Range{0.1, 86400},
+          "seconds without any response from servers until the run saves and stops", Effect::bookkeeping);
+  f.field(
+      "weight_sync_tolerance", weight_sync_tolerance, Range{0, 100},
+      "maximum mean difference between server and trainer log-probs of a known text after each weight sync, in nats",
+      Effect::bookkeeping);
+}
+
+}  // namespace ucas

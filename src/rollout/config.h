@@ -1,0 +1,50 @@
+// Options [rollout]: how many responses to a prompt, how they are sampled, and by whom.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/text/fields.h"
+#include "sampling/config.h"
+
+namespace ucas {
+
+// Whose figures of the sampled tokens are the old policy's: the sampler's, which on the CPU are the trainer's bit for
+// bit, or those of a pass of the trainer over all of them.
+enum class OldPolicy { sampler, trainer };
+constexpr std::array<const char*, 2> names(OldPolicy) { return {"sampler", "trainer"}; }
+// Of the sampler's, the trainer computes every so many-th response, too.
+inline constexpr int64_t kCheckedOf = 16;
+
+// What becomes of prompts that passed the rule of collection beyond what their step trains on.
+// Who samples: this program, or servers of another one (rollout/served_rollout.h).
+enum class SampledBy { native, sglang, vllm };
+constexpr std::array<const char*, 3> names(SampledBy) { return {"native", "sglang", "vllm"}; }
+
+struct TrainRolloutConfig {
+  int64_t n = 16;  // G: responses per prompt
+  double temperature = 1.0;
+  double top_p = 1.0;
+  int64_t top_k = 0;
+  double min_p = 0;
+  int64_t response_length = 1024;  // limit, end token included
+  int64_t max_slots = 0;           // responses decoded at once; 0 = chosen
+  OldPolicy old_log_prob = OldPolicy::sampler;
+  std::vector<std::string> stop;  // texts that end a response, beside stop tokens
+  bool carry_over = false;        // of prompts that passed beyond those that a step needs
+  int64_t off_policy_steps = 0;   // 1: sampled by the weights that the step before began with
+  SampledBy backend = SampledBy::native;
+  std::vector<std::string> servers;     // their addresses
+  std::string served_model;             // its name there; "" = the only one
+  int64_t requests = 32;                // in flight
+  int64_t retries = 10;                 // of one request
+  double request_timeout = 600;         // seconds of one try
+  double patience = 300;                // seconds without any response
+  double weight_sync_tolerance = 0.05;  // mean |theirs - ours| of log-probs of a known text
+  void fields(Fields& f);
+  SamplingConfig sampling() const { return {temperature, top_p, top_k, min_p, response_length}; }
+};
+
+}  // namespace ucas

@@ -1,0 +1,17 @@
+// Sampled responses as bytes, bit for bit: what ranks send each other, and what a checkpoint keeps of the responses to
+// the next step's prompts. Numbers as they lie in memory: all who read them are the same program.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rollout/rollout.h"
+
+namespace ucas {
+
+std::string sampled_bytes(const std::vector<Sampled>& responses);
+// Error(ErrorKind::truncated) naming `where` for bytes that are not whole.
+std::vector<Sampled> read_sampled(std::string_view bytes, const std::string& where);
+
+}  // namespace ucas

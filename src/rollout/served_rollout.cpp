@@ -1,0 +1,321 @@
+#include "rollout/served_rollout.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/files/file.h"
+#include "base/rng.h"
+#include "base/str.h"
+#include "base/terminal/log.h"
+#include "base/text/json.h"
+#include "records/run/model_files.h"
+#include "train/signals/logprobs.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr int64_t kKnownTokens = 64;  // of the response that is part of the known text, at most
+constexpr uint32_t kKnownSeed = 1;
+constexpr double kTaking = 120;  // seconds at least for a call of a hand-over: weights are read from a disk
+// Weights of before are told from those of now where they move log-probs by more than the rounding of f32.
+constexpr double kMoved = 1e-5;
+
+// A seed for each response: a server knows nothing of the others.
+uint32_t seed_of(const RolloutRequest& request, const PromptJob& job, uint32_t sample) {
+  const auto sampled = philox({request.step, job.problem, sample, 0x5eed}, philox_key(request.seed));
+  return sampled[0] & 0x7fffffff;
+}
+
+double mean_difference(std::span<const double> a, std::span<const double> b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i) sum += std::abs(a[i] - b[i]);
+  return a.empty() ? 0 : sum / static_cast<double>(a.size());
+}
+
+std::vector<Url> parse_urls(const std::vector<std::string>& texts) {
+  std::vector<Url> urls;
+  for (const std::string& text : texts) urls.push_back(parse_url(text));
+  return urls;
+}
+
+// The name of the only model of a vLLM server.
+std::string only_model(const HttpReply& reply, const std::string& address, const std::string& why) {
+  std::vector<std::string> names;
+  if (const std::optional<Json> body = json_of(reply.body); reply.status == 200 && body && body->is_object()) {
+    for (const Json& entry : body->value("data", Json::array())) {
+      if (entry.is_object() && entry.contains("id") && entry.at("id").is_string()) names.push_back(entry.at("id"));
+    }
+  }
+  if (names.size() == 1) return names[0];
+  throw Error(ErrorKind::server,
+              str(address, "/v1/models: ", reply.status != 200 ? why : str(names.size(), " models"),
+                  reply.status == 0 ? "; is the server running, and is this its address?"
+                                    : "; choose one with --rollout.served_model NAME"),
+              kInterrupted);
+}
+
+struct Item {
+  size_t job;
+  uint32_t sample;
+};
+
+}  // namespace
+
+ServedRollout::ServedRollout(const TrainRolloutConfig& config, Model& model, std::vector<int32_t> known_prompt,
+                             std::vector<int32_t> stop_ids, int64_t token_budget)
+    : config_(config),
+      model_(model),
+      servers_(parse_urls(config.servers)),
+      known_prompt_(std::move(known_prompt)),
+      stop_ids_(std::move(stop_ids)),
+      token_budget_(token_budget) {
+  std::string name = config.served_model;
+  if (config.backend == SampledBy::vllm && name.empty()) {
+    const HttpReply reply =
+        HttpClient(servers_[0], std::min(config.request_timeout, 60.0)).get("/v1/models", headers_with(api_key()));
+    name = only_model(reply, servers_[0].text(), words_of(reply, api_key()));
+  }
+  dialect_ = make_dialect(config.backend, name);
+}
+
+ServedRollout::~ServedRollout() = default;
+
+// What a reply says, as far as it can be true; else why not.
+std::string ServedRollout::read(const SamplerAsk& ask, const HttpReply& reply, Sampled& into) const {
+  SamplerReply said;
+  try {
+    said = dialect_->sampled(reply.body);
+  } catch (const std::exception& problem) {
+    return str("a damaged reply (", printable(problem.what(), 120), ")");
+  }
+  const auto count = static_cast<int64_t>(said.token.size());
+  if (said.token.size() != said.logprob.size()) {
+    return str("a damaged reply (", count, " tokens with ", said.logprob.size(), " log-probs)");
+  }
+  if (count == 0 || count > ask.max_tokens) return str(count, " tokens where 1 to ", ask.max_tokens, " were asked for");
+  for (size_t t = 0; t < said.token.size(); ++t) {
+    if (said.token[t] >= model_.config().vocab_size) {
+      return str("token id ", said.token[t], " is outside of the vocabulary of ", model_.config().vocab_size, " ids");
+    }
+    if (!(said.logprob[t] <= 1e-3 && said.logprob[t] > -1e4)) {
+      return str("a log-prob of ", said.logprob[t], " is none");
+    }
+  }
+  const bool by_stop = std::ranges::find(ask.stop_ids, said.token.back()) != ask.stop_ids.end();
+  if (said.stopped && !by_stop) {
+    return str("a response ended by token ", said.token.back(), ", which is no stop token of the run");
+  }
+  if (!by_stop && count < ask.max_tokens) {
+    return str("a response of ", count, " tokens that neither ended nor reached its ", ask.max_tokens);
+  }
+  if (!said.version.empty() && said.version != str(weights_)) {
+    return str("a response of weights ", printable(said.version, 40), " where those of step ", weights_,
+               " were handed over");
+  }
+  into.token = std::move(said.token);
+  into.logprob.assign(said.logprob.begin(), said.logprob.end());
+  for (float& value : into.logprob) value = std::min(value, 0.0f);
+  into.finished = by_stop;
+  return "";
+}
+
+std::vector<Sampled> ServedRollout::run(const RolloutRequest& request) {
+  std::vector<Item> items;
+  for (size_t j = 0; j < request.jobs.size(); ++j) {
+    for (int64_t i = 0; i < request.jobs[j].samples; ++i) {
+      items.push_back({j, request.jobs[j].first_sample + static_cast<uint32_t>(i)});
+    }
+  }
+  if (items.empty()) return {};
+  const auto ask_of = [&](size_t item) {
+    const PromptJob& job = request.jobs[items[item].job];
+    return SamplerAsk{.prompt = job.prompt,
+                      .stop_ids = job.stop_ids.empty() ? std::span<const int32_t>(request.stop_ids) : job.stop_ids,
+                      .max_tokens = job.max_tokens > 0 ? job.max_tokens : request.sampling.max_tokens,
+                      .temperature = job.greedy ? 0 : request.sampling.temperature,
+                      .seed = seed_of(request, job, items[item].sample)};
+  };
+  std::vector<Sampled> results(items.size());
+  std::vector<uint8_t> came(items.size());
+  const auto took = [&](size_t item) {
+    Sampled& s = results[item];
+    s.job = static_cast<int64_t>(items[item].job);
+    s.sample = items[item].sample;
+    came[item] = 1;
+    if (request.ends) {  // a text that ends a response is known here alone: what came after it is dropped
+      Sampled part = s;
+      part.token.clear();
+      for (const int32_t token : s.token) {
+        part.token.push_back(token);
+        if (!request.ends(part)) continue;
+        s.token.resize(part.token.size());
+        s.logprob.resize(part.token.size());
+        s.finished = true;
+        break;
+      }
+    }
+    if (request.on_response) request.on_response(s);
+  };
+  AskMany asking(servers_, items.size(),
+                 {config_.requests, config_.retries, config_.request_timeout, config_.patience, "rollout.patience"},
+                 {.path = dialect_->path(),
+                  .ask = [&](size_t item) { return dialect_->sample(ask_of(item)); },
+                  .read = [&](size_t item, const HttpReply& reply) { return read(ask_of(item), reply, results[item]); },
+                  .took = took,
+                  .should_stop = request.should_stop});
+  asking.run();
+  tried_again_ += asking.tried_again_count();
+  const std::string missing = asking.missing();
+  if (!missing.empty() || !asking.gave_up().empty()) {
+    throw Error(ErrorKind::server,
+                str(join(config_.servers, ", "), ": ", grouped(asking.asked() - asking.came()), " of ",
+                    grouped(asking.asked()), " responses are missing", asking.gave_up().empty() ? "" : ": ",
+                    asking.gave_up(), missing.empty() ? "" : str("; last seen: ", missing)),
+                kInterrupted);
+  }
+  std::vector<Sampled> out;
+  for (size_t item = 0; item < items.size() && request.keep; ++item) {
+    if (came[item]) out.push_back(std::move(results[item]));
+  }
+  return out;
+}
+
+// One call, tried again like any request.
+HttpReply ServedRollout::call(size_t server, const std::string& path, const std::string& body) const {
+  HttpClient client(servers_[server], std::max(config_.request_timeout, kTaking));
+  return ask_patiently(config_.retries, 0.25, [&] { return client.post(path, body, headers_with(api_key())); });
+}
+
+void ServedRollout::take_up(size_t server, const std::string& directory) {
+  for (const SamplerDialect::Call& step : dialect_->hand_over(directory, str(weights_))) {
+    const HttpReply reply = call(server, step.path, step.body);
+    const std::string refused = reply.status == 200 ? dialect_->refuses(reply.body) : words_of(reply, api_key());
+    if (refused.empty()) continue;
+    const bool unknown = reply.status == 404;
+    throw Error(ErrorKind::server,
+                str(servers_[server].text(), step.path, ": the weights of step ", weights_, " (", directory,
+                    ") are not taken: ", printable(refused, 200), unknown ? str("; ", dialect_->needs()) : ""),
+                kInterrupted);
+  }
+}
+
+std::vector<double> ServedRollout::own_scores(std::span<const int32_t> ids, size_t prompt, double temperature) const {
+  Batch batch;
+  batch.groups.push_back({.first = 0, .count = 1, .prompt = {ids.begin(), ids.begin() + prompt}});
+  batch.token.assign(ids.begin() + static_cast<std::ptrdiff_t>(prompt), ids.end());
+  batch.responses.push_back({.length = static_cast<int64_t>(batch.token.size())});
+  const std::vector<float> values = compute_logprobs(model_, batch, temperature, token_budget_);
+  return {values.begin(), values.end()};
+}
+
+// Asks until `take` finds nothing wrong with a reply; "" then, else why there is none.
+std::string ServedRollout::ask(size_t server, const std::string& body,
+                               const std::function<std::string(const HttpReply&)>& take) const {
+  std::string why;
+  for (int64_t tries = 0; tries <= config_.retries; ++tries) {
+    const HttpReply reply = call(server, dialect_->path(), body);
+    if (reply.status != 200) return words_of(reply, api_key());
+    why = take(reply);
+    if (why.empty()) break;
+  }
+  return why;
+}
+
+// A response to the known prompt, sampled as training draws.
+Sampled ServedRollout::draw(size_t server) const {
+  const SamplerAsk asked{.prompt = known_prompt_,
+                         .stop_ids = stop_ids_,
+                         .max_tokens = std::min(config_.response_length, kKnownTokens),
+                         .temperature = config_.temperature,
+                         .seed = kKnownSeed};
+  Sampled sampled;
+  const std::string why =
+      ask(server, dialect_->sample(asked), [&](const HttpReply& reply) { return read(asked, reply, sampled); });
+  if (why.empty()) return sampled;
+  throw Error(ErrorKind::server, str(servers_[server].text(), dialect_->path(), ": ", why), kInterrupted);
+}
+
+void ServedRollout::check(size_t server, const std::vector<double>& ours) {
+  const std::string who = str(servers_[server].text(), ": acknowledged the weights of step ", weights_, ", but ");
+  std::vector<double> theirs;
+  const std::string why = ask(server, dialect_->score(known_), [&](const HttpReply& reply) {
+    try {
+      theirs = dialect_->scored(reply.body, known_);
+    } catch (const std::exception& problem) {
+      return str("a damaged reply (", printable(problem.what(), 120), ")");
+    }
+    return std::string();
+  });
+  if (!why.empty())
+    throw Error(ErrorKind::server, str(servers_[server].text(), ": scores of a known text: ", why), kInterrupted);
+  const double now = mean_difference(theirs, ours);
+  difference_ = std::max(difference_, now);
+  if (before_.size() == ours.size() && mean_difference(before_, ours) > kMoved) {
+    const double before = mean_difference(theirs, before_);
+    if (now > 2 * before) {
+      throw Error(ErrorKind::server,
+                  str(who, "its log-probs of a known text are still those of the weights before (mean difference ",
+                      before, " from them, ", now,
+                      " from ours): they were not delivered; see what the server loads "
+                      "when it is told to"),
+                  kInterrupted);
+    }
+  }
+  if (!(now <= config_.weight_sync_tolerance)) {
+    throw Error(ErrorKind::server,
+                str(who, "its log-probs of a known text differ from ours by ", now,
+                    " in the mean, more than "
+                    "rollout.weight_sync_tolerance = ",
+                    config_.weight_sync_tolerance,
+                    ": it computes with other weights or another "
+                    "model"),
+                kInterrupted);
+  }
+  const Sampled sampled = draw(server);
+  std::vector<int32_t> ids = known_prompt_;
+  ids.insert(ids.end(), sampled.token.begin(), sampled.token.end());
+  const std::vector<double> said(sampled.logprob.begin(), sampled.logprob.end());
+  const double apart = mean_difference(said, own_scores(ids, known_prompt_.size(), config_.temperature));
+  if (apart <= config_.weight_sync_tolerance) return;
+  throw Error(ErrorKind::server,
+              str(who, "the log-probs of what it draws differ from ours by ", apart,
+                  " in the mean, more than "
+                  "rollout.weight_sync_tolerance = ",
+                  config_.weight_sync_tolerance, ": they are not of temperature ", config_.temperature,
+                  " (vLLM: --logprobs-mode processed_logprobs), or of a cache of other weights"),
+              kInterrupted);
+}
+
+void ServedRollout::hand_over(const std::string& folder, int64_t weights, const std::string& model_files) {
+  expect(weights);
+  make_directories(folder);
+  const std::string name = str("step-", weights), target = path_join(folder, name);
+  const std::string temporary = path_join(folder, ".tmp");
+  for (const std::string& old : {temporary, target}) {
+    if (exists(old)) remove_all(old);
+  }
+  make_directories(temporary);
+  save_model(model_, temporary, model_files);
+  sync_directory(temporary);
+  rename_path(temporary, target);
+  const std::string seen = std::filesystem::absolute(target).lexically_normal().string();
+  for (size_t server = 0; server < servers_.size(); ++server) take_up(server, seen);
+  if (known_.empty()) {
+    known_ = known_prompt_;
+    const Sampled sampled = draw(0);
+    known_.insert(known_.end(), sampled.token.begin(), sampled.token.end());
+  }
+  const std::vector<double> ours = own_scores(known_, 1, 1.0);
+  difference_ = 0;
+  for (size_t server = 0; server < servers_.size(); ++server) check(server, ours);
+  before_ = ours;
+  for (const std::string& old : list_directory(folder)) {
+    if (old != name) remove_all(path_join(folder, old));
+  }
+}
+
+}  // namespace ucas

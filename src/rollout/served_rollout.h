@@ -1,0 +1,62 @@
+// Sampling by servers of other programs (SGLang, vLLM): prompts go out as token ids, each response with a seed of its
+// own, and come back as token ids with log-probs; weights go over by a directory that the servers see, too. A hand-over
+// that was acknowledged is not believed: after each one the server's log-probs of a known text must be ours, and nearer
+// to ours than to those of the weights before. Borrows model and tokenizer files; the directory is inside the run's.
+// Threads: one caller; requests have their own.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "http/ask_many.h"
+#include "model/model.h"
+#include "rollout/rollout.h"
+#include "rollout/sampler_dialect.h"
+
+namespace ucas {
+
+class ServedRollout final : public Rollout {
+ public:
+  ServedRollout(const TrainRolloutConfig& config, Model& model, std::vector<int32_t> known_prompt,
+                std::vector<int32_t> stop_ids, int64_t token_budget);
+  ~ServedRollout() override;
+
+  // Error(ErrorKind::server, exit 75) where responses are missing after all tries.
+  std::vector<Sampled> run(const RolloutRequest& request) override;
+
+  // Responses are of these weights from now on, and one that says otherwise is none.
+  void expect(int64_t weights) { weights_ = weights; }
+  // Writes the model's weights of now to FOLDER/step-N and has every server take them; removes those before. Error
+  // ("server", exit 75) where one does not answer, refuses, or computes with others.
+  void hand_over(const std::string& folder, int64_t weights, const std::string& model_files);
+
+  int64_t tried_again() const { return tried_again_; }  // requests so far
+  double known_difference() const {
+    return difference_;
+  }  // mean |theirs - ours| of the known text, the largest server's
+
+ private:
+  HttpReply call(size_t server, const std::string& path, const std::string& body) const;
+  std::string read(const SamplerAsk& ask, const HttpReply& reply, Sampled& into) const;
+  void take_up(size_t server, const std::string& directory);
+  void check(size_t server, const std::vector<double>& ours);
+  std::string ask(size_t server, const std::string& body,
+                  const std::function<std::string(const HttpReply&)>& take) const;
+  Sampled draw(size_t server) const;
+  std::vector<double> own_scores(std::span<const int32_t> ids, size_t prompt, double temperature) const;
+
+  const TrainRolloutConfig config_;
+  Model& model_;
+  const std::vector<Url> servers_;
+  const std::vector<int32_t> known_prompt_, stop_ids_;
+  const int64_t token_budget_;
+  std::unique_ptr<SamplerDialect> dialect_;
+  std::vector<int32_t> known_;  // the known text: the prompt and a response to it
+  std::vector<double> before_;  // our log-probs of it at the last hand-over
+  int64_t weights_ = 0;
+  int64_t tried_again_ = 0;
+  double difference_ = 0;
+};
+
+}  // namespace ucas

@@ -1,0 +1,290 @@
+#include "rollout/shared_rollout.h"
+
+#include <algorithm>
+#include <deque>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/error.h"
+#include "base/str.h"
+#include "base/text/json.h"
+#include "rollout/sampled_bytes.h"
+#include "rollout/work_stealing.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr int64_t kClaimed = 4;  // one prompt in so many waits for who is first
+
+// The prompts that one rank samples in one run.
+class OwnPart {
+ public:
+  OwnPart(const RolloutRequest& request, Ranks& ranks, bool claims)
+      : request_(request),
+        ranks_(ranks),
+        claims_(claims),
+        name_(str("prompts/", ranks.next_number())),
+        moved_(ranks, name_) {
+    const auto count = std::ssize(request.jobs);
+    dealt_ = claims && count >= 2 * ranks.size() ? count - count / kClaimed : count;
+    for (int64_t job = ranks.rank(); job < dealt_; job += ranks.size()) jobs_.push_back(taken(job));
+    first_responses_ = under_way_;
+    all_claimed_ = dealt_ == count;
+  }
+
+  std::vector<Sampled> sampler(Rollout& own) {
+    if (claims_ && jobs_.empty()) jobs_ = claimed();
+    std::vector<Sampled> sampled = jobs_.empty() ? std::vector<Sampled>() : sampled_of_jobs(own);
+    if (claims_) moved_.leave();
+    return sampled;
+  }
+  int64_t taken_over() const { return moved_.taken_so_far(); }
+  // After all have exchanged what they drew.
+  void end() { moved_.forget(); }
+
+ private:
+  std::vector<Sampled> sampled_of_jobs(Rollout& own) {
+    RolloutRequest mine = request_;
+    mine.jobs = jobs_;
+    mine.keep = true;
+    mine.on_response = [this](const Sampled&) { --under_way_; };
+    if (request_.on_token) {  // of what is sampled here
+      mine.on_token = [this](int64_t job, uint32_t sample, int32_t token) {
+        request_.on_token(number_[job], sample, token);
+      };
+    }
+    if (request_.name_of) mine.name_of = [this](int64_t job) { return request_.name_of(number_[job]); };
+    if (claims_) {
+      mine.more = [this] { return claimed(); };
+      mine.offer = [this](std::vector<const Sampled*> under_way) { return given_of(std::move(under_way)); };
+      for (const PromptJob& job : request_.jobs) {
+        mine.room_tokens = std::max(mine.room_tokens, std::ssize(job.prompt) + most_tokens(job));
+      }
+    }
+    std::vector<Sampled> sampled = own.run(mine);
+    for (Sampled& s : sampled) s.job = number_[s.job];
+    return sampled;
+  }
+
+  int64_t most_tokens(const PromptJob& job) const {
+    return job.max_tokens > 0 ? job.max_tokens : request_.sampling.max_tokens;
+  }
+  PromptJob taken(int64_t job) {
+    number_.push_back(job);
+    under_way_ += request_.jobs[job].samples;
+    return request_.jobs[job];
+  }
+  std::vector<PromptJob> claimed() {
+    std::vector<PromptJob> jobs;
+    while (!all_claimed_ && 2 * under_way_ < first_responses_) {
+      const int64_t job = dealt_ + ranks_.next_in_counter(name_);
+      all_claimed_ = job >= std::ssize(request_.jobs);
+      if (!all_claimed_) jobs.push_back(taken(job));
+    }
+    return all_claimed_ && under_way_ == 0 ? gone_on_with() : jobs;
+  }
+
+  // What another rank began, each response a job of its own.
+  std::vector<PromptJob> gone_on_with() {
+    begun_ = moved_.taken(request_.should_stop);
+    std::vector<PromptJob> jobs;
+    for (const Sampled& response : begun_) {
+      PromptJob& job = jobs.emplace_back(request_.jobs[response.job]);
+      job.samples = 1;
+      job.first_sample = response.sample;
+      job.begun = &response;
+      number_.push_back(response.job);
+    }
+    under_way_ += std::ssize(jobs);
+    return jobs;
+  }
+  std::vector<const Sampled*> given_of(std::vector<const Sampled*> under_way) {
+    const auto cost = [this](const Sampled& s) -> WorkStealing::Cost {
+      const PromptJob& job = request_.jobs[number_[s.job]];
+      const auto made = std::ssize(s.token);
+      return {.left = most_tokens(job) - made, .known = std::ssize(job.prompt) + made};
+    };
+    auto given = moved_.given_of(std::move(under_way), cost, [this](int64_t job) { return number_[job]; });
+    under_way_ -= std::ssize(given);
+    return given;
+  }
+
+  const RolloutRequest& request_;
+  Ranks& ranks_;
+  const bool claims_;
+  const std::string name_;
+  WorkStealing moved_;
+  std::vector<Sampled> begun_;
+  int64_t dealt_ = 0;  // prompts before this one are assigned from the start
+  std::vector<PromptJob> jobs_;
+  std::vector<int64_t> number_;  // among all prompts, of each that is sampled here
+  int64_t under_way_ = 0, first_responses_ = 0;
+  bool all_claimed_ = false;
+};
+
+class SharedRollout final : public Rollout {
+ public:
+  SharedRollout(Rollout& own, Ranks& ranks, bool claims) : own_(own), ranks_(ranks), claims_(claims) {}
+
+  std::vector<Sampled> run(const RolloutRequest& request) override {
+    OwnPart part(request, ranks_, claims_);
+    const std::vector<Sampled> sampled = part.sampler(own_);
+    std::vector<Sampled> all;
+    bool stopped = false;
+    // First whether the rank was told to stop, which leaves responses out.
+    const std::string mine = (request.should_stop && request.should_stop() ? "1" : "0") + sampled_bytes(sampled);
+    for (const std::string& text : ranks_.all_gather("responses", mine)) {
+      stopped = stopped || text[0] == '1';
+      for (Sampled& s : read_sampled(std::string_view(text).substr(1), "what a rank sends")) {
+        all.push_back(std::move(s));
+      }
+    }
+    if (claims_) end(part, request);
+    std::ranges::sort(
+        all, [](const Sampled& a, const Sampled& b) { return a.job != b.job ? a.job < b.job : a.sample < b.sample; });
+    if (!stopped) check_all_there(all, request);
+    if (request.on_response) {
+      for (const Sampled& s : all) request.on_response(s);
+    }
+    if (!request.keep) all.clear();
+    return all;
+  }
+
+ private:
+  // Every response that was asked for, once: what is missing would be an empty group, and count as solved by none.
+  void check_all_there(const std::vector<Sampled>& all, const RolloutRequest& request) const {
+    int64_t asked = 0;
+    for (const PromptJob& job : request.jobs) asked += job.samples;
+    const auto refuse = [&](int64_t job) {
+      throw Error(ErrorKind::ranks,
+                  str("rank ", ranks_.rank(), " of ", ranks_.size(), ": the ranks have ", all.size(), " of ", asked,
+                      " responses together; prompt ", job, " of the step lacks one or has one twice (a bug in ucas; ",
+                      "please report it with the command)"),
+                  kNumeric);
+    };
+    size_t at = 0;
+    for (int64_t job = 0; job < std::ssize(request.jobs); ++job) {
+      const size_t first = at;
+      const uint32_t first_sample = request.jobs[job].first_sample;
+      while (at < all.size() && all[at].job == job && all[at].sample == first_sample + (at - first)) ++at;
+      if (at - first != static_cast<size_t>(request.jobs[job].samples)) refuse(job);
+    }
+    if (at != all.size()) refuse(std::ssize(request.jobs) - 1);
+  }
+
+  void end(OwnPart& part, const RolloutRequest& request) {
+    part.end();
+    if (!request.on_moved) return;
+    int64_t moved = 0;
+    for (const std::string& text : ranks_.all_gather("moved responses", std::to_string(part.taken_over())))
+      moved += std::stoll(text);
+    request.on_moved(moved);
+  }
+
+  Rollout& own_;
+  Ranks& ranks_;
+  const bool claims_;
+};
+
+// What followers must know of a request, as text.
+std::string request_text(const RolloutRequest& request) {
+  const SamplingConfig& s = request.sampling;
+  Json text = {{"sampling", {s.temperature, s.top_p, s.top_k, s.min_p, s.max_tokens}},
+               {"seed", request.seed},
+               {"step", request.step},
+               {"stop_ids", request.stop_ids}};
+  for (const PromptJob& job : request.jobs) {
+    text["jobs"].push_back({std::vector<int32_t>(job.prompt.begin(), job.prompt.end()), job.problem, job.samples,
+                            job.first_sample, job.greedy, job.max_tokens,
+                            std::vector<int32_t>(job.stop_ids.begin(), job.stop_ids.end())});
+  }
+  return text.dump();
+}
+
+// A request with what its jobs point to.
+struct HeardRequest {
+  explicit HeardRequest(const std::string& text) {
+    const Json said = parse_json(text, "what rank 0 sends");
+    const Json& s = said.at("sampling");
+    request.sampling = {.temperature = s[0], .top_p = s[1], .top_k = s[2], .min_p = s[3], .max_tokens = s[4]};
+    request.seed = said.at("seed");
+    request.step = said.at("step");
+    request.stop_ids = said.at("stop_ids").get<std::vector<int32_t>>();
+    for (const Json& job : said.at("jobs")) {
+      const auto& prompt = ids.emplace_back(job[0].get<std::vector<int32_t>>());
+      const auto& stops = ids.emplace_back(job[6].get<std::vector<int32_t>>());
+      jobs.push_back({.prompt = prompt,
+                      .problem = job[1],
+                      .samples = job[2],
+                      .first_sample = job[3],
+                      .greedy = job[4],
+                      .max_tokens = job[5],
+                      .stop_ids = stops});
+    }
+    request.jobs = jobs;
+  }
+  std::deque<std::vector<int32_t>> ids;  // their places stay
+  std::vector<PromptJob> jobs;
+  RolloutRequest request;
+};
+
+class LeadingRollout final : public Rollout {
+ public:
+  LeadingRollout(Rollout& own, Ranks& ranks) : ranks_(ranks), shared_(own, ranks, true) {}
+
+  // In pieces: finished responses are passed on before the next chunk begins.
+  std::vector<Sampled> run(const RolloutRequest& request) override {
+    UCAS_CHECK(!request.ends && !request.more, "follower ranks know stop ids only, no stop strings");
+    std::vector<Sampled> all;
+    const size_t piece = static_cast<size_t>(ranks_.size() * kPromptsAtOnce);
+    for (size_t first = 0; first < request.jobs.size(); first += piece) {
+      if (request.should_stop && request.should_stop()) break;
+      RolloutRequest part = request;
+      part.jobs = request.jobs.subspan(first, std::min(piece, request.jobs.size() - first));
+      if (request.on_response) part.on_response = [&](const Sampled& s) { request.on_response(of_all(s, first)); };
+      if (request.on_token) {
+        part.on_token = [&](int64_t job, uint32_t sample, int32_t token) {
+          request.on_token(job + static_cast<int64_t>(first), sample, token);
+        };
+      }
+      part.name_of = nullptr;
+      ranks_.from_leader("what to sample", request_text(part));
+      for (Sampled& s : shared_.run(part)) all.push_back(of_all(std::move(s), first));
+    }
+    return all;
+  }
+
+ private:
+  static constexpr int64_t kPromptsAtOnce = 64;  // of each rank
+  static Sampled of_all(Sampled s, size_t first) {
+    s.job += static_cast<int64_t>(first);
+    return s;
+  }
+  Ranks& ranks_;
+  SharedRollout shared_;
+};
+
+}  // namespace
+
+std::unique_ptr<Rollout> lead_rollout(Rollout& own, Ranks& ranks) {
+  return std::make_unique<LeadingRollout>(own, ranks);
+}
+
+void dismiss_followers(Ranks& ranks) { ranks.from_leader("what to sample", ""); }
+
+void follow_rollout(Rollout& own, Ranks& ranks, const std::function<bool()>& should_stop) {
+  SharedRollout shared(own, ranks, true);
+  for (std::string text; !(text = ranks.from_leader("what to sample", "")).empty();) {
+    HeardRequest heard(text);
+    heard.request.should_stop = should_stop;
+    heard.request.keep = false;
+    shared.run(heard.request);
+  }
+}
+
+std::unique_ptr<Rollout> share_rollout(Rollout& own, Ranks& ranks, bool claims) {
+  return std::make_unique<SharedRollout>(own, ranks, claims);
+}
+
+}  // namespace ucas

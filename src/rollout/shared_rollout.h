@@ -1,0 +1,24 @@
+// Sampling on all ranks: each takes every size-th prompt, and all get all responses, as from one process. A response
+// depends on its prompt and key alone, so on CPUs its bits do not depend on the rank. With `claims` the last quarter of
+// the prompts is unassigned at first: a rank that has finished half of its responses takes one prompt after another
+// from an atomic counter, and an idle rank steals active sequences (rollout/work_stealing.h).
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "rollout/rollout.h"
+#include "sharding/ranks.h"
+
+namespace ucas {
+
+// Both are borrowed. `claims` is for a rollout that others may join (RolloutRequest::more).
+std::unique_ptr<Rollout> share_rollout(Rollout& own, Ranks& ranks, bool claims);
+
+// For work that rank 0 does, where others only sample: what it runs all run, some prompts at a time, until it calls
+// dismiss_followers(). Only rank 0 gets responses. They may not ask RolloutRequest::ends.
+std::unique_ptr<Rollout> lead_rollout(Rollout& own, Ranks& ranks);
+void dismiss_followers(Ranks& ranks);
+void follow_rollout(Rollout& own, Ranks& ranks, const std::function<bool()>& should_stop);
+
+}  // namespace ucas

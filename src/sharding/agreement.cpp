@@ -1,0 +1,89 @@
+#include "sharding/agreement.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+#include "base/str.h"
+
+namespace ucas {
+
+std::string name_ranks(const std::vector<int64_t>& numbers) {
+  std::vector<std::string> words;
+  for (int64_t n : numbers) words.push_back(str(n));
+  if (words.size() == 1) return "rank " + words[0];
+  const std::string last = words.back();
+  words.pop_back();
+  return str("ranks ", join(words, ", "), " and ", last);
+}
+
+std::vector<std::string> differences_of(const std::vector<std::vector<std::string>>& all) {
+  std::vector<std::string> names, differences;
+  std::vector<std::vector<std::pair<std::string, std::string>>> pairs;
+  for (const std::vector<std::string>& lines : all) {
+    auto& of_rank = pairs.emplace_back();
+    for (const std::string& line : lines) {
+      const size_t end = std::min(line.find(" = "), line.size());
+      of_rank.emplace_back(line.substr(0, end), line.substr(std::min(end + 3, line.size())));
+      if (std::ranges::find(names, of_rank.back().first) == names.end()) names.push_back(of_rank.back().first);
+    }
+  }
+  for (const std::string& name : names) {
+    std::vector<std::pair<std::string, std::vector<int64_t>>> values;  // and who has them
+    for (size_t r = 0; r < pairs.size(); ++r) {
+      const auto found = std::ranges::find(pairs[r], name, &std::pair<std::string, std::string>::first);
+      const std::string value = found == pairs[r].end() ? "(none)" : found->second;
+      auto at = std::ranges::find(values, value, &std::pair<std::string, std::vector<int64_t>>::first);
+      if (at == values.end()) at = values.insert(values.end(), {value, {}});
+      at->second.push_back(static_cast<int64_t>(r));
+    }
+    if (values.size() < 2) continue;
+    std::vector<std::string> words;
+    for (const auto& [value, ranks] : values) {
+      words.push_back(str(value.empty() ? "\"\"" : value, " at ", name_ranks(ranks)));
+    }
+    differences.push_back(str(name, " = ", join(words, ", ")));
+  }
+  return differences;
+}
+
+void require_same(Ranks& ranks, const char* what, const std::vector<std::string>& lines) {
+  if (ranks.alone()) return;
+  constexpr size_t kMostSaid = 5;
+  std::vector<std::vector<std::string>> all;
+  for (const std::string& text : ranks.all_gather(what, join(lines, "\n"))) all.push_back(split(text, '\n'));
+  std::vector<std::string> differences = differences_of(all);
+  if (differences.empty()) return;
+  if (differences.size() > kMostSaid) {
+    const size_t more = differences.size() - kMostSaid;
+    differences.resize(kMostSaid);
+    differences.push_back(str("and ", more, " more"));
+  }
+  throw AgreedError(ErrorKind::config, str("the ranks are not at the same run: ", join(differences, "; "),
+                                           "; give all of them the same options, files and environment"));
+}
+
+Decision decided(Ranks& ranks, const char* what, const Decision& mine) {
+  if (ranks.alone()) return mine;
+  // Flags, the three numbers of `best`, then `ended`.
+  std::string bytes;
+  for (const bool flag : {mine.stop, mine.validate, mine.save, mine.last}) bytes += flag ? '1' : '0';
+  const auto add = [&](const auto& number) { bytes.append(reinterpret_cast<const char*>(&number), sizeof number); };
+  add(mine.best.step), add(mine.best.value), add(mine.best.since);
+  bytes += mine.ended;
+  const std::vector<std::string> all = ranks.all_gather(what, bytes);
+  const std::string& leader = all[0];
+  Decision decision{.validate = leader[1] == '1', .save = leader[2] == '1', .last = leader[3] == '1'};
+  decision.stop = std::ranges::any_of(all, [](const std::string& one) { return one[0] == '1'; });
+  size_t at = 4;
+  const auto take = [&](auto& number) {
+    std::memcpy(&number, leader.data() + at, sizeof number);
+    at += sizeof number;
+  };
+  take(decision.best.step), take(decision.best.value), take(decision.best.since);
+  decision.ended = leader.substr(at);
+  return decision;
+}
+
+}  // namespace ucas

@@ -1,0 +1,57 @@
+// Which micro-batches of an update this process works off, and how gradients and metrics become those of the whole
+// mini-batch. Alone: all of them, and nothing travels. Of several ranks each takes some, the same ones as one process
+// would make; update.reduce and update.shard say how sums travel. GradientPass and the auxiliary models know nothing of
+// ranks beyond this.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <type_traits>
+
+#include "core/batch.h"
+#include "model/gemm/linear.h"
+#include "model/model.h"
+#include "sharding/ranks.h"
+
+namespace ucas {
+
+class ShardedGradients;
+
+// The ranks that share an update.
+struct Among {
+  Ranks* ranks = nullptr;              // null: this process alone
+  bool ordered = false;                // the bits of one process, else sums
+  ShardedGradients* shards = nullptr;  // where each rank keeps the gradients of some parameters alone (ZeRO-2)
+
+  bool several() const { return ranks != nullptr && !ranks->alone(); }
+  // With sums there is a micro-batch for each rank at least.
+  int64_t budget_of(int64_t token_budget, const Batch& batch, std::span<const int64_t> responses) const;
+};
+
+class GradientSchedule {
+ public:
+  using Work = std::function<void(int64_t micro)>;
+
+  virtual ~GradientSchedule() = default;
+  // Calls work(m) for this process's micro-batches, in order, m of [0, micros). `work` adds to gradients and metrics.
+  virtual void learn(int64_t micros, const Work& work) = 0;
+  // After learn(): the same of work that adds to the metrics alone.
+  virtual void read(int64_t micros, const Work& work) = 0;
+  // After both: the gradients of the parameters, or this rank's shards of them, and the metrics are the mini-batch's.
+  virtual void finish() = 0;
+};
+
+// `metrics` is read and written until finish(). Several ranks: every call of the schedule is made by all of them.
+std::unique_ptr<GradientSchedule> make_schedule(const Among& among, std::span<const NamedTensor> parameters,
+                                                std::span<double> metrics);
+
+// Metrics made of doubles alone.
+template <class Metrics>
+std::span<double> doubles_of(Metrics& metrics) {
+  static_assert(std::is_trivially_copyable_v<Metrics> && sizeof(Metrics) % sizeof(double) == 0);
+  return {reinterpret_cast<double*>(&metrics), sizeof(Metrics) / sizeof(double)};
+}
+
+}  // namespace ucas

@@ -1,0 +1,123 @@
+#include "sharding/ranks.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+
+#include "base/error.h"
+#include "base/process/machine.h"
+#include "base/str.h"
+
+namespace ucas {
+
+namespace {
+
+class Alone final : public Ranks {
+ public:
+  int64_t rank() const override { return 0; }
+  int64_t size() const override { return 1; }
+  void barrier(const char* /*what*/) override {}
+  std::vector<std::string> all_gather(const char* /*what*/, const std::string& bytes) override { return {bytes}; }
+  void all_reduce(const char* /*what*/, std::span<const at::Tensor> /*tensors*/) override {}
+  void reduce(const char* /*what*/, OfRanks /*to*/) override {}
+  void broadcast(const char* /*what*/, OfRanks /*from*/) override {}
+  void send(const char* /*what*/, std::span<const at::Tensor> /*tensors*/, int64_t /*from*/, int64_t /*to*/) override {}
+  void in_turn(const char* /*what*/, std::span<const at::Tensor> /*tensors*/, std::string& /*bytes*/,
+               const std::function<void()>& turn) override {
+    turn();
+  }
+  int64_t add_to_counter(const std::string& name, int64_t more) override { return counted_[name] += more; }
+  std::string first_writer_wins(const std::string& name, const std::string& bytes) override {
+    return settled_.try_emplace(name, bytes).first->second;
+  }
+  void delete_keys(const std::vector<std::string>& names) override {
+    for (const std::string& name : names) {
+      counted_.erase(name);
+      settled_.erase(name);
+    }
+  }
+
+ private:
+  std::map<std::string, int64_t> counted_;
+  std::map<std::string, std::string> settled_;
+};
+
+// A number of the environment.
+int64_t number_of(const char* name, int64_t least, int64_t most) {
+  const char* text = std::getenv(name);
+  if (text == nullptr) {
+    throw Error(ErrorKind::config,
+                str("WORLD_SIZE is set, but ", name, " is not: start the ranks by torchrun, or set RANK, ",
+                    "WORLD_SIZE, MASTER_ADDR and MASTER_PORT for each"));
+  }
+  int64_t value = 0;
+  const char* end = text + std::strlen(text);
+  const auto [at, failed] = std::from_chars(text, end, value);
+  if (failed != std::errc{} || at != end || value < least || value > most) {
+    throw Error(ErrorKind::config,
+                str(name, "=", printable(text), ": expected a whole number from ", least, " to ", most));
+  }
+  return value;
+}
+
+bool several_by_environment() {
+  const char* world = std::getenv("WORLD_SIZE");
+  return world != nullptr && std::strcmp(world, "1") != 0;
+}
+
+constexpr int64_t kMostRanks = 4096;
+
+}  // namespace
+
+void Ranks::broadcast(const char* what, std::span<const at::Tensor> tensors, int64_t from) {
+  std::vector<std::vector<at::Tensor>> of_ranks(static_cast<size_t>(size()));
+  of_ranks[static_cast<size_t>(from)].assign(tensors.begin(), tensors.end());
+  broadcast(what, of_ranks);
+}
+
+bool Ranks::any(const char* what, bool mine) {
+  const std::vector<std::string> all = all_gather(what, mine ? "1" : "");
+  return std::ranges::any_of(all, [](const std::string& one) { return !one.empty(); });
+}
+
+// A failure as "exit code, kind, text", one a line; "": none.
+void Ranks::agree(const char* what, const std::optional<Error>& failure) {
+  const std::string mine = failure ? str(failure->exit_code(), "\n", failure->word(), "\n", failure->what()) : "";
+  const std::vector<std::string> all = all_gather(what, mine);
+  for (size_t r = 0; r < all.size(); ++r) {
+    if (all[r].empty()) continue;
+    const size_t kind = all[r].find('\n') + 1, text = all[r].find('\n', kind) + 1;
+    std::string message = all[r].substr(text);
+    if (r > 0) {  // a line for each thing that is wrong
+      std::vector<std::string> lines;
+      for (const std::string& line : split(message, '\n')) lines.push_back(str("rank ", r, ": ", line));
+      message = join(lines, "\n");
+    }
+    throw AgreedError(error_kind_of(all[r].substr(kind, text - kind - 1)), message, std::atoi(all[r].c_str()));
+  }
+}
+
+std::unique_ptr<Ranks> alone() { return std::make_unique<Alone>(); }
+
+std::unique_ptr<Ranks> open_ranks() {
+  if (!several_by_environment()) return alone();
+  const int64_t size = number_of("WORLD_SIZE", 1, kMostRanks), rank = number_of("RANK", 0, size - 1);
+  const char* host = std::getenv("MASTER_ADDR");
+  const int64_t port = number_of("MASTER_PORT", 1, 65535);
+  std::unique_ptr<Ranks> ranks = make_gloo_ranks(rank, size, host != nullptr ? host : "127.0.0.1", port);
+  share_cores(ranks->place().sharing_cores);
+  return ranks;
+}
+
+int64_t rank_of_environment() {
+  if (!several_by_environment() || std::getenv("RANK") == nullptr) return 0;
+  try {
+    return number_of("RANK", 0, kMostRanks);
+  } catch (const Error&) {
+    return 0;  // open_ranks() refuses it
+  }
+}
+
+}  // namespace ucas

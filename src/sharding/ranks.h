@@ -1,0 +1,135 @@
+// Ranks: processes that train one policy together. Each samples a shard of the prompts and computes a shard of the
+// gradients; all hold the same batch, advantages and weights. Only rank 0 writes. One rank by default. Under torchrun,
+// or where RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT are set, c10d carries the bytes over Gloo; for CUDA tensors
+// see sharding/ranks_device.h. Every call but send() and those on the store is a collective: all ranks make it, in
+// order. `what` names the call. Ranks compare it first, so that ranks which do not do the same end in an Error that
+// names both: Error(ErrorKind::ranks, exit 70), as where another rank is gone.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "base/error.h"
+
+namespace ucas {
+
+// The same Error on every rank: rank 0 prints it (cli/engine/speaking.h).
+class AgreedError : public Error {
+ public:
+  using Error::Error;
+};
+
+// Where a rank runs, counted among all of them when they join.
+struct RankLocation {
+  int64_t on_host = 1;        // ranks of this host
+  int64_t local = 0;          // this one's number among them
+  int64_t sharing_cores = 1;  // of them, those that may run on exactly the same cores
+};
+
+class Ranks {
+ public:
+  using OfRanks = std::span<const std::vector<at::Tensor>>;  // a list for each rank, each maybe empty
+
+  virtual ~Ranks() = default;
+  virtual int64_t rank() const = 0;
+  virtual int64_t size() const = 0;
+  virtual RankLocation place() const { return {}; }
+  bool alone() const { return size() == 1; }
+  bool leads() const { return rank() == 0; }
+
+  // Barrier.
+  virtual void barrier(const char* what) = 0;
+  // All-gather: the bytes of every rank, in order.
+  virtual std::vector<std::string> all_gather(const char* what, const std::string& bytes) = 0;
+  // All-reduce in place: the sum over all ranks, the same bits on each, other bits than a sum in one process.
+  virtual void all_reduce(const char* what, std::span<const at::Tensor> tensors) = 0;
+  // In place at rank r: the sum over all ranks of what is for r. What it is elsewhere then is not said.
+  virtual void reduce(const char* what, OfRanks to) = 0;
+  // In place: what is of rank r becomes r's on all.
+  virtual void broadcast(const char* what, OfRanks from) = 0;
+  void broadcast(const char* what, std::span<const at::Tensor> tensors, int64_t from);
+  // Point to point, in place; only these two ranks call. A collective comes before a series of these.
+  virtual void send(const char* what, std::span<const at::Tensor> tensors, int64_t from, int64_t to) = 0;
+  // Each rank's turn(), one after the other: what a rank leaves in `tensors` and `bytes` the next one finds there, and
+  // all have what the last one left.
+  virtual void in_turn(const char* what, std::span<const at::Tensor> tensors, std::string& bytes,
+                       const std::function<void()>& turn) = 0;
+
+  // Atomic counter on the store, 0 at first: adds and returns the sum.
+  virtual int64_t add_to_counter(const std::string& name, int64_t more) = 0;
+  // Atomic counter: the number of this call among those of all ranks with this name, from 0 on.
+  int64_t next_in_counter(const std::string& name) { return add_to_counter(name, 1) - 1; }
+  // First writer wins (compare-and-set); returns the stored value. 1 byte to a few MB.
+  virtual std::string first_writer_wins(const std::string& name, const std::string& bytes) = 0;
+  // Frees these keys of the store.
+  virtual void delete_keys(const std::vector<std::string>& names) = 0;
+
+  // Of calls that all ranks make: the same number on each, for names.
+  int64_t next_number() { return number_++; }
+
+  // Bytes of all that was given to these calls so far: what the wire carries of a sum is about twice its tensors.
+  virtual int64_t bytes() const { return 0; }
+
+  bool any(const char* what, bool mine);  // whether it is so on any rank
+  // Broadcast of rank 0's bytes.
+  std::string from_leader(const char* what, const std::string& mine) {
+    return all_gather(what, leads() ? mine : "").front();
+  }
+  // Does `work` on every rank, and gives what it gives. Where it throws an Error on one, all throw AgreedError: rank
+  // 0's, else that of the first rank that has one, with its number.
+  template <class Work>
+  auto together(const char* what, Work work);
+
+ private:
+  void agree(const char* what, const std::optional<Error>& failure);
+  int64_t number_ = 0;
+};
+
+std::unique_ptr<Ranks> alone();
+// By the environment. Error(ErrorKind::config) where it is incomplete; AgreedError where these are not processes of one
+// program for one run.
+std::unique_ptr<Ranks> open_ranks();
+// RANK where WORLD_SIZE says that there are several, else 0. Throws nothing.
+int64_t rank_of_environment();
+std::unique_ptr<Ranks> make_gloo_ranks(int64_t rank, int64_t size, const std::string& host, int64_t port);
+
+// Items [first, last) of `count` that are this rank's: neighbours, as even as possible.
+struct RankShare {
+  int64_t first, last;
+};
+inline RankShare share_of(const Ranks& ranks, int64_t count) {
+  return {count * ranks.rank() / ranks.size(), count * (ranks.rank() + 1) / ranks.size()};
+}
+
+template <class Work>
+auto Ranks::together(const char* what, Work work) {
+  if (alone()) return work();
+  std::optional<Error> failure;
+  const auto attempt = [&](auto run) {
+    try {
+      run();
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::ranks || dynamic_cast<const AgreedError*>(&error) != nullptr) throw;
+      failure = error;
+    }
+  };
+  if constexpr (std::is_void_v<decltype(work())>) {
+    attempt(work);
+    agree(what, failure);
+  } else {
+    std::optional<decltype(work())> result;
+    attempt([&] { result.emplace(work()); });
+    agree(what, failure);
+    return std::move(*result);
+  }
+}
+
+}  // namespace ucas

@@ -1,0 +1,334 @@
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/str.h"
+#include "sharding/ranks.h"
+#include "sharding/ranks_device.h"
+#include "sharding/rendezvous.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr int64_t kSmall = 1 << 20;            // elements
+constexpr std::chrono::minutes kPatience{30};  // for the slowest rank: a step's sampling may be uneven
+
+// What a rank is about to do, said before it does.
+struct Header {
+  int64_t number = 0;
+  uint64_t call = 0;  // kind and name
+  int64_t bytes = -1;
+  bool operator==(const Header&) const = default;
+};
+constexpr size_t kNameBytes = 64;
+
+enum class Kind : char { barrier, all_gather, all_reduce, reduce, broadcast, send, in_turn };
+
+uint64_t hash_of_call(Kind kind, std::string_view what) {  // FNV-1a
+  uint64_t hash = 14695981039346656037u + static_cast<uint64_t>(kind);
+  for (const char c : what) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  return hash;
+}
+
+at::Tensor tensor_of(const void* data, size_t bytes) {
+  at::Tensor tensor = at::empty({static_cast<int64_t>(bytes)}, at::kByte);
+  std::memcpy(tensor.data_ptr(), data, bytes);
+  return tensor;
+}
+
+int64_t bytes_in(std::span<const at::Tensor> tensors) {
+  int64_t sum = 0;
+  for (const at::Tensor& tensor : tensors) sum += static_cast<int64_t>(tensor.nbytes());
+  return sum;
+}
+int64_t bytes_in(Ranks::OfRanks lists) {
+  int64_t sum = 0;
+  for (const std::vector<at::Tensor>& list : lists) sum += bytes_in(list);
+  return sum;
+}
+
+class GlooRanks final : public Ranks {
+ public:
+  GlooRanks(int64_t rank, int64_t size, const std::string& host, int64_t port) : rank_(rank), size_(size) {
+    called("joining the other ranks", [&] {
+      Rendezvous met = join_ranks(facts_here(rank, size), host, port, kPatience);
+      auto options = c10d::ProcessGroupGloo::Options::create(kPatience);
+      const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
+      options->devices.push_back(interface != nullptr ? c10d::ProcessGroupGloo::createDeviceForInterface(interface)
+                                                      : c10d::ProcessGroupGloo::createDeviceForHostname(met.address));
+      group_ = c10::make_intrusive<c10d::ProcessGroupGloo>(met.store, static_cast<int>(rank), static_cast<int>(size),
+                                                           options);
+      store_ = met.store;
+      place_ = met.place;
+    });
+  }
+
+  int64_t rank() const override { return rank_; }
+  int64_t size() const override { return size_; }
+  RankLocation place() const override { return place_; }
+  int64_t bytes() const override { return bytes_; }
+
+  void barrier(const char* what) override { begin(Kind::barrier, what, -1); }
+
+  std::vector<std::string> all_gather(const char* what, const std::string& bytes) override {
+    const std::vector<Header> headers = begin(Kind::all_gather, what, static_cast<int64_t>(bytes.size()));
+    int64_t longest = 1;
+    for (const Header& header : headers) longest = std::max(longest, header.bytes);
+    bytes_ += static_cast<int64_t>(bytes.size());
+    at::Tensor mine = at::empty({longest}, at::kByte);
+    std::memcpy(mine.data_ptr(), bytes.data(), bytes.size());
+    std::vector<std::string> all;
+    const std::vector<at::Tensor> parts = all_of(what, mine);
+    for (size_t r = 0; r < parts.size(); ++r) {
+      all.emplace_back(static_cast<const char*>(parts[r].data_ptr()), static_cast<size_t>(headers[r].bytes));
+    }
+    return all;
+  }
+
+  void all_reduce(const char* what, std::span<const at::Tensor> tensors) override {
+    begin(Kind::all_reduce, what, bytes_in(tensors));
+    each_large(tensors,
+               [&](std::vector<at::Tensor>& one) { called(what, [&] { group_of(one).allreduce(one)->wait(); }); });
+  }
+
+  void reduce(const char* what, OfRanks to) override {
+    begin(Kind::reduce, what, bytes_in(to));
+    for (size_t r = 0; r < to.size(); ++r) {
+      c10d::ReduceOptions options;
+      options.rootRank = static_cast<int64_t>(r);
+      each_large(to[r], [&](std::vector<at::Tensor>& one) {
+        called(what, [&] { group_of(one).reduce(one, options)->wait(); });
+      });
+    }
+  }
+
+  using Ranks::broadcast;
+  void broadcast(const char* what, OfRanks from) override {
+    begin(Kind::broadcast, what, bytes_in(from));
+    for (size_t r = 0; r < from.size(); ++r) {
+      c10d::BroadcastOptions options;
+      options.rootRank = static_cast<int64_t>(r);
+      each_large(from[r], [&](std::vector<at::Tensor>& one) {
+        called(what, [&] { group_of(one).broadcast(one, options)->wait(); });
+      });
+    }
+  }
+
+  void send(const char* what, std::span<const at::Tensor> tensors, int64_t from, int64_t to) override {
+    if (rank_ == from) {
+      send_header(what, bytes_in(tensors), to);
+      each_large(tensors, [&](std::vector<at::Tensor>& one) { pass_on(what, one, to); });
+    }
+    if (rank_ == to) {
+      receive_header(what, bytes_in(tensors), from);
+      each_large(tensors, [&](std::vector<at::Tensor>& one) { take_over(what, one, from); });
+    }
+  }
+
+  void in_turn(const char* what, std::span<const at::Tensor> tensors, std::string& bytes,
+               const std::function<void()>& turn) override {
+    begin(Kind::in_turn, what, bytes_in(tensors));
+    if (rank_ > 0) {
+      each_large(tensors, [&](std::vector<at::Tensor>& one) { take_over(what, one, rank_ - 1); });
+      bytes = receive_bytes(what, rank_ - 1);
+    }
+    turn();
+    if (rank_ + 1 < size_) {
+      each_large(tensors, [&](std::vector<at::Tensor>& one) { pass_on(what, one, rank_ + 1); });
+      send_bytes(what, bytes, rank_ + 1);
+    }
+    broadcast(what, tensors, size_ - 1);
+    bytes = all_gather(what, rank_ + 1 == size_ ? bytes : "").back();
+  }
+
+  int64_t add_to_counter(const std::string& name, int64_t more) override {
+    int64_t sum = 0;
+    called("claiming a prompt", [&] { sum = store_->add("ucas/" + name, more); });
+    return sum;
+  }
+  std::string first_writer_wins(const std::string& name, const std::string& bytes) override {
+    std::string decided;
+    called("moving responses", [&] { decided = store_->compareSet("ucas/" + name, "", bytes); });
+    if (decided == bytes) bytes_ += static_cast<int64_t>(bytes.size());
+    return decided;
+  }
+  void delete_keys(const std::vector<std::string>& names) override {
+    called("moving responses", [&] {
+      for (const std::string& name : names) store_->deleteKey("ucas/" + name);
+    });
+  }
+
+ private:
+  // A call costs its latency: small tensors of one type travel side by side. All lie on one device.
+  template <class Send>
+  void each_large(std::span<const at::Tensor> tensors, Send send) {
+    for (const at::Tensor& tensor : tensors) bytes_ += static_cast<int64_t>(tensor.nbytes());
+    std::vector<at::Tensor> small;
+    for (const at::Tensor& tensor : tensors) {
+      if (tensor.numel() < kSmall && (small.empty() || tensor.scalar_type() == small[0].scalar_type())) {
+        small.push_back(tensor);
+        continue;
+      }
+      std::vector<at::Tensor> one{carried(tensor)};
+      send(one);
+      if (!one[0].is_same(tensor)) tensor.copy_(one[0]);
+    }
+    if (small.empty()) return;
+    std::vector<at::Tensor> flat;
+    for (const at::Tensor& tensor : small) flat.push_back(tensor.reshape({-1}));
+    std::vector<at::Tensor> one{carried(at::cat(flat))};
+    send(one);
+    int64_t first = 0;
+    for (at::Tensor& tensor : small) {
+      tensor.copy_(one[0].narrow(0, first, tensor.numel()).view(tensor.sizes()));
+      first += tensor.numel();
+    }
+  }
+
+  // What is sent and received for it: itself, or where only the host has a way to the others, a copy there.
+  at::Tensor carried(const at::Tensor& tensor) {
+    if (tensor.is_cpu()) return tensor;
+    if (!asked_for_device_) {
+      asked_for_device_ = true;
+      called("joining the other ranks' devices",
+             [&] { device_group_ = make_device_group(store_, rank_, size_, kPatience); });
+    }
+    return device_group_ ? tensor : tensor.cpu();
+  }
+  c10d::Backend& group_of(const std::vector<at::Tensor>& tensors) const {
+    return tensors[0].is_cpu() ? static_cast<c10d::Backend&>(*group_) : *device_group_;
+  }
+  void pass_on(const char* what, std::vector<at::Tensor>& one, int64_t to) {
+    called(what, [&] { group_of(one).send(one, static_cast<int>(to), 0)->wait(); });
+  }
+  void take_over(const char* what, std::vector<at::Tensor>& one, int64_t from) {
+    called(what, [&] { group_of(one).recv(one, static_cast<int>(from), 0)->wait(); });
+  }
+
+  template <class Call>
+  void called(const char* what, Call call) const {
+    try {
+      call();
+    } catch (const Error&) {
+      throw;
+    } catch (const std::exception& e) {
+      const std::string text = e.what();
+      throw Error(
+          ErrorKind::ranks,
+          str("rank ", rank_, " of ", size_, ": ", what, " failed: ", printable(text.substr(0, text.find('\n')), 300),
+              "; has another rank ended? its message says why"),
+          kNumeric);
+    }
+  }
+
+  // What all are about to do; Error where it is not the same.
+  std::vector<Header> begin(Kind kind, const char* what, int64_t bytes) {
+    const Header mine{++calls_, hash_of_call(kind, what), bytes};
+    std::vector<Header> headers;
+    for (const at::Tensor& part : all_of(what, tensor_of(&mine, sizeof mine))) {
+      std::memcpy(&headers.emplace_back(), part.const_data_ptr(), sizeof mine);
+    }
+    const bool all = std::ranges::all_of(headers, [&](Header header) {
+      if (kind == Kind::all_gather) header.bytes = mine.bytes;  // each has its own
+      return header == mine;
+    });
+    if (all) return headers;
+    char name[kNameBytes] = {};
+    std::strncpy(name, what, sizeof name - 1);
+    std::vector<std::string> said;
+    const std::vector<at::Tensor> names = all_of(what, tensor_of(name, sizeof name));
+    for (size_t r = 0; r < names.size(); ++r) {
+      said.push_back(in_words(static_cast<const char*>(names[r].const_data_ptr()), headers[r], str("rank ", r)));
+    }
+    refuse(said);
+  }
+  static std::string in_words(const char* name, const Header& header, const std::string& who) {
+    const std::string bytes = header.bytes < 0 ? "" : str(" of ", header.bytes, " bytes");
+    return str(who, " is at call ", header.number, ", ", printable(name, kNameBytes), bytes);
+  }
+  [[noreturn]] void refuse(const std::vector<std::string>& said) const {
+    throw Error(ErrorKind::ranks,
+                str("rank ", rank_, " of ", size_, ": the ranks do not do the same: ", join(said, "; "),
+                    " (a bug in ucas; please report it with the command)"),
+                kNumeric);
+  }
+
+  // Of calls between two: which collective came before, and what this one is.
+  void send_header(const char* what, int64_t bytes, int64_t to) {
+    char name[kNameBytes] = {};
+    std::strncpy(name, what, sizeof name - 1);
+    const Header mine{calls_, hash_of_call(Kind::send, what), bytes};
+    at::Tensor message = at::empty({static_cast<int64_t>(sizeof mine + sizeof name)}, at::kByte);
+    std::memcpy(message.data_ptr(), &mine, sizeof mine);
+    std::memcpy(static_cast<char*>(message.data_ptr()) + sizeof mine, name, sizeof name);
+    send(what, message, to);
+  }
+  void receive_header(const char* what, int64_t bytes, int64_t from) {
+    const Header mine{calls_, hash_of_call(Kind::send, what), bytes};
+    Header theirs;
+    const at::Tensor message = at::empty({static_cast<int64_t>(sizeof theirs + kNameBytes)}, at::kByte);
+    receive(what, message, from);
+    std::memcpy(&theirs, message.const_data_ptr(), sizeof theirs);
+    if (theirs == mine) return;
+    const char* name = static_cast<const char*>(message.const_data_ptr()) + sizeof theirs;
+    refuse({in_words(what, mine, str("rank ", rank_)), in_words(name, theirs, str("rank ", from))});
+  }
+
+  std::vector<at::Tensor> all_of(const char* what, const at::Tensor& mine) {
+    std::vector<std::vector<at::Tensor>> out(1);
+    for (int64_t r = 0; r < size_; ++r) out[0].push_back(at::empty_like(mine));
+    std::vector<at::Tensor> in{mine};
+    called(what, [&] { group_->allgather(out, in)->wait(); });
+    return out[0];
+  }
+
+  void send(const char* what, const at::Tensor& tensor, int64_t to) {
+    std::vector<at::Tensor> one{tensor};
+    called(what, [&] { group_->send(one, static_cast<int>(to), 0)->wait(); });
+  }
+  void receive(const char* what, const at::Tensor& tensor, int64_t from) {
+    std::vector<at::Tensor> one{tensor};
+    called(what, [&] { group_->recv(one, static_cast<int>(from), 0)->wait(); });
+  }
+  void send_bytes(const char* what, const std::string& bytes, int64_t to) {
+    const auto length = static_cast<int64_t>(bytes.size()) + 1;
+    bytes_ += length;
+    send(what, tensor_of(&length, sizeof length), to);
+    send(what, tensor_of(bytes.c_str(), static_cast<size_t>(length)), to);
+  }
+  std::string receive_bytes(const char* what, int64_t from) {
+    int64_t length = 0;
+    const at::Tensor of_length = at::empty({static_cast<int64_t>(sizeof length)}, at::kByte);
+    receive(what, of_length, from);
+    std::memcpy(&length, of_length.const_data_ptr(), sizeof length);
+    const at::Tensor content = at::empty({length}, at::kByte);
+    receive(what, content, from);
+    return {static_cast<const char*>(content.const_data_ptr()), static_cast<size_t>(length - 1)};
+  }
+
+  const int64_t rank_, size_;
+  int64_t bytes_ = 0, calls_ = 0;
+  RankLocation place_;
+  c10::intrusive_ptr<c10d::Store> store_;
+  c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;
+  c10::intrusive_ptr<c10d::Backend> device_group_;  // of tensors that do not lie on the CPU, once there were any
+  bool asked_for_device_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Ranks> make_gloo_ranks(int64_t rank, int64_t size, const std::string& host, int64_t port) {
+  return std::make_unique<GlooRanks>(rank, size, host, port);
+}
+
+}  // namespace ucas

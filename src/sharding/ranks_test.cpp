@@ -1,0 +1,642 @@
+// Ranks as processes of their own, over Gloo on this machine.
+#include "sharding/ranks.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/sin.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "base/error.h"
+#include "base/str.h"
+#include "model/transformer.h"
+#include "rollout/engine.h"
+#include "rollout/sampled_bytes.h"
+#include "rollout/shared_rollout.h"
+#include "sharding/agreement.h"
+#include "support/engine/rollout_requests.h"
+#include "support/engine/small_models.h"
+#include "support/patience.h"
+#include "train/optimizer/optimizer.h"
+
+namespace ucas {
+namespace {
+
+int64_t free_port() {
+  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  EXPECT_EQ(bind(socket, reinterpret_cast<sockaddr*>(&address), size), 0);
+  EXPECT_EQ(getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  close(socket);
+  return ntohs(address.sin_port);
+}
+
+using Joining = std::function<std::unique_ptr<Ranks>(int64_t rank)>;
+
+// Runs body(ranks) in `size` processes that join so; gives what each says is wrong, "" if nothing.
+std::vector<std::string> in_processes(int64_t size, const Joining& joined,
+                                      const std::function<std::string(Ranks&)>& body) {
+  std::vector<std::pair<pid_t, int>> children;
+  for (int64_t rank = 0; rank < size; ++rank) {
+    int ends[2];
+    EXPECT_EQ(pipe(ends), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      at::set_num_threads(1);         // a fork has none of the pool's
+      std::signal(SIGPIPE, SIG_IGN);  // as main() does: another rank may be gone
+      std::string said;
+      try {
+        const std::unique_ptr<Ranks> ranks = joined(rank);
+        said = body(*ranks);
+        ranks->barrier("the end");
+      } catch (const std::exception& e) {
+        said += str("threw: ", e.what());
+      }
+      if (write(ends[1], said.data(), said.size()) < 0) _exit(3);
+      _exit(0);
+    }
+    close(ends[1]);
+    children.emplace_back(child, ends[0]);
+  }
+  std::vector<std::string> all;
+  for (const auto& [child, end] : children) {
+    std::string said;
+    char part[512];
+    for (ssize_t n = 0; (n = read(end, part, sizeof part)) > 0;) said.append(part, static_cast<size_t>(n));
+    close(end);
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (WIFSIGNALED(status)) said += str("ended by signal ", WTERMSIG(status));
+    all.push_back(said);
+  }
+  return all;
+}
+std::vector<std::string> in_processes(int64_t size, const std::function<std::string(Ranks&)>& body) {
+  const int64_t port = free_port();
+  return in_processes(size, [&](int64_t rank) { return make_gloo_ranks(rank, size, "127.0.0.1", port); }, body);
+}
+
+TEST(ranks, gather_add_up_and_broadcast_reach_every_rank) {
+  for (int64_t size : {2, 3}) {
+    const auto said = in_processes(size, [&](Ranks& ranks) -> std::string {
+      const auto texts = ranks.all_gather("texts", std::string(static_cast<size_t>(5 * ranks.rank()), 'x') + '\0');
+      for (int64_t r = 0; r < size; ++r) {
+        if (texts[static_cast<size_t>(r)] != std::string(static_cast<size_t>(5 * r), 'x') + '\0') return "gather";
+      }
+      const at::Tensor sum = at::full({1000}, static_cast<double>(ranks.rank() + 1), at::kFloat);
+      ranks.all_reduce("sum", {{sum}});
+      if (!sum.eq(size * (size + 1) / 2).all().item<bool>()) return "add_up";
+      const at::Tensor given = at::full({7}, static_cast<double>(ranks.rank()), at::kFloat);
+      ranks.broadcast("given", {{given}}, size - 1);
+      if (!given.eq(size - 1).all().item<bool>()) return "broadcast";
+      const at::Tensor summed = at::full({9}, static_cast<double>(ranks.rank() + 1), at::kFloat);
+      std::vector<std::vector<at::Tensor>> sums(static_cast<size_t>(size));
+      sums[1] = {summed};
+      ranks.reduce("summed", sums);
+      if (ranks.rank() == 1 && !summed.eq(size * (size + 1) / 2).all().item<bool>()) return "reduce";
+      const at::Tensor handed = at::full({3}, ranks.leads() ? 5.0 : 0.0, at::kFloat);
+      if (ranks.rank() < 2) ranks.send("handed", {{handed}}, 0, 1);
+      if (ranks.rank() == 1 && !handed.eq(5).all().item<bool>()) return "hand";
+      std::string claimed;
+      for (int i = 0; i < 3; ++i) claimed += static_cast<char>('a' + ranks.next_in_counter("x"));
+      std::string all_claims = join(ranks.all_gather("claimed", claimed), "");
+      std::ranges::sort(all_claims);
+      if (all_claims != std::string("abcdefghi").substr(0, static_cast<size_t>(3 * size))) return "claim " + all_claims;
+      if (ranks.any("none", false) || !ranks.any("one", ranks.rank() == 1)) return "any";
+      if (ranks.from_leader("told", str(ranks.rank())) != "0") return "told";
+      const RankLocation place = ranks.place();
+      if (place.on_host != size || place.local != ranks.rank() || place.sharing_cores != size) return "place";
+      const RankShare share = share_of(ranks, 10);
+      return share.first == 10 * ranks.rank() / size ? "" : "share";
+    });
+    EXPECT_EQ(said, std::vector<std::string>(static_cast<size_t>(size)));
+  }
+}
+
+TEST(ranks, in_turn_hands_on_what_each_leaves) {
+  const auto said = in_processes(3, [](Ranks& ranks) -> std::string {
+    at::Tensor sum = at::full({50}, ranks.leads() ? 1.0 : 99.0, at::kFloat);
+    std::string order = ranks.leads() ? "" : "?";
+    ranks.in_turn("turns", {{sum}}, order, [&] {
+      sum.mul_(2).add_(static_cast<double>(ranks.rank()));
+      order += std::to_string(ranks.rank());
+    });
+    // ((1 * 2 + 0) * 2 + 1) * 2 + 2
+    return sum.eq(12).all().item<bool>() && order == "012" ? "" : str(order, " ", sum[0].item<float>());
+  });
+  EXPECT_EQ(said, std::vector<std::string>(3));
+}
+
+// Parameters of different sizes; the gradient of step s is the same on every rank.
+struct RanksTrained {
+  std::vector<NamedTensor> parameters;
+  RanksTrained() {
+    for (int64_t i = 0; i < 6; ++i) {
+      const std::string name = str("model.layers.", i, ".mlp.up_proj.weight");
+      parameters.push_back({name, at::full({8, 16 + 4 * i}, 0.1, at::kFloat).set_requires_grad(true)});
+    }
+  }
+  void set_gradients(int64_t step) {
+    for (NamedTensor& p : parameters) {
+      p.tensor.mutable_grad() =
+          at::arange(p.tensor.numel(), at::kFloat).view(p.tensor.sizes()).sin() * static_cast<double>(step + 1);
+    }
+  }
+  double elements() const {
+    double sum = 0;
+    for (const NamedTensor& p : parameters) sum += static_cast<double>(p.tensor.numel());
+    return sum;
+  }
+};
+
+double elements_of(const std::vector<NamedTensor>& tensors) {
+  double sum = 0;
+  for (const NamedTensor& t : tensors) sum += static_cast<double>(t.tensor.numel());
+  return sum;
+}
+
+TEST(ranks, each_keeps_its_share_of_the_moments_and_all_get_the_weights_of_one) {
+  for (OptimizerKind kind : {OptimizerKind::adamw, OptimizerKind::muon}) {
+    OptimizerConfig config;
+    config.kind = kind;
+    const auto said = in_processes(3, [&](Ranks& ranks) -> std::string {
+      RanksTrained one, shared;
+      Optimizer of_one(one.parameters, config), of_all(shared.parameters, config);
+      of_all.shard_over(ranks);
+      const double whole = elements_of(of_one.state()), kept = elements_of(of_all.state());
+      if (std::abs(kept / whole - 1.0 / 3) > 0.1) return str("keeps ", kept, " of ", whole);
+      for (int64_t step = 0; step < 3; ++step) {
+        one.set_gradients(step);
+        shared.set_gradients(step);
+        of_one.step(0.01);
+        of_all.step(0.01);
+      }
+      for (size_t i = 0; i < one.parameters.size(); ++i)
+        if (!one.parameters[i].tensor.equal(shared.parameters[i].tensor)) return "other weights";
+      of_all.gather_state();
+      if (ranks.leads()) {
+        const auto a = of_one.state(), b = of_all.state();
+        if (a.size() != b.size()) return "another state";
+        for (size_t i = 0; i < a.size(); ++i)
+          if (a[i].name != b[i].name || !a[i].tensor.equal(b[i].tensor)) return str("other ", a[i].name);
+      }
+      of_all.release_state();
+      return elements_of(of_all.state()) == kept ? "" : "keeps more than its share";
+    });
+    EXPECT_EQ(said, std::vector<std::string>(3));
+  }
+}
+
+// Masters of the model's trained parameters that are here, in elements.
+double masters_of(Model& model) {
+  double sum = 0;
+  for (const Bf16Copy& copy : model.bf16_copies())
+    if (has_values(copy.master)) sum += static_cast<double>(copy.master.numel());
+  return sum;
+}
+
+ModelConfig small_shape() {
+  ModelConfig c;
+  c.family = &kFamilies[1];
+  c.vocab_size = 64;
+  c.num_hidden_layers = 4;
+  return c;
+}
+
+// Gradients that are the same on every rank.
+void set_gradients(Model& model, int64_t step) {
+  for (const NamedTensor& p : model.trainable()) {
+    p.tensor.mutable_grad() =
+        at::arange(p.tensor.numel(), at::kFloat).view(p.tensor.sizes()).sin() * static_cast<double>(step + 1);
+  }
+}
+
+// What products read of the trained matrices, and the vectors beside them; "" where they are the same.
+std::string difference_of_weights(Model& a, Model& b) {
+  const auto of_a = a.bf16_copies(), of_b = b.bf16_copies();
+  if (of_a.empty() || of_a.size() != of_b.size()) return str(of_a.size(), " copies, ", of_b.size());
+  for (size_t i = 0; i < of_a.size(); ++i) {
+    if (!of_a[i].compute.equal(of_b[i].compute)) return str("other weights: copy ", i);
+    if (has_values(of_b[i].master) && !of_a[i].master.equal(of_b[i].master)) return str("another master: ", i);
+  }
+  const auto all_a = a.trainable(), all_b = b.trainable();
+  for (size_t i = 0; i < all_a.size(); ++i) {
+    if (has_values(all_b[i].tensor) && !all_a[i].tensor.equal(all_b[i].tensor)) return str("other ", all_a[i].name);
+  }
+  return "";
+}
+
+TEST(ranks, each_keeps_its_share_of_the_masters_and_all_get_the_bf16_weights_of_one) {
+  const LoraConfig lora{.rank = 4, .modules_to_save = {"embed_tokens"}};
+  for (const ModelOptions& options :
+       {ModelOptions{.dtype = Dtype::bf16},
+        ModelOptions{.dtype = Dtype::bf16, .trained = ucas::Trained::adapter, .lora = lora}}) {
+    const auto said = in_processes(3, [&](Ranks& ranks) -> std::string {
+      const auto one = make_model(small_shape(), 5, at::kCPU, options),
+                 shared = make_model(small_shape(), 5, at::kCPU, options);
+      Optimizer of_one(one->trainable(), {}), of_all(shared->trainable(), {});
+      of_all.shard_over(ranks, Shard::moments, shared->bf16_copies());
+      of_all.release_state();
+      const double whole = masters_of(*one), kept = masters_of(*shared);
+      if (std::abs(kept / whole - 1.0 / 3) > 0.12) return str("keeps ", kept, " of ", whole);
+      const int64_t sent = ranks.bytes();
+      for (int64_t step = 0; step < 3; ++step) {
+        set_gradients(*one, step);
+        set_gradients(*shared, step);
+        of_one.step(0.01);
+        of_all.step(0.01);
+        one->refresh();
+        shared->refresh();
+        if (const std::string other = difference_of_weights(*one, *shared); !other.empty()) return other;
+      }
+      double most = 0;  // matrices in bf16, vectors in f32
+      for (const NamedTensor& p : one->trainable()) most += static_cast<double>(p.tensor.numel());
+      if (static_cast<double>(ranks.bytes() - sent) != 3 * (4 * most - 2 * whole)) return "sends masters";
+      for (int again = 0; again < 2; ++again) {
+        of_all.gather_state();
+        if (masters_of(*shared) != (ranks.leads() ? whole : kept)) return "gathers another part";
+        if (const std::string other = difference_of_weights(*one, *shared); !other.empty()) return "gathered: " + other;
+        of_all.release_state();
+        if (masters_of(*shared) != kept) return "keeps more than its share";
+      }
+      return "";
+    });
+    EXPECT_EQ(said, std::vector<std::string>(3));
+  }
+}
+
+// Ends a response with every look for more; a slow one draws its first when `wait` comes back.
+class Drawing final : public Rollout {
+ public:
+  explicit Drawing(std::function<void()> wait = nullptr) : wait_(std::move(wait)) {}
+  std::vector<Sampled> run(const RolloutRequest& request) override {
+    std::vector<PromptJob> jobs(request.jobs.begin(), request.jobs.end());
+    std::vector<Sampled> sampled;
+    for (size_t job = 0; job < jobs.size(); ++job) {
+      for (uint32_t i = 0; i < jobs[job].samples; ++i) {
+        if (wait_ && sampled.size() == 1) wait_();
+        sampled.push_back({.job = static_cast<int64_t>(job), .sample = i, .token = {jobs[job].prompt[0]}});
+        request.on_response(sampled.back());
+        if (told != nullptr) ++*told;
+        if (!request.more) continue;
+        for (const PromptJob& more : request.more()) jobs.push_back(more);
+      }
+    }
+    count = sampled.size();
+    return sampled;
+  }
+  std::atomic<size_t>* told = nullptr;  // of each that was sampled
+  size_t count = 0;
+
+ private:
+  const std::function<void()> wait_;
+};
+
+TEST(ranks, one_that_is_quick_takes_over_prompts_that_a_slow_one_has_not_begun) {
+  void* shared_page = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(shared_page, MAP_FAILED);
+  for (const bool claims : {false, true}) {
+    auto* drawn_by_quick = new (shared_page) std::atomic<size_t>(0);
+    const auto said = in_processes(2,
+                                   [&](Ranks& ranks) -> std::string {
+                                     std::vector<std::vector<int32_t>> prompts;
+                                     for (int32_t i = 0; i < 24; ++i) prompts.push_back({100 + i});
+                                     std::vector<PromptJob> jobs;
+                                     for (const auto& prompt : prompts)
+                                       jobs.push_back({.prompt = prompt, .samples = 2});
+                                     size_t rounds = 0;
+                                     Drawing own(ranks.leads() ? [&] { testing::wait_until([&] { return *drawn_by_quick >= (claims ? 30 : 24) * rounds; }); }
+                                : std::function<void()>());
+                                     if (!ranks.leads()) own.told = drawn_by_quick;
+                                     const std::unique_ptr<Rollout> shared = share_rollout(own, ranks, claims);
+                                     for (int again = 0; again < 2; ++again) {
+                                       ++rounds;
+                                       RolloutRequest request;
+                                       request.jobs = jobs;
+                                       const std::vector<Sampled> all = shared->run(request);
+                                       if (all.size() != 48) return str(all.size(), " responses");
+                                       for (size_t i = 0; i < all.size(); ++i) {
+                                         const Sampled& s = all[i];
+                                         const bool right = s.job == static_cast<int64_t>(i / 2) && s.sample == i % 2 &&
+                                                            s.token[0] == 100 + s.job;
+                                         if (!right) return str("response ", i, " is of prompt ", s.job);
+                                       }
+                                       if (!claims && own.count != 24) return str("drew ", own.count, " of its own");
+                                       if (claims && (ranks.leads() ? own.count != 18 : own.count != 30))
+                                         return str("drew ", own.count);
+                                     }
+                                     return "";
+                                   });
+    EXPECT_EQ(said, std::vector<std::string>(2));
+  }
+}
+
+TEST(ranks, who_follows_draws_what_rank_0_is_asked_for) {
+  const auto said = in_processes(3, [](Ranks& ranks) -> std::string {
+    Drawing own;
+    if (!ranks.leads()) {
+      follow_rollout(own, ranks, nullptr);
+      return own.count > 0 ? "" : "drew nothing";
+    }
+    std::vector<std::vector<int32_t>> prompts;
+    for (int32_t i = 0; i < 500; ++i) prompts.push_back({i});
+    std::vector<PromptJob> jobs;
+    for (const auto& prompt : prompts) jobs.push_back({.prompt = prompt});
+    RolloutRequest request;
+    request.jobs = jobs;
+    request.keep = false;
+    std::vector<int64_t> came;
+    request.on_response = [&](const Sampled& s) { came.push_back(s.token[0] == s.job ? s.job : -1); };
+    lead_rollout(own, ranks)->run(request);
+    dismiss_followers(ranks);
+    for (int64_t i = 0; i < 500; ++i)
+      if (came.size() != 500 || came[static_cast<size_t>(i)] != i)
+        return str("not all, or not in order: ", came.size());
+    return "";
+  });
+  EXPECT_EQ(said, std::vector<std::string>(3));
+}
+
+// A step whose responses are sampled by engines; the slow rank takes its time for each token.
+struct LongTails {
+  LongTails(std::vector<int64_t> samples, int64_t slow)
+      : prompts(testing::random_prompts(std::ssize(samples), 12, 58)), jobs(testing::jobs_of(prompts, 1)), slow(slow) {
+    for (size_t j = 0; j < jobs.size(); ++j) jobs[j].samples = samples[j];
+    request = testing::request_of(jobs, {.max_tokens = 120}, {});
+    request.on_moved = [this](int64_t count) { moved = count; };
+  }
+  std::string drawn_by_one() {
+    request.on_token = nullptr;
+    return sampled_bytes(make_engine(*testing::task_model())->run(request));
+  }
+  std::string sampler(Ranks& ranks) {
+    const auto model = testing::task_model();
+    const auto engine = make_engine(*model);
+    request.on_token = [&](int64_t job, uint32_t, int32_t) {
+      if (ranks.rank() == slow) dawdler.step();
+      if (on_token) on_token(job);
+    };
+    return sampled_bytes(share_rollout(*engine, ranks, true)->run(request));
+  }
+  std::vector<std::vector<int32_t>> prompts;
+  std::vector<PromptJob> jobs;
+  int64_t slow, moved = 0;
+  testing::Dawdler dawdler;
+  RolloutRequest request;
+  std::function<void(int64_t job)> on_token;
+};
+
+TEST(ranks, who_has_nothing_left_goes_on_with_responses_of_others_and_all_have_the_bits_of_one) {
+  struct Case {
+    int64_t size;
+    std::vector<int64_t> samples;
+    SamplingConfig sampling;
+    bool texts_end;
+  };
+  for (const Case& c :
+       {Case{2, {8, 4, 8}, {.max_tokens = 120}, false},
+        Case{2, {8, 4, 8}, {.temperature = 0.8, .top_p = 0.9, .max_tokens = 120}, true},
+        Case{2, {12, 12}, {.min_p = 0.02, .max_tokens = 120}, false}, Case{3, {16}, {.max_tokens = 120}, false}}) {
+    const auto said = in_processes(c.size, [&](Ranks& ranks) -> std::string {
+      LongTails step(c.samples, 0);
+      step.request.sampling = c.sampling;
+      if (c.texts_end) {
+        step.request.ends = [](const Sampled& s) { return s.token.size() > 40 && s.token.back() % 50 == 7; };
+      }
+      for (int again = 0; again < 2; ++again) {
+        const std::string all = step.sampler(ranks);
+        if (step.moved == 0) return "nothing moved";
+        if (all != step.drawn_by_one()) return str("other responses, ", step.moved, " moved");
+      }
+      return "";
+    });
+    EXPECT_EQ(said, std::vector<std::string>(static_cast<size_t>(c.size)));
+  }
+}
+
+TEST(ranks, one_that_ends_with_responses_of_another_or_while_it_is_asked_for_some_stops_all) {
+  for (const bool taker : {true, false}) {
+    const auto said = in_processes(2, [&](Ranks& ranks) -> std::string {
+      LongTails step({taker ? 16 : 4, taker ? 4 : 16}, taker ? 0 : 1);
+      int64_t tokens = 0;
+      if (ranks.rank() == 1) {
+        step.on_token = [&](int64_t job) {
+          if (taker ? job == 0 : ++tokens == 250) _exit(0);
+        };
+      }
+      try {
+        step.sampler(ranks);
+      } catch (const Error& e) {
+        return e.what();
+      }
+      return "went on";
+    });
+    EXPECT_NE(said[0].find("has another rank ended?"), std::string::npos) << said[0];
+    EXPECT_EQ(said[1], "");
+  }
+}
+
+TEST(ranks, one_that_ends_is_told_of_by_the_others) {
+  const auto said = in_processes(2, [](Ranks& ranks) -> std::string {
+    ranks.barrier("one");
+    if (ranks.rank() == 1) _exit(0);
+    ranks.barrier("another");
+    return "went on";
+  });
+  EXPECT_NE(said[0].find("rank 0 of 2: another failed"), std::string::npos) << said[0];
+}
+
+// Until calls were named these ended in std::terminate, in a sum of other numbers or in waiting for each other.
+TEST(ranks, calls_that_are_not_the_same_end_in_an_error_that_names_both) {
+  const auto tensor = [](int64_t elements) { return at::full({elements}, 1.0, at::kFloat); };
+  struct Case {
+    std::function<void(Ranks&)> first, second;
+    std::vector<std::string> named;
+  };
+  const std::vector<Case> cases = {
+      {[](Ranks& r) { r.all_gather("responses", "abc"); },
+       [&](Ranks& r) { r.all_reduce("summing gradients", {{tensor(2000)}}); },
+       {"responses of 3 bytes", "summing gradients of 8000 bytes"}},
+      {[](Ranks& r) { r.all_gather("responses", "abc"); },
+       [](Ranks& r) { r.any("whether to stop", true); },
+       {"responses of 3 bytes", "whether to stop of 1 bytes"}},
+      {[&](Ranks& r) { r.all_reduce("summing gradients", {{tensor(2000)}}); },
+       [&](Ranks& r) { r.all_reduce("summing gradients", {{tensor(2001)}}); },
+       {"summing gradients of 8000 bytes", "summing gradients of 8004 bytes"}},
+      {[&](Ranks& r) { r.broadcast("handing out parameters", {{tensor(5)}}, 0); },
+       [](Ranks& r) { r.barrier("gathering master weights"); },
+       {"handing out parameters of 20 bytes", "gathering master weights"}},
+      {[&](Ranks& r) {
+         std::string bytes;
+         r.in_turn("adding gradients in turn", {{tensor(5)}}, bytes, [] {});
+       },
+       [&](Ranks& r) { r.reduce("adding gradients in turn", std::vector<std::vector<at::Tensor>>(2)); },
+       {"adding gradients in turn of 20 bytes", "adding gradients in turn of 0 bytes"}},
+      {[&](Ranks& r) { r.send("masters", {{tensor(5)}}, 1, 0); },
+       [&](Ranks& r) { r.send("gradients", {{tensor(5)}}, 1, 0); },
+       {}}};
+  for (const Case& c : cases) {
+    const auto said = in_processes(2, [&](Ranks& ranks) -> std::string {
+      ranks.barrier("the beginning");
+      try {
+        (ranks.leads() ? c.first : c.second)(ranks);
+      } catch (const Error& e) {
+        if (e.exit_code() != kNumeric || e.word() != "ranks") return "another kind of error";
+        throw;
+      }
+      return "went on";
+    });
+    for (const std::string& named : c.named) {
+      for (const std::string& text : said) EXPECT_NE(text.find(named), std::string::npos) << text;
+    }
+    EXPECT_NE(said[0].find("the ranks do not do the same: rank 0 is at call "), std::string::npos) << said[0];
+    EXPECT_NE(said[0].find("rank 1 is at call "), std::string::npos) << said[0];
+  }
+}
+
+TEST(ranks, an_error_of_one_ends_all_with_its_text_and_code) {
+  for (const int64_t failing : {0, 1, 2}) {
+    const auto said = in_processes(3, [&](Ranks& ranks) -> std::string {
+      const int64_t given = ranks.together("a", [&] { return ranks.rank() + 5; });
+      if (given != ranks.rank() + 5) return "another value";
+      try {
+        ranks.together("b", [&] {
+          if (ranks.rank() == failing) throw Error(ErrorKind::io, "no such file", kIoFailure);
+        });
+      } catch (const AgreedError& e) {
+        return str(e.word(), " ", e.exit_code(), " ", e.what());
+      }
+      return "went on";
+    });
+    const std::string text = str("io 74 ", failing > 0 ? str("rank ", failing, ": ") : "", "no such file");
+    EXPECT_EQ(said, std::vector<std::string>(3, text));
+  }
+}
+
+TEST(ranks, what_is_not_the_same_on_all_is_named) {
+  EXPECT_EQ(differences_of({{"a = 1", "b = x"}, {"a = 1", "b = x"}}), std::vector<std::string>());
+  EXPECT_EQ(differences_of({{"a = 1", "b = x = y"}, {"a = 2", "b = x"}, {"a = 1", "b = x", "c = "}}),
+            (std::vector<std::string>{"a = 1 at ranks 0 and 2, 2 at rank 1", "b = x = y at rank 0, x at ranks 1 and 2",
+                                      "c = (none) at ranks 0 and 1, \"\" at rank 2"}));
+  const auto said = in_processes(2, [](Ranks& ranks) -> std::string {
+    require_same(ranks, "same", {"a = 1"});
+    try {
+      require_same(ranks, "not the same", {str("a = ", ranks.rank()), "b = 1"});
+    } catch (const AgreedError& e) {
+      return str(e.word(), " ", e.exit_code(), " ", e.what());
+    }
+    return "went on";
+  });
+  for (const std::string& text : said) {
+    EXPECT_EQ(text.find("config 2 the ranks are not at the same run: a = 0 at rank 0, 1 at rank 1; "), 0) << text;
+  }
+}
+
+TEST(ranks, rank_0_decides_and_any_stops) {
+  const auto said = in_processes(2, [](Ranks& ranks) -> std::string {
+    Decision mine{.validate = true, .stop = false, .ended = "a < 1", .best = {7, 0.5, 2}};
+    if (!ranks.leads()) mine = {.save = true, .last = true, .stop = true, .ended = "", .best = {9, 0.75, 1}};
+    const Decision all = decided(ranks, "a step", mine);
+    const bool as_0 = all.validate && !all.save && !all.last && all.ended == "a < 1" && all.best.step == 7 &&
+                      all.best.value == 0.5 && all.best.since == 2;
+    return as_0 && all.stop ? "" : "another decision";
+  });
+  EXPECT_EQ(said, std::vector<std::string>(2));
+}
+
+// A claim counter that is not at 0 left the last quarter of the prompts unassigned: their empty groups were trained on.
+TEST(ranks, responses_that_are_missing_end_all) {
+  const auto said = in_processes(2, [](Ranks& ranks) -> std::string {
+    std::vector<std::vector<int32_t>> prompts(24, {1});
+    std::vector<PromptJob> jobs;
+    for (const auto& prompt : prompts) jobs.push_back({.prompt = prompt, .samples = 2});
+    if (ranks.leads()) ranks.add_to_counter("prompts/0", 100);
+    ranks.barrier("the beginning");
+    Drawing own;
+    RolloutRequest request;
+    request.jobs = jobs;
+    bool stops = false;
+    request.should_stop = [&] { return stops; };
+    const std::unique_ptr<Rollout> shared = share_rollout(own, ranks, true);
+    try {
+      shared->run(request);
+      return "went on";
+    } catch (const Error& e) {
+      if (std::string(e.what()).find("the ranks have 36 of 48 responses") == std::string::npos) return e.what();
+    }
+    if (ranks.leads()) ranks.add_to_counter("prompts/1", 100);
+    ranks.barrier("again");
+    stops = ranks.rank() == 1;  // who is told to stop leaves some out
+    return shared->run(request).size() == 36 ? "" : "not those that are there";
+  });
+  EXPECT_EQ(said, std::vector<std::string>(2));
+}
+
+// As torchrun's agent has it: one store for all attempts, with what the one before left in it.
+TEST(ranks, another_attempt_under_the_same_store_begins_anew) {
+  c10d::TCPStoreOptions options;
+  options.port = 0;
+  options.isServer = true;
+  options.waitWorkers = false;
+  const auto agent = c10::make_intrusive<c10d::TCPStore>("127.0.0.1", options);
+  const Joining joined = [port = agent->getPort()](int64_t rank) {
+    ::setenv("TORCHELASTIC_USE_AGENT_STORE", "True", 1);
+    return make_gloo_ranks(rank, 2, "127.0.0.1", port);
+  };
+  const auto cut = in_processes(2, joined, [](Ranks& ranks) -> std::string {
+    ranks.next_in_counter("x");
+    ranks.barrier("one");
+    if (ranks.rank() == 1) _exit(0);
+    ranks.barrier("another");
+    return "went on";
+  });
+  EXPECT_NE(cut[0].find("has another rank ended?"), std::string::npos) << cut[0];
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const auto said = in_processes(2, joined, [](Ranks& ranks) -> std::string {
+      ranks.barrier("one");
+      const int64_t claimed = ranks.next_in_counter("x");
+      return claimed == 0 || claimed == 1 ? "" : str("claims ", claimed);
+    });
+    EXPECT_EQ(said, std::vector<std::string>(2));
+  }
+}
+
+TEST(ranks, processes_that_are_not_of_one_run_are_refused_on_all) {
+  const auto nothing = [](Ranks&) -> std::string { return "went on"; };
+  const int64_t port = free_port(), other = free_port();
+  auto said =
+      in_processes(2, [&](int64_t rank) { return make_gloo_ranks(rank, 2 + rank, "127.0.0.1", port); }, nothing);
+  for (const std::string& text : said) {
+    EXPECT_EQ(text.find("threw: WORLD_SIZE is 2 at rank 0, 3 at rank 1: "), 0) << text;
+  }
+  said = in_processes(
+      3, [&](int64_t rank) { return make_gloo_ranks(std::min<int64_t>(rank, 1), 3, "127.0.0.1", other); }, nothing);
+  for (const std::string& text : said) EXPECT_EQ(text.find("threw: two processes have RANK=1: "), 0) << text;
+}
+
+TEST(ranks, alone_nothing_is_exchanged) {
+  const std::unique_ptr<Ranks> one = alone();
+  EXPECT_TRUE(one->alone() && one->leads());
+  EXPECT_EQ(one->all_gather("what", "x"), std::vector<std::string>{"x"});
+  EXPECT_TRUE(one->any("what", true));
+  EXPECT_FALSE(one->any("what", false));
+}
+
+}  // namespace
+}  // namespace ucas

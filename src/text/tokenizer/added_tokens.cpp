@@ -1,0 +1,70 @@
+#include "text/tokenizer/added_tokens.h"
+
+#include <algorithm>
+
+#include "text/unicode/marked_text.h"
+#include "text/unicode/unicode.h"
+
+namespace ucas {
+
+namespace {
+
+bool word_before(std::string_view text, size_t at) {
+  return at > 0 && (char_class(char_before(text, at).code) & kWord) != 0;
+}
+
+bool word_after(std::string_view text, size_t at) {
+  return at < text.size() && (char_class(char_at(text, at).code) & kWord) != 0;
+}
+
+}  // namespace
+
+void AddedTokenFinder::add(const AddedToken& token, std::string_view searched_text) {
+  tree_.add(searched_text, static_cast<int32_t>(tokens_.size()));
+  tokens_.push_back(token);
+}
+
+std::vector<AddedTokenFinder::Piece> AddedTokenFinder::cut(std::string_view text, bool skip_special,
+                                                           std::string_view origin) const {
+  std::vector<Piece> pieces;
+  size_t plain = 0;  // where the plain text that is not yet cut off begins
+  size_t at = tree_.next_candidate(text, 0);
+  for (; at < text.size(); at = tree_.next_candidate(text, at)) {
+    PrefixTree::Match match = tree_.longest(text, at);
+    if (match.length == 0) {
+      ++at;
+      continue;
+    }
+    size_t begin = at, end = at + match.length;
+    at = end;
+    const AddedToken& token = tokens_[match.value];
+    if (skip_special && token.special) continue;
+    if (token.special && !origin.empty()) {
+      const std::string_view from = origin.substr(begin, end - begin);
+      if (from.find(MarkedText::kData) != std::string_view::npos) {
+        // A token of the template may begin within characters that are partly data.
+        if (from.find(MarkedText::kTemplate) != std::string_view::npos) at = begin + 1;
+        continue;
+      }
+    }
+    if (token.single_word && (word_before(text, begin) || word_after(text, end))) continue;
+    while (token.lstrip && begin > plain) {
+      Char before = char_before(text, begin);
+      if ((char_class(before.code) & kSpace) == 0) break;
+      begin -= before.length;
+    }
+    while (token.rstrip && end < text.size()) {
+      Char after = char_at(text, end);
+      if ((char_class(after.code) & kSpace) == 0) break;
+      end += after.length;
+    }
+    begin = std::max(begin, plain);
+    if (plain < begin) pieces.push_back({plain, begin, -1});
+    pieces.push_back({begin, end, token.id});
+    plain = end;
+  }
+  if (plain < text.size()) pieces.push_back({plain, text.size(), -1});
+  return pieces;
+}
+
+}  // namespace ucas

@@ -1,0 +1,231 @@
+#include "text/tokenizer/tokenizer_writer.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <unordered_set>
+
+#include "base/error.h"
+#include "base/files/file.h"
+#include "base/str.h"
+#include "base/text/json.h"
+#include "text/split/pretokenizer.h"
+#include "text/tokenizer/tokenizer_json.h"
+#include "text/unicode/byte_level.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr size_t kLongestToken = 4096, kLongestAdded = 512;  // bytes, as text/tokenizer/tokenizer_file reads them
+
+using Tables = TokenizerTablesOfOthers;
+
+OrderedJson byte_level_step(bool use_regex) {
+  return {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", use_regex}};
+}
+
+OrderedJson split_step(const char* expression) {
+  return {{"type", "Split"}, {"pattern", {{"Regex", expression}}}, {"behavior", "Isolated"}, {"invert", false}};
+}
+
+OrderedJson digits_step() { return {{"type", "Digits"}, {"individual_digits", true}}; }
+
+OrderedJson sequence_of(std::vector<OrderedJson> steps) {
+  return {{"type", "Sequence"}, {"pretokenizers", std::move(steps)}};
+}
+
+OrderedJson split_then_bytes(const char* expression) {
+  return sequence_of({split_step(expression), byte_level_step(false)});
+}
+
+constexpr const char* kTekken = R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+)"
+                                R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N})"
+                                R"(| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
+OrderedJson gpt2_steps() { return byte_level_step(true); }
+OrderedJson smollm_steps() { return sequence_of({digits_step(), byte_level_step(true)}); }
+OrderedJson qwen2_steps() { return split_then_bytes(qwen2_pattern().expression); }
+OrderedJson llama3_steps() { return split_then_bytes(llama3_pattern().expression); }
+OrderedJson tekken_steps() { return split_then_bytes(kTekken); }
+OrderedJson deepseek_coder_steps() {
+  return sequence_of({split_step(R"([\r\n])"), split_step(R"(\s?\p{L}+)"), split_step(R"(\s?\p{P}+)"),
+                      split_step("[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+"), digits_step(), byte_level_step(false)});
+}
+
+// How a text is cut, by GGML's name.
+struct Splitting {
+  std::string_view name;
+  OrderedJson (*steps)();
+  bool nfc = false;            // a normalizer before it
+  bool ignore_merges = false;  // a piece that is a token is not merged from its bytes
+  bool begins = false;         // where the file does not say whether a text is begun with a token
+};
+
+constexpr Splitting kSplittings[] = {
+    {"gpt-2", gpt2_steps},
+    {"smollm", smollm_steps},
+    {"starcoder", smollm_steps},
+    {"qwen2", qwen2_steps, true},
+    {"deepseek-r1-qwen", qwen2_steps},
+    {"llama-bpe", llama3_steps, false, true, true},
+    {"llama-v3", llama3_steps, false, true, true},
+    {"llama3", llama3_steps, false, true, true},
+    {"tekken", tekken_steps, false, true, true},
+    {"deepseek-coder", deepseek_coder_steps},
+};
+
+const Splitting& find_splitting(const Tables& tables) {
+  const Splitting* row = std::ranges::find(kSplittings, tables.pre, &Splitting::name);
+  if (row != std::end(kSplittings)) return *row;
+  std::vector<std::string> names;
+  for (const Splitting& splitting : kSplittings) names.emplace_back(splitting.name);
+  throw Error(ErrorKind::unsupported, str(tables.where, ": how it cuts a text is ",
+                                          tables.pre.empty() ? "not named" : str("\"", printable(tables.pre), "\""),
+                                          " (tokenizer.ggml.pre); ucas knows ", join(names, ", ")));
+}
+
+bool is_added(TokenKind kind) { return kind == TokenKind::control || kind == TokenKind::user_defined; }
+
+[[noreturn]] void refuse(const Tables& tables, const std::string& what) {
+  throw Error(ErrorKind::tokenizer, str(tables.where, ": ", what));
+}
+
+// Rows of the embedding beyond the vocabulary are padded with names of their own.
+void drop_padding(Tables& tables) {
+  while (!tables.tokens.empty() && tables.kinds.back() == TokenKind::unused &&
+         tables.tokens.back() == str("[PAD", tables.tokens.size() - 1, "]")) {
+    tables.tokens.pop_back();
+    tables.kinds.pop_back();
+  }
+}
+
+void check_tokens(const Tables& tables) {
+  if (tables.tokens.empty()) refuse(tables, "no tokens");
+  if (static_cast<int64_t>(tables.tokens.size()) > kMaxTokens)
+    refuse(tables, str(tables.tokens.size(), " tokens, at most ", kMaxTokens));
+  std::unordered_set<std::string_view> seen;
+  for (size_t id = 0; id < tables.tokens.size(); ++id) {
+    const std::string& token = tables.tokens[id];
+    const auto fail = [&](const std::string& what) {
+      refuse(tables, str("token ", id, " (\"", printable(token), "\"): ", what));
+    };
+    const bool added = is_added(tables.kinds[id]);
+    const size_t longest = added ? kLongestAdded : kLongestToken;
+    if (token.empty()) fail("it is empty");
+    if (token.size() > longest) fail(str(token.size(), " bytes, at most ", longest));
+    if (!seen.insert(token).second)
+      throw Error(ErrorKind::dup_key, str(tables.where, ": the token \"", printable(token), "\" stands twice"));
+    if (!added && !bytes_of_spelling(token)) fail("not spelled in the byte-level alphabet");
+  }
+  for (size_t i = 0; i < tables.merges.size(); ++i) {
+    const std::string& merge = tables.merges[i];
+    const size_t space = merge.find(' ');
+    const auto fail = [&](const char* what) {
+      refuse(tables, str("merge ", i, " (\"", printable(merge), "\"): ", what));
+    };
+    if (space == std::string::npos || merge.find(' ', space + 1) != std::string::npos) fail("expected two tokens");
+    const std::string left = merge.substr(0, space), right = merge.substr(space + 1);
+    if (!seen.contains(left) || !seen.contains(right)) fail("a part that is no token");
+    if (!seen.contains(left + right)) fail("its result is no token");
+  }
+}
+
+// A special token of tokenizer_config.json by its id.
+const std::string& token_of(const Tables& tables, const char* what, int64_t id) {
+  if (id >= 0 && id < static_cast<int64_t>(tables.tokens.size())) return tables.tokens[static_cast<size_t>(id)];
+  refuse(tables, str("the id of its ", what, " token is ", id, ", there are ", tables.tokens.size(), " tokens"));
+}
+
+OrderedJson added_tokens(const Tables& tables) {
+  OrderedJson added = OrderedJson::array();
+  for (size_t id = 0; id < tables.tokens.size(); ++id) {
+    if (!is_added(tables.kinds[id])) continue;
+    added.push_back({{"id", id},
+                     {"content", tables.tokens[id]},
+                     {"single_word", false},
+                     {"lstrip", false},
+                     {"rstrip", false},
+                     {"normalized", false},
+                     {"special", tables.kinds[id] == TokenKind::control}});
+  }
+  return added;
+}
+
+// What stands around a text: nothing, or the tokens that begin and end it.
+OrderedJson post_processor(const Tables& tables, bool begins) {
+  OrderedJson step = byte_level_step(true);
+  OrderedJson single = OrderedJson::array(), tokens = OrderedJson::object();
+  const auto put = [&](int64_t id, const char* what) {
+    const std::string& token = token_of(tables, what, id);
+    single.push_back({{"SpecialToken", {{"id", token}, {"type_id", 0}}}});
+    tokens[token] = {{"id", token}, {"ids", {id}}, {"tokens", {token}}};
+  };
+  if (begins && tables.begin) put(*tables.begin, "first");
+  single.push_back({{"Sequence", {{"id", "A"}, {"type_id", 0}}}});
+  if (tables.ends.value_or(false) && tables.end) put(*tables.end, "last");
+  if (tokens.empty()) return step;
+  OrderedJson pair = single, second = single;
+  for (OrderedJson& part : second) {
+    if (part.contains("Sequence")) part["Sequence"]["id"] = "B";
+    part.begin().value()["type_id"] = 1;
+    pair.push_back(part);
+  }
+  const OrderedJson around = {
+      {"type", "TemplateProcessing"}, {"single", single}, {"pair", pair}, {"special_tokens", tokens}};
+  return {{"type", "Sequence"}, {"processors", {step, around}}};
+}
+
+// The two tables can be large: they are written as text, the rest as a document.
+std::string tokenizer_json(const Tables& tables, const Splitting& splitting) {
+  const OrderedJson normalizer = splitting.nfc ? OrderedJson{{"type", "NFC"}} : OrderedJson(nullptr);
+  std::string text =
+      str("{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\n\"added_tokens\":", added_tokens(tables).dump(),
+          ",\n\"normalizer\":", normalizer.dump(), ",\n\"pre_tokenizer\":", splitting.steps().dump(),
+          ",\n\"post_processor\":", post_processor(tables, tables.begins.value_or(splitting.begins)).dump(),
+          ",\n\"decoder\":", byte_level_step(true).dump(),
+          ",\n\"model\":{\"type\":\"BPE\",\"dropout\":null,\"unk_token\":null,"
+          "\"continuing_subword_prefix\":null,\"end_of_word_suffix\":null,\"fuse_unk\":false,"
+          "\"byte_fallback\":false,\"ignore_merges\":",
+          splitting.ignore_merges, ",\n\"vocab\":{");
+  for (size_t id = 0; id < tables.tokens.size(); ++id) {
+    append(text, str(id == 0 ? "" : ",\n", OrderedJson(tables.tokens[id]).dump(), ":", id));
+  }
+  text += "},\n\"merges\":[";
+  for (size_t i = 0; i < tables.merges.size(); ++i) {
+    append(text, str(i == 0 ? "" : ",\n", OrderedJson(tables.merges[i]).dump()));
+  }
+  return text + "]}}\n";
+}
+
+std::string config_json(const Tables& tables) {
+  OrderedJson config;
+  config["tokenizer_class"] = "PreTrainedTokenizerFast";
+  const std::pair<const char*, std::optional<int64_t>> special[] = {
+      {"bos_token", tables.begin}, {"eos_token", tables.end}, {"pad_token", tables.pad}, {"unk_token", tables.unknown}};
+  for (const auto& [key, id] : special) {
+    if (id) config[key] = token_of(tables, key, *id);
+  }
+  if (tables.longest > 0) config["model_max_length"] = tables.longest;
+  config["clean_up_tokenization_spaces"] = false;
+  return config.dump(2) + "\n";
+}
+
+}  // namespace
+
+TokenizerTexts write_tokenizer(TokenizerTablesOfOthers tables) {
+  const Splitting& splitting = find_splitting(tables);
+  if (tables.kinds.size() != tables.tokens.size())
+    refuse(tables, str(tables.kinds.size(), " kinds of tokens (token_type) for ", tables.tokens.size(), " tokens"));
+  drop_padding(tables);
+  check_tokens(tables);
+  return {tokenizer_json(tables, splitting), config_json(tables), tables.chat_template};
+}
+
+void save_tokenizer(const TokenizerTexts& texts, const std::string& directory) {
+  write_file(path_join(directory, "tokenizer.json"), texts.tokenizer);
+  write_file(path_join(directory, "tokenizer_config.json"), texts.config);
+  if (!texts.chat_template.empty()) write_file(path_join(directory, "chat_template.jinja"), texts.chat_template);
+}
+
+}  // namespace ucas

@@ -1,0 +1,74 @@
+// An auxiliary model next to the policy, as the method needs it: the frozen reference, a critic, an implicit process
+// reward model, a teacher. Each fills its signal of the batch before advantages are computed. One that is trained
+// updates itself, and is saved and restored with the run, bit for bit. The trainer knows no single kind of them. Owned
+// by Training.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "config/train_config.h"
+#include "core/batch.h"
+#include "model/model.h"
+#include "sharding/ranks.h"
+#include "train/metrics/metrics.h"
+#include "train/optimizer/optimizer.h"
+
+namespace ucas {
+
+struct StepContext {
+  int64_t step = 0;  // 1 = the first
+  int64_t total_steps = 0;
+  uint64_t seed = 0;
+  Ranks* ranks = nullptr;  // that share the forward passes of frozen models
+};
+
+class AuxiliaryModel {
+ public:
+  virtual ~AuxiliaryModel() = default;
+  virtual std::string name() const = 0;  // "critic": part of file names and messages
+  // Fills its signal of the batch; old_logprob is there already. Records its metrics and its seconds.
+  virtual void prepare(Batch& batch, const StepContext& step, StepMetrics& m) = 0;
+  // Its own update, after the advantages and before the policy's.
+  virtual void learn(const Batch& /*batch*/, const StepContext& /*step*/, StepMetrics& /*m*/) {}
+
+  // After the policy's updates of the step.
+  virtual void follow(Model& /*policy*/, const StepContext& /*step*/, StepMetrics& /*m*/) {}
+
+  // What a checkpoint keeps of it; nothing for a frozen one. Tensors share storage with the auxiliary model.
+  virtual std::vector<NamedTensor> weights() { return {}; }
+  virtual Optimizer* optimizer() { return nullptr; }
+  // Among ranks, before anything is restored: each may keep its share of what the policy's optimizer says whose it is.
+  virtual void shard_over(Ranks& /*ranks*/, const Optimizer& /*policy*/) {}
+  // For a checkpoint, as those of Optimizer.
+  virtual void gather_state() {
+    if (Optimizer* own = optimizer()) own->gather_state();
+  }
+  virtual void release_state() {
+    if (Optimizer* own = optimizer()) own->release_state();
+  }
+  virtual std::map<std::string, double> state() const { return {}; }
+  virtual void restore(const std::map<std::string, double>& /*state*/) {}
+};
+
+// Those that `config` asks for, in the order in which they work. `directory` of each that names no model of its own is
+// config.model, whatever checkpoint the policy itself came from. What does not change of the policy may be shared.
+std::vector<std::unique_ptr<AuxiliaryModel>> make_auxiliary_models(const TrainConfig& config, at::Device device,
+                                                                   Model& policy);
+
+// An auxiliary model reads the policy's tokens: the same ids must mean the same. Throws Error(ErrorKind::config) with
+// the first that does not, naming the `option` that said `other`, and whose model it is.
+void check_same_tokens(const std::string& policy, const std::string& option, const std::string& other,
+                       const std::string& whose);
+
+// The rows of make_auxiliary_models(); each returns nullptr where the config does not ask for it.
+std::unique_ptr<AuxiliaryModel> make_reference(const TrainConfig& config, at::Device device, Model* policy = nullptr);
+std::unique_ptr<AuxiliaryModel> make_critic(const TrainConfig& config, at::Device device);
+std::unique_ptr<AuxiliaryModel> make_implicit_prm(const TrainConfig& config, at::Device device);
+std::unique_ptr<AuxiliaryModel> make_teacher(const TrainConfig& config, at::Device device, const ModelConfig& policy);
+
+}  // namespace ucas

@@ -1,0 +1,219 @@
+#include "train/auxiliary/critic.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/index_select.h>
+#include <ATen/ops/mul.h>
+#include <ATen/ops/sum.h>
+#include <ATen/ops/tensor.h>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "base/rng.h"
+#include "base/str.h"
+#include "base/terminal/log.h"
+#include "hf/model_config.h"
+#include "train/auxiliary/auxiliary_model.h"
+#include "train/optimizer/schedule.h"
+#include "train/optimizer/skipped_updates.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr uint64_t kHeadStream = 0x56;    // of the head's initial values
+constexpr int64_t kShareOrder = 1 << 30;  // epochs of data order never reach it
+constexpr const char* kHead = "value_head.weight";
+
+class Critic final : public AuxiliaryModel {
+ public:
+  Critic(const TrainConfig& config, CriticConfig critic, ValueNetwork network)
+      : method_(config.method),
+        critic_(std::move(critic)),
+        budget_(config.update.micro_batch_tokens),
+        ordered_(config.update.reduce == Reduce::ordered),
+        network_(std::move(network)),
+        optimizer_(network_.parameters(), critic_.optimizer) {}
+
+  std::string name() const override { return "critic"; }
+  std::vector<NamedTensor> weights() override { return network_.parameters(); }
+  Optimizer* optimizer() override { return &optimizer_; }
+
+  std::map<std::string, double> state() const override { return skipped_.state(); }
+  void restore(const std::map<std::string, double>& state) override {
+    skipped_.restore(state);
+    network_.body->refresh();  // its weights were read back
+  }
+
+  void shard_over(Ranks& ranks, const Optimizer& /*policy*/) override {
+    optimizer_.shard_over(ranks, Shard::moments, network_.body->bf16_copies());
+  }
+
+  void prepare(Batch& batch, const StepContext& step, StepMetrics& m) override {
+    double began = now_seconds();
+    batch.value = batch_values(network_, batch, budget_, step.ranks);
+    if (const auto values = batch.trained(batch.value); !values.empty()) m.set_spread("critic/values", values);
+    m.set("timing_s/values", now_seconds() - began);
+  }
+
+  void learn(const Batch& batch, const StepContext& step, StepMetrics& m) override {
+    double began = now_seconds();
+    std::vector<float> returns(batch.token.size());
+    method_->returns(batch, returns);
+    double lr = rollout_lr(critic_.optimizer, step.step - 1, step.total_steps);
+    ValueLossMetrics mean;
+    double norm = 0;
+    std::vector<std::vector<int64_t>> shares = critic_shares(batch, critic_.updates, step.seed);
+    auto updates = static_cast<double>(std::max<size_t>(1, shares.size()));
+    for (const std::vector<int64_t>& share : shares) {
+      ValueLossMetrics seen = accumulate_value_gradients(network_, batch, returns, share, critic_.value_clip, budget_,
+                                                         {step.ranks, ordered_});
+      StepResult result = optimizer_.step(lr);
+      network_.body->refresh();
+      norm += result.grad_norm / updates;
+      mean.vf_loss += seen.vf_loss / updates;
+      mean.vf_clipfrac += seen.vf_clipfrac / updates;
+      mean.vpred_mean += seen.vpred_mean / updates;
+      skipped_.note(result.applied, str("step ", step.step), "the critic's gradient",
+                    "lower method.critic.optimizer.lr or look at the data; the last checkpoint stands");
+    }
+    const std::vector<float> learnt = batch.trained(returns);
+    if (!learnt.empty()) m.set_spread("critic/returns", learnt);
+    m.set("critic/vf_loss", mean.vf_loss);
+    m.set("critic/vf_clipfrac", mean.vf_clipfrac);
+    m.set("critic/vpred_mean", mean.vpred_mean);
+    m.set("critic/vf_explained_var", explained_variance(batch.trained(batch.value), learnt));
+    m.set("critic/grad_norm", norm);
+    m.set("critic/lr", lr);
+    m.set("critic/skipped_updates", static_cast<double>(skipped_.total));
+    m.set("timing_s/update_critic", now_seconds() - began);
+  }
+
+ private:
+  std::shared_ptr<Method> method_;
+  CriticConfig critic_;
+  int64_t budget_;
+  bool ordered_;
+  ValueNetwork network_;
+  Optimizer optimizer_;
+  SkippedUpdates skipped_;
+};
+
+// A critic of another family member must still read the policy's tokens at the policy's positions.
+void check_fits(const TrainConfig& config, const std::string& directory, const ModelConfig& body) {
+  int64_t vocabulary = read_model_config(config.model).vocab_size;
+  if (body.vocab_size < vocabulary) {
+    throw Error(ErrorKind::config,
+                str("method.critic.model ", printable(directory, 400), ": has ", body.vocab_size,
+                    " token embeddings, the policy ", vocabulary,
+                    ": a critic must know every token of the policy; choose one of the same tokenizer"));
+  }
+  int64_t longest = config.data.max_prompt_length + config.rollout.response_length;
+  if (longest > body.max_position_embeddings) {
+    throw Error(ErrorKind::config, str("data.max_prompt_length + rollout.response_length = ", longest,
+                                       " is more than max_position_embeddings = ", body.max_position_embeddings, " of ",
+                                       printable(directory, 400), " (method.critic.model): lower one of them"));
+  }
+}
+
+}  // namespace
+
+std::vector<NamedTensor> ValueNetwork::parameters() {
+  std::vector<NamedTensor> list;
+  for (NamedTensor& p : body->trainable()) {
+    if (p.name != "lm_head.weight") list.push_back(p);
+  }
+  list.push_back({kHead, head});
+  return list;
+}
+
+at::Tensor ValueNetwork::values(const PackedResponses& packed) {
+  at::Tensor rows = response_rows(*body, packed);
+  // A product and a sum per row instead of a matrix product: the order of the sum does not depend on the other rows.
+  return at::sum(at::mul(rows.to(at::kFloat), head), 1);
+}
+
+ValueNetwork make_value_network(const std::string& directory, uint64_t seed, at::Device device,
+                                const ModelOptions& options) {
+  ValueNetwork network{load_model(directory, device, options), {}};
+  int64_t width = network.body->config().hidden_size;
+  at::Tensor head = at::empty({width}, at::kFloat);
+  Rng rng(seed, kHeadStream);
+  double sigma = 1.0 / static_cast<double>(width + 1);
+  for (int64_t i = 0; i < width; ++i) head.mutable_data_ptr<float>()[i] = static_cast<float>(sigma * rng.normal());
+  network.head = head.to(device).set_requires_grad(true);
+  return network;
+}
+
+std::vector<float> batch_values(ValueNetwork& network, const Batch& batch, int64_t token_budget, Ranks* ranks) {
+  at::NoGradGuard no_grad;
+  std::vector<float> value(batch.token.size(), kNotMine);
+  const bool share = network.body->shares_prefixes();
+  const auto micros = micro_batches(batch, token_budget, share);
+  for (const auto& micro : own_micro_batches(micros, ranks)) {
+    PackedResponses packed = pack_responses(batch, micro, share);
+    std::vector<float> V = to_host(network.values(packed));
+    for (size_t k = 0; k < V.size(); ++k) value[packed.token_index[k]] = V[k];
+  }
+  all_gather(ranks, {&value});
+  return value;
+}
+
+ValueLossMetrics accumulate_value_gradients(ValueNetwork& network, const Batch& batch, std::span<const float> returns,
+                                            std::span<const int64_t> responses, double value_clip, int64_t token_budget,
+                                            const Among& among) {
+  double tokens = 0;
+  for (int64_t index : responses) tokens += static_cast<double>(batch.responses[index].length);
+  ValueLossMetrics metrics;
+  const bool share = network.body->shares_prefixes();
+  const auto micros = micro_batches(batch, responses, among.budget_of(token_budget, batch, responses), share);
+  const auto learn = [&](int64_t micro) {
+    PackedResponses packed = pack_responses(batch, micros[micro], share);
+    auto take = [&](std::span<const float> from) {
+      std::vector<float> part;
+      for (int64_t index : packed.token_index) part.push_back(from[index]);
+      return part;
+    };
+    at::Tensor V = network.values(packed);
+    std::vector<float> d_value(packed.row.size());
+    value_loss(to_host(V), take(batch.value), take(returns), value_clip, tokens, d_value, metrics);
+    backward_from({{V, d_value}});
+  };
+  const auto schedule = make_schedule(among, network.parameters(), doubles_of(metrics));
+  schedule->learn(std::ssize(micros), learn);
+  schedule->finish();
+  return metrics;
+}
+
+std::vector<std::vector<int64_t>> critic_shares(const Batch& batch, int64_t updates, uint64_t seed) {
+  std::vector<int64_t> kept;
+  for (size_t i = 0; i < batch.responses.size(); ++i) {
+    if (batch.responses[i].length > 0 && batch.responses[i].trained) kept.push_back(static_cast<int64_t>(i));
+  }
+  auto count = static_cast<int64_t>(kept.size());
+  std::vector<int64_t> order = epoch_order(seed, kShareOrder, count);
+  std::vector<std::vector<int64_t>> shares;
+  for (int64_t u = 0; u < updates; ++u) {
+    std::vector<int64_t> share;
+    for (int64_t i = count * u / updates; i < count * (u + 1) / updates; ++i) {
+      share.push_back(kept[order[i]]);
+    }
+    std::ranges::sort(share);  // those of a group are neighbours again, and share their prompt
+    if (!share.empty()) shares.push_back(std::move(share));
+  }
+  return shares;
+}
+
+std::unique_ptr<AuxiliaryModel> make_critic(const TrainConfig& config, at::Device device) {
+  std::optional<CriticConfig> critic = config.needs().critic;
+  if (!critic) return nullptr;
+  const std::string& directory = critic->model.empty() ? config.model : critic->model;
+  if (!critic->model.empty()) check_fits(config, directory, read_model_config(directory));
+  ValueNetwork network =
+      make_value_network(directory, static_cast<uint64_t>(config.seed), device, config.auxiliary_model_options());
+  return std::make_unique<Critic>(config, *critic, std::move(network));
+}
+
+}  // namespace ucas

@@ -1,0 +1,136 @@
+// The reference policy (docs/paper.md): the run's initial weights, for the KL loss, for KL in the reward, and for
+// methods that read ref_logprob themselves. Frozen, unless reference.sync_steps moves it to the policy every so often.
+#include <ATen/Parallel.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+
+#include <optional>
+#include <vector>
+
+#include "base/terminal/log.h"
+#include "hf/peft.h"
+#include "objective/loss/kl.h"
+#include "sharding/sharded_masters.h"
+#include "train/auxiliary/auxiliary_model.h"
+#include "train/signals/logprobs.h"
+
+namespace ucas {
+
+namespace {
+
+// r <- r + alpha (p - r) of one tensor, in double, element by element: the same bits for any number of threads.
+void move_towards(const at::Tensor& reference, const at::Tensor& policy, double alpha) {
+  const at::Tensor from = policy.to(at::kCPU).contiguous();
+  at::Tensor to = reference.detach().to(at::kCPU).contiguous();
+  float* r = to.mutable_data_ptr<float>();
+  const float* p = from.const_data_ptr<float>();
+  at::parallel_for(0, to.numel(), 1 << 16, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const double here = r[i];
+      r[i] = static_cast<float>(here + alpha * (static_cast<double>(p[i]) - here));
+    }
+  });
+  if (!reference.is_cpu()) reference.detach().copy_(to);
+}
+
+class Reference final : public AuxiliaryModel {
+ public:
+  Reference(const TrainConfig& config, std::unique_ptr<Model> model)
+      : model_(std::move(model)),
+        reward_(config.reward),
+        moves_(config.reference),
+        temperature_(config.rollout.temperature),
+        token_budget_(config.update.micro_batch_tokens),
+        kl_coeff_(config.reward.kl_coeff) {}
+
+  std::string name() const override { return "reference"; }
+
+  void prepare(Batch& batch, const StepContext& step, StepMetrics& m) override {
+    double began = now_seconds();
+    batch.ref_logprob = compute_logprobs(*model_, batch, temperature_, token_budget_, step.ranks);
+    if (reward_.kl_schedule.ever(reward_.kl_coeff)) charge_kl(batch, step.step, m);
+    m.set("timing_s/ref", now_seconds() - began);
+  }
+
+  void follow(Model& policy, const StepContext& step, StepMetrics& m) override {
+    if (!moves_.moves()) return;
+    if (step.step % moves_.sync_steps == 0) {
+      const std::vector<NamedTensor> from = policy.trainable(), to = model_->trainable();
+      UCAS_CHECK(from.size() == to.size(), "the reference must have the policy's shape");
+      const at::NoGradGuard no_grad;
+      for (size_t i = 0; i < to.size(); ++i) {
+        UCAS_CHECK(has_values(to[i].tensor) == has_values(from[i].tensor),
+                   "moving a parameter needs the master weights of both models");
+        if (has_values(to[i].tensor)) move_towards(to[i].tensor, from[i].tensor.detach(), moves_.mixup_alpha);
+      }
+      if (masters_) masters_->broadcast_weights();
+      model_->refresh();
+      synced_at_ = step.step;
+    }
+    m.set("reference/synced_at", static_cast<double>(synced_at_));
+  }
+
+  std::vector<NamedTensor> weights() override {
+    return moves_.moves() ? model_->trainable() : std::vector<NamedTensor>{};
+  }
+  void shard_over(Ranks& ranks, const Optimizer& policy) override {
+    if (moves_.moves()) masters_.emplace(ranks, model_->trainable(), policy.owners(), model_->bf16_copies());
+  }
+  void gather_state() override {
+    if (masters_) masters_->gather();
+  }
+  void release_state() override {
+    if (masters_) masters_->release();
+  }
+  // Of what stays as it is there is nothing to keep.
+  std::map<std::string, double> state() const override {
+    std::map<std::string, double> state;
+    if (reward_.kl_control == KlControl::adaptive) state["kl_coeff"] = kl_coeff_;
+    if (moves_.moves()) state["synced_at"] = static_cast<double>(synced_at_);
+    return state;
+  }
+  void restore(const std::map<std::string, double>& state) override {
+    if (auto found = state.find("kl_coeff"); found != state.end()) kl_coeff_ = found->second;
+    if (auto found = state.find("synced_at"); found != state.end()) synced_at_ = static_cast<int64_t>(found->second);
+    model_->refresh();  // its weights may have been read back
+  }
+
+ private:
+  // The step pays with the coefficient as it is; what it shows steers the next one's.
+  void charge_kl(Batch& batch, int64_t step, StepMetrics& m) {
+    if (reward_.kl_control == KlControl::fixed) kl_coeff_ = reward_.kl_schedule.weight(reward_.kl_coeff, step);
+    double kl = take_kl_off_reward(batch, reward_.kl_estimator, kl_coeff_);
+    m.set("actor/reward_kl_penalty", kl);
+    m.set("actor/reward_kl_penalty_coeff", kl_coeff_);
+    if (reward_.kl_control == KlControl::fixed) return;
+    auto rows = static_cast<int64_t>(batch.responses.size());
+    kl_coeff_ = adapted_kl_coeff(kl_coeff_, kl, reward_.kl_target, reward_.kl_horizon, rows);
+  }
+
+  std::unique_ptr<Model> model_;
+  std::optional<ShardedMasters> masters_;  // of one that moves, among ranks
+  RewardConfig reward_;
+  ReferenceConfig moves_;
+  double temperature_;
+  int64_t token_budget_;
+  double kl_coeff_;
+  int64_t synced_at_ = 0;
+};
+
+}  // namespace
+
+// One that moves is a model of its own, trained parameters as the policy has them. Else the policy without its adapter,
+// where the run began with a fresh one and changes nothing else; otherwise from
+// config.model, also on resume, where the policy itself comes from a checkpoint of the run.
+std::unique_ptr<AuxiliaryModel> make_reference(const TrainConfig& config, at::Device device, Model* policy) {
+  if (!config.needs().reference) return nullptr;
+  if (config.reference.moves()) {
+    return std::make_unique<Reference>(config, load_model(config.model, device, config.model_options()));
+  }
+  const bool shared =
+      policy != nullptr && config.lora.on() && config.lora.modules_to_save.empty() && !find_adapter(config.model);
+  return std::make_unique<Reference>(
+      config, shared ? policy->base() : load_model(config.model, device, inference(config.dtype)));
+}
+
+}  // namespace ucas

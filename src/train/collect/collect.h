@@ -1,0 +1,85 @@
+// prompts -> o_i ~ pi_old, verdicts, rewards R_i, kept groups: one step's Batch, without the trainer's own signals
+// (train/signals/logprobs adds those).
+// Fed by data/prompts/templates (prompt ids), the rollout and train/collect/reward; objective/filter/dynamic_sampling
+// decides which prompts of a generation batch are trained on (dynamic sampling).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "config/train_config.h"
+#include "core/batch.h"
+#include "core/problem.h"
+#include "objective/filter/dynamic_sampling.h"
+#include "rollout/rollout.h"
+#include "text/tokenizer/tokenizer.h"
+#include "train/collect/data_cursor.h"
+#include "train/collect/reward.h"
+
+namespace ucas {
+
+// The problems of a run whose prompts fit, with their token ids.
+struct TrainingSet {
+  std::vector<Problem> problems;
+  std::vector<std::vector<int32_t>> prompt;  // ids, same order
+  int64_t dropped = 0;                       // too long
+  uint64_t hash = 0;                         // of the data, for resume
+  int64_t size() const { return static_cast<int64_t>(problems.size()); }
+};
+
+// Prompts that train.epochs passes over the problems still hold; more than can be counted where train.steps says how
+// long the run is.
+int64_t prompts_left(const TrainConfig& config, int64_t problems, const DataCursor& cursor);
+
+struct CollectStats {
+  int64_t gen_batches = 0;
+  int64_t groups_generated = 0, groups_kept = 0, groups_trained = 0;
+  int64_t skipped_in_cooldown = 0;           // prompts passed over (data.solved_cooldown)
+  int64_t groups_carried = 0;                // trained on, that the step before sampled (rollout.carry_over)
+  int64_t groups_left = 0, groups_late = 0;  // carried to the next step; carried here, but there was no room
+  int64_t solve_all = 0, solve_none = 0;     // groups whose responses are all right, all wrong
+  int64_t responses = 0, truncated = 0;      // of all generated
+  int64_t graded = 0;                        // of these, answers to problems with a right answer
+  int64_t generated_tokens = 0;
+  std::array<int64_t, 4> verdicts{};    // by VerdictKind
+  std::vector<std::string> unreadable;  // the first of those without an answer
+  double correct_share = 0;             // of all graded responses
+  int64_t moved = 0;                    // responses that one rank began and another one ended
+  double seconds_gen = 0, seconds_reward = 0;
+};
+
+struct Collected {
+  Batch batch;
+  std::vector<std::string> text;  // [B] response texts, without the stop token
+  CollectStats stats;
+  bool stopped = false;         // should_stop said so: nothing may be trained on
+  bool out_of_prompts = false;  // the passes ended before the step was full, and it is dropped (data.train_short)
+};
+
+struct Collector {
+  const TrainConfig& config;
+  const TrainingSet& data;
+  Rollout& rollout;
+  const Tokenizer& tokenizer;
+  const Graders& graders;
+  Rewards& rewards;
+  std::vector<int32_t> stop_ids;
+  bool answer_classes = false;
+  std::function<bool()> should_stop;
+  std::function<void(const CollectStats&, int64_t kept)> on_batch;  // progress between generation batches
+  std::function<bool(const Sampled&)> ends = nullptr;               // at rollout.stop
+  std::function<bool(bool)> agree;  // whether it is so on any rank; null: there is one alone
+
+  // Generates until the step has its data.train_batch_size prompts (objective/filter/dynamic_sampling.h), or the
+  // generation batches or the passes of the run are used up. May keep none. Throws Error(ErrorKind::no_signal) when a
+  // whole epoch kept nothing.
+  Collected collect(int64_t step, DataCursor& cursor) const;
+};
+
+// What the rule sees of a group.
+PromptOutcome outcome_of(std::span<const Response> group, KeepMetric metric);
+
+}  // namespace ucas

@@ -1,0 +1,541 @@
+#include "train/collect/collect.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/error.h"
+#include "base/files/file.h"
+#include "records/run/step_data.h"
+#include "support/algorithm_cases.h"
+#include "support/engine/scripted_rollout.h"
+#include "text/tokenizer/word_level.h"
+#include "train/collect/carry_over.h"
+#include "train/collect/data_order.h"
+#include "train/state/train_state.h"
+
+namespace ucas {
+namespace {
+
+// Words a..e are ids 0..4 (or as the tokenizer numbers them); every problem's gold is "a".
+class CollectTest : public ::testing::Test {
+ protected:
+  CollectTest() {
+    directory_ = std::filesystem::temp_directory_path() / ("ucas-collect-" + std::to_string(::getpid()));
+    std::vector<std::string> words = {"a", "b", "c", "d", "e"};
+    std::filesystem::create_directories(directory_);
+    write_word_level_tokenizer(directory_.string(), words, "<eos>", "<pad>");
+    tokenizer_ = std::make_unique<Tokenizer>(Tokenizer::load(directory_.string()));
+    a_ = *tokenizer_->id_of("a");
+    b_ = *tokenizer_->id_of("b");
+    eos_ = *tokenizer_->id_of("<eos>");
+    for (int p = 0; p < 8; ++p) {
+      data_.problems.push_back({std::to_string(p), "test", "", "question", "", {"a"}});
+      data_.prompt.push_back({b_, b_});
+    }
+    config_.train.steps = 100;  // no end of passes, unless a test asks for it
+    config_.data.train_batch_size = 4;
+    config_.data.max_num_gen_batches = 10;
+    config_.data.shuffle = false;
+    config_.rollout.n = 4;
+    config_.rollout.response_length = 6;
+    config_.objective.keep_mixed_groups = true;
+  }
+  ~CollectTest() override { std::filesystem::remove_all(directory_); }
+
+  Collected collect(ScriptedRollout& rollout, int64_t step = 1) {
+    Rewards rewards(config_, graders_, *ranks_, nullptr);
+    Collector collector{config_, data_, rollout, *tokenizer_, graders_, rewards,
+                        {eos_},  false, nullptr, nullptr,     nullptr};
+    return collector.collect(step, cursor_);
+  }
+  std::vector<int32_t> right() const { return {a_, eos_}; }
+  std::vector<int32_t> wrong() const { return {b_, b_, eos_}; }
+
+  std::filesystem::path directory_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  int32_t a_ = 0, b_ = 0, eos_ = 0;
+  TrainingSet data_;
+  TrainConfig config_;
+  Graders graders_{.standard = std::make_shared<SameTextGrader>(), .of = {}};
+  std::shared_ptr<Ranks> ranks_ = alone();
+  DataCursor cursor_;
+};
+
+TEST_F(CollectTest, dynamic_sampling_keeps_mixed_groups_and_tops_up) {
+  // Odd problems are mixed, even ones all wrong.
+  ScriptedRollout rollout(
+      [&](uint32_t p, uint32_t i, uint32_t) { return p % 2 == 1 && i % 2 == 0 ? right() : wrong(); });
+  Collected got = collect(rollout);
+  EXPECT_EQ(rollout.calls, 2);
+  ASSERT_EQ(got.batch.groups.size(), 4u);
+  EXPECT_EQ(got.stats.solve_none, 4);
+  EXPECT_EQ(got.stats.gen_batches, 2);
+  for (const Group& g : got.batch.groups) EXPECT_EQ(g.problem % 2, 1);
+  EXPECT_EQ(cursor_.index, 8);
+  // Packed arrays follow their responses.
+  int64_t at = 0;
+  for (const Response& o : got.batch.responses) {
+    EXPECT_EQ(o.first, at);
+    EXPECT_EQ(o.length, o.verdict.kind == VerdictKind::equal ? 2 : 3);
+    at += o.length;
+  }
+  EXPECT_EQ(at, got.batch.token_count());
+  EXPECT_EQ(static_cast<int64_t>(got.batch.rollout_logprob.size()), at);
+}
+
+TEST_F(CollectTest, the_limit_of_generation_batches_is_kept_and_what_there_is_is_trained_on) {
+  config_.data.max_num_gen_batches = 1;
+  ScriptedRollout rollout([&](uint32_t p, uint32_t i, uint32_t) { return p == 1 && i == 0 ? right() : wrong(); });
+  Collected got = collect(rollout);
+  EXPECT_EQ(rollout.calls, 1);
+  EXPECT_EQ(got.batch.groups.size(), 1u);
+}
+
+TEST_F(CollectTest, surplus_groups_are_discarded_in_arrival_order) {
+  config_.data.gen_batch_size = 8;
+  ScriptedRollout rollout([&](uint32_t, uint32_t i, uint32_t) { return i == 0 ? right() : wrong(); });
+  Collected got = collect(rollout);
+  ASSERT_EQ(got.batch.groups.size(), 4u);
+  EXPECT_EQ(got.stats.groups_kept, 8);
+  for (int64_t g = 0; g < 4; ++g) EXPECT_EQ(got.batch.groups[static_cast<size_t>(g)].problem, g);
+}
+
+// 8 problems, all mixed, 8 at a time, 6 a step: two are left, and the next step begins with them, sampled a step ago.
+TEST_F(CollectTest, what_passed_beyond_the_step_is_carried_to_the_next_one) {
+  config_.rollout.carry_over = true;
+  config_.data.train_batch_size = 6;
+  config_.data.gen_batch_size = 8;
+  ScriptedRollout rollout([&](uint32_t p, uint32_t i, uint32_t step) {
+    return i == 0 ? std::vector<int32_t>(right()) : step == 1 && p == 7 ? std::vector<int32_t>{b_, eos_} : wrong();
+  });
+  const Collected first = collect(rollout, 1);
+  EXPECT_EQ(first.stats.groups_left, 2);
+  const Batch left = cursor_.carry_over;
+  ASSERT_EQ(left.groups.size(), 2u);
+  EXPECT_EQ(left.groups[0].problem, 6);
+  const Collected second = collect(rollout, 2);
+  EXPECT_EQ(rollout.calls, 2);
+  std::vector<std::pair<int64_t, int64_t>> trained;
+  for (const Group& g : second.batch.groups) trained.emplace_back(g.problem, g.step);
+  const std::vector<std::pair<int64_t, int64_t>> expected = {{6, 1}, {7, 1}, {0, 0}, {1, 0}, {2, 0}, {3, 0}};
+  EXPECT_EQ(trained, expected);
+  const auto& batch = second.batch;
+  EXPECT_TRUE(std::equal(left.token.begin(), left.token.end(), batch.token.begin())) << "what step 1 sampled";
+  EXPECT_EQ(batch.of(batch.groups[1])[1].length, 2) << "problem 7 as it was in step 1";
+  EXPECT_EQ(batch.entropy.size(), batch.token.size());
+  EXPECT_EQ(batch.of(batch.groups[1])[0].verdict.kind, VerdictKind::equal);
+  EXPECT_EQ(second.text.size(), batch.responses.size());
+  EXPECT_EQ(second.text[4], "a");
+  EXPECT_EQ(second.stats.groups_carried, 2);
+  EXPECT_EQ(second.stats.groups_kept, 8);
+  EXPECT_EQ(second.stats.groups_left, 4);
+  EXPECT_EQ(second.stats.responses, 32) << "carried ones are not generated again";
+}
+
+TEST_F(CollectTest, a_step_that_finds_enough_samples_nothing_and_nothing_is_carried_twice) {
+  config_.rollout.carry_over = true;
+  config_.data.train_batch_size = 3;
+  config_.data.gen_batch_size = 8;
+  ScriptedRollout rollout([&](uint32_t, uint32_t i, uint32_t) { return i == 0 ? right() : wrong(); });
+  EXPECT_EQ(collect(rollout, 1).stats.groups_left, 5);
+  const Collected second = collect(rollout, 2);
+  EXPECT_EQ(rollout.calls, 1);
+  EXPECT_EQ(cursor_.selected(8), 8);
+  EXPECT_EQ(second.stats.gen_batches, 0);
+  EXPECT_EQ(second.stats.groups_carried, 3);
+  EXPECT_EQ(second.stats.groups_late, 2);
+  EXPECT_TRUE(cursor_.carry_over.groups.empty());
+  for (int64_t g = 0; g < 3; ++g) EXPECT_EQ(second.batch.groups[static_cast<size_t>(g)].problem, 3 + g);
+  EXPECT_EQ(collect(rollout, 3).stats.groups_carried, 0);
+}
+
+TEST_F(CollectTest, what_is_carried_reads_back_from_its_file_as_it_was) {
+  config_.rollout.carry_over = true;
+  config_.data.gen_batch_size = 8;
+  ScriptedRollout rollout([&](uint32_t, uint32_t i, uint32_t) { return i == 0 ? right() : wrong(); });
+  collect(rollout, 1);
+  const std::string file = (directory_ / kCarryOverFile).string(),
+                    text = carry_over_lines(cursor_.carry_over, data_, 1);
+  write_file(file, text);
+  const Batch back = read_carry_over(file, data_, 1, 4, tokenizer_->vocab_size());
+  EXPECT_EQ(carry_over_lines(back, data_, 1), text);
+  EXPECT_EQ(back.groups[0].prompt, data_.prompt[4]);
+  const auto refused = [&](int64_t step, int64_t groups, int64_t vocabulary) {
+    EXPECT_THROW(read_carry_over(file, data_, step, groups, vocabulary), Error);
+  };
+  refused(2, 4, tokenizer_->vocab_size());
+  refused(1, 3, tokenizer_->vocab_size());
+  refused(1, 4, b_);
+  std::swap(data_.problems[4].id, data_.problems[0].id);  // other problems
+  refused(1, 4, tokenizer_->vocab_size());
+  EXPECT_EQ(carry_over_lines({}, data_, 1), "");
+}
+
+TEST_F(CollectTest, an_epoch_without_a_mixed_group_stops_the_run_with_the_reason) {
+  ScriptedRollout rollout([&](uint32_t, uint32_t, uint32_t) { return wrong(); });
+  try {
+    collect(rollout);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.word(), "no_signal");
+    EXPECT_EQ(error.exit_code(), kNumeric);
+  }
+}
+
+TEST_F(CollectTest, a_right_answer_cut_at_the_limit_is_wrong_only_if_asked) {
+  config_.objective.keep_mixed_groups = false;
+  ScriptedRollout rollout([&](uint32_t, uint32_t, uint32_t) { return std::vector<int32_t>{a_}; });
+  Collected graded = collect(rollout);
+  EXPECT_EQ(graded.batch.responses[0].verdict.kind, VerdictKind::equal);
+  EXPECT_EQ(graded.stats.truncated, graded.stats.responses);
+  config_.reward.truncated = Truncated::wrong;
+  Collected strict = collect(rollout);
+  EXPECT_EQ(strict.batch.responses[0].verdict.kind, VerdictKind::unequal);
+  EXPECT_EQ(strict.batch.responses[0].score, 0.0f);
+}
+
+TEST_F(CollectTest, what_is_cut_at_the_limit_is_masked_only_if_asked_and_stays_so_in_its_file) {
+  config_.objective.keep_mixed_groups = false;
+  ScriptedRollout rollout([&](uint32_t, uint32_t i, uint32_t) { return i == 0 ? std::vector<int32_t>{a_} : right(); });
+  for (const Response& o : collect(rollout).batch.responses) EXPECT_TRUE(o.trained);
+  config_.reward.truncated = Truncated::mask;
+  const Batch masked = collect(rollout).batch;
+  EXPECT_EQ(std::ranges::count(masked.responses, false, &Response::trained), std::ssize(masked.groups));
+  for (const Response& o : masked.responses) EXPECT_EQ(o.trained, o.finished);
+  StepData kept;
+  kept.batch = masked;
+  kept.groups_of_step = std::ssize(masked.groups);
+  kept.advantage.resize(masked.token.size());
+  for (const Group& group : masked.groups) kept.problem.push_back(data_.problems[group.problem].id);
+  const std::string file = (directory_ / "step.jsonl").string();
+  write_file(file, step_data_lines(kept));
+  const Batch back = read_step_data(file).batch;
+  for (size_t i = 0; i < back.responses.size(); ++i) EXPECT_EQ(back.responses[i].trained, masked.responses[i].trained);
+}
+
+TEST_F(CollectTest, a_problem_drawn_twice_in_a_step_gets_new_samples) {
+  data_.problems.resize(3);
+  data_.prompt.resize(3);
+  config_.objective.keep_mixed_groups = false;
+  ScriptedRollout rollout([&](uint32_t, uint32_t i, uint32_t) { return i >= 4 ? right() : wrong(); });
+  Collected got = collect(rollout);
+  ASSERT_EQ(got.batch.groups.size(), 4u);
+  EXPECT_EQ(got.batch.groups[3].problem, 0);
+  EXPECT_EQ(got.batch.of(got.batch.groups[3])[0].verdict.kind, VerdictKind::equal);
+  EXPECT_EQ(cursor_.epoch, 1);
+}
+
+// What a run of `epochs` passes draws and trains on, step by step.
+TEST_F(CollectTest, passes_over_the_problems_end_when_every_problem_was_drawn_as_often) {
+  config_.train.steps = 0;
+  config_.train.epochs = 3;
+  config_.data.train_batch_size = 2;
+  config_.data.gen_batch_size = 3;
+  config_.data.max_num_gen_batches = 0;
+  config_.data.shuffle = true;
+  std::vector<int> sampled(8);
+  ScriptedRollout rollout([&](uint32_t p, uint32_t i, uint32_t) {
+    sampled[p] += i % 4 == 0;
+    return p % 2 == 1 && i % 2 == 0 ? right() : wrong();  // every other problem is mixed
+  });
+  int64_t steps = 0, trained = 0;
+  for (; prompts_left(config_, 8, cursor_) > 0; ++steps) {
+    Collected got = collect(rollout, steps + 1);
+    EXPECT_FALSE(got.out_of_prompts);
+    EXPECT_LE(got.batch.groups.size(), 2u);
+    trained += static_cast<int64_t>(got.batch.groups.size());
+  }
+  EXPECT_EQ(sampled, std::vector<int>(8, 3));
+  EXPECT_EQ(cursor_.selected(8), 24);
+  EXPECT_LT(steps, 8);  // as many as there are generation batches, if each step took one
+  EXPECT_LE(trained, 12);
+  EXPECT_GT(trained, 6);
+}
+
+TEST_F(CollectTest, what_the_passes_leave_unfinished_is_trained_on_or_dropped) {
+  config_.train.steps = 0;
+  config_.train.epochs = 1;
+  config_.data.train_batch_size = 6;
+  ScriptedRollout rollout([&](uint32_t p, uint32_t i, uint32_t) { return p < 3 && i == 0 ? right() : wrong(); });
+  Collected shorter = collect(rollout);
+  EXPECT_EQ(shorter.batch.groups.size(), 3u);
+  EXPECT_FALSE(shorter.out_of_prompts);
+  EXPECT_EQ(prompts_left(config_, 8, cursor_), 0);
+  cursor_ = {};
+  config_.data.train_short = false;  // as DAPO's loop does
+  Collected none = collect(rollout);
+  EXPECT_TRUE(none.out_of_prompts);
+  EXPECT_TRUE(none.batch.groups.empty());
+  EXPECT_EQ(none.stats.groups_kept, 3);
+}
+
+TEST_F(CollectTest, a_run_of_so_many_steps_has_no_end_of_passes) {
+  config_.objective.keep_mixed_groups = false;
+  ScriptedRollout rollout([&](uint32_t, uint32_t, uint32_t) { return right(); });
+  for (int step = 1; step <= 5; ++step) EXPECT_EQ(collect(rollout, step).batch.groups.size(), 4u);
+  EXPECT_EQ(cursor_.selected(8), 20);
+}
+
+TEST_F(CollectTest, overlong_shaping_follows_dapo) {
+  EXPECT_EQ(overlong_penalty(10, 20, 8, 1.0), 0.0);
+  EXPECT_DOUBLE_EQ(overlong_penalty(16, 20, 8, 1.0), -0.5);
+  EXPECT_DOUBLE_EQ(overlong_penalty(20, 20, 8, 0.5), -0.5);
+  EXPECT_EQ(overlong_penalty(20, 20, 0, 1.0), 0.0);
+  // The verdict, not the shaped reward, decides what is mixed.
+  config_.reward.overlong_buffer = 5;
+  ScriptedRollout rollout([&](uint32_t, uint32_t i, uint32_t) { return i == 0 ? right() : wrong(); });
+  Collected got = collect(rollout);
+  EXPECT_FLOAT_EQ(got.batch.responses[0].reward, 1.0f - 0.2f);
+  EXPECT_FLOAT_EQ(got.batch.responses[1].reward, -0.4f);
+  EXPECT_FLOAT_EQ(got.batch.responses[1].score, 0.0f);
+}
+
+TEST_F(CollectTest, an_interval_of_accuracies_keeps_its_ends) {
+  config_.objective = {};
+  config_.objective.keep_low = 0.25;
+  config_.objective.keep_high = 0.5;
+  config_.data.gen_batch_size = 8;
+  config_.data.max_num_gen_batches = 1;
+  // Problem p has p right answers of 4, at most.
+  ScriptedRollout rollout([&](uint32_t p, uint32_t i, uint32_t) { return i < p ? right() : wrong(); });
+  Collected got = collect(rollout);
+  ASSERT_EQ(got.batch.groups.size(), 2u);
+  EXPECT_EQ(got.batch.groups[0].problem, 1);
+  EXPECT_EQ(got.batch.groups[1].problem, 2);
+}
+
+TEST_F(CollectTest, preferring_orders_the_batch_and_fills_it) {
+  config_.objective = {};
+  config_.objective.keep_low = 0.2;
+  config_.objective.keep_high = 0.8;
+  config_.objective.keep_order = KeepOrder::prefer;
+  config_.data.gen_batch_size = 8;
+  ScriptedRollout rollout([&](uint32_t p, uint32_t i, uint32_t) { return p >= 6 && i == 0 ? right() : wrong(); });
+  Collected got = collect(rollout);
+  EXPECT_EQ(rollout.calls, 1);
+  EXPECT_EQ(got.stats.groups_kept, 2);
+  std::vector<int64_t> trained;
+  for (const Group& g : got.batch.groups) trained.push_back(g.problem);
+  EXPECT_EQ(trained, (std::vector<int64_t>{6, 7, 0, 1}));
+  for (const Response& o : got.batch.responses) {
+    EXPECT_EQ(got.batch.token[static_cast<size_t>(o.first)], o.verdict.kind == VerdictKind::equal ? a_ : b_);
+  }
+  EXPECT_EQ(got.text.size(), got.batch.responses.size());
+}
+
+TEST_F(CollectTest, too_few_prompts_stop_the_run_where_the_config_says_so) {
+  config_.data.max_num_gen_batches = 1;
+  config_.data.train_short = false;
+  ScriptedRollout rollout([&](uint32_t p, uint32_t i, uint32_t) { return p == 1 && i == 0 ? right() : wrong(); });
+  EXPECT_THROW(collect(rollout), Error);
+}
+
+TEST_F(CollectTest, without_a_limit_an_epoch_in_vain_still_ends_the_search) {
+  config_.data.max_num_gen_batches = 0;
+  // One mixed group in the very first samples, none afterwards.
+  ScriptedRollout rollout([&](uint32_t p, uint32_t i, uint32_t) { return p == 0 && i == 0 ? right() : wrong(); });
+  EXPECT_THROW(collect(rollout), Error);
+  EXPECT_LE(rollout.calls, 4);
+}
+
+TEST_F(CollectTest, what_must_differ_may_be_the_shaped_reward) {
+  config_.reward.overlong_buffer = 5;
+  config_.objective.keep_metric = KeepMetric::reward;
+  config_.data.max_num_gen_batches = 1;
+  ScriptedRollout rollout(
+      [&](uint32_t, uint32_t i, uint32_t) { return i == 0 ? std::vector<int32_t>{b_, b_, b_, b_, eos_} : wrong(); });
+  EXPECT_EQ(collect(rollout).batch.groups.size(), 4u);  // wrong answers all, but of two lengths
+  config_.objective.keep_metric = KeepMetric::score;
+  EXPECT_TRUE(collect(rollout).batch.groups.empty());
+}
+
+TEST_F(CollectTest, problems_without_a_right_answer_are_not_counted_as_failures) {
+  config_.objective.keep_mixed_groups = false;
+  for (Problem& problem : data_.problems) problem.gold.clear();
+  data_.problems[0].gold = {"a"};
+  ScriptedRollout rollout([&](uint32_t, uint32_t, uint32_t) { return right(); });
+  Collected got = collect(rollout);
+  EXPECT_EQ(got.stats.responses, 16);
+  EXPECT_EQ(got.stats.graded, 4);
+  EXPECT_EQ(got.stats.correct_share, 1.0);
+  EXPECT_EQ(got.stats.solve_none, 0);
+  EXPECT_EQ(got.batch.responses.back().score, 0.0f);
+  EXPECT_FALSE(got.batch.responses.back().verdict.reason.empty());
+}
+
+// Of 8 problems the even ones are solved, each at its first step.
+TEST_F(CollectTest, what_was_solved_rests_for_so_many_steps_and_then_comes_again) {
+  config_.objective.keep_mixed_groups = false;
+  config_.data.train_batch_size = 4;
+  config_.data.solved_cooldown = 2;
+  std::vector<std::vector<int64_t>> sampled;
+  ScriptedRollout rollout([&](uint32_t p, uint32_t, uint32_t) { return p % 2 == 0 ? right() : wrong(); });
+  for (int64_t step = 1; step <= 5; ++step) {
+    const Collected got = collect(rollout, step);
+    sampled.emplace_back();
+    for (const Group& g : got.batch.groups) sampled.back().push_back(g.problem);
+    EXPECT_EQ(got.stats.skipped_in_cooldown, step == 3 ? 4 : 0);
+  }
+  EXPECT_EQ(sampled[0], (std::vector<int64_t>{0, 1, 2, 3}));
+  EXPECT_EQ(sampled[1], (std::vector<int64_t>{4, 5, 6, 7}));
+  EXPECT_EQ(sampled[2], (std::vector<int64_t>{1, 3, 5, 7}));
+  EXPECT_EQ(sampled[3], (std::vector<int64_t>{0, 1, 2, 3}));  // two steps later
+  EXPECT_EQ(cursor_.solved.at(0), 4);
+}
+
+// Two problems of source a, six of b: a's turns are due at 1/2, 1, 3/2 .., b's at 1, 2, 3 .., and a, named first, goes
+// before b where both are.
+TEST_F(CollectTest, sources_come_in_turns_by_their_weights) {
+  config_.objective.keep_mixed_groups = false;
+  config_.data.train_batch_size = 6;
+  config_.data.weights = {"a=2", "b=1"};
+  for (size_t p = 0; p < 8; ++p) data_.problems[p].source = p < 2 ? "a" : "b";
+  check_sources(config_, data_);
+  int64_t skipped_in_cooldown = 0;
+  EXPECT_EQ(next_problems(config_, 1, data_, cursor_, skipped_in_cooldown), (std::vector<int64_t>{0, 1, 2, 0, 1, 3}));
+  EXPECT_EQ(cursor_.selected(8), 6);
+  EXPECT_EQ(next_problems(config_, 2, data_, cursor_, skipped_in_cooldown), (std::vector<int64_t>{0, 1, 4, 0, 1, 5}));
+  // Shuffled: each source has its own epochs, each of its problems once in one.
+  config_.data.shuffle = true;
+  config_.data.train_batch_size = 18;
+  cursor_ = {};
+  std::vector<int64_t> times(8);
+  for (int64_t p : next_problems(config_, 1, data_, cursor_, skipped_in_cooldown)) ++times[static_cast<size_t>(p)];
+  EXPECT_EQ(times, (std::vector<int64_t>{6, 6, 1, 1, 1, 1, 1, 1}));
+  EXPECT_EQ(cursor_.epoch, 2);
+  // What was solved rests within its source.
+  config_.data.train_batch_size = 4;
+  config_.data.shuffle = false;
+  config_.data.solved_cooldown = 5;
+  cursor_ = {};
+  cursor_.solved = {{1, 3}, {2, 3}};
+  skipped_in_cooldown = 0;
+  EXPECT_EQ(next_problems(config_, 4, data_, cursor_, skipped_in_cooldown), (std::vector<int64_t>{0, 0, 3, 0}));
+  EXPECT_EQ(skipped_in_cooldown, 3);
+  config_.data.weights = {"a=2", "c=1"};
+  EXPECT_THROW(check_sources(config_, data_), Error);
+}
+
+// Of 8 problems the even ones are half right, the others solved or hopeless: p (1 - p) is 1/4, and 5/6 1/6 for both.
+TEST_F(CollectTest, what_is_neither_solved_nor_hopeless_is_drawn_more_often) {
+  EXPECT_DOUBLE_EQ(difficulty_weight({}), 0.25);
+  EXPECT_DOUBLE_EQ(difficulty_weight({2, 4}), 0.25);
+  EXPECT_DOUBLE_EQ(difficulty_weight({4, 4}), 5.0 / 36);
+  EXPECT_DOUBLE_EQ(difficulty_weight({0, 4}), 5.0 / 36);
+  config_.objective.keep_mixed_groups = false;
+  config_.data.shuffle = true;
+  config_.data.order = DataOrder::difficulty;
+  config_.data.train_batch_size = 1;
+  ScriptedRollout rollout([&](uint32_t p, uint32_t i, uint32_t) {
+    return p % 2 == 0 ? (i % 2 == 0 ? right() : wrong()) : p < 4 ? right() : wrong();
+  });
+  std::vector<double> share(8);
+  const int64_t draws = 4000;
+  for (int64_t step = 1; step <= draws; ++step) {
+    const Collected got = collect(rollout, step);
+    share[static_cast<size_t>(got.batch.groups[0].problem)] += 1.0 / draws;
+  }
+  const double middle = 0.25 / (1 + 20.0 / 36), edge = (5.0 / 36) / (1 + 20.0 / 36);
+  for (size_t p = 0; p < 8; ++p) EXPECT_NEAR(share[p], p % 2 == 0 ? middle : edge, 0.02);  // 0.0058 standard deviation
+  EXPECT_EQ(cursor_.seen.at(1).right, 4);
+  EXPECT_EQ(cursor_.seen.at(5).right, 0);
+}
+
+TEST_F(CollectTest, a_batch_drawn_by_difficulty_holds_no_problem_twice_and_goes_on_from_its_state) {
+  config_.data.shuffle = true;
+  config_.data.order = DataOrder::difficulty;
+  config_.data.train_batch_size = 8;
+  int64_t skipped_in_cooldown = 0;
+  const std::vector<int64_t> first = next_problems(config_, 1, data_, cursor_, skipped_in_cooldown);
+  EXPECT_EQ(std::set<int64_t>(first.begin(), first.end()).size(), 8u);
+  cursor_.seen[3] = {4, 4};
+  TrainState saved;
+  saved.step = 1;
+  saved.cursor = cursor_;
+  TrainState back = TrainState::parse(saved.json(), "state.json", 1);
+  const std::vector<int64_t> second = next_problems(config_, 2, data_, cursor_, skipped_in_cooldown);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(next_problems(config_, 2, data_, back.cursor, skipped_in_cooldown), second);
+  EXPECT_EQ(back.json(), [&] {
+    saved.cursor = cursor_;
+    return saved.json();
+  }());
+  config_.data.solved_cooldown = 9;
+  for (int64_t p = 0; p < 7; ++p) cursor_.solved[p] = 2;
+  config_.data.train_batch_size = 2;  // the second is sampled anew: only one does not rest
+  EXPECT_EQ(next_problems(config_, 3, data_, cursor_, skipped_in_cooldown), (std::vector<int64_t>{7, 7}));
+}
+
+TEST_F(CollectTest, where_all_problems_rest_they_are_taken_all_the_same) {
+  config_.objective.keep_mixed_groups = false;
+  config_.data.solved_cooldown = 1000;
+  ScriptedRollout rollout([&](uint32_t, uint32_t, uint32_t) { return right(); });
+  for (int64_t step = 1; step <= 4; ++step) EXPECT_EQ(collect(rollout, step).batch.groups.size(), 4u);
+}
+
+TEST_F(CollectTest, stopping_while_generating_gives_nothing_to_train_on) {
+  ScriptedRollout rollout([&](uint32_t, uint32_t, uint32_t) { return right(); });
+  Rewards rewards(config_, graders_, *ranks_, nullptr);
+  Collector collector{config_, data_,  rollout, *tokenizer_, graders_, rewards, {eos_}, false, [] { return true; },
+                      nullptr, nullptr};
+  EXPECT_TRUE(collector.collect(1, cursor_).stopped);
+}
+
+TEST_F(CollectTest, the_worked_cases_of_dapo_pass) {
+  auto overlong = [](const Json& c, testing::CaseReport& report) {
+    const Json& in = c.at("inputs");
+    std::vector<double> released, paper;
+    for (int64_t length : in.at("lengths")) {
+      released.push_back(overlong_penalty(length, in.at("max_len"), in.at("buffer"), in.at("factor")));
+      paper.push_back(overlong_penalty(length, in.at("max_len"), in.at("buffer"), 1.0));
+    }
+    report.close("penalty", released, c.at("expected").at("penalty"));
+    report.close("paper_penalty", paper, c.at("expected").at("paper_penalty"));
+  };
+  auto dynamic_sampling = [this](const Json& c, testing::CaseReport& report) {
+    const Json& in = c.at("inputs");
+    std::vector<std::vector<int>> outcome;  // by problem, then sample
+    data_ = {};
+    cursor_ = {};
+    for (const Json& gen_batch : in.at("gen_batches")) {
+      for (const Json& row : gen_batch) {
+        data_.problems.push_back({row.at(0), "test", "", "question", "", {"a"}});
+        data_.prompt.push_back({b_});
+        outcome.push_back(row.at(1));
+      }
+    }
+    config_.data.train_batch_size = in.at("train_batch");
+    config_.data.gen_batch_size = 3;
+    config_.data.max_num_gen_batches = in.at("max_num_gen_batches");
+    config_.rollout.n = 2;
+    ScriptedRollout rollout([&](uint32_t p, uint32_t i, uint32_t) { return outcome[p][i] == 1 ? right() : wrong(); });
+    Collected got = collect(rollout);
+    std::vector<std::string> trained;
+    for (const Group& g : got.batch.groups) trained.push_back(data_.problems[static_cast<size_t>(g.problem)].id);
+    if (trained != c.at("expected").at("trained").get<std::vector<std::string>>())
+      report.fail("other groups trained on");
+    report.close("num_gen_batches", static_cast<double>(got.stats.gen_batches), c.at("expected").at("num_gen_batches"));
+    report.close("kept", static_cast<double>(got.stats.groups_kept),
+                 static_cast<double>(c.at("expected").at("kept").size()));
+  };
+  const std::map<std::string, testing::CaseCheck> checks = {{"dapo-overlong", overlong},
+                                                            {"dapo-verl-overlong", overlong},
+                                                            {"dapo-dynamic-sampling", dynamic_sampling},
+                                                            {"dapo-verl-dynamic-sampling", dynamic_sampling}};
+  for (const std::string& path : testing::algorithm_case_files()) {
+    int64_t checked = 0;
+    for (const auto& result : testing::run_algorithm_cases(path, checks)) {
+      if (!checks.contains(result.id)) continue;
+      EXPECT_EQ(result.outcome, testing::CaseOutcome::passed) << result.id << ": " << result.detail;
+      ++checked;
+    }
+    EXPECT_EQ(checked, 2) << path;
+  }
+}
+
+}  // namespace
+}  // namespace ucas

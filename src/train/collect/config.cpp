@@ -1,0 +1,119 @@
+#include "train/collect/config.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/str.h"
+#include "base/text/refusals.h"
+#include "objective/advantage/reward_terms.h"
+#include "verify/graders.h"
+
+namespace ucas {
+
+void TrainDataConfig::fields(Fields& f) {
+  f.field("files", files, "training problem files, JSONL", Effect::place);
+  f.field("template", prompt_template,
+          "prompt template: auto, chat, qwen_math, qwen_boxed, orz, plain or a file; auto = the checkpoint's chat "
+          "template, else qwen_math");
+  examples.fields(f);
+  f.field("max_prompt_length", max_prompt_length, Range{1, 1 << 20},
+          "maximum prompt length in tokens; longer prompts are dropped and counted", Effect::size);
+  f.field("train_batch_size", train_batch_size, Range{1, 1 << 20}, "prompts trained on per step", Effect::size);
+  f.field("gen_batch_size", gen_batch_size, Range{0, 1 << 20},
+          "prompts per generation batch; 0 = data.train_batch_size", Effect::size);
+  f.field("max_num_gen_batches", max_num_gen_batches, Range{0, 1 << 20},
+          "maximum generation batches per step; 0 = no limit", Effect::size);
+  f.field("train_short", train_short,
+          "train on fewer than data.train_batch_size prompts after the last generation batch; false = stop the run, as "
+          "DAPO's code");
+  f.field("shuffle", shuffle, "shuffle problems every epoch, keyed by the seed");
+  f.choice("order", order,
+           "data order: shuffled = each problem once per epoch; difficulty = sample by p (1 - p), p = (right + 1) / (n "
+           "+ 2) when last asked");
+  f.field("weights", weights,
+          "sampling weights of data sources, SOURCE=WEIGHT, such as \"gsm8k=2\"; a source is a row's data_source or "
+          "file name; empty = all problems alike");
+  f.field("solved_cooldown", solved_cooldown, Range{0, 1e9},
+          "steps to skip a problem after all responses to the problem were right; 0 = no skipping");
+  f.field("skip_bad_rows", skip_bad_rows, "skip and count unusable rows; above 1 % of rows the run stops",
+          Effect::place);
+  f.field("val_files", val_files, "validation problem files, JSONL", Effect::place);
+  f.field("val_limit", val_limit, Range{0, 1 << 30}, "number of validation problems, from the first; 0 = all",
+          Effect::procedure);
+  f.section("columns", columns);
+}
+
+void RewardConfig::fields(Fields& f) {
+  f.field("correct", correct, Range{-100, 100}, "reward of a right answer");
+  f.field("wrong", wrong, Range{-100, 100}, "reward of a wrong or unparseable answer");
+  f.field("partial", partial,
+          "reward programs by the fraction of tests passed, between reward.wrong and reward.correct");
+  f.choice("grader", grader,
+           "grader: exact mathematics, choice letter, number within reward.tolerance, program run on tests, or a "
+           "simpler one for comparison");
+  f.field("graders", graders,
+          "graders by data source, SOURCE=GRADER, such as \"leetcode=code\"; other sources use reward.grader");
+  f.field("tolerance", tolerance, Range{0, 1},
+          "relative tolerance of the grader numeric: |a - b| <= tolerance * max(|a|, |b|)");
+  f.field("weights", weights,
+          "reward as a weighted sum, PART=WEIGHT of answer, command, format, length, such as \"answer=1\", "
+          "\"format=0.2\"; empty = answer, or the command's score");
+  f.field("format", format,
+          "pattern of the format reward that the whole response must match: think_answer, or a regular expression (. "
+          "matches any character)");
+  f.field("command", command,
+          "reward program, such as \"python3 reward.py\": reads one JSON line per response, writes {\"id\": N, "
+          "\"score\": X}; empty = the grader's verdict");
+  f.field("command_seconds", command_seconds, Range{0, 1e6},
+          "seconds that the reward program may be silent while replies are due; 0 = no limit", Effect::bookkeeping);
+  f.choice("extract", extract,
+           "answer extraction: strict = last box; lenient = or usual phrases; answer_tag = last box in the last "
+           "<answer>; auto = lenient for chat prompts that ask for no box, else strict");
+  f.choice("truncated", truncated,
+           "responses cut at the length limit: grade as usual, count as wrong, or mask from the loss (the reward still "
+           "counts in the group)");
+  f.field("overlong_buffer", overlong_buffer, Range{0, 1 << 20},
+          "DAPO overlong buffer: length of the soft penalty zone before rollout.response_length, in tokens; 0 = off",
+          Effect::size);
+  f.field("overlong_factor", overlong_factor, Range{0, 100}, "maximum overlong penalty, subtracted from the reward");
+  f.field("kl_coeff", kl_coeff, Range{0, 100},
+          "KL penalty in the reward, per token: kl_coeff * KL(old policy, reference); 0 = off");
+  f.choice("kl_estimator", kl_estimator, {"k1", "abs", "k2", "k3", "k3_plus"},
+           "KL estimator of the KL penalty in the reward");
+  f.choice("kl_control", kl_control, "control of reward.kl_coeff: fixed, or adaptive towards reward.kl_target");
+  f.field("kl_target", kl_target, Range{1e-9, 1e6}, "target KL of the adaptive controller, mean per token in nats");
+  f.field("kl_horizon", kl_horizon, Range{1, 1e12},
+          "horizon of the adaptive KL controller, in responses; a longer horizon changes reward.kl_coeff more slowly");
+  f.section("kl_schedule", kl_schedule);
+  f.section("code", code);
+}
+
+void RewardConfig::validate() const {
+  Refusals refuse(ErrorKind::config);
+  if (const std::string wrong_schedule = kl_schedule.refusal("reward.kl_schedule"); !wrong_schedule.empty()) {
+    refuse(wrong_schedule);
+  }
+  if (correct <= wrong) refuse(str("reward.correct = ", correct, " must be larger than reward.wrong = ", wrong));
+  refuse.attempt([&] { parse_graders(graders, "reward.graders"); });
+  std::vector<WeightedPart> parts;
+  refuse.attempt([&] { parts = parse_reward_weights(weights, !command.empty()); });
+  if (parts.empty()) return refuse.finish();
+  const auto weighs = [&](RewardPart part) {
+    return std::ranges::find(parts, part, &WeightedPart::part) != parts.end();
+  };
+  if (weighs(RewardPart::command) && command.empty()) {
+    refuse("reward.weights names command, but reward.command is empty: say which program scores");
+  }
+  if (!weighs(RewardPart::command) && !command.empty()) {
+    refuse("reward.command is given, but reward.weights has no part for it: add \"command=1\"");
+  }
+  if (weighs(RewardPart::format) == format.empty()) {
+    refuse(format.empty() ? "reward.weights names format, but reward.format is empty: say which pattern, for instance "
+                            "think_answer"
+                          : "reward.format is given, but reward.weights has no part for it: add \"answer=1\" and "
+                            "\"format=0.2\"");
+  }
+  refuse.finish();
+}
+
+}  // namespace ucas

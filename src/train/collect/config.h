@@ -1,0 +1,75 @@
+// Options [data] and [reward]: which problems are asked in which order, and what a response is worth.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/text/fields.h"
+#include "core/verdict.h"
+#include "data/problems.h"
+#include "data/prompts/templates.h"
+#include "objective/config.h"
+#include "verify/extract_option.h"
+#include "verify/registry.h"
+#include "verify/sandbox/sandbox.h"
+
+namespace ucas {
+
+// Which problems come next: all of them in a new order each epoch, or those that are neither solved nor hopeless.
+enum class DataOrder { shuffled, difficulty };
+constexpr std::array<const char*, 2> names(DataOrder) { return {"shuffled", "difficulty"}; }
+
+struct TrainDataConfig {
+  std::vector<std::string> files;
+  std::string prompt_template = "auto";  // config/prompt_choice.h
+  FewShot examples;
+  int64_t max_prompt_length = 1024;
+  int64_t train_batch_size = 128;    // prompts trained on per step
+  int64_t gen_batch_size = 0;        // prompts generated at a time; 0 = train_batch_size
+  int64_t max_num_gen_batches = 10;  // of dynamic sampling, per step; 0 = no limit
+  bool train_short = true;           // out of generation batches: train on the fewer prompts there are, or stop
+  bool shuffle = true;
+  DataOrder order = DataOrder::shuffled;
+  std::vector<std::string>
+      weights;                  // "SOURCE=WEIGHT": shares of the prompts that are sampled; none: as the files have them
+  int64_t solved_cooldown = 0;  // steps for which a problem rests after all its responses were right; 0 = it does not
+  bool skip_bad_rows = false;
+  ProblemColumns columns;
+  std::vector<std::string> val_files;
+  int64_t val_limit = 0;  // first N problems; 0 = all
+  void fields(Fields& f);
+};
+
+enum class KlControl { fixed, adaptive };
+constexpr std::array<const char*, 2> names(KlControl) { return {"fixed", "adaptive"}; }
+
+struct RewardConfig {
+  double correct = 1, wrong = 0;
+  bool partial = false;  // what lies between, by Verdict::score
+  GraderKind grader = GraderKind::math;
+  std::vector<std::string> graders;  // "SOURCE=GRADER": of these data sources
+  double tolerance = 1e-4;           // of the numeric one
+  std::vector<std::string>
+      weights;          // "PART=WEIGHT" (objective/advantage/reward_terms.h); none: the answer, or the command
+  std::string format;   // pattern of the whole response
+  std::string command;  // gives the score instead of the verdict (train/collect/reward_command.h); "": none
+  double command_seconds = 600;
+  ExtractOption extract = ExtractOption::automatic;  // config/prompt_choice.h
+  Truncated truncated = Truncated::grade;
+  int64_t overlong_buffer = 0;  // DAPO overlong shaping (docs/paper.md); 0 = off
+  double overlong_factor = 1;
+  double kl_coeff = 0;  // KL in the reward (objective/loss/kl.h); 0 = off. The first one where it is adaptive
+  KlEstimator kl_estimator = KlEstimator::k1;
+  KlControl kl_control = KlControl::fixed;
+  KlSchedule kl_schedule;
+  double kl_target = 0.1;
+  double kl_horizon = 10000;  // in responses
+  code::CodeOptions code;
+  void fields(Fields& f);
+  void validate() const;
+  GraderSetup setup() const { return {said(extract).value_or(Extract::strict), code, tolerance}; }
+};
+
+}  // namespace ucas

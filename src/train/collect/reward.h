@@ -1,0 +1,67 @@
+// R_i of the responses to a generation batch: the verdict of the grader of their data source, the parts of the score
+// (objective/advantage/reward_terms.h), the overlong penalty. Fed by train/collect; owns nothing but what was graded
+// ahead. Of several ranks each computes what is quick; the leader alone asks reward.command and runs programs, and
+// tells.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "config/train_config.h"
+#include "core/batch.h"
+#include "core/problem.h"
+#include "objective/advantage/reward_terms.h"
+#include "sharding/ranks.h"
+#include "text/split/regex.h"
+#include "train/collect/reward_command.h"
+#include "verify/graders.h"
+
+namespace ucas {
+
+// The responses to one prompt; length, finished and sample are set.
+struct PaidGroup {
+  const Problem& problem;
+  std::span<const std::string> text;  // [G]
+  std::span<Response> response;       // [G] gets verdict, terms, score, reward
+};
+
+class Rewards {
+ public:
+  // Borrows all. `command`: of the leader, where reward.command is given. Error(ErrorKind::config) for a pattern that
+  // is none.
+  Rewards(const TrainConfig& config, const Graders& graders, Ranks& ranks, RewardCommand* command);
+  ~Rewards();
+
+  const std::vector<RewardTerm>& terms() const { return terms_; }
+  // Whether every problem has a verdict, even one without a right answer.
+  bool judges_all() const { return !config_.reward.command.empty(); }
+  // A response ended and more are being sampled: a grader that takes a process may begin. `key` tells it from all
+  // others until pay() asks for it.
+  using Key = std::pair<int64_t, uint32_t>;
+  void begin(const Problem& problem, const Key& key, const std::function<std::string()>& text);
+  // keys: [sum of G], in order of the groups; empty where nothing was begun.
+  void pay(std::span<const PaidGroup> groups, std::span<const Key> keys = {});
+
+ private:
+  class PrefetchedStep;
+  void grade(std::span<const PaidGroup> groups, std::span<const Key> keys);
+  std::vector<RewardReply> ask(std::span<const PaidGroup> groups) const;
+  void pay_group(const PaidGroup& group, std::span<const RewardReply> replies) const;
+  double part(RewardPart part, const Response& o, const std::string& text, const RewardReply* reply) const;
+  bool has_slow() const;
+
+  const TrainConfig& config_;
+  const Graders& graders_;
+  Ranks& ranks_;
+  RewardCommand* command_;
+  std::vector<WeightedPart> parts_;
+  std::vector<RewardTerm> terms_;
+  std::optional<Regex> format_;
+  std::unique_ptr<PrefetchedStep> prefetched_;
+};
+
+}  // namespace ucas

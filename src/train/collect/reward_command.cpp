@@ -1,0 +1,244 @@
+#include "train/collect/reward_command.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/process/activity.h"
+#include "base/str.h"
+#include "base/terminal/log.h"
+#include "base/text/json_object.h"
+
+extern char** environ;
+
+namespace ucas {
+
+namespace {
+
+constexpr size_t kLongestReply = 1 << 20;  // bytes of a line
+constexpr double kSilence = 20;            // seconds without a first reply, after which it is said
+constexpr const char* kWaitsForEnd =
+    "; does it wait for the end of its input? That stays open from step to step: read line by line (for line in "
+    "sys.stdin), answer each line or batch at once, and flush (print(.., flush=True))";
+
+std::string where_of(const std::string& command) { return str("reward.command ", printable(command, 200)); }
+
+// The first few ids that no reply has named yet.
+std::string owed(const std::string& replies, size_t count, const std::function<std::string(size_t)>& name_of) {
+  constexpr size_t kNamed = 3;
+  std::vector<bool> answered(count);
+  for (size_t at = 0, end; (end = replies.find('\n', at)) != std::string::npos; at = end + 1) {
+    try {
+      const JsonObject row = JsonObject::parse(std::string_view(replies).substr(at, end - at), "reply");
+      answered[static_cast<size_t>(row.whole("id", 0, static_cast<int64_t>(count) - 1))] = true;
+    } catch (const Error&) {  // refused when all are there
+    }
+  }
+  std::vector<std::string> names;
+  for (size_t i = 0; i < count && names.size() < kNamed; ++i) {
+    if (!answered[i]) names.push_back(name_of ? name_of(i) : str("id ", i));
+  }
+  return join(names, ", ");
+}
+
+// What people do who write such a line.
+std::string hint_of(const std::string& line) {
+  const std::string_view text = trim(line);
+  if (text.find("NaN") != std::string_view::npos || text.find("Infinity") != std::string_view::npos) {
+    return "; NaN and infinities are no scores: give 0, or end the program to stop the run";
+  }
+  if (!text.starts_with("{")) return "; standard output is for replies alone: print everything else to standard error";
+  return "";
+}
+
+}  // namespace
+
+std::string reward_lines(const std::vector<RewardAsk>& asks) {
+  std::string lines;
+  for (size_t i = 0; i < asks.size(); ++i) {
+    const RewardAsk& ask = asks[i];
+    const OrderedJson row = {{"id", i},
+                             {"problem", ask.problem.id},
+                             {"source", ask.problem.source},
+                             {"prompt", ask.problem.text},
+                             {"answer", ask.problem.gold},
+                             {"response", ask.response},
+                             {"tokens", ask.tokens},
+                             {"finished", ask.finished},
+                             {"verdict", name_of(ask.verdict.kind)}};
+    lines += json_text(row) + "\n";
+  }
+  return lines;
+}
+
+std::vector<RewardReply> parse_rewards(const std::string& lines, size_t count, const std::string& command) {
+  std::vector<std::optional<RewardReply>> replies(count);
+  size_t at = 0;
+  for (size_t number = 1; number <= count; ++number) {
+    const size_t end = lines.find('\n', at);
+    UCAS_CHECK(end != std::string::npos, "the workers must return one line per request");
+    const std::string where = str(where_of(command), ": reply ", number);
+    try {
+      const JsonObject row = JsonObject::parse(std::string_view(lines).substr(at, end - at), where);
+      const int64_t id = row.whole("id", 0, static_cast<int64_t>(count) - 1);
+      std::optional<RewardReply>& reply = replies[static_cast<size_t>(id)];
+      if (reply) row.refuse(str("\"id\": ", id, " was answered before"));
+      reply = RewardReply{.score = row.number("score"), .right = {}, .reason = row.text_or("reason", "")};
+      if (!std::isfinite(reply->score)) row.refuse("score", "a finite number");
+      if (row.has("right")) reply->right = row.truth("right");
+    } catch (const Error& error) {
+      const std::string line = lines.substr(at, end - at);
+      throw Error(
+          ErrorKind::reward,
+          str(error.what(), "; it wrote \"", printable(line, 80),
+              "\", expected {\"id\": N, \"score\": X} with a finite X for each line that was asked", hint_of(line)),
+          kIoFailure);
+    }
+    at = end + 1;
+  }
+  std::vector<RewardReply> all;
+  for (std::optional<RewardReply>& reply : replies) all.push_back(std::move(*reply));
+  return all;
+}
+
+RewardCommand::RewardCommand(std::string command, double seconds) : command_(std::move(command)), seconds_(seconds) {
+  int in[2], out[2];
+  if (::pipe2(in, O_CLOEXEC) != 0) fail(str("no pipe: ", std::strerror(errno)));
+  if (::pipe2(out, O_CLOEXEC) != 0) fail(str("no pipe: ", std::strerror(errno)));
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_init(&files);
+  posix_spawnattr_init(&attributes);
+  posix_spawn_file_actions_adddup2(&files, in[0], STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&files, out[1], STDOUT_FILENO);
+  // In a group of its own: Ctrl-C is for the run, which saves first. Ignored signals are not inherited.
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
+  sigset_t defaults;
+  sigemptyset(&defaults);
+  for (int signal : {SIGPIPE, SIGHUP}) sigaddset(&defaults, signal);
+  posix_spawnattr_setsigdefault(&attributes, &defaults);
+  char shell[] = "sh", option[] = "-c";
+  std::string line = command_;
+  char* argv[] = {shell, option, line.data(), nullptr};
+  pid_t pid = -1;
+  const int error = ::posix_spawn(&pid, "/bin/sh", &files, &attributes, argv, environ);
+  posix_spawn_file_actions_destroy(&files);
+  posix_spawnattr_destroy(&attributes);
+  ::close(in[0]);
+  ::close(out[1]);
+  to_ = in[1];
+  from_ = out[0];
+  if (error != 0) fail(str("cannot be started: ", std::strerror(error)));
+  pid_ = pid;
+  for (int end : {to_, from_}) ::fcntl(end, F_SETFL, ::fcntl(end, F_GETFL) | O_NONBLOCK);
+}
+
+RewardCommand::~RewardCommand() {
+  if (to_ >= 0) ::close(to_);
+  if (from_ >= 0) ::close(from_);
+  if (pid_ < 0) return;
+  for (int tenths = 0; tenths < 30; ++tenths) {
+    if (::waitpid(pid_, nullptr, WNOHANG) != 0) {
+      ::kill(-pid_, SIGKILL);  // what it started and left
+      return;
+    }
+    if (tenths == 20) ::kill(-pid_, SIGTERM);
+    ::usleep(100000);
+  }
+  ::kill(-pid_, SIGKILL);
+  ::waitpid(pid_, nullptr, 0);
+}
+
+void RewardCommand::fail(const std::string& what) const {
+  throw Error(ErrorKind::reward,
+              str(where_of(command_), ": ", what,
+                  "; no rewards were assigned; resume from the last checkpoint, if there is one"),
+              kIoFailure);
+}
+
+std::string RewardCommand::ending() {
+  int status = 0;
+  for (int tenths = 0; tenths < 20; ++tenths) {
+    if (::waitpid(pid_, &status, WNOHANG) == pid_) {
+      ::kill(-pid_, SIGKILL);
+      pid_ = -1;
+      if (WIFSIGNALED(status)) return str("ended by signal ", WTERMSIG(status));
+      return str("ended with exit code ", WEXITSTATUS(status));
+    }
+    ::usleep(100000);
+  }
+  return "closed its output";
+}
+
+std::string RewardCommand::ask(const std::string& lines, size_t count,
+                               const std::function<std::string(size_t)>& name_of) {
+  Doing doing(str("waiting for ", where_of(command_)), pid_);
+  std::string replies = std::move(rest_);
+  rest_.clear();
+  size_t sent = 0, end = 0;  // end: of the last whole line that was asked for
+  size_t got = 0;
+  const auto take_lines = [&] {
+    for (size_t next = 0; got < count && (next = replies.find('\n', end)) != std::string::npos; ++got) end = next + 1;
+  };
+  take_lines();
+  if (got > 0 || !replies.empty()) fail("wrote a line without a request");
+  double heard = now_seconds(), told = -1;  // told: of which silence was said what is owed
+  bool warned = false;
+  while (got < count) {
+    pollfd ends[2] = {{from_, POLLIN, 0}, {sent < lines.size() ? to_ : -1, POLLOUT, 0}};
+    if (::poll(ends, 2, 250) < 0 && errno != EINTR) fail(str("poll: ", std::strerror(errno)));
+    if (now_seconds() - heard > 0.2 && told != heard) {
+      told = heard;
+      doing.say(str("waiting for ", where_of(command_), ": ", got, " of ", count,
+                    " replies, the first without one: ", owed(replies, count, name_of)));
+    }
+    if (now_seconds() - heard > kSilence && got == 0 && sent == lines.size() && !std::exchange(warned, true)) {
+      warn(str(where_of(command_), ": it was asked ", count, " lines and has answered none for ", kSilence, " s",
+               kWaitsForEnd));
+    }
+    if ((ends[1].revents & (POLLOUT | POLLERR)) != 0) {
+      const ssize_t n = ::write(to_, lines.data() + sent, lines.size() - sent);
+      if (n > 0) {
+        sent += static_cast<size_t>(n);
+        heard = now_seconds();
+      } else if (n < 0 && errno != EAGAIN && errno != EINTR) {
+        fail(str(ending(), " before it had read what it was asked"));
+      }
+    }
+    if ((ends[0].revents & (POLLIN | POLLHUP)) != 0) {
+      char part[65536];
+      const ssize_t n = ::read(from_, part, sizeof part);
+      if (n == 0) fail(str(ending(), " after ", got, " of ", count, " replies"));
+      if (n > 0) {
+        replies.append(part, static_cast<size_t>(n));
+        heard = now_seconds();
+        progressed();
+        take_lines();
+        if (replies.size() - end > kLongestReply && got < count)
+          fail("a reply of more than 1 MiB without a line's end");
+      }
+    }
+    if (seconds_ > 0 && now_seconds() - heard > seconds_) {
+      const bool waits = got == 0 && sent == lines.size();
+      fail(str("silent for more than reward.command_seconds = ", seconds_, " s after ", got, " of ", count, " replies",
+               waits ? kWaitsForEnd : ""));
+    }
+  }
+  rest_ = replies.substr(end);
+  replies.resize(end);
+  return replies;
+}
+
+}  // namespace ucas

@@ -1,0 +1,135 @@
+#include "train/collect/reward.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "base/error.h"
+#include "support/engine/scripted_rollout.h"
+
+namespace ucas {
+namespace {
+
+// Takes a process, as far as others can see; counts what it was asked.
+class SlowGrader final : public Grader {
+ public:
+  std::vector<Verdict> grade(std::span<const Answer> answers) const override {
+    asked += static_cast<int64_t>(answers.size());
+    std::vector<Verdict> verdicts(answers.size());
+    for (size_t i = 0; i < answers.size(); ++i) {
+      if (answers[i].response == "broken") throw Error(ErrorKind::sandbox, "no verdict", kNoSandbox);
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      const bool right = answers[i].response == answers[i].gold->front();
+      verdicts[i].decide(right ? VerdictKind::equal : VerdictKind::unequal, "");
+      if (!right) verdicts[i].score = 0.25f;
+    }
+    return verdicts;
+  }
+  void classify(std::span<Verdict>) const override {}
+  bool is_slow() const override { return true; }
+  mutable std::atomic<int64_t> asked{0};
+};
+
+class RewardsTest : public ::testing::Test {
+ protected:
+  void pay(const std::vector<std::string>& texts, std::span<const Rewards::Key> keys = {}) {
+    config_.reward.validate();
+    Rewards rewards(config_, graders_, *ranks_, nullptr);
+    pay(rewards, texts, keys);
+  }
+  void pay(Rewards& rewards, const std::vector<std::string>& texts, std::span<const Rewards::Key> keys = {}) {
+    paid_.assign(texts.size(), {});
+    for (size_t i = 0; i < texts.size(); ++i) paid_[i].length = static_cast<int64_t>(texts[i].size());
+    const PaidGroup group{problem_, texts, paid_};
+    rewards.pay({&group, 1}, keys);
+  }
+
+  Problem problem_{"p", "test", "", "question", "", {"a"}, {}};
+  TrainConfig config_;
+  Graders graders_{.standard = std::make_shared<SameTextGrader>(), .of = {}};
+  std::shared_ptr<Ranks> ranks_ = alone();
+  std::vector<Response> paid_;
+};
+
+TEST_F(RewardsTest, the_score_is_the_weighted_sum_of_its_parts_and_each_is_kept) {
+  config_.reward.weights = {"answer=2", "format=0.5", "length=1"};
+  config_.reward.format = "[ab]+";
+  pay({"a", "b", "ccc"});
+  EXPECT_EQ(paid_[0].terms, (std::vector<float>{1, 1, 0.5f}));
+  EXPECT_EQ(paid_[1].terms, (std::vector<float>{0, 1, 0}));
+  EXPECT_EQ(paid_[2].terms, (std::vector<float>{0, 0, -0.5f}));
+  EXPECT_EQ(paid_[0].score, 3.0f);
+  EXPECT_EQ(paid_[1].score, 0.5f);
+  EXPECT_EQ(paid_[2].reward, -0.5f);
+}
+
+TEST_F(RewardsTest, the_form_is_that_of_the_whole_response) {
+  config_.reward.weights = {"format=1"};
+  config_.reward.format = "think_answer";
+  pay({"<think>a\nb</think>\n<answer>1</answer>", "<think>a</think> <answer>1</answer> more",
+       "<think>a<think></think><answer>1</answer>", "x<think>a</think><answer>1</answer>",
+       "<think></think><answer></answer>\n", "<think>a</think><answer>1</answer><answer>2</answer>", "\xff"});
+  std::vector<float> scores;
+  for (const Response& o : paid_) scores.push_back(o.score);
+  EXPECT_EQ(scores, (std::vector<float>{1, 0, 0, 0, 1, 0, 0}));
+}
+
+TEST_F(RewardsTest, a_pattern_that_is_none_is_refused_and_one_that_never_ends_matches_nothing) {
+  config_.reward.weights = {"format=1"};
+  config_.reward.format = "(";
+  EXPECT_THROW(Rewards(config_, graders_, *ranks_, nullptr), Error);
+  config_.reward.format = "(x+x+)+y";
+  pay({std::string(5000, 'x')});
+  EXPECT_EQ(paid_[0].score, 0.0f);
+}
+
+TEST_F(RewardsTest, what_is_partly_right_is_paid_its_share_only_where_asked) {
+  graders_.of["test"] = std::make_shared<SlowGrader>();
+  pay({"a", "b"});
+  EXPECT_EQ(paid_[1].score, 0.0f);
+  config_.reward.wrong = -1;
+  config_.reward.partial = true;
+  pay({"a", "b"});
+  EXPECT_EQ(paid_[0].score, 1.0f);
+  EXPECT_EQ(paid_[1].score, -0.5f);
+}
+
+TEST_F(RewardsTest, what_was_begun_while_others_were_sampled_is_graded_once_and_the_same) {
+  const auto slow = std::make_shared<SlowGrader>();
+  graders_.of["test"] = slow;
+  Rewards rewards(config_, graders_, *ranks_, nullptr);
+  const std::vector<std::string> texts = {"a", "b", "a", "c"};
+  std::vector<Rewards::Key> keys;
+  for (uint32_t i = 0; i < 4; ++i) keys.emplace_back(7, i);
+  for (size_t i = 0; i < 3; ++i) rewards.begin(problem_, keys[i], [&] { return texts[i]; });
+  pay(rewards, texts, keys);
+  EXPECT_EQ(slow->asked, 4);
+  EXPECT_EQ(paid_[0].score, 1.0f);
+  EXPECT_EQ(paid_[1].score, 0.0f);
+  EXPECT_EQ(paid_[2].score, 1.0f);
+  EXPECT_EQ(paid_[3].verdict.kind, VerdictKind::unequal);
+  // What it fails on is no wrong answer, wherever it failed.
+  rewards.begin(problem_, keys[0], [] { return "broken"; });
+  EXPECT_THROW(pay(rewards, {"broken"}, std::span(keys).first(1)), Error);
+}
+
+TEST(rewards, weights_and_what_they_weigh_belong_together) {
+  const auto refused = [](auto change) {
+    RewardConfig reward;
+    change(reward);
+    EXPECT_THROW(reward.validate(), Error);
+  };
+  refused([](RewardConfig& r) { r.weights = {"command=1"}; });
+  refused([](RewardConfig& r) { r.weights = {"format=1"}; });
+  refused([](RewardConfig& r) { r.format = "x"; });
+  refused([](RewardConfig& r) { r.command = "x", r.weights = {"answer=1"}; });
+  RewardConfig both;
+  both.command = "x";
+  both.weights = {"answer=1", "command=0.5"};
+  both.validate();
+}
+
+}  // namespace
+}  // namespace ucas

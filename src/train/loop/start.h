@@ -1,0 +1,68 @@
+// Everything a run is made of, and how one starts or goes on.
+// Owned by the caller; train/loop/trainer borrows it and moves its state.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config/train_config.h"
+#include "model/limits.h"
+#include "records/run/run_directory.h"
+#include "rollout/policy.h"
+#include "rollout/served_rollout.h"
+#include "sharding/ranks.h"
+#include "sharding/sharded_gradients.h"
+#include "train/auxiliary/auxiliary_model.h"
+#include "train/collect/collect.h"
+#include "train/optimizer/optimizer.h"
+#include "train/state/train_state.h"
+
+namespace ucas {
+
+struct Training {
+  TrainConfig config;
+  std::shared_ptr<Ranks> ranks;
+  RunDirectory run;
+  Policy policy;
+  std::unique_ptr<Rollout> engine;   // samples here
+  ServedRollout* served = nullptr;   // the one of these two that asks servers, where rollout.backend does
+  std::unique_ptr<Rollout> rollout;  // samples on all ranks
+  Graders graders;
+  std::unique_ptr<RewardCommand> external;  // of rank 0, where reward.command is given
+  std::unique_ptr<Optimizer> optimizer;
+  std::unique_ptr<ShardedGradients> shards;  // where ranks keep shares of gradients
+  std::vector<std::unique_ptr<AuxiliaryModel>> auxiliary_models;
+  TrainingSet data;
+  TrainingSet validation;
+  std::vector<int32_t> stop_ids;
+  TrainState state;        // with the fingerprint of this run
+  std::string prefetched;  // of the checkpoint (train/collect/prefetched_step.h)
+  Limits limits;           // of the machine, for the policy; measured again where a step beats them
+  int64_t limits_measured = 0;
+  int64_t planned_memory = 0;  // bytes at the peak (plan/plan.h); 0: not known
+  std::string plan;            // the same in words
+};
+
+// Loads a fresh run into `out`. Nothing is written before everything was checked, and nothing loaded before its memory
+// was planned: Error(ErrorKind::limit) where it cannot fit, unless `allow_over_plan`. `command` is what was typed.
+Training open_training(TrainConfig config, const std::string& out, const std::string& command,
+                       bool allow_over_plan = false, std::shared_ptr<Ranks> ranks = alone());
+// Goes on with the run in `run`. `overrides` may change only what does not change results (train.max_hours, threads,
+// ...), and "allow-changes" goes on where something else has changed or is missing, says so and keeps it in env.json;
+// "allow-over-plan" is open_training's.
+Training resume_training(const std::string& run, const std::vector<Setting>& overrides,
+                         std::shared_ptr<Ranks> ranks = alone());
+
+// Of the steps that a run() made: sampling, scoring and updates, as the plan counts them.
+struct StepMeans {
+  int64_t steps = 0;
+  double seconds = 0, prompt = 0, response = 0;  // sums
+};
+// The plan beside what was measured, once a run has ended that took seconds; one line.
+void say_plan_kept(const Training& training, const StepMeans& means);
+
+// What is about to happen, before it does, as messages. `total_steps` is the most there can be.
+void announce(const Training& training, int64_t total_steps);
+
+}  // namespace ucas

@@ -1,0 +1,225 @@
+#include "train/loop/step_record.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.h"
+#include "base/files/file.h"
+#include "base/process/warning_counters.h"
+#include "base/str.h"
+#include "model/tensor/stream.h"
+#include "records/run/rollouts.h"
+#include "records/run/step_data.h"
+#include "verify/graders.h"
+
+namespace ucas {
+
+namespace {
+
+// One response of the step for the dashboard: of the first prompt, another one each step.
+TrainSample sample_of(const Collected& made, const TrainingSet& data, int64_t step) {
+  const Group& group = made.batch.groups[0];
+  const int64_t index = group.first + step % group.count;
+  const Response& o = made.batch.responses[index];
+  return {.step = step,
+          .question = data.problems[group.problem].text,
+          .response = made.text[index],
+          .verdict = name_of(o.verdict.kind),
+          .answer = o.verdict.answer,
+          .reward = o.reward,
+          .tokens = o.length,
+          .finished = o.finished};
+}
+
+// Rows of the first groups, the first responses of each, as JSON lines: RUN/rollouts/step-0000012.jsonl.
+std::string response_rows(const Collected& made, const Training& t, std::span<const float> advantage, int64_t step) {
+  const Batch& batch = made.batch;
+  std::string lines;
+  const RunConfig& keep = t.config.train;
+  for (const Group& group : std::span(batch.groups).first(std::min<size_t>(keep.stored_prompts, batch.groups.size()))) {
+    const Problem& problem = t.data.problems[group.problem];
+    for (int64_t i = group.first; i < group.first + std::min(group.count, keep.stored_responses); ++i) {
+      const Response& o = batch.responses[i];
+      double sum = 0;
+      for (float a : advantage.subspan(o.first, o.length)) sum += a;
+      lines += rollout_line({.step = step,
+                             .sample = o.sample,
+                             .tokens = o.length,
+                             .weights = group.weights,
+                             .problem = problem.id,
+                             .source = problem.source,
+                             .prompt = problem.text,
+                             .response = made.text[i],
+                             .answer = o.verdict.answer,
+                             .reason = o.verdict.reason,
+                             .gold = problem.gold,
+                             .verdict = o.verdict.kind,
+                             .finished = o.finished,
+                             .score = o.score,
+                             .reward = o.reward,
+                             .advantage = o.length == 0 ? 0 : sum / static_cast<double>(o.length)});
+    }
+  }
+  return lines;
+}
+
+// The leading groups with all their signals, the advantages, what the method recorded and what the updates made of the
+// tokens, as records/run/step_data writes them: RUN/signals/step-0000012.jsonl.
+std::string signal_rows(const Collected& made, const Training& t, const Advantages& computed,
+                        const TokenUpdates& updates, int64_t step) {
+  const TrainConfig& config = t.config;
+  StepData kept;
+  kept.step = step;
+  kept.method = config.method_name;
+  kept.preset = config.method_preset;
+  auto list = [](Fields& f, void* method) { static_cast<Method*>(method)->fields(f); };
+  for (const FieldValue& field : list_fields(list, config.method.get())) {
+    kept.settings.emplace_back(field.key, field.value);
+  }
+  kept.answer_classes = config.needs().answer_classes;
+  kept.tail_confidence = true;  // the trainer computes it for every step that is saved
+  kept.groups_of_step = static_cast<int64_t>(made.batch.groups.size());
+  kept.batch = leading_groups(made.batch, config.train.stored_signal_tokens);
+  const std::map<std::string, GraderKind> of_source = parse_graders(config.reward.graders, "reward.graders");
+  for (const Group& group : kept.batch.groups) {
+    const Problem& problem = t.data.problems[group.problem];
+    const auto own = of_source.find(problem.source);
+    kept.grader.push_back(own == of_source.end() ? config.reward.grader : own->second);
+    kept.problem.push_back(problem.id);
+    kept.question.push_back(problem.text);
+    kept.gold.push_back(problem.gold);
+  }
+  size_t N = kept.batch.token.size(), B = kept.batch.responses.size();
+  for (int32_t id : kept.batch.token) kept.piece.push_back(t.policy.tokenizer.token_text(id));
+  auto leading = [&](const auto& values, auto& to) {
+    to.assign(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(N));
+  };
+  leading(computed.advantage, kept.advantage);
+  leading(updates.ratio, kept.ratio);
+  leading(updates.clipped, kept.clipped);
+  for (const Recording::Row& row : computed.recording.rows) {
+    auto end = row.values.begin() + static_cast<std::ptrdiff_t>(row.per_token ? N : B);
+    kept.trace.push_back({row.name, row.per_token, std::vector<float>(row.values.begin(), end)});
+  }
+  return step_data_lines(kept);
+}
+
+}  // namespace
+
+StepRecord::StepRecord(Training& training, const StepContext& step, TrainObserver& observer)
+    : context(step),
+      t_(training),
+      observer_(observer),
+      work_(work()),
+      moved_(training.ranks->bytes()),
+      began_(now_seconds()) {
+  metrics.set("training/global_step", static_cast<double>(context.step));
+  if (context.step == 0) passes();
+}
+
+StepRecord::Clock StepRecord::time(const char* name, const char* phase, const char* share) {
+  if (phase != nullptr) observer_.phase(phase);
+  return {*this, name, share};
+}
+
+Work StepRecord::work() const { return t_.policy.model->work(); }
+
+void StepRecord::set_shares(const char* name, const Work& before, double seconds) {
+  const Work now = work();
+  const auto share = [&](const char* of, double done, double limit) {
+    if (done > 0 && limit > 0) metrics.set(str("perf/", of, "/", name), done / (seconds * limit));
+  };
+  share("mfu", now.operations - before.operations, t_.limits.operations);
+  share("mbu", now.bytes - before.bytes, t_.limits.bandwidth);
+}
+
+bool StepRecord::keeps_tokens() const {
+  const int64_t every = t_.config.train.stored_signals;
+  return every > 0 && (context.step == 1 || context.step % every == 0);
+}
+
+void StepRecord::passes() {
+  const auto sampled = static_cast<double>(t_.state.cursor.selected(t_.data.size()));
+  metrics.set("training/epoch", static_cast<double>(t_.state.cursor.epoch));
+  metrics.set("training/prompts", sampled);
+  metrics.set("training/passes", sampled / static_cast<double>(t_.data.size()));
+}
+
+void StepRecord::collected(const Collected& made) {
+  passes();
+  record_collection(metrics, made.stats);
+  metrics.set("timing_s/gen", made.stats.seconds_gen);
+  metrics.set("timing_s/reward", made.stats.seconds_reward);
+  set_shares("rollout", work_, made.stats.seconds_gen);
+  if (t_.served != nullptr) metrics.set("rollout/retries", static_cast<double>(t_.served->tried_again()));
+  if (made.batch.groups.empty()) return;
+  sample_ = sample_of(made, t_.data, context.step);
+  const size_t N = made.batch.token.size();
+  if (keeps_tokens()) updates = {std::vector<float>(N), std::vector<uint8_t>(N)};
+}
+
+void StepRecord::computed(const Batch& batch, const Advantages& computed) {
+  record_batch(metrics, batch, computed.advantage, t_.config.rollout.response_length,
+               t_.policy.model->config().vocab_size);
+  for (const auto& [name, value] : computed.recording.metrics) metrics.set(name, value);
+  double taught = 0, carried = 0;  // tokens; those that the step before sampled were not counted as generated here
+  for (const Response& o : batch.responses) {
+    if (batch.groups[o.group].step > 0) carried += static_cast<double>(o.length);
+    if (!o.trained) continue;
+    const auto advantage = std::span<const float>(computed.advantage).subspan(o.first, o.length);
+    taught += static_cast<double>(o.length - std::ranges::count(advantage, 0.0f));
+  }
+  metrics.set("train/taught_token_share", taught / std::max(1.0, carried + metrics.get("train/generated_tokens")));
+}
+
+void StepRecord::updated(std::span<const LossMetrics> losses, const ObjectiveConfig& objective, double grad_norm,
+                         double lr) {
+  record_losses(metrics, losses, objective);
+  metrics.set("actor/grad_norm", grad_norm);
+  metrics.set("actor/lr", lr);
+  metrics.set("train/updates", static_cast<double>(losses.size()));
+}
+
+void StepRecord::store(const Collected& made, const Advantages& computed, UnstoredSteps& unstored) const {
+  if (!t_.run.writes()) return;
+  constexpr int64_t kMostInARow = 3;
+  const int64_t step = context.step;
+  try {
+    const std::string rows = response_rows(made, t_, computed.advantage, step);
+    if (!rows.empty()) write_file(t_.run.rollout_file(step), rows);
+    if (keeps_tokens()) write_file(t_.run.signals_file(step), signal_rows(made, t_, computed, updates, step));
+    unstored.in_a_row = 0;
+  } catch (const Error& failure) {
+    if (failure.exit_code() != kIoFailure) throw;
+    count_warning(Warning::unstored_step);
+    const std::string what = str("step ", step, ": its responses are not stored: ", failure.what());
+    if (++unstored.in_a_row >= kMostInARow) {
+      throw Error(failure.kind(), str(what, " (", kMostInARow, " steps in a row; make room and go on with --resume)"),
+                  kIoFailure);
+    }
+    warn(what);
+  }
+}
+
+void StepRecord::write() {
+  if (context.step > 0) {
+    metrics.set("train/skipped_steps", static_cast<double>(t_.state.skipped.total));
+    metrics.set("train/empty_steps", static_cast<double>(t_.state.empty_steps));
+    const double seconds = now_seconds() - began_, tokens = metrics.get("train/generated_tokens");
+    metrics.set("timing_s/step", seconds);
+    metrics.set("perf/time_per_step", seconds);
+    metrics.set("perf/total_num_tokens", tokens);
+    metrics.set("perf/throughput", tokens / seconds);
+    if (!t_.ranks->alone()) metrics.set("perf/ranks/bytes", static_cast<double>(t_.ranks->bytes() - moved_));
+    metrics.set("perf/cpu_memory_used_gb", resident_gb());
+    metrics.set("perf/cpu_memory_peak_gb", peak_resident_gb());
+    if (const at::Device device = t_.policy.model->device(); !device.is_cpu()) {
+      metrics.set("perf/max_memory_allocated_gb", static_cast<double>(peak_memory(device)) * 0x1p-30);
+    }
+  }
+  t_.run.append_step(metrics.json());
+  if (t_.config.train.tensorboard) t_.run.append_events(context.step, metrics.values());
+  observer_.step(context.step, metrics.values(), sample_ ? &*sample_ : nullptr);
+}
+
+}  // namespace ucas

@@ -1,0 +1,47 @@
+#include "train/loop/step_words.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <vector>
+
+#include "base/str.h"
+#include "base/terminal/log.h"
+#include "verify/audit/unreadable.h"
+
+namespace ucas {
+
+void warn_of_unreadable(const Training& t, const CollectStats& stats) {
+  if (!t.config.reward.command.empty() || stats.graded == 0) return;  // a program's score may need no answer
+  const int64_t unreadable = stats.verdicts[static_cast<size_t>(VerdictKind::unparseable)];
+  const double share = static_cast<double>(unreadable) / static_cast<double>(stats.graded);
+  if (share <= kManyUnreadable) return;
+  const std::vector<std::string_view> texts(stats.unreadable.begin(), stats.unreadable.end());
+  warn(str("step ", t.state.step, ": ",
+           unreadable_in_words(share, stats.graded, texts, t.config.reward.grader, t.config.reward.setup().extract,
+                               "--reward.extract")));
+}
+
+void hold_shares_to_limits(Training& t, StepMetrics& m) {
+  constexpr int64_t kMostMeasurements = 3;
+  if (!has_share_above_one(m)) return;
+  const Limits before = t.limits;
+  if (t.limits_measured++ < kMostMeasurements) {
+    const Limits now = measure_limits(*t.policy.model);
+    t.limits = {std::max(before.bandwidth, now.bandwidth), std::max(before.operations, now.operations)};
+  }
+  rescale_shares(m, t.limits.operations / before.operations, t.limits.bandwidth / before.bandwidth);
+}
+
+std::string share_words(const StepMetrics& m) {
+  constexpr std::pair<const char*, const char*> kShares[] = {{"perf/mfu/rollout", "sampling "},
+                                                             {"perf/mbu/rollout", "sampling, of bandwidth "},
+                                                             {"perf/mfu/actor_infer", "old log-probs "},
+                                                             {"perf/mfu/actor", "update "}};
+  std::vector<std::string> parts;
+  for (const auto& [key, words] : kShares)
+    if (const double share = m.get(key); std::isfinite(share)) parts.push_back(words + percent(share, 0));
+  return join(parts, ", ");
+}
+
+}  // namespace ucas

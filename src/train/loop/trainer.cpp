@@ -1,0 +1,437 @@
+#include "train/loop/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/files/file.h"
+#include "base/process/stop.h"
+#include "base/process/warning_counters.h"
+#include "base/str.h"
+#include "base/terminal/log.h"
+#include "config/stop_bound.h"
+#include "methods/apply.h"
+#include "objective/correction/rollout_correction.h"
+#include "objective/loss/entropy_target.h"
+#include "train/collect/carry_over.h"
+#include "train/loop/step_words.h"
+#include "train/loop/validation.h"
+#include "train/loop/watched.h"
+#include "train/optimizer/schedule.h"
+#include "train/signals/logprobs.h"
+#include "train/state/checkpoint.h"
+
+namespace ucas {
+
+namespace {
+
+// lp, H, C and l of the old policy, which everything after sees.
+void read_old_policy(const Training& t, Batch& batch, StepRecord& record) {
+  auto clock = record.time("old_log_prob", "scoring", "actor_infer");
+  const TrainConfig& c = t.config;
+  const bool tail = c.needs().tail_confidence || record.keeps_tokens();  // a stored step serves methods of all needs
+  const int64_t budget = c.update.micro_batch_tokens;
+  const bool said = c.rollout.old_log_prob == OldPolicy::sampler && c.rollout.backend == SampledBy::native &&
+                    c.rollout.off_policy_steps == 0 && c.device == "cpu" && !tail && !c.needs().margin;
+  int64_t checked = said ? accept_sampled(*t.policy.model, batch, c.rollout.temperature, budget, t.state.step) : 0;
+  if (said && t.ranks->any("whether the sampler's log-probs are the trainer's", checked < 0)) checked = -1;
+  if (checked < 0) {
+    count_warning(Warning::rescored_step);
+    warn(str("step ", t.state.step,
+             ": sampler and trainer differ in some tokens; the trainer's figures of all are taken"));
+  }
+  if (checked <= 0) {
+    compute_signals(*t.policy.model, batch, c.rollout.temperature, budget, tail ? c.rollout.response_length : 0,
+                    c.needs().margin, t.ranks.get());
+    checked = batch.token_count();
+  }
+  record.metrics.set("rollout/checked_share",
+                     static_cast<double>(checked) / static_cast<double>(std::max<int64_t>(1, batch.token_count())));
+  record_mismatch(record.metrics, mismatch(batch));
+  for (const auto& [name, value] : correction_metrics(c.objective, batch)) record.metrics.set(name, value);
+}
+
+// A_it, Eq. 3 to 10 or whatever the method has.
+Advantages compute_advantages(const Method& method, const Batch& batch, StepRecord& record) {
+  Advantages computed;
+  {
+    auto clock = record.time("adv");
+    computed = ucas::compute_advantages(method, batch);
+  }
+  record.computed(batch, computed);
+  return computed;
+}
+
+// The objective with the KL's weight and the entropy bonus of this step. The old policy's entropy decides the bonus,
+// and that of the next.
+ObjectiveConfig objective_of_step(Training& t, StepMetrics& m) {
+  ObjectiveConfig objective = t.config.objective;
+  objective.kl_coeff = objective.kl_schedule.weight(objective.kl_coeff, t.state.step);
+  if (objective.entropy_target == 0) return objective;
+  const double c = t.state.entropy_coeff.value_or(objective.entropy_coeff);
+  const EntropyBonus bonus = entropy_bonus(objective, c, m.get("actor/entropy"));
+  m.set("actor/entropy_coeff", bonus.now);
+  t.state.entropy_coeff = bonus.next;
+  objective.entropy_coeff = bonus.now;
+  return objective;
+}
+
+// Whether the step crossed a bound of train.stop_when, which ends the run.
+void hold_to_bounds(Training& t, const StepMetrics& m) {
+  const std::vector<StopBound> bounds = parse_stop_bounds(t.config.train.stop_when);
+  if (bounds.empty() || !t.state.ended.empty()) return;
+  t.state.ended = crossed(bounds, m.values());
+  if (!t.state.ended.empty()) log(str("step ", t.state.step, " ends the run: ", t.state.ended));
+}
+
+// A name of train.stop_when that no step has would hold nothing. Numbers of validations come when they come.
+void check_bounds(const Training& t, const StepMetrics& m) {
+  std::vector<StopBound> bounds = parse_stop_bounds(t.config.train.stop_when);
+  std::erase_if(bounds, [](const StopBound& bound) { return bound.metric.starts_with("val-"); });
+  if (const StopBound* none = bound_without_metric(bounds, m.values())) {
+    warn(str("train.stop_when: step ", t.state.step, " has no number called ", printable(none->metric, 100),
+             ": until one has, this bound holds nothing (docs/metrics.md has the names)"));
+  }
+}
+
+// With carry-over a step may need no sampling; on average it samples at least train_batch_size prompts.
+int64_t fewest_prompts_of_step(const TrainConfig& c) {
+  return c.rollout.carry_over ? c.data.train_batch_size : c.gen_batch() * c.fewest_gen_batches();
+}
+
+// Neighbouring prompts of the step with their responses.
+struct MiniBatch {
+  const Group &first, &last;
+  std::vector<int64_t> responses;
+};
+
+// The step's prompts in ceil(count / size) mini-batches whose sizes differ by at most one. Responses that are masked
+// are in none of them: no loss, and no share in any mean.
+std::vector<MiniBatch> mini_batches(const Batch& batch, int64_t size) {
+  const auto count = static_cast<int64_t>(batch.groups.size()), parts = (count + size - 1) / size;
+  std::vector<MiniBatch> minis;
+  for (int64_t p = 0; p < parts; ++p) {
+    const Group &first = batch.groups[count * p / parts], &last = batch.groups[count * (p + 1) / parts - 1];
+    MiniBatch mini{first, last, indices(first.first, last.first + last.count)};
+    std::erase_if(mini.responses, [&](int64_t i) { return !batch.responses[i].trained; });
+    if (!mini.responses.empty()) minis.push_back(std::move(mini));
+  }
+  return minis;
+}
+
+}  // namespace
+
+Trainer::Trainer(Training& training)
+    : t_(training),
+      rewards_(t_.config, t_.graders, *t_.ranks, t_.external.get()),
+      collector_{.config = t_.config,
+                 .data = t_.data,
+                 .rollout = *t_.rollout,
+                 .tokenizer = t_.policy.tokenizer,
+                 .graders = t_.graders,
+                 .rewards = rewards_,
+                 .stop_ids = t_.stop_ids,
+                 .answer_classes = t_.config.needs().answer_classes,
+                 .should_stop = [this] { return should_stop(); },
+                 .on_batch = nullptr,
+                 .ends = ends_at(t_.policy.tokenizer, t_.config.rollout.stop),
+                 .agree = [this](bool mine) { return t_.ranks->any("whether to stop", mine); }},
+      began_(now_seconds()) {
+  const TrainConfig& c = t_.config;
+  t_.limits = measure_limits(*t_.policy.model);
+  const int64_t prompts = t_.data.size() * c.train.epochs, of_step = fewest_prompts_of_step(c);
+  total_steps_ = c.uses_passes() ? (prompts + of_step - 1) / of_step : c.train.steps;
+  saved_at_ = t_.state.step > 0 ? t_.state.step : -1;
+  release_shares();  // whatever was to be restored has been
+  if (c.rollout.off_policy_steps > 0) prefetched_.restore(std::move(t_.prefetched), t_.state.step + 1);
+  collector_.on_batch = [this, wanted = c.data.train_batch_size](const CollectStats& stats, int64_t kept) {
+    if (kept >= wanted || stats.gen_batches < 2) return;
+    observer_->phase("generating", str("collecting: ", kept, " of ", wanted, " groups after ", stats.gen_batches,
+                                       " generation batches"));
+  };
+}
+
+// One step of Sec. 2. An abandoned one leaves no trace.
+Trainer::Outcome Trainer::step() {
+  const int64_t number = t_.state.step + 1;
+  const uint64_t seed = static_cast<uint64_t>(t_.config.seed) + (static_cast<uint64_t>(number) << 20);
+  StepRecord record(t_, {number, total_steps_, seed, t_.ranks.get()}, *observer_);
+  hand_over(&record);
+  Collected made = collect(record);  // o_i ~ pi_old, R_i, and the prompts that are kept
+  if (made.stopped) return Outcome::stopped;
+  if (made.out_of_prompts) return Outcome::out_of_prompts;
+  if (number == 1) warn_of_unreadable(t_, made.stats);
+  if (t_.config.rollout.off_policy_steps > 0 && !finished()) {
+    prefetched_.begin(collector_, number + 1, t_.state.cursor, t_.served != nullptr && t_.ranks->alone());
+  }
+  if (Batch& batch = made.batch; !batch.groups.empty()) {
+    batch.seed = seed;
+    read_old_policy(t_, batch, record);  // lp, H, C, l of pi_old
+    for (auto& auxiliary : t_.auxiliary_models) auxiliary->prepare(batch, record.context, record.metrics);
+    const Advantages computed = compute_advantages(*t_.config.method, batch, record);  // A_it
+    for (auto& auxiliary : t_.auxiliary_models) auxiliary->learn(batch, record.context, record.metrics);
+    update(batch, computed.advantage, record);  // Eq. 11 on each mini-batch
+    for (auto& auxiliary : t_.auxiliary_models) auxiliary->follow(*t_.policy.model, record.context, record.metrics);
+    record.store(made, computed, unstored_);
+    if (number == 1) check_bounds(t_, record.metrics);
+  }
+  prefetched_.wait();
+  if (t_.ranks->leads()) hold_to_bounds(t_, record.metrics);
+  if (decide("whether to validate", {.validate = validates(t_, finished())}).validate) {
+    hand_over(&record);
+    validate(t_, record);
+    t_.ranks->together("judging the validation", [&] {
+      if (!t_.ranks->leads()) return;
+      judge(t_, record.metrics);
+      hold_to_bounds(t_, record.metrics);
+    });
+  }
+  hold_shares_to_limits(t_, record.metrics);
+  record.write();
+  note(record.metrics);
+  shares_ = share_words(record.metrics);
+  return Outcome::done;
+}
+
+void Trainer::note(const StepMetrics& m) {
+  if (!std::isfinite(m.get("response_length/mean"))) return;
+  double seconds = m.get("timing_s/step");
+  for (const char* beside : {"timing_s/testing", "timing_s/reward", "timing_s/hand_over"}) {
+    if (const double apart = m.get(beside); std::isfinite(apart)) seconds -= apart;
+  }
+  ++means_.steps;
+  means_.seconds += seconds;
+  means_.prompt += m.get("prompt_length/mean");
+  means_.response += m.get("response_length/mean");
+}
+
+void Trainer::release_shares() {
+  t_.optimizer->release_state();
+  for (auto& auxiliary : t_.auxiliary_models) auxiliary->release_state();
+}
+
+// Where servers sample: they get the weights of now, unless they have them.
+void Trainer::hand_over(StepRecord* record) {
+  if (t_.served == nullptr || synced_ == t_.state.step) return;
+  const double began = now_seconds();
+  observer_->phase("handing over");
+  t_.optimizer->gather_masters();
+  if (t_.ranks->leads()) {
+    t_.served->hand_over(path_join(t_.run.path(), "weights"), t_.state.step, t_.run.model_files());
+  }
+  t_.optimizer->release_masters();
+  t_.served->expect(t_.state.step);
+  t_.ranks->barrier("handing weights over");
+  synced_ = t_.state.step;
+  record->metrics.set("timing_s/hand_over", now_seconds() - began);
+  record->metrics.set("rollout/weight_sync_diff", t_.served->known_difference());
+}
+
+// Moves the run's place in its problems, unless the step is abandoned.
+Collected Trainer::collect(StepRecord& record) {
+  observer_->phase("generating");
+  DataCursor cursor = t_.state.cursor;
+  Collected made;
+  int64_t weights = record.context.step - 1;  // the step whose update made those that drew the responses
+  if (const int64_t step = record.context.step; prefetched_.has(step)) {
+    PrefetchedStep::Step sampled = prefetched_.take(collector_, cursor);
+    made = std::move(sampled.made);
+    cursor = sampled.cursor;
+    weights = step - 2;
+  } else {
+    made = collector_.collect(step, cursor);
+  }
+  if (made.stopped) return made;
+  if (made.out_of_prompts) {
+    log(str("the passes over the problems ended with ", made.stats.groups_kept, " of data.train_batch_size = ",
+            t_.config.data.train_batch_size, " prompts kept; they are dropped (data.train_short = false)"));
+    return made;
+  }
+  t_.state.cursor = cursor;
+  t_.state.step = record.context.step;
+  if (made.batch.groups.empty()) {
+    warn(str("step ", t_.state.step, ": none of ", made.stats.groups_generated, " groups had ",
+             t_.config.keep_rule().words(), "; nothing to learn from, step skipped"));
+    ++t_.state.empty_steps;
+    ucas::count_warning(Warning::empty_step);
+  }
+  record.collected(made);
+  if (t_.served != nullptr || t_.config.rollout.off_policy_steps > 0) {
+    record.metrics.set("rollout/weights", static_cast<double>(weights));
+    for (Group& group : made.batch.groups) group.weights = group.step > 0 ? group.step - 1 : weights;
+  }
+  return made;
+}
+
+void Trainer::update(const Batch& batch, std::span<const float> advantage, StepRecord& record) {
+  auto clock = record.time("update_actor", "updating", "actor");
+  const TrainConfig& c = t_.config;
+  const double lr = rollout_lr(c.optimizer, t_.state.step - 1, total_steps_);
+  const ObjectiveConfig objective = objective_of_step(t_, record.metrics);
+  const std::vector<uint8_t> step_mark = select_in_step(*c.method, objective, batch, advantage, record.context.seed);
+  const std::vector<MiniBatch> minis = mini_batches(batch, c.update.mini_batch_size);
+  auto id = [&](const Group& group) { return printable(t_.data.problems[group.problem].id); };
+  // What an earlier step sampled is off policy from the first mini-batch on.
+  const bool fresh = std::ranges::all_of(batch.groups, [](const Group& group) { return group.step == 0; });
+  std::optional<LikelyTokens> likely;
+  if (const auto& need = c.needs().divergence; need && (minis.size() > 1 || c.update.epochs > 1)) {
+    likely = likely_tokens(*t_.policy.model, batch, need->tokens, c.rollout.temperature, c.update.micro_batch_tokens,
+                           t_.ranks.get());
+  }
+  std::vector<LossMetrics> losses;
+  double norms = 0;
+  for (int64_t epoch = 0; epoch < c.update.epochs; ++epoch) {
+    for (const MiniBatch& mini : minis) {
+      losses.push_back(accumulate_gradients(
+          *t_.policy.model,
+          {.batch = batch,
+           .advantage = advantage,
+           .responses = mini.responses,
+           .method = *c.method,
+           .config = objective,
+           .temperature = c.rollout.temperature,
+           .response_limit = c.rollout.response_length,
+           .token_budget = c.update.micro_batch_tokens,
+           .seed = record.context.seed + losses.size(),
+           .step_mark = step_mark,
+           .record = record.keeps_tokens() ? &record.updates : nullptr,
+           .on_policy = fresh && losses.empty(),
+           .likely = likely ? &*likely : nullptr,
+           .among = {
+               .ranks = t_.ranks.get(), .ordered = c.update.reduce == Reduce::ordered, .shards = t_.shards.get()}}));
+      const StepResult result = t_.optimizer->step(lr);
+      t_.policy.model->refresh();
+      norms += result.grad_norm;
+      t_.state.skipped.note(result.applied, str("step ", t_.state.step), "the gradient",
+                            str("lower optimizer.lr or look at the data (problems ", id(mini.first), " .. ",
+                                id(mini.last), ", seed ", c.seed, "); the last checkpoint stands"));
+    }
+  }
+  record.updated(losses, objective, norms / static_cast<double>(std::max<size_t>(1, losses.size())), lr);
+}
+
+// Rank 0's, with what it knows of the run's end and best step.
+Decision Trainer::decide(const char* what, Decision mine) {
+  mine.ended = t_.state.ended;
+  mine.best = t_.state.best;
+  Decision decision = decided(*t_.ranks, what, mine);
+  t_.state.ended = decision.ended;
+  t_.state.best = decision.best;
+  return decision;
+}
+
+bool Trainer::finished() const {
+  if (out_of_patience(t_) || !t_.state.ended.empty()) return true;
+  return t_.config.uses_passes() ? prompts_left(t_.config, t_.data.size(), t_.state.cursor) == 0
+                                 : t_.state.step >= total_steps_;
+}
+
+bool Trainer::should_stop() const {
+  const double hours = t_.config.train.max_hours;
+  return stop_requested() || (hours > 0 && now_seconds() - began_ > hours * 3600);
+}
+
+void Trainer::save(bool needed) {
+  if (saved_at_ == t_.state.step) {
+    if (needed) failed_saves_.check_last();
+    return;
+  }
+  saved_at_ = t_.state.step;
+  t_.optimizer->gather_state();
+  for (auto& auxiliary : t_.auxiliary_models) auxiliary->gather_state();
+  if (!t_.run.writes()) return;
+  observer_->phase("saving");
+  t_.state.auxiliary_models.clear();
+  for (auto& auxiliary : t_.auxiliary_models) t_.state.auxiliary_models[auxiliary->name()] = auxiliary->state();
+  StateFiles more;
+  const std::string carried_over = carry_over_lines(t_.state.cursor.carry_over, t_.data, t_.state.step);
+  if (!carried_over.empty()) more[kCarryOverFile] = carried_over;
+  if (std::string prefetched = prefetched_.kept(); !prefetched.empty()) more[kPrefetchedFile] = std::move(prefetched);
+  failed_saves_.attempt(needed, [&] {
+    save_checkpoint(t_.run, t_.state.step, *t_.policy.model, *t_.optimizer, t_.auxiliary_models, t_.state.json(),
+                    t_.run.model_files(), t_.config.train.keep, t_.state.best.step, more);
+    t_.run.note_saved();
+  });
+  release_shares();
+}
+
+// A step that servers fail leaves the run saved as it was before: the same command goes on there.
+Trainer::Outcome Trainer::saved_step() {
+  const int64_t before = t_.state.step;
+  try {
+    return step();
+  } catch (const Error& failure) {
+    if (t_.served == nullptr || failure.kind() != ErrorKind::server || !t_.ranks->alone() || t_.state.step != before)
+      throw;
+    save_failed_step(failure);
+  }
+}
+
+void Trainer::save_failed_step(const Error& failure) {
+  save(true);
+  observer_->end();
+  throw Error(
+      failure.kind(),
+      str(failure.what(), "; saved after step ", t_.state.step, ", go on with: ucas train --resume ", t_.run.path()),
+      failure.exit_code());
+}
+
+int Trainer::run(TrainObserver& outside) {
+  WatchedTraining watched(outside, t_.config.train);
+  TrainObserver& observer = watched;
+  observer_ = &observer;
+  const RunConfig& c = t_.config.train;
+  announce(t_, total_steps_);
+  TrainStart start{t_.config.title(), t_.run.path(), t_.state.step, total_steps_};
+  if (!t_.config.steps_are_known()) {
+    start.prompts = t_.state.cursor.selected(t_.data.size());
+    start.total_prompts = t_.data.size() * c.epochs;
+  }
+  observer.begin(start);
+  // A run that was stopped before its first step has this line already.
+  const bool first = t_.ranks->leads() && t_.state.step == 0 && t_.run.last_step() < 0;
+  Decision next =
+      decide("how to begin",
+             {.validate = first && c.test_freq > 0 && c.val_before_train, .last = finished(), .stop = should_stop()});
+  if (next.validate) {
+    StepRecord before(t_, {0, total_steps_, 0}, observer);
+    hand_over(&before);
+    validate(t_, before);
+    t_.ranks->together("judging the validation", [&] {  // a name that is none is refused now
+      if (t_.ranks->leads() && !c.best_metric.empty()) value_of_best(c.best_metric, before.metrics);
+    });
+    before.write();
+  }
+  while (!next.last) {
+    const Outcome outcome = next.stop ? Outcome::stopped : saved_step();
+    if (outcome == Outcome::out_of_prompts) break;
+    if (outcome == Outcome::stopped) {
+      save(true);
+      observer.end();
+      say_end();
+      log(str("stopped after step ", t_.state.step, ", saved; go on with: ucas train --resume ", t_.run.path()));
+      return kInterrupted;
+    }
+    const bool due = c.save_freq > 0 && t_.state.step % c.save_freq == 0;
+    next = decide("what follows the step",
+                  {.save = due || t_.state.best.step == t_.state.step, .last = finished(), .stop = should_stop()});
+    if (next.save) save(next.last);
+  }
+  save(true);
+  observer.end();
+  say_end();
+  return kDone;
+}
+
+// What a run that ends says of itself, also one that was told to stop.
+void Trainer::say_end() const {
+  say_best(t_);
+  if (t_.planned_memory > 0) {
+    const auto planned = static_cast<double>(t_.planned_memory);
+    log(str("memory: peak ", human_bytes(peak_resident_gb() * 0x1p30), ", planned ", human_bytes(planned)));
+  }
+  say_plan_kept(t_, means_);
+  if (!shares_.empty()) log(str("hardware utilization of the last step (% of measured peak): ", shares_));
+}
+
+}  // namespace ucas

@@ -1,0 +1,98 @@
+#include "train/loop/validation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/error.h"
+#include "base/str.h"
+#include "base/terminal/log.h"
+#include "base/text/star.h"
+#include "evaluate/engine/evaluator.h"
+#include "rollout/policy.h"
+
+namespace ucas {
+
+bool validates(const Training& t, bool finished) {
+  const int64_t every = t.config.train.test_freq;
+  return every > 0 && (t.state.step % every == 0 || finished);
+}
+
+void validate(const Training& t, StepRecord& record) {
+  auto clock = record.time("testing", "validating");
+  EvalInput input;
+  input.problems = t.validation.problems;
+  input.prompts = t.validation.prompt;
+  input.stop_ids = t.stop_ids;
+  input.ends = ends_at(t.policy.tokenizer, t.config.rollout.stop);
+  input.label = "validation";
+  input.show_progress = false;
+  EvalConfig eval;
+  eval.samples = t.config.train.val_n;
+  eval.temperature = t.config.train.val_temperature;
+  eval.seed = t.config.seed;
+  eval.max_tokens = t.config.rollout.response_length;
+  eval.truncated = t.config.reward.truncated == Truncated::wrong ? Truncated::wrong : Truncated::grade;
+  eval.bootstrap_draws = 0;
+  eval.stored_responses = 0;
+  input.scored = t.ranks->leads();
+  EvalRecord result = evaluate(*t.rollout, t.policy.tokenizer, t.graders, input, eval);
+  if (!input.scored) return;
+  std::ranges::sort(result.by_source, {}, &std::pair<std::string, EvalNumbers>::first);
+  StepMetrics& m = record.metrics;
+  for (const auto& [source, numbers] : result.by_source) {
+    if (numbers.greedy.known()) m.set(str("val-core/", source, "/acc/mean@1"), numbers.greedy.value);
+    for (const FigureAt& mean : numbers.mean_at) {
+      if (mean.k == eval.samples) m.set(str("val-core/", source, "/acc/mean@", mean.k), mean.share.value);
+    }
+    for (const FigureAt& pass : numbers.pass_at) {
+      if (pass.k > 1) m.set(str("val-aux/", source, "/acc/best@", pass.k, "/mean"), pass.share.value);
+    }
+    m.set(str("val-aux/", source, "/problems"), static_cast<double>(numbers.problems));
+    m.set(str("val-aux/", source, "/response_length/mean"), numbers.length);
+    m.set(str("val-aux/", source, "/truncated_share"), numbers.truncated);
+    m.set(str("val-aux/", source, "/unparseable_share"), numbers.unparseable);
+  }
+}
+
+double value_of_best(const std::string& best_metric, const StepMetrics& metrics) {
+  double sum = 0;
+  int64_t count = 0;
+  std::vector<std::string> names;
+  for (const auto& [name, value] : metrics.values()) {
+    if (name.starts_with("val-")) names.push_back(name);
+    if (!matches_star(name, best_metric)) continue;
+    sum += value;
+    ++count;
+  }
+  if (count > 0) return sum / static_cast<double>(count);
+  throw Error(ErrorKind::config, str("train.best_metric = \"", printable(best_metric, 100),
+                                     "\" is no number of a validation; there are ", join(names, ", ")));
+}
+
+void judge(Training& t, const StepMetrics& validated) {
+  if (t.config.train.best_metric.empty()) return;
+  const double value = value_of_best(t.config.train.best_metric, validated);
+  BestStep& best = t.state.best;
+  if (std::isfinite(value) && (best.step == 0 || value > best.value)) {
+    best = {t.state.step, value, 0};
+  } else {
+    ++best.since;
+  }
+}
+
+bool out_of_patience(const Training& t) {
+  return t.config.train.patience > 0 && t.state.best.since >= t.config.train.patience;
+}
+
+void say_best(const Training& t) {
+  const BestStep& best = t.state.best;
+  if (out_of_patience(t)) {
+    log(str("ended after step ", t.state.step, ": ", best.since, " validations in a row found nothing better"));
+  }
+  if (best.step == 0) return;
+  log(str("the best ", t.config.train.best_metric, " was ", fixed(best.value, 4), ", at step ", best.step, ": ",
+          t.run.checkpoint(best.step)));
+}
+
+}  // namespace ucas

@@ -1,0 +1,52 @@
+// The numbers of one step under verl's names (docs/metrics.md), as one line of steps.jsonl.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/batch.h"
+#include "core/observer.h"
+#include "objective/aggregate.h"
+#include "records/run/steps.h"
+#include "train/collect/collect.h"
+#include "train/signals/logprobs.h"
+
+namespace ucas {
+
+class StepMetrics {
+ public:
+  void set(const std::string& name, double value);  // later values replace earlier ones
+  void drop(const std::string& name) {
+    std::erase_if(values_, [&](const auto& row) { return row.first == name; });
+  }
+  void set_spread(const std::string& prefix, std::span<const float> values);     // prefix/{mean,max,min}
+  double get(const std::string& name) const { return value_in(values_, name); }  // NaN if it is not there
+  StepRow values() const { return values_; }
+  // {"training/global_step":1,...}: in the order of setting; non-finite numbers are null.
+  std::string json() const { return step_line(values_); }
+
+ private:
+  std::vector<std::pair<std::string, double>> values_;
+};
+
+// Groups of names, each from what its stage produced.
+void record_collection(StepMetrics& m, const CollectStats& stats);
+void record_batch(StepMetrics& m, const Batch& batch, std::span<const float> advantage, int64_t response_limit,
+                  int64_t vocabulary);
+void record_mismatch(StepMetrics& m, const Mismatch& mismatch);
+// Means over the step's updates.
+void record_losses(StepMetrics& m, std::span<const LossMetrics> updates, const ObjectiveConfig& objective);
+// Shares of the machine's GEMMs and memory (perf/mfu/, perf/mbu/): whether one is above 1, and all of them against
+// limits that are so many times what they were taken for. One that is above 1 still is left out.
+bool has_share_above_one(const StepMetrics& m);
+void rescale_shares(StepMetrics& m, double operations, double bandwidth);
+double resident_gb();  // of this process, now
+// From here on the peak is that of what comes: a process that evaluated or trained before gives back what it still
+// holds, and the system's own mark starts anew where it lets us, else readings of peak_resident_gb() count.
+void begin_peak_resident();
+double peak_resident_gb();  // since then, or since the process started
+
+}  // namespace ucas

@@ -1,0 +1,273 @@
+#include "train/optimizer/optimizer.h"
+#include "model/tensor/parallel.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+
+#include "base/error.h"
+#include "base/str.h"
+#include "model/backend/gpu/gpu_block.h"
+#include "model/tensor/stream.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr int64_t kNormChunk = 16384;  // elements of one partial sum
+
+// Sum of squares in a fixed order: eight lanes inside a chunk, chunks one after another, all in double.
+double sum_of_squares(const float* g, int64_t n) {
+  int64_t chunks = (n + kNormChunk - 1) / kNormChunk;
+  std::vector<double> partial(chunks);
+  parallel_for(chunks, 1, [&](int64_t first, int64_t last) {
+    for (int64_t c = first; c < last; ++c) {
+      const float* x = g + c * kNormChunk;
+      int64_t size = std::min(kNormChunk, n - c * kNormChunk), whole = size / 8 * 8;
+      double lane[8] = {};
+      for (int64_t i = 0; i < whole; i += 8) {
+        for (int j = 0; j < 8; ++j) lane[j] += static_cast<double>(x[i + j]) * static_cast<double>(x[i + j]);
+      }
+      for (int64_t i = whole; i < size; ++i) lane[0] += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+      partial[c] = ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
+    }
+  });
+  double sum = 0;
+  for (double p : partial) sum += p;
+  return sum;
+}
+
+[[noreturn]] void refuse_result(const std::string& name, int64_t update, double lr) {
+  throw Error(ErrorKind::numeric,
+              str("update ", update, " (learning rate ", lr, ") left ", name,
+                  " or its moments with values that are not finite; lower the learning rate, or look at the data. "
+                  "Nothing of it is saved: the last checkpoint stands"),
+              kNumeric);
+}
+
+double cpu_sum_of_squares(std::span<const at::Tensor> gradients) {
+  double sum = 0;
+  for (const at::Tensor& gradient : gradients) {
+    const at::Tensor flat = gradient.contiguous();
+    sum += sum_of_squares(flat.const_data_ptr<float>(), flat.numel());
+  }
+  return sum;
+}
+
+// Partial sums of all gradients side by side; the host waits once.
+double gpu_sum_of_squares(std::span<const at::Tensor> gradients) {
+  if (gradients.empty()) return 0;
+  const auto parts_of = [](const at::Tensor& g) { return (g.numel() + gpu::kSquaresChunk - 1) / gpu::kSquaresChunk; };
+  int64_t parts = 0, first = 0;
+  for (const at::Tensor& gradient : gradients) parts += parts_of(gradient);
+  const at::Tensor part = at::empty({parts}, gradients[0].options().dtype(at::kDouble));
+  const Kernels kernels = kernels_of(gradients[0].device());
+  for (const at::Tensor& gradient : gradients) {
+    const at::Tensor flat = gradient.contiguous();
+    kernels.table.sum_of_squares(kernels.stream(),
+                                 {flat.numel(), flat.const_data_ptr<float>(), part.data_ptr<double>() + first});
+    first += parts_of(gradient);
+  }
+  return part.sum().item<double>();
+}
+
+double aten_sum_of_squares(std::span<const at::Tensor> gradients) {
+  double sum = 0;
+  for (const at::Tensor& gradient : gradients) {
+    const double norm = at::linalg_vector_norm(gradient, 2, {}, false, at::kDouble).item<double>();
+    sum += norm * norm;
+  }
+  return sum;
+}
+
+}  // namespace
+
+const Optimizer::Rule Optimizer::kOnCpu{cpu_sum_of_squares, adamw_on_cpu};
+const Optimizer::Rule Optimizer::kOnGpu{gpu_sum_of_squares, adamw_on_gpu};
+const Optimizer::Rule Optimizer::kByAten{aten_sum_of_squares, adamw_by_aten};
+
+Optimizer::Optimizer(std::vector<NamedTensor> parameters, const OptimizerConfig& config, Path path) : config_(config) {
+  at::NoGradGuard no_grad;
+  bool on_cpu = path == Path::by_device, on_gpu = on_cpu;
+  for (const NamedTensor& p : parameters) {
+    UCAS_CHECK(p.tensor.scalar_type() == at::kFloat && p.tensor.is_contiguous(), "master weights are contiguous f32");
+    ParameterState slot{.name = p.name,
+                        .index = static_cast<int64_t>(slots_.size()),
+                        .parameter = p.tensor,
+                        .mean = {},
+                        .square = {},
+                        .by_muon = config.kind == OptimizerKind::muon && is_hidden_matrix(p),
+                        .decays = config.decay == Decay::all || p.tensor.dim() >= 2};
+    make_moments(slot);
+    slots_.push_back(std::move(slot));
+    on_cpu = on_cpu && p.tensor.is_cpu();
+    on_gpu = on_gpu && has_kernels(p.tensor.device());
+  }
+  rule_ = on_cpu ? &kOnCpu : on_gpu ? &kOnGpu : &kByAten;
+  if (on_gpu && !slots_.empty()) {
+    const at::TensorOptions options = slots_.front().parameter.options();
+    spoilt_ = at::zeros({static_cast<int64_t>(slots_.size())}, options.dtype(at::kInt).requires_grad(false));
+  }
+}
+
+void Optimizer::make_moments(ParameterState& slot) const {
+  slot.mean = make_moment(slot.parameter, config_.moments, false);
+  if (!slot.by_muon) slot.square = make_moment(slot.parameter, config_.moments, true);
+}
+
+void Optimizer::shard_over(Ranks& ranks, Shard shard, const std::vector<Bf16Copy>& copies) {
+  ranks_ = &ranks;
+  own_gradients_ = shard == Shard::gradients;
+  std::vector<ParameterState*> largest_first;
+  for (ParameterState& slot : slots_) largest_first.push_back(&slot);
+  std::ranges::stable_sort(largest_first, std::greater{}, [](const ParameterState* s) { return s->parameter.numel(); });
+  std::vector<int64_t> elements(static_cast<size_t>(ranks.size()));
+  for (ParameterState* slot : largest_first) {
+    const auto least = std::ranges::min_element(elements);
+    slot->owner = least - elements.begin();
+    *least += slot->parameter.numel();
+    if (!mine(*slot)) slot->mean = {}, slot->square = {};
+  }
+  if (copies.empty()) return;
+  std::vector<NamedTensor> parameters;
+  for (const ParameterState& slot : slots_) parameters.push_back({slot.name, slot.parameter});
+  masters_.emplace(ranks, parameters, owners(), copies);
+  for (ParameterState& slot : slots_) slot.narrow = masters_->has(slot.parameter);
+}
+
+std::vector<int64_t> Optimizer::owners() const {
+  std::vector<int64_t> owners;
+  for (const ParameterState& slot : slots_) owners.push_back(slot.owner);
+  return owners;
+}
+
+void Optimizer::broadcast_weights() const {
+  if (ranks_ == nullptr) return;
+  std::vector<std::vector<at::Tensor>> owned(static_cast<size_t>(ranks_->size()));
+  for (const ParameterState& slot : slots_)
+    if (!slot.narrow) owned[static_cast<size_t>(slot.owner)].push_back(slot.parameter);
+  ranks_->broadcast("handing out parameters", owned);
+  if (masters_) masters_->broadcast_weights();
+}
+
+void Optimizer::gather_state() {
+  if (ranks_ == nullptr) return;
+  at::NoGradGuard no_grad;
+  for (ParameterState& slot : slots_) {
+    if (!mine(slot)) make_moments(slot);
+    for (const Moment* moment : {&slot.mean, &slot.square})
+      for (const at::Tensor& part : {moment->values, moment->scales})
+        if (part.defined()) ranks_->broadcast("gathering moments", {{part}}, slot.owner);
+    if (mine(slot)) continue;
+    if (!ranks_->leads()) slot.mean = {}, slot.square = {};
+    for (Moment* moment : {&slot.mean, &slot.square})  // to be written: a device may have no room for those of all
+      for (at::Tensor* part : {&moment->values, &moment->scales})
+        if (part->defined()) *part = part->cpu();
+  }
+  gather_masters();
+}
+
+void Optimizer::release_state() {
+  for (ParameterState& slot : slots_)
+    if (!mine(slot)) slot.mean = {}, slot.square = {};
+  release_masters();
+}
+
+void Optimizer::gather_masters() {
+  if (masters_) masters_->gather();
+}
+
+void Optimizer::release_masters() {
+  if (masters_) masters_->release();
+}
+
+double Optimizer::grad_norm() const {
+  if (own_gradients_) return std::sqrt(exchanged_sum_of_squares());
+  std::vector<at::Tensor> gradients;
+  for (const ParameterState& slot : slots_) {
+    if (slot.parameter.grad().defined()) gradients.push_back(slot.parameter.grad());
+  }
+  return std::sqrt(rule_->sum_of_squares(gradients));
+}
+
+// Each parameter's sum by who has its gradient, added up in the order of one process.
+double Optimizer::exchanged_sum_of_squares() const {
+  std::vector<double> mine(slots_.size());
+  for (const ParameterState& slot : slots_) {
+    const at::Tensor& gradient = slot.parameter.grad();
+    if (gradient.defined()) mine[static_cast<size_t>(slot.index)] = rule_->sum_of_squares({&gradient, 1});
+  }
+  const std::string bytes(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(double));
+  const auto all = ranks_->all_gather("the norm of the gradient", bytes);
+  double sum = 0;
+  for (const ParameterState& slot : slots_) {
+    double part = 0;
+    std::memcpy(&part, all[static_cast<size_t>(slot.owner)].data() + slot.index * sizeof part, sizeof part);
+    sum += part;
+  }
+  return sum;
+}
+
+StepResult Optimizer::step(double lr) {
+  at::NoGradGuard no_grad;
+  StepResult result{grad_norm(), false};
+  if (!std::isfinite(result.grad_norm)) {
+    zero_grad();
+    return result;
+  }
+  result.applied = true;
+  ++steps_;
+  double clip = config_.grad_clip > 0 ? std::min(1.0, config_.grad_clip / (result.grad_norm + 1e-6)) : 1.0;
+  for (ParameterState& slot : slots_) {
+    if (!slot.parameter.grad().defined()) continue;
+    if (!mine(slot)) {
+      slot.parameter.mutable_grad().zero_();
+      continue;
+    }
+    double decay = slot.decays ? config_.weight_decay : 0;
+    const auto rule = slot.by_muon ? muon : rule_->adamw;
+    int32_t* spoilt = spoilt_.defined() ? spoilt_.data_ptr<int32_t>() + slot.index : nullptr;
+    if (!rule(slot, {config_, steps_, lr, clip, decay, spoilt})) refuse_result(slot.name, steps_, lr);
+  }
+  broadcast_weights();
+  if (!spoilt_.defined()) return result;
+  const at::Tensor spoilt = spoilt_.cpu();  // all of them at once: the host waits once
+  for (const ParameterState& slot : slots_) {
+    if (spoilt.const_data_ptr<int32_t>()[slot.index] != 0) refuse_result(slot.name, steps_, lr);
+  }
+  return result;
+}
+
+void Optimizer::zero_grad() {
+  at::NoGradGuard no_grad;
+  for (ParameterState& slot : slots_) {
+    at::Tensor& g = slot.parameter.mutable_grad();
+    if (g.defined()) g.zero_();
+  }
+}
+
+std::vector<NamedTensor> Optimizer::state() const {
+  std::vector<NamedTensor> tensors;
+  const auto add = [&tensors](const char* what, const std::string& name, const Moment& moment) {
+    tensors.push_back({str(what, "/", name), moment.values});
+    if (moment.scales.defined()) tensors.push_back({str(what, "_scale/", name), moment.scales});
+  };
+  for (const ParameterState& slot : slots_) {
+    if (!slot.mean.defined()) continue;
+    if (slot.by_muon) {
+      add("momentum_buffer", slot.name, slot.mean);
+      continue;
+    }
+    add("exp_avg", slot.name, slot.mean);
+    add("exp_avg_sq", slot.name, slot.square);
+  }
+  return tensors;
+}
+
+}  // namespace ucas

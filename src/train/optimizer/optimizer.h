@@ -1,0 +1,85 @@
+// The optimizer of f32 master weights: gradient clipping by the global L2 norm, then each parameter's own rule, AdamW
+// or Muon (train/optimizer/update_rules.h). Fed by gradients that backward left in the parameters; owns what the rules
+// keep of them (train/optimizer/moments.h). On the CPU each element's update by AdamW and the order of the norm's sum
+// are fixed: results do not depend on the thread count.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/optimizer_config.h"
+#include "model/model.h"
+#include "sharding/ranks.h"
+#include "sharding/sharded_masters.h"
+#include "train/optimizer/update_rules.h"
+
+namespace ucas {
+
+struct StepResult {
+  double grad_norm = 0;  // before clipping
+  bool applied = false;  // false: the norm was not finite, nothing changed
+};
+
+class Optimizer {
+ public:
+  enum class Path { by_device, aten };  // aten: on the CPU, too, what other devices run
+
+  // The tensors are shared with the model and updated in place.
+  Optimizer(std::vector<NamedTensor> parameters, const OptimizerConfig& config, Path path = Path::by_device);
+
+  // Among ranks: each keeps the moments of some parameters, 1 / size of all elements or nearly, updates these, and
+  // broadcasts them. Each has the whole gradient, or that of the same parameters alone (sharding/sharded_gradients.h).
+  // Before the first step or state(). `ranks` is borrowed. Of parameters that have a copy (Model::bf16_copies()) the
+  // copies are broadcast, and from release_state() on each rank has the masters of its own alone.
+  void shard_over(Ranks& ranks, Shard shard = Shard::moments, const std::vector<Bf16Copy>& copies = {});
+  std::vector<int64_t> owners() const;  // by parameter, the rank that keeps its moments
+  // For a checkpoint: rank 0 has the state of all parameters, and all masters, from gather_state() until
+  // release_state(); all ranks call. Masters alone: for files without moments.
+  void gather_state();
+  void release_state();
+  void gather_masters();
+  void release_masters();
+
+  // Global L2 norm of the gradients as they are now; parameters without a gradient count as 0.
+  double grad_norm() const;
+  // Clips, updates, and leaves all gradients at zero, whether applied or not. A parameter that has no gradient at all
+  // is left alone (as in torch). Throws Error(ErrorKind::numeric, exit 70) naming the parameter when the result is not
+  // finite: such weights and moments must never be saved.
+  StepResult step(double lr);
+  void zero_grad();
+
+  int64_t steps() const { return steps_; }  // updates applied so far: t of the bias correction
+  const OptimizerConfig& config() const { return config_; }
+
+  // For checkpoints, sharing storage: of every parameter whose moments are kept here "exp_avg/NAME" and
+  // "exp_avg_sq/NAME" (AdamW) or "momentum_buffer/NAME" (Muon) in their own types, each with "..._scale/NAME" beside it
+  // where it is int8 or uint8.
+  std::vector<NamedTensor> state() const;
+  // After copying into state()'s tensors.
+  void set_steps(int64_t steps) { steps_ = steps; }
+
+ private:
+  struct Rule {
+    double (*sum_of_squares)(std::span<const at::Tensor> gradients);  // of all of them
+    bool (*adamw)(const ParameterState& slot, const ParameterUpdate& update);
+  };
+  static const Rule kOnCpu, kOnGpu, kByAten;
+
+  bool mine(const ParameterState& slot) const { return ranks_ == nullptr || slot.owner == ranks_->rank(); }
+  void make_moments(ParameterState& slot) const;
+  void broadcast_weights() const;
+  double exchanged_sum_of_squares() const;
+
+  Ranks* ranks_ = nullptr;  // null: alone
+  bool own_gradients_ = false;
+  std::optional<ShardedMasters> masters_;  // where there are copies
+  std::vector<ParameterState> slots_;
+  const Rule* rule_;   // chosen once, by where the parameters lie
+  at::Tensor spoilt_;  // [slots] int32 on a GPU
+  OptimizerConfig config_;
+  int64_t steps_ = 0;
+};
+
+}  // namespace ucas

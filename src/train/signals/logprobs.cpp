@@ -1,0 +1,274 @@
+#include "train/signals/logprobs.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/add.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/index_select.h>
+#include <ATen/ops/mul.h>
+#include <ATen/ops/sum.h>
+#include <ATen/ops/tensor.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <utility>
+
+#include "base/error.h"
+#include "base/process/activity.h"
+#include "rollout/config.h"
+#include "train/signals/pack.h"
+
+namespace ucas {
+
+PackedResponses pack_responses(const Batch& batch, std::span<const int64_t> responses, bool share_prompts,
+                               int64_t tail_limit) {
+  PackedResponses out;
+  for (int64_t index : responses)
+    if (batch.responses[index].length > 0) out.response.push_back(index);
+  std::vector<int64_t> tail_row;
+  const auto group_at = [&](size_t i) {
+    return i < out.response.size() ? batch.responses[out.response[i]].group : int64_t{-1};
+  };
+  int64_t shared = -1;  // the sequence that the responses of this group follow
+  for (size_t i = 0; i < out.response.size(); ++i) {
+    const Response& o = batch.responses[out.response[i]];
+    const std::vector<int32_t>& prompt = batch.groups[o.group].prompt;
+    const std::span<const int32_t> before = std::span(prompt).first(prompt.size() - 1),
+                                   last = std::span(prompt).last(1);
+    const std::span<const int32_t> token = Batch::tokens(batch.token, o);
+    const bool tail = o.length < tail_limit;
+    const std::span<const int32_t> read = tail ? token : token.first(token.size() - 1);
+    if (i == 0 || group_at(i - 1) != o.group) {
+      shared = share_prompts && !before.empty() && group_at(i + 1) == o.group ? out.packed.append(before) : -1;
+    }
+    if (shared >= 0) {
+      out.packed.append(last, read, shared);
+    } else {
+      out.packed.append(prompt, read);
+    }
+    const auto end = static_cast<int64_t>(out.packed.token.size());
+    const int64_t first = end - static_cast<int64_t>(read.size()) - 1;  // the row of the prompt's last token
+    for (int64_t t = 0; t < o.length; ++t) {
+      out.row.push_back(first + t);
+      out.target.push_back(token[t]);
+      out.token_index.push_back(o.first + t);
+    }
+    if (!tail) continue;
+    out.tail.push_back(out.response[i]);
+    tail_row.push_back(end - 1);
+  }
+  out.row.insert(out.row.end(), tail_row.begin(), tail_row.end());
+  out.target.resize(out.row.size());
+  return out;
+}
+
+std::vector<std::vector<int64_t>> micro_batches(const Batch& batch, std::span<const int64_t> responses,
+                                                int64_t token_budget, bool share_prompts) {
+  std::vector<int64_t> lengths, prefix, kept;
+  std::vector<uint8_t> shares;
+  for (int64_t index : responses) {
+    const Response& o = batch.responses[index];
+    if (o.length == 0) continue;
+    shares.push_back(share_prompts && !kept.empty() && batch.responses[kept.back()].group == o.group);
+    kept.push_back(index);
+    lengths.push_back(o.length);
+    prefix.push_back(static_cast<int64_t>(batch.groups[o.group].prompt.size()) - 1);
+  }
+  std::vector<std::vector<int64_t>> micros;
+  for (const MicroBatch& micro : pack(lengths, token_budget, prefix, shares)) {
+    micros.emplace_back(kept.begin() + micro.first, kept.begin() + micro.last);
+  }
+  return micros;
+}
+
+std::vector<std::vector<int64_t>> micro_batches(const Batch& batch, int64_t token_budget, bool share_prompts) {
+  return micro_batches(batch, indices(0, static_cast<int64_t>(batch.responses.size())), token_budget, share_prompts);
+}
+
+std::vector<RowRange> head_parts(const Batch& batch, const PackedResponses& micro, int64_t rows, bool cut) {
+  std::vector<int64_t> lengths;
+  for (int64_t index : micro.response) lengths.push_back(batch.responses[index].length);
+  std::vector<RowRange> parts;
+  int64_t next = 0;
+  for (const MicroBatch& part : pack(lengths, rows)) {
+    const int64_t end = next + part.tokens;
+    for (int64_t count; next < end; next += count) {
+      count = cut ? std::min(rows, end - next) : end - next;
+      parts.push_back({next, count});
+    }
+  }
+  return parts;
+}
+
+std::vector<int64_t> indices(int64_t first, int64_t last) {
+  std::vector<int64_t> list(last - first);
+  std::iota(list.begin(), list.end(), first);
+  return list;
+}
+
+at::Tensor response_rows(Model& model, const PackedResponses& packed) {
+  progressed();
+  at::Tensor hidden = model.hidden(packed.packed);
+  return at::index_select(hidden, 0, at::tensor(packed.row, at::kLong).to(hidden.device()));
+}
+
+HeadStats response_stats(Model& model, const PackedResponses& packed, double temperature) {
+  return model.head().stats(response_rows(model, packed), packed.target, temperature);
+}
+
+std::vector<float> to_host(const at::Tensor& values) {
+  at::Tensor host = values.detach().to(at::kCPU, at::kFloat).contiguous();
+  const float* data = host.const_data_ptr<float>();
+  return std::vector<float>(data, data + host.numel());
+}
+
+void backward_from(std::initializer_list<GivenGradient> terms) {
+  at::Tensor root;
+  for (const auto& [values, gradient] : terms) {
+    if (root.defined() && std::ranges::all_of(gradient, [](float g) { return g == 0; })) continue;
+    const at::Tensor host =
+        at::from_blob(const_cast<float*>(gradient.data()), {static_cast<int64_t>(gradient.size())}, at::kFloat);
+    const at::Tensor term = at::sum(at::mul(values, host.to(values.device())));
+    root = root.defined() ? at::add(root, term) : term;
+  }
+  root.backward();
+}
+
+void all_gather(Ranks* ranks, std::initializer_list<std::vector<float>*> parts) {
+  if (ranks == nullptr || ranks->alone()) return;
+  std::vector<at::Tensor> tensors;
+  for (std::vector<float>* part : parts) {
+    if (!part->empty())
+      tensors.push_back(at::from_blob(part->data(), {static_cast<int64_t>(part->size())}, at::kFloat));
+  }
+  ranks->all_reduce("sharing log-probs", tensors);
+}
+
+std::span<const std::vector<int64_t>> own_micro_batches(std::span<const std::vector<int64_t>> micros, Ranks* ranks) {
+  if (ranks == nullptr) return micros;
+  const RankShare own = share_of(*ranks, static_cast<int64_t>(micros.size()));
+  return micros.subspan(static_cast<size_t>(own.first), static_cast<size_t>(own.last - own.first));
+}
+
+namespace {
+
+// The statistics of every token of these responses, micro-batch after micro-batch.
+void for_each_micro(Model& model, const Batch& batch, std::span<const std::vector<int64_t>> micros, double temperature,
+                    int64_t tail_limit, const std::function<void(const PackedResponses&, const HeadStats&)>& use) {
+  at::NoGradGuard no_grad;
+  for (const auto& micro : micros) {
+    PackedResponses packed = pack_responses(batch, micro, model.shares_prefixes(), tail_limit);
+    use(packed, response_stats(model, packed, temperature));
+  }
+}
+
+void scatter(const PackedResponses& packed, const std::vector<float>& values, std::vector<float>& to) {
+  for (size_t k = 0; k < packed.token_index.size(); ++k) to[packed.token_index[k]] = values[k];
+}
+
+// What the sampler noted of tokens of an earlier step, in place of what these weights make of them.
+void keep_sampled(Batch& batch, const Batch& said) {
+  for (const Response& o : batch.responses) {
+    if (batch.groups[o.group].step == 0) continue;
+    const auto keep = [&](const std::vector<float>& from, std::vector<float>& to) {
+      std::ranges::copy(Batch::tokens(from, o), Batch::tokens(to, o).begin());
+    };
+    keep(batch.sampler_logprob(), batch.old_logprob);
+    keep(said.entropy, batch.entropy);
+    keep(said.confidence, batch.confidence);
+    keep(said.logit, batch.logit);
+  }
+}
+
+}  // namespace
+
+void compute_signals(Model& model, Batch& batch, double temperature, int64_t token_budget, int64_t tail_limit,
+                     bool margin, Ranks* ranks) {
+  auto n = static_cast<size_t>(batch.token_count());
+  Batch said;
+  said.entropy = std::move(batch.entropy);
+  said.confidence = std::move(batch.confidence);
+  said.logit = std::move(batch.logit);
+  for (auto* values : {&batch.old_logprob, &batch.entropy, &batch.confidence, &batch.logit}) {
+    values->assign(n, kNotMine);
+  }
+  batch.margin.assign(margin ? n : 0, kNotMine);
+  std::vector<float> tails(batch.responses.size(), kNotMine);
+  auto use = [&](const PackedResponses& packed, const HeadStats& stats) {
+    scatter(packed, to_host(stats.logprob), batch.old_logprob);
+    scatter(packed, to_host(stats.entropy), batch.entropy);
+    scatter(packed, to_host(stats.logit), batch.logit);
+    if (margin) scatter(packed, to_host(stats.margin), batch.margin);
+    std::vector<float> confidence = to_host(stats.confidence);
+    scatter(packed, confidence, batch.confidence);
+    for (size_t k = 0; k < packed.tail.size(); ++k) tails[packed.tail[k]] = confidence[packed.token_index.size() + k];
+  };
+  const auto micros = micro_batches(batch, token_budget, model.shares_prefixes());
+  for_each_micro(model, batch, own_micro_batches(micros, ranks), temperature, tail_limit, use);
+  all_gather(ranks, {&batch.old_logprob, &batch.entropy, &batch.confidence, &batch.logit, &batch.margin, &tails});
+  // 0 without a tail: -0.0 + 0.0.
+  for (size_t i = 0; i < tails.size(); ++i) batch.responses[i].tail_confidence = tails[i] + 0.0f;
+  keep_sampled(batch, said);
+}
+
+int64_t accept_sampled(Model& model, Batch& batch, double temperature, int64_t token_budget, int64_t step) {
+  const auto n = static_cast<size_t>(batch.token_count());
+  UCAS_CHECK(batch.entropy.size() == n && batch.confidence.size() == n && batch.logit.size() == n,
+             "the sampler said something of every token");
+  std::vector<int64_t> some;
+  const auto count = static_cast<int64_t>(batch.responses.size());
+  for (int64_t i = step % std::min(kCheckedOf, std::max<int64_t>(1, count)); i < count; i += kCheckedOf) {
+    if (batch.groups[batch.responses[i].group].step == 0) some.push_back(i);
+  }
+  int64_t compared = 0, different = 0;
+  for_each_micro(model, batch, micro_batches(batch, some, token_budget, model.shares_prefixes()), temperature, 0,
+                 [&](const PackedResponses& packed, const HeadStats& stats) {
+                   const auto compare = [&](const at::Tensor& trainer, const std::vector<float>& sampler) {
+                     const std::vector<float> values = to_host(trainer);
+                     for (size_t k = 0; k < packed.token_index.size(); ++k) {
+                       different += std::bit_cast<uint32_t>(values[k]) !=
+                                    std::bit_cast<uint32_t>(sampler[packed.token_index[k]]);
+                     }
+                   };
+                   compare(stats.logprob, batch.sampler_logprob());
+                   compare(stats.entropy, batch.entropy);
+                   compare(stats.confidence, batch.confidence);
+                   compare(stats.logit, batch.logit);
+                   compared += static_cast<int64_t>(packed.token_index.size());
+                 });
+  if (different > 0 || compared == 0) return different > 0 ? -1 : 0;
+  batch.old_logprob = batch.sampler_logprob();
+  batch.margin.clear();
+  for (Response& o : batch.responses) o.tail_confidence = 0;
+  return compared;
+}
+
+std::vector<float> compute_logprobs(Model& model, const Batch& batch, double temperature, int64_t token_budget,
+                                    Ranks* ranks) {
+  std::vector<float> logprob(batch.token.size(), kNotMine);
+  const auto micros = micro_batches(batch, token_budget, model.shares_prefixes());
+  for_each_micro(
+      model, batch, own_micro_batches(micros, ranks), temperature, 0,
+      [&](const PackedResponses& packed, const HeadStats& s) { scatter(packed, to_host(s.logprob), logprob); });
+  all_gather(ranks, {&logprob});
+  return logprob;
+}
+
+Mismatch mismatch(const Batch& batch) {
+  Mismatch m;
+  for (size_t i = 0; i < batch.old_logprob.size(); ++i) {
+    double difference = std::abs(static_cast<double>(batch.sampler_logprob()[i]) - batch.old_logprob[i]);
+    m.max = difference <= m.max ? m.max : difference;  // a NaN stays
+    m.mean += difference;
+    m.share += difference > 1e-3 ? 1 : 0;
+  }
+  auto n = static_cast<double>(std::max<size_t>(1, batch.old_logprob.size()));
+  m.mean /= n;
+  m.share /= n;
+  return m;
+}
+
+}  // namespace ucas

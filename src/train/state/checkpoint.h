@@ -1,0 +1,79 @@
+// Checkpoints that survive a kill, a power cut or a full disk at any instant: a directory is written under a temporary
+// name, synced, sealed by manifest.json (size and XXH3-128 of every file, and of itself), renamed into place, read
+// back, and only then are old ones pruned. There is no "latest" pointer: the newest directory whose manifest verifies
+// is it. A checkpoint is a Hugging Face directory with a folder state/ in it: optimizer.{safetensors,json}, state.json
+// and manifest.json, and for every auxiliary model that is trained NAME.safetensors and
+// NAME-optimizer.{safetensors,json}. Programs that load every *.safetensors of a directory (vLLM) so find the model
+// alone. In older runs these files lie beside the model; they are still read. Owned by the holder of the run
+// directory's lock.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "model/model.h"
+#include "records/run/run_directory.h"
+#include "train/auxiliary/auxiliary_model.h"
+#include "train/optimizer/optimizer.h"
+
+namespace ucas {
+
+struct FoundCheckpoint {
+  std::string path;  // a directory that load_model and transformers can read
+  int64_t step = 0;
+};
+
+// Returns the directory. `state_json` is the caller's own state, given back by load_checkpoint; what else a Hugging
+// Face directory needs comes from `model_files` (records/run/model_files.h) unless it is "". Keeps the newest `keep`
+// checkpoints (at least 1), and that of step `best`. A step that is saved already, and good, is not saved again: the
+// same step of a run is the same state. `more` are files beside state.json, name and text. A failure throws
+// Error(ErrorKind::io, exit 74), weights or moments that are not finite Error(ErrorKind::numeric, exit 70): nothing of
+// this save stays, earlier checkpoints are untouched.
+using AuxiliaryModels = std::vector<std::unique_ptr<AuxiliaryModel>>;
+using StateFiles = std::map<std::string, std::string>;
+inline constexpr const char* kPrefetchedFile =
+    "ahead.bin";  // responses sampled for the step after (train/collect/prefetched_step.h)
+std::string save_checkpoint(const RunDirectory& run, int64_t step, Model& model, const Optimizer& optimizer,
+                            const AuxiliaryModels& auxiliary_models, const std::string& state_json,
+                            const std::string& model_files, int64_t keep, int64_t best = 0,
+                            const StateFiles& more = {});
+// kPrefetchedFile's text; "": there is none.
+std::string prefetched_of(const FoundCheckpoint& found);
+
+// Saves that failed on the disk. A disk that is full for a while costs a checkpoint, not the run: the third in a row,
+// and one without which nothing would be kept (`needed`), is an error all the same.
+class FailedSaves {
+ public:
+  void attempt(bool needed, const std::function<void()>& save);
+  // Error(ErrorKind::io, exit 74) if the last attempt failed, and nothing is to come after it.
+  void check_last() const;
+
+ private:
+  int64_t in_a_row_ = 0;
+};
+
+// The newest checkpoint that verifies, whose numbers are finite and whose state `check_state` accepts (it throws Error
+// otherwise); a warning with the reason for each one passed over. nullopt only if the run never saved any; if there are
+// some and none is good, Error(ErrorKind::io): never a silent fresh start; exit 74 if it was the machine that could not
+// read one.
+using StateCheck = std::function<void(const std::string& state_json, const FoundCheckpoint&)>;
+std::optional<FoundCheckpoint> newest_checkpoint(const RunDirectory& run, const StateCheck& check_state = {});
+
+// Of a checkpoint that newest_checkpoint() has found in another process: its manifest, by which it is known, read here.
+// `manifest` is manifest_of() there. Error(ErrorKind::io) where it is not the same, or files are missing or of other
+// sizes.
+std::string manifest_of(const FoundCheckpoint& found);
+void check_found_elsewhere(const FoundCheckpoint& found, const std::string& manifest);
+
+// Weights (the f32 masters), moments and the step count, bit for bit, of the policy and of its auxiliary models.
+// Returns the caller's state_json. Moments of another optimizer.kind or optimizer.moments are an Error: none are
+// converted.
+std::string load_checkpoint(const FoundCheckpoint& found, Model& model, Optimizer& optimizer,
+                            const AuxiliaryModels& auxiliary_models);
+
+}  // namespace ucas

@@ -1,0 +1,101 @@
+#include "train/state/fingerprint.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/files/file.h"
+#include "base/str.h"
+#include "support/temporary_directory.h"
+
+namespace ucas {
+namespace {
+
+TrainConfig config_of(std::vector<std::pair<std::string, std::string>> settings) {
+  std::vector<Setting> all;
+  for (auto& [key, value] : settings) all.push_back({key, value, key, true});
+  return make_train_config(all);
+}
+
+struct Scene {
+  testing::TemporaryDirectory folder;
+  std::string form = path_join(folder.path(), "form.toml");
+  Scene() {
+    write_file(path_join(folder.path(), "tokenizer.json"), "{}");
+    write("{problem}");
+  }
+  void write(const std::string& text) const { write_file(form, str("name = \"form\"\ntext = \"", text, "\"\n")); }
+  std::string fingerprint(TrainConfig config, const std::string& data = "1") const {
+    config.data.prompt_template = form;
+    return make_fingerprint({config, data, "2", folder.path()});
+  }
+};
+
+TEST(fingerprint, names_what_has_changed_and_nothing_else) {
+  Scene scene;
+  const TrainConfig config = config_of({{"rollout.n", "8"}});
+  const std::string before = scene.fingerprint(config);
+  EXPECT_TRUE(compare_fingerprints(before, scene.fingerprint(config)).changed.empty());
+  EXPECT_EQ(compare_fingerprints(before, scene.fingerprint(config, "3")).changed,
+            std::vector<std::string>{"data = 1, now data = 3"});
+  EXPECT_EQ(
+      compare_fingerprints(before, scene.fingerprint(config_of({{"rollout.n", "16"}, {"train.keep", "7"}}))).changed,
+      std::vector<std::string>{"rollout.n = 8, now rollout.n = 16"});
+}
+
+TEST(fingerprint, the_text_of_a_template_counts_and_not_its_name_alone) {
+  Scene scene;
+  const std::string before = scene.fingerprint(config_of({}));
+  scene.write("Solve: {problem}");
+  const FingerprintDifferences differences = compare_fingerprints(before, scene.fingerprint(config_of({})));
+  ASSERT_EQ(differences.changed.size(), 1u);
+  EXPECT_TRUE(differences.changed[0].starts_with("text of the template " + scene.form)) << differences.changed[0];
+}
+
+TEST(fingerprint, another_version_of_the_program_is_named) {
+  Scene scene;
+  const std::string now = scene.fingerprint(config_of({}));
+  std::string before = now;
+  const size_t at = before.find("\nucas = ") + 8;
+  before.replace(at, before.find('\n', at) - at, "0.0.9");
+  const FingerprintDifferences differences = compare_fingerprints(before, now);
+  ASSERT_EQ(differences.changed.size(), 1u);
+  EXPECT_TRUE(differences.changed[0].starts_with("ucas = 0.0.9, now ucas = ")) << differences.changed[0];
+}
+
+// Versions before this one kept neither their number nor the template's text.
+TEST(fingerprint, what_an_earlier_version_did_not_keep_is_said_and_not_refused) {
+  const FingerprintDifferences differences =
+      compare_fingerprints("rollout.n = 8\n", "rollout.n = 8\ntext of the template plain = a\nucas = 1\n");
+  EXPECT_TRUE(differences.changed.empty());
+  EXPECT_EQ(differences.unrecorded, (std::vector<std::string>{"text of the template plain", "ucas"}));
+  EXPECT_EQ(compare_fingerprints("ucas = 1\n", "new = 2\nucas = 1\n").changed,
+            std::vector<std::string>{"no new, now new = 2"});
+  EXPECT_EQ(compare_fingerprints("gone = 2\n", "ucas = 1\n").changed,
+            std::vector<std::string>{"gone = 2, now there is no gone"});
+}
+
+TEST(fingerprint, the_length_of_a_run_counts_where_a_learning_rate_is_planned_over_it) {
+  struct Row {
+    std::vector<std::pair<std::string, std::string>> settings;
+    bool free;
+  };
+  const Row rows[] = {{{}, true},
+                      {{{"optimizer.warmup_steps", "3"}}, true},
+                      {{{"optimizer.schedule", "cosine"}}, false},
+                      {{{"method.name", "ppo"}}, true},
+                      {{{"method.name", "ppo"}, {"method.critic.optimizer.schedule", "cosine"}}, false},
+                      {{{"method.name", "prime"}, {"method.prm.optimizer.schedule", "cosine"}}, false}};
+  for (const Row& row : rows) {
+    const TrainConfig config = config_of(row.settings);
+    for (const char* key : {"train.steps", "train.epochs"}) {
+      EXPECT_EQ(is_free_option(key, config), row.free) << key << " of row " << &row - rows;
+    }
+  }
+  Scene scene;
+  const std::string three = scene.fingerprint(config_of({{"optimizer.schedule", "cosine"}, {"train.steps", "3"}}));
+  const std::string six = scene.fingerprint(config_of({{"optimizer.schedule", "cosine"}, {"train.steps", "6"}}));
+  EXPECT_EQ(compare_fingerprints(three, six).changed, std::vector<std::string>{"train.steps = 3, now train.steps = 6"});
+}
+
+}  // namespace
+}  // namespace ucas

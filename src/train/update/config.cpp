@@ -1,0 +1,22 @@
+#include "train/update/config.h"
+
+namespace ucas {
+
+void UpdateConfig::fields(Fields& f) {
+  f.field("mini_batch_size", mini_batch_size, Range{1, 1 << 20}, "prompts per optimizer update", Effect::size);
+  f.field("epochs", epochs, Range{1, 1000}, "passes over each step's batch (PPO epochs)");
+  f.field("micro_batch_tokens", micro_batch_tokens, Range{16, 1 << 24},
+          "tokens per micro-batch, one forward and backward pass", Effect::procedure);
+  f.choice("recompute", recompute,
+           "activation recomputation in the backward pass: none, a block except attention, or a whole block; less "
+           "memory, bit-identical",
+           Effect::bookkeeping);
+  f.choice("reduce", reduce, {"sum", "ordered"},
+           "gradient reduction across ranks: sum, or ordered = bit-identical for any number of ranks, with backward "
+           "passes one after another");
+  f.choice("shard", shard,
+           "ZeRO sharding across ranks: optimizer moments, or gradients too, with less memory and communication in "
+           "every pass instead of every update");
+}
+
+}  // namespace ucas

@@ -1,0 +1,166 @@
+#include "train/update/gradient_pass.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty_like.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "objective/loss/clipped_ratio.h"
+
+namespace ucas {
+
+namespace {
+
+// What the policy has moved at these rows of the arrays since the step's first update.
+void append_divergence(const ObjectiveInput& in, const Head& head, const at::Tensor& rows, const RowRange& range,
+                       LossArrays& arrays) {
+  const std::optional<LikelyDivergence> need = in.method.needs().divergence;
+  if (!need) return;
+  const std::span place = std::span(arrays.place).subspan(range.first, range.count);
+  UCAS_CHECK(in.on_policy || in.likely != nullptr, "the divergence needs the distribution of before the update");
+  std::vector<float> now(place.size());
+  if (!in.on_policy) now = divergence_since(*in.likely, need->kind, head, rows, place, in.temperature);
+  arrays.divergence.insert(arrays.divergence.end(), now.begin(), now.end());
+}
+
+// What select() says of every micro-batch of the mini-batch under the current policy: a forward pass without gradients,
+// then one call per micro-batch or one for all.
+std::vector<std::vector<uint8_t>> select_now(Model& model, const ObjectiveInput& in,
+                                             const std::vector<PackedResponses>& micros) {
+  at::NoGradGuard no_grad;
+  bool whole = in.method.needs().selection->scope == Scope::mini;
+  std::vector<std::vector<uint8_t>> marks;
+  LossArrays arrays;
+  for (const PackedResponses& micro : micros) {
+    if (!whole) arrays = {};
+    arrays.append(in, micro.response);
+    arrays.append(response_stats(model, micro, in.temperature));
+    marks.emplace_back(micro.row.size());
+    if (!whole) select_tokens(in.method, in.config, arrays.view(in), marks.back());
+  }
+  if (!whole) return marks;
+  std::vector<uint8_t> all(arrays.logprob.size());
+  select_tokens(in.method, in.config, arrays.view(in), all);
+  auto next = all.begin();
+  for (std::vector<uint8_t>& mark : marks) {
+    std::copy_n(next, mark.size(), mark.begin());
+    next += static_cast<std::ptrdiff_t>(mark.size());
+  }
+  return marks;
+}
+
+// Micro-batches of some of the mini-batch's responses.
+std::vector<PackedResponses> packed_micros(const ObjectiveInput& in, std::span<const int64_t> responses, bool share) {
+  std::vector<PackedResponses> micros;
+  const int64_t budget = in.among.budget_of(in.token_budget, in.batch, responses);
+  for (const auto& some : micro_batches(in.batch, responses, budget, share)) {
+    micros.push_back(pack_responses(in.batch, some, share));
+  }
+  return micros;
+}
+
+// Notes what the loss made of tokens that stand at these places in the batch.
+void note(TokenUpdates& record, std::span<const int64_t> place, const LossInput& in, const LossOutput& out) {
+  for (size_t t = 0; t < place.size(); ++t) {
+    const double ratio = ratio_of(in.logprob[t], in.old_logprob[t]).value;
+    record.ratio[place[t]] = static_cast<float>(ratio);
+    record.clipped[place[t]] = out.clipped[t];
+  }
+}
+
+// The network's forward and backward pass, between which the LM head takes some rows at a time.
+class NetworkPass {
+ public:
+  NetworkPass(Model& model, const PackedResponses& micro)
+      : hidden_(response_rows(model, micro)),
+        d_hidden_(hidden_.requires_grad() ? at::empty_like(hidden_.detach()) : at::Tensor()) {}
+  // Hidden states of these rows, from which the head's gradient is taken.
+  at::Tensor rows(const RowRange& part) const {
+    return hidden_.detach().narrow(0, part.first, part.count).set_requires_grad(d_hidden_.defined());
+  }
+  void backward_head(const RowRange& part, const at::Tensor& rows, const HeadStats& stats, const LossOutput& loss) {
+    backward_from(
+        {{stats.logprob, loss.d_logprob}, {stats.entropy, loss.d_entropy}, {stats.confidence, loss.d_confidence}});
+    if (d_hidden_.defined()) d_hidden_.narrow(0, part.first, part.count).copy_(rows.grad());
+  }
+  void backward() {
+    if (d_hidden_.defined()) hidden_.backward(d_hidden_);
+  }
+
+ private:
+  const at::Tensor hidden_, d_hidden_;  // [n, D]
+};
+
+}  // namespace
+
+bool selects_now(const Method& method) {
+  std::optional<Selection> selection = method.needs().selection;
+  return selection && selection->scope != Scope::step;
+}
+
+GradientPass::GradientPass(Model& model, const ObjectiveInput& in) : model_(model), in_(in) {
+  std::vector<int64_t> loud, silent;
+  for (int64_t index : in.responses) (is_silent(in, index) ? silent : loud).push_back(index);
+  learning_ = packed_micros(in, loud, model.shares_prefixes());
+  silent_ = packed_micros(in, silent, model.shares_prefixes());
+  if (selects_now(in.method)) marks_ = select_now(model, in, learning_);
+  LossArrays whole;                // counts alone matter here
+  whole.append(in, in.responses);  // empty ones too: Oat's mean counts them
+  for (const auto& mark : marks_) whole.mark.insert(whole.mark.end(), mark.begin(), mark.end());
+  total_ = denominators(in.config, whole.view(in), in.response_limit);
+  const size_t N = in.batch.token.size();
+  if (in.record != nullptr) updates = {std::vector<float>(N), std::vector<uint8_t>(N)};
+}
+
+void GradientPass::learn(int64_t micro) {
+  learn_from(learning_[micro], marks_.empty() ? std::vector<uint8_t>() : marks_[micro]);
+}
+
+void GradientPass::learn_from(const PackedResponses& micro, std::vector<uint8_t> mark) {
+  NetworkPass network(model_, micro);
+  LossArrays arrays;
+  arrays.append(in_, micro.response);
+  if (!mark.empty()) arrays.mark = std::move(mark);
+  const TokenShares shares = token_shares(in_.config, arrays.view(in_), total_);  // 1 / sum |o_i|, where DAPO's
+  const int64_t at_once = in_.head_rows > 0 ? in_.head_rows : model_.head().rows_at_once();
+  for (const RowRange& part : head_parts(in_.batch, micro, at_once, !in_.method.whole_responses())) {
+    const at::Tensor rows = network.rows(part);
+    const std::vector<int32_t> target(micro.target.begin() + part.first,
+                                      micro.target.begin() + part.first + part.count);
+    const HeadStats stats = model_.head().stats(rows, target, in_.temperature);  // log pi(o_it), H_it, C_it
+    arrays.append(stats);
+    append_divergence(in_, model_.head(), rows, part, arrays);
+    const LossOutput loss = losses(arrays, shares, part);  // min(r A, clip(r) A), where DAPO's, and its derivatives
+    network.backward_head(part, rows, stats, loss);
+  }
+  network.backward();
+}
+
+void GradientPass::read(int64_t index) {
+  const PackedResponses& micro = silent_[index];
+  if (!in_.skip_silent) return learn_from(micro, {});
+  LossArrays arrays;
+  arrays.append(in_, micro.response);
+  if (in_.method.needs().divergence) arrays.divergence.resize(arrays.place.size());  // of advantage 0: not read
+  if (in_.on_policy) {
+    arrays.append_old(in_, micro.response);
+  } else {
+    at::NoGradGuard no_grad;
+    arrays.append(response_stats(model_, micro, in_.temperature));
+  }
+  losses(arrays, token_shares(in_.config, arrays.view(in_), total_), {0, std::ssize(arrays.place)});
+}
+
+LossOutput GradientPass::losses(const LossArrays& arrays, const TokenShares& shares, const RowRange& range) {
+  const LossInput part = arrays.view(in_, range, pieces_);
+  LossOutput out = buffer_.view(range.count);
+  objective_gradients(in_.method, in_.config, part, shares, range.first, out, metrics);
+  if (in_.record != nullptr) note(updates, std::span(arrays.place).subspan(range.first, range.count), part, out);
+  return out;
+}
+
+}  // namespace ucas

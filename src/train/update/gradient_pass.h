@@ -1,0 +1,48 @@
+// The gradient of one mini-batch, planned before its first backward pass: which responses learn, which are silent, the
+// micro-batches of both, the tokens that the method selects by the current policy, and the denominators of Eq. 11. So a
+// token's weight in the loss depends neither on how the mini-batch is cut nor on which process works off which
+// micro-batch. Borrows model and input. Threads: one caller.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "objective/aggregate.h"
+#include "train/signals/logprobs.h"
+#include "train/update/gradients.h"
+#include "train/update/loss_arrays.h"
+
+namespace ucas {
+
+// Whether the method selects tokens by the current policy, before every update.
+bool selects_now(const Method& method);
+
+class GradientPass {
+ public:
+  GradientPass(Model& model, const ObjectiveInput& in);
+
+  int64_t learning() const { return std::ssize(learning_); }  // micro-batches with a backward pass
+  int64_t silent() const { return std::ssize(silent_); }      // micro-batches that are logged alone
+  // Forward, the loss of Eq. 11 and backward of one micro-batch: adds d loss / d parameter to the gradients.
+  void learn(int64_t micro);
+  // What is logged of a silent one; its loss is 0 whatever the policy says.
+  void read(int64_t micro);
+
+  LossMetrics metrics;   // of the micro-batches worked off so far
+  TokenUpdates updates;  // the same, [N] each; empty where none is recorded
+
+ private:
+  void learn_from(const PackedResponses& micro, std::vector<uint8_t> mark);
+  LossOutput losses(const LossArrays& arrays, const TokenShares& shares, const RowRange& range);
+
+  Model& model_;
+  const ObjectiveInput& in_;
+  std::vector<PackedResponses> learning_, silent_;
+  std::vector<std::vector<uint8_t>> marks_;  // of each learning micro-batch; empty where none is selected now
+  Denominators total_;
+  LossBuffer buffer_;
+  std::vector<Sequence> pieces_;
+};
+
+}  // namespace ucas

@@ -1,0 +1,111 @@
+#include "train/update/likely_tokens.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/from_blob.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "kernels/lm_head.h"
+#include "model/tensor/parallel.h"
+#include "plan/model_memory.h"
+#include "train/signals/logprobs.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr int64_t kExactInFloat = int64_t{1} << 24;  // ids up to here are told to other ranks as floats
+
+// The logits of one row, and the log-prob of any of its tokens by the expression that sampler and trainer share.
+struct RowDistribution {
+  std::span<const float> logits;
+  kernels::RowStats stats;
+  float inverse_temperature;
+
+  RowDistribution(const float* row, int64_t vocab, float inverse)
+      : logits(row, static_cast<size_t>(vocab)),
+        stats(kernels::stats_of_row(row, vocab, inverse)),
+        inverse_temperature(inverse) {}
+  float logprob(int32_t id) const {
+    return kernels::token_stats(stats, logits[id], inverse_temperature, static_cast<int64_t>(logits.size())).logprob;
+  }
+};
+
+// use(i, distribution) for every row, on any thread.
+template <class Use>
+void each_distribution(const Head& head, const at::Tensor& rows, double temperature, const Use& use) {
+  at::NoGradGuard no_grad;
+  const int64_t count = rows.size(0), vocab = head.weight().compute.size(0);
+  const auto inverse = static_cast<float>(1 / temperature);
+  for (int64_t first = 0; first < count; first += kDistributionsAtOnce) {
+    const int64_t some = std::min(kDistributionsAtOnce, count - first);
+    const at::Tensor logits = head.logits(rows.detach().narrow(0, first, some)).to(at::kCPU).contiguous();
+    const float* data = logits.const_data_ptr<float>();
+    parallel_for(some, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) use(first + i, RowDistribution(data + i * vocab, vocab, inverse));
+    });
+  }
+}
+
+void likeliest(std::span<const float> logits, std::span<int32_t> ids) {
+  size_t kept = 0;
+  for (size_t v = 0; v < logits.size(); ++v) {
+    if (kept == ids.size() && !(logits[v] > logits[ids[kept - 1]])) continue;
+    size_t at = kept < ids.size() ? kept++ : kept - 1;
+    for (; at > 0 && logits[v] > logits[ids[at - 1]]; --at) ids[at] = ids[at - 1];
+    ids[at] = static_cast<int32_t>(v);
+  }
+}
+
+}  // namespace
+
+LikelyTokens likely_tokens(Model& model, const Batch& batch, int64_t count, double temperature, int64_t token_budget,
+                           Ranks* ranks) {
+  at::NoGradGuard no_grad;
+  const int64_t vocab = model.head().weight().compute.size(0);
+  LikelyTokens out{.count = std::min(count, vocab)};
+  const auto K = static_cast<size_t>(out.count), cells = batch.token.size() * K;
+  out.id.resize(cells);
+  out.logprob.assign(cells, -0.0f);  // x + -0.0 has the bits of x: what another rank reads is added to it
+  const auto micros = micro_batches(batch, token_budget, model.shares_prefixes());
+  RankShare own{0, static_cast<int64_t>(micros.size())};
+  const bool several = ranks != nullptr && !ranks->alone();
+  if (several) own = share_of(*ranks, own.last);
+  for (int64_t m = own.first; m < own.last; ++m) {
+    const PackedResponses packed = pack_responses(batch, micros[m], model.shares_prefixes());
+    each_distribution(model.head(), response_rows(model, packed), temperature,
+                      [&](int64_t row, const RowDistribution& distribution) {
+                        const size_t at = static_cast<size_t>(packed.token_index[row]) * K;
+                        const std::span ids = std::span(out.id).subspan(at, K);
+                        likeliest(distribution.logits, ids);
+                        for (size_t k = 0; k < K; ++k) out.logprob[at + k] = distribution.logprob(ids[k]);
+                      });
+  }
+  if (!several) return out;
+  UCAS_CHECK(vocab <= kExactInFloat, "token ids must be exact in f32");
+  std::vector<float> ids(out.id.begin(), out.id.end());
+  const auto all = [&](std::vector<float>& values) {
+    return at::from_blob(values.data(), {static_cast<int64_t>(values.size())}, at::kFloat);
+  };
+  const std::vector<at::Tensor> parts = {all(ids), all(out.logprob)};
+  ranks->all_reduce("sharing likely tokens", parts);
+  std::ranges::transform(ids, out.id.begin(), [](float id) { return static_cast<int32_t>(id); });
+  return out;
+}
+
+std::vector<float> divergence_since(const LikelyTokens& likely, Divergence kind, const Head& head,
+                                    const at::Tensor& rows, std::span<const int64_t> place, double temperature) {
+  UCAS_CHECK(rows.size(0) == static_cast<int64_t>(place.size()), "expected one batch index per row");
+  const auto K = static_cast<size_t>(likely.count);
+  std::vector<float> out(place.size());
+  each_distribution(head, rows, temperature, [&](int64_t row, const RowDistribution& distribution) {
+    const size_t at = static_cast<size_t>(place[row]) * K;
+    std::vector<float> now(K);
+    for (size_t k = 0; k < K; ++k) now[k] = distribution.logprob(likely.id[at + k]);
+    out[row] = static_cast<float>(cell_divergence(kind, std::span(likely.logprob).subspan(at, K), now));
+  });
+  return out;
+}
+
+}  // namespace ucas

@@ -1,0 +1,183 @@
+#include "verify/audit/verify_audit.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "base/str.h"
+#include "stats/intervals.h"
+#include "verify/audit/verify_report.h"
+#include "verify/math/read/extract.h"
+
+namespace ucas {
+
+namespace {
+
+constexpr uint64_t kBootstrapSeed = 1;
+constexpr size_t kNameWidth = 16, kRateWidth = 24, kGroupWidth = 20;
+
+bool pays(const Audited& grader, size_t row) { return is_paid(grader.grading.verdicts[row]); }
+
+// The share of ones with its interval: "97.3 % [96.5, 98.0]". Resampling cannot see what never happened; none or all
+// of n gets the exact interval instead.
+std::string rate(const std::vector<double>& ones) {
+  if (ones.empty()) return "-";
+  double sum = 0;
+  for (double one : ones) sum += one;
+  double mean = sum / static_cast<double>(ones.size());
+  auto count = static_cast<int64_t>(ones.size());
+  bool same = sum == 0 || sum == static_cast<double>(count);
+  Interval interval = same ? clopper_pearson(static_cast<int64_t>(sum), count) : bootstrap_mean(ones, kBootstrapSeed);
+  return str(percent(mean), " [", fixed(100 * interval.low, 1), ", ", fixed(100 * interval.high, 1), "]");
+}
+
+std::string verdict_table(std::span<const VerifyRow> rows, std::span<const Audited> graders) {
+  std::vector<std::string> head;
+  for (int kind = 0; kind < 4; ++kind) head.push_back(name_of(static_cast<VerdictKind>(kind)));
+  head.push_back("per CPU s");
+  std::string text = table_line("grader", kNameWidth, head, 13);
+  for (const Audited& grader : graders) {
+    int64_t kinds[4] = {};
+    double cpu = 0;
+    for (const Verdict& verdict : grader.grading.verdicts) ++kinds[static_cast<int>(verdict.kind)];
+    for (double seconds : grader.grading.cpu_seconds) cpu += seconds;
+    std::vector<std::string> cells;
+    for (int64_t count : kinds) cells.push_back(grouped(count));
+    cells.push_back(grouped(static_cast<int64_t>(static_cast<double>(rows.size()) / std::max(cpu, 1e-9))));
+    text += table_line(grader.name, kNameWidth, cells, 13);
+  }
+  return text;
+}
+
+std::string error_table(std::span<const VerifyRow> rows, std::span<const Audited> graders) {
+  auto right = std::count_if(rows.begin(), rows.end(), [](const VerifyRow& row) { return row.expected == 1; });
+  auto wrong = std::count_if(rows.begin(), rows.end(), [](const VerifyRow& row) { return row.expected == 0; });
+  if (right + wrong == 0) return "";
+  std::string text =
+      str("\nof ", grouped(right), " right and ", grouped(wrong),
+          " wrong answers (95 % intervals: bootstrap over answers)\n",
+          table_line("grader", kNameWidth, {"agree", "wrong but paid", "right but not paid"}, kRateWidth));
+  for (const Audited& grader : graders) {
+    std::vector<double> agree, wrong_paid, right_unpaid;
+    for (size_t i = 0; i < rows.size(); ++i) {
+      if (rows[i].expected < 0) continue;
+      bool paid = pays(grader, i), is_right = rows[i].expected == 1;
+      agree.push_back(paid == is_right);
+      (is_right ? right_unpaid : wrong_paid).push_back(paid != is_right);
+    }
+    text += table_line(grader.name, kNameWidth, {rate(agree), rate(wrong_paid), rate(right_unpaid)}, kRateWidth);
+  }
+  return text;
+}
+
+std::string agreement_by_group(std::span<const VerifyRow> rows, std::span<const Audited> graders) {
+  std::map<std::string, std::vector<Tally>> groups;  // by grader
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].expected < 0) continue;
+    std::vector<Tally>& tallies = groups[rows[i].group];
+    tallies.resize(graders.size());
+    for (size_t g = 0; g < graders.size(); ++g) tallies[g].add(rows[i], graders[g].grading.verdicts[i]);
+  }
+  if (groups.size() < 2) return "";
+  auto line = [](const std::string& name, const std::string& answers, const std::vector<std::string>& cells) {
+    return table_line(str(pad_right(name, kGroupWidth), pad_left(answers, 9)), kGroupWidth + 9, cells, kNameWidth);
+  };
+  std::vector<std::string> names;
+  for (const Audited& grader : graders) names.push_back(grader.name);
+  std::string text = "\nagreement by group\n" + line("group", "answers", names);
+  for (const auto& [name, tallies] : groups) {
+    std::vector<std::string> cells;
+    for (const Tally& tally : tallies) cells.push_back(percent(tally.agreement()));
+    text += line(name.empty() ? "(none)" : printable(name, kGroupWidth - 1), grouped(tallies[0].known), cells);
+  }
+  return text;
+}
+
+std::string who_pays(std::span<const VerifyRow> rows, std::span<const Audited> graders) {
+  struct Pattern {
+    int64_t rows = 0, right = 0, wrong = 0;
+  };
+  std::map<std::string, Pattern> patterns;
+  int64_t disagree = 0;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    std::vector<std::string> paid;
+    for (const Audited& grader : graders) {
+      if (pays(grader, i)) paid.push_back(grader.name);
+    }
+    if (paid.empty() || paid.size() == graders.size()) continue;
+    ++disagree;
+    Pattern& pattern = patterns[join(paid, ", ")];
+    ++pattern.rows;
+    pattern.right += rows[i].expected == 1;
+    pattern.wrong += rows[i].expected == 0;
+  }
+  std::string text = str("\nthe graders disagree on ", grouped(disagree), " of ", grouped(rows.size()), " answers\n");
+  if (disagree == 0) return text;
+  text += table_line("paid only by", 34, {"answers", "right", "wrong"}, 9);
+  for (const auto& [paid, n] : patterns) {
+    text += table_line(paid, 34, {grouped(n.rows), grouped(n.right), grouped(n.wrong)}, 9);
+  }
+  return text;
+}
+
+std::string list_rows(std::span<const VerifyRow> rows, std::span<const Audited> graders, int64_t show) {
+  std::string text;
+  for (size_t i = 0; i < rows.size() && show > 0; ++i) {
+    bool same = true;
+    for (const Audited& grader : graders) same = same && pays(grader, i) == pays(graders[0], i);
+    if (same) continue;
+    --show;
+    const VerifyRow& row = rows[i];
+    constexpr const char* kExpected[] = {"", ", wrong", ", right"};
+    text += str("\n", printable(row.id, 80), row.group.empty() ? "" : str(" (", printable(row.group, 40), ")"),
+                kExpected[row.expected + 1], "\n  ", pad_right("gold", kNameWidth));
+    for (size_t k = 0; k < row.gold.size(); ++k) text += str(k == 0 ? "" : " | ", printable(row.gold[k], 200));
+    text += "\n";
+    for (const Audited& grader : graders) {
+      const Verdict& verdict = grader.grading.verdicts[i];
+      text += str("  ", pad_right(grader.name, kNameWidth), pad_right(name_of(verdict.kind), 12),
+                  verdict.answer.empty() ? "" : str(printable(verdict.answer, 200), "  "), "(", verdict.reason, ")\n");
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string forms_table(std::span<const VerifyRow> rows, std::span<const Verdict> lenient) {
+  struct Form {
+    std::string name;
+    int64_t rows = 0, right = 0;
+  };
+  std::vector<Form> forms;
+  int64_t all = 0;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].kind == "bare") continue;  // an answer, no response
+    const math::Extracted found = math::extract_answer(rows[i].prediction, Extract::lenient);
+    const std::string name = found.found ? found.how : "none";
+    auto form = std::ranges::find(forms, name, &Form::name);
+    if (form == forms.end()) form = forms.insert(forms.end(), {name});
+    ++all;
+    ++form->rows;
+    form->right += is_paid(lenient[i]);
+  }
+  if (all == 0) return "";
+  std::ranges::stable_sort(forms, std::greater<>(), &Form::rows);
+  std::string text =
+      str("\nwhere responses give their answer (--extract strict reads boxes alone, lenient all of these)\n",
+          table_line("form", 34, {"answers", "share", "right"}, 12));
+  for (const Form& form : forms) {
+    text += table_line(form.name, 34,
+                       {grouped(form.rows), percent(static_cast<double>(form.rows) / static_cast<double>(all)),
+                        percent(static_cast<double>(form.right) / static_cast<double>(form.rows))},
+                       12);
+  }
+  return text;
+}
+
+std::string audit_report(std::span<const VerifyRow> rows, std::span<const Audited> graders, int64_t show) {
+  return str(verdict_table(rows, graders), error_table(rows, graders), agreement_by_group(rows, graders),
+             who_pays(rows, graders), list_rows(rows, graders, show));
+}
+
+}  // namespace ucas

@@ -1,0 +1,33 @@
+// What `ucas verify` prints of its verdicts.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "verify/audit/verify_rows.h"
+
+namespace ucas {
+
+inline bool is_paid(const Verdict& verdict) { return verdict.kind == VerdictKind::equal; }
+
+// Verdicts against what rows say is right.
+struct Tally {
+  int64_t known = 0, agree = 0, false_positive = 0, false_negative = 0;
+  void add(const VerifyRow& row, const Verdict& verdict);
+  double agreement() const { return static_cast<double>(agree) / static_cast<double>(known); }
+};
+
+// A line of a table: two blanks, `name` to the left of `width` places, cells to the right of `cell_width`.
+std::string table_line(std::string_view name, size_t width, const std::vector<std::string>& cells, size_t cell_width);
+
+// Shares of the verdicts; where rows say what is right, agreement overall and per group; speed.
+std::string verify_summary(std::span<const VerifyRow> rows, const Grading& grading);
+
+// The first `limit` rows whose verdict is not the expected one: both texts, what was extracted, the reason; with
+// `explained` (all answers, or none) how gold and answer were read, too.
+std::string disagreements(std::span<const VerifyRow> rows, std::span<const Verdict> verdicts, int64_t limit,
+                          std::span<const Answer> explained);
+
+}  // namespace ucas

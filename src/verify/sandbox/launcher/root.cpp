@@ -1,0 +1,164 @@
+// The user, the namespaces and the file tree of tier A.
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "verify/sandbox/launcher/launcher.h"
+
+namespace ucas::sandbox {
+
+namespace {
+
+// Of Linux 5.2 and 5.12, absent from older headers.
+#ifndef SYS_open_tree
+#define SYS_open_tree 428
+#define SYS_move_mount 429
+#endif
+#ifndef SYS_mount_setattr
+#define SYS_mount_setattr 442
+#endif
+constexpr unsigned kClone = 1, kRecursive = 0x8000, kEmptyPath = 0x1000, kMoveEmptyPath = 4;
+struct MountAttributes {
+  uint64_t set, clear, propagation, user_namespace;
+};
+constexpr uint64_t kReadOnly = 1, kNoSetuid = 2, kNoDevices = 4;
+
+constexpr uid_t kNobody = 65534;
+constexpr const char* kStage = "/tmp";  // where the new root is built; its own namespace alone sees it
+
+void write_text(const char* path, const char* text, bool must) {
+  const int fd = ::open(path, O_WRONLY | O_CLOEXEC);
+  const bool written = fd >= 0 && ::write(fd, text, std::strlen(text)) >= 0;
+  const int error = errno;
+  if (fd >= 0) ::close(fd);
+  if (!written && must) fail("user_namespace", error);
+}
+
+// A copy of what is mounted at `path`, not yet anywhere. -1 where there is nothing of that name.
+int take_tree(const std::string& path, uint64_t attributes) {
+  const auto tree = static_cast<int>(
+      ::syscall(SYS_open_tree, AT_FDCWD, path.c_str(), kClone | kRecursive | static_cast<unsigned>(O_CLOEXEC)));
+  if (tree < 0 && errno == ENOENT) return -1;
+  if (tree < 0) fail("mounts", errno);
+  MountAttributes change{attributes, 0, 0, 0};
+  if (::syscall(SYS_mount_setattr, tree, "", kEmptyPath | kRecursive, &change, sizeof change) != 0) {
+    fail("mounts", errno);
+  }
+  return tree;
+}
+
+// Folders above `path` below the stage.
+void make_parents(const std::string& path) {
+  for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) {
+    ::mkdir((kStage + path.substr(0, slash)).c_str(), 0755);
+  }
+}
+
+void place_tree(int tree, const std::string& path, bool folder) {
+  const std::string target = kStage + path;
+  make_parents(path);
+  if (folder) {
+    ::mkdir(target.c_str(), 0755);
+  } else {
+    const int fd = ::open(target.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+    if (fd >= 0) ::close(fd);
+  }
+  if (::syscall(SYS_move_mount, tree, "", AT_FDCWD, target.c_str(), kMoveEmptyPath) != 0) fail("mounts", errno);
+  ::close(tree);
+}
+
+struct Piece {
+  std::string path, link;  // a symbolic link is made again: /lib -> usr/lib
+  int tree = -1;
+  bool folder = false;
+};
+
+Piece take(const std::string& path, uint64_t attributes) {
+  Piece piece;
+  piece.path = path;
+  struct stat info{};
+  if (::lstat(path.c_str(), &info) != 0) return piece;
+  if (S_ISLNK(info.st_mode)) {
+    char target[4096];
+    const ssize_t n = ::readlink(path.c_str(), target, sizeof target);
+    if (n > 0) piece.link.assign(target, static_cast<size_t>(n));
+    return piece;
+  }
+  piece.folder = S_ISDIR(info.st_mode);
+  piece.tree = take_tree(path, attributes);
+  return piece;
+}
+
+}  // namespace
+
+void become_unprivileged(const Plan& plan) {
+  if (::geteuid() != 0) return;
+  // Inside another user namespace groups may be fixed; there root is nobody outside already.
+  const bool groups = ::setgroups(0, nullptr) == 0;
+  const int error = errno;
+  if (::setresgid(kNobody, kNobody, kNobody) != 0 || ::setresuid(kNobody, kNobody, kNobody) != 0) {
+    // A user namespace that knows no user but its root: outside that is an ordinary user. Its powers in here end with
+    // the namespaces of tier a; tier b would leave them.
+    if (errno == EINVAL && plan.tier == Tier::a) return;
+    fail("unprivileged_user", errno);
+  }
+  if (!groups && error != EPERM) fail("unprivileged_user", error);
+  // Else /proc/self belongs to root and the user cannot be mapped.
+  if (::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0) fail("prctl", errno);
+}
+
+void enter_namespaces(uid_t uid, gid_t gid) {
+  char map[64];
+  write_text("/proc/self/setgroups", "deny", false);
+  std::snprintf(map, sizeof map, "%u %u 1", kNobody, uid);
+  write_text("/proc/self/uid_map", map, true);
+  std::snprintf(map, sizeof map, "%u %u 1", kNobody, gid);
+  write_text("/proc/self/gid_map", map, true);
+  if (::sethostname("sandbox", 7) != 0) fail("uts_namespace", errno);
+}
+
+void build_root(const Plan& plan) {
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) fail("mounts", errno);
+  // Taken before the stage hides what is below it.
+  std::vector<Piece> pieces;
+  for (const std::string& path : plan.read_only) pieces.push_back(take(path, kReadOnly | kNoSetuid | kNoDevices));
+  for (const char* device : {"/dev/null", "/dev/zero", "/dev/urandom"}) pieces.push_back(take(device, kNoSetuid));
+
+  if (::mount("tmpfs", kStage, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,nr_inodes=1024,mode=755") != 0) {
+    fail("mounts", errno);
+  }
+  // First, so that an interpreter below /tmp is not hidden by it.
+  const std::string scratch = std::string(kStage) + "/tmp";
+  ::mkdir(scratch.c_str(), 0700);
+  if (::mount("tmpfs", scratch.c_str(), "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
+              "size=16m,nr_inodes=1024,mode=700") != 0) {
+    fail("mounts", errno);
+  }
+  for (Piece& piece : pieces) {
+    if (!piece.link.empty()) {
+      make_parents(piece.path);
+      if (::symlink(piece.link.c_str(), (kStage + piece.path).c_str()) != 0 && errno != EEXIST) fail("mounts", errno);
+    } else if (piece.tree >= 0) {
+      place_tree(piece.tree, piece.path, piece.folder);
+    }
+  }
+  if (::chdir(kStage) != 0 || ::syscall(SYS_pivot_root, ".", ".") != 0 || ::umount2(".", MNT_DETACH) != 0) {
+    fail("pivot_root", errno);
+  }
+  if (::mount(nullptr, "/", nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, nullptr) != 0) {
+    fail("mounts", errno);
+  }
+  if (::chdir("/tmp") != 0) fail("mounts", errno);
+}
+
+}  // namespace ucas::sandbox

@@ -1,0 +1,86 @@
+// Runs what a model wrote, in a sandbox (docs/reliability.md has its layers). Fed by code_grader.cpp; owns nothing but
+// what it found out at its start: the interpreter, the tier this machine allows, and that the attacks of check.h fail.
+// Each run is a fresh process of ucas-sandbox (launcher/), which is spawned, never forked, from this one.
+// Threads: run() may be called from any number of them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/text/fields.h"
+
+namespace ucas::code {
+
+// automatic: tier a, else b, else refuse | a: namespaces and all below | b: Landlock, seccomp, limits | none: nothing
+enum class SandboxChoice { automatic, a, b, none };
+constexpr std::array<const char*, 4> names(SandboxChoice) { return {"auto", "a", "b", "none"}; }
+
+struct CodeOptions {
+  std::string python;  // "" = found
+  SandboxChoice sandbox = SandboxChoice::automatic;
+  int64_t wall_seconds = 10, cpu_seconds = 8, memory_mib = 1024;
+  void fields(Fields& f);
+};
+
+struct Frame {    // what harness.py said
+  char kind = 0;  // r ready, c the solution cannot be loaded, v a value, o an output, e an error, d done
+  int64_t number = 0;
+  std::string_view payload;
+};
+
+struct Ended {
+  enum class How {
+    done,         // by itself
+    killed,       // by a signal: memory, CPU time, a fault of its own
+    out_of_time,  // wall
+    too_much,     // more results than allowed
+    stopped,      // `take` said so
+    failed        // the sandbox's fault, not the program's: a layer, the launcher, the interpreter
+  };
+  How how = How::failed;
+  int code = 0;        // of done and killed
+  std::string reason;  // of failed
+  double seconds = 0;
+};
+
+class Sandbox {
+ public:
+  // Finds interpreter and tier and tries the attacks. Error(ErrorKind::sandbox) with exit code 78 where that cannot be
+  // had.
+  explicit Sandbox(const CodeOptions& options);
+
+  // `task` goes to the harness; `take` gets each frame and may return false to end the run. `results`: bytes it may
+  // send.
+  Ended run(const std::string& task, int64_t results, const std::function<bool(const Frame&)>& take) const;
+
+  SandboxChoice tier() const { return tier_; }  // a, b or none
+  const std::string& python() const { return python_; }
+  const std::string& python_version() const { return version_; }
+  // Why a better tier is not used; "" where it is.
+  const std::string& why() const { return why_; }
+  const CodeOptions& options() const { return options_; }
+  // The same without the self-test, for the test itself, its controls and `ucas doctor`.
+  static Sandbox untried(const CodeOptions& options, SandboxChoice tier);
+  // As on a kernel whose Landlock has this version (1 is Linux 5.13, 3 is 6.2, 6 is 6.12), for tests.
+  void use_landlock(int64_t version) { landlock_ = version; }
+
+ private:
+  Sandbox() = default;
+  void find_python();
+  bool works(std::string& why);  // in tier_
+
+  CodeOptions options_;
+  SandboxChoice tier_ = SandboxChoice::a;
+  int64_t landlock_ = 0;  // 0 = the kernel's
+  std::string launcher_, python_, version_, why_, harness_;
+  std::vector<std::string> read_only_;  // what the interpreter needs
+};
+
+// A task for harness.py: "input" (steps are what a program reads) or "steps" ('x' + statement, 't' + expression).
+std::string make_task(std::string_view mode, std::string_view source, const std::vector<std::string>& steps);
+
+}  // namespace ucas::code
