@@ -1,4 +1,4 @@
-#include "cli/advantages_table.h"
+#include "cli/commands/advantages_table.h"
 
 #include <algorithm>
 #include <cmath>
