@@ -226,7 +226,7 @@ std::string ServedRollout::ask(size_t server, const std::string& body,
 }
 
 // A response to the known prompt, sampled as training draws.
-Sampled ServedRollout::sample(size_t server) const {
+Sampled ServedRollout::draw(size_t server) const {
   const SamplerAsk asked{.prompt = known_prompt_,
                          .stop_ids = stop_ids_,
                          .max_tokens = std::min(config_.response_length, kKnownTokens),
@@ -275,7 +275,7 @@ void ServedRollout::check(size_t server, const std::vector<double>& ours) {
                     "model"),
                 kInterrupted);
   }
-  const Sampled sampled = sample(server);
+  const Sampled sampled = draw(server);
   std::vector<int32_t> ids = known_prompt_;
   ids.insert(ids.end(), sampled.token.begin(), sampled.token.end());
   const std::vector<double> said(sampled.logprob.begin(), sampled.logprob.end());
@@ -306,7 +306,7 @@ void ServedRollout::hand_over(const std::string& folder, int64_t weights, const 
   for (size_t server = 0; server < servers_.size(); ++server) take_up(server, seen);
   if (known_.empty()) {
     known_ = known_prompt_;
-    const Sampled sampled = sample(0);
+    const Sampled sampled = draw(0);
     known_.insert(known_.end(), sampled.token.begin(), sampled.token.end());
   }
   const std::vector<double> ours = own_scores(known_, 1, 1.0);

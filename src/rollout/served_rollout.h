@@ -43,7 +43,7 @@ class ServedRollout final : public Rollout {
   void check(size_t server, const std::vector<double>& ours);
   std::string ask(size_t server, const std::string& body,
                   const std::function<std::string(const HttpReply&)>& take) const;
-  Sampled sample(size_t server) const;
+  Sampled draw(size_t server) const;
   std::vector<double> own_scores(std::span<const int32_t> ids, size_t prompt, double temperature) const;
 
   const TrainRolloutConfig config_;

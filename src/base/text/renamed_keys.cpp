@@ -12,20 +12,20 @@ struct OptionRow {
 
 // clang-format off
 constexpr OptionRow kRenamedOptions[] = {
-    {"data.order",              "",      "data.order",                    ""},         // 0.2.0
-    {"data.solved_cooldown",       "",      "data.solved_cooldown",          ""},
+    {"data.draw",              "",      "data.order",                    ""},         // 0.2.0
+    {"data.rest_solved",       "",      "data.solved_cooldown",          ""},
     {"objective.correct_by",   "drawn", "objective.correct_by",          "sampled"},
-    {"rollout.weight_sync_tolerance", "",      "rollout.weight_sync_tolerance", ""},
-    {"rollout.off_policy_steps",            "",      "rollout.off_policy_steps",      ""},
-    {"rollout.carry_over",        "drop",  "rollout.carry_over",            "false"},
-    {"rollout.carry_over",        "carry", "rollout.carry_over",            "true"},
+    {"rollout.handover_bound", "",      "rollout.weight_sync_tolerance", ""},
+    {"rollout.lag",            "",      "rollout.off_policy_steps",      ""},
+    {"rollout.surplus",        "drop",  "rollout.carry_over",            "false"},
+    {"rollout.surplus",        "carry", "rollout.carry_over",            "true"},
 };
 
 constexpr std::pair<std::string_view, std::string_view> kMetrics[] = {
-    {"perf/ranks/stolen_responses", "perf/ranks/stolen_responses"},  // 0.2.0
-    {"rollout/weight_sync_diff",     "rollout/weight_sync_diff"},
-    {"rollout/retries",        "rollout/retries"},
-    {"train/prompts_in_cooldown",       "train/prompts_in_cooldown"},
+    {"perf/ranks/moved_responses", "perf/ranks/stolen_responses"},  // 0.2.0
+    {"rollout/hand_over_diff",     "rollout/weight_sync_diff"},
+    {"rollout/tried_again",        "rollout/retries"},
+    {"train/prompts_rested",       "train/prompts_in_cooldown"},
 };
 // clang-format on
 

@@ -14,7 +14,7 @@ struct Setting;  // base/text/fields.h
 struct RenamedOption {
   std::string key, value;  // value: as it is typed now; "": any value, unchanged
 };
-// The new name of an option, dotted, also at the end of a longer key ("run.a.rollout.carry_over"). `value`: as it is
+// The new name of an option, dotted, also at the end of a longer key ("run.a.rollout.surplus"). `value`: as it is
 // typed, for options whose values were renamed with them.
 std::optional<RenamedOption> renamed_option(std::string_view key, std::string_view value);
 // Of a setting from a file: under its new name.

@@ -71,8 +71,8 @@ TEST(ace_method, an_error_that_training_has_reinforced_is_punished_harder_and_ri
   const std::vector<float> plain = advantages_under(batch, "dapo");
   const double up = std::log1p(std::exp(2.0)), down = std::log1p(std::exp(-2.0));
   expect_all_near(advantages_under(batch, "ace", {with("alpha", 0.5)}),
-              {plain[0], plain[0], plain[2] * (1 + 0.5 * up), plain[2] * (1 + 0.5 * up), plain[2] * (1 + 0.5 * down),
-               plain[2] * (1 + 0.5 * down)});
+                  {plain[0], plain[0], plain[2] * (1 + 0.5 * up), plain[2] * (1 + 0.5 * up),
+                   plain[2] * (1 + 0.5 * down), plain[2] * (1 + 0.5 * down)});
   const double half = std::log1p(std::exp(1.0));
   EXPECT_NEAR(advantages_under(batch, "ace", {with("length", "mean")})[2], plain[2] * (1 + half), 1e-5);
 }
@@ -85,7 +85,7 @@ TEST(ace_method, a_step_that_has_not_moved_yet_punishes_all_errors_alike) {
 TEST(a3po_method, the_least_likely_fifth_of_right_and_the_likeliest_fifth_of_wrong_responses_count_five_times) {
   const Batch batch = group_with({1, 0}, {{-1, -4, -2, -3, -1}, {-2, -1, -3, -4, -5}});
   expect_all_near(advantages_under(batch, "a3po"),
-              {kHalf, 5 * kHalf, kHalf, kHalf, kHalf, -kHalf, -5 * kHalf, -kHalf, -kHalf, -kHalf});
+                  {kHalf, 5 * kHalf, kHalf, kHalf, kHalf, -kHalf, -5 * kHalf, -kHalf, -kHalf, -kHalf});
 }
 
 TEST(a3po_method, at_least_one_token_of_a_response_counts_more) {
