@@ -11,16 +11,16 @@
 namespace ucas {
 namespace {
 
-struct Computed {
+struct PlaceboResult {
   std::vector<float> advantage;
   std::map<std::string, std::vector<float>> rows;
   std::map<std::string, double> metrics;
 };
 
-Computed computed(const Batch& batch, const std::vector<Setting>& settings) {
+PlaceboResult ucas_with(const Batch& batch, const std::vector<Setting>& settings) {
   auto method = make_method("ucas");
   apply(*method, settings);
-  Computed result;
+  PlaceboResult result;
   result.advantage.assign(batch.token.size(), std::nanf(""));
   Recording recording;
   method->advantages(batch, result.advantage, recording);
@@ -56,7 +56,8 @@ std::vector<float> sorted_part(const std::vector<float>& values, size_t first, s
 }
 
 TEST(ucas_placebo, permuted_confidences_are_those_of_the_group_in_another_order) {
-  const Computed plain = computed(sixteen(3), {}), permuted = computed(sixteen(3), {placebo("permuted_confidence")});
+  const PlaceboResult plain = ucas_with(sixteen(3), {}),
+                      permuted = ucas_with(sixteen(3), {placebo("permuted_confidence")});
   EXPECT_NE(permuted.rows.at("C"), plain.rows.at("C"));
   for (size_t g : {0, 8}) EXPECT_EQ(sorted_part(permuted.rows.at("C"), g, 8), sorted_part(plain.rows.at("C"), g, 8));
   EXPECT_EQ(permuted.rows.at("l_hat"), plain.rows.at("l_hat"));
@@ -64,7 +65,8 @@ TEST(ucas_placebo, permuted_confidences_are_those_of_the_group_in_another_order)
 }
 
 TEST(ucas_placebo, permuted_certainties_are_those_of_the_response_in_another_order) {
-  const Computed plain = computed(sixteen(3), {}), permuted = computed(sixteen(3), {placebo("permuted_certainty")});
+  const PlaceboResult plain = ucas_with(sixteen(3), {}),
+                      permuted = ucas_with(sixteen(3), {placebo("permuted_certainty")});
   EXPECT_NE(permuted.rows.at("l_hat"), plain.rows.at("l_hat"));
   for (size_t i = 0; i < 16; ++i) {
     EXPECT_EQ(sorted_part(permuted.rows.at("l_hat"), 3 * i, 3), sorted_part(plain.rows.at("l_hat"), 3 * i, 3));
@@ -74,8 +76,8 @@ TEST(ucas_placebo, permuted_certainties_are_those_of_the_response_in_another_ord
 
 TEST(ucas_placebo, a_step_draws_the_same_again_and_another_step_draws_anew) {
   for (const char* kind : {"permuted_confidence", "permuted_certainty"}) {
-    EXPECT_EQ(computed(sixteen(5), {placebo(kind)}).advantage, computed(sixteen(5), {placebo(kind)}).advantage);
-    EXPECT_NE(computed(sixteen(5), {placebo(kind)}).advantage, computed(sixteen(6), {placebo(kind)}).advantage);
+    EXPECT_EQ(ucas_with(sixteen(5), {placebo(kind)}).advantage, ucas_with(sixteen(5), {placebo(kind)}).advantage);
+    EXPECT_NE(ucas_with(sixteen(5), {placebo(kind)}).advantage, ucas_with(sixteen(6), {placebo(kind)}).advantage);
   }
 }
 
@@ -84,7 +86,7 @@ TEST(ucas_placebo, every_response_gets_every_confidence_equally_often) {
   std::map<float, int> first;
   constexpr int kSteps = 4000;
   for (uint64_t seed = 1; seed <= kSteps; ++seed) {
-    ++first[computed(sixteen(seed), {placebo("permuted_confidence")}).rows.at("C")[2]];
+    ++first[ucas_with(sixteen(seed), {placebo("permuted_confidence")}).rows.at("C")[2]];
   }
   EXPECT_EQ(first.size(), 8u);
   const double deviation = std::sqrt(kSteps * (1.0 / 8) * (7.0 / 8));
@@ -104,8 +106,8 @@ TEST(ucas_placebo, the_order_of_rows_changes_no_bit) {
   turned.groups[0].problem = 7;
   turned.groups[1].problem = batch.groups[0].problem;
   for (const char* kind : {"permuted_confidence", "permuted_certainty", "matched_dapo"}) {
-    const std::vector<float> a = computed(batch, {placebo(kind)}).advantage;
-    const std::vector<float> b = computed(turned, {placebo(kind)}).advantage;
+    const std::vector<float> a = ucas_with(batch, {placebo(kind)}).advantage;
+    const std::vector<float> b = ucas_with(turned, {placebo(kind)}).advantage;
     for (size_t i = 0; i < 16; ++i) {
       for (size_t t = 0; t < 3; ++t) EXPECT_EQ(a[3 * i + t], b[3 * (15 - i) + t]) << kind;
     }
@@ -115,10 +117,10 @@ TEST(ucas_placebo, the_order_of_rows_changes_no_bit) {
 TEST(ucas_placebo, matched_dapo_has_the_net_push_of_ucas_and_tells_no_response_from_another) {
   const Batch batch = sixteen(3);
   const std::vector<Setting> strong = {{"beta", 0.2, "test", false}};
-  const Computed plain = computed(batch, strong);
+  const PlaceboResult plain = ucas_with(batch, strong);
   std::vector<Setting> matched = strong;
   matched.push_back(placebo("matched_dapo"));
-  const Computed dapo = computed(batch, matched);
+  const PlaceboResult dapo = ucas_with(batch, matched);
   double net = 0, net_dapo = 0, size = 0, size_dapo = 0;
   for (size_t t = 0; t < 48; ++t) {
     net += plain.advantage[t];
@@ -136,7 +138,7 @@ TEST(ucas_placebo, a_prompt_without_a_difference_stays_at_0) {
   Batch batch = sixteen(3);
   for (size_t i = 8; i < 16; ++i) batch.responses[i].reward = 1;
   for (const char* kind : {"permuted_confidence", "permuted_certainty", "matched_dapo"}) {
-    const std::vector<float> A = computed(batch, {placebo(kind)}).advantage;
+    const std::vector<float> A = ucas_with(batch, {placebo(kind)}).advantage;
     for (size_t t = 24; t < 48; ++t) EXPECT_EQ(A[t], 0) << kind;
   }
 }
@@ -147,7 +149,7 @@ TEST(ucas_clamp, without_it_certain_tokens_of_right_responses_fall_below_0) {
   const std::vector<Setting> beta = {{"beta", 2.0, "test", false}};
   std::vector<Setting> open = beta;
   open.push_back({"clamp", false, "test", false});
-  const std::vector<float> held = computed(batch, beta).advantage, free = computed(batch, open).advantage;
+  const std::vector<float> held = ucas_with(batch, beta).advantage, free = ucas_with(batch, open).advantage;
   const double A = std::sqrt(0.5);
   EXPECT_EQ(held[1], 0);
   EXPECT_NEAR(free[1], A - 2, 1e-5);
@@ -161,8 +163,8 @@ TEST(ucas_sign, a_wrong_response_with_a_positive_advantage_is_right_by_the_sign_
   Batch batch = testing::make_batch({{0, 1, {10}, {1}}, {0, -1, {20}, {1}}, {0, -3, {12}, {1}}, {0, -3, {14}, {1}}});
   batch.responses[0].verdict.decide(VerdictKind::equal, "test");
   for (size_t i : {1, 2, 3}) batch.responses[i].verdict.decide(VerdictKind::unequal, "test");
-  const Computed by_sign = computed(batch, {});
-  const Computed by_verdict = computed(batch, {{"sign", std::string("verdict"), "test", false}});
+  const PlaceboResult by_sign = ucas_with(batch, {});
+  const PlaceboResult by_verdict = ucas_with(batch, {{"sign", std::string("verdict"), "test", false}});
   ASSERT_GT(by_sign.rows.at("A")[1], 0);
   ASSERT_GT(by_sign.rows.at("C_hat")[1], 1);
   EXPECT_LT(by_sign.rows.at("W")[1], 1);
