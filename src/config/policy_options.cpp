@@ -27,9 +27,9 @@ void MachineOptions::fields(Fields& f) {
 }
 
 void GenerateOptions::fields(Fields& f) {
-  f.field("model", model, "Hugging Face checkpoint directory, or PEFT adapter directory");
+  f.field("model", model, OptionNames::checkpoint, "Hugging Face checkpoint directory, or PEFT adapter directory");
   f.field("prompt", prompt, "question to answer on standard output");
-  f.field("data", data, "problem files, JSONL (may be given several times)");
+  f.field("data", data, OptionNames::evaluation_data, "problem files, JSONL (may be given several times)");
   f.field("template", prompt_template, kGenerateTemplateHelp);
   examples.fields(f);
   f.field("stop", stop, kStopHelp);
@@ -58,7 +58,7 @@ void GenerateOptions::validate() const {
 }
 
 void ScoreOptions::fields(Fields& f) {
-  f.field("model", model, "Hugging Face checkpoint directory, or PEFT adapter directory");
+  f.field("model", model, OptionNames::checkpoint, "Hugging Face checkpoint directory, or PEFT adapter directory");
   f.field("out", out, "JSONL file to write; empty = standard output");
   f.choice("dtype", dtype, "dtype of matmuls and activations");
   f.field("temperature", temperature, Range{1e-3, 100}, "temperature that divides the logits");
@@ -70,7 +70,7 @@ void MergeOptions::fields(Fields& f) { f.field("out", out, "directory to create;
 
 void EvaluateOptions::fields(Fields& f) {
   f.field("suite", suite, "suite, benchmark, or file that describes one, such as math5");
-  f.field("data", data,
+  f.field("data", data, OptionNames::evaluation_data,
           "problem files, JSONL (may be given several times); with --suite, the directory of the suite's files");
   f.field("name", name, "name of the result files; empty = the suite's name, or test");
   f.field("template", prompt_template, kEvaluateTemplateHelp);

@@ -14,8 +14,8 @@ namespace ucas {
 
 void TrainConfig::fields(Fields& f) {
   f.field("label", label, "run name in reports; empty = the method's title", Effect::bookkeeping);
-  f.field("model", model, "Hugging Face checkpoint directory, or PEFT adapter directory to train further",
-          Effect::place);
+  f.field("model", model, OptionNames::checkpoint,
+          "Hugging Face checkpoint directory, or PEFT adapter directory to train further", Effect::place);
   f.field("device", device, "device to train on: cpu, cuda or cuda:N", Effect::place);
   f.choice("dtype", dtype,
            "dtype of matmuls, activations and KV cache; sums, master weights and moments are always f32");

@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "data/contamination.h"
 #include "data/problems.h"
+#include "hf/hub.h"
 
 namespace ucas {
 
@@ -25,8 +26,8 @@ struct ContaminationConfig {
   std::string out;
 
   void fields(Fields& f) {
-    f.field("data", data, "training problem files");
-    f.field("against", against, "evaluation problem files");
+    f.field("data", data, OptionNames::training_data, "training problem files");
+    f.field("against", against, OptionNames::evaluation_data, "evaluation problem files");
     f.field("words", words, Range{2, 1000}, "n-gram length in words: a shared run of n words counts as contamination");
     f.field("examples", examples, Range{0, 1000}, "number of contaminated problems to print; --out has all");
     f.field("out", out, "file for one JSON line per contaminated problem; empty = none");
@@ -109,6 +110,7 @@ int run_contamination(const Words& words) {
     const Problem &problem = evaluated[o.evaluated], &with = trained[o.trained];
     out(str("\n", printable(problem.source, 60), " ", printable(problem.id, 80), ": ",
             o.whole ? "all" : str(o.shared, " of"), " ", o.words, " words are those of ", printable(with.source, 60),
+            resolve_hub_names(config);
             " ", printable(with.id, 80), o.others > 0 ? str(" (and of ", grouped(o.others), " others in part)") : "",
             "\n  ", printable(o.text, 240), "\n"));
   }

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/files/embedded.h"
+#include "base/files/hub_path.h"
 #include "base/files/output_directory.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
@@ -159,10 +160,8 @@ int run_export(const Words& words) {
   card.hub_of = hub_ids(options.hub, card.evaluations);
 
   OutputDirectory partial(options.out);
-  for (const std::string& name : list_directory(checkpoint)) {
-    if (name != kStateFolder) copy_file(path_join(checkpoint, name), path_join(partial.path(), name));
-  }
-  write_file(path_join(partial.path(), "README.md"), model_card(card, read_run(run.path())));
+  put_model(options, card.name, checkpoint, partial.path());
+  write_file(path_join(partial.path(), "README.md"), model_card(card, record));
   const std::string results = path_join(partial.path(), ".eval_results");
   int64_t written = 0;
   for (const CardedEvaluation& e : card.evaluations) {
@@ -178,3 +177,10 @@ int run_export(const Words& words) {
 }
 
 }  // namespace ucas
+const RunRecord record = read_run(run.path());
+if (const auto hub = hub_origin(record.setting("model")); hub && card.base_model.empty()) card.base_model = hub->name;
+for (const std::string& file : split(record.environment("data"), ',')) {
+  const auto hub = hub_origin(std::string(trim(file)));
+  const auto same = [&](const std::string& id) { return hub && id == hub->name; };
+  if (hub && std::ranges::none_of(card.datasets, same)) card.datasets.push_back(hub->name);
+}

@@ -16,6 +16,7 @@
 #include "evaluate/evaluate_models.h"
 #include "evaluate/results/compare_table.h"
 #include "evaluate/results/table.h"
+#include "hf/hub.h"
 #include "hf/model_config.h"
 #include "records/card.h"
 #include "records/run/run_directory.h"
@@ -261,10 +262,14 @@ EvaluateWords read_evaluate_words(const Words& words) {
   }
   asked.plan = plan_of(options, line.settings);
   for (const ModelSettings& model : asked.models) {  // a wrong path is said before the work
+    for (ModelSettings& model : asked.models) {
+      if (model.by == AnsweredBy::checkpoint) model.path = checkpoint_directory(model.path);
+    }
     if (model.by == AnsweredBy::checkpoint) read_model_config(model.path);
   }
   return asked;
 }
+resolve_hub_names(options);
 
 // What several ranks must have in common. Only rank 0 reads the data and is asked for anything but responses.
 std::vector<std::string> lines_of(const EvaluateWords& asked) {

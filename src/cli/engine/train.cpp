@@ -17,6 +17,7 @@
 #include "cli/engine/speaking.h"
 #include "cli/options/train_options.h"
 #include "config/run_evaluation.h"
+#include "hf/hub.h"
 #include "progress/train_progress.h"
 #include "train/loop/trainer.h"
 
@@ -60,6 +61,7 @@ void read_config(const CommandLine& line, TrainWords& asked) {
   Refusals refuse(ErrorKind::config);
   refuse.attempt([&] { asked.config = make_train_config(asked.settings); });
   if (refuse.none()) refuse.attempt([&] { asked.config->validate(); });
+  if (refuse.none()) refuse.attempt([&] { resolve_hub_names(*asked.config); });
   const char* no_out = "--out RUN is missing: the directory that the run is written to";
   if (refuse.none() && asked.out.empty()) throw Error(ErrorKind::usage, no_out);
   if (asked.out.empty()) refuse(no_out);

@@ -11,7 +11,7 @@
 namespace ucas {
 
 void TrainDataConfig::fields(Fields& f) {
-  f.field("files", files, "training problem files, JSONL", Effect::place);
+  f.field("files", files, OptionNames::training_data, "training problem files, JSONL", Effect::place);
   f.field("template", prompt_template,
           "prompt template: auto, chat, qwen_math, qwen_boxed, orz, plain or a file; auto = the checkpoint's chat "
           "template, else qwen_math");
@@ -37,7 +37,7 @@ void TrainDataConfig::fields(Fields& f) {
           "steps to skip a problem after all responses to the problem were right; 0 = no skipping");
   f.field("skip_bad_rows", skip_bad_rows, "skip and count unusable rows; above 1 % of rows the run stops",
           Effect::place);
-  f.field("val_files", val_files, "validation problem files, JSONL", Effect::place);
+  f.field("val_files", val_files, OptionNames::evaluation_data, "validation problem files, JSONL", Effect::place);
   f.field("val_limit", val_limit, Range{0, 1 << 30}, "number of validation problems, from the first; 0 = all",
           Effect::procedure);
   f.section("columns", columns);
