@@ -77,6 +77,7 @@ void EvaluateOptions::fields(Fields& f) {
   examples.fields(f);
   f.field("stop", stop, kStopHelp);
   f.field("out", out, "directory for run directories; empty = print only");
+  f.field("json", json, "print the figures as one JSON object, in the form of eval/NAME.json, instead of tables");
   f.field("server", server,
           "address of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1, evaluated as one more MODEL");
   f.field("responses", responses, "JSONL file of responses generated elsewhere, evaluated as one more MODEL");
@@ -100,7 +101,7 @@ void EvaluateOptions::fields(Fields& f) {
 }
 
 PolicyLine read_policy_line(const std::vector<std::string>& words, const std::vector<std::string>& lists) {
-  CommandLine line = parse_command_line(words, {});
+  CommandLine line = parse_command_line(words, {"json"});
   PolicyLine out;
   out.positionals = std::move(line.positionals);
   for (Setting& setting : line.settings) {

@@ -130,7 +130,8 @@ std::string without_thousands_commas(const std::string& number) {
   return plain;
 }
 
-// Words of two letters or more that are no LaTeX command: a number or a formula has few of them.
+}  // namespace
+
 bool is_prose(const std::string& gold) {
   constexpr int kFewestWords = 6;
   int words = 0;
@@ -142,6 +143,8 @@ bool is_prose(const std::string& gold) {
   }
   return words >= kFewestWords;
 }
+
+namespace {
 
 // What a file's right answers look like, over its rows.
 class GoldCheck {
@@ -297,14 +300,14 @@ std::vector<Problem> read_problems(const std::vector<std::string>& files, const 
   if (files.empty()) throw Error(ErrorKind::usage, "no problem file given: expected one or more JSONL files");
   std::vector<Problem> problems;
   const std::vector<std::string> names = names_of_files(files);
+  std::map<std::string, int64_t> earlier;  // rows of the files before of a data set of the hub: its shards
   for (size_t i = 0; i < files.size(); ++i) {
     const std::string &file = files[i], &stem = names[i];
     GoldCheck gold_check;
-    std::map<std::string, int64_t> earlier;  // rows of the files before of a data set of the hub: its shards
+    const int64_t before = hub_origin(file) ? earlier[stem] : 0;
     read_json_lines(file, options.bad_rows, [&](const JsonRow& row) {
       Problem problem;
       ProblemOptions here = options;
-      const int64_t before = hub_origin(file) ? earlier[stem] : 0;
       if (options.columns_where_there) drop_absent(row, here.columns);
       read_question(row, here.columns.problem, problem);
       read_choices(row, here.columns, problem);
