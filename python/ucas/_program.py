@@ -9,4 +9,5 @@ def path() -> str:
 
 
 def main() -> None:
+    os.environ.setdefault("UCAS_PYTHON", sys.executable)  # for rewards and trackers in Python
     os.execv(path(), ["ucas", *sys.argv[1:]])

@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "hf/adapter.h"
 #include "hf/config_reader.h"
+#include "hf/reasoning_gym.h"
 
 namespace ucas {
 
@@ -445,11 +446,22 @@ std::string cached_file(const std::string& name, const std::string& file) {
   }
 }
 
-std::vector<std::string> data_files(const std::vector<std::string>& names, OptionNames what) {
-  std::vector<std::string> files;
+std::vector<std::string> data_files(const std::vector<std::string>& asked, OptionNames what) {
+  std::vector<std::string> names, files;
+  for (const std::string& name : asked) {
+    // "rg:chain_sum,size=9" was cut at its comma, as lists of the command line are.
+    const bool setting = name.find('=') != std::string::npos && name.find_first_of("/.:") > name.find('=');
+    if (setting && !names.empty() && is_generated(names.back())) {
+      names.back() += "," + name;
+    } else {
+      names.push_back(name);
+    }
+  }
   for (const std::string& name : names) {
     if (name.starts_with(kScheme)) {
       for (std::string& file : files_of_data(name, what)) files.push_back(std::move(file));
+    } else if (is_generated(name)) {
+      files.push_back(generated_file(name));
     } else {
       files.push_back(name);
     }

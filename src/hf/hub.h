@@ -5,6 +5,7 @@
 //   ORG/NAME[@REVISION]                            a model; without a revision what refs/main says, as transformers
 //   hf://[datasets/]ORG/SET[@REVISION][/PATH][:SPLIT]   files of a data set
 //
+//   rg:TASK,size=N,seed=S                               problems of reasoning-gym (hf/reasoning_gym.h)
 //
 // A file or directory of that name wins over a model of the hub. Where the cache lies: HF_HUB_CACHE, HF_HOME,
 // XDG_CACHE_HOME, as huggingface_hub reads them.
@@ -37,7 +38,7 @@ std::string tokenizer_directory_of(const std::string& name);
 // The file of a model's snapshot; "" where the model, its refs/main or the file is not in the cache.
 std::string cached_file(const std::string& name, const std::string& file);
 
-// Files for `hf://..`, each other name as it is. Without a split: that of training, or for an evaluation
+// Files for `hf://..` and `rg:..`, each other name as it is. Without a split: that of training, or for an evaluation
 // test, else validation, else the only one there is.
 std::vector<std::string> data_files(const std::vector<std::string>& names, OptionNames what);
 

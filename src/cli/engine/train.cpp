@@ -18,6 +18,7 @@
 #include "cli/options/train_options.h"
 #include "config/run_evaluation.h"
 #include "hf/hub.h"
+#include "hf/reasoning_gym.h"
 #include "progress/train_progress.h"
 #include "train/loop/trainer.h"
 
@@ -54,6 +55,14 @@ struct TrainWords {
 constexpr const char* kAuto = "auto";  // --resume auto: the run in --out where there is one, else a new one
 constexpr const char* kOverPlan = "allow-over-plan";
 
+// Problems that were made by a task of reasoning-gym are scored by the task, unless another reward is asked for.
+void use_task_scorers(TrainConfig& config) {
+  if (config.reward.from_outside() || !config.reward.weights.empty()) return;
+  config.reward.python = kTaskScorers;
+  config.validate();
+  log("reward: the scorers of the problems' tasks in reasoning-gym (reward.python = reasoning_gym)");
+}
+
 // The config of a new run.
 void read_config(const CommandLine& line, TrainWords& asked) {
   if (!line.positionals.empty()) asked.settings = read_config_file(line.positionals[0]);
@@ -62,6 +71,8 @@ void read_config(const CommandLine& line, TrainWords& asked) {
   refuse.attempt([&] { asked.config = make_train_config(asked.settings); });
   if (refuse.none()) refuse.attempt([&] { asked.config->validate(); });
   if (refuse.none()) refuse.attempt([&] { resolve_hub_names(*asked.config); });
+  if (refuse.none() && std::ranges::any_of(asked.config->data.files, is_generated_file))
+    use_task_scorers(*asked.config);
   const char* no_out = "--out RUN is missing: the directory that the run is written to";
   if (refuse.none() && asked.out.empty()) throw Error(ErrorKind::usage, no_out);
   if (asked.out.empty()) refuse(no_out);
