@@ -41,6 +41,7 @@
   X(advantages, plain, inspect, "step, other method", "recompute advantages of a saved step under another method")     \
   X(replay, engine, inspect, "step, bit by bit",                                                                       \
     "regenerate the responses of a training step and check that they are bit-identical")                               \
+  X(track, plain, inspect, "run to W&B, MLflow", "a run's figures to a tracker, now or later")                         \
   X(doctor, plain, inspect, "check this machine", "show hardware, build and backends")                                 \
   X(make_task, plain, data, "write problems",                                                                          \
     "write a task: the embedded one, or word problems, sums, countdown for real models")                               \

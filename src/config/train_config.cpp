@@ -71,6 +71,12 @@ void TrainConfig::validate() const {
 
 void TrainConfig::validate_settings() const {
   Refusals refuse(ErrorKind::config);
+  const std::vector<std::string> trackers = {"tensorboard", "wandb", "mlflow", "trackio"};
+  for (const std::string& name : train.track) {
+    if (std::ranges::find(trackers, name) != trackers.end()) continue;
+    refuse(str("train.track = ", printable(name), ": expected some of ", join(trackers, ", "),
+               did_you_mean(name, trackers)));
+  }
   if (update.mini_batch_size > data.train_batch_size) {
     refuse(str("update.mini_batch_size = ", update.mini_batch_size, " is larger than data.train_batch_size = ",
                data.train_batch_size, ": lower the one or raise the other"));
