@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "hf/adapter.h"
-#include "hf/gguf_model.h"
+#include "hf/gguf/gguf_model.h"
 #include "hf/parameters.h"
 #include "text/tokenizer/tokenizer_writer.h"
 

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "hf/gguf_writer.h"
+#include "hf/gguf/gguf_writer.h"
 
 namespace ucas {
 

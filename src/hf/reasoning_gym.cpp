@@ -31,7 +31,8 @@ std::string generated_file(const std::string& name) {
       run_python("reasoning", {"rows", name, path_join(user_cache(), kFolder)}, printable(name, 200));
   const std::string path(trim(printed.substr(printed.rfind('\n', printed.size() - 2) + 1)));
   if (!exists(path))
-    throw Error("python", str(printable(name, 200), ": its Python printed no file, but ", printable(path, 200)));
+    throw Error(ErrorKind::python,
+                str(printable(name, 200), ": its Python printed no file, but ", printable(path, 200)));
   return path;
 }
 

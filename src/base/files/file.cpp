@@ -337,9 +337,10 @@ void refuse_lfs_pointer(const std::string& path) {
   if (file_size(path) < static_cast<int64_t>(sizeof head)) return;
   read_at(path, 0, head, sizeof head);
   if (std::string_view(head, sizeof head) != kMark) return;
-  throw Error("lfs_pointer", str(printable(path, 400),
-                                 ": a Git LFS pointer, not the file that it stands for; fetch that by `git lfs pull` "
-                                 "in its repository, or by `hf download`"));
+  throw Error(ErrorKind::lfs_pointer,
+              str(printable(path, 400),
+                  ": a Git LFS pointer, not the file that it stands for; fetch that by `git lfs pull` "
+                  "in its repository, or by `hf download`"));
 }
 
 void make_directories(const std::string& path) {

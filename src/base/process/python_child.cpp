@@ -86,8 +86,8 @@ int start_child(const std::vector<std::string>& words, const ChildStreams& strea
   posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&attributes);
   if (error != 0) {
-    throw Error("python", str(what, ": ", printable(words[0], 200), " cannot be started: ", std::strerror(error),
-                              "; UCAS_PYTHON names the Python to take"));
+    throw Error(ErrorKind::python, str(what, ": ", printable(words[0], 200), " cannot be started: ",
+                                       std::strerror(error), "; UCAS_PYTHON names the Python to take"));
   }
   return pid;
 }
@@ -120,7 +120,7 @@ std::string run_python(const std::string& script, const std::vector<std::string>
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return printed;
   const std::string why = last_line(said);
-  throw Error("python",
+  throw Error(ErrorKind::python,
               str(what, ": ", why.empty() ? str("its Python ended with status ", status) : printable(why, 4000)));
 }
 

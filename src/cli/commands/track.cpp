@@ -46,8 +46,8 @@ int run_track(const Words& words) {
   for (std::string& word : child) argv.push_back(word.data());
   argv.push_back(nullptr);
   ::execvp(argv[0], argv.data());
-  throw Error("python", str("track: ", printable(child[0], 200), " cannot be started: ", std::strerror(errno),
-                            "; UCAS_PYTHON names the Python to take"));
+  throw Error(ErrorKind::python, str("track: ", printable(child[0], 200), " cannot be started: ", std::strerror(errno),
+                                     "; UCAS_PYTHON names the Python to take"));
 }
 
 }  // namespace ucas

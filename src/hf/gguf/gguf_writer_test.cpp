@@ -1,4 +1,4 @@
-#include "hf/gguf_writer.h"
+#include "hf/gguf/gguf_writer.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
-#include "hf/gguf.h"
+#include "hf/gguf/gguf.h"
 #include "support/temporary_directory.h"
 
 namespace ucas {

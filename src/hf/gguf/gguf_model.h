@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "hf/gguf.h"
+#include "hf/gguf/gguf.h"
 #include "hf/model_config.h"
 #include "hf/safetensors.h"
 

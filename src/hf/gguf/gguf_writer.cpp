@@ -1,4 +1,4 @@
-#include "hf/gguf_writer.h"
+#include "hf/gguf/gguf_writer.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/str.h"
-#include "hf/gguf.h"
+#include "hf/gguf/gguf.h"
 #include "hf/safetensors.h"
 
 namespace ucas {
