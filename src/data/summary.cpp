@@ -14,7 +14,7 @@ namespace ucas {
 
 namespace {
 
-constexpr size_t kExamples = 5;
+constexpr size_t kRepeatsShown = 5;
 constexpr size_t kLongestForPattern = 200;  // bytes; std::regex recurses by the length of a text
 
 int64_t characters(const std::string& text) {
@@ -115,7 +115,7 @@ ProblemsSummary summarize_problems(const std::vector<Problem>& problems) {
     if (fresh) continue;
     ++summary.repeated_questions;
     summary.contradictions += first->second->gold != problem.gold;
-    if (summary.examples.size() < kExamples) {
+    if (summary.examples.size() < kRepeatsShown) {
       summary.examples.push_back(str(printable(first->second->id, 60), " and ", printable(problem.id, 60),
                                      first->second->gold != problem.gold ? " (with different answers): " : ": ",
                                      printable(trim(problem.text), 100)));
