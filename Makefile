@@ -38,8 +38,9 @@ help:
 	@echo '                     .venv-peers and .venv-peers-vllm (4 GB); half an hour on a quiet machine (bench/README.md)'
 	@echo 'make cuda-check      compiles everything for CUDA into build-cuda, without a GPU or a driver; fetches LibTorch and'
 	@echo '                     nvcc into .venv-cuda where they are not here (600 MB)'
-	@echo 'make wheel           the Python package into dist/ (docs/python.md): one wheel for Python 3.11, one for 3.12 and later'
-	@echo 'make test-wheel      its tests, in a fresh environment with numpy alone'
+	@echo 'make wheel           the Python package into dist/ (docs/python.md) with program and engines: one wheel for Python 3.11,'
+	@echo '                     one for 3.12 and later; fetches torch 2.11 besides (500 MB)'
+	@echo 'make test-wheel      its tests, in a fresh environment: with numpy alone, then with torch and pyarrow, never with a compiler'
 	@echo 'make test-integrations  its tests inside TRL, verl, lighteval, lm-eval, verifiers, which it fetches into .venv-integrations (3 GB)'
 	@echo 'make format          formats the sources'
 	@echo 'make check-all       the long checks: sanitizers, slow tests'
@@ -142,4 +143,4 @@ format: setup
 	@python3 tests/guards/formatter.py --fix
 
 clean:
-	@rm -rf build build-dev build-coverage build-fuzz build-cuda build-wheel dist
+	@rm -rf build build-dev build-coverage build-fuzz build-cuda build-wheel* dist

@@ -11,6 +11,7 @@ import pathlib
 import torch
 
 import method_goldens_all
+import method_goldens_family
 import method_goldens_recent
 
 torch.manual_seed(5)
@@ -159,6 +160,10 @@ method_goldens_all.add_verdicts(add, rounded, mask)
 method_goldens_recent.add_recent_advantages(add, rounded, z_by_group, uid, lengths, mask, rewards)
 method_goldens_recent.add_distill(add, rounded, z_by_group, uid, mask, rewards, old, ref)
 method_goldens_recent.add_recent_losses(add, rounded, mask, old, lp0, A)
+method_goldens_family.add_family_advantages(add, rounded, z_by_group, uid, mask, rewards, old, ref)
+method_goldens_family.add_baselines(add, rounded, uid, mask, rewards)
+method_goldens_family.add_steer(add, rounded, z_by_group, uid, mask, rewards, old, distinct_H)
+method_goldens_family.add_family_losses(add, rounded, mask, old, lp0, A, distinct_H)
 
 # UCAS with another confidence of the response: its tokens' log-probs, or how many of its group agree with it.
 answers = ["a", "b", "a", None, "a", "a", "a", "", "b", "c", "b", "b"]

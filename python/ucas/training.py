@@ -18,8 +18,12 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 try:
+    from ._program import environment as _environment
     from ._ucas import Error
 except ImportError:  # without the compiled part
+    def _environment() -> dict[str, str]:
+        return dict(os.environ)
+
     class Error(ValueError):
         """What a user can mend."""
 
@@ -67,7 +71,7 @@ class Training:
         self._log = tempfile.TemporaryFile(mode="w+b")
         self._read, self._rows = 0, []  # type: int, list[dict[str, Any]]
         self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log, start_new_session=detach,
-                                        env={**os.environ, "NO_TTY": "1", **(environment or {})})
+                                        env={**_environment(), "NO_TTY": "1", **(environment or {})})
 
     def __repr__(self) -> str:
         code = self.process.poll()

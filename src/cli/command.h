@@ -88,12 +88,11 @@ struct DeviceCheck {
   bool ok;
 };
 
-// Runs the command `id` in the engine library (loaded once). Defined in cli/engine_loader.cpp, like the next three.
+// Runs the command `id` in the engine library (loaded once). Defined in cli/engine_loader.cpp, like the next two.
 int run_in_engine(const char* id, const Words& words);
 // What the engine knows of this machine, as (name, value) rows; loads the engine.
 std::vector<std::pair<std::string, std::string>> describe_engine();
 // Tries what a training needs of a device other than the CPU; refuses one that is not there.
 std::vector<DeviceCheck> check_device(const std::string& device);
-std::string engine_path();
 
 }  // namespace ucas

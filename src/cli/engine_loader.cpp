@@ -1,10 +1,15 @@
-// Loads libucas_engine.so, which needs LibTorch (0.2 s, 100 MB), only for the commands that use it.
+// Loads libucas_engine.so, which needs LibTorch (0.2 s, 100 MB), only for the commands that use it. A build from source
+// has it beside the program, and it names its LibTorch. The wheel has one for each minor version of torch,
+// engines/torch2.13 and others: no interface of LibTorch outlives a minor version. It takes that of the torch that is
+// installed, and loads torch's libraries first.
 #include <dlfcn.h>
 
 #include <cstdlib>
 
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/process/build_info.h"
+#include "base/process/python_package.h"
 #include "base/str.h"
 #include "cli/command.h"
 
@@ -13,51 +18,81 @@ namespace ucas {
 namespace {
 
 constexpr const char* kEngineFile = "libucas_engine.so";
+constexpr const char* kFolderOfEngines = "torch";  // and the version: torch2.13
 
 // RTLD_GLOBAL: LibTorch's own plugins expect its symbols to be visible. The handle is kept for the life of the process.
-void* engine_symbol(const char* symbol) {
-  static void* engine = [] {
-    std::string path = engine_path();
-#ifdef UCAS_NO_ENGINE
-    throw Error(ErrorKind::unsupported,
-                "this command runs a model and needs LibTorch; the Python package holds only the part that does "
-                "without. Build ucas from its sources (`make build`) and use build/ucas, which reads and writes the "
-                "same files");
-#endif
-    if (!exists(path)) {
-      throw Error(ErrorKind::path,
-                  str(path, ": not found; it is built beside the program (`make build`) and belongs with it"));
-    }
-    // Read once, when LibTorch's OpenMP runtime is loaded. By default its waiting threads spin for milliseconds: on a
-    // machine that is busy with anything else, steps of a tiny model took 20 times longer. Some microseconds keep what
-    // spinning gains on an idle one (sleeping at once took 1.7 times longer there). The user's own choice stands.
-    if (std::getenv("OMP_WAIT_POLICY") == nullptr) ::setenv("GOMP_SPINCOUNT", "3000", 0);
-    void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
-    if (handle == nullptr) {
-      const char* reason = ::dlerror();
-      throw Error(ErrorKind::path, str(path, ": cannot be loaded: ", printable(reason ? reason : "unknown reason", 400),
-                                       "; is the LibTorch it was built with still there? `make build` mends it"));
-    }
-    return handle;
-  }();
-  void* address = ::dlsym(engine, symbol);
-  if (address == nullptr) {
-    throw Error(ErrorKind::path, str(engine_path(), ": lacks ", symbol, ": of another build; run `make build`"));
+void* load(const std::string& path, const char* advice) {
+  void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (handle == nullptr) {
+    const char* reason = ::dlerror();
+    throw Error(ErrorKind::path,
+                str(path, ": cannot be loaded: ", printable(reason ? reason : "unknown reason", 400), "; ", advice));
   }
+  return handle;
+}
+
+// "2.13.0+cpu" -> "2.13"
+std::string minor_version(const std::string& version) {
+  const size_t dot = version.find('.');
+  return dot == std::string::npos ? version : version.substr(0, version.find_first_not_of("0123456789", dot + 1));
+}
+
+// The engine for the torch that is installed, whose own libraries are loaded then.
+std::string engine_of_the_wheel() {
+  const std::string engines = path_join(own_folder(), "engines");
+  std::vector<std::string> served;
+  for (const std::string& name : list_directory(engines)) {
+    if (name.starts_with(kFolderOfEngines)) served.push_back(name.substr(std::string_view(kFolderOfEngines).size()));
+  }
+  const std::string folder = python_package("torch"), version = torch_version(), minor = minor_version(version);
+  if (version.empty()) {
+    throw Error(
+        ErrorKind::unsupported,
+        str("this command runs a model and needs PyTorch, ",
+            folder.empty() ? "which is not installed beside ucas" : str("and ", folder, " names no version of it"),
+            ": `pip install 'ucas[train]'` brings it (served: torch ", join(served, ", "), ")"));
+  }
+  const std::string engine = path_join(path_join(engines, kFolderOfEngines + minor), kEngineFile);
+  if (!exists(engine)) {
+    throw Error(ErrorKind::unsupported,
+                str("torch ", printable(version), " in ", folder, ": this package of ucas serves torch ",
+                    join(served, ", "), ": `pip install 'ucas[train]'` changes it to one of those"));
+  }
+  for (const char* library : {"libc10.so", "libtorch_cpu.so"}) {
+    load(path_join(path_join(folder, "lib"), library),
+         "is torch complete? `pip install --force-reinstall 'ucas[train]'` mends it");
+  }
+  return engine;
+}
+
+void* load_engine() {
+  const std::string beside = path_join(own_folder(), kEngineFile);
+  const bool wheel = !exists(beside) && is_directory(path_join(own_folder(), "engines"));
+  if (!exists(beside) && !wheel) {
+    throw Error(
+        ErrorKind::path,
+        str(beside, ": not found; `make build` builds it beside the program, with which it belongs, and `make wheel` ",
+            "packages it; a package that pip built from ucas's sources has none"));
+  }
+  // Read once, when LibTorch's OpenMP runtime is loaded. By default its waiting threads spin for milliseconds: on a
+  // machine that is busy with anything else, steps of a tiny model took 20 times longer. Some microseconds keep what
+  // spinning gains on an idle one (sleeping at once took 1.7 times longer there). The user's own choice stands.
+  if (std::getenv("OMP_WAIT_POLICY") == nullptr) ::setenv("GOMP_SPINCOUNT", "3000", 0);
+  return wheel ? load(engine_of_the_wheel(),
+                      "are ucas and torch as they were installed? `pip install --force-reinstall 'ucas[train]'` mends "
+                      "them")
+               : load(beside, "is the LibTorch it was built with still there? `make build` mends it");
+}
+
+void* engine_symbol(const char* symbol) {
+  static void* engine = load_engine();
+  void* address = ::dlsym(engine, symbol);
+  if (address == nullptr)
+    throw Error(ErrorKind::path, str(kEngineFile, ": lacks ", symbol, ": of another build; run `make build`"));
   return address;
 }
 
 }  // namespace
-
-std::string engine_path() {
-  Dl_info info{};
-  std::string self;
-  if (::dladdr(reinterpret_cast<const void*>(&engine_path), &info) != 0 && info.dli_fname != nullptr) {
-    self = info.dli_fname;
-  }
-  size_t slash = self.rfind('/');
-  return slash == std::string::npos ? kEngineFile : path_join(self.substr(0, slash), kEngineFile);
-}
 
 int run_in_engine(const char* id, const Words& words) {
   using Run = int (*)(const char*, const Words*);

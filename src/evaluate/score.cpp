@@ -162,8 +162,8 @@ Figure Scorer::interval_of_mean(const std::vector<double>& values) const {
   const bool extreme = summary.min == summary.max && (summary.min == 0 || summary.max == 1);
   const Interval interval =
       extreme ? clopper_pearson(summary.max == 1 ? summary.count : 0, summary.count, config_.confidence_level)
-              : bootstrap_mean(values, static_cast<uint64_t>(config_.seed), config_.confidence_level,
-                               config_.bootstrap_draws);
+              : bootstrap_share(values, static_cast<uint64_t>(config_.seed), config_.confidence_level,
+                                config_.bootstrap_draws);
   return {summary.mean, interval.low, interval.high};
 }
 

@@ -75,8 +75,8 @@ TEST(all_methods, groups_of_one_empty_and_truncated_responses_and_extreme_values
 // Not zero where all responses to a prompt earn the same: the baseline is a critic, the whole batch or none, or the
 // authors' code does it so (UCAS: every token of such a prompt is pushed down).
 const std::set<std::string> kNotByGroup = {
-    "ppo",     "prime",           "reinforce_pp",        "reinforce_pp_baseline", "nsr",
-    "distill", "gdpo under verl", "ucas under released", "entropy_adv under ppo"};
+    "ppo",     "prime",   "reinforce_pp",    "reinforce_pp_baseline", "nsr",
+    "ds_grpo", "distill", "gdpo under verl", "ucas under released",   "entropy_adv under ppo"};
 
 TEST(all_methods, a_prompt_whose_responses_all_earn_the_same_has_advantage_exactly_zero) {
   int checked = 0;

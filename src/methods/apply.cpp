@@ -16,6 +16,8 @@ std::string missing(const Needs& needs, const Batch& batch) {
   if (needs.teacher && batch.teacher_logprob.size() != n) return "the teacher's log-probs (\"teacher_logprob\")";
   if (needs.confidence && batch.confidence.size() != n) return "the confidence of every token (\"confidence\")";
   if (needs.logit && batch.logit.size() != n) return "the chosen logit of every token (\"logit\")";
+  if (needs.old_logprob && batch.old_logprob.size() != n) return "the log-prob of every token (\"old_logprob\")";
+  if (needs.entropy && batch.entropy.size() != n) return "the entropy of every token (\"entropy\")";
   if (needs.margin && batch.margin.size() != n) return "the margin of every token (\"margin\")";
   return "";
 }

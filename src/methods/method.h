@@ -36,6 +36,8 @@ struct Needs {
   bool logit = false;
   bool margin = false;                         // Batch::margin
   bool tail_confidence = false;                // Response::tail_confidence
+  bool old_logprob = false;                    // Batch::old_logprob and Batch::entropy for advantages(): each new batch
+  bool entropy = false;                        // has them, a stored one may not
   std::optional<CriticConfig> critic;          // Batch::value
   std::optional<PrmConfig> prm;                // Batch::prm_logratio
   std::optional<std::string> teacher;          // Batch::teacher_logprob, of the checkpoint in this directory

@@ -34,7 +34,13 @@
   X(luspo)                 \
   X(gdpo)                  \
   X(dppo)                  \
-  X(distill)
+  X(distill)               \
+  X(stare)                 \
+  X(ds_grpo)               \
+  X(ace)                   \
+  X(a3po)                  \
+  X(qae)                   \
+  X(steer)
 
 namespace ucas {
 

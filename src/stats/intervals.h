@@ -26,6 +26,13 @@ Interval clopper_pearson(int64_t successes, int64_t trials, double level = 0.95)
 // where samples of one problem are not independent of each other.
 Interval bootstrap_mean(std::span<const double> values, uint64_t seed, double level = 0.95, int64_t draws = 2000);
 
+// The same for values between 0 and 1. A mean of few problems, most of them near one end, scatters less in redraws of
+// what was seen than it does: of 30 problems with a mean of 3 % the percentile bootstrap covers 70 % instead of 95. So
+// below kFewProblems problems each draw weighs them at random (Rubin's Bayesian bootstrap), beside half a problem of
+// value 0 and half one of value 1, as Jeffreys' interval of a share has. coverage_test.cpp counts how often it covers.
+constexpr int64_t kFewProblems = 100;
+Interval bootstrap_share(std::span<const double> values, uint64_t seed, double level = 0.95, int64_t draws = 2000);
+
 // The bounds between which `level` of the drawn values lie; linear between order statistics, as numpy does by default.
 Interval percentile_interval(std::span<const double> drawn, double level = 0.95);
 
@@ -35,10 +42,10 @@ struct MacroMean {
   Interval interval;
 };
 
-// Mean of the sets' means. The interval is a percentile bootstrap that redraws the problems within each set and never
-// the sets: they are those of the paper, not a sample of possible ones. Where every set is all 0 or all 1 there is
-// nothing to redraw; then it is the mean of the sets' Clopper-Pearson bounds, which covers at least `level`.
-// `draws` = 0: no interval (NaN). Every set has at least one value.
+// Mean of the sets' means, of values between 0 and 1. The interval is a bootstrap that redraws the problems within each
+// set, as bootstrap_share does, and never the sets: they are those of the paper, not a sample of possible ones. Where
+// every set is all 0 or all 1 there is nothing to redraw; then it is the mean of the sets' Clopper-Pearson bounds,
+// which covers at least `level`. `draws` = 0: no interval (NaN). Every set has at least one value.
 MacroMean macro_mean(std::span<const std::vector<double>> sets, uint64_t seed, double level = 0.95,
                      int64_t draws = 2000);
 

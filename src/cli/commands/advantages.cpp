@@ -13,6 +13,7 @@
 #include "base/text/fields.h"
 #include "base/text/json.h"
 #include "cli/command.h"
+#include "cli/commands/advantages_table.h"
 #include "cli/saved_steps.h"
 #include "compare/advantages_compare.h"
 #include "methods/apply.h"
@@ -29,6 +30,8 @@ struct AdvantagesConfig {
   int64_t show = 10;
   bool json = false;
   bool save = false;
+  bool table = false;
+  double rare = 0.25;
   void fields(Fields& f) {
     f.field(
         "method", method,
@@ -39,6 +42,10 @@ struct AdvantagesConfig {
     f.field("json", json, "print everything as one JSON object with all responses");
     f.field("save", save,
             "write the advantages to step-N.methods.json next to the step for `ucas report`; print no comparison");
+    f.field("table", table,
+            "print one table of all methods, or of the --method list, compared with DAPO over all saved steps");
+    f.field("rare", rare, Range{0, 1},
+            "maximum fraction of right responses in a group for a right response to be rare, under --table");
   }
 };
 
@@ -189,7 +196,7 @@ void save_methods(const std::string& path, const StepData& data, std::span<const
 std::string options_advantages() { return options_help(AdvantagesConfig{}); }
 
 int run_advantages(const Words& words) {
-  CommandLine line = parse_command_line(words, {"json", "save"});
+  CommandLine line = parse_command_line(words, {"json", "save", "table"});
   std::vector<Setting> general, of_method;
   for (const Setting& s : line.settings) (s.key.starts_with("method.") ? of_method : general).push_back(s);
   for (Setting& s : general) {
@@ -202,6 +209,19 @@ int run_advantages(const Words& words) {
   if (line.positionals.size() != 1) {
     throw Error(ErrorKind::usage, str("advantages: expected one STEP.jsonl or run directory, got ",
                                       line.positionals.size(), "; see ucas advantages --help"));
+  }
+  if (config.save && config.table) throw Error(ErrorKind::usage, "--save and --table: give one of them");
+  if (config.table) {
+    if (!of_method.empty()) {
+      throw Error(ErrorKind::usage,
+                  str("--", of_method.front().key,
+                      ": --table compares methods with their defaults; expected --method NAME:PRESET alone"));
+    }
+    const std::string& path = line.positionals[0];
+    const MethodsTable table =
+        methods_table(saved_step_files(path, config.step, SavedSteps::all), config.rare, config.method);
+    out(config.json ? methods_table_json(table, path) : methods_table_text(table, printable(path, 400)));
+    return kDone;
   }
   if (config.save && config.json) throw Error(ErrorKind::usage, "--save and --json: give one of them");
   bool any_differs = false;

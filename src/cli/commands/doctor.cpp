@@ -66,9 +66,9 @@ std::vector<Finding> findings() {
   std::string cpu = kernel_table("/proc/cpuinfo", "model name");
   const MachineMemory memory = machine_memory();
   std::vector<Finding> found = {
-      {"version", version(), UCAS_BUILD_TYPE},
+      {"version", version(), build_type()},
       {"compiler", "g++ " __VERSION__, ""},
-      {"libtorch", UCAS_TORCH_VERSION, ""},
+      {"libtorch", torch_version(), ""},
       {"cpu", cpu.empty() ? "unknown" : printable(cpu), ""},
       {"instruction_set", kernels::isa(), kernels::isa_reason()},
       {"threads", str(cores), cores < online ? str("of ", online, " cores; this process may use no more") : ""},

@@ -119,7 +119,10 @@ class SeedGrpo final : public Method {
     objective_ = {.dual_clip = 0, .aggregation = Aggregation::row_mean_token_sum_norm};
   }
   void fields(Fields& f) override { options_.fields(f); }
-  Needs needs() const override { return {.answer_classes = options_.clusters == AnswerClusters::verifier}; }
+  Needs needs() const override {
+    return {.answer_classes = options_.clusters == AnswerClusters::verifier,
+            .old_logprob = options_.estimator != EntropyEstimator::count};
+  }
 
   std::vector<Equation> equations() const override {
     std::string alpha = str(options_.alpha);

@@ -13,11 +13,14 @@
 // was taken.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/error.h"
+#include "base/rng.h"
 #include "base/str.h"
 #include "methods/group_relative.h"
 #include "methods/registry.h"
+#include "objective/advantage/implicit_prm.h"
 #include "objective/advantage/returns.h"
 
 namespace ucas {
@@ -37,6 +40,19 @@ enum class CertaintyScope { response, batch };  // of the min-max
 enum class ZeroAdvantage { keep, wrong };       // a response with A = 0 stays at 0, or is shaped like a wrong one
 enum class AloneConfidence { zero, value };     // C_hat of the only response to a prompt
 
+// Whose word decides which line of Eq. 8 holds: the sign of A, or the verdict. They differ where rewards are shaped:
+// with overlong shaping a short wrong response may have A > 0.
+enum class SignOf { advantage, verdict };
+
+// For study: the same change of the advantage with the information taken out. Draws are keyed by the step's seed.
+//   permuted_confidence  the C of a group's responses, each given to another of them at random: the same W, somewhere
+//                        else
+//   permuted_certainty   the l_hat of a response's tokens likewise
+//   matched_dapo         A_it = rho A_i - delta where A_i is not 0: one factor and one constant for the whole step,
+//   which
+//                        give UCAS's ratio of mean |A| (before the constant) and its mean A
+enum class Placebo { off, permuted_confidence, permuted_certainty, matched_dapo };
+
 struct UcasOptions {
   double alpha = 0.25;    // Eq. 8; 0 = token-level shaping only
   double alpha_pos = -1;  // of right responses (A > 0); negative = alpha
@@ -55,6 +71,10 @@ struct UcasOptions {
   EqualValues equal_certainty = EqualValues::zero;
   ZeroAdvantage zero_advantage = ZeroAdvantage::keep;
   AloneConfidence alone_confidence = AloneConfidence::zero;
+
+  bool clamp = true;  // Eq. 10's max(0, .)
+  SignOf sign = SignOf::advantage;
+  Placebo placebo = Placebo::off;
 
   double for_right() const { return alpha_pos < 0 ? alpha : alpha_pos; }
   double for_wrong() const { return alpha_neg < 0 ? alpha : alpha_neg; }
@@ -86,6 +106,12 @@ struct UcasOptions {
              "treatment of responses with A = 0: stay 0 (paper), or are pushed down like wrong responses (released)");
     f.choice("alone_confidence", alone_confidence, {"zero", "value"},
              "confidence C_hat of the only response to a prompt: 0, or C / (1 + eps) (released)");
+    f.field("clamp", clamp, "hold the advantage of rewarded tokens at 0 or above (Eq. 10, paper); false = no bound");
+    f.choice("sign", sign, {"advantage", "verdict"},
+             "rule for right and wrong in Eq. 8: the sign of A (paper), or the verdict");
+    f.choice("placebo", placebo, {"off", "permuted_confidence", "permuted_certainty", "matched_dapo"},
+             "placebo in place of UCAS: confidences permuted within the group, certainties permuted within the "
+             "response, or DAPO with UCAS's size and net push");
   }
 };
 
@@ -130,6 +156,25 @@ std::vector<double> advantage_of(const UcasOptions& c, std::span<const Response>
   return c.norm_by_std ? group_advantage(o, c.group) : centered_rewards(o, c.group.group_of_one);
 }
 
+// `values` in a random order that depends on each value's key alone, not on where it stands. Equal keys are taken as
+// they come.
+void permute(std::span<double> values, std::span<const SampleKey> key) {
+  std::vector<size_t> place(values.size());
+  std::iota(place.begin(), place.end(), size_t{0});
+  std::ranges::stable_sort(place, {}, [&](size_t i) { return std::pair(key[i].response, key[i].position); });
+  std::vector<size_t> drawn = place;
+  std::ranges::stable_sort(drawn, {}, [&](size_t i) { return uniform(key[i]); });
+  const std::vector<double> before(values.begin(), values.end());
+  for (size_t k = 0; k < place.size(); ++k) values[place[k]] = before[drawn[k]];
+}
+
+// The key of a placebo's draw; no step of the sampler or of another draw has this number.
+SampleKey placebo_key(const Batch& batch, const Response& o_i, int64_t position) {
+  constexpr uint32_t kPlaceboStep = 0x50000000;
+  return {batch.seed, kPlaceboStep, static_cast<uint32_t>(batch.groups[o_i.group].problem),
+          static_cast<uint32_t>(o_i.sample), static_cast<uint32_t>(position)};
+}
+
 // Eq. 6: C(o_i|q) = mean_t C_it
 double confidence_of(const UcasOptions& c, std::span<const float> C_i, const Response& o_i) {
   double C = mean(C_i);
@@ -147,6 +192,31 @@ std::vector<double> confidences_of(const UcasOptions& c, const std::vector<float
   }
   for (const Response& o_i : o) C.push_back(confidence_of(c, Batch::tokens(C_it, o_i), o_i));
   return C;
+}
+
+// The placebo of stage 1: among the responses that have a confidence. -1 is no token's position.
+void permute_confidences(std::span<double> C, const Batch& batch, std::span<const Response> o) {
+  std::vector<size_t> row;
+  std::vector<SampleKey> key;
+  std::vector<double> present;
+  for (size_t i = 0; i < o.size(); ++i) {
+    if (o[i].length == 0) continue;
+    row.push_back(i);
+    key.push_back(placebo_key(batch, o[i], -1));
+    present.push_back(C[i]);
+  }
+  permute(present, key);
+  for (size_t k = 0; k < row.size(); ++k) C[row[k]] = present[k];
+}
+
+// The placebo of stage 2.
+void permute_certainties(const Batch& batch, std::span<double> l_hat) {
+  std::vector<SampleKey> key;
+  for (const Response& o_i : batch.responses) {
+    key.clear();
+    for (int64_t t = 0; t < o_i.length; ++t) key.push_back(placebo_key(batch, o_i, t));
+    permute(l_hat.subspan(o_i.first, o_i.length), key);
+  }
 }
 
 // Eq. 7. Empty responses have no confidence and stay out.
@@ -189,8 +259,11 @@ std::vector<double> scaled_certainty(const UcasOptions& c, const Batch& batch) {
   return l_hat;
 }
 
-// A < 0; the released code takes A = 0 for wrong, too.
-bool is_wrong(const UcasOptions& c, double A) { return A < 0 || (A == 0 && c.zero_advantage == ZeroAdvantage::wrong); }
+// A < 0, or the verdict; the released code takes A = 0 for wrong, too.
+bool is_wrong(const UcasOptions& c, double A, const Response& o_i) {
+  if (A == 0) return c.zero_advantage == ZeroAdvantage::wrong;
+  return c.sign == SignOf::verdict ? !is_right(o_i) : A < 0;
+}
 
 // What Algorithm 1 computes on its way, for the report.
 struct UcasSteps {
@@ -203,26 +276,53 @@ struct UcasSteps {
 
 void algorithm_1(const UcasOptions& c, const Batch& batch, std::span<float> A_final, UcasSteps& steps) {
   const std::vector<float> C_it = response_signal(c, batch);
-  const std::vector<double> l_hat = steps.l_hat = scaled_certainty(c, batch);  // Eq. 9, within the response
+  std::vector<double>& l_hat = steps.l_hat = scaled_certainty(c, batch);  // Eq. 9, within the response
+  if (c.placebo == Placebo::permuted_certainty) permute_certainties(batch, l_hat);
   for (const Group& group : batch.groups) {
-    auto o = batch.of(group);                                      // o_1 .. o_G
-    std::vector<double> A = advantage_of(c, o);                    // Eq. 3
-    std::vector<double> C = confidences_of(c, C_it, o);            // Eq. 6: C(o_i|q) = mean_t C_it
+    auto o = batch.of(group);                            // o_1 .. o_G
+    std::vector<double> A = advantage_of(c, o);          // Eq. 3
+    std::vector<double> C = confidences_of(c, C_it, o);  // Eq. 6: C(o_i|q) = mean_t C_it
+    if (c.placebo == Placebo::permuted_confidence) permute_confidences(C, batch, o);
     std::vector<double> C_hat = standardized_confidence(c, C, o);  // Eq. 7
     for (size_t i = 0; i < o.size(); ++i) {
-      const bool wrong = is_wrong(c, A[i]);
+      const bool wrong = is_wrong(c, A[i], o[i]);
       // Eq. 8: a confident right answer counts less, a confident wrong one is punished more.
-      double W = A[i] > 0 ? weight_of(c, -c.for_right() * C_hat[i])
-                 : wrong  ? weight_of(c, c.for_wrong() * C_hat[i])
-                          : 1.0;
+      double W = wrong       ? weight_of(c, c.for_wrong() * C_hat[i])
+                 : A[i] != 0 ? weight_of(c, -c.for_right() * C_hat[i])
+                             : 1.0;
       double A_mod = W * A[i];
       // Eq. 10: certain tokens are pushed down, those of a right answer never below 0.
       for (int64_t t = o[i].first; t < o[i].first + o[i].length; ++t) {
         double shaped = A_mod - c.beta * l_hat[t];
-        A_final[t] = static_cast<float>(A_mod < 0 || (wrong && A[i] == 0) ? shaped : not_below_zero(shaped));
+        const bool bounded = A[i] == 0 ? !wrong : c.clamp && !(A_mod < 0);
+        A_final[t] = static_cast<float>(bounded ? not_below_zero(shaped) : shaped);
       }
       steps.response[group.first + i] = {A[i], C[i], C_hat[i], W, A_mod};
     }
+  }
+}
+
+// In place of what Algorithm 1 made of the step: Placebo::matched_dapo.
+void match_dapo(const Batch& batch, const UcasSteps& steps, std::span<float> A_final) {
+  std::vector<double> plain, plain_size, shaped, shaped_size;
+  for (size_t i = 0; i < batch.responses.size(); ++i) {
+    const Response& o_i = batch.responses[i];
+    const double A = steps.response[i].A;
+    if (!o_i.trained || A == 0) continue;
+    for (float a : A_final.subspan(o_i.first, o_i.length)) {
+      plain.push_back(A);
+      plain_size.push_back(std::fabs(A));
+      shaped.push_back(a);
+      shaped_size.push_back(std::fabs(a));
+    }
+  }
+  const double n = std::max<double>(1, static_cast<double>(plain.size())), size = sorted_sum(plain_size);
+  const double rho = size == 0 ? 1 : sorted_sum(shaped_size) / size;
+  const double delta = (rho * sorted_sum(plain) - sorted_sum(shaped)) / n;
+  for (size_t i = 0; i < batch.responses.size(); ++i) {
+    const Response& o_i = batch.responses[i];
+    const double A = steps.response[i].A;
+    std::ranges::fill(A_final.subspan(o_i.first, o_i.length), static_cast<float>(A == 0 ? 0 : rho * A - delta));
   }
 }
 
@@ -251,25 +351,41 @@ std::vector<Equation> algorithm_1_in_words(const UcasOptions& c) {
     C.words =
         "a response's confidence: how many of the group agree with it; an unreadable answer agrees with itself alone";
   }
-  return {A,
-          C,
-          {"Eq. 7",
-           c.norm_by_std ? str("C_hat = (C_i - mean(C)) / (std(C) + ", eps, ")") : std::string("C_hat = C_i - mean(C)"),
-           "against that of the other responses to the prompt"},
-          {"Eq. 8",
-           str("A_mod = W A, W = ", phi(c.for_right(), '-'), " if A > 0, ", phi(c.for_wrong(), '+'),
-               push_zero ? " otherwise" : " if A < 0, 1 if A = 0"),
-           "stage 1: a confident right answer counts less, a confident wrong one is punished more"},
-          {"Eq. 9",
-           str("l_hat = (l_it - min l) / (max l - min l + ", eps, ") over the ",
-               c.scope == CertaintyScope::batch ? "whole step" : "response",
-               ", l_it = ", l_it[static_cast<int>(c.token_certainty)]),
-           str("how certain a token is; where all are equal: ", c.equal_certainty == EqualValues::half ? "0.5" : "0")},
-          {"Eq. 10",
-           str("A_it = max(0, A_mod - ", c.beta, " l_hat) if A ", push_zero ? ">" : ">=", " 0, A_mod - ", c.beta,
-               " l_hat otherwise"),
-           push_zero ? "stage 2: certain tokens are pushed down, those of groups without a difference too"
-                     : "stage 2: certain tokens are pushed down; a right answer's never below 0"}};
+  std::vector<Equation> list = {
+      A,
+      C,
+      {"Eq. 7",
+       c.norm_by_std ? str("C_hat = (C_i - mean(C)) / (std(C) + ", eps, ")") : std::string("C_hat = C_i - mean(C)"),
+       "against that of the other responses to the prompt"},
+      {"Eq. 8",
+       c.sign == SignOf::verdict ? str("A_mod = W A, W = ", phi(c.for_right(), '-'), " if right, ",
+                                       phi(c.for_wrong(), '+'), " if wrong, by the verdict")
+                                 : str("A_mod = W A, W = ", phi(c.for_right(), '-'), " if A > 0, ",
+                                       phi(c.for_wrong(), '+'), push_zero ? " otherwise" : " if A < 0, 1 if A = 0"),
+       "stage 1: a confident right answer counts less, a confident wrong one is punished more"},
+      {"Eq. 9",
+       str("l_hat = (l_it - min l) / (max l - min l + ", eps, ") over the ",
+           c.scope == CertaintyScope::batch ? "whole step" : "response",
+           ", l_it = ", l_it[static_cast<int>(c.token_certainty)]),
+       str("how certain a token is; where all are equal: ", c.equal_certainty == EqualValues::half ? "0.5" : "0")},
+      {"Eq. 10",
+       c.clamp ? str("A_it = max(0, A_mod - ", c.beta, " l_hat) if A ", push_zero ? ">" : ">=", " 0, A_mod - ", c.beta,
+                     " l_hat otherwise")
+               : str("A_it = A_mod - ", c.beta, " l_hat", push_zero ? "" : " if A != 0, 0 otherwise"),
+       push_zero ? "stage 2: certain tokens are pushed down, those of groups without a difference too"
+       : c.clamp ? "stage 2: certain tokens are pushed down; a right answer's never below 0"
+                 : "stage 2: certain tokens are pushed down, a right answer's below 0, too"}};
+  if (c.placebo == Placebo::permuted_confidence) {
+    list.push_back({"placebo", "C_i <- C_pi(i), pi a random order of the group's responses",
+                    "the same confidences, given to other responses: no information is left in stage 1"});
+  } else if (c.placebo == Placebo::permuted_certainty) {
+    list.push_back({"placebo", "l_hat_it <- l_hat_i,pi(t), pi a random order of the response's tokens",
+                    "the same certainties, given to other tokens: no information is left in stage 2"});
+  } else if (c.placebo == Placebo::matched_dapo) {
+    list.push_back({"placebo", "A_it = rho A_i - delta if A_i != 0, rho = mean |UCAS| / mean |A|, delta: the same mean",
+                    "in place of the above: DAPO with the size and the net push that UCAS has on this step"});
+  }
+  return list;
 }
 
 struct UcasSpread {
@@ -289,7 +405,8 @@ struct UcasSpread {
 // What shaping did to the step, in numbers; docs/numerics.md says how each is defined.
 void record_metrics(const Batch& batch, std::span<const float> A_final, const UcasSteps& steps, Recording& recording) {
   UcasSpread weight, net, net_size;
-  double rewarded = 0, clamped = 0;  // tokens with A_mod > 0, and those of them that Eq. 10 holds at 0
+  double rewarded = 0, clamped = 0;      // tokens with A_mod > 0, and those of them that Eq. 10 holds at 0
+  double wrong = 0, wrong_rewarded = 0;  // responses that are wrong by the verdict, and those of them with A > 0
   for (const Group& group : batch.groups) {
     double sum = 0, responses = 0;
     for (int64_t row = group.first; row < group.first + group.count; ++row) {
@@ -298,6 +415,8 @@ void record_metrics(const Batch& batch, std::span<const float> A_final, const Uc
       if (o_i.length == 0 || !o_i.trained) continue;
       auto A_i = A_final.subspan(o_i.first, o_i.length);
       if (step.A != 0) weight.add(static_cast<float>(step.W));
+      wrong += !is_right(o_i);
+      wrong_rewarded += !is_right(o_i) && step.A > 0;
       if (step.A_mod > 0) {
         rewarded += static_cast<double>(o_i.length);
         clamped += static_cast<double>(std::ranges::count(A_i, 0.0f));
@@ -310,14 +429,16 @@ void record_metrics(const Batch& batch, std::span<const float> A_final, const Uc
     net_size.add(std::fabs(sum / responses));
   }
   if (weight.count == 0) weight.add(1.0);
-  recording.metrics.insert(recording.metrics.end(), {{"ucas/weight/mean", weight.mean()},
-                                                     {"ucas/weight/std", weight.std()},
-                                                     {"ucas/weight/min", weight.low},
-                                                     {"ucas/weight/max", weight.high},
-                                                     {"ucas/clamped_share", rewarded == 0 ? 0 : clamped / rewarded},
-                                                     {"ucas/confidence/mean", mean(batch.trained(batch.confidence))},
-                                                     {"ucas/net_advantage/mean", net.mean()},
-                                                     {"ucas/net_advantage/abs_mean", net_size.mean()}});
+  recording.metrics.insert(recording.metrics.end(),
+                           {{"ucas/weight/mean", weight.mean()},
+                            {"ucas/weight/std", weight.std()},
+                            {"ucas/weight/min", weight.low},
+                            {"ucas/weight/max", weight.high},
+                            {"ucas/clamped_share", rewarded == 0 ? 0 : clamped / rewarded},
+                            {"ucas/wrong_rewarded_share", wrong == 0 ? 0 : wrong_rewarded / wrong},
+                            {"ucas/confidence/mean", mean(batch.trained(batch.confidence))},
+                            {"ucas/net_advantage/mean", net.mean()},
+                            {"ucas/net_advantage/abs_mean", net_size.mean()}});
 }
 
 void record_steps(const UcasSteps& steps, Recording& recording) {
@@ -370,13 +491,18 @@ class Ucas final : public Method {
             .confidence = true,
             .logit = true,
             .margin = options_.response_confidence == ResponseConfidence::margin,
-            .tail_confidence = options_.tail};
+            .tail_confidence = options_.tail,
+            .old_logprob = options_.response_confidence == ResponseConfidence::logprob ||
+                           options_.token_certainty == TokenCertainty::probability,
+            .entropy = options_.response_confidence == ResponseConfidence::neg_entropy ||
+                       options_.token_certainty == TokenCertainty::neg_entropy};
   }
   std::vector<Equation> equations() const override { return algorithm_1_in_words(options_); }
 
   void advantages(const Batch& batch, std::span<float> advantage, Recording& recording) const override {
     UcasSteps steps{std::vector<UcasSteps::OfResponse>(batch.responses.size()), {}};
     algorithm_1(options_, batch, advantage, steps);
+    if (options_.placebo == Placebo::matched_dapo) match_dapo(batch, steps, advantage);
     record_metrics(batch, advantage, steps, recording);
     record_steps(steps, recording);
   }

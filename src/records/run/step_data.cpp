@@ -83,6 +83,7 @@ std::string header_line(const StepData& data) {
   for (const auto& [key, value] : data.settings) header["settings"][key] = value;
   header["groups_of_step"] = data.groups_of_step;
   header["groups"] = data.batch.groups.size();
+  if (data.batch.seed != 0) header["seed"] = str(data.batch.seed);  // as text: a JSON reader may keep 53 bits alone
   header["stop_ids"] = data.batch.stop_ids;
   if (has_terms(data.batch)) {
     header["reward_terms"] = OrderedJson::array();
@@ -206,6 +207,14 @@ struct Header {
   bool ratio = false, clipped = false, pieces = false;
 };
 
+uint64_t seed_of(const JsonObject& line) {
+  const std::string text = line.text("seed");
+  uint64_t seed = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  if (error != std::errc() || end != text.data() + text.size()) line.refuse("seed", "a whole number as text");
+  return seed;
+}
+
 Header read_header(const JsonObject& line, StepData& data) {
   if (line.text_or("format", "") != kSignalsFormat) {
     line.refuse(str("not a step's signals (no \"format\": \"", kSignalsFormat,
@@ -219,6 +228,7 @@ Header read_header(const JsonObject& line, StepData& data) {
   for (const std::string& key : settings.keys()) data.settings.emplace_back(key, settings.text(key));
   data.groups_of_step = line.whole("groups_of_step", 1, INT32_MAX);
   header.groups = line.whole("groups", 1, data.groups_of_step);
+  if (line.has("seed")) data.batch.seed = seed_of(line);
   data.batch.stop_ids = line.ids("stop_ids");
   if (line.has("reward_terms")) {
     for (const JsonObject& row : line.children("reward_terms")) {
@@ -328,6 +338,7 @@ Batch leading_groups(const Batch& batch, int64_t tokens) {
   part.groups = cut(batch.groups, count);
   part.responses = cut(batch.responses, responses);
   part.reward_terms = batch.reward_terms;
+  part.seed = batch.seed;
   part.stop_ids = batch.stop_ids;
   part.token = cut(batch.token, end);
   for (const auto& [name, member] : kArrays) part.*member = cut(batch.*member, end);

@@ -167,6 +167,7 @@ Trainer::Outcome Trainer::step() {
     prefetched_.begin(collector_, number + 1, t_.state.cursor, t_.served != nullptr && t_.ranks->alone());
   }
   if (Batch& batch = made.batch; !batch.groups.empty()) {
+    batch.seed = seed;
     read_old_policy(t_, batch, record);  // lp, H, C, l of pi_old
     for (auto& auxiliary : t_.auxiliary_models) auxiliary->prepare(batch, record.context, record.metrics);
     const Advantages computed = compute_advantages(t_, batch, record);  // A_it

@@ -1,6 +1,5 @@
 #include "verify/sandbox/sandbox.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -16,8 +15,8 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/files/embedded.h"
 #include "base/files/file.h"
+#include "base/process/python_package.h"
 #include "base/str.h"
 #include "base/terminal/log.h"
 #include "verify/sandbox/check.h"
@@ -107,16 +106,6 @@ int wait_for(pid_t pid) {
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
   return status;
-}
-
-std::string beside_this_library(const char* name) {
-  Dl_info info{};
-  std::string self;
-  if (::dladdr(reinterpret_cast<const void*>(&beside_this_library), &info) != 0 && info.dli_fname != nullptr) {
-    self = info.dli_fname;
-  }
-  const size_t slash = self.rfind('/');
-  return slash == std::string::npos ? name : path_join(self.substr(0, slash), name);
 }
 
 // What an interpreter prints when it is asked for kProbe; empty where it cannot be started.
@@ -342,7 +331,7 @@ Sandbox Sandbox::untried(const CodeOptions& options, SandboxChoice tier) {
   Sandbox box;
   box.options_ = options;
   box.tier_ = tier;
-  box.launcher_ = beside_this_library("ucas-sandbox");
+  box.launcher_ = path_join(own_folder(), "ucas-sandbox");
   box.harness_ = std::string(embedded("verify/sandbox/harness.py").value_or(""));
   if (!exists(box.launcher_)) {
     throw Error(ErrorKind::sandbox, str(box.launcher_, ": not found; it is built beside the program (`make build`)"),

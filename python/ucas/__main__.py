@@ -1,0 +1,4 @@
+"""`python -m ucas ...` is `ucas ...`."""
+from ._program import main
+
+main()

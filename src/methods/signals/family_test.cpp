@@ -1,0 +1,158 @@
+// Methods that weigh tokens or responses by the policy's own probabilities, each worked by hand on one group.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "methods/registry.h"
+#include "support/batches.h"
+
+namespace ucas {
+namespace {
+
+using testing::LossCase;
+using testing::run_objective;
+
+// One group; response i has the log-probs lp[i] and is right where right[i]. Rewards 1 and 0.
+Batch group_with(const std::vector<int>& right, const std::vector<std::vector<float>>& lp) {
+  std::vector<testing::Row> rows;
+  for (size_t i = 0; i < right.size(); ++i) {
+    const std::vector<float> zeros(lp[i].size());
+    rows.push_back({0, static_cast<float>(right[i]), zeros, zeros});
+  }
+  Batch batch = testing::make_batch(rows);
+  batch.old_logprob.clear();
+  for (size_t i = 0; i < right.size(); ++i) {
+    batch.old_logprob.insert(batch.old_logprob.end(), lp[i].begin(), lp[i].end());
+    batch.responses[i].verdict.decide(right[i] != 0 ? VerdictKind::equal : VerdictKind::unequal, "test");
+  }
+  batch.entropy.assign(batch.token.size(), 0.5f);
+  batch.ref_logprob = batch.old_logprob;
+  return batch;
+}
+
+std::vector<float> advantages_under(const Batch& batch, const char* name, const std::vector<Setting>& settings = {},
+                                    const char* preset = "") {
+  auto method = make_method(name, preset);
+  apply(*method, settings);
+  std::vector<float> advantage(batch.token.size(), std::nanf(""));
+  Recording recording;
+  method->advantages(batch, advantage, recording);
+  return advantage;
+}
+
+Setting with(const char* key, double value) { return {key, value, "test", false}; }
+Setting with(const char* key, const char* value) { return {key, std::string(value), "test", false}; }
+
+void expect_all_near(const std::vector<float>& found, const std::vector<double>& expected) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t t = 0; t < found.size(); ++t) EXPECT_NEAR(found[t], expected[t], 1e-5) << t;
+}
+
+const double kHalf = std::sqrt(0.5);  // z of one right and one wrong response, std over G - 1
+
+TEST(ds_grpo_method, an_unlikely_right_response_is_worth_more_and_an_unlikely_wrong_one_less) {
+  const Batch batch = group_with({1, 0}, {{-1, -3}, {-2}});
+  const std::vector<Setting> gamma = {with("gamma_p", 0.1), with("gamma_n", 0.2)};
+  expect_all_near(advantages_under(batch, "ds_grpo", gamma), {kHalf + 0.4, kHalf + 0.4, -kHalf - 0.4});
+  std::vector<Setting> mean = gamma;
+  mean.push_back(with("length", "mean"));
+  expect_all_near(advantages_under(batch, "ds_grpo", mean), {kHalf + 0.2, kHalf + 0.2, -kHalf - 0.4});
+}
+
+TEST(ds_grpo_method, without_gamma_it_is_dapo) {
+  const Batch batch = group_with({1, 0, 0}, {{-1}, {-2}, {-3}});
+  EXPECT_EQ(advantages_under(batch, "ds_grpo", {with("gamma_p", 0.0), with("gamma_n", 0.0)}),
+            advantages_under(batch, "dapo"));
+}
+
+TEST(ace_method, an_error_that_training_has_reinforced_is_punished_harder_and_right_ones_stay) {
+  Batch batch = group_with({1, 0, 0}, {{-1, -1}, {-1, -1}, {-3, -3}});
+  batch.ref_logprob = {-2, -2, -2, -2, -2, -2};  // c = 2, 2, -2
+  const std::vector<float> plain = advantages_under(batch, "dapo");
+  const double up = std::log1p(std::exp(2.0)), down = std::log1p(std::exp(-2.0));
+  expect_all_near(advantages_under(batch, "ace", {with("alpha", 0.5)}),
+                  {plain[0], plain[0], plain[2] * (1 + 0.5 * up), plain[2] * (1 + 0.5 * up),
+                   plain[2] * (1 + 0.5 * down), plain[2] * (1 + 0.5 * down)});
+  const double half = std::log1p(std::exp(1.0));
+  EXPECT_NEAR(advantages_under(batch, "ace", {with("length", "mean")})[2], plain[2] * (1 + half), 1e-5);
+}
+
+TEST(ace_method, a_step_that_has_not_moved_yet_punishes_all_errors_alike) {
+  const std::vector<float> A = advantages_under(group_with({1, 0}, {{-1}, {-5}}), "ace");
+  EXPECT_NEAR(A[1], -kHalf * (1 + std::log(2)), 1e-5);
+}
+
+TEST(a3po_method, the_least_likely_fifth_of_right_and_the_likeliest_fifth_of_wrong_responses_count_five_times) {
+  const Batch batch = group_with({1, 0}, {{-1, -4, -2, -3, -1}, {-2, -1, -3, -4, -5}});
+  expect_all_near(advantages_under(batch, "a3po"),
+                  {kHalf, 5 * kHalf, kHalf, kHalf, kHalf, -kHalf, -5 * kHalf, -kHalf, -kHalf, -kHalf});
+}
+
+TEST(a3po_method, at_least_one_token_of_a_response_counts_more) {
+  expect_all_near(advantages_under(group_with({1, 0}, {{-1, -2}, {-1}}), "a3po"), {kHalf, 5 * kHalf, -5 * kHalf});
+}
+
+TEST(qae_method, a_hard_prompt_rewards_its_right_responses_alone_and_an_easy_one_punishes_its_wrong_ones) {
+  const std::vector<float> hard = advantages_under(group_with({1, 0, 0, 0}, {{-1}, {-1}, {-1}, {-1}}), "qae");
+  expect_all_near(hard, {2, 0, 0, 0});  // std of 1, 0, 0, 0 is 1 / 2
+  const std::vector<float> easy = advantages_under(group_with({1, 1, 1, 0}, {{-1}, {-1}, {-1}, {-1}}), "qae");
+  expect_all_near(easy, {0, 0, 0, -2});
+}
+
+// p <= 1 - K is hard: with five responses and K = 0.4 up to three right ones.
+TEST(qae_method, the_two_regimes_meet_where_the_share_of_right_responses_is_1_minus_k) {
+  const std::vector<std::vector<float>> lp(5, {-1});
+  EXPECT_GT(advantages_under(group_with({1, 1, 1, 0, 0}, lp), "qae")[0], 0);
+  EXPECT_EQ(advantages_under(group_with({1, 1, 1, 1, 0}, lp), "qae")[0], 0);
+  EXPECT_GT(advantages_under(group_with({1, 1, 1, 1, 0}, lp), "qae", {with("quantile", 0.2)})[0], 0);
+}
+
+TEST(steer_method, the_token_that_would_change_the_entropy_most_counts_least) {
+  const float ln2 = std::log(0.5f);
+  const Batch batch = group_with({1, 0}, {{ln2, -0.5f}, {-0.5f}});  // H = 0.5: Omega = 0 where ln pi = -0.5
+  expect_all_near(advantages_under(batch, "steer"), {0.8 * kHalf, 1.2 * kHalf, -1.2 * kHalf});
+  const double omega = kHalf * 0.5 * (std::log(2) - 0.5);
+  expect_all_near(advantages_under(batch, "steer", {}, "exponential"), {0.8 * kHalf, kHalf, -kHalf});
+  EXPECT_GT(omega, 0.02);  // so that it is the step's own largest that sets k
+}
+
+// Ten tokens with A > 0 and ten with A < 0, log-probs -1 .. -10 each.
+std::vector<float> stare_gradient(const std::vector<Setting>& settings, float entropy) {
+  auto method = make_method("stare");
+  apply(*method, settings);
+  LossCase mini;
+  std::vector<float> lp;
+  for (int t = 1; t <= 10; ++t) lp.push_back(static_cast<float>(-t));
+  const std::vector<float> H(10, entropy);
+  mini.add(lp, lp, std::vector<float>(10, 1), H);
+  mini.add(lp, lp, std::vector<float>(10, -1), H);
+  std::vector<float> d = run_objective(*method, method->objective_defaults(), mini, 0).d_logprob;
+  for (float& x : d) x *= -20;
+  return d;
+}
+
+TEST(stare_method, the_least_likely_tenth_of_the_rewarded_tokens_counts_more_while_entropy_is_low) {
+  std::vector<double> expected(20, 1);
+  std::fill(expected.begin() + 10, expected.end(), -1);
+  expect_all_near(stare_gradient({}, 0.5f), expected);  // above the target of 0.3: GRPO
+  expected[9] = 1.1;
+  expect_all_near(stare_gradient({}, 0.1f), expected);
+  expected[19] = -0.9;
+  expect_all_near(stare_gradient({with("variant", "c2")}, 0.1f), expected);
+}
+
+TEST(stare_method, eleven_tokens_have_a_tenth_of_two) {
+  auto method = make_method("stare");
+  LossCase mini;
+  std::vector<float> lp(11, -1);
+  lp[3] = -2;
+  lp[7] = -3;
+  mini.add(lp, lp, std::vector<float>(11, 1), std::vector<float>(11, 0));
+  std::vector<float> d = run_objective(*method, method->objective_defaults(), mini, 0).d_logprob;
+  EXPECT_EQ(std::count_if(d.begin(), d.end(), [&](float x) { return x < d[0]; }), 2);
+  EXPECT_LT(d[3], d[0]);
+  EXPECT_LT(d[7], d[0]);
+}
+
+}  // namespace
+}  // namespace ucas

@@ -1,0 +1,99 @@
+"""Cases of the methods that weigh tokens or responses by the policy's own probabilities, for tools/make_method_goldens.py:
+STARE, differential smoothing, ACE, A3PO, QAE and STEER. Plain loops over padded rows, as the articles write them. Nothing is drawn at
+random, so that the cases of the other methods stay as they are. Nothing here shares a line with the program."""
+import math
+
+import torch
+
+from method_goldens_all import column, rows_of
+
+ACC = [1, 0, 0, 1, 0, 1, 0, 0, 1, 0, 0, 0]
+
+
+def softplus(x):
+    return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
+
+
+def valid_of(mask, i):
+    return [t for t in range(mask.shape[1]) if mask[i, t]]
+
+
+def add_family_advantages(add, rounded, z_by_group, uid, mask, rewards, old, ref):
+    A = z_by_group(rewards, uid, 1e-6, 1, [True] * len(uid), "reward")
+    shared = {"rewards": rewards, "mask": mask.tolist(), "uid": uid}
+    z = z_by_group([float(a) for a in ACC], uid, 1e-6, 1, [True] * len(uid), "reward")
+    with_acc = {"acc": ACC, "mask": mask.tolist(), "uid": uid, "old_logp": old.tolist()}
+    for length in ("sum", "mean"):
+        of = lambda x, i, length=length: math.fsum(float(x[i, t]) for t in valid_of(mask, i)) / (
+            max(1, len(valid_of(mask, i))) if length == "mean" else 1)
+        l = [of(old, i) for i in range(len(uid))]
+        smooth = [a - 0.05 * l[i] if ACC[i] else a + 0.02 * l[i] for i, a in enumerate(z)]
+        add(f"ds_grpo-{length}", "ds_grpo", "paper",
+            {**with_acc, "gamma_p": 0.05, "gamma_n": 0.02, "length": length}, {"advantages": rounded(column(smooth, mask)), "l": rounded(l)})
+        c = [of(old - ref, i) for i in range(len(uid))]
+        assert min(c) < -0.05 and max(c) > 0.05
+        penalised = [a * (1 + 0.75 * softplus(c[i])) if a < 0 else a for i, a in enumerate(A)]
+        add(f"ace-{length}", "ace", "paper", {**shared, "old_logp": old.tolist(), "ref_logp": ref.tolist(), "alpha": 0.75, "length": length},
+            {"advantages": rounded(column(penalised, mask)), "c": rounded(c)})
+    scaled = column(z, mask).clone()
+    for i, right in enumerate(ACC):
+        ranked = sorted(valid_of(mask, i), key=lambda t: (float(old[i, t]) * (1 if right else -1), t))
+        for t in ranked[:max(1, int(0.4 * len(ranked)))]:
+            scaled[i, t] *= 4 if right else 2.5
+    add("a3po-tokens", "a3po", "released", {**with_acc, "share": 0.4, "low_scale": 4, "high_scale": 2.5}, {"advantages": rounded(scaled)})
+
+
+def quantile(values, K):
+    """The smallest value that at least K of the values do not exceed."""
+    return min(x for x in values if sum(v <= x for v in values) >= K * len(values))
+
+
+def add_baselines(add, rounded, uid, mask, rewards):
+    for K in (0.4, 0.75):
+        A = [0.0] * len(uid)
+        for rows in rows_of(uid):
+            r = [rewards[i] for i in rows]
+            mean = math.fsum(r) / len(r)
+            for i in rows:
+                if len(rows) == 1:
+                    A[i] = rewards[i] / (1 + 1e-6)
+                elif min(r) < max(r):
+                    A[i] = (rewards[i] - quantile(r, K)) / (math.sqrt(math.fsum((x - mean) ** 2 for x in r) / (len(r) - 1)) + 1e-6)
+        add(f"qae-{K}", "qae", "paper", {"rewards": rewards, "mask": mask.tolist(), "uid": uid, "quantile": K},
+            {"advantages": rounded(column(A, mask)), "A": rounded(A)})
+
+
+def add_steer(add, rounded, z_by_group, uid, mask, rewards, old, H):
+    A = column(z_by_group(rewards, uid, 1e-6, 1, [True] * len(uid), "reward"), mask)
+    pi = torch.exp(old).clamp(1e-8, 1 - 1e-8)
+    Omega = A * (1 - pi) * (torch.log(pi) + H) * mask
+    sizes = Omega.abs()[mask > 0]
+    for form in ("linear", "exponential"):
+        if form == "linear":
+            w = 1.2 - (1.2 - 0.7) * (Omega.abs() - sizes.min()) / (sizes.max() - sizes.min())
+        else:
+            w = torch.exp(math.log(0.7) * Omega.abs() / max(float(sizes.max()), 0.02))
+        add(f"steer-{form}", "steer", form,
+            {"rewards": rewards, "mask": mask.tolist(), "uid": uid, "old_logp": old.tolist(), "entropy": H.tolist(), "weight_min": 0.7, "weight_max": 1.2},
+            {"advantages": rounded(w * A), "w": rounded(w * mask), "Omega": rounded(Omega)})
+
+
+def add_family_losses(add, rounded, mask, old, lp0, A, H):
+    M = mask.double()
+    N = M.sum()
+    for name, both in (("o1", False), ("c2", True)):
+        omega = torch.ones_like(M)
+        for sign, factor in ((1, 1.3), (-1, 0.6 if both else 1.0)):
+            ranked = sorted((float(lp0[i, t]), i, t) for i, t in (M > 0).nonzero().tolist() if sign * float(A[i, t]) > 0)
+            for _, i, t in ranked[:max(1, math.ceil(0.2 * len(ranked)))]:
+                omega[i, t] = factor
+        lp = lp0.clone().requires_grad_()
+        ratio = torch.exp((lp - old).clamp(-20, 20))
+        plain = torch.maximum(-A * ratio, -A * ratio.clamp(0.8, 1.28))
+        per_token = omega * torch.where(A < 0, torch.minimum(-10 * A, plain), plain)
+        loss = (per_token * M).sum() / N
+        loss.backward()
+        add(f"stare-{name}-loss", "stare", "paper",
+            {"logp": lp0.tolist(), "old_logp": old.tolist(), "advantages": A.tolist(), "entropy": H.tolist(), "mask": mask.tolist(), "top": 0.2,
+             "variant": name, "amplify": 1.3, "attenuate": 0.6, "target_entropy": 100, "clip_low": 0.2, "clip_high": 0.28, "clip_c": 10.0},
+            {"per_token": rounded(per_token.detach() * M), "loss": rounded(loss.item()), "grad_per_token": rounded(lp.grad * N * M)})
