@@ -14,7 +14,7 @@ namespace ucas {
 namespace {
 
 TEST(gguf_writer, writes_what_the_reader_reads) {
-  const TemporaryDirectory folder;
+  const testing::TemporaryDirectory folder;
   const std::string path = path_join(folder.path(), "a.gguf");
   const std::vector<GgufEntry> entries = {{"general.architecture", std::string("llama")},
                                           {"a.number", uint32_t{7}},
